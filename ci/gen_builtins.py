@@ -5,7 +5,9 @@
 import sys
 
 KINDS = ["stage", "format", "source", "decoder", "joint", "filter"]
-HEAD = "/* SPDX-License-Identifier: Apache-2.0 */\n/* Made by ci/gen_builtins.py from src/meson.build. */\n"
+HEAD = """/* SPDX-License-Identifier: Apache-2.0 */
+/* Made by ci/gen_builtins.py from src/meson.build. */
+"""
 
 
 def table(kind: str, words: list[str]) -> str:
