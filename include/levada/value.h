@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Values: the arguments of stages as data.
+ *
+ * A value is null, a bool, an integer, a float, a text, bytes, a list, a map, a pipe (a dataset as
+ * an argument) or a handle (something that lives in this process only: a function, a block). They
+ * print as JSON and are read from JSON or from the words of descriptions. A value has one owner and
+ * is immutable once it is part of a dataset.
+ */
+#ifndef LEVADA_VALUE_H
+#define LEVADA_VALUE_H
+
+#include <levada/env.h>
+#include <levada/function.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum levada_value_kind {
+    LEVADA_VALUE_NULL,
+    LEVADA_VALUE_BOOL,
+    LEVADA_VALUE_INT,
+    LEVADA_VALUE_FLOAT,
+    LEVADA_VALUE_TEXT,
+    LEVADA_VALUE_BYTES,
+    LEVADA_VALUE_LIST,
+    LEVADA_VALUE_MAP,
+    LEVADA_VALUE_PIPE,
+    LEVADA_VALUE_FUNCTION,
+    LEVADA_VALUE_BLOCK
+} levada_value_kind;
+
+typedef struct levada_value   levada_value;
+typedef struct levada_dataset levada_dataset;
+
+/* Makers; NULL when memory is short. Text and bytes are copied. */
+LEVADA_API levada_value *levada_value_null(void);
+LEVADA_API levada_value *levada_value_bool(bool b);
+LEVADA_API levada_value *levada_value_int(int64_t i);
+LEVADA_API levada_value *levada_value_float(double f);
+LEVADA_API levada_value *levada_value_text(const char *text, size_t size);
+LEVADA_API levada_value *levada_value_bytes(const void *bytes, size_t size);
+LEVADA_API levada_value *levada_value_list(void);
+LEVADA_API levada_value *levada_value_map(void);
+LEVADA_API levada_value *levada_value_pipe(const levada_dataset *dataset);
+LEVADA_API levada_value *levada_value_function(const levada_function *function);
+LEVADA_API levada_value *levada_value_block(const levada_block *block);
+LEVADA_API void          levada_value_destroy(levada_value **value);
+
+/* Reads one value: JSON, or as in descriptions (see dataset.h). Errors are EINVALID_ARGUMENT with
+ * the column. It is how the JSON that this library gives (statistics, reports, infos) is read. */
+LEVADA_API LEVADA_MUST_USE levada_status levada_value_parse(const char *text, levada_value **out,
+                                                            levada_error *err);
+
+/* Append to a list, or set a key of a map (refused when it is there). They take *item. */
+LEVADA_API LEVADA_MUST_USE levada_status levada_value_push(levada_value *list, levada_value **item,
+                                                           levada_error *err);
+LEVADA_API LEVADA_MUST_USE levada_status levada_value_set(levada_value *map, const char *key,
+                                                          levada_value **item, levada_error *err);
+
+/* Readers. What does not fit the kind gives 0, NULL or false. */
+LEVADA_API levada_value_kind levada_value_kind_of(const levada_value *value);
+LEVADA_API bool              levada_value_as_bool(const levada_value *value);
+LEVADA_API int64_t           levada_value_as_int(const levada_value *value);
+LEVADA_API double            levada_value_as_float(const levada_value *value); /* ints too */
+/* Text (always terminated) or bytes; *size may be NULL. Borrowed. */
+LEVADA_API const char *levada_value_as_text(const levada_value *value, size_t *size);
+LEVADA_API const levada_dataset  *levada_value_as_pipe(const levada_value *value);
+LEVADA_API const levada_function *levada_value_as_function(const levada_value *value);
+LEVADA_API const levada_block    *levada_value_as_block(const levada_value *value);
+/* Items of a list, entries of a map (in the order in which they were set). */
+LEVADA_API int64_t             levada_value_count(const levada_value *value);
+LEVADA_API const levada_value *levada_value_item(const levada_value *value, int64_t i);
+LEVADA_API const char         *levada_value_key(const levada_value *map, int64_t i);
+LEVADA_API const levada_value *levada_value_get(const levada_value *map, const char *key);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
