@@ -26,10 +26,14 @@ def squeeze(line: str) -> str:
     return re.sub(r"(?<=\S) +", " ", line).replace("{ ", "{").replace(" }", "}")
 
 
+# Lines that may stay as they are: designated initialisers, short enums, macro bodies, operands.
+BY_HAND = re.compile(r"\s+[.\[]|\s+[?:] |.*\\$|typedef enum \w+ \{.*\}")
+
+
 def chosen_by_hand(old: list[str], new: list[str]) -> bool:
-    """Line breaks that the formatter would undo or explode: of initialisers, of short enums."""
-    grouped = old and all(re.match(r"\s+\.\w+|typedef enum \w+ \{.*\}", line) for line in old)
-    return bool(grouped) or any(len(line) > COLUMNS for line in new)
+    """Breaks and columns that are better left alone, or that the formatter would make too long."""
+    by_hand = all(BY_HAND.match(line) for line in old)
+    return bool(old and by_hand) or any(len(line) > COLUMNS for line in new)
 
 
 def merged(old: list[str], new: list[str]) -> tuple[list[str], int]:

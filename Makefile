@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+# `make run` and `make test` do all set-up by themselves. Everything is built below build/, tools
+# live in .venv. Warnings are errors where CI is set (CI=true), as on the build machine.
+
+BIN = .venv/bin
+WITH = PATH="$(CURDIR)/$(BIN):$$PATH"
+MESON = $(WITH) meson
+NINJA = $(WITH) ninja
+PIP = $(WITH) python -m pip --disable-pip-version-check
+PYTEST = $(WITH) python -m pytest
+WERROR = $(if $(CI),true,false)
+JOBS ?= $(shell nproc)
+FUZZ_SECONDS ?= 60
+SANITIZED = -Ddebug=true -Doptimization=1 -Db_ndebug=false -Db_lundef=false -Dpython=disabled
+
+comma = ,
+heading = @printf '\n== %s\n' "$(1)"
+
+# $(call build,FOLDER,ARGUMENTS): configures once, compiles what changed.
+define build
+	@test -f build/$(1)/build.ninja || $(MESON) setup build/$(1) -Dwerror=$(WERROR) $(2) > /dev/null
+	@$(NINJA) -C build/$(1) -j $(JOBS) --quiet
+endef
+# $(call ctest,FOLDER,ARGUMENTS)
+ctest = @$(MESON) test -C build/$(1) --no-rebuild --print-errorlogs -j $(JOBS) $(2)
+
+.PHONY: all setup build install run test test-c test-asan test-tsan-short test-minimal test-python
+.NOTPARALLEL:
+.PHONY: test-oracle sanitize fuzz bench bench-peers lint format exports ci-full clean
+
+all: build
+
+setup:
+	@ci/setup.sh
+
+build: setup
+	$(call heading,build: release)
+	$(call build,release)
+
+# The package and the command into .venv, by the same way as `pip install .`
+install: setup
+	$(call heading,build: package)
+	@$(PIP) install --quiet --no-deps --no-build-isolation --force-reinstall \
+		-Cbuild-dir=build/wheel -Csetup-args=-Dwerror=$(WERROR) .
+
+run: install
+	$(call heading,run)
+	@$(WITH) bash examples/run_main.sh
+
+test: test-c test-minimal test-asan test-tsan-short test-python
+
+test-c: build
+	$(call heading,C tests: release)
+	$(call ctest,release)
+
+# Every option off: names stay and answer EUNIMPLEMENTED, kernels are plain C.
+test-minimal: setup
+	$(call heading,C tests: all options off)
+	$(call build,minimal,-Dauto_features=disabled -Dtests=enabled)
+	$(call ctest,minimal)
+
+test-asan: setup
+	$(call heading,C tests and fuzz corpus: address and undefined behaviour)
+	$(call build,asan,-Db_sanitize=address$(comma)undefined $(SANITIZED))
+	$(call ctest,asan,--timeout-multiplier 4)
+
+test-tsan-short: setup
+	$(call heading,C tests: threads)
+	$(call build,tsan,-Db_sanitize=thread $(SANITIZED))
+	$(call ctest,tsan,--timeout-multiplier 6 --suite stress)
+
+test-python: install
+	$(call heading,Python tests)
+	@$(PYTEST) $(wildcard python/tests tests/cli) ci
+
+sanitize: test-asan
+	$(call heading,C tests: threads in full)
+	$(call build,tsan,-Db_sanitize=thread $(SANITIZED))
+	$(call ctest,tsan,--timeout-multiplier 6)
+
+test-oracle: install
+	@ci/setup.sh oracle
+	$(call heading,Tests against other readers)
+	@$(PYTEST) -m oracle python/tests
+
+fuzz: setup
+	@ci/setup.sh clang
+	$(call heading,fuzz: $(FUZZ_SECONDS) s for each target)
+	@test -f build/fuzz/build.ninja || CC=clang $(MESON) setup build/fuzz -Dfuzzers=true \
+		-Db_sanitize=address,undefined $(SANITIZED) > /dev/null
+	@$(NINJA) -C build/fuzz -j $(JOBS) --quiet
+	@ci/fuzz.sh build/fuzz/fuzz $(FUZZ_SECONDS)
+
+bench: install
+	@$(BIN)/python bench/run.py
+
+bench-peers: install
+	@$(BIN)/python bench/run.py --peers
+
+lint: build
+	$(call heading,lint)
+	@ci/check build/release
+
+format: setup
+	@$(BIN)/python ci/format.py --fix
+	@$(BIN)/ruff check --fix --quiet .
+	@$(BIN)/ruff format --quiet .
+
+exports: build
+	@$(BIN)/python ci/lint_exports.py build/release --update
+
+ci-full: lint test sanitize
+	@ci/full.sh
+
+clean:
+	rm -rf build
+

@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# What CI has no time for: gcc and clang, debug and release, and each option off once.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+ci/setup.sh clang
+PATH="$PWD/.venv/bin:$PATH"
+
+variant() {
+    local name=$1
+    shift
+    printf '\n== ci-full: %s\n' "$name"
+    [ -f "build/full-$name/build.ninja" ] || meson setup "build/full-$name" -Dwerror=true "$@" > /dev/null
+    ninja -C "build/full-$name" --quiet
+    meson test -C "build/full-$name" --no-rebuild --print-errorlogs
+}
+
+debug=(-Dbuildtype=debug -Doptimization=0 -Db_ndebug=false -Dpython=disabled)
+CC=gcc variant gcc-debug "${debug[@]}"
+CC=clang variant clang-release -Dpython=disabled
+CC=clang variant clang-debug "${debug[@]}"
+for option in isal zlib zstd simd; do
+    CC=gcc variant "no-$option" "-D$option=disabled" -Dpython=disabled
+done

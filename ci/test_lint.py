@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every check fails on a breach of its law, and on nothing else."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import format as layout
+import gen_builtins
+import lib
+import lint_commit
+import lint_deps
+import lint_exports
+import lint_headers
+import lint_names
+import lint_size
+import lint_source
+
+SPDX = "/* SPDX-License-Identifier: Apache-2.0 */\n"
+GOOD = (
+    SPDX
+    + """#include "base/alloc.h"
+
+typedef struct split_state { int rows; } split_state;
+
+static const int split_table[] = { 1, 2 };
+
+static int split_next(split_state *s, levada_error *err)
+{
+    if (s->rows == split_table[0]) goto out;
+    LEVADA_TRY(levada_cursor_fill(s, err));
+out:
+    return 0;
+}
+
+const levada_stage_def levada_stage_split = { .name = "split" };
+"""
+)
+DEEP = "{ if (a) for (;;) while (b) { switch (c) { case 1: if (d) e(); } } }"
+LONG = "{\n" + "    a();\n" * 60 + "}\n"
+HUGE = "{\n" + "    a();\n" * 100 + "}\n"
+
+# check, file, its text behind the SPDX line, a part of what the check must say
+BREACHES = [
+    (lint_size, "src/base/a.c", "int x;\n" * 600, "601 lines, at most 600"),
+    (lint_size, "include/levada/a.h", "int x;\n" * 400, "401 lines, at most 400"),
+    (lint_size, "src/base/a.c", f"/* {'x' * 100} */", "columns"),
+    (lint_size, "src/base/a.c", f"static void a_long(void)\n{LONG}", "function of 63 lines"),
+    (lint_size, "src/base/a.c", f"static void a_deep(void)\n{DEEP}", "nesting 5"),
+    (lint_size, "ci/a.py", "def f():\n" + "    x = 1\n" * 60, "function of 61 lines"),
+    (lint_source, "src/base/a.c", "int f(void)\n{\n#if X\n#endif\n}", "#if inside a function"),
+    (lint_source, "src/base/a.c", "#define A(x) do { return x; } while (0)", "may return"),
+    (lint_source, "src/base/a.c", "void f(void)\n{ goto end; end: ; }", "the one label is out"),
+    (lint_source, "src/base/a.c", "void f(levada_error *err, int a);", "is not last"),
+    (lint_source, "src/base/a.c", "void f(void) { free(p); }", "raw memory"),
+    (lint_source, "src/base/a.c", 'void f(void) { getenv("A"); }', "levada_env"),
+    (lint_source, "src/base/a.c", 'void f(void) { printf("A"); }', "levada_env"),
+    (lint_source, "src/batch/a.c", "void f(void) { pthread_create(a); }", "only in runtime/"),
+    (lint_source, "src/batch/a.c", "void f(void) { levada_queue_push(a); }", "may use runtime/"),
+    (lint_source, "src/batch/a.c", "static atomic_int a;", "atomics only"),
+    (lint_source, "src/base/a.c", "static int a_count;", "mutable object"),
+    (lint_source, "src/base/a.c", "static const char *a_name;", "mutable object"),
+    (lint_source, "src/base/a.c", "void f(void) { static int n; }", "mutable object"),
+    (lint_source, "src/base/a.c", "int f(void) __attribute__((pure));", "compiler.h"),
+    (lint_source, "include/levada/a.h", "static inline int f(void) { return 1; }", "inline"),
+    (lint_source, "python/_levada/a.c", "void f(void) { PyList_GetItem(a, 0); }", "borrowed"),
+    (lint_names, "src/base/a.c", "static int helper(void) { return 1; }", "begins with a_"),
+    (lint_names, "src/base/a.c", "static int levada_a(void) { return 1; }", "must not be called"),
+    (lint_names, "src/base/a.c", "int a_next(void) { return 1; }", "begins with levada_"),
+    (lint_names, "src/base/a.h", "typedef struct levada_a_t { int x; } levada_a_t;", "POSIX"),
+    (lint_names, "src/base/a.h", "typedef struct queue { int x; } queue;", "levada_noun"),
+    (lint_names, "src/base/a.h", "typedef enum levada_a { RED } levada_a;", "LEVADA_NOUN"),
+    (lint_names, "src/base/a.h", "#define MAX(a, b) a", "LEVADA_NOUN"),
+    (lint_names, "src/base/a.c", "int levada_f(int _x) { return _x; }", "begins with _"),
+    (lint_names, "src/base/a.c", "int levada_f(int a__x) { return a__x; }", "contains __"),
+    (lint_names, "src/base/Big.c", "int levada_f(void) { return 1; }", "lower_snake"),
+    (lint_deps, "src/base/a.c", '#include "core/env.h"', "base/ may not include core/"),
+    (lint_deps, "src/io/a.c", '#include "runtime/queue.h"', "io/ may not include runtime/"),
+    (lint_deps, "src/batch/a.c", '#include "transform/b.h"', "may not include transform/"),
+    (lint_deps, "tools/a.c", '#include "base/alloc.h"', "include/levada/ only"),
+    (lint_deps, "include/levada/a.h", '#include "base/alloc.h"', "a public header"),
+    (lint_deps, "tools/a.c", "#include <zlib.h>", "outside src/"),
+    (lint_deps, "src/io/a.c", "", "meson.build does not know"),
+    (lint_deps, "python/levada/a.py", "import numpy as np", "at first use"),
+    (lint_deps, "python/levada/a.py", "def f():\n    import torch\n", "interop"),
+    (lint_headers, "include/levada/a.h", "size_t levada_f(void);", "does not compile alone as c17"),
+    (lint_headers, "include/levada/a.h", "int levada_f(int class);", "alone as c++17"),
+    (layout, "src/base/a.c", "int f(void) {\n  return 1;\n}\n", "not formatted"),
+]
+
+
+@pytest.fixture
+def tree(tmp_path):
+    """An empty repository; returns a function that adds a file."""
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    (tmp_path / "ci" / "allow").mkdir(parents=True)
+    (tmp_path / ".clang-format").write_bytes((lib.ROOT / ".clang-format").read_bytes())
+
+    def add(name: str, text: str) -> Path:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return tmp_path
+
+    add.root = tmp_path
+    return add
+
+
+@pytest.mark.parametrize(("check", "name", "text", "says"), BREACHES)
+def test_breach_is_found(tree, check, name, text, says):
+    head = "# SPDX-License-Identifier: Apache-2.0\n" if name.endswith(".py") else SPDX
+    found = check.check(tree(name, head + text))
+    assert any(says in str(finding) for finding in found), found
+
+
+@pytest.mark.parametrize("check", [lint_size, lint_source, lint_names, layout])
+def test_good_file_passes(tree, check):
+    assert check.check(tree("src/batch/split.c", GOOD)) == []
+
+
+def test_missing_spdx_line_is_found(tree):
+    assert lint_source.check(tree("src/base/a.c", "int x;\n"))
+
+
+def test_outside_library_in_two_files_is_found(tree):
+    tree("src/io/a.c", "#include <zlib.h>\n")
+    tree("src/meson.build", "'a', 'b'")
+    assert lint_deps.check(tree.root) == []
+    found = lint_deps.check(tree("src/io/b.c", "#include <zlib.h>\n"))
+    assert [finding.key for finding in found] == ["src/io/a.c:zlib", "src/io/b.c:zlib"]
+
+
+def test_pardon_needs_a_reason_and_a_breach(tree):
+    root = tree("src/base/a.c", f"{SPDX}static void a_long(void)\n{LONG}")
+    found = lint_size.check(root)
+    tree("ci/allow/size.txt", "src/base/a.c:a_long  # a table of cases\n")
+    assert lib.unpardoned(root, "size", found) == []
+    assert "no longer needed" in str(lib.unpardoned(root, "size", []))
+    tree("ci/allow/size.txt", "src/base/a.c:a_long\n")
+    with pytest.raises(SystemExit):
+        lib.unpardoned(root, "size", found)
+
+
+def test_no_pardon_above_the_ceiling(tree):
+    root = tree("src/base/a.c", f"{SPDX}static void a_huge(void)\n{HUGE}")
+    tree("ci/allow/size.txt", "src/base/a.c:a_huge  # please\n")
+    assert any("103 lines" in str(f) for f in lib.unpardoned(root, "size", lint_size.check(root)))
+
+
+def test_kernel_may_be_longer(tree):
+    root = tree("src/base/crc_avx2.c", f"{SPDX}static void crc_fold(void)\n{HUGE}")
+    assert lint_size.check(root) == []
+
+
+def compile_library(root: Path, text: str) -> Path:
+    """BUILD/src with liblevada.a and liblevada.so made of this text."""
+    folder = root / "build" / "src"
+    folder.mkdir(parents=True)
+    (folder / "a.c").write_text(text)
+    command = "cc -fPIC -c a.c && ar rc liblevada.a a.o && cc -shared -o liblevada.so a.o"
+    subprocess.run(command, shell=True, cwd=folder, check=True)
+    return root / "build"
+
+
+def test_exports_match_the_list(tree):
+    root = tree("ci/exports.txt", "levada_a\nlevada_gone\n")
+    build = compile_library(
+        root, "int levada_a(void) { return 1; } int levada_b(void) { return 1; }"
+    )
+    texts = [str(finding) for finding in lint_exports.check(root, build)]
+    assert len(texts) == 2
+    assert "exported but not listed" in texts[0] and "levada_b" in texts[0]
+    assert "listed but not exported" in texts[1] and "levada_gone" in texts[1]
+
+
+def test_writable_data_is_found_and_constants_are_not(tree):
+    root = tree("ci/exports.txt", "")
+    text = 'static int bad = 1; static const char *const good[] = { "a" };'
+    text += '__attribute__((visibility("hidden"))) const void *f(void) { bad++; return good; }'
+    found = lint_exports.check(root, compile_library(root, text))
+    assert [finding.key for finding in found] == ["a.o:bad"]
+
+
+def test_plugin_exports_its_entry_point_only(tree):
+    root = tree("ci/exports.txt", "")
+    build = compile_library(root, "")
+    plugins = build / "plugins"
+    plugins.mkdir()
+    text = "int levada_plugin_main(void) { return 0; } int other(void) { return 1; }"
+    (plugins / "a.c").write_text(text)
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", "a.so", "a.c"], cwd=plugins, check=True)
+    assert [f.key for f in lint_exports.check(root, build)] == ["plugins/a.so:other"]
+
+
+@pytest.mark.parametrize(
+    ("message", "breaches"),
+    [
+        ("queue: close carries a status\n\nWhy.", 0),
+        ("Fix things", 1),
+        ("queue: " + "x" * 70, 1),
+        ("queue: done.", 1),
+        ("queue: done\nmore", 1),
+    ],
+)
+def test_commit_messages(message, breaches):
+    assert len(lint_commit.check_message("abc", message)) == breaches
+
+
+def test_lined_up_columns_may_stay_and_indentation_may_not():
+    assert layout.merged(["    int   x;"], ["    int x;"]) == (["    int   x;"], 0)
+    assert layout.merged(["  int x;"], ["    int x;"]) == (["    int x;"], 1)
+
+
+def test_builtins_compile(tmp_path):
+    output = tmp_path / "builtins.c"
+    gen_builtins.main(str(output), ["stage:pad", "stage:cast", "format:csv"])
+    text = output.read_text()
+    assert text.index("&levada_stage_cast") < text.index("&levada_stage_pad")
+    warnings = ["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-std=c17"]
+    subprocess.run(["cc", *warnings, "-fsyntax-only", str(output)], check=True)
