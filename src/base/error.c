@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <levada/error.h>
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Text that was cut must not end inside a UTF-8 character: drops the beginning of one. */
+static void error_mend_end(char *text)
+{
+    size_t n = strlen(text), tail = 0, need = 0;
+
+    while (tail < n && tail < 3 && ((unsigned char)text[n - 1 - tail] & 0xC0u) == 0x80u) tail++;
+    if (tail == n) return;
+    unsigned char lead = (unsigned char)text[n - 1 - tail];
+    if (lead >= 0xF0u) need = 3;
+    else if (lead >= 0xE0u) need = 2;
+    else if (lead >= 0xC0u) need = 1;
+    if (need > tail) text[n - 1 - tail] = '\0';
+}
+
+static void error_copy(char *to, size_t size, const char *from)
+{
+    size_t n = strlen(from);
+
+    if (n >= size) n = size - 1;
+    memmove(to, from, n);
+    to[n] = '\0';
+    error_mend_end(to);
+}
+
+/* Messages are one line: what a message quotes may hold anything. */
+static void error_one_line(char *text)
+{
+    for (; *text != '\0'; text++) {
+        if ((unsigned char)*text < 0x20u) *text = ' ';
+    }
+}
+
+void levada_error_clear(levada_error *err)
+{
+    if (err == NULL) return;
+    err->code = LEVADA_OK;
+    err->stage[0] = err->file[0] = err->key[0] = err->message[0] = '\0';
+    err->record = err->offset = -1;
+}
+
+levada_status levada_fail(levada_error *err, levada_status code, const char *fmt, ...)
+{
+    char    text[sizeof(err->message)];
+    va_list args;
+
+    if (err == NULL) return code;
+    va_start(args, fmt);
+    int n = vsnprintf(text, sizeof(text), fmt, args); /* the arguments may lie in *err */
+    va_end(args);
+    if (n < 0) text[0] = '\0';
+    error_one_line(text);
+    levada_error_clear(err);
+    err->code = code;
+    error_copy(err->message, sizeof(err->message), text);
+    return code;
+}
+
+void levada_error_wrap(levada_error *err, const char *fmt, ...)
+{
+    char    text[2 * sizeof(err->message) + 2];
+    va_list args;
+
+    if (err == NULL || err->code == LEVADA_OK) return;
+    va_start(args, fmt);
+    int n = vsnprintf(text, sizeof(err->message), fmt, args);
+    va_end(args);
+    if (n < 0) return;
+    size_t used = strlen(text);
+    snprintf(text + used, sizeof(text) - used, ": %s", err->message);
+    error_one_line(text);
+    error_copy(err->message, sizeof(err->message), text);
+}
+
+void levada_error_place(levada_error *err, const char *stage, const char *file, int64_t record,
+                        int64_t offset)
+{
+    if (err == NULL) return;
+    if (stage != NULL && err->stage[0] == '\0') error_copy(err->stage, sizeof(err->stage), stage);
+    if (file != NULL && err->file[0] == '\0') error_copy(err->file, sizeof(err->file), file);
+    if (err->record < 0) err->record = record;
+    if (err->offset < 0) err->offset = offset;
+}
+
+/* Appends to what is in text[0, size), with `gap` in front where something is there already. */
+LEVADA_PRINTF(4, 5)
+static void error_append(char *text, size_t size, const char *gap, const char *fmt, ...)
+{
+    size_t  used = strlen(text);
+    va_list args;
+
+    if (used > 0) {
+        snprintf(text + used, size - used, "%s", gap);
+        used = strlen(text);
+    }
+    va_start(args, fmt);
+    int n = vsnprintf(text + used, size - used, fmt, args);
+    va_end(args);
+    if (n < 0) text[used] = '\0';
+}
+
+const char *levada_error_text(const levada_error *err, char *text, size_t size)
+{
+    if (size == 0) return text;
+    text[0] = '\0';
+    if (err == NULL) return text;
+    if (err->stage[0] != '\0') error_append(text, size, "", "%s", err->stage);
+    const char *gap = " \xC2\xB7 ";
+    if (err->file[0] != '\0') {
+        error_append(text, size, gap, "%s", err->file);
+        gap = " ";
+    }
+    if (err->record >= 0) {
+        error_append(text, size, gap, "record %lld", (long long)err->record);
+        gap = " ";
+    }
+    if (err->offset >= 0) {
+        error_append(text, size, gap, "at byte %lld", (long long)err->offset);
+        gap = " ";
+    }
+    if (err->key[0] != '\0') error_append(text, size, gap, "key '%s'", err->key);
+    const char *message = err->message[0] != '\0' ? err->message : levada_status_text(err->code);
+    error_append(text, size, ": ", "%s", message);
+    error_mend_end(text);
+    return text;
+}
+
+const char *levada_status_name(levada_status status)
+{
+    switch (status) {
+#define ERROR_NAME(name, value, text) \
+    case LEVADA_##name: return #name;
+        LEVADA_STATUS_MAP(ERROR_NAME)
+#undef ERROR_NAME
+    }
+    return "?";
+}
+
+const char *levada_status_text(levada_status status)
+{
+    switch (status) {
+#define ERROR_TEXT(name, value, text) \
+    case LEVADA_##name: return text;
+        LEVADA_STATUS_MAP(ERROR_TEXT)
+#undef ERROR_TEXT
+    }
+    return "?";
+}

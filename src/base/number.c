@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/number.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NUMBER_LONGEST = 480 };
+
+static size_t number_digits(const char *text, size_t n, size_t at)
+{
+    while (at < n && text[at] >= '0' && text[at] <= '9') at++;
+    return at;
+}
+
+/* INT, FLOAT or NONE by the grammar alone; *point gets the offset of the point, or n. */
+static levada_number_kind number_shape(const char *text, size_t n, size_t *point)
+{
+    size_t             at = n > 0 && text[0] == '-' ? 1 : 0, from = at;
+    levada_number_kind kind = LEVADA_NUMBER_INT;
+
+    *point = n;
+    at = number_digits(text, n, at);
+    if (at == from || (text[from] == '0' && at - from > 1)) return LEVADA_NUMBER_NONE;
+    if (at < n && text[at] == '.') {
+        *point = at++;
+        from = at;
+        at = number_digits(text, n, at);
+        if (at == from) return LEVADA_NUMBER_NONE;
+        kind = LEVADA_NUMBER_FLOAT;
+    }
+    if (at < n && (text[at] == 'e' || text[at] == 'E')) {
+        at++;
+        if (at < n && (text[at] == '+' || text[at] == '-')) at++;
+        from = at;
+        at = number_digits(text, n, at);
+        if (at == from) return LEVADA_NUMBER_NONE;
+        kind = LEVADA_NUMBER_FLOAT;
+    }
+    return at == n ? kind : LEVADA_NUMBER_NONE;
+}
+
+static levada_number_kind number_int(const char *text, size_t n, int64_t *out)
+{
+    bool     negative = text[0] == '-';
+    uint64_t most = negative ? (uint64_t)INT64_MAX + 1 : (uint64_t)INT64_MAX, value = 0;
+
+    for (size_t i = negative ? 1 : 0; i < n; i++) {
+        uint64_t digit = (uint64_t)(text[i] - '0');
+        if (value > (most - digit) / 10) return LEVADA_NUMBER_BIG;
+        value = value * 10 + digit;
+    }
+    if (!negative) *out = (int64_t)value;
+    else *out = value == 0 ? 0 : -(int64_t)(value - 1) - 1;
+    return LEVADA_NUMBER_INT;
+}
+
+/* strtod wants the point of the locale; a number that was printed shows which one that is. */
+static levada_number_kind number_float(const char *text, size_t n, size_t point, double *out)
+{
+    char   copy[NUMBER_LONGEST + 16], half[16];
+    size_t used = 0;
+
+    if (n > NUMBER_LONGEST) return LEVADA_NUMBER_BIG;
+    snprintf(half, sizeof(half), "%.1f", 0.5);
+    memcpy(copy, text, point);
+    used = point;
+    if (point < n) {
+        size_t width = strlen(half) - 2;
+        memcpy(copy + used, half + 1, width);
+        used += width;
+        memcpy(copy + used, text + point + 1, n - point - 1);
+        used += n - point - 1;
+    }
+    copy[used] = '\0';
+    double value = strtod(copy, NULL);
+    if (isinf(value)) return LEVADA_NUMBER_BIG;
+    *out = value;
+    return LEVADA_NUMBER_FLOAT;
+}
+
+levada_number_kind levada_number_read(const char *text, size_t n, int64_t *i, double *f)
+{
+    size_t             point;
+    levada_number_kind kind = number_shape(text, n, &point);
+
+    if (kind == LEVADA_NUMBER_INT) return number_int(text, n, i);
+    return kind == LEVADA_NUMBER_FLOAT ? number_float(text, n, point, f) : kind;
+}
+
+/* Makes any other point (",") a point. */
+static void number_mend_point(char *text)
+{
+    size_t from = strspn(text, "-0123456789"), width = strcspn(text + from, "0123456789e");
+
+    if (width == 0) return;
+    text[from] = '.';
+    memmove(text + from + 1, text + from + width, strlen(text + from + width) + 1);
+}
+
+const char *levada_number_write(double x, char out[LEVADA_NUMBER_TEXT])
+{
+    if (isnan(x) || isinf(x)) return strcpy(out, isnan(x) ? "nan" : x < 0 ? "-inf" : "inf");
+    for (int digits = 15; digits <= 17; digits++) {
+        snprintf(out, LEVADA_NUMBER_TEXT, "%.*g", digits, x);
+        if (strtod(out, NULL) == x) break; /* both with the point of the locale */
+    }
+    number_mend_point(out);
+    if (strpbrk(out, ".e") == NULL) strcat(out, ".0");
+    return out;
+}

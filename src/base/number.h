@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Numbers as text, without the locale of the process: the point is always a point.
+ */
+#ifndef LEVADA_BASE_NUMBER_H
+#define LEVADA_BASE_NUMBER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define LEVADA_NUMBER_TEXT 32
+
+typedef enum levada_number_kind {
+    LEVADA_NUMBER_NONE, /* the bytes are no number, as JSON writes them                 */
+    LEVADA_NUMBER_INT,  /* digits only, and it fits                                     */
+    LEVADA_NUMBER_FLOAT,
+    LEVADA_NUMBER_BIG /* an integer that does not fit in int64, or a float beyond double */
+} levada_number_kind;
+
+/* Reads all of text[0, n) by the grammar of JSON numbers; fills *i or *f. */
+levada_number_kind levada_number_read(const char *text, size_t n, int64_t *i, double *f);
+
+/* The shortest text that reads back as x, always with a point or an exponent ("5.0"); "nan", "inf"
+ * and "-inf". Returns out. */
+const char *levada_number_write(double x, char out[LEVADA_NUMBER_TEXT]);
+
+#endif

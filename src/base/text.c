@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/text.h"
+
+#include "base/alloc.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Room for n more bytes and the end. */
+static bool text_reserve(levada_text *text, size_t n)
+{
+    size_t capacity = text->capacity > 0 ? text->capacity : 64;
+
+    if (text->failed) return false;
+    if (n >= SIZE_MAX / 4 - text->size) {
+        text->failed = true;
+        return false;
+    }
+    while (capacity < text->size + n + 1) capacity *= 2;
+    if (capacity == text->capacity) return true;
+    char *at = levada_realloc(text->at, capacity);
+    if (at == NULL) {
+        text->failed = true;
+        return false;
+    }
+    text->at = at;
+    text->capacity = capacity;
+    return true;
+}
+
+void levada_text_add(levada_text *text, const void *bytes, size_t n)
+{
+    if (!text_reserve(text, n)) return;
+    if (n > 0) memcpy(text->at + text->size, bytes, n);
+    text->size += n;
+    text->at[text->size] = '\0';
+}
+
+void levada_text_put(levada_text *text, const char *string)
+{
+    levada_text_add(text, string, strlen(string));
+}
+
+void levada_text_char(levada_text *text, char c)
+{
+    levada_text_add(text, &c, 1);
+}
+
+void levada_text_format(levada_text *text, const char *fmt, ...)
+{
+    va_list args;
+
+    va_start(args, fmt);
+    int n = vsnprintf(NULL, 0, fmt, args);
+    va_end(args);
+    if (n < 0 || !text_reserve(text, (size_t)n)) return;
+    va_start(args, fmt);
+    vsnprintf(text->at + text->size, (size_t)n + 1, fmt, args);
+    va_end(args);
+    text->size += (size_t)n;
+}
+
+static void text_escape(levada_text *text, unsigned char c)
+{
+    static const char from[] = "\"\\\b\f\n\r\t", to[] = "\"\\bfnrt";
+    const char *found = strchr(from, c);
+
+    if (c != '\0' && found != NULL) {
+        levada_text_char(text, '\\');
+        levada_text_char(text, to[found - from]);
+    } else {
+        levada_text_format(text, "\\u%04x", (unsigned)c);
+    }
+}
+
+void levada_text_json(levada_text *text, const char *bytes, size_t n)
+{
+    size_t from = 0;
+
+    levada_text_char(text, '"');
+    for (size_t i = 0; i < n; i++) {
+        unsigned char c = (unsigned char)bytes[i];
+        if (c >= 0x20u && c != '"' && c != '\\') continue;
+        levada_text_add(text, bytes + from, i - from);
+        text_escape(text, c);
+        from = i + 1;
+    }
+    levada_text_add(text, bytes + from, n - from);
+    levada_text_char(text, '"');
+}
+
+levada_status levada_text_steal(levada_text *text, char **out, levada_error *err)
+{
+    levada_text_add(text, "", 0);
+    if (text->failed) {
+        levada_text_clear(text);
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for text");
+    }
+    *out = text->at;
+    *text = (levada_text){0};
+    return LEVADA_OK;
+}
+
+void levada_text_clear(levada_text *text)
+{
+    levada_free(text->at);
+    *text = (levada_text){0};
+}
+
+/* Bytes of the valid character that begins at p, 0 where there is none. */
+static size_t text_character(const unsigned char *p, size_t n)
+{
+    size_t size = p[0] < 0x80u ? 1 : p[0] < 0xC2u ? 0 : p[0] < 0xE0u ? 2 : p[0] < 0xF0u ? 3 : 4;
+
+    if (size == 0 || size > n || p[0] > 0xF4u) return 0;
+    for (size_t i = 1; i < size; i++) {
+        if ((p[i] & 0xC0u) != 0x80u) return 0;
+    }
+    if (p[0] == 0xE0u && p[1] < 0xA0u) return 0; /* too long a form */
+    if (p[0] == 0xEDu && p[1] > 0x9Fu) return 0; /* a surrogate     */
+    if (p[0] == 0xF0u && p[1] < 0x90u) return 0;
+    if (p[0] == 0xF4u && p[1] > 0x8Fu) return 0;
+    return size;
+}
+
+size_t levada_utf8_check(const char *bytes, size_t n)
+{
+    const unsigned char *p = (const unsigned char *)bytes;
+
+    for (size_t i = 0; i < n;) {
+        size_t size = text_character(p + i, n - i);
+        if (size == 0) return i;
+        i += size;
+    }
+    return n;
+}
+
+size_t levada_utf8_write(uint32_t character, char out[4])
+{
+    static const uint8_t lead[5] = {0, 0, 0xC0, 0xE0, 0xF0};
+    size_t size = character < 0x80u ? 1 : character < 0x800u ? 2 : character < 0x10000u ? 3 : 4;
+
+    for (size_t i = size - 1; i > 0; i--) {
+        out[i] = (char)(0x80u | (character & 0x3Fu));
+        character >>= 6;
+    }
+    out[0] = (char)(lead[size] | character);
+    return size;
+}
+
+enum { TEXT_NAME = 48 };
+
+static size_t text_least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Edits from a to b, swaps of neighbours counted as one; both at most TEXT_NAME bytes. */
+static size_t text_distance(const char *a, size_t na, const char *b, size_t nb)
+{
+    size_t row[3][TEXT_NAME + 1] = {{0}};
+
+    for (size_t j = 0; j <= nb; j++) row[0][j] = j;
+    for (size_t i = 1; i <= na; i++) {
+        size_t *now = row[i % 3], *last = row[(i + 2) % 3], *before = row[(i + 1) % 3];
+        now[0] = i;
+        for (size_t j = 1; j <= nb; j++) {
+            size_t change = last[j - 1] + (a[i - 1] != b[j - 1]);
+            now[j] = text_least(change, text_least(last[j], now[j - 1]) + 1);
+            bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+            if (swapped) now[j] = text_least(now[j], before[j - 2] + 1);
+        }
+    }
+    return row[na % 3][nb];
+}
+
+void levada_nearest(const char *name, const char *candidate, const char **best, size_t *distance)
+{
+    size_t n = strlen(name), m = strlen(candidate);
+
+    if (n == 0 || n > TEXT_NAME || m > TEXT_NAME) return;
+    size_t d = text_distance(name, n, candidate, m);
+    /* The beginning of a name is near it, whatever is missing: `buffer` for `buffer_size`. */
+    if (n >= 3 && m > n && memcmp(name, candidate, n) == 0 && d > 2) d = 2;
+    if (d <= 1 + n / 4 && d < n && d < *distance) {
+        *best = candidate;
+        *distance = d;
+    }
+}

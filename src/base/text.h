@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Texts that grow. All-zero is a valid empty text. Running out of memory is remembered: later
+ * additions do nothing, and levada_text_steal reports it, so that a printer needs one check.
+ */
+#ifndef LEVADA_BASE_TEXT_H
+#define LEVADA_BASE_TEXT_H
+
+#include <levada/error.h>
+
+typedef struct levada_text {
+    char  *at; /* NULL, or terminated */
+    size_t size, capacity;
+    bool   failed;
+} levada_text;
+
+void levada_text_add(levada_text *text, const void *bytes, size_t n);
+void levada_text_put(levada_text *text, const char *string);
+void levada_text_char(levada_text *text, char c);
+LEVADA_PRINTF(2, 3) void levada_text_format(levada_text *text, const char *fmt, ...);
+
+/* A JSON string with its quotes; bytes from 0x80 on pass as they are. */
+void levada_text_json(levada_text *text, const char *bytes, size_t n);
+
+/* The content, terminated (never NULL), to be freed with levada_free; the text is empty afterwards.
+ * ERESOURCE_EXHAUSTED when an addition failed (the text is cleared). */
+LEVADA_MUST_USE levada_status levada_text_steal(levada_text *text, char **out, levada_error *err);
+void levada_text_clear(levada_text *text);
+
+/* Offset of the first byte that is not valid UTF-8; n where all are. */
+size_t levada_utf8_check(const char *bytes, size_t n);
+/* Writes one character (up to U+10FFFF, no surrogate) to out; returns its bytes, 1 to 4. */
+size_t levada_utf8_write(uint32_t character, char out[4]);
+
+/* The nearest of the names to `name`: few letters missing, added, changed or swapped. Start with
+ * *best = NULL and *distance = SIZE_MAX, call for each candidate; *best stays NULL where none is
+ * near. */
+void levada_nearest(const char *name, const char *candidate, const char **best, size_t *distance);
+
+#endif
