@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Files by name: patterns to a table of paths, and the order in which they are read.
+ */
+#ifndef LEVADA_CORE_GLOB_H
+#define LEVADA_CORE_GLOB_H
+
+#include <levada/option.h>
+
+typedef struct levada_files {
+    char  **path;
+    int64_t n;
+} levada_files;
+
+/* The patterns one after the other; what a pattern (* ? [a-z]) finds is sorted by bytes and has no
+ * folders in it. A name without * ? [ is taken as it is, and looked for when it is opened. A
+ * pattern that finds nothing is ENOT_FOUND. All-zero is a valid empty table. */
+LEVADA_MUST_USE levada_status levada_files_find(const levada_texts *patterns, levada_files *out,
+                                                levada_error *err);
+void levada_files_clear(levada_files *files);
+
+/* A permutation of 0..n-1 that depends on the key alone. */
+void levada_files_shuffle(int32_t *order, int64_t n, uint64_t key);
+
+#endif
