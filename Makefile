@@ -40,7 +40,7 @@ build: setup
 # The package and the command into .venv, by the same way as `pip install .`
 install: setup
 	$(call heading,build: package)
-	@$(PIP) install --quiet --no-deps --no-build-isolation --force-reinstall \
+	@$(PIP) install -qq --no-deps --no-build-isolation --force-reinstall \
 		-Cbuild-dir=build/wheel -Csetup-args=-Dwerror=$(WERROR) .
 
 run: install

@@ -15,21 +15,27 @@ from lib import Finding, inside
 RESERVED = re.compile(r"_\w*|\w*__\w*")
 # Words of the language, the compiler, the system and the instruction sets.
 FOREIGN = re.compile(
-    r"__(cplusplus|VA_ARGS__|VA_OPT__|STDC_\w+__|STDC__|func__|FILE__|LINE__|x86_64__|aarch64__|m\d+[a-z]*|mmask\d+"
-    r"|GNUC__|clang__|linux__|APPLE__|BYTE_ORDER__|ORDER_\w+|SANITIZE_\w+|builtin_\w+|LP64__)"
-    r"|_(Static_assert|Atomic|Alignas|Alignof|Bool|Generic|Noreturn|Thread_local|Pragma|GNU_SOURCE)"
-    r"|_(mm\d*_\w+|MM_\w+|SC_\w+|exit|cvt\w+|load_mask\w*|store_mask\w*|k\w+_mask\w+|pext_\w+"
-    r"|pdep_\w+|tzcnt_\w+|lzcnt_\w+|bzhi_\w+|blsr_\w+|addcarry_\w+|bextr_\w+)"
-    r"|PyInit__levada|_levada|_Py\w+|FUZZING_BUILD_MODE_\w+|_"
+    r"""
+    __(cplusplus|VA_ARGS__|VA_OPT__|STDC_\w+__|STDC__|func__|FILE__|LINE__|BYTE_ORDER__|ORDER_\w+)
+    |__(x86_64__|aarch64__|LP64__|GNUC__|clang__|linux__|APPLE__|SANITIZE_\w+|builtin_\w+)
+    |__(m\d+[a-z]*|mmask\d+)
+    |_(Static_assert|Atomic|Alignas|Alignof|Bool|Generic|Noreturn|Thread_local|Pragma|GNU_SOURCE)
+    |_(mm\d*_\w+|MM_\w+|cvt\w+|load_mask\w*|store_mask\w*|k\w+_mask\w+)
+    |_(pext_\w+|pdep_\w+|tzcnt_\w+|lzcnt_\w+|bzhi_\w+|blsr_\w+|addcarry_\w+|bextr_\w+)
+    |_(SC_\w+|exit)
+    |PyInit__levada|_levada|_Py\w+|FUZZING_BUILD_MODE_\w+|_
+    """,
+    re.VERBOSE,
 )
 # Names that others give: entry points of the system, of Python, of the fuzzer.
 ENTRY = re.compile(r"main|PyInit__levada|LLVMFuzzer\w+|levada_plugin_main")
 
 
 def local_prefixes(path: Path) -> tuple[str, ...]:
-    """The file's name, or its first words: crc_avx2.c may say crc_avx2_ and crc_."""
+    """The file's name, or its first or last words: crc_avx2.c may say crc_avx2_, crc_, avx2_."""
     words = path.stem.split("_")
-    return tuple("_".join(words[:n]) for n in range(1, len(words) + 1))
+    first = ["_".join(words[:n]) for n in range(1, len(words) + 1)]
+    return (*first, *("_".join(words[n:]) for n in range(1, len(words))))
 
 
 def is_local(path: Path, name: str) -> bool:

@@ -86,7 +86,7 @@ virtual_environment() {
         stamp="$venv/.$(basename "$file")"
         cmp -s "$file" "$stamp" && continue
         say "installing $file"
-        "$venv/bin/python" -m pip install --quiet --disable-pip-version-check -r "$file" \
+        "$venv/bin/python" -m pip install -qq --disable-pip-version-check -r "$file" \
             || fail "pip could not install $file (see the lines above)"
         cp "$file" "$stamp"
     done
