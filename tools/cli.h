@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the files of the command share: exit statuses, the table of commands, and how to talk.
+ *
+ * Results go to standard output, messages to standard error. A command gives its exit status; it
+ * prints its own messages, and tells of a failed call with levada_cli_fail.
+ */
+#ifndef LEVADA_TOOLS_CLI_H
+#define LEVADA_TOOLS_CLI_H
+
+#include "args.h"
+#include "buffer.h"
+#include <levada/env.h>
+
+typedef enum levada_cli_status {
+    LEVADA_CLI_DONE        = 0,
+    LEVADA_CLI_FAILED      = 1, /* an error, or damage was found          */
+    LEVADA_CLI_USAGE       = 2, /* the command line is wrong              */
+    LEVADA_CLI_INTERRUPTED = 130 /* Ctrl-C, as shells write it            */
+} levada_cli_status;
+
+typedef struct levada_cli_command {
+    const char              *name, *words; /* words: how its arguments are written, "FILE..." */
+    const char              *doc;          /* one line                                        */
+    const char              *more;         /* paragraph of the help, or NULL                  */
+    const levada_cli_option *options;      /* ends with a NULL name                           */
+    int                      min_words, max_words; /* most; -1 = any                          */
+    levada_cli_status (*run)(levada_env *env, const levada_cli_args *args);
+} levada_cli_command;
+
+extern const levada_cli_command levada_cli_run, levada_cli_head, levada_cli_info,
+    levada_cli_verify, levada_cli_convert, levada_cli_stages, levada_cli_bench,
+    levada_cli_check, levada_cli_ckpt;
+
+/* Ctrl-C and kill -USR1. A second Ctrl-C ends the process at once. */
+void levada_cli_signals(void);
+bool levada_cli_stopped(void);       /* Ctrl-C was pressed                                     */
+bool levada_cli_report_wanted(void); /* kill -USR1 came; true once for each                    */
+
+/* "levada: text" on standard error; gives FAILED, or INTERRUPTED after Ctrl-C. */
+levada_cli_status levada_cli_fail(const levada_error *err);
+/* The same for a message of the command itself. */
+LEVADA_PRINTF(1, 2) void levada_cli_say(const char *fmt, ...);
+
+/* Writes the text to standard output and empties it. False when nobody reads any more (quiet) or
+ * the disk is full (said): the command stops. */
+bool levada_cli_out(levada_cli_buffer *text);
+/* At the end of the program: the rest of the output. Turns DONE into FAILED where it is lost. */
+levada_cli_status levada_cli_out_close(levada_cli_status status);
+
+/* Seconds on a clock that never jumps. */
+double levada_cli_now(void);
+
+#endif

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * levada stages: every name that can stand in a description, from the library's own tables.
+ */
+#include "cli.h"
+#include "json.h"
+#include <levada/dataset.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static const levada_cli_option cmd_stages_options[] = {
+    { "json", 0, NULL, "the tables as JSON" },
+    LEVADA_CLI_OPTION_END
+};
+
+/* Families in the order in which data meets them. */
+static const char *const cmd_stages_families[][2] = {
+    { "source", "sources: where records come from" },
+    { "format", "file formats: records of files" },
+    { "decoder", "decoders: byte strings to columns" },
+    { "stage", "stages: blocks to blocks" },
+    { "joint", "joints: threads, and several inputs" },
+    { NULL, NULL },
+};
+
+static void cmd_stages_list(levada_cli_buffer *b, const levada_value *all)
+{
+    for (int f = 0; cmd_stages_families[f][0]; f++) {
+        bool any = false;
+
+        for (int64_t i = 0; i < levada_value_count(all); i++) {
+            const levada_value *op = levada_value_item(all, i);
+
+            if (strcmp(levada_cli_json_string(op, "family"), cmd_stages_families[f][0]) != 0)
+                continue;
+            if (!any) levada_cli_printf(b, "%s%s\n", b->size ? "\n" : "", cmd_stages_families[f][1]);
+            any = true;
+            levada_cli_printf(b, "  %-26s %s\n", levada_cli_json_string(op, "name"),
+                              levada_cli_json_string(op, "doc"));
+        }
+    }
+}
+
+/* "0 to 100", "at least 1", "fail | skip": what a value may be. */
+static void cmd_stages_range(levada_cli_buffer *b, const levada_value *arg)
+{
+    const char *choices = levada_cli_json_string(arg, "choices");
+    int64_t     min = levada_cli_json_int(arg, "min"), max = levada_cli_json_int(arg, "max");
+
+    if (*choices) levada_cli_printf(b, " (%s)", choices);
+    else if (min == 0 && max == 0) return;
+    else if (max == INT64_MAX || max == INT32_MAX || max < min)
+        levada_cli_printf(b, " (at least %" PRId64 ")", min);
+    else levada_cli_printf(b, " (%" PRId64 " to %" PRId64 ")", min, max);
+}
+
+static void cmd_stages_arg(levada_cli_buffer *b, const levada_value *arg)
+{
+    const levada_value *otherwise = levada_cli_json_get(arg, "default");
+    levada_cli_buffer   left = { 0 };
+
+    levada_cli_printf(&left, "%s%s", levada_cli_json_string(arg, "name"),
+                      levada_cli_json_bool(arg, "positional") ? " *" : "");
+    levada_cli_printf(b, "  %-20s %-9s", left.at, levada_cli_json_string(arg, "type"));
+    levada_cli_printf(b, " %s", levada_cli_json_string(arg, "doc"));
+    cmd_stages_range(b, arg);
+    if (levada_cli_json_bool(arg, "required")) {
+        levada_cli_puts(b, "; required");
+    } else if (otherwise && levada_value_kind_of(otherwise) != LEVADA_VALUE_NULL) {
+        levada_cli_puts(b, "; default ");
+        levada_cli_json_put(b, otherwise);
+    }
+    levada_cli_puts(b, "\n");
+    levada_cli_buffer_clear(&left);
+}
+
+static void cmd_stages_one(levada_cli_buffer *b, const levada_value *op)
+{
+    const levada_value *args = levada_cli_json_get(op, "args");
+    const char         *example = levada_cli_json_string(op, "example");
+
+    levada_cli_printf(b, "%s (%s): %s\n", levada_cli_json_string(op, "name"),
+                      levada_cli_json_string(op, "family"), levada_cli_json_string(op, "doc"));
+    if (*example) levada_cli_printf(b, "\nexample\n  %s\n", example);
+    if (!args || levada_value_count(args) == 0) return;
+    levada_cli_puts(b, "\noptions (* = its name may be left out)\n");
+    for (int64_t i = 0; i < levada_value_count(args); i++)
+        cmd_stages_arg(b, levada_value_item(args, i));
+}
+
+static const char *cmd_stages_name(const void *user, int i)
+{
+    const levada_value *all = user;
+
+    if (i >= levada_value_count(all)) return NULL;
+    return levada_cli_json_string(levada_value_item(all, i), "name");
+}
+
+static levada_cli_status cmd_stages_find(const levada_value *all, const char *name,
+                                         const levada_value **out)
+{
+    const char *near;
+
+    for (int64_t i = 0; i < levada_value_count(all); i++) {
+        *out = levada_value_item(all, i);
+        if (strcmp(levada_cli_json_string(*out, "name"), name) == 0) return LEVADA_CLI_DONE;
+    }
+    near = levada_cli_nearest(name, cmd_stages_name, all);
+    if (near) levada_cli_say("there is no stage %s: did you mean %s?", name, near);
+    else levada_cli_say("there is no stage %s; levada stages lists them", name);
+    return LEVADA_CLI_USAGE;
+}
+
+static levada_cli_status cmd_stages(levada_env *env, const levada_cli_args *args)
+{
+    levada_error        err = LEVADA_ERROR_INIT;
+    levada_cli_status   status = LEVADA_CLI_DONE;
+    levada_cli_buffer   out = { 0 };
+    char               *text = NULL;
+    levada_value       *all = NULL;
+    const levada_value *one = NULL;
+    bool                json = levada_cli_flag(args, "json");
+
+    if (levada_stages_json(env, &text, &err) != LEVADA_OK) return levada_cli_fail(&err);
+    if (levada_cli_json_take(&text, &all, &err) != LEVADA_OK) return levada_cli_fail(&err);
+    if (args->nwords == 1) status = cmd_stages_find(all, args->words[0], &one);
+    if (status == LEVADA_CLI_DONE) {
+        if (json) levada_cli_json_put(&out, one ? one : all);
+        else if (one) cmd_stages_one(&out, one);
+        else cmd_stages_list(&out, all);
+        if (json) levada_cli_puts(&out, "\n");
+        levada_cli_out(&out);
+    }
+    levada_value_destroy(&all);
+    levada_cli_buffer_clear(&out);
+    return status;
+}
+
+const levada_cli_command levada_cli_stages = {
+    .name = "stages",
+    .words = "[NAME]",
+    .doc = "list sources, decoders and stages, or tell all about one",
+    .options = cmd_stages_options,
+    .max_words = 1,
+    .run = cmd_stages,
+};

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* What went wrong with a file, from errno. */
+static levada_status file_fail(levada_error *err, const char *what, const char *path)
+{
+    int           why = errno;
+    levada_status code = why == ENOENT                  ? LEVADA_ENOT_FOUND
+                         : why == EACCES || why == EPERM ? LEVADA_EPERMISSION_DENIED
+                         : why == ENOSPC || why == EDQUOT ? LEVADA_ERESOURCE_EXHAUSTED
+                                                          : LEVADA_EUNAVAILABLE;
+
+    return levada_fail(err, code, "can't %s %s: %s", what, path, strerror(why));
+}
+
+levada_status levada_cli_file_read(const char *path, levada_cli_buffer *out, levada_error *err)
+{
+    FILE         *file = fopen(path, "rb");
+    levada_status status = LEVADA_OK;
+    size_t        n;
+
+    if (!file) return file_fail(err, "read", path);
+    while ((n = fread(levada_cli_buffer_room(out, 1 << 16), 1, 1 << 16, file)) > 0) out->size += n;
+    if (ferror(file)) status = file_fail(err, "read", path);
+    fclose(file);
+    levada_cli_add(out, "", 0); /* terminates it */
+    return status;
+}
+
+void levada_cli_file_temporary(const char *path, levada_cli_buffer *out)
+{
+    levada_cli_printf(out, "%s.%ld.tmp", path, (long)getpid());
+}
+
+levada_status levada_cli_file_commit(const char *temporary, const char *path, levada_error *err)
+{
+    int  fd = open(temporary, O_RDONLY | O_CLOEXEC);
+    bool good = fd >= 0 && fsync(fd) == 0;
+
+    if (fd >= 0) close(fd);
+    if (!good) {
+        levada_status status = file_fail(err, "write", temporary);
+        unlink(temporary);
+        return status;
+    }
+    if (rename(temporary, path) == 0) return LEVADA_OK;
+    levada_status status = file_fail(err, "write", path);
+    unlink(temporary);
+    return status;
+}
+
+levada_status levada_cli_file_write(const char *path, const void *bytes, size_t size,
+                                    levada_error *err)
+{
+    levada_cli_buffer temporary = { 0 };
+    levada_status     status = LEVADA_OK;
+    FILE             *file;
+    bool              good;
+
+    levada_cli_file_temporary(path, &temporary);
+    file = fopen(temporary.at, "wb");
+    if (!file) {
+        status = file_fail(err, "write", path);
+        goto out;
+    }
+    good = fwrite(bytes, 1, size, file) == size;
+    if (fclose(file) != 0 || !good) {
+        status = file_fail(err, "write", path);
+        unlink(temporary.at);
+        goto out;
+    }
+    status = levada_cli_file_commit(temporary.at, path, err);
+out:
+    levada_cli_buffer_clear(&temporary);
+    return status;
+}
+
+int64_t levada_cli_file_size(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 ? (int64_t)st.st_size : -1;
+}
+
+const char *levada_cli_file_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+bool levada_cli_file_ends(const char *path, const char *suffix)
+{
+    size_t n = strlen(path), m = strlen(suffix);
+    return n >= m && strcmp(path + n - m, suffix) == 0;
+}

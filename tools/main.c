@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The command: finds the command that is asked for, reads its options, runs it.
+ */
+#include "cli.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/* In the order in which the help shows them. */
+static const levada_cli_command *const main_commands[] = {
+    &levada_cli_run,     &levada_cli_head,   &levada_cli_info,  &levada_cli_verify,
+    &levada_cli_convert, &levada_cli_stages, &levada_cli_bench, &levada_cli_check,
+    &levada_cli_ckpt,    NULL,
+};
+
+static const levada_cli_option main_options[] = {
+    { "plugin", 0, "PATH", "load a plug-in first; may be given again" },
+    { "version", 0, NULL, "print the version" },
+    LEVADA_CLI_OPTION_END
+};
+
+static void main_put_options(levada_cli_buffer *text, const levada_cli_option *options)
+{
+    for (int i = 0; options[i].name; i++) {
+        char name[48], letter[8] = "    ";
+
+        if (options[i].letter) snprintf(letter, sizeof letter, "-%c, ", options[i].letter);
+        snprintf(name, sizeof name, "--%s%s%s", options[i].name, options[i].value ? " " : "",
+                 options[i].value ? options[i].value : "");
+        levada_cli_printf(text, "  %s%-18s %s\n", letter, name, options[i].doc);
+    }
+    levada_cli_printf(text, "  -h, %-18s %s\n", "--help", "print this");
+}
+
+static levada_cli_status main_help(void)
+{
+    levada_cli_buffer text = { 0 };
+
+    levada_cli_puts(&text, "usage: levada [--plugin PATH]... COMMAND ...\n\n"
+                           "Records in; padded, ragged, packed or state-carrying batches out.\n\n");
+    for (int i = 0; main_commands[i]; i++)
+        levada_cli_printf(&text, "  %-8s %-24s %s\n", main_commands[i]->name,
+                          main_commands[i]->words, main_commands[i]->doc);
+    levada_cli_puts(&text, "\n");
+    main_put_options(&text, main_options);
+    levada_cli_puts(&text, "\nlevada COMMAND --help tells more. Exit status: 0 done, 1 failed or "
+                           "damage found,\n2 wrong usage, 130 interrupted.\n");
+    levada_cli_out(&text);
+    levada_cli_buffer_clear(&text);
+    return LEVADA_CLI_DONE;
+}
+
+static levada_cli_status main_command_help(const levada_cli_command *command)
+{
+    levada_cli_buffer text = { 0 };
+
+    levada_cli_printf(&text, "usage: levada %s %s [OPTION]...\n\n%s\n", command->name,
+                      command->words, command->doc);
+    if (command->more) levada_cli_printf(&text, "\n%s\n", command->more);
+    levada_cli_puts(&text, "\n");
+    main_put_options(&text, command->options);
+    levada_cli_out(&text);
+    levada_cli_buffer_clear(&text);
+    return LEVADA_CLI_DONE;
+}
+
+static const char *main_command_name(const void *user, int i)
+{
+    const levada_cli_command *const *commands = user;
+    return commands[i] ? commands[i]->name : NULL;
+}
+
+static const levada_cli_command *main_find(const char *name)
+{
+    for (int i = 0; main_commands[i]; i++)
+        if (strcmp(main_commands[i]->name, name) == 0) return main_commands[i];
+    return NULL;
+}
+
+static levada_cli_status main_unknown(const char *name)
+{
+    const char *near = levada_cli_nearest(name, main_command_name, main_commands);
+
+    if (near) levada_cli_say("there is no command %s: did you mean %s?", name, near);
+    else levada_cli_say("there is no command %s; levada --help lists them", name);
+    return LEVADA_CLI_USAGE;
+}
+
+/* The options in front of the command. Gives the index of the first word that is none of them;
+ * 0 where they are wrong. */
+static int main_globals(int argc, char **argv, levada_env *env, levada_cli_status *status)
+{
+    int i = 1;
+
+    *status = LEVADA_CLI_USAGE;
+    while (i < argc && argv[i][0] == '-') {
+        levada_cli_args args;
+        levada_error    err = LEVADA_ERROR_INIT;
+        bool            apart = strcmp(argv[i], "--plugin") == 0 && i + 1 < argc;
+        char           *words[2] = { argv[i], apart ? argv[i + 1] : NULL };
+
+        if (!levada_cli_args_read(&args, main_options, 1 + apart, words)) {
+            levada_cli_say("%s", args.message);
+            return 0;
+        }
+        if (args.help || levada_cli_flag(&args, "version")) {
+            *status = LEVADA_CLI_DONE;
+            if (args.help) main_help();
+            else printf("levada %s\n", levada_version());
+            return 0;
+        }
+        if (levada_plugin_load(env, levada_cli_value(&args, "plugin"), NULL, &err) != LEVADA_OK) {
+            *status = levada_cli_fail(&err);
+            return 0;
+        }
+        i += 1 + apart;
+    }
+    return i;
+}
+
+static levada_cli_status main_run(const levada_cli_command *command, levada_env *env, int argc,
+                                  char **argv)
+{
+    levada_cli_args args;
+
+    if (!levada_cli_args_read(&args, command->options, argc, argv)) {
+        levada_cli_say("%s: %s", command->name, args.message);
+        return LEVADA_CLI_USAGE;
+    }
+    if (args.help) return main_command_help(command);
+    if (args.nwords < command->min_words) {
+        levada_cli_say("%s: needs %s; levada %s --help tells more", command->name, command->words,
+                       command->name);
+        return LEVADA_CLI_USAGE;
+    }
+    if (command->max_words >= 0 && args.nwords > command->max_words) {
+        levada_cli_say("%s: '%s' is one argument too many (a description that holds spaces or | "
+                       "stands in quotes)",
+                       command->name, args.words[command->max_words]);
+        return LEVADA_CLI_USAGE;
+    }
+    return command->run(env, &args);
+}
+
+static void main_log(void *user, const char *line)
+{
+    (void)user;
+    levada_cli_say("%s", line);
+}
+
+/* The environment of the library from that of the process: LEVADA_CPU caps the kernels. */
+static levada_status main_env(levada_env **out, levada_error *err)
+{
+    static const char *const levels[] = { "auto", "portable", "sse42", "avx2", "avx512" };
+    levada_env_options       options = LEVADA_ENV_OPTIONS_INIT;
+    const char              *cpu = getenv("LEVADA_CPU");
+
+    for (int i = 0; cpu && i < 5; i++)
+        if (strcasecmp(cpu, levels[i]) == 0) options.cpu = (levada_cpu_level)i;
+    options.log = main_log;
+    return levada_env_create(&options, out, err);
+}
+
+int main(int argc, char **argv)
+{
+    levada_error              err = LEVADA_ERROR_INIT;
+    levada_cli_status         status = LEVADA_CLI_USAGE;
+    levada_env               *env = NULL;
+    const levada_cli_command *command = NULL;
+    int                       first;
+
+    levada_cli_signals();
+    if (main_env(&env, &err) != LEVADA_OK) return levada_cli_fail(&err);
+    first = main_globals(argc, argv, env, &status);
+    if (first == 0) goto out;
+    status = LEVADA_CLI_USAGE;
+    if (first == argc) {
+        levada_cli_say("what is to be done? levada --help lists the commands");
+        goto out;
+    }
+    command = main_find(strcmp(argv[first], "help") == 0 && first + 1 < argc ? argv[first + 1]
+                                                                             : argv[first]);
+    if (!command && strcmp(argv[first], "help") == 0) status = main_help();
+    else if (!command) status = main_unknown(argv[first]);
+    else if (strcmp(argv[first], "help") == 0) status = main_command_help(command);
+    else status = main_run(command, env, argc - first - 1, argv + first + 1);
+out:
+    levada_env_destroy(&env);
+    return (int)levada_cli_out_close(status);
+}

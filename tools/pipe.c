@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pipe.h"
+
+#include "file.h"
+#include "json.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+enum { PIPE_TICK = 100 * 1000 * 1000 }; /* nanoseconds between two looks at the signals */
+
+static levada_cli_status pipe_parse(levada_cli_pipe *p, levada_env *env, const char *description)
+{
+    levada_error      err = LEVADA_ERROR_INIT;
+    levada_cli_buffer text = { 0 };
+    levada_cli_status status = LEVADA_CLI_DONE;
+    bool              from_file = description[0] == '@';
+
+    if (from_file && levada_cli_file_read(description + 1, &text, &err) != LEVADA_OK) {
+        status = levada_cli_fail(&err);
+    } else if (levada_dataset_parse(env, from_file ? text.at : description, &p->dataset, &err)
+               != LEVADA_OK) {
+        status = levada_cli_fail(&err);
+        if (err.code == LEVADA_EINVALID_ARGUMENT) status = LEVADA_CLI_USAGE;
+    }
+    levada_cli_buffer_clear(&text);
+    return status;
+}
+
+levada_cli_status levada_cli_pipe_open(levada_cli_pipe *p, levada_env *env,
+                                       const char *description, const levada_cli_args *args)
+{
+    levada_iter_options options = LEVADA_ITER_OPTIONS_INIT;
+    levada_error        err = LEVADA_ERROR_INIT;
+    levada_cli_status   status = pipe_parse(p, env, description);
+
+    if (status != LEVADA_CLI_DONE) return status;
+    options.seed = levada_cli_number(args, "seed", -1);
+    options.epoch = levada_cli_number(args, "epoch", 0);
+    options.threads = (int32_t)levada_cli_number(args, "threads", 0);
+    options.errors = levada_cli_value(args, "errors");
+    if (levada_iter_open(p->dataset, &options, &p->it, &err) != LEVADA_OK) {
+        status = levada_cli_fail(&err);
+        levada_cli_pipe_close(p);
+    }
+    return status;
+}
+
+/* Who waits for what, as `kill -USR1` asks. */
+static void pipe_report(levada_cli_pipe *p)
+{
+    char *text = NULL;
+
+    levada_cli_progress_clear(&p->progress);
+    if (levada_iter_report(p->it, &text, NULL) != LEVADA_OK) return;
+    levada_cli_say("%s", text);
+    levada_string_free(&text);
+}
+
+levada_status levada_cli_pipe_next(levada_cli_pipe *p, levada_block **out, levada_error *err)
+{
+    levada_status status = LEVADA_AGAIN;
+
+    while (status == LEVADA_AGAIN) {
+        if (levada_cli_stopped()) return levada_fail(err, LEVADA_ECANCELLED, "interrupted");
+        if (levada_cli_report_wanted()) pipe_report(p);
+        levada_cli_progress_iter(&p->progress, p->it, p->records);
+        status = levada_iter_next_within(p->it, PIPE_TICK, out, err);
+    }
+    if (status == LEVADA_OK) {
+        p->records += levada_block_rows(*out);
+        p->batches++;
+    }
+    return status;
+}
+
+void levada_cli_pipe_close(levada_cli_pipe *p)
+{
+    levada_cli_progress_clear(&p->progress);
+    if (p->it && levada_cli_stopped()) levada_iter_cancel(p->it);
+    levada_iter_close(&p->it);
+    levada_dataset_unref(&p->dataset);
+}
+
+const char *levada_cli_pipe_unit(const levada_cli_pipe *p)
+{
+    int32_t flags = levada_spec_flags_of(levada_dataset_spec(p->dataset));
+    return flags & LEVADA_SPEC_BATCHED ? "batches" : "blocks";
+}

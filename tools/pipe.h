@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A running description: what run, bench and head share.
+ *
+ * All-zero is a valid closed pipe. Batches come one by one; between them Ctrl-C, kill -USR1 and the
+ * progress line are looked after.
+ */
+#ifndef LEVADA_TOOLS_PIPE_H
+#define LEVADA_TOOLS_PIPE_H
+
+#include "cli.h"
+#include "progress.h"
+#include <levada/iter.h>
+
+typedef struct levada_cli_pipe {
+    levada_dataset     *dataset;
+    levada_iter        *it;
+    levada_cli_progress progress;
+    int64_t             records, batches; /* given so far */
+} levada_cli_pipe;
+
+/* Options that every command which runs a description has. */
+#define LEVADA_CLI_PIPE_OPTIONS                                                                   \
+    { "limit", 'n', "N", "stop after N batches" },                                                \
+    { "threads", 't', "N", "worker threads; 1 = everything on one (default: the CPUs)" },         \
+    { "seed", 0, "N", "of everything random (default: drawn anew, told by --stats)" },            \
+    { "epoch", 0, "N", "number of the epoch, from 0" },                                           \
+    { "errors", 0, "P", "bad records: fail (default), skip, skip:1000 or skip:0.1%" }
+
+/* Parses and opens; `description` may be @FILE. On failure says why and gives the exit status; on
+ * DONE the pipe has to be closed. */
+LEVADA_MUST_USE levada_cli_status levada_cli_pipe_open(levada_cli_pipe *p, levada_env *env,
+                                                       const char            *description,
+                                                       const levada_cli_args *args);
+/* The next batch, END, or an error; ECANCELLED after Ctrl-C. */
+LEVADA_MUST_USE levada_status levada_cli_pipe_next(levada_cli_pipe *p, levada_block **out,
+                                                   levada_error *err);
+void levada_cli_pipe_close(levada_cli_pipe *p);
+
+/* "batches", or "blocks" where the description batches nothing. */
+const char *levada_cli_pipe_unit(const levada_cli_pipe *p);
+
+#endif

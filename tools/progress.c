@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "progress.h"
+
+#include "cli.h"
+#include "file.h"
+#include "json.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+enum { PROGRESS_BAR = 24 };
+
+void levada_cli_progress_begin(levada_cli_progress *p, bool wanted, const char *label)
+{
+    p->shown = wanted && isatty(STDERR_FILENO);
+    p->begun = p->drawn = levada_cli_now();
+    p->label = label;
+}
+
+static void progress_bar(levada_cli_buffer *line, double part)
+{
+    int halves = (int)(part * 2 * PROGRESS_BAR + 0.5);
+
+    levada_cli_repeat(line, "━", halves / 2);
+    levada_cli_repeat(line, "╸", halves % 2);
+    levada_cli_repeat(line, "─", PROGRESS_BAR - halves / 2 - halves % 2);
+    levada_cli_printf(line, " %3.0f %%   ", part * 100);
+}
+
+/* Bytes of the line that fit into the width of the terminal. */
+static size_t progress_fit(const levada_cli_buffer *line)
+{
+    struct winsize window = { 0 };
+    int64_t        most = 80, width = 0;
+    size_t         n = 0;
+
+    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 0) most = window.ws_col;
+    while (n < line->size) {
+        width += ((uint8_t)line->at[n] & 0xC0) != 0x80;
+        if (width >= most) break;
+        n++;
+    }
+    return n;
+}
+
+static void progress_draw(const levada_cli_buffer *line)
+{
+    fputs("\r", stderr);
+    fwrite(line->at, 1, progress_fit(line), stderr);
+    fputs("\033[K", stderr);
+    fflush(stderr);
+}
+
+/* All but the slowest stage. */
+static void progress_line(levada_cli_buffer *line, const levada_cli_progress *p, int64_t records,
+                          int64_t done, int64_t total)
+{
+    double seconds = levada_cli_now() - p->begun;
+    double part = total > 0 ? (double)done / (double)total : 0;
+
+    if (p->label) levada_cli_printf(line, "%s  ", p->label);
+    if (part > 1) part = 1;
+    if (total > 0) progress_bar(line, part);
+    levada_cli_count(line, records);
+    levada_cli_puts(line, " records · ");
+    levada_cli_rate(line, (double)records / seconds, " records/s");
+    if (done > 0) {
+        levada_cli_puts(line, " · ");
+        levada_cli_rate(line, (double)done / seconds, "B/s");
+    }
+    if (part > 0.01) {
+        levada_cli_puts(line, " · ");
+        levada_cli_clock(line, seconds * (1 - part) / part);
+        levada_cli_puts(line, " left");
+    }
+}
+
+/* The name of the stage that took most of the time: the part of its path after the number. */
+static void progress_slowest(levada_cli_buffer *line, levada_iter *it)
+{
+    char               *text = NULL;
+    levada_value       *stats = NULL;
+    const levada_value *stages, *worst = NULL;
+    const char         *path, *dot;
+
+    if (levada_iter_stats(it, &text, NULL) != LEVADA_OK) return;
+    if (levada_cli_json_take(&text, &stats, NULL) != LEVADA_OK) return;
+    stages = levada_cli_json_get(stats, "stages");
+    for (int64_t i = 0; stages && i < levada_value_count(stages); i++) {
+        const levada_value *stage = levada_value_item(stages, i);
+        double              seconds = levada_cli_json_float(stage, "seconds");
+
+        if (!worst || seconds > levada_cli_json_float(worst, "seconds")) worst = stage;
+    }
+    path = levada_cli_json_string(worst, "path");
+    dot = strrchr(path, '.');
+    if (*path) levada_cli_printf(line, " · slowest: %s", dot ? dot + 1 : path);
+    levada_value_destroy(&stats);
+}
+
+static bool progress_due(levada_cli_progress *p)
+{
+    double now = levada_cli_now();
+
+    if (!p->shown || now - p->drawn < 0.1) return false;
+    p->drawn = now;
+    return true;
+}
+
+void levada_cli_progress_iter(levada_cli_progress *p, levada_iter *it, int64_t records)
+{
+    levada_cli_buffer line = { 0 };
+    int64_t           done = 0, total = -1;
+    const char       *file;
+
+    if (!progress_due(p)) return;
+    file = p->label ? NULL : levada_iter_file(it, 0, 0);
+    if (file) levada_cli_printf(&line, "%s  ", levada_cli_file_name(file));
+    levada_iter_progress(it, &done, &total);
+    progress_line(&line, p, records, done, total);
+    progress_slowest(&line, it);
+    progress_draw(&line);
+    levada_cli_buffer_clear(&line);
+}
+
+void levada_cli_progress_bytes(levada_cli_progress *p, int64_t records, int64_t done,
+                               int64_t total)
+{
+    levada_cli_buffer line = { 0 };
+
+    if (!progress_due(p)) return;
+    progress_line(&line, p, records, done, total);
+    progress_draw(&line);
+    levada_cli_buffer_clear(&line);
+}
+
+void levada_cli_progress_clear(levada_cli_progress *p)
+{
+    if (!p->shown) return;
+    fputs("\r\033[K", stderr);
+    fflush(stderr);
+}
