@@ -22,7 +22,7 @@ def compile_alone(root: Path, path: Path, language: str) -> Finding | None:
     compiler, standard = ("c++", "c++17") if language == "c++" else ("cc", "c17")
     compiler = os.environ.get({"cc": "CC", "c++": "CXX"}[compiler], compiler)
     flags = WARNINGS + MILD + ([] if language == "c++" else C_ONLY)
-    command = [compiler, f"-std={standard}", "-fsyntax-only", "-D_GNU_SOURCE", "-DLEVADA_DEBUG=0"]
+    command = [compiler, f"-std={standard}", "-fsyntax-only", "-D_GNU_SOURCE=", "-DLEVADA_DEBUG=0"]
     command += [*flags, "-Iinclude", "-Isrc", "-x", language, "-"]
     result = subprocess.run(
         command,
