@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Limits: copying each record once into a batch buffer, and padding 64 rows with memset + memcpy. */
+/* Limits: one copy of each record into a batch buffer; padding 64 rows with memset + memcpy. */
 #include "baseline.h"
 
 #include <math.h>

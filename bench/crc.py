@@ -2,8 +2,8 @@
 """CRC-32C of many records at once, in NumPy.
 
 Records are cut into chunks of equal size, right-aligned: a reflected CRC with a zero state ignores
-leading zero bytes, so the padding in front of a record costs nothing but the initial value, which is
-XORed into the record's first four bytes. All chunks then advance together, eight bytes a step.
+leading zero bytes, so the padding in front of a record changes nothing. The initial value is XORed
+into the record's first four bytes. All chunks then advance together, eight bytes a step.
 """
 
 import numpy as np
@@ -79,7 +79,7 @@ def _shifted(state, tables):
 
 
 def gaps(starts, lengths, total):
-    """A mask of `total` bytes: False inside the `lengths` bytes from each of `starts`, else True."""
+    """A mask of `total` bytes: False in the `lengths` bytes from each of `starts`, else True."""
     edge = np.zeros(total + 1, np.int8)
     some = lengths > 0
     edge[starts[some]] += 1

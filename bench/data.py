@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The files that the benches read: made once, from fixed seeds, with NumPy alone.
 
-    python bench/data.py [--dir build/bench-data] [NAME ...]
-
-    a         200,000 Examples, packed int64 `tokens` (lognormal lengths) and `label`
-    b         100,000 Examples of 40 scalars: f00 int64, f01 float, f02 int64, ...
-    f         Examples of one 512-float `feat` and a `label`, 64 MB
-    s         50,000 SequenceExamples: `id`, `name`; per step `tokens` int64[1], `feat` float[16]
-    plain64 plain1k plain64k      TFRecord files of random payloads, mean size +-50 %, 256 MB each
-    a.gz  text  text.gz  text.zst     gzip of a; lines of 36 bytes on average, and compressed
+- a: 200,000 Examples, packed int64 `tokens` (lognormal lengths) and `label`
+- b: 100,000 Examples of 40 scalars: f00 int64, f01 float, f02 int64, ...
+- f: Examples of one 512-float `feat` and a `label`, 64 MB
+- s: 50,000 SequenceExamples: `id`, `name`; per step `tokens` int64[1] and `feat` float[16]
+- plain64, plain1k, plain64k: TFRecord files of random payloads, mean size +-50 %, 256 MB each
+- text: 64 MiB of lines of 36 bytes on average
+- a.gz, text.gz, text.zst: the same, compressed
 """
 
 import argparse
@@ -21,7 +20,7 @@ import zlib
 import numpy as np
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import crc  # noqa: E402
+import crc
 
 FILES = {
     "a": "a.tfrecord",
@@ -147,7 +146,7 @@ def make_a(to, count=None):
         ends = np.cumsum(sizes)[np.cumsum(part) - 1].tolist()
         records = []
         begin = 0
-        for end, label in zip(ends, labels[at : at + 20_000].tolist()):
+        for end, label in zip(ends, labels[at : at + 20_000].tolist(), strict=True):
             tokens = field(0x1A, field(0x0A, flat[begin:end]))
             records.append(field(0x0A, labelled[label] + entry(b"tokens", tokens)))
             begin = end
@@ -243,7 +242,7 @@ def make_s(to, count=None):
         ends = token_ends[steps - 1].tolist()
         records = []
         begin = first = 0
-        for k, (end, last) in enumerate(zip(ends, steps.tolist()), at):
+        for k, (end, last) in enumerate(zip(ends, steps.tolist(), strict=True), at):
             context = entry(b"id", field(0x1A, field(0x0A, varint(k))))
             context += entry(b"name", field(0x0A, field(0x0A, b"sequence-%06d" % k)))
             lists = entry(b"feat", feats[70 * first : 70 * last])
@@ -281,7 +280,8 @@ def make_text(to, total=64 << 20):
         picks = rng.choice(6000, 1 << 20, p=rank / rank.sum()).tolist()
         breaks = rng.random(1 << 20) < 0.36
         out = b"".join(
-            phrases[p] + (b"\n" if stop else b" ") for p, stop in zip(picks, breaks.tolist())
+            phrases[p] + (b"\n" if stop else b" ")
+            for p, stop in zip(picks, breaks.tolist(), strict=True)
         )
         out = out[: total - done] if done + len(out) > total else out
         to.write(out)

@@ -55,7 +55,7 @@ typedef struct levada_bench_stream {
 void levada_bench_stream_open(levada_bench_stream *stream, const char *path);
 void levada_bench_stream_rewind(levada_bench_stream *stream);
 
-/* Makes at least `size` bytes available at data + begin; returns how many are (fewer at the end). */
+/* Makes `size` bytes or more available at data + begin; returns how many (fewer at the end). */
 size_t levada_bench_stream_need(levada_bench_stream *stream, size_t size);
 
 /* A whole file in touched memory. */

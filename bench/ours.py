@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Our side of the Python rows: the same work as the peers', in the forms of the public interface."""
+"""Our side of the Python rows: the same work as the peers', with the public interface."""
 
 import os
 import sys
@@ -89,7 +89,7 @@ def padded(folder, limit=None, threads=1, batch=256):
 
 
 def checkpoint(folder, batches=100):
-    """P9: `bytes` saved, `seconds` to save, `restore_seconds` until the next batch."""
+    """P9: `size` saved, `seconds` to save, `restore_seconds` until the next batch."""
     ds = source(folder, "a").shuffle(10_000, seed=7).parse_example(SEQUENCE)
     ds = ds.bucket_by_sequence_length("tokens", boundaries=BOUNDARIES, batch_sizes=BATCH)
     with iter(ds) as iterator:
@@ -106,7 +106,7 @@ def checkpoint(folder, batches=100):
         restored = time.perf_counter() - begin
     if not np.array_equal(wanted, got):
         raise AssertionError("the batch after the restore is another one")
-    return {"n": 1, "seconds": seconds, "bytes": len(state), "restore_seconds": restored}
+    return {"n": 1, "seconds": seconds, "size": len(state), "restore_seconds": restored}
 
 
 def pad(folder, limit=None, repeats=4):

@@ -14,7 +14,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-import data as files  # noqa: E402
+import data as files
 
 BOUNDARIES = [64, 96, 128, 160, 192, 256, 320, 448, 640, 1024]
 SEQUENCE_BOUNDARIES = [32, 48, 64, 80, 96, 128, 160, 224, 320, 448]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """P12: a fresh process up to its first batch of P1; the driver measures wall time and memory.
 
-    python bench/peers/first_batch.py tf|torch|grain|levada DIR
+The arguments: tf, torch, grain or levada, and the folder of the files.
 """
 
 import sys

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Row 19: 64 ragged rows to a padded int64 array, with NumPy and with Python lists."""
 
+import itertools
+
 import numpy as np
 from common import BATCH, main, timed
 
@@ -36,7 +38,7 @@ def over_batches(make, pad, limit, repeats):
 
 
 def rows_of(values, offsets):
-    return [values[a:b] for a, b in zip(offsets[:-1], offsets[1:])]
+    return [values[a:b] for a, b in itertools.pairwise(offsets)]
 
 
 def row_loop(folder, limit=None, repeats=REPEATS):

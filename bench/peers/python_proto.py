@@ -88,7 +88,7 @@ def columns(folder, limit=None, batch=256):
         for part in batched(rows(), batch):
             arrays = {
                 name: np.array(column, np.float32 if k % 2 else np.int64)
-                for k, (name, column) in enumerate(zip(names, zip(*part)))
+                for k, (name, column) in enumerate(zip(names, zip(*part, strict=True), strict=True))
             }
             n += len(arrays["f00"])
         return n

@@ -21,7 +21,7 @@ def shuffled(folder):
 
 
 def checkpoint(folder, batches=100):
-    """`bytes` saved, `seconds` to save, `restore_seconds` until the next batch after a restore."""
+    """`size` saved, `seconds` to save, `restore_seconds` until the next batch after a restore."""
     iterator = iter(shuffled(folder))
     for _ in range(batches):
         next(iterator)
@@ -37,7 +37,7 @@ def checkpoint(folder, batches=100):
         tf.train.Checkpoint(iterator=fresh).read(written)
         next(fresh)
         restored = time.perf_counter() - begin
-    return {"n": 1, "seconds": seconds, "bytes": size, "restore_seconds": restored}
+    return {"n": 1, "seconds": seconds, "size": size, "restore_seconds": restored}
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import os
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ["CUDA_VISIBLE_DEVICES"] = ""
 
-import tensorflow as tf  # noqa: E402
+import tensorflow as tf
 
 
 def records(path, limit=None, gzip=False):

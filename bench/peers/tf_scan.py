@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""P4: TFRecordDataset, checksums verified; records counted in batches, never made Python objects."""
+"""P4: TFRecordDataset, checksums verified; records are counted in batches and stay in C++."""
 
 from common import files, main, timed
 from tf_common import records, tuned

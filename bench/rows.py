@@ -1,0 +1,261 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is compared with what: the rows of bench/RESULTS.md and their goals.
+
+A measure is one thing that can be timed; a row has ours, its peers, its limits, and goals: the
+least ratio of ours to a peer or limit (where less is better, the ratio is turned round), or, under
+the name "ours", the largest value that is allowed.
+"""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Measure:
+    kind: str  # "c": a work of a program; "py": a function in a worker; "import", "size", "first"
+    what: str
+    file: str = ""  # warmed before each run
+    cores: int = 1
+    inner: int = 1  # threads inside the library (C)
+    options: tuple = ()  # of a Python function
+    program: str = "baseline"
+
+
+def limit_of(what, file, cores=1):
+    """A work of the baseline program."""
+    return Measure("c", what, file, cores)
+
+
+def ours_c(what, file, cores=1, inner=1):
+    return Measure("c", what, file, cores, inner, program="ours")
+
+
+def python(what, file="", cores=1, **options):
+    return Measure("py", what, file, cores, options=tuple(sorted(options.items())))
+
+
+@dataclass(frozen=True)
+class Row:
+    number: str
+    title: str
+    unit: str
+    ours: Measure
+    peers: dict = field(default_factory=dict)
+    limits: dict = field(default_factory=dict)
+    goals: dict = field(default_factory=dict)
+    scale: float = 1.0  # from n/s (or the field) to the unit
+    value: str = "n"  # "n" or "bytes" per second; else the field itself, and less is better
+
+    @property
+    def less_is_better(self):
+        return self.value not in ("n", "bytes")
+
+
+def scan_rows():
+    rows = []
+    for number, size, name, tf, limit, least in (
+        ("1", "64 B", "plain64", 3.0, "frame", 0.40),
+        ("2", "1 KiB", "plain1k", 2.5, "read", 0.50),
+        ("3", "64 KiB", "plain64k", 1.5, "read", 0.65),
+    ):
+        limit_name = {"frame": "framing only", "read": "read()"}[limit]
+        peers = {
+            "TF-style copy": limit_of("tf_scan", name),
+            "crc32c over spans": limit_of("span_scan", name),
+        }
+        rows.append(
+            Row(
+                number, f"TFRecord, verified, {size}, 1 thread", "GB/s",
+                ours_c("scan", name), peers, {limit_name: limit_of(limit, name)},
+                {"TF-style copy": tf, limit_name: least}, 1e-9, "bytes",
+            )
+        )  # fmt: skip
+    rows.append(
+        Row(
+            "3", "TFRecord, verified, 64 KiB, 2 threads", "GB/s",
+            ours_c("scan", "plain64k", 2), {"ours, 1 thread": ours_c("scan", "plain64k")},
+            {"read(), 2 threads": limit_of("read", "plain64k", 2)}, {"ours, 1 thread": 1.7},
+            1e-9, "bytes",
+        )
+    )  # fmt: skip
+    rows.append(
+        Row(
+            "4", "gzip text to lines", "GB/s", ours_c("lines", "text.gz"),
+            {"zlib": limit_of("zlib", "text.gz")}, {"igzip": limit_of("igzip", "text.gz")},
+            {"zlib": 2.4, "igzip": 0.95}, 1e-9, "bytes",
+        )
+    )  # fmt: skip
+    return rows
+
+
+def parse_rows():
+    rows = []
+    for number, name, title, least in (
+        ("9", "a", "Example A (248 tokens) to padded", 4.0),
+        ("10", "b", "Example B (40 scalars) to columns", 3.5),
+        ("11", "f", "Example F (512 floats) to columns", 2.0),
+    ):
+        limits = {"one copy": limit_of("copy_records", name)}
+        rows.append(
+            Row(
+                number, title + ", from memory", "M examples/s", ours_c(f"parse_{name}", name),
+                {"TF-style": limit_of(f"tf_parse_{name}", name)}, limits, {"TF-style": least}, 1e-6,
+            )
+        )  # fmt: skip
+    for name, least in (("a", 5.0), ("b", 3.5), ("f", 3.0)):
+        ours, peer = f"batch_{name}", limit_of(f"tf_batch_{name}", name)
+        title = f"file {name.upper()} to padded batches of 256"
+        rows.append(
+            Row(
+                "12", title + ", 1 thread", "M examples/s", ours_c(ours, name),
+                {"TF-style": peer}, {}, {"TF-style": least}, 1e-6,
+            )
+        )  # fmt: skip
+        rows.append(
+            Row(
+                "12", title + ", 2 threads", "M examples/s", ours_c(ours, name, 2, 2),
+                {
+                    "ours, 1 thread": ours_c(ours, name),
+                    "TF-style, 2 threads": limit_of(f"tf_batch_{name}", name, 2),
+                },
+                {}, {"ours, 1 thread": 1.8}, 1e-6,
+            )
+        )  # fmt: skip
+    return rows
+
+
+def python_rows():
+    return [
+        Row(
+            "13", "Python loop over padded batches of A", "M examples/s",
+            python("ours:padded", "a"),
+            {"Python protobuf": python("python_proto:padded", "a", limit=30_000)},
+            {"ours in C": ours_c("batch_a", "a")},
+            {"Python protobuf": 50.0, "ours in C": 0.97}, 1e-6,
+        ),
+        Row(
+            "19", "pad 64 ragged rows to int64", "GB/s", python("ours:pad"),
+            {"NumPy row loop": python("numpy_pad:row_loop"), "lists": python("numpy_pad:lists")},
+            {"memset + memcpy": limit_of("pad", "f")},
+            {"NumPy row loop": 2.5, "lists": 80.0, "memset + memcpy": 0.85}, 1e-9,
+        ),
+    ]  # fmt: skip
+
+
+def sequence_rows():
+    """P1, P2, P3 on one and two cores."""
+    on = {"threads": 2, "autotune": False}
+    return [
+        Row(
+            "P1", "A to buckets to padded NumPy, 1 core", "k examples/s",
+            python("ours:buckets", "a"),
+            {
+                "tf recipe": python("tf_example:recipe", "a", limit=40_000),
+                "tf window sort": python("tf_example:window", "a"),
+                "protobuf + own buckets": python("python_proto:buckets", "a", limit=50_000),
+                "torch DataLoader": python("torch_loader:loader", "a", limit=50_000),
+            },
+            {"ours in C": ours_c("buckets_a", "a")},
+            {"tf recipe": 50.0, "tf window sort": 10.0}, 1e-3,
+        ),
+        Row(
+            "P1", "A to buckets to padded NumPy, 2 cores", "k examples/s",
+            python("ours:buckets", "a", 2, threads=2),
+            {
+                "tf recipe, no autotune": python("tf_example:recipe", "a", 2, limit=40_000, **on),
+                "tf window sort, ragged": python("tf_example:window", "a", 2, ragged=True, **on),
+                "ours, 1 core": python("ours:buckets", "a"),
+            },
+            {}, {"tf window sort, ragged": 10.0, "ours, 1 core": 1.8}, 1e-3,
+        ),
+        Row(
+            "P2", "S to buckets to padded NumPy, 1 core", "k examples/s",
+            python("ours:sequences", "s"),
+            {
+                "tf recipe": python("tf_sequence:recipe", "s", limit=15_000),
+                "tf window sort": python("tf_sequence:window", "s", limit=25_000),
+                "Python protobuf": python("python_proto:sequences", "s", limit=2_000),
+            },
+            {}, {"tf window sort": 6.0}, 1e-3,
+        ),
+        Row(
+            "P2", "S to buckets to padded NumPy, 2 cores", "k examples/s",
+            python("ours:sequences", "s", 2, threads=2),
+            {
+                "tf window sort": python("tf_sequence:window", "s", 2, limit=25_000, **on),
+                "ours, 1 core": python("ours:sequences", "s"),
+            },
+            {}, {"tf window sort": 6.0}, 1e-3,
+        ),
+        Row(
+            "P3", "B to columns, 1 core", "k examples/s", python("ours:columns", "b"),
+            {
+                "tf parse_example": python("tf_example:columns", "b"),
+                "Python protobuf": python("python_proto:columns", "b", limit=15_000),
+            },
+            {}, {"tf parse_example": 10.0}, 1e-3,
+        ),
+        Row(
+            "P3", "B to columns, 2 cores", "k examples/s",
+            python("ours:columns", "b", 2, threads=2),
+            {"tf parse_example": python("tf_example:columns", "b", 2, **on)},
+            {}, {"tf parse_example": 10.0}, 1e-3,
+        ),
+    ]  # fmt: skip
+
+
+def reader_rows():
+    """P4: records in blocks, checksums verified."""
+    rows = []
+    for name, title, least in (
+        ("plain64", "64 B", 40.0),
+        ("plain1k", "1 KiB", 15.0),
+        ("a", "A", 15.0),
+        ("a.gz", "gzip of A", 3.0),
+    ):
+        peers = {"tf.data": python("tf_scan:scan", name, name=name, limit=1_000_000)}
+        if name != "a.gz":
+            peers["Python + crc32c"] = python("python_scan:scan", name, name=name, limit=500_000)
+        rows.append(
+            Row(
+                "P4", f"TFRecord scan in Python, {title}", "M records/s",
+                python("ours:scan", name, name=name), peers, {}, {"tf.data": least}, 1e-6,
+            )
+        )  # fmt: skip
+    return rows
+
+
+def cost_rows():
+    """P9, P10, P12: less is better; the goal is the largest value allowed."""
+    save, theirs = python("ours:checkpoint", "a"), python("tf_checkpoint:checkpoint", "a")
+    imports = {name: Measure("import", name) for name in ("tensorflow", "torch", "grain", "numpy")}
+    sizes = {
+        name: Measure("size", name) for name in ("tensorflow-cpu", "torch", "grain", "mlx-data")
+    }
+    first = {name: Measure("first", name, "a", 2) for name in ("tf", "torch", "grain")}
+    ours_first = Measure("first", "levada", "a", 2)
+    return [
+        Row("P9", "checkpoint: shuffle(10,000) + buckets, size", "KiB", save, {"tf.data": theirs},
+            goals={"ours": 256}, scale=1 / 1024, value="size"),
+        Row("P9", "checkpoint: time to save", "ms", save, {"tf.data": theirs},
+            goals={"ours": 2}, scale=1e3, value="seconds"),
+        Row("P9", "checkpoint: restore to next batch", "ms", save, {"tf.data": theirs},
+            scale=1e3, value="restore_seconds"),
+        Row("P10", "import (ours: after NumPy's)", "ms", Measure("import", "levada"), imports,
+            goals={"ours": 15}, scale=1e3, value="seconds"),
+        Row("P10", "installed, with dependencies, without NumPy", "MB", Measure("size", "levada"),
+            sizes, goals={"ours": 5}, scale=1e-6, value="size"),
+        Row("P12", "process start to first batch of P1", "s", ours_first, first,
+            goals={"ours": 0.25}, value="seconds"),
+        Row("P12", "peak memory at the first batch of P1", "MB", ours_first, first,
+            goals={"ours": 100}, value="peak_mb"),
+    ]  # fmt: skip
+
+
+ROWS = [
+    *scan_rows(),
+    *parse_rows(),
+    *python_rows(),
+    *sequence_rows(),
+    *reader_rows(),
+    *cost_rows(),
+]

@@ -1,0 +1,292 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the rows of rows.py and writes bench/RESULTS.md and build/bench/results.json.
+
+Every number of a row comes from one run in which ours and the others take turns, each after its
+file was read into the page cache, each pinned to the same cores; medians are compared. A peer that
+is not installed is left out (--peers installs them all into .venv-peers). With --check the exit
+status is 1 when a goal is missed by more than a fifth in two of three repeats.
+"""
+
+import argparse
+import glob
+import itertools
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import data
+import measure
+from rows import ROWS
+
+SLACK = 0.8  # how far below its goal a repeat may fall before --check counts it
+
+
+def reading(row, result):
+    """The value of one run in the unit of the row, or None."""
+    if result is None:
+        return None
+    if row.less_is_better:
+        return result[row.value] * row.scale
+    return result[row.value] / result["seconds"] * row.scale
+
+
+def contenders(row):
+    return {"ours": row.ours, **row.peers, **row.limits}
+
+
+def take_turns(runner, rows, repeats):
+    """Runs what the rows (all with the same `ours`) need, in turns; {measure: [result, ...]}."""
+    results = {}
+    for row in rows:
+        for one in contenders(row).values():
+            results.setdefault(one, [])
+    for one in results:
+        runner.run(one)  # imports, traces, touches memory: not counted
+    for _ in range(repeats):
+        for one, found in results.items():
+            found.append(runner.run(one))
+    return results
+
+
+def ratio(row, ours, other):
+    return other / ours if row.less_is_better else ours / other
+
+
+def summary(row, results):
+    """A row's readings, ratios and marks, ready for JSON."""
+    out = {"number": row.number, "title": row.title, "unit": row.unit, "values": {}, "goals": []}
+    out["peers"], out["limits"] = list(row.peers), list(row.limits)
+    for name, one in contenders(row).items():
+        values = [reading(row, result) for result in results[one]]
+        if values and None not in values:
+            out["values"][name] = {
+                "median": statistics.median(values),
+                "least": min(values),
+                "most": max(values),
+                "all": values,
+            }
+    ours = out["values"].get("ours")
+    for name, value in out["values"].items():
+        if ours and name != "ours":
+            value["ratio"] = ratio(row, ours["median"], value["median"])
+            value["ratios"] = [
+                ratio(row, a, b) for a, b in zip(ours["all"], value["all"], strict=True)
+            ]
+    for name, goal in row.goals.items():
+        out["goals"].append(judged(out["values"], name, goal))
+    return out
+
+
+def judged(values, name, goal):
+    """A goal with its mark; `missed` where it fails clearly in two of three repeats."""
+    mark = {"against": name, "goal": goal, "mark": None, "missed": False}
+    found = values.get(name)
+    if found is None or (name != "ours" and "ratio" not in found):
+        return mark
+    if name == "ours":  # the largest value that is allowed
+        shares = [goal / value if value else float("inf") for value in found["all"]]
+        good = found["median"] <= goal
+    else:
+        shares = [value / goal for value in found["ratios"]]
+        good = found["ratio"] >= goal
+    mark["mark"] = "pass" if good else "below"
+    mark["missed"] = 3 * sum(share < SLACK for share in shares) >= 2 * len(shares)
+    return mark
+
+
+# -- the page --------------------------------------------------------------------------------------
+
+
+def number(value):
+    if value is None:
+        return "-"
+    if value >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.3g}"
+
+
+def spread(value):
+    if value is None:
+        return "-"
+    return f"{number(value['median'])} ({number(value['least'])}..{number(value['most'])})"
+
+
+def goal_cells(row, name):
+    """The ratio, its goal and its mark for one peer or limit."""
+    value = row["values"].get(name, {})
+    for goal in row["goals"]:
+        if goal["against"] == name:
+            return number(value.get("ratio")), f"≥ {goal['goal']:g}", goal["mark"] or "-"
+    return number(value.get("ratio")), "", ""
+
+
+def page_lines(row):
+    """The table lines of a row: the first has ours, then a line for each further peer or limit."""
+    kinds = [(name, "peer") for name in row["peers"]] + [(name, "limit") for name in row["limits"]]
+    own = [goal for goal in row["goals"] if goal["against"] == "ours"]
+    lines = []
+    ours = spread(row["values"].get("ours"))
+    first = f"| {row['number']} | {row['title']} | {row['unit']} | {ours} |"
+    if own:
+        mark = own[0]["mark"] or "-"
+        lines.append(f"{first} | | | ≤ {own[0]['goal']:g} | {mark} |")
+        first = "| | | | |"
+    for name, kind in kinds:
+        value = row["values"].get(name)
+        if value is None and lines:
+            continue
+        cells = " | ".join(goal_cells(row, name))
+        shown = f"{name} ({kind})" if kind == "limit" else name
+        lines.append(f"{first} {shown} | {spread(value)} | {cells} |")
+        first = "| | | | |"
+    return lines
+
+
+def page(report):
+    about = report["machine"]
+    kinds = ", ".join(f"{name} {version}" for name, version in report["versions"].items())
+    lines = [
+        "# Results of the benches",
+        "",
+        "Written by `make bench`. Every row is one run: ours and the others take turns "
+        f"({report['repeats']} repeats), pinned to the same cores, each after its file was read "
+        "into the page cache. Values are medians (least..most); a ratio is ours against the other "
+        "(where less is better, turned round), so more is always better. Another machine gives "
+        "other values: the ratios are what counts.",
+        "",
+        f"Machine: {about['processor']}, {about['cores']} cores, {about['memory_gib']} GiB, "
+        f"Linux {about['kernel']}, {about['compiler']}. Versions: {kinds}.",
+        "",
+        "| # | workload | unit | ours | against | its value | ours/it | goal | |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for row in report["rows"]:
+        lines += page_lines(row)
+    marks = [goal["mark"] for row in report["rows"] for goal in row["goals"]]
+    lines += ["", f"Goals: {marks.count('pass')} pass, {marks.count('below')} below"]
+    lines[-1] += f", {marks.count(None)} not measured here." if None in marks else "."
+    if report["missing"]:
+        lines += ["", "Not measured:", ""]
+        lines += [f"- {what}: {why}" for what, why in report["missing"].items()]
+    return "\n".join(lines) + "\n"
+
+
+def show(row):
+    """One line for each peer and limit, as it is measured."""
+    ours = row["values"].get("ours")
+    print(f"{row['number']:4} {row['title']} [{row['unit']}]  ours {spread(ours)}", flush=True)
+    for name in row["peers"] + row["limits"]:
+        share, goal, mark = goal_cells(row, name)
+        kind = "peer" if name in row["peers"] else "limit"
+        text = f"       {kind:5} {name:24} {spread(row['values'].get(name)):30}"
+        print(f"{text} ours/{kind} {share:8} {goal:8} {mark}".rstrip(), flush=True)
+    for goal in row["goals"]:
+        if goal["against"] == "ours":
+            print(f"       goal  ≤ {goal['goal']:g}  {goal['mark'] or '-'}", flush=True)
+
+
+# -- the run ---------------------------------------------------------------------------------------
+
+
+def build(folder):
+    """Builds the bench programs with Meson in a folder of their own; their folder."""
+    tools = os.path.join(measure.ROOT, ".venv", "bin")
+    path = tools + os.pathsep + os.environ["PATH"]
+    env = {**os.environ, "PATH": path}
+    if not os.path.exists(os.path.join(folder, "build.ninja")):
+        subprocess.run(
+            ["meson", "setup", folder, measure.ROOT, "-Dpython=disabled", "-Dtests=disabled"],
+            env=env, check=True, stdout=subprocess.DEVNULL,
+        )  # fmt: skip
+    for program in ("baseline", "ours"):
+        done = subprocess.run(
+            ["ninja", "-C", folder, f"bench/{program}"], env=env, capture_output=True, text=True
+        )
+        if done.returncode:
+            print(f"bench: {program} was not built: {done.stdout.strip()[-300:]}", file=sys.stderr)
+    return os.path.join(folder, "bench")
+
+
+def install_levada():
+    """Puts this levada beside the peers, so that all run in one Python."""
+    wheels = os.path.join(measure.ROOT, "build", "bench", "wheel")
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
+    shutil.rmtree(wheels, ignore_errors=True)
+    done = subprocess.run(
+        [*pip, "wheel", "-qq", "--no-deps", "--no-build-isolation", "-w", wheels,
+         "-Cbuild-dir=" + os.path.join(measure.ROOT, "build", "wheel"), measure.ROOT],
+        capture_output=True, text=True,
+    )  # fmt: skip
+    if done.returncode:
+        print(f"bench: no wheel of levada: {done.stderr.strip()[-300:]}", file=sys.stderr)
+        return
+    peers = [measure.PEERS, *pip[1:], "install", "-qq", "--no-deps", "--force-reinstall"]
+    subprocess.run(peers + glob.glob(os.path.join(wheels, "*.whl")), check=True)
+
+
+def install_peers():
+    """The environment of the peers (large: TensorFlow and PyTorch), with levada in it."""
+    if not os.path.exists(measure.PEERS):
+        folder = os.path.dirname(os.path.dirname(measure.PEERS))
+        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+    wanted = os.path.join(measure.ROOT, "bench", "peers.txt")
+    subprocess.run([measure.PEERS, "-m", "pip", "install", "-q", "-r", wanted], check=True)
+    install_levada()
+
+
+def report_of(rows, runner, repeats):
+    report = {"machine": measure.machine(), "versions": measure.versions(), "repeats": repeats}
+    report["rows"] = []
+    for _, group in itertools.groupby(rows, key=lambda row: (row.number, row.ours)):
+        group = list(group)
+        results = take_turns(runner, group, repeats)
+        for row in group:
+            report["rows"].append(summary(row, results))
+            show(report["rows"][-1])
+    report["missing"] = {one.what: why for one, why in runner.missing.items()}
+    return report
+
+
+def main():
+    root = measure.ROOT
+    args = argparse.ArgumentParser(description="run the benches")
+    args.add_argument("--only", default="", help="numbers of rows, with commas between")
+    args.add_argument("--repeats", type=int, default=5)
+    args.add_argument("--dir", default=data.DEFAULT_DIR)
+    args.add_argument("--programs", help="a folder with baseline and ours; default: build them")
+    args.add_argument("--page", default=os.path.join(root, "bench", "RESULTS.md"))
+    args.add_argument("--json", default=os.path.join(root, "build", "bench", "results.json"))
+    args.add_argument("--check", action="store_true")
+    args.add_argument("--peers", action="store_true", help="install the peers, run nothing")
+    args = args.parse_args()
+    if args.peers:
+        return install_peers()
+    only = set(filter(None, args.only.split(",")))
+    data.ensure(folder=args.dir, say=print)
+    if args.programs is None and os.path.exists(measure.PEERS):
+        install_levada()
+    programs = args.programs or build(os.path.join(root, "build", "bench", "c"))
+    runner = measure.Runner(args.dir, programs)
+    try:
+        report = report_of(
+            [row for row in ROWS if not only or row.number in only], runner, args.repeats
+        )
+    finally:
+        runner.close()
+    os.makedirs(os.path.dirname(args.json), exist_ok=True)
+    with open(args.json, "w") as out:
+        json.dump(report, out, indent=1)
+    if not only:  # a page has all rows
+        with open(args.page, "w") as out:
+            out.write(page(report))
+    missed = [row["title"] for row in report["rows"] for goal in row["goals"] if goal["missed"]]
+    if args.check and missed:
+        sys.exit("goals missed: " + "; ".join(missed))
+
+
+if __name__ == "__main__":
+    main()
