@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "io/inflate.h"
+
+#define INFLATE_TRIAL 4096
+
+bool levada_inflate_tries(levada_wrap wrap, const uint8_t *data, size_t size)
+{
+    uint8_t            out[INFLATE_TRIAL];
+    void              *codec = NULL;
+    levada_filter_step step = {.in = data, .in_size = size, .out = out, .out_size = sizeof out};
+    levada_status      st = levada_codec_inflate->open(&codec, wrap, -1, NULL);
+
+    if (st == LEVADA_OK) st = levada_codec_inflate->run(codec, &step, NULL);
+    levada_codec_inflate->close(&codec);
+    return st == LEVADA_OK || st == LEVADA_EUNIMPLEMENTED;
+}
+
+levada_status levada_inflate_step(levada_inflate_state *state, const char *name,
+                                  levada_filter_step *step, levada_error *err)
+{
+    levada_status st = levada_codec_inflate->run(state->codec, step, err);
+
+    if (st != LEVADA_OK) {
+        levada_error_wrap(err, "%s", name);
+        return st;
+    }
+    state->made += (int64_t)step->made;
+    state->taken += (int64_t)step->used;
+    if (step->finished || step->made > 0 || step->used < step->in_size || !step->in_ended) {
+        return LEVADA_OK;
+    }
+    return levada_fail(err, LEVADA_EDATA_LOSS,
+                       "%s: the stream ends early, after %lld compressed bytes (%lld decompressed)",
+                       name, (long long)state->taken, (long long)state->made);
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ISA-L inflates two to three times as fast as zlib.
+ */
+#include "base/alloc.h"
+#include "io/inflate.h"
+
+#include <isa-l/igzip_lib.h>
+
+typedef struct inflate_isal {
+    struct inflate_state stream;
+    levada_wrap          wrap;
+    bool                 used_up; /* the stream is complete */
+} inflate_isal;
+
+static levada_status inflate_isal_reset(void *codec, levada_error *err)
+{
+    inflate_isal *c = codec;
+
+    (void)err;
+    isal_inflate_reset(&c->stream);
+    c->stream.crc_flag = c->wrap == LEVADA_WRAP_GZIP ? ISAL_GZIP : ISAL_ZLIB;
+    c->used_up = false;
+    return LEVADA_OK;
+}
+
+static levada_status inflate_isal_open(void **codec, levada_wrap wrap, int32_t level,
+                                       levada_error *err)
+{
+    inflate_isal *c = levada_alloc(sizeof *c);
+
+    (void)level;
+    if (!c) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to inflate");
+    isal_inflate_init(&c->stream);
+    c->wrap = wrap;
+    *codec = c;
+    return inflate_isal_reset(c, err);
+}
+
+static void inflate_isal_close(void **codec)
+{
+    levada_free(*codec);
+    *codec = NULL;
+}
+
+static const char *inflate_isal_text(int code)
+{
+    switch (code) {
+    case ISAL_INVALID_BLOCK: return "invalid block";
+    case ISAL_INVALID_SYMBOL: return "invalid symbol";
+    case ISAL_INVALID_LOOKBACK: return "distance too far back";
+    case ISAL_INVALID_WRAPPER: return "incorrect header";
+    case ISAL_UNSUPPORTED_METHOD: return "unsupported compression method";
+    case ISAL_INCORRECT_CHECKSUM: return "incorrect checksum at its end";
+    case ISAL_NEED_DICT: return "a preset dictionary is needed";
+    default: return "damaged stream";
+    }
+}
+
+static levada_status inflate_isal_run(void *codec, levada_filter_step *step, levada_error *err)
+{
+    inflate_isal *c = codec;
+    uint32_t      in = step->in_size > UINT32_MAX ? UINT32_MAX : (uint32_t)step->in_size;
+    uint32_t      out = step->out_size > UINT32_MAX ? UINT32_MAX : (uint32_t)step->out_size;
+    int           code;
+
+    step->used = step->made = 0;
+    step->finished = c->used_up;
+    if (c->used_up) return LEVADA_OK;
+    c->stream.next_in = (uint8_t *)(uintptr_t)step->in;
+    c->stream.avail_in = in;
+    c->stream.next_out = step->out;
+    c->stream.avail_out = out;
+    code = isal_inflate(&c->stream);
+    if (code < 0 || code == ISAL_NEED_DICT) {
+        return levada_fail(err, LEVADA_EDATA_LOSS, "%s", inflate_isal_text(code));
+    }
+    step->used = in - c->stream.avail_in;
+    step->made = out - c->stream.avail_out;
+    c->used_up = step->finished = c->stream.block_state == ISAL_BLOCK_FINISH;
+    return LEVADA_OK;
+}
+
+static const levada_codec inflate_isal_codec = {
+    .open = inflate_isal_open,
+    .close = inflate_isal_close,
+    .reset = inflate_isal_reset,
+    .run = inflate_isal_run,
+};
+
+const levada_codec *const levada_codec_inflate = &inflate_isal_codec;
