@@ -5,7 +5,9 @@
 #include <isa-l/igzip_lib.h>
 #include <zlib.h>
 
-enum { INFLATE_OUT = 256 << 10 };
+enum {
+    INFLATE_OUT = 256 << 10
+};
 
 typedef struct baseline_inflate {
     levada_bench_stream stream;

@@ -5,7 +5,12 @@
 #include <math.h>
 #include <string.h>
 
-enum { PAD_ROWS = 64, PAD_BATCHES = 200, PAD_CAP = 2048, COPY_BATCH = 256 };
+enum {
+    PAD_ROWS = 64,
+    PAD_BATCHES = 200,
+    PAD_CAP = 2048,
+    COPY_BATCH = 256
+};
 
 typedef struct baseline_pad_copy {
     levada_bench_file file;

@@ -10,7 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PARSE_BATCH = 256, PARSE_SLOTS = 128, PARSE_FEATURES = 40 };
+enum {
+    PARSE_BATCH = 256,
+    PARSE_SLOTS = 128,
+    PARSE_FEATURES = 40
+};
 
 typedef enum parse_kind { PARSE_INT64, PARSE_FLOAT } parse_kind;
 

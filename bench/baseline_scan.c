@@ -5,7 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SCAN_HEAD = 12, SCAN_FOOT = 4 };
+enum {
+    SCAN_HEAD = 12,
+    SCAN_FOOT = 4
+};
 
 static uint64_t baseline_scan_u64(const uint8_t *at)
 {

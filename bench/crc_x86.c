@@ -9,7 +9,10 @@
 #include <pthread.h>
 #include <string.h>
 
-enum { CRC_LONG = 1024, CRC_SHORT = 128 }; /* bytes of one of the three streams */
+enum {
+    CRC_LONG = 1024,
+    CRC_SHORT = 128
+}; /* bytes of one of the three streams */
 
 static uint32_t       crc_after[2][4][256]; /* long, short */
 static pthread_once_t crc_once = PTHREAD_ONCE_INIT;

@@ -12,7 +12,10 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { HARNESS_CHUNK = 256 << 10, HARNESS_THREADS = 16 };
+enum {
+    HARNESS_CHUNK = 256 << 10,
+    HARNESS_THREADS = 16
+};
 
 typedef struct harness_thread {
     const levada_bench_work *work;
