@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * levada convert: records from one file into another one of another kind or compression.
+ */
+#include "example.h"
+#include "file.h"
+#include "rows.h"
+#include "source.h"
+#include <levada/writer.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static const levada_cli_option cmd_convert_options[] = {
+    { "from", 0, "KIND", "tfrecord, text, jsonl (default: found out)" },
+    { "to", 0, "KIND", "tfrecord, jsonl (default: from the end of OUT)" },
+    { "compression", 'c', "NAME", "none, gzip, zlib, zstd (default: from the end of OUT)" },
+    { "level", 'l', "N", "of the compression" },
+    { "raw", 0, NULL, "text: a line is the record itself, not an Example that holds it" },
+    { "field", 'f', "NAME", "text: feature that holds the line (default line)" },
+    { "errors", 0, "P", "bad records: fail (default), skip, skip:1000 or skip:0.1%" },
+    { "progress", 'p', NULL, "a line that moves, on a terminal" },
+    LEVADA_CLI_OPTION_END
+};
+
+typedef enum convert_kind {
+    CONVERT_TFRECORD,
+    CONVERT_TEXT,
+    CONVERT_JSONL,
+    CONVERT_UNKNOWN
+} convert_kind;
+
+typedef struct convert_job {
+    levada_env            *env;
+    const levada_cli_args *args;
+    const char            *in, *out;
+    convert_kind           from, to;
+    const char            *compression; /* NULL = none */
+    const char            *field;
+    bool                   raw;
+    levada_cli_pipe        pipe;
+    levada_writer         *writer;  /* of TFRecord */
+    FILE                  *lines;   /* of JSON     */
+    levada_cli_buffer      temporary, record;
+} convert_job;
+
+static convert_kind cmd_convert_kind(const char *name)
+{
+    static const char *const names[] = { "tfrecord", "text", "jsonl" };
+
+    for (int i = 0; i < CONVERT_UNKNOWN; i++)
+        if (strcmp(name, names[i]) == 0) return (convert_kind)i;
+    return CONVERT_UNKNOWN;
+}
+
+static bool cmd_convert_is_json(const char *path)
+{
+    static const char *const ends[] = { ".jsonl", ".jsonl.gz", ".jsonl.zst", ".ndjson", ".json" };
+
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
+        if (levada_cli_file_ends(path, ends[i])) return true;
+    return false;
+}
+
+/* The compression that the end of a name asks for; NULL = none. */
+static const char *cmd_convert_suffix(const char *path)
+{
+    if (levada_cli_file_ends(path, ".gz")) return "gzip";
+    if (levada_cli_file_ends(path, ".zst")) return "zstd";
+    if (levada_cli_file_ends(path, ".zz")) return "zlib";
+    return NULL;
+}
+
+/* What the options and names ask for. */
+static levada_cli_status cmd_convert_plan(convert_job *job)
+{
+    const char *from = levada_cli_value(job->args, "from"), *to = levada_cli_value(job->args, "to");
+    const char *packed = levada_cli_value(job->args, "compression");
+
+    if (from) job->from = cmd_convert_kind(from);
+    else if (cmd_convert_is_json(job->in)) job->from = CONVERT_JSONL;
+    else if (strcmp(levada_cli_source_guess(job->env, job->in), "tfrecord") == 0)
+        job->from = CONVERT_TFRECORD;
+    else job->from = CONVERT_TEXT;
+    if (to) job->to = cmd_convert_kind(to);
+    else if (cmd_convert_is_json(job->out) || strcmp(job->out, "-") == 0) job->to = CONVERT_JSONL;
+    else job->to = CONVERT_TFRECORD;
+    job->compression = packed ? packed : cmd_convert_suffix(job->out);
+    if (job->compression && strcmp(job->compression, "none") == 0) job->compression = NULL;
+    job->raw = levada_cli_flag(job->args, "raw");
+    job->field = levada_cli_value(job->args, "field");
+    if (!job->field) job->field = "line";
+    if (job->from == CONVERT_UNKNOWN || job->to == CONVERT_UNKNOWN || job->to == CONVERT_TEXT) {
+        levada_cli_say("convert: %s: tfrecord, text and jsonl can be read, tfrecord and jsonl "
+                       "written",
+                       job->from == CONVERT_UNKNOWN ? from : to);
+        return LEVADA_CLI_USAGE;
+    }
+    if (job->to == CONVERT_JSONL && job->compression) {
+        levada_cli_say("convert: jsonl is written plain: leave out the compression");
+        return LEVADA_CLI_USAGE;
+    }
+    if (job->to == CONVERT_TFRECORD && strcmp(job->out, "-") == 0) {
+        levada_cli_say("convert: - takes jsonl only");
+        return LEVADA_CLI_USAGE;
+    }
+    return LEVADA_CLI_DONE;
+}
+
+static levada_status cmd_convert_open(convert_job *job, levada_error *err)
+{
+    const char *source = job->from == CONVERT_TFRECORD ? "tfrecord" : "text_lines";
+    int32_t     level = (int32_t)levada_cli_number(job->args, "level", -1);
+
+    LEVADA_TRY(levada_cli_source_open(&job->pipe, job->env, source, job->in,
+                                      levada_cli_value(job->args, "errors"), err));
+    if (strcmp(job->out, "-") == 0) {
+        job->lines = stdout;
+        return LEVADA_OK;
+    }
+    levada_cli_file_temporary(job->out, &job->temporary);
+    if (job->to == CONVERT_TFRECORD)
+        return levada_writer_open(job->env, job->temporary.at, job->compression, level,
+                                  &job->writer, err);
+    job->lines = fopen(job->temporary.at, "wb");
+    return job->lines ? LEVADA_OK
+                      : levada_fail(err, LEVADA_EUNAVAILABLE, "can't write %s", job->out);
+}
+
+/* The JSON object of a line as a serialized message. */
+static levada_status cmd_convert_object(convert_job *job, const uint8_t *bytes, size_t size,
+                                        levada_error *err)
+{
+    levada_cli_buffer text = { 0 };
+    levada_value     *json = NULL;
+    levada_status     status;
+
+    levada_cli_add(&text, bytes, size);
+    status = levada_value_parse(text.at, &json, err);
+    if (status == LEVADA_OK) status = levada_cli_example_make(&job->record, json, err);
+    levada_value_destroy(&json);
+    levada_cli_buffer_clear(&text);
+    return status;
+}
+
+/* A record of the input as a line of the output. */
+static levada_status cmd_convert_line(convert_job *job, const uint8_t *bytes, size_t size,
+                                      levada_error *err)
+{
+    if (job->from == CONVERT_TFRECORD) {
+        levada_cli_example_json(&job->record, bytes, size);
+    } else if (job->from == CONVERT_JSONL) {
+        levada_cli_add(&job->record, bytes, size);
+    } else {
+        levada_cli_puts(&job->record, "{");
+        levada_cli_json_text(&job->record, job->field, strlen(job->field));
+        levada_cli_puts(&job->record, ":");
+        levada_cli_json_text(&job->record, bytes, size);
+        levada_cli_puts(&job->record, "}");
+    }
+    levada_cli_puts(&job->record, "\n");
+    if (fwrite(job->record.at, 1, job->record.size, job->lines) == job->record.size)
+        return LEVADA_OK;
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "can't write %s", job->out);
+}
+
+static levada_status cmd_convert_record(convert_job *job, const uint8_t *bytes, size_t size,
+                                        levada_error *err)
+{
+    job->record.size = 0;
+    if (job->to == CONVERT_JSONL) return cmd_convert_line(job, bytes, size, err);
+    if (job->from == CONVERT_TFRECORD || (job->from == CONVERT_TEXT && job->raw))
+        return levada_writer_write(job->writer, bytes, size, err);
+    if (job->from == CONVERT_TEXT)
+        levada_cli_example_text(&job->record, job->field, bytes, size);
+    else
+        LEVADA_TRY(cmd_convert_object(job, bytes, size, err));
+    return levada_writer_write(job->writer, job->record.at, job->record.size, err);
+}
+
+static levada_status cmd_convert_block(convert_job *job, const levada_block *block,
+                                       levada_error *err)
+{
+    const levada_column *column = levada_block_at(block, 0);
+    levada_status        status = LEVADA_OK;
+
+    for (int64_t row = 0; row < levada_block_rows(block) && status == LEVADA_OK; row++) {
+        int64_t        size = 0;
+        const uint8_t *bytes = levada_column_bytes(column, row, &size);
+        levada_origin  origin = levada_block_origin(block, row);
+
+        status = cmd_convert_record(job, bytes, (size_t)size, err);
+        if (status != LEVADA_OK)
+            levada_error_place(err, NULL, job->in, origin.record, origin.offset);
+    }
+    return status;
+}
+
+static levada_status cmd_convert_all(convert_job *job, levada_error *err)
+{
+    levada_block *block = NULL;
+    levada_status status;
+
+    while ((status = levada_cli_pipe_next(&job->pipe, &block, err)) == LEVADA_OK) {
+        status = cmd_convert_block(job, block, err);
+        levada_block_unref(&block);
+        if (status != LEVADA_OK) break;
+        if (job->lines == stdout && ferror(stdout)) return LEVADA_OK;
+    }
+    return status == LEVADA_END ? LEVADA_OK : status;
+}
+
+/* Finishes the output; where anything failed it goes, and what was there before stays. */
+static levada_status cmd_convert_close(convert_job *job, levada_status status, levada_error *err)
+{
+    if (job->writer && status == LEVADA_OK) status = levada_writer_close(job->writer, err);
+    levada_writer_destroy(&job->writer);
+    if (job->lines && job->lines != stdout && fclose(job->lines) != 0 && status == LEVADA_OK)
+        status = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "can't write %s", job->out);
+    if (job->temporary.size > 0) {
+        if (status == LEVADA_OK) status = levada_cli_file_commit(job->temporary.at, job->out, err);
+        else unlink(job->temporary.at);
+    }
+    levada_cli_buffer_clear(&job->temporary);
+    levada_cli_buffer_clear(&job->record);
+    return status;
+}
+
+/* "a.txt → a.tfrecord.gz   53 127 records · 118.9 MiB → 41.2 MiB · 0.90 s" */
+static void cmd_convert_summary(const convert_job *job)
+{
+    levada_cli_buffer text = { 0 };
+
+    levada_cli_printf(&text, "%s → %s   ", levada_cli_file_name(job->in),
+                      levada_cli_file_name(job->out));
+    levada_cli_count(&text, job->pipe.records);
+    levada_cli_puts(&text, " records · ");
+    levada_cli_bytes(&text, levada_cli_file_size(job->in));
+    levada_cli_puts(&text, " → ");
+    levada_cli_bytes(&text, levada_cli_file_size(job->out));
+    levada_cli_printf(&text, " · %.2f s\n", levada_cli_now() - job->pipe.progress.begun);
+    levada_cli_out(&text);
+    levada_cli_buffer_clear(&text);
+}
+
+static levada_cli_status cmd_convert(levada_env *env, const levada_cli_args *args)
+{
+    convert_job       job = { .env = env, .args = args, .in = args->words[0], .out = args->words[1] };
+    levada_error      err = LEVADA_ERROR_INIT;
+    levada_cli_status status = cmd_convert_plan(&job);
+    levada_status     done;
+
+    if (status != LEVADA_CLI_DONE) return status;
+    levada_cli_progress_begin(&job.pipe.progress, levada_cli_flag(args, "progress"), NULL);
+    done = cmd_convert_open(&job, &err);
+    if (done == LEVADA_OK) done = cmd_convert_all(&job, &err);
+    levada_cli_progress_clear(&job.pipe.progress);
+    done = cmd_convert_close(&job, done, &err);
+    if (done != LEVADA_OK) status = levada_cli_fail(&err);
+    else if (strcmp(job.out, "-") != 0) cmd_convert_summary(&job);
+    levada_cli_pipe_close(&job.pipe);
+    return status;
+}
+
+const levada_cli_command levada_cli_convert = {
+    .name = "convert",
+    .words = "IN OUT",
+    .doc = "records into another kind of file or another compression",
+    .more = "  levada convert a.tfrecord a.tfrecord.gz       the same records, compressed\n"
+            "  levada convert a.txt a.tfrecord               a line becomes an Example\n"
+            "  levada convert a.tfrecord a.jsonl             Examples as JSON; - = standard output\n"
+            "  levada convert a.jsonl a.tfrecord.zst         and back\n\n"
+            "OUT appears when it is complete; a file of that name is replaced.",
+    .options = cmd_convert_options,
+    .min_words = 2,
+    .max_words = 2,
+    .run = cmd_convert,
+};

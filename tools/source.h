@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Files whose kind the command finds out: which source reads them, opened as a pipe.
+ */
+#ifndef LEVADA_TOOLS_SOURCE_H
+#define LEVADA_TOOLS_SOURCE_H
+
+#include "pipe.h"
+
+/* "tfrecord", "text_lines" or "tar": from the end of the name, else from the first record. */
+const char *levada_cli_source_guess(levada_env *env, const char *path);
+
+/* A pipe that gives the records of one file, in order. `errors`: as in levada_iter_options. */
+LEVADA_MUST_USE levada_status levada_cli_source_open(levada_cli_pipe *p, levada_env *env,
+                                                     const char *source, const char *path,
+                                                     const char *errors, levada_error *err);
+
+#endif
