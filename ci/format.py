@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""clang-format, minus what hand and eye do better: columns of declarations, comments and macro
-continuations may be lined up with more spaces than it would set, and designated initialisers may
-share a line.
+"""clang-format, minus what hand and eye do better: columns may be lined up with more spaces than it
+would set, and inside of a statement lines are broken where the writer thinks fit.
 
     format.py         list what differs
     format.py --fix   write it
@@ -19,6 +18,8 @@ import lib
 from lib import Finding
 
 COLUMNS = 100
+# One line may hold all of these.
+COMPACT = re.compile(r"\s+[.\[]|\s+[?:] |.*\\$|typedef (enum|struct|union) \w+ \{.*\}")
 
 
 def squeeze(line: str) -> str:
@@ -26,14 +27,32 @@ def squeeze(line: str) -> str:
     return re.sub(r"(?<=\S) +", " ", line).replace("{ ", "{").replace(" }", "}")
 
 
-# Lines that may stay as they are: designated initialisers, short enums, macro bodies, operands.
-BY_HAND = re.compile(r"\s+[.\[]|\s+[?:] |.*\\$|typedef enum \w+ \{.*\}")
+def indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
 
 
-def chosen_by_hand(old: list[str], new: list[str]) -> bool:
-    """Breaks and columns that are better left alone, or that the formatter would make too long."""
-    by_hand = all(BY_HAND.match(line) for line in old)
-    return bool(old and by_hand) or any(len(line) > COLUMNS for line in new)
+def ends(lines: list[str]) -> tuple[int, int]:
+    """Statements that end at the end of a line, and braces that stand alone."""
+    texts = [re.sub(r"\s*/\*.*?\*/$", "", line).strip() for line in lines]
+    return sum(text.endswith(";") for text in texts), sum(text in ("{", "}") for text in texts)
+
+
+def continued(before: str) -> bool:
+    """Whether the next line goes on with the statement of this one, or with that of a macro."""
+    text = before.strip()
+    ended = not text or text.endswith((";", "{", "}", ":", "*/"))
+    return text.startswith("#") or not ended
+
+
+def chosen_by_hand(before: str, old: list[str], new: list[str]) -> bool:
+    """Breaks and columns are the writer's choice: what counts is where statements begin and end."""
+    if not old or not new:
+        return False
+    if all(COMPACT.match(line) for line in old) or any(len(line) > COLUMNS for line in new):
+        return True
+    placed = indent(old[0]) == indent(new[0]) or continued(before)
+    tight = [squeeze(" ".join(line.strip() for line in lines)) for lines in (old, new)]
+    return placed and tight[0] == tight[1] and ends(old) == ends(new)
 
 
 def merged(old: list[str], new: list[str]) -> tuple[list[str], int]:
@@ -43,7 +62,8 @@ def merged(old: list[str], new: list[str]) -> tuple[list[str], int]:
         None, [squeeze(line) for line in old], [squeeze(line) for line in new], autojunk=False
     )
     for tag, i, j, k, m in matcher.get_opcodes():
-        keep = tag == "equal" or chosen_by_hand(old[i:j], new[k:m])
+        before = old[i - 1] if i else ""
+        keep = tag == "equal" or chosen_by_hand(before, old[i:j], new[k:m])
         result += old[i:j] if keep else new[k:m]
         first = first or (0 if keep else i + 1)
     return result, first

@@ -23,6 +23,8 @@ OUTSIDE |= {"setlocale", "exit", "signal", "sigaction", "rand", "srand", "random
 THREADS = re.compile(r"(pthread|thrd|mtx|cnd|sem|tss)_\w+|(nano|u)?sleep|poll|select")
 ATOMICS = re.compile(r"atomic_\w+|_Atomic")
 RUNTIME = re.compile(r"levada_(thread|lock|queue|ticket|waiting|wait|mutex|cond)_\w+")
+# Makers of errors: they begin with err, and their status is often passed on or dropped.
+MAKER = re.compile(r"^levada_(error|status)_|(^|_)fail(_|$)")
 COUNTED = ("src/runtime", "src/base", "src/tensor", "src/core")
 BORROWED = {"PyList_GetItem", "PyList_GET_ITEM", "PyTuple_GetItem", "PyTuple_GET_ITEM"}
 BORROWED |= {"PyDict_GetItem", "PyDict_GetItemString", "PyDict_GetItemWithError", "PyDict_Next"}
@@ -48,7 +50,12 @@ def check_directives(
                 if f.body[0].line <= number <= f.last:
                     yield Finding(f"{path}:{f.name}", number, "#if inside a function body")
         macro = re.match(r"#\s*define\s+(\w+)", text)
-        if macro and re.search(r"\breturn\b", text) and macro[1] != "LEVADA_TRY":
+        if (
+            macro
+            and re.search(r"\breturn\b", text)
+            and macro[1] != "LEVADA_TRY"
+            and "case" not in text
+        ):
             yield Finding(f"{path}:{macro[1]}", number, "only LEVADA_TRY may return from a macro")
         if macro and "__attribute__" in text and path.name not in ("compiler.h", "error.h"):
             yield Finding(f"{path}:{macro[1]}", number, "extensions only through base/compiler.h")
@@ -63,16 +70,21 @@ def check_labels(path: Path, f: clex.Function) -> Iterator[Finding]:
 def check_last_parameter(path: Path, head: list[clex.Token], name: str) -> Iterator[Finding]:
     """`levada_error *err` comes last; makers of errors and printf-likes begin with it."""
     text = " ".join(token.text for token in head)
-    if (
-        name.startswith("levada_error_")
-        or re.search(r"(^|_)fail(_|$)", name)
-        or ". . ." in text
-        or "..." in text
-    ):
+    if MAKER.search(name) or "..." in text or ". . ." in text:
         return
     for match in re.finditer(r"levada_error \* (?:const )?err (\S)", text):
         if match[1] not in ")=[":
             yield Finding(f"{path}:{name}", head[0].line, "levada_error *err is not last")
+
+
+def check_must_use(path: Path, head: list[clex.Token]) -> Iterator[Finding]:
+    """A public function that returns a status says that the caller must look at it."""
+    words = [token.text for token in head]
+    name = clex.function_name(head) or ""
+    if "levada_status" not in words or "typedef" in words or not name or MAKER.search(name):
+        return
+    if words.index("levada_status") < words.index(name) and "LEVADA_MUST_USE" not in words:
+        yield Finding(f"{path}:{name}", head[0].line, "returns levada_status: LEVADA_MUST_USE")
 
 
 def check_words(path: Path, stream: list[clex.Token]) -> Iterator[Finding]:
@@ -141,6 +153,8 @@ def check_c(path: Path, text: str) -> Iterator[Finding]:
     for head, _ in clex.declarations(stream):
         yield from check_last_parameter(path, head, clex.function_name(head) or "")
     if inside(path, "include"):
+        for head, _ in clex.declarations(stream):
+            yield from check_must_use(path, head)
         for token in stream:
             if token.text == "inline":
                 yield Finding(f"{path}", token.line, "inline function in a public header")

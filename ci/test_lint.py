@@ -67,6 +67,7 @@ BREACHES = [
     (lint_source, "src/base/a.c", "void f(void) { static int n; }", "mutable object"),
     (lint_source, "src/base/a.c", "int f(void) __attribute__((pure));", "compiler.h"),
     (lint_source, "include/levada/a.h", "static inline int f(void) { return 1; }", "inline"),
+    (lint_source, "include/levada/a.h", "levada_status levada_f(int a);", "MUST_USE"),
     (lint_source, "python/_levada/a.c", "void f(void) { PyList_GetItem(a, 0); }", "borrowed"),
     (lint_names, "src/base/a.c", "static int helper(void) { return 1; }", "begins with a_"),
     (lint_names, "src/base/a.c", "static int levada_a(void) { return 1; }", "must not be called"),
