@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * levada's side of the rows in C, through the public interface: a work is a description, run from
+ * its beginning to its end once a pass. `inner` is the number of threads of the iterator.
+ */
+#include "harness.h"
+
+#include <levada/levada.h>
+
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    OURS_TEXT = 16384,
+    OURS_SCALARS = 40
+};
+
+/* What `bytes` of a pass are. */
+typedef enum ours_measure { OURS_RECORDS, OURS_FILE, OURS_LINES } ours_measure;
+
+typedef struct ours_state {
+    levada_dataset *dataset;
+    int             threads;
+    ours_measure    measure;
+    int64_t         file_bytes;
+} ours_state;
+
+static void ours_check(levada_status status, const levada_error *err)
+{
+    char text[512];
+
+    if (status != LEVADA_OK && status != LEVADA_END)
+        levada_bench_die("levada", levada_error_text(err, text, sizeof text));
+}
+
+static int64_t ours_file_size(const char *path)
+{
+    FILE *file = fopen(path, "rb");
+    long  size = 0;
+
+    if (file == NULL || fseek(file, 0, SEEK_END) != 0 || (size = ftell(file)) < 0)
+        levada_bench_die("cannot open", path);
+    fclose(file);
+    return size;
+}
+
+/* SOURCE:"PATH"REST as a dataset; REST begins with further options or the next stage. */
+static void *ours_open(const levada_bench_args *args, ours_measure measure, const char *source,
+                       const char *rest)
+{
+    static _Thread_local char text[OURS_TEXT];
+    levada_error              err = LEVADA_ERROR_INIT;
+    ours_state               *s = levada_bench_alloc(sizeof *s);
+    int size = snprintf(text, sizeof text, "%s:\"%s\"%s", source, args->path, rest);
+
+    if (size < 0 || (size_t)size >= sizeof text)
+        levada_bench_die("too long", rest);
+    ours_check(levada_dataset_parse(NULL, text, &s->dataset, &err), &err);
+    s->threads = args->inner;
+    s->measure = measure;
+    s->file_bytes = ours_file_size(args->path);
+    return s;
+}
+
+/* Bytes of the lines of a block, with their newlines. */
+static int64_t ours_line_bytes(const levada_block *block)
+{
+    const levada_column *line = levada_block_at(block, 0);
+    const levada_level  *level = &line->level[line->field->depth];
+    int64_t              sum = line->n;
+
+    for (int64_t k = 0; k < line->n; ++k)
+        sum += level->end[k] - level->begin[k];
+    return sum;
+}
+
+static void ours_pass(void *state, levada_bench_count *count)
+{
+    const ours_state   *s = state;
+    levada_iter_options options = LEVADA_ITER_OPTIONS_INIT;
+    levada_error        err = LEVADA_ERROR_INIT;
+    levada_iter        *it = NULL;
+    levada_block       *block = NULL;
+    levada_status       status;
+
+    options.threads = s->threads;
+    options.seed = 1;
+    status = levada_iter_open(s->dataset, &options, &it, &err);
+    while (status == LEVADA_OK && (status = levada_iter_next(it, &block, &err)) == LEVADA_OK) {
+        count->records += levada_block_rows(block);
+        if (s->measure == OURS_LINES)
+            count->bytes += ours_line_bytes(block);
+        levada_block_unref(&block);
+    }
+    ours_check(status, &err);
+    levada_iter_close(&it);
+    if (s->measure == OURS_FILE)
+        count->bytes += s->file_bytes;
+}
+
+/* -- the works --------------------------------------------------------------------------------- */
+
+#define OURS_A \
+    " | parse_example:{tokens:{kind:VarLen,dtype:int64},label:{kind:FixedLen,shape:[],dtype:int64}}"
+#define OURS_F                                                      \
+    " | parse_example:{feat:{kind:FixedLen,shape:[512],dtype:float32}," \
+    "label:{kind:FixedLen,shape:[],dtype:int64}}"
+#define OURS_BUCKETS                      \
+    " | bucket_by_sequence_length:tokens," \
+    "boundaries=[64,96,128,160,192,256,320,448,640,1024],batch_sizes=64"
+
+static void *ours_open_scan(const levada_bench_args *args)
+{
+    return ours_open(args, OURS_FILE, "tfrecord", "");
+}
+
+static void *ours_open_lines(const levada_bench_args *args)
+{
+    return ours_open(args, OURS_LINES, "text_lines", "");
+}
+
+/* File to batches, verified. */
+static void *ours_open_a(const levada_bench_args *args)
+{
+    return ours_open(args, OURS_FILE, "tfrecord", OURS_A " | padded_batch:256");
+}
+
+static void *ours_open_f(const levada_bench_args *args)
+{
+    return ours_open(args, OURS_FILE, "tfrecord", OURS_F " | batch:256");
+}
+
+static void *ours_open_buckets(const levada_bench_args *args)
+{
+    return ours_open(args, OURS_FILE, "tfrecord", OURS_A OURS_BUCKETS);
+}
+
+static void *ours_scalars(const levada_bench_args *args, const char *option)
+{
+    char   rest[OURS_TEXT / 2];
+    size_t used = (size_t)snprintf(rest, sizeof rest, "%s | parse_example:{", option);
+
+    for (int k = 0; k < OURS_SCALARS; ++k)
+        used += (size_t)snprintf(rest + used, sizeof rest - used,
+                                 "%sf%02d:{kind:FixedLen,shape:[],dtype:%s}", k > 0 ? "," : "", k,
+                                 k % 2 == 1 ? "float32" : "int64");
+    snprintf(rest + used, sizeof rest - used, "} | batch:256");
+    return ours_open(args, OURS_FILE, "tfrecord", rest);
+}
+
+static void *ours_open_b(const levada_bench_args *args) { return ours_scalars(args, ""); }
+
+/* The nearest thing to parsing from memory: checksums off, the file in the page cache. */
+static void *ours_open_parse_a(const levada_bench_args *args)
+{
+    return ours_open(args, OURS_FILE, "tfrecord", ",verify=false" OURS_A " | padded_batch:256");
+}
+
+static void *ours_open_parse_b(const levada_bench_args *args)
+{
+    return ours_scalars(args, ",verify=false");
+}
+
+static void *ours_open_parse_f(const levada_bench_args *args)
+{
+    return ours_open(args, OURS_FILE, "tfrecord", ",verify=false" OURS_F " | batch:256");
+}
+
+const levada_bench_work levada_bench_works[] = {
+    {"scan", ours_open_scan, ours_pass},
+    {"lines", ours_open_lines, ours_pass},
+    {"parse_a", ours_open_parse_a, ours_pass},
+    {"parse_b", ours_open_parse_b, ours_pass},
+    {"parse_f", ours_open_parse_f, ours_pass},
+    {"batch_a", ours_open_a, ours_pass},
+    {"batch_b", ours_open_b, ours_pass},
+    {"batch_f", ours_open_f, ours_pass},
+    {"buckets_a", ours_open_buckets, ours_pass},
+    {NULL, NULL, NULL},
+};
