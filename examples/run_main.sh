@@ -1,0 +1,24 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The main job, called by `make run`: makes a corpus, looks at it, batches it; then the same from
+# the shortest programs in Python and C.
+set -eu
+
+examples=$(cd "$(dirname "$0")" && pwd)
+folder=$examples/../build/run
+mkdir -p "$folder"
+
+PYTHONDONTWRITEBYTECODE=1 python "$examples/main_job.py" "$folder"
+
+cd "$folder"
+printf '\nthe shortest programs\n'
+python "$examples/quick_start.py"
+for build in wheel release; do
+    program=$examples/../build/$build/examples/example_quick_start
+    if [ -x "$program" ]; then
+        "$program"
+        exit 0
+    fi
+done
+echo "the C program is not built" >&2
+exit 1
