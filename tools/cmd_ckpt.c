@@ -19,8 +19,7 @@ static levada_status cmd_ckpt_show(const levada_cli_buffer *state, levada_cli_bu
     const uint8_t    *at = (const uint8_t *)state->at;
 
     if (state->size < 28 || memcmp(at, magic, 8) != 0)
-        return levada_fail(err, LEVADA_EDATA_LOSS, "this is no saved position: it must begin with %s",
-                           magic);
+        return levada_fail(err, LEVADA_EDATA_LOSS, "not a saved position: no %s in front", magic);
     levada_cli_printf(out, "format       %d\n", at[8] | at[9] << 8);
     levada_cli_puts(out, "fingerprint  ");
     for (int i = 0; i < 16; i++) levada_cli_printf(out, "%02x", at[12 + i]);

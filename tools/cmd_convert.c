@@ -247,11 +247,14 @@ static void cmd_convert_summary(const convert_job *job)
 
 static levada_cli_status cmd_convert(levada_env *env, const levada_cli_args *args)
 {
-    convert_job       job = { .env = env, .args = args, .in = args->words[0], .out = args->words[1] };
+    convert_job       job = { .env = env, .args = args };
     levada_error      err = LEVADA_ERROR_INIT;
-    levada_cli_status status = cmd_convert_plan(&job);
+    levada_cli_status status;
     levada_status     done;
 
+    job.in = args->words[0];
+    job.out = args->words[1];
+    status = cmd_convert_plan(&job);
     if (status != LEVADA_CLI_DONE) return status;
     levada_cli_progress_begin(&job.pipe.progress, levada_cli_flag(args, "progress"), NULL);
     done = cmd_convert_open(&job, &err);
@@ -268,10 +271,10 @@ const levada_cli_command levada_cli_convert = {
     .name = "convert",
     .words = "IN OUT",
     .doc = "records into another kind of file or another compression",
-    .more = "  levada convert a.tfrecord a.tfrecord.gz       the same records, compressed\n"
-            "  levada convert a.txt a.tfrecord               a line becomes an Example\n"
-            "  levada convert a.tfrecord a.jsonl             Examples as JSON; - = standard output\n"
-            "  levada convert a.jsonl a.tfrecord.zst         and back\n\n"
+    .more = "  levada convert a.tfrecord a.tfrecord.gz    the same records, compressed\n"
+            "  levada convert a.txt a.tfrecord            a line becomes an Example\n"
+            "  levada convert a.tfrecord a.jsonl          Examples as JSON; - = standard output\n"
+            "  levada convert a.jsonl a.tfrecord.zst      and back\n\n"
             "OUT appears when it is complete; a file of that name is replaced.",
     .options = cmd_convert_options,
     .min_words = 2,

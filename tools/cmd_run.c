@@ -147,8 +147,8 @@ const levada_cli_command levada_cli_run = {
     .name = "run",
     .words = "DESCRIPTION",
     .doc = "run a description",
-    .more = "  levada run 'tfrecord:train-*.tfrecord.gz | shuffle:10000 | parse_example:@spec.json\n"
-            "    | bucket_by_sequence_length:tokens,boundaries=[64,128],batch_sizes=32 | prefetch'\n\n"
+    .more = "  levada run 'tfrecord:train-*.tfrecord.gz | shuffle:10000 | parse_example:@s.json\n"
+            "    | bucket_by_sequence_length:tokens,boundaries=[64,128],batch_sizes=32'\n\n"
             "DESCRIPTION may be @FILE. levada stages lists what can stand in it. kill -USR1 tells\n"
             "who waits for what.",
     .options = cmd_run_options,

@@ -35,7 +35,8 @@ static void cmd_stages_list(levada_cli_buffer *b, const levada_value *all)
 
             if (strcmp(levada_cli_json_string(op, "family"), cmd_stages_families[f][0]) != 0)
                 continue;
-            if (!any) levada_cli_printf(b, "%s%s\n", b->size ? "\n" : "", cmd_stages_families[f][1]);
+            if (!any && b->size) levada_cli_puts(b, "\n");
+            if (!any) levada_cli_printf(b, "%s\n", cmd_stages_families[f][1]);
             any = true;
             levada_cli_printf(b, "  %-26s %s\n", levada_cli_json_string(op, "name"),
                               levada_cli_json_string(op, "doc"));

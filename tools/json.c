@@ -86,9 +86,15 @@ void levada_cli_json_put(levada_cli_buffer *b, const levada_value *value)
     const char *text;
 
     switch (levada_value_kind_of(value)) {
-    case LEVADA_VALUE_BOOL: levada_cli_puts(b, levada_value_as_bool(value) ? "true" : "false"); break;
-    case LEVADA_VALUE_INT: levada_cli_printf(b, "%" PRId64, levada_value_as_int(value)); break;
-    case LEVADA_VALUE_FLOAT: levada_cli_json_float_put(b, levada_value_as_float(value), false); break;
+    case LEVADA_VALUE_BOOL:
+        levada_cli_puts(b, levada_value_as_bool(value) ? "true" : "false");
+        break;
+    case LEVADA_VALUE_INT:
+        levada_cli_printf(b, "%" PRId64, levada_value_as_int(value));
+        break;
+    case LEVADA_VALUE_FLOAT:
+        levada_cli_json_float_put(b, levada_value_as_float(value), false);
+        break;
     case LEVADA_VALUE_TEXT:
     case LEVADA_VALUE_BYTES:
         text = levada_value_as_text(value, &size);

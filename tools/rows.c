@@ -50,7 +50,8 @@ void levada_cli_batch_json(levada_cli_buffer *b, const levada_iter *it, const le
     const levada_column *column;
     int64_t              n = levada_block_rows(block);
 
-    levada_cli_printf(b, "{\"batch\":%" PRId64 ",\"records\":%" PRId64 ",\"columns\":{", ordinal, n);
+    levada_cli_printf(b, "{\"batch\":%" PRId64 ",\"records\":%" PRId64, ordinal, n);
+    levada_cli_puts(b, ",\"columns\":{");
     for (int32_t i = 0; (column = levada_block_at(block, i)) != NULL; i++) {
         if (i > 0) levada_cli_puts(b, ",");
         rows_column_json(b, column);

@@ -30,10 +30,10 @@ static size_t source_plain(const char *path)
 static levada_status source_options(const char *path, levada_value **out, levada_error *err)
 {
     levada_value *files = levada_value_list(), *text = levada_value_text(path, strlen(path));
-    levada_status status;
+    levada_status status = LEVADA_ERESOURCE_EXHAUSTED;
 
     *out = levada_value_map();
-    if (!files || !text || !*out) status = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory");
+    if (!files || !text || !*out) levada_fail(err, status, "no memory");
     else status = levada_value_push(files, &text, err);
     if (status == LEVADA_OK) status = levada_value_set(*out, "files", &files, err);
     levada_value_destroy(&text);
