@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Everything that users of levada need. Authors of stages, sources, decoders and plug-ins include
+ * the header of what they write (stage.h, source.h, decoder.h, filter.h).
+ */
+#ifndef LEVADA_LEVADA_H
+#define LEVADA_LEVADA_H
+
+#include <levada/block.h>
+#include <levada/builder.h>
+#include <levada/dataset.h>
+#include <levada/env.h>
+#include <levada/error.h>
+#include <levada/function.h>
+#include <levada/iter.h>
+#include <levada/spec.h>
+#include <levada/value.h>
+#include <levada/writer.h>
+
+#endif
