@@ -1,0 +1,402 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command, run as users run it: exit status, standard output, standard error.
+
+Golden texts lie in tests/cli; LEVADA_UPDATE=1 writes them anew.
+"""
+
+import gzip
+import json
+import os
+import shutil
+import signal
+import struct
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+GOLDEN = Path(__file__).resolve().parents[2] / "tests" / "cli"
+LEVADA = os.environ.get("LEVADA_BIN") or shutil.which("levada")
+COMMANDS = ["run", "head", "info", "verify", "convert", "stages", "bench", "check", "ckpt"]
+
+pytestmark = pytest.mark.skipif(LEVADA is None, reason="the command is not installed")
+
+
+def levada(*words, cwd=None, status=0):
+    """Runs the command and checks its exit status."""
+    done = subprocess.run(
+        [LEVADA, *map(str, words)], cwd=cwd, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == status, done.stderr + done.stdout
+    return done
+
+
+def golden(name, text):
+    path = GOLDEN / name
+    if os.environ.get("LEVADA_UPDATE"):
+        path.write_text(text)
+    assert text == path.read_text()
+
+
+# Files made without levada.
+
+
+def crc32c(data, table=[]):  # noqa: B006 - the table is made once
+    if not table:
+        for byte in range(256):
+            for _ in range(8):
+                byte = byte >> 1 ^ (0x82F63B78 if byte & 1 else 0)
+            table.append(byte)
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc = crc >> 8 ^ table[(crc ^ byte) & 255]
+    return crc ^ 0xFFFFFFFF
+
+
+def masked(data):
+    crc = crc32c(data)
+    return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
+
+
+def frame(record):
+    head = struct.pack("<Q", len(record))
+    body = record + struct.pack("<I", masked(record))
+    return head + struct.pack("<I", masked(head)) + body
+
+
+def varint(n):
+    out = bytearray()
+    while n > 127:
+        out.append(n & 127 | 128)
+        n >>= 7
+    return bytes([*out, n])
+
+
+def field(number, content):
+    return varint(number << 3 | 2) + varint(len(content)) + content
+
+
+def ints(values):
+    return field(3, field(1, b"".join(map(varint, values))))
+
+
+def texts(values):
+    return field(1, b"".join(field(1, value) for value in values))
+
+
+def features(mapping):
+    entries = (field(1, k.encode()) + field(2, v) for k, v in mapping.items())
+    return b"".join(field(1, entry) for entry in entries)
+
+
+def example(i):
+    tokens = ints(range(i % 5 + 1))
+    return field(1, features({"name": texts([b"r%d" % i]), "tokens": tokens}))
+
+
+def sequence_example(i):
+    steps = b"".join(field(1, ints([t])) for t in range(i))
+    return field(1, features({"id": ints([i])})) + field(2, features({"tokens": steps}))
+
+
+RECORDS = [example(i) for i in range(10)]
+PARSED = [{"name": [f"r{i}"], "tokens": list(range(i % 5 + 1))} for i in range(10)]
+PARSE = (
+    "parse_example:{name:{kind:FixedLen,shape:[],dtype:string},tokens:{kind:VarLen,dtype:int64}}"
+)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """ten.tfrecord, ten.tfrecord.gz, bad.tfrecord (record 3 is damaged), lines.txt."""
+    whole = b"".join(map(frame, RECORDS))
+    (tmp_path / "ten.tfrecord").write_bytes(whole)
+    (tmp_path / "ten.tfrecord.gz").write_bytes(gzip.compress(whole))
+    begin = sum(len(frame(record)) for record in RECORDS[:3])
+    bad = bytearray(whole)
+    bad[begin + 14] ^= 1
+    (tmp_path / "bad.tfrecord").write_bytes(bad)
+    (tmp_path / "lines.txt").write_text("one\ntwo\n\nfour \u00e9\n")
+    return tmp_path
+
+
+# Help and wrong usage.
+
+
+def test_help_lists_the_commands():
+    done = levada("--help")
+    golden("help.txt", done.stdout)
+    assert levada("help").stdout == levada("-h").stdout == done.stdout
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help(command):
+    text = levada(command, "--help").stdout
+    assert text.startswith(f"usage: levada {command} ")
+    assert "--help" in text
+    assert levada("help", command).stdout == text
+
+
+def test_help_of_run():
+    golden("help_run.txt", levada("run", "--help").stdout)
+
+
+def test_version_is_one_line():
+    text = levada("--version").stdout
+    assert text.startswith("levada 0.") and text.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "what is to be done?"),
+        (["rnu"], "there is no command rnu: did you mean run?"),
+        (["xyzzy"], "there is no command xyzzy; levada --help lists them"),
+        (["--plugins", "a"], "did you mean --plugin?"),
+        (["run"], "run: needs DESCRIPTION"),
+        (["run", "range:1", "|", "take:1"], "'|' is one argument too many"),
+        (["run", "--jsn", "range:1"], "run: there is no option --jsn: did you mean --json?"),
+        (["run", "range:1", "--limit"], "run: --limit needs its N"),
+        (["run", "range:1", "--limit", "few"], "--limit takes a whole number, not 'few'"),
+        (["run", "range:1", "--limit=-3"], "--limit takes a whole number, not '-3'"),
+        (["run", "range:1", "--json=1"], "--json takes no value"),
+        (["stages", "shufle"], "there is no stage shufle: did you mean shuffle?"),
+        (["convert", "a"], "convert: needs IN OUT"),
+        (["ckpt", "shwo", "a"], "ckpt: there is no shwo"),
+    ],
+)
+def test_wrong_usage_is_2_and_names_the_nearest(words, message):
+    done = levada(*words, status=2)
+    assert done.stdout == ""
+    assert done.stderr.startswith("levada: ") and message in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_wrong_description_is_wrong_usage():
+    done = levada("run", "range:10 | shufle:4", status=2)
+    assert "shuffle" in done.stderr and done.stdout == ""
+
+
+# run
+
+
+def test_run_says_what_it_did(folder):
+    text = levada("run", f"tfrecord:ten.tfrecord | {PARSE} | padded_batch:4", cwd=folder).stdout
+    assert text.startswith("10 records in 3 batches · ")
+
+
+def test_run_json_is_a_line_a_batch(folder):
+    words = f"tfrecord:ten.tfrecord | {PARSE} | padded_batch:4"
+    golden("run_json.txt", levada("run", words, "--json", cwd=folder).stdout)
+
+
+def test_run_reads_its_description_from_a_file(folder):
+    (folder / "pipe.txt").write_text("tfrecord:ten.tfrecord\n")
+    text = levada("run", "@pipe.txt", cwd=folder).stdout
+    assert text.startswith("10 records in ")
+
+
+def test_limit_counts_batches(folder):
+    words = ["run", "tfrecord:ten.tfrecord | batch:2", "--json", "--limit", "2"]
+    lines = levada(*words, cwd=folder).stdout.splitlines()
+    assert [json.loads(line)["batch"] for line in lines] == [0, 1]
+
+
+def test_resume_goes_on_where_save_stopped(folder):
+    words = ["run", "tfrecord:ten.tfrecord | shuffle:5 | batch:2", "--json", "--seed", "7"]
+    whole = [json.loads(line)["keys"] for line in levada(*words, cwd=folder).stdout.splitlines()]
+    levada(*words, "--limit", "2", "--save", "state", cwd=folder)
+    rest = levada(*words, "--resume", "state", cwd=folder).stdout.splitlines()
+    assert [json.loads(line)["keys"] for line in rest] == whole[2:]
+    assert "fingerprint" in levada("ckpt", "show", "state", cwd=folder).stdout
+    assert [p.name for p in folder.glob("state*")] == ["state"]
+
+
+def test_resume_refuses_the_state_of_another_dataset(folder):
+    levada("run", "tfrecord:ten.tfrecord | batch:2", "--save", "state", cwd=folder)
+    done = levada(
+        "run", "tfrecord:ten.tfrecord | batch:3", "--resume", "state", cwd=folder, status=1
+    )
+    assert "can't resume from state" in done.stderr
+
+
+def test_stats_are_json(folder):
+    words = ["run", "tfrecord:ten.tfrecord | batch:4", "--json", "--stats", "stats.json"]
+    levada(*words, cwd=folder)
+    stats = json.loads((folder / "stats.json").read_text())
+    assert stats["records"] == 10 and stats["batches"] == 3
+
+
+def test_a_missing_file_is_a_failure(tmp_path):
+    done = levada("run", "tfrecord:nothing.tfrecord", cwd=tmp_path, status=1)
+    assert "nothing.tfrecord" in done.stderr and done.stdout == ""
+
+
+def test_damage_fails_and_names_the_place(folder):
+    done = levada("run", "tfrecord:bad.tfrecord", cwd=folder, status=1)
+    assert "bad.tfrecord" in done.stderr and "record 3" in done.stderr
+
+
+def test_errors_skip_goes_on(folder):
+    text = levada("run", "tfrecord:bad.tfrecord", "--errors", "skip", cwd=folder).stdout
+    assert text.startswith("9 records in ") and "1 skipped" in text
+
+
+def test_nobody_reading_is_quiet(tmp_path):
+    words = [LEVADA, "run", "range:1000000 | batch:10", "--json"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout.readline().startswith(b'{"batch":0,')
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait(timeout=30) == 0
+
+
+def test_ctrl_c_ends_cleanly_and_saves(tmp_path):
+    words = [LEVADA, "run", "range:1000000000000 | batch:10", "--save", "state"]
+    with subprocess.Popen(
+        words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=30)
+        assert (process.returncode, out, err) == (130, b"", b"")
+    assert (tmp_path / "state").read_bytes().startswith(b"LVDASTAT")
+
+
+def test_no_progress_line_without_a_terminal(folder):
+    done = levada("run", "tfrecord:ten.tfrecord", "--progress", cwd=folder)
+    assert done.stderr == ""
+
+
+# head, info, verify
+
+
+def test_head_looks_into_examples(folder):
+    golden("head.txt", levada("head", "ten.tfrecord", "-n", "2", cwd=folder).stdout)
+
+
+def test_head_json_leaves_nothing_out(folder):
+    text = levada("head", "ten.tfrecord.gz", "-n", "10", "--json", cwd=folder).stdout
+    assert [json.loads(line) for line in text.splitlines()] == PARSED
+
+
+def test_head_shows_sequences_lines_and_bytes(folder):
+    (folder / "s.tfrecord").write_bytes(frame(sequence_example(3)))
+    text = levada("head", "s.tfrecord", "--json", cwd=folder).stdout
+    assert json.loads(text) == {"context": {"id": [3]}, "sequence": {"tokens": [[0], [1], [2]]}}
+    text = levada("head", "lines.txt", "--json", "-n", "2", cwd=folder).stdout
+    assert [json.loads(line) for line in text.splitlines()] == [{"line": "one"}, {"line": "two"}]
+    (folder / "b.tfrecord").write_bytes(frame(b"\xff\x00"))
+    text = levada("head", "b.tfrecord", "--json", cwd=folder).stdout
+    assert json.loads(text) == {"record": {"base64": "/wA="}}
+
+
+def test_info_tells_format_fields_and_lengths(folder):
+    text = levada("info", "ten.tfrecord.gz", cwd=folder).stdout
+    for part in ("TFRecord", "gzip", "10 records", "Example", "name", "tokens", "int64"):
+        assert part in text
+
+
+def test_info_json(folder):
+    info = json.loads(levada("info", "--json", "ten.tfrecord", cwd=folder).stdout)
+    assert info["records"] == 10
+
+
+def test_info_of_a_missing_file_fails(tmp_path):
+    done = levada("info", "nothing.tfrecord", cwd=tmp_path, status=1)
+    assert "nothing.tfrecord" in done.stderr
+
+
+def test_verify_good_files(folder):
+    done = levada("verify", "ten.tfrecord", "ten.tfrecord.gz", cwd=folder)
+    assert "2 of 2 files good" in done.stdout and "20 good records" in done.stdout
+
+
+def test_verify_finds_damage(folder):
+    done = levada("verify", "ten.tfrecord", "bad.tfrecord", cwd=folder, status=1)
+    assert "bad.tfrecord" in done.stdout and "record 3" in done.stdout
+    assert "1 of 2 files good" in done.stdout
+
+
+def test_verify_repairs(folder):
+    levada("verify", "bad.tfrecord", "--repair", "good", cwd=folder, status=1)
+    levada("verify", "good/bad.tfrecord", cwd=folder)
+    text = levada("head", "good/bad.tfrecord", "-n", "20", "--json", cwd=folder).stdout
+    rest = PARSED[:3] + PARSED[4:]
+    assert [json.loads(line) for line in text.splitlines()] == rest
+
+
+# convert
+
+
+@pytest.mark.parametrize("end", [".gz", ".zst", ".zz"])
+def test_convert_changes_the_compression(folder, end):
+    levada("convert", "ten.tfrecord", "a.tfrecord" + end, cwd=folder)
+    levada("convert", "a.tfrecord" + end, "b.tfrecord", cwd=folder)
+    assert (folder / "b.tfrecord").read_bytes() == (folder / "ten.tfrecord").read_bytes()
+    if end == ".gz":
+        packed = (folder / "a.tfrecord.gz").read_bytes()
+        assert gzip.decompress(packed) == (folder / "ten.tfrecord").read_bytes()
+
+
+def test_convert_text_to_examples_and_json(folder):
+    levada("convert", "lines.txt", "lines.tfrecord", "--field", "text", cwd=folder)
+    text = levada("convert", "lines.tfrecord", "-", cwd=folder).stdout
+    lines = [json.loads(line)["text"] for line in text.splitlines()]
+    assert lines == [["one"], ["two"], [""], ["four \u00e9"]]
+
+
+def test_convert_raw_lines(folder):
+    levada("convert", "lines.txt", "lines.tfrecord", "--raw", cwd=folder)
+    lines = [b"one", b"two", b"", "four \u00e9".encode()]
+    expected = b"".join(map(frame, lines))
+    assert (folder / "lines.tfrecord").read_bytes() == expected
+
+
+def test_convert_json_and_back(folder):
+    rows = [
+        {"i": [1, -2, 2**62], "f": [0.5, 1.25], "s": ["a\n", {"base64": "/w=="}], "e": []},
+        {"context": {"id": [1]}, "sequence": {"t": [[1, 2], [], [3]]}},
+    ]
+    text = "".join(json.dumps(row) + "\n" for row in rows)
+    (folder / "rows.jsonl").write_text(text)
+    levada("convert", "rows.jsonl", "rows.tfrecord", cwd=folder)
+    levada("convert", "rows.tfrecord", "again.jsonl", cwd=folder)
+    again = (folder / "again.jsonl").read_text().splitlines()
+    assert [json.loads(line) for line in again] == rows
+
+
+def test_convert_that_fails_leaves_the_old_file(folder):
+    (folder / "out.tfrecord").write_bytes(b"old")
+    before = sorted(folder.iterdir())
+    done = levada("convert", "bad.tfrecord", "out.tfrecord", cwd=folder, status=1)
+    assert "record 3" in done.stderr
+    assert (folder / "out.tfrecord").read_bytes() == b"old"
+    assert sorted(folder.iterdir()) == before
+
+
+# stages, bench
+
+
+def test_stages_come_from_the_tables():
+    names = [op["name"] for op in json.loads(levada("stages", "--json").stdout)]
+    listed = levada("stages").stdout
+    assert "shuffle" in names and "tfrecord" in names
+    assert all(f"  {name} " in listed for name in names)
+
+
+def test_help_of_a_stage():
+    text = levada("stages", "shuffle").stdout
+    assert text.startswith("shuffle (") and "buffer_size" in text
+
+
+def test_bench_json():
+    words = ["bench", "range:1000 | batch:10", "--json", "--repeat", "1"]
+    result = json.loads(levada(*words).stdout)
+    assert result["records"] == 1000 and result["batches"] == 100 and result["seconds"] > 0
+
+
+def test_bench_table():
+    text = levada("bench", "range:1000 | batch:10", "--repeat", "1").stdout
+    assert text.startswith("records     1 000") and "batch" in text
