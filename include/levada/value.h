@@ -53,6 +53,10 @@ LEVADA_API void          levada_value_destroy(levada_value **value);
 LEVADA_API LEVADA_MUST_USE levada_status levada_value_parse(const char *text, levada_value **out,
                                                             levada_error *err);
 
+/* Prints it as JSON on one line; free it with levada_string_free (dataset.h). */
+LEVADA_API LEVADA_MUST_USE levada_status levada_value_json(const levada_value *value, char **out,
+                                                           levada_error *err);
+
 /* Append to a list, or set a key of a map (refused when it is there). They take *item. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_value_push(levada_value *list, levada_value **item,
                                                            levada_error *err);

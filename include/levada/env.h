@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The environment: everything that comes from outside (memory for data, clock, log, CPU level,
+ * plug-ins, named functions). It is made first and passed to parse, append, load and open; NULL
+ * means the default environment. It is reference-counted by what is made from it, so it may be
+ * destroyed by its owner at any time. All functions may be called from any thread.
+ */
+#ifndef LEVADA_ENV_H
+#define LEVADA_ENV_H
+
+#include <levada/function.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct levada_env levada_env;
+
+typedef enum levada_cpu_level {
+    LEVADA_CPU_AUTO, /* the best that this machine has */
+    LEVADA_CPU_PORTABLE,
+    LEVADA_CPU_SSE42,
+    LEVADA_CPU_AVX2,
+    LEVADA_CPU_AVX512
+} levada_cpu_level;
+
+typedef struct levada_env_options {
+    size_t           struct_size;
+    levada_cpu_level cpu;       /* highest level of kernels to use                           */
+    int64_t          max_bytes; /* of pooled buffers at one time, -1 = no limit              */
+    /* Memory of data buffers (64-byte aligned); NULL = the C library. `size` is what was asked. */
+    void *(*alloc)(void *user, size_t size);
+    void (*free)(void *user, void *memory, size_t size);
+    /* One line for the log, without a newline. NULL = silent. May be called from any thread. */
+    void (*log)(void *user, const char *line);
+    void *user;
+    /* A function that a description names and that is not in the table of the environment:
+     * {"py": "module:qualname"} asks with kind "py". *out gets a reference. NULL = there is no
+     * other. Called on the thread that reads the description. */
+    levada_status (*resolve)(void *user, const char *kind, const char *name,
+                             levada_function **out, levada_error *err);
+} levada_env_options;
+
+#define LEVADA_ENV_OPTIONS_INIT                                                        \
+    {                                                                                  \
+        sizeof(levada_env_options), LEVADA_CPU_AUTO, -1, NULL, NULL, NULL, NULL, NULL  \
+    }
+
+LEVADA_API LEVADA_MUST_USE levada_status levada_env_create(const levada_env_options *options,
+                                                           levada_env **out, levada_error *err);
+LEVADA_API void levada_env_destroy(levada_env **env);
+
+/* Puts a function with a name into the table in which descriptions are looked up; the environment
+ * keeps a reference. A later one of the same kind and name takes its place. */
+LEVADA_API LEVADA_MUST_USE levada_status levada_env_add_function(levada_env            *env,
+                                                                 const levada_function *function,
+                                                                 levada_error          *err);
+/* *out gets a reference. ENOT_FOUND naming it where neither the table nor `resolve` has it. */
+LEVADA_API LEVADA_MUST_USE levada_status levada_env_find_function(levada_env      *env,
+                                                                  const char      *kind,
+                                                                  const char      *name,
+                                                                  levada_function **out,
+                                                                  levada_error    *err);
+
+/* Loads a plug-in (a shared object that exports levada_plugin_main) and registers what it has.
+ * Loading the same path again does nothing. Never unloaded. *name_out (may be NULL) is borrowed
+ * for the life of the environment. Errors: ENOT_FOUND (no such file), EINVALID_ARGUMENT (not a
+ * plug-in, or a descriptor that is refused: the message says why), EALREADY_EXISTS (a name that
+ * another library has taken). */
+LEVADA_API LEVADA_MUST_USE levada_status levada_plugin_load(levada_env *env, const char *path,
+                                                            const char **name_out,
+                                                            levada_error *err);
+
+/* "0.1.0" */
+LEVADA_API const char *levada_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Functions of the user: what `map`, `filter` and sources of one's own call.
+ *
+ * A function is reference-counted. It is called by the joint `call`, never inside a stage, on a
+ * thread of the iterator or on the caller's own; it may block. A function that must run on a
+ * special thread (Python) hands the work over in `call` and waits there.
+ */
+#ifndef LEVADA_FUNCTION_H
+#define LEVADA_FUNCTION_H
+
+#include <levada/block.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct levada_function     levada_function;
+typedef struct levada_state_writer levada_state_writer;
+typedef struct levada_state_reader levada_state_reader;
+
+typedef struct levada_function_def {
+    size_t      struct_size;
+    const char *kind; /* "c" or "py": how it prints, {"py": "module:qualname"}                 */
+    const char *name; /* NULL = it has none, and a description of it can't be read back        */
+    bool        pure; /* may be called again for the same records after a restore              */
+    /* One running use of it (per iterator). May be NULL: *run is then `user`. */
+    levada_status (*open)(void *user, void **run, levada_error *err);
+    /* A block in (borrowed; NULL for sources), a block out (the caller's). Sources answer END. */
+    levada_status (*call)(void *run, const levada_block *in, levada_block **out,
+                          levada_error *err);
+    /* Makes a blocked call return ECANCELLED soon; any thread. May be NULL. */
+    void (*cancel)(void *run);
+    /* Position of a source; NULL = it can't be saved. */
+    levada_status (*save)(void *run, levada_state_writer *to, levada_error *err);
+    levada_status (*restore)(void *run, levada_state_reader *from, levada_error *err);
+    void (*close)(void *run);
+    /* When the last reference goes; any thread, must not block or call levada. */
+    void (*release)(void *user);
+} levada_function_def;
+
+/* The strings of def are copied. */
+LEVADA_API LEVADA_MUST_USE levada_status levada_function_create(const levada_function_def *def,
+                                                                void *user, levada_function **out,
+                                                                levada_error *err);
+LEVADA_API levada_function *levada_function_ref(const levada_function *function);
+LEVADA_API void levada_function_unref(levada_function **function);
+/* Borrowed for the life of the function. */
+LEVADA_API const levada_function_def *levada_function_info(const levada_function *function);
+/* What was given to levada_function_create: what open() is called with. */
+LEVADA_API void *levada_function_user(const levada_function *function);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Option tables: the options of a stage, declared once.
+ *
+ * From the table come the parser, the help of the command, the Python signature and stub, the page
+ * of the reference, the text and JSON of datasets and the fuzz dictionary. Values land in a struct
+ * of the stage ("args"), which stays valid and constant as long as the dataset lives; pointers in it
+ * are borrowed from the dataset.
+ *
+ *     typedef struct take_args { int64_t count; } take_args;
+ *     static const levada_arg take_options[] = {
+ *         LEVADA_ARG(INT, take_args, count, .required = true, .positional = true, .min = 0,
+ *                    .doc = "records to pass on"),
+ *         LEVADA_ARG_END
+ *     };
+ */
+#ifndef LEVADA_OPTION_H
+#define LEVADA_OPTION_H
+
+#include <levada/value.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Type of the option and of the member that it fills. */
+typedef enum levada_arg_type {
+    LEVADA_ARG_NONE,
+    LEVADA_ARG_INT,      /* int64_t; null = LEVADA_NULL_INT where optional                      */
+    LEVADA_ARG_SIZE,     /* int64_t; bytes, written 4K, 4M, 4G too                              */
+    LEVADA_ARG_FLOAT,    /* double; null = NaN                                                  */
+    LEVADA_ARG_BOOL,     /* bool                                                                */
+    LEVADA_ARG_TEXT,     /* const char *; null = NULL                                           */
+    LEVADA_ARG_CHOICE,   /* int64_t; index in `choices` ("fail|skip")                           */
+    LEVADA_ARG_DTYPE,    /* levada_dtype; null = LEVADA_NONE                                    */
+    LEVADA_ARG_INTS,     /* levada_ints; a single value is a list of one; null = {NULL, 0}      */
+    LEVADA_ARG_TEXTS,    /* levada_texts; the same                                              */
+    LEVADA_ARG_VALUE,    /* const levada_value *: any shape, checked by the stage; null = NULL  */
+    LEVADA_ARG_FUNCTION, /* const levada_function *                                             */
+    LEVADA_ARG_BLOCK,    /* const levada_block *: data of this process                          */
+    LEVADA_ARG_PIPE      /* const levada_dataset *: a pipe in parentheses                       */
+} levada_arg_type;
+
+#define LEVADA_NULL_INT INT64_MIN
+
+typedef struct levada_ints {
+    const int64_t *at;
+    int64_t        n;
+} levada_ints;
+
+typedef struct levada_texts {
+    const char *const *at;
+    int64_t            n;
+} levada_texts;
+
+typedef struct levada_arg {
+    size_t          struct_size; /* set by LEVADA_ARG                                           */
+    const char     *name;        /* as typed in C, text, Python and on the command line         */
+    levada_arg_type type;
+    size_t          offset;
+    bool            required;
+    bool            positional; /* at most one in a table: the bare value of a description      */
+    bool            tuning;     /* does not change the records: left out of the fingerprint     */
+    bool            paths;      /* names files: only the last part goes into the fingerprint    */
+    int64_t         min, max;   /* of INT, SIZE, of each of INTS and (as numbers) of FLOAT; both
+                                 * 0 = any                                                      */
+    const char *otherwise;      /* the default, written as in a description; NULL = null        */
+    const char *choices;        /* of CHOICE: "a|b|c"; the first one is the default             */
+    const char *doc;            /* one line, with unit and meaning of null                      */
+} levada_arg;
+
+#define LEVADA_ARG(kind, args_type, member, ...)                                              \
+    {                                                                                         \
+        .struct_size = sizeof(levada_arg), .name = #member, .type = LEVADA_ARG_##kind,        \
+        .offset = offsetof(args_type, member), __VA_ARGS__                                    \
+    }
+#define LEVADA_ARG_END \
+    {                  \
+        .name = NULL   \
+    }
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

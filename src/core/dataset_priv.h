@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Datasets from the inside: an immutable tree, each node one op with its bound options.
+ */
+#ifndef LEVADA_CORE_DATASET_PRIV_H
+#define LEVADA_CORE_DATASET_PRIV_H
+
+#include "core/option_priv.h"
+#include <levada/dataset.h>
+
+#include <stdatomic.h>
+
+struct levada_dataset {
+    atomic_int       refs;
+    levada_env      *env; /* a reference */
+    const levada_op *op;
+    levada_value    *options; /* a map: every option of the table, in table order, typed        */
+    void            *args;    /* bound struct; pointers into options and `memory`               */
+    void           **memory;  /* arrays that binding made (levada_ints, levada_texts)           */
+    int32_t          nmemory;
+    levada_spec     *spec;    /* of the blocks that it gives                                    */
+    levada_spec     *middle;  /* of a SERIAL stage with apply: what next() gives (= its input's)*/
+    int32_t          ninputs;
+    levada_dataset **inputs;
+    /* Limits, so that whatever walks over datasets may recurse. Pipes among the options count. */
+    int32_t depth; /* stages above each other, at most LEVADA_DATASET_DEPTH   */
+    int32_t nest;  /* joints and values in each other, at most LEVADA_NEST_VALUE */
+    int64_t nodes; /* stages in the whole tree, at most LEVADA_DATASET_NODES  */
+};
+
+#define LEVADA_DATASET_DEPTH 1000
+#define LEVADA_DATASET_NODES 100000
+
+/* The same as levada_dataset_append with an op that was found, and with options that it may empty
+ * (NULL = none). `places` may be NULL. */
+LEVADA_MUST_USE levada_status levada_dataset_make(levada_env *env, const levada_op *op,
+                                                  levada_value          *options,
+                                                  levada_dataset *const *inputs, int32_t ninputs,
+                                                  const levada_places *places,
+                                                  levada_dataset **out, levada_error *err);
+/* Derives spec and middle from the inputs; resolves the field of decoders. */
+LEVADA_MUST_USE levada_status levada_dataset_derive(levada_dataset *dataset, levada_error *err);
+
+/* Appends the stages from the first source on: TEXT, or the list "[...]" of JSON or HASH. */
+void levada_dataset_print(levada_text *text, const levada_dataset *dataset, levada_print how);
+
+#endif

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tables that grow while other threads read (functions, plug-ins) are lists that only get new heads.
+ */
+#include "core/env_priv.h"
+
+#include "base/alloc.h"
+#include "core/registry.h"
+
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#define ENV_VERSION "0.1.0"
+
+typedef struct env_function {
+    struct env_function *older;
+    levada_function     *function;
+} env_function;
+
+typedef struct env_plugin {
+    struct env_plugin *older;
+    levada_plugin_info info;
+    char               text[]; /* name and path, both terminated */
+} env_plugin;
+
+struct levada_env {
+    atomic_int              refs;
+    levada_env_options      options;
+    levada_pool            *pool;
+    const levada_kernels   *kernels;
+    levada_registry        *registry;
+    _Atomic(env_function *) functions;
+    _Atomic(env_plugin *)   plugins;
+};
+
+/* The one global: made when it is first needed, and never freed. */
+static _Atomic(levada_env *) env_default;
+
+const char *levada_version(void)
+{
+    return ENV_VERSION;
+}
+
+static void env_free(levada_env *env)
+{
+    env_function *function = atomic_load(&env->functions);
+    env_plugin   *plugin = atomic_load(&env->plugins);
+
+    while (function != NULL) {
+        env_function *older = function->older;
+        levada_function_unref(&function->function);
+        levada_free(function);
+        function = older;
+    }
+    while (plugin != NULL) {
+        env_plugin *older = plugin->older;
+        levada_free(plugin);
+        plugin = older;
+    }
+    levada_registry_destroy(&env->registry);
+    levada_pool_unref(&env->pool);
+    levada_free(env);
+}
+
+levada_status levada_env_create(const levada_env_options *options, levada_env **out,
+                                levada_error *err)
+{
+    levada_env_options all = LEVADA_ENV_OPTIONS_INIT;
+    levada_env        *env = levada_alloc_zero(sizeof(*env));
+    levada_status      status = LEVADA_OK;
+
+    if (env == NULL) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
+    if (options != NULL) {
+        memcpy(&all, options, options->struct_size < sizeof(all) ? options->struct_size : sizeof(all));
+        all.struct_size = sizeof(all);
+    }
+    atomic_init(&env->refs, 1);
+    env->options = all;
+    env->kernels = levada_kernels_for(all.cpu);
+    if ((all.alloc == NULL) != (all.free == NULL)) {
+        status = levada_fail(err, LEVADA_EINVALID_ARGUMENT, "alloc and free go together");
+    }
+    if (status == LEVADA_OK) status = levada_pool_create(&all, &env->pool, err);
+    if (status == LEVADA_OK) status = levada_registry_create(&env->registry, err);
+    if (status == LEVADA_OK) *out = env;
+    else env_free(env);
+    return status;
+}
+
+void levada_env_destroy(levada_env **env)
+{
+    levada_env_unref(env);
+}
+
+/* NULL only when memory is short. */
+static levada_env *env_get_default(void)
+{
+    levada_env *env = atomic_load_explicit(&env_default, memory_order_acquire), *made = NULL;
+
+    if (env != NULL || levada_env_create(NULL, &made, NULL) != LEVADA_OK) return env;
+    if (atomic_compare_exchange_strong_explicit(&env_default, &env, made, memory_order_acq_rel,
+                                                memory_order_acquire)) {
+        return made;
+    }
+    levada_env_unref(&made); /* another thread was faster */
+    return env;
+}
+
+static const levada_env *env_or_default(const levada_env *env)
+{
+    return env != NULL ? env : env_get_default();
+}
+
+levada_env *levada_env_ref(levada_env *env)
+{
+    if (env == NULL) env = env_get_default();
+    if (env != NULL) atomic_fetch_add_explicit(&env->refs, 1, memory_order_relaxed);
+    return env;
+}
+
+void levada_env_unref(levada_env **env)
+{
+    levada_env *gone = *env;
+
+    *env = NULL;
+    if (gone == NULL || atomic_fetch_sub_explicit(&gone->refs, 1, memory_order_acq_rel) > 1) return;
+    env_free(gone);
+}
+
+levada_pool *levada_env_pool(const levada_env *env)
+{
+    env = env_or_default(env);
+    return env != NULL ? env->pool : NULL;
+}
+
+const levada_kernels *levada_env_kernels(const levada_env *env)
+{
+    env = env_or_default(env);
+    return env != NULL ? env->kernels : levada_kernels_for(LEVADA_CPU_AUTO);
+}
+
+struct levada_registry *levada_env_registry(const levada_env *env)
+{
+    env = env_or_default(env);
+    return env != NULL ? env->registry : NULL;
+}
+
+void levada_env_log(const levada_env *env, const char *fmt, ...)
+{
+    char    line[512];
+    va_list args;
+
+    env = env_or_default(env);
+    if (env == NULL || env->options.log == NULL) return;
+    va_start(args, fmt);
+    int n = vsnprintf(line, sizeof(line), fmt, args);
+    va_end(args);
+    for (char *c = line; n >= 0 && *c != '\0'; c++) {
+        if (*c == '\n') *c = ' ';
+    }
+    if (n >= 0) env->options.log(env->options.user, line);
+}
+
+levada_status levada_env_add_function(levada_env *env, const levada_function *function,
+                                      levada_error *err)
+{
+    if (env == NULL) env = env_get_default();
+    if (function == NULL || levada_function_info(function)->name == NULL) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "the function has no name");
+    }
+    env_function *entry = env != NULL ? levada_alloc(sizeof(*entry)) : NULL;
+    if (entry == NULL) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
+    entry->function = levada_function_ref(function);
+    entry->older = atomic_load_explicit(&env->functions, memory_order_relaxed);
+    while (!atomic_compare_exchange_weak_explicit(&env->functions, &entry->older, entry,
+                                                  memory_order_release, memory_order_relaxed)) {}
+    return LEVADA_OK;
+}
+
+levada_status levada_env_find_function(levada_env *env, const char *kind, const char *name,
+                                       levada_function **out, levada_error *err)
+{
+    levada_function *found = NULL;
+
+    if (env == NULL) env = env_get_default();
+    if (env == NULL) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
+    env_function *entry = atomic_load_explicit(&env->functions, memory_order_acquire);
+    for (; entry != NULL && found == NULL; entry = entry->older) {
+        const levada_function_def *info = levada_function_info(entry->function);
+        bool same = strcmp(info->kind, kind) == 0 && strcmp(info->name, name) == 0;
+        if (same) found = levada_function_ref(entry->function);
+    }
+    if (found == NULL && env->options.resolve != NULL) {
+        return env->options.resolve(env->options.user, kind, name, out, err);
+    }
+    if (found == NULL) {
+        return levada_fail(err, LEVADA_ENOT_FOUND, "no function {\"%s\": \"%s\"} is registered", kind,
+                           name);
+    }
+    *out = found;
+    return LEVADA_OK;
+}
+
+const levada_plugin_info *levada_env_plugin(const levada_env *env, const char *name,
+                                            const char *path)
+{
+    env = env_or_default(env);
+    if (env == NULL) return NULL;
+    const env_plugin *plugin = atomic_load_explicit(&env->plugins, memory_order_acquire);
+    for (; plugin != NULL; plugin = plugin->older) {
+        const char *have = name != NULL ? plugin->info.name : plugin->info.path;
+        if (strcmp(have, name != NULL ? name : path) == 0) return &plugin->info;
+    }
+    return NULL;
+}
+
+levada_status levada_env_add_plugin(levada_env *env, const char *name, const char *path,
+                                    int64_t version, levada_error *err)
+{
+    const levada_plugin_info *known = levada_env_plugin(env, name, NULL);
+    size_t                    n = strlen(name) + 1, size = n + strlen(path) + 1;
+
+    if (known != NULL && strcmp(known->path, path) == 0) return LEVADA_OK;
+    if (known != NULL) {
+        return levada_fail(err, LEVADA_EALREADY_EXISTS, "plug-in '%s' was loaded from %s", name,
+                           known->path);
+    }
+    if (env == NULL) env = env_get_default();
+    env_plugin *plugin = env != NULL ? levada_alloc(sizeof(*plugin) + size) : NULL;
+    if (plugin == NULL) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
+    memcpy(plugin->text, name, n);
+    memcpy(plugin->text + n, path, size - n);
+    plugin->info = (levada_plugin_info){plugin->text, plugin->text + n, version};
+    plugin->older = atomic_load_explicit(&env->plugins, memory_order_relaxed);
+    while (!atomic_compare_exchange_weak_explicit(&env->plugins, &plugin->older, plugin,
+                                                  memory_order_release, memory_order_relaxed)) {}
+    return LEVADA_OK;
+}

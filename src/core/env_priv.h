@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The environment from the inside: the pool, the kernels, and the registry of names.
+ */
+#ifndef LEVADA_CORE_ENV_PRIV_H
+#define LEVADA_CORE_ENV_PRIV_H
+
+#include "base/kernels.h"
+#include "tensor/pool.h"
+#include <levada/env.h>
+
+/* NULL stands for the default environment everywhere here. Borrowed. */
+levada_pool          *levada_env_pool(const levada_env *env);
+const levada_kernels *levada_env_kernels(const levada_env *env);
+/* One line to the log callback, if there is one. */
+LEVADA_PRINTF(2, 3) void levada_env_log(const levada_env *env, const char *fmt, ...);
+
+/* A library that was loaded. Never unloaded; the strings live as long as the environment. */
+typedef struct levada_plugin_info {
+    const char *name, *path;
+    int64_t     version;
+} levada_plugin_info;
+
+/* EALREADY_EXISTS when the name is there with another path; does nothing with the same one. */
+LEVADA_MUST_USE levada_status levada_env_add_plugin(levada_env *env, const char *name,
+                                                    const char *path, int64_t version,
+                                                    levada_error *err);
+/* By name, or by path where name is NULL; NULL where there is none. */
+const levada_plugin_info *levada_env_plugin(const levada_env *env, const char *name,
+                                            const char *path);
+
+/* The table of names: registry.c knows what is in it. Made by levada_env_create. */
+struct levada_registry;
+struct levada_registry *levada_env_registry(const levada_env *env);
+
+levada_env *levada_env_ref(levada_env *env); /* NULL gives the default one */
+void        levada_env_unref(levada_env **env);
+
+#endif

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <levada/function.h>
+
+#include "base/alloc.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+struct levada_function {
+    atomic_int          refs;
+    levada_function_def def; /* its strings are ours */
+    char               *kind, *name;
+    void               *user;
+};
+
+static void function_free(levada_function *function)
+{
+    if (function == NULL) return;
+    levada_free(function->kind);
+    levada_free(function->name);
+    levada_free(function);
+}
+
+levada_status levada_function_create(const levada_function_def *def, void *user,
+                                     levada_function **out, levada_error *err)
+{
+    size_t size = def->struct_size < sizeof(*def) ? def->struct_size : sizeof(*def);
+
+    if (def->kind == NULL || (strcmp(def->kind, "c") != 0 && strcmp(def->kind, "py") != 0)) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "kind=%s must be c or py",
+                           def->kind != NULL ? def->kind : "NULL");
+    }
+    if (def->call == NULL) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "a function needs call()");
+    }
+    levada_function *function = levada_alloc_zero(sizeof(*function));
+    bool             ready = function != NULL;
+    if (ready) {
+        memcpy(&function->def, def, size);
+        function->kind = levada_strdup(def->kind);
+        function->name = def->name != NULL ? levada_strdup(def->name) : NULL;
+        ready = function->kind != NULL && (def->name == NULL || function->name != NULL);
+    }
+    if (!ready) {
+        function_free(function);
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a function");
+    }
+    function->def.struct_size = sizeof(*def);
+    function->def.kind = function->kind;
+    function->def.name = function->name;
+    function->user = user;
+    atomic_init(&function->refs, 1);
+    *out = function;
+    return LEVADA_OK;
+}
+
+levada_function *levada_function_ref(const levada_function *function)
+{
+    levada_function *same = (levada_function *)(uintptr_t)function; /* counts are not content */
+
+    if (same != NULL) atomic_fetch_add_explicit(&same->refs, 1, memory_order_relaxed);
+    return same;
+}
+
+void levada_function_unref(levada_function **function)
+{
+    levada_function *gone = *function;
+
+    *function = NULL;
+    if (gone == NULL || atomic_fetch_sub_explicit(&gone->refs, 1, memory_order_acq_rel) > 1) return;
+    if (gone->def.release != NULL) gone->def.release(gone->user);
+    function_free(gone);
+}
+
+const levada_function_def *levada_function_info(const levada_function *function)
+{
+    return function != NULL ? &function->def : NULL;
+}
+
+void *levada_function_user(const levada_function *function)
+{
+    return function != NULL ? function->user : NULL;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Joints: several inputs to blocks, or pipes opened as they go (zip, interleave, concat).
+ *
+ * A joint runs like a SERIAL stage; its inputs are iterators that the core opened, or that it opens
+ * itself from a pipe among its options (levada_joint_open).
+ */
+#ifndef LEVADA_CORE_JOINT_H
+#define LEVADA_CORE_JOINT_H
+
+#include <levada/stage.h>
+
+typedef struct levada_joint_def {
+    size_t            struct_size;
+    const char       *name, *doc, *example;
+    const levada_arg *args;
+    size_t            args_size;
+    size_t            state_size;
+    int32_t           state_version;
+    int32_t           min_inputs, max_inputs; /* most; -1 = any */
+
+    levada_status (*check)(const void *args, const levada_spec *const *in, int32_t nin,
+                           levada_spec **out, levada_error *err);
+    levada_status (*open)(void *state, const void *args, const levada_context *context,
+                          levada_iter *const *in, int32_t nin, levada_error *err);
+    void (*close)(void *state);
+    levada_status (*next)(void *state, const void *args, levada_block **out, levada_error *err);
+    levada_status (*save)(const void *state, levada_state_writer *to, levada_error *err);
+    levada_status (*restore)(void *state, levada_state_reader *from, levada_error *err);
+} levada_joint_def;
+
+#endif

@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The names lie in an immutable table, sorted. Registering publishes a new table and keeps the old
+ * one, so that looking up needs no lock; names are few and come at the beginning.
+ */
+#include "core/registry.h"
+
+#include "base/alloc.h"
+#include "core/registry_check.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+/* Generated: builtins.c. */
+extern const levada_stage_def *const   levada_builtin_stages[];
+extern const levada_format_def *const  levada_builtin_formats[];
+extern const levada_source_def *const  levada_builtin_sources[];
+extern const levada_decoder_def *const levada_builtin_decoders[];
+extern const levada_joint_def *const   levada_builtin_joints[];
+extern const levada_filter_def *const  levada_builtin_filters[];
+
+typedef struct registry_table {
+    struct registry_table *older;
+    int32_t                n[2]; /* names of descriptions; filters */
+    levada_op            **ops[2];
+    levada_op             *room[];
+} registry_table;
+
+struct levada_registry {
+    _Atomic(registry_table *) table;
+};
+
+static const levada_arg registry_file_args[] = {
+    LEVADA_ARG(TEXTS, levada_file_args, files, .required = true, .positional = true, .paths = true,
+               .doc = "paths and globs of the files"),
+    LEVADA_ARG(TEXT, levada_file_args, compression, .otherwise = "auto",
+               .doc = "auto (looks at the first bytes), none, or a filter such as gzip"),
+    LEVADA_ARG(BOOL, levada_file_args, shuffle_files, .otherwise = "false",
+               .doc = "reads the files in another order in each epoch"),
+    /* Good records do not depend on it: a job that died of damage may go on with another policy. */
+    LEVADA_ARG(TEXT, levada_file_args, errors, .tuning = true,
+               .doc = "what damage does: fail, skip, skip:1000 or skip:0.1%; null = as the iterator"),
+    LEVADA_ARG_END
+};
+
+static const levada_arg registry_decoder_args[] = {
+    LEVADA_ARG(TEXT, levada_decoder_args, field,
+               .doc = "column to decode; null = the decoder's own, or the only one of bytes"),
+    LEVADA_ARG_END
+};
+
+static const levada_arg registry_no_args[] = {LEVADA_ARG_END};
+
+const char *levada_family_name(levada_family family)
+{
+    static const char *const names[] = {"stage", "format", "source", "decoder", "joint", "filter"};
+
+    return names[family];
+}
+
+/* Copies as much of a descriptor as both sides know. */
+static void registry_copy(void *to, size_t size, const void *def)
+{
+    size_t theirs;
+
+    memcpy(&theirs, def, sizeof(theirs)); /* struct_size comes first in each family */
+    memcpy(to, def, theirs < size ? theirs : size);
+    memcpy(to, &size, sizeof(size));
+}
+
+#define REGISTRY_TAKE(op, kind, def_)                                   \
+    do {                                                                \
+        registry_copy(&(op)->def.kind, sizeof((op)->def.kind), (def_)); \
+        (op)->name = (op)->def.kind.name;                               \
+        (op)->doc = (op)->def.kind.doc;                                 \
+    } while (0)
+
+#define REGISTRY_TAKE_ARGS(op, kind)                    \
+    do {                                                \
+        (op)->example = (op)->def.kind.example;         \
+        (op)->args = (op)->def.kind.args;               \
+        (op)->args_size = (op)->def.kind.args_size;     \
+    } while (0)
+
+static void registry_take(levada_op *op, const void *def)
+{
+    switch (op->family) {
+    case LEVADA_FAMILY_STAGE:
+        REGISTRY_TAKE(op, stage, def);
+        REGISTRY_TAKE_ARGS(op, stage);
+        op->min_inputs = op->max_inputs = 1;
+        break;
+    case LEVADA_FAMILY_FORMAT:
+        REGISTRY_TAKE(op, format, def);
+        REGISTRY_TAKE_ARGS(op, format);
+        break;
+    case LEVADA_FAMILY_SOURCE:
+        REGISTRY_TAKE(op, source, def);
+        REGISTRY_TAKE_ARGS(op, source);
+        break;
+    case LEVADA_FAMILY_DECODER:
+        REGISTRY_TAKE(op, decoder, def);
+        REGISTRY_TAKE_ARGS(op, decoder);
+        op->min_inputs = op->max_inputs = 1;
+        break;
+    case LEVADA_FAMILY_JOINT:
+        REGISTRY_TAKE(op, joint, def);
+        REGISTRY_TAKE_ARGS(op, joint);
+        op->min_inputs = op->def.joint.min_inputs;
+        op->max_inputs = op->def.joint.max_inputs;
+        break;
+    case LEVADA_FAMILY_FILTER: REGISTRY_TAKE(op, filter, def); break;
+    }
+}
+
+/* Appends the rows of a table whose rows may be of another size than ours. */
+static int32_t registry_append(levada_arg *to, int32_t n, const levada_arg *from, size_t offset,
+                               bool positional)
+{
+    size_t stride = from->struct_size, size = sizeof(*to) < stride ? sizeof(*to) : stride;
+
+    while (from->name != NULL) {
+        if (to != NULL) {
+            memcpy(&to[n], from, size);
+            to[n].offset += offset;
+            to[n].positional = to[n].positional || positional;
+        }
+        n++;
+        from = (const levada_arg *)(const void *)((const char *)from + stride);
+    }
+    return n;
+}
+
+static bool registry_has_positional(const levada_arg *args, int32_t n)
+{
+    for (int32_t i = 0; i < n; i++) {
+        if (args[i].positional) return true;
+    }
+    return false;
+}
+
+/* The whole table of options: own ones, then what the core adds. */
+static levada_status registry_make_args(levada_op *op, levada_error *err)
+{
+    bool              format = op->family == LEVADA_FAMILY_FORMAT;
+    bool              decoder = op->family == LEVADA_FAMILY_DECODER;
+    const levada_arg *own = op->args != NULL ? op->args : registry_no_args;
+    const levada_arg *core = format    ? registry_file_args
+                             : decoder ? registry_decoder_args
+                                       : registry_no_args;
+    int32_t           n = registry_append(NULL, 0, own, 0, false);
+    int32_t           most = registry_append(NULL, n, core, 0, false) + 1;
+    levada_arg       *args = levada_alloc_zero((size_t)most * sizeof(*args));
+
+    op->args = args;
+    if (args == NULL) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
+    op->core_offset = (op->args_size + 15) / 16 * 16;
+    registry_append(args, 0, own, 0, false);
+    bool free_place = decoder && !registry_has_positional(args, n);
+    registry_append(args, n, core, op->core_offset, free_place);
+    if (format) op->args_size = op->core_offset + sizeof(levada_file_args);
+    if (decoder) op->args_size = op->core_offset + sizeof(levada_decoder_args);
+    return LEVADA_OK;
+}
+
+static void registry_free_op(levada_op **op)
+{
+    union {
+        const void *shared;
+        void       *ours;
+    } args, plugin;
+
+    if (*op == NULL) return;
+    args.shared = (*op)->args;
+    plugin.shared = (*op)->plugin;
+    levada_free(args.ours);
+    levada_free(plugin.ours);
+    levada_free(*op);
+    *op = NULL;
+}
+
+static levada_status registry_make_op(levada_env *env, levada_family family, const void *def,
+                                      const char *plugin, levada_op **out, levada_error *err)
+{
+    levada_op    *op = levada_alloc_zero(sizeof(*op));
+    levada_status status = LEVADA_OK;
+
+    if (op == NULL) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
+    op->family = family;
+    registry_take(op, def);
+    status = registry_make_args(op, err);
+    if (status == LEVADA_OK && plugin != NULL) {
+        op->plugin = levada_strdup(plugin);
+        if (op->plugin == NULL) {
+            status = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
+        }
+    }
+    if (status == LEVADA_OK) status = levada_registry_check(env, op, err);
+    if (status == LEVADA_OK) *out = op;
+    else registry_free_op(&op);
+    return status;
+}
+
+/* Where the name is, or belongs. */
+static int32_t registry_place(const registry_table *table, int part, const char *name)
+{
+    int32_t low = 0, high = table != NULL ? table->n[part] : 0;
+
+    while (low < high) {
+        int32_t middle = low + (high - low) / 2;
+        if (strcmp(table->ops[part][middle]->name, name) < 0) low = middle + 1;
+        else high = middle;
+    }
+    return low;
+}
+
+static const levada_op *registry_find(const registry_table *table, int part, const char *name)
+{
+    int32_t i = registry_place(table, part, name);
+
+    if (table == NULL || i >= table->n[part]) return NULL;
+    return strcmp(table->ops[part][i]->name, name) == 0 ? table->ops[part][i] : NULL;
+}
+
+/* The old table and one op more; NULL when memory is short. */
+static registry_table *registry_extend(registry_table *old, int part, levada_op *op)
+{
+    int32_t         n[2] = {old != NULL ? old->n[0] : 0, old != NULL ? old->n[1] : 0};
+    size_t          size = sizeof(registry_table) + (size_t)(n[0] + n[1] + 1) * sizeof(op);
+    registry_table *table = levada_alloc_zero(size);
+    int32_t         at = registry_place(old, part, op->name);
+
+    if (table == NULL) return NULL;
+    table->older = old;
+    table->ops[0] = table->room;
+    table->ops[1] = table->room + n[0] + (part == 0 ? 1 : 0);
+    for (int p = 0; p < 2; p++) {
+        for (int32_t i = 0; i < n[p]; i++) {
+            table->ops[p][i + (p == part && i >= at ? 1 : 0)] = old->ops[p][i];
+        }
+        table->n[p] = n[p] + (p == part ? 1 : 0);
+    }
+    table->ops[part][at] = op;
+    return table;
+}
+
+static levada_status registry_insert(levada_registry *registry, levada_op *op, levada_error *err)
+{
+    int             part = op->family == LEVADA_FAMILY_FILTER ? 1 : 0;
+    registry_table *old = atomic_load_explicit(&registry->table, memory_order_acquire);
+
+    for (;;) {
+        const levada_op *taken = registry_find(old, part, op->name);
+        if (taken != NULL) {
+            return levada_fail(err, LEVADA_EALREADY_EXISTS, "%s: the name is taken by a %s%s%s",
+                               op->name, levada_family_name(taken->family),
+                               taken->plugin != NULL ? " of plug-in " : "",
+                               taken->plugin != NULL ? taken->plugin : "");
+        }
+        registry_table *table = registry_extend(old, part, op);
+        if (table == NULL) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
+        if (atomic_compare_exchange_strong_explicit(&registry->table, &old, table,
+                                                    memory_order_acq_rel, memory_order_acquire)) {
+            return LEVADA_OK;
+        }
+        levada_free(table);
+    }
+}
+
+static levada_status registry_add(levada_registry *registry, levada_env *env, levada_family family,
+                                  const void *def, const char *plugin, levada_error *err)
+{
+    levada_op *op = NULL;
+
+    LEVADA_TRY(registry_make_op(env, family, def, plugin, &op, err));
+    levada_status status = registry_insert(registry, op, err);
+    if (status != LEVADA_OK) registry_free_op(&op);
+    return status;
+}
+
+#define REGISTRY_ADD_ALL(kind, family)                                                         \
+    for (int32_t i = 0; status == LEVADA_OK && levada_builtin_##kind[i] != NULL; i++) {        \
+        status = registry_add(registry, NULL, LEVADA_FAMILY_##family, levada_builtin_##kind[i], \
+                              NULL, err);                                                      \
+    }
+
+static levada_status registry_add_builtins(levada_registry *registry, levada_error *err)
+{
+    levada_status status = LEVADA_OK;
+
+    REGISTRY_ADD_ALL(stages, STAGE)
+    REGISTRY_ADD_ALL(formats, FORMAT)
+    REGISTRY_ADD_ALL(sources, SOURCE)
+    REGISTRY_ADD_ALL(decoders, DECODER)
+    REGISTRY_ADD_ALL(joints, JOINT)
+    REGISTRY_ADD_ALL(filters, FILTER)
+    return status;
+}
+
+levada_status levada_registry_create(levada_registry **out, levada_error *err)
+{
+    levada_registry *registry = levada_alloc_zero(sizeof(*registry));
+
+    if (registry == NULL) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
+    levada_status status = registry_add_builtins(registry, err);
+    if (status == LEVADA_OK) *out = registry;
+    else levada_registry_destroy(&registry);
+    return status;
+}
+
+void levada_registry_destroy(levada_registry **registry)
+{
+    if (*registry == NULL) return;
+    registry_table *table = atomic_load_explicit(&(*registry)->table, memory_order_acquire);
+    for (int part = 0; table != NULL && part < 2; part++) {
+        for (int32_t i = 0; i < table->n[part]; i++) registry_free_op(&table->ops[part][i]);
+    }
+    while (table != NULL) {
+        registry_table *older = table->older;
+        levada_free(table);
+        table = older;
+    }
+    levada_free(*registry);
+    *registry = NULL;
+}
+
+levada_status levada_registry_add(levada_env *env, levada_family family, const void *def,
+                                  const char *plugin, levada_error *err)
+{
+    levada_registry *registry = levada_env_registry(env);
+
+    if (registry == NULL) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
+    return registry_add(registry, env, family, def, plugin, err);
+}
+
+static const registry_table *registry_now(const levada_env *env)
+{
+    levada_registry *registry = levada_env_registry(env);
+
+    return registry != NULL ? atomic_load_explicit(&registry->table, memory_order_acquire) : NULL;
+}
+
+const levada_op *levada_registry_find(const levada_env *env, const char *name)
+{
+    return registry_find(registry_now(env), 0, name);
+}
+
+const levada_op *levada_registry_at(const levada_env *env, int32_t i)
+{
+    const registry_table *table = registry_now(env);
+
+    return table != NULL && i >= 0 && i < table->n[0] ? table->ops[0][i] : NULL;
+}
+
+const levada_filter_def *levada_registry_filter(const levada_env *env, const char *name)
+{
+    const levada_op *op = registry_find(registry_now(env), 1, name);
+
+    return op != NULL ? &op->def.filter : NULL;
+}
+
+const levada_filter_def *levada_registry_probe(const levada_env *env, const uint8_t *data,
+                                               size_t size)
+{
+    const registry_table    *table = registry_now(env);
+    const levada_filter_def *best = NULL;
+    int32_t                  most = 0;
+
+    for (int32_t i = 0; table != NULL && i < table->n[1]; i++) {
+        const levada_filter_def *def = &table->ops[1][i]->def.filter;
+        int32_t                  bits = def->probe(data, size);
+        if (bits > most) {
+            most = bits;
+            best = def;
+        }
+    }
+    return best;
+}
+
+levada_status levada_registry_unknown(const levada_env *env, const char *name, const char *where,
+                                      levada_error *err)
+{
+    const registry_table *table = registry_now(env);
+    const char           *best = NULL;
+    size_t                distance = SIZE_MAX;
+
+    for (int32_t i = 0; table != NULL && i < table->n[0]; i++) {
+        levada_nearest(name, table->ops[0][i]->name, &best, &distance);
+    }
+    if (best != NULL) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "unknown stage '%.48s'%s; did you mean "
+                           "'%s'?", name, where, best);
+    }
+    return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                       "unknown stage '%.48s'%s; if it is of a plug-in, load its library first",
+                       name, where);
+}

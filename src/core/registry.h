@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The registry: every name that can stand in a description, built in or loaded.
+ *
+ * Registration copies a descriptor by its struct_size (so that plug-ins compiled against an older
+ * header go on working), fills in what the core adds (options of the file reader, the option
+ * `field` of decoders) and refuses what breaks the contract: a SERIAL descriptor with state but
+ * without save and restore, a name that is taken, an option table with two positional options.
+ */
+#ifndef LEVADA_CORE_REGISTRY_H
+#define LEVADA_CORE_REGISTRY_H
+
+#include "core/env_priv.h"
+#include "core/joint.h"
+#include <levada/decoder.h>
+#include <levada/filter.h>
+#include <levada/option.h>
+#include <levada/source.h>
+#include <levada/stage.h>
+
+typedef enum levada_family {
+    LEVADA_FAMILY_STAGE,
+    LEVADA_FAMILY_FORMAT,
+    LEVADA_FAMILY_SOURCE,
+    LEVADA_FAMILY_DECODER,
+    LEVADA_FAMILY_JOINT,
+    LEVADA_FAMILY_FILTER /* not a name of descriptions: a value of compression= */
+} levada_family;
+
+/* One name. Immutable once registered; lives as long as its environment. */
+typedef struct levada_op {
+    levada_family     family;
+    const char       *name, *doc, *example;
+    const char       *plugin;      /* NULL = built in */
+    const levada_arg *args;        /* own options first, then the core's; ends with NULL name */
+    size_t            args_size;   /* of the whole struct: core options lie behind own ones   */
+    size_t            core_offset; /* where the core's part of the struct begins              */
+    int32_t           min_inputs, max_inputs; /* 0,0 sources · 1,1 stages, decoders · joints  */
+    union {
+        levada_stage_def   stage;
+        levada_format_def  format;
+        levada_source_def  source;
+        levada_decoder_def decoder;
+        levada_joint_def   joint;
+        levada_filter_def  filter;
+    } def;
+} levada_op;
+
+/* Options of the file reader, at core_offset of a format's args. */
+typedef struct levada_file_args {
+    levada_texts files;         /* positional; paths and globs */
+    const char  *compression;   /* "auto", "none", or a filter's name */
+    bool         shuffle_files;
+    const char  *errors;        /* NULL = the iterator's policy */
+} levada_file_args;
+
+/* Option of every decoder, at core_offset of its args. */
+typedef struct levada_decoder_args {
+    const char *field; /* in a dataset never NULL: the decoder's own or the only BYTES column where
+                        * the option was not given */
+} levada_decoder_args;
+
+typedef struct levada_registry levada_registry;
+
+/* With the built-in names. */
+LEVADA_MUST_USE levada_status levada_registry_create(levada_registry **out, levada_error *err);
+void                          levada_registry_destroy(levada_registry **registry);
+/* Registers a descriptor (levada_stage_def for STAGE and so on), which is copied; `plugin` is the
+ * name of the library, NULL = built in. Any thread. EALREADY_EXISTS: a name that is taken.
+ * EINVALID_ARGUMENT: a descriptor that breaks the contract; the message says how. */
+LEVADA_MUST_USE levada_status levada_registry_add(levada_env *env, levada_family family,
+                                                  const void *def, const char *plugin,
+                                                  levada_error *err);
+/* "stage", "format", "source", "decoder", "joint", "filter" */
+const char *levada_family_name(levada_family family);
+
+/* NULL where there is none. Borrowed. */
+const levada_op *levada_registry_find(const levada_env *env, const char *name);
+/* The i-th in order of names, NULL beyond the last. */
+const levada_op         *levada_registry_at(const levada_env *env, int32_t i);
+const levada_filter_def *levada_registry_filter(const levada_env *env, const char *name);
+/* The error for a name that is not there: EINVALID_ARGUMENT with the nearest one. `where` is
+ * " at column 14" or "". */
+levada_status levada_registry_unknown(const levada_env *env, const char *name, const char *where,
+                                      levada_error *err);
+/* The filter whose probe knows these first bytes best; NULL = none: plain. */
+const levada_filter_def *levada_registry_probe(const levada_env *env, const uint8_t *data,
+                                               size_t size);
+
+#endif

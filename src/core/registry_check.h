@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The contract of descriptors, checked at registration: registry_check.c.
+ */
+#ifndef LEVADA_CORE_REGISTRY_CHECK_H
+#define LEVADA_CORE_REGISTRY_CHECK_H
+
+#include "core/option_priv.h"
+
+/* What op->def lacks or has too much of; the message begins with the name. */
+LEVADA_MUST_USE levada_status levada_registry_check(levada_env *env, const levada_op *op,
+                                                    levada_error *err);
+
+#endif
