@@ -310,7 +310,10 @@ levada_status levada_bytes_seek(levada_bytes *b, int64_t offset, levada_error *e
     }
     return b->offset == offset ? LEVADA_OK : bytes_beyond(b, offset, err);
 }
+
 int64_t levada_bytes_offset(const levada_bytes *b) { return b->offset; }
+
+bool levada_bytes_broken(const levada_bytes *b) { return b->failed.code != LEVADA_OK; }
 
 int64_t levada_bytes_left(const levada_bytes *b)
 {

@@ -47,6 +47,8 @@ LEVADA_MUST_USE levada_status levada_bytes_seek(levada_bytes *bytes, int64_t off
                                                 levada_error *err);
 
 int64_t levada_bytes_offset(const levada_bytes *bytes);
+/* True when every later read fails. */
+bool levada_bytes_broken(const levada_bytes *bytes);
 /* Bytes from the offset to the end of the file, as far as known; -1 where it is compressed. */
 int64_t           levada_bytes_left(const levada_bytes *bytes);
 levada_bytes_mark levada_bytes_mark_of(const levada_bytes *bytes);

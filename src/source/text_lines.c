@@ -95,9 +95,11 @@ static levada_status text_lines_next(void *state, const void *args, const uint8_
         end[i] = stop - (stop > begin[i] && data[stop - 1] == '\r');
     }
     if (at_end && n < out->capacity && at < size) { /* the last line has no LF */
+        bool line = size - at > 1 || data[at] != '\r'; /* a CR alone is none */
+
         begin[n] = at;
-        end[n++] = (int32_t)size;
-        at = (int32_t)size;
+        end[n] = at = (int32_t)size;
+        n += line;
     }
     out->n = n;
     out->used = at;

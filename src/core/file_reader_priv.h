@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The file reader from the inside: file_reader.c reads, file_position.c saves and restores,
+ * file_reread.c fetches single records.
+ */
+#ifndef LEVADA_CORE_FILE_READER_PRIV_H
+#define LEVADA_CORE_FILE_READER_PRIV_H
+
+#include "core/file_reader.h"
+#include "core/glob.h"
+#include "core/window.h"
+
+/* Records framed ahead in the window, handed out a block at a time. */
+typedef struct levada_framed {
+    levada_buffer *index; /* begin and end */
+    int32_t       *begin, *end;
+    int32_t        n, next;
+    int64_t        used; /* bytes of the window */
+} levada_framed;
+
+struct levada_file_reader {
+    const levada_context    *context;
+    const levada_op         *op;
+    const void              *args;
+    const levada_file_args  *options;
+    const levada_format_def *format;
+    int32_t                  leaf;
+    levada_policy            policy;
+    levada_files             files;
+    int32_t                 *order; /* shard read as the i-th */
+    levada_bytes_mark       *marks; /* of each shard; size -1 = not opened yet */
+    levada_spec             *spec;
+    void                    *state; /* of the format */
+
+    /* -- position */
+    int32_t       opening;
+    int64_t       epoch;
+    int64_t       turn;   /* of the file that is open, or is opened next */
+    int64_t       record; /* number of the next one to frame */
+    int64_t       start;  /* offset where the file is entered */
+    bool          open;
+    levada_window window;
+    levada_framed framed;
+
+    /* -- any thread */
+    atomic_llong skipped, damaged, records, done, total, finished;
+};
+
+levada_bytes_options levada_file_reader_bytes(const levada_file_reader *reader);
+/* The format's state, opened; freed with levada_file_reader_free_state. */
+LEVADA_MUST_USE levada_status levada_file_reader_make_state(const levada_file_reader *reader,
+                                                            void **out, levada_error *err);
+void levada_file_reader_free_state(const levada_file_reader *reader, void **state);
+/* The format begins to frame at this offset. */
+LEVADA_MUST_USE levada_status levada_file_reader_enter(const levada_file_reader *reader,
+                                                       void *state, int64_t offset,
+                                                       levada_error *err);
+/* Leaves the file that is open, if one is; the position stays. */
+void levada_file_reader_leave(levada_file_reader *reader);
+/* The files in the order of this opening and epoch. */
+void levada_file_reader_arrange(levada_file_reader *reader);
+
+#endif

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/window.h"
+
+#include "core/env_priv.h"
+
+#include <string.h>
+
+#define WINDOW_LIMIT (INT64_C(1) << 30) /* offsets in a block are int32 */
+
+levada_status levada_window_open(levada_window *window, levada_env *env, const char *path,
+                                 const levada_bytes_options *options, int64_t max_record,
+                                 levada_error *err)
+{
+    levada_bytes *bytes = NULL;
+
+    LEVADA_TRY(levada_bytes_open(env, path, options, &bytes, err));
+    levada_window_close(window);
+    *window = (levada_window){
+        .pool = levada_env_pool(env),
+        .bytes = bytes,
+        .step = LEVADA_CHUNK,
+        .max_record = max_record > 0 && max_record < WINDOW_LIMIT ? max_record : WINDOW_LIMIT,
+    };
+    return LEVADA_OK;
+}
+
+void levada_window_close(levada_window *window)
+{
+    levada_bytes_close(&window->bytes);
+    levada_buffer_unref(&window->chunk);
+    *window = (levada_window){0};
+}
+
+/* Is a record of `need` bytes possible? A length may lie. */
+static levada_status window_judge(const levada_window *w, int64_t need, levada_error *err)
+{
+    int64_t size = levada_window_size(w), left = levada_bytes_left(w->bytes);
+
+    if (left >= 0 && need > size && need - size > left) {
+        return levada_fail(err, LEVADA_EDATA_LOSS,
+                           "truncated record: %lld of %lld bytes, then the file ends",
+                           (long long)(size + left), (long long)need);
+    }
+    if (need > w->max_record || size >= w->max_record) {
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                           "a record of %s%lld bytes is longer than max_record_bytes=%lld",
+                           need > size ? "" : "more than ", (long long)(need > size ? need : size),
+                           (long long)w->max_record);
+    }
+    return LEVADA_OK;
+}
+
+/* Size of the chunk that takes the window as it is and more. */
+static int64_t window_capacity(const levada_window *w, int64_t need)
+{
+    int64_t size = levada_window_size(w), wanted = w->step;
+
+    if (need > wanted && levada_bytes_left(w->bytes) >= 0) return need; /* the file has them */
+    while (wanted <= size) wanted *= 2;
+    return wanted;
+}
+
+/* Nobody else reads the chunk, and it is not one that was made for a huge record. */
+static bool window_reuses(const levada_window *w, int64_t capacity)
+{
+    return w->chunk && w->chunk->capacity >= capacity && w->chunk->capacity <= 4 * capacity &&
+           atomic_load_explicit(&w->chunk->refs, memory_order_acquire) == 1;
+}
+
+levada_status levada_window_fill(levada_window *w, int64_t need, levada_error *err)
+{
+    int64_t        size = levada_window_size(w), made = 0, capacity;
+    levada_buffer *chunk = NULL;
+    levada_status  st;
+
+    if (w->ended) return LEVADA_OK;
+    if (size > 0) LEVADA_TRY(window_judge(w, need, err));
+    capacity = window_capacity(w, need);
+    if (!window_reuses(w, capacity)) {
+        LEVADA_TRY(levada_buffer_create(w->pool, capacity, &chunk, err));
+        if (size > 0) memcpy(chunk->data, levada_window_data(w), (size_t)size);
+    } else if (w->at > 0) {
+        memmove(w->chunk->data, levada_window_data(w), (size_t)size);
+    }
+    if (chunk) {
+        levada_buffer_unref(&w->chunk);
+        w->chunk = chunk;
+    }
+    w->at = 0;
+    w->filled = size;
+    st = levada_bytes_read(w->bytes, w->chunk->data + size, capacity - size, &made, err);
+    w->filled += made;
+    w->ended = st == LEVADA_OK && made == 0;
+    return st;
+}
+
+/* Decompresses up to the offset, a chunk at a time. */
+static levada_status window_forward(levada_window *w, int64_t offset, levada_error *err)
+{
+    while (offset - w->offset > levada_window_size(w)) {
+        levada_window_skip(w, levada_window_size(w));
+        if (w->ended) {
+            return levada_fail(err, LEVADA_EOUT_OF_RANGE, "byte %lld is beyond the end of the file",
+                               (long long)offset);
+        }
+        LEVADA_TRY(levada_window_fill(w, 0, err));
+    }
+    levada_window_skip(w, offset - w->offset);
+    return LEVADA_OK;
+}
+
+levada_status levada_window_seek(levada_window *w, int64_t offset, levada_error *err)
+{
+    bool    plain = levada_bytes_left(w->bytes) >= 0;
+    int64_t ahead = offset - w->offset;
+
+    if (ahead < 0 || (plain && ahead > levada_window_size(w))) {
+        w->at = w->filled = 0;
+        w->ended = false;
+        w->offset = plain ? offset : 0;
+        LEVADA_TRY(levada_bytes_seek(w->bytes, w->offset, err));
+    }
+    return window_forward(w, offset, err);
+}
