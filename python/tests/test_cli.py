@@ -7,6 +7,7 @@ Golden texts lie in tests/cli; LEVADA_UPDATE=1 writes them anew.
 import gzip
 import json
 import os
+import pty
 import shutil
 import signal
 import struct
@@ -267,6 +268,21 @@ def test_ctrl_c_ends_cleanly_and_saves(tmp_path):
 def test_no_progress_line_without_a_terminal(folder):
     done = levada("run", "tfrecord:ten.tfrecord", "--progress", cwd=folder)
     assert done.stderr == ""
+
+
+def test_progress_line_is_drawn_and_wiped():
+    terminal, end = pty.openpty()
+    words = [LEVADA, "run", "range:1000000000 | batch:10", "--progress"]
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=end) as process:
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=30) == 130
+    os.close(end)
+    drawn = os.read(terminal, 100_000).decode()
+    os.close(terminal)
+    assert " records/s" in drawn and "\n" not in drawn
+    assert drawn.endswith("\r\x1b[K")
+    assert 1 <= drawn.count("\r") <= 8  # at most ten a second
 
 
 # head, info, verify
