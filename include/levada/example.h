@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tf.train.Example and SequenceExample messages: building them, and decoding strings at once.
+ *
+ * A levada_example holds one message that is being built; it is used by one thread at a time and
+ * used again for the next message after reset. Without a feature list the message is a valid
+ * Example and a valid SequenceExample (whose context is on the wire what an Example is); with one it
+ * is a SequenceExample.
+ */
+#ifndef LEVADA_EXAMPLE_H
+#define LEVADA_EXAMPLE_H
+
+#include <levada/value.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct levada_example levada_example;
+
+LEVADA_API LEVADA_MUST_USE levada_status levada_example_create(levada_example **out,
+                                                               levada_error *err);
+LEVADA_API void levada_example_destroy(levada_example **example);
+/* Begins the next message; keeps the memory. */
+LEVADA_API void levada_example_reset(levada_example *example);
+
+/* One feature with n values; in a SequenceExample one of the context. Outside of a list only.
+ * Everything is copied; `key` is terminated. A key may come again: readers take the last one.
+ * ERESOURCE_EXHAUSTED: the message would be larger than 2 GiB, which no reader accepts. */
+LEVADA_API LEVADA_MUST_USE levada_status levada_example_add_i64(levada_example *example,
+                                                                const char *key,
+                                                                const int64_t *values, int64_t n,
+                                                                levada_error *err);
+LEVADA_API LEVADA_MUST_USE levada_status levada_example_add_f32(levada_example *example,
+                                                                const char *key,
+                                                                const float *values, int64_t n,
+                                                                levada_error *err);
+LEVADA_API LEVADA_MUST_USE levada_status levada_example_add_bytes(levada_example *example,
+                                                                  const char *key,
+                                                                  const void *const *values,
+                                                                  const size_t *sizes, int64_t n,
+                                                                  levada_error *err);
+
+/* A feature list: begin, its steps, end. Between begin and end add_*() with key NULL adds the next
+ * step. EFAILED_PRECONDITION where they do not alternate. */
+LEVADA_API LEVADA_MUST_USE levada_status levada_example_begin_list(levada_example *example,
+                                                                   const char *key,
+                                                                   levada_error *err);
+LEVADA_API LEVADA_MUST_USE levada_status levada_example_end_list(levada_example *example,
+                                                                 levada_error *err);
+
+/* The message so far, borrowed until the example is changed. */
+LEVADA_API LEVADA_MUST_USE levada_status levada_example_finish(levada_example *example,
+                                                               const uint8_t **data, size_t *size,
+                                                               levada_error *err);
+
+/* Runs the decoder `name` over n strings (any memory; copied) with `options` (a map or NULL,
+ * borrowed) and gives a block of its columns. The first string that it rejects becomes the error,
+ * whose `record` is the number of that string. ENOT_FOUND where there is no such decoder. */
+LEVADA_API LEVADA_MUST_USE levada_status levada_decode_strings(
+    levada_env *env, const char *name, const levada_value *options, const void *const *strings,
+    const size_t *sizes, int64_t n, levada_block **out, levada_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * parse_sequence_example - serialized tf.train.SequenceExample messages to columns.
+ *
+ * Context features are those of parse_example. Feature lists: FixedLenSequence is RAGGED over its
+ * steps with the shape of the spec inside; VarLen is RAGGED over steps and values; Ragged has one
+ * level more for each partition.
+ */
+#include "decode/proto.h"
+
+typedef struct parse_sequence_example_args {
+    const levada_value *sequence, *context;
+} parse_sequence_example_args;
+
+static const levada_arg parse_sequence_example_options[] = {
+    LEVADA_ARG(VALUE, parse_sequence_example_args, sequence, .positional = true,
+               .doc = "feature lists: {name: {kind: FixedLenSequence|VarLen|Ragged, dtype: ..., "
+                      "shape: [...]}}"),
+    LEVADA_ARG(VALUE, parse_sequence_example_args, context,
+               .doc = "features of the context, as in parse_example"),
+    LEVADA_ARG_END
+};
+
+static levada_status parse_sequence_example_check(const void *args, levada_spec **out,
+                                                  levada_error *err)
+{
+    const parse_sequence_example_args *a = args;
+    levada_proto_plan *plan = NULL;
+
+    LEVADA_TRY(levada_proto_plan_create(a->context, a->sequence, true, &plan, err));
+    *out = levada_spec_ref(plan->spec);
+    levada_proto_plan_destroy(&plan);
+    return LEVADA_OK;
+}
+
+static levada_status parse_sequence_example_open(void *state, const void *args,
+                                                 const levada_context *context,
+                                                 levada_error *err)
+{
+    const parse_sequence_example_args *a = args;
+
+    return levada_proto_open(state, a->context, a->sequence, true, context, err);
+}
+
+static void parse_sequence_example_close(void *state) { levada_proto_close(state); }
+
+static levada_status parse_sequence_example_decode(void *state, const void *args,
+                                                   const levada_strings *in, levada_builder *out,
+                                                   levada_error *err)
+{
+    (void)args;
+    return levada_proto_decode(state, in, out, err);
+}
+
+const levada_decoder_def levada_decoder_parse_sequence_example = {
+    .struct_size = sizeof(levada_decoder_def),
+    .name = "parse_sequence_example",
+    .doc = "tf.train.SequenceExample messages to columns",
+    .example = "tfrecord:train.tfrecord | parse_sequence_example:{frames:{kind:FixedLenSequence,"
+               "shape:[16],dtype:float32}}",
+    .field = "record",
+    .args = parse_sequence_example_options,
+    .args_size = sizeof(parse_sequence_example_args),
+    .state_size = sizeof(levada_proto),
+    .check = parse_sequence_example_check,
+    .open = parse_sequence_example_open,
+    .close = parse_sequence_example_close,
+    .decode = parse_sequence_example_decode,
+};

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Decoding tf.train.Example and SequenceExample: what the parts share.
+ *
+ *   proto_plan     the spec as data: columns, and slots (a slot is one key on the wire)
+ *   proto_keys     which slot a key belongs to, by predicting that it follows the key before it
+ *   proto_scan     first pass, record by record: for each slot and row a span of plain payload
+ *   proto_feature  one Feature message in any form to plain payload (the slow, general path)
+ *   proto_steps    feature lists: the spans of the steps
+ *   proto_numbers, proto_strings, proto_ragged, proto_sparse
+ *                  second pass, column by column: payload to the block
+ *
+ * Plain payload of an int64 list is its packed varints, of a float list its little endian floats,
+ * of a bytes list the BytesList message with nothing but its values. Almost every list lies in the
+ * record like this; what does not (unpacked numbers, several runs, lists that protobuf would merge)
+ * is copied together in an arena, so that the second pass knows one form only.
+ *
+ * An item is what one Feature holds for one column: in the context one a record, in feature lists
+ * one a step.
+ */
+#ifndef LEVADA_DECODE_PROTO_H
+#define LEVADA_DECODE_PROTO_H
+
+#include "base/kernels.h"
+#include "decode/wire.h"
+#include <levada/decoder.h>
+
+/* The oneof of a Feature: numbers of its fields. */
+typedef enum levada_list {
+    LEVADA_LIST_NONE, /* no kind set */
+    LEVADA_LIST_BYTES,
+    LEVADA_LIST_FLOAT,
+    LEVADA_LIST_INT64
+} levada_list;
+
+typedef enum levada_feature_kind {
+    LEVADA_FEATURE_FIXED,
+    LEVADA_FEATURE_VAR,
+    LEVADA_FEATURE_SEQUENCE,
+    LEVADA_FEATURE_RAGGED,
+    LEVADA_FEATURE_SPARSE
+} levada_feature_kind;
+
+typedef enum levada_partition_kind {
+    LEVADA_PARTITION_SPLITS,
+    LEVADA_PARTITION_LENGTHS,
+    LEVADA_PARTITION_STARTS,
+    LEVADA_PARTITION_LIMITS,
+    LEVADA_PARTITION_IDS,
+    LEVADA_PARTITION_UNIFORM
+} levada_partition_kind;
+
+typedef struct levada_partition {
+    levada_partition_kind kind;
+    int32_t slot;   /* not of UNIFORM */
+    int64_t length; /* of UNIFORM     */
+} levada_partition;
+
+/* One entry of the spec. Strings belong to the spec's value. */
+typedef struct levada_feature {
+    const char *name;
+    levada_feature_kind kind;
+    levada_dtype dtype;
+    levada_list list;
+    bool steps;         /* a feature list                                       */
+    bool allow_missing; /* SEQUENCE                                             */
+    bool sorted;        /* SPARSE: the indices are said to be sorted            */
+    uint8_t ndim;
+    int64_t dims[LEVADA_MAX_DIMS];
+    int64_t per;      /* elements of one value: the product of dims                */
+    uint8_t *otherwise; /* FIXED: default, `per` numbers, or plain payload of
+                                    * strings; NULL = required; owned                          */
+    int64_t otherwise_size; /* of that payload                                     */
+    bool otherwise_empty; /* it holds empty strings only                        */
+    uint8_t pad[16];
+    int32_t slot, column; /* first column; SPARSE has two                          */
+    int32_t nparts;       /* RAGGED: levels between row and values, outermost first */
+    levada_partition part[LEVADA_MAX_DEPTH];
+    int32_t nindex; /* SPARSE */
+    int32_t index[LEVADA_MAX_DIMS];
+} levada_feature;
+
+/* One key on the wire. */
+typedef struct levada_slot {
+    const char *key;
+    uint32_t size;
+    levada_list list;
+    uint8_t tag;       /* of that list in a Feature                                      */
+    bool steps;     /* in feature lists                                               */
+    bool dense;     /* FixedLen and FixedLenSequence: one feature only                */
+    bool required;  /* a record without it is rejected                                */
+    bool need_kind; /* a Feature without a kind is rejected (context of sequences)    */
+    levada_dtype dtype;     /* of the feature that named it first                             */
+    int32_t feature;   /* that feature                                                   */
+    int32_t uses;
+    bool direct;    /* one number a record, stored by the first pass                  */
+} levada_slot;
+
+typedef struct levada_proto_plan {
+    bool sequence;
+    levada_feature *features;
+    levada_slot *slots; /* those of the context first */
+    int32_t nfeatures, nslots, ncontext, room;
+    levada_spec *spec;
+} levada_proto_plan;
+
+/* `context` is the spec of an Example or the context of a SequenceExample, `lists` that of its
+ * feature lists; NULL where there is none. Both are borrowed for the life of the plan. */
+LEVADA_MUST_USE levada_status levada_proto_plan_create(const levada_value *context,
+                                                       const levada_value *lists, bool sequence,
+                                                       levada_proto_plan **out, levada_error *err);
+void levada_proto_plan_destroy(levada_proto_plan **plan);
+/* Reads one entry of a spec. */
+LEVADA_MUST_USE levada_status levada_feature_read(levada_proto_plan *plan, const char *name,
+                                                  const levada_value *entry, bool steps,
+                                                  levada_feature *out, levada_error *err);
+/* The slot of a key, made where there is none. */
+LEVADA_MUST_USE levada_status levada_proto_plan_slot(levada_proto_plan *plan, const char *key,
+                                                     size_t size, levada_list list,
+                                                     const levada_feature *feature, int32_t *out,
+                                                     levada_error *err);
+/* Reads a default for `count` elements of a dtype. */
+LEVADA_MUST_USE levada_status levada_feature_default(levada_feature *f, const levada_value *value,
+                                                     levada_error *err);
+/* "int64", "float" and "string", as messages say. */
+const char *levada_list_name(levada_list list);
+/* "[2,3]" */
+const char *levada_feature_shape(const levada_feature *f, char text[64]);
+
+/* -- keys ------------------------------------------------------------------------------------ */
+
+typedef struct levada_key {
+    uint64_t head, tail; /* first and last 8 bytes; up to 16 bytes they are the whole key */
+    const uint8_t *at;
+    uint32_t size;
+    int32_t slot; /* -1 = not asked for                       */
+    int32_t next; /* the key that followed it last time       */
+} levada_key;
+
+typedef struct levada_keys {
+    levada_key *keys; /* [0] is the start of a message                */
+    int32_t *table;
+    uint32_t mask;
+    int32_t count, room, last; /* last = the key met before       */
+    uint8_t *strange;           /* texts of keys not asked for     */
+} levada_keys;
+
+LEVADA_MUST_USE levada_status levada_keys_init(levada_keys *keys, const levada_slot *slots,
+                                               int32_t first, int32_t end, levada_error *err);
+void levada_keys_clear(levada_keys *keys);
+int32_t levada_keys_miss(levada_keys *keys, const uint8_t *at, uint32_t size, uint64_t head,
+                         uint64_t tail);
+
+/* Slot of a key, or -1. May look at 16 bytes around the key. */
+static inline int32_t levada_keys_find(levada_keys *keys, const uint8_t *at, uint32_t size)
+{
+    const levada_key *k = &keys->keys[keys->keys[keys->last].next];
+    uint64_t head = levada_wire_load(at), tail = 0;
+
+    if (size < 8) {
+        head &= (UINT64_C(1) << (8 * size)) - 1;
+    } else {
+        tail = levada_wire_load(at + size - 8);
+    }
+    if (LEVADA_UNLIKELY(k->size != size || k->head != head || k->tail != tail ||
+                        (size > 16 && memcmp(k->at, at, size) != 0))) {
+        return levada_keys_miss(keys, at, size, head, tail);
+    }
+    keys->last = (int32_t)(k - keys->keys);
+    return k->slot;
+}
+
+/* -- memory that lives as long as a block is decoded ------------------------------------------ */
+
+typedef struct levada_arena {
+    struct levada_arena_chunk *first, *now;
+} levada_arena;
+
+/* `size` bytes with LEVADA_KERNEL_SLACK around them; NULL when memory is short. */
+uint8_t *levada_arena_take(levada_arena *arena, size_t size);
+void levada_arena_reset(levada_arena *arena); /* keeps the memory */
+void levada_arena_clear(levada_arena *arena);
+
+/* -- running ---------------------------------------------------------------------------------- */
+
+typedef struct levada_span {
+    const uint8_t *at; /* plain payload; NULL = missing, no kind, or its row was rejected */
+    int32_t size;
+    bool loose; /* lies in the arena, not in the record */
+} levada_span;
+
+/* Where payload goes to: items of one column. */
+typedef struct levada_items {
+    levada_span *at;
+    int64_t n;
+    const int32_t *first; /* of feature lists: row i has the items first[i] to first[i + 1] */
+} levada_items;
+
+typedef enum levada_trouble_kind {
+    LEVADA_TROUBLE_NONE,
+    LEVADA_TROUBLE_LIST, /* another list than asked for          */
+    LEVADA_TROUBLE_SIZE, /* another number of values             */
+    LEVADA_TROUBLE_RANGE,
+    LEVADA_TROUBLE_NO_KIND
+} levada_trouble_kind;
+
+/* Why the last Feature of a slot in this record can't be used. */
+typedef struct levada_trouble {
+    levada_trouble_kind kind;
+    levada_list list;
+    int64_t count;
+} levada_trouble;
+
+/* State of a decoder: scratch memory, used again for each block. All-zero is valid. */
+typedef struct levada_proto {
+    levada_proto_plan *plan;
+    const levada_kernels *kernels;
+    levada_keys keys[2]; /* context, feature lists */
+    levada_span *spans;   /* [slot][row]            */
+    int64_t rows, room;
+    uint64_t *seen, *full; /* bit sets of slots: in this record, all of them */
+    int32_t nwords;
+    levada_trouble *trouble; /* of each slot, in this record */
+    int32_t ntrouble;
+    void **direct;   /* of each slot: its column     */
+    uint8_t *rejected; /* of each row                  */
+    levada_arena arena;
+    levada_span *step[LEVADA_MAX_DEPTH]; /* steps of the column and of its partitions */
+    int64_t step_room[LEVADA_MAX_DEPTH];
+    int32_t *first[LEVADA_MAX_DEPTH];
+    int64_t first_room[LEVADA_MAX_DEPTH];
+    int32_t *counts; /* offsets of values where they are no level of the column */
+    int64_t counts_room;
+    int32_t *level[LEVADA_MAX_DEPTH]; /* offsets of partitions */
+    int64_t level_room[LEVADA_MAX_DEPTH];
+    int64_t *number; /* numbers on their way to another dtype or level */
+    int64_t number_room;
+    int64_t *order; /* of sparse values */
+    int64_t order_room;
+    const levada_strings *in; /* while a block is decoded */
+    levada_builder *out;
+} levada_proto;
+
+LEVADA_MUST_USE levada_status levada_proto_open(levada_proto *x, const levada_value *context,
+                                                const levada_value *lists, bool sequence,
+                                                const levada_context *how, levada_error *err);
+void levada_proto_close(levada_proto *x);
+LEVADA_MUST_USE levada_status levada_proto_decode(levada_proto *x, const levada_strings *in,
+                                                  levada_builder *out, levada_error *err);
+
+/* Makes *memory hold `count` elements of `size` bytes; the content is kept. */
+LEVADA_MUST_USE levada_status levada_proto_room(void **memory, int64_t *room, int64_t count,
+                                                size_t size, levada_error *err);
+
+/* Rejects a row once; later reasons are dropped. `why` is INVALID_ARGUMENT. */
+LEVADA_PRINTF(4, 5)
+LEVADA_MUST_USE levada_status
+levada_proto_reject(levada_proto *x, int64_t row, levada_error *err, const char *fmt, ...);
+/* The row of an item. */
+int64_t levada_items_row(const levada_items *items, int64_t item);
+
+/* First pass over all records. */
+LEVADA_MUST_USE levada_status levada_proto_scan(levada_proto *x, levada_error *err);
+
+typedef enum levada_plain {
+    LEVADA_PLAIN_OK,
+    LEVADA_PLAIN_BROKEN, /* no Feature message     */
+    LEVADA_PLAIN_MEMORY
+} levada_plain;
+
+/* The general path: any Feature message to its list and plain payload. */
+levada_plain levada_feature_plain(levada_arena *arena, const uint8_t *p, const uint8_t *end,
+                                  levada_list *list, levada_span *out);
+/* The same for one list message whose plain form has strange fields between its values. */
+levada_plain levada_list_plain(levada_arena *arena, levada_list list, levada_span *span);
+/* Items of an int64 or float payload that is whole; -1 where it is not. */
+int64_t levada_payload_count(const levada_proto *x, levada_list list, const levada_span *span);
+
+/* One varint that fills p[0, size), the usual case of a scalar; false where it does not. */
+static inline bool levada_payload_one(const uint8_t *p, int64_t size, int64_t *out)
+{
+    uint64_t v = 0;
+
+    if (LEVADA_LIKELY(size == 1)) {
+        *out = p[0];
+        return p[0] < 0x80;
+    }
+    if (size < 1 || size > 10 || p[size - 1] >= 0x80) return false;
+    for (int64_t i = 0; i < size; i++) {
+        if (i + 1 < size && p[i] < 0x80) return false;
+        v |= (uint64_t)(p[i] & 0x7F) << (7 * i);
+    }
+    *out = (int64_t)v;
+    return true;
+}
+
+/* Stores a number as element i of a dtype; false where it does not fit. */
+bool levada_number_store(levada_dtype dtype, void *to, int64_t i, int64_t v);
+bool levada_float_store(levada_dtype dtype, void *to, int64_t i, float v);
+
+/* Plain payload in the usual form: the list of that tag alone, numbers packed. */
+static inline bool levada_feature_usual(const levada_slot *s, const uint8_t *p, const uint8_t *end,
+                                        levada_span *out)
+{
+    uint32_t size;
+
+    if (p >= end || *p != s->tag) return false;
+    p = levada_wire_sized(p + 1, end, &size);
+    if (!p || p + size != end) return false;
+    if (s->list != LEVADA_LIST_BYTES) {
+        if (size == 0 || *p != LEVADA_WIRE_SIZED(1)) return false;
+        p = levada_wire_sized(p + 1, end, &size);
+        if (!p || p + size != end) return false;
+    }
+    out->at = p;
+    out->size = (int32_t)size;
+    out->loose = false;
+    return true;
+}
+
+/* -- second pass: the columns of a feature ---------------------------------------------------- */
+
+/* The items of a slot. Lanes 0 to 3 are scratch memory that lives side by side. */
+LEVADA_MUST_USE levada_status levada_proto_items(levada_proto *x, const levada_feature *f,
+                                                 int32_t slot, int32_t lane, levada_items *out,
+                                                 levada_error *err);
+
+/* Decodes `count` numbers of a span to `to`, with LEVADA_KERNEL_SLACK behind them; where the span
+ * is broken or a number does not fit, the row is rejected and zeros stand there. */
+LEVADA_MUST_USE levada_status levada_numbers_decode(levada_proto *x, const levada_feature *f,
+                                                    const levada_items *items, int64_t item,
+                                                    levada_dtype dtype, int64_t count, void *to,
+                                                    levada_error *err);
+/* `per` numbers for each item, or its default. */
+LEVADA_MUST_USE levada_status levada_numbers_fixed(levada_proto *x, const levada_feature *f,
+                                                   const levada_items *items, levada_error *err);
+/* offsets [n + 1] gets where the values of each item begin, counted in values of `per` elements;
+ * items that can't be used get none, and their row is rejected. */
+LEVADA_MUST_USE levada_status levada_numbers_count(levada_proto *x, const levada_feature *f,
+                                                   const levada_items *items, int32_t *offsets,
+                                                   levada_error *err);
+/* The values of all items, counted as above; *out (may be NULL) gets them. */
+LEVADA_MUST_USE levada_status levada_numbers_fill(levada_proto *x, const levada_feature *f,
+                                                  int32_t column, const levada_items *items,
+                                                  const int32_t *offsets, void **out,
+                                                  levada_error *err);
+/* The same for strings; `level` is that of the byte ranges, which go to *begin and *end. */
+LEVADA_MUST_USE levada_status levada_strings_fixed(levada_proto *x, const levada_feature *f,
+                                                   const levada_items *items, levada_error *err);
+LEVADA_MUST_USE levada_status levada_strings_count(levada_proto *x, const levada_feature *f,
+                                                   const levada_items *items, int32_t *offsets,
+                                                   levada_error *err);
+LEVADA_MUST_USE levada_status levada_strings_fill(levada_proto *x, int32_t column, int32_t level,
+                                                  const levada_items *items,
+                                                  const int32_t *offsets, int64_t per,
+                                                  int32_t **begin, int32_t **end,
+                                                  levada_error *err);
+
+/* VarLen, Ragged, and FixedLenSequence of an Example. */
+LEVADA_MUST_USE levada_status levada_ragged_decode(levada_proto *x, const levada_feature *f,
+                                                   levada_error *err);
+LEVADA_MUST_USE levada_status levada_sparse_decode(levada_proto *x, const levada_feature *f,
+                                                   levada_error *err);
+/* Rejects the row of an item because it holds `count` values. */
+LEVADA_MUST_USE levada_status levada_proto_wrong_count(levada_proto *x, const levada_feature *f,
+                                                       const levada_items *items, int64_t item,
+                                                       int64_t count, levada_error *err);
+LEVADA_MUST_USE levada_status levada_proto_broken(levada_proto *x, int64_t row, levada_error *err);
+
+#endif

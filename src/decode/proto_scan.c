@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * First pass: all records of a block, one after the other. For each slot and row it leaves a span
+ * of plain payload; single numbers go straight to their column. What is unusual (order, form,
+ * duplicates) leaves the fast path for the feature concerned only.
+ */
+#include "decode/proto.h"
+
+typedef struct scan_entry {
+    const uint8_t *key, *value, *end; /* the value ends at end */
+    uint32_t key_size;
+} scan_entry;
+
+static void scan_note(levada_proto *x, int32_t slot, levada_trouble trouble)
+{
+    if (x->trouble[slot].kind == LEVADA_TROUBLE_NONE) x->ntrouble++;
+    x->trouble[slot] = trouble;
+}
+
+static void scan_forget(levada_proto *x, int32_t slot)
+{
+    if (x->trouble[slot].kind != LEVADA_TROUBLE_NONE) x->ntrouble--;
+    x->trouble[slot].kind = LEVADA_TROUBLE_NONE;
+}
+
+/* A single number to its column. */
+static levada_plain scan_number(levada_proto *x, int32_t slot, int64_t row,
+                                const levada_span *span)
+{
+    const levada_slot *s = &x->plan->slots[slot];
+    int64_t count, v;
+    float f;
+    bool fits;
+
+    if (s->list == LEVADA_LIST_INT64 && levada_payload_one(span->at, span->size, &v)) {
+        if (LEVADA_LIKELY(s->dtype == LEVADA_INT64)) {
+            ((int64_t *)x->direct[slot])[row] = v;
+            return LEVADA_PLAIN_OK;
+        }
+        fits = levada_number_store(s->dtype, x->direct[slot], row, v);
+    } else if (s->list == LEVADA_LIST_FLOAT && span->size == 4) {
+        memcpy(&f, span->at, 4);
+        fits = levada_float_store(s->dtype, x->direct[slot], row, f);
+    } else {
+        count = levada_payload_count(x, s->list, span);
+        if (count < 0) return LEVADA_PLAIN_BROKEN;
+        scan_note(x, slot, (levada_trouble){ LEVADA_TROUBLE_SIZE, s->list, count });
+        return LEVADA_PLAIN_OK;
+    }
+    if (!fits) scan_note(x, slot, (levada_trouble){ LEVADA_TROUBLE_RANGE, s->list, 1 });
+    return LEVADA_PLAIN_OK;
+}
+
+/* A Feature that does not look as usual: the general path. */
+static LEVADA_NOINLINE levada_plain scan_unusual(levada_proto *x, int32_t slot, int64_t row,
+                                                 const scan_entry *e, levada_span *span)
+{
+    const levada_slot *s = &x->plan->slots[slot];
+    bool seen = x->seen[slot >> 6] >> (slot & 63) & 1;
+    levada_list list;
+    levada_plain plain = levada_feature_plain(&x->arena, e->value, e->end, &list, span);
+
+    if (plain != LEVADA_PLAIN_OK) return plain;
+    if (list == LEVADA_LIST_NONE) {
+        if (s->need_kind && !seen) {
+            scan_note(x, slot, (levada_trouble){ LEVADA_TROUBLE_NO_KIND, list, 0 });
+        }
+        return LEVADA_PLAIN_OK;
+    }
+    x->seen[slot >> 6] |= UINT64_C(1) << (slot & 63);
+    scan_forget(x, slot);
+    if (list != s->list) {
+        scan_note(x, slot, (levada_trouble){ LEVADA_TROUBLE_LIST, list, 0 });
+        span->at = NULL;
+        span->size = 0;
+    } else if (s->direct) {
+        return scan_number(x, slot, row, span);
+    }
+    if (!s->direct) x->spans[slot * x->rows + row] = *span;
+    return LEVADA_PLAIN_OK;
+}
+
+static LEVADA_ALWAYS_INLINE levada_plain scan_feature(levada_proto *x, int32_t slot, int64_t row,
+                                                      const scan_entry *e)
+{
+    const levada_slot *s = &x->plan->slots[slot];
+    levada_span span;
+
+    if (LEVADA_UNLIKELY(!levada_feature_usual(s, e->value, e->end, &span))) {
+        return scan_unusual(x, slot, row, e, &span);
+    }
+    x->seen[slot >> 6] |= UINT64_C(1) << (slot & 63);
+    if (LEVADA_UNLIKELY(x->ntrouble > 0)) scan_forget(x, slot);
+    if (s->direct) return scan_number(x, slot, row, &span);
+    x->spans[slot * x->rows + row] = span;
+    return LEVADA_PLAIN_OK;
+}
+
+/* A map entry as everybody writes it: key, then value, nothing else. */
+static LEVADA_ALWAYS_INLINE bool scan_usual_entry(const uint8_t *p, const uint8_t *end,
+                                                  scan_entry *e)
+{
+    uint32_t size;
+
+    if (p >= end || *p != LEVADA_WIRE_SIZED(1)) return false;
+    e->key = levada_wire_sized(p + 1, end, &e->key_size);
+    if (!e->key) return false;
+    p = e->key + e->key_size;
+    if (p >= end || *p != LEVADA_WIRE_SIZED(2)) return false;
+    e->value = levada_wire_sized(p + 1, end, &size);
+    e->end = end;
+    return e->value && e->value + size == end;
+}
+
+/* Two values in one entry are merged, as protobuf does: their bytes one behind the other. */
+static levada_plain scan_join(levada_proto *x, scan_entry *e, const uint8_t *p, uint32_t size)
+{
+    size_t before = (size_t)(e->end - e->value);
+    uint8_t *to = levada_arena_take(&x->arena, before + size);
+
+    if (!to) return LEVADA_PLAIN_MEMORY;
+    memcpy(to, e->value, before);
+    memcpy(to + before, p, size);
+    e->value = to;
+    e->end = to + before + size;
+    return LEVADA_PLAIN_OK;
+}
+
+/* A map entry in any form. As in TensorFlow it needs a key and a value. */
+static LEVADA_NOINLINE levada_plain scan_any_entry(levada_proto *x, const uint8_t *p,
+                                                   const uint8_t *end, scan_entry *e)
+{
+    *e = (scan_entry){ 0 };
+    while (p < end) {
+        uint32_t tag, size;
+
+        p = levada_wire_tag(p, end, &tag);
+        if (!p) return LEVADA_PLAIN_BROKEN;
+        if (tag != LEVADA_WIRE_SIZED(1) && tag != LEVADA_WIRE_SIZED(2)) {
+            p = levada_wire_skip(tag, p, end);
+            if (!p) return LEVADA_PLAIN_BROKEN;
+            continue;
+        }
+        p = levada_wire_sized(p, end, &size);
+        if (!p) return LEVADA_PLAIN_BROKEN;
+        if (tag == LEVADA_WIRE_SIZED(1)) {
+            e->key = p;
+            e->key_size = size;
+        } else if (e->value) {
+            levada_plain joined = scan_join(x, e, p, size);
+
+            if (joined != LEVADA_PLAIN_OK) return joined;
+        } else {
+            e->value = p;
+            e->end = p + size;
+        }
+        p += size;
+    }
+    return e->key && e->value ? LEVADA_PLAIN_OK : LEVADA_PLAIN_BROKEN;
+}
+
+/* A feature list stays as it is until its column is made; the last one of a key wins. */
+static void scan_feature_list(levada_proto *x, int32_t slot, int64_t row, const scan_entry *e)
+{
+    levada_span *span = &x->spans[slot * x->rows + row];
+
+    x->seen[slot >> 6] |= UINT64_C(1) << (slot & 63);
+    span->at = e->value;
+    span->size = (int32_t)(e->end - e->value);
+    span->loose = false;
+}
+
+/* The map of a Features or FeatureLists message. As in TensorFlow nothing else may stand in it. */
+static levada_plain scan_map(levada_proto *x, const uint8_t *p, const uint8_t *end, bool lists,
+                             int64_t row)
+{
+    levada_keys *keys = &x->keys[lists];
+    levada_plain plain = LEVADA_PLAIN_OK;
+
+    keys->last = 0;
+    while (p < end && plain == LEVADA_PLAIN_OK) {
+        scan_entry e;
+        uint32_t tag = *p++, size;
+        int32_t slot;
+
+        if (LEVADA_UNLIKELY(tag != LEVADA_WIRE_SIZED(1))) {
+            p = levada_wire_tag(p - 1, end, &tag);
+            if (!p || tag != LEVADA_WIRE_SIZED(1)) return LEVADA_PLAIN_BROKEN;
+        }
+        p = levada_wire_sized(p, end, &size);
+        if (!p) return LEVADA_PLAIN_BROKEN;
+        if (LEVADA_UNLIKELY(!scan_usual_entry(p, p + size, &e))) {
+            plain = scan_any_entry(x, p, p + size, &e);
+            if (plain != LEVADA_PLAIN_OK) return plain;
+        }
+        p += size;
+        slot = levada_keys_find(keys, e.key, e.key_size);
+        if (slot < 0) continue;
+        if (lists) scan_feature_list(x, slot, row, &e);
+        else plain = scan_feature(x, slot, row, &e);
+    }
+    return plain;
+}
+
+/* TensorFlow takes a SequenceExample that ends right behind the size of a field as if the field
+ * were empty (golden case "truncated after 17"); levada does too. */
+static bool scan_ends_in_size(const levada_proto *x, const uint8_t *p, const uint8_t *end)
+{
+    uint32_t size;
+
+    return x->plan->sequence && levada_wire_u32(p, end, &size) == end;
+}
+
+static levada_plain scan_record(levada_proto *x, int64_t row)
+{
+    const uint8_t *p = x->in->data[row], *end = p + x->in->size[row];
+    uint32_t last = x->plan->sequence ? LEVADA_WIRE_SIZED(2) : LEVADA_WIRE_SIZED(1);
+
+    while (p < end) {
+        uint32_t tag, size;
+        const uint8_t *body;
+        levada_plain plain;
+
+        p = levada_wire_tag(p, end, &tag);
+        if (!p) return LEVADA_PLAIN_BROKEN;
+        if (tag != LEVADA_WIRE_SIZED(1) && tag != last) {
+            p = levada_wire_skip(tag, p, end);
+            if (!p) return LEVADA_PLAIN_BROKEN;
+            continue;
+        }
+        body = levada_wire_sized(p, end, &size);
+        if (!body) return scan_ends_in_size(x, p, end) ? LEVADA_PLAIN_OK : LEVADA_PLAIN_BROKEN;
+        plain = scan_map(x, body, body + size, tag != LEVADA_WIRE_SIZED(1), row);
+        if (plain != LEVADA_PLAIN_OK) return plain;
+        p = body + size;
+    }
+    return LEVADA_PLAIN_OK;
+}
+
+/* The record has nothing for this slot. */
+static void scan_blank(levada_proto *x, int32_t slot, int64_t row)
+{
+    const levada_slot *s = &x->plan->slots[slot];
+    size_t size = (size_t)levada_dtype_size(s->dtype);
+    const uint8_t *otherwise = x->plan->features[s->feature].otherwise;
+    uint8_t *to;
+
+    if (!s->direct) {
+        x->spans[slot * x->rows + row] = (levada_span){ 0 };
+        return;
+    }
+    to = (uint8_t *)x->direct[slot] + (size_t)row * size;
+    if (otherwise) memcpy(to, otherwise, size);
+    else memset(to, 0, size);
+}
+
+static levada_status scan_required(levada_proto *x, int32_t slot, int64_t row, levada_error *err)
+{
+    const levada_slot *s = &x->plan->slots[slot];
+
+    if (s->steps) {
+        return levada_proto_reject(x, row, err,
+                                   "Feature list '%s' is required but could not be found; "
+                                   "allow_missing=True in its spec makes it empty",
+                                   s->key);
+    }
+    return levada_proto_reject(x, row, err,
+                               "Feature: %s (data type: %s) is required but could not be found; "
+                               "a default in its spec would stand in",
+                               s->key,
+                               levada_list_name(s->list));
+}
+
+/* Slots that this record did not have. */
+static levada_status scan_missing(levada_proto *x, int64_t row, levada_error *err)
+{
+    for (int32_t w = 0; w < x->nwords; w++) {
+        for (uint64_t left = x->full[w] & ~x->seen[w]; left; left &= left - 1) {
+            int32_t slot = 64 * w + (int32_t)LEVADA_CTZ64(left);
+
+            scan_blank(x, slot, row);
+            if (x->plan->slots[slot].required &&
+                x->trouble[slot].kind == LEVADA_TROUBLE_NONE) {
+                LEVADA_TRY(scan_required(x, slot, row, err));
+            }
+        }
+    }
+    return LEVADA_OK;
+}
+
+/* Rejects the row because of the first slot with trouble. */
+static levada_status scan_report(levada_proto *x, int32_t slot, int64_t row, levada_error *err)
+{
+    const levada_slot *s = &x->plan->slots[slot];
+    const levada_trouble *t = &x->trouble[slot];
+    char shape[64];
+
+    switch (t->kind) {
+    case LEVADA_TROUBLE_LIST:
+        return levada_proto_reject(x, row, err,
+                                   "Key: %s.  Data types don't match. Data type: %s but expected "
+                                   "type: %s; set another dtype in the spec",
+                                   s->key,
+                                   levada_list_name(t->list), levada_list_name(s->list));
+    case LEVADA_TROUBLE_SIZE:
+        return levada_proto_reject(x, row, err,
+                                   "Key: %s.  Number of %s values != expected.  Values size: %lld "
+                                   "but output shape: %s; VarLen takes any number",
+                                   s->key,
+                                   levada_list_name(s->list), (long long)t->count,
+                                   levada_feature_shape(&x->plan->features[s->feature], shape));
+    case LEVADA_TROUBLE_NO_KIND:
+        return levada_proto_reject(x, row, err,
+                                   "Context feature '%s' has no kind: Unexpected number of "
+                                   "elements in example",
+                                   s->key);
+    default:
+        return levada_proto_reject(x, row, err, "Key: %s.  A value does not fit in %s", s->key,
+                                   levada_dtype_name(s->dtype));
+    }
+}
+
+static levada_status scan_troubles(levada_proto *x, int64_t row, levada_error *err)
+{
+    levada_status st = LEVADA_OK;
+
+    for (int32_t slot = 0; slot < x->plan->nslots && x->ntrouble > 0; slot++) {
+        if (x->trouble[slot].kind == LEVADA_TROUBLE_NONE) continue;
+        if (st == LEVADA_OK) st = scan_report(x, slot, row, err);
+        scan_blank(x, slot, row);
+        scan_forget(x, slot);
+    }
+    return st;
+}
+
+static levada_status scan_row(levada_proto *x, int64_t row, levada_error *err)
+{
+    levada_plain plain;
+
+    for (int32_t w = 0; w < x->nwords; w++) x->seen[w] = 0;
+    plain = scan_record(x, row);
+    if (plain == LEVADA_PLAIN_MEMORY) {
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for an unpacked list");
+    }
+    if (plain == LEVADA_PLAIN_BROKEN) {
+        for (int32_t slot = 0; slot < x->plan->nslots; slot++) {
+            scan_forget(x, slot);
+            scan_blank(x, slot, row);
+        }
+        return levada_proto_broken(x, row, err);
+    }
+    for (int32_t w = 0; w < x->nwords; w++) {
+        if (x->seen[w] != x->full[w]) {
+            LEVADA_TRY(scan_missing(x, row, err));
+            break;
+        }
+    }
+    return LEVADA_UNLIKELY(x->ntrouble > 0) ? scan_troubles(x, row, err) : LEVADA_OK;
+}
+
+levada_status levada_proto_scan(levada_proto *x, levada_error *err)
+{
+    for (int64_t row = 0; row < x->rows; row++) LEVADA_TRY(scan_row(x, row, err));
+    return LEVADA_OK;
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The items of a slot: one a record in the context, one a step in feature lists.
+ *
+ * Steps of one size lie at a constant stride and begin with the same bytes (sizes and tags of the
+ * step, its list and its packed run), so one comparison of a word checks all of them.
+ */
+#include "decode/proto.h"
+
+/* Steps of one feature list on their way to a lane. */
+typedef struct steps_reader {
+    levada_proto *x;
+    const levada_slot *slot;
+    int32_t lane;
+    int64_t row, n;    /* n: steps so far, of all rows */
+    uint64_t mask, head; /* of a usual step with sizes of one byte; too wide = none yet */
+    int64_t total, before; /* bytes of that step, and in front of its payload */
+} steps_reader;
+
+/* A step that does not look as usual. */
+static levada_status steps_unusual(steps_reader *r, const uint8_t *p, const uint8_t *end,
+                                   levada_span *out, levada_error *err)
+{
+    levada_proto *x = r->x;
+    levada_list list;
+    levada_plain plain = levada_feature_plain(&x->arena, p, end, &list, out);
+    int64_t step = r->n - x->first[r->lane][r->row];
+
+    if (plain == LEVADA_PLAIN_OK && list == r->slot->list) return LEVADA_OK;
+    *out = (levada_span){ 0 };
+    if (plain == LEVADA_PLAIN_MEMORY) {
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for an unpacked list");
+    }
+    if (plain == LEVADA_PLAIN_BROKEN) return levada_proto_broken(x, r->row, err);
+    if (list == LEVADA_LIST_NONE) return LEVADA_OK;
+    return levada_proto_reject(x, r->row, err,
+                               "Feature list: %s, Index: %lld.  Data types don't match. Data "
+                               "type: %s but expected type: %s; set another dtype in the spec",
+                               r->slot->key, (long long)step, levada_list_name(list),
+                               levada_list_name(r->slot->list));
+}
+
+static LEVADA_NOINLINE levada_status steps_more(steps_reader *r, levada_error *err)
+{
+    levada_proto *x = r->x;
+
+    if (r->n >= INT32_MAX / 2) {
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                           "feature list '%s': too many steps for one block", r->slot->key);
+    }
+    return levada_proto_room((void **)&x->step[r->lane], &x->step_room[r->lane], r->n + 1,
+                             sizeof(levada_span), err);
+}
+
+/* One step at p; *next is behind it, NULL where the list is broken. */
+static levada_status steps_one(steps_reader *r, const uint8_t *p, const uint8_t *end,
+                               const uint8_t **next, levada_error *err)
+{
+    const uint8_t *start = p, *body;
+    levada_span *out = &r->x->step[r->lane][r->n];
+    uint32_t tag, size;
+
+    *next = NULL;
+    p = levada_wire_tag(p, end, &tag);
+    if (!p) return LEVADA_OK;
+    if (tag != LEVADA_WIRE_SIZED(1)) {
+        *next = levada_wire_skip(tag, p, end);
+        return LEVADA_OK;
+    }
+    body = levada_wire_sized(p, end, &size);
+    if (!body) return LEVADA_OK;
+    *next = body + size;
+    if (!levada_feature_usual(r->slot, body, *next, out)) {
+        LEVADA_TRY(steps_unusual(r, body, *next, out, err));
+    } else if (out->at - start == r->before) {
+        r->head = levada_wire_load(start) & r->mask;
+        r->total = *next - start;
+    }
+    r->n++;
+    return LEVADA_OK;
+}
+
+static levada_status steps_of_row(steps_reader *r, const levada_span *list, levada_error *err)
+{
+    levada_proto *x = r->x;
+    const uint8_t *p = list->at, *end = p ? p + list->size : NULL;
+
+    while (p < end) {
+        const uint8_t *next;
+
+        if (LEVADA_UNLIKELY(r->n >= x->step_room[r->lane])) LEVADA_TRY(steps_more(r, err));
+        if (LEVADA_LIKELY((levada_wire_load(p) & r->mask) == r->head && end - p >= r->total)) {
+            levada_span *out = &x->step[r->lane][r->n++];
+
+            out->at = p + r->before;
+            out->size = (int32_t)(r->total - r->before);
+            out->loose = false;
+            p += r->total;
+            continue;
+        }
+        LEVADA_TRY(steps_one(r, p, end, &next, err));
+        if (!next) return levada_proto_broken(x, r->row, err);
+        p = next;
+    }
+    return LEVADA_OK;
+}
+
+levada_status levada_proto_items(levada_proto *x, const levada_feature *f, int32_t slot,
+                                 int32_t lane, levada_items *out, levada_error *err)
+{
+    levada_span *spans = x->spans + slot * x->rows;
+    steps_reader r = { .x = x, .slot = &x->plan->slots[slot], .lane = lane, .head = UINT64_MAX };
+
+    if (!f->steps) {
+        *out = (levada_items){ .at = spans, .n = x->rows };
+        return LEVADA_OK;
+    }
+    r.before = r.slot->list == LEVADA_LIST_BYTES ? 4 : 6;
+    r.mask = (UINT64_C(1) << (8 * r.before)) - 1;
+    LEVADA_TRY(levada_proto_room((void **)&x->first[lane], &x->first_room[lane], x->rows + 1,
+                                 sizeof *x->first[lane], err));
+    LEVADA_TRY(steps_more(&r, err));
+    for (r.row = 0; r.row < x->rows; r.row++) {
+        x->first[lane][r.row] = (int32_t)r.n;
+        LEVADA_TRY(steps_of_row(&r, &spans[r.row], err));
+    }
+    x->first[lane][x->rows] = (int32_t)r.n;
+    *out = (levada_items){ .at = x->step[lane], .n = r.n, .first = x->first[lane] };
+    return LEVADA_OK;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The wire format of protocol buffers: tags, sizes, varints.
+ *
+ * Readers take p and end and return the byte behind what they read, or NULL where the bytes are no
+ * message. They may look at up to LEVADA_KERNEL_SLACK bytes behind end and never use them. Limits
+ * are those of protobuf: tags and sizes have at most 5 bytes, varints 10, groups 100 levels.
+ */
+#ifndef LEVADA_DECODE_WIRE_H
+#define LEVADA_DECODE_WIRE_H
+
+#include "base/compiler.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/* Tags of one byte: field number << 3 | wire type. */
+#define LEVADA_WIRE_VARINT(field) ((uint8_t)((field) << 3))
+#define LEVADA_WIRE_FIXED64(field) ((uint8_t)((field) << 3 | 1))
+#define LEVADA_WIRE_SIZED(field) ((uint8_t)((field) << 3 | 2))
+#define LEVADA_WIRE_FIXED32(field) ((uint8_t)((field) << 3 | 5))
+
+/* A number of up to 32 bits. */
+const uint8_t *levada_wire_u32(const uint8_t *p, const uint8_t *end, uint32_t *out);
+/* A number of up to 64 bits; bits beyond are dropped. */
+const uint8_t *levada_wire_u64(const uint8_t *p, const uint8_t *end, uint64_t *out);
+/* A tag: no field number 0, no wire type 6 or 7. */
+const uint8_t *levada_wire_tag(const uint8_t *p, const uint8_t *end, uint32_t *out);
+/* Skips the value that follows `tag`, groups too. */
+const uint8_t *levada_wire_skip(uint32_t tag, const uint8_t *p, const uint8_t *end);
+
+/* Bytes that v takes as a varint, and writing it; returns the byte behind. */
+size_t levada_wire_size_of(uint64_t v);
+uint8_t *levada_wire_put(uint8_t *p, uint64_t v);
+
+/* A size and room for so many bytes behind it: returns the first of them. p may lie behind end. */
+static inline const uint8_t *levada_wire_sized(const uint8_t *p, const uint8_t *end,
+                                               uint32_t *size)
+{
+    if (LEVADA_LIKELY(p < end && p[0] < 0x80)) {
+        *size = *p++;
+    } else if (end - p >= 2 && p[1] < 0x80) {
+        *size = (uint32_t)(p[0] & 0x7F) | (uint32_t)p[1] << 7;
+        p += 2;
+    } else {
+        p = levada_wire_u32(p, end, size);
+        if (!p) return NULL;
+    }
+    return (uint64_t)*size <= (uint64_t)(end - p) ? p : NULL;
+}
+
+/* The 8 bytes at p as a little endian number. */
+static inline uint64_t levada_wire_load(const uint8_t *p)
+{
+    uint64_t word;
+
+    memcpy(&word, p, sizeof word);
+    return word;
+}
+
+#endif
