@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The only place that knows compiler extensions. levada needs gcc or clang; what stands here is
+ * understood by both. Code outside this file is plain C17 plus the intrinsics of the CPU levels.
+ */
+#ifndef LEVADA_BASE_COMPILER_H
+#define LEVADA_BASE_COMPILER_H
+
+#if !defined(__GNUC__)
+#error "levada needs gcc or clang"
+#endif
+
+/* A function that may use these instructions although the rest of the library may not. */
+#define LEVADA_TARGET(isa) __attribute__((target(isa)))
+
+#define LEVADA_ALWAYS_INLINE inline __attribute__((always_inline))
+#define LEVADA_NOINLINE __attribute__((noinline))
+#define LEVADA_UNUSED __attribute__((unused))
+#define LEVADA_ALIGNED(bytes) __attribute__((aligned(bytes)))
+
+#define LEVADA_LIKELY(cond) __builtin_expect(!!(cond), 1)
+#define LEVADA_UNLIKELY(cond) __builtin_expect(!!(cond), 0)
+
+/* Starts to fetch the line at p for reading; harmless with any address. */
+#define LEVADA_PREFETCH(p) __builtin_prefetch((p), 0, 3)
+
+/* Index of the lowest bit that is set, number of leading zeros (both: v != 0), number of bits. */
+#define LEVADA_CTZ64(v) ((unsigned)__builtin_ctzll(v))
+#define LEVADA_CLZ64(v) ((unsigned)__builtin_clzll(v))
+#define LEVADA_POPCOUNT64(v) ((unsigned)__builtin_popcountll(v))
+
+/* x86 only: does this CPU have the instructions, and does the system save their registers? */
+#define LEVADA_CPU_HAS(name) (__builtin_cpu_supports(name) != 0)
+#define LEVADA_CPU_IS(name) (__builtin_cpu_is(name) != 0)
+
+#endif

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * TFRecord frames with SSE4.2.
+ *
+ * What costs time in small records is not arithmetic but branches on their length. So a payload is
+ * rounded up at its front to whole blocks of 64 bytes, and to at least two of them (crc32c_fold.h
+ * says why that changes nothing): up to 128 bytes there is no branch at all, beyond that only the
+ * end of one loop. The bytes in front of the payload are masked away; reading them is what the
+ * slack before the data is for.
+ */
+#include "base/crc32c_sse42.h"
+
+/* Read at 128 - lead: `lead` zeros, then ones, which keeps the payload... */
+static const uint8_t frame_keep[256] LEVADA_ALIGNED(64) = {
+#define FRAME_8 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff
+#define FRAME_64 FRAME_8, FRAME_8, FRAME_8, FRAME_8, FRAME_8, FRAME_8, FRAME_8, FRAME_8
+    [128] = FRAME_64, FRAME_64,
+};
+
+/* ...and the start state 0xffffffff, to be added to the first four bytes of it. */
+static const uint8_t frame_start[256] LEVADA_ALIGNED(64) = {
+    [128] = 0xff, [129] = 0xff, [130] = 0xff, [131] = 0xff};
+
+/* 16 bytes at p, `at` bytes after the rounded-up front, where `lead` bytes are not payload. */
+LEVADA_TARGET_SSE42
+static LEVADA_ALWAYS_INLINE __m128i frame_sse42_head(const uint8_t *p, size_t at, size_t lead)
+{
+    __m128i keep = levada_crc32c_load16(frame_keep + 128 - lead + at);
+    __m128i start = levada_crc32c_load16(frame_start + 128 - lead + at);
+
+    return _mm_xor_si128(_mm_and_si128(levada_crc32c_load16(p + at), keep), start);
+}
+
+/* The masked CRC of a payload. */
+LEVADA_TARGET_SSE42
+static LEVADA_ALWAYS_INLINE uint32_t frame_sse42_crc(const uint8_t *p, size_t n)
+{
+    levada_crc32c_block acc;
+    size_t              blocks = n <= 128 ? 2 : (n + 63) / 64;
+    const uint8_t      *front = p + n - 64 * blocks;
+    size_t              lead = 64 * blocks - n;
+    /* A first block without payload may lie too far in front: read any other one instead. */
+    const uint8_t *first = lead >= 64 ? front + 64 : front;
+
+    if (LEVADA_UNLIKELY(n < 4)) /* no room for the start state */
+        return levada_crc32c_masked(~levada_crc32c_bytes(0xffffffffu, p, n));
+    for (size_t i = 0; i < 4; i++) {
+        __m128i late = frame_sse42_head(front, 64 + 16 * i, lead);
+
+        acc.lane[i] = levada_crc32c_fold16(frame_sse42_head(first, 16 * i, lead),
+                                           LEVADA_FOLD_512_LO, LEVADA_FOLD_512_HI, late);
+    }
+    for (size_t i = 2; i < blocks; i++) levada_crc32c_fold64(&acc, front + 64 * i);
+    return levada_crc32c_masked(~levada_crc32c_reduce64(&acc));
+}
+
+LEVADA_TARGET_SSE42
+static LEVADA_ALWAYS_INLINE void frame_sse42_walk(levada_frame_walk *walk, bool payloads)
+{
+    const uint8_t *data = walk->data;
+    size_t         at = 0, n = walk->n;
+    uint32_t       bad = 0;
+    int32_t        i = 0;
+
+    for (; i < walk->max_records && n - at >= LEVADA_FRAME_EXTRA; i++) {
+        uint64_t length = levada_load_u64(data + at);
+        size_t   begin = at + LEVADA_FRAME_HEADER;
+
+        if (length > n - at - LEVADA_FRAME_EXTRA) break;
+        bad |= levada_crc32c_of_length(length) ^ levada_load_u32(data + at + 8);
+        at = begin + (size_t)length;
+        walk->begin[i] = (int32_t)begin;
+        walk->end[i] = (int32_t)at;
+        if (payloads)
+            bad |= frame_sse42_crc(data + begin, (size_t)length) ^ levada_load_u32(data + at);
+        at += 4;
+    }
+    walk->used = at;
+    walk->records = i;
+    walk->bad = bad;
+}
+
+LEVADA_TARGET_SSE42
+levada_frame_result levada_frame_sse42(const uint8_t *data, size_t n, levada_frame_check check,
+                                       int32_t *begin, int32_t *end, int32_t max_records)
+{
+    levada_frame_walk walk = {
+        .data = data, .n = n, .begin = begin, .end = end, .max_records = max_records};
+
+    switch (check) {
+    case LEVADA_FRAME_CHECK_NONE: levada_frame_hop(&walk); break;
+    case LEVADA_FRAME_CHECK_LENGTH: frame_sse42_walk(&walk, false); break;
+    default: frame_sse42_walk(&walk, true); break;
+    }
+    return levada_frame_finish(&walk, check, levada_crc32c_sse42);
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Kernels on bytes, one constant table of functions for each CPU level.
+ *
+ * All kernels are pure: no state, no allocation, no errors but those in their results, any thread.
+ * Every level gives the same results bit for bit; tests/unit compares them.
+ *
+ * Slack. Kernels run over borders rather than test for them. Where a comment says "slack", the
+ * caller guarantees LEVADA_KERNEL_SLACK readable bytes before and after the input (their content
+ * never changes a result), and that many writable bytes after the output.
+ */
+#ifndef LEVADA_BASE_KERNELS_H
+#define LEVADA_BASE_KERNELS_H
+
+#include "base/cpu.h"
+
+#define LEVADA_KERNEL_SLACK 64
+
+/* What frame_tfrecord checks. `true` means all, `false` nothing. */
+typedef enum levada_frame_check {
+    LEVADA_FRAME_CHECK_NONE, /* trusts the lengths                                        */
+    LEVADA_FRAME_CHECK_ALL,
+    LEVADA_FRAME_CHECK_LENGTH /* the CRC of the length only: to skip and to index records */
+} levada_frame_check;
+
+typedef enum levada_frame_status {
+    LEVADA_FRAME_OK,             /* all bytes used, or max_records reached                  */
+    LEVADA_FRAME_INCOMPLETE,     /* the next record goes on after data + n                  */
+    LEVADA_FRAME_BAD_LENGTH_CRC, /* the next record is damaged in its length or its CRC     */
+    LEVADA_FRAME_BAD_DATA_CRC    /* the next record is whole; its payload or CRC is damaged */
+} levada_frame_status;
+
+typedef struct levada_frame_result {
+    int32_t             records; /* good records found                                      */
+    levada_frame_status status;  /* why the walk ended                                      */
+    size_t              used;    /* bytes of the good records = offset of the next one      */
+    /* Size in bytes of the record at `used`: of the whole record with INCOMPLETE (saturates at
+     * UINT64_MAX; when not even its length is there: 16, the smallest record) and BAD_DATA_CRC,
+     * else 0. Without a check of the length this is what the damage says: compare before use. */
+    uint64_t need;
+} levada_frame_result;
+
+typedef struct levada_kernels {
+    levada_cpu_level level; /* the level that these kernels need */
+
+    /* CRC-32C of n bytes that follow bytes with CRC `crc` (0 when there are none). No slack. */
+    uint32_t (*crc32c)(uint32_t crc, const uint8_t *data, size_t n);
+
+    /* Walks TFRecord frames (u64 length, masked CRC of it, payload, masked CRC of it, all little
+     * endian) that lie wholly in data[0, n), n <= INT32_MAX. Writes begin[i] and end[i] of the
+     * payloads, relative to data; both have room for max_records entries (entries from
+     * result.records on are undefined). Slack around data. */
+    levada_frame_result (*frame_tfrecord)(const uint8_t *data, size_t n, levada_frame_check check,
+                                          int32_t *begin, int32_t *end, int32_t max_records);
+
+    /* The number of varints that end in p[0, n): bytes whose top bit is clear. No slack. */
+    int64_t (*varint_count)(const uint8_t *p, size_t n);
+
+    /* Decodes all of the packed varints in p[0, n) to out, which has room for varint_count()
+     * values. Returns their number, or -1: one is longer than 10 bytes, or the last has no end.
+     * Bits beyond the 64th are dropped, as protobuf does. Slack after p + n and after out. */
+    int64_t (*varint_i64)(const uint8_t *p, size_t n, int64_t *out);
+
+    /* The same to int32. -2: a value does not fit in int32 (-1 wins when both are true). */
+    int64_t (*varint_i32)(const uint8_t *p, size_t n, int32_t *out);
+
+    /* Positions of '\n' in p[0, n), n <= INT32_MAX, at most `max` of them, relative to p. Returns
+     * their number. *scanned = n, or one past the last position when `max` was reached before
+     * the end. pos needs room for max + LEVADA_KERNEL_SLACK entries; p needs no slack. */
+    int64_t (*newline_index)(const uint8_t *p, size_t n, int32_t *pos, int64_t max,
+                             size_t *scanned);
+} levada_kernels;
+
+/* The kernels of `level`, or of the best level below it that this machine has. AUTO = the best.
+ * Constant, valid for ever. */
+const levada_kernels *levada_kernels_for(levada_cpu_level level);
+
+/* The TFRecord disguise of a CRC (a CRC of data that holds CRCs is weak), and back. */
+uint32_t levada_crc32c_mask(uint32_t crc);
+uint32_t levada_crc32c_unmask(uint32_t masked);
+
+#endif

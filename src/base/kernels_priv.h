@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the files of the kernels share: loads, the functions of each level, the end of a frame walk.
+ * Only kernels_*.c, crc32c*.c, frame*.c, varint*.c and newline*.c include this.
+ */
+#ifndef LEVADA_BASE_KERNELS_PRIV_H
+#define LEVADA_BASE_KERNELS_PRIV_H
+
+#include "base/compiler.h"
+#include "base/kernels.h"
+
+/* For functions of an x86 level and their helpers. */
+#define LEVADA_TARGET_SSE42 LEVADA_TARGET("sse4.2,pclmul,popcnt")
+#define LEVADA_TARGET_AVX2 LEVADA_TARGET("sse4.2,pclmul,popcnt,avx2,bmi,bmi2")
+#define LEVADA_TARGET_AVX512                                                                  \
+    LEVADA_TARGET("sse4.2,pclmul,popcnt,avx2,bmi,bmi2,lzcnt,avx512f,avx512bw,avx512vl,"        \
+                  "avx512dq,avx512vbmi,avx512vbmi2,avx512bitalg,vpclmulqdq")
+
+/* Little-endian loads from any address; gcc and clang make one instruction of each. */
+static LEVADA_ALWAYS_INLINE uint32_t levada_load_u32(const uint8_t *p)
+{
+    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+
+static LEVADA_ALWAYS_INLINE uint64_t levada_load_u64(const uint8_t *p)
+{
+    return (uint64_t)levada_load_u32(p) | (uint64_t)levada_load_u32(p + 4) << 32;
+}
+
+/* 0, 1, ... 63: the places of the bytes in a register. */
+extern const uint8_t levada_kernel_count[64];
+
+/* The disguise again, for inner loops. */
+static LEVADA_ALWAYS_INLINE uint32_t levada_crc32c_masked(uint32_t crc)
+{
+    return ((crc >> 15) | (crc << 17)) + 0xa282ead8u;
+}
+
+/* -- frames: every level walks by itself and lets frame.c say how the walk ended */
+
+#define LEVADA_FRAME_HEADER 12u /* length and its CRC                     */
+#define LEVADA_FRAME_EXTRA 16u  /* bytes of a record that are not payload */
+
+/* A walk that stopped at `used`: because of max_records, or at the record that is there. */
+typedef struct levada_frame_walk {
+    const uint8_t *data;
+    size_t         n;
+    int32_t       *begin, *end;
+    int32_t        max_records;
+    int32_t        records;
+    size_t         used;
+    uint32_t       bad; /* not 0: at least one of the records has a wrong CRC */
+} levada_frame_walk;
+
+levada_frame_result levada_frame_finish(const levada_frame_walk *walk, levada_frame_check check,
+                                        uint32_t (*crc32c)(uint32_t, const uint8_t *, size_t));
+
+/* Walks without checking anything. */
+void levada_frame_hop(levada_frame_walk *walk);
+
+/* -- the functions of each level; a level without one of its own takes that of the level below */
+
+uint32_t levada_crc32c_portable(uint32_t crc, const uint8_t *data, size_t n);
+uint32_t levada_crc32c_sse42(uint32_t crc, const uint8_t *data, size_t n);
+uint32_t levada_crc32c_avx512(uint32_t crc, const uint8_t *data, size_t n);
+
+levada_frame_result levada_frame_portable(const uint8_t *data, size_t n, levada_frame_check check,
+                                          int32_t *begin, int32_t *end, int32_t max_records);
+levada_frame_result levada_frame_sse42(const uint8_t *data, size_t n, levada_frame_check check,
+                                       int32_t *begin, int32_t *end, int32_t max_records);
+levada_frame_result levada_frame_avx512(const uint8_t *data, size_t n, levada_frame_check check,
+                                        int32_t *begin, int32_t *end, int32_t max_records);
+
+int64_t levada_varint_count_portable(const uint8_t *p, size_t n);
+int64_t levada_varint_count_avx2(const uint8_t *p, size_t n);
+int64_t levada_varint_count_avx512(const uint8_t *p, size_t n);
+int64_t levada_varint_i64_portable(const uint8_t *p, size_t n, int64_t *out);
+int64_t levada_varint_i64_avx2(const uint8_t *p, size_t n, int64_t *out);
+int64_t levada_varint_i64_avx512(const uint8_t *p, size_t n, int64_t *out);
+int64_t levada_varint_i32_portable(const uint8_t *p, size_t n, int32_t *out);
+int64_t levada_varint_i32_avx2(const uint8_t *p, size_t n, int32_t *out);
+int64_t levada_varint_i32_avx512(const uint8_t *p, size_t n, int32_t *out);
+
+int64_t levada_newline_index_portable(const uint8_t *p, size_t n, int32_t *pos, int64_t max,
+                                      size_t *scanned);
+int64_t levada_newline_index_avx2(const uint8_t *p, size_t n, int32_t *pos, int64_t max,
+                                  size_t *scanned);
+int64_t levada_newline_index_avx512(const uint8_t *p, size_t n, int32_t *pos, int64_t max,
+                                    size_t *scanned);
+
+#define LEVADA_KERNELS_PORTABLE                          \
+    {                                                    \
+        .level = LEVADA_CPU_PORTABLE,                    \
+        .crc32c = levada_crc32c_portable,                \
+        .frame_tfrecord = levada_frame_portable,         \
+        .varint_count = levada_varint_count_portable,    \
+        .varint_i64 = levada_varint_i64_portable,        \
+        .varint_i32 = levada_varint_i32_portable,        \
+        .newline_index = levada_newline_index_portable,  \
+    }
+
+#endif

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Detection and dispatch on x86-64 (elsewhere kernels_generic.c is built instead). */
+#include "base/kernels_priv.h"
+
+/* Aligned as a whole register wants it. */
+const uint8_t levada_kernel_count[64] LEVADA_ALIGNED(64) = {
+    0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21,
+    22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43,
+    44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63};
+
+static const levada_kernels kernels_x86_portable = LEVADA_KERNELS_PORTABLE;
+
+static const levada_kernels kernels_x86_sse42 = {
+    .level = LEVADA_CPU_SSE42,
+    .crc32c = levada_crc32c_sse42,
+    .frame_tfrecord = levada_frame_sse42,
+    .varint_count = levada_varint_count_portable,
+    .varint_i64 = levada_varint_i64_portable,
+    .varint_i32 = levada_varint_i32_portable,
+    .newline_index = levada_newline_index_portable,
+};
+
+static const levada_kernels kernels_x86_avx2 = {
+    .level = LEVADA_CPU_AVX2,
+    .crc32c = levada_crc32c_sse42,
+    .frame_tfrecord = levada_frame_sse42,
+    .varint_count = levada_varint_count_avx2,
+    .varint_i64 = levada_varint_i64_avx2,
+    .varint_i32 = levada_varint_i32_avx2,
+    .newline_index = levada_newline_index_avx2,
+};
+
+static const levada_kernels kernels_x86_avx512 = {
+    .level = LEVADA_CPU_AVX512,
+    .crc32c = levada_crc32c_avx512,
+    .frame_tfrecord = levada_frame_avx512,
+    .varint_count = levada_varint_count_avx512,
+    .varint_i64 = levada_varint_i64_avx512,
+    .varint_i32 = levada_varint_i32_avx512,
+    .newline_index = levada_newline_index_avx512,
+};
+
+static bool kernels_x86_has_avx512(void)
+{
+    return LEVADA_CPU_HAS("avx512f") && LEVADA_CPU_HAS("avx512bw") && LEVADA_CPU_HAS("avx512vl") &&
+           LEVADA_CPU_HAS("avx512dq") && LEVADA_CPU_HAS("avx512vbmi") &&
+           LEVADA_CPU_HAS("avx512vbmi2") && LEVADA_CPU_HAS("avx512bitalg") &&
+           LEVADA_CPU_HAS("vpclmulqdq");
+}
+
+/* The compiler's own test, which also asks (xgetbv) whether the system saves the registers. */
+levada_cpu_level levada_cpu_detect(void)
+{
+    if (!LEVADA_CPU_HAS("sse4.2") || !LEVADA_CPU_HAS("pclmul") || !LEVADA_CPU_HAS("popcnt"))
+        return LEVADA_CPU_PORTABLE;
+    /* pext takes up to 290 cycles on Zen 1 and 2, and the AVX2 kernels lean on it. */
+    if (!LEVADA_CPU_HAS("avx2") || !LEVADA_CPU_HAS("bmi") || !LEVADA_CPU_HAS("bmi2") ||
+        LEVADA_CPU_IS("amdfam17h"))
+        return LEVADA_CPU_SSE42;
+    return kernels_x86_has_avx512() ? LEVADA_CPU_AVX512 : LEVADA_CPU_AVX2;
+}
+
+const levada_kernels *levada_kernels_for(levada_cpu_level level)
+{
+    levada_cpu_level best = levada_cpu_detect();
+
+    if (level == LEVADA_CPU_AUTO || level > best) level = best;
+    switch (level) {
+    case LEVADA_CPU_SSE42: return &kernels_x86_sse42;
+    case LEVADA_CPU_AVX2: return &kernels_x86_avx2;
+    case LEVADA_CPU_AVX512: return &kernels_x86_avx512;
+    default: return &kernels_x86_portable;
+    }
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Positions of newlines with AVX2. A bit mask of 64 bytes at a time; four positions are written
+ * whether or not there are so many, and the output moves on by the true number: blocks with up to
+ * four newlines, which is nearly all of them, take the same path.
+ */
+#include <immintrin.h>
+
+#include "base/kernels_priv.h"
+
+LEVADA_TARGET_AVX2
+static LEVADA_ALWAYS_INLINE uint64_t newline_avx2_mask(const uint8_t *p)
+{
+    __m256i newline = _mm256_set1_epi8('\n');
+    __m256i low = _mm256_loadu_si256((const __m256i *)(const void *)p);
+    __m256i high = _mm256_loadu_si256((const __m256i *)(const void *)(p + 32));
+    int     a = _mm256_movemask_epi8(_mm256_cmpeq_epi8(low, newline));
+    int     b = _mm256_movemask_epi8(_mm256_cmpeq_epi8(high, newline));
+
+    return (uint64_t)(uint32_t)a | (uint64_t)(uint32_t)b << 32;
+}
+
+/* Writes base + place of the bits of mask, in fours. (tzcnt of 0 is 64: a harmless number.) */
+LEVADA_TARGET_AVX2
+static LEVADA_ALWAYS_INLINE void newline_avx2_write(uint64_t mask, size_t base, int32_t *pos)
+{
+    do {
+        for (int i = 0; i < 4; i++) {
+            pos[i] = (int32_t)(base + _tzcnt_u64(mask));
+            mask = _blsr_u64(mask);
+        }
+        pos += 4;
+    } while (LEVADA_UNLIKELY(mask != 0));
+}
+
+LEVADA_TARGET_AVX2
+int64_t levada_newline_index_avx2(const uint8_t *p, size_t n, int32_t *pos, int64_t max,
+                                  size_t *scanned)
+{
+    size_t  at = 0, rest = 0;
+    int64_t count = 0;
+
+    for (; count < max && n - at >= 64; at += 64) {
+        uint64_t mask = newline_avx2_mask(p + at);
+
+        newline_avx2_write(mask, at, pos + count);
+        count += _mm_popcnt_u64(mask);
+    }
+    if (count < max) {
+        int64_t found = levada_newline_index_portable(p + at, n - at, pos + count, max - count,
+                                                      &rest);
+
+        for (int64_t i = count; i < count + found; i++) pos[i] += (int32_t)at;
+        count += found;
+        at += rest;
+    } else if (max > 0) { /* the last block may have gone too far */
+        count = max;
+        at = (size_t)pos[max - 1] + 1;
+    }
+    *scanned = at;
+    return count;
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Varints with AVX-512 VBMI2. A window of 64 bytes; the top bits make a mask, from which the first
+ * bytes of all varints follow; compressing 0, 1, ... 63 by it lists their places. Then, 16 values
+ * at a time, one byte permutation brings the four bytes from each place into a 32-bit lane, where
+ * they are cut at the first clear top bit and squeezed by two multiply-adds.
+ *
+ * Only varints that begin in the first 61 bytes are taken, so all four bytes are in the window and
+ * the windows stand at a constant distance: no window waits for the one before it. A window with a
+ * varint of five bytes or more goes one by one (negative numbers have ten).
+ */
+#include <immintrin.h>
+
+#include "base/varint_priv.h"
+
+#define VARINT_STRIDE 61
+#define VARINT_PAYLOAD 0x7f7f7f7f7f7f7f7fu
+
+/* Each of the places 0 ... 15 four times. */
+static const uint8_t varint_quads[64] LEVADA_ALIGNED(64) = {
+    0,  0,  0,  0,  1,  1,  1,  1,  2,  2,  2,  2,  3,  3,  3,  3,  4,  4,  4,  4,  5,  5,
+    5,  5,  6,  6,  6,  6,  7,  7,  7,  7,  8,  8,  8,  8,  9,  9,  9,  9,  10, 10, 10, 10,
+    11, 11, 11, 11, 12, 12, 12, 12, 13, 13, 13, 13, 14, 14, 14, 14, 15, 15, 15, 15};
+
+LEVADA_TARGET_AVX512
+int64_t levada_varint_count_avx512(const uint8_t *p, size_t n)
+{
+    int64_t  count = 0;
+    uint64_t in;
+
+    for (; n >= 64; p += 64, n -= 64)
+        count += 64 - _mm_popcnt_u64(_mm512_movepi8_mask(_mm512_loadu_si512(p)));
+    in = _bzhi_u64(~0ull, (unsigned)n);
+    return count + (int64_t)n -
+           _mm_popcnt_u64(_mm512_movepi8_mask(_mm512_maskz_loadu_epi8(in, p)));
+}
+
+/* 64 varints of one byte. */
+LEVADA_TARGET_AVX512
+static LEVADA_ALWAYS_INLINE void varint_avx512_widen(const uint8_t *p, levada_varint_sink *sink)
+{
+    if (sink->wide != NULL) {
+        for (int i = 0; i < 64; i += 8)
+            _mm512_storeu_si512(sink->wide + sink->count + i,
+                                _mm512_cvtepu8_epi64(_mm_loadl_epi64(
+                                    (const __m128i *)(const void *)(p + i))));
+    } else {
+        for (int i = 0; i < 64; i += 16)
+            _mm512_storeu_si512(sink->narrow + sink->count + i,
+                                _mm512_cvtepu8_epi32(_mm_loadu_si128(
+                                    (const __m128i *)(const void *)(p + i))));
+    }
+    sink->count += 64;
+}
+
+/* Varints one by one from p to at least `until`. Returns where it stopped, NULL when one is too
+ * long. */
+LEVADA_TARGET_AVX512
+static LEVADA_ALWAYS_INLINE const uint8_t *varint_avx512_slow(const uint8_t *p,
+                                                              const uint8_t *until,
+                                                              levada_varint_sink *sink)
+{
+    while (p < until) {
+        uint64_t word = levada_load_u64(p), ends = ~word & LEVADA_VARINT_TOPS, value;
+        size_t   size = _tzcnt_u64(ends) / 8 + 1;
+
+        value = _pext_u64(word & (ends ^ (ends - 1)), VARINT_PAYLOAD);
+        if (LEVADA_UNLIKELY(ends == 0)) size = levada_varint_long(p, value, &value);
+        if (size == 0) return NULL;
+        levada_varint_put(sink, value);
+        p += size;
+    }
+    return p;
+}
+
+/* The values of 16 varints of up to four bytes in `window`, at the places that the four-byte
+ * groups of `which` select from the list. */
+LEVADA_TARGET_AVX512
+static LEVADA_ALWAYS_INLINE __m512i varint_avx512_sixteen(__m512i window, __m512i places,
+                                                          __m512i which)
+{
+    __m512i from = _mm512_add_epi8(_mm512_permutexvar_epi8(which, places),
+                                   _mm512_set1_epi32(0x03020100));
+    __m512i bytes = _mm512_permutexvar_epi8(from, window);
+    __m512i ends = _mm512_andnot_si512(bytes, _mm512_set1_epi32((int)0x80808080));
+    __m512i less = _mm512_add_epi32(ends, _mm512_set1_epi32(-1));
+    /* (ends ^ less) & bytes: the bytes up to the first end, which has no top bit itself. */
+    __m512i mine = _mm512_ternarylogic_epi32(ends, less, bytes, 0x28);
+    __m512i sevens = _mm512_and_si512(mine, _mm512_set1_epi8(0x7f));
+    __m512i halves = _mm512_maddubs_epi16(_mm512_set1_epi16((short)0x8001), sevens);
+
+    return _mm512_madd_epi16(halves, _mm512_set1_epi32(0x40000001));
+}
+
+/* Stores those of 16 values whose bit in `which` is set (the low ones). */
+LEVADA_TARGET_AVX512
+static LEVADA_ALWAYS_INLINE void varint_avx512_store(const levada_varint_sink *sink, int at,
+                                                     __m512i values, uint64_t which)
+{
+    if (sink->wide != NULL) {
+        int64_t *to = sink->wide + sink->count + at;
+
+        _mm512_mask_storeu_epi64(to, (__mmask8)which,
+                                 _mm512_cvtepu32_epi64(_mm512_castsi512_si256(values)));
+        _mm512_mask_storeu_epi64(to + 8, (__mmask8)(which >> 8),
+                                 _mm512_cvtepu32_epi64(_mm512_extracti64x4_epi64(values, 1)));
+    } else {
+        _mm512_mask_storeu_epi32(sink->narrow + sink->count + at, (__mmask16)which, values);
+    }
+}
+
+LEVADA_TARGET_AVX512
+static LEVADA_ALWAYS_INLINE void varint_avx512_window(__m512i window, uint64_t starts,
+                                                      levada_varint_sink *sink)
+{
+    __m512i  quads = _mm512_load_si512(varint_quads);
+    __m512i  places = _mm512_maskz_compress_epi8(starts, _mm512_load_si512(levada_kernel_count));
+    int      count = (int)_mm_popcnt_u64(starts);
+    uint64_t there = _bzhi_u64(~0ull, (unsigned)count);
+
+    for (int i = 0; i < 48; i += 16) {
+        __m512i which = _mm512_add_epi8(quads, _mm512_set1_epi8((char)i));
+
+        varint_avx512_store(sink, i, varint_avx512_sixteen(window, places, which), there >> i);
+    }
+    if (LEVADA_UNLIKELY(count > 48)) {
+        __m512i which = _mm512_add_epi8(quads, _mm512_set1_epi8(48));
+
+        varint_avx512_store(sink, 48, varint_avx512_sixteen(window, places, which), there >> 48);
+    }
+    sink->count += count;
+}
+
+LEVADA_TARGET_AVX512
+static LEVADA_ALWAYS_INLINE int64_t varint_avx512_decode(const uint8_t *p, size_t n,
+                                                         levada_varint_sink sink)
+{
+    const uint8_t *end = p + n;
+    uint64_t       carry = 1; /* a varint begins at p */
+
+    if (!levada_varint_ends(p, n)) return -1;
+    while (p < end) {
+        size_t   left = (size_t)(end - p), take = left < VARINT_STRIDE ? left : VARINT_STRIDE;
+        __m512i  window = _mm512_loadu_si512(p);
+        uint64_t tops = _mm512_movepi8_mask(window);
+        uint64_t starts = _bzhi_u64(~tops << 1 | carry, (unsigned)take);
+        uint64_t runs = tops & tops >> 1; /* two continuation bytes in a row */
+
+        if (tops == 0 && carry != 0 && left >= 64) {
+            varint_avx512_widen(p, &sink);
+            p += 64;
+        } else if (LEVADA_LIKELY(_bzhi_u64(runs & runs >> 2, (unsigned)take) == 0)) {
+            varint_avx512_window(window, starts, &sink);
+            carry = (~tops >> (VARINT_STRIDE - 1)) & 1;
+            p += take;
+        } else {
+            p = varint_avx512_slow(p + _tzcnt_u64(starts), p + take, &sink);
+            if (p == NULL) return -1;
+            carry = 1;
+        }
+    }
+    return levada_varint_result(&sink);
+}
+
+LEVADA_TARGET_AVX512
+int64_t levada_varint_i64_avx512(const uint8_t *p, size_t n, int64_t *out)
+{
+    return varint_avx512_decode(p, n, (levada_varint_sink){.wide = out});
+}
+
+LEVADA_TARGET_AVX512
+int64_t levada_varint_i32_avx512(const uint8_t *p, size_t n, int32_t *out)
+{
+    return varint_avx512_decode(p, n, (levada_varint_sink){.narrow = out});
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Varints (seven bits in a byte, low bits first, top bit set in all bytes but the last): what the
+ * decoders of all levels share.
+ */
+#ifndef LEVADA_BASE_VARINT_PRIV_H
+#define LEVADA_BASE_VARINT_PRIV_H
+
+#include "base/kernels_priv.h"
+
+#define LEVADA_VARINT_TOPS 0x8080808080808080u /* the top bits of eight bytes */
+
+/* Where decoded values go: to one of the two arrays; the other is NULL. */
+typedef struct levada_varint_sink {
+    int64_t *wide;
+    int32_t *narrow;
+    int64_t  count;
+    uint64_t misfit; /* not 0: a value does not fit in int32 */
+} levada_varint_sink;
+
+static LEVADA_ALWAYS_INLINE void levada_varint_put(levada_varint_sink *sink, uint64_t value)
+{
+    if (sink->wide != NULL) {
+        sink->wide[sink->count++] = (int64_t)value;
+    } else {
+        sink->misfit |= (value + 0x80000000u) >> 32;
+        sink->narrow[sink->count++] = (int32_t)(uint32_t)value;
+    }
+}
+
+/* The result of a decoder that met no overlong varint. */
+static LEVADA_ALWAYS_INLINE int64_t levada_varint_result(const levada_varint_sink *sink)
+{
+    return sink->misfit != 0 ? -2 : sink->count;
+}
+
+/* No unfinished varint at the end: then no decoder can run over it. */
+static LEVADA_ALWAYS_INLINE bool levada_varint_ends(const uint8_t *p, size_t n)
+{
+    return n == 0 || p[n - 1] < 0x80;
+}
+
+/* A varint of nine or ten bytes, whose first eight gave `low` (56 bits). Returns its size, or 0
+ * when it is longer. */
+static LEVADA_ALWAYS_INLINE size_t levada_varint_long(const uint8_t *p, uint64_t low,
+                                                      uint64_t *value)
+{
+    *value = low | (uint64_t)(p[8] & 0x7fu) << 56;
+    if (p[8] < 0x80) return 9;
+    *value |= (uint64_t)p[9] << 63;
+    return p[9] < 0x80 ? 10 : 0;
+}
+
+#endif
