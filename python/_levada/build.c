@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Blocks made from what Python has: arrays of values and offsets, copied once. */
+#include "module.h"
+
+#include <string.h>
+
+enum { BUILD_PARTS = 6 };
+
+/* One row of the argument `fields`: (name, dtype, depth, dims, values, [offsets...]). */
+typedef struct build_row {
+    PyObject    *part[BUILD_PARTS];
+    levada_field field;
+} build_row;
+
+static void build_release(build_row *rows, Py_ssize_t n)
+{
+    Py_ssize_t i;
+    int        p;
+
+    for (i = 0; rows && i < n; i++)
+        for (p = 0; p < BUILD_PARTS; p++) Py_XDECREF(rows[i].part[p]);
+    PyMem_Free(rows);
+}
+
+static bool build_dims(build_row *row)
+{
+    Py_ssize_t d, n = PySequence_Size(row->part[3]);
+
+    if (n < 0) return false;
+    if (n > LEVADA_MAX_DIMS) {
+        PyErr_Format(PyExc_ValueError, "field '%s' has %zd dimensions, at most %d are possible",
+                     row->field.name, n, LEVADA_MAX_DIMS);
+        return false;
+    }
+    row->field.ndim = (uint8_t)n;
+    for (d = 0; d < n; d++) {
+        PyObject *at = PySequence_GetItem(row->part[3], d);
+
+        row->field.dims[d] = at ? PyLong_AsLongLong(at) : -1;
+        Py_XDECREF(at);
+    }
+    return !PyErr_Occurred();
+}
+
+static bool build_read(build_row *row, PyObject *fields, Py_ssize_t i)
+{
+    PyObject   *tuple = PySequence_GetItem(fields, i);
+    const char *dtype = NULL;
+    long        depth;
+    int         p;
+
+    for (p = 0; tuple && p < BUILD_PARTS; p++) row->part[p] = PySequence_GetItem(tuple, p);
+    Py_XDECREF(tuple);
+    if (PyErr_Occurred()) return false;
+    row->field.name = PyUnicode_AsUTF8AndSize(row->part[0], NULL);
+    dtype = PyUnicode_AsUTF8AndSize(row->part[1], NULL);
+    depth = PyLong_AsLong(row->part[2]);
+    if (!row->field.name || !dtype || PyErr_Occurred()) return false;
+    row->field.dtype = levada_dtype_find(dtype);
+    if (row->field.dtype == LEVADA_NONE || depth < 0 || depth > LEVADA_MAX_DEPTH) {
+        PyErr_Format(PyExc_ValueError, "field '%s': no column of dtype %s and %ld ragged levels",
+                     row->field.name, dtype, depth);
+        return false;
+    }
+    row->field.depth = (uint8_t)depth;
+    return build_dims(row);
+}
+
+/* The bytes of a contiguous buffer. */
+static bool build_bytes(PyObject *object, Py_buffer *out)
+{
+    return PyObject_GetBuffer(object, out, PyBUF_C_CONTIGUOUS) == 0;
+}
+
+static bool build_level(levada_builder *b, int32_t i, int32_t level, PyObject *offsets)
+{
+    levada_error err = LEVADA_ERROR_INIT;
+    Py_buffer    from;
+    int32_t     *to = NULL;
+    bool         good;
+
+    if (!offsets || !build_bytes(offsets, &from)) return false;
+    good = from.len >= (Py_ssize_t)sizeof *to;
+    if (!good) PyErr_SetString(PyExc_ValueError, "offsets have at least one entry");
+    good = good && levada_py_ok(levada_builder_offsets(b, i, level,
+                                                       from.len / (Py_ssize_t)sizeof *to - 1, &to,
+                                                       &err),
+                                &err);
+    if (good) memcpy(to, from.buf, (size_t)from.len);
+    PyBuffer_Release(&from);
+    return good;
+}
+
+static bool build_fill(levada_builder *b, int32_t i, const build_row *row)
+{
+    const levada_field *f = &row->field;
+    int32_t             l, levels = f->depth + (f->dtype == LEVADA_BYTES);
+    int64_t             item = f->dtype == LEVADA_BYTES ? 1 : levada_dtype_size(f->dtype);
+    levada_error        err = LEVADA_ERROR_INIT;
+    Py_buffer           from;
+    void               *to = NULL;
+    bool                good = true;
+
+    for (l = 0; good && l < levels; l++) {
+        PyObject *offsets = PySequence_GetItem(row->part[5], l);
+
+        good = build_level(b, i, l, offsets);
+        Py_XDECREF(offsets);
+    }
+    if (!good || !build_bytes(row->part[4], &from)) return false;
+    levada_builder_dims(b, i, f->dims);
+    good = levada_py_ok(levada_builder_values(b, i, from.len / item, &to, &err), &err);
+    if (good && from.len) memcpy(to, from.buf, (size_t)from.len);
+    PyBuffer_Release(&from);
+    return good;
+}
+
+/* rejects: [(row, code, message)...] */
+static bool build_reject(levada_builder *b, PyObject *rejects)
+{
+    Py_ssize_t   i, n = PySequence_Size(rejects);
+    levada_error err = LEVADA_ERROR_INIT, why = LEVADA_ERROR_INIT;
+    long long    row = 0;
+    int          code = 0;
+    const char  *message = NULL;
+    bool         good = n >= 0;
+
+    for (i = 0; good && i < n; i++) {
+        PyObject *at = PySequence_GetItem(rejects, i);
+
+        good = at && PyArg_ParseTuple(at, "Lis", &row, &code, &message);
+        if (good) {
+            levada_error_clear(&why);
+            (void)levada_fail(&why, (levada_status)code, "%s", message);
+            good = levada_py_ok(levada_builder_reject(b, row, &why, &err), &err);
+        }
+        Py_XDECREF(at);
+    }
+    return good;
+}
+
+static levada_spec *build_spec(const build_row *rows, Py_ssize_t n, int flags)
+{
+    levada_field *fields = PyMem_Calloc((size_t)n + 1, sizeof *fields);
+    levada_spec  *spec = NULL;
+    levada_error  err = LEVADA_ERROR_INIT;
+    Py_ssize_t    i;
+
+    for (i = 0; fields && i < n; i++) fields[i] = rows[i].field;
+    if (!fields) {
+        PyErr_NoMemory();
+    } else {
+        (void)levada_py_ok(levada_spec_create(fields, (int32_t)n, flags, &spec, &err), &err);
+    }
+    PyMem_Free(fields);
+    return spec;
+}
+
+static PyObject *build_block(PyObject *module, PyObject *args)
+{
+    PyObject       *fields = NULL, *rejects = NULL, *result = NULL;
+    long long       count = 0;
+    int             flags = LEVADA_SPEC_PLAIN;
+    Py_ssize_t      i, n;
+    build_row      *rows = NULL;
+    levada_spec    *spec = NULL;
+    levada_builder *b = NULL;
+    levada_block   *block = NULL;
+    levada_error    err = LEVADA_ERROR_INIT;
+    bool            good = true;
+
+    if (!PyArg_ParseTuple(args, "LOO|i:build", &count, &fields, &rejects, &flags)) return NULL;
+    n = PySequence_Size(fields);
+    if (n < 0) return NULL;
+    rows = PyMem_Calloc((size_t)n + 1, sizeof *rows);
+    if (!rows) return PyErr_NoMemory();
+    for (i = 0; good && i < n; i++) good = build_read(&rows[i], fields, i);
+    spec = good ? build_spec(rows, n, flags) : NULL;
+    if (!spec || !levada_py_ok(levada_builder_create(NULL, spec, count, &b, &err), &err)) goto out;
+    for (i = 0; good && i < n; i++) good = build_fill(b, (int32_t)i, &rows[i]);
+    if (!good || !build_reject(b, rejects)) goto out;
+    if (levada_py_ok(levada_builder_publish(&b, &block, &err), &err))
+        result = levada_py_block_new(PyModule_GetState(module), &block);
+out:
+    levada_builder_destroy(&b);
+    levada_spec_unref(&spec);
+    build_release(rows, n);
+    return result;
+}
+
+/* The byte strings that packed offsets mark in `values`. */
+static PyObject *build_split(PyObject *module, PyObject *args)
+{
+    PyObject      *values = NULL, *offsets = NULL, *list = NULL, *item = NULL;
+    Py_buffer      data, marks;
+    const int32_t *at = NULL;
+    Py_ssize_t     i, n;
+
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OO:split", &values, &offsets)) return NULL;
+    if (!build_bytes(values, &data)) return NULL;
+    if (!build_bytes(offsets, &marks)) {
+        PyBuffer_Release(&data);
+        return NULL;
+    }
+    at = marks.buf;
+    n = marks.len / (Py_ssize_t)sizeof *at - 1;
+    list = PyList_New(n < 0 ? 0 : n);
+    for (i = 0; list && i < n; i++) {
+        bool inside = at[i] >= 0 && at[i] <= at[i + 1] && at[i + 1] <= data.len;
+
+        item = inside ? PyBytes_FromStringAndSize((const char *)data.buf + at[i],
+                                                  at[i + 1] - at[i])
+                      : NULL;
+        if (!inside) PyErr_SetString(PyExc_ValueError, "offsets lie outside the data");
+        if (!item || PyList_SetItem(list, i, item) < 0) Py_CLEAR(list);
+    }
+    PyBuffer_Release(&data);
+    PyBuffer_Release(&marks);
+    return list;
+}
+
+PyMethodDef levada_py_build_functions[] = {
+    {"build", build_block, METH_VARARGS,
+     "build(rows, fields, rejects, flags=0): block of [(name, dtype, depth, dims, values, "
+     "[offsets])]; rejects are (row, code, message)."},
+    {"split", build_split, METH_VARARGS, "split(values, offsets): list of bytes."},
+    {NULL, NULL, 0, NULL},
+};

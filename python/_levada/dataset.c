@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Datasets as Python sees them: made from a name and options, read from text, printed. */
+#include "module.h"
+
+#include <string.h>
+
+PyObject *levada_py_dataset_new(levada_py_state *state, levada_dataset **dataset)
+{
+    levada_py_dataset *self = (levada_py_dataset *)PyType_GenericAlloc(state->dataset, 0);
+
+    if (self) {
+        self->dataset = *dataset;
+        *dataset = NULL;
+    }
+    levada_dataset_unref(dataset);
+    return (PyObject *)self;
+}
+
+levada_dataset *levada_py_dataset_of(levada_py_state *state, PyObject *object)
+{
+    if (Py_IS_TYPE(object, state->dataset)) return ((levada_py_dataset *)object)->dataset;
+    PyErr_SetString(PyExc_TypeError, "not a dataset of levada");
+    return NULL;
+}
+
+static void dataset_dealloc(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+
+    levada_dataset_unref(&((levada_py_dataset *)self)->dataset);
+    PyObject_Free(self);
+    Py_DECREF(type);
+}
+
+static const levada_dataset *dataset_of(PyObject *self)
+{
+    return ((levada_py_dataset *)self)->dataset;
+}
+
+static PyObject *dataset_text(PyObject *self, PyObject *unused)
+{
+    levada_error err = LEVADA_ERROR_INIT;
+    char        *text = NULL;
+
+    (void)unused;
+    if (!levada_py_ok(levada_dataset_text(dataset_of(self), &text, &err), &err)) return NULL;
+    return levada_py_text(&text);
+}
+
+static PyObject *dataset_json(PyObject *self, PyObject *unused)
+{
+    levada_error err = LEVADA_ERROR_INIT;
+    char        *text = NULL;
+
+    (void)unused;
+    if (!levada_py_ok(levada_dataset_json(dataset_of(self), &text, &err), &err)) return NULL;
+    return levada_py_text(&text);
+}
+
+static PyObject *dataset_fingerprint(PyObject *self, PyObject *unused)
+{
+    levada_error err = LEVADA_ERROR_INIT;
+    uint8_t      print[16];
+
+    (void)unused;
+    if (!levada_py_ok(levada_dataset_fingerprint(dataset_of(self), print, &err), &err))
+        return NULL;
+    return PyBytes_FromStringAndSize((const char *)print, sizeof print);
+}
+
+PyObject *levada_py_fields(const levada_spec *spec)
+{
+    int32_t   i, d, n = levada_spec_count(spec);
+    PyObject *fields = PyList_New(0), *dims = NULL, *row = NULL;
+
+    for (i = 0; fields && i < n; i++) {
+        const levada_field *f = levada_spec_field(spec, i);
+
+        dims = PyTuple_New(f->ndim);
+        for (d = 0; dims && d < f->ndim; d++)
+            if (PyTuple_SetItem(dims, d, PyLong_FromLongLong(f->dims[d])) < 0) Py_CLEAR(dims);
+        row = dims ? Py_BuildValue("(ssiNOy#)", f->name, levada_dtype_name(f->dtype), f->depth,
+                                   dims, f->padded ? Py_True : Py_False, (const char *)f->pad,
+                                   (Py_ssize_t)levada_dtype_size(f->dtype))
+                   : NULL;
+        if (!row || PyList_Append(fields, row) < 0) Py_CLEAR(fields);
+        Py_XDECREF(row);
+    }
+    return fields;
+}
+
+static PyObject *dataset_fields(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return levada_py_fields(levada_dataset_spec(dataset_of(self)));
+}
+
+static PyObject *dataset_flags(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyLong_FromLong(levada_spec_flags_of(levada_dataset_spec(dataset_of(self))));
+}
+
+static PyObject *dataset_name(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyUnicode_FromString(levada_dataset_name(dataset_of(self)));
+}
+
+static PyObject *dataset_options(PyObject *self, PyObject *unused)
+{
+    const levada_value *options = levada_dataset_options(dataset_of(self));
+
+    (void)unused;
+    return options ? levada_py_from_value(levada_py_state_of(self), options) : PyDict_New();
+}
+
+static PyObject *dataset_inputs(PyObject *self, PyObject *unused)
+{
+    int32_t   i, n = levada_dataset_inputs(dataset_of(self));
+    PyObject *inputs = PyList_New(0), *made = NULL;
+
+    (void)unused;
+    for (i = 0; inputs && i < n; i++) {
+        levada_dataset *input = levada_dataset_ref(levada_dataset_input(dataset_of(self), i));
+
+        made = levada_py_dataset_new(levada_py_state_of(self), &input);
+        if (!made || PyList_Append(inputs, made) < 0) Py_CLEAR(inputs);
+        Py_XDECREF(made);
+    }
+    return inputs;
+}
+
+static PyMethodDef dataset_methods[] = {
+    {"text", dataset_text, METH_NOARGS, "Short text form."},
+    {"json", dataset_json, METH_NOARGS, "Canonical JSON."},
+    {"fingerprint", dataset_fingerprint, METH_NOARGS, "16 bytes over the canonical JSON."},
+    {"fields", dataset_fields, METH_NOARGS,
+     "List of (name, dtype, depth, dims, padded, pad) of the columns."},
+    {"options", dataset_options, METH_NOARGS, "Options of the last stage."},
+    {"inputs", dataset_inputs, METH_NOARGS, "Inputs of the last stage."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyGetSetDef dataset_getset[] = {
+    {"name", dataset_name, NULL, "Name of the last stage.", NULL},
+    {"flags", dataset_flags, NULL, "Sum of levada_spec_flags: 1 open, 2 batched.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyType_Slot dataset_slots[] = {
+    {Py_tp_doc, (void *)(uintptr_t) "Description of a pipeline; levada.Dataset wraps it."},
+    {Py_tp_dealloc, (void *)(uintptr_t)dataset_dealloc},
+    {Py_tp_methods, dataset_methods},
+    {Py_tp_getset, dataset_getset},
+    {0, NULL},
+};
+
+PyType_Spec levada_py_dataset_spec = {
+    .name = "levada._levada.Dataset",
+    .basicsize = sizeof(levada_py_dataset),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .slots = dataset_slots,
+};
+
+static bool dataset_collect(levada_py_state *state, PyObject *inputs,
+                            const levada_dataset **out, Py_ssize_t n)
+{
+    Py_ssize_t i;
+
+    for (i = 0; i < n; i++) {
+        PyObject *at = PySequence_GetItem(inputs, i);
+
+        if (!at) return false;
+        out[i] = levada_py_dataset_of(state, at);
+        Py_DECREF(at); /* the sequence holds it */
+        if (!out[i]) return false;
+    }
+    return true;
+}
+
+static PyObject *dataset_append(PyObject *module, PyObject *args)
+{
+    levada_py_state *state = PyModule_GetState(module);
+    const char      *name = NULL;
+    PyObject        *dict = NULL, *tuple = NULL;
+    levada_value    *options = NULL;
+    levada_dataset  *made = NULL;
+    levada_error     err = LEVADA_ERROR_INIT;
+    levada_status    st;
+    Py_ssize_t       n = 0;
+    PyObject        *result = NULL;
+    const levada_dataset **inputs = NULL;
+
+    if (!PyArg_ParseTuple(args, "sO!O!:append", &name, &PyDict_Type, &dict, &PyTuple_Type, &tuple))
+        return NULL;
+    n = PyTuple_Size(tuple);
+    inputs = PyMem_Calloc((size_t)n + 1, sizeof *inputs);
+    if (!inputs) return PyErr_NoMemory();
+    if (!dataset_collect(state, tuple, inputs, n)) goto out;
+    options = levada_py_value(state, dict);
+    if (!options) goto out;
+    Py_BEGIN_ALLOW_THREADS
+    st = levada_dataset_append(NULL, name, options, inputs, (int32_t)n, &made, &err);
+    Py_END_ALLOW_THREADS
+    if (levada_py_ok(st, &err)) result = levada_py_dataset_new(state, &made);
+out:
+    levada_value_destroy(&options);
+    PyMem_Free(inputs);
+    return result;
+}
+
+static PyObject *dataset_parse(PyObject *module, PyObject *text)
+{
+    const char     *given = PyUnicode_AsUTF8AndSize(text, NULL);
+    levada_dataset *made = NULL;
+    levada_error    err = LEVADA_ERROR_INIT;
+    levada_status   st;
+
+    if (!given) return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    st = levada_dataset_parse(NULL, given, &made, &err);
+    Py_END_ALLOW_THREADS
+    if (!levada_py_ok(st, &err)) return NULL;
+    return levada_py_dataset_new(PyModule_GetState(module), &made);
+}
+
+static PyObject *dataset_stages(PyObject *module, PyObject *unused)
+{
+    levada_error err = LEVADA_ERROR_INIT;
+    char        *text = NULL;
+
+    (void)module, (void)unused;
+    if (!levada_py_ok(levada_stages_json(NULL, &text, &err), &err)) return NULL;
+    return levada_py_text(&text);
+}
+
+static PyObject *dataset_load(PyObject *module, PyObject *path)
+{
+    PyObject     *encoded = NULL;
+    const char   *name = NULL;
+    levada_error  err = LEVADA_ERROR_INIT;
+    levada_status st;
+
+    (void)module;
+    if (!PyUnicode_FSConverter(path, &encoded)) return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    st = levada_plugin_load(NULL, PyBytes_AsString(encoded), &name, &err);
+    Py_END_ALLOW_THREADS
+    Py_DECREF(encoded);
+    if (!levada_py_ok(st, &err)) return NULL;
+    return PyUnicode_FromString(name ? name : "");
+}
+
+PyMethodDef levada_py_dataset_functions[] = {
+    {"append", dataset_append, METH_VARARGS,
+     "append(name, options, inputs): a stage on top of a tuple of datasets."},
+    {"parse", dataset_parse, METH_O, "Dataset from text or JSON."},
+    {"stages", dataset_stages, METH_NOARGS, "Every name with its options, as JSON."},
+    {"load", dataset_load, METH_O, "Loads a plug-in and returns its name."},
+    {NULL, NULL, 0, NULL},
+};

@@ -1,0 +1,530 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Lanes: how functions written in Python are called without a C thread ever entering the
+ * interpreter.
+ *
+ * A call is a task. The C thread puts it in the queue of the office and waits; a thread made by
+ * Python takes it (take()), runs the function and answers (answer(), fail()). Whoever waits may
+ * leave when the iterator is cancelled: the task belongs to both sides and is freed by the last.
+ * A hook that must not touch reference counts (release) puts its function on a list that take()
+ * drains.
+ */
+#include "module.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct lane_function { /* a Python function as levada holds it: `user` */
+    levada_py_office     *office;
+    PyObject             *target; /* has call, save, restore, close, each with a run's number */
+    int32_t               workers;
+    int32_t               refs;    /* its levada_function and its runs; guarded by the office */
+    struct lane_function *next;    /* in the list of the dead */
+} lane_function;
+
+typedef struct lane_run lane_run;
+
+typedef struct lane_task {
+    levada_block     *memory; /* where it lies itself, or NULL in a run */
+    lane_run         *run;
+    const char       *op;
+    levada_block     *in, *out;
+    int64_t           size; /* of the bytes in `in` or `out`, -1 = it is a block */
+    levada_status     status;
+    levada_error      error;
+    bool              taken, done, left;
+    struct lane_task *next;
+} lane_task;
+
+struct lane_run {
+    levada_block  *memory;
+    lane_function *function;
+    int64_t        number;
+    int32_t        busy;
+    bool           cancelled;
+    pthread_cond_t wake; /* for everybody who waits for an answer */
+    lane_task      last; /* tells Python that the run is over     */
+};
+
+struct levada_py_office {
+    pthread_mutex_t lock;
+    pthread_cond_t  news;
+    /* -- guarded by lock */
+    lane_task     *first, *last;
+    lane_function *dead;
+    int64_t        runs;
+    int32_t        idle;
+};
+
+typedef struct lane_object {
+    PyObject_HEAD
+    levada_function *function;
+} lane_object;
+
+levada_py_office *levada_py_office_create(void)
+{
+    levada_py_office *office = PyMem_Calloc(1, sizeof *office);
+
+    if (!office) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    pthread_mutex_init(&office->lock, NULL);
+    pthread_cond_init(&office->news, NULL);
+    return office;
+}
+
+/* The threads of the parent are gone, and whatever they were doing. */
+static PyObject *lane_after_fork(PyObject *module, PyObject *unused)
+{
+    levada_py_office *office = ((levada_py_state *)PyModule_GetState(module))->office;
+
+    (void)unused;
+    pthread_mutex_init(&office->lock, NULL);
+    pthread_cond_init(&office->news, NULL);
+    office->first = office->last = NULL;
+    office->idle = 0;
+    return Py_NewRef(Py_None);
+}
+
+static void lane_post_locked(levada_py_office *office, lane_task *task)
+{
+    task->next = NULL;
+    if (office->last) office->last->next = task;
+    else office->first = task;
+    office->last = task;
+    pthread_cond_signal(&office->news);
+}
+
+static void lane_remove_locked(levada_py_office *office, lane_task *task)
+{
+    lane_task *before = NULL, *at = office->first;
+
+    while (at && at != task) before = at, at = at->next;
+    if (!at) return;
+    if (before) before->next = task->next;
+    else office->first = task->next;
+    if (office->last == task) office->last = before;
+}
+
+static void lane_drop_locked(levada_py_office *office, lane_function *function)
+{
+    if (--function->refs > 0) return;
+    function->next = office->dead;
+    office->dead = function;
+}
+
+static void lane_task_free(lane_task *task)
+{
+    levada_block *memory = task->memory;
+
+    levada_block_unref(&task->in);
+    levada_block_unref(&task->out);
+    levada_block_unref(&memory);
+}
+
+/* Posts the task and waits for the answer; takes the task. OK leaves *out and *size filled. */
+static levada_status lane_ask(lane_task *task, levada_block **out, int64_t *size,
+                              levada_error *err)
+{
+    lane_run         *run = task->run;
+    levada_py_office *office = run->function->office;
+    levada_status     st;
+    bool              left;
+
+    pthread_mutex_lock(&office->lock);
+    if (!run->cancelled) {
+        lane_post_locked(office, task);
+        while (!task->done && !run->cancelled) pthread_cond_wait(&run->wake, &office->lock);
+    }
+    left = !task->done && task->taken;
+    if (!task->done) {
+        lane_remove_locked(office, task);
+        st = levada_fail(err, LEVADA_ECANCELLED, "the iterator was cancelled");
+    } else {
+        st = task->status;
+        if (st < 0 && err) *err = task->error;
+    }
+    task->left = left;
+    if (st == LEVADA_OK && out) *out = task->out, task->out = NULL;
+    if (size) *size = task->size;
+    pthread_mutex_unlock(&office->lock);
+    if (!left) lane_task_free(task);
+    return st;
+}
+
+static levada_status lane_task_new(lane_run *run, const char *op, lane_task **out,
+                                   levada_error *err)
+{
+    levada_block *memory = NULL;
+    void         *at = NULL;
+
+    LEVADA_TRY(levada_py_scratch(sizeof **out, &memory, &at, err));
+    *out = at;
+    (*out)->memory = memory;
+    (*out)->run = run;
+    (*out)->op = op;
+    (*out)->size = -1;
+    return LEVADA_OK;
+}
+
+static levada_status lane_open(void *user, void **out, levada_error *err)
+{
+    lane_function    *function = user;
+    levada_py_office *office = function->office;
+    levada_block     *memory = NULL;
+    void             *at = NULL;
+    lane_run         *run = NULL;
+
+    LEVADA_TRY(levada_py_scratch(sizeof *run, &memory, &at, err));
+    run = at;
+    run->memory = memory;
+    run->function = function;
+    run->last.run = run;
+    run->last.op = "close";
+    run->last.left = true;
+    pthread_cond_init(&run->wake, NULL);
+    pthread_mutex_lock(&office->lock);
+    run->number = ++office->runs;
+    function->refs++;
+    pthread_mutex_unlock(&office->lock);
+    *out = run;
+    return LEVADA_OK;
+}
+
+static levada_status lane_call(void *user, const levada_block *in, levada_block **out,
+                               levada_error *err)
+{
+    lane_task *task = NULL;
+
+    LEVADA_TRY(lane_task_new(user, "call", &task, err));
+    task->in = in ? levada_block_ref(in) : NULL;
+    return lane_ask(task, out, NULL, err);
+}
+
+static void lane_cancel(void *user)
+{
+    lane_run         *run = user;
+    levada_py_office *office = run->function->office;
+
+    pthread_mutex_lock(&office->lock);
+    run->cancelled = true;
+    pthread_cond_broadcast(&run->wake);
+    pthread_mutex_unlock(&office->lock);
+}
+
+static const void *lane_bytes(const levada_block *block)
+{
+    return levada_column_u8(levada_block_at(block, 0));
+}
+
+static levada_status lane_save(void *user, levada_state_writer *to, levada_error *err)
+{
+    lane_task    *task = NULL;
+    levada_block *bytes = NULL;
+    int64_t       size = 0;
+    levada_status st;
+
+    LEVADA_TRY(lane_task_new(user, "save", &task, err));
+    LEVADA_TRY(lane_ask(task, &bytes, &size, err));
+    if (!bytes) return levada_fail(err, LEVADA_EINTERNAL, "save gave no bytes");
+    st = levada_state_put_bytes(to, "python", lane_bytes(bytes), (size_t)size, err);
+    levada_block_unref(&bytes);
+    return st;
+}
+
+static levada_status lane_restore(void *user, levada_state_reader *from, levada_error *err)
+{
+    lane_task    *task = NULL;
+    const void   *bytes = NULL;
+    void         *at = NULL;
+    size_t        size = 0;
+    levada_status st;
+
+    LEVADA_TRY(levada_state_get_bytes(from, "python", &bytes, &size, err));
+    LEVADA_TRY(lane_task_new(user, "restore", &task, err));
+    st = levada_py_scratch((int64_t)size, &task->in, &at, err);
+    if (st != LEVADA_OK) {
+        lane_task_free(task);
+        return st;
+    }
+    memcpy(at, bytes, size);
+    task->size = (int64_t)size;
+    return lane_ask(task, NULL, NULL, err);
+}
+
+/* The run goes when Python has heard of it (lane_finish). */
+static void lane_close(void *user)
+{
+    lane_run         *run = user;
+    levada_py_office *office = run->function->office;
+
+    pthread_mutex_lock(&office->lock);
+    lane_post_locked(office, &run->last);
+    pthread_mutex_unlock(&office->lock);
+}
+
+static void lane_release(void *user)
+{
+    lane_function    *function = user;
+    levada_py_office *office = function->office;
+
+    pthread_mutex_lock(&office->lock);
+    lane_drop_locked(office, function);
+    pthread_mutex_unlock(&office->lock);
+}
+
+/* Lets go of the functions that levada has let go of. */
+static void lane_bury(levada_py_office *office)
+{
+    lane_function *dead = NULL, *next = NULL;
+
+    pthread_mutex_lock(&office->lock);
+    dead = office->dead;
+    office->dead = NULL;
+    pthread_mutex_unlock(&office->lock);
+    for (; dead; dead = next) {
+        next = dead->next;
+        Py_DECREF(dead->target);
+        PyMem_Free(dead);
+    }
+}
+
+/* The end of a run waits for its last call. */
+static bool lane_ready(const lane_task *task)
+{
+    const lane_run *run = task->run;
+
+    return task == &run->last ? run->busy == 0 : run->busy < run->function->workers;
+}
+
+/* The first task whose run has a worker to spare; it leaves the queue. */
+static lane_task *lane_pick_locked(levada_py_office *office)
+{
+    lane_task *task = office->first;
+
+    while (task && !lane_ready(task)) task = task->next;
+    if (!task) return NULL;
+    lane_remove_locked(office, task);
+    task->taken = true;
+    task->run->busy++;
+    return task;
+}
+
+/* Answers the task; frees it where nobody waits any more, and a run that is over. */
+static void lane_finish(lane_task *task, levada_status st)
+{
+    lane_run         *run = task->run;
+    levada_py_office *office = run->function->office;
+    bool              over = task == &run->last, left;
+    levada_block     *memory = NULL;
+
+    pthread_mutex_lock(&office->lock);
+    task->status = st;
+    task->done = true;
+    left = task->left;
+    run->busy--;
+    if (over) {
+        memory = run->memory;
+        lane_drop_locked(office, run->function);
+    } else if (!left) {
+        pthread_cond_broadcast(&run->wake);
+    }
+    pthread_cond_signal(&office->news);
+    pthread_mutex_unlock(&office->lock);
+    if (over) levada_block_unref(&memory);
+    else if (left) lane_task_free(task);
+}
+
+/* A task that Python dropped without an answer. */
+static void lane_capsule_free(PyObject *capsule)
+{
+    lane_task *task = PyCapsule_GetPointer(capsule, "levada.task");
+
+    if (PyCapsule_GetContext(capsule)) return;
+    (void)levada_fail(&task->error, LEVADA_EINTERNAL, "the function was not answered");
+    lane_finish(task, LEVADA_EINTERNAL);
+}
+
+static PyObject *lane_input(levada_py_state *state, const lane_task *task)
+{
+    levada_block *block = NULL;
+
+    if (!task->in) return Py_NewRef(Py_None);
+    if (task->size >= 0)
+        return PyBytes_FromStringAndSize(lane_bytes(task->in), (Py_ssize_t)task->size);
+    block = levada_block_ref(task->in);
+    return levada_py_block_new(state, &block);
+}
+
+/* take(most_idle) -> (task, target, op, run, input, last) or None when too many threads wait. */
+static PyObject *lane_take(PyObject *module, PyObject *most)
+{
+    levada_py_state  *state = PyModule_GetState(module);
+    levada_py_office *office = state->office;
+    long              limit = PyLong_AsLong(most);
+    lane_task        *task = NULL;
+    PyObject         *capsule = NULL, *input = NULL;
+    bool              alone = false, crowd = false;
+
+    if (limit == -1 && PyErr_Occurred()) return NULL;
+    lane_bury(office);
+    Py_BEGIN_ALLOW_THREADS
+    pthread_mutex_lock(&office->lock);
+    crowd = office->idle >= limit;
+    office->idle++;
+    while (!crowd && !(task = lane_pick_locked(office)))
+        pthread_cond_wait(&office->news, &office->lock);
+    office->idle--;
+    alone = office->idle == 0;
+    pthread_mutex_unlock(&office->lock);
+    Py_END_ALLOW_THREADS
+    if (!task) return Py_NewRef(Py_None);
+    capsule = PyCapsule_New(task, "levada.task", lane_capsule_free);
+    input = capsule ? lane_input(state, task) : NULL;
+    if (!capsule) lane_finish(task, LEVADA_ERESOURCE_EXHAUSTED);
+    if (!input) return Py_XDECREF(capsule), NULL;
+    return Py_BuildValue("(NOsLNN)", capsule, task->run->function->target, task->op,
+                         (long long)task->run->number, input, PyBool_FromLong(alone));
+}
+
+/* The task of a capsule that was not answered yet; from here on it is. */
+static lane_task *lane_task_of(PyObject *capsule)
+{
+    lane_task *task = PyCapsule_GetPointer(capsule, "levada.task");
+
+    if (!task) return NULL;
+    if (PyCapsule_GetContext(capsule)) {
+        PyErr_SetString(PyExc_ValueError, "the task was answered before");
+        return NULL;
+    }
+    return PyCapsule_SetContext(capsule, task) == 0 ? task : NULL;
+}
+
+static bool lane_result(levada_py_state *state, lane_task *task, PyObject *result)
+{
+    levada_error err = LEVADA_ERROR_INIT;
+    char        *bytes = NULL;
+    Py_ssize_t   size = 0;
+    void        *to = NULL;
+
+    if (result == Py_None) return true;
+    if (Py_IS_TYPE(result, state->block)) {
+        ((levada_py_block *)result)->writable = false;
+        task->out = levada_block_ref(((levada_py_block *)result)->block);
+        return true;
+    }
+    if (PyBytes_AsStringAndSize(result, &bytes, &size) < 0 ||
+        !levada_py_ok(levada_py_scratch(size, &task->out, &to, &err), &err))
+        return false;
+    memcpy(to, bytes, (size_t)size);
+    task->size = size;
+    return true;
+}
+
+/* answer(task, result): a Block, bytes, or None, which is the end of a source. */
+static PyObject *lane_answer(PyObject *module, PyObject *args)
+{
+    PyObject     *capsule = NULL, *result = NULL;
+    lane_task    *task = NULL;
+    levada_status st = LEVADA_OK;
+
+    if (!PyArg_ParseTuple(args, "OO:answer", &capsule, &result)) return NULL;
+    task = lane_task_of(capsule);
+    if (!task) return NULL;
+    if (!lane_result(PyModule_GetState(module), task, result)) {
+        st = levada_fail(&task->error, LEVADA_EINTERNAL, "a function gave neither block nor bytes");
+    } else if (!task->out && strcmp(task->op, "call") == 0) {
+        st = LEVADA_END;
+    }
+    lane_finish(task, st);
+    return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
+}
+
+/* fail(task, code, message) */
+static PyObject *lane_fail(PyObject *module, PyObject *args)
+{
+    PyObject   *capsule = NULL;
+    lane_task  *task = NULL;
+    const char *message = NULL;
+    int         code = 0;
+
+    (void)module;
+    if (!PyArg_ParseTuple(args, "Ois:fail", &capsule, &code, &message)) return NULL;
+    task = lane_task_of(capsule);
+    if (!task) return NULL;
+    lane_finish(task, levada_fail(&task->error, (levada_status)code, "%s", message));
+    return Py_NewRef(Py_None);
+}
+
+PyMethodDef levada_py_lane_functions[] = {
+    {"take", lane_take, METH_O,
+     "take(most_idle): (task, target, op, run, input, alone), or None where enough threads wait."},
+    {"answer", lane_answer, METH_VARARGS, "answer(task, result): Block, bytes or None."},
+    {"fail", lane_fail, METH_VARARGS, "fail(task, code, message)"},
+    {"after_fork", lane_after_fork, METH_NOARGS, "In the child of a fork: nobody waits here."},
+    {NULL, NULL, 0, NULL},
+};
+
+levada_function *levada_py_function_of(levada_py_state *state, PyObject *object)
+{
+    return Py_IS_TYPE(object, state->function) ? ((lane_object *)object)->function : NULL;
+}
+
+static PyObject *lane_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    static const char *const names[] = {"target", "name", "pure", "workers", "source", NULL};
+    levada_py_state    *state = PyType_GetModuleState(type);
+    levada_function_def def = {.struct_size = sizeof def, .kind = "py", .open = lane_open,
+                               .call = lane_call, .cancel = lane_cancel, .close = lane_close,
+                               .release = lane_release};
+    PyObject      *target = NULL;
+    int            pure = 1, workers = 1, source = 0;
+    lane_function *function = NULL;
+    lane_object   *self = NULL;
+    levada_error   err = LEVADA_ERROR_INIT;
+    char         **keywords = NULL;
+
+    memcpy(&keywords, &(const char *const *){names}, sizeof keywords);
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|zpip:Function", keywords, &target, &def.name,
+                                     &pure, &workers, &source))
+        return NULL;
+    lane_bury(state->office);
+    def.pure = pure;
+    if (source) def.save = lane_save, def.restore = lane_restore;
+    self = (lane_object *)PyType_GenericAlloc(type, 0);
+    function = PyMem_Calloc(1, sizeof *function);
+    if (!self || !function) goto out;
+    *function = (lane_function){state->office, Py_NewRef(target), workers, 1, NULL};
+    if (levada_py_ok(levada_function_create(&def, function, &self->function, &err), &err))
+        return (PyObject *)self;
+    Py_DECREF(target);
+out:
+    PyMem_Free(function);
+    Py_XDECREF((PyObject *)self);
+    return PyErr_Occurred() ? NULL : PyErr_NoMemory();
+}
+
+static void lane_dealloc(PyObject *object)
+{
+    PyTypeObject *type = Py_TYPE(object);
+
+    levada_function_unref(&((lane_object *)object)->function);
+    PyObject_Free(object);
+    Py_DECREF(type);
+}
+
+static PyType_Slot lane_slots[] = {
+    {Py_tp_doc, (void *)(uintptr_t) "A Python function as an option; see levada._lanes."},
+    {Py_tp_new, (void *)(uintptr_t)lane_new},
+    {Py_tp_dealloc, (void *)(uintptr_t)lane_dealloc},
+    {0, NULL},
+};
+
+PyType_Spec levada_py_function_spec = {
+    .name = "levada._levada.Function",
+    .basicsize = sizeof(lane_object),
+    .flags = Py_TPFLAGS_DEFAULT,
+    .slots = lane_slots,
+};

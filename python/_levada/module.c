@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The module: its state, types and functions, and how errors become exceptions. */
+#include "module.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define MODULE_STATUS_ROW(name, value, text) {#name, text, value},
+
+static const struct module_status {
+    const char *name, *text;
+    int         value;
+} module_statuses[] = {LEVADA_STATUS_MAP(MODULE_STATUS_ROW)};
+
+#define MODULE_DTYPE_ROW(name, NAME, bytes, code, numpy) {#name, numpy},
+
+static const struct module_dtype {
+    const char *name, *numpy;
+} module_dtypes[] = {LEVADA_DTYPE_MAP(MODULE_DTYPE_ROW)};
+
+levada_py_state *levada_py_state_of(PyObject *self)
+{
+    return PyType_GetModuleState(Py_TYPE(self));
+}
+
+static PyObject *module_part(const char *text)
+{
+    return text[0] ? PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace")
+                   : Py_NewRef(Py_None);
+}
+
+static PyObject *module_number(int64_t number)
+{
+    return number >= 0 ? PyLong_FromLongLong(number) : Py_NewRef(Py_None);
+}
+
+/* The exception is made in Python: levada.errors knows classes and original exceptions. */
+PyObject *levada_py_raise(const levada_error *err)
+{
+    PyObject *errors = PyImport_ImportModule("levada.errors"), *made = NULL;
+
+    if (!errors) return NULL;
+    made = PyObject_CallMethod(errors, "from_status", "iNNNNNN", (int)err->code,
+                               module_part(err->message), module_part(err->stage),
+                               module_part(err->file), module_number(err->offset),
+                               module_number(err->record), module_part(err->key));
+    Py_DECREF(errors);
+    if (made) PyErr_SetObject((PyObject *)Py_TYPE(made), made);
+    Py_XDECREF(made);
+    return NULL;
+}
+
+bool levada_py_ok(levada_status st, const levada_error *err)
+{
+    levada_error plain = LEVADA_ERROR_INIT;
+
+    if (st == LEVADA_OK) return true;
+    if (err->code == st) {
+        levada_py_raise(err);
+    } else {
+        (void)levada_fail(&plain, st, "%s", levada_status_text(st));
+        levada_py_raise(&plain);
+    }
+    return false;
+}
+
+PyObject *levada_py_text(char **text)
+{
+    PyObject *made = PyUnicode_DecodeUTF8(*text, (Py_ssize_t)strlen(*text), "replace");
+
+    levada_string_free(text);
+    return made;
+}
+
+levada_status levada_py_scratch(int64_t size, levada_block **owner, void **out, levada_error *err)
+{
+    levada_field    field = {.name = "memory", .dtype = LEVADA_UINT8, .ndim = 1, .dims = {-1}};
+    levada_spec    *spec = NULL;
+    levada_builder *b = NULL;
+    levada_status   st;
+
+    field.dims[0] = size > 0 ? size : 1;
+    st = levada_spec_create(&field, 1, LEVADA_SPEC_PLAIN, &spec, err);
+    if (st == LEVADA_OK) st = levada_builder_create(NULL, spec, 1, &b, err);
+    if (st == LEVADA_OK) st = levada_builder_values(b, 0, field.dims[0], out, err);
+    if (st == LEVADA_OK) {
+        memset(*out, 0, (size_t)field.dims[0]);
+        st = levada_builder_publish(&b, owner, err);
+    }
+    levada_builder_destroy(&b);
+    levada_spec_unref(&spec);
+    return st;
+}
+
+static int module_add_tables(PyObject *module)
+{
+    PyObject *statuses = PyList_New(0), *dtypes = PyDict_New(), *row = NULL;
+    size_t    i, n = sizeof module_statuses / sizeof module_statuses[0];
+    int       failed = !statuses || !dtypes;
+
+    for (i = 0; !failed && i < n; i++) {
+        row = Py_BuildValue("(sis)", module_statuses[i].name, module_statuses[i].value,
+                            module_statuses[i].text);
+        failed = !row || PyList_Append(statuses, row) < 0;
+        Py_XDECREF(row);
+    }
+    n = sizeof module_dtypes / sizeof module_dtypes[0];
+    for (i = 0; !failed && i < n; i++) {
+        row = PyUnicode_FromString(module_dtypes[i].numpy);
+        failed = !row || PyDict_SetItemString(dtypes, module_dtypes[i].name, row) < 0;
+        Py_XDECREF(row);
+    }
+    failed = failed || PyModule_AddObjectRef(module, "STATUSES", statuses) < 0 ||
+             PyModule_AddObjectRef(module, "DTYPES", dtypes) < 0 ||
+             PyModule_AddStringConstant(module, "VERSION", levada_version()) < 0;
+    Py_XDECREF(statuses);
+    Py_XDECREF(dtypes);
+    return failed ? -1 : 0;
+}
+
+static int module_add_type(PyObject *module, PyType_Spec *spec, PyTypeObject **out)
+{
+    PyObject *type = PyType_FromModuleAndSpec(module, spec, NULL);
+
+    if (!type) return -1;
+    *out = (PyTypeObject *)type;
+    return PyModule_AddType(module, *out);
+}
+
+static int module_exec(PyObject *module)
+{
+    levada_py_state *state = PyModule_GetState(module);
+
+    if (module_add_type(module, &levada_py_block_spec, &state->block) < 0 ||
+        module_add_type(module, &levada_py_view_spec, &state->view) < 0 ||
+        module_add_type(module, &levada_py_dataset_spec, &state->dataset) < 0 ||
+        module_add_type(module, &levada_py_iter_spec, &state->iter) < 0 ||
+        module_add_type(module, &levada_py_function_spec, &state->function) < 0)
+        return -1;
+    state->office = levada_py_office_create();
+    if (!state->office) return -1;
+    if (PyModule_AddFunctions(module, levada_py_dataset_functions) < 0 ||
+        PyModule_AddFunctions(module, levada_py_build_functions) < 0 ||
+        PyModule_AddFunctions(module, levada_py_lane_functions) < 0)
+        return -1;
+    return module_add_tables(module);
+}
+
+static int module_traverse(PyObject *module, visitproc visit, void *arg)
+{
+    levada_py_state *state = PyModule_GetState(module);
+
+    Py_VISIT(state->block);
+    Py_VISIT(state->view);
+    Py_VISIT(state->dataset);
+    Py_VISIT(state->iter);
+    Py_VISIT(state->function);
+    return 0;
+}
+
+static int module_clear(PyObject *module)
+{
+    levada_py_state *state = PyModule_GetState(module);
+
+    Py_CLEAR(state->block);
+    Py_CLEAR(state->view);
+    Py_CLEAR(state->dataset);
+    Py_CLEAR(state->iter);
+    Py_CLEAR(state->function);
+    return 0;
+}
+
+/* Two casts: a function pointer goes into a slot of type void *. */
+static PyModuleDef_Slot module_slots[] = {
+    {Py_mod_exec, (void *)(uintptr_t)module_exec},
+    {0, NULL},
+};
+
+static struct PyModuleDef module_def = {
+    .m_base = PyModuleDef_HEAD_INIT,
+    .m_name = "_levada",
+    .m_doc = "The C side of the package levada; its functions are for the package only.",
+    .m_size = sizeof(levada_py_state),
+    .m_slots = module_slots,
+    .m_traverse = module_traverse,
+    .m_clear = module_clear,
+};
+
+PyMODINIT_FUNC PyInit__levada(void);
+
+PyMODINIT_FUNC PyInit__levada(void)
+{
+    return PyModuleDef_Init(&module_def);
+}

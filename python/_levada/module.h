@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the files of the extension share: the state of the module and what crosses from file to
+ * file. Everything here is called with the interpreter held; calls of levada that can wait release
+ * it. Errors are Python exceptions: a function that returns NULL, -1 or false has set one.
+ */
+#ifndef LEVADA_PY_MODULE_H
+#define LEVADA_PY_MODULE_H
+
+#include <Python.h>
+
+#include <levada/builder.h>
+#include <levada/dataset.h>
+#include <levada/iter.h>
+#include <levada/state.h>
+
+typedef struct levada_py_office levada_py_office;
+
+/* Where calls of user functions wait for threads of Python (lane.c). One per module; it stays for
+ * ever, because the last reference to a function may go after the module has gone. */
+typedef struct levada_py_state {
+    PyTypeObject     *block, *view, *dataset, *iter, *function;
+    levada_py_office *office;
+} levada_py_state;
+
+typedef struct levada_py_block {
+    PyObject_HEAD
+    levada_block *block;
+    bool          writable; /* nobody else had a reference when Python got it */
+} levada_py_block;
+
+typedef struct levada_py_dataset {
+    PyObject_HEAD
+    levada_dataset *dataset;
+} levada_py_dataset;
+
+/* The state, from an object whose type was made by this module (none can be subclassed). */
+levada_py_state *levada_py_state_of(PyObject *self);
+
+/* Type specs, in their files; added to the module in module.c. */
+extern PyType_Spec levada_py_block_spec, levada_py_view_spec, levada_py_dataset_spec;
+extern PyType_Spec levada_py_iter_spec, levada_py_function_spec;
+/* Functions of the module, in their files. */
+extern PyMethodDef levada_py_dataset_functions[], levada_py_build_functions[];
+extern PyMethodDef levada_py_lane_functions[];
+
+/* Sets the exception of a status; returns NULL. Looks up the original exception of a function. */
+PyObject *levada_py_raise(const levada_error *err);
+/* The same where st is not OK; true when it was. */
+bool levada_py_ok(levada_status st, const levada_error *err);
+/* Takes the text of levada (freed) as a str. */
+PyObject *levada_py_text(char **text);
+
+/* A Python value as a value of levada; NULL with an exception. */
+levada_value *levada_py_value(levada_py_state *state, PyObject *object);
+PyObject     *levada_py_from_value(levada_py_state *state, const levada_value *value);
+
+/* Takes the block. */
+PyObject *levada_py_block_new(levada_py_state *state, levada_block **block);
+/* Tuple (name, dtype, depth, dims, padded, pad as bytes) of each field. */
+PyObject *levada_py_fields(const levada_spec *spec);
+/* Takes the dataset. */
+PyObject *levada_py_dataset_new(levada_py_state *state, levada_dataset **dataset);
+/* Borrowed from the object; NULL with a TypeError where it is no dataset of ours. */
+levada_dataset *levada_py_dataset_of(levada_py_state *state, PyObject *object);
+/* Borrowed from the object; NULL (without an exception) where it is no function of ours. */
+levada_function *levada_py_function_of(levada_py_state *state, PyObject *object);
+
+/* Memory that any thread may give back, by levada_block_unref and without the interpreter.
+ * Zeroed and aligned to 64 bytes. May be called without the interpreter. */
+levada_status levada_py_scratch(int64_t size, levada_block **owner, void **out, levada_error *err);
+
+/* The office of this module; NULL with an exception. */
+levada_py_office *levada_py_office_create(void);
+
+#endif

@@ -1,0 +1,393 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Batches: what an iterator gives, as NumPy arrays over the memory of levada."""
+
+import sys
+from collections.abc import Mapping, Sequence
+
+from levada import _levada
+
+ORIGIN = [
+    ("leaf", "<i4"), ("opening", "<i4"), ("shard", "<i4"), ("sub", "<i4"),
+    ("record", "<i8"), ("offset", "<i8"),
+]  # fmt: skip
+
+
+def array_of(view):
+    """NumPy array over a view of the extension: no copy."""
+    import numpy as np
+
+    array = np.asarray(view)
+    if view.dtype == "bfloat16" and "ml_dtypes" in sys.modules:
+        return array.view(sys.modules["ml_dtypes"].bfloat16)
+    return array
+
+
+def objects(items, shape=None):
+    """Object array of `items` (bytes), of that shape."""
+    import numpy as np
+
+    array = np.empty(len(items), object)
+    array[:] = items
+    return array if shape is None else array.reshape(shape)
+
+
+class Bytes(Sequence):
+    """Byte strings of a column: ``data`` (uint8) and ``offsets`` (int32, one more than strings).
+
+    ``b[i]`` is ``bytes``, ``b[i:j]`` another ``Bytes`` over the same memory.
+    """
+
+    __slots__ = ("data", "offsets")
+
+    def __init__(self, data, offsets):
+        self.data = data
+        self.offsets = offsets
+
+    def __len__(self):
+        return len(self.offsets) - 1
+
+    def __getitem__(self, index):
+        if isinstance(index, slice):
+            first, last, step = index.indices(len(self))
+            if step != 1:
+                return self.to_list()[index]
+            return Bytes(self.data, self.offsets[first : max(first, last) + 1])
+        i = range(len(self))[index]
+        return self.data[self.offsets[i] : self.offsets[i + 1]].tobytes()
+
+    def __iter__(self):
+        return iter(self.to_list())
+
+    def __array__(self, dtype=None, copy=None):
+        return objects(self.to_list()) if dtype is None else objects(self.to_list()).astype(dtype)
+
+    def __repr__(self):
+        shown = ", ".join(repr(item) for item in self[:3].to_list())
+        return f"levada.Bytes([{shown}{', ...' if len(self) > 3 else ''}], n={len(self)})"
+
+    @property
+    def lengths(self):
+        """Bytes of each string, int32."""
+        return self.offsets[1:] - self.offsets[:-1]
+
+    def to_list(self):
+        """List of ``bytes``."""
+        import numpy as np
+
+        return _levada.split(self.data, np.ascontiguousarray(self.offsets))
+
+    tolist = to_list
+
+
+class Ragged(Sequence):
+    """Rows of different lengths: ``values`` (array or ``Bytes``) and offsets into them.
+
+    ``offsets`` are those of the outermost level, int32 [n + 1]; ``nested`` is the tuple of all
+    levels, outermost first. ``r[i]`` is row i: an array (or ``Bytes``, or a ``Ragged`` where there
+    are more levels); ``r[i:j]`` another ``Ragged`` over the same memory.
+    """
+
+    __slots__ = ("nested", "values")
+
+    def __init__(self, values, nested):
+        self.values = values
+        self.nested = tuple(nested)
+
+    @property
+    def offsets(self):
+        """Where rows begin, int32 [n + 1]."""
+        return self.nested[0]
+
+    @property
+    def lengths(self):
+        """Length of each row, int32 [n]."""
+        return self.offsets[1:] - self.offsets[:-1]
+
+    @property
+    def dtype(self):
+        return getattr(self.values, "dtype", None)
+
+    def __len__(self):
+        return len(self.offsets) - 1
+
+    @property
+    def _inner(self):
+        return Ragged(self.values, self.nested[1:]) if len(self.nested) > 1 else self.values
+
+    def __getitem__(self, index):
+        if isinstance(index, slice):
+            first, last, step = index.indices(len(self))
+            if step != 1:
+                raise ValueError("a Ragged is sliced with step 1")
+            return Ragged(self.values, (self.offsets[first : max(first, last) + 1], *self.nested[1:]))
+        i = range(len(self))[index]
+        return self._inner[self.offsets[i] : self.offsets[i + 1]]
+
+    def __iter__(self):
+        inner, marks = self._inner, self.offsets.tolist()
+        return (inner[a:b] for a, b in zip(marks, marks[1:], strict=False))
+
+    def __repr__(self):
+        levels = " -> ".join(str(len(level) - 1) for level in self.nested)
+        return f"levada.Ragged({levels} rows, {len(self.values)} values of {self.dtype or 'bytes'})"
+
+    def to_list(self):
+        """Nested lists of Python values."""
+        inner, marks = self._inner, self.offsets.tolist()
+        items = inner.tolist() if hasattr(inner, "tolist") else inner.to_list()
+        return [items[a:b] for a, b in zip(marks, marks[1:], strict=False)]
+
+    tolist = to_list
+
+    def to_padded(self, value=None, length=None):
+        """Array [n, longest row, ...], filled up with `value` (0, or b"").
+
+        `length`: that many in the outermost level instead of the longest row; longer rows are cut.
+        """
+        import numpy as np
+
+        inner = self._inner
+        if isinstance(inner, Ragged):
+            inner = inner.to_padded(value)
+        elif isinstance(inner, Bytes):
+            inner = objects(inner.to_list())
+        marks = np.asarray(self.offsets)
+        rows = self.lengths
+        longest = int(rows.max()) if len(rows) else 0
+        longest = longest if length is None else length
+        if value is None:
+            value = b"" if inner.dtype == object else 0
+        out = np.full((len(rows), longest, *inner.shape[1:]), value, inner.dtype)
+        columns = np.arange(longest)
+        keep = columns < rows[:, None]
+        out[keep] = inner[(marks[:-1, None] + columns)[keep]]
+        return out
+
+    def to_sparse(self):
+        """(indices int64 [values, levels + 1], values, dense_shape int64 [levels + 1])."""
+        import numpy as np
+
+        rows = self.lengths.astype(np.int64)
+        marks = self.offsets.astype(np.int64)
+        row = np.repeat(np.arange(len(rows)), rows)
+        column = np.arange(marks[0], marks[-1]) - np.repeat(marks[:-1], rows)
+        longest = int(rows.max()) if len(rows) else 0
+        here = np.stack([row, column], axis=1) if len(row) else np.zeros((0, 2), np.int64)
+        inner = self._inner[marks[0] : marks[-1]]
+        if not isinstance(inner, Ragged):
+            return here, inner, np.array([len(rows), longest], np.int64)
+        indices, values, shape = inner.to_sparse()
+        indices = np.concatenate([here[indices[:, 0]], indices[:, 1:]], axis=1)
+        return indices, values, np.array([len(rows), longest, *shape[1:]], np.int64)
+
+
+def column_of(block, i):
+    """Column `i` of a block: array, Ragged or Bytes."""
+    view = block.values(i)
+    if view is not None:
+        return array_of(view)
+    values, offsets = block.parts(i)
+    levels = [array_of(level) for level in offsets]
+    if values.dtype != "string":
+        return Ragged(array_of(values), levels)
+    strings = Bytes(array_of(values), levels.pop())
+    dims = block.dims(i)
+    if levels:
+        return Ragged(objects(strings.to_list(), (-1, *dims)) if dims else strings, levels)
+    return objects(strings.to_list(), (block.rows, *dims)) if dims else strings
+
+
+def _rows_of_column(column):
+    if isinstance(column, Bytes):
+        return column.to_list()
+    if isinstance(column, Ragged) and isinstance(column.values, Bytes):
+        column = Ragged(objects(column.values.to_list()), column.nested)
+    return list(column)
+
+
+def rows_of(block):
+    """The records of a block as dicts: NumPy scalars and arrays, ``bytes``, ``Ragged``."""
+    names = [field[0] for field in block.fields()]
+    columns = [_rows_of_column(column_of(block, i)) for i in range(len(names))]
+    if not names:
+        return [{} for _ in range(block.rows)]
+    return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+class Batch(Mapping):
+    """Records of one batch, by field name.
+
+    ``batch["x"]`` is a NumPy array [n, ...] (FIXED: over the memory of the batch, without a copy,
+    and writable), a ``Ragged``, or ``Bytes``; FIXED byte strings with dimensions are object arrays.
+    Raises KeyError for a name that is not there.
+    """
+
+    __slots__ = ("__weakref__", "_block", "_cache", "_files", "_names")
+
+    def __init__(self, block, files=None):
+        self._block = block
+        self._cache = {}
+        self._files = files
+        self._names = None
+
+    def __getitem__(self, name):
+        try:
+            return self._cache[name]
+        except KeyError:
+            value = self._cache[name] = column_of(self._block, self._index(name))
+            return value
+
+    def _index(self, name):
+        i = self._block.find(name)
+        if i < 0:
+            raise KeyError(f"no field {name!r}; there are {', '.join(self.keys())}")
+        return i
+
+    def keys(self):
+        """Names of the fields, in order."""
+        if self._names is None:
+            self._names = tuple(field[0] for field in self._block.fields())
+        return self._names
+
+    def __iter__(self):
+        return iter(self.keys())
+
+    def __len__(self):
+        return len(self.keys())
+
+    def __contains__(self, name):
+        return isinstance(name, str) and self._block.find(name) >= 0
+
+    def __repr__(self):
+        lines = [f"levada.Batch of {self.num_records} records"]
+        for name, dtype, depth, _, padded, _ in self._block.fields():
+            dims = [str(d) for d in (self.num_records, *self._block.dims(self._index(name)))]
+            dims[1:1] = ["*"] * depth
+            lines.append(f"  {name}  {dtype}[{', '.join(dims)}]{'  padded' if padded else ''}")
+        return "\n".join(lines)
+
+    @property
+    def num_records(self):
+        """Records in the batch."""
+        return self._block.rows
+
+    @property
+    def nbytes(self):
+        """Bytes of memory that the batch keeps alive."""
+        return self._block.bytes
+
+    def column(self, name):
+        """The memory of a FIXED column, or of the values of another one: an object with the buffer
+        protocol, ``__dlpack__`` and ``__dlpack_device__``. Nothing is copied."""
+        i = self._index(name)
+        view = self._block.values(i)
+        return self._block.parts(i)[0] if view is None else view
+
+    def lengths(self, name):
+        """Length of each record before padding, int32 [n]; of a ragged field its row lengths."""
+        import numpy as np
+
+        i = self._index(name)
+        view = self._block.lengths(i)
+        if view is not None:
+            return array_of(view)
+        value = self[name]
+        if isinstance(value, (Ragged, Bytes)):
+            return value.lengths
+        steps = value.shape[1] if value.ndim > 1 else 1
+        return np.full(self.num_records, steps, np.int32)
+
+    def mask(self, name):
+        """bool [n, T]: True where a value is, False where padding is."""
+        import numpy as np
+
+        value, lengths = self[name], self.lengths(name)
+        if isinstance(value, (Ragged, Bytes)) or value.ndim < 2:
+            steps = int(lengths.max()) if len(lengths) else 0
+        else:
+            steps = value.shape[1]
+        return np.arange(steps, dtype=np.int32) < lengths[:, None]
+
+    def cu_seqlens(self, name):
+        """Cumulative lengths, int32 [n + 1], as variable-length attention kernels take them."""
+        import numpy as np
+
+        cumulative = np.zeros(self.num_records + 1, np.int32)
+        np.cumsum(self.lengths(name), out=cumulative[1:])
+        return cumulative
+
+    def max_seqlen(self, name):
+        """The longest length, an int."""
+        lengths = self.lengths(name)
+        return int(lengths.max()) if len(lengths) else 0
+
+    def positions(self, name):
+        """Position of each value in its sequence: int32 [n, T] (0 in padding), ragged int32 [values].
+
+        Packed batches have them as a field ``<name>_positions``, which is then given.
+        """
+        import numpy as np
+
+        if f"{name}_positions" in self:
+            return self[f"{name}_positions"]
+        if isinstance(self[name], Ragged):
+            starts = self.cu_seqlens(name)
+            return (np.arange(starts[-1]) - np.repeat(starts[:-1], self.lengths(name))).astype(np.int32)
+        mask = self.mask(name)
+        return np.arange(mask.shape[1], dtype=np.int32) * mask
+
+    def segment_ids(self, name):
+        """Which sequence each value belongs to, from 1: int32 [n, T] (0 in padding), ragged [values].
+
+        Packed batches have them as a field ``<name>_segment_ids``, which is then given.
+        """
+        import numpy as np
+
+        if f"{name}_segment_ids" in self:
+            return self[f"{name}_segment_ids"]
+        if isinstance(self[name], Ragged):
+            return np.repeat(np.arange(1, self.num_records + 1, dtype=np.int32), self.lengths(name))
+        return self.mask(name).astype(np.int32)
+
+    @property
+    def origins(self):
+        """Where records come from: structured array (leaf, opening, shard, sub, record, offset)."""
+        import numpy as np
+
+        return np.frombuffer(self._block.origins(), ORIGIN)
+
+    @property
+    def record_keys(self):
+        """Names of the records for ever: ["train-3.tfrecord:17", ...]."""
+        keys = []
+        for leaf, _, shard, sub, record, _ in self.origins.tolist():
+            path = self._files(leaf, shard) if self._files else None
+            key = f"{path}:{record}" if path else f"{leaf}.{shard}:{record}"
+            keys.append(f"{key}.{sub}" if sub else key)
+        return keys
+
+    def numpy(self):
+        """Dict of name to value."""
+        return {name: self[name] for name in self.keys()}
+
+    def torch(self, device=None):
+        """Dict of name to torch.Tensor over the same memory; ragged and byte fields stay as they
+        are, with tensors inside. `device`: copy there."""
+        from levada.interop.torch import batch_to_torch
+
+        return batch_to_torch(self, device)
+
+    def jax(self):
+        """Dict of name to jax.Array; byte fields stay as they are."""
+        from levada.interop.jax import batch_to_jax
+
+        return batch_to_jax(self)
+
+    def to_arrow(self):
+        """pyarrow.RecordBatch."""
+        from levada.interop.arrow import batch_to_arrow
+
+        return batch_to_arrow(self)
+
+    def __arrow_c_array__(self, requested_schema=None):
+        return self.to_arrow().__arrow_c_array__(requested_schema)

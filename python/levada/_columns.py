@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Blocks from what Python functions give: columns whose types the first result fixes."""
+
+from levada import _levada
+from levada._batch import Bytes, Ragged, objects
+from levada._dtypes import DTYPES, name_of
+from levada.errors import InvalidArgumentError
+
+
+def _offsets(lengths):
+    import numpy as np
+
+    marks = np.zeros(len(lengths) + 1, np.int32)
+    np.cumsum(lengths, out=marks[1:])
+    return marks
+
+
+def _encode(value):
+    return value.encode() if isinstance(value, str) else bytes(value)
+
+
+def _is_text(value):
+    return isinstance(value, (bytes, str, bytearray))
+
+
+def _strings(items):
+    """(values, offsets) of byte strings."""
+    import numpy as np
+
+    items = [_encode(item) for item in items]
+    return np.frombuffer(b"".join(items), np.uint8), _offsets([len(item) for item in items])
+
+
+class Kind:
+    """Type of one column: dtype name, ragged levels, inner dims. None = not known yet."""
+
+    __slots__ = ("depth", "dims", "dtype", "strict")
+
+    def __init__(self, dtype=None, depth=None, dims=None, strict=False):
+        self.dtype, self.depth, self.dims, self.strict = dtype, depth, dims, strict
+
+    @classmethod
+    def of(cls, given):
+        """From a dtype, a feature, or (dtype, shape)."""
+        maker = getattr(given, "to_value", None)
+        value = maker() if maker is not None else given
+        if isinstance(value, tuple) and len(value) == 2:
+            return cls(name_of(value[0]), 0, tuple(value[1]), True)
+        if not isinstance(value, dict):
+            return cls(name_of(value))
+        shape = tuple(value.get("shape") or ())
+        return cls(name_of(value["dtype"]), 0 if value.get("kind") == "FixedLen" else 1, shape, True)
+
+    def settle(self, dtype, depth, dims):
+        """What the values are; refuses what does not fit."""
+        if self.dtype is None:
+            self.dtype = dtype
+        elif (self.dtype == "string") != (dtype == "string"):
+            raise TypeError(f"{dtype} values, {self.dtype} were expected")
+        if self.strict and (depth, dims) != (self.depth, self.dims):
+            raise ValueError(f"shape {dims}, {self.dims} was expected")
+        self.depth, self.dims = depth, tuple(dims)
+
+    def is_ragged(self, shapes):
+        """Whether values of these shapes make a ragged column."""
+        if self.depth == 1 or len(shapes) > 1:
+            return True
+        return self.depth == 0 and self.dims is not None and self.dims not in shapes
+
+
+class Columns:
+    """Makes blocks of rows. A spec, or else the first rows, fix names and dtypes.
+
+    A field is FIXED while all its values have one shape; from the first one that differs on it is
+    ragged in the first dimension. bytes and str are byte strings.
+    """
+
+    def __init__(self, spec=None):
+        self.kinds = {name: Kind.of(given) for name, given in spec.items()} if spec else {}
+
+    def block(self, rows, rejects=(), flags=0):
+        """Block of `rows` (dicts); rows of `rejects` (row, code, message) are None."""
+        good = [row for row in rows if row is not None]
+        if good and not self.kinds:
+            self.kinds = {str(name): Kind() for name in good[0]}
+        for row in good:
+            self._check_names(row)
+        fields = []
+        for name, kind in self.kinds.items():
+            values = [row[name] for row in good]
+            if values or kind.dtype is not None:
+                fields.append(self._field(name, kind, values, rows))
+        return _levada.build(len(rows), fields, list(rejects), flags)
+
+    def _check_names(self, row):
+        if not hasattr(row, "keys"):
+            raise TypeError(f"a record is a dict, not {type(row).__name__}")
+        if len(row) != len(self.kinds) or any(name not in row for name in self.kinds):
+            missing = [name for name in self.kinds if name not in row]
+            text = f"lacks field {missing[0]!r}" if missing else "has fields that the first had not"
+            raise InvalidArgumentError(f"a record {text}; it has {', '.join(map(str, row))}")
+
+    def _field(self, name, kind, values, rows):
+        if len(values) < len(rows):  # what stands for a rejected record does not matter
+            given = iter(values)
+            empty = values[0] if values else _empty(kind)
+            values = [empty if row is None else next(given) for row in rows]
+        try:
+            return (name, *pack(kind, values))
+        except (TypeError, ValueError) as error:
+            raise InvalidArgumentError(f"field {name!r}: {error}") from error
+
+    def batch(self, columns, flags=0):
+        """Block of whole columns: arrays [n, ...], Ragged, Bytes, lists of rows."""
+        if not self.kinds:
+            self.kinds = {str(name): Kind() for name in columns}
+        self._check_names(columns)
+        fields, count = [], None
+        for name, kind in self.kinds.items():
+            column = columns[name]
+            n = len(column)
+            if count is not None and n != count:
+                raise InvalidArgumentError(f"field {name!r} has {n} records, others have {count}")
+            count = n
+            try:
+                fields.append((name, *pack_column(kind, column)))
+            except (TypeError, ValueError) as error:
+                raise InvalidArgumentError(f"field {name!r}: {error}") from error
+        return _levada.build(count or 0, fields, [], flags)
+
+
+def _empty(kind):
+    import numpy as np
+
+    inner = tuple(max(size, 0) for size in kind.dims or ())
+    shape = (0, *inner) if kind.depth else inner
+    if kind.dtype != "string":
+        return np.zeros(shape, array_type(kind.dtype))
+    return objects([b""] * int(np.prod(shape)), shape) if shape else b""
+
+
+def array_type(name):
+    """NumPy dtype for a dtype's name."""
+    return DTYPES[name].dtype
+
+
+def pack_column(kind, column):
+    """(dtype, depth, dims, values, offsets) of a whole column."""
+    import numpy as np
+
+    if isinstance(column, (Ragged, Bytes)) or type(column) is list:
+        return pack(kind, list(column)) if len(column) else _nothing(kind)
+    array = np.asarray(column)
+    if array.ndim == 0:
+        raise ValueError("a column has one entry a record")
+    if array.dtype.kind in "OSU":
+        return pack(kind, list(array)) if len(array) else _nothing(kind)
+    kind.settle(name_of(array.dtype), 0, array.shape[1:])
+    return kind.dtype, 0, array.shape[1:], _cast(array, kind), []
+
+
+def _nothing(kind):
+    """A column without rows."""
+    levels = (kind.depth or 0) + (kind.dtype == "string")
+    empty = b"" if levels else _cast(_empty(Kind(kind.dtype or "int64", 1)), kind)
+    return kind.dtype or "int64", kind.depth or 0, kind.dims or (), empty, [_offsets([])] * levels
+
+
+def pack(kind, values):
+    """(dtype, depth, dims, values, offsets) of one value a row; kind is filled in."""
+    import numpy as np
+
+    first = values[0]
+    if _is_text(first):
+        kind.settle("string", 0, ())
+        data, offsets = _strings(values)
+        return "string", 0, (), data, [offsets]
+    if isinstance(first, Ragged):
+        return _pack_ragged(kind, values)
+    if isinstance(first, (int, float, complex, np.generic)) and kind.depth != 1:
+        array = np.asarray(values)
+        if array.ndim == 1 and array.dtype.kind not in "OSU":
+            kind.settle(name_of(array.dtype), 0, ())
+            return kind.dtype, 0, (), _cast(array, kind), []
+    return _pack_arrays(kind, [_array(value) for value in values])
+
+
+def _array(value):
+    import numpy as np
+
+    if isinstance(value, Bytes):
+        return objects(value.to_list())
+    array = np.asarray(value)
+    return array.astype(object) if array.dtype.kind in "US" else array
+
+
+def _pack_arrays(kind, arrays):
+    import numpy as np
+
+    shapes = {array.shape for array in arrays}
+    ragged = kind.is_ragged(shapes)
+    if ragged and () in shapes:
+        raise ValueError("some values are single, others are not")
+    inner = {shape[1:] if ragged else shape for shape in shapes}
+    if len(inner) > 1:
+        raise ValueError("values differ in more than the first dimension")
+    inner = inner.pop()
+    filled = next((array for array in arrays if array.size), arrays[0])
+    dtype = "string" if filled.dtype == object else name_of(filled.dtype)
+    kind.settle(dtype if filled.size or kind.dtype is None else kind.dtype, int(ragged), inner)
+    joined = np.concatenate([a for a in arrays if a.size] or arrays[:1]) if ragged else np.stack(arrays)
+    levels = [_offsets([len(array) for array in arrays])] if ragged else []
+    if kind.dtype == "string":
+        data, offsets = _strings(joined.reshape(-1).tolist())
+        return "string", int(ragged), inner, data, [*levels, offsets]
+    return kind.dtype, int(ragged), inner, _cast(joined, kind), levels
+
+
+def _pack_ragged(kind, values):
+    """Rows that are ragged themselves: one level more."""
+    rows = [row for value in values for row in value]
+    below = Kind(kind.dtype, 1)
+    if rows:
+        _, depth, dims, data, offsets = pack(below, rows)
+    else:
+        _, depth, dims, data, offsets = _nothing(Kind(kind.dtype or "int64", 1, ()))
+    kind.dtype = kind.dtype or below.dtype or "int64"
+    kind.depth, kind.dims = depth + 1, dims
+    return kind.dtype, depth + 1, dims, data, [_offsets([len(v) for v in values]), *offsets]
+
+
+def _cast(array, kind):
+    """The array in the dtype of its kind, contiguous; refuses what would change values."""
+    import numpy as np
+
+    name = kind.dtype or "int64"
+    target = array_type(name)
+    if array.dtype != target and array.size:
+        safe = np.can_cast(array.dtype, target, "same_kind")
+        whole = array.dtype.kind in "biu" and target.kind in "biufc"
+        if not (safe or whole):
+            raise TypeError(f"{array.dtype} values, {name} were expected")
+        if target.kind in "iu" and array.dtype.kind in "iu":
+            limits = np.iinfo(target)
+            if array.min() < limits.min or array.max() > limits.max:
+                raise ValueError(f"a value does not fit {name}")
+    array = np.ascontiguousarray(array.astype(target, copy=False))
+    return array.view(np.uint16) if name == "bfloat16" else array

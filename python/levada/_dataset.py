@@ -1,0 +1,325 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Datasets: immutable descriptions of pipelines."""
+
+from levada import _levada
+from levada._stages import Stages
+
+_DTYPE_SIGNS = {"string": "bytes"}
+
+
+class Epochs:
+    """Which epoch the next iterator takes."""
+
+    __slots__ = ("next",)
+
+    def __init__(self):
+        self.next = 0
+
+    def take(self):
+        self.next += 1
+        return self.next - 1
+
+    def seen(self, epoch):
+        self.next = max(self.next, epoch + 1)
+
+
+class Field:
+    """One column of a dataset: ``dtype``, ``shape`` (of one record, None = varies), ``ragged``
+    (levels), ``padded``."""
+
+    __slots__ = ("dtype", "padded", "ragged", "shape")
+
+    def __init__(self, dtype, depth, dims, padded):
+        from levada._dtypes import DTYPES
+
+        self.dtype = DTYPES[dtype]
+        self.ragged = depth
+        self.shape = (None,) * depth + tuple(None if d < 0 else d for d in dims)
+        self.padded = bool(padded)
+
+    def __eq__(self, other):
+        return isinstance(other, Field) and all(
+            getattr(self, name) == getattr(other, name) for name in self.__slots__
+        )
+
+    __hash__ = None
+
+    def __repr__(self):
+        shape = ", ".join("?" if size is None else str(size) for size in self.shape)
+        extra = ", padded" if self.padded else ", ragged" if self.ragged else ""
+        return f"{self.dtype}[{shape}]{extra}"
+
+    def describe(self, batched):
+        """As in the representation of a dataset: "uint8[B, T]    padded with 0, ..."."""
+        letters = iter("TUVWXYZ")
+        dims = [next(letters, "?") if size is None else str(size) for size in self.shape]
+        dims = ["B", *dims] if batched else dims
+        name = _DTYPE_SIGNS.get(self.dtype.name, self.dtype.name)
+        text = f"{name}[{', '.join(dims)}]" if dims else name
+        if self.padded:
+            return f"{text}    padded, lengths int32[B]"
+        return f"{text}    ragged" if self.ragged else text
+
+
+class Placeholder:
+    """Stands for a record while ``interleave(fn)`` asks what to do with one."""
+
+    def __getitem__(self, name):
+        return "{" + name + "}"
+
+
+class Dataset(Stages):
+    """An immutable description of a pipeline. Methods give new datasets; iterating runs one.
+
+    Each ``iter(ds)`` of one object takes the next epoch: 0, 1, 2, ... ``str(ds)`` is the text form,
+    which ``levada.from_text`` reads back.
+    """
+
+    __slots__ = ("__weakref__", "_core", "_epochs", "_settings")
+
+    def __init__(self, core, settings=None):
+        self._core = core
+        self._settings = settings or {}
+        self._epochs = Epochs()
+
+    def to_value(self):
+        return self._core
+
+    # -- making
+
+    def _append(self, name, options, more=()):
+        inputs = (self._core, *(dataset._core for dataset in more))
+        return Dataset(_levada.append(name, options, inputs), self._settings)
+
+    def stage(self, name, **options):
+        """A stage by its name, for those of loaded libraries."""
+        return self._append(name, options)
+
+    def decode(self, name, field=None, **options):
+        """A decoder by its name, for those of loaded libraries."""
+        from levada import _plugins
+
+        fn = _plugins.decoders.get(name)
+        if fn is not None:
+            return _plugins.apply_decoder(self, name, fn, field, **options)
+        return self._append(name, {"field": field, **options} if field else options)
+
+    def map(self, fn, *, spec=None, batched=False, workers=1, pure=True, rng=False):
+        """fn(record) -> dict for each record: a dict of NumPy values in, array-likes out.
+
+        `batched`: fn(Batch) -> dict of columns instead. `spec`: {field: dtype or feature} of the
+        result; without one the first result fixes it. `workers`: calls at the same time. `pure`:
+        may be called again for a record after a restore. `rng`: fn(record, generator), a NumPy
+        generator that depends on the record alone. A record whose call raises is bad: what happens
+        to it says ``with_options(errors=)``; the consumer catches the original exception.
+        """
+        from levada import _functions
+
+        kind = _functions.BatchMap if batched else _functions.Map
+        target = kind(fn, spec, rng)
+        handle = _functions.handle(target, fn, pure=pure, workers=workers)
+        return self._append("map", {"fn": handle})
+
+    def filter(self, fn):
+        """Records for which fn(record) is true, or an expression: ``"len(tokens) > 4"``."""
+        if not callable(fn):
+            return self._append("filter", {"where": fn})
+        from levada import _functions
+
+        return self._append("filter", {"fn": _functions.handle(_functions.Keep(fn), fn)})
+
+    def interleave(self, fn, *, cycle_length=16, block_length=1):
+        """fn(record) -> Dataset for each record; their records by turns.
+
+        fn is asked once, with an object whose ``["path"]`` is the text ``"{path}"``, which is
+        filled in for each record.
+        """
+        pipe = fn if isinstance(fn, Dataset) else fn(Placeholder())
+        options = {"pipe": pipe, "cycle_length": cycle_length, "block_length": block_length}
+        return self._append("interleave", options)
+
+    def with_options(self, **settings):
+        """Settings of its iterators: seed, threads, errors, max_bytes, deterministic, block_rows.
+
+        `seed`: None draws one. `threads`: 0 = CPUs. `errors`: "fail", "skip", "skip:1000" or
+        "skip:0.1%" of the records. `max_bytes`: most bytes of one record.
+        """
+        known = ("seed", "threads", "errors", "max_bytes", "deterministic", "block_rows")
+        for name in settings:
+            if name not in known:
+                raise TypeError(f"no option {name!r}; there are {', '.join(known)}")
+        return Dataset(self._core, {**self._settings, **settings})
+
+    # -- running
+
+    def _open(self, epoch, seed=None):
+        given = self._settings
+        seed = given.get("seed") if seed is None else seed
+        return _levada.Iter(
+            self._core,
+            seed=-1 if seed is None else seed,
+            epoch=epoch,
+            threads=given.get("threads") or 0,
+            block_rows=given.get("block_rows") or 0,
+            errors=given.get("errors"),
+            max_bytes=given.get("max_bytes") or 0,
+        )
+
+    def __iter__(self):
+        from levada._iterator import Iterator
+
+        return Iterator(self, self._epochs.take())
+
+    def iterate(self, epoch=None):
+        """An iterator of that epoch; None: the next one, as ``iter(ds)``."""
+        from levada._iterator import Iterator
+
+        return Iterator(self, self._epochs.take() if epoch is None else epoch)
+
+    def first(self):
+        """The first batch (or record) of epoch 0. Raises OutOfRangeError where there is none."""
+        from levada.errors import OutOfRangeError
+
+        with self.iterate(epoch=0) as iterator:
+            for value in iterator:
+                return value
+        raise OutOfRangeError("the dataset is empty")
+
+    # -- looking
+
+    @property
+    def spec(self):
+        """{field: Field(dtype, shape)} as far as it is known before anything runs."""
+        return {f[0]: Field(f[1], f[2], f[3], f[4]) for f in self._core.fields()}
+
+    def __str__(self):
+        return self._core.text()
+
+    def to_json(self):
+        """The canonical JSON: every option written out."""
+        return self._core.json()
+
+    def fingerprint(self):
+        """32 hex digits over the JSON, without what only tunes and without directories."""
+        return self._core.fingerprint().hex()
+
+    def __eq__(self, other):
+        if not isinstance(other, Dataset):
+            return NotImplemented
+        return self._core.json() == other._core.json() and self._settings == other._settings
+
+    def __hash__(self):
+        return hash(self._core.json())
+
+    def __bool__(self):
+        return True
+
+    def __len__(self):
+        """Records or batches, where they can be known without reading. Else TypeError."""
+        from levada._length import length
+
+        return length(self._core)
+
+    def __reduce__(self):
+        return _unpickle, (self.to_json(), self._settings)
+
+    def __repr__(self):
+        names, core = [], self._core
+        while core is not None:
+            names.append(core.name)
+            inputs = core.inputs()
+            core = inputs[0] if len(inputs) == 1 else None
+            if len(inputs) > 1:
+                names.append(f"({'; '.join(i.text() for i in inputs)})")
+        spec, batched = self.spec, bool(self._core.flags & 2)
+        width = max((len(name) for name in spec), default=0)
+        lines = [f"levada.Dataset  {' → '.join(reversed(names))}"]
+        lines += [f"  {name:<{width}}  {field.describe(batched)}" for name, field in spec.items()]
+        lines += ["  ?  more fields, known when it runs"] if self._core.flags & 1 else []
+        return "\n".join(lines)
+
+
+def _unpickle(text, settings):
+    return Dataset(_levada.parse(text), settings)
+
+
+# -- sources that are more than a name and options
+
+
+def source(name, **options):
+    """A source by its name, for those of loaded libraries and of ``register_source``."""
+    from levada import _plugins
+
+    maker = _plugins.sources.get(name)
+    if maker is not None:
+        return _plugins.open_source(name, maker, options)
+    return Dataset(_levada.append(name, options, ()))
+
+
+def from_text(description):
+    """Dataset of a description such as ``"tfrecord:a.tfrecord | shuffle:100"``."""
+    return Dataset(_levada.parse(description))
+
+
+def from_json(text):
+    """Dataset of what ``to_json()`` gave."""
+    return Dataset(_levada.parse(text))
+
+
+def _joint(name, datasets, options):
+    if not datasets:
+        raise ValueError(f"{name} needs a dataset")
+    if len(datasets) == 1 and not isinstance(datasets[0], Dataset):
+        datasets = tuple(datasets[0])
+    return datasets[0]._append(name, options, datasets[1:])
+
+
+def zip(*datasets):
+    """Records of all datasets side by side; ends with the shortest. Names must differ."""
+    return _joint("zip", datasets, {})
+
+
+def concat(*datasets):
+    """One dataset after the other."""
+    return _joint("concat", datasets, {})
+
+
+def mix(datasets, weights=None, seed=None):
+    """Records drawn from the datasets by weight; an exhausted one drops out."""
+    options = {"weights": weights, "seed": seed}
+    return _joint("mix", tuple(datasets), {k: v for k, v in options.items() if v is not None})
+
+
+def from_arrays(mapping):
+    """Records of arrays with the same first dimension; also lists of bytes, of arrays, Ragged."""
+    from levada._columns import Columns
+
+    block = Columns().batch(dict(mapping))
+    return Dataset(_levada.append("memory", {"data": block}, ()))
+
+
+def from_records(records, *, spec=None):
+    """Records (dicts) of an iterable, or of the iterable that a function of no arguments gives.
+
+    An iterable is begun anew for each iterator. `spec`: {field: dtype or feature}; without one the
+    first records fix it. Where its iterator has ``save() -> bytes`` and ``restore(bytes)``, the
+    position can be saved.
+    """
+    from levada import _functions
+
+    if not callable(records) and not hasattr(records, "__iter__"):
+        raise TypeError(f"neither iterable nor callable: {type(records).__name__}")
+    target = _functions.Records(records, spec)
+    handle = _functions.handle(target, records, source=True)
+    return Dataset(_levada.append("records", {"fn": handle}, ()))
+
+
+def torch_dataset(ds, rank=None, world_size=None):
+    """A ``torch.utils.data.IterableDataset`` with ``state_dict``, for DataLoader.
+
+    Each worker of each rank reads its share. `ds` may be a function of (index, count) that places
+    the shard itself. Ranks are those of torch.distributed or of RANK and WORLD_SIZE unless given.
+    """
+    from levada.interop.torch import TorchDataset
+
+    return TorchDataset(ds, rank, world_size)

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Dtypes as light objects: known to NumPy, but made without it."""
+
+import sys
+
+
+class DType:
+    """Type of the elements of a column: ``levada.int64``, ``levada.string`` (bytes), ...
+
+    NumPy takes one wherever it takes a dtype. It equals the NumPy dtype and the name.
+    """
+
+    __slots__ = ("name",)
+
+    def __init__(self, name):
+        self.name = name
+
+    @property
+    def dtype(self):
+        """The NumPy dtype. bfloat16 is uint16 unless ml_dtypes is imported; string is object."""
+        import numpy as np
+
+        if self.name == "string":
+            return np.dtype(object)
+        if self.name == "bfloat16":
+            extra = sys.modules.get("ml_dtypes")
+            return np.dtype(extra.bfloat16 if extra else np.uint16)
+        return np.dtype(self.name)
+
+    @property
+    def as_numpy_dtype(self):
+        return self.dtype
+
+    def to_value(self):
+        return self.name
+
+    def __repr__(self):
+        return f"levada.{self.name}"
+
+    def __str__(self):
+        return self.name
+
+    def __eq__(self, other):
+        try:
+            return self.name == name_of(other)
+        except TypeError:
+            return NotImplemented
+
+    def __hash__(self):
+        return hash(self.name)
+
+    def __reduce__(self):
+        return as_dtype, (self.name,)
+
+
+NAMES = (
+    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64 "
+    "complex64 complex128 string"
+).split()
+DTYPES = {name: DType(name) for name in NAMES}
+_ALIASES = {
+    "bytes": "string", "str": "string", "object": "string", "int": "int64", "float": "float64",
+    "half": "float16", "double": "float64", "single": "float32", "bool_": "bool",
+}  # fmt: skip
+_BUILTIN = {bytes: "string", str: "string", bool: "bool", int: "int64", float: "float64"}
+
+
+def name_of(dtype):
+    """The name of a dtype given as an object of levada, of NumPy, as a Python type or a name.
+
+    Raises TypeError for anything else.
+    """
+    if isinstance(dtype, DType):
+        return dtype.name
+    if isinstance(dtype, type) and dtype in _BUILTIN:
+        return _BUILTIN[dtype]
+    if isinstance(dtype, str) and _ALIASES.get(dtype, dtype) in DTYPES:
+        return _ALIASES.get(dtype, dtype)
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and (isinstance(dtype, (numpy.dtype, str)) or hasattr(dtype, "dtype")):
+        made = numpy.dtype(dtype)
+        return "string" if made.kind in "OSU" else made.name
+    if numpy is not None and isinstance(dtype, type) and issubclass(dtype, numpy.generic):
+        return name_of(numpy.dtype(dtype))
+    raise TypeError(f"not a dtype: {dtype!r}")
+
+
+def as_dtype(dtype):
+    """The levada dtype of whatever names one."""
+    return DTYPES[name_of(dtype)]

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Python functions inside pipelines: the threads that run them, and what they run.
+
+The threads are made by Python and wait in the extension with the interpreter released. One more
+than is busy always waits, so that a function may itself iterate a dataset that calls functions.
+"""
+
+import os
+import threading
+import time
+
+from levada import _levada, errors
+from levada._batch import Batch, rows_of
+from levada._columns import Columns
+
+BLOCK = 256  # records in a block of a Python source
+PATIENCE = 0.05  # seconds after which a slow source gives what it has
+_MOST_IDLE = 4
+_lock = threading.Lock()
+_started = False
+
+
+def ensure():
+    """Makes the first thread; to be called where a function may soon be needed."""
+    global _started
+    with _lock:
+        if not _started:
+            _started = True
+            _start()
+
+
+def _start():
+    threading.Thread(target=_serve, name="levada function", daemon=True).start()
+
+
+def _forked():
+    global _started, _lock
+    _lock = threading.Lock()
+    _started = False
+    _levada.after_fork()
+
+
+os.register_at_fork(after_in_child=_forked)
+
+
+def _serve():
+    while _serve_one():
+        pass
+
+
+def _serve_one():
+    """One task; its objects are gone when this returns."""
+    given = _levada.take(_MOST_IDLE)
+    if given is None:
+        return False
+    task, target, op, run, data, alone = given
+    if alone:
+        _start()
+    try:
+        result = getattr(target, op)(run, data)
+    except BaseException as error:
+        _levada.fail(task, *errors.keep(error))
+    else:
+        _levada.answer(task, result)
+    return True
+
+
+def handle(target, fn, **options):
+    """The extension's handle of a target; named when the function can be found again by name."""
+    ensure()
+    module, name = getattr(fn, "__module__", None), getattr(fn, "__qualname__", None)
+    known = module and name and "<" not in name and module != "__main__"
+    return _levada.Function(target, name=f"{module}:{name}" if known else None, **options)
+
+
+class _Target:
+    """What levada calls: call(run, block) -> block, save, restore, close. `run` is a number."""
+
+    def __init__(self):
+        self.states = {}
+
+    def close(self, run, _):
+        self.states.pop(run, None)
+
+
+class Map(_Target):
+    """fn(record) -> dict for each record of a block."""
+
+    def __init__(self, fn, spec=None, rng=False):
+        super().__init__()
+        self.fn, self.spec, self.rng = fn, spec, rng
+
+    def call(self, run, block):
+        columns = self.states.get(run)
+        if columns is None:
+            columns = self.states[run] = Columns(self.spec)
+        rows, rejects = self.rows(run, block)
+        return columns.block(rows, rejects, block.flags & 2)
+
+    def rows(self, run, block):
+        rows, rejects = [], []
+        generators = _generators(block) if self.rng else None
+        for i, record in enumerate(rows_of(block)):
+            try:
+                rows.append(self.fn(record, next(generators)) if generators else self.fn(record))
+            except Exception as error:
+                rows.append(None)
+                rejects.append((i, *errors.keep(error)))
+        return rows, rejects
+
+
+class Keep(Map):
+    """fn(record) -> bool, as a column `keep`."""
+
+    def rows(self, run, block):
+        rows, rejects = super().rows(run, block)
+        return [None if row is None else {"keep": bool(row)} for row in rows], rejects
+
+
+class Key(Map):
+    """fn(record) -> number or bytes, as a column `value`."""
+
+    def rows(self, run, block):
+        rows, rejects = super().rows(run, block)
+        return [None if row is None else {"value": row} for row in rows], rejects
+
+
+class BatchMap(Map):
+    """fn(Batch) -> dict of columns for a whole block."""
+
+    def call(self, run, block):
+        columns = self.states.get(run)
+        if columns is None:
+            columns = self.states[run] = Columns(self.spec)
+        generator = (next(_generators(block)),) if self.rng else ()
+        return columns.batch(dict(self.fn(Batch(block), *generator)), block.flags & 2)
+
+
+class Records(_Target):
+    """Records of an iterable, or of what a factory gives."""
+
+    def __init__(self, source, spec=None, name=None):
+        super().__init__()
+        self.source, self.spec = source, spec
+        self.name = name or getattr(source, "__qualname__", type(source).__name__)
+
+    def _state(self, run):
+        state = self.states.get(run)
+        if state is None:
+            given = self.source() if callable(self.source) else self.source
+            state = self.states[run] = [iter(given), Columns(self.spec)]
+        return state
+
+    def call(self, run, _):
+        iterator, columns = self._state(run)
+        rows, until = [], None
+        for record in iterator:
+            rows.append(record)
+            until = until or time.monotonic() + PATIENCE
+            if len(rows) >= BLOCK or time.monotonic() > until:
+                break
+        return columns.block(rows) if rows else None
+
+    def save(self, run, _):
+        iterator, _ = self._state(run)
+        if not (hasattr(iterator, "save") and hasattr(iterator, "restore")):
+            raise errors.UnimplementedError(
+                f"the source {self.name} can't be saved: its iterator has no save() and restore()"
+            )
+        return bytes(iterator.save())
+
+    def restore(self, run, data):
+        iterator, _ = self._state(run)
+        if not hasattr(iterator, "restore"):
+            raise errors.UnimplementedError(f"the source {self.name} can't be restored")
+        iterator.restore(data)
+
+
+def _generators(block):
+    """One NumPy generator a record, a function of the record's origin."""
+    import numpy as np
+
+    from levada._batch import ORIGIN
+
+    for origin in np.frombuffer(block.origins(), ORIGIN).tolist():
+        seed = np.random.SeedSequence([max(part, 0) for part in origin[:5]])
+        yield np.random.Generator(np.random.Philox(seed))
+
+
+def key_function(fn):
+    """A callable among the options of a stage: record -> number."""
+    return handle(Key(fn), fn)

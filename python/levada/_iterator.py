@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Running datasets."""
+
+import atexit
+import json
+import sys
+import weakref
+import zlib
+
+from levada import _levada
+from levada._batch import Batch, rows_of
+from levada.errors import DataLossError, FailedPreconditionError
+
+_live = weakref.WeakSet()
+_MAGIC = b"LVDROWS1"
+_SNAPSHOT = 4096  # records after which the position is noted anew
+
+
+@atexit.register
+def _close_all():
+    """Threads of C that wait for Python must be gone before Python is."""
+    for iterator in list(_live):
+        iterator.cancel()
+        try:
+            iterator.close()
+        except FailedPreconditionError:  # a daemon thread is inside; it gets CancelledError
+            pass
+
+
+class Report(dict):
+    """Who waits for what; prints as text."""
+
+    def __str__(self):
+        lines = [f"levada: {key} {value}" for key, value in self.items() if not isinstance(value, list)]
+        for key, rows in self.items():
+            if isinstance(rows, list):
+                lines += [f"  {key}  " + "  ".join(map(str, row.values())) if isinstance(row, dict)
+                          else f"  {key}  {row}" for row in rows]
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+class _Files:
+    """Paths of the files of an iterator, also after it was closed."""
+
+    __slots__ = ("known", "owner")
+
+    def __init__(self, owner):
+        self.owner = weakref.ref(owner)
+        self.known = {}
+
+    def __call__(self, leaf, shard):
+        key = leaf, shard
+        if key not in self.known:
+            owner = self.owner()
+            path = owner._core.file(leaf, shard) if owner is not None else None
+            if path is None:
+                return None
+            self.known[key] = path
+        return self.known[key]
+
+
+class Iterator:
+    """A running dataset: ``Batch`` objects, or records as dicts where nothing was batched.
+
+    One thread at a time; only ``cancel()`` and ``report()`` may be called from others. A context
+    manager: leaving it stops and joins the threads. After an error each call raises it again until
+    ``restore()`` or ``close()``.
+    """
+
+    def __init__(self, dataset, epoch=0):
+        lanes = sys.modules.get("levada._functions")
+        if lanes is not None:
+            lanes.ensure()
+        self._dataset = dataset
+        self._core = dataset._open(epoch)
+        self._files = _Files(self)
+        self._rows = []  # records of the last block, the next one last
+        self._since = 0  # records fetched since the snapshot
+        self._snapshot = None  # None = the beginning
+        _live.add(self)
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if self._rows:
+            return self._rows.pop()
+        while True:
+            if self._since >= _SNAPSHOT:
+                self._note()
+            block = self._core.next()
+            if block is None:
+                raise StopIteration
+            if block.flags & 2:
+                return Batch(block, self._files)
+            self._since += block.rows
+            self._rows = rows_of(block)
+            self._rows.reverse()
+            if self._rows:
+                return self._rows.pop()
+
+    def _note(self):
+        self._snapshot = self._core.save()
+        self._since = 0
+
+    def save(self):
+        """The position after the last value given, as bytes for ``restore``.
+
+        Raises UnimplementedError where a source can't be saved.
+        """
+        if not self._rows:
+            return self._core.save()
+        inner = self._snapshot if self._snapshot is not None else self._beginning()
+        drop = (self._since - len(self._rows)).to_bytes(8, "little")
+        return _MAGIC + zlib.crc32(drop + inner).to_bytes(4, "little") + drop + inner
+
+    def _beginning(self):
+        stats = self.stats()
+        fresh = self._dataset._open(stats["epoch"], stats["seed"])
+        try:
+            return fresh.save()
+        finally:
+            fresh.close()
+
+    def restore(self, state):
+        """Goes on bit for bit where ``save()`` was called.
+
+        Raises FailedPreconditionError where the state is of another dataset (the first difference
+        is named) and DataLossError for damaged bytes; then nothing has changed.
+        """
+        state, drop = bytes(state), 0
+        if state.startswith(_MAGIC):
+            body = state[12:]
+            if len(body) < 8 or zlib.crc32(body).to_bytes(4, "little") != state[8:12]:
+                raise DataLossError("the state is damaged: its checksum does not fit")
+            drop, state = int.from_bytes(body[:8], "little"), body[8:]
+        self._core.restore(state)
+        self._rows, self._since, self._snapshot = [], 0, state
+        self._dataset._epochs.seen(self.stats()["epoch"])
+        for _ in range(drop):
+            if next(self, None) is None:
+                raise FailedPreconditionError("the dataset ends before the position that was saved")
+
+    def state_dict(self):
+        """``save()`` as a dict, the form that training loops store."""
+        return {"levada": self.save()}
+
+    def load_state_dict(self, state):
+        """``restore()`` from a dict of ``state_dict()``."""
+        self.restore(state["levada"])
+
+    def stats(self):
+        """Counters as a dict: records, batches, bytes, skipped_records, damaged_bytes,
+        dropped_records, padding_fraction, seed, epoch, stages."""
+        return json.loads(self._core.stats())
+
+    def report(self):
+        """Who waits for what, as a dict that prints as text. Any thread."""
+        return Report(json.loads(self._core.report()))
+
+    def progress(self):
+        """(bytes of input read, bytes in total or -1)."""
+        return self._core.progress()
+
+    def cancel(self):
+        """Makes a running and every later call raise CancelledError. Any thread."""
+        self._core.cancel()
+
+    def close(self):
+        """Stops and joins its threads. Again is fine."""
+        self._core.close()
+        self._rows = []
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def __repr__(self):
+        return f"<levada.Iterator of {self._dataset}>"

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Libraries that add sources, stages and decoders, and those written in Python."""
+
+import json
+import os
+from types import SimpleNamespace
+
+from levada import _levada
+
+sources = {}  # name: class (register_source)
+decoders = {}  # name: fn (register_decoder)
+_loaded = {}  # path: namespace
+
+
+def _names():
+    return {row["name"]: row["family"] for row in json.loads(_levada.stages())}
+
+
+def load_library(path):
+    """Loads a plug-in; returns its name. Loading it again does nothing.
+
+    Raises NotFoundError, InvalidArgumentError (not a plug-in) or AlreadyExistsError.
+    """
+    return _levada.load(os.fspath(path))
+
+
+def load_op_library(path):
+    """Loads a plug-in and gives what it has as functions:
+
+    ``lib.my_reader(**options)`` is a Dataset, ``lib.my_stage(ds, **options)`` and
+    ``lib.my_decoder(ds, field, **options)`` give a new one.
+    """
+    key = os.path.realpath(path)
+    if key not in _loaded:
+        before = _names()
+        library = load_library(path)
+        found = {name: family for name, family in _names().items() if name not in before}
+        made = {name: _function(name, family) for name, family in found.items()}
+        _loaded[key] = SimpleNamespace(__name__=library, **made)
+    return _loaded[key]
+
+
+def _function(name, family):
+    from levada._dataset import source
+
+    def reader(**options):
+        return source(name, **options)
+
+    def stage(ds, **options):
+        return ds.stage(name, **options)
+
+    def decoder(ds, field=None, **options):
+        return ds.decode(name, field, **options)
+
+    made = {"stage": stage, "decoder": decoder}.get(family, reader)
+    made.__name__ = made.__qualname__ = name
+    return made
+
+
+def register_source(name, cls):
+    """A source written in Python: ``levada.source(name, **options)`` makes ``cls(**options)``.
+
+    Instances have ``spec`` ({field: dtype or feature}, may be None) and ``__iter__`` (records as
+    dicts). Where the iterator has ``save() -> bytes`` and ``restore(bytes)`` it can be saved.
+    """
+    _new_name(name)
+    sources[name] = cls
+
+
+def register_decoder(name, fn):
+    """A decoder written in Python: ``ds.decode(name, field)`` calls ``fn(value, key) -> dict``."""
+    _new_name(name)
+    decoders[name] = fn
+
+
+def _new_name(name):
+    from levada.errors import AlreadyExistsError
+
+    if name in sources or name in decoders or name in _names():
+        raise AlreadyExistsError(f"the name {name!r} is taken")
+
+
+def open_source(name, cls, options):
+    """The dataset of a registered source."""
+    from levada import _functions
+    from levada._dataset import Dataset
+
+    probe = cls(**options)
+    target = _functions.Records(lambda: cls(**options), getattr(probe, "spec", None), name)
+    handle = _functions.handle(target, cls, source=True)
+    return Dataset(_levada.append("records", {"fn": handle}, ()))
+
+
+def apply_decoder(ds, name, fn, field, **options):
+    """The dataset with one field decoded by a registered function."""
+    if field is None:
+        field = next(iter(ds.spec), "record")
+
+    def decode(record):
+        rest = dict(record)
+        value = rest.pop(field)
+        return {**rest, **fn(value, None, **options)}
+
+    decode.__name__ = decode.__qualname__ = f"<{name}>"
+    return ds.map(decode)

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Exceptions: one class for each status code.
+
+``LevadaError`` is the base. Each has ``code`` (the number that C uses, negative), ``message``,
+and where known, else ``None``: ``stage`` ("2.shuffle"), ``file``, ``offset`` (bytes), ``record``
+(from 0) and ``key``. ``str()`` gives the message, then a line that says where.
+"""
+
+__all__ = [
+    "AbortedError",
+    "AlreadyExistsError",
+    "CancelledError",
+    "DataLossError",
+    "DeadlineExceededError",
+    "FailedPreconditionError",
+    "InternalError",
+    "InvalidArgumentError",
+    "LevadaError",
+    "NotFoundError",
+    "OutOfRangeError",
+    "PermissionDeniedError",
+    "ResourceExhaustedError",
+    "UnavailableError",
+    "UnimplementedError",
+    "UnknownError",
+]
+
+
+class LevadaError(Exception):
+    """Base of everything that levada raises while data flows."""
+
+    code = -2
+
+    def __init__(
+        self, message="", *, stage=None, file=None, offset=None, record=None, key=None
+    ):
+        super().__init__(message)
+        self.message = message
+        self.stage = stage
+        self.file = file
+        self.offset = offset
+        self.record = record
+        self.key = key
+
+    def __str__(self):
+        place = self.place()
+        return f"{self.message}\n  {place}" if place else str(self.message)
+
+    def __reduce__(self):
+        return _again, (type(self), self.__dict__)
+
+    def place(self):
+        """Where it happened: "2.shuffle · a.tfrecord record 3 at byte 96", or ""."""
+        words = [str(self.file)] if self.file is not None else []
+        words += [f"record {self.record}"] if self.record is not None else []
+        words += [f"at byte {self.offset}"] if self.offset is not None else []
+        words += [f"key {self.key!r}"] if self.key is not None else []
+        return " · ".join(part for part in (self.stage, " ".join(words)) if part)
+
+
+def _again(kind, parts):
+    error = kind(parts.get("message", ""))
+    error.__dict__.update(parts)
+    return error
+
+
+class CancelledError(LevadaError):
+    """The call was cancelled, or a producer met a closed queue."""
+
+    code = -1
+
+
+class UnknownError(LevadaError):
+    """A function of the user raised something of its own."""
+
+    code = -2
+
+
+class InvalidArgumentError(LevadaError, ValueError):
+    """A value does not fit: an option, a field, a record."""
+
+    code = -3
+
+
+class DeadlineExceededError(LevadaError, TimeoutError):
+    """Nothing came within the timeout; nothing is lost."""
+
+    code = -4
+
+
+class NotFoundError(LevadaError, LookupError):
+    """A file, a name or a record that does not exist."""
+
+    code = -5
+
+
+class AlreadyExistsError(LevadaError):
+    """A name or key that is taken."""
+
+    code = -6
+
+
+class PermissionDeniedError(LevadaError):
+    """The system did not allow it."""
+
+    code = -7
+
+
+class ResourceExhaustedError(LevadaError):
+    """A limit, a full disk, or (then also a MemoryError) no memory."""
+
+    code = -8
+
+
+class _OutOfMemoryError(ResourceExhaustedError, MemoryError):
+    pass
+
+
+class FailedPreconditionError(LevadaError):
+    """Not in this state: a closed object, a checkpoint that does not fit."""
+
+    code = -9
+
+
+class AbortedError(LevadaError):
+    """Given up because of what others did."""
+
+    code = -10
+
+
+class OutOfRangeError(LevadaError):
+    """The end: a queue that is closed and empty."""
+
+    code = -11
+
+
+class UnimplementedError(LevadaError, NotImplementedError):
+    """Not possible here: a library that was not built in, a source that cannot be saved."""
+
+    code = -12
+
+
+class InternalError(LevadaError):
+    """A fault of levada."""
+
+    code = -13
+
+
+class UnavailableError(LevadaError):
+    """The system could not do it now."""
+
+    code = -14
+
+
+class DataLossError(LevadaError):
+    """Damaged bytes."""
+
+    code = -15
+
+
+_CLASSES = {kind.code: kind for kind in LevadaError.__subclasses__()}
+_originals = {}  # message of a status: the exception of a user's function that it stands for
+_KEEP = 64
+
+
+def keep(exception):
+    """(code, message) under which an exception travels through C; from_status finds it again."""
+    if isinstance(exception, LevadaError):
+        code, message = exception.code, str(exception.message)
+    else:
+        code, message = UnknownError.code, f"{type(exception).__name__}: {exception}"
+    message = message.replace("\0", " ").encode("utf-8", "replace")[:200].decode("utf-8", "ignore")
+    message = message or type(exception).__name__
+    _originals.pop(message, None)
+    _originals[message] = code, exception, exception.__traceback__
+    while len(_originals) > _KEEP:
+        _originals.pop(next(iter(_originals)), None)
+    return code, message
+
+
+def from_status(code, message, stage, file, offset, record, key):
+    """The exception for a status of C: the original one where a user's function raised it."""
+    message = message or ""
+    for text, (known, exception, trace) in list(_originals.items()):
+        if code == known and message.endswith(text):
+            error = exception.with_traceback(trace)
+            break
+    else:
+        kind = _CLASSES.get(code, UnknownError)
+        if kind is ResourceExhaustedError and message.startswith(("no memory", "out of memory")):
+            kind = _OutOfMemoryError
+        return kind(message, stage=stage, file=file, offset=offset, record=record, key=key)
+    place = LevadaError(message, stage=stage, file=file, offset=offset, record=record, key=key)
+    note = f"levada: {place.place()}"
+    if place.place() and note not in getattr(error, "__notes__", ()):
+        error.add_note(note)
+    return error
