@@ -103,7 +103,9 @@ static const uint8_t *feature_value(levada_list list, uint32_t tag, const uint8_
     return next ? p : NULL;
 }
 
-/* Appends the payload of one list message to `to`; NULL where it is broken. */
+/* Appends the payload of one list message to `to`; NULL where it is broken. Like TensorFlow, and
+ * unlike protobuf, a list that begins with packed numbers ends where a number stands that is not
+ * (golden case "packed and unpacked mixed in one list"); no writer makes such lists. */
 static uint8_t *feature_list(levada_list list, const uint8_t *p, const uint8_t *end, uint8_t *to)
 {
     while (p < end) {
