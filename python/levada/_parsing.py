@@ -301,10 +301,7 @@ def _flat(values):
 def _fixed(value, column, single):
     import numpy as np
 
-    array = np.asarray(_flat(column)).reshape(-1, *value["shape"]) if len(column) else None
-    if array is None:
-        made = _flat(column)
-        array = np.zeros((0, *value["shape"]), made.dtype)
+    array = np.asarray(_flat(column)).reshape(len(column), *value["shape"])
     return array.reshape(value["shape"]) if single else array
 
 

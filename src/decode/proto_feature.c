@@ -108,6 +108,8 @@ static const uint8_t *feature_value(levada_list list, uint32_t tag, const uint8_
  * (golden case "packed and unpacked mixed in one list"); no writer makes such lists. */
 static uint8_t *feature_list(levada_list list, const uint8_t *p, const uint8_t *end, uint8_t *to)
 {
+    bool packed = false, over = false;
+
     while (p < end) {
         uint32_t tag, size;
         bool known;
@@ -116,6 +118,11 @@ static uint8_t *feature_list(levada_list list, const uint8_t *p, const uint8_t *
         if (!p) return NULL;
         p = feature_value(list, tag, p, end, &known, &size);
         if (!p) return NULL;
+        if (list != LEVADA_LIST_BYTES) {
+            packed = packed || tag == LEVADA_WIRE_SIZED(1);
+            over = over || (known && packed && tag != LEVADA_WIRE_SIZED(1));
+            known = known && !over;
+        }
         if (known && list == LEVADA_LIST_BYTES) {
             *to++ = LEVADA_WIRE_SIZED(1);
             to = levada_wire_put(to, size);
