@@ -31,12 +31,13 @@ void levada_window_close(levada_window *window)
     *window = (levada_window){0};
 }
 
-/* Is a record of `need` bytes possible? A length may lie. */
+/* Is a record of `need` bytes possible? A length may lie. What fits in one chunk is simply read: then
+ * the format can say better what is missing. */
 static levada_status window_judge(const levada_window *w, int64_t need, levada_error *err)
 {
     int64_t size = levada_window_size(w), left = levada_bytes_left(w->bytes);
 
-    if (left >= 0 && need > size && need - size > left) {
+    if (left >= 0 && need > w->step && need - size > left) {
         return levada_fail(err, LEVADA_EDATA_LOSS,
                            "truncated record: %lld of %lld bytes, then the file ends",
                            (long long)(size + left), (long long)need);

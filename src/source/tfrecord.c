@@ -66,12 +66,12 @@ static levada_status tfrecord_wrong(const tfrecord_state *s, const char *what, c
 }
 
 /* The file, or what can be in one, ends inside a record. */
-static levada_status tfrecord_cut(const levada_frame_result *r, int64_t left, bool at_end,
-                                  levada_error *err)
+static levada_status tfrecord_cut(const levada_frame_result *r, const uint8_t *at, int64_t left,
+                                  bool at_end, levada_error *err)
 {
     if (left >= TFRECORD_HEADER && r->need >= TFRECORD_IMPOSSIBLE) {
         return levada_fail(err, LEVADA_EDATA_LOSS, "a length of %" PRIu64 " bytes is impossible",
-                           r->need - TFRECORD_EXTRA);
+                           tfrecord_u64(at));
     }
     if (!at_end) return LEVADA_OK;
     if (left < TFRECORD_HEADER) {
@@ -99,7 +99,7 @@ static levada_status tfrecord_next(void *state, const void *args, const uint8_t 
     case LEVADA_FRAME_OK: return LEVADA_OK;
     case LEVADA_FRAME_INCOMPLETE:
         out->need = r.need < TFRECORD_IMPOSSIBLE ? out->used + (int64_t)r.need : 0;
-        return tfrecord_cut(&r, size - out->used, at_end, err);
+        return tfrecord_cut(&r, at, size - out->used, at_end, err);
     case LEVADA_FRAME_BAD_LENGTH_CRC: return tfrecord_wrong(s, "length", at, 8, err);
     case LEVADA_FRAME_BAD_DATA_CRC: break;
     }

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/alloc.h"
+#include "core/env_priv.h"
+#include "core/registry.h"
+#include <levada/writer.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#define WRITER_BUFFER (256 * 1024)
+#define WRITER_DIRECT (64 * 1024) /* a larger record is not copied first */
+
+struct levada_writer {
+    levada_env              *env; /* a reference */
+    const levada_kernels    *kernels;
+    char                    *path;
+    int                      fd;
+    const levada_filter_def *filter; /* NULL = plain */
+    void                    *state;
+    bool                     encoding, closed;
+    uint8_t                 *held; /* WRITER_BUFFER bytes: records not passed on yet */
+    size_t                   nheld;
+    uint8_t                 *packed; /* WRITER_BUFFER bytes: made by the filter */
+    levada_error             failed; /* once not clear, repeated */
+};
+
+/* -- bytes to the file */
+
+static levada_status writer_failed(levada_writer *w, const char *what, int code)
+{
+    char          text[96];
+    levada_status status = LEVADA_EUNAVAILABLE;
+
+    if (code == ENOSPC || code == EDQUOT || code == EFBIG || code == ENOMEM || code == EMFILE) {
+        status = LEVADA_ERESOURCE_EXHAUSTED;
+    }
+    if (code == ENOENT || code == ENOTDIR) status = LEVADA_ENOT_FOUND;
+    if (code == EACCES || code == EPERM || code == EROFS) status = LEVADA_EPERMISSION_DENIED;
+    if (code == EISDIR || code == EINVAL || code == ENAMETOOLONG) {
+        status = LEVADA_EINVALID_ARGUMENT;
+    }
+    (void)levada_fail(&w->failed, status, "can't %s %s: %s", what, w->path,
+                      strerror_r(code, text, sizeof text));
+    levada_error_place(&w->failed, NULL, w->path, -1, -1);
+    return status;
+}
+
+static levada_status writer_put(levada_writer *w, const uint8_t *data, size_t size)
+{
+    while (size > 0) {
+        ssize_t n = write(w->fd, data, size);
+
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return writer_failed(w, "write", errno);
+        data += n;
+        size -= (size_t)n;
+    }
+    return LEVADA_OK;
+}
+
+/* Compresses until everything is taken, and flushed or finished where that is asked for. */
+static levada_status writer_encode(levada_writer *w, const uint8_t *data, size_t size, bool flush,
+                                   bool finish)
+{
+    levada_filter_step step = {.in = data, .in_size = size, .in_ended = finish, .flush = flush};
+    bool               done = false;
+
+    while (!done) {
+        levada_status st;
+
+        step.out = w->packed;
+        step.out_size = WRITER_BUFFER;
+        step.used = step.made = 0;
+        st = w->filter->encode(w->state, &step, &w->failed);
+        if (st == LEVADA_OK) st = writer_put(w, w->packed, step.made);
+        if (st != LEVADA_OK) {
+            levada_error_place(&w->failed, NULL, w->path, -1, -1);
+            return st;
+        }
+        step.in += step.used;
+        step.in_size -= step.used;
+        done = finish ? step.finished : step.in_size == 0 && (!flush || step.made < WRITER_BUFFER);
+    }
+    return LEVADA_OK;
+}
+
+static levada_status writer_pass_on(levada_writer *w, const uint8_t *data, size_t size)
+{
+    if (size == 0) return LEVADA_OK;
+    return w->filter ? writer_encode(w, data, size, false, false) : writer_put(w, data, size);
+}
+
+static levada_status writer_drain(levada_writer *w)
+{
+    size_t n = w->nheld;
+
+    w->nheld = 0;
+    return writer_pass_on(w, w->held, n);
+}
+
+static levada_status writer_add(levada_writer *w, const void *data, size_t size)
+{
+    if (size > WRITER_BUFFER - w->nheld) LEVADA_TRY(writer_drain(w));
+    if (size > WRITER_DIRECT) {
+        LEVADA_TRY(writer_drain(w));
+        return writer_pass_on(w, data, size);
+    }
+    if (size > 0) memcpy(w->held + w->nheld, data, size);
+    w->nheld += size;
+    return LEVADA_OK;
+}
+
+/* -- opening */
+
+static levada_status writer_choose(levada_writer *w, const char *compression, int32_t level,
+                                   levada_error *err)
+{
+    char lower[32] = "";
+
+    if (!compression || *compression == '\0' || strcasecmp(compression, "none") == 0) {
+        return LEVADA_OK;
+    }
+    for (size_t i = 0; i + 1 < sizeof lower && compression[i] != '\0'; i++) {
+        lower[i] = compression[i];
+        if (lower[i] >= 'A' && lower[i] <= 'Z') lower[i] = (char)(lower[i] + 32);
+    }
+    w->filter = levada_registry_filter(w->env, lower);
+    if (!w->filter || !w->filter->encode) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "compression='%s' must be none, gzip, zlib or zstd", compression);
+    }
+    w->state = levada_alloc_zero(w->filter->state_size);
+    w->packed = levada_alloc(WRITER_BUFFER);
+    if (!w->state || !w->packed) {
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a writer");
+    }
+    LEVADA_TRY(w->filter->open_encoder(w->state, level, err));
+    w->encoding = true;
+    return LEVADA_OK;
+}
+
+static levada_status writer_fill(levada_writer *w, const char *path, const char *compression,
+                                 int32_t level, levada_error *err)
+{
+    levada_status st;
+
+    w->path = levada_strdup(path);
+    w->held = levada_alloc(WRITER_BUFFER);
+    if (!w->path || !w->held) {
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a writer");
+    }
+    LEVADA_TRY(writer_choose(w, compression, level, err));
+    w->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (w->fd >= 0) return LEVADA_OK;
+    st = writer_failed(w, "open", errno);
+    if (err) *err = w->failed;
+    return st;
+}
+
+levada_status levada_writer_open(levada_env *env, const char *path, const char *compression,
+                                 int32_t level, levada_writer **out, levada_error *err)
+{
+    levada_writer *w = levada_alloc_zero(sizeof *w);
+    levada_status  st;
+
+    if (!w) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a writer");
+    w->fd = -1;
+    w->env = levada_env_ref(env);
+    w->kernels = levada_env_kernels(w->env);
+    st = writer_fill(w, path, compression, level, err);
+    if (st == LEVADA_OK) {
+        *out = w;
+    } else {
+        levada_writer_destroy(&w);
+    }
+    return st;
+}
+
+/* -- records */
+
+static levada_status writer_ready(const levada_writer *w, levada_error *err)
+{
+    if (w->failed.code != LEVADA_OK) {
+        if (err) *err = w->failed;
+        return w->failed.code;
+    }
+    if (!w->closed) return LEVADA_OK;
+    (void)levada_fail(err, LEVADA_EFAILED_PRECONDITION, "the writer of %s is closed", w->path);
+    return LEVADA_EFAILED_PRECONDITION;
+}
+
+static levada_status writer_report(const levada_writer *w, levada_status st, levada_error *err)
+{
+    if (st != LEVADA_OK && err) *err = w->failed;
+    return st;
+}
+
+static void writer_number(uint8_t *at, uint64_t value, int size)
+{
+    for (int i = 0; i < size; i++) at[i] = (uint8_t)(value >> 8 * i);
+}
+
+levada_status levada_writer_write(levada_writer *w, const void *record, size_t size,
+                                  levada_error *err)
+{
+    uint8_t       head[12], foot[4];
+    levada_status st;
+
+    LEVADA_TRY(writer_ready(w, err));
+    writer_number(head, size, 8);
+    writer_number(head + 8, levada_crc32c_mask(w->kernels->crc32c(0, head, 8)), 4);
+    writer_number(foot, levada_crc32c_mask(w->kernels->crc32c(0, record, size)), 4);
+    st = writer_add(w, head, sizeof head);
+    if (st == LEVADA_OK) st = writer_add(w, record, size);
+    if (st == LEVADA_OK) st = writer_add(w, foot, sizeof foot);
+    return writer_report(w, st, err);
+}
+
+levada_status levada_writer_flush(levada_writer *w, levada_error *err)
+{
+    levada_status st;
+
+    LEVADA_TRY(writer_ready(w, err));
+    st = writer_drain(w);
+    if (st == LEVADA_OK && w->filter) st = writer_encode(w, NULL, 0, true, false);
+    return writer_report(w, st, err);
+}
+
+levada_status levada_writer_close(levada_writer *w, levada_error *err)
+{
+    levada_status st;
+
+    if (w->closed && w->failed.code == LEVADA_OK) return LEVADA_OK;
+    LEVADA_TRY(writer_ready(w, err));
+    w->closed = true;
+    st = writer_drain(w);
+    if (st == LEVADA_OK && w->filter) st = writer_encode(w, NULL, 0, false, true);
+    if (close(w->fd) != 0 && st == LEVADA_OK) st = writer_failed(w, "close", errno);
+    w->fd = -1;
+    return writer_report(w, st, err);
+}
+
+void levada_writer_destroy(levada_writer **writer)
+{
+    levada_writer *w = *writer;
+
+    *writer = NULL;
+    if (!w) return;
+    if (w->encoding) w->filter->close_encoder(w->state);
+    if (w->fd >= 0) (void)close(w->fd);
+    levada_free(w->state);
+    levada_free(w->packed);
+    levada_free(w->held);
+    levada_free(w->path);
+    levada_env_unref(&w->env);
+    levada_free(w);
+}

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "support/files.h"
+
+#include "base/kernels.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char files_folder[64];
+
+/* -- bytes */
+
+void t_add(t_bytes *bytes, const void *data, size_t size)
+{
+    bytes->at = realloc(bytes->at, bytes->size + size + 1);
+    assert_non_null(bytes->at);
+    if (size > 0) memcpy(bytes->at + bytes->size, data, size);
+    bytes->size += size;
+    bytes->at[bytes->size] = 0;
+}
+
+static void files_add_number(t_bytes *bytes, uint64_t value, int size)
+{
+    uint8_t raw[8];
+
+    for (int i = 0; i < size; i++) raw[i] = (uint8_t)(value >> 8 * i);
+    t_add(bytes, raw, (size_t)size);
+}
+
+void t_add_record(t_bytes *bytes, const void *data, size_t size)
+{
+    const levada_kernels *k = levada_kernels_for(LEVADA_CPU_PORTABLE);
+    size_t                at = bytes->size;
+
+    files_add_number(bytes, size, 8);
+    files_add_number(bytes, levada_crc32c_mask(k->crc32c(0, bytes->at + at, 8)), 4);
+    t_add(bytes, data, size);
+    files_add_number(bytes, levada_crc32c_mask(k->crc32c(0, data, size)), 4);
+}
+
+void t_clear(t_bytes *bytes)
+{
+    free(bytes->at);
+    *bytes = (t_bytes){0};
+}
+
+void t_write_file(const char *path, const void *data, size_t size)
+{
+    FILE *file = fopen(path, "wb");
+
+    assert_non_null(file);
+    if (size > 0) assert_int_equal(fwrite(data, 1, size, file), size);
+    assert_int_equal(fclose(file), 0);
+}
+
+t_bytes t_read_file(const char *path)
+{
+    t_bytes bytes = {0};
+    char    part[4096];
+    size_t  n;
+    FILE   *file = fopen(path, "rb");
+
+    assert_non_null(file);
+    t_add(&bytes, NULL, 0);
+    while ((n = fread(part, 1, sizeof part, file)) > 0) t_add(&bytes, part, n);
+    (void)fclose(file);
+    return bytes;
+}
+
+static void files_encode_part(const levada_filter_def *filter, void *state, t_bytes *out,
+                              levada_filter_step step)
+{
+    static uint8_t room[1024];
+
+    for (;;) {
+        step.out = room;
+        step.out_size = sizeof room;
+        assert_int_equal(filter->encode(state, &step, NULL), LEVADA_OK);
+        t_add(out, room, step.made);
+        step.in += step.used;
+        step.in_size -= step.used;
+        if (step.in_ended ? step.finished : step.in_size == 0 && step.made < sizeof room) return;
+    }
+}
+
+t_bytes t_encode(const char *name, const void *data, size_t size, size_t flush_at)
+{
+    const levada_filter_def *filter = levada_registry_filter(NULL, name);
+    void                    *state;
+    t_bytes                  out = {0};
+    const uint8_t           *in = data;
+
+    assert_non_null(filter);
+    assert_non_null(filter->open_encoder);
+    state = calloc(1, filter->state_size);
+    assert_int_equal(filter->open_encoder(state, -1, NULL), LEVADA_OK);
+    if (flush_at > 0) {
+        files_encode_part(filter, state, &out,
+                          (levada_filter_step){.in = in, .in_size = flush_at, .flush = true});
+    }
+    files_encode_part(filter, state, &out,
+                      (levada_filter_step){
+                          .in = in + flush_at, .in_size = size - flush_at, .in_ended = true});
+    filter->close_encoder(state);
+    free(state);
+    return out;
+}
+
+/* -- folders */
+
+const char *t_folder(void)
+{
+    const char *where = getenv("TMPDIR");
+
+    (void)snprintf(files_folder, sizeof files_folder, "%s/levada-XXXXXX", where ? where : "/tmp");
+    assert_non_null(mkdtemp(files_folder));
+    return files_folder;
+}
+
+void t_folder_drop(void)
+{
+    char command[128];
+
+    assert_true(strstr(files_folder, "levada-") != NULL);
+    (void)snprintf(command, sizeof command, "rm -rf '%s'", files_folder);
+    assert_int_equal(system(command), 0);
+}
+
+const char *t_path(const char *name)
+{
+    static char slots[8][256];
+    static int  next;
+    char       *slot = slots[next++ % 8];
+
+    (void)snprintf(slot, sizeof slots[0], "%s/%s", files_folder, name);
+    return slot;
+}
+
+/* -- readers */
+
+static void files_set(const t_reader *t, const levada_op *op, uint8_t *args)
+{
+    for (const levada_arg *a = op->args; a->name; a++) {
+        if (strcmp(a->name, "verify") == 0) *(bool *)(void *)(args + a->offset) = !t->unverified;
+        if (strcmp(a->name, "skip_lines") == 0) {
+            *(int64_t *)(void *)(args + a->offset) = t->skip_lines;
+        }
+    }
+}
+
+levada_status t_open(t_reader *t)
+{
+    const levada_op  *op = levada_registry_find(t->env, t->format);
+    levada_file_args *files;
+
+    assert_non_null(op);
+    levada_error_clear(&t->err);
+    t->args = calloc(1, op->args_size);
+    files_set(t, op, t->args);
+    files = (void *)((uint8_t *)t->args + op->core_offset);
+    files->files.at = t->paths;
+    while (files->files.n < 8 && t->paths[files->files.n]) files->files.n++;
+    files->compression = t->compression ? t->compression : "auto";
+    files->shuffle_files = t->shuffle;
+    files->errors = t->errors;
+    t->context = (levada_context){
+        .struct_size = sizeof t->context,
+        .env = t->env,
+        .seed = t->seed,
+        .block_rows = t->block_rows > 0 ? t->block_rows : 256,
+        .threads = 1,
+        .max_record_bytes = t->max_record_bytes > 0 ? t->max_record_bytes : INT64_C(256) << 20,
+    };
+    return levada_file_reader_create(&t->context, op, t->args, 3, &t->reader, &t->err);
+}
+
+void t_close(t_reader *t)
+{
+    levada_file_reader_destroy(&t->reader);
+    free(t->args);
+    t->args = NULL;
+}
+
+void t_rows(const levada_block *block, t_bytes *text)
+{
+    const levada_column *column;
+
+    assert_int_equal(levada_spec_count(levada_block_spec(block)), 1);
+    for (int64_t i = 0; i < levada_block_rows(block); i++) {
+        int64_t              size = 0, row = i;
+        char                 at[32];
+        const levada_block  *data = levada_block_row(block, i, &row);
+        const uint8_t       *bytes;
+        int                  n;
+
+        column = levada_block_at(data, 0);
+        bytes = levada_column_bytes(column, row, &size);
+        t_add(text, bytes, (size_t)size);
+        n = snprintf(at, sizeof at, "@%lld ", (long long)levada_block_origin(block, i).offset);
+        t_add(text, at, (size_t)n);
+    }
+}
+
+levada_status t_drain(t_reader *t, t_bytes *text)
+{
+    levada_status st = LEVADA_OK;
+
+    t_add(text, NULL, 0);
+    while (st == LEVADA_OK) {
+        levada_block *block = NULL;
+
+        st = levada_file_reader_next(t->reader, &block, &t->err);
+        if (st != LEVADA_OK) break;
+        assert_in_range(levada_block_rows(block), 1, t->context.block_rows);
+        t_rows(block, text);
+        levada_block_unref(&block);
+    }
+    return st;
+}
+
+void t_expect(t_reader *t, const char *rows, levada_status status)
+{
+    t_bytes text = {0};
+
+    assert_int_equal(t_open(t), LEVADA_OK);
+    assert_int_equal(t_drain(t, &text), status);
+    assert_string_equal((char *)text.at, rows);
+    assert_int_equal(t_drain(t, &text), status); /* it is repeated */
+    assert_string_equal((char *)text.at, rows);
+    t_clear(&text);
+    t_close(t);
+}
