@@ -26,8 +26,9 @@ extern "C" {
 #endif
 
 /* Reads text or JSON (which begins with "{"); "@path" is read at once and becomes its content.
- * At most 1000 stages above each other, nested at most 64 deep. Errors are EINVALID_ARGUMENT with the column, the
- * names allowed and the nearest one. Every stage's options are checked against the columns. */
+ * At most 1000 stages above each other, nested at most 64 deep. Errors are EINVALID_ARGUMENT with
+ * the column, the names allowed and the nearest one. Every stage's options are checked against the
+ * columns. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_dataset_parse(levada_env *env, const char *text,
                                                               levada_dataset **out,
                                                               levada_error *err);

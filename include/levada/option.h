@@ -4,8 +4,8 @@
  *
  * From the table come the parser, the help of the command, the Python signature and stub, the page
  * of the reference, the text and JSON of datasets and the fuzz dictionary. Values land in a struct
- * of the stage ("args"), which stays valid and constant as long as the dataset lives; pointers in it
- * are borrowed from the dataset.
+ * of the stage ("args"), which stays valid and constant as long as the dataset lives; pointers in
+ * it are borrowed from the dataset. Null counts as not given: the default is taken.
  *
  *     typedef struct take_args { int64_t count; } take_args;
  *     static const levada_arg take_options[] = {
@@ -63,7 +63,7 @@ typedef struct levada_arg {
     bool            tuning;     /* does not change the records: left out of the fingerprint     */
     bool            paths;      /* names files: only the last part goes into the fingerprint    */
     int64_t         min, max;   /* of INT, SIZE, of each of INTS and (as numbers) of FLOAT; both
-                                 * 0 = any                                                      */
+                                 * 0 = any; max 0 under a min above 0 = no largest              */
     const char *otherwise;      /* the default, written as in a description; NULL = null        */
     const char *choices;        /* of CHOICE: "a|b|c"; the first one is the default             */
     const char *doc;            /* one line, with unit and meaning of null                      */

@@ -102,9 +102,13 @@ static void number_mend_point(char *text)
 const char *levada_number_write(double x, char out[LEVADA_NUMBER_TEXT])
 {
     if (isnan(x) || isinf(x)) return strcpy(out, isnan(x) ? "nan" : x < 0 ? "-inf" : "inf");
-    for (int digits = 15; digits <= 17; digits++) {
-        snprintf(out, LEVADA_NUMBER_TEXT, "%.*g", digits, x);
-        if (strtod(out, NULL) == x) break; /* both with the point of the locale */
+    int digits = 1, exponent;
+    do snprintf(out, LEVADA_NUMBER_TEXT, "%.*e", digits - 1, x);
+    while (strtod(out, NULL) != x && ++digits <= 17); /* both with the point of the locale */
+    exponent = (int)strtol(strchr(out, 'e') + 1, NULL, 10);
+    if (exponent >= -5 && exponent < 16) { /* easier to read without */
+        int decimals = digits - 1 > exponent ? digits - 1 - exponent : 0;
+        snprintf(out, LEVADA_NUMBER_TEXT, "%.*f", decimals, x);
     }
     number_mend_point(out);
     if (strpbrk(out, ".e") == NULL) strcat(out, ".0");

@@ -116,9 +116,10 @@ static levada_status dataset_spec_choose(levada_dataset *ds, levada_error *err)
     }
     const levada_field *field = levada_spec_field(in, i);
     if (dataset_spec_decodable(field)) return LEVADA_OK;
-    return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "field '%s' is %s%s, not one byte string a "
-                       "record", field->name, field->depth + field->ndim > 0 ? "a sequence of " : "",
-                       levada_dtype_name(field->dtype));
+    bool sequence = field->depth + field->ndim > 0;
+    return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                       "field '%s' is %s%s, not one byte string a record", field->name,
+                       sequence ? "a sequence of " : "", levada_dtype_name(field->dtype));
 }
 
 /* The input's columns without the decoded one, then what was made of it. */
@@ -134,8 +135,8 @@ static levada_status dataset_spec_join(levada_dataset *ds, const levada_spec *ma
     if (fields == NULL) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
     for (int32_t i = 0; i < nin; i++) {
         const levada_field *field = levada_spec_field(in, i);
-        bool gone = strcmp(field->name, args->field) == 0 || levada_spec_find(made, field->name) >= 0;
-        if (!gone) fields[n++] = *field;
+        bool decoded = strcmp(field->name, args->field) == 0;
+        if (!decoded && levada_spec_find(made, field->name) < 0) fields[n++] = *field;
     }
     for (int32_t i = 0; i < nmade; i++) fields[n++] = *levada_spec_field(made, i);
     levada_status status = levada_spec_create(fields, n, flags, &ds->spec, err);

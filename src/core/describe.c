@@ -50,11 +50,13 @@ static levada_status describe_arg(levada_text *text, levada_env *env, const leva
     levada_text_format(text, ",\"required\":%s,\"positional\":%s,\"tuning\":%s",
                        arg->required ? "true" : "false", arg->positional ? "true" : "false",
                        arg->tuning ? "true" : "false");
-    if (arg->min != 0 || arg->max != 0) {
-        levada_text_format(text, ",\"min\":%lld,\"max\":%lld", (long long)arg->min,
-                           (long long)arg->max);
+    bool limited = arg->min != 0 || arg->max != 0;
+    if (limited) levada_text_format(text, ",\"min\":%lld", (long long)arg->min);
+    else levada_text_put(text, ",\"min\":null");
+    if (limited && arg->max >= arg->min) {
+        levada_text_format(text, ",\"max\":%lld", (long long)arg->max);
     } else {
-        levada_text_put(text, ",\"min\":null,\"max\":null");
+        levada_text_put(text, ",\"max\":null");
     }
     if (arg->type == LEVADA_ARG_CHOICE) describe_choices(text, arg->choices);
     else levada_text_put(text, ",\"choices\":null");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tables that grow while other threads read (functions, plug-ins) are lists that only get new heads.
+ * Tables that grow while other threads read (functions, plug-ins) are lists that get new heads.
  */
 #include "core/env_priv.h"
 
@@ -73,7 +73,8 @@ levada_status levada_env_create(const levada_env_options *options, levada_env **
 
     if (env == NULL) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
     if (options != NULL) {
-        memcpy(&all, options, options->struct_size < sizeof(all) ? options->struct_size : sizeof(all));
+        size_t theirs = options->struct_size;
+        memcpy(&all, options, theirs < sizeof(all) ? theirs : sizeof(all));
         all.struct_size = sizeof(all);
     }
     atomic_init(&env->refs, 1);
@@ -196,8 +197,8 @@ levada_status levada_env_find_function(levada_env *env, const char *kind, const 
         return env->options.resolve(env->options.user, kind, name, out, err);
     }
     if (found == NULL) {
-        return levada_fail(err, LEVADA_ENOT_FOUND, "no function {\"%s\": \"%s\"} is registered", kind,
-                           name);
+        return levada_fail(err, LEVADA_ENOT_FOUND, "no function {\"%s\": \"%s\"} is registered",
+                           kind, name);
     }
     *out = found;
     return LEVADA_OK;

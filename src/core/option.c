@@ -201,7 +201,9 @@ static levada_status option_store(levada_bound *out, const levada_arg *arg,
     case LEVADA_ARG_SIZE:
         OPTION_STORE(to, int64_t, null ? LEVADA_NULL_INT : levada_value_as_int(value));
         break;
-    case LEVADA_ARG_FLOAT: OPTION_STORE(to, double, null ? NAN : levada_value_as_float(value)); break;
+    case LEVADA_ARG_FLOAT:
+        OPTION_STORE(to, double, null ? NAN : levada_value_as_float(value));
+        break;
     case LEVADA_ARG_BOOL: OPTION_STORE(to, bool, levada_value_as_bool(value)); break;
     case LEVADA_ARG_TEXT: OPTION_STORE(to, const char *, text); break;
     case LEVADA_ARG_CHOICE:
@@ -307,7 +309,7 @@ static levada_status option_check_row(levada_env *env, const levada_op *op, int3
     } else if (arg->positional && levada_option_positional(op) != i) {
         wrong = "is a second positional one";
     } else if (arg->type == LEVADA_ARG_CHOICE && arg->choices == NULL) wrong = "has no choices";
-    else if (arg->min > arg->max) wrong = "has min above max";
+    else if (arg->min > arg->max && arg->max != 0) wrong = "has min above max";
     if (wrong != NULL) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "option '%s' %s", arg->name, wrong);
     }

@@ -88,6 +88,7 @@ static levada_status convert_int(const levada_arg *arg, levada_value **value, le
 {
     int64_t i = 0;
     bool    limited = arg->min != 0 || arg->max != 0;
+    bool    most = limited && arg->max >= arg->min;
 
     if (!convert_is_int(arg, *value, &i)) {
         return convert_fail(arg, *value, err,
@@ -98,7 +99,7 @@ static levada_status convert_int(const levada_arg *arg, levada_value **value, le
     if (limited && i < arg->min) {
         return convert_fail(arg, *value, err, "must be at least %lld", (long long)arg->min);
     }
-    if (limited && i > arg->max) {
+    if (most && i > arg->max) {
         return convert_fail(arg, *value, err, "must be at most %lld", (long long)arg->max);
     }
     if (i == LEVADA_NULL_INT) return convert_fail(arg, *value, err, "is out of range");
@@ -110,6 +111,7 @@ static levada_status convert_float(const levada_arg *arg, levada_value **value, 
     levada_value_kind kind = levada_value_kind_of(*value);
     double            f = levada_value_as_float(*value);
     bool              limited = arg->min != 0 || arg->max != 0;
+    bool              most = limited && arg->max >= arg->min;
 
     if (kind != LEVADA_VALUE_INT && kind != LEVADA_VALUE_FLOAT) {
         return convert_fail(arg, *value, err, "must be a number");
@@ -117,7 +119,7 @@ static levada_status convert_float(const levada_arg *arg, levada_value **value, 
     if (limited && !(f >= (double)arg->min)) {
         return convert_fail(arg, *value, err, "must be at least %lld", (long long)arg->min);
     }
-    if (limited && !(f <= (double)arg->max)) {
+    if (most && !(f <= (double)arg->max)) {
         return convert_fail(arg, *value, err, "must be at most %lld", (long long)arg->max);
     }
     return convert_replace(value, levada_value_float(f), err);

@@ -45,8 +45,8 @@ static levada_status parse_json_plugin(levada_env *env, const levada_value *plug
     const levada_plugin_info *info = levada_env_plugin(env, name, NULL);
     if (info == NULL) {
         return levada_fail(err, LEVADA_ENOT_FOUND,
-                           "plug-in '%.64s' is not loaded; descriptions load nothing by themselves: "
-                           "load its library first", name);
+                           "plug-in '%.64s' is not loaded; descriptions load nothing by "
+                           "themselves: load its library first", name);
     }
     if (info->version < version) {
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION, "plug-in '%.64s' is loaded in version "

@@ -39,7 +39,7 @@ static const levada_arg registry_file_args[] = {
                .doc = "reads the files in another order in each epoch"),
     /* Good records do not depend on it: a job that died of damage may go on with another policy. */
     LEVADA_ARG(TEXT, levada_file_args, errors, .tuning = true,
-               .doc = "what damage does: fail, skip, skip:1000 or skip:0.1%; null = as the iterator"),
+               .doc = "at damage: fail, skip, skip:1000 or skip:0.1%; null = as the iterator"),
     LEVADA_ARG_END
 };
 

@@ -17,7 +17,8 @@ static const char *registry_check_stage(const levada_stage_def *def)
     if (serial && def->state_size > 0 && (def->save == NULL || def->restore == NULL)) {
         return "a SERIAL stage with state needs save() and restore()";
     }
-    return (def->save == NULL) != (def->restore == NULL) ? "save() and restore() go together" : NULL;
+    bool one = (def->save == NULL) != (def->restore == NULL);
+    return one ? "save() and restore() go together" : NULL;
 }
 
 static const char *registry_check_format(const levada_format_def *def)
@@ -29,7 +30,8 @@ static const char *registry_check_format(const levada_format_def *def)
 static const char *registry_check_source(const levada_source_def *def)
 {
     if (def->check == NULL || def->next == NULL) return "a source needs check() and next()";
-    return (def->save == NULL) != (def->restore == NULL) ? "save() and restore() go together" : NULL;
+    bool one = (def->save == NULL) != (def->restore == NULL);
+    return one ? "save() and restore() go together" : NULL;
 }
 
 static const char *registry_check_decoder(const levada_decoder_def *def)
@@ -54,7 +56,8 @@ static const char *registry_check_joint(const levada_joint_def *def)
 static const char *registry_check_filter(const levada_filter_def *def)
 {
     if (def->probe == NULL || def->decode == NULL) return "a filter needs probe() and decode()";
-    return def->encode != NULL && def->open_encoder == NULL ? "encode() needs open_encoder()" : NULL;
+    bool one = def->encode != NULL && def->open_encoder == NULL;
+    return one ? "encode() needs open_encoder()" : NULL;
 }
 
 static const char *registry_check_hooks(const levada_op *op)

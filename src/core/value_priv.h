@@ -14,8 +14,8 @@
 #define LEVADA_NEST_TEXT 144 /* brackets in a text that a dataset may print as  */
 #define LEVADA_NEST_RAW 400  /* the same in JSON                                */
 
-/* How values print. TEXT is for descriptions; PLAIN is TEXT for an option that holds text anyway, so
- * that words need no quotes; HASH is JSON for fingerprints. */
+/* How values print. TEXT is for descriptions; PLAIN is TEXT for an option that holds text anyway,
+ * so that words need no quotes; HASH is JSON for fingerprints. */
 typedef enum levada_print {
     LEVADA_PRINT_JSON,
     LEVADA_PRINT_TEXT,

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/value_priv.h"
+
+#include "core/dataset_priv.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static levada_value *parse(const char *text)
+{
+    levada_value *value = NULL;
+    levada_error  err = LEVADA_ERROR_INIT;
+
+    if (levada_value_parse(text, &value, &err) != LEVADA_OK) fail_msg("%s: %s", text, err.message);
+    return value;
+}
+
+/* Reads `text`, which prints as `json`, which reads and prints alike. */
+static void prints(const char *text, const char *json)
+{
+    levada_value *value = parse(text), *again = parse(json);
+    char         *out = NULL;
+
+    assert_int_equal(levada_value_json(value, &out, NULL), LEVADA_OK);
+    assert_string_equal(out, json);
+    assert_true(levada_value_equal(value, again));
+    levada_string_free(&out);
+    levada_value_destroy(&value);
+    levada_value_destroy(&again);
+}
+
+static void refused(const char *text, const char *message)
+{
+    levada_value *value = NULL;
+    levada_error  err = LEVADA_ERROR_INIT;
+
+    if (levada_value_parse(text, &value, &err) == LEVADA_OK) fail_msg("%s was not refused", text);
+    assert_string_equal(err.message, message);
+    assert_int_equal(err.code, LEVADA_EINVALID_ARGUMENT);
+}
+
+static void reads_and_prints(void **state)
+{
+    (void)state;
+    prints("null", "null");
+    prints(" true ", "true");
+    prints("9007199254740993", "9007199254740993");
+    prints("-0.5e1", "-5.0");
+    prints("hello-world", "\"hello-world\"");
+    prints("\"a\\u00e9\\ud83d\\ude00\\n\"", "\"a\xC3\xA9\xF0\x9F\x98\x80\\n\"");
+    prints("[1,[a, b],{}]", "[1,[\"a\",\"b\"],{}]");
+    prints("{b:1,a:{\"x y\":[ ]}}", "{\"b\":1,\"a\":{\"x y\":[]}}");
+    prints("[nan,inf,-inf]", "[{\"float\":\"nan\"},{\"float\":\"inf\"},{\"float\":\"-inf\"}]");
+    prints("{base64:\"AAEC/w==\"}", "{\"base64\":\"AAEC/w==\"}");
+    prints("{\"base64\":\"\"}", "{\"base64\":\"\"}");
+    prints("{map:{base64:x}}", "{\"map\":{\"base64\":\"x\"}}");
+    prints("{map:{map:1}}", "{\"map\":{\"map\":1}}");
+    prints("{base64:x,c:y}", "{\"base64\":\"x\",\"c\":\"y\"}");
+}
+
+static void refuses(void **state)
+{
+    (void)state;
+    refused("", "expected a value, found the end at column 1");
+    refused("[1,]", "expected a value, found ']' at column 4");
+    refused("[1 2]", "expected ']', found '2' at column 4");
+    refused("{a:1,a:2}", "'a' is given twice at column 6");
+    refused("{a=1}", "expected ':', found '=' at column 3");
+    refused("\"abc", "string without an end at column 1");
+    refused("\"a\nb\"", "control character in a string at column 3");
+    refused("\"\\x\"", "unknown escape in a string at column 2");
+    refused("\"\\ud800\"", "\\u gives half of a character at column 2");
+    refused("\"\\udc00\"", "\\u gives half of a character at column 2");
+    refused("\"\\u12\"", "\\u needs four digits at column 2");
+    refused("99999999999999999999", "99999999999999999999 is a number beyond 64 bits at column 1");
+    refused("1 2", "expected the end, found '2' at column 3");
+    refused("\xC3\xA9\xFF", "the text is not valid UTF-8 at column 2");
+    refused("[\n  1,\n  \xC3\xA9;]", "expected ']', found ';' at line 3 column 4");
+    refused("{base64:x}", "the base64 text is damaged");
+    refused("{base64:\"AB==\"}", "the base64 text is damaged");
+    refused("{base64:5}", "base64 must be a text");
+    refused("{float:1}", "{\"float\": ...} must hold \"nan\", \"inf\" or \"-inf\"");
+    refused("{map:1}", "{\"map\": ...} must hold a map");
+    refused("{\"a\\u0000\":1}", "zero byte in a name at column 2");
+}
+
+static void nesting_is_bounded(void **state)
+{
+    char          deep[2000];
+    levada_value *value = NULL;
+    levada_error  err = LEVADA_ERROR_INIT;
+
+    (void)state;
+    memset(deep, '[', sizeof(deep) - 1);
+    deep[sizeof(deep) - 1] = '\0';
+    assert_int_equal(levada_value_parse(deep, &value, &err), LEVADA_EINVALID_ARGUMENT);
+    assert_string_equal(err.message, "nested too deeply at column 400");
+    for (int i = 0; i < 500; i++) {
+        levada_value *list = levada_value_list();
+        bool          fits = i == 0 || levada_value_push(list, &value, NULL) == LEVADA_OK;
+        assert_true(fits == (i <= LEVADA_NEST_RAW));
+        if (fits) value = list;
+        else levada_value_destroy(&list);
+    }
+    levada_value_destroy(&value);
+}
+
+static void large_maps_are_found_in(void **state)
+{
+    enum { MANY = 50000 };
+    levada_value *map = levada_value_map(), *item, *copy;
+    char          key[16];
+
+    (void)state;
+    for (int i = 0; i < MANY; i++) {
+        item = levada_value_int(i);
+        snprintf(key, sizeof(key), "k%d", i);
+        assert_int_equal(levada_value_set(map, key, &item, NULL), LEVADA_OK);
+        assert_null(item);
+    }
+    item = levada_value_int(0);
+    assert_int_equal(levada_value_set(map, "k77", &item, NULL), LEVADA_EINVALID_ARGUMENT);
+    levada_value_destroy(&item);
+    copy = levada_value_copy(map);
+    assert_int_equal(levada_value_as_int(levada_value_get(copy, "k49999")), MANY - 1);
+    assert_string_equal(levada_value_key(copy, 123), "k123");
+    assert_null(levada_value_get(copy, "k50000"));
+    assert_true(levada_value_equal(map, copy));
+    levada_value_destroy(&map);
+    levada_value_destroy(&copy);
+}
+
+static void readers_answer_what_does_not_fit_with_nothing(void **state)
+{
+    levada_value *text = levada_value_text("ab", 2), *number = levada_value_int(3);
+    size_t        size = 9;
+
+    (void)state;
+    assert_int_equal(levada_value_as_int(text), 0);
+    assert_false(levada_value_as_bool(text));
+    assert_true(levada_value_as_float(number) == 3.0);
+    assert_null(levada_value_as_text(number, &size));
+    assert_int_equal(size, 0);
+    assert_null(levada_value_item(text, 0));
+    assert_null(levada_value_get(NULL, "a"));
+    assert_int_equal(levada_value_count(NULL), 0);
+    assert_int_equal(levada_value_kind_of(NULL), LEVADA_VALUE_NULL);
+    assert_int_equal(levada_value_push(text, &number, NULL), LEVADA_EINVALID_ARGUMENT);
+    assert_non_null(number);
+    levada_value_destroy(&text);
+    levada_value_destroy(&number);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reads_and_prints),
+        cmocka_unit_test(refuses),
+        cmocka_unit_test(nesting_is_bounded),
+        cmocka_unit_test(large_maps_are_found_in),
+        cmocka_unit_test(readers_answer_what_does_not_fit_with_nothing),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
