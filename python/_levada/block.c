@@ -522,7 +522,7 @@ static PyObject *block_find(PyObject *self, PyObject *name)
 static PyObject *block_origins(PyObject *self, PyObject *unused)
 {
     int64_t   i, n = levada_block_rows(block_of(self));
-    PyObject *bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(n * (int64_t)sizeof(levada_origin)));
+    PyObject *bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)sizeof(levada_origin) * n);
     char     *at = bytes ? PyBytes_AsString(bytes) : NULL;
 
     (void)unused;

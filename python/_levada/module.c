@@ -135,13 +135,15 @@ static int module_exec(PyObject *module)
         module_add_type(module, &levada_py_view_spec, &state->view) < 0 ||
         module_add_type(module, &levada_py_dataset_spec, &state->dataset) < 0 ||
         module_add_type(module, &levada_py_iter_spec, &state->iter) < 0 ||
-        module_add_type(module, &levada_py_function_spec, &state->function) < 0)
+        module_add_type(module, &levada_py_function_spec, &state->function) < 0 ||
+        module_add_type(module, &levada_py_writer_spec, &state->writer) < 0)
         return -1;
     state->office = levada_py_office_create();
     if (!state->office) return -1;
     if (PyModule_AddFunctions(module, levada_py_dataset_functions) < 0 ||
         PyModule_AddFunctions(module, levada_py_build_functions) < 0 ||
-        PyModule_AddFunctions(module, levada_py_lane_functions) < 0)
+        PyModule_AddFunctions(module, levada_py_lane_functions) < 0 ||
+        PyModule_AddFunctions(module, levada_py_records_functions) < 0)
         return -1;
     return module_add_tables(module);
 }
@@ -155,6 +157,7 @@ static int module_traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(state->dataset);
     Py_VISIT(state->iter);
     Py_VISIT(state->function);
+    Py_VISIT(state->writer);
     return 0;
 }
 
@@ -167,6 +170,7 @@ static int module_clear(PyObject *module)
     Py_CLEAR(state->dataset);
     Py_CLEAR(state->iter);
     Py_CLEAR(state->function);
+    Py_CLEAR(state->writer);
     return 0;
 }
 

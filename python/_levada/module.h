@@ -19,7 +19,7 @@ typedef struct levada_py_office levada_py_office;
 /* Where calls of user functions wait for threads of Python (lane.c). One per module; it stays for
  * ever, because the last reference to a function may go after the module has gone. */
 typedef struct levada_py_state {
-    PyTypeObject     *block, *view, *dataset, *iter, *function;
+    PyTypeObject     *block, *view, *dataset, *iter, *function, *writer;
     levada_py_office *office;
 } levada_py_state;
 
@@ -39,10 +39,10 @@ levada_py_state *levada_py_state_of(PyObject *self);
 
 /* Type specs, in their files; added to the module in module.c. */
 extern PyType_Spec levada_py_block_spec, levada_py_view_spec, levada_py_dataset_spec;
-extern PyType_Spec levada_py_iter_spec, levada_py_function_spec;
+extern PyType_Spec levada_py_iter_spec, levada_py_function_spec, levada_py_writer_spec;
 /* Functions of the module, in their files. */
 extern PyMethodDef levada_py_dataset_functions[], levada_py_build_functions[];
-extern PyMethodDef levada_py_lane_functions[];
+extern PyMethodDef levada_py_lane_functions[], levada_py_records_functions[];
 
 /* Sets the exception of a status; returns NULL. Looks up the original exception of a function. */
 PyObject *levada_py_raise(const levada_error *err);

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """levada: records in; padded, ragged, packed or state-carrying batches of sequences out.
 
-    import levada as lv
+import levada as lv
 
-    ds = lv.tfrecord("train-*.tfrecord").parse_example(spec).padded_batch(32).prefetch()
-    for batch in ds:
-        step(batch["tokens"], batch.lengths("tokens"))
+ds = lv.tfrecord("train-*.tfrecord").parse_example(spec).padded_batch(32).prefetch()
+for batch in ds:
+    step(batch["tokens"], batch.lengths("tokens"))
 """
 
-from levada import _levada, _stages, errors
+from levada import _levada, _sources, errors
 from levada._dataset import (
     Dataset,
     concat,
@@ -22,7 +22,7 @@ from levada._dataset import (
     zip,
 )
 from levada._dtypes import DTYPES as _DTYPES
-from levada._stages import *  # noqa: F403  sources: tfrecord, text_lines, range, ...
+from levada._sources import *  # noqa: F403  tfrecord, text_lines, range, ...
 
 __version__ = _levada.VERSION
 
@@ -61,7 +61,7 @@ __all__ = [
     "source",
     "torch_dataset",
     "zip",
-    *_stages.__all__,
+    *_sources.__all__,
     *_DTYPES,
     *_LAZY,
 ]

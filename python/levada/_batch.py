@@ -3,6 +3,7 @@
 
 import sys
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 from levada import _levada
 
@@ -119,13 +120,14 @@ class Ragged(Sequence):
             first, last, step = index.indices(len(self))
             if step != 1:
                 raise ValueError("a Ragged is sliced with step 1")
-            return Ragged(self.values, (self.offsets[first : max(first, last) + 1], *self.nested[1:]))
+            marks = self.offsets[first : max(first, last) + 1]
+            return Ragged(self.values, (marks, *self.nested[1:]))
         i = range(len(self))[index]
         return self._inner[self.offsets[i] : self.offsets[i + 1]]
 
     def __iter__(self):
-        inner, marks = self._inner, self.offsets.tolist()
-        return (inner[a:b] for a, b in zip(marks, marks[1:], strict=False))
+        inner = self._inner
+        return (inner[a:b] for a, b in pairwise(self.offsets.tolist()))
 
     def __repr__(self):
         levels = " -> ".join(str(len(level) - 1) for level in self.nested)
@@ -133,9 +135,8 @@ class Ragged(Sequence):
 
     def to_list(self):
         """Nested lists of Python values."""
-        inner, marks = self._inner, self.offsets.tolist()
-        items = inner.tolist() if hasattr(inner, "tolist") else inner.to_list()
-        return [items[a:b] for a, b in zip(marks, marks[1:], strict=False)]
+        items = self._inner.tolist()
+        return [items[a:b] for a, b in pairwise(self.offsets.tolist())]
 
     tolist = to_list
 
@@ -322,7 +323,7 @@ class Batch(Mapping):
         return int(lengths.max()) if len(lengths) else 0
 
     def positions(self, name):
-        """Position of each value in its sequence: int32 [n, T] (0 in padding), ragged int32 [values].
+        """Position of each value in its sequence: int32 [n, T] (0 in padding); ragged: [values].
 
         Packed batches have them as a field ``<name>_positions``, which is then given.
         """
@@ -332,12 +333,13 @@ class Batch(Mapping):
             return self[f"{name}_positions"]
         if isinstance(self[name], Ragged):
             starts = self.cu_seqlens(name)
-            return (np.arange(starts[-1]) - np.repeat(starts[:-1], self.lengths(name))).astype(np.int32)
+            begin = np.repeat(starts[:-1], self.lengths(name))
+            return np.arange(starts[-1], dtype=np.int32) - begin
         mask = self.mask(name)
         return np.arange(mask.shape[1], dtype=np.int32) * mask
 
     def segment_ids(self, name):
-        """Which sequence each value belongs to, from 1: int32 [n, T] (0 in padding), ragged [values].
+        """Which sequence each value is of, from 1: int32 [n, T] (0 in padding); ragged: [values].
 
         Packed batches have them as a field ``<name>_segment_ids``, which is then given.
         """

@@ -73,7 +73,7 @@ def load_checkpoint(path):
     if version > _VERSION:
         raise FailedPreconditionError(f"checkpoint of version {version}, this is {_VERSION}")
     if zlib.crc32(data[16:]) != checksum:
-        raise DataLossError("the checkpoint is damaged: its checksum does not fit", file=os.fspath(path))
+        raise DataLossError("the checksum of the checkpoint does not fit", file=os.fspath(path))
     parts, at = {}, 16
     while at < len(data):
         name_size, size = struct.unpack_from("<IQ", data, at)

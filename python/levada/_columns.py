@@ -49,7 +49,8 @@ class Kind:
         if not isinstance(value, dict):
             return cls(name_of(value))
         shape = tuple(value.get("shape") or ())
-        return cls(name_of(value["dtype"]), 0 if value.get("kind") == "FixedLen" else 1, shape, True)
+        depth = 0 if value.get("kind") == "FixedLen" else 1
+        return cls(name_of(value["dtype"]), depth, shape, True)
 
     def settle(self, dtype, depth, dims):
         """What the values are; refuses what does not fit."""
@@ -208,7 +209,10 @@ def _pack_arrays(kind, arrays):
     filled = next((array for array in arrays if array.size), arrays[0])
     dtype = "string" if filled.dtype == object else name_of(filled.dtype)
     kind.settle(dtype if filled.size or kind.dtype is None else kind.dtype, int(ragged), inner)
-    joined = np.concatenate([a for a in arrays if a.size] or arrays[:1]) if ragged else np.stack(arrays)
+    if ragged:
+        joined = np.concatenate([array for array in arrays if array.size] or arrays[:1])
+    else:
+        joined = np.stack(arrays)
     levels = [_offsets([len(array) for array in arrays])] if ragged else []
     if kind.dtype == "string":
         data, offsets = _strings(joined.reshape(-1).tolist())

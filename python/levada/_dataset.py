@@ -320,6 +320,6 @@ def torch_dataset(ds, rank=None, world_size=None):
     Each worker of each rank reads its share. `ds` may be a function of (index, count) that places
     the shard itself. Ranks are those of torch.distributed or of RANK and WORLD_SIZE unless given.
     """
-    from levada.interop.torch import TorchDataset
+    from levada.interop import torch
 
-    return TorchDataset(ds, rank, world_size)
+    return torch.TorchDataset(ds, rank, world_size)

@@ -7,7 +7,6 @@ import sys
 import weakref
 import zlib
 
-from levada import _levada
 from levada._batch import Batch, rows_of
 from levada.errors import DataLossError, FailedPreconditionError
 
@@ -31,11 +30,12 @@ class Report(dict):
     """Who waits for what; prints as text."""
 
     def __str__(self):
-        lines = [f"levada: {key} {value}" for key, value in self.items() if not isinstance(value, list)]
-        for key, rows in self.items():
-            if isinstance(rows, list):
-                lines += [f"  {key}  " + "  ".join(map(str, row.values())) if isinstance(row, dict)
-                          else f"  {key}  {row}" for row in rows]
+        single = {key: value for key, value in self.items() if not isinstance(value, list)}
+        lines = ["levada: " + ", ".join(f"{key} {value}" for key, value in single.items())]
+        for key in self.keys() - single.keys():
+            for row in self[key]:
+                words = row.values() if isinstance(row, dict) else [row]
+                lines.append(f"  {key}  " + "  ".join(map(str, words)))
         return "\n".join(lines)
 
     __repr__ = __str__

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """len(ds): what can be known without reading."""
 
-_SAME = {"map", "cast", "select", "rename", "slice", "reshape", "shuffle", "prefetch", "cache", "enumerate"}
+_SAME = set("map cast select rename slice reshape shuffle prefetch cache enumerate".split())
 
 
 def length(core):

@@ -31,9 +31,7 @@ class LevadaError(Exception):
 
     code = -2
 
-    def __init__(
-        self, message="", *, stage=None, file=None, offset=None, record=None, key=None
-    ):
+    def __init__(self, message="", *, stage=None, file=None, offset=None, record=None, key=None):
         super().__init__(message)
         self.message = message
         self.stage = stage

@@ -23,7 +23,8 @@ def _column(value):
     import pyarrow as pa
 
     if isinstance(value, Bytes):
-        buffers = [None, pa.py_buffer(np.ascontiguousarray(value.offsets)), pa.py_buffer(value.data)]
+        marks = np.ascontiguousarray(value.offsets)
+        buffers = [None, pa.py_buffer(marks), pa.py_buffer(value.data)]
         return pa.Array.from_buffers(pa.binary(), len(value), buffers)
     if isinstance(value, Ragged):
         below = _column(value._inner)

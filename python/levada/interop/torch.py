@@ -3,14 +3,13 @@
 
 import os
 
-import torch
-from torch.utils.data import IterableDataset, get_worker_info
-
 from levada._batch import Bytes, Ragged
 from levada.errors import FailedPreconditionError
 
 
 def _tensor(value, device):
+    import torch
+
     if isinstance(value, Bytes):
         return value.to_list()
     if isinstance(value, Ragged):
@@ -38,12 +37,16 @@ def _position(rank, world_size):
         if rank is None or world_size is None:
             raise ValueError("rank and world_size go together")
         return rank, world_size
+    import torch.distributed
+
+    import torch.distributed
+
     if torch.distributed.is_available() and torch.distributed.is_initialized():
         return torch.distributed.get_rank(), torch.distributed.get_world_size()
     return int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
 
 
-class TorchDataset(IterableDataset):
+class Shared:
     """A levada Dataset for DataLoader: ``DataLoader(TorchDataset(ds), batch_size=None)``.
 
     Each worker of each rank reads its own share; the iterator is made inside the worker. Give it a
@@ -56,11 +59,14 @@ class TorchDataset(IterableDataset):
         self.dataset = ds
         self.rank, self.world_size = rank, world_size
         self.epoch = None
+        self._next_epoch = 0
         self._iterator = None
         self._state = None
 
     def share(self):
         """The part of the dataset that this worker of this rank reads."""
+        from torch.utils.data import get_worker_info
+
         rank, world = _position(self.rank, self.world_size)
         info = get_worker_info()
         workers, worker = (info.num_workers, info.id) if info else (1, 0)
@@ -74,11 +80,9 @@ class TorchDataset(IterableDataset):
         self.epoch = epoch
 
     def __iter__(self):
-        ds = self.share()
-        if self.epoch is None:
-            iterator = ds.iterate(epoch=self.dataset_epoch())
-        else:
-            iterator = ds.iterate(epoch=self.epoch)
+        epoch = self._next_epoch if self.epoch is None else self.epoch
+        self._next_epoch = epoch + 1
+        iterator = self.share().iterate(epoch=epoch)
         if self._state is not None:
             iterator.load_state_dict(self._state)
             self._state = None
@@ -89,11 +93,6 @@ class TorchDataset(IterableDataset):
         finally:
             iterator.close()
             self._iterator = None
-
-    def dataset_epoch(self):
-        """Epochs count up here, because each iteration makes the shard anew."""
-        self._epochs = getattr(self, "_epochs", -1) + 1
-        return self._epochs
 
     def state_dict(self):
         """The position of the running iteration (of this worker)."""
@@ -109,3 +108,14 @@ class TorchDataset(IterableDataset):
 
     def __getstate__(self):
         return {**self.__dict__, "_iterator": None}
+
+
+def __getattr__(name):
+    """TorchDataset is made when it is asked for: its base class is torch's."""
+    if name != "TorchDataset":
+        raise AttributeError(name)
+    from torch.utils.data import IterableDataset
+
+    parts = {"__module__": __name__, "__doc__": Shared.__doc__}
+    made = globals()[name] = type(name, (Shared, IterableDataset), parts)
+    return made

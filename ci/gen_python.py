@@ -1,0 +1,185 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes _sources.py (functions) and _stages.py (methods) of the package from the option tables.
+
+Reads the JSON of `levada stages --json` from standard input:
+    levada stages --json | ci/gen_python.py python/levada
+"""
+
+import json
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+# Written by hand, because they need more than the table says.
+BY_HAND = {"map", "filter", "interleave", "zip", "mix", "concat", "memory", "records"}
+# Which options may be given by position, where it is not [the positional one, required ones].
+POSITIONAL = {
+    "bucket_by_sequence_length": ["length", "boundaries", "batch_sizes"],
+    "cast": ["field", "dtype"],
+    "decode_csv": ["field"],
+    "decode_flac": ["field"],
+    "decode_image": ["field"],
+    "decode_jpeg": ["field", "channels", "ratio", "crop", "out"],
+    "decode_png": ["field", "channels", "dtype", "out"],
+    "decode_raw": ["field", "dtype"],
+    "decode_wav": ["field"],
+    "reshape": ["field", "shape"],
+    "shard": ["index", "count"],
+    "slice": ["field", "begin", "size", "out"],
+}
+TYPES = {
+    "int": "int", "size": "int | str", "float": "float", "bool": "bool", "text": "str",
+    "choice": "str", "dtype": "Any", "ints": "int | Iterable[int]", "texts": "str | Iterable[str]",
+    "value": "Any", "function": "Callable", "block": "Any", "pipe": "Dataset",
+}  # fmt: skip
+
+HEAD = '''\
+# SPDX-License-Identifier: Apache-2.0
+"""{what} from their option tables. Made by ci/gen_python.py; do not edit."""
+
+from __future__ import annotations
+
+from levada import _levada
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any
+
+    from levada._dataset import Dataset
+
+'''
+
+HELPER = """
+
+def _source(name, **options) -> Dataset:
+    from levada._dataset import Dataset
+
+    given = {key: value for key, value in options.items() if value is not None}
+    return Dataset(_levada.append(name, given, ()))
+"""
+
+CLASS = '''
+class Stages:
+    """Methods of Dataset that are a name and options."""
+
+    __slots__ = ()
+
+    def _stage(self, name, **options) -> Dataset:
+        given = {key: value for key, value in options.items() if value is not None}
+        return self._append(name, given)
+'''
+
+
+def is_source(row: dict) -> bool:
+    return row["inputs"][1] == 0
+
+
+def ordered(row: dict) -> tuple[list[dict], list[dict]]:
+    """Options by position and by name only."""
+    args = {arg["name"]: arg for arg in row["args"]}
+    first = [name for name in POSITIONAL.get(row["name"], []) if name in args]
+    if not first:
+        first = [name for name, arg in args.items() if arg["positional"]]
+        first += [name for name, arg in args.items() if arg["required"] and name not in first]
+    by_position = [args[name] for name in first]
+    # Python wants those without a default in front.
+    by_position.sort(key=lambda arg: not arg["required"])
+    return by_position, [arg for name, arg in args.items() if name not in first]
+
+
+def parameter(arg: dict) -> str:
+    kind = TYPES[arg["type"]]
+    if arg["required"]:
+        return f"{arg['name']}: {kind}"
+    default = arg["default"]
+    if default is None:
+        return f"{arg['name']}: {kind} | None = None".replace("Any | None", "Any")
+    return f"{arg['name']}: {kind} = {default!r}"
+
+
+def sentence(text: str) -> str:
+    first = text.split(" ", 1)[0]
+    text = text[:1].upper() + text[1:] if first.isalpha() else text
+    return text + ("" if text.endswith(".") else ".")
+
+
+def describe(arg: dict) -> str:
+    choices = f" ({arg['choices'].replace('|', ', ')})" if arg.get("choices") else ""
+    return f"{arg['name']}: {arg['doc'] or ''}{choices}"
+
+
+def wrap(text: str, width: int, first: str, rest: str) -> list[str]:
+    return textwrap.wrap(
+        text, width, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False
+    )
+
+
+def function(row: dict, indent: str) -> str:
+    by_position, by_name = ordered(row)
+    every = [*by_position, *by_name]
+    width = 100 - len(indent)
+    parameters = [] if is_source(row) else ["self"]
+    parameters += [parameter(arg) for arg in by_position]
+    parameters += ["*"] if by_name else []
+    parameters += [parameter(arg) for arg in by_name]
+    lines = [f"def {row['name']}({', '.join(parameters)}) -> Dataset:"]
+    if len(lines[0]) > width:
+        lines = [f"def {row['name']}("]
+        lines += wrap(", ".join(parameters), width - 1, "    ", "    ")
+        lines += [") -> Dataset:"]
+    lines += wrap(f'"""{sentence(row["doc"])}', width - 4, "    ", "    ")
+    lines += [""] if every else []
+    for arg in every:
+        lines += wrap(describe(arg), width - 4, "    ", "        ")
+    lines += [""] if row.get("example") else []
+    lines += wrap(f"As text: {row['example']}", width, "    ", "        ") if row["example"] else []
+    lines += ['    """']
+    call = "_source" if is_source(row) else "self._stage"
+    passed = [f'"{row["name"]}"', *(f"{arg['name']}={arg['name']}" for arg in every)]
+    one = f"    return {call}({', '.join(passed)})"
+    if len(one) > width:
+        lines += [f"    return {call}("]
+        lines += wrap(", ".join(passed), width - 1, "        ", "        ")
+        lines += ["    )"]
+    else:
+        lines += [one]
+    return "\n".join(indent + line if line else "" for line in lines)
+
+
+def head(what: str, code: str) -> str:
+    text = HEAD.format(what=what)
+    return text if "_levada." in code else text.replace("from levada import _levada\n\n", "")
+
+
+def sources(rows: list[dict]) -> str:
+    """The module _sources.py."""
+    chosen = [row for row in rows if is_source(row)]
+    names = "".join(f'    "{row["name"]}",\n' for row in chosen)
+    code = HELPER + "".join(f"\n\n{function(row, '')}\n" for row in chosen)
+    return head("Sources", code) + f"__all__ = [\n{names}]\n" + code
+
+
+def stages(rows: list[dict]) -> str:
+    """The module _stages.py."""
+    chosen = [row for row in rows if not is_source(row) and row["inputs"][0] == 1]
+    code = CLASS + "".join(f"\n{function(row, '    ')}\n" for row in chosen)
+    return head("Stages", code) + code
+
+
+def main(folder: Path) -> int:
+    rows = json.load(sys.stdin)
+    rows = [row for row in rows if row["name"] not in BY_HAND and not row.get("plugin")]
+    (folder / "_sources.py").write_text(sources(rows))
+    (folder / "_stages.py").write_text(stages(rows))
+    ruff = Path(sys.executable).with_name("ruff")
+    files = [str(folder / name) for name in ("_sources.py", "_stages.py")]
+    subprocess.run([ruff, "check", "--quiet", "--fix", "--select", "F401", *files], check=True)
+    subprocess.run([ruff, "format", "--quiet", *files], check=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Records by themselves: TFRecord files written, Examples built, byte strings decoded at once. */
+#include "module.h"
+
+#include <levada/example.h>
+#include <levada/writer.h>
+
+#include <string.h>
+
+typedef struct records_writer {
+    PyObject_HEAD
+    levada_writer *writer;
+    bool           busy;
+} records_writer;
+
+static PyObject *records_open(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    static const char *const names[] = {"path", "compression", "level", NULL};
+    PyObject       *path = NULL;
+    const char     *compression = NULL;
+    int             level = -1;
+    records_writer *self = NULL;
+    levada_error    err = LEVADA_ERROR_INIT;
+    char          **keywords = NULL;
+
+    memcpy(&keywords, &(const char *const *){names}, sizeof keywords);
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&|zi:Writer", keywords, PyUnicode_FSConverter,
+                                     &path, &compression, &level))
+        return NULL;
+    self = (records_writer *)PyType_GenericAlloc(type, 0);
+    if (self && !levada_py_ok(levada_writer_open(NULL, PyBytes_AsString(path), compression, level,
+                                                 &self->writer, &err),
+                              &err))
+        Py_CLEAR(self);
+    Py_DECREF(path);
+    return (PyObject *)self;
+}
+
+static bool records_enter(records_writer *self)
+{
+    if (!self->busy) return self->busy = true;
+    PyErr_SetString(PyExc_RuntimeError, "another thread uses this writer");
+    return false;
+}
+
+static PyObject *records_write(PyObject *object, PyObject *record)
+{
+    records_writer *self = (records_writer *)object;
+    levada_error    err = LEVADA_ERROR_INIT;
+    levada_status   st;
+    Py_buffer       bytes;
+
+    if (PyObject_GetBuffer(record, &bytes, PyBUF_SIMPLE) < 0) return NULL;
+    if (!records_enter(self)) {
+        PyBuffer_Release(&bytes);
+        return NULL;
+    }
+    Py_BEGIN_ALLOW_THREADS
+    st = levada_writer_write(self->writer, bytes.buf, (size_t)bytes.len, &err);
+    Py_END_ALLOW_THREADS
+    self->busy = false;
+    PyBuffer_Release(&bytes);
+    return levada_py_ok(st, &err) ? Py_NewRef(Py_None) : NULL;
+}
+
+static PyObject *records_end(PyObject *object,
+                             levada_status (*end)(levada_writer *writer, levada_error *err))
+{
+    records_writer *self = (records_writer *)object;
+    levada_error    err = LEVADA_ERROR_INIT;
+    levada_status   st;
+
+    if (!records_enter(self)) return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    st = end(self->writer, &err);
+    Py_END_ALLOW_THREADS
+    self->busy = false;
+    return levada_py_ok(st, &err) ? Py_NewRef(Py_None) : NULL;
+}
+
+static PyObject *records_flush(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    return records_end(object, levada_writer_flush);
+}
+
+static PyObject *records_close(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    return records_end(object, levada_writer_close);
+}
+
+static void records_dealloc(PyObject *object)
+{
+    PyTypeObject *type = Py_TYPE(object);
+
+    levada_writer_destroy(&((records_writer *)object)->writer);
+    PyObject_Free(object);
+    Py_DECREF(type);
+}
+
+static PyMethodDef records_methods[] = {
+    {"write", records_write, METH_O, "Appends one record (bytes)."},
+    {"flush", records_flush, METH_NOARGS, "Makes every record so far readable."},
+    {"close", records_close, METH_NOARGS, "Finishes the file; again is fine."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot records_slots[] = {
+    {Py_tp_doc, (void *)(uintptr_t) "Writer of a TFRecord file; levada.TFRecordWriter wraps it."},
+    {Py_tp_new, (void *)(uintptr_t)records_open},
+    {Py_tp_dealloc, (void *)(uintptr_t)records_dealloc},
+    {Py_tp_methods, records_methods},
+    {0, NULL},
+};
+
+PyType_Spec levada_py_writer_spec = {
+    .name = "levada._levada.Writer",
+    .basicsize = sizeof(records_writer),
+    .flags = Py_TPFLAGS_DEFAULT,
+    .slots = records_slots,
+};
+
+/* Pointers into the items of a sequence of bytes, which stays as it is as long as `held` lives. */
+typedef struct records_strings {
+    PyObject    *held; /* a tuple */
+    const void **data;
+    size_t      *size;
+    int64_t      n;
+} records_strings;
+
+static void records_forget(records_strings *s)
+{
+    Py_CLEAR(s->held);
+    PyMem_Free(s->data);
+    PyMem_Free(s->size);
+}
+
+static bool records_collect(PyObject *sequence, records_strings *out)
+{
+    Py_ssize_t i;
+
+    *out = (records_strings){.held = PySequence_Tuple(sequence)};
+    if (!out->held) return false;
+    out->n = PyTuple_Size(out->held);
+    out->data = PyMem_Calloc((size_t)out->n + 1, sizeof *out->data);
+    out->size = PyMem_Calloc((size_t)out->n + 1, sizeof *out->size);
+    if (!out->data || !out->size) PyErr_NoMemory();
+    for (i = 0; i < out->n && !PyErr_Occurred(); i++) {
+        PyObject  *item = PySequence_GetItem(out->held, i);
+        char      *at = NULL;
+        Py_ssize_t size = 0;
+
+        if (item && PyBytes_AsStringAndSize(item, &at, &size) == 0) {
+            out->data[i] = at;
+            out->size[i] = (size_t)size;
+        }
+        Py_XDECREF(item);
+    }
+    if (!PyErr_Occurred()) return true;
+    records_forget(out);
+    return false;
+}
+
+static PyObject *records_decode(PyObject *module, PyObject *args)
+{
+    levada_py_state *state = PyModule_GetState(module);
+    const char      *name = NULL;
+    PyObject        *dict = NULL, *sequence = NULL;
+    records_strings  strings;
+    levada_value    *options = NULL;
+    levada_block    *block = NULL;
+    levada_error     err = LEVADA_ERROR_INIT;
+    levada_status    st;
+
+    if (!PyArg_ParseTuple(args, "sO!O:decode_strings", &name, &PyDict_Type, &dict, &sequence))
+        return NULL;
+    if (!records_collect(sequence, &strings)) return NULL;
+    options = levada_py_value(state, dict);
+    if (!options) {
+        records_forget(&strings);
+        return NULL;
+    }
+    Py_BEGIN_ALLOW_THREADS
+    st = levada_decode_strings(NULL, name, options, strings.data, strings.size, strings.n, &block,
+                               &err);
+    Py_END_ALLOW_THREADS
+    levada_value_destroy(&options);
+    records_forget(&strings);
+    return levada_py_ok(st, &err) ? levada_py_block_new(state, &block) : NULL;
+}
+
+/* One feature: (key or None, kind, values); kind "i" has int64, "f" float32, "b" a list of bytes. */
+static bool records_feature(levada_example *example, PyObject *tuple)
+{
+    const char     *key = NULL, *kind = NULL;
+    PyObject       *values = NULL;
+    levada_error    err = LEVADA_ERROR_INIT;
+    levada_status   st;
+    records_strings strings;
+    Py_buffer       buffer;
+
+    if (!PyArg_ParseTuple(tuple, "zsO", &key, &kind, &values)) return false;
+    if (kind[0] == 'b') {
+        if (!records_collect(values, &strings)) return false;
+        st = levada_example_add_bytes(example, key, strings.data, strings.size, strings.n, &err);
+        records_forget(&strings);
+        return levada_py_ok(st, &err);
+    }
+    if (PyObject_GetBuffer(values, &buffer, PyBUF_C_CONTIGUOUS) < 0) return false;
+    st = kind[0] == 'i'
+             ? levada_example_add_i64(example, key, buffer.buf,
+                                      buffer.len / (Py_ssize_t)sizeof(int64_t), &err)
+             : levada_example_add_f32(example, key, buffer.buf,
+                                      buffer.len / (Py_ssize_t)sizeof(float), &err);
+    PyBuffer_Release(&buffer);
+    return levada_py_ok(st, &err);
+}
+
+static bool records_features(levada_example *example, PyObject *features)
+{
+    Py_ssize_t i, n = PySequence_Size(features);
+    bool       good = n >= 0;
+
+    for (i = 0; good && i < n; i++) {
+        PyObject *tuple = PySequence_GetItem(features, i);
+
+        good = tuple && records_feature(example, tuple);
+        Py_XDECREF(tuple);
+    }
+    return good;
+}
+
+/* One feature list: (key, [feature with key None...]) */
+static bool records_list(levada_example *example, PyObject *tuple)
+{
+    const char  *key = NULL;
+    PyObject    *steps = NULL;
+    levada_error err = LEVADA_ERROR_INIT;
+
+    return PyArg_ParseTuple(tuple, "sO", &key, &steps) &&
+           levada_py_ok(levada_example_begin_list(example, key, &err), &err) &&
+           records_features(example, steps) &&
+           levada_py_ok(levada_example_end_list(example, &err), &err);
+}
+
+static PyObject *records_example(PyObject *module, PyObject *args)
+{
+    PyObject       *features = NULL, *lists = NULL, *made = NULL;
+    levada_example *example = NULL;
+    levada_error    err = LEVADA_ERROR_INIT;
+    const uint8_t  *data = NULL;
+    size_t          size = 0;
+    Py_ssize_t      i, n;
+    bool            good;
+
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OO:example", &features, &lists)) return NULL;
+    n = PySequence_Size(lists);
+    if (n < 0 || !levada_py_ok(levada_example_create(&example, &err), &err)) return NULL;
+    good = records_features(example, features);
+    for (i = 0; good && i < n; i++) {
+        PyObject *tuple = PySequence_GetItem(lists, i);
+
+        good = tuple && records_list(example, tuple);
+        Py_XDECREF(tuple);
+    }
+    if (good && levada_py_ok(levada_example_finish(example, &data, &size, &err), &err))
+        made = PyBytes_FromStringAndSize((const char *)data, (Py_ssize_t)size);
+    levada_example_destroy(&example);
+    return made;
+}
+
+PyMethodDef levada_py_records_functions[] = {
+    {"decode_strings", records_decode, METH_VARARGS,
+     "decode_strings(name, options, strings): block of the decoder's columns."},
+    {"example", records_example, METH_VARARGS,
+     "example([(key, kind, values)], [(key, [(None, kind, values)])]): bytes of the message."},
+    {NULL, NULL, 0, NULL},
+};

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sources from their option tables. Made by ci/gen_python.py; do not edit."""
+
+from __future__ import annotations
+
+from levada import _levada
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from levada._dataset import Dataset
+
+__all__ = [
+    "files",
+    "text_lines",
+    "tfrecord",
+]
+
+
+def _source(name, **options) -> Dataset:
+    from levada._dataset import Dataset
+
+    given = {key: value for key, value in options.items() if value is not None}
+    return Dataset(_levada.append(name, given, ()))
+
+
+def files(pattern: str | Iterable[str], *, shuffle: bool = False) -> Dataset:
+    """Names of files.
+
+    pattern: paths and patterns (* ? [a-z]); what a pattern finds is sorted
+    shuffle: another order in each epoch
+
+    As text: files:*.txt
+    """
+    return _source("files", pattern=pattern, shuffle=shuffle)
+
+
+def text_lines(
+    files: str | Iterable[str],
+    *,
+    skip_lines: int = 0,
+    compression: str = "auto",
+    shuffle_files: bool = False,
+    errors: str | None = None,
+) -> Dataset:
+    """Lines of text files, without their ends.
+
+    files: paths and globs of the files
+    skip_lines: lines to leave out at the start of every file
+    compression: auto (looks at the first bytes), none, or a filter such as gzip
+    shuffle_files: reads the files in another order in each epoch
+    errors: at damage: fail, skip, skip:1000 or skip:0.1%; null = as the iterator
+
+    As text: text_lines:lines.txt
+    """
+    return _source(
+        "text_lines",
+        files=files,
+        skip_lines=skip_lines,
+        compression=compression,
+        shuffle_files=shuffle_files,
+        errors=errors,
+    )
+
+
+def tfrecord(
+    files: str | Iterable[str],
+    *,
+    verify: bool = True,
+    compression: str = "auto",
+    shuffle_files: bool = False,
+    errors: str | None = None,
+) -> Dataset:
+    """Records of TFRecord files.
+
+    files: paths and globs of the files
+    verify: check the checksums of payloads; those of lengths are always checked
+    compression: auto (looks at the first bytes), none, or a filter such as gzip
+    shuffle_files: reads the files in another order in each epoch
+    errors: at damage: fail, skip, skip:1000 or skip:0.1%; null = as the iterator
+
+    As text: tfrecord:examples.tfrecord
+    """
+    return _source(
+        "tfrecord",
+        files=files,
+        verify=verify,
+        compression=compression,
+        shuffle_files=shuffle_files,
+        errors=errors,
+    )

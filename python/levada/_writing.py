@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Records out: TFRecord files and tf.train.Example messages."""
+
+from levada import _levada
+
+
+class TFRecordWriter:
+    """Writes records (bytes) to a TFRecord file; a context manager.
+
+    compression: None, "gzip", "zlib" or "zstd"; level: of the compression, None = its default.
+    One thread at a time.
+    """
+
+    def __init__(self, path, compression=None, *, level=None):
+        self._writer = _levada.Writer(path, compression, -1 if level is None else level)
+
+    def write(self, record):
+        """Appends one record: bytes, or anything with ``SerializeToString()``."""
+        maker = getattr(record, "SerializeToString", None)
+        self._writer.write(record if maker is None else maker())
+
+    def flush(self):
+        """Makes every record so far readable."""
+        self._writer.flush()
+
+    def close(self):
+        """Finishes the file. Again is fine."""
+        self._writer.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+
+def _feature(key, value):
+    """(key, kind, values) of whatever holds integers, floats or byte strings."""
+    import numpy as np
+
+    if isinstance(value, (str, bytes, bytearray)):
+        value = [value]
+    if not hasattr(value, "dtype"):
+        value = list(value) if hasattr(value, "__iter__") else [value]
+        if any(isinstance(item, (str, bytes, bytearray)) for item in value):
+            return key, "b", [_bytes(key, item) for item in value]
+    array = np.asarray(value).reshape(-1)
+    if array.dtype.kind in "OSU":
+        return key, "b", [_bytes(key, item) for item in array.tolist()]
+    if array.size == 0 and not hasattr(value, "dtype"):
+        return key, "i", np.zeros(0, np.int64)
+    if array.dtype.kind in "iub":
+        return key, "i", _fits(key, array)
+    if array.dtype.kind == "f":
+        return key, "f", np.ascontiguousarray(array, np.float32)
+    raise TypeError(f"feature {key!r}: {array.dtype} values; integers, floats or bytes are possible")
+
+
+def _fits(key, array):
+    import numpy as np
+
+    if array.dtype == np.uint64 and array.size and array.max() > np.iinfo(np.int64).max:
+        raise ValueError(f"feature {key!r}: {array.max()} does not fit int64")
+    return np.ascontiguousarray(array, np.int64)
+
+
+def _bytes(key, item):
+    if isinstance(item, str):
+        return item.encode()
+    if isinstance(item, (bytes, bytearray)):
+        return bytes(item)
+    raise TypeError(f"feature {key!r} mixes byte strings and {type(item).__name__}")
+
+
+def make_example(features):
+    """Bytes of a tf.train.Example of {name: integers, floats or byte strings}, single or many."""
+    return _levada.example([_feature(key, value) for key, value in features.items()], [])
+
+
+def make_sequence_example(context, sequences):
+    """Bytes of a tf.train.SequenceExample: `context` as for make_example, `sequences` {name: list
+    of steps}, each step integers, floats or byte strings."""
+    lists = [
+        (key, [(None, *_feature(key, step)[1:]) for step in steps])
+        for key, steps in sequences.items()
+    ]
+    return _levada.example([_feature(key, value) for key, value in context.items()], lists)
