@@ -43,6 +43,7 @@ typedef struct convert_job {
     levada_cli_pipe        pipe;
     levada_writer         *writer;  /* of TFRecord */
     FILE                  *lines;   /* of JSON     */
+    levada_example        *example; /* the message that is made     */
     levada_cli_buffer      temporary, record;
 } convert_job;
 
@@ -114,6 +115,7 @@ static levada_status cmd_convert_open(convert_job *job, levada_error *err)
     const char *source = job->from == CONVERT_TFRECORD ? "tfrecord" : "text_lines";
     int32_t     level = (int32_t)levada_cli_number(job->args, "level", -1);
 
+    LEVADA_TRY(levada_example_create(&job->example, err));
     LEVADA_TRY(levada_cli_source_open(&job->pipe, job->env, source, job->in,
                                       levada_cli_value(job->args, "errors"), err));
     if (strcmp(job->out, "-") == 0) {
@@ -129,7 +131,7 @@ static levada_status cmd_convert_open(convert_job *job, levada_error *err)
                       : levada_fail(err, LEVADA_EUNAVAILABLE, "can't write %s", job->out);
 }
 
-/* The JSON object of a line as a serialized message. */
+/* The JSON object of a line as a message. */
 static levada_status cmd_convert_object(convert_job *job, const uint8_t *bytes, size_t size,
                                         levada_error *err)
 {
@@ -139,10 +141,20 @@ static levada_status cmd_convert_object(convert_job *job, const uint8_t *bytes, 
 
     levada_cli_add(&text, bytes, size);
     status = levada_value_parse(text.at, &json, err);
-    if (status == LEVADA_OK) status = levada_cli_example_make(&job->record, json, err);
+    if (status == LEVADA_OK) status = levada_cli_example_make(job->example, json, err);
     levada_value_destroy(&json);
     levada_cli_buffer_clear(&text);
     return status;
+}
+
+/* An Example that holds the line. */
+static levada_status cmd_convert_text(convert_job *job, const uint8_t *bytes, size_t size,
+                                      levada_error *err)
+{
+    const void *value = bytes;
+
+    levada_example_reset(job->example);
+    return levada_example_add_bytes(job->example, job->field, &value, &size, 1, err);
 }
 
 /* A record of the input as a line of the output. */
@@ -173,11 +185,10 @@ static levada_status cmd_convert_record(convert_job *job, const uint8_t *bytes, 
     if (job->to == CONVERT_JSONL) return cmd_convert_line(job, bytes, size, err);
     if (job->from == CONVERT_TFRECORD || (job->from == CONVERT_TEXT && job->raw))
         return levada_writer_write(job->writer, bytes, size, err);
-    if (job->from == CONVERT_TEXT)
-        levada_cli_example_text(&job->record, job->field, bytes, size);
-    else
-        LEVADA_TRY(cmd_convert_object(job, bytes, size, err));
-    return levada_writer_write(job->writer, job->record.at, job->record.size, err);
+    if (job->from == CONVERT_TEXT) LEVADA_TRY(cmd_convert_text(job, bytes, size, err));
+    else LEVADA_TRY(cmd_convert_object(job, bytes, size, err));
+    LEVADA_TRY(levada_example_finish(job->example, &bytes, &size, err));
+    return levada_writer_write(job->writer, bytes, size, err);
 }
 
 static levada_status cmd_convert_block(convert_job *job, const levada_block *block,
@@ -223,6 +234,7 @@ static levada_status cmd_convert_close(convert_job *job, levada_status status, l
         if (status == LEVADA_OK) status = levada_cli_file_commit(job->temporary.at, job->out, err);
         else unlink(job->temporary.at);
     }
+    levada_example_destroy(&job->example);
     levada_cli_buffer_clear(&job->temporary);
     levada_cli_buffer_clear(&job->record);
     return status;

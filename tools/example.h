@@ -6,6 +6,7 @@
 #define LEVADA_TOOLS_EXAMPLE_H
 
 #include "buffer.h"
+#include <levada/example.h>
 #include <levada/value.h>
 
 typedef enum levada_cli_message {
@@ -37,12 +38,9 @@ void levada_cli_example_each(const uint8_t *record, size_t size,
  * [[1],[2]]}}; anything else {"record":"..."}. */
 void levada_cli_example_json(levada_cli_buffer *b, const uint8_t *record, size_t size);
 
-/* The way back: appends the serialized message. */
-LEVADA_MUST_USE levada_status levada_cli_example_make(levada_cli_buffer  *out,
+/* The way back: begins a new message and fills it. */
+LEVADA_MUST_USE levada_status levada_cli_example_make(levada_example     *out,
                                                       const levada_value *json,
                                                       levada_error       *err);
-/* An Example with one feature that holds one byte string. */
-void levada_cli_example_text(levada_cli_buffer *out, const char *name, const void *bytes,
-                             size_t size);
 
 #endif

@@ -5,22 +5,22 @@
 
 #include <string.h>
 
-static void example_make_varint(levada_cli_buffer *out, uint64_t value)
-{
-    uint8_t bytes[10];
-    size_t  n = 0;
+/* The values of one feature, in the form in which levada_example takes them. */
+typedef struct make_values {
+    levada_cli_buffer numbers; /* int64_t or float                        */
+    levada_cli_buffer bytes;   /* of all strings, one after the other     */
+    levada_cli_buffer ends;    /* size_t: where each of them ends         */
+    levada_cli_buffer starts;  /* const void *: made when all are there   */
+    levada_cli_buffer sizes;   /* size_t                                  */
+} make_values;
 
-    for (; value >= 0x80; value >>= 7) bytes[n++] = (uint8_t)(value | 0x80);
-    bytes[n++] = (uint8_t)value;
-    levada_cli_add(out, bytes, n);
-}
-
-/* A message, string or packed list as a field. */
-static void example_make_field(levada_cli_buffer *out, uint32_t field, const void *bytes, size_t n)
+static void example_make_clear(make_values *v)
 {
-    example_make_varint(out, field << 3 | 2);
-    example_make_varint(out, n);
-    levada_cli_add(out, bytes, n);
+    levada_cli_buffer_clear(&v->numbers);
+    levada_cli_buffer_clear(&v->bytes);
+    levada_cli_buffer_clear(&v->ends);
+    levada_cli_buffer_clear(&v->starts);
+    levada_cli_buffer_clear(&v->sizes);
 }
 
 static int example_make_digit(char c)
@@ -57,42 +57,49 @@ static bool example_make_is_text(const levada_value *value)
     return kind == LEVADA_VALUE_TEXT || kind == LEVADA_VALUE_BYTES || kind == LEVADA_VALUE_MAP;
 }
 
-static levada_status example_make_string(levada_cli_buffer *list, const levada_value *value,
+static levada_status example_make_string(make_values *v, const levada_value *value,
                                          levada_error *err)
 {
     const levada_value *base64 = levada_value_get(value, "base64");
-    levada_cli_buffer   bytes = { 0 };
     size_t              size = 0;
     const char         *text = levada_value_as_text(base64 ? base64 : value, &size);
-    bool                good = text != NULL;
 
-    if (good && base64) {
-        good = example_make_base64(&bytes, text);
-        text = bytes.at ? bytes.at : "";
-        size = bytes.size;
-    }
-    if (good) example_make_field(list, 1, text, size);
-    levada_cli_buffer_clear(&bytes);
-    return good ? LEVADA_OK
-                : levada_fail(err, LEVADA_EINVALID_ARGUMENT, "a value is no string and no number");
+    if (!text || (base64 && !example_make_base64(&v->bytes, text)))
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "a list mixes strings with other things");
+    if (!base64) levada_cli_add(&v->bytes, text, size);
+    levada_cli_add(&v->ends, &v->bytes.size, sizeof v->bytes.size);
+    return LEVADA_OK;
 }
 
-static levada_status example_make_number(levada_cli_buffer *packed, const levada_value *value,
-                                         bool floats, levada_error *err)
+static levada_status example_make_number(make_values *v, const levada_value *value, bool floats,
+                                         levada_error *err)
 {
     levada_value_kind kind = levada_value_kind_of(value);
+    int64_t           whole = levada_value_as_int(value);
     float             number = (float)levada_value_as_float(value);
 
-    if (kind == LEVADA_VALUE_BOOL && !floats)
-        example_make_varint(packed, levada_value_as_bool(value));
-    else if (kind == LEVADA_VALUE_INT && !floats)
-        example_make_varint(packed, (uint64_t)levada_value_as_int(value));
-    else if (kind == LEVADA_VALUE_INT || kind == LEVADA_VALUE_FLOAT)
-        levada_cli_add(packed, &number, sizeof number);
-    else
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "a list mixes numbers with something else");
+    if (kind == LEVADA_VALUE_BOOL) whole = levada_value_as_bool(value);
+    else if (kind != LEVADA_VALUE_INT && kind != LEVADA_VALUE_FLOAT)
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "a list mixes numbers with other things");
+    if (floats) levada_cli_add(&v->numbers, &number, sizeof number);
+    else levada_cli_add(&v->numbers, &whole, sizeof whole);
     return LEVADA_OK;
+}
+
+/* Pointers and sizes of the strings, now that they will not move any more. */
+static void example_make_spans(make_values *v, int64_t n)
+{
+    const size_t *ends = (const size_t *)(const void *)v->ends.at;
+    size_t        begin = 0;
+
+    for (int64_t i = 0; i < n; i++) {
+        const void *start = v->bytes.at + begin;
+        size_t      size = ends[i] - begin;
+
+        levada_cli_add(&v->starts, &start, sizeof start);
+        levada_cli_add(&v->sizes, &size, sizeof size);
+        begin = ends[i];
+    }
 }
 
 /* Item i of a list; of anything else the thing itself. */
@@ -109,78 +116,69 @@ static int64_t example_make_count(const levada_value *value)
     return kind == LEVADA_VALUE_LIST ? levada_value_count(value) : 1;
 }
 
-/* A Feature: integers, or floats where one value is one, or strings. */
-static levada_status example_make_feature(levada_cli_buffer *out, const levada_value *value,
-                                          levada_error *err)
+/* A feature: integers, or floats where one value is one, or strings. A step has no key. */
+static levada_status example_make_feature(levada_example *out, const char *key,
+                                          const levada_value *value, levada_error *err)
 {
-    levada_cli_buffer list = { 0 }, packed = { 0 };
-    int64_t           n = example_make_count(value);
-    bool              texts = n > 0 && example_make_is_text(example_make_item(value, 0));
-    bool              floats = false;
-    levada_status     status = LEVADA_OK;
+    make_values   v = { 0 };
+    int64_t       n = example_make_count(value);
+    bool          texts = n > 0 && example_make_is_text(example_make_item(value, 0));
+    bool          floats = false;
+    levada_status status = LEVADA_OK;
 
     for (int64_t i = 0; i < n; i++)
         if (levada_value_kind_of(example_make_item(value, i)) == LEVADA_VALUE_FLOAT) floats = true;
     for (int64_t i = 0; i < n && status == LEVADA_OK; i++) {
         const levada_value *item = example_make_item(value, i);
-        status = texts ? example_make_string(&list, item, err)
-                       : example_make_number(&packed, item, floats, err);
+        status = texts ? example_make_string(&v, item, err)
+                       : example_make_number(&v, item, floats, err);
     }
-    if (packed.size > 0) example_make_field(&list, 1, packed.at, packed.size);
-    if (n > 0) example_make_field(out, texts ? 1 : floats ? 2 : 3, list.at, list.size);
-    levada_cli_buffer_clear(&packed);
-    levada_cli_buffer_clear(&list);
+    if (status == LEVADA_OK && texts) {
+        example_make_spans(&v, n);
+        status = levada_example_add_bytes(out, key, (const void *const *)(void *)v.starts.at,
+                                          (const size_t *)(void *)v.sizes.at, n, err);
+    } else if (status == LEVADA_OK && floats) {
+        status = levada_example_add_f32(out, key, (const float *)(void *)v.numbers.at, n, err);
+    } else if (status == LEVADA_OK) {
+        status = levada_example_add_i64(out, key, (const int64_t *)(void *)v.numbers.at, n, err);
+    }
+    example_make_clear(&v);
     return status;
 }
 
-static levada_status example_make_steps(levada_cli_buffer *out, const levada_value *value,
-                                        levada_error *err)
+static levada_status example_make_list(levada_example *out, const char *key,
+                                       const levada_value *value, levada_error *err)
 {
-    levada_cli_buffer step = { 0 };
-    levada_status     status = LEVADA_OK;
-    int64_t           n = example_make_count(value);
+    int64_t n = example_make_count(value);
 
-    for (int64_t i = 0; i < n && status == LEVADA_OK; i++) {
-        step.size = 0;
-        status = example_make_feature(&step, example_make_item(value, i), err);
-        example_make_field(out, 1, step.at, step.size);
-    }
-    levada_cli_buffer_clear(&step);
-    return status;
+    LEVADA_TRY(levada_example_begin_list(out, key, err));
+    for (int64_t i = 0; i < n; i++)
+        LEVADA_TRY(example_make_feature(out, NULL, example_make_item(value, i), err));
+    return levada_example_end_list(out, err);
 }
 
-/* A map of features (or of feature lists) as field `field` of a message. */
-static levada_status example_make_map(levada_cli_buffer *out, uint32_t field,
-                                      const levada_value *map, bool sequence, levada_error *err)
+static levada_status example_make_map(levada_example *out, const levada_value *map, bool lists,
+                                      levada_error *err)
 {
-    levada_cli_buffer all = { 0 }, entry = { 0 }, feature = { 0 };
-    levada_status     status = LEVADA_OK;
-    int64_t           n = levada_value_count(map);
+    for (int64_t i = 0; i < levada_value_count(map); i++) {
+        const char         *key = levada_value_key(map, i);
+        const levada_value *value = levada_value_get(map, key);
+        levada_status       status = lists ? example_make_list(out, key, value, err)
+                                           : example_make_feature(out, key, value, err);
 
-    for (int64_t i = 0; i < n && status == LEVADA_OK; i++) {
-        const char         *name = levada_value_key(map, i);
-        const levada_value *value = levada_value_get(map, name);
-
-        entry.size = feature.size = 0;
-        status = sequence ? example_make_steps(&feature, value, err)
-                          : example_make_feature(&feature, value, err);
-        if (status != LEVADA_OK) levada_error_wrap(err, "'%s'", name);
-        example_make_field(&entry, 1, name, strlen(name));
-        example_make_field(&entry, 2, feature.at, feature.size);
-        example_make_field(&all, 1, entry.at, entry.size);
+        if (status == LEVADA_OK) continue;
+        levada_error_wrap(err, "'%s'", key);
+        return status;
     }
-    example_make_field(out, field, all.at, all.size);
-    levada_cli_buffer_clear(&all);
-    levada_cli_buffer_clear(&entry);
-    levada_cli_buffer_clear(&feature);
-    return status;
+    return LEVADA_OK;
 }
 
-levada_status levada_cli_example_make(levada_cli_buffer *out, const levada_value *json,
+levada_status levada_cli_example_make(levada_example *out, const levada_value *json,
                                       levada_error *err)
 {
     const levada_value *context, *sequence;
 
+    levada_example_reset(out);
     if (levada_value_kind_of(json) != LEVADA_VALUE_MAP)
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "a line must hold a JSON object");
     context = levada_value_get(json, "context");
@@ -188,24 +186,7 @@ levada_status levada_cli_example_make(levada_cli_buffer *out, const levada_value
     if (!context || !sequence || levada_value_count(json) != 2
         || levada_value_kind_of(context) != LEVADA_VALUE_MAP
         || levada_value_kind_of(sequence) != LEVADA_VALUE_MAP)
-        return example_make_map(out, 1, json, false, err);
-    LEVADA_TRY(example_make_map(out, 1, context, false, err));
-    return example_make_map(out, 2, sequence, true, err);
-}
-
-void levada_cli_example_text(levada_cli_buffer *out, const char *name, const void *bytes,
-                             size_t size)
-{
-    levada_cli_buffer list = { 0 }, feature = { 0 }, entry = { 0 };
-
-    example_make_field(&list, 1, bytes, size);
-    example_make_field(&feature, 1, list.at, list.size);
-    example_make_field(&entry, 1, name, strlen(name));
-    example_make_field(&entry, 2, feature.at, feature.size);
-    list.size = 0;
-    example_make_field(&list, 1, entry.at, entry.size);
-    example_make_field(out, 1, list.at, list.size);
-    levada_cli_buffer_clear(&list);
-    levada_cli_buffer_clear(&feature);
-    levada_cli_buffer_clear(&entry);
+        return example_make_map(out, json, false, err);
+    LEVADA_TRY(example_make_map(out, context, false, err));
+    return example_make_map(out, sequence, true, err);
 }

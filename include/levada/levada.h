@@ -11,6 +11,7 @@
 #include <levada/dataset.h>
 #include <levada/env.h>
 #include <levada/error.h>
+#include <levada/example.h>
 #include <levada/function.h>
 #include <levada/iter.h>
 #include <levada/spec.h>
