@@ -22,7 +22,7 @@
 #define LEVADA_DECODE_PROTO_H
 
 #include "base/kernels.h"
-#include "decode/wire.h"
+#include "base/wire.h"
 #include <levada/decoder.h>
 
 /* The oneof of a Feature: numbers of its fields. */

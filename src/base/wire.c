@@ -2,7 +2,7 @@
 /*
  * The parts of the wire format that are not on the fast path.
  */
-#include "decode/wire.h"
+#include "base/wire.h"
 
 #define WIRE_GROUPS 100
 

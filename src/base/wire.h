@@ -6,8 +6,8 @@
  * message. They may look at up to LEVADA_KERNEL_SLACK bytes behind end and never use them. Limits
  * are those of protobuf: tags and sizes have at most 5 bytes, varints 10, groups 100 levels.
  */
-#ifndef LEVADA_DECODE_WIRE_H
-#define LEVADA_DECODE_WIRE_H
+#ifndef LEVADA_BASE_WIRE_H
+#define LEVADA_BASE_WIRE_H
 
 #include "base/compiler.h"
 

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Building Example and SequenceExample messages. Each part of the message (features, lists, the
+ * list that is open) is one growing run of bytes; what must stand in front of a part, its size, is
+ * written when the part is whole.
+ */
+#include "base/alloc.h"
+#include "base/wire.h"
+#include <levada/example.h>
+
+#define ENCODE_HEAD 32 /* most bytes of tags and sizes in front of a payload */
+
+typedef struct encode_bytes {
+    uint8_t *at;
+    size_t size, room;
+} encode_bytes;
+
+struct levada_example {
+    encode_bytes features, lists, steps, message;
+    encode_bytes key; /* of the open list */
+    bool open;
+};
+
+/* One Feature that is about to be written: its payload is in [at, at + size) of no buffer yet. */
+typedef struct encode_feature {
+    const char *key; /* NULL = a step */
+    uint8_t list;
+    bool packed;
+    size_t payload;
+} encode_feature;
+
+levada_status levada_example_create(levada_example **out, levada_error *err)
+{
+    *out = levada_alloc_zero(sizeof **out);
+    return *out ? LEVADA_OK
+                : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for an example");
+}
+
+void levada_example_destroy(levada_example **example)
+{
+    levada_example *e = *example;
+
+    *example = NULL;
+    if (!e) return;
+    levada_free(e->features.at);
+    levada_free(e->lists.at);
+    levada_free(e->steps.at);
+    levada_free(e->message.at);
+    levada_free(e->key.at);
+    levada_free(e);
+}
+
+void levada_example_reset(levada_example *example)
+{
+    example->features.size = example->lists.size = example->steps.size = 0;
+    example->open = false;
+}
+
+/* Room for `more` bytes; the message can't grow beyond 2 GiB. */
+static levada_status encode_room(encode_bytes *b, size_t more, levada_error *err)
+{
+    size_t want = b->room < 256 ? 256 : b->room;
+    uint8_t *memory;
+
+    if (more > INT32_MAX || b->size + more > INT32_MAX) {
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                           "the message would be larger than 2 GiB");
+    }
+    if (b->size + more <= b->room) return LEVADA_OK;
+    while (want < b->size + more) want *= 2;
+    memory = levada_realloc(b->at, want);
+    if (!memory) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for an example");
+    b->at = memory;
+    b->room = want;
+    return LEVADA_OK;
+}
+
+/* A field of bytes; the room is there. */
+static uint8_t *encode_sized(uint8_t *p, unsigned field, size_t size)
+{
+    *p++ = LEVADA_WIRE_SIZED(field);
+    return levada_wire_put(p, size);
+}
+
+static size_t encode_sized_size(size_t size) { return 1 + levada_wire_size_of(size) + size; }
+
+/* Writes everything in front of the payload; *to is where the payload goes, and its room. The
+ * caller writes exactly f->payload bytes there. */
+static levada_status encode_begin(levada_example *e, const encode_feature *f, uint8_t **to,
+                                  levada_error *err)
+{
+    encode_bytes *b = f->key ? &e->features : &e->steps;
+    size_t key = f->key ? strlen(f->key) : 0;
+    size_t list = f->packed && f->payload > 0 ? encode_sized_size(f->payload) : f->payload;
+    size_t feature = encode_sized_size(list);
+    size_t entry = encode_sized_size(key) + encode_sized_size(feature);
+    uint8_t *p;
+
+    if (e->open == (f->key != NULL)) {
+        return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                           e->open ? "feature '%s' stands in an open feature list"
+                                   : "a step%s needs an open feature list",
+                           f->key ? f->key : "");
+    }
+    if (f->payload > INT32_MAX || key > INT32_MAX) entry = SIZE_MAX / 2;
+    LEVADA_TRY(encode_room(b, entry + ENCODE_HEAD, err));
+    p = b->at + b->size;
+    if (f->key) {
+        p = encode_sized(p, 1, entry);
+        p = encode_sized(p, 1, key);
+        memcpy(p, f->key, key);
+        p = encode_sized(p + key, 2, feature);
+    } else {
+        p = encode_sized(p, 1, feature);
+    }
+    p = encode_sized(p, f->list, list);
+    if (f->packed && f->payload > 0) p = encode_sized(p, 1, f->payload);
+    *to = p;
+    b->size = (size_t)(p - b->at) + f->payload;
+    return LEVADA_OK;
+}
+
+levada_status levada_example_add_i64(levada_example *example, const char *key,
+                                     const int64_t *values, int64_t n, levada_error *err)
+{
+    encode_feature f = { .key = key, .list = 3, .packed = true };
+    uint8_t *p;
+
+    for (int64_t i = 0; i < n; i++) f.payload += levada_wire_size_of((uint64_t)values[i]);
+    LEVADA_TRY(encode_begin(example, &f, &p, err));
+    for (int64_t i = 0; i < n; i++) p = levada_wire_put(p, (uint64_t)values[i]);
+    return LEVADA_OK;
+}
+
+levada_status levada_example_add_f32(levada_example *example, const char *key,
+                                     const float *values, int64_t n, levada_error *err)
+{
+    encode_feature f = { .key = key, .list = 2, .packed = true, .payload = (size_t)n * 4 };
+    uint8_t *p;
+
+    LEVADA_TRY(encode_begin(example, &f, &p, err));
+    if (n > 0) memcpy(p, values, f.payload);
+    return LEVADA_OK;
+}
+
+levada_status levada_example_add_bytes(levada_example *example, const char *key,
+                                       const void *const *values, const size_t *sizes, int64_t n,
+                                       levada_error *err)
+{
+    encode_feature f = { .key = key, .list = 1 };
+    uint8_t *p;
+
+    for (int64_t i = 0; i < n; i++) {
+        if (sizes[i] > INT32_MAX) {
+            return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                               "value %lld is larger than 2 GiB", (long long)i);
+        }
+        f.payload += encode_sized_size(sizes[i]);
+    }
+    LEVADA_TRY(encode_begin(example, &f, &p, err));
+    for (int64_t i = 0; i < n; i++) {
+        p = encode_sized(p, 1, sizes[i]);
+        if (sizes[i] > 0) memcpy(p, values[i], sizes[i]);
+        p += sizes[i];
+    }
+    return LEVADA_OK;
+}
+
+levada_status levada_example_begin_list(levada_example *example, const char *key,
+                                        levada_error *err)
+{
+    size_t size = strlen(key);
+
+    if (example->open) {
+        return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                           "list '%s' begins in an open feature list", key);
+    }
+    example->key.size = 0;
+    LEVADA_TRY(encode_room(&example->key, size, err));
+    memcpy(example->key.at, key, size);
+    example->key.size = size;
+    example->steps.size = 0;
+    example->open = true;
+    return LEVADA_OK;
+}
+
+levada_status levada_example_end_list(levada_example *example, levada_error *err)
+{
+    const encode_bytes *key = &example->key, *steps = &example->steps;
+    encode_bytes *b = &example->lists;
+    size_t entry;
+    uint8_t *p;
+
+    if (!example->open) {
+        return levada_fail(err, LEVADA_EFAILED_PRECONDITION, "no feature list is open");
+    }
+    entry = encode_sized_size(key->size) + encode_sized_size(steps->size);
+    LEVADA_TRY(encode_room(b, entry + ENCODE_HEAD, err));
+    p = encode_sized(b->at + b->size, 1, entry);
+    p = encode_sized(p, 1, key->size);
+    memcpy(p, key->at, key->size);
+    p = encode_sized(p + key->size, 2, steps->size);
+    if (steps->size > 0) memcpy(p, steps->at, steps->size);
+    b->size = (size_t)(p - b->at) + steps->size;
+    example->open = false;
+    return LEVADA_OK;
+}
+
+levada_status levada_example_finish(levada_example *example, const uint8_t **data, size_t *size,
+                                    levada_error *err)
+{
+    encode_bytes *m = &example->message;
+    const size_t features = example->features.size, lists = example->lists.size;
+    uint8_t *p;
+
+    if (example->open) {
+        return levada_fail(err, LEVADA_EFAILED_PRECONDITION, "a feature list is still open");
+    }
+    m->size = 0;
+    LEVADA_TRY(encode_room(m, features + lists + ENCODE_HEAD, err));
+    p = m->at;
+    if (features > 0 || lists == 0) {
+        p = encode_sized(p, 1, features);
+        if (features > 0) memcpy(p, example->features.at, features);
+        p += features;
+    }
+    if (lists > 0) {
+        p = encode_sized(p, 2, lists);
+        memcpy(p, example->lists.at, lists);
+        p += lists;
+    }
+    m->size = (size_t)(p - m->at);
+    *data = m->at;
+    *size = m->size;
+    return LEVADA_OK;
+}
