@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Blocks: the only thing that flows between stages.
+ *
+ * A block is n records as named columns in Arrow memory layout. It is reference-counted and
+ * immutable once published; a consumer who holds the last reference may write to the values. Any
+ * thread may read a block. A column that a function returns is borrowed: valid while the caller
+ * holds the block.
+ *
+ * Layout of a column. Level l (0 <= l < depth) gives for row i of that level the range
+ * [begin[i], end[i]) of rows of the next level; where rows lie back to back, end == begin + 1 and
+ * begin is an Arrow offsets array of n + 1 entries. A column of LEVADA_BYTES has one more level,
+ * whose ranges count bytes of `values`. Offsets are int32: a block holds at most 1 GiB.
+ */
+#ifndef LEVADA_BLOCK_H
+#define LEVADA_BLOCK_H
+
+#include <levada/spec.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct levada_buffer levada_buffer;
+typedef struct levada_block  levada_block;
+
+typedef struct levada_level {
+    const int32_t *begin, *end;
+    levada_buffer *owner; /* keeps begin and end alive; not for users */
+} levada_level;
+
+typedef struct levada_column {
+    const levada_field *field;
+    int64_t             n;                           /* rows                                    */
+    int64_t             dims[LEVADA_MAX_DIMS];       /* of one row's innermost value, all known */
+    levada_level        level[LEVADA_MAX_DEPTH + 1]; /* field->depth levels, one more for bytes */
+    const uint8_t      *values;                      /* 64-byte aligned in built columns        */
+    levada_buffer      *owner;                       /* keeps values alive; not for users       */
+    const int32_t      *lengths;                     /* padded columns: [n], else NULL          */
+    levada_buffer      *lengths_owner;
+} levada_column;
+
+/* Where a record came from: its name for ever (DESIGN: origins). */
+typedef struct levada_origin {
+    int32_t leaf;    /* source number in the dataset, depth first                       */
+    int32_t opening; /* n-th time this iterator opened that source (repeat raises it)   */
+    int32_t shard;   /* index in the table of files; 0 where there are none             */
+    int32_t sub;     /* part of the record (segment, row of an unbatched one); 0        */
+    int64_t record;  /* number in the shard, from 0                                     */
+    int64_t offset;  /* byte position of the record in the (decompressed) shard, or -1  */
+} levada_origin;
+
+LEVADA_API levada_block *levada_block_ref(const levada_block *block);
+/* Drops the reference and sets *block to NULL; accepts NULL. The last one frees, on this thread. */
+LEVADA_API void levada_block_unref(levada_block **block);
+
+LEVADA_API int64_t            levada_block_rows(const levada_block *block);
+LEVADA_API const levada_spec *levada_block_spec(const levada_block *block);
+/* True when the caller's reference is the only one, so that values may be written. */
+LEVADA_API bool levada_block_exclusive(const levada_block *block);
+/* Bytes of memory that the block keeps alive (shared chunks count for their part). */
+LEVADA_API int64_t levada_block_bytes(const levada_block *block);
+
+/* By name or number; NULL where there is none. */
+LEVADA_API const levada_column *levada_block_column(const levada_block *block, const char *name);
+LEVADA_API const levada_column *levada_block_at(const levada_block *block, int32_t i);
+
+LEVADA_API levada_origin levada_block_origin(const levada_block *block, int64_t row);
+
+/* Typed views of a column's values; NULL when the dtype is another one. */
+LEVADA_API const int64_t *levada_column_i64(const levada_column *column);
+LEVADA_API const int32_t *levada_column_i32(const levada_column *column);
+LEVADA_API const float   *levada_column_f32(const levada_column *column);
+LEVADA_API const double  *levada_column_f64(const levada_column *column);
+LEVADA_API const uint8_t *levada_column_u8(const levada_column *column);
+/* Byte string of a row of a BYTES column of depth 0 without dims; *size gets its bytes. */
+LEVADA_API const uint8_t *levada_column_bytes(const levada_column *column, int64_t row,
+                                              int64_t *size);
+/* Dimension d of a FIXED column as an array [n, dims...]: d = 0 is n. -1 beyond the last. */
+LEVADA_API int64_t levada_column_dim(const levada_column *column, int32_t d);
+/* Rows of the next level that row i of a ragged column covers (its length); of a padded column its
+ * length before padding; of a FIXED one its first dimension. */
+LEVADA_API int64_t levada_column_length(const levada_column *column, int64_t row);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

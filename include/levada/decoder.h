@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Decoders: byte strings in, typed columns out. For authors.
+ *
+ * A decoder is PURE: decode() runs on any thread, its state is scratch. It sees one BYTES column of
+ * a block as n spans and fills the columns that check() named. The core puts them beside the other
+ * columns of the block (the decoded one leaves unless a field of that name was made), moves origins
+ * and applies the policy for bad records.
+ */
+#ifndef LEVADA_DECODER_H
+#define LEVADA_DECODER_H
+
+#include <levada/stage.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* n byte strings, with 64 readable bytes on both sides of each. */
+typedef struct levada_strings {
+    const uint8_t *const *data;
+    const int32_t        *size;
+    int64_t               n;
+    levada_buffer        *owner; /* keeps all of them alive where one buffer does, else NULL */
+} levada_strings;
+
+typedef struct levada_decoder_def {
+    size_t            struct_size;
+    const char       *name, *doc, *example;
+    const char       *field; /* column decoded when the option `field` is not given: "record"   */
+    const levada_arg *args;  /* options of its own; the core adds `field`                       */
+    size_t            args_size;
+    size_t            state_size; /* one per worker */
+
+    /* The columns that decode() makes. */
+    levada_status (*check)(const void *args, levada_spec **out, levada_error *err);
+    levada_status (*open)(void *state, const void *args, const levada_context *context,
+                          levada_error *err);
+    void (*close)(void *state);
+    /* Fills the fields of `out` (numbered as in check's spec) for n rows; a bad record is
+     * rejected with levada_builder_reject and its values left well-formed. */
+    levada_status (*decode)(void *state, const void *args, const levada_strings *in,
+                            levada_builder *out, levada_error *err);
+} levada_decoder_def;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Iterators: running datasets.
+ *
+ * An iterator has one owner at a time; only levada_iter_cancel and levada_iter_report may be called
+ * from other threads. The order of records depends on (dataset, seed, epoch) alone, never on
+ * threads, timing or block size. An iterator that failed repeats its error until it is restored or
+ * closed. After LEVADA_END each later call answers LEVADA_END.
+ */
+#ifndef LEVADA_ITER_H
+#define LEVADA_ITER_H
+
+#include <levada/dataset.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct levada_iter levada_iter;
+
+#define LEVADA_FOREVER INT64_C(-1)
+
+typedef struct levada_iter_options {
+    size_t      struct_size;
+    int64_t     seed;       /* -1 = draw one and save it                                        */
+    int64_t     epoch;      /* from 0                                                           */
+    int32_t     threads;    /* 0 = CPUs of the process; 1 = everything on the caller            */
+    int32_t     block_rows; /* records in a block before batching, 0 = 256                      */
+    const char *errors;     /* NULL or "fail" | "skip" | "skip:1000" | "skip:0.1%"              */
+    int64_t     max_record_bytes; /* 0 = 256 MiB                                                */
+} levada_iter_options;
+
+#define LEVADA_ITER_OPTIONS_INIT                                        \
+    {                                                                   \
+        sizeof(levada_iter_options), -1, 0, 0, 0, NULL, 0               \
+    }
+
+LEVADA_API LEVADA_MUST_USE levada_status levada_iter_open(const levada_dataset *dataset,
+                                                          const levada_iter_options *options,
+                                                          levada_iter **out, levada_error *err);
+/* Stops and joins its threads, frees it, sets *it to NULL; accepts NULL. */
+LEVADA_API void levada_iter_close(levada_iter **it);
+
+/* The next block, owned by the caller. END after the last one. */
+LEVADA_API LEVADA_MUST_USE levada_status levada_iter_next(levada_iter *it, levada_block **out,
+                                                          levada_error *err);
+/* The same, but answers AGAIN when nothing came within that time (state unchanged, nothing lost). */
+LEVADA_API LEVADA_MUST_USE levada_status levada_iter_next_within(levada_iter *it,
+                                                                 int64_t nanoseconds,
+                                                                 levada_block **out,
+                                                                 levada_error *err);
+/* Makes a running and every later next() return ECANCELLED; any thread. */
+LEVADA_API void levada_iter_cancel(levada_iter *it);
+
+/* Position after the last block that next() gave, as bytes; free with levada_string_free. */
+LEVADA_API LEVADA_MUST_USE levada_status levada_iter_save(levada_iter *it, char **out,
+                                                          size_t *size, levada_error *err);
+/* Goes on bit for bit as the iterator that was saved, whatever this one did before; another
+ * thread count or block size is fine. On failure the iterator is as it was.
+ * EFAILED_PRECONDITION: saved from another dataset (first difference named), or a record that is
+ * gone or changed; EDATA_LOSS: damaged bytes. */
+LEVADA_API LEVADA_MUST_USE levada_status levada_iter_restore(levada_iter *it, const void *bytes,
+                                                             size_t size, levada_error *err);
+
+/* One JSON object: records, batches, bytes, skipped_records, damaged_bytes, dropped_records,
+ * padding_fraction, seed, epoch, stages:[{"path","records","blocks","seconds"}]. */
+LEVADA_API LEVADA_MUST_USE levada_status levada_iter_stats(levada_iter *it, char **out,
+                                                           levada_error *err);
+/* One JSON object: who waits for what; any thread. */
+LEVADA_API LEVADA_MUST_USE levada_status levada_iter_report(levada_iter *it, char **out,
+                                                            levada_error *err);
+/* Path of the file with that number in the iterator's table (see levada_origin), or NULL. */
+LEVADA_API const char *levada_iter_file(const levada_iter *it, int32_t leaf, int32_t shard);
+/* Bytes of input read so far and in total (-1 where not known), for progress; any thread. */
+LEVADA_API void levada_iter_progress(const levada_iter *it, int64_t *done, int64_t *total);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The row store: the one holder of records that wait (shuffle, buckets, windows). For authors.
+ *
+ * It holds rows of blocks without copying them, copies the living ones together when most of what
+ * they pin is dead, and saves itself: as origins where the records can be read again, by value
+ * elsewhere. A slot is a number that stays the row's until it is taken. One owner, one thread.
+ */
+#ifndef LEVADA_ROWSTORE_H
+#define LEVADA_ROWSTORE_H
+
+#include <levada/stage.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct levada_rowstore levada_rowstore;
+
+LEVADA_API LEVADA_MUST_USE levada_status levada_rowstore_create(const levada_context *context,
+                                                                levada_rowstore     **out,
+                                                                levada_error         *err);
+LEVADA_API void    levada_rowstore_destroy(levada_rowstore **store);
+LEVADA_API int64_t levada_rowstore_count(const levada_rowstore *store);
+
+/* Adds rows [first, first + n) of block (refers to it); their slots into slots[0..n). */
+LEVADA_API LEVADA_MUST_USE levada_status levada_rowstore_add(levada_rowstore    *store,
+                                                             const levada_block *block,
+                                                             int64_t first, int64_t n,
+                                                             uint32_t *slots, levada_error *err);
+/* A selection of these slots, in this order; they leave the store. */
+LEVADA_API LEVADA_MUST_USE levada_status levada_rowstore_take(levada_rowstore *store,
+                                                              const uint32_t *slots, int64_t n,
+                                                              levada_block **out,
+                                                              levada_error *err);
+/* The same, but they stay. */
+LEVADA_API LEVADA_MUST_USE levada_status levada_rowstore_peek(const levada_rowstore *store,
+                                                              const uint32_t *slots, int64_t n,
+                                                              levada_block **out,
+                                                              levada_error *err);
+/* Saves the rows of these slots (all that the store holds), in this order. */
+LEVADA_API LEVADA_MUST_USE levada_status levada_rowstore_save(const levada_rowstore *store,
+                                                              const uint32_t *slots, int64_t n,
+                                                              levada_state_writer *to,
+                                                              const char *key, levada_error *err);
+/* Replaces the content by the n rows that were saved; *slots_out (n of them, in the saved order) is
+ * to be freed with levada_slots_free. */
+LEVADA_API LEVADA_MUST_USE levada_status levada_rowstore_restore(levada_rowstore     *store,
+                                                                 levada_state_reader *from,
+                                                                 const char *key, int64_t n,
+                                                                 uint32_t    **slots_out,
+                                                                 levada_error *err);
+LEVADA_API void levada_slots_free(uint32_t **slots);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

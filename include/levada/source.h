@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sources and file formats. For authors.
+ *
+ * A *format* frames records in bytes: it sees windows of a file and says where records lie in them.
+ * The one file reader in core does everything else: globs, order of files, compression, chunks,
+ * damage policy, position and resume. A *source* makes blocks by itself.
+ */
+#ifndef LEVADA_SOURCE_H
+#define LEVADA_SOURCE_H
+
+#include <levada/stage.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Where records lie in a window of bytes. */
+typedef struct levada_spans {
+    int32_t *begin, *end; /* filled by the format: payload of record i is [begin[i], end[i])       */
+    int32_t  capacity;    /* most records wanted; both have room for 64 entries more               */
+    int32_t  n;           /* records found                                                         */
+    int64_t  used;        /* bytes of the window that these records take, frames included          */
+    int64_t  need;        /* where the window ends inside a record: bytes of the window needed to
+                           * hold it, or 0 when that is not known                                  */
+} levada_spans;
+
+typedef struct levada_format_def {
+    size_t            struct_size;
+    const char       *name, *doc, *example;
+    const char       *field; /* name of the BYTES column: "record", "line"                       */
+    const levada_arg *args;  /* options of its own; the reader adds files, compression, ...      */
+    size_t            args_size;
+    size_t            state_size; /* scratch; everything that a position needs is the offset      */
+
+    levada_status (*open)(void *state, const void *args, const levada_context *context,
+                          levada_error *err);
+    void (*close)(void *state);
+    /* Bits of `data` that were verified to be this format; 0 = it is not. */
+    int32_t (*probe)(const uint8_t *data, int64_t size);
+    /* A file begins (offset 0), or reading goes on at a record that begins at offset. */
+    levada_status (*seek)(void *state, const void *args, int64_t offset, levada_error *err);
+    /* Frames whole records of [data, data + size), which has 64 readable bytes on both sides.
+     * `at_end`: nothing follows. OK with spans filled. n may be 0: more bytes are needed, or `used`
+     * bytes hold no record (a heading). The frame of the first record begins at data[0], and the
+     * distance of two frames is that of their payloads.
+     * EDATA_LOSS: records before the damage are in spans, used is the position of the damage. */
+    levada_status (*next)(void *state, const void *args, const uint8_t *data, int64_t size,
+                          bool at_end, levada_spans *out, levada_error *err);
+    /* After damage at data[0]: the position (> 0) where a valid record seems to begin, or `size`
+     * less what could be the beginning of one. NULL = the format can't tell: next file. */
+    int64_t (*resync)(void *state, const void *args, const uint8_t *data, int64_t size,
+                      bool at_end);
+} levada_format_def;
+
+typedef struct levada_source_def {
+    size_t            struct_size;
+    const char       *name, *doc, *example;
+    const levada_arg *args;
+    size_t            args_size;
+    size_t            state_size;
+    int32_t           state_version;
+
+    /* Derives the columns. */
+    levada_status (*check)(const void *args, levada_spec **out, levada_error *err);
+    levada_status (*open)(void *state, const void *args, const levada_context *context,
+                          levada_error *err);
+    void (*close)(void *state);
+    /* The next block (at most context->block_rows records), or END. The core numbers the records. */
+    levada_status (*next)(void *state, const void *args, levada_block **out, levada_error *err);
+    /* Makes a blocked next() return ECANCELLED soon; any thread. May be NULL. */
+    void (*cancel)(void *state);
+    levada_status (*save)(const void *state, levada_state_writer *to, levada_error *err);
+    levada_status (*restore)(void *state, levada_state_reader *from, levada_error *err);
+    /* Random access: the records with these numbers (ascending) as one block. NULL = it can't. */
+    levada_status (*at)(void *state, const void *args, const int64_t *records, int64_t n,
+                        levada_block **out, levada_error *err);
+    /* Records in total, -1 where not known. May be NULL. */
+    int64_t (*count)(const void *args);
+} levada_source_def;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

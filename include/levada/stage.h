@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Stages: block in, block out. For authors.
+ *
+ * A stage is one file: static functions, and at its foot one const descriptor. Its mode is the
+ * thread contract: SERIAL runs on one thread at a time, in order, and may keep state, which it then
+ * saves and restores; PURE runs on any thread in any order and has scratch memory only. A SERIAL
+ * stage may have `apply` too: what next() gave then passes through it in parallel (batching picks
+ * rows in order, padding copies them in parallel).
+ *
+ * Hooks never see a block without records, and may return one (it is dropped). They never create
+ * threads, never lock, and never wait but in levada_iter_next on their input.
+ */
+#ifndef LEVADA_STAGE_H
+#define LEVADA_STAGE_H
+
+#include <levada/builder.h>
+#include <levada/iter.h>
+#include <levada/option.h>
+#include <levada/state.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum levada_mode {
+    LEVADA_MODE_SERIAL, /* next(): one thread at a time, in order; may keep state  */
+    LEVADA_MODE_PURE    /* apply(): any thread, any order; state is scratch memory */
+} levada_mode;
+
+/* What apply() does to records. The core moves origins. */
+typedef enum levada_rows {
+    LEVADA_ROWS_SAME,   /* row i of the output is row i of the input                  */
+    LEVADA_ROWS_SUBSET, /* the output is a selection of the input                     */
+    LEVADA_ROWS_FREE    /* anything else: records are not re-readable through it      */
+} levada_rows;
+
+/* What a running stage is told. Borrowed for the life of its state. */
+typedef struct levada_context {
+    size_t      struct_size;
+    levada_env *env;
+    uint64_t    seed;       /* of (seed of the iterator, this stage): mix with epoch and ordinal */
+    int64_t     epoch;
+    int64_t     opening;    /* n-th time that this stage begins again below a repeat             */
+    levada_iter *node;      /* joints: who opens pipes; else NULL                                */
+    struct levada_run *run; /* for levada_context_*                                              */
+    int32_t     block_rows; /* records in a block before batching                                */
+    int32_t     threads;
+    int64_t     max_record_bytes;
+    bool        tail;       /* this state is for apply() of a SERIAL stage: open only what it needs */
+    const levada_spec *in;  /* columns of the input; NULL for sources                            */
+    const levada_spec *out; /* columns as check() derived them                                   */
+} levada_context;
+
+/* Counts records that the stage leaves out (they appear in stats). Any thread. */
+LEVADA_API void levada_context_dropped(const levada_context *context, int64_t records);
+/* Counts elements of padded columns: all, and those that records brought. Any thread. */
+LEVADA_API void levada_context_padded(const levada_context *context, int64_t all,
+                                      int64_t payload);
+
+typedef struct levada_stage_def {
+    size_t            struct_size;   /* sizeof(levada_stage_def) as compiled      */
+    const char       *name;          /* as typed in C, the CLI and Python         */
+    const char       *doc;           /* one line                                  */
+    const char       *example;       /* smallest dataset; conformance runs it     */
+    levada_mode       mode;
+    levada_rows       rows;
+    bool              takes_selection; /* apply() reads selections itself; else they are gathered */
+    bool              batches;         /* blocks that it gives are batches          */
+    const levada_arg *args;          /* the options; ends with LEVADA_ARG_END     */
+    size_t            args_size;
+    size_t            state_size;    /* one state per iterator (PURE: per worker) */
+    int32_t           state_version; /* raised when the saved form changes        */
+
+    /* Before any data: options against the columns. Leaving *out NULL = columns unchanged. `in` may
+     * be open (LEVADA_SPEC_OPEN): then a field that is not there may still come. */
+    levada_status (*check)(const void *args, const levada_spec *in, levada_spec **out,
+                           levada_error *err);
+    levada_status (*open)(void *state, const void *args, const levada_context *context,
+                          levada_error *err);
+    void (*close)(void *state);
+    /* SERIAL: the next block into *out, pulling from `in` as needed. END, AGAIN and errors of `in`
+     * are passed on with the state kept: the next call goes on. */
+    levada_status (*next)(void *state, const void *args, levada_iter *in, levada_block **out,
+                          levada_error *err);
+    /* One block in (borrowed), one block out (the caller's). */
+    levada_status (*apply)(void *state, const void *args, const levada_block *in,
+                           levada_block **out, levada_error *err);
+    /* SERIAL: what the consumer hands back, between two calls of next(). */
+    levada_status (*feed)(void *state, const void *args, const levada_block *back,
+                          levada_error *err);
+    /* SERIAL: never while next() runs. Keys are local to the stage. */
+    levada_status (*save)(const void *state, levada_state_writer *to, levada_error *err);
+    levada_status (*restore)(void *state, levada_state_reader *from, levada_error *err);
+} levada_stage_def;
+
+/* A block that is partly used up. All-zero is a valid empty cursor. */
+typedef struct levada_cursor {
+    levada_block *block; /* owned; NULL = nothing held      */
+    int64_t       row;   /* first record that is not used yet */
+} levada_cursor;
+
+/* Makes sure that cur holds an unused record, pulling from `in` when it does not. */
+LEVADA_API LEVADA_MUST_USE levada_status levada_cursor_fill(levada_cursor *cur, levada_iter *in,
+                                                            levada_error *err);
+/* Up to `limit` unused records as a block that shares the buffers; moves cur past them. */
+LEVADA_API LEVADA_MUST_USE levada_status levada_cursor_take(levada_cursor *cur, int64_t limit,
+                                                            levada_block **out, levada_error *err);
+LEVADA_API void levada_cursor_clear(levada_cursor *cur);
+LEVADA_API LEVADA_MUST_USE levada_status levada_cursor_save(const levada_cursor *cur,
+                                                            levada_state_writer *to,
+                                                            const char *key, levada_error *err);
+LEVADA_API LEVADA_MUST_USE levada_status levada_cursor_restore(levada_cursor       *cur,
+                                                               levada_state_reader *from,
+                                                               const char *key, levada_error *err);
+
+/* From the beginning again, after END: the next opening of everything above. For stages that repeat
+ * their input. */
+LEVADA_API LEVADA_MUST_USE levada_status levada_iter_rewind(levada_iter *in, levada_error *err);
+
+/* A block that names n rows of another one, in that order; shares everything, copies nothing. */
+LEVADA_API LEVADA_MUST_USE levada_status levada_block_select(const levada_block *block,
+                                                             const int32_t *rows, int64_t n,
+                                                             levada_block **out,
+                                                             levada_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
