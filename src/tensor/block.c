@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/alloc.h"
+#include "tensor/block_priv.h"
+
+#include <string.h>
+
+levada_status levada_block_create(const levada_spec *spec, int64_t n, levada_block **out,
+                                  levada_error *err)
+{
+    int32_t       fields = levada_spec_count(spec);
+    levada_block *block = levada_alloc_zero(sizeof *block + (size_t)fields * sizeof(levada_column));
+
+    if (!block) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a block");
+    atomic_init(&block->refs, 1);
+    block->kind = LEVADA_BLOCK_DATA;
+    block->n = n;
+    block->bound = -1;
+    block->spec = levada_spec_ref(spec);
+    block->columns = (levada_column *)(block + 1);
+    for (int32_t i = 0; i < fields; i++) {
+        block->columns[i].field = levada_spec_field(spec, i);
+        block->columns[i].n = n;
+        memcpy(block->columns[i].dims, block->columns[i].field->dims, sizeof block->columns[i].dims);
+    }
+    block->origins.first.offset = -1;
+    *out = block;
+    return LEVADA_OK;
+}
+
+levada_block *levada_block_ref(const levada_block *block)
+{
+    levada_block *b = (levada_block *)(uintptr_t)block;
+
+    atomic_fetch_add_explicit(&b->refs, 1, memory_order_relaxed);
+    return b;
+}
+
+static void block_free(levada_block *block)
+{
+    int32_t fields = block->columns ? levada_spec_count(block->spec) : 0;
+
+    for (int32_t i = 0; i < fields; i++) {
+        levada_column *c = &block->columns[i];
+
+        for (int32_t l = 0; l <= LEVADA_MAX_DEPTH && c->level[l].owner; l++) {
+            levada_buffer_unref(&c->level[l].owner);
+        }
+        levada_buffer_unref(&c->owner);
+        levada_buffer_unref(&c->lengths_owner);
+    }
+    for (int32_t i = 0; i < block->nfrom; i++) levada_block_unref(&block->from[i]);
+    levada_free(block->from);
+    levada_buffer_unref(&block->index_owner);
+    levada_buffer_unref(&block->origins.owner);
+    levada_free(block->rejects);
+    levada_spec_unref(&block->spec);
+    levada_free(block);
+}
+
+void levada_block_unref(levada_block **block)
+{
+    levada_block *b = *block;
+
+    *block = NULL;
+    if (b && atomic_fetch_sub_explicit(&b->refs, 1, memory_order_acq_rel) == 1) block_free(b);
+}
+
+int64_t levada_block_rows(const levada_block *block) { return block->n; }
+
+const levada_spec *levada_block_spec(const levada_block *block) { return block->spec; }
+
+bool levada_block_exclusive(const levada_block *block)
+{
+    return atomic_load_explicit(&((levada_block *)(uintptr_t)block)->refs, memory_order_acquire) ==
+           1;
+}
+
+int64_t levada_block_bytes(const levada_block *block) { return block->bytes; }
+
+const levada_column *levada_block_at(const levada_block *block, int32_t i)
+{
+    if (!block->columns || i < 0 || i >= levada_spec_count(block->spec)) return NULL;
+    return &block->columns[i];
+}
+
+const levada_column *levada_block_column(const levada_block *block, const char *name)
+{
+    return levada_block_at(block, levada_spec_find(block->spec, name));
+}
+
+levada_origin levada_block_origin(const levada_block *block, int64_t row)
+{
+    int64_t               at;
+    const levada_block   *data = levada_block_row(block, row, &at);
+    const levada_origins *o = &data->origins;
+    levada_origin         origin;
+
+    if (o->each) return o->each[at];
+    origin = o->first;
+    origin.record += at;
+    if (o->begin) origin.offset += (int64_t)o->begin[at] - o->begin[0];
+    return origin;
+}
+
+const int64_t *levada_column_i64(const levada_column *c)
+{
+    return c && c->field->dtype == LEVADA_INT64 ? (const int64_t *)(const void *)c->values : NULL;
+}
+
+const int32_t *levada_column_i32(const levada_column *c)
+{
+    return c && c->field->dtype == LEVADA_INT32 ? (const int32_t *)(const void *)c->values : NULL;
+}
+
+const float *levada_column_f32(const levada_column *c)
+{
+    return c && c->field->dtype == LEVADA_FLOAT32 ? (const float *)(const void *)c->values : NULL;
+}
+
+const double *levada_column_f64(const levada_column *c)
+{
+    return c && c->field->dtype == LEVADA_FLOAT64 ? (const double *)(const void *)c->values : NULL;
+}
+
+const uint8_t *levada_column_u8(const levada_column *c)
+{
+    return c && c->field->dtype == LEVADA_UINT8 ? c->values : NULL;
+}
+
+const uint8_t *levada_column_bytes(const levada_column *c, int64_t row, int64_t *size)
+{
+    if (!c || c->field->dtype != LEVADA_BYTES || c->field->depth || row < 0 || row >= c->n) {
+        return NULL;
+    }
+    *size = (int64_t)c->level[0].end[row] - c->level[0].begin[row];
+    return c->values + c->level[0].begin[row];
+}
+
+int64_t levada_column_dim(const levada_column *c, int32_t d)
+{
+    if (!c) return -1;
+    if (d == 0) return c->n;
+    return d > 0 && d <= c->field->ndim ? c->dims[d - 1] : -1;
+}
+
+int64_t levada_column_length(const levada_column *c, int64_t row)
+{
+    if (c->field->depth > 0) return (int64_t)c->level[0].end[row] - c->level[0].begin[row];
+    if (c->lengths) return c->lengths[row];
+    return c->field->ndim > 0 ? c->dims[0] : 1;
+}

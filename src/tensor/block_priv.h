@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Blocks from the inside: see levada/block.h for what they are.
+ *
+ * A DATA block owns columns. A SELECTION names rows of DATA blocks (never of other selections) and
+ * copies nothing; levada_block_gather makes a DATA block of it.
+ */
+#ifndef LEVADA_TENSOR_BLOCK_PRIV_H
+#define LEVADA_TENSOR_BLOCK_PRIV_H
+
+#include "tensor/pool.h"
+#include <levada/block.h>
+#include <levada/builder.h>
+
+typedef enum levada_block_kind { LEVADA_BLOCK_DATA, LEVADA_BLOCK_SELECTION } levada_block_kind;
+
+/* Origins of the rows: a run (record first + i, offset base + begin[i]), or one for each row. */
+typedef struct levada_origins {
+    levada_origin  first;  /* of a run: leaf, opening, shard, record, offset of row 0          */
+    const int32_t *begin;  /* of a run: row i lies at first.offset + begin[i] - begin[0]; NULL
+                            * = offsets are -1                                                 */
+    levada_buffer       *owner; /* keeps begin or each alive                                   */
+    const levada_origin *each;  /* not NULL: one for each row                                  */
+} levada_origins;
+
+typedef struct levada_reject {
+    int64_t      row;
+    levada_error why;
+} levada_reject;
+
+struct levada_block {
+    atomic_int       refs;
+    uint8_t          kind;
+    int64_t          n, bytes;
+    levada_spec     *spec;
+    levada_column   *columns; /* DATA: one for each field of spec; in the block's own allocation */
+    levada_block   **from;    /* SELECTION: one reference for each distinct DATA block           */
+    int32_t          nfrom;
+    const uint32_t  *which, *row; /* SELECTION: record i is row[i] of from[which[i]]             */
+    levada_buffer   *index_owner; /* keeps which and row alive                                   */
+    levada_origins   origins;     /* DATA only                                                   */
+    int64_t          bound;       /* from bucketing to padding: boundary of the bucket, or -1    */
+    int32_t          nrejects;
+    levada_reject   *rejects;     /* NULL in the good case                                       */
+};
+
+/* An empty DATA block with room for spec's columns (all zero but field and n). */
+LEVADA_MUST_USE levada_status levada_block_create(const levada_spec *spec, int64_t n,
+                                                  levada_block **out, levada_error *err);
+/* A builder that takes its memory from a pool. */
+LEVADA_MUST_USE levada_status levada_builder_make(levada_pool *pool, const levada_spec *spec,
+                                                  int64_t rows, levada_builder **out,
+                                                  levada_error *err);
+/* Gives the finished block the origins of another block with the same rows. */
+LEVADA_MUST_USE levada_status levada_block_copy_origins(levada_pool *pool, levada_block *to,
+                                                        const levada_block *from,
+                                                        levada_error *err);
+/* A selection made of parts; takes the references in from[] (n_from of them) on success. which and
+ * row lie in *index (taken). */
+LEVADA_MUST_USE levada_status levada_block_selection(levada_block **from, int32_t nfrom,
+                                                     const uint32_t *which, const uint32_t *row,
+                                                     int64_t n, levada_buffer **index,
+                                                     levada_block **out, levada_error *err);
+/* A DATA block with the rows of `block`: a new reference where it is one already, else a copy. */
+LEVADA_MUST_USE levada_status levada_block_gather(levada_pool *pool, const levada_block *block,
+                                                  levada_block **out, levada_error *err);
+/* Rows [first, first + n): shares everything. */
+LEVADA_MUST_USE levada_status levada_block_slice(levada_pool *pool, const levada_block *block,
+                                                 int64_t first, int64_t n, levada_block **out,
+                                                 levada_error *err);
+/* The DATA block and row that row i of any block is. */
+static inline const levada_block *levada_block_row(const levada_block *block, int64_t i,
+                                                   int64_t *row)
+{
+    if (block->kind == LEVADA_BLOCK_DATA) {
+        *row = i;
+        return block;
+    }
+    *row = block->row[i];
+    return block->from[block->which[i]];
+}
+
+#endif

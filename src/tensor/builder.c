@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reserving columns. Small pieces come from one slab of the block, large ones have a buffer of
+ * their own; each piece has LEVADA_SLACK bytes behind it that a kernel may overwrite.
+ */
+#include "tensor/builder_priv.h"
+
+#include "base/alloc.h"
+
+#include <string.h>
+
+#define BUILDER_SLAB (INT64_C(64) << 10)
+
+levada_status levada_builder_make(levada_pool *pool, const levada_spec *spec, int64_t rows,
+                                  levada_builder **out, levada_error *err)
+{
+    int32_t         fields = levada_spec_count(spec);
+    levada_builder *b = levada_alloc_zero(sizeof *b + (size_t)fields * sizeof b->push[0]);
+    levada_status   st;
+
+    if (!b) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a builder");
+    b->pool = levada_pool_ref(pool);
+    b->rows = rows;
+    st = levada_block_create(spec, rows < 0 ? 0 : rows, &b->block, err);
+    if (st != LEVADA_OK) {
+        levada_builder_destroy(&b);
+        return st;
+    }
+    *out = b;
+    return LEVADA_OK;
+}
+
+void levada_builder_destroy(levada_builder **builder)
+{
+    levada_builder *b = *builder;
+
+    *builder = NULL;
+    if (!b) return;
+    for (int32_t i = 0; b->block && i < levada_spec_count(b->block->spec); i++) {
+        for (int32_t p = 0; p < 3; p++) levada_free(b->push[i].part[p].data);
+    }
+    levada_block_unref(&b->block);
+    levada_buffer_unref(&b->slab);
+    levada_pool_unref(&b->pool);
+    levada_free(b);
+}
+
+static levada_status builder_new_slab(levada_builder *b, levada_error *err)
+{
+    levada_buffer *slab = NULL;
+
+    LEVADA_TRY(levada_buffer_create(b->pool, BUILDER_SLAB, &slab, err));
+    levada_buffer_unref(&b->slab);
+    b->slab = slab;
+    b->slab_used = 0;
+    return LEVADA_OK;
+}
+
+/* `size` bytes, aligned, with slack; *owner gets a reference. */
+static levada_status builder_piece(levada_builder *b, int64_t size, uint8_t **out,
+                                   levada_buffer **owner, levada_error *err)
+{
+    int64_t room = ((size + 63) & ~INT64_C(63)) + LEVADA_SLACK;
+
+    if (size < 0 || size > LEVADA_BLOCK_LIMIT) {
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                           "a column of %lld bytes is larger than a block may be (1 GiB)",
+                           (long long)size);
+    }
+    levada_buffer_unref(owner);
+    b->block->bytes += size;
+    if (room > BUILDER_SLAB / 4) {
+        LEVADA_TRY(levada_buffer_create(b->pool, size, owner, err));
+        *out = (*owner)->data;
+        return LEVADA_OK;
+    }
+    if (!b->slab || b->slab_used + room > BUILDER_SLAB) LEVADA_TRY(builder_new_slab(b, err));
+    *out = b->slab->data + b->slab_used;
+    b->slab_used += room;
+    *owner = levada_buffer_ref(b->slab);
+    return LEVADA_OK;
+}
+
+void levada_builder_dims(levada_builder *b, int32_t field, const int64_t *dims)
+{
+    levada_column *c = &b->block->columns[field];
+
+    memcpy(c->dims, dims, c->field->ndim * sizeof c->dims[0]);
+}
+
+levada_status levada_builder_offsets(levada_builder *b, int32_t field, int32_t level, int64_t n,
+                                     int32_t **out, levada_error *err)
+{
+    levada_level *l = &b->block->columns[field].level[level];
+    uint8_t      *at = NULL;
+
+    LEVADA_TRY(builder_piece(b, (n + 1) * (int64_t)sizeof **out, &at, &l->owner, err));
+    *out = (int32_t *)(void *)at;
+    (*out)[0] = 0;
+    l->begin = *out;
+    l->end = *out + 1;
+    return LEVADA_OK;
+}
+
+levada_status levada_builder_ranges(levada_builder *b, int32_t field, int32_t level, int64_t n,
+                                    int32_t **begin, int32_t **end, levada_error *err)
+{
+    levada_level *l = &b->block->columns[field].level[level];
+    uint8_t      *at = NULL;
+
+    LEVADA_TRY(builder_piece(b, 2 * n * (int64_t)sizeof **begin, &at, &l->owner, err));
+    *begin = (int32_t *)(void *)at;
+    *end = *begin + n;
+    l->begin = *begin;
+    l->end = *end;
+    return LEVADA_OK;
+}
+
+levada_status levada_builder_values(levada_builder *b, int32_t field, int64_t count, void **out,
+                                    levada_error *err)
+{
+    levada_column *c = &b->block->columns[field];
+    int64_t        size = levada_dtype_size(c->field->dtype);
+    uint8_t       *at = NULL;
+
+    if (size == 0) size = 1; /* bytes */
+    if (count > LEVADA_BLOCK_LIMIT / size) count = LEVADA_BLOCK_LIMIT / size + 1;
+    LEVADA_TRY(builder_piece(b, count * size, &at, &c->owner, err));
+    c->values = at;
+    *out = at;
+    return LEVADA_OK;
+}
+
+levada_status levada_builder_lengths(levada_builder *b, int32_t field, int32_t **out,
+                                     levada_error *err)
+{
+    levada_column *c = &b->block->columns[field];
+    uint8_t       *at = NULL;
+
+    LEVADA_TRY(builder_piece(b, b->rows * (int64_t)sizeof **out, &at, &c->lengths_owner, err));
+    *out = (int32_t *)(void *)at;
+    c->lengths = *out;
+    return LEVADA_OK;
+}
+
+void levada_builder_share_values(levada_builder *b, int32_t field, const uint8_t *values,
+                                 const levada_buffer *owner)
+{
+    levada_column *c = &b->block->columns[field];
+
+    levada_buffer_unref(&c->owner);
+    c->values = values;
+    c->owner = levada_buffer_ref(owner);
+}
+
+static levada_buffer *builder_ref(const levada_buffer *buffer)
+{
+    return buffer ? levada_buffer_ref(buffer) : NULL;
+}
+
+void levada_builder_share(levada_builder *b, int32_t field, const levada_column *column)
+{
+    levada_column      *c = &b->block->columns[field];
+    const levada_field *f = c->field;
+
+    *c = *column;
+    c->field = f;
+    for (int32_t l = 0; l <= LEVADA_MAX_DEPTH; l++) {
+        c->level[l].owner = builder_ref(column->level[l].owner);
+    }
+    c->owner = builder_ref(column->owner);
+    c->lengths_owner = builder_ref(column->lengths_owner);
+}
+
+levada_status levada_builder_reject(levada_builder *b, int64_t row, const levada_error *why,
+                                    levada_error *err)
+{
+    levada_block *block = b->block;
+
+    if ((block->nrejects & (block->nrejects - 1)) == 0) {
+        size_t         room = block->nrejects ? (size_t)block->nrejects * 2 : 1;
+        levada_reject *more = levada_realloc(block->rejects, room * sizeof *more);
+
+        if (!more) {
+            return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to reject a record");
+        }
+        block->rejects = more;
+    }
+    block->rejects[block->nrejects].row = row;
+    block->rejects[block->nrejects].why = *why;
+    block->nrejects++;
+    return LEVADA_OK;
+}
+
+static levada_status builder_missing(const levada_column *c, levada_error *err)
+{
+    int32_t levels = c->field->depth + (c->field->dtype == LEVADA_BYTES ? 1 : 0);
+
+    for (int32_t l = 0; l < levels; l++) {
+        if (!c->level[l].begin && c->n > 0) {
+            return levada_fail(err, LEVADA_EINTERNAL, "column '%s': level %d was not filled",
+                               c->field->name, l);
+        }
+    }
+    for (int32_t d = 0; d < c->field->ndim; d++) {
+        if (c->dims[d] < 0) {
+            return levada_fail(err, LEVADA_EINTERNAL, "column '%s': dimension %d is not known",
+                               c->field->name, d);
+        }
+    }
+    if (!c->values && c->n > 0) {
+        return levada_fail(err, LEVADA_EINTERNAL, "column '%s' has no values", c->field->name);
+    }
+    return LEVADA_OK;
+}
+
+levada_status levada_builder_publish(levada_builder **builder, levada_block **out,
+                                     levada_error *err)
+{
+    levada_builder *b = *builder;
+    levada_status   st = levada_builder_flush_pushed(b, err);
+    levada_block   *block = b->block;
+
+    for (int32_t i = 0; st == LEVADA_OK && i < levada_spec_count(block->spec); i++) {
+        block->columns[i].n = block->n;
+        st = builder_missing(&block->columns[i], err);
+    }
+    if (st == LEVADA_OK) {
+        *out = block;
+        for (int32_t i = 0; i < levada_spec_count(block->spec); i++) {
+            for (int32_t p = 0; p < 3; p++) levada_free(b->push[i].part[p].data);
+        }
+        b->block = NULL;
+    }
+    levada_builder_destroy(builder);
+    return st;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The builder from the inside. builder.c reserves, builder_push.c appends.
+ */
+#ifndef LEVADA_TENSOR_BUILDER_PRIV_H
+#define LEVADA_TENSOR_BUILDER_PRIV_H
+
+#include "tensor/block_priv.h"
+
+#define LEVADA_BLOCK_LIMIT (INT64_C(1) << 30)
+
+typedef struct levada_grow {
+    uint8_t *data;
+    size_t   size, capacity;
+} levada_grow;
+
+/* What push has gathered for one column: values, then the offsets of up to two levels. */
+typedef struct levada_push {
+    bool        used;
+    levada_grow part[3];
+} levada_push;
+
+struct levada_builder {
+    levada_pool   *pool;
+    levada_block  *block;
+    int64_t        rows; /* -1 = from the pushes */
+    levada_buffer *slab;
+    int64_t        slab_used;
+    levada_push    push[]; /* one for each field */
+};
+
+/* Turns what was pushed into columns. */
+LEVADA_MUST_USE levada_status levada_builder_flush_pushed(levada_builder *b, levada_error *err);
+
+#endif

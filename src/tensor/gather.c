@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Gathering: the one copy that turns a selection into a block with columns of its own.
+ *
+ * A column is copied level by level as a list of ranges. Rows begin as ranges of one row; each level
+ * replaces a range by the ranges that its rows cover, and counts their lengths into the offsets of
+ * the copy; what remains at the end are ranges of values.
+ */
+#include "base/alloc.h"
+#include "tensor/builder_priv.h"
+
+#include <string.h>
+
+typedef struct gather_range {
+    const levada_column *column;
+    int32_t              begin, end;
+} gather_range;
+
+typedef struct gather_work {
+    levada_builder *b;
+    gather_range   *ranges;
+    int64_t         n;
+} gather_work;
+
+static levada_status gather_memory(levada_error *err)
+{
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to gather records");
+}
+
+static int64_t gather_total(const gather_work *w)
+{
+    int64_t total = 0;
+
+    for (int64_t i = 0; i < w->n; i++) total += (int64_t)w->ranges[i].end - w->ranges[i].begin;
+    return total;
+}
+
+/* Elements of one row behind the ragged levels. */
+static int64_t gather_inner(const levada_column *c)
+{
+    int64_t inner = 1;
+
+    for (int32_t d = 0; d < c->field->ndim; d++) inner *= c->dims[d];
+    return inner;
+}
+
+/* Replaces the ranges by what their rows cover in `level`; writes the offsets of the copy. */
+static levada_status gather_level(gather_work *w, int32_t field, int32_t level, levada_error *err)
+{
+    int64_t       total = gather_total(w), k = 0, sum = 0;
+    gather_range *next = levada_alloc((size_t)total * sizeof *next);
+    int32_t      *offsets = NULL;
+    levada_status st;
+
+    if (!next) return gather_memory(err);
+    st = levada_builder_offsets(w->b, field, level, total, &offsets, err);
+    for (int64_t i = 0; st == LEVADA_OK && i < w->n; i++) {
+        const levada_column *c = w->ranges[i].column;
+
+        for (int32_t r = w->ranges[i].begin; r < w->ranges[i].end; r++) {
+            next[k].column = c;
+            next[k].begin = c->level[level].begin[r];
+            next[k].end = c->level[level].end[r];
+            sum += (int64_t)next[k].end - next[k].begin;
+            offsets[++k] = (int32_t)sum;
+        }
+        if (sum > LEVADA_BLOCK_LIMIT) {
+            st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "a column is larger than 1 GiB");
+        }
+    }
+    levada_free(w->ranges);
+    w->ranges = next;
+    w->n = total;
+    return st;
+}
+
+static levada_status gather_values(gather_work *w, int32_t field, int64_t row_bytes,
+                                   int64_t row_values, levada_error *err)
+{
+    void    *values = NULL;
+    uint8_t *at;
+
+    LEVADA_TRY(levada_builder_values(w->b, field, gather_total(w) * row_values, &values, err));
+    at = values;
+    for (int64_t i = 0; i < w->n; i++) {
+        const gather_range *r = &w->ranges[i];
+        size_t              size = (size_t)(r->end - r->begin) * (size_t)row_bytes;
+
+        if (size) memcpy(at, r->column->values + r->begin * row_bytes, size);
+        at += size;
+    }
+    return LEVADA_OK;
+}
+
+static levada_status gather_lengths(levada_builder *b, int32_t field, const levada_block *from,
+                                    levada_error *err)
+{
+    int32_t *lengths = NULL;
+
+    if (from->n == 0 || !from->from[0]->columns[field].lengths) return LEVADA_OK;
+    LEVADA_TRY(levada_builder_lengths(b, field, &lengths, err));
+    for (int64_t i = 0; i < from->n; i++) {
+        lengths[i] = from->from[from->which[i]]->columns[field].lengths[from->row[i]];
+    }
+    return LEVADA_OK;
+}
+
+static levada_status gather_same_dims(levada_builder *b, int32_t field, const levada_block *from,
+                                      levada_error *err)
+{
+    const levada_column *first = &from->from[0]->columns[field];
+
+    for (int32_t i = 0; i < from->nfrom; i++) {
+        const levada_column *c = &from->from[i]->columns[field];
+
+        for (int32_t d = 0; d < c->field->ndim; d++) {
+            if (c->dims[d] == first->dims[d]) continue;
+            return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                               "column '%s': rows of different shapes (dimension %d is %lld and %lld)"
+                               " can't stand in one block; pad them",
+                               c->field->name, d, (long long)first->dims[d], (long long)c->dims[d]);
+        }
+    }
+    levada_builder_dims(b, field, first->dims);
+    return LEVADA_OK;
+}
+
+static levada_status gather_column(gather_work *w, int32_t field, const levada_block *from,
+                                   levada_error *err)
+{
+    const levada_column *first = &from->from[0]->columns[field];
+    int64_t              inner, size = levada_dtype_size(first->field->dtype);
+    int32_t              level = 0;
+    bool                 bytes = first->field->dtype == LEVADA_BYTES;
+
+    LEVADA_TRY(gather_same_dims(w->b, field, from, err));
+    inner = gather_inner(first);
+    w->n = from->n;
+    w->ranges = levada_alloc((size_t)from->n * sizeof *w->ranges);
+    if (!w->ranges) return gather_memory(err);
+    for (int64_t i = 0; i < from->n; i++) {
+        w->ranges[i].column = &from->from[from->which[i]]->columns[field];
+        w->ranges[i].begin = (int32_t)from->row[i];
+        w->ranges[i].end = (int32_t)from->row[i] + 1;
+    }
+    for (; level < first->field->depth; level++) LEVADA_TRY(gather_level(w, field, level, err));
+    if (bytes) {
+        for (int64_t i = 0; inner != 1 && i < w->n; i++) {
+            w->ranges[i].begin *= (int32_t)inner;
+            w->ranges[i].end *= (int32_t)inner;
+        }
+        LEVADA_TRY(gather_level(w, field, level, err));
+        LEVADA_TRY(gather_values(w, field, 1, 1, err));
+    } else {
+        LEVADA_TRY(gather_values(w, field, inner * size, inner, err));
+    }
+    return gather_lengths(w->b, field, from, err);
+}
+
+static levada_status gather_same_spec(const levada_block *from, levada_error *err)
+{
+    for (int32_t i = 1; i < from->nfrom; i++) {
+        if (from->from[i]->spec == from->spec) continue;
+        if (!levada_spec_equal(from->from[i]->spec, from->spec)) {
+            return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                               "records with different columns can't stand in one block");
+        }
+    }
+    return LEVADA_OK;
+}
+
+levada_status levada_block_gather(levada_pool *pool, const levada_block *block, levada_block **out,
+                                  levada_error *err)
+{
+    gather_work   w = { NULL, NULL, 0 };
+    levada_block *made = NULL;
+    levada_status st;
+
+    if (block->kind == LEVADA_BLOCK_DATA) {
+        *out = levada_block_ref(block);
+        return LEVADA_OK;
+    }
+    LEVADA_TRY(gather_same_spec(block, err));
+    LEVADA_TRY(levada_builder_make(pool, block->spec, block->n, &w.b, err));
+    st = LEVADA_OK;
+    for (int32_t i = 0; st == LEVADA_OK && i < levada_spec_count(block->spec); i++) {
+        st = gather_column(&w, i, block, err);
+        levada_free(w.ranges);
+        w.ranges = NULL;
+    }
+    if (st == LEVADA_OK) st = levada_builder_publish(&w.b, &made, err);
+    if (st == LEVADA_OK) st = levada_block_copy_origins(pool, made, block, err);
+    if (st == LEVADA_OK) {
+        made->bound = block->bound;
+        *out = made;
+        made = NULL;
+    }
+    levada_block_unref(&made);
+    levada_builder_destroy(&w.b);
+    return st;
+}

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tensor/pad.h"
+
+#include "tensor/builder_priv.h"
+
+#include <string.h>
+
+/* One column on its way. Target dimensions are to[0 .. levels + inner). */
+typedef struct pad_job {
+    const levada_block *block;
+    int32_t             field, depth, ndim; /* ragged levels; all dimensions behind the rows    */
+    int64_t             to[LEVADA_MAX_DIMS];
+    int64_t             stride[LEVADA_MAX_DIMS + 1]; /* elements of one step of dimension d - 1  */
+    int64_t             size;                        /* bytes of an element; 0 = byte strings    */
+    uint8_t            *values;
+    int32_t            *begin, *end; /* byte strings: where each element lies in values         */
+    int64_t             used;        /* byte strings: bytes written                             */
+} pad_job;
+
+levada_status levada_pad_field(const levada_field *from, levada_field *out, levada_error *err)
+{
+    if (from->depth + from->ndim > LEVADA_MAX_DIMS) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "field '%s' padded has %d dimensions; at most %d", from->name,
+                           from->depth + from->ndim, LEVADA_MAX_DIMS);
+    }
+    *out = *from;
+    out->padded = from->depth > 0 || from->padded;
+    out->depth = 0;
+    out->ndim = (uint8_t)(from->depth + from->ndim);
+    for (int32_t d = 0; d < from->depth; d++) out->dims[d] = -1;
+    for (int32_t d = 0; d < from->ndim; d++) out->dims[from->depth + d] = from->dims[d];
+    return LEVADA_OK;
+}
+
+static const levada_column *pad_row(const pad_job *job, int64_t i, int64_t *row)
+{
+    return &levada_block_row(job->block, i, row)->columns[job->field];
+}
+
+static int64_t pad_max(int64_t a, int64_t b) { return a > b ? a : b; }
+
+/* Longest extent of each dimension over rows [begin, end) of a level. */
+static void pad_measure(const levada_column *c, int32_t level, int64_t begin, int64_t end,
+                        int64_t *most)
+{
+    for (int64_t r = begin; level < c->field->depth && r < end; r++) {
+        int64_t b = c->level[level].begin[r], e = c->level[level].end[r];
+
+        most[level] = pad_max(most[level], e - b);
+        if (level + 1 < c->field->depth) pad_measure(c, level + 1, b, e, most);
+    }
+}
+
+static levada_status pad_too_long(const levada_column *c, int32_t d, int64_t is, int64_t may,
+                                  levada_error *err)
+{
+    return levada_fail(err, LEVADA_EDATA_LOSS,
+                       "attempted to pad to a smaller size than the input element: column '%s' has"
+                       " length %lld in dimension %d, padded_shapes allows %lld",
+                       c->field->name, (long long)is, d, (long long)may);
+}
+
+/* The target dimensions: given ones are checked, the others are the longest. */
+static levada_status pad_target(pad_job *job, const levada_padding *how, levada_error *err)
+{
+    int64_t              row = 0, most[LEVADA_MAX_DIMS] = { 0 };
+    const levada_column *c = NULL;
+
+    for (int64_t i = 0; i < job->block->n; i++) {
+        c = pad_row(job, i, &row);
+        pad_measure(c, 0, row, row + 1, most);
+        for (int32_t d = job->depth; d < job->ndim; d++) {
+            most[d] = pad_max(most[d], c->dims[d - job->depth]);
+        }
+    }
+    for (int32_t d = 0; d < job->ndim; d++) {
+        int64_t m = how->multiple > 1 && d < job->depth ? how->multiple : 1;
+
+        job->to[d] = how->dims[d] >= 0 ? how->dims[d] : (most[d] + m - 1) / m * m;
+        if (c && most[d] > job->to[d]) return pad_too_long(c, d, most[d], job->to[d], err);
+    }
+    job->stride[job->ndim] = 1;
+    for (int32_t d = job->ndim; d > 0; d--) {
+        int64_t step = job->to[d - 1];
+
+        if (step && job->stride[d] > LEVADA_BLOCK_LIMIT / step) {
+            return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                               "a padded batch is larger than 1 GiB");
+        }
+        job->stride[d - 1] = job->stride[d] * step;
+    }
+    return LEVADA_OK;
+}
+
+/* Copies `n` elements that lie at index `from` of the column to index `at` of the target. */
+static void pad_elements(pad_job *job, const levada_column *c, int64_t from, int64_t n, int64_t at)
+{
+    if (job->size) {
+        memcpy(job->values + at * job->size, c->values + from * job->size, (size_t)(n * job->size));
+        return;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        const levada_level *l = &c->level[job->depth];
+        int32_t             size = l->end[from + i] - l->begin[from + i];
+
+        memcpy(job->values + job->used, c->values + l->begin[from + i], (size_t)size);
+        job->begin[at + i] = (int32_t)job->used;
+        job->used += size;
+        job->end[at + i] = (int32_t)job->used;
+    }
+}
+
+/* Copies the inner dimensions d.. of one element row: in one piece where they are not padded. */
+static void pad_inner(pad_job *job, const levada_column *c, int32_t d, int64_t from, int64_t at)
+{
+    int64_t n = 1, step;
+
+    for (int32_t k = d; k < job->ndim; k++) n *= c->dims[k - job->depth];
+    if (n == job->stride[d] || d == job->ndim - 1) {
+        pad_elements(job, c, from, n, at);
+        return;
+    }
+    step = c->dims[d - job->depth] ? n / c->dims[d - job->depth] : 0;
+    for (int64_t i = 0; i < c->dims[d - job->depth]; i++) {
+        pad_inner(job, c, d + 1, from + i * step, at + i * job->stride[d + 1]);
+    }
+}
+
+/* Copies rows [begin, end) of ragged level `level`, which is dimension `level` of the target. */
+static void pad_rows(pad_job *job, const levada_column *c, int32_t level, int64_t begin,
+                     int64_t end, int64_t at)
+{
+    int64_t inner = 1;
+
+    for (int32_t d = 0; d < c->field->ndim; d++) inner *= c->dims[d];
+    if (level == job->depth && inner == job->stride[level]) {
+        pad_elements(job, c, begin * inner, (end - begin) * inner, at);
+        return;
+    }
+    for (int64_t r = begin; r < end; r++, at += job->stride[level]) {
+        if (level == job->depth) {
+            pad_inner(job, c, level, r * inner, at);
+        } else {
+            pad_rows(job, c, level + 1, c->level[level].begin[r], c->level[level].end[r], at);
+        }
+    }
+}
+
+static void pad_fill(uint8_t *to, const uint8_t *value, int64_t size, int64_t count)
+{
+    int64_t total = size * count, done = size;
+    bool    same = true;
+
+    for (int64_t i = 1; i < size; i++) same = same && value[i] == value[0];
+    if (same) {
+        memset(to, value[0], (size_t)total);
+        return;
+    }
+    if (total == 0) return;
+    memcpy(to, value, (size_t)size);
+    while (done < total) { /* doubles what is filled */
+        int64_t n = done < total - done ? done : total - done;
+
+        memcpy(to + done, to, (size_t)n);
+        done += n;
+    }
+}
+
+static int64_t pad_bytes_total(const levada_column *c, int32_t level, int64_t begin, int64_t end)
+{
+    int64_t total = 0, inner = 1;
+
+    if (level == c->field->depth) {
+        for (int32_t d = 0; d < c->field->ndim; d++) inner *= c->dims[d];
+        begin *= inner;
+        end *= inner;
+    }
+    for (int64_t r = begin; r < end; r++) {
+        int64_t b = c->level[level].begin[r], e = c->level[level].end[r];
+
+        total += level == c->field->depth ? e - b : pad_bytes_total(c, level + 1, b, e);
+    }
+    return total;
+}
+
+static levada_status pad_prepare_bytes(pad_job *job, levada_builder *b, const levada_padding *how,
+                                       levada_error *err)
+{
+    int64_t count = job->block->n * job->stride[0], total = (int64_t)how->text_size, row = 0;
+    void   *values = NULL;
+
+    for (int64_t i = 0; i < job->block->n; i++) {
+        const levada_column *c = pad_row(job, i, &row);
+
+        total += pad_bytes_total(c, 0, row, row + 1);
+    }
+    LEVADA_TRY(levada_builder_ranges(b, job->field, 0, count, &job->begin, &job->end, err));
+    LEVADA_TRY(levada_builder_values(b, job->field, total, &values, err));
+    job->values = values;
+    if (how->text_size) memcpy(values, how->text, how->text_size);
+    job->used = (int64_t)how->text_size;
+    for (int64_t i = 0; i < count; i++) {
+        job->begin[i] = 0;
+        job->end[i] = (int32_t)how->text_size;
+    }
+    return LEVADA_OK;
+}
+
+static levada_status pad_prepare(pad_job *job, levada_builder *b, const levada_padding *how,
+                                 levada_error *err)
+{
+    int64_t count = job->block->n * job->stride[0];
+    void   *values = NULL;
+
+    levada_builder_dims(b, job->field, job->to);
+    if (job->size == 0) return pad_prepare_bytes(job, b, how, err);
+    LEVADA_TRY(levada_builder_values(b, job->field, count, &values, err));
+    job->values = values;
+    if (job->depth > 0 || job->ndim > 0) pad_fill(values, how->value, job->size, count);
+    return LEVADA_OK;
+}
+
+static levada_status pad_lengths(const pad_job *job, levada_builder *b, levada_error *err)
+{
+    int32_t *lengths = NULL;
+    int64_t  row = 0;
+
+    if (!levada_spec_field(b->block->spec, job->field)->padded) return LEVADA_OK;
+    LEVADA_TRY(levada_builder_lengths(b, job->field, &lengths, err));
+    for (int64_t i = 0; i < job->block->n; i++) {
+        const levada_column *c = pad_row(job, i, &row);
+
+        lengths[i] = (int32_t)levada_column_length(c, row);
+    }
+    return LEVADA_OK;
+}
+
+static levada_status pad_column(const levada_block *block, int32_t field, levada_builder *b,
+                                const levada_padding *how, levada_error *err)
+{
+    const levada_field *from = levada_spec_field(block->spec, field);
+    pad_job             job = { .block = block,
+                                .field = field,
+                                .depth = from->depth,
+                                .ndim = from->depth + from->ndim,
+                                .size = levada_dtype_size(from->dtype) };
+    int64_t             row = 0;
+
+    LEVADA_TRY(pad_target(&job, how, err));
+    if (job.stride[0] && block->n > LEVADA_BLOCK_LIMIT / job.stride[0]) {
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "a padded batch is larger than 1 GiB");
+    }
+    LEVADA_TRY(pad_prepare(&job, b, how, err));
+    for (int64_t i = 0; i < block->n; i++) {
+        const levada_column *c = pad_row(&job, i, &row);
+
+        if (job.depth > 0) {
+            pad_rows(&job, c, 1, c->level[0].begin[row], c->level[0].end[row], i * job.stride[0]);
+        } else {
+            pad_rows(&job, c, 0, row, row + 1, i * job.stride[0]);
+        }
+    }
+    return pad_lengths(&job, b, err);
+}
+
+levada_status levada_pad_block(levada_pool *pool, const levada_block *block,
+                               const levada_spec *spec, const levada_padding *how,
+                               levada_block **out, levada_error *err)
+{
+    levada_builder *b = NULL;
+    levada_block   *made = NULL;
+    levada_status   st = levada_builder_make(pool, spec, block->n, &b, err);
+
+    for (int32_t i = 0; st == LEVADA_OK && i < levada_spec_count(spec); i++) {
+        st = pad_column(block, i, b, &how[i], err);
+    }
+    if (st == LEVADA_OK) st = levada_builder_publish(&b, &made, err);
+    if (st == LEVADA_OK) st = levada_block_copy_origins(pool, made, block, err);
+    if (st == LEVADA_OK) {
+        *out = made;
+        made = NULL;
+    }
+    levada_block_unref(&made);
+    levada_builder_destroy(&b);
+    return st;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Padding: rows of any length to one FIXED column. The one copy of a batch: the memory is filled
+ * with the padding value first and the rows are copied over it (36 GB/s, against 20 for filling
+ * what remains behind each row).
+ */
+#ifndef LEVADA_TENSOR_PAD_H
+#define LEVADA_TENSOR_PAD_H
+
+#include "tensor/block_priv.h"
+
+/* How one field is padded. Dimensions are those behind the rows: ragged levels, then inner ones. */
+typedef struct levada_padding {
+    int64_t     dims[LEVADA_MAX_DIMS]; /* -1 = the longest of the batch                         */
+    int64_t     multiple;              /* the longest is rounded up to this; 0 or 1 = not       */
+    const char *text;                  /* padding of bytes; NULL = empty                        */
+    size_t      text_size;
+    uint8_t     value[16];             /* padding of numbers, one element                       */
+} levada_padding;
+
+/* The padded form of a field: depth 0, its levels as dimensions. EINVALID_ARGUMENT where that has
+ * more than LEVADA_MAX_DIMS dimensions. */
+LEVADA_MUST_USE levada_status levada_pad_field(const levada_field *from, levada_field *out,
+                                               levada_error *err);
+
+/* A DATA block of `spec` (each field the padded form of the block's field with the same number).
+ * EDATA_LOSS where a row is longer than a given dimension. */
+LEVADA_MUST_USE levada_status levada_pad_block(levada_pool *pool, const levada_block *block,
+                                               const levada_spec *spec, const levada_padding *how,
+                                               levada_block **out, levada_error *err);
+
+#endif

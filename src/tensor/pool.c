@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tensor/pool.h"
+
+#include "base/alloc.h"
+#include "base/spin.h"
+
+#include <string.h>
+
+/* Size classes: four to each power of two, from 4 KiB (class 0) up. */
+#define POOL_SMALLEST 4096
+#define POOL_CLASSES 96
+#define POOL_CACHE_BYTES (INT64_C(48) << 20)
+#define POOL_HEADER 128 /* the buffer's own struct, in front of its slack */
+
+_Static_assert(sizeof(levada_buffer) <= POOL_HEADER, "a buffer's header must fit");
+
+struct levada_pool {
+    atomic_int         refs;
+    levada_env_options options;
+    atomic_llong       used;
+    levada_spin        lock;
+    /* -- guarded by lock */
+    int64_t        cached;
+    levada_buffer *ready[POOL_CLASSES];
+};
+
+static int32_t pool_class(int64_t size, int64_t *capacity)
+{
+    int64_t step = POOL_SMALLEST / 4, at = POOL_SMALLEST;
+    int32_t class = 0;
+
+    while (at < size) {
+        if (class % 4 == 0 && class > 0) step *= 2;
+        at += step;
+        class++;
+    }
+    *capacity = at;
+    return class;
+}
+
+levada_status levada_pool_create(const levada_env_options *options, levada_pool **out,
+                                 levada_error *err)
+{
+    levada_pool *pool = levada_alloc_zero(sizeof *pool);
+
+    if (!pool) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a buffer pool");
+    atomic_init(&pool->refs, 1);
+    atomic_init(&pool->used, 0);
+    atomic_flag_clear(&pool->lock.held);
+    pool->options = *options;
+    *out = pool;
+    return LEVADA_OK;
+}
+
+static void *pool_memory(levada_pool *pool, size_t size)
+{
+    if (pool->options.alloc) return pool->options.alloc(pool->options.user, size);
+    return levada_alloc_aligned(64, size);
+}
+
+static void pool_free(levada_pool *pool, levada_buffer *buffer)
+{
+    size_t size = (size_t)buffer->capacity + POOL_HEADER + 2 * LEVADA_SLACK;
+
+    if (pool->options.free) {
+        pool->options.free(pool->options.user, buffer, size);
+    } else {
+        levada_free(buffer);
+    }
+}
+
+levada_pool *levada_pool_ref(levada_pool *pool)
+{
+    atomic_fetch_add_explicit(&pool->refs, 1, memory_order_relaxed);
+    return pool;
+}
+
+void levada_pool_unref(levada_pool **pool)
+{
+    levada_pool *p = *pool;
+
+    *pool = NULL;
+    if (!p || atomic_fetch_sub_explicit(&p->refs, 1, memory_order_acq_rel) != 1) return;
+    for (int32_t i = 0; i < POOL_CLASSES; i++) {
+        while (p->ready[i]) {
+            levada_buffer *buffer = p->ready[i];
+
+            p->ready[i] = buffer->next;
+            pool_free(p, buffer);
+        }
+    }
+    levada_free(p);
+}
+
+int64_t levada_pool_used(const levada_pool *pool) { return atomic_load(&pool->used); }
+
+int64_t levada_pool_cached(const levada_pool *pool) { return pool->cached; }
+
+static levada_buffer *pool_take(levada_pool *pool, int32_t class)
+{
+    levada_buffer *buffer;
+
+    levada_spin_lock(&pool->lock);
+    buffer = pool->ready[class];
+    if (buffer) {
+        pool->ready[class] = buffer->next;
+        pool->cached -= buffer->capacity;
+    }
+    levada_spin_unlock(&pool->lock);
+    return buffer;
+}
+
+static levada_status pool_limit(levada_pool *pool, int64_t size, levada_error *err)
+{
+    int64_t used = atomic_load_explicit(&pool->used, memory_order_relaxed);
+
+    if (pool->options.max_bytes >= 0 && used + size > pool->options.max_bytes) {
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                           "%lld bytes in use and %lld wanted are beyond max_bytes=%lld",
+                           (long long)used, (long long)size,
+                           (long long)pool->options.max_bytes);
+    }
+    return LEVADA_OK;
+}
+
+levada_status levada_buffer_create(levada_pool *pool, int64_t size, levada_buffer **out,
+                                   levada_error *err)
+{
+    levada_buffer *buffer;
+    int64_t        capacity;
+    int32_t        class;
+
+    if (size < 0 || size > INT64_C(1) << 40) {
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "a buffer of %lld bytes is too large",
+                           (long long)size);
+    }
+    class = pool_class(size, &capacity);
+    LEVADA_TRY(pool_limit(pool, capacity, err));
+    buffer = class < POOL_CLASSES ? pool_take(pool, class) : NULL;
+    if (!buffer) {
+        buffer = pool_memory(pool, (size_t)capacity + POOL_HEADER + 2 * LEVADA_SLACK);
+        if (!buffer) {
+            return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for %lld bytes",
+                               (long long)capacity);
+        }
+        memset(buffer, 0, POOL_HEADER + LEVADA_SLACK);
+        buffer->data = (uint8_t *)buffer + POOL_HEADER + LEVADA_SLACK;
+        buffer->capacity = capacity;
+        /* Over-reads see defined bytes: the slack behind is cleared once. */
+        memset(buffer->data + capacity, 0, LEVADA_SLACK);
+    }
+    atomic_init(&buffer->refs, 1);
+    buffer->flags = LEVADA_BUFFER_POOLED;
+    buffer->size = size;
+    buffer->next = NULL;
+    buffer->home = levada_pool_ref(pool);
+    atomic_fetch_add_explicit(&pool->used, capacity, memory_order_relaxed);
+    *out = buffer;
+    return LEVADA_OK;
+}
+
+levada_status levada_buffer_wrap(const void *data, int64_t size, void (*release)(void *user),
+                                 void *user, levada_buffer **out, levada_error *err)
+{
+    levada_buffer *buffer = levada_alloc_zero(sizeof *buffer);
+
+    if (!buffer) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a buffer");
+    atomic_init(&buffer->refs, 1);
+    buffer->flags = LEVADA_BUFFER_FOREIGN;
+    buffer->data = (uint8_t *)(uintptr_t)data;
+    buffer->size = buffer->capacity = size;
+    buffer->release = release;
+    buffer->user = user;
+    *out = buffer;
+    return LEVADA_OK;
+}
+
+levada_buffer *levada_buffer_ref(const levada_buffer *buffer)
+{
+    levada_buffer *b = (levada_buffer *)(uintptr_t)buffer;
+
+    atomic_fetch_add_explicit(&b->refs, 1, memory_order_relaxed);
+    return b;
+}
+
+static void pool_give_back(levada_buffer *buffer)
+{
+    levada_pool *pool = buffer->home;
+    int64_t      capacity;
+    int32_t      class = pool_class(buffer->capacity, &capacity);
+    bool         keep = false;
+
+    atomic_fetch_sub_explicit(&pool->used, buffer->capacity, memory_order_relaxed);
+    if (class < POOL_CLASSES) {
+        levada_spin_lock(&pool->lock);
+        keep = pool->cached + capacity <= POOL_CACHE_BYTES;
+        if (keep) {
+            buffer->next = pool->ready[class];
+            pool->ready[class] = buffer;
+            pool->cached += capacity;
+        }
+        levada_spin_unlock(&pool->lock);
+    }
+    if (!keep) pool_free(pool, buffer);
+    levada_pool_unref(&pool);
+}
+
+void levada_buffer_unref(levada_buffer **buffer)
+{
+    levada_buffer *b = *buffer;
+
+    *buffer = NULL;
+    if (!b || atomic_fetch_sub_explicit(&b->refs, 1, memory_order_acq_rel) != 1) return;
+    if (b->flags & LEVADA_BUFFER_POOLED) {
+        pool_give_back(b);
+        return;
+    }
+    if (b->release) b->release(b->user);
+    levada_free(b);
+}

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Selections: naming rows instead of copying them.
+ */
+#include "base/alloc.h"
+#include "tensor/block_priv.h"
+#include <levada/stage.h>
+
+#include <string.h>
+
+static levada_status select_memory(levada_error *err)
+{
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a selection of records");
+}
+
+levada_status levada_block_selection(levada_block **from, int32_t nfrom, const uint32_t *which,
+                                     const uint32_t *row, int64_t n, levada_buffer **index,
+                                     levada_block **out, levada_error *err)
+{
+    levada_block *block = levada_alloc_zero(sizeof *block);
+    int64_t       bytes = 0;
+
+    if (!block) return select_memory(err);
+    block->from = levada_alloc((size_t)nfrom * sizeof *from);
+    if (!block->from) {
+        levada_free(block);
+        return select_memory(err);
+    }
+    memcpy(block->from, from, (size_t)nfrom * sizeof *from);
+    for (int32_t i = 0; i < nfrom; i++) bytes += from[i]->bytes;
+    atomic_init(&block->refs, 1);
+    block->kind = LEVADA_BLOCK_SELECTION;
+    block->n = n;
+    block->bytes = bytes;
+    block->bound = -1;
+    block->spec = levada_spec_ref(from[0]->spec);
+    block->nfrom = nfrom;
+    block->which = which;
+    block->row = row;
+    block->index_owner = *index;
+    *index = NULL;
+    *out = block;
+    return LEVADA_OK;
+}
+
+/* An index buffer of 2 n numbers: which, then row. Selections outlive no pool: plain memory. */
+static levada_status select_index(int64_t n, levada_buffer **index, uint32_t **which,
+                                  uint32_t **row, levada_error *err)
+{
+    uint32_t     *memory = levada_alloc((size_t)n * 2 * sizeof *memory);
+    levada_status st;
+
+    if (!memory) return select_memory(err);
+    st = levada_buffer_wrap(memory, n * 8, levada_free, memory, index, err);
+    if (st != LEVADA_OK) {
+        levada_free(memory);
+        return st;
+    }
+    *which = memory;
+    *row = memory + n;
+    return LEVADA_OK;
+}
+
+static levada_status select_share(const levada_block *block, levada_buffer **index,
+                                  const uint32_t *which, const uint32_t *row, int64_t n,
+                                  levada_block **out, levada_error *err)
+{
+    levada_block       *self = (levada_block *)(uintptr_t)block;
+    levada_block      **from = block->kind == LEVADA_BLOCK_DATA ? &self : block->from;
+    int32_t             nfrom = block->kind == LEVADA_BLOCK_DATA ? 1 : block->nfrom;
+    levada_status       st = levada_block_selection(from, nfrom, which, row, n, index, out, err);
+
+    if (st == LEVADA_OK) {
+        for (int32_t i = 0; i < nfrom; i++) levada_block_ref(from[i]);
+        (*out)->bound = block->bound;
+    }
+    return st;
+}
+
+levada_status levada_block_select(const levada_block *block, const int32_t *rows, int64_t n,
+                                  levada_block **out, levada_error *err)
+{
+    levada_buffer *index = NULL;
+    uint32_t      *which = NULL, *row = NULL;
+    levada_status  st;
+
+    LEVADA_TRY(select_index(n, &index, &which, &row, err));
+    for (int64_t i = 0; i < n; i++) {
+        bool data = block->kind == LEVADA_BLOCK_DATA;
+
+        which[i] = data ? 0 : block->which[rows[i]];
+        row[i] = data ? (uint32_t)rows[i] : block->row[rows[i]];
+    }
+    st = select_share(block, &index, which, row, n, out, err);
+    levada_buffer_unref(&index);
+    return st;
+}
+
+static void select_slice_column(levada_column *c, const levada_column *from, int64_t first,
+                                int64_t n)
+{
+    const levada_field *field = c->field;
+    int64_t             row = levada_dtype_size(field->dtype);
+    bool                levels = field->depth > 0 || field->dtype == LEVADA_BYTES;
+
+    *c = *from;
+    c->field = field;
+    c->n = n;
+    for (int32_t l = 0; l <= LEVADA_MAX_DEPTH; l++) {
+        if (c->level[l].owner) c->level[l].owner = levada_buffer_ref(c->level[l].owner);
+    }
+    for (int32_t d = 0; d < field->ndim; d++) row *= c->dims[d];
+    if (levels && field->depth == 0) {
+        first *= row ? row : 1; /* FIXED bytes with dims: the level counts elements */
+        for (int32_t d = 0; row == 0 && d < field->ndim; d++) first *= c->dims[d];
+    }
+    if (levels) {
+        c->level[0].begin += first;
+        c->level[0].end += first;
+    } else {
+        c->values += first * row;
+    }
+    if (c->lengths) c->lengths += first;
+    if (c->owner) c->owner = levada_buffer_ref(c->owner);
+    if (c->lengths_owner) c->lengths_owner = levada_buffer_ref(c->lengths_owner);
+}
+
+static levada_status select_slice_data(const levada_block *block, int64_t first, int64_t n,
+                                       levada_block **out, levada_error *err)
+{
+    levada_block   *b;
+    levada_origins *o;
+
+    LEVADA_TRY(levada_block_create(block->spec, n, &b, err));
+    for (int32_t i = 0; i < levada_spec_count(block->spec); i++) {
+        select_slice_column(&b->columns[i], &block->columns[i], first, n);
+    }
+    o = &b->origins;
+    *o = block->origins;
+    if (o->owner) o->owner = levada_buffer_ref(o->owner);
+    if (o->each) {
+        o->each += first;
+    } else {
+        o->first = levada_block_origin(block, first);
+        if (o->begin) o->begin += first;
+    }
+    b->bytes = block->n ? block->bytes / block->n * n : 0;
+    b->bound = block->bound;
+    *out = b;
+    return LEVADA_OK;
+}
+
+levada_status levada_block_slice(levada_pool *pool, const levada_block *block, int64_t first,
+                                 int64_t n, levada_block **out, levada_error *err)
+{
+    levada_buffer *index;
+    levada_status  st;
+
+    (void)pool;
+    if (first == 0 && n == block->n) {
+        *out = levada_block_ref(block);
+        return LEVADA_OK;
+    }
+    if (block->kind == LEVADA_BLOCK_DATA) return select_slice_data(block, first, n, out, err);
+    index = levada_buffer_ref(block->index_owner);
+    st = select_share(block, &index, block->which + first, block->row + first, n, out, err);
+    levada_buffer_unref(&index);
+    return st;
+}
+
+levada_status levada_block_copy_origins(levada_pool *pool, levada_block *to,
+                                        const levada_block *from, levada_error *err)
+{
+    levada_origin *each;
+
+    levada_buffer_unref(&to->origins.owner);
+    if (from->kind == LEVADA_BLOCK_DATA) {
+        to->origins = from->origins;
+        if (to->origins.owner) to->origins.owner = levada_buffer_ref(to->origins.owner);
+        return LEVADA_OK;
+    }
+    LEVADA_TRY(levada_buffer_create(pool, from->n * (int64_t)sizeof *each, &to->origins.owner, err));
+    each = (levada_origin *)(void *)to->origins.owner->data;
+    for (int64_t i = 0; i < from->n; i++) each[i] = levada_block_origin(from, i);
+    to->origins.each = each;
+    return LEVADA_OK;
+}
