@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE /* sched_getaffinity */
+#include "runtime/lock.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+
+static levada_status lock_check(int code, const char *what, levada_error *err)
+{
+    if (code == 0) return LEVADA_OK;
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "can't make a %s: %s", what,
+                       strerror(code));
+}
+
+levada_status levada_mutex_init(levada_mutex *mutex, levada_error *err)
+{
+    return lock_check(pthread_mutex_init(&mutex->system, NULL), "mutex", err);
+}
+
+void levada_mutex_clear(levada_mutex *mutex) { pthread_mutex_destroy(&mutex->system); }
+
+void levada_mutex_lock(levada_mutex *mutex) { pthread_mutex_lock(&mutex->system); }
+
+void levada_mutex_unlock(levada_mutex *mutex) { pthread_mutex_unlock(&mutex->system); }
+
+levada_status levada_cond_init(levada_cond *cond, levada_error *err)
+{
+    pthread_condattr_t attr;
+    int                code = pthread_condattr_init(&attr);
+
+    if (code == 0) {
+        pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+        code = pthread_cond_init(&cond->system, &attr);
+        pthread_condattr_destroy(&attr);
+    }
+    return lock_check(code, "condition variable", err);
+}
+
+void levada_cond_clear(levada_cond *cond) { pthread_cond_destroy(&cond->system); }
+
+bool levada_cond_wait(levada_cond *cond, levada_mutex *mutex, int64_t until)
+{
+    struct timespec at;
+
+    if (until < 0) {
+        pthread_cond_wait(&cond->system, &mutex->system);
+        return true;
+    }
+    at.tv_sec = until / 1000000000;
+    at.tv_nsec = until % 1000000000;
+    return pthread_cond_timedwait(&cond->system, &mutex->system, &at) != ETIMEDOUT;
+}
+
+void levada_cond_wake_all(levada_cond *cond) { pthread_cond_broadcast(&cond->system); }
+
+static void *lock_thread_main(void *user)
+{
+    levada_thread *thread = user;
+
+    thread->run(thread->user);
+    return NULL;
+}
+
+levada_status levada_thread_start(levada_thread *thread, void (*run)(void *user), void *user,
+                                  levada_error *err)
+{
+    sigset_t all, before;
+    int      code;
+
+    thread->run = run;
+    thread->user = user;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are the business of the caller */
+    code = pthread_create(&thread->system, NULL, lock_thread_main, thread);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return lock_check(code, "thread", err);
+}
+
+void levada_thread_join(levada_thread *thread) { pthread_join(thread->system, NULL); }
+
+int64_t levada_now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+int32_t levada_cpu_count(void)
+{
+    cpu_set_t set;
+    int       n = 0;
+
+    if (sched_getaffinity(0, sizeof set, &set) == 0) n = CPU_COUNT(&set);
+    return n > 0 ? n : 1;
+}
