@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/chain.h"
+
+#include "base/alloc.h"
+#include "core/iter_priv.h"
+#include "tensor/block_priv.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define CHAIN_MOST 64
+
+typedef struct chain_link {
+    const levada_dataset *at;
+    const levada_op      *op;
+    const void           *args;
+    const levada_spec    *out;
+    levada_spec          *decoded; /* decoders: the columns that decode() makes; owned */
+    levada_context        context; /* also borrowed by the states */
+    char                  path[64];
+    uint8_t              *states; /* threads * state_size */
+    size_t                state_size;
+    int32_t               opened; /* states that open() saw */
+    atomic_llong          nanoseconds, records, blocks;
+} chain_link;
+
+struct levada_chain {
+    int32_t     threads, n;
+    chain_link *links[CHAIN_MOST];
+};
+
+/* One apply on its way through the links. */
+typedef struct chain_pass {
+    levada_chain *chain;
+    levada_run   *run;
+    int32_t       thread;
+} chain_pass;
+
+levada_status levada_chain_create(int32_t threads, levada_chain **out, levada_error *err)
+{
+    levada_chain *chain = levada_alloc_zero(sizeof *chain);
+
+    if (!chain) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a stage");
+    chain->threads = threads;
+    *out = chain;
+    return LEVADA_OK;
+}
+
+static void *chain_state(const chain_link *l, int32_t thread)
+{
+    return l->states + (size_t)thread * l->state_size;
+}
+
+static void chain_free_link(chain_link *l)
+{
+    void (*close)(void *) = l->op->family == LEVADA_FAMILY_DECODER ? l->op->def.decoder.close
+                                                                   : l->op->def.stage.close;
+
+    for (int32_t i = 0; close && i < l->opened; i++) close(chain_state(l, i));
+    levada_spec_unref(&l->decoded);
+    levada_free(l->states);
+    levada_free(l);
+}
+
+void levada_chain_destroy(levada_chain **chain)
+{
+    levada_chain *c = *chain;
+
+    *chain = NULL;
+    if (!c) return;
+    for (int32_t i = 0; i < c->n; i++) chain_free_link(c->links[i]);
+    levada_free(c);
+}
+
+/* SERIAL stages have one state, with their node: only the tail of PURE ones is opened here. */
+static levada_status chain_open_states(levada_chain *chain, chain_link *l, levada_error *err)
+{
+    bool   decoder = l->op->family == LEVADA_FAMILY_DECODER;
+    size_t size = decoder ? l->op->def.decoder.state_size : l->op->def.stage.state_size;
+    levada_status (*open)(void *, const void *, const levada_context *, levada_error *) =
+        decoder ? l->op->def.decoder.open : l->op->def.stage.open;
+
+    l->state_size = (size + 63) & ~(size_t)63; /* no shared cache lines */
+    l->states = levada_alloc_aligned(64, l->state_size * (size_t)chain->threads + 64);
+    if (!l->states) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a stage");
+    memset(l->states, 0, l->state_size * (size_t)chain->threads);
+    for (int32_t i = 0; i < chain->threads; i++) {
+        l->opened = i + 1;
+        if (open) LEVADA_TRY(open(chain_state(l, i), l->args, &l->context, err));
+    }
+    return LEVADA_OK;
+}
+
+levada_status levada_chain_add(levada_chain *chain, const levada_dataset *at,
+                               const levada_context *context, const char *path, levada_error *err)
+{
+    chain_link   *l;
+    levada_status st = LEVADA_OK;
+
+    if (chain->n == CHAIN_MOST) {
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "more than %d stages in a row",
+                           CHAIN_MOST);
+    }
+    l = levada_alloc_zero(sizeof *l);
+    if (!l) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a stage");
+    l->at = at;
+    l->op = at->op;
+    l->args = at->args;
+    l->out = at->spec;
+    l->context = *context;
+    snprintf(l->path, sizeof l->path, "%s", path);
+    if (l->op->family == LEVADA_FAMILY_DECODER) {
+        st = l->op->def.decoder.check(l->args, &l->decoded, err);
+    }
+    if (st == LEVADA_OK) st = chain_open_states(chain, l, err);
+    if (st != LEVADA_OK) {
+        levada_error_wrap(err, "%s", l->op->name);
+        chain_free_link(l);
+        return st;
+    }
+    chain->links[chain->n++] = l;
+    return LEVADA_OK;
+}
+
+int32_t levada_chain_count(const levada_chain *chain) { return chain->n; }
+
+const levada_spec *levada_chain_spec(const levada_chain *chain)
+{
+    return chain->n ? chain->links[chain->n - 1]->out : NULL;
+}
+
+bool levada_chain_rereadable(const levada_chain *chain)
+{
+    for (int32_t i = 0; i < chain->n; i++) {
+        const levada_op *op = chain->links[i]->op;
+
+        if (op->family == LEVADA_FAMILY_DECODER) continue;
+        if (op->def.stage.mode != LEVADA_MODE_PURE || op->def.stage.rows == LEVADA_ROWS_FREE) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* -- decoders */
+
+/* The column that a decoder reads: the option, its own, or the only one of bytes. */
+static levada_status chain_field(const chain_link *l, const levada_block *in, int32_t *out,
+                                 levada_error *err)
+{
+    const levada_decoder_args *core =
+        (const void *)((const uint8_t *)l->args + l->op->core_offset);
+    const char *name = core->field ? core->field : l->op->def.decoder.field;
+    int32_t     found = name ? levada_spec_find(in->spec, name) : -1, n = 0;
+
+    for (int32_t i = 0; found < 0 && !core->field && i < levada_spec_count(in->spec); i++) {
+        if (levada_spec_field(in->spec, i)->dtype != LEVADA_BYTES) continue;
+        *out = i;
+        n++;
+    }
+    if (found < 0 && n != 1) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "there is no column '%s' to decode",
+                           name ? name : "record");
+    }
+    if (found >= 0) *out = found;
+    if (levada_spec_field(in->spec, *out)->dtype != LEVADA_BYTES ||
+        levada_spec_field(in->spec, *out)->depth > 0) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "column '%s' holds %s, not one byte string a record",
+                           levada_spec_field(in->spec, *out)->name,
+                           levada_dtype_name(levada_spec_field(in->spec, *out)->dtype));
+    }
+    return LEVADA_OK;
+}
+
+/* One buffer that keeps all strings alive, where there is one. */
+static levada_buffer *chain_owner(const levada_block *in, int32_t field)
+{
+    levada_buffer *owner = NULL;
+
+    if (in->kind == LEVADA_BLOCK_DATA) return in->columns[field].owner;
+    for (int32_t i = 0; i < in->nfrom; i++) {
+        levada_buffer *o = in->from[i]->columns[field].owner;
+
+        if (owner && o != owner) return NULL;
+        owner = o;
+    }
+    return owner;
+}
+
+static levada_status chain_strings(const levada_block *in, int32_t field, levada_strings *out,
+                                   void **memory, levada_error *err)
+{
+    size_t          n = (size_t)in->n;
+    const uint8_t **data = levada_alloc(n * (sizeof *data + sizeof(int32_t)) + 1);
+    int32_t        *size = (int32_t *)(void *)(data + n);
+
+    if (!data) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a block");
+    for (int64_t i = 0; i < in->n; i++) {
+        int64_t              row;
+        const levada_column *c = &levada_block_row(in, i, &row)->columns[field];
+
+        data[i] = c->values + c->level[0].begin[row];
+        size[i] = c->level[0].end[row] - c->level[0].begin[row];
+    }
+    out->data = data;
+    out->size = size;
+    out->n = in->n;
+    out->owner = chain_owner(in, field);
+    *memory = data;
+    return LEVADA_OK;
+}
+
+/* Columns of `decoded` and, by name, those of `in` that stay, in the order of the link's spec. */
+static levada_status chain_merge(const chain_pass *p, const chain_link *l, const levada_block *in,
+                                 levada_block **decoded, levada_error *err)
+{
+    levada_pool    *pool = levada_env_pool(p->run->env);
+    levada_block   *flat = NULL, *made = NULL;
+    levada_builder *b = NULL;
+    levada_status   st = levada_block_gather(pool, in, &flat, err);
+
+    if (st == LEVADA_OK) st = levada_builder_make(pool, l->out, in->n, &b, err);
+    for (int32_t i = 0; st == LEVADA_OK && i < levada_spec_count(l->out); i++) {
+        const char          *name = levada_spec_field(l->out, i)->name;
+        const levada_column *c = levada_block_column(*decoded, name);
+
+        if (!c) c = levada_block_column(flat, name);
+        if (!c) {
+            st = levada_fail(err, LEVADA_EINVALID_ARGUMENT, "column '%s' is missing", name);
+        } else {
+            levada_builder_share(b, i, c);
+        }
+    }
+    if (st == LEVADA_OK) st = levada_builder_publish(&b, &made, err);
+    if (st == LEVADA_OK) {
+        made->bytes = (*decoded)->bytes + flat->bytes;
+        made->rejects = (*decoded)->rejects;
+        made->nrejects = (*decoded)->nrejects;
+        (*decoded)->rejects = NULL;
+        (*decoded)->nrejects = 0;
+        levada_block_unref(decoded);
+        *decoded = made;
+    }
+    levada_builder_destroy(&b);
+    levada_block_unref(&flat);
+    return st;
+}
+
+static levada_status chain_decode(const chain_pass *p, chain_link *l, const levada_block *in,
+                                  levada_block **out, levada_error *err)
+{
+    bool            alone = levada_spec_count(l->out) == levada_spec_count(l->decoded);
+    levada_builder *b = NULL;
+    levada_strings  strings;
+    void           *memory = NULL;
+    int32_t         field = 0;
+    levada_status   st;
+
+    LEVADA_TRY(chain_field(l, in, &field, err));
+    LEVADA_TRY(chain_strings(in, field, &strings, &memory, err));
+    st = levada_builder_make(levada_env_pool(p->run->env), alone ? l->out : l->decoded, in->n, &b,
+                             err);
+    if (st == LEVADA_OK) {
+        st = l->op->def.decoder.decode(chain_state(l, p->thread), l->args, &strings, b, err);
+    }
+    if (st == LEVADA_OK) st = levada_builder_publish(&b, out, err);
+    if (st == LEVADA_OK && !alone) {
+        st = chain_merge(p, l, in, out, err);
+        if (st != LEVADA_OK) levada_block_unref(out);
+    }
+    levada_builder_destroy(&b);
+    levada_free(memory);
+    return st;
+}
+
+/* -- stages */
+
+static levada_status chain_stage(const chain_pass *p, chain_link *l, const levada_block *in,
+                                 levada_block **out, levada_error *err)
+{
+    const levada_stage_def *def = &l->op->def.stage;
+    levada_block           *flat = NULL;
+    levada_status           st;
+
+    if (in->kind == LEVADA_BLOCK_SELECTION && !def->takes_selection) {
+        LEVADA_TRY(levada_block_gather(levada_env_pool(p->run->env), in, &flat, err));
+    }
+    st = def->apply(chain_state(l, p->thread), l->args, flat ? flat : in, out, err);
+    levada_block_unref(&flat);
+    return st;
+}
+
+/* Gives the output its origins where the stage left that to the core. */
+static levada_status chain_origins(const chain_pass *p, const chain_link *l,
+                                   const levada_block *in, levada_block *out, levada_error *err)
+{
+    bool same = l->op->family == LEVADA_FAMILY_DECODER || l->op->def.stage.rows == LEVADA_ROWS_SAME;
+
+    if (!same || out == in || out->kind != LEVADA_BLOCK_DATA || out->origins.each) return LEVADA_OK;
+    if (out->n != in->n) {
+        return levada_fail(err, LEVADA_EINTERNAL, "%lld records in, %lld out", (long long)in->n,
+                           (long long)out->n);
+    }
+    return levada_block_copy_origins(levada_env_pool(p->run->env), out, in, err);
+}
+
+static levada_status chain_link_apply(const chain_pass *p, chain_link *l, const levada_block *in,
+                                      levada_block **out, levada_error *err)
+{
+    int64_t       began = levada_now();
+    levada_block *made = NULL;
+    levada_status st;
+
+    if (l->op->family == LEVADA_FAMILY_DECODER) {
+        atomic_fetch_add_explicit(&p->run->decoded, in->n, memory_order_relaxed);
+        st = chain_decode(p, l, in, &made, err);
+    } else {
+        st = chain_stage(p, l, in, &made, err);
+    }
+    if (st == LEVADA_OK) st = chain_origins(p, l, in, made, err);
+    if (st == LEVADA_OK && made->nrejects) st = levada_run_reject(p->run, l->path, in, &made, err);
+    if (st != LEVADA_OK) {
+        levada_block_unref(&made);
+        levada_error_place(err, l->path, NULL, -1, -1);
+        return st;
+    }
+    atomic_fetch_add_explicit(&l->nanoseconds, levada_now() - began, memory_order_relaxed);
+    atomic_fetch_add_explicit(&l->records, made->n, memory_order_relaxed);
+    atomic_fetch_add_explicit(&l->blocks, 1, memory_order_relaxed);
+    *out = made;
+    return LEVADA_OK;
+}
+
+levada_status levada_chain_apply(levada_chain *chain, levada_run *run, int32_t thread,
+                                 const levada_block *in, levada_block **out, levada_error *err)
+{
+    chain_pass    pass = { chain, run, thread };
+    levada_block *at = levada_block_ref(in);
+
+    for (int32_t i = 0; i < chain->n && at->n > 0; i++) {
+        levada_block *next = NULL;
+        levada_status st = chain_link_apply(&pass, chain->links[i], at, &next, err);
+
+        levada_block_unref(&at);
+        if (st != LEVADA_OK) return st;
+        at = next;
+    }
+    *out = at;
+    return LEVADA_OK;
+}
+
+void levada_chain_counts(const levada_chain *chain, int32_t i, const char **path,
+                         int64_t *nanoseconds, int64_t *records, int64_t *blocks)
+{
+    const chain_link *l = chain->links[i];
+
+    *path = l->path;
+    *nanoseconds = atomic_load_explicit(&l->nanoseconds, memory_order_relaxed);
+    *records = atomic_load_explicit(&l->records, memory_order_relaxed);
+    *blocks = atomic_load_explicit(&l->blocks, memory_order_relaxed);
+}

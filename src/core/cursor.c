@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Cursors: a block that is partly used up; and the public makers of blocks.
+ */
+#include "base/alloc.h"
+#include "core/iter_priv.h"
+#include "tensor/block_priv.h"
+
+#include <stdio.h>
+
+levada_status levada_builder_create(levada_env *env, const levada_spec *spec, int64_t rows,
+                                    levada_builder **out, levada_error *err)
+{
+    return levada_builder_make(levada_env_pool(env), spec, rows, out, err);
+}
+
+levada_status levada_cursor_fill(levada_cursor *cur, levada_iter *in, levada_error *err)
+{
+    if (cur->block && cur->row < cur->block->n) return LEVADA_OK;
+    levada_cursor_clear(cur);
+    return levada_iter_next(in, &cur->block, err);
+}
+
+levada_status levada_cursor_take(levada_cursor *cur, int64_t limit, levada_block **out,
+                                 levada_error *err)
+{
+    int64_t left = cur->block->n - cur->row, n = left < limit ? left : limit;
+
+    LEVADA_TRY(levada_block_slice(NULL, cur->block, cur->row, n, out, err));
+    cur->row += n;
+    if (cur->row == cur->block->n) levada_cursor_clear(cur);
+    return LEVADA_OK;
+}
+
+void levada_cursor_clear(levada_cursor *cur)
+{
+    levada_block_unref(&cur->block);
+    cur->row = 0;
+}
+
+/* The unread records: by origin where the input can be read again, else by value. */
+levada_status levada_cursor_save(const levada_cursor *cur, levada_state_writer *to, const char *key,
+                                 levada_error *err)
+{
+    levada_block *rest = NULL;
+    int64_t       n = cur->block ? cur->block->n - cur->row : 0;
+    char          name[32];
+    levada_status st;
+
+    snprintf(name, sizeof name, "%s.n", key);
+    LEVADA_TRY(levada_state_put_i64(to, name, n, err));
+    if (n == 0) return LEVADA_OK;
+    LEVADA_TRY(levada_block_slice(NULL, cur->block, cur->row, n, &rest, err));
+    st = levada_records_put(to, key, rest, err);
+    levada_block_unref(&rest);
+    return st;
+}
+
+levada_status levada_cursor_restore(levada_cursor *cur, levada_state_reader *from, const char *key,
+                                    levada_error *err)
+{
+    levada_block *block = NULL;
+    int64_t       n = 0;
+    char          name[32];
+
+    snprintf(name, sizeof name, "%s.n", key);
+    LEVADA_TRY(levada_state_get_i64(from, name, &n, err));
+    if (n) LEVADA_TRY(levada_records_get(from, key, &block, err));
+    levada_cursor_clear(cur);
+    cur->block = block;
+    return LEVADA_OK;
+}

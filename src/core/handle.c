@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a user holds: a node on top of the tree that gives whole blocks (never selections), and the
+ * calls that concern all of it.
+ */
+#include "base/alloc.h"
+#include "base/text.h"
+#include "core/iter_priv.h"
+#include "tensor/block_priv.h"
+
+#include <string.h>
+
+typedef struct handle {
+    levada_iter_options options;
+    char               *errors; /* copy of options.errors */
+    levada_mutex        lock;   /* guards the tree against being swapped while it is cancelled */
+    bool                cancelled;
+} handle;
+
+static levada_status handle_next(levada_iter *it, levada_block **out, levada_error *err)
+{
+    levada_block *block = NULL;
+    levada_status st;
+
+    if (it->run->crew) LEVADA_TRY(levada_crew_start(it->run->crew, err));
+    LEVADA_TRY(levada_iter_next(it->inputs[0], &block, err));
+    st = levada_block_gather(levada_env_pool(it->run->env), block, out, err);
+    levada_block_unref(&block);
+    return st;
+}
+
+static void handle_close(levada_iter *it)
+{
+    handle *h = it->self;
+
+    levada_run_destroy(&it->run, it->inputs);
+    it->ninputs = 0;
+    levada_mutex_clear(&h->lock);
+    levada_free(h->errors);
+    levada_free(h);
+}
+
+static const levada_node_ops handle_ops = { .next = handle_next, .close = handle_close };
+
+static levada_status handle_memory(levada_error *err)
+{
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for an iterator");
+}
+
+static levada_status handle_init(handle *h, const levada_iter_options *options, levada_error *err)
+{
+    levada_iter_options o = LEVADA_ITER_OPTIONS_INIT;
+
+    if (options) {
+        memcpy(&o, options, options->struct_size < sizeof o ? options->struct_size : sizeof o);
+    }
+    if (o.errors) {
+        h->errors = levada_strdup(o.errors);
+        if (!h->errors) return handle_memory(err);
+        o.errors = h->errors;
+    }
+    o.struct_size = sizeof o;
+    h->options = o;
+    return levada_mutex_init(&h->lock, err);
+}
+
+levada_status levada_iter_open(const levada_dataset *dataset, const levada_iter_options *options,
+                               levada_iter **out, levada_error *err)
+{
+    levada_iter  *it = levada_alloc_zero(sizeof *it);
+    handle       *h = levada_alloc_zero(sizeof *h);
+    levada_iter **inputs = levada_alloc_zero(sizeof(*inputs));
+    levada_status st = it && h && inputs ? handle_init(h, options, err) : handle_memory(err);
+
+    if (st == LEVADA_OK) {
+        st = levada_run_create(dataset, &h->options, &it->run, inputs, err);
+        if (st != LEVADA_OK) levada_mutex_clear(&h->lock);
+    }
+    if (st != LEVADA_OK) {
+        if (h) levada_free(h->errors);
+        levada_free(it);
+        levada_free(h);
+        levada_free(inputs);
+        return st;
+    }
+    it->ops = &handle_ops;
+    it->self = h;
+    it->inputs = inputs;
+    it->ninputs = 1;
+    it->spec = inputs[0]->spec;
+    it->at = it->run->dataset;
+    *out = it;
+    return LEVADA_OK;
+}
+
+void levada_iter_close(levada_iter **it) { levada_node_destroy(it); }
+
+levada_status levada_iter_next_within(levada_iter *it, int64_t nanoseconds, levada_block **out,
+                                      levada_error *err)
+{
+    levada_status st;
+
+    it->run->deadline = nanoseconds < 0 ? -1 : levada_now() + nanoseconds;
+    st = levada_iter_next(it, out, err);
+    it->run->deadline = -1;
+    return st;
+}
+
+void levada_iter_cancel(levada_iter *it)
+{
+    handle *h = it->self;
+
+    levada_mutex_lock(&h->lock);
+    h->cancelled = true;
+    atomic_store(&it->run->cancelled, true);
+    levada_node_cancel(it->inputs[0]);
+    if (it->run->crew) levada_crew_wake(it->run->crew);
+    levada_mutex_unlock(&h->lock);
+}
+
+/* -- save and restore */
+
+static levada_status handle_gather_state(levada_iter *it, levada_state_writer *w, char *json,
+                                         levada_error *err)
+{
+    levada_iter top = { .path = "dataset", .version = 0 };
+
+    w->node = &top;
+    LEVADA_TRY(levada_state_put_bytes(w, "json", json, strlen(json), err));
+    return levada_node_save(it->inputs[0], w, err);
+}
+
+levada_status levada_iter_save(levada_iter *it, char **out, size_t *size, levada_error *err)
+{
+    levada_state_writer w = { 0 };
+    levada_state_head   head = { .seed = it->run->seed, .epoch = it->run->epoch };
+    char               *json = NULL;
+    levada_status       st;
+
+    if (it->stuck != LEVADA_OK) {
+        return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                           "the iterator has failed: restore it or close it (%s)", it->why.message);
+    }
+    LEVADA_TRY(levada_dataset_fingerprint(it->run->dataset, head.fingerprint, err));
+    LEVADA_TRY(levada_dataset_json(it->run->dataset, &json, err));
+    st = handle_gather_state(it, &w, json, err);
+    if (st == LEVADA_OK) st = levada_state_encode(&w, &head, it->run->env, out, size, err);
+    levada_state_writer_clear(&w);
+    levada_string_free(&json);
+    return st;
+}
+
+/* The first place where two descriptions differ, with a little of what stands before it. */
+static levada_status handle_differs(const char *now, const char *saved, size_t size,
+                                    levada_error *err)
+{
+    size_t at = 0, from, now_size = strlen(now);
+
+    while (at < size && at < now_size && now[at] == saved[at]) at++;
+    from = at > 40 ? at - 40 : 0;
+    return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                       "the state was saved from another dataset: it had ...%.*s, this one has "
+                       "...%.*s",
+                       (int)(size - from < 80 ? size - from : 80), saved + from, 80, now + from);
+}
+
+static levada_status handle_fits(levada_iter *it, levada_state_reader *from, levada_error *err)
+{
+    levada_iter   top = { .path = "dataset", .version = 0 };
+    uint8_t       fingerprint[16];
+    const void   *saved = NULL;
+    size_t        size = 0;
+    char         *json = NULL;
+    levada_status st;
+
+    LEVADA_TRY(levada_dataset_fingerprint(it->run->dataset, fingerprint, err));
+    if (memcmp(fingerprint, from->head.fingerprint, sizeof fingerprint) == 0) return LEVADA_OK;
+    from->node = &top;
+    LEVADA_TRY(levada_state_get_bytes(from, "json", &saved, &size, err));
+    LEVADA_TRY(levada_dataset_json(it->run->dataset, &json, err));
+    st = handle_differs(json, saved, size, err);
+    levada_string_free(&json);
+    return st;
+}
+
+/* A new tree takes the place of the old one, which was not touched until here. */
+static void handle_swap(levada_iter *it, levada_run *run, levada_iter *root)
+{
+    handle      *h = it->self;
+    levada_run  *old_run = it->run;
+    levada_iter *old_root = it->inputs[0];
+
+    levada_mutex_lock(&h->lock);
+    it->run = run;
+    it->inputs[0] = root;
+    if (h->cancelled) atomic_store(&run->cancelled, true);
+    levada_mutex_unlock(&h->lock);
+    it->at = run->dataset;
+    it->spec = root->spec;
+    it->ended = false;
+    it->stuck = LEVADA_OK;
+    levada_run_destroy(&old_run, &old_root);
+}
+
+levada_status levada_iter_restore(levada_iter *it, const void *bytes, size_t size,
+                                  levada_error *err)
+{
+    handle             *h = it->self;
+    levada_iter_options o = h->options;
+    levada_state_reader from;
+    levada_run         *run = NULL;
+    levada_iter        *root = NULL;
+    levada_status       st;
+
+    LEVADA_TRY(levada_state_decode(bytes, size, it->run->env, &from, err));
+    o.seed = from.head.seed;
+    o.epoch = from.head.epoch;
+    st = handle_fits(it, &from, err);
+    if (st == LEVADA_OK) st = levada_run_create(it->run->dataset, &o, &run, &root, err);
+    if (st == LEVADA_OK) st = levada_node_restore(root, &from, err);
+    levada_state_reader_clear(&from);
+    if (st != LEVADA_OK) {
+        levada_run_destroy(&run, &root);
+        return st;
+    }
+    handle_swap(it, run, root);
+    return LEVADA_OK;
+}
+
+/* -- where things come from */
+
+const char *levada_iter_file(const levada_iter *it, int32_t leaf, int32_t shard)
+{
+    const levada_iter *node = leaf >= 0 && leaf < 64 ? it->run->leaf[leaf] : NULL;
+
+    return node && node->ops->file ? node->ops->file(node, shard) : NULL;
+}
+
+void levada_iter_progress(const levada_iter *it, int64_t *done, int64_t *total)
+{
+    *done = 0;
+    *total = 0;
+    for (int32_t i = 0; i < it->run->leaves && i < 64; i++) {
+        int64_t d = 0, t = -1;
+
+        if (it->run->leaf[i] && it->run->leaf[i]->ops->progress) {
+            it->run->leaf[i]->ops->progress(it->run->leaf[i], &d, &t);
+        }
+        *done += d;
+        *total = t < 0 || *total < 0 ? -1 : *total + t;
+    }
+}

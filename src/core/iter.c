@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Pulling: what happens around each node's own next(), for users and stages alike.
+ */
+#include "core/iter_priv.h"
+#include "tensor/block_priv.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static levada_status iter_stuck(const levada_iter *it, levada_error *err)
+{
+    if (err) *err = it->why;
+    return it->stuck;
+}
+
+static levada_status iter_interrupted(const levada_iter *it, levada_error *err)
+{
+    const levada_run *run = it->run;
+
+    if (atomic_load_explicit(&run->cancelled, memory_order_relaxed)) {
+        return levada_fail(err, LEVADA_ECANCELLED, "cancelled");
+    }
+    if (!run->crew && run->deadline >= 0 && levada_now() >= run->deadline) return LEVADA_AGAIN;
+    return LEVADA_OK;
+}
+
+/* After a restore: leaves out the records that were delivered since the snapshot. */
+static levada_status iter_drop(levada_iter *it, levada_block **block, levada_error *err)
+{
+    levada_block *rest = NULL;
+    int64_t       n = (*block)->n;
+
+    if (it->drop == 0) return LEVADA_OK;
+    if (it->drop < n) {
+        LEVADA_TRY(levada_block_slice(levada_env_pool(it->run->env), *block, it->drop,
+                                      n - it->drop, &rest, err));
+        it->drop = 0;
+    } else {
+        it->drop -= n;
+    }
+    levada_block_unref(block);
+    *block = rest;
+    return LEVADA_OK;
+}
+
+static levada_status iter_pull(levada_iter *it, levada_block **out, levada_error *err)
+{
+    levada_status st = LEVADA_OK;
+
+    *out = NULL;
+    while (st == LEVADA_OK && !*out) {
+        LEVADA_TRY(iter_interrupted(it, err));
+        st = it->ops->next(it, out, err);
+        if (st == LEVADA_OK && (*out)->n == 0) levada_block_unref(out);
+        if (st == LEVADA_OK && *out) st = iter_drop(it, out, err);
+    }
+    return st;
+}
+
+levada_status levada_iter_next(levada_iter *it, levada_block **out, levada_error *err)
+{
+    int64_t       began;
+    levada_block *block = NULL;
+    levada_error  why = LEVADA_ERROR_INIT;
+    levada_status st;
+
+    if (it->stuck != LEVADA_OK) return iter_stuck(it, err);
+    if (it->ended) return LEVADA_END;
+    began = levada_now();
+    st = iter_pull(it, &block, &why);
+    atomic_fetch_add_explicit(&it->nanoseconds, levada_now() - began, memory_order_relaxed);
+    if (st == LEVADA_OK) {
+        atomic_fetch_add_explicit(&it->records, block->n, memory_order_relaxed);
+        atomic_fetch_add_explicit(&it->blocks, 1, memory_order_relaxed);
+        *out = block;
+        return LEVADA_OK;
+    }
+    levada_block_unref(&block);
+    if (st == LEVADA_END) {
+        it->ended = true;
+    } else if (st < 0) {
+        levada_error_place(&why, it->path, NULL, -1, -1);
+        if (st != LEVADA_ECANCELLED) {
+            it->stuck = st;
+            it->why = why;
+        }
+        if (err) *err = why;
+    }
+    return st;
+}
+
+/* -- save, restore, rewind, re-read: walks over the tree */
+
+levada_status levada_node_save(levada_iter *it, levada_state_writer *to, levada_error *err)
+{
+    levada_iter *before = to->node;
+
+    to->node = it;
+    if (it->ops->save) {
+        levada_status st = it->ops->save(it, to, err);
+
+        to->node = before;
+        if (st != LEVADA_OK) {
+            levada_error_place(err, it->path, NULL, -1, -1);
+            return st;
+        }
+    }
+    to->node = before;
+    if (it->drop) LEVADA_TRY(levada_state_add_drop(to, it->path, it->drop, err));
+    if (it->saves_inputs) return LEVADA_OK;
+    for (int32_t i = 0; i < it->ninputs; i++) LEVADA_TRY(levada_node_save(it->inputs[i], to, err));
+    return LEVADA_OK;
+}
+
+/* Inputs first: a row store that reads records again needs them in their place. */
+levada_status levada_node_restore(levada_iter *it, levada_state_reader *from, levada_error *err)
+{
+    levada_iter  *before = from->node;
+    levada_status st = LEVADA_OK;
+
+    for (int32_t i = 0; i < it->ninputs; i++) {
+        LEVADA_TRY(levada_node_restore(it->inputs[i], from, err));
+    }
+    from->node = it;
+    it->ended = false;
+    it->stuck = LEVADA_OK;
+    it->drop = 0;
+    if (levada_state_has(from, "drop")) st = levada_state_get_i64(from, "drop", &it->drop, err);
+    if (st == LEVADA_OK && it->ops->restore) st = it->ops->restore(it, from, err);
+    from->node = before;
+    if (st != LEVADA_OK) levada_error_place(err, it->path, NULL, -1, -1);
+    return st;
+}
+
+levada_status levada_iter_rewind(levada_iter *it, levada_error *err)
+{
+    for (int32_t i = 0; i < it->ninputs; i++) LEVADA_TRY(levada_iter_rewind(it->inputs[i], err));
+    it->ended = false;
+    it->drop = 0;
+    return it->ops->rewind ? it->ops->rewind(it, err) : LEVADA_OK;
+}
+
+bool levada_node_rereadable(const levada_iter *it)
+{
+    if (!it->ops->reread) return false;
+    return it->ops->rereadable ? it->ops->rereadable(it)
+                               : it->ninputs == 0 || levada_node_rereadable(it->inputs[0]);
+}
+
+levada_status levada_node_reread(levada_iter *it, const levada_origin *origins, int64_t n,
+                                 levada_block **out, levada_error *err)
+{
+    levada_status st;
+
+    if (!levada_node_rereadable(it)) {
+        return levada_fail(err, LEVADA_EUNIMPLEMENTED, "records can't be read again");
+    }
+    st = it->ops->reread(it, origins, n, out, err);
+    if (st == LEVADA_OK && (*out)->n != n) {
+        st = levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                         "%lld of %lld records that waited are not there any more",
+                         (long long)(n - (*out)->n), (long long)n);
+        levada_block_unref(out);
+    }
+    if (st != LEVADA_OK) levada_error_place(err, it->path, NULL, -1, -1);
+    return st;
+}
+
+void levada_node_cancel(levada_iter *it)
+{
+    if (it->ops->cancel) it->ops->cancel(it);
+    for (int32_t i = 0; i < it->ninputs; i++) levada_node_cancel(it->inputs[i]);
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Running datasets from the inside.
+ *
+ * A run is a tree of nodes, one for each source, SERIAL stage, joint and run of PURE stages of the
+ * dataset. A node is a levada_iter: stages pull their input through the public levada_iter_next.
+ * The handle that a user holds is a node too, of its own kind, on top of the tree; restoring builds
+ * a new tree below it and swaps.
+ *
+ * Who may touch what: a node belongs to the thread that pulls it. Below a tickets node that is
+ * whoever owns its intake; above it, the consumer. Counters are atomic.
+ */
+#ifndef LEVADA_CORE_ITER_PRIV_H
+#define LEVADA_CORE_ITER_PRIV_H
+
+#include "core/chain.h"
+#include "core/dataset_priv.h"
+#include "core/file_reader.h"
+#include "core/policy.h"
+#include "core/state_priv.h"
+#include "runtime/lock.h"
+#include <levada/rowstore.h>
+
+typedef struct levada_run  levada_run;
+typedef struct levada_crew levada_crew;
+
+/* The options of the stage `prefetch` (flow/prefetch.c), which the plan carries out. */
+typedef struct levada_prefetch_args {
+    int64_t n, bytes;
+} levada_prefetch_args;
+
+
+typedef struct levada_node_ops {
+    levada_status (*next)(levada_iter *it, levada_block **out, levada_error *err);
+    /* The node's own state; inputs are saved by the core. */
+    levada_status (*save)(levada_iter *it, levada_state_writer *to, levada_error *err);
+    levada_status (*restore)(levada_iter *it, levada_state_reader *from, levada_error *err);
+    /* From the beginning again; opening raised. Inputs are rewound before by the core. */
+    levada_status (*rewind)(levada_iter *it, levada_error *err);
+    /* The records with these origins (all of one leaf, ascending), as this node gave them.
+     * NULL = records can't be read again through this node. */
+    levada_status (*reread)(levada_iter *it, const levada_origin *origins, int64_t n,
+                            levada_block **out, levada_error *err);
+    /* Whether reread works; NULL = if it does in the input. */
+    bool (*rereadable)(const levada_iter *it);
+    const char *(*file)(const levada_iter *it, int32_t shard); /* sources with files */
+    void (*progress)(const levada_iter *it, int64_t *done, int64_t *total);
+    void (*cancel)(levada_iter *it); /* any thread; may be NULL */
+    void (*close)(levada_iter *it);
+} levada_node_ops;
+
+struct levada_iter {
+    const levada_node_ops *ops;
+    levada_run            *run;
+    const levada_dataset  *at; /* where in the description; borrowed from the run */
+    char                   path[64];
+    int32_t                version; /* of the state */
+    const levada_spec     *spec;    /* of the blocks that it gives */
+    levada_iter          **inputs;
+    int32_t                ninputs;
+    levada_context         context;
+    void                  *self;  /* what the ops work on */
+    bool                   ended;
+    levada_status          stuck; /* an error that is repeated */
+    levada_error           why;
+    int64_t                drop; /* records to drop before giving: from a restore */
+    bool                   saves_inputs; /* ops->save writes the whole tree below it */
+    atomic_llong           records, blocks, nanoseconds; /* time includes the inputs' */
+};
+
+struct levada_run {
+    levada_env     *env;     /* a reference */
+    levada_dataset *dataset; /* a reference */
+    int64_t         seed, epoch;
+    int32_t         threads, block_rows;
+    int64_t         max_record_bytes;
+    int32_t         leaves; /* counted while the tree is made */
+    const char     *prefix; /* of paths, while the tree is made */
+    levada_iter    *leaf[64];          /* sources, for paths and progress; first 64           */
+    char           *errors;       /* as given; NULL = fail                                    */
+    levada_policy   policy;
+    atomic_llong    rejected, decoded, dropped;
+    atomic_llong    padded, payload; /* elements of padded columns: all, and those of records */
+    atomic_bool      cancelled;
+    int64_t          deadline; /* of the consumer, without workers; -1 = none */
+    levada_crew    *crew;     /* the workers; NULL where threads = 1 */
+};
+
+/* -- making (plan.c) */
+LEVADA_MUST_USE levada_status levada_run_create(const levada_dataset *dataset,
+                                                const levada_iter_options *options,
+                                                levada_run **out, levada_iter **root,
+                                                levada_error *err);
+void levada_run_destroy(levada_run **run, levada_iter **root);
+/* A node with everything common filled in; on failure nothing is left. */
+LEVADA_MUST_USE levada_status levada_node_create(levada_run *run, const levada_dataset *at,
+                                                 const levada_node_ops *ops, levada_iter **out,
+                                                 levada_error *err);
+/* The nodes of a dataset; used by joints that open pipes as they go, too (they without tickets: the
+ * intake that they run in is one thread's). `prefix` begins the paths; borrowed for the call. */
+LEVADA_MUST_USE levada_status levada_plan_open(levada_run *run, const levada_dataset *dataset,
+                                               const char *prefix, bool tickets, levada_iter **out,
+                                               levada_error *err);
+void levada_node_destroy(levada_iter **it); /* with its inputs */
+
+LEVADA_MUST_USE levada_status levada_node_source(levada_run *run, const levada_dataset *at,
+                                                 levada_iter **out, levada_error *err);
+LEVADA_MUST_USE levada_status levada_node_format(levada_run *run, const levada_dataset *at,
+                                                 levada_iter **out, levada_error *err);
+LEVADA_MUST_USE levada_status levada_node_stage(levada_run *run, const levada_dataset *at,
+                                                levada_iter **in, levada_iter **out,
+                                                levada_error *err);
+/* Neighbouring PURE stages, or none: a prefetch. Takes *chain and *in. With `tickets` and a crew,
+ * `window` results (0 = by the number of threads) and window_bytes (0 = 256 MiB) may lie ready. */
+LEVADA_MUST_USE levada_status levada_node_chain(levada_run *run, const levada_dataset *at,
+                                                levada_chain **chain, int64_t window,
+                                                int64_t window_bytes, bool tickets,
+                                                levada_iter **in, levada_iter **out,
+                                                levada_error *err);
+LEVADA_MUST_USE levada_status levada_node_joint(levada_run *run, const levada_dataset *at,
+                                                levada_iter **in, int32_t nin, levada_iter **out,
+                                                levada_error *err);
+
+/* Moves n nodes into it->inputs; they are taken on success. */
+LEVADA_MUST_USE levada_status levada_node_adopt(levada_iter *it, levada_iter **in, int32_t n,
+                                                levada_error *err);
+/* The chain of a node that is one, else NULL; whether it is a file reader; what that counted. */
+levada_chain             *levada_node_is_chain(const levada_iter *it);
+bool                      levada_node_is_format(const levada_iter *it);
+levada_file_reader_counts levada_node_damage(const levada_iter *it);
+
+/* -- walking (iter.c) */
+LEVADA_MUST_USE levada_status levada_node_save(levada_iter *it, levada_state_writer *to,
+                                               levada_error *err);
+LEVADA_MUST_USE levada_status levada_node_restore(levada_iter *it, levada_state_reader *from,
+                                                  levada_error *err);
+LEVADA_MUST_USE levada_status levada_node_reread(levada_iter *it, const levada_origin *origins,
+                                                 int64_t n, levada_block **out, levada_error *err);
+bool levada_node_rereadable(const levada_iter *it);
+void levada_node_cancel(levada_iter *it);
+
+/* -- workers (crew.c) */
+LEVADA_MUST_USE levada_status levada_crew_create(levada_run *run, levada_error *err);
+/* Starts the threads, once the tree stands. */
+LEVADA_MUST_USE levada_status levada_crew_start(levada_crew *crew, levada_error *err);
+/* Stops and joins them. Nodes may be destroyed after this, and only then. */
+void levada_crew_stop(levada_crew *crew);
+void levada_crew_destroy(levada_crew **crew);
+void levada_crew_wake(levada_crew *crew);
+struct levada_text;
+/* Appends JSON objects {"joint","state","since","ready","window"}; any thread. */
+void levada_crew_report(levada_crew *crew, struct levada_text *to);
+
+/* -- bad records (reject.c) */
+/* Applies the policy to the rejected rows of `made` (row i of it came from row i of `in`): the
+ * first one as the pipeline's error, or a block without them. Takes and replaces *made. */
+LEVADA_MUST_USE levada_status levada_run_reject(levada_run *run, const char *path,
+                                                const levada_block *in, levada_block **made,
+                                                levada_error *err);
+/* Puts file, record and offset of a row into an error. */
+void levada_run_place(const levada_run *run, const char *path, const levada_block *block,
+                      int64_t row, levada_error *err);
+
+#endif

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Leaves of the tree: sources that make blocks, and formats driven by the file reader.
+ */
+#include "base/alloc.h"
+#include "core/iter_priv.h"
+#include "tensor/block_priv.h"
+
+#include <string.h>
+
+/* -- sources */
+
+typedef struct source_node {
+    const levada_source_def *def;
+    int32_t                  leaf, opening;
+    int64_t                  given; /* records so far: their numbers */
+    bool                     opened;
+    /* The source's own state follows, aligned. */
+    _Alignas(64) uint8_t state[];
+} source_node;
+
+static levada_status source_next(levada_iter *it, levada_block **out, levada_error *err)
+{
+    source_node *s = it->self;
+
+    LEVADA_TRY(s->def->next(s->state, it->at->args, out, err));
+    if ((*out)->kind == LEVADA_BLOCK_DATA && !(*out)->origins.each) {
+        levada_origins *o = &(*out)->origins;
+
+        memset(&o->first, 0, sizeof o->first);
+        o->first.leaf = s->leaf;
+        o->first.opening = s->opening;
+        o->first.record = s->given;
+        o->first.offset = -1;
+    }
+    s->given += (*out)->n;
+    return LEVADA_OK;
+}
+
+static levada_status source_save(levada_iter *it, levada_state_writer *to, levada_error *err)
+{
+    source_node *s = it->self;
+
+    if (!s->def->save) {
+        return levada_fail(err, LEVADA_EUNIMPLEMENTED, "'%s' can't be saved", s->def->name);
+    }
+    LEVADA_TRY(levada_state_put_i64(to, "#given", s->given, err));
+    LEVADA_TRY(levada_state_put_i64(to, "#opening", s->opening, err));
+    LEVADA_TRY(levada_state_put_i64(to, "#ended", it->ended, err));
+    return s->def->save(s->state, to, err);
+}
+
+static levada_status source_restore(levada_iter *it, levada_state_reader *from, levada_error *err)
+{
+    source_node *s = it->self;
+    int64_t      given, opening, ended;
+
+    LEVADA_TRY(levada_state_get_i64(from, "#given", &given, err));
+    LEVADA_TRY(levada_state_get_i64(from, "#opening", &opening, err));
+    LEVADA_TRY(levada_state_get_i64(from, "#ended", &ended, err));
+    if (!s->def->restore) {
+        return levada_fail(err, LEVADA_EUNIMPLEMENTED, "'%s' can't be restored", s->def->name);
+    }
+    LEVADA_TRY(s->def->restore(s->state, from, err));
+    s->given = given;
+    s->opening = (int32_t)opening;
+    it->ended = ended != 0;
+    return LEVADA_OK;
+}
+
+static levada_status source_open_state(levada_iter *it, levada_error *err)
+{
+    source_node *s = it->self;
+
+    memset(s->state, 0, s->def->state_size);
+    s->opened = true;
+    return s->def->open ? s->def->open(s->state, it->at->args, &it->context, err) : LEVADA_OK;
+}
+
+static void source_close_state(source_node *s)
+{
+    if (s->opened && s->def->close) s->def->close(s->state);
+    s->opened = false;
+}
+
+static levada_status source_rewind(levada_iter *it, levada_error *err)
+{
+    source_node *s = it->self;
+
+    source_close_state(s);
+    s->opening++;
+    s->given = 0;
+    return source_open_state(it, err);
+}
+
+static bool source_rereadable(const levada_iter *it)
+{
+    return ((const source_node *)it->self)->def->at != NULL;
+}
+
+static levada_status source_reread(levada_iter *it, const levada_origin *origins, int64_t n,
+                                   levada_block **out, levada_error *err)
+{
+    source_node  *s = it->self;
+    int64_t      *numbers = levada_alloc((size_t)n * sizeof *numbers);
+    levada_origin *each;
+    levada_status st;
+
+    if (!numbers) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to read again");
+    for (int64_t i = 0; i < n; i++) numbers[i] = origins[i].record;
+    st = s->def->at(s->state, it->at->args, numbers, n, out, err);
+    levada_free(numbers);
+    if (st != LEVADA_OK) return st;
+    levada_buffer_unref(&(*out)->origins.owner);
+    st = levada_buffer_create(levada_env_pool(it->run->env), n * (int64_t)sizeof *each,
+                              &(*out)->origins.owner, err);
+    if (st != LEVADA_OK) {
+        levada_block_unref(out);
+        return st;
+    }
+    each = (levada_origin *)(void *)(*out)->origins.owner->data;
+    memcpy(each, origins, (size_t)n * sizeof *each);
+    (*out)->origins.each = each;
+    return LEVADA_OK;
+}
+
+static void source_cancel(levada_iter *it)
+{
+    source_node *s = it->self;
+
+    if (s->opened && s->def->cancel) s->def->cancel(s->state);
+}
+
+static void source_close(levada_iter *it)
+{
+    if (!it->self) return;
+    source_close_state(it->self);
+    levada_free(it->self);
+}
+
+static void source_progress(const levada_iter *it, int64_t *done, int64_t *total)
+{
+    (void)it;
+    *done = 0;
+    *total = -1;
+}
+
+static const levada_node_ops source_ops = {
+    .next = source_next,
+    .save = source_save,
+    .restore = source_restore,
+    .rewind = source_rewind,
+    .rereadable = source_rereadable,
+    .reread = source_reread,
+    .progress = source_progress,
+    .cancel = source_cancel,
+    .close = source_close,
+};
+
+static int32_t source_leaf(levada_run *run, levada_iter *it)
+{
+    if (run->leaves < 64) run->leaf[run->leaves] = it;
+    return run->leaves++;
+}
+
+levada_status levada_node_source(levada_run *run, const levada_dataset *at, levada_iter **out,
+                                 levada_error *err)
+{
+    const levada_source_def *def = &at->op->def.source;
+    levada_iter             *it = NULL;
+    source_node             *s;
+    levada_status            st;
+
+    LEVADA_TRY(levada_node_create(run, at, &source_ops, &it, err));
+    s = levada_alloc_aligned(64, sizeof *s + def->state_size);
+    it->self = s;
+    if (s) {
+        memset(s, 0, sizeof *s);
+        s->def = def;
+        s->leaf = source_leaf(run, it);
+        st = source_open_state(it, err);
+    } else {
+        st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a source");
+    }
+    if (st != LEVADA_OK) {
+        levada_node_destroy(&it);
+        return st;
+    }
+    it->version = def->state_version;
+    *out = it;
+    return LEVADA_OK;
+}
+
+/* -- formats */
+
+typedef struct format_node {
+    levada_file_reader *reader;
+    int32_t             opening;
+} format_node;
+
+static levada_status format_next(levada_iter *it, levada_block **out, levada_error *err)
+{
+    return levada_file_reader_next(((format_node *)it->self)->reader, out, err);
+}
+
+static levada_status format_save(levada_iter *it, levada_state_writer *to, levada_error *err)
+{
+    format_node *f = it->self;
+
+    LEVADA_TRY(levada_state_put_i64(to, "#opening", f->opening, err));
+    LEVADA_TRY(levada_state_put_i64(to, "#ended", it->ended, err));
+    return levada_file_reader_save(f->reader, to, err);
+}
+
+static levada_status format_restore(levada_iter *it, levada_state_reader *from, levada_error *err)
+{
+    format_node *f = it->self;
+    int64_t      opening, ended;
+
+    LEVADA_TRY(levada_state_get_i64(from, "#opening", &opening, err));
+    LEVADA_TRY(levada_state_get_i64(from, "#ended", &ended, err));
+    LEVADA_TRY(levada_file_reader_restore(f->reader, from, err));
+    f->opening = (int32_t)opening;
+    it->ended = ended != 0;
+    return LEVADA_OK;
+}
+
+static levada_status format_rewind(levada_iter *it, levada_error *err)
+{
+    format_node *f = it->self;
+
+    (void)err;
+    levada_file_reader_rewind(f->reader, ++f->opening, it->run->epoch);
+    return LEVADA_OK;
+}
+
+static levada_status format_reread(levada_iter *it, const levada_origin *origins, int64_t n,
+                                   levada_block **out, levada_error *err)
+{
+    return levada_file_reader_reread(((format_node *)it->self)->reader, origins, n, out, err);
+}
+
+static const char *format_file(const levada_iter *it, int32_t shard)
+{
+    return levada_file_reader_file(((const format_node *)it->self)->reader, shard);
+}
+
+static void format_progress(const levada_iter *it, int64_t *done, int64_t *total)
+{
+    levada_file_reader_progress(((const format_node *)it->self)->reader, done, total);
+}
+
+static void format_close(levada_iter *it)
+{
+    format_node *f = it->self;
+
+    if (!f) return;
+    levada_file_reader_destroy(&f->reader);
+    levada_free(f);
+}
+
+static const levada_node_ops format_ops = {
+    .next = format_next,
+    .save = format_save,
+    .restore = format_restore,
+    .rewind = format_rewind,
+    .reread = format_reread,
+    .file = format_file,
+    .progress = format_progress,
+    .close = format_close,
+};
+
+bool levada_node_is_format(const levada_iter *it) { return it->ops == &format_ops; }
+
+levada_file_reader_counts levada_node_damage(const levada_iter *it)
+{
+    return levada_file_reader_counted(((const format_node *)it->self)->reader);
+}
+
+levada_status levada_node_format(levada_run *run, const levada_dataset *at, levada_iter **out,
+                                 levada_error *err)
+{
+    levada_iter  *it = NULL;
+    format_node  *f;
+    levada_status st;
+
+    LEVADA_TRY(levada_node_create(run, at, &format_ops, &it, err));
+    f = levada_alloc_zero(sizeof *f);
+    it->self = f;
+    st = f ? levada_file_reader_create(&it->context, at->op, at->args, source_leaf(run, it),
+                                       &f->reader, err)
+           : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a reader");
+    if (st == LEVADA_OK) st = levada_file_reader_policy(f->reader, run->errors, err);
+    if (st != LEVADA_OK) {
+        levada_node_destroy(&it);
+        return st;
+    }
+    it->version = 1;
+    *out = it;
+    return LEVADA_OK;
+}

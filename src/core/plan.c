@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From a description to nodes: one for each source, SERIAL stage and joint, and one for each run of
+ * neighbouring PURE stages, to which the tails of SERIAL stages and prefetches belong.
+ */
+#include "base/alloc.h"
+#include "base/hash.h"
+#include "base/random.h"
+#include "core/iter_priv.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* A chain that is being gathered on top of `below`. */
+typedef struct plan_work {
+    levada_run           *run;
+    const char           *prefix;
+    bool                  tickets;
+    levada_iter          *below; /* owned */
+    levada_chain         *chain; /* owned; NULL = none */
+    const levada_dataset *top;   /* last stage of the chain */
+    int64_t               window, window_bytes;
+} plan_work;
+
+static levada_status plan_open(plan_work *w, const levada_dataset *at, levada_error *err);
+
+/* "2.shuffle": positions are counted in the description, depth first, so that stages which the core
+ * inserts change no path. */
+static int32_t plan_position(const levada_dataset *at)
+{
+    int32_t n = 0;
+
+    for (int32_t i = 0; i < at->ninputs; i++) n += plan_position(at->inputs[i]) + 1;
+    return n;
+}
+
+static void plan_path(const plan_work *w, const levada_dataset *at, char *out, size_t size)
+{
+    snprintf(out, size, "%s%d.%s", w->prefix, plan_position(at), at->op->name);
+}
+
+/* How many stages of that name stand above (before) this one: an inserted prefetch or a map changes
+ * nothing in the randomness of a shuffle. */
+static int32_t plan_namesakes(const levada_dataset *at, const char *name)
+{
+    int32_t n = 0;
+
+    for (int32_t i = 0; i < at->ninputs; i++) {
+        n += plan_namesakes(at->inputs[i], name) + (strcmp(at->inputs[i]->op->name, name) == 0);
+    }
+    return n;
+}
+
+static levada_context plan_context(levada_run *run, const levada_dataset *at)
+{
+    uint64_t name = levada_hash64(at->op->name, strlen(at->op->name),
+                                  (uint64_t)plan_namesakes(at, at->op->name));
+    levada_context context = {
+        .struct_size = sizeof context,
+        .env = run->env,
+        .run = run,
+        .seed = levada_random_key((uint64_t)run->seed, name),
+        .epoch = run->epoch,
+        .block_rows = run->block_rows,
+        .threads = run->threads,
+        .max_record_bytes = run->max_record_bytes,
+        .in = at->ninputs ? at->inputs[0]->spec : NULL,
+        .out = at->spec,
+    };
+
+    return context;
+}
+
+levada_status levada_node_create(levada_run *run, const levada_dataset *at,
+                                 const levada_node_ops *ops, levada_iter **out, levada_error *err)
+{
+    levada_iter *it = levada_alloc_zero(sizeof *it);
+
+    if (!it) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a stage");
+    it->ops = ops;
+    it->run = run;
+    it->at = at;
+    it->spec = at->spec;
+    it->context = plan_context(run, at);
+    snprintf(it->path, sizeof it->path, "%s%d.%s", run->prefix, plan_position(at), at->op->name);
+    *out = it;
+    return LEVADA_OK;
+}
+
+void levada_node_destroy(levada_iter **it)
+{
+    levada_iter *i = *it;
+
+    *it = NULL;
+    if (!i) return;
+    if (i->ops->close) i->ops->close(i);
+    for (int32_t k = 0; k < i->ninputs; k++) levada_node_destroy(&i->inputs[k]);
+    levada_free(i->inputs);
+    levada_free(i);
+}
+
+static void plan_clear(plan_work *w)
+{
+    levada_node_destroy(&w->below);
+    levada_chain_destroy(&w->chain);
+}
+
+/* Ends the chain that is being gathered: w->below is then the whole. */
+static levada_status plan_close_chain(plan_work *w, levada_error *err)
+{
+    levada_iter *node = NULL;
+
+    if (!w->chain) return LEVADA_OK;
+    LEVADA_TRY(levada_node_chain(w->run, w->top, &w->chain, w->window, w->window_bytes, w->tickets,
+                                 &w->below, &node, err));
+    w->below = node;
+    w->window = w->window_bytes = 0;
+    return LEVADA_OK;
+}
+
+static levada_status plan_extend_chain(plan_work *w, const levada_dataset *at, bool tail,
+                                       levada_error *err)
+{
+    levada_context context = plan_context(w->run, at);
+    char           path[64];
+
+    if (!w->chain) LEVADA_TRY(levada_chain_create(w->run->threads, &w->chain, err));
+    context.tail = tail;
+    w->top = at;
+    plan_path(w, at, path, sizeof path);
+    return levada_chain_add(w->chain, at, &context, path, err);
+}
+
+/* prefetch is no stage of its own: it sizes the ring behind the chain that ends here. */
+static levada_status plan_prefetch(plan_work *w, const levada_dataset *at, levada_error *err)
+{
+    const levada_prefetch_args *args = at->args;
+
+    w->window = args->n;
+    w->window_bytes = args->bytes == LEVADA_NULL_INT ? 0 : args->bytes;
+    if (!w->chain) LEVADA_TRY(levada_chain_create(w->run->threads, &w->chain, err));
+    w->top = at;
+    return LEVADA_OK;
+}
+
+static levada_status plan_stage(plan_work *w, const levada_dataset *at, levada_error *err)
+{
+    levada_iter *node = NULL;
+
+    if (at->op->family == LEVADA_FAMILY_DECODER || at->op->def.stage.mode == LEVADA_MODE_PURE) {
+        if (strcmp(at->op->name, "prefetch") == 0) return plan_prefetch(w, at, err);
+        return plan_extend_chain(w, at, false, err);
+    }
+    LEVADA_TRY(plan_close_chain(w, err));
+    LEVADA_TRY(levada_node_stage(w->run, at, &w->below, &node, err));
+    w->below = node;
+    return at->op->def.stage.apply ? plan_extend_chain(w, at, true, err) : LEVADA_OK;
+}
+
+static levada_status plan_joint(plan_work *w, const levada_dataset *at, levada_error *err)
+{
+    levada_iter **in = levada_alloc_zero((size_t)at->ninputs * sizeof(*in) + 1);
+    levada_status st = LEVADA_OK;
+
+    if (!in) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a joint");
+    for (int32_t i = 0; st == LEVADA_OK && i < at->ninputs; i++) {
+        plan_work branch = { .run = w->run, .prefix = w->prefix, .tickets = w->tickets };
+
+        st = plan_open(&branch, at->inputs[i], err);
+        in[i] = branch.below;
+        branch.below = NULL;
+        plan_clear(&branch);
+    }
+    if (st == LEVADA_OK) st = levada_node_joint(w->run, at, in, at->ninputs, &w->below, err);
+    for (int32_t i = 0; i < at->ninputs; i++) levada_node_destroy(&in[i]);
+    levada_free(in);
+    return st;
+}
+
+static levada_status plan_gather(plan_work *w, const levada_dataset *at, levada_error *err)
+{
+    switch (at->op->family) {
+    case LEVADA_FAMILY_SOURCE: return levada_node_source(w->run, at, &w->below, err);
+    case LEVADA_FAMILY_FORMAT: return levada_node_format(w->run, at, &w->below, err);
+    case LEVADA_FAMILY_JOINT: return plan_joint(w, at, err);
+    case LEVADA_FAMILY_STAGE:
+    case LEVADA_FAMILY_DECODER:
+    case LEVADA_FAMILY_FILTER: break;
+    }
+    LEVADA_TRY(plan_gather(w, at->inputs[0], err));
+    return plan_stage(w, at, err);
+}
+
+static levada_status plan_open(plan_work *w, const levada_dataset *at, levada_error *err)
+{
+    LEVADA_TRY(plan_gather(w, at, err));
+    return plan_close_chain(w, err);
+}
+
+levada_status levada_plan_open(levada_run *run, const levada_dataset *dataset, const char *prefix,
+                               bool tickets, levada_iter **out, levada_error *err)
+{
+    plan_work     w = { .run = run, .prefix = prefix, .tickets = tickets };
+    const char   *before = run->prefix;
+    levada_status st;
+
+    run->prefix = prefix;
+    st = plan_open(&w, dataset, err);
+    run->prefix = before;
+    if (st == LEVADA_OK) {
+        *out = w.below;
+        w.below = NULL;
+    }
+    plan_clear(&w);
+    return st;
+}

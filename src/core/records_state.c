@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Records that wait at the input of a stage, in a state: as origins where that input can be read
+ * again, else by value. Reading again goes through each file once: origins are sorted, read in
+ * pieces, and the rows put back into the order that was saved.
+ */
+#include "base/alloc.h"
+#include "core/iter_priv.h"
+#include "tensor/block_priv.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define RECORDS_PIECE 8192
+
+/* The edge that the node whose turn it is waits on. */
+static levada_iter *records_edge(levada_iter *node) { return node->inputs[0]; }
+
+static bool records_by_origin(const levada_iter *node, const levada_origin *o, int64_t n)
+{
+    if (node->ninputs != 1 || !levada_node_rereadable(node->inputs[0])) return false;
+    for (int64_t i = 0; i < n; i++) {
+        if (o[i].sub || o[i].leaf != o[0].leaf) return false;
+    }
+    return true;
+}
+
+levada_status levada_records_put(levada_state_writer *to, const char *key,
+                                 const levada_block *block, levada_error *err)
+{
+    levada_pool   *pool = levada_env_pool(to->node->run->env);
+    levada_origin *o = levada_alloc((size_t)block->n * sizeof *o + 1);
+    levada_block  *flat = NULL;
+    levada_status  st;
+
+    if (!o) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a saved state");
+    for (int64_t i = 0; i < block->n; i++) o[i] = levada_block_origin(block, i);
+    if (records_by_origin(to->node, o, block->n)) {
+        st = levada_origins_put(to, key, o, block->n, err);
+    } else {
+        st = levada_block_gather(pool, block, &flat, err);
+        if (st == LEVADA_OK) st = levada_rows_put(to, key, flat, err);
+    }
+    levada_block_unref(&flat);
+    levada_free(o);
+    return st;
+}
+
+/* -- reading again */
+
+typedef struct records_place {
+    levada_origin origin;
+    int64_t       at; /* index in the saved order */
+} records_place;
+
+static int records_order(const void *a, const void *b)
+{
+    const levada_origin *x = &((const records_place *)a)->origin;
+    const levada_origin *y = &((const records_place *)b)->origin;
+
+    if (x->shard != y->shard) return x->shard < y->shard ? -1 : 1;
+    if (x->record != y->record) return x->record < y->record ? -1 : 1;
+    return 0;
+}
+
+typedef struct records_work {
+    levada_iter   *edge;
+    records_place *places; /* sorted */
+    int64_t        n;
+    levada_block **pieces;
+    int32_t        npieces;
+    uint32_t      *which, *row; /* of the selection, in the saved order */
+} records_work;
+
+/* Reads places[first ..) up to a piece's worth of distinct records; *next = the first not read. */
+static levada_status records_piece(records_work *w, int64_t first, int64_t *next, levada_error *err)
+{
+    levada_origin *o = levada_alloc(RECORDS_PIECE * sizeof *o);
+    levada_block  *block = NULL;
+    int64_t        n = 0, i;
+    levada_status  st;
+
+    if (!o) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to read records again");
+    for (i = first; i < w->n; i++) {
+        bool same = i > first && records_order(&w->places[i - 1], &w->places[i]) == 0;
+
+        if (!same && n == RECORDS_PIECE) break;
+        if (!same) o[n++] = w->places[i].origin;
+        w->which[w->places[i].at] = (uint32_t)w->npieces;
+        w->row[w->places[i].at] = (uint32_t)(n - 1);
+    }
+    *next = i;
+    st = levada_node_reread(w->edge, o, n, &block, err);
+    levada_free(o);
+    if (st == LEVADA_OK) w->pieces[w->npieces++] = block;
+    return st;
+}
+
+/* A piece may itself be a selection: selections never name selections. */
+static levada_status records_flatten(records_work *w, levada_error *err)
+{
+    levada_pool *pool = levada_env_pool(w->edge->run->env);
+
+    for (int32_t i = 0; i < w->npieces; i++) {
+        levada_block *flat = NULL;
+
+        LEVADA_TRY(levada_block_gather(pool, w->pieces[i], &flat, err));
+        levada_block_unref(&w->pieces[i]);
+        w->pieces[i] = flat;
+    }
+    return LEVADA_OK;
+}
+
+static levada_status records_assemble(records_work *w, levada_buffer **index, levada_block **out,
+                                      levada_error *err)
+{
+    LEVADA_TRY(records_flatten(w, err));
+    LEVADA_TRY(levada_block_selection(w->pieces, w->npieces, w->which, w->row, w->n, index, out,
+                                      err));
+    w->npieces = 0; /* taken */
+    return LEVADA_OK;
+}
+
+static levada_status records_reread(levada_iter *edge, const levada_origin *o, int64_t n,
+                                    levada_block **out, levada_error *err)
+{
+    records_work   w = { .edge = edge, .n = n };
+    levada_buffer *index = NULL;
+    levada_status  st;
+    int64_t        at = 0;
+
+    w.places = levada_alloc((size_t)n * sizeof *w.places);
+    w.pieces = levada_alloc((size_t)(n / RECORDS_PIECE + 1) * sizeof(*w.pieces));
+    st = levada_buffer_create(levada_env_pool(edge->run->env), n * 8, &index, err);
+    if (st == LEVADA_OK && (!w.places || !w.pieces)) {
+        st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to read records again");
+    }
+    if (st == LEVADA_OK) {
+        w.which = (uint32_t *)(void *)index->data;
+        w.row = w.which + n;
+        for (int64_t i = 0; i < n; i++) {
+            w.places[i].origin = o[i];
+            w.places[i].at = i;
+        }
+        qsort(w.places, (size_t)n, sizeof *w.places, records_order);
+    }
+    while (st == LEVADA_OK && at < n) st = records_piece(&w, at, &at, err);
+    if (st == LEVADA_OK) st = records_assemble(&w, &index, out, err);
+    for (int32_t i = 0; i < w.npieces; i++) levada_block_unref(&w.pieces[i]);
+    levada_buffer_unref(&index);
+    levada_free(w.places);
+    levada_free(w.pieces);
+    return st;
+}
+
+levada_status levada_records_get(levada_state_reader *from, const char *key, levada_block **out,
+                                 levada_error *err)
+{
+    levada_origin *o = NULL;
+    int64_t        n = 0;
+    char           name[32];
+    levada_status  st;
+
+    snprintf(name, sizeof name, "%s.origins", key);
+    if (levada_state_has(from, name)) {
+        return levada_rows_get(from, key, from->node->inputs[0]->spec, out, err);
+    }
+    LEVADA_TRY(levada_origins_get(from, key, &o, &n, err));
+    if (n == 0) {
+        st = levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged");
+    } else {
+        st = records_reread(records_edge(from->node), o, n, out, err);
+    }
+    levada_free(o);
+    return st;
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Entries of states: gathering and looking up. The file around them is state_file.c.
+ */
+#include "base/alloc.h"
+#include "core/iter_priv.h"
+
+#include <stdio.h>
+#include <string.h>
+
+void levada_state_writer_clear(levada_state_writer *to)
+{
+    for (int32_t i = 0; i < to->n; i++) levada_free(to->entries[i].data);
+    levada_free(to->entries);
+    memset(to, 0, sizeof *to);
+}
+
+void levada_state_reader_clear(levada_state_reader *from)
+{
+    for (int32_t i = 0; i < from->n; i++) levada_free(from->entries[i].data);
+    levada_free(from->entries);
+    memset(from, 0, sizeof *from);
+}
+
+static levada_status state_memory(levada_error *err)
+{
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a saved state");
+}
+
+/* An entry with a copy of the bytes. */
+static levada_status state_add(levada_state_writer *to, const levada_entry *like,
+                               const void *bytes, size_t size, levada_error *err)
+{
+    levada_entry *e;
+
+    if (to->n == to->capacity) {
+        int32_t       room = to->capacity ? 2 * to->capacity : 32;
+        levada_entry *more = levada_realloc(to->entries, (size_t)room * sizeof *more);
+
+        if (!more) return state_memory(err);
+        to->entries = more;
+        to->capacity = room;
+    }
+    e = &to->entries[to->n];
+    *e = *like;
+    e->data = levada_alloc(size + 1);
+    if (!e->data) return state_memory(err);
+    if (size) memcpy(e->data, bytes, size);
+    e->size = size;
+    to->n++;
+    return LEVADA_OK;
+}
+
+levada_status levada_state_append(levada_state_writer *to, const levada_state_writer *from,
+                                  levada_error *err)
+{
+    for (int32_t i = 0; i < from->n; i++) {
+        const levada_entry *e = &from->entries[i];
+
+        LEVADA_TRY(state_add(to, e, e->data, e->size, err));
+    }
+    return LEVADA_OK;
+}
+
+static levada_status state_put(levada_state_writer *to, const char *key, levada_entry_type type,
+                               const void *bytes, size_t size, levada_error *err)
+{
+    levada_entry e = { .version = to->node->version, .type = (uint8_t)type };
+
+    if (strlen(key) >= sizeof e.key) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "the key '%s' of a state is too long",
+                           key);
+    }
+    snprintf(e.path, sizeof e.path, "%s", to->node->path);
+    snprintf(e.key, sizeof e.key, "%s", key);
+    return state_add(to, &e, bytes, size, err);
+}
+
+levada_status levada_state_put_i64(levada_state_writer *to, const char *key, int64_t value,
+                                   levada_error *err)
+{
+    return state_put(to, key, LEVADA_ENTRY_I64, &value, sizeof value, err);
+}
+
+levada_status levada_state_put_bytes(levada_state_writer *to, const char *key, const void *bytes,
+                                     size_t size, levada_error *err)
+{
+    return state_put(to, key, LEVADA_ENTRY_BYTES, bytes, size, err);
+}
+
+levada_status levada_state_put_i64s(levada_state_writer *to, const char *key,
+                                    const int64_t *values, int64_t n, levada_error *err)
+{
+    return state_put(to, key, LEVADA_ENTRY_I64S, values, (size_t)n * sizeof *values, err);
+}
+
+levada_status levada_state_add_drop(levada_state_writer *to, const char *path, int64_t records,
+                                    levada_error *err)
+{
+    levada_entry e = { .version = 0, .type = LEVADA_ENTRY_I64, .key = "drop" };
+
+    for (int32_t i = 0; i < to->n; i++) {
+        int64_t before;
+
+        if (strcmp(to->entries[i].key, "drop") != 0 || strcmp(to->entries[i].path, path) != 0) {
+            continue;
+        }
+        memcpy(&before, to->entries[i].data, sizeof before);
+        before += records;
+        memcpy(to->entries[i].data, &before, sizeof before);
+        return LEVADA_OK;
+    }
+    snprintf(e.path, sizeof e.path, "%s", path);
+    return state_add(to, &e, &records, sizeof records, err);
+}
+
+/* -- reading */
+
+static int state_compare(const levada_entry *e, const char *path, const char *key)
+{
+    int by_path = strcmp(e->path, path);
+
+    return by_path ? by_path : strcmp(e->key, key);
+}
+
+static const levada_entry *state_find(const levada_state_reader *from, const char *key)
+{
+    int32_t low = 0, high = from->n;
+
+    while (low < high) {
+        int32_t middle = low + (high - low) / 2;
+        int     order = state_compare(&from->entries[middle], from->node->path, key);
+
+        if (order == 0) return &from->entries[middle];
+        if (order < 0) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return NULL;
+}
+
+bool levada_state_has(const levada_state_reader *from, const char *key)
+{
+    return state_find(from, key) != NULL;
+}
+
+static levada_status state_get(levada_state_reader *from, const char *key, levada_entry_type type,
+                               const levada_entry **out, levada_error *err)
+{
+    const levada_entry *e = state_find(from, key);
+
+    if (!e) {
+        return levada_fail(err, LEVADA_EFAILED_PRECONDITION, "the saved state has no '%s/%s'",
+                           from->node->path, key);
+    }
+    if (e->version > from->node->version) {
+        return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                           "'%s' was saved by a newer version of the stage (%d, this one is %d)",
+                           from->node->path, e->version, from->node->version);
+    }
+    if (e->type != type) {
+        return levada_fail(err, LEVADA_EFAILED_PRECONDITION, "'%s/%s' has another type",
+                           from->node->path, key);
+    }
+    *out = e;
+    return LEVADA_OK;
+}
+
+levada_status levada_state_get_i64(levada_state_reader *from, const char *key, int64_t *out,
+                                   levada_error *err)
+{
+    const levada_entry *e = NULL;
+
+    LEVADA_TRY(state_get(from, key, LEVADA_ENTRY_I64, &e, err));
+    memcpy(out, e->data, sizeof *out);
+    return LEVADA_OK;
+}
+
+levada_status levada_state_get_bytes(levada_state_reader *from, const char *key, const void **out,
+                                     size_t *size, levada_error *err)
+{
+    const levada_entry *e = NULL;
+
+    LEVADA_TRY(state_get(from, key, LEVADA_ENTRY_BYTES, &e, err));
+    *out = e->data;
+    *size = e->size;
+    return LEVADA_OK;
+}
+
+levada_status levada_state_get_i64s(levada_state_reader *from, const char *key,
+                                    const int64_t **out, int64_t *n, levada_error *err)
+{
+    const levada_entry *e = NULL;
+
+    LEVADA_TRY(state_get(from, key, LEVADA_ENTRY_I64S, &e, err));
+    *out = (const int64_t *)(const void *)e->data;
+    *n = (int64_t)(e->size / sizeof **out);
+    return LEVADA_OK;
+}

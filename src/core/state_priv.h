@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * States from the inside: a list of entries {path, version, key, type, bytes}.
+ *
+ * A writer gathers entries raw (a snapshot costs a memcpy); levada_state_encode sorts, compresses
+ * and frames them. A reader is a decoded file. Both know the node whose turn it is, so that keys are
+ * local and row stores can reach the edge that they wait on.
+ */
+#ifndef LEVADA_CORE_STATE_PRIV_H
+#define LEVADA_CORE_STATE_PRIV_H
+
+#include "core/env_priv.h"
+#include <levada/iter.h>
+#include <levada/state.h>
+
+typedef enum levada_entry_type {
+    LEVADA_ENTRY_I64 = 1,
+    LEVADA_ENTRY_BYTES,
+    LEVADA_ENTRY_I64S
+} levada_entry_type;
+
+typedef struct levada_entry {
+    char     path[64];
+    char     key[32];
+    int32_t  version;
+    uint8_t  type;
+    uint8_t *data; /* owned; int64s of I64 and I64S in native order */
+    size_t   size;
+} levada_entry;
+
+struct levada_state_writer {
+    levada_entry *entries;
+    int32_t       n, capacity;
+    levada_iter  *node; /* whose turn it is */
+};
+
+typedef struct levada_state_head {
+    uint8_t fingerprint[16];
+    int64_t seed, epoch;
+} levada_state_head;
+
+struct levada_state_reader {
+    levada_state_head head;
+    levada_entry     *entries; /* sorted by path and key */
+    int32_t           n;
+    levada_iter      *node;
+};
+
+void levada_state_writer_clear(levada_state_writer *to);
+void levada_state_reader_clear(levada_state_reader *from);
+/* Appends copies of another writer's entries (a snapshot). */
+LEVADA_MUST_USE levada_status levada_state_append(levada_state_writer       *to,
+                                                  const levada_state_writer *from,
+                                                  levada_error *err);
+/* Records to drop where reading goes on below the node at `path`: adds to what is there. */
+LEVADA_MUST_USE levada_status levada_state_add_drop(levada_state_writer *to, const char *path,
+                                                    int64_t records, levada_error *err);
+/* The state file; bytes are freed with levada_string_free. */
+LEVADA_MUST_USE levada_status levada_state_encode(levada_state_writer     *from,
+                                                  const levada_state_head *head, const levada_env *env,
+                                                  char **out, size_t *size, levada_error *err);
+/* Checks everything. EDATA_LOSS where it is damaged, EFAILED_PRECONDITION where it is newer. */
+LEVADA_MUST_USE levada_status levada_state_decode(const void *bytes, size_t size,
+                                                  const levada_env *env, levada_state_reader *out,
+                                                  levada_error *err);
+
+/* Rows of a block (DATA) as bytes, and back with the columns of `spec`. */
+LEVADA_MUST_USE levada_status levada_rows_put(levada_state_writer *to, const char *key,
+                                              const levada_block *block, levada_error *err);
+LEVADA_MUST_USE levada_status levada_rows_get(levada_state_reader *from, const char *key,
+                                              const levada_spec *spec, levada_block **out,
+                                              levada_error *err);
+/* Records that wait at the input of the node whose turn it is: by origin or by value. At least 1. */
+LEVADA_MUST_USE levada_status levada_records_put(levada_state_writer *to, const char *key,
+                                                 const levada_block *block, levada_error *err);
+LEVADA_MUST_USE levada_status levada_records_get(levada_state_reader *from, const char *key,
+                                                 levada_block **out, levada_error *err);
+/* Origins of rows. */
+LEVADA_MUST_USE levada_status levada_origins_put(levada_state_writer *to, const char *key,
+                                                 const levada_origin *origins, int64_t n,
+                                                 levada_error *err);
+LEVADA_MUST_USE levada_status levada_origins_get(levada_state_reader *from, const char *key,
+                                                 levada_origin **out, int64_t *n,
+                                                 levada_error *err);
+
+#endif

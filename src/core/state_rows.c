@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Records in a state: their origins, or where they can't be read again, their values.
+ */
+#include "base/alloc.h"
+#include "core/iter_priv.h"
+#include "tensor/builder_priv.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define ROWS_ORIGIN_PARTS 6
+
+/* Column by column, so that the differences of each part are small. */
+levada_status levada_origins_put(levada_state_writer *to, const char *key,
+                                 const levada_origin *o, int64_t n, levada_error *err)
+{
+    int64_t      *parts = levada_alloc((size_t)n * ROWS_ORIGIN_PARTS * sizeof *parts + 1);
+    levada_status st;
+
+    if (!parts) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a saved state");
+    for (int64_t i = 0; i < n; i++) {
+        parts[i] = o[i].leaf;
+        parts[n + i] = o[i].opening;
+        parts[2 * n + i] = o[i].shard;
+        parts[3 * n + i] = o[i].sub;
+        parts[4 * n + i] = o[i].record;
+        parts[5 * n + i] = o[i].offset;
+    }
+    st = levada_state_put_i64s(to, key, parts, n * ROWS_ORIGIN_PARTS, err);
+    levada_free(parts);
+    return st;
+}
+
+levada_status levada_origins_get(levada_state_reader *from, const char *key, levada_origin **out,
+                                 int64_t *n_out, levada_error *err)
+{
+    const int64_t *parts = NULL;
+    int64_t        n = 0;
+    levada_origin *o;
+
+    LEVADA_TRY(levada_state_get_i64s(from, key, &parts, &n, err));
+    if (n % ROWS_ORIGIN_PARTS) {
+        return levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged");
+    }
+    n /= ROWS_ORIGIN_PARTS;
+    o = levada_alloc((size_t)n * sizeof *o + 1);
+    if (!o) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a saved state");
+    for (int64_t i = 0; i < n; i++) {
+        o[i].leaf = (int32_t)parts[i];
+        o[i].opening = (int32_t)parts[n + i];
+        o[i].shard = (int32_t)parts[2 * n + i];
+        o[i].sub = (int32_t)parts[3 * n + i];
+        o[i].record = parts[4 * n + i];
+        o[i].offset = parts[5 * n + i];
+    }
+    *out = o;
+    *n_out = n;
+    return LEVADA_OK;
+}
+
+/* -- values */
+
+static int64_t rows_inner(const levada_column *c)
+{
+    int64_t inner = 1;
+
+    for (int32_t d = 0; d < c->field->ndim; d++) inner *= c->dims[d];
+    return inner;
+}
+
+static int32_t rows_levels(const levada_field *f)
+{
+    return f->depth + (f->dtype == LEVADA_BYTES ? 1 : 0);
+}
+
+/* Rows of level l of a gathered column: offsets are packed and begin at 0. */
+static int64_t rows_count(const levada_column *c, int32_t l)
+{
+    int64_t n = c->n;
+
+    for (int32_t k = 0; k < l; k++) n = n ? c->level[k].end[n - 1] : 0;
+    if (c->field->dtype == LEVADA_BYTES && l == c->field->depth) n *= rows_inner(c);
+    return n;
+}
+
+/* Elements (bytes of byte strings) of the values. */
+static int64_t rows_values(const levada_column *c)
+{
+    int32_t levels = rows_levels(c->field);
+    int64_t n = rows_count(c, levels);
+
+    if (c->field->dtype != LEVADA_BYTES) return n * rows_inner(c);
+    n = rows_count(c, levels - 1);
+    return n ? c->level[levels - 1].end[n - 1] : 0;
+}
+
+static levada_status rows_put_level(levada_state_writer *to, const char *key,
+                                    const levada_column *c, int32_t l, levada_error *err)
+{
+    int64_t       n = rows_count(c, l);
+    int64_t      *ends = levada_alloc((size_t)n * sizeof *ends + 1);
+    levada_status st;
+
+    if (!ends) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a saved state");
+    for (int64_t i = 0; i < n; i++) ends[i] = c->level[l].end[i];
+    st = levada_state_put_i64s(to, key, ends, n, err);
+    levada_free(ends);
+    return st;
+}
+
+static levada_status rows_put_column(levada_state_writer *to, const char *key, int32_t i,
+                                     const levada_column *c, levada_error *err)
+{
+    int64_t size = c->field->dtype == LEVADA_BYTES ? 1 : levada_dtype_size(c->field->dtype);
+    char    name[32];
+
+    snprintf(name, sizeof name, "%s.%d.dims", key, i);
+    LEVADA_TRY(levada_state_put_i64s(to, name, c->dims, c->field->ndim, err));
+    for (int32_t l = 0; l < rows_levels(c->field); l++) {
+        snprintf(name, sizeof name, "%s.%d.%d", key, i, l);
+        LEVADA_TRY(rows_put_level(to, name, c, l, err));
+    }
+    if (c->lengths) {
+        snprintf(name, sizeof name, "%s.%d.len", key, i);
+        LEVADA_TRY(levada_state_put_bytes(to, name, c->lengths, (size_t)c->n * sizeof *c->lengths,
+                                          err));
+    }
+    snprintf(name, sizeof name, "%s.%d.values", key, i);
+    return levada_state_put_bytes(to, name, c->values, (size_t)(rows_values(c) * size), err);
+}
+
+levada_status levada_rows_put(levada_state_writer *to, const char *key, const levada_block *block,
+                              levada_error *err)
+{
+    levada_origin *o = levada_alloc((size_t)block->n * sizeof *o + 1);
+    char           name[32];
+    levada_status  st = LEVADA_OK;
+
+    if (!o) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a saved state");
+    for (int64_t i = 0; i < block->n; i++) o[i] = levada_block_origin(block, i);
+    snprintf(name, sizeof name, "%s.origins", key);
+    st = levada_origins_put(to, name, o, block->n, err);
+    levada_free(o);
+    for (int32_t i = 0; st == LEVADA_OK && i < levada_spec_count(block->spec); i++) {
+        st = rows_put_column(to, key, i, &block->columns[i], err);
+    }
+    return st;
+}
+
+static levada_status rows_damaged(levada_error *err)
+{
+    return levada_fail(err, LEVADA_EDATA_LOSS, "saved records are damaged");
+}
+
+static levada_status rows_get_level(levada_state_reader *from, const char *key, levada_builder *b,
+                                    int32_t i, int32_t l, int64_t n, int64_t *total,
+                                    levada_error *err)
+{
+    const int64_t *ends = NULL;
+    int64_t        count = 0, before = 0;
+    int32_t       *offsets = NULL;
+
+    LEVADA_TRY(levada_state_get_i64s(from, key, &ends, &count, err));
+    if (count != n) return rows_damaged(err);
+    LEVADA_TRY(levada_builder_offsets(b, i, l, n, &offsets, err));
+    for (int64_t k = 0; k < n; k++) {
+        if (ends[k] < before || ends[k] > LEVADA_BLOCK_LIMIT) return rows_damaged(err);
+        offsets[k + 1] = (int32_t)ends[k];
+        before = ends[k];
+    }
+    *total = before;
+    return LEVADA_OK;
+}
+
+static levada_status rows_get_bytes(levada_state_reader *from, const char *key, int64_t want,
+                                    void *to, levada_error *err)
+{
+    const void *bytes = NULL;
+    size_t      size = 0;
+
+    LEVADA_TRY(levada_state_get_bytes(from, key, &bytes, &size, err));
+    if ((int64_t)size != want) return rows_damaged(err);
+    if (size) memcpy(to, bytes, size);
+    return LEVADA_OK;
+}
+
+static levada_status rows_get_dims(levada_state_reader *from, const char *key, levada_builder *b,
+                                   int32_t i, int64_t *inner, levada_error *err)
+{
+    const levada_field *f = levada_spec_field(b->block->spec, i);
+    const int64_t      *dims = NULL;
+    int64_t             n = 0;
+
+    LEVADA_TRY(levada_state_get_i64s(from, key, &dims, &n, err));
+    if (n != f->ndim) return rows_damaged(err);
+    *inner = 1;
+    for (int64_t d = 0; d < n; d++) {
+        if (dims[d] < 0 || dims[d] > LEVADA_BLOCK_LIMIT) return rows_damaged(err);
+        *inner *= dims[d];
+        if (*inner > LEVADA_BLOCK_LIMIT) return rows_damaged(err);
+    }
+    levada_builder_dims(b, i, dims);
+    return LEVADA_OK;
+}
+
+static levada_status rows_get_column(levada_state_reader *from, const char *key, levada_builder *b,
+                                     int32_t i, int64_t n, levada_error *err)
+{
+    const levada_field *f = levada_spec_field(b->block->spec, i);
+    bool                bytes = f->dtype == LEVADA_BYTES;
+    int64_t             inner = 1, size = bytes ? 1 : levada_dtype_size(f->dtype), rows = n;
+    int32_t            *lengths = NULL;
+    void               *values = NULL;
+    char                name[32];
+
+    snprintf(name, sizeof name, "%s.%d.dims", key, i);
+    LEVADA_TRY(rows_get_dims(from, name, b, i, &inner, err));
+    for (int32_t l = 0; l < rows_levels(f); l++) {
+        snprintf(name, sizeof name, "%s.%d.%d", key, i, l);
+        if (bytes && l == f->depth) rows *= inner;
+        LEVADA_TRY(rows_get_level(from, name, b, i, l, rows, &rows, err));
+    }
+    if (!bytes) rows *= inner;
+    snprintf(name, sizeof name, "%s.%d.len", key, i);
+    if (levada_state_has(from, name)) {
+        LEVADA_TRY(levada_builder_lengths(b, i, &lengths, err));
+        LEVADA_TRY(rows_get_bytes(from, name, n * (int64_t)sizeof *lengths, lengths, err));
+    }
+    LEVADA_TRY(levada_builder_values(b, i, rows, &values, err));
+    snprintf(name, sizeof name, "%s.%d.values", key, i);
+    return rows_get_bytes(from, name, rows * size, values, err);
+}
+
+levada_status levada_rows_get(levada_state_reader *from, const char *key, const levada_spec *spec,
+                              levada_block **out, levada_error *err)
+{
+    levada_origin  *o = NULL;
+    levada_builder *b = NULL;
+    levada_block   *block = NULL;
+    int64_t         n = 0;
+    char            name[32];
+    levada_status   st;
+
+    snprintf(name, sizeof name, "%s.origins", key);
+    LEVADA_TRY(levada_origins_get(from, name, &o, &n, err));
+    st = levada_builder_make(levada_env_pool(from->node->run->env), spec, n, &b, err);
+    for (int32_t i = 0; st == LEVADA_OK && i < levada_spec_count(spec); i++) {
+        st = rows_get_column(from, key, b, i, n, err);
+    }
+    if (st == LEVADA_OK) st = levada_builder_publish(&b, &block, err);
+    if (st == LEVADA_OK) {
+        st = levada_buffer_wrap(o, n * (int64_t)sizeof *o, levada_free, o, &block->origins.owner,
+                                err);
+    }
+    if (st == LEVADA_OK) {
+        block->origins.each = o;
+        o = NULL;
+        *out = block;
+        block = NULL;
+    }
+    levada_block_unref(&block);
+    levada_builder_destroy(&b);
+    levada_free(o);
+    return st;
+}
