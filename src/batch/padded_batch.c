@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * padded_batch - so many records to a batch, ragged columns padded to one FIXED column.
+ */
+#include "batch/padding.h"
+#include "batch/waiting.h"
+
+typedef struct padded_batch_args {
+    int64_t             batch_size, pad_to_multiple;
+    const levada_value *padded_shapes, *padding_values;
+    bool                drop_remainder;
+} padded_batch_args;
+
+typedef struct padded_batch_state {
+    const levada_context *context;
+    levada_waiting        waiting;
+    levada_padding_plan   plan;
+} padded_batch_state;
+
+static const levada_arg padded_batch_options[] = {
+    LEVADA_ARG(INT, padded_batch_args, batch_size, .required = true, .positional = true, .min = 1,
+               .max = 1 << 24, .doc = "records in a batch"),
+    LEVADA_ARG(VALUE, padded_batch_args, padded_shapes,
+               .doc = "{field: [length or null, ...]}; null = the longest of the batch"),
+    LEVADA_ARG(VALUE, padded_batch_args, padding_values,
+               .doc = "{field: value} or one value for all; null = 0 and empty"),
+    LEVADA_ARG(INT, padded_batch_args, pad_to_multiple, .otherwise = "1", .min = 1, .max = 1 << 24,
+               .doc = "round lengths up to this"),
+    LEVADA_ARG(BOOL, padded_batch_args, drop_remainder, .otherwise = "false",
+               .doc = "leave out a last batch that is smaller"),
+    LEVADA_ARG_END
+};
+
+static levada_padding_options padded_batch_how(const padded_batch_args *a)
+{
+    levada_padding_options o = { a->padded_shapes, a->padding_values, a->pad_to_multiple };
+
+    return o;
+}
+
+static levada_status padded_batch_check(const void *args, const levada_spec *in, levada_spec **out,
+                                        levada_error *err)
+{
+    levada_padding_options how = padded_batch_how(args);
+
+    return levada_padding_spec(&how, in, out, err);
+}
+
+static levada_status padded_batch_open(void *state, const void *args,
+                                       const levada_context *context, levada_error *err)
+{
+    padded_batch_state *s = state;
+
+    (void)args;
+    s->context = context;
+    return context->tail ? LEVADA_OK : levada_waiting_open(&s->waiting, context, err);
+}
+
+static void padded_batch_close(void *state)
+{
+    padded_batch_state *s = state;
+
+    levada_waiting_close(&s->waiting);
+    levada_padding_clear(&s->plan);
+}
+
+static levada_status padded_batch_next(void *state, const void *args, levada_iter *in,
+                                       levada_block **out, levada_error *err)
+{
+    padded_batch_state      *s = state;
+    const padded_batch_args *a = args;
+
+    return levada_waiting_next(&s->waiting, s->context, in, a->batch_size, a->drop_remainder, out,
+                               err);
+}
+
+static levada_status padded_batch_apply(void *state, const void *args, const levada_block *in,
+                                        levada_block **out, levada_error *err)
+{
+    padded_batch_state    *s = state;
+    levada_padding_options how = padded_batch_how(args);
+
+    return levada_padding_apply(&s->plan, &how, s->context, in, -1, out, err);
+}
+
+static levada_status padded_batch_save(const void *state, levada_state_writer *to,
+                                       levada_error *err)
+{
+    return levada_waiting_save(&((const padded_batch_state *)state)->waiting, to, err);
+}
+
+static levada_status padded_batch_restore(void *state, levada_state_reader *from,
+                                          levada_error *err)
+{
+    return levada_waiting_restore(&((padded_batch_state *)state)->waiting, from, err);
+}
+
+const levada_stage_def levada_stage_padded_batch = {
+    .struct_size = sizeof(levada_stage_def),
+    .name = "padded_batch",
+    .doc = "so many records to a batch, padded to the longest",
+    .example = "range:10 | padded_batch:4",
+    .mode = LEVADA_MODE_SERIAL,
+    .rows = LEVADA_ROWS_FREE,
+    .takes_selection = true,
+    .batches = true,
+    .args = padded_batch_options,
+    .args_size = sizeof(padded_batch_args),
+    .state_size = sizeof(padded_batch_state),
+    .state_version = 1,
+    .check = padded_batch_check,
+    .open = padded_batch_open,
+    .close = padded_batch_close,
+    .next = padded_batch_next,
+    .apply = padded_batch_apply,
+    .save = padded_batch_save,
+    .restore = padded_batch_restore,
+};

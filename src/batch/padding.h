@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The padding options that batching stages share: padded_shapes and padding_values, turned into one
+ * levada_padding for each field.
+ */
+#ifndef LEVADA_BATCH_PADDING_H
+#define LEVADA_BATCH_PADDING_H
+
+#include "tensor/pad.h"
+#include <levada/stage.h>
+
+typedef struct levada_padding_options {
+    const levada_value *shapes; /* map field -> list of dimensions, null = the longest; or NULL  */
+    const levada_value *values; /* map field -> number or text, or one for all; or NULL          */
+    int64_t             multiple;
+} levada_padding_options;
+
+/* Columns of the padded batch. Fields that an open spec does not have yet are not asked for. */
+LEVADA_MUST_USE levada_status levada_padding_spec(const levada_padding_options *options,
+                                                  const levada_spec *in, levada_spec **out,
+                                                  levada_error *err);
+
+/* What a thread keeps: the plan for the last columns that it saw. All-zero is empty. */
+typedef struct levada_padding_plan {
+    levada_spec    *in, *out;
+    levada_padding *how; /* one for each field */
+} levada_padding_plan;
+
+void levada_padding_clear(levada_padding_plan *plan);
+/* Pads a block. `bound` >= 0 is the length of every dimension that padded_shapes leaves open. */
+LEVADA_MUST_USE levada_status levada_padding_apply(levada_padding_plan          *plan,
+                                                   const levada_padding_options *options,
+                                                   const levada_context *context,
+                                                   const levada_block *in, int64_t bound,
+                                                   levada_block **out, levada_error *err);
+
+#endif
