@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * prefetch - how many results of the stages before it may lie ready. The plan (core/plan.c) sizes the
+ * ring of the tickets behind them; with one thread there is nothing to do.
+ */
+#include "core/iter_priv.h"
+
+static const levada_arg prefetch_options[] = {
+    LEVADA_ARG(INT, levada_prefetch_args, n, .positional = true, .min = 1, .max = 1 << 20,
+               .otherwise = "2", .tuning = true, .doc = "blocks (batches) that may lie ready"),
+    LEVADA_ARG(SIZE, levada_prefetch_args, bytes, .min = 1, .max = INT64_MAX, .tuning = true,
+               .doc = "most bytes of them; null = 256M"),
+    LEVADA_ARG_END
+};
+
+static levada_status prefetch_apply(void *state, const void *args, const levada_block *in,
+                                    levada_block **out, levada_error *err)
+{
+    (void)state, (void)args, (void)err;
+    *out = levada_block_ref(in);
+    return LEVADA_OK;
+}
+
+const levada_stage_def levada_stage_prefetch = {
+    .struct_size = sizeof(levada_stage_def),
+    .name = "prefetch",
+    .doc = "make blocks ahead of the consumer",
+    .example = "range:10 | prefetch:2",
+    .mode = LEVADA_MODE_PURE,
+    .rows = LEVADA_ROWS_SAME,
+    .takes_selection = true,
+    .args = prefetch_options,
+    .args_size = sizeof(levada_prefetch_args),
+    .apply = prefetch_apply,
+};
