@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { CMD_HEAD_WIDTH = 76 }; /* columns of a value */
+enum { CMD_HEAD_WIDTH = 64 }; /* columns of a value */
 
 static const levada_cli_option cmd_head_options[] = {
     { "records", 'n', "N", "records of each file (default 3)" },
@@ -34,35 +34,45 @@ static void cmd_head_short(levada_cli_buffer *b, const char *text, size_t n)
     levada_cli_puts(b, "\n");
 }
 
+typedef struct head_text {
+    levada_cli_buffer *out;
+    levada_cli_message kind;
+} head_text;
+
 static void cmd_head_feature(void *user, const levada_cli_feature *f)
 {
-    levada_cli_buffer *b = user, count = { 0 };
+    const head_text  *text = user;
+    levada_cli_buffer count = { 0 };
 
-    if (f->sequence && f->count != 1) levada_cli_printf(&count, "%" PRId64 " steps", f->count);
-    else if (f->count != 1) levada_cli_printf(&count, "%" PRId64, f->count);
-    levada_cli_printf(b, "  %-9s %-20.*s %-6s %10s  ", f->sequence ? "sequence" : "",
-                      (int)f->name_size, f->name, f->type, count.at ? count.at : "");
+    if (f->sequence) levada_cli_printf(&count, "%" PRId64 " steps", f->count);
+    else if (f->count != 1) levada_cli_printf(&count, "%" PRId64 " values", f->count);
+    if (text->kind == LEVADA_CLI_SEQUENCE)
+        levada_cli_printf(text->out, "  %-8s", f->sequence ? "sequence" : "context");
+    levada_cli_printf(text->out, "  %-16.*s  %-5s %12s  ", (int)f->name_size, f->name, f->type,
+                      count.at ? count.at : "");
     /* One value stands for itself. */
-    if (f->count == 1 && !f->sequence) cmd_head_short(b, f->values.at + 1, f->values.size - 2);
-    else cmd_head_short(b, f->values.at, f->values.size);
+    if (f->count == 1 && !f->sequence)
+        cmd_head_short(text->out, f->values.at + 1, f->values.size - 2);
+    else
+        cmd_head_short(text->out, f->values.at, f->values.size);
     levada_cli_buffer_clear(&count);
 }
 
 static void cmd_head_bytes(levada_cli_buffer *b, const uint8_t *bytes, size_t n)
 {
-    static const char *const   names[] = { "bytes", "Example", "SequenceExample" };
-    levada_cli_message         kind = levada_cli_example_kind(bytes, n);
-    levada_cli_buffer          text = { 0 };
+    static const char *const names[] = { "bytes", "Example", "SequenceExample" };
+    head_text                text = { b, levada_cli_example_kind(bytes, n) };
+    levada_cli_buffer        value = { 0 };
 
-    levada_cli_printf(b, "   %s, %zu bytes\n", names[kind], n);
-    if (kind == LEVADA_CLI_OTHER) {
-        levada_cli_json_text(&text, bytes, n);
+    levada_cli_printf(b, "   %s, %zu bytes\n", names[text.kind], n);
+    if (text.kind == LEVADA_CLI_OTHER) {
+        levada_cli_json_text(&value, bytes, n);
         levada_cli_puts(b, "  ");
-        cmd_head_short(b, text.at, text.size);
+        cmd_head_short(b, value.at, value.size);
     } else {
-        levada_cli_example_each(bytes, n, cmd_head_feature, b);
+        levada_cli_example_each(bytes, n, cmd_head_feature, &text);
     }
-    levada_cli_buffer_clear(&text);
+    levada_cli_buffer_clear(&value);
 }
 
 static void cmd_head_columns(levada_cli_buffer *b, const levada_block *block, int64_t row)
