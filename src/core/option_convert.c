@@ -26,7 +26,7 @@ static levada_status convert_fail(const levada_arg *arg, const levada_value *val
     int n = vsnprintf(rule, sizeof(rule), fmt, args);
     va_end(args);
     if (n < 0) rule[0] = '\0';
-    levada_value_print(&shown, value, LEVADA_PRINT_TEXT);
+    levada_value_print(&shown, value, levada_option_print(arg));
     const char *text = shown.at != NULL ? shown.at : "?";
     bool        cut = strlen(text) > 48;
     int         size = cut ? 45 : (int)strlen(text);
