@@ -5,5 +5,6 @@
 LEVADA_TARGET_AVX512
 uint32_t levada_crc32c_avx512(uint32_t crc, const uint8_t *data, size_t n)
 {
+    if (n < 64) return levada_crc32c_sse42(crc, data, n); /* less to set up */
     return ~levada_crc32c_any512(~crc, data, n);
 }

@@ -6,14 +6,15 @@
  * they are cut at the first clear top bit and squeezed by two multiply-adds.
  *
  * Only varints that begin in the first 61 bytes are taken, so all four bytes are in the window and
- * the windows stand at a constant distance: no window waits for the one before it. A window with a
- * varint of five bytes or more goes one by one (negative numbers have ten).
+ * the windows stand at a constant distance: no window waits for the one before it. Varints of five
+ * bytes or more (negative numbers have ten) are decoded one by one.
  */
 #include <immintrin.h>
 
 #include "base/varint_priv.h"
 
 #define VARINT_STRIDE 61
+#define VARINT_MANY 12 /* bytes for which a window is worth while */
 #define VARINT_PAYLOAD 0x7f7f7f7f7f7f7f7fu
 
 /* Each of the places 0 ... 15 four times. */
@@ -53,17 +54,20 @@ static LEVADA_ALWAYS_INLINE void varint_avx512_widen(const uint8_t *p, levada_va
     sink->count += 64;
 }
 
-/* Varints one by one from p to at least `until`. Returns where it stopped, NULL when one is too
- * long. */
+/* Varints one by one from p over the long one at `first`, and on while they are long. Returns
+ * where it stopped, NULL when one is too long. */
 LEVADA_TARGET_AVX512
 static LEVADA_ALWAYS_INLINE const uint8_t *varint_avx512_slow(const uint8_t *p,
-                                                              const uint8_t *until,
+                                                              const uint8_t *first,
+                                                              const uint8_t *end,
                                                               levada_varint_sink *sink)
 {
-    while (p < until) {
-        uint64_t word = levada_load_u64(p), ends = ~word & LEVADA_VARINT_TOPS, value;
-        size_t   size = _tzcnt_u64(ends) / 8 + 1;
+    size_t size = 0;
 
+    while (p < end && (p <= first || size > 4)) {
+        uint64_t word = levada_load_u64(p), ends = ~word & LEVADA_VARINT_TOPS, value;
+
+        size = _tzcnt_u64(ends) / 8 + 1;
         value = _pext_u64(word & (ends ^ (ends - 1)), VARINT_PAYLOAD);
         if (LEVADA_UNLIKELY(ends == 0)) size = levada_varint_long(p, value, &value);
         if (size == 0) return NULL;
@@ -92,11 +96,13 @@ static LEVADA_ALWAYS_INLINE __m512i varint_avx512_sixteen(__m512i window, __m512
     return _mm512_madd_epi16(halves, _mm512_set1_epi32(0x40000001));
 }
 
-/* Stores those of 16 values whose bit in `which` is set (the low ones). */
+/* Stores the first `number` of 16 values; `number` may be less than 0. */
 LEVADA_TARGET_AVX512
 static LEVADA_ALWAYS_INLINE void varint_avx512_store(const levada_varint_sink *sink, int at,
-                                                     __m512i values, uint64_t which)
+                                                     __m512i values, int number)
 {
+    uint32_t which = number < 0 ? 0 : _bzhi_u32(0xffff, (unsigned)number);
+
     if (sink->wide != NULL) {
         int64_t *to = sink->wide + sink->count + at;
 
@@ -109,26 +115,44 @@ static LEVADA_ALWAYS_INLINE void varint_avx512_store(const levada_varint_sink *s
     }
 }
 
+/*
+ * The varints of up to four bytes that begin where `starts` has bits. A fixed number of rounds
+ * costs less than the branch on the true one. But a store that is masked away entirely is slow
+ * where it hits a page that was never written, so the last window of a call stops in time.
+ */
 LEVADA_TARGET_AVX512
-static LEVADA_ALWAYS_INLINE void varint_avx512_window(__m512i window, uint64_t starts,
+static LEVADA_ALWAYS_INLINE void varint_avx512_window(__m512i window, uint64_t starts, bool last,
                                                       levada_varint_sink *sink)
 {
-    __m512i  quads = _mm512_load_si512(varint_quads);
-    __m512i  places = _mm512_maskz_compress_epi8(starts, _mm512_load_si512(levada_kernel_count));
-    int      count = (int)_mm_popcnt_u64(starts);
-    uint64_t there = _bzhi_u64(~0ull, (unsigned)count);
+    __m512i which = _mm512_load_si512(varint_quads);
+    __m512i places = _mm512_maskz_compress_epi8(starts, _mm512_load_si512(levada_kernel_count));
+    int     count = (int)_mm_popcnt_u64(starts);
+    int     until = last || count > 48 ? count : 48;
 
-    for (int i = 0; i < 48; i += 16) {
-        __m512i which = _mm512_add_epi8(quads, _mm512_set1_epi8((char)i));
-
-        varint_avx512_store(sink, i, varint_avx512_sixteen(window, places, which), there >> i);
-    }
-    if (LEVADA_UNLIKELY(count > 48)) {
-        __m512i which = _mm512_add_epi8(quads, _mm512_set1_epi8(48));
-
-        varint_avx512_store(sink, 48, varint_avx512_sixteen(window, places, which), there >> 48);
+    for (int i = 0; i < until; i += 16) {
+        varint_avx512_store(sink, i, varint_avx512_sixteen(window, places, which), count - i);
+        which = _mm512_add_epi8(which, _mm512_set1_epi8(16));
     }
     sink->count += count;
+}
+
+/*
+ * A window in which the varint `before` bytes after p is the first of five bytes or more: the ones
+ * before it, if there are many, and else up to the end of the long ones.
+ */
+LEVADA_TARGET_AVX512
+static LEVADA_ALWAYS_INLINE const uint8_t *varint_avx512_mixed(const uint8_t *p, const uint8_t *end,
+                                                               __m512i window, uint64_t starts,
+                                                               unsigned before,
+                                                               levada_varint_sink *sink)
+{
+    const uint8_t *first = p + before;
+
+    if (before >= VARINT_MANY) {
+        varint_avx512_window(window, _bzhi_u64(starts, before), true, sink);
+        return first;
+    }
+    return varint_avx512_slow(p + _tzcnt_u64(starts), first, end, sink);
 }
 
 LEVADA_TARGET_AVX512
@@ -144,17 +168,18 @@ static LEVADA_ALWAYS_INLINE int64_t varint_avx512_decode(const uint8_t *p, size_
         __m512i  window = _mm512_loadu_si512(p);
         uint64_t tops = _mm512_movepi8_mask(window);
         uint64_t starts = _bzhi_u64(~tops << 1 | carry, (unsigned)take);
-        uint64_t runs = tops & tops >> 1; /* two continuation bytes in a row */
+        uint64_t runs = tops & tops >> 1; /* two continuation bytes in a row, */
 
+        runs = _bzhi_u64(runs & runs >> 2, (unsigned)take); /* four */
         if (tops == 0 && carry != 0 && left >= 64) {
             varint_avx512_widen(p, &sink);
             p += 64;
-        } else if (LEVADA_LIKELY(_bzhi_u64(runs & runs >> 2, (unsigned)take) == 0)) {
-            varint_avx512_window(window, starts, &sink);
+        } else if (LEVADA_LIKELY(runs == 0)) {
+            varint_avx512_window(window, starts, left <= VARINT_STRIDE, &sink);
             carry = (~tops >> (VARINT_STRIDE - 1)) & 1;
             p += take;
         } else {
-            p = varint_avx512_slow(p + _tzcnt_u64(starts), p + take, &sink);
+            p = varint_avx512_mixed(p, end, window, starts, (unsigned)_tzcnt_u64(runs), &sink);
             if (p == NULL) return -1;
             carry = 1;
         }
