@@ -76,8 +76,10 @@ static void names_every_status(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fills_code_and_message), cmocka_unit_test(wraps_itself_and_keeps_the_place),
-        cmocka_unit_test(prints_the_place),       cmocka_unit_test(cuts_at_a_character),
+        cmocka_unit_test(fills_code_and_message),
+        cmocka_unit_test(wraps_itself_and_keeps_the_place),
+        cmocka_unit_test(prints_the_place),
+        cmocka_unit_test(cuts_at_a_character),
         cmocka_unit_test(names_every_status),
     };
 

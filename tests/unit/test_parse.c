@@ -28,7 +28,8 @@ static int tear_down(void **state)
 
 #define PARSE_NUMBERS "{\"op\":\"t_numbers\",\"args\":{\"count\":3,\"step\":1}}"
 #define PARSE_SHUFFLE \
-    "{\"op\":\"t_shuffle\",\"args\":{\"buffer_size\":2,\"seed\":null,\"reshuffle\":true,\"depth\":2}}"
+    "{\"op\":\"t_shuffle\",\"args\":{\"buffer_size\":2,\"seed\":null,\"reshuffle\":true," \
+    "\"depth\":2}}"
 
 static void reads_pipes(void **state)
 {
@@ -61,7 +62,8 @@ static void reads_files(void **state)
                  "\"compression\":\"auto\",\"shuffle_files\":false,\"errors\":null}}]");
     t_ops_prints(env, "t_lines:[s3://a/b:c,\"@x\",2024,\"a b\",\"null\"],skip=2,compression=gzip",
                  "t_lines:[s3://a/b:c,\"@x\",2024,\"a b\",\"null\"],skip=2,compression=gzip",
-                 "[{\"op\":\"t_lines\",\"args\":{\"skip\":2,\"files\":[\"s3://a/b:c\",\"@x\",\"2024\","
+                 "[{\"op\":\"t_lines\",\"args\":{\"skip\":2,"
+                 "\"files\":[\"s3://a/b:c\",\"@x\",\"2024\","
                  "\"a b\",\"null\"],\"compression\":\"gzip\",\"shuffle_files\":false,"
                  "\"errors\":null}}]");
 }
@@ -102,11 +104,11 @@ static void refuses_unknown_names(void **state)
     t_ops_refused(env, "t_numbers:3 | t_shufle:2", LEVADA_EINVALID_ARGUMENT,
                   "unknown stage 't_shufle' at column 15; did you mean 't_shuffle'?");
     t_ops_refused(env, "my_very_own", LEVADA_EINVALID_ARGUMENT,
-                  "unknown stage 'my_very_own' at column 1; if it is of a plug-in, load its library "
-                  "first");
+                  "unknown stage 'my_very_own' at column 1; if it is of a plug-in, load its "
+                  "library first");
     t_ops_refused(env, "t_numbers:3|t_shuffle:bufer_size=1", LEVADA_EINVALID_ARGUMENT,
-                  "t_shuffle: unknown option 'bufer_size' at column 23; allowed: buffer_size, seed, "
-                  "reshuffle, depth; did you mean 'buffer_size'?");
+                  "t_shuffle: unknown option 'bufer_size' at column 23; allowed: buffer_size, "
+                  "seed, reshuffle, depth; did you mean 'buffer_size'?");
     t_ops_refused(env, "t_numbers:3,x=1", LEVADA_EINVALID_ARGUMENT,
                   "t_numbers: unknown option 'x' at column 13; allowed: count, step");
     t_ops_refused(env, "t_open:x=1", LEVADA_EINVALID_ARGUMENT,
@@ -136,7 +138,8 @@ static void refuses_bad_json(void **state)
     t_ops_refused(env, "{\"levada\":1,\"stages\":[{\"op\":\"t_numbers\",\"args\":{\"cout\":3}}]}",
                   LEVADA_EINVALID_ARGUMENT,
                   "t_numbers: unknown option 'cout'; allowed: count, step; did you mean 'count'?");
-    t_ops_refused(env, "{\"levada\":1,\"stages\":[" PARSE_NUMBERS ",{\"op\":\"t_zip\",\"inputs\":[]}]}",
+    t_ops_refused(env,
+                  "{\"levada\":1,\"stages\":[" PARSE_NUMBERS ",{\"op\":\"t_zip\",\"inputs\":[]}]}",
                   LEVADA_EINVALID_ARGUMENT, "t_zip: only the first of stages has inputs");
     t_ops_refused(env, "{\"levada\":1,\"plugins\":[{\"name\":\"my\",\"version\":1}],\"stages\":[]}",
                   LEVADA_ENOT_FOUND,
@@ -205,7 +208,8 @@ static void inlines_files(void **state)
     remove(file_name);
     snprintf(message, sizeof(message), "t_all: @%s: no such file", file_name);
     t_ops_refused(env, text, LEVADA_ENOT_FOUND, message);
-    t_ops_refused(env, "t_numbers:3|t_all:v=@/", LEVADA_EINVALID_ARGUMENT, "t_all: @/ is not a file");
+    t_ops_refused(env, "t_numbers:3|t_all:v=@/", LEVADA_EINVALID_ARGUMENT,
+                  "t_all: @/ is not a file");
     t_ops_refused(env, "t_numbers:3|t_all:v=@", LEVADA_EINVALID_ARGUMENT,
                   "t_all: @ needs the path of a file at column 21");
 }
