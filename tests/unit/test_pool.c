@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tensor/pool.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+typedef struct counted {
+    int64_t bytes, pieces, fail_from;
+} counted;
+
+static void *counted_alloc(void *user, size_t size)
+{
+    counted *c = user;
+
+    if (c->fail_from >= 0 && c->pieces >= c->fail_from) return NULL;
+    c->pieces++;
+    c->bytes += (int64_t)size;
+    return aligned_alloc(64, (size + 63) & ~(size_t)63);
+}
+
+static void counted_free(void *user, void *memory, size_t size)
+{
+    counted *c = user;
+
+    c->pieces--;
+    c->bytes -= (int64_t)size;
+    free(memory);
+}
+
+static levada_pool *make_pool(counted *c, int64_t max_bytes)
+{
+    levada_env_options options = LEVADA_ENV_OPTIONS_INIT;
+    levada_pool       *pool = NULL;
+
+    options.alloc = counted_alloc;
+    options.free = counted_free;
+    options.user = c;
+    options.max_bytes = max_bytes;
+    assert_int_equal(levada_pool_create(&options, &pool, NULL), LEVADA_OK);
+    return pool;
+}
+
+static void gives_aligned_memory_with_slack(void **state)
+{
+    counted        c = { 0, 0, -1 };
+    levada_pool   *pool = make_pool(&c, -1);
+    levada_buffer *b = NULL;
+
+    (void)state;
+    for (int64_t size = 0; size < 300000; size = size * 3 + 7) {
+        assert_int_equal(levada_buffer_create(pool, size, &b, NULL), LEVADA_OK);
+        assert_int_equal((uintptr_t)b->data % 64, 0);
+        assert_true(b->capacity >= size);
+        memset(b->data - LEVADA_SLACK, 1, (size_t)size + 2 * LEVADA_SLACK);
+        levada_buffer_unref(&b);
+        assert_null(b);
+    }
+    levada_pool_unref(&pool);
+    assert_int_equal(c.pieces, 0);
+    assert_int_equal(c.bytes, 0);
+}
+
+static void uses_memory_again(void **state)
+{
+    counted        c = { 0, 0, -1 };
+    levada_pool   *pool = make_pool(&c, -1);
+    levada_buffer *b = NULL;
+    uint8_t       *before;
+
+    (void)state;
+    assert_int_equal(levada_buffer_create(pool, 100000, &b, NULL), LEVADA_OK);
+    before = b->data;
+    levada_buffer_unref(&b);
+    assert_int_equal(levada_pool_used(pool), 0);
+    assert_int_equal(levada_buffer_create(pool, 99000, &b, NULL), LEVADA_OK);
+    assert_ptr_equal(b->data, before);
+    assert_int_equal(c.pieces, 1);
+    levada_buffer_unref(&b);
+    levada_pool_unref(&pool);
+}
+
+static void buffers_outlive_their_pool(void **state)
+{
+    counted        c = { 0, 0, -1 };
+    levada_pool   *pool = make_pool(&c, -1);
+    levada_buffer *b = NULL;
+
+    (void)state;
+    assert_int_equal(levada_buffer_create(pool, 10, &b, NULL), LEVADA_OK);
+    levada_pool_unref(&pool);
+    memset(b->data, 7, 10);
+    levada_buffer_unref(&b);
+    assert_int_equal(c.pieces, 0);
+}
+
+static void refuses_beyond_its_limit_and_without_memory(void **state)
+{
+    counted        c = { 0, 0, -1 };
+    levada_pool   *pool = make_pool(&c, 1 << 20);
+    levada_buffer *a = NULL, *b = NULL;
+    levada_error   err = LEVADA_ERROR_INIT;
+
+    (void)state;
+    assert_int_equal(levada_buffer_create(pool, 700000, &a, &err), LEVADA_OK);
+    assert_int_equal(levada_buffer_create(pool, 700000, &b, &err), LEVADA_ERESOURCE_EXHAUSTED);
+    assert_non_null(strstr(err.message, "max_bytes=1048576"));
+    levada_buffer_unref(&a);
+    c.fail_from = c.pieces;
+    assert_int_equal(levada_buffer_create(pool, 20000, &b, &err), LEVADA_ERESOURCE_EXHAUSTED);
+    assert_int_equal(levada_buffer_create(pool, -1, &b, &err), LEVADA_ERESOURCE_EXHAUSTED);
+    assert_null(b);
+    levada_pool_unref(&pool);
+}
+
+static void count_release(void *user) { ++*(int *)user; }
+
+static void releases_foreign_memory_once(void **state)
+{
+    int            released = 0;
+    levada_buffer *b = NULL, *second;
+
+    (void)state;
+    assert_int_equal(levada_buffer_wrap("abc", 3, count_release, &released, &b, NULL), LEVADA_OK);
+    second = levada_buffer_ref(b);
+    levada_buffer_unref(&b);
+    assert_int_equal(released, 0);
+    levada_buffer_unref(&second);
+    assert_int_equal(released, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(gives_aligned_memory_with_slack),
+        cmocka_unit_test(uses_memory_again),
+        cmocka_unit_test(buffers_outlive_their_pool),
+        cmocka_unit_test(refuses_beyond_its_limit_and_without_memory),
+        cmocka_unit_test(releases_foreign_memory_once),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
