@@ -160,6 +160,7 @@ static void file_reader_close(levada_file_reader *r)
 {
     int64_t size = r->open ? r->marks[file_reader_shard(r)].size : 0;
 
+    if (r->open) (void)atomic_fetch_add(&r->bytes, (long long)r->window.offset);
     levada_file_reader_leave(r);
     (void)atomic_fetch_add(&r->finished, (long long)size);
     atomic_store_explicit(&r->done, atomic_load(&r->finished), memory_order_relaxed);
@@ -379,5 +380,6 @@ levada_file_reader_counts levada_file_reader_counted(const levada_file_reader *r
         .skipped_records = atomic_load(&r->skipped),
         .damaged_bytes = atomic_load(&r->damaged),
         .records = atomic_load(&r->records),
+        .bytes = atomic_load(&r->bytes),
     };
 }

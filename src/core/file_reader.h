@@ -23,7 +23,8 @@ typedef struct levada_file_reader levada_file_reader;
 typedef struct levada_file_reader_counts {
     int64_t skipped_records; /* places of damage: a lost length hides how many records it cost */
     int64_t damaged_bytes;
-    int64_t records; /* good ones given */
+    int64_t records; /* good ones given                                              */
+    int64_t bytes;   /* decompressed, of the files that were read to their end       */
 } levada_file_reader_counts;
 
 /* Finds the files, opens none. `context`, `op` and `args` are borrowed for its life. */

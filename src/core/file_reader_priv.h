@@ -43,7 +43,7 @@ struct levada_file_reader {
     levada_framed framed;
 
     /* -- any thread */
-    atomic_llong skipped, damaged, records, done, total, finished;
+    atomic_llong skipped, damaged, records, bytes, done, total, finished;
 };
 
 levada_bytes_options levada_file_reader_bytes(const levada_file_reader *reader);

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Histograms of counts and sizes: exact up to 512, then 256 buckets to each power of two.
+ */
+#ifndef LEVADA_INSPECT_HISTOGRAM_H
+#define LEVADA_INSPECT_HISTOGRAM_H
+
+#include "base/text.h"
+
+/* All-zero is a valid empty histogram. */
+typedef struct levada_histogram {
+    int64_t *count; /* NULL until something is added */
+    int64_t  n, min, max;
+    double   sum;
+    bool     failed; /* memory was short: quantiles are missing */
+} levada_histogram;
+
+/* Adds a value >= 0, `times` of them. */
+void levada_histogram_add(levada_histogram *histogram, int64_t value, int64_t times);
+void levada_histogram_clear(levada_histogram *histogram);
+/* The value that a share of 0..1 of all lies at or below; 0 where there are none. */
+int64_t levada_histogram_quantile(const levada_histogram *histogram, double share);
+/* Values in n equal steps from min to max. */
+void levada_histogram_bars(const levada_histogram *histogram, int64_t *bars, int32_t n);
+/* {"min":1,"median":2,"p90":3,"max":4,"mean":2.5} */
+void levada_histogram_json(const levada_histogram *histogram, levada_text *text);
+
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A survey of payloads: are they Examples or SequenceExamples, and what is in them? It reads
+ * messages without being told what to expect, and keeps counts, no values.
+ */
+#ifndef LEVADA_INSPECT_SURVEY_H
+#define LEVADA_INSPECT_SURVEY_H
+
+#include "inspect/histogram.h"
+
+typedef struct levada_survey levada_survey;
+
+LEVADA_MUST_USE levada_status levada_survey_create(levada_survey **out, levada_error *err);
+void levada_survey_destroy(levada_survey **survey);
+
+/* One payload, with LEVADA_KERNEL_SLACK readable bytes behind it. */
+void levada_survey_add(levada_survey *survey, const uint8_t *data, int64_t size);
+
+/* "Example", "SequenceExample", or NULL where most payloads are neither. */
+const char *levada_survey_kind(const levada_survey *survey);
+/* "features":[...],"sequences":[...] */
+void levada_survey_json(const levada_survey *survey, levada_text *text);
+/* Values or steps of the feature that has the most in one record; NULL where there is none. */
+const levada_histogram *levada_survey_longest(const levada_survey *survey, const char **name);
+
+#endif
