@@ -4,8 +4,8 @@
  *
  * A levada_example holds one message that is being built; it is used by one thread at a time and
  * used again for the next message after reset. Without a feature list the message is a valid
- * Example and a valid SequenceExample (whose context is on the wire what an Example is); with one it
- * is a SequenceExample.
+ * Example and a valid SequenceExample (whose context is on the wire what an Example is); with one
+ * it is a SequenceExample.
  */
 #ifndef LEVADA_EXAMPLE_H
 #define LEVADA_EXAMPLE_H

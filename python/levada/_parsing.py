@@ -324,7 +324,8 @@ def _ragged(value, column, single):
     """(values, row_splits), or the values alone where there is no level left."""
     import numpy as np
 
-    splits = tuple(np.asarray(level, value.get("row_splits_dtype", "int32")) for level in column.nested)
+    dtype = value.get("row_splits_dtype", "int32")
+    splits = tuple(np.asarray(level, dtype) for level in column.nested)
     splits = splits[1:] if single else splits
     values = _flat(column.values)
     if not splits:
@@ -380,12 +381,16 @@ def _as_bytes(item):
     raise TypeError(f"serialized messages are bytes, not {type(item).__name__}")
 
 
+def _text(name):
+    return name.decode("utf-8", "replace") if isinstance(name, bytes) else str(name)
+
+
 def _names(example_names, count):
     if example_names is None:
         return None
     if isinstance(example_names, (str, bytes)):
         example_names = [example_names]
-    names = [n.decode("utf-8", "replace") if isinstance(n, bytes) else str(n) for n in example_names]
+    names = [_text(name) for name in example_names]
     if names and len(names) != count:
         raise InvalidArgumentError(
             f"Expected names have the same shape as serialized: name.shape=[{len(names)}], "

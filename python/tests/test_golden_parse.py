@@ -143,8 +143,8 @@ def test_parse_sequence_example_gives_what_is_recorded(case):
     function, wrong = getattr(lv, case["fn"]), error_of(case)
 
     def run():
-        context, sequence = features_of(case["context_features"]), features_of(case["sequence_features"])
-        return call(function, case, context, sequence)
+        context = features_of(case["context_features"])
+        return call(function, case, context, features_of(case["sequence_features"]))
 
     if wrong:
         with pytest.raises(wrong):

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <levada/example.h>
+
+/* Decodes messages given as string literals; the size of each stands in front. */
+typedef struct message {
+    const char *bytes;
+    size_t size;
+} message;
+#define BYTES(text) { text, sizeof(text) - 1 }
+
+static levada_error why;
+
+static levada_status decode(const char *spec, const message *m, int64_t n, levada_block **out)
+{
+    levada_value *options = levada_value_map(), *value = NULL;
+    const void *strings[16];
+    size_t sizes[16];
+    levada_status st;
+
+    levada_error_clear(&why);
+    for (int64_t i = 0; i < n; i++) {
+        strings[i] = m[i].bytes;
+        sizes[i] = m[i].size;
+    }
+    assert_int_equal(levada_value_parse(spec, &value, &why), LEVADA_OK);
+    assert_int_equal(levada_value_set(options, "spec", &value, &why), LEVADA_OK);
+    st = levada_decode_strings(NULL, "parse_example", options, strings, sizes, n, out, &why);
+    levada_value_destroy(&options);
+    return st;
+}
+
+static void decode_ok(const char *spec, const message *m, int64_t n, levada_block **out)
+{
+    levada_status st = decode(spec, m, n, out);
+
+    if (st != LEVADA_OK) print_error("%s\n", why.message);
+    assert_int_equal(st, LEVADA_OK);
+}
+
+static void refused(const char *spec, message m, const char *part)
+{
+    levada_block *block = NULL;
+
+    assert_int_equal(decode(spec, &m, 1, &block), LEVADA_EINVALID_ARGUMENT);
+    if (!strstr(why.message, part)) print_error("'%s' lacks '%s'\n", why.message, part);
+    assert_non_null(strstr(why.message, part));
+}
+
+/* {"a": int64 [1, 2, 3]}, and the same unpacked */
+static const message packed = BYTES("\x0a\x0e\x0a\x0c\x0a\x01"
+                                    "a\x12\x07\x1a\x05\x0a\x03\x01\x02\x03");
+static const message unpacked =
+    BYTES("\x0a\x0f\x0a\x0d\x0a\x01"
+          "a\x12\x08\x1a\x06\x08\x01\x08\x02\x08\x03");
+/* {"a": [7]}, {"a": [-1]}, {"a": float [1.5]}, {"s": ["xy", ""]} */
+static const message seven = BYTES("\x0a\x0c\x0a\x0a\x0a\x01"
+                                   "a\x12\x05\x1a\x03\x0a\x01\x07");
+static const message minus =
+    BYTES("\x0a\x15\x0a\x13\x0a\x01"
+          "a\x12\x0e\x1a\x0c\x0a\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01");
+static const message real = BYTES("\x0a\x0f\x0a\x0d\x0a\x01"
+                                  "a\x12\x08\x12\x06\x0a\x04\0\0\xc0\x3f");
+static const message words = BYTES("\x0a\x0f\x0a\x0d\x0a\x01"
+                                   "s\x12\x08\x0a\x06\x0a\x02xy\x0a\x00");
+static const message empty = BYTES("");
+
+static void packed_and_unpacked_lists_are_the_same(void **state)
+{
+    const message both[] = { packed, unpacked, empty };
+    levada_block *block = NULL;
+    const levada_column *c;
+    static const int64_t want[] = { 1, 2, 3, 1, 2, 3 };
+
+    (void)state;
+    decode_ok("{a:{kind:VarLen,dtype:int64}}", both, 3, &block);
+    c = levada_block_column(block, "a");
+    assert_memory_equal(levada_column_i64(c), want, sizeof want);
+    assert_int_equal(levada_column_length(c, 0), 3);
+    assert_int_equal(levada_column_length(c, 1), 3);
+    assert_int_equal(levada_column_length(c, 2), 0);
+    levada_block_unref(&block);
+}
+
+static void single_numbers_and_defaults(void **state)
+{
+    const message three[] = { seven, empty, minus };
+    levada_block *block = NULL;
+    const int64_t *v;
+
+    (void)state;
+    decode_ok("{a:{kind:FixedLen,shape:[],dtype:int64,default:5}}", three, 3, &block);
+    v = levada_column_i64(levada_block_column(block, "a"));
+    assert_int_equal(v[0], 7);
+    assert_int_equal(v[1], 5);
+    assert_int_equal(v[2], -1);
+    levada_block_unref(&block);
+}
+
+static void narrower_dtypes_are_range_checked(void **state)
+{
+    levada_block *block = NULL;
+    const void *values;
+
+    (void)state;
+    decode_ok("{a:{kind:VarLen,dtype:int8}}", &minus, 1, &block);
+    assert_int_equal(*(const int8_t *)levada_block_column(block, "a")->values, -1);
+    levada_block_unref(&block);
+    decode_ok("{a:{kind:FixedLen,shape:[3],dtype:uint16}}", &packed, 1, &block);
+    values = levada_block_column(block, "a")->values;
+    assert_int_equal(((const uint16_t *)values)[2], 3);
+    levada_block_unref(&block);
+    refused("{a:{kind:VarLen,dtype:uint8}}", minus, "does not fit in uint8");
+    refused("{a:{kind:FixedLen,shape:[],dtype:bool}}", seven, "does not fit in bool");
+}
+
+static void strings_and_their_defaults(void **state)
+{
+    const message two[] = { words, empty };
+    levada_block *block = NULL;
+    const levada_column *c;
+    int64_t size;
+
+    (void)state;
+    decode_ok("{s:{kind:VarLen,dtype:string}}", two, 2, &block);
+    c = levada_block_column(block, "s");
+    assert_int_equal(levada_column_length(c, 0), 2);
+    assert_memory_equal(c->values + c->level[1].begin[0], "xy", 2);
+    assert_int_equal(c->level[1].end[1] - c->level[1].begin[1], 0);
+    levada_block_unref(&block);
+    decode_ok("{x:{kind:FixedLen,shape:[],dtype:string,default:none}}", two, 2, &block);
+    assert_memory_equal(levada_column_bytes(levada_block_column(block, "x"), 1, &size), "none", 4);
+    assert_int_equal(size, 4);
+    levada_block_unref(&block);
+}
+
+static void the_last_entry_of_a_key_wins(void **state)
+{
+    /* seven, then {"a": [8]}, then "a" without a kind */
+    message m = BYTES("\x0a\x0c\x0a\x0a\x0a\x01"
+                      "a\x12\x05\x1a\x03\x0a\x01\x07"
+                      "\x0a\x0c\x0a\x0a\x0a\x01"
+                      "a\x12\x05\x1a\x03\x0a\x01\x08"
+                      "\x0a\x07\x0a\x05\x0a\x01"
+                      "a\x12\x00");
+    levada_block *block = NULL;
+
+    (void)state;
+    decode_ok("{a:{kind:FixedLen,shape:[],dtype:int64}}", &m, 1, &block);
+    assert_int_equal(levada_column_i64(levada_block_column(block, "a"))[0], 8);
+    levada_block_unref(&block);
+}
+
+static void says_what_does_not_fit(void **state)
+{
+    (void)state;
+    refused("{a:{kind:VarLen,dtype:int64}}", real, "Data types don't match");
+    refused("{a:{kind:FixedLen,shape:[],dtype:int64}}", real, "Data types don't match");
+    refused("{a:{kind:FixedLen,shape:[],dtype:int64}}", packed, "Values size: 3");
+    refused("{a:{kind:FixedLen,shape:[1,2],dtype:int64}}", packed, "output shape: [1,2]");
+    refused("{a:{kind:FixedLen,shape:[],dtype:int64}}", empty, "required but could not be found");
+    refused("{a:{kind:FixedLenSequence,shape:[2],dtype:int64,allow_missing:true}}", packed,
+            "multiple of stride");
+}
+
+static void refuses_every_truncation(void **state)
+{
+    levada_block *block = NULL;
+
+    (void)state;
+    for (size_t n = 1; n < packed.size; n++) {
+        message cut = { packed.bytes, n };
+
+        assert_int_equal(decode("{b:{kind:VarLen,dtype:int64}}", &cut, 1, &block),
+                         LEVADA_EINVALID_ARGUMENT);
+    }
+}
+
+static void the_first_bad_record_is_named(void **state)
+{
+    const message three[] = { packed, real, empty };
+    levada_block *block = NULL;
+
+    (void)state;
+    assert_int_equal(decode("{a:{kind:VarLen,dtype:int64}}", three, 3, &block),
+                     LEVADA_EINVALID_ARGUMENT);
+    assert_int_equal(why.record, 1);
+}
+
+static void refuses_specs_that_mean_nothing(void **state)
+{
+    (void)state;
+    refused("{}", empty, "names no feature");
+    refused("{a:{kind:Var,dtype:int64}}", empty, "kind is");
+    refused("{a:{kind:VarLen,dtype:complex64}}", empty, "complex64");
+    refused("{a:{kind:VarLen,dtype:int64,shape:[]}}", empty, "has no 'shape'");
+    refused("{a:{kind:FixedLen,dtype:int64}}", empty, "Missing shape");
+    refused("{a:{kind:FixedLen,shape:[2],dtype:int64,default:[1]}}", empty, "Cannot reshape");
+    refused("{a:{kind:FixedLen,shape:[],dtype:int64,default:x}}", empty, "is no int64");
+    refused("{a:{kind:FixedLenSequence,shape:[],dtype:int64}}", empty, "allow_missing");
+    refused("{a:{kind:VarLen,dtype:int64},b:{kind:FixedLen,shape:[],dtype:int64,key:a}}", empty,
+            "must not intersect");
+    refused("{a:{kind:VarLen,dtype:int64},b:{kind:Ragged,value_key:a,dtype:string}}", empty,
+            "Conflicting type");
+}
+
+static void sparse_is_sorted_by_index(void **state)
+{
+    /* i: [5, 2], v: [7, 8] */
+    message m = BYTES("\x0a\x1a\x0a\x0b\x0a\x01"
+                      "i\x12\x06\x1a\x04\x0a\x02\x05\x02"
+                      "\x0a\x0b\x0a\x01"
+                      "v\x12\x06\x1a\x04\x0a\x02\x07\x08");
+    levada_block *block = NULL;
+    const int64_t *index, *values;
+
+    (void)state;
+    decode_ok("{k:{kind:Sparse,index_key:i,value_key:v,size:9,dtype:int64}}", &m, 1, &block);
+    index = levada_column_i64(levada_block_column(block, "k/indices"));
+    values = levada_column_i64(levada_block_column(block, "k/values"));
+    assert_true(index[0] == 2 && index[1] == 5 && values[0] == 8 && values[1] == 7);
+    levada_block_unref(&block);
+}
+
+static void partitions_divide_or_reject(void **state)
+{
+    /* p: [1, 2], v: [7, 8, 9] */
+    message m = BYTES("\x0a\x1b\x0a\x0b\x0a\x01"
+                      "p\x12\x06\x1a\x04\x0a\x02\x01\x02"
+                      "\x0a\x0c\x0a\x01"
+                      "v\x12\x07\x1a\x05\x0a\x03\x07\x08\x09");
+    levada_block *block = NULL;
+    const levada_column *c;
+
+    (void)state;
+    decode_ok("{r:{kind:Ragged,value_key:v,dtype:int32,partitions:[{type:RowLengths,key:p}]}}", &m,
+              1, &block);
+    c = levada_block_column(block, "r");
+    assert_int_equal(c->field->depth, 2);
+    assert_int_equal(c->level[0].end[0], 2);
+    assert_int_equal(c->level[1].end[0], 1);
+    assert_int_equal(c->level[1].end[1], 3);
+    levada_block_unref(&block);
+    refused("{r:{kind:Ragged,value_key:v,dtype:int32,partitions:[{type:RowSplits,key:p}]}}", m,
+            "not aligned");
+    refused("{r:{kind:Ragged,key:v,dtype:int8,partitions:[{type:UniformRowLength,length:2}]}}",
+            m, "multiple of stride");
+}
+
+static void no_records_are_a_block_too(void **state)
+{
+    levada_block *block = NULL;
+
+    (void)state;
+    decode_ok("{a:{kind:FixedLen,shape:[2],dtype:int64},b:{kind:VarLen,dtype:string}}", NULL, 0,
+              &block);
+    assert_int_equal(levada_block_rows(block), 0);
+    levada_block_unref(&block);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(packed_and_unpacked_lists_are_the_same),
+        cmocka_unit_test(single_numbers_and_defaults),
+        cmocka_unit_test(narrower_dtypes_are_range_checked),
+        cmocka_unit_test(strings_and_their_defaults),
+        cmocka_unit_test(the_last_entry_of_a_key_wins),
+        cmocka_unit_test(says_what_does_not_fit),
+        cmocka_unit_test(refuses_every_truncation),
+        cmocka_unit_test(the_first_bad_record_is_named),
+        cmocka_unit_test(refuses_specs_that_mean_nothing),
+        cmocka_unit_test(sparse_is_sorted_by_index),
+        cmocka_unit_test(partitions_divide_or_reject),
+        cmocka_unit_test(no_records_are_a_block_too),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
