@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import levada as lv
+import numpy as np
 
 SKIPPED = {"site-packages", "dist-packages", "test", "tests", "__pycache__"}
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -44,7 +45,7 @@ def records(root: Path) -> Iterator[bytes]:
         file = path.relative_to(root).as_posix().encode()
         for name, line, source in definitions(path):
             context = {"file": [file], "name": [name.encode()], "line": [line]}
-            yield lv.make_sequence_example(context, {"tokens": list(source)})
+            yield lv.make_sequence_example(context, {"tokens": np.frombuffer(source, np.uint8)})
 
 
 def make(folder: Path) -> int:

@@ -231,7 +231,36 @@ static bool records_features(levada_example *example, PyObject *features)
     return good;
 }
 
-/* One feature list: (key, [feature with key None...]) */
+/* Steps of the same number of values: (kind "i" or "f", values, values a step). */
+static bool records_steps(levada_example *example, PyObject *tuple)
+{
+    const char   *kind = NULL;
+    PyObject     *values = NULL;
+    Py_ssize_t    each = 0, i;
+    Py_buffer     buffer;
+    levada_error  err = LEVADA_ERROR_INIT;
+    levada_status st = LEVADA_OK;
+
+    if (!PyArg_ParseTuple(tuple, "sOn", &kind, &values, &each)) return false;
+    if (PyObject_GetBuffer(values, &buffer, PyBUF_C_CONTIGUOUS) < 0) return false;
+    if (kind[0] == 'i') {
+        const int64_t *at = buffer.buf;
+        Py_ssize_t     n = each > 0 ? buffer.len / (each * (Py_ssize_t)sizeof *at) : 0;
+
+        for (i = 0; i < n && st == LEVADA_OK; i++)
+            st = levada_example_add_i64(example, NULL, at + i * each, each, &err);
+    } else {
+        const float *at = buffer.buf;
+        Py_ssize_t   n = each > 0 ? buffer.len / (each * (Py_ssize_t)sizeof *at) : 0;
+
+        for (i = 0; i < n && st == LEVADA_OK; i++)
+            st = levada_example_add_f32(example, NULL, at + i * each, each, &err);
+    }
+    PyBuffer_Release(&buffer);
+    return levada_py_ok(st, &err);
+}
+
+/* One feature list: (key, [feature with key None...]), or (key, steps of equal size). */
 static bool records_list(levada_example *example, PyObject *tuple)
 {
     const char  *key = NULL;
@@ -240,7 +269,8 @@ static bool records_list(levada_example *example, PyObject *tuple)
 
     return PyArg_ParseTuple(tuple, "sO", &key, &steps) &&
            levada_py_ok(levada_example_begin_list(example, key, &err), &err) &&
-           records_features(example, steps) &&
+           (PyTuple_Check(steps) ? records_steps(example, steps)
+                                 : records_features(example, steps)) &&
            levada_py_ok(levada_example_end_list(example, &err), &err);
 }
 
@@ -275,6 +305,7 @@ PyMethodDef levada_py_records_functions[] = {
     {"decode_strings", records_decode, METH_VARARGS,
      "decode_strings(name, options, strings): block of the decoder's columns."},
     {"example", records_example, METH_VARARGS,
-     "example([(key, kind, values)], [(key, [(None, kind, values)])]): bytes of the message."},
+     "example([(key, kind, values)], [(key, [(None, kind, values)])]): bytes of the message; the "
+     "steps of a list may also be (kind, values, values a step)."},
     {NULL, NULL, 0, NULL},
 };

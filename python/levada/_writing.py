@@ -53,7 +53,7 @@ def _feature(key, value):
         return key, "i", _fits(key, array)
     if array.dtype.kind == "f":
         return key, "f", np.ascontiguousarray(array, np.float32)
-    raise TypeError(f"feature {key!r}: {array.dtype} values; integers, floats or bytes are possible")
+    raise TypeError(f"feature {key!r}: {array.dtype}; integers, floats or bytes are possible")
 
 
 def _fits(key, array):
@@ -77,11 +77,22 @@ def make_example(features):
     return _levada.example([_feature(key, value) for key, value in features.items()], [])
 
 
+def _steps(key, steps):
+    """The steps of a feature list; numbers in a regular form go to C as one array."""
+    import numpy as np
+
+    if not hasattr(steps, "dtype"):
+        steps = list(steps)
+        if steps and all(isinstance(step, (int, float)) for step in steps):
+            steps = np.asarray(steps)
+    if hasattr(steps, "dtype") and steps.ndim > 0 and steps.size and steps.dtype.kind in "iubf":
+        _, kind, values = _feature(key, steps)
+        return kind, values, steps.size // len(steps)
+    return [(None, *_feature(key, step)[1:]) for step in steps]
+
+
 def make_sequence_example(context, sequences):
     """Bytes of a tf.train.SequenceExample: `context` as for make_example, `sequences` {name: list
     of steps}, each step integers, floats or byte strings."""
-    lists = [
-        (key, [(None, *_feature(key, step)[1:]) for step in steps])
-        for key, steps in sequences.items()
-    ]
+    lists = [(key, _steps(key, steps)) for key, steps in sequences.items()]
     return _levada.example([_feature(key, value) for key, value in context.items()], lists)
