@@ -207,11 +207,21 @@ static bool buckets_over(const levada_buckets *b, const levada_bucket *k, int64_
     return longest > b->config.max_tokens / (k->n + 1);
 }
 
-static levada_status buckets_too_long(const levada_buckets *b, int64_t length, levada_error *err)
+/* Longer than the budget by itself: no batch can hold it. */
+static levada_status buckets_too_long(levada_buckets *b, uint32_t slot, int64_t length,
+                                      levada_error *err)
 {
-    return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                       "a record of length %lld is larger than max_tokens=%lld by itself",
-                       (long long)length, (long long)b->config.max_tokens);
+    levada_block *record = NULL;
+    levada_error  why = LEVADA_ERROR_INIT;
+    levada_status st;
+
+    (void)levada_fail(&why, LEVADA_EINVALID_ARGUMENT,
+                      "a record of length %lld is larger than max_tokens=%lld by itself",
+                      (long long)length, (long long)b->config.max_tokens);
+    LEVADA_TRY(levada_rowstore_take(b->store, &slot, 1, &record, err));
+    st = levada_context_reject(b->context, record, &why, err);
+    levada_block_unref(&record);
+    return st;
 }
 
 /* Deals rows out until a batch is full (*out) or the block is used up. */
@@ -222,7 +232,10 @@ static levada_status buckets_deal(levada_buckets *b, levada_block **out, levada_
         levada_bucket *k = &b->buckets[buckets_of(b, length)];
 
         if (b->config.max_tokens) {
-            if (length > b->config.max_tokens) return buckets_too_long(b, length, err);
+            if (length > b->config.max_tokens) {
+                LEVADA_TRY(buckets_too_long(b, b->dealt[b->at++], length, err));
+                continue;
+            }
             if (buckets_over(b, k, length)) return buckets_emit(b, k, out, err);
         } else if (k->size <= 0) {
             return levada_fail(err, LEVADA_EINVALID_ARGUMENT,

@@ -71,3 +71,17 @@ levada_status levada_run_reject(levada_run *run, const char *path, const levada_
     }
     return reject_cut(made, err);
 }
+
+levada_status levada_context_reject(const levada_context *context, const levada_block *record,
+                                    const levada_error *why, levada_error *err)
+{
+    levada_run *run = context->run;
+    int64_t     bad = atomic_fetch_add(&run->rejected, 1) + 1;
+
+    if (levada_policy_allows(&run->policy, bad, atomic_load(&run->decoded))) return LEVADA_OK;
+    if (err) {
+        *err = *why;
+        levada_run_place(run, "", record, 0, err);
+    }
+    return why->code;
+}
