@@ -236,7 +236,8 @@ static levada_status convert_list(const levada_arg *arg, levada_value **value, l
     bool          single = levada_value_kind_of(*value) != LEVADA_VALUE_LIST;
     int64_t       n = single ? 1 : levada_value_count(*value);
 
-    if (levada_value_kind_of(*value) == LEVADA_VALUE_MAP) {
+    if (list == NULL) status = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
+    else if (levada_value_kind_of(*value) == LEVADA_VALUE_MAP) {
         status = convert_fail(arg, *value, err, "must be a list");
     }
     for (int64_t i = 0; status == LEVADA_OK && i < n; i++) {

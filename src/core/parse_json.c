@@ -62,7 +62,6 @@ static levada_status parse_json_args(levada_env *env, const char *op, levada_val
 {
     for (int64_t i = 0; i < levada_value_count(args); i++) {
         levada_value *value = levada_value_take_at(args, i);
-        if (value == NULL) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
         levada_status status = levada_value_resolve(env, &value, err);
         levada_value_replace_at(args, i, &value);
         if (status == LEVADA_OK) continue;

@@ -73,15 +73,30 @@ static void print_json_stages(levada_text *text, const levada_dataset *ds, levad
     levada_text_char(text, '}');
 }
 
-static bool print_is_default(const levada_dataset *ds, int32_t i)
+/* True when both print alike. Without memory, text fails. */
+static bool print_same(levada_text *text, const levada_value *a, const levada_value *b)
+{
+    levada_text one = {0}, two = {0};
+
+    levada_value_print(&one, a, LEVADA_PRINT_JSON);
+    levada_value_print(&two, b, LEVADA_PRINT_JSON);
+    text->failed = text->failed || one.failed || two.failed;
+    bool same = !text->failed && strcmp(one.at, two.at) == 0;
+    levada_text_clear(&one);
+    levada_text_clear(&two);
+    return same;
+}
+
+static bool print_is_default(levada_text *text, const levada_dataset *ds, int32_t i)
 {
     levada_value *otherwise = NULL;
 
     if (ds->op->args[i].required) return false;
     if (levada_option_default(ds->env, &ds->op->args[i], &otherwise, NULL) != LEVADA_OK) {
+        text->failed = true;
         return false;
     }
-    bool same = levada_value_equal(otherwise, levada_value_item(ds->options, i));
+    bool same = print_same(text, otherwise, levada_value_item(ds->options, i));
     levada_value_destroy(&otherwise);
     return same;
 }
@@ -92,14 +107,14 @@ static void print_text_args(levada_text *text, const levada_dataset *ds)
     int32_t positional = levada_option_positional(ds->op);
     char    gap = ':';
 
-    if (positional >= 0 && !print_is_default(ds, positional)) {
+    if (positional >= 0 && !print_is_default(text, ds, positional)) {
         levada_text_char(text, gap);
         levada_value_print(text, levada_value_item(ds->options, positional),
                            levada_option_print(&ds->op->args[positional]));
         gap = ',';
     }
     for (int32_t i = 0; ds->op->args[i].name != NULL; i++) {
-        if (i == positional || print_is_default(ds, i)) continue;
+        if (i == positional || print_is_default(text, ds, i)) continue;
         levada_text_format(text, "%c%s=", gap, ds->op->args[i].name);
         levada_value_print(text, levada_value_item(ds->options, i),
                            levada_option_print(&ds->op->args[i]));

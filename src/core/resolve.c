@@ -129,7 +129,6 @@ static levada_status resolve_inside(levada_env *env, levada_value *value, levada
     for (int64_t i = 0; i < levada_value_count(value); i++) {
         if (levada_value_count(levada_value_item(value, i)) == 0) continue;
         levada_value *item = levada_value_take_at(value, i);
-        if (item == NULL) return resolve_no_memory(err);
         levada_status status = levada_value_resolve(env, &item, err);
         levada_value_replace_at(value, i, &item);
         if (status != LEVADA_OK) return status;
@@ -145,7 +144,6 @@ static levada_status resolve_mark(levada_env *env, levada_value *map, levada_val
     levada_value *content = levada_value_take_at(map, 0);
     levada_status status = LEVADA_OK;
 
-    if (content == NULL) return resolve_no_memory(err);
     if (strcmp(key, "base64") == 0) status = resolve_base64(content, out, err);
     else if (strcmp(key, "float") == 0) status = resolve_float(content, out, err);
     else if (strcmp(key, "pipe") == 0) status = resolve_pipe(env, content, out, err);
@@ -169,10 +167,9 @@ static levada_status resolve_mark(levada_env *env, levada_value *map, levada_val
 levada_status levada_value_resolve(levada_env *env, levada_value **value, levada_error *err)
 {
     levada_value *made = NULL;
-    bool          is_map = levada_value_kind_of(*value) == LEVADA_VALUE_MAP;
+    const char   *key = levada_value_key(*value, 0);
 
-    if (!is_map || levada_value_count(*value) != 1 ||
-        !levada_value_marks(levada_value_key(*value, 0))) {
+    if (key == NULL || levada_value_count(*value) != 1 || !levada_value_marks(key)) {
         return resolve_inside(env, *value, err);
     }
     levada_status status = resolve_mark(env, *value, &made, err);

@@ -332,14 +332,9 @@ const levada_value *levada_value_get(const levada_value *map, const char *key)
 
 levada_value *levada_value_take_at(levada_value *container, int64_t i)
 {
-    levada_value *item = levada_value_null();
-
-    if (item == NULL || i < 0 || i >= levada_value_count(container)) {
-        levada_value_destroy(&item);
-        return NULL;
-    }
+    if (i < 0 || i >= levada_value_count(container)) return NULL;
     levada_value *taken = container->u.items[i];
-    container->u.items[i] = item;
+    container->u.items[i] = NULL; /* reads as null */
     return taken;
 }
 

@@ -197,18 +197,6 @@ void levada_value_print(levada_text *text, const levada_value *value, levada_pri
     }
 }
 
-bool levada_value_equal(const levada_value *a, const levada_value *b)
-{
-    levada_text one = {0}, two = {0};
-
-    levada_value_print(&one, a, LEVADA_PRINT_JSON);
-    levada_value_print(&two, b, LEVADA_PRINT_JSON);
-    bool equal = !one.failed && !two.failed && strcmp(one.at, two.at) == 0;
-    levada_text_clear(&one);
-    levada_text_clear(&two);
-    return equal;
-}
-
 levada_status levada_value_json(const levada_value *value, char **out, levada_error *err)
 {
     levada_text text = {0};

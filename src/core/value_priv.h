@@ -29,14 +29,12 @@ void levada_value_print_key(levada_text *text, const char *key, levada_print how
 
 /* NULL when memory is short. */
 levada_value *levada_value_copy(const levada_value *value);
-/* True when both print as the same JSON. */
-bool levada_value_equal(const levada_value *a, const levada_value *b);
 /* Levels of lists, maps and pipes: 0 for a number, 1 for a list of them. */
 int32_t levada_value_nest(const levada_value *value);
 /* Datasets inside of it: the largest depth, and the sum of their sizes. */
 void levada_value_measure(const levada_value *value, int32_t *depth, int64_t *nodes);
 
-/* Moves an entry or item out, leaving null there. NULL where there is none. */
+/* Moves an entry or item out, leaving null there; needs no memory. NULL where there is none. */
 levada_value *levada_value_take(levada_value *map, const char *key);
 levada_value *levada_value_take_at(levada_value *list_or_map, int64_t i);
 /* Puts *item where the i-th item or entry is; takes it. */

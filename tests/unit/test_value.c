@@ -24,12 +24,14 @@ static levada_value *parse(const char *text)
 static void prints(const char *text, const char *json)
 {
     levada_value *value = parse(text), *again = parse(json);
-    char         *out = NULL;
+    char         *out = NULL, *again_out = NULL;
 
     assert_int_equal(levada_value_json(value, &out, NULL), LEVADA_OK);
+    assert_int_equal(levada_value_json(again, &again_out, NULL), LEVADA_OK);
     assert_string_equal(out, json);
-    assert_true(levada_value_equal(value, again));
+    assert_string_equal(again_out, json);
     levada_string_free(&out);
+    levada_string_free(&again_out);
     levada_value_destroy(&value);
     levada_value_destroy(&again);
 }
@@ -130,7 +132,6 @@ static void large_maps_are_found_in(void **state)
     assert_int_equal(levada_value_as_int(levada_value_get(copy, "k49999")), MANY - 1);
     assert_string_equal(levada_value_key(copy, 123), "k123");
     assert_null(levada_value_get(copy, "k50000"));
-    assert_true(levada_value_equal(map, copy));
     levada_value_destroy(&map);
     levada_value_destroy(&copy);
 }
