@@ -18,8 +18,9 @@
 typedef struct lane_function { /* a Python function as levada holds it: `user` */
     levada_py_office     *office;
     PyObject             *target; /* has call, save, restore, close, each with a run's number */
-    int32_t               workers;
-    int32_t               refs;    /* its levada_function and its runs; guarded by the office */
+    int32_t               workers; /* most calls at the same time */
+    /* -- guarded by the lock of the office */
+    int32_t               busy, refs; /* refs: its levada_function and its runs */
     struct lane_function *next;    /* in the list of the dead */
 } lane_function;
 
@@ -296,7 +297,7 @@ static bool lane_ready(const lane_task *task)
 {
     const lane_run *run = task->run;
 
-    return task == &run->last ? run->busy == 0 : run->busy < run->function->workers;
+    return task == &run->last ? run->busy == 0 : run->function->busy < run->function->workers;
 }
 
 /* The first task whose run has a worker to spare; it leaves the queue. */
@@ -309,6 +310,7 @@ static lane_task *lane_pick_locked(levada_py_office *office)
     lane_remove_locked(office, task);
     task->taken = true;
     task->run->busy++;
+    task->run->function->busy++;
     return task;
 }
 
@@ -325,6 +327,7 @@ static void lane_finish(lane_task *task, levada_status st)
     task->done = true;
     left = task->left;
     run->busy--;
+    run->function->busy--;
     if (over) {
         memory = run->memory;
         lane_drop_locked(office, run->function);
@@ -496,7 +499,8 @@ static PyObject *lane_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     self = (lane_object *)PyType_GenericAlloc(type, 0);
     function = PyMem_Calloc(1, sizeof *function);
     if (!self || !function) goto out;
-    *function = (lane_function){state->office, Py_NewRef(target), workers, 1, NULL};
+    *function = (lane_function){
+        .office = state->office, .target = Py_NewRef(target), .workers = workers, .refs = 1};
     if (levada_py_ok(levada_function_create(&def, function, &self->function, &err), &err))
         return (PyObject *)self;
     Py_DECREF(target);

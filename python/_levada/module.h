@@ -7,6 +7,7 @@
 #ifndef LEVADA_PY_MODULE_H
 #define LEVADA_PY_MODULE_H
 
+#define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
 #include <levada/builder.h>

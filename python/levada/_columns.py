@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Blocks from what Python functions give: columns whose types the first result fixes."""
 
+import threading
+
 from levada import _levada
 from levada._batch import Bytes, Ragged, objects
 from levada._dtypes import DTYPES, name_of
@@ -34,10 +36,10 @@ def _strings(items):
 class Kind:
     """Type of one column: dtype name, ragged levels, inner dims. None = not known yet."""
 
-    __slots__ = ("depth", "dims", "dtype", "strict")
+    __slots__ = ("depth", "dims", "dtype", "varies")
 
-    def __init__(self, dtype=None, depth=None, dims=None, strict=False):
-        self.dtype, self.depth, self.dims, self.strict = dtype, depth, dims, strict
+    def __init__(self, dtype=None, depth=None, dims=None, varies=False):
+        self.dtype, self.depth, self.dims, self.varies = dtype, depth, dims, varies
 
     @classmethod
     def of(cls, given):
@@ -45,12 +47,17 @@ class Kind:
         maker = getattr(given, "to_value", None)
         value = maker() if maker is not None else given
         if isinstance(value, tuple) and len(value) == 2:
-            return cls(name_of(value[0]), 0, tuple(value[1]), True)
+            return cls(name_of(value[0]), 0, tuple(value[1]))
         if not isinstance(value, dict):
-            return cls(name_of(value))
+            return cls(name_of(value), 0, ())
         shape = tuple(value.get("shape") or ())
         depth = 0 if value.get("kind") == "FixedLen" else 1
-        return cls(name_of(value["dtype"]), depth, shape, True)
+        return cls(name_of(value["dtype"]), depth, shape)
+
+    def to_value(self):
+        """As the option `spec` of stages says it."""
+        kind = "VarLen" if self.depth else "FixedLen"
+        return {"dtype": self.dtype, "kind": kind, "shape": list(self.dims)}
 
     def settle(self, dtype, depth, dims):
         """What the values are; refuses what does not fit."""
@@ -58,32 +65,47 @@ class Kind:
             self.dtype = dtype
         elif (self.dtype == "string") != (dtype == "string"):
             raise TypeError(f"{dtype} values, {self.dtype} were expected")
-        if self.strict and (depth, dims) != (self.depth, self.dims):
-            raise ValueError(f"shape {dims}, {self.dims} was expected")
-        self.depth, self.dims = depth, tuple(dims)
+        dims = tuple(dims)
+        if self.depth not in (None, depth) or self.dims not in (None, dims):
+            raise ValueError(
+                f"a value of shape {dims}, {self.dims} was expected; a spec= with a VarLenFeature "
+                "or FixedLenSequenceFeature allows values of different lengths"
+            )
+        self.depth, self.dims = depth, dims
 
-    def is_ragged(self, shapes):
-        """Whether values of these shapes make a ragged column."""
-        if self.depth == 1 or len(shapes) > 1:
-            return True
-        return self.depth == 0 and self.dims is not None and self.dims not in shapes
+    def is_ragged(self, shapes, rows):
+        """Whether values of these shapes make a ragged column; decided once, by the first block."""
+        if self.depth is not None:
+            return self.depth == 1
+        flat = max(map(len, shapes)) == 1
+        return len(shapes) > 1 or (flat and (self.varies or rows == 1))
 
 
 class Columns:
     """Makes blocks of rows. A spec, or else the first rows, fix names and dtypes.
 
-    A field is FIXED while all its values have one shape; from the first one that differs on it is
-    ragged in the first dimension. bytes and str are byte strings.
+    Single values are FIXED; arrays are FIXED where all of the first block have one shape, else
+    ragged in the first dimension. One-dimensional arrays are also ragged where what they are made
+    from varies (`varies`). bytes and str are byte strings.
     """
 
-    def __init__(self, spec=None):
+    def __init__(self, spec=None, varies=False):
         self.kinds = {name: Kind.of(given) for name, given in spec.items()} if spec else {}
+        self.varies = varies
+        self.lock = threading.Lock()
 
     def block(self, rows, rejects=(), flags=0):
         """Block of `rows` (dicts); rows of `rejects` (row, code, message) are None."""
         good = [row for row in rows if row is not None]
+        for row in good:
+            if not hasattr(row, "keys"):
+                raise TypeError(f"a record is a dict, not {type(row).__name__}")
+        with self.lock:
+            return self._block(rows, good, rejects, flags)
+
+    def _block(self, rows, good, rejects, flags):
         if good and not self.kinds:
-            self.kinds = {str(name): Kind() for name in good[0]}
+            self.kinds = {str(name): Kind(varies=self.varies) for name in good[0]}
         for row in good:
             self._check_names(row)
         fields = []
@@ -94,8 +116,6 @@ class Columns:
         return _levada.build(len(rows), fields, list(rejects), flags)
 
     def _check_names(self, row):
-        if not hasattr(row, "keys"):
-            raise TypeError(f"a record is a dict, not {type(row).__name__}")
         if len(row) != len(self.kinds) or any(name not in row for name in self.kinds):
             missing = [name for name in self.kinds if name not in row]
             text = f"lacks field {missing[0]!r}" if missing else "has fields that the first had not"
@@ -114,7 +134,7 @@ class Columns:
     def batch(self, columns, flags=0):
         """Block of whole columns: arrays [n, ...], Ragged, Bytes, lists of rows."""
         if not self.kinds:
-            self.kinds = {str(name): Kind() for name in columns}
+            self.kinds = {str(name): Kind(varies=self.varies) for name in columns}
         self._check_names(columns)
         fields, count = [], None
         for name, kind in self.kinds.items():
@@ -199,12 +219,14 @@ def _pack_arrays(kind, arrays):
     import numpy as np
 
     shapes = {array.shape for array in arrays}
-    ragged = kind.is_ragged(shapes)
+    ragged = kind.is_ragged(shapes, len(arrays))
     if ragged and () in shapes:
         raise ValueError("some values are single, others are not")
     inner = {shape[1:] if ragged else shape for shape in shapes}
-    if len(inner) > 1:
+    if len(inner) > 1 and ragged:
         raise ValueError("values differ in more than the first dimension")
+    if len(inner) > 1:
+        kind.settle(kind.dtype, 0, next(shape for shape in inner if shape != kind.dims))
     inner = inner.pop()
     filled = next((array for array in arrays if array.size), arrays[0])
     dtype = "string" if filled.dtype == object else name_of(filled.dtype)

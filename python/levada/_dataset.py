@@ -118,7 +118,7 @@ class Dataset(Stages):
         kind = _functions.BatchMap if batched else _functions.Map
         target = kind(fn, spec, rng)
         handle = _functions.handle(target, fn, pure=pure, workers=workers)
-        return self._append("map", {"fn": handle})
+        return self._append("map" if pure else "call", _with_spec(handle, spec))
 
     def filter(self, fn):
         """Records for which fn(record) is true, or an expression: ``"len(tokens) > 4"``."""
@@ -243,6 +243,14 @@ def _unpickle(text, settings):
     return Dataset(_levada.parse(text), settings)
 
 
+def _with_spec(handle, spec):
+    if not spec:
+        return {"fn": handle}
+    from levada._columns import Kind
+
+    return {"fn": handle, "spec": {name: Kind.of(given) for name, given in spec.items()}}
+
+
 # -- sources that are more than a name and options
 
 
@@ -311,7 +319,7 @@ def from_records(records, *, spec=None):
         raise TypeError(f"neither iterable nor callable: {type(records).__name__}")
     target = _functions.Records(records, spec)
     handle = _functions.handle(target, records, source=True)
-    return Dataset(_levada.append("records", {"fn": handle}, ()))
+    return Dataset(_levada.append("records", _with_spec(handle, spec), ()))
 
 
 def torch_dataset(ds, rank=None, world_size=None):

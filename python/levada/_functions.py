@@ -14,6 +14,7 @@ from levada._batch import Batch, rows_of
 from levada._columns import Columns
 
 BLOCK = 256  # records in a block of a Python source
+FIRST = 8  # records that the first block waits for: they fix the columns
 PATIENCE = 0.05  # seconds after which a slow source gives what it has
 _MOST_IDLE = 4
 _lock = threading.Lock()
@@ -76,7 +77,8 @@ def handle(target, fn, **options):
 class _Target:
     """What levada calls: call(run, block) -> block, save, restore, close. `run` is a number."""
 
-    def __init__(self):
+    def __init__(self, spec=None):
+        self.columns = Columns(spec)
         self.states = {}
 
     def close(self, run, _):
@@ -87,17 +89,16 @@ class Map(_Target):
     """fn(record) -> dict for each record of a block."""
 
     def __init__(self, fn, spec=None, rng=False):
-        super().__init__()
-        self.fn, self.spec, self.rng = fn, spec, rng
+        super().__init__(spec)
+        self.fn, self.rng = fn, rng
 
     def call(self, run, block):
-        columns = self.states.get(run)
-        if columns is None:
-            columns = self.states[run] = Columns(self.spec)
-        rows, rejects = self.rows(run, block)
-        return columns.block(rows, rejects, block.flags & 2)
+        fields = block.fields()
+        self.columns.varies = any(field[2] or field[1] == "string" for field in fields)
+        rows, rejects = self.rows(block)
+        return self.columns.block(rows, rejects, block.flags & 2)
 
-    def rows(self, run, block):
+    def rows(self, block):
         rows, rejects = [], []
         generators = _generators(block) if self.rng else None
         for i, record in enumerate(rows_of(block)):
@@ -112,16 +113,16 @@ class Map(_Target):
 class Keep(Map):
     """fn(record) -> bool, as a column `keep`."""
 
-    def rows(self, run, block):
-        rows, rejects = super().rows(run, block)
+    def rows(self, block):
+        rows, rejects = super().rows(block)
         return [None if row is None else {"keep": bool(row)} for row in rows], rejects
 
 
 class Key(Map):
     """fn(record) -> number or bytes, as a column `value`."""
 
-    def rows(self, run, block):
-        rows, rejects = super().rows(run, block)
+    def rows(self, block):
+        rows, rejects = super().rows(block)
         return [None if row is None else {"value": row} for row in rows], rejects
 
 
@@ -129,40 +130,37 @@ class BatchMap(Map):
     """fn(Batch) -> dict of columns for a whole block."""
 
     def call(self, run, block):
-        columns = self.states.get(run)
-        if columns is None:
-            columns = self.states[run] = Columns(self.spec)
         generator = (next(_generators(block)),) if self.rng else ()
-        return columns.batch(dict(self.fn(Batch(block), *generator)), block.flags & 2)
+        return self.columns.batch(dict(self.fn(Batch(block), *generator)), block.flags & 2)
 
 
 class Records(_Target):
     """Records of an iterable, or of what a factory gives."""
 
     def __init__(self, source, spec=None, name=None):
-        super().__init__()
-        self.source, self.spec = source, spec
+        super().__init__(spec)
+        self.source = source
         self.name = name or getattr(source, "__qualname__", type(source).__name__)
 
-    def _state(self, run):
-        state = self.states.get(run)
-        if state is None:
+    def _iterator(self, run):
+        iterator = self.states.get(run)
+        if iterator is None:
             given = self.source() if callable(self.source) else self.source
-            state = self.states[run] = [iter(given), Columns(self.spec)]
-        return state
+            iterator = self.states[run] = iter(given)
+        return iterator
 
     def call(self, run, _):
-        iterator, columns = self._state(run)
         rows, until = [], None
-        for record in iterator:
+        least = 1 if self.columns.kinds else FIRST
+        for record in self._iterator(run):
             rows.append(record)
             until = until or time.monotonic() + PATIENCE
-            if len(rows) >= BLOCK or time.monotonic() > until:
+            if len(rows) >= BLOCK or (len(rows) >= least and time.monotonic() > until):
                 break
-        return columns.block(rows) if rows else None
+        return self.columns.block(rows) if rows else None
 
     def save(self, run, _):
-        iterator, _ = self._state(run)
+        iterator = self._iterator(run)
         if not (hasattr(iterator, "save") and hasattr(iterator, "restore")):
             raise errors.UnimplementedError(
                 f"the source {self.name} can't be saved: its iterator has no save() and restore()"
@@ -170,7 +168,7 @@ class Records(_Target):
         return bytes(iterator.save())
 
     def restore(self, run, data):
-        iterator, _ = self._state(run)
+        iterator = self._iterator(run)
         if not hasattr(iterator, "restore"):
             raise errors.UnimplementedError(f"the source {self.name} can't be restored")
         iterator.restore(data)

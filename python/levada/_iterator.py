@@ -2,6 +2,7 @@
 """Running datasets."""
 
 import atexit
+import itertools
 import json
 import sys
 import weakref
@@ -12,6 +13,8 @@ from levada.errors import DataLossError, FailedPreconditionError
 
 _live = weakref.WeakSet()
 _MAGIC = b"LVDROWS1"
+_ALONE = 4  # references to a _Files that only its iterator holds, seen from inside a method
+_MOST_LEAVES = 64
 _SNAPSHOT = 4096  # records after which the position is noted anew
 
 
@@ -60,6 +63,17 @@ class _Files:
             self.known[key] = path
         return self.known[key]
 
+    def keep(self, core):
+        """Notes all paths, where batches that may ask for them live longer than the iterator."""
+        if sys.getrefcount(self) <= _ALONE:
+            return
+        for leaf in range(_MOST_LEAVES):
+            for shard in itertools.count():
+                path = core.file(leaf, shard)
+                if path is None:
+                    break
+                self.known[leaf, shard] = path
+
 
 class Iterator:
     """A running dataset: ``Batch`` objects, or records as dicts where nothing was batched.
@@ -75,6 +89,7 @@ class Iterator:
             lanes.ensure()
         self._dataset = dataset
         self._core = dataset._open(epoch)
+        self._batched = bool(dataset._core.flags & 2)
         self._files = _Files(self)
         self._rows = []  # records of the last block, the next one last
         self._since = 0  # records fetched since the snapshot
@@ -93,7 +108,7 @@ class Iterator:
             block = self._core.next()
             if block is None:
                 raise StopIteration
-            if block.flags & 2:
+            if self._batched:
                 return Batch(block, self._files)
             self._since += block.rows
             self._rows = rows_of(block)
@@ -170,8 +185,13 @@ class Iterator:
 
     def close(self):
         """Stops and joins its threads. Again is fine."""
+        self._files.keep(self._core)
         self._core.close()
         self._rows = []
+
+    def __del__(self):
+        if hasattr(self, "_files"):
+            self._files.keep(self._core)
 
     def __enter__(self):
         return self

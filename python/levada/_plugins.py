@@ -83,12 +83,13 @@ def _new_name(name):
 def open_source(name, cls, options):
     """The dataset of a registered source."""
     from levada import _functions
-    from levada._dataset import Dataset
+    from levada._dataset import Dataset, _with_spec
 
     probe = cls(**options)
-    target = _functions.Records(lambda: cls(**options), getattr(probe, "spec", None), name)
+    spec = getattr(probe, "spec", None)
+    target = _functions.Records(lambda: cls(**options), spec, name)
     handle = _functions.handle(target, cls, source=True)
-    return Dataset(_levada.append("records", {"fn": handle}, ()))
+    return Dataset(_levada.append("records", _with_spec(handle, spec), ()))
 
 
 def apply_decoder(ds, name, fn, field, **options):

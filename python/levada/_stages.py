@@ -5,6 +5,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Any
 
     from levada._dataset import Dataset
@@ -18,6 +19,90 @@ class Stages:
     def _stage(self, name, **options) -> Dataset:
         given = {key: value for key, value in options.items() if value is not None}
         return self._append(name, given)
+
+    def batch(self, batch_size: int, *, drop_remainder: bool = False) -> Dataset:
+        """So many records to a batch, ragged columns stay ragged.
+
+        batch_size: records in a batch
+        drop_remainder: leave out a last batch that is smaller
+
+        As text: range:10 | batch:4
+        """
+        return self._stage("batch", batch_size=batch_size, drop_remainder=drop_remainder)
+
+    def bucket_by_sequence_length(
+        self,
+        length: str,
+        boundaries: int | Iterable[int],
+        batch_sizes: int | Iterable[int] | None = None,
+        *,
+        max_tokens: int | None = None,
+        padded_shapes: Any = None,
+        padding_values: Any = None,
+        pad_to_bucket_boundary: bool = False,
+        pad_to_multiple: int = 1,
+        no_padding: bool = False,
+        drop_remainder: bool = False,
+    ) -> Dataset:
+        """Batches of records of like length, padded.
+
+        length: field whose first dimension counts, or an integer field
+        boundaries: strictly increasing; bucket i holds boundaries[i-1] <= length <
+            boundaries[i]
+        batch_sizes: records in a batch: one for each bucket (one more than boundaries), or one
+            for all
+        max_tokens: instead of batch_sizes: most elements of a padded batch (longest record
+            times records)
+        padded_shapes: {field: [length or null, ...]}; null = the longest of the batch
+        padding_values: {field: value} or one value for all; null = 0 and empty
+        pad_to_bucket_boundary: pad to the boundary of the bucket less one, not to the longest
+        pad_to_multiple: round lengths up to this
+        no_padding: ragged batches instead of padded ones
+        drop_remainder: leave out what does not fill a batch at the end
+
+        As text: range:30 | bucket_by_sequence_length:value,boundaries=[10,20],batch_sizes=4
+        """
+        return self._stage(
+            "bucket_by_sequence_length",
+            length=length,
+            boundaries=boundaries,
+            batch_sizes=batch_sizes,
+            max_tokens=max_tokens,
+            padded_shapes=padded_shapes,
+            padding_values=padding_values,
+            pad_to_bucket_boundary=pad_to_bucket_boundary,
+            pad_to_multiple=pad_to_multiple,
+            no_padding=no_padding,
+            drop_remainder=drop_remainder,
+        )
+
+    def padded_batch(
+        self,
+        batch_size: int,
+        *,
+        padded_shapes: Any = None,
+        padding_values: Any = None,
+        pad_to_multiple: int = 1,
+        drop_remainder: bool = False,
+    ) -> Dataset:
+        """So many records to a batch, padded to the longest.
+
+        batch_size: records in a batch
+        padded_shapes: {field: [length or null, ...]}; null = the longest of the batch
+        padding_values: {field: value} or one value for all; null = 0 and empty
+        pad_to_multiple: round lengths up to this
+        drop_remainder: leave out a last batch that is smaller
+
+        As text: range:10 | padded_batch:4
+        """
+        return self._stage(
+            "padded_batch",
+            batch_size=batch_size,
+            padded_shapes=padded_shapes,
+            padding_values=padding_values,
+            pad_to_multiple=pad_to_multiple,
+            drop_remainder=drop_remainder,
+        )
 
     def parse_example(self, spec: Any, *, field: str | None = None) -> Dataset:
         """tf.train.Example messages to columns.
@@ -56,3 +141,16 @@ class Stages:
         As text: range:10 | prefetch:2
         """
         return self._stage("prefetch", n=n, bytes=bytes)
+
+    def shuffle(
+        self, buffer_size: int, *, seed: int | None = None, reshuffle: bool = True
+    ) -> Dataset:
+        """Records in random order, through a buffer.
+
+        buffer_size: records that wait; the larger, the better mixed
+        seed: seed of its own; null = the iterator's
+        reshuffle: another order in each epoch
+
+        As text: range:100 | shuffle:10,seed=1
+        """
+        return self._stage("shuffle", buffer_size=buffer_size, seed=seed, reshuffle=reshuffle)

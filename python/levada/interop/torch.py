@@ -39,8 +39,6 @@ def _position(rank, world_size):
         return rank, world_size
     import torch.distributed
 
-    import torch.distributed
-
     if torch.distributed.is_available() and torch.distributed.is_initialized():
         return torch.distributed.get_rank(), torch.distributed.get_world_size()
     return int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checkpoint files: whole or not at all."""
+
+import os
+
+import levada as lv
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+
+class Saved:
+    def save(self):
+        return b"state"
+
+
+def test_parts_come_back(tmp_path):
+    path = tmp_path / "c"
+    lv.save_checkpoint(path, a=b"1", b=b"", it=Saved())
+    assert lv.load_checkpoint(path) == {"a": b"1", "b": b"", "it": b"state"}
+    assert os.listdir(tmp_path) == ["c"]
+
+
+def test_replaces_the_old_file(tmp_path):
+    path = tmp_path / "c"
+    lv.save_checkpoint(path, a=b"1")
+    lv.save_checkpoint(path, a=b"2")
+    assert lv.load_checkpoint(path) == {"a": b"2"}
+
+
+@settings(max_examples=60, deadline=None)
+@given(at=st.integers(0, 200), bit=st.integers(0, 7))
+def test_damage_is_found(tmp_path_factory, at, bit):
+    path = tmp_path_factory.mktemp("c") / "c"
+    lv.save_checkpoint(path, name=b"some bytes", other=b"x" * 50)
+    data = bytearray(path.read_bytes())
+    data[at % len(data)] ^= 1 << bit
+    path.write_bytes(data)
+    with pytest.raises((lv.errors.DataLossError, lv.errors.FailedPreconditionError)):
+        lv.load_checkpoint(path)
+
+
+@pytest.mark.parametrize("size", [0, 5, 15, 16, 20])
+def test_a_cut_file_is_damaged(tmp_path, size):
+    path = tmp_path / "c"
+    lv.save_checkpoint(path, name=b"some bytes")
+    path.write_bytes(path.read_bytes()[:size])
+    with pytest.raises(lv.errors.DataLossError):
+        lv.load_checkpoint(path)
+
+
+def test_a_missing_file(tmp_path):
+    with pytest.raises(lv.errors.NotFoundError) as caught:
+        lv.load_checkpoint(tmp_path / "none")
+    assert caught.value.file.endswith("none")
+
+
+def test_other_parts_are_type_errors(tmp_path):
+    with pytest.raises(TypeError, match="part 'a'"):
+        lv.save_checkpoint(tmp_path / "c", a=3)
+    assert os.listdir(tmp_path) == []

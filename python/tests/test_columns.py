@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Blocks from Python values and back."""
+
+import gc
+import weakref
+
+import levada as lv
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from levada._batch import Batch, Bytes, Ragged, rows_of
+from levada._columns import Columns
+
+
+def same(a, b):
+    if isinstance(a, Ragged):
+        return a.to_list() == (b.to_list() if isinstance(b, Ragged) else b)
+    return np.array_equal(np.asarray(a), np.asarray(b))
+
+
+DTYPES = ["int8", "int64", "uint16", "float32", "float64", "bool", "complex64"]
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.data())
+def test_records_come_back(data):
+    n = data.draw(st.integers(1, 9))
+    dtype = data.draw(st.sampled_from(DTYPES))
+    lengths = data.draw(st.lists(st.integers(0, 5), min_size=n, max_size=n))
+    strings = data.draw(st.lists(st.binary(max_size=9), min_size=n, max_size=n))
+    inner = data.draw(st.sampled_from([(), (2,), (3, 2)]))
+    rng = np.random.default_rng(0)
+    rows = [
+        {
+            "one": rng.integers(0, 2, ()).astype(dtype),
+            "many": rng.integers(0, 2, (length, *inner)).astype(dtype),
+            "text": text,
+        }
+        for length, text in zip(lengths, strings, strict=True)
+    ]
+    back = rows_of(Columns().block(rows))
+    assert len(back) == n
+    for before, after in zip(rows, back, strict=True):
+        assert list(after) == ["one", "many", "text"]
+        assert after["text"] == before["text"]
+        assert after["many"].dtype == before["many"].dtype
+        assert same(before["one"], after["one"])
+        assert same(before["many"], after["many"])
+
+
+def test_equal_shapes_are_fixed():
+    batch = Batch(Columns().block([{"x": [1, 2]}, {"x": [3, 4]}]))
+    assert batch["x"].tolist() == [[1, 2], [3, 4]]
+    assert batch["x"].dtype == np.int64
+
+
+def test_the_first_block_fixes_what_is_ragged():
+    columns = Columns()
+    assert isinstance(Batch(columns.block([{"x": [1]}, {"x": [2, 3]}]))["x"], Ragged)
+    assert isinstance(Batch(columns.block([{"x": [1]}, {"x": [2]}]))["x"], Ragged)
+    columns = Columns()
+    assert isinstance(Batch(columns.block([{"x": [1]}, {"x": [2]}]))["x"], np.ndarray)
+    with pytest.raises(lv.errors.InvalidArgumentError, match="shape"):
+        columns.block([{"x": [1]}, {"x": [2, 3]}])
+    with pytest.raises(lv.errors.InvalidArgumentError, match="shape"):
+        columns.block([{"x": [1, 2]}, {"x": [2, 3]}])
+
+
+def test_a_single_array_and_what_varies_is_ragged():
+    assert isinstance(Batch(Columns().block([{"x": [1, 2]}]))["x"], Ragged)
+    varying = Columns(varies=True)
+    assert isinstance(Batch(varying.block([{"x": [1]}, {"x": [2]}]))["x"], Ragged)
+    image = Batch(Columns(varies=True).block([{"x": [[1], [2]]}, {"x": [[3], [4]]}]))["x"]
+    assert image.shape == (2, 2, 1)
+
+
+def test_a_list_of_strings_is_ragged_bytes():
+    batch = Batch(Columns().block([{"x": ["a", "bc"]}, {"x": []}, {"x": [b"def"]}]))
+    assert isinstance(batch["x"].values, Bytes)
+    assert batch["x"].to_list() == [[b"a", b"bc"], [], [b"def"]]
+    rows = rows_of(batch._block)
+    assert rows[0]["x"].dtype == object
+    assert rows[0]["x"].tolist() == [b"a", b"bc"]
+
+
+def test_two_ragged_levels():
+    inner = [Batch(Columns().block([{"x": [1]}, {"x": [2, 3]}]))["x"],
+             Batch(Columns().block([{"x": [4, 5]}, {"x": []}, {"x": [6]}]))["x"]]  # fmt: skip
+    block = Columns().block([{"x": value} for value in inner])
+    batch = Batch(block)
+    assert batch["x"].to_list() == [[[1], [2, 3]], [[4, 5], [], [6]]]
+    assert [row["x"].to_list() for row in rows_of(block)] == [[[1], [2, 3]], [[4, 5], [], [6]]]
+    assert len(batch["x"].nested) == 2
+
+
+def test_the_first_record_fixes_names():
+    columns = Columns()
+    columns.block([{"a": 1, "b": 2}])
+    with pytest.raises(lv.errors.InvalidArgumentError, match="lacks field 'b'; it has a"):
+        columns.block([{"a": 1}])
+    with pytest.raises(lv.errors.InvalidArgumentError, match="the first had not"):
+        columns.block([{"a": 1, "b": 2, "c": 3}])
+
+
+def test_the_first_record_fixes_dtypes():
+    columns = Columns()
+    columns.block([{"a": np.int32(1)}])
+    assert Batch(columns.block([{"a": 7}]))["a"].dtype == np.int32
+    with pytest.raises(lv.errors.InvalidArgumentError, match="does not fit int32"):
+        columns.block([{"a": 2**40}])
+    with pytest.raises(lv.errors.InvalidArgumentError, match="field 'a'"):
+        columns.block([{"a": 1.5}])
+    with pytest.raises(lv.errors.InvalidArgumentError, match="string"):
+        columns.block([{"a": b"x"}])
+
+
+def test_a_spec_fixes_everything():
+    columns = Columns({"a": lv.float32, "b": (lv.int16, (2,))})
+    batch = Batch(columns.block([{"a": 1, "b": [1, 2]}]))
+    assert batch["a"].dtype == np.float32
+    assert batch["b"].dtype == np.int16
+    with pytest.raises(lv.errors.InvalidArgumentError):
+        columns.block([{"a": 1, "b": [1, 2, 3]}])
+
+
+def test_not_a_dict_is_a_type_error():
+    with pytest.raises(TypeError, match="a record is a dict, not int"):
+        Columns().block([3])
+
+
+class TestRagged:
+    def ragged(self):
+        return Batch(Columns().block([{"x": [1, 2, 3]}, {"x": []}, {"x": [4]}]))["x"]
+
+    def test_parts(self):
+        r = self.ragged()
+        assert r.values.tolist() == [1, 2, 3, 4]
+        assert r.offsets.tolist() == [0, 3, 3, 4]
+        assert r.offsets.dtype == np.int32
+        assert r.lengths.tolist() == [3, 0, 1]
+        assert [row.tolist() for row in r] == [[1, 2, 3], [], [4]]
+        assert r[-1].tolist() == [4]
+        assert r[1:].to_list() == [[], [4]]
+        assert len(r) == 3
+
+    def test_padded(self):
+        r = self.ragged()
+        assert r.to_padded(-1).tolist() == [[1, 2, 3], [-1, -1, -1], [4, -1, -1]]
+        assert r.to_padded(length=2).tolist() == [[1, 2], [0, 0], [4, 0]]
+        assert r[1:].to_padded().tolist() == [[0], [4]]
+
+    def test_sparse(self):
+        indices, values, shape = self.ragged().to_sparse()
+        assert indices.tolist() == [[0, 0], [0, 1], [0, 2], [2, 0]]
+        assert values.tolist() == [1, 2, 3, 4]
+        assert shape.tolist() == [3, 3]
+
+    def test_out_of_range(self):
+        with pytest.raises(IndexError):
+            self.ragged()[3]
+
+
+class TestBytes:
+    def strings(self):
+        return Batch(Columns().block([{"x": b"ab"}, {"x": b""}, {"x": b"c\0d"}]))["x"]
+
+    def test_parts(self):
+        b = self.strings()
+        assert isinstance(b, Bytes)
+        assert b.to_list() == [b"ab", b"", b"c\0d"] == list(b)
+        assert b.offsets.tolist() == [0, 2, 2, 5]
+        assert b.data.dtype == np.uint8
+        assert b[2] == b"c\0d"
+        assert b[1:].to_list() == [b"", b"c\0d"]
+        assert np.asarray(b).dtype == object
+
+
+class TestBatch:
+    def batch(self):
+        block = Columns().block([{"x": [1, 2], "y": 1.5}, {"x": [3], "y": 2.5}])
+        return Batch(block)
+
+    def test_is_a_mapping(self):
+        batch = self.batch()
+        assert list(batch) == ["x", "y"]
+        assert len(batch) == 2
+        assert "x" in batch and "z" not in batch
+        assert dict(batch).keys() == {"x", "y"}
+        with pytest.raises(KeyError, match="no field 'z'; there are x, y"):
+            batch["z"]
+
+    def test_sequences(self):
+        batch = self.batch()
+        assert batch.num_records == 2
+        assert batch.lengths("x").tolist() == [2, 1]
+        assert batch.mask("x").tolist() == [[True, True], [True, False]]
+        assert batch.cu_seqlens("x").tolist() == [0, 2, 3]
+        assert batch.cu_seqlens("x").dtype == np.int32
+        assert batch.max_seqlen("x") == 2
+        assert batch.positions("x").tolist() == [0, 1, 0]
+        assert batch.segment_ids("x").tolist() == [1, 1, 2]
+
+    def test_arrays_share_memory_and_can_be_written(self):
+        batch = self.batch()
+        y = batch["y"]
+        y[0] = 9
+        assert batch["y"] is y
+        assert np.asarray(batch.column("y"))[0] == 9
+        assert np.shares_memory(y, np.asarray(batch.column("y")))
+
+    def test_an_array_keeps_the_memory_alive(self):
+        batch = self.batch()
+        gone = weakref.ref(batch)
+        y = batch["y"]
+        del batch
+        gc.collect()
+        assert gone() is None
+        assert y.tolist() == [1.5, 2.5]
+
+    def test_dlpack(self):
+        view = self.batch().column("y")
+        assert view.__dlpack_device__() == (1, 0)
+        array = np.from_dlpack(view)
+        assert array.tolist() == [1.5, 2.5]
+        del view
+        gc.collect()
+        assert array.tolist() == [1.5, 2.5]
+
+    def test_dlpack_capsules(self):
+        view = self.batch().column("y")
+        assert "dltensor" in repr(view.__dlpack__())
+        assert "dltensor_versioned" in repr(view.__dlpack__(max_version=(1, 0)))
+        with pytest.raises(BufferError):
+            view.__dlpack__(copy=True)
+
+    def test_buffer_protocol(self):
+        view = memoryview(self.batch().column("y"))
+        assert (view.format, view.shape, view.strides) == ("d", (2,), (8,))
+        assert not view.readonly

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Exceptions: one class a status, with the place where it happened."""
+
+import pickle
+
+import levada as lv
+import pytest
+from levada import _levada, errors
+
+
+def camel(name):
+    return "".join(word.capitalize() for word in name[1:].split("_")) + "Error"
+
+
+def test_there_is_a_class_for_each_status():
+    for name, value, _ in _levada.STATUSES:
+        if value < 0:
+            assert getattr(errors, camel(name)).code == value
+            assert camel(name) in errors.__all__
+
+
+@pytest.mark.parametrize(
+    ("name", "base"),
+    [
+        ("InvalidArgumentError", ValueError),
+        ("DeadlineExceededError", TimeoutError),
+        ("NotFoundError", LookupError),
+        ("UnimplementedError", NotImplementedError),
+    ],
+)
+def test_some_are_also_classes_of_python(name, base):
+    error = errors.from_status(getattr(errors, name).code, "why", None, None, None, None, None)
+    assert isinstance(error, base)
+    assert isinstance(error, errors.LevadaError)
+
+
+def test_no_memory_is_a_memory_error():
+    error = errors.from_status(-8, "no memory for a block", None, None, None, None, None)
+    assert isinstance(error, MemoryError)
+    assert isinstance(error, errors.ResourceExhaustedError)
+    error = errors.from_status(-8, "the disk is full", None, None, None, None, None)
+    assert not isinstance(error, MemoryError)
+
+
+def test_says_where():
+    error = errors.from_status(-15, "checksum", "0.tfrecord", "a.tfrecord", 96, 3, None)
+    assert type(error) is errors.DataLossError
+    assert (error.file, error.offset, error.record, error.key) == ("a.tfrecord", 96, 3, None)
+    assert str(error).split("\n") == ["checksum", "  0.tfrecord · a.tfrecord record 3 at byte 96"]
+
+
+def test_unknown_parts_are_none():
+    with pytest.raises(errors.InvalidArgumentError) as caught:
+        lv.from_text("no_such_stage")
+    assert caught.value.file is None
+    assert caught.value.record is None
+    assert caught.value.message
+    assert caught.value.code == -3
+
+
+def test_can_be_pickled():
+    error = errors.DataLossError("why", file="f", record=7)
+    again = pickle.loads(pickle.dumps(error))
+    assert (type(again), again.message, again.file, again.record) == (
+        errors.DataLossError,
+        "why",
+        "f",
+        7,
+    )

@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Python functions inside pipelines."""
+
+import gc
+import threading
+import traceback
+import weakref
+
+import levada as lv
+import numpy as np
+import pytest
+from levada import errors
+
+
+def double(record):
+    return {"x": record["value"] * 2}
+
+
+def test_map():
+    assert [row["x"] for row in lv.range(600).map(double)] == [2 * i for i in range(600)]
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize("rows", [1, 7, 256])
+def test_map_keeps_order(threads, workers, rows):
+    ds = lv.range(100).map(double, workers=workers).batch(9)
+    ds = ds.with_options(threads=threads, block_rows=rows)
+    assert np.concatenate([batch["x"] for batch in ds]).tolist() == list(range(0, 200, 2))
+
+
+def test_functions_run_on_threads_of_python():
+    seen = set()
+
+    def fn(record):
+        seen.add(threading.current_thread())
+        return record
+
+    assert len(list(lv.range(500).map(fn))) == 500
+    assert threading.main_thread() not in seen
+    assert all(thread.daemon for thread in seen)
+
+
+def test_map_of_other_shapes(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("one\nthree\n\n")
+    ds = lv.text_lines(path).map(lambda r: {"tokens": np.frombuffer(r["line"], np.uint8)})
+    assert [row["tokens"].tobytes() for row in ds] == [b"one", b"three", b""]
+    batch = ds.padded_batch(3).first()
+    assert batch["tokens"].shape == (3, 5)
+    assert batch.lengths("tokens").tolist() == [3, 5, 0]
+
+
+def test_map_over_batches():
+    ds = lv.range(10).map(
+        lambda b: {"y": b["value"] + 1, "n": np.full(len(b["value"]), 1)}, batched=True
+    )
+    assert [row["y"] for row in ds] == list(range(1, 11))
+
+
+def test_a_spec_fixes_dtypes():
+    ds = lv.range(3).map(lambda r: {"x": int(r["value"])}, spec={"x": lv.float32})
+    assert ds.batch(3).first()["x"].dtype == np.float32
+
+
+def test_the_original_exception_is_caught():
+    def fails(record):
+        if record["value"] == 5:
+            raise KeyError("my own")
+        return record
+
+    it = iter(lv.range(10).map(fails))
+    with pytest.raises(KeyError, match="my own") as caught:
+        list(it)
+    text = "".join(traceback.format_exception(caught.value))
+    assert "in fails" in text
+    with pytest.raises(KeyError):
+        next(it)
+
+
+def test_bad_records_can_be_skipped():
+    def fails(record):
+        if record["value"] % 3 == 0:
+            raise ValueError("three")
+        return record
+
+    it = iter(lv.range(10).map(fails).with_options(errors="skip"))
+    assert [row["value"] for row in it] == [1, 2, 4, 5, 7, 8]
+    assert it.stats()["skipped_records"] == 4
+
+
+def test_errors_of_levada_keep_their_class():
+    def fails(record):
+        raise errors.DataLossError("mine", key="k")
+
+    with pytest.raises(errors.DataLossError) as caught:
+        list(lv.range(3).map(fails))
+    assert caught.value.key == "k"
+
+
+def test_a_batched_function_that_raises_fails_the_pipeline():
+    def fails(batch):
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        list(lv.range(3).map(fails, batched=True).with_options(errors="skip"))
+
+
+def test_rng_depends_on_the_record_alone():
+    ds = lv.range(300).map(lambda r, g: {"x": g.integers(1 << 30)}, rng=True)
+    first = [row["x"] for row in ds.with_options(block_rows=7, threads=1)]
+    assert first == [row["x"] for row in ds.with_options(block_rows=256, threads=4)]
+    assert len(set(first)) == 300
+
+
+def test_filter():
+    assert [row["value"] for row in lv.range(9).filter(lambda r: r["value"] % 2)] == [1, 3, 5, 7]
+    assert [row["value"] for row in lv.range(9).filter("value < 3")] == [0, 1, 2]
+
+
+def test_nested_pipelines():
+    inner = lv.range(3).map(double)
+
+    def outer(record):
+        return {"sum": sum(row["x"] for row in inner.iterate(epoch=0)) + record["value"]}
+
+    assert [row["sum"] for row in lv.range(4).map(outer)] == [6, 7, 8, 9]
+
+
+def test_functions_are_let_go():
+    class Target:
+        def __call__(self, record):
+            return record
+
+    target = Target()
+    gone = weakref.ref(target)
+    ds = lv.range(10).map(target)
+    assert len(list(ds)) == 10
+    del ds, target
+    for _ in range(10):
+        gc.collect()
+        list(lv.range(2).map(double))
+    assert gone() is None
+
+
+def test_cancel_frees_a_waiting_call():
+    never = threading.Event()
+    it = iter(lv.range(3).map(lambda r: never.wait(30) and r))
+    timer = threading.Timer(0.2, it.cancel)
+    timer.start()
+    with pytest.raises(errors.CancelledError):
+        next(it)
+    it.close()
+    never.set()
+
+
+class TestRecords:
+    def test_iterables(self):
+        rows = [{"x": i, "s": f"{i}"} for i in range(5)]
+        ds = lv.from_records(rows)
+        assert list(ds) == [{"x": i, "s": str(i).encode()} for i in range(5)]
+        assert len(list(ds)) == 5
+
+    def test_factories(self):
+        ds = lv.from_records(lambda: ({"x": i} for i in range(600))).shuffle(100, seed=1)
+        assert sorted(row["x"] for row in ds) == list(range(600))
+
+    def test_errors_come_out(self):
+        def source():
+            yield {"x": 1}
+            raise OSError("disk")
+
+        with pytest.raises(OSError, match="disk"):
+            list(lv.from_records(source))
+
+    def test_neither_is_a_type_error(self):
+        with pytest.raises(TypeError):
+            lv.from_records(3)
+
+    def test_generators_cannot_be_saved(self):
+        it = iter(lv.from_records(lambda: ({"x": i} for i in range(9))).batch(2))
+        next(it)
+        with pytest.raises(errors.UnimplementedError, match="save"):
+            it.save()
+
+    def test_iterators_with_save_can(self):
+        ds = lv.from_records(Counter).batch(4).with_options(threads=1)
+        it = iter(ds)
+        expected = [batch["x"].tolist() for batch in ds]
+        next(it)
+        state = it.save()
+        other = iter(ds)
+        other.restore(state)
+        assert [batch["x"].tolist() for batch in other] == expected[1:]
+
+
+class Counter:
+    def __init__(self):
+        self.at = 0
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if self.at == 1000:
+            raise StopIteration
+        self.at += 1
+        return {"x": self.at}
+
+    def save(self):
+        return str(self.at).encode()
+
+    def restore(self, state):
+        self.at = int(state)
+
+
+class TestRegistered:
+    def test_sources(self):
+        class Numbers:
+            spec = {"x": lv.int32}  # noqa: RUF012
+
+            def __init__(self, n=3):
+                self.n = n
+
+            def __iter__(self):
+                return ({"x": i} for i in range(self.n))
+
+        lv.register_source("test_numbers", Numbers)
+        assert [row["x"] for row in lv.source("test_numbers", n=4)] == [0, 1, 2, 3]
+        assert lv.source("test_numbers").batch(3).first()["x"].dtype == np.int32
+        with pytest.raises(errors.AlreadyExistsError):
+            lv.register_source("test_numbers", Numbers)
+        with pytest.raises(errors.AlreadyExistsError):
+            lv.register_source("batch", Numbers)
+
+    def test_decoders(self):
+        lv.register_decoder("test_upper", lambda value, key: {"up": value.upper(), "n": len(value)})
+        ds = lv.from_arrays({"s": [b"a", b"bc"], "i": [1, 2]}).decode("test_upper", "s")
+        assert list(ds) == [{"i": 1, "up": b"A", "n": 1}, {"i": 2, "up": b"BC", "n": 2}]

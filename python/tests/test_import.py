@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Importing levada is cheap: neither NumPy nor anything large comes with it."""
+
+import subprocess
+import sys
+
+import levada as lv
+import pytest
+
+
+def run(code):
+    return subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True
+    ).stdout
+
+
+def test_imports_without_numpy():
+    code = "import sys, levada; print([m for m in ('numpy', 'torch', 'json', 'threading') if m in sys.modules])"
+    assert run(code).strip() == "[]"
+
+
+def test_imports_fast():
+    code = "import time; t = time.process_time(); import levada; print(time.process_time() - t)"
+    assert min(float(run(code)) for _ in range(5)) < 0.015
+
+
+@pytest.mark.parametrize(
+    "name", ["int64", "string", "Batch", "Ragged", "TFRecordWriter", "tfrecord"]
+)
+def test_names_are_there(name):
+    assert name in dir(lv)
+    assert getattr(lv, name) is getattr(lv, name)
+
+
+def test_unknown_names_are_attribute_errors():
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = lv.nothing

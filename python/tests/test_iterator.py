@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Running datasets: epochs, saving, closing, threads, forks."""
+
+import gc
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import levada as lv
+import numpy as np
+import pytest
+from levada import errors
+
+
+@pytest.fixture
+def lines(tmp_path):
+    path = tmp_path / "lines.txt"
+    path.write_text("".join(f"line {i}\n" for i in range(1000)))
+    return path
+
+
+def values(ds):
+    return [row["line"] for row in ds]
+
+
+def test_unbatched_gives_records(lines):
+    rows = list(lv.text_lines(lines))
+    assert len(rows) == 1000
+    assert rows[7] == {"line": b"line 7"}
+
+
+def test_batched_gives_batches(lines):
+    batches = list(lv.text_lines(lines).batch(300))
+    assert [batch.num_records for batch in batches] == [300, 300, 300, 100]
+    assert batches[3]["line"][99] == b"line 999"
+    assert batches[0].record_keys[3] == f"{lines}:3"
+    assert batches[1].origins["record"][0] == 300
+    assert isinstance(batches[0], lv.Batch)
+
+
+def test_each_iteration_takes_the_next_epoch(lines):
+    ds = lv.text_lines(lines).shuffle(100, seed=1).with_options(seed=5)
+    first, second = values(ds), values(ds)
+    assert first != second
+    assert sorted(first) == sorted(second)
+    assert values(ds.iterate(epoch=0)) == first
+    assert values(ds.iterate(epoch=1)) == second
+    again = lv.text_lines(lines).shuffle(100, seed=1).with_options(seed=5)
+    assert [values(again), values(again)] == [first, second]
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("cut", [0, 1, 3, 4])
+def test_goes_on_after_a_restore(lines, cut, threads):
+    ds = (
+        lv.text_lines(lines).shuffle(64).batch(256).prefetch().with_options(threads=threads, seed=2)
+    )
+    expected = [batch["line"].to_list() for batch in ds.iterate(epoch=0)]
+    it = ds.iterate(epoch=0)
+    for _ in range(cut):
+        next(it)
+    state = it.save()
+    it.close()
+    other = ds.iterate()
+    other.restore(state)
+    assert [batch["line"].to_list() for batch in other] == expected[cut:]
+
+
+@pytest.mark.parametrize("cut", [0, 1, 255, 256, 257, 700, 999, 1000])
+def test_goes_on_inside_a_block(lines, cut):
+    ds = lv.text_lines(lines).shuffle(50).with_options(seed=2)
+    expected = values(ds.iterate(epoch=0))
+    it = ds.iterate(epoch=0)
+    for _ in range(cut):
+        next(it)
+    state = it.state_dict()
+    assert [row["line"] for row in it] == expected[cut:]
+    other = ds.iterate(epoch=7)
+    other.load_state_dict(state)
+    again = other.save()
+    assert [row["line"] for row in other] == expected[cut:]
+    third = ds.iterate()
+    third.restore(again)
+    assert [row["line"] for row in third] == expected[cut:]
+
+
+def test_the_epoch_goes_on_after_a_restore(lines):
+    ds = lv.text_lines(lines).shuffle(50, seed=1).with_options(seed=2)
+    state = ds.iterate(epoch=3).save()
+    new = lv.text_lines(lines).shuffle(50, seed=1).with_options(seed=2)
+    it = iter(new)
+    it.restore(state)
+    assert values(it) == values(ds.iterate(epoch=3))
+    assert values(new) == values(ds.iterate(epoch=4))
+
+
+def test_other_states_are_refused(lines):
+    ds = lv.text_lines(lines).batch(10)
+    state = ds.iterate().save()
+    it = lv.text_lines(lines).batch(11).iterate()
+    with pytest.raises(errors.FailedPreconditionError):
+        it.restore(state)
+    assert next(it).num_records == 11
+    damaged = bytearray(state)
+    damaged[len(damaged) // 2] ^= 1
+    with pytest.raises((errors.DataLossError, errors.FailedPreconditionError)):
+        it.restore(damaged)
+    it = iter(lv.text_lines(lines))
+    next(it)
+    damaged = bytearray(it.save())
+    damaged[9] ^= 1
+    with pytest.raises(errors.DataLossError):
+        it.restore(damaged)
+
+
+def test_close_and_context_manager(lines):
+    with iter(lv.text_lines(lines).batch(10)) as it:
+        next(it)
+        batch = next(it)
+    with pytest.raises(errors.FailedPreconditionError, match="closed"):
+        next(it)
+    it.close()
+    assert batch["line"][0] == b"line 10"
+
+
+def test_cancel(lines):
+    it = iter(lv.text_lines(lines).batch(10))
+    it.cancel()
+    with pytest.raises(errors.CancelledError):
+        next(it)
+
+
+def test_stats_and_report(lines):
+    it = iter(lv.text_lines(lines).batch(10))
+    next(it)
+    stats = it.stats()
+    assert {"records", "batches", "bytes", "skipped_records", "epoch", "seed"} <= stats.keys()
+    assert stats["records"] >= 10
+    report = it.report()
+    assert isinstance(report, dict)
+    assert "levada" in str(report)
+    assert len(it.progress()) == 2
+
+
+def test_errors_say_where(tmp_path):
+    with pytest.raises(errors.NotFoundError):
+        list(lv.text_lines(tmp_path / "none.txt"))
+
+
+def test_an_error_repeats(tmp_path):
+    path = tmp_path / "a.tfrecord"
+    with lv.TFRecordWriter(path) as writer:
+        for _ in range(3):
+            writer.write(b"x" * 100)
+    data = bytearray(path.read_bytes())
+    data[200] ^= 1
+    path.write_bytes(data)
+    it = iter(lv.tfrecord(path).batch(1))
+    next(it)
+    for _ in range(2):
+        with pytest.raises(errors.DataLossError) as caught:
+            next(it)
+        assert caught.value.record == 1
+        assert caught.value.file == str(path)
+        assert caught.value.offset == 116
+    assert sum(1 for _ in lv.tfrecord(path).with_options(errors="skip")) == 2
+
+
+def test_two_threads_at_once_are_refused():
+    slow = threading.Event()
+
+    def source():
+        yield {"x": 1}
+        slow.wait(20)
+        yield {"x": 2}
+
+    it = iter(lv.from_records(source).batch(2))
+    thread = threading.Thread(target=lambda: next(it, None), daemon=True)
+    thread.start()
+    time.sleep(0.2)
+    with pytest.raises(errors.FailedPreconditionError, match="another thread"):
+        next(it)
+    assert it.report() is not None
+    slow.set()
+    thread.join(10)
+    assert not thread.is_alive()
+
+
+def test_ctrl_c_leaves_it_usable():
+    go = threading.Event()
+
+    def source():
+        go.wait(20)
+        yield {"x": 1}
+
+    it = iter(lv.from_records(source))
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    start = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        next(it)
+    assert time.monotonic() - start < 5
+    go.set()
+    assert next(it) == {"x": 1}
+
+
+def test_a_fork_is_told(lines):
+    it = iter(lv.text_lines(lines).batch(10).with_options(threads=2))
+    next(it)
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            next(it)
+        except errors.FailedPreconditionError:
+            del it
+            gc.collect()
+            code = 0 if len(list(lv.text_lines(lines).batch(100))) == 10 else 2
+        finally:
+            os._exit(code)
+    assert os.waitpid(pid, 0)[1] == 0
+    assert next(it).num_records == 10
+
+
+def test_an_iterator_that_is_left_does_not_hang_the_exit(lines):
+    code = (
+        "import levada as lv, itertools\n"
+        "it = iter(lv.from_records(lambda: ({'x': i} for i in itertools.count())).batch(2).prefetch(4))\n"
+        f"other = iter(lv.text_lines({str(lines)!r}).batch(2).prefetch(2))\n"
+        "next(it); next(other)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=20)
+
+
+def test_arrays_outlive_everything():
+    ds = lv.range(100).batch(50)
+    arrays = [batch["value"] for batch in ds]
+    del ds
+    gc.collect()
+    assert np.concatenate(arrays).tolist() == list(range(100))
+
+
+def test_arrays_of_batches_can_be_written():
+    for batch in lv.range(10).batch(4):
+        assert batch["value"].flags.writeable
+        batch["value"][:] = 0
+    assert lv.range(10).batch(10).first()["value"].tolist() == list(range(10))

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Records out and in again."""
+
+import levada as lv
+import numpy as np
+import pytest
+
+RECORDS = [b"", b"a", b"hello" * 100, bytes(range(256))]
+
+
+@pytest.mark.parametrize("compression", [None, "gzip", "zlib", "zstd"])
+def test_records_come_back(tmp_path, compression):
+    path = tmp_path / "a.tfrecord"
+    try:
+        with lv.TFRecordWriter(path, compression) as writer:
+            for record in RECORDS:
+                writer.write(record)
+    except lv.errors.UnimplementedError as error:
+        pytest.skip(str(error))
+    assert [row["record"] for row in lv.tfrecord(path)] == RECORDS
+
+
+def test_flushed_records_can_be_read(tmp_path):
+    path = tmp_path / "a.tfrecord"
+    writer = lv.TFRecordWriter(path)
+    writer.write(b"one")
+    writer.flush()
+    assert lv.tfrecord(path).first() == {"record": b"one"}
+    writer.close()
+    writer.close()
+    with pytest.raises(lv.errors.FailedPreconditionError):
+        writer.write(b"two")
+
+
+def test_a_folder_that_is_not_there(tmp_path):
+    with pytest.raises(lv.errors.NotFoundError):
+        lv.TFRecordWriter(tmp_path / "none" / "a")
+
+
+def test_examples(tmp_path):
+    message = lv.make_example(
+        {"i": [1, -2], "one": 7, "f": [0.5], "s": "text", "b": [b"x", b""], "n": np.arange(3)}
+    )
+    spec = {
+        "i": lv.VarLenFeature(lv.int64),
+        "one": lv.FixedLenFeature([], lv.int64),
+        "f": lv.FixedLenFeature([1], lv.float32),
+        "s": lv.FixedLenFeature([], lv.string),
+        "b": lv.VarLenFeature(lv.string),
+        "n": lv.FixedLenFeature([3], lv.int64),
+    }
+    path = tmp_path / "a.tfrecord"
+    with lv.TFRecordWriter(path) as writer:
+        writer.write(message)
+    row = lv.tfrecord(path).parse_example(spec).first()
+    assert row["i"].tolist() == [1, -2]
+    assert (row["one"], row["s"], row["b"].tolist()) == (7, b"text", [b"x", b""])
+    assert row["f"].tolist() == [0.5]
+    assert row["n"].tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("value", [{"a": [b"x", 1]}, {"a": 1j}, {"a": object()}])
+def test_other_values_are_type_errors(value):
+    with pytest.raises(TypeError):
+        lv.make_example(value)
+
+
+def test_sequence_examples(tmp_path):
+    message = lv.make_sequence_example({"k": "key"}, {"t": [[1], [2, 3]], "s": [[b"a"], []]})
+    path = tmp_path / "a.tfrecord"
+    with lv.TFRecordWriter(path) as writer:
+        writer.write(message)
+    row = lv.tfrecord(path).parse_sequence_example(
+        context={"k": lv.FixedLenFeature([], lv.string)},
+        sequence={"t": lv.VarLenFeature(lv.int64)},
+    ).first()  # fmt: skip
+    assert row["k"] == b"key"
+    assert row["t"].to_list() == [[1], [2, 3]]
