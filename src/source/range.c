@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Numbers in a row: start, start + step, ...
+ */
+#include <levada/source.h>
+
+typedef struct range_args {
+    int64_t count, start, stop, step;
+} range_args;
+
+typedef struct range_state {
+    const levada_context *context;
+    int64_t               count; /* records in total */
+    int64_t               next;  /* number of the first record that was not given yet */
+} range_state;
+
+static const levada_arg range_options[] = {
+    LEVADA_ARG(INT, range_args, count, .positional = true, .min = 0, .max = INT64_MAX,
+               .doc = "how many numbers; null = as many as come before stop"),
+    LEVADA_ARG(INT, range_args, start, .otherwise = "0", .doc = "the first number"),
+    LEVADA_ARG(INT, range_args, stop, .doc = "the number to end before; null = count says"),
+    LEVADA_ARG(INT, range_args, step, .otherwise = "1",
+               .doc = "distance of two numbers; not 0, may be negative"),
+    LEVADA_ARG_END,
+};
+
+/* How many steps fit between start and an end that is not reached; -1 = more than INT64_MAX. */
+static int64_t range_steps(const range_args *a)
+{
+    bool     up = a->step > 0;
+    uint64_t size = up ? (uint64_t)a->step : 0 - (uint64_t)a->step;
+    uint64_t way = up ? (uint64_t)a->stop - (uint64_t)a->start
+                      : (uint64_t)a->start - (uint64_t)a->stop;
+
+    if (up ? a->start >= a->stop : a->start <= a->stop) return 0;
+    way = (way - 1) / size;
+    return way >= (uint64_t)INT64_MAX ? -1 : (int64_t)way + 1;
+}
+
+/* Whether the last of `count` numbers is an int64. */
+static bool range_fits(const range_args *a, int64_t count)
+{
+    bool     up = a->step > 0;
+    uint64_t size = up ? (uint64_t)a->step : 0 - (uint64_t)a->step;
+    uint64_t room = up ? (uint64_t)INT64_MAX - (uint64_t)a->start
+                       : (uint64_t)a->start - (uint64_t)INT64_MIN;
+
+    return count <= 1 || room / size >= (uint64_t)count - 1;
+}
+
+static int64_t range_count(const void *args)
+{
+    const range_args *a = args;
+
+    return a->count != LEVADA_NULL_INT ? a->count : range_steps(a);
+}
+
+static levada_status range_check(const void *args, levada_spec **out, levada_error *err)
+{
+    const range_args *a = args;
+    levada_field      field = { .name = "value", .dtype = LEVADA_INT64 };
+    bool              count = a->count != LEVADA_NULL_INT, stop = a->stop != LEVADA_NULL_INT;
+
+    if (a->step == 0) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "step=0 must not be 0");
+    }
+    if (count == stop) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "give either count or stop");
+    }
+    if (range_count(a) < 0 || !range_fits(a, range_count(a))) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "the last number is beyond 64 bits");
+    }
+    return levada_spec_create(&field, 1, LEVADA_SPEC_PLAIN, out, err);
+}
+
+static levada_status range_open(void *state, const void *args, const levada_context *context,
+                                levada_error *err)
+{
+    range_state *s = state;
+
+    (void)err;
+    s->context = context;
+    s->count = range_count(args);
+    return LEVADA_OK;
+}
+
+/* A block of the numbers of n records; records = NULL: from `first` on. */
+static levada_status range_block(const range_state *s, const range_args *a, const int64_t *records,
+                                 int64_t first, int64_t n, levada_block **out, levada_error *err)
+{
+    levada_builder *b = NULL;
+    void           *values = NULL;
+    int64_t        *to;
+    levada_status   st;
+
+    LEVADA_TRY(levada_builder_create(s->context->env, s->context->out, n, &b, err));
+    st = levada_builder_values(b, 0, n, &values, err);
+    to = values;
+    for (int64_t i = 0; st == LEVADA_OK && i < n; i++) {
+        int64_t record = records ? records[i] : first + i;
+
+        if (record < 0 || record >= s->count) {
+            st = levada_fail(err, LEVADA_EFAILED_PRECONDITION, "there is no number %lld of %lld",
+                             (long long)record, (long long)s->count);
+        } else {
+            to[i] = a->start + record * a->step;
+        }
+    }
+    if (st == LEVADA_OK) st = levada_builder_publish(&b, out, err);
+    levada_builder_destroy(&b);
+    return st;
+}
+
+static levada_status range_next(void *state, const void *args, levada_block **out,
+                                levada_error *err)
+{
+    range_state *s = state;
+    int64_t      n = s->count - s->next;
+
+    if (n <= 0) return LEVADA_END;
+    if (n > s->context->block_rows) n = s->context->block_rows;
+    LEVADA_TRY(range_block(s, args, NULL, s->next, n, out, err));
+    s->next += n;
+    return LEVADA_OK;
+}
+
+static levada_status range_at(void *state, const void *args, const int64_t *records, int64_t n,
+                              levada_block **out, levada_error *err)
+{
+    return range_block(state, args, records, 0, n, out, err);
+}
+
+static levada_status range_save(const void *state, levada_state_writer *to, levada_error *err)
+{
+    return levada_state_put_i64(to, "next", ((const range_state *)state)->next, err);
+}
+
+static levada_status range_restore(void *state, levada_state_reader *from, levada_error *err)
+{
+    range_state *s = state;
+    int64_t      next;
+
+    LEVADA_TRY(levada_state_get_i64(from, "next", &next, err));
+    if (next < 0 || next > s->count) {
+        return levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged");
+    }
+    s->next = next;
+    return LEVADA_OK;
+}
+
+const levada_source_def levada_source_range = {
+    .struct_size = sizeof(levada_source_def),
+    .name = "range",
+    .doc = "numbers in a row",
+    .example = "range:10",
+    .args = range_options,
+    .args_size = sizeof(range_args),
+    .state_size = sizeof(range_state),
+    .state_version = 1,
+    .check = range_check,
+    .open = range_open,
+    .next = range_next,
+    .save = range_save,
+    .restore = range_restore,
+    .at = range_at,
+    .count = range_count,
+};

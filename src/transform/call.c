@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * call - each block through a function of the user, in order and one at a time: for functions that
+ * have a state or an effect. What was made is saved by value where it waits further down.
+ */
+#include "core/call.h"
+#include "core/columns.h"
+#include "core/iter_priv.h"
+
+typedef struct call_args {
+    const levada_function *fn;
+    const levada_value    *spec;
+} call_args;
+
+typedef struct call_state {
+    const levada_context *context;
+    levada_call           call;
+} call_state;
+
+static const levada_arg call_options[] = {
+    LEVADA_ARG(FUNCTION, call_args, fn, .required = true, .positional = true,
+               .doc = "a function from blocks to blocks with the same number of records"),
+    LEVADA_ARG(VALUE, call_args, spec,
+               .doc = "its columns: {name: dtype or {dtype, kind, shape}}; null = as they come"),
+    LEVADA_ARG_END,
+};
+
+static levada_status call_check(const void *args, const levada_spec *in, levada_spec **out,
+                                levada_error *err)
+{
+    const call_args *a = args;
+    int32_t          batched = levada_spec_flags_of(in) & LEVADA_SPEC_BATCHED;
+
+    if (a->spec) return levada_spec_read(a->spec, batched, out, err);
+    return levada_spec_create(NULL, 0, batched | LEVADA_SPEC_OPEN, out, err);
+}
+
+static levada_status call_open(void *state, const void *args, const levada_context *context,
+                               levada_error *err)
+{
+    call_state *s = state;
+
+    s->context = context;
+    return levada_call_open(&s->call, ((const call_args *)args)->fn, context, err);
+}
+
+static void call_close(void *state) { levada_call_close(&((call_state *)state)->call); }
+
+static levada_status call_next(void *state, const void *args, levada_iter *in, levada_block **out,
+                               levada_error *err)
+{
+    call_state   *s = state;
+    levada_block *block = NULL, *made = NULL;
+    levada_status st;
+
+    (void)args;
+    LEVADA_TRY(levada_iter_next(in, &block, err));
+    st = levada_call_rows(&s->call, block, s->context->out, &made, err);
+    if (st == LEVADA_OK && made->nrejects) st = levada_run_reject(in->run, NULL, block, &made, err);
+    levada_block_unref(&block);
+    if (st == LEVADA_OK) {
+        *out = made;
+        made = NULL;
+    }
+    levada_block_unref(&made);
+    return st;
+}
+
+static levada_status call_save(const void *state, levada_state_writer *to, levada_error *err)
+{
+    return levada_call_save(&((const call_state *)state)->call, to, err);
+}
+
+static levada_status call_restore(void *state, levada_state_reader *from, levada_error *err)
+{
+    return levada_call_restore(&((call_state *)state)->call, from, err);
+}
+
+const levada_stage_def levada_stage_call = {
+    .struct_size = sizeof(levada_stage_def),
+    .name = "call",
+    .doc = "each block through a function, in order",
+    .example = "range:10 | call:{c:twice}",
+    .mode = LEVADA_MODE_SERIAL,
+    .rows = LEVADA_ROWS_FREE,
+    .args = call_options,
+    .args_size = sizeof(call_args),
+    .state_size = sizeof(call_state),
+    .state_version = 1,
+    .check = call_check,
+    .open = call_open,
+    .close = call_close,
+    .next = call_next,
+    .save = call_save,
+    .restore = call_restore,
+};

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cast - numbers of a field as another dtype. A record with a number that does not fit is bad.
+ */
+#include "base/alloc.h"
+#include "core/columns.h"
+#include "core/env_priv.h"
+#include "tensor/builder_priv.h"
+#include "tensor/convert.h"
+#include <levada/stage.h>
+
+typedef struct cast_args {
+    const char  *field;
+    levada_dtype dtype;
+} cast_args;
+
+typedef struct cast_state {
+    const levada_context *context;
+    levada_derived        columns;
+} cast_state;
+
+/* What is done to one column of a block. */
+typedef struct cast_work {
+    levada_builder      *b;
+    const levada_column *from;
+    int32_t              index;
+    int64_t              inner;      /* elements of one innermost row */
+    int64_t              begin, end; /* innermost rows in use: all of them, or those of the levels */
+    levada_dtype         to;
+} cast_work;
+
+static const levada_arg cast_options[] = {
+    LEVADA_ARG(TEXT, cast_args, field, .required = true, .positional = true,
+               .doc = "field of numbers"),
+    LEVADA_ARG(DTYPE, cast_args, dtype, .required = true, .doc = "dtype that it gets"),
+    LEVADA_ARG_END,
+};
+
+static levada_status cast_check(const void *args, const levada_spec *in, levada_spec **out,
+                                levada_error *err)
+{
+    const cast_args *a = args;
+    int32_t          i = -1;
+    levada_field    *fields, *f;
+    levada_status    st;
+
+    LEVADA_TRY(levada_spec_require(in, a->field, &i, err));
+    if (i < 0) return LEVADA_OK;
+    if (!levada_convert_known(levada_spec_field(in, i)->dtype, a->dtype)) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "field '%s' of %s can't become %s",
+                           a->field, levada_dtype_name(levada_spec_field(in, i)->dtype),
+                           levada_dtype_name(a->dtype));
+    }
+    fields = levada_spec_copy_fields(in);
+    if (!fields) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a spec");
+    f = &fields[i];
+    (void)levada_convert(f->dtype, levada_spec_field(in, i)->pad, a->dtype, f->pad, 1);
+    f->dtype = a->dtype;
+    st = levada_spec_create(fields, levada_spec_count(in), levada_spec_flags_of(in), out, err);
+    levada_free(fields);
+    return st;
+}
+
+static levada_status cast_open(void *state, const void *args, const levada_context *context,
+                               levada_error *err)
+{
+    (void)args;
+    (void)err;
+    ((cast_state *)state)->context = context;
+    return LEVADA_OK;
+}
+
+static void cast_close(void *state) { levada_derived_clear(&((cast_state *)state)->columns); }
+
+/* The rows of the next level that rows [*begin, *end) of a level cover, whatever their order. */
+static void cast_extent(const levada_level *l, int64_t *begin, int64_t *end)
+{
+    int64_t low = INT64_MAX, high = 0;
+
+    for (int64_t r = *begin; r < *end; r++) {
+        if (l->begin[r] == l->end[r]) continue;
+        if (l->begin[r] < low) low = l->begin[r];
+        if (l->end[r] > high) high = l->end[r];
+    }
+    *begin = low < high ? low : 0;
+    *end = high;
+}
+
+static const uint8_t *cast_values(const cast_work *w)
+{
+    return w->from->values + w->begin * w->inner * levada_dtype_size(w->from->field->dtype);
+}
+
+/* Values begin where the first one in use lay: the last level moves by as much. */
+static levada_status cast_move_level(const cast_work *w, int64_t first, int64_t last,
+                                     levada_error *err)
+{
+    int32_t             level = w->from->field->depth - 1;
+    const levada_level *l = &w->from->level[level];
+    int32_t            *begin = NULL, *end = NULL;
+
+    LEVADA_TRY(levada_builder_ranges(w->b, w->index, level, last, &begin, &end, err));
+    for (int64_t r = first; r < last; r++) {
+        bool empty = l->begin[r] == l->end[r];
+
+        begin[r] = empty ? 0 : l->begin[r] - (int32_t)w->begin;
+        end[r] = empty ? 0 : l->end[r] - (int32_t)w->begin;
+    }
+    return LEVADA_OK;
+}
+
+/* Whether all numbers of rows [begin, end) of a level fit. Seldom called. */
+static bool cast_row_fits(const cast_work *w, int32_t level, int64_t begin, int64_t end)
+{
+    const levada_field *f = w->from->field;
+    int64_t             size = levada_dtype_size(f->dtype);
+    uint64_t            scratch[2];
+
+    if (level < f->depth) {
+        const levada_level *l = &w->from->level[level];
+
+        for (int64_t r = begin; r < end; r++) {
+            if (!cast_row_fits(w, level + 1, l->begin[r], l->end[r])) return false;
+        }
+        return true;
+    }
+    for (int64_t k = begin * w->inner; k < end * w->inner; k++) {
+        if (levada_convert(f->dtype, w->from->values + k * size, w->to, scratch, 1)) return false;
+    }
+    return true;
+}
+
+static levada_status cast_reject(const cast_work *w, levada_error *err)
+{
+    const levada_field *f = w->from->field;
+    levada_error        why = LEVADA_ERROR_INIT;
+
+    (void)levada_fail(&why, LEVADA_EDATA_LOSS, "field '%s': a number does not fit into %s", f->name,
+                      levada_dtype_name(w->to));
+    for (int64_t r = 0; r < w->from->n; r++) {
+        if (cast_row_fits(w, 0, r, r + 1)) continue;
+        LEVADA_TRY(levada_builder_reject(w->b, r, &why, err));
+    }
+    return LEVADA_OK;
+}
+
+static levada_status cast_column(cast_work *w, levada_error *err)
+{
+    const levada_field *f = w->from->field;
+    int64_t             first = 0, last = w->from->n, bad;
+    void               *values = NULL;
+
+    w->inner = 1;
+    for (int32_t d = 0; d < f->ndim; d++) w->inner *= w->from->dims[d];
+    w->end = w->from->n;
+    for (int32_t l = 0; l < f->depth; l++) {
+        first = w->begin;
+        last = w->end;
+        cast_extent(&w->from->level[l], &w->begin, &w->end);
+    }
+    if (w->begin > 0) LEVADA_TRY(cast_move_level(w, first, last, err));
+    LEVADA_TRY(levada_builder_values(w->b, w->index, (w->end - w->begin) * w->inner, &values, err));
+    bad = levada_convert(f->dtype, cast_values(w), w->to, values, (w->end - w->begin) * w->inner);
+    return bad ? cast_reject(w, err) : LEVADA_OK;
+}
+
+static levada_status cast_apply(void *state, const void *args, const levada_block *in,
+                                levada_block **out, levada_error *err)
+{
+    cast_state        *s = state;
+    const cast_args   *a = args;
+    const levada_spec *spec = NULL;
+    cast_work          w = { .to = a->dtype };
+    levada_status      st;
+
+    LEVADA_TRY(levada_derived_get(&s->columns, cast_check, a, in->spec, &spec, err));
+    LEVADA_TRY(levada_spec_require(spec, a->field, &w.index, err));
+    w.from = levada_block_at(in, w.index);
+    if (!w.from) return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "no field '%s'", a->field);
+    LEVADA_TRY(levada_builder_create(s->context->env, spec, in->n, &w.b, err));
+    for (int32_t i = 0; i < levada_spec_count(spec); i++) {
+        levada_builder_share(w.b, i, levada_block_at(in, i));
+    }
+    st = cast_column(&w, err);
+    if (st == LEVADA_OK) st = levada_builder_publish(&w.b, out, err);
+    if (st == LEVADA_OK) {
+        (*out)->bytes = in->bytes; /* about */
+        (*out)->bound = in->bound;
+    }
+    levada_builder_destroy(&w.b);
+    return st;
+}
+
+const levada_stage_def levada_stage_cast = {
+    .struct_size = sizeof(levada_stage_def),
+    .name = "cast",
+    .doc = "numbers as another dtype",
+    .example = "range:10 | cast:value,dtype=float32",
+    .mode = LEVADA_MODE_PURE,
+    .rows = LEVADA_ROWS_SAME,
+    .args = cast_options,
+    .args_size = sizeof(cast_args),
+    .state_size = sizeof(cast_state),
+    .check = cast_check,
+    .open = cast_open,
+    .close = cast_close,
+    .apply = cast_apply,
+};

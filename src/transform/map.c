@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * map - each block through a function of the user, which gives as many records. The function is
+ * pure: it may run for several blocks at a time, and again for the same records after a restore.
+ */
+#include "core/call.h"
+#include "core/columns.h"
+
+typedef struct map_args {
+    const levada_function *fn;
+    const levada_value    *spec;
+} map_args;
+
+typedef struct map_state {
+    const levada_context *context;
+    levada_call           call;
+} map_state;
+
+static const levada_arg map_options[] = {
+    LEVADA_ARG(FUNCTION, map_args, fn, .required = true, .positional = true,
+               .doc = "a pure function from blocks to blocks with the same number of records"),
+    LEVADA_ARG(VALUE, map_args, spec,
+               .doc = "its columns: {name: dtype or {dtype, kind, shape}}; null = as they come"),
+    LEVADA_ARG_END,
+};
+
+static levada_status map_check(const void *args, const levada_spec *in, levada_spec **out,
+                               levada_error *err)
+{
+    const map_args *a = args;
+    int32_t         batched = levada_spec_flags_of(in) & LEVADA_SPEC_BATCHED;
+
+    if (!levada_function_info(a->fn)->pure) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "map may call a function again for the same records; this one is not "
+                           "pure: use call");
+    }
+    if (a->spec) return levada_spec_read(a->spec, batched, out, err);
+    return levada_spec_create(NULL, 0, batched | LEVADA_SPEC_OPEN, out, err);
+}
+
+static levada_status map_open(void *state, const void *args, const levada_context *context,
+                              levada_error *err)
+{
+    map_state *s = state;
+
+    s->context = context;
+    return levada_call_open(&s->call, ((const map_args *)args)->fn, context, err);
+}
+
+static void map_close(void *state) { levada_call_close(&((map_state *)state)->call); }
+
+static levada_status map_apply(void *state, const void *args, const levada_block *in,
+                               levada_block **out, levada_error *err)
+{
+    map_state *s = state;
+
+    (void)args;
+    return levada_call_rows(&s->call, in, s->context->out, out, err);
+}
+
+const levada_stage_def levada_stage_map = {
+    .struct_size = sizeof(levada_stage_def),
+    .name = "map",
+    .doc = "each block through a pure function",
+    .example = "range:10 | map:{c:twice}",
+    .mode = LEVADA_MODE_PURE,
+    .rows = LEVADA_ROWS_SAME,
+    .args = map_options,
+    .args_size = sizeof(map_args),
+    .state_size = sizeof(map_state),
+    .check = map_check,
+    .open = map_open,
+    .close = map_close,
+    .apply = map_apply,
+};

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * repeat - everything above it several times, or for ever. Each time is an opening of its own:
+ * shuffles above it draw another order.
+ */
+#include <levada/stage.h>
+
+typedef struct repeat_args {
+    int64_t count;
+} repeat_args;
+
+typedef struct repeat_state {
+    int64_t done;  /* rounds that have ended          */
+    int64_t given; /* records of the one that goes on */
+} repeat_state;
+
+static const levada_arg repeat_options[] = {
+    LEVADA_ARG(INT, repeat_args, count, .positional = true, .min = 0, .max = INT64_MAX,
+               .doc = "how many times; null = for ever"),
+    LEVADA_ARG_END,
+};
+
+static bool repeat_over(const repeat_state *s, const repeat_args *a)
+{
+    return a->count != LEVADA_NULL_INT && s->done >= a->count;
+}
+
+static levada_status repeat_next(void *state, const void *args, levada_iter *in,
+                                 levada_block **out, levada_error *err)
+{
+    repeat_state *s = state;
+    levada_status st = repeat_over(s, args) ? LEVADA_END : levada_iter_next(in, out, err);
+
+    while (st == LEVADA_END && !repeat_over(s, args)) {
+        bool empty = s->given == 0;
+
+        s->done++;
+        s->given = 0;
+        if (empty || repeat_over(s, args)) return LEVADA_END; /* nothing, again and again */
+        LEVADA_TRY(levada_iter_rewind(in, err));
+        st = levada_iter_next(in, out, err);
+    }
+    if (st == LEVADA_OK) s->given += levada_block_rows(*out);
+    return st;
+}
+
+static levada_status repeat_save(const void *state, levada_state_writer *to, levada_error *err)
+{
+    const repeat_state *s = state;
+
+    LEVADA_TRY(levada_state_put_i64(to, "done", s->done, err));
+    return levada_state_put_i64(to, "given", s->given, err);
+}
+
+static levada_status repeat_restore(void *state, levada_state_reader *from, levada_error *err)
+{
+    repeat_state *s = state;
+    int64_t       done, given;
+
+    LEVADA_TRY(levada_state_get_i64(from, "done", &done, err));
+    LEVADA_TRY(levada_state_get_i64(from, "given", &given, err));
+    s->done = done;
+    s->given = given;
+    return LEVADA_OK;
+}
+
+const levada_stage_def levada_stage_repeat = {
+    .struct_size = sizeof(levada_stage_def),
+    .name = "repeat",
+    .doc = "everything above several times, or for ever",
+    .example = "range:5 | repeat:2",
+    .mode = LEVADA_MODE_SERIAL,
+    .rows = LEVADA_ROWS_SUBSET,
+    .args = repeat_options,
+    .args_size = sizeof(repeat_args),
+    .state_size = sizeof(repeat_state),
+    .state_version = 1,
+    .next = repeat_next,
+    .save = repeat_save,
+    .restore = repeat_restore,
+};

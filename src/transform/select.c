@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * select - some of the fields, in a given order.
+ */
+#include "base/alloc.h"
+#include "core/columns.h"
+#include "core/env_priv.h"
+#include <levada/stage.h>
+
+typedef struct select_args {
+    levada_texts fields;
+} select_args;
+
+typedef struct select_state {
+    const levada_context *context;
+    levada_derived        columns;
+} select_state;
+
+static const levada_arg select_options[] = {
+    LEVADA_ARG(TEXTS, select_args, fields, .required = true, .positional = true,
+               .doc = "names of the fields to keep, in the order wanted"),
+    LEVADA_ARG_END,
+};
+
+/* A field that may still come makes the whole open. */
+static levada_status select_check(const void *args, const levada_spec *in, levada_spec **out,
+                                  levada_error *err)
+{
+    const levada_texts *names = &((const select_args *)args)->fields;
+    int32_t             flags = levada_spec_flags_of(in), n = 0;
+    levada_field       *fields = levada_alloc((size_t)names->n * sizeof *fields + 1);
+    levada_status       st = LEVADA_OK;
+
+    if (!fields) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a spec");
+    for (int64_t k = 0; st == LEVADA_OK && k < names->n; k++) {
+        int32_t i = -1;
+
+        st = levada_spec_require(in, names->at[k], &i, err);
+        if (st == LEVADA_OK && i >= 0) fields[n++] = *levada_spec_field(in, i);
+    }
+    if (n == names->n) flags &= ~LEVADA_SPEC_OPEN;
+    if (st == LEVADA_OK) st = levada_spec_create(fields, n, flags, out, err);
+    levada_free(fields);
+    return st;
+}
+
+static levada_status select_open(void *state, const void *args, const levada_context *context,
+                                 levada_error *err)
+{
+    (void)args;
+    (void)err;
+    ((select_state *)state)->context = context;
+    return LEVADA_OK;
+}
+
+static void select_close(void *state) { levada_derived_clear(&((select_state *)state)->columns); }
+
+static levada_status select_apply(void *state, const void *args, const levada_block *in,
+                                  levada_block **out, levada_error *err)
+{
+    select_state       *s = state;
+    const levada_texts *names = &((const select_args *)args)->fields;
+    const levada_spec  *spec = NULL;
+
+    LEVADA_TRY(levada_derived_get(&s->columns, select_check, args, in->spec, &spec, err));
+    if (levada_spec_count(spec) != names->n) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "a record lacks one of the fields");
+    }
+    return levada_columns_pick(levada_env_pool(s->context->env), in, spec, NULL, out, err);
+}
+
+const levada_stage_def levada_stage_select = {
+    .struct_size = sizeof(levada_stage_def),
+    .name = "select",
+    .doc = "some of the fields, in a given order",
+    .example = "range:10 | enumerate | select:[index]",
+    .mode = LEVADA_MODE_PURE,
+    .rows = LEVADA_ROWS_SAME,
+    .args = select_options,
+    .args_size = sizeof(select_args),
+    .state_size = sizeof(select_state),
+    .check = select_check,
+    .open = select_open,
+    .close = select_close,
+    .apply = select_apply,
+};

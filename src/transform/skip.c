@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * skip - all but the first records.
+ */
+#include "tensor/block_priv.h"
+#include <levada/stage.h>
+
+typedef struct skip_args {
+    int64_t count;
+} skip_args;
+
+typedef struct skip_state {
+    int64_t skipped;
+} skip_state;
+
+static const levada_arg skip_options[] = {
+    LEVADA_ARG(INT, skip_args, count, .required = true, .positional = true, .min = 0,
+               .max = INT64_MAX, .doc = "records to leave out"),
+    LEVADA_ARG_END,
+};
+
+static levada_status skip_next(void *state, const void *args, levada_iter *in, levada_block **out,
+                               levada_error *err)
+{
+    skip_state   *s = state;
+    int64_t       left = ((const skip_args *)args)->count - s->skipped;
+    levada_block *block = NULL;
+    levada_status st = levada_iter_next(in, &block, err);
+
+    while (st == LEVADA_OK && block->n <= left) {
+        s->skipped += block->n;
+        left -= block->n;
+        levada_block_unref(&block);
+        st = levada_iter_next(in, &block, err);
+    }
+    if (st != LEVADA_OK) return st;
+    st = levada_block_slice(NULL, block, left, block->n - left, out, err);
+    levada_block_unref(&block);
+    if (st == LEVADA_OK) s->skipped += left;
+    return st;
+}
+
+static levada_status skip_save(const void *state, levada_state_writer *to, levada_error *err)
+{
+    return levada_state_put_i64(to, "skipped", ((const skip_state *)state)->skipped, err);
+}
+
+static levada_status skip_restore(void *state, levada_state_reader *from, levada_error *err)
+{
+    return levada_state_get_i64(from, "skipped", &((skip_state *)state)->skipped, err);
+}
+
+const levada_stage_def levada_stage_skip = {
+    .struct_size = sizeof(levada_stage_def),
+    .name = "skip",
+    .doc = "all but the first records",
+    .example = "range:10 | skip:3",
+    .mode = LEVADA_MODE_SERIAL,
+    .rows = LEVADA_ROWS_SUBSET,
+    .args = skip_options,
+    .args_size = sizeof(skip_args),
+    .state_size = sizeof(skip_state),
+    .state_version = 1,
+    .next = skip_next,
+    .save = skip_save,
+    .restore = skip_restore,
+};

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * take - the first records, and no more.
+ */
+#include "tensor/block_priv.h"
+#include <levada/stage.h>
+
+typedef struct take_args {
+    int64_t count;
+} take_args;
+
+typedef struct take_state {
+    int64_t given;
+} take_state;
+
+static const levada_arg take_options[] = {
+    LEVADA_ARG(INT, take_args, count, .required = true, .positional = true, .min = 0,
+               .max = INT64_MAX, .doc = "records to pass on"),
+    LEVADA_ARG_END,
+};
+
+static levada_status take_next(void *state, const void *args, levada_iter *in, levada_block **out,
+                               levada_error *err)
+{
+    take_state   *s = state;
+    int64_t       left = ((const take_args *)args)->count - s->given;
+    levada_block *block = NULL;
+    levada_status st;
+
+    if (left <= 0) return LEVADA_END;
+    LEVADA_TRY(levada_iter_next(in, &block, err));
+    if (block->n < left) left = block->n;
+    st = levada_block_slice(NULL, block, 0, left, out, err);
+    levada_block_unref(&block);
+    if (st == LEVADA_OK) s->given += left;
+    return st;
+}
+
+static levada_status take_save(const void *state, levada_state_writer *to, levada_error *err)
+{
+    return levada_state_put_i64(to, "given", ((const take_state *)state)->given, err);
+}
+
+static levada_status take_restore(void *state, levada_state_reader *from, levada_error *err)
+{
+    return levada_state_get_i64(from, "given", &((take_state *)state)->given, err);
+}
+
+const levada_stage_def levada_stage_take = {
+    .struct_size = sizeof(levada_stage_def),
+    .name = "take",
+    .doc = "the first records",
+    .example = "range:10 | take:7",
+    .mode = LEVADA_MODE_SERIAL,
+    .rows = LEVADA_ROWS_SUBSET,
+    .args = take_options,
+    .args_size = sizeof(take_args),
+    .state_size = sizeof(take_state),
+    .state_version = 1,
+    .next = take_next,
+    .save = take_save,
+    .restore = take_restore,
+};
