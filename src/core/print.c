@@ -101,6 +101,17 @@ static bool print_is_default(levada_text *text, const levada_dataset *ds, int32_
     return same;
 }
 
+/* A list of one stands as its item, as it may be written. */
+static void print_text_value(levada_text *text, const levada_dataset *ds, int32_t i)
+{
+    const levada_arg   *arg = &ds->op->args[i];
+    const levada_value *value = levada_value_item(ds->options, i);
+    bool                list = arg->type == LEVADA_ARG_INTS || arg->type == LEVADA_ARG_TEXTS;
+
+    if (list && levada_value_count(value) == 1) value = levada_value_item(value, 0);
+    levada_value_print(text, value, levada_option_print(arg));
+}
+
 /* The positional option first, the others by name in table order; not what is a default. */
 static void print_text_args(levada_text *text, const levada_dataset *ds)
 {
@@ -109,15 +120,13 @@ static void print_text_args(levada_text *text, const levada_dataset *ds)
 
     if (positional >= 0 && !print_is_default(text, ds, positional)) {
         levada_text_char(text, gap);
-        levada_value_print(text, levada_value_item(ds->options, positional),
-                           levada_option_print(&ds->op->args[positional]));
+        print_text_value(text, ds, positional);
         gap = ',';
     }
     for (int32_t i = 0; ds->op->args[i].name != NULL; i++) {
         if (i == positional || print_is_default(text, ds, i)) continue;
         levada_text_format(text, "%c%s=", gap, ds->op->args[i].name);
-        levada_value_print(text, levada_value_item(ds->options, i),
-                           levada_option_print(&ds->op->args[i]));
+        print_text_value(text, ds, i);
         gap = ',';
     }
 }

@@ -98,7 +98,7 @@ static void prints_every_type(void **state)
         "t_numbers:3|t_all:x,i=1,s=1G,f=0.1,b=true,t=\"a b\",c=skip,d=string,is=5,"
         "v={k:[1,1.5,\"1\",\"true\",true,nan,{base64:\"/w==\"},{map:{py:z}}]},"
         "p=(t_numbers:3|t_batch)",
-        "t_numbers:3 | t_all:[x],i=1,s=1073741824,f=0.1,b=true,t=\"a b\",c=skip,d=string,is=[5],"
+        "t_numbers:3 | t_all:x,i=1,s=1073741824,f=0.1,b=true,t=\"a b\",c=skip,d=string,is=5,"
         "v={k:[1,1.5,\"1\",\"true\",true,nan,{base64:\"/w==\"},{map:{py:z}}]},"
         "p=(t_numbers:3 | t_batch)",
         "[{\"op\":\"t_numbers\",\"args\":{\"count\":3,\"step\":1}},"

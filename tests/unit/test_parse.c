@@ -46,7 +46,7 @@ static void reads_joints(void **state)
 {
     (void)state;
     t_ops_prints(env, "t_zip(t_numbers:3;(t_numbers:3)|t_shuffle:2):weights=7|t_batch",
-                 "t_zip(t_numbers:3; t_numbers:3 | t_shuffle:2):weights=[7] | t_batch",
+                 "t_zip(t_numbers:3; t_numbers:3 | t_shuffle:2):weights=7 | t_batch",
                  "[{\"op\":\"t_zip\",\"inputs\":[[" PARSE_NUMBERS "],[" PARSE_NUMBERS
                  "," PARSE_SHUFFLE "]],\"args\":{\"weights\":[7]}},"
                  "{\"op\":\"t_batch\",\"args\":{}}]");
@@ -57,7 +57,7 @@ static void reads_joints(void **state)
 static void reads_files(void **state)
 {
     (void)state;
-    t_ops_prints(env, "t_lines:train-*.txt", "t_lines:[train-*.txt]",
+    t_ops_prints(env, "t_lines:train-*.txt", "t_lines:train-*.txt",
                  "[{\"op\":\"t_lines\",\"args\":{\"skip\":0,\"files\":[\"train-*.txt\"],"
                  "\"compression\":\"auto\",\"shuffle_files\":false,\"errors\":null}}]");
     t_ops_prints(env, "t_lines:[s3://a/b:c,\"@x\",2024,\"a b\",\"null\"],skip=2,compression=gzip",
