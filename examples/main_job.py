@@ -16,7 +16,7 @@ import levada as lv
 import make_corpus
 
 BOUNDARIES = [64, 128, 256, 512, 1024, 2048, 4096]
-MAX_TOKENS = 32_768
+MAX_TOKENS = 131_072
 
 
 def pipeline(path: Path) -> lv.Dataset:

@@ -8,7 +8,7 @@ int main(void)
     static const char text[] =
         "tfrecord:corpus.tfrecord.gz | shuffle:4096"
         " | parse_sequence_example:sequence={tokens:{kind:FixedLenSequence,shape:[],dtype:int64}}"
-        " | bucket_by_sequence_length:tokens,boundaries=[128,256,512,1024,2048],max_tokens=32768"
+        " | bucket_by_sequence_length:tokens,boundaries=[128,256,512,1024,2048],max_tokens=131072"
         " | prefetch:4";
     char            message[512];
     levada_error    err = LEVADA_ERROR_INIT;

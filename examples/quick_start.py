@@ -10,7 +10,7 @@ ds = (
     lv.tfrecord(path)
     .shuffle(4096, seed=7)  # raw records are smaller than parsed ones: shuffle before parsing
     .parse_sequence_example(sequence={"tokens": lv.FixedLenSequenceFeature([], lv.int64)})
-    .bucket_by_sequence_length("tokens", boundaries=[128, 256, 512, 1024, 2048], max_tokens=32_768)
+    .bucket_by_sequence_length("tokens", boundaries=[128, 256, 512, 1024, 2048], max_tokens=131_072)
     .prefetch(4)
 )
 batches = tokens = cells = 0

@@ -30,6 +30,8 @@ void levada_cli_signals(void)
     signal(SIGPIPE, SIG_IGN); /* a write says it */
 }
 
+void levada_cli_signals_default(void) { signal(SIGINT, SIG_DFL); }
+
 bool levada_cli_stopped(void) { return say_stop != 0; }
 
 bool levada_cli_report_wanted(void)

@@ -13,6 +13,7 @@
 #include <levada/error.h>
 #include <levada/example.h>
 #include <levada/function.h>
+#include <levada/inspect.h>
 #include <levada/iter.h>
 #include <levada/spec.h>
 #include <levada/value.h>

@@ -336,7 +336,7 @@ def test_verify_finds_damage(folder):
 
 
 def test_verify_repairs(folder):
-    levada("verify", "bad.tfrecord", "--repair", "good", cwd=folder, status=1)
+    levada("verify", "bad.tfrecord", "--repair", "good/", cwd=folder, status=1)
     levada("verify", "good/bad.tfrecord", cwd=folder)
     text = levada("head", "good/bad.tfrecord", "-n", "20", "--json", cwd=folder).stdout
     rest = PARSED[:3] + PARSED[4:]
