@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Queues: first in first out, padding, random shuffle, priority.
+ *
+ * The contract is TensorFlow's (core/kernels/queue_base.cc and its kinds) with its defects mended: blocked callers are
+ * served strictly in the order in which they came, also enqueues of many; a plain close waits behind
+ * the enqueues before it; dequeues drain what is there and then get LEVADA_EOUT_OF_RANGE; what a failed
+ * dequeue had taken goes back to the front, in order.
+ *
+ * An element is a tuple of components, each a tensor. Where every shape is known, elements lie in a
+ * ring of rows and many of them move by one memcpy a component. A queue is reference-counted; every
+ * function may be called from any thread. Waiting calls take a deadline in nanoseconds from now
+ * (LEVADA_FOREVER; 0 = only try) and answer EDEADLINE_EXCEEDED past it, with nothing lost.
+ */
+#ifndef LEVADA_QUEUE_H
+#define LEVADA_QUEUE_H
+
+#include <levada/iter.h>
+#include <levada/tensor.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct levada_queue levada_queue;
+
+typedef enum levada_queue_kind {
+    LEVADA_QUEUE_FIFO,
+    LEVADA_QUEUE_PADDING,
+    LEVADA_QUEUE_SHUFFLE,
+    LEVADA_QUEUE_PRIORITY
+} levada_queue_kind;
+
+typedef struct levada_queue_options {
+    size_t              struct_size;
+    levada_queue_kind   kind;
+    int64_t             capacity;  /* elements, -1 = unbounded; 0 is EINVALID_ARGUMENT           */
+    int64_t             max_bytes; /* of the elements held, -1 = no limit; one larger element
+                                    * passes through an empty queue                              */
+    int64_t             min_after_dequeue; /* SHUFFLE */
+    int64_t             seed;              /* SHUFFLE; -1 = random */
+    int32_t             ncomponents;
+    const levada_dtype *dtypes; /* ncomponents; PRIORITY: the first is the int64 priority        */
+    const levada_shape *shapes; /* ncomponents, or NULL: any shape for each element              */
+    const char         *name;
+    const char         *shared_name; /* NULL = private. The same queue for all who ask by it     */
+} levada_queue_options;
+
+#define LEVADA_QUEUE_OPTIONS_INIT                                                              \
+    {                                                                                          \
+        sizeof(levada_queue_options), LEVADA_QUEUE_FIFO, -1, -1, 0, -1, 0, NULL, NULL, NULL, NULL \
+    }
+
+LEVADA_API LEVADA_MUST_USE levada_status levada_queue_create(levada_env                 *env,
+                                                             const levada_queue_options *options,
+                                                             levada_queue              **out,
+                                                             levada_error               *err);
+LEVADA_API levada_queue *levada_queue_ref(levada_queue *queue);
+/* The last unref frees it; nobody may be waiting in it then. */
+LEVADA_API void levada_queue_unref(levada_queue **queue);
+
+/* One element: ncomponents tensors (borrowed; the queue takes references or copies rows). */
+LEVADA_API LEVADA_MUST_USE levada_status levada_queue_enqueue(levada_queue               *queue,
+                                                              levada_tensor *const *components,
+                                                              int64_t timeout, levada_error *err);
+/* Rows of tensors with one more dimension in front, in order. *done (may be NULL) gets the number of
+ * rows that went in, also on failure. */
+LEVADA_API LEVADA_MUST_USE levada_status
+levada_queue_enqueue_many(levada_queue *queue, levada_tensor *const *components, int64_t timeout,
+                          int64_t *done, levada_error *err);
+/* One element into components[0 .. ncomponents), the caller's. */
+LEVADA_API LEVADA_MUST_USE levada_status levada_queue_dequeue(levada_queue   *queue,
+                                                              levada_tensor **components,
+                                                              int64_t timeout, levada_error *err);
+/* n elements stacked (PADDING: padded to the longest of them). up_to: fewer once it is closed. */
+LEVADA_API LEVADA_MUST_USE levada_status levada_queue_dequeue_many(levada_queue *queue, int64_t n,
+                                                                   bool up_to,
+                                                                   levada_tensor **components,
+                                                                   int64_t         timeout,
+                                                                   levada_error   *err);
+/* Plain: takes effect, and returns, after the enqueues that wait before it; ECANCELLED when closed
+ * already. With cancel_pending: at once, enqueues that wait end with ECANCELLED; never an error. */
+LEVADA_API LEVADA_MUST_USE levada_status levada_queue_close(levada_queue *queue,
+                                                            bool cancel_pending, int64_t timeout,
+                                                            levada_error *err);
+/* Ends every waiting call with ECANCELLED; the queue stays usable. */
+LEVADA_API void    levada_queue_cancel(levada_queue *queue);
+LEVADA_API int64_t levada_queue_size(const levada_queue *queue);
+LEVADA_API bool    levada_queue_is_closed(const levada_queue *queue);
+LEVADA_API const levada_queue_options *levada_queue_info(const levada_queue *queue);
+
+/* Every call that waits in a queue or barrier of the environment (NULL = default), as a JSON list:
+ * [{"thread","object","waits_for","seconds"}]. Names are given with levada_waiter_name. */
+LEVADA_API LEVADA_MUST_USE levada_status levada_waiters_json(levada_env *env, char **out,
+                                                             levada_error *err);
+/* Names the calling thread in reports; the text is copied (31 bytes). */
+LEVADA_API void levada_waiter_name(const char *name);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
