@@ -113,6 +113,13 @@ levada_status levada_node_save(levada_iter *it, levada_state_writer *to, levada_
     return LEVADA_OK;
 }
 
+/* A chain that ends in the apply() of a SERIAL stage has the path of that stage, its input, to which
+ * what stands under the path belongs. */
+static bool iter_is_tail(const levada_iter *it)
+{
+    return it->ninputs == 1 && strcmp(it->path, it->inputs[0]->path) == 0;
+}
+
 /* Inputs first: a row store that reads records again needs them in their place. */
 levada_status levada_node_restore(levada_iter *it, levada_state_reader *from, levada_error *err)
 {
@@ -126,7 +133,9 @@ levada_status levada_node_restore(levada_iter *it, levada_state_reader *from, le
     it->ended = false;
     it->stuck = LEVADA_OK;
     it->drop = 0;
-    if (levada_state_has(from, "drop")) st = levada_state_get_i64(from, "drop", &it->drop, err);
+    if (!iter_is_tail(it) && levada_state_has(from, "drop")) {
+        st = levada_state_get_i64(from, "drop", &it->drop, err);
+    }
     if (st == LEVADA_OK && it->ops->restore) st = it->ops->restore(it, from, err);
     from->node = before;
     if (st != LEVADA_OK) levada_error_place(err, it->path, NULL, -1, -1);
