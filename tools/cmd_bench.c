@@ -71,22 +71,30 @@ static void cmd_bench_json(levada_cli_buffer *b, const bench_result *r, int64_t 
     levada_cli_puts(b, "}\n");
 }
 
+static bool cmd_bench_is(const levada_value *stage, const char *path)
+{
+    return strcmp(levada_cli_json_string(stage, "path"), path) == 0;
+}
+
 static void cmd_bench_stages(levada_cli_buffer *b, const levada_value *stages)
 {
-    double sum = 0;
+    int64_t n = stages ? levada_value_count(stages) : 0;
+    double  sum = 0, before = 0;
 
-    if (!stages) return;
-    for (int64_t i = 0; i < levada_value_count(stages); i++)
+    for (int64_t i = 0; i < n; i++)
         sum += levada_cli_json_float(levada_value_item(stages, i), "seconds");
     levada_cli_printf(b, "\n%-32s %12s %10s %10s %7s\n", "stage", "records", "blocks", "seconds",
                       "share");
-    for (int64_t i = 0; i < levada_value_count(stages); i++) {
+    for (int64_t i = 0; i < n; i++) {
         const levada_value *stage = levada_value_item(stages, i);
-        double              seconds = levada_cli_json_float(stage, "seconds");
+        const char         *path = levada_cli_json_string(stage, "path");
+        double              seconds = before + levada_cli_json_float(stage, "seconds");
 
+        /* The serial and the parallel half of one stage stand one after the other. */
+        before = i + 1 < n && cmd_bench_is(levada_value_item(stages, i + 1), path) ? seconds : 0;
+        if (before > 0) continue;
         levada_cli_printf(b, "%-32s %12" PRId64 " %10" PRId64 " %10.3f %5.1f %%\n",
-                          levada_cli_json_string(stage, "path"),
-                          levada_cli_json_int(stage, "records"),
+                          path, levada_cli_json_int(stage, "records"),
                           levada_cli_json_int(stage, "blocks"), seconds,
                           sum > 0 ? 100 * seconds / sum : 0.0);
     }
