@@ -172,18 +172,20 @@ static void inspect_lengths_json(const inspect_info *info, const char *kind, lev
     const char             *name = "bytes";
     const levada_histogram *h = kind ? levada_survey_longest(info->survey, &name) : &info->bytes;
     int64_t                 bars[INSPECT_BARS];
+    int32_t                 n = INSPECT_BARS;
 
     levada_text_put(text, ",\"lengths\":");
     if (!h || h->n == 0) {
         levada_text_put(text, "null");
         return;
     }
-    levada_histogram_bars(h, bars, INSPECT_BARS);
+    if (h->max - h->min + 1 < n) n = (int32_t)(h->max - h->min + 1);
+    levada_histogram_bars(h, bars, n);
     levada_text_put(text, "{\"name\":");
     levada_text_json(text, name, strlen(name));
     levada_text_format(text, ",\"from\":%lld,\"to\":%lld,\"counts\":[", (long long)h->min,
                        (long long)h->max);
-    for (int32_t i = 0; i < INSPECT_BARS; i++) {
+    for (int32_t i = 0; i < n; i++) {
         levada_text_format(text, "%s%lld", i > 0 ? "," : "", (long long)bars[i]);
     }
     levada_text_put(text, "]}");

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "support/files.h"
+
+#include <levada/dataset.h>
+#include <levada/example.h>
+#include <levada/inspect.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* "abc", "", "xyz1", "q": records at 0, 19, 35 and 55; 72 bytes. */
+static t_bytes four(void)
+{
+    t_bytes bytes = {0};
+
+    t_add_record(&bytes, "abc", 3);
+    t_add_record(&bytes, "", 0);
+    t_add_record(&bytes, "xyz1", 4);
+    t_add_record(&bytes, "q", 1);
+    return bytes;
+}
+
+static void note(void *user, const levada_damage *damage)
+{
+    char line[200];
+    int  n = snprintf(line, sizeof line, "%d@%d>%d:%.16s ", (int)damage->record,
+                      (int)damage->offset, (int)damage->next, damage->text);
+
+    t_add(user, line, (size_t)n);
+}
+
+static levada_verify_result verify(const char *path, const char *repair, const char *notes)
+{
+    levada_verify_options options = LEVADA_VERIFY_OPTIONS_INIT;
+    levada_verify_result  result = LEVADA_VERIFY_RESULT_INIT;
+    t_bytes               told = {0};
+
+    t_add(&told, NULL, 0);
+    options.repair = repair;
+    options.damage = note;
+    options.user = &told;
+    assert_int_equal(levada_inspect_verify(NULL, path, &options, &result, NULL), LEVADA_OK);
+    assert_string_equal((char *)told.at, notes);
+    t_clear(&told);
+    return result;
+}
+
+static void finds_good_files_good(void **state)
+{
+    t_bytes              bytes = four(), packed = t_encode("gzip", bytes.at, bytes.size, 0);
+    levada_verify_result r;
+
+    (void)state;
+    t_write_file(t_path("f"), bytes.at, bytes.size);
+    r = verify(t_path("f"), NULL, "");
+    assert_true(r.good == 4 && r.bad == 0 && r.damaged_bytes == 0);
+    assert_true(r.size == 72 && r.raw_size == 72);
+    assert_string_equal(r.format, "tfrecord");
+    assert_string_equal(r.compression, "");
+    t_write_file(t_path("f"), packed.at, packed.size);
+    r = verify(t_path("f"), NULL, "");
+    assert_true(r.good == 4 && r.bad == 0 && r.size == (int64_t)packed.size && r.raw_size == 72);
+    assert_string_equal(r.compression, "gzip");
+    t_write_file(t_path("f"), "one\ntwo\n", 8);
+    r = verify(t_path("f"), NULL, "");
+    assert_true(r.good == 2 && r.bad == 0);
+    assert_string_equal(r.format, "text_lines");
+    t_clear(&packed);
+    t_clear(&bytes);
+}
+
+static void tells_every_damage_and_what_follows(void **state)
+{
+    t_bytes              bytes = four();
+    levada_verify_result r;
+
+    (void)state;
+    bytes.at[13] ^= 1;
+    t_write_file(t_path("f"), bytes.at, bytes.size);
+    r = verify(t_path("f"), NULL, "0@0>19:payload checksum ");
+    assert_true(r.good == 3 && r.bad == 1 && r.damaged_bytes == 19);
+    bytes.at[35] ^= 1;
+    bytes.at[71] ^= 1;
+    t_write_file(t_path("f"), bytes.at, bytes.size);
+    r = verify(t_path("f"), NULL,
+               "0@0>19:payload checksum 2@35>55:length checksum  3@55>-1:payload checksum ");
+    assert_true(r.good == 1 && r.bad == 3 && r.damaged_bytes == 19 + 20 + 17);
+    bytes.at[0] ^= 1; /* the very first bytes are no TFRecord */
+    t_write_file(t_path("f"), bytes.at, bytes.size - 3);
+    r = verify(t_path("f"), NULL,
+               "0@0>19:length checksum  2@35>55:length checksum  3@55>-1:truncated record ");
+    assert_true(r.good == 1 && r.bad == 3);
+    t_clear(&bytes);
+}
+
+static void repairs_into_another_file_or_the_same(void **state)
+{
+    const char *filters[] = {NULL, "gzip", "zlib", "zstd"};
+
+    (void)state;
+    for (size_t i = 0; i < 4; i++) {
+        t_bytes              bytes = four(), packed;
+        t_reader             t = {.format = "tfrecord", .paths = {t_path("mended")}};
+        levada_verify_result r;
+
+        bytes.at[49] ^= 1;
+        packed = filters[i] ? t_encode(filters[i], bytes.at, bytes.size, 0) : bytes;
+        t_write_file(t_path("f"), packed.at, packed.size);
+        r = verify(t_path("f"), t_path("mended"), "2@35>55:payload checksum ");
+        assert_true(r.good == 3 && r.bad == 1);
+        t_expect(&t, "abc@0 @19 q@35 ", LEVADA_END);
+        r = verify(t_path("mended"), NULL, "");
+        assert_string_equal(r.compression, filters[i] ? filters[i] : "");
+        (void)verify(t_path("f"), t_path("f"), "2@35>55:payload checksum ");
+        t.paths[0] = t_path("f");
+        t_expect(&t, "abc@0 @19 q@35 ", LEVADA_END);
+        assert_int_not_equal(access(t_path("f.part"), F_OK), 0);
+        if (filters[i]) t_clear(&packed);
+        t_clear(&bytes);
+    }
+}
+
+static void refuses_what_it_cannot_repair(void **state)
+{
+    levada_verify_options options = LEVADA_VERIFY_OPTIONS_INIT;
+    levada_verify_result  result = LEVADA_VERIFY_RESULT_INIT;
+
+    (void)state;
+    t_write_file(t_path("text"), "one\ntwo\n", 8);
+    options.repair = t_path("out");
+    assert_int_equal(levada_inspect_verify(NULL, t_path("text"), &options, &result, NULL),
+                     LEVADA_EINVALID_ARGUMENT);
+    assert_int_equal(levada_inspect_verify(NULL, t_path("none"), NULL, &result, NULL),
+                     LEVADA_ENOT_FOUND);
+}
+
+/* -- info */
+
+static char *info_of(const char *path)
+{
+    char *out = NULL;
+
+    assert_int_equal(levada_inspect_info(NULL, path, &out, NULL), LEVADA_OK);
+    return out;
+}
+
+static void expect_info(const char *path, const char *const *parts)
+{
+    char *json = info_of(path);
+
+    for (; *parts; parts++) {
+        if (!strstr(json, *parts)) fail_msg("%s is not in %s", *parts, json);
+    }
+    levada_string_free(&json);
+}
+
+static void write_message(t_bytes *file, levada_example *example)
+{
+    const uint8_t *data;
+    size_t         size;
+
+    assert_int_equal(levada_example_finish(example, &data, &size, NULL), LEVADA_OK);
+    t_add_record(file, data, size);
+    levada_example_reset(example);
+}
+
+static void knows_examples(void **state)
+{
+    static const int64_t numbers[10] = {1, 2, 3};
+    static const float   weights[2] = {0.5f, 1.5f};
+    const void          *name = "nine";
+    const size_t         four_bytes = 4;
+    const char          *parts[] = {
+        "\"format\":\"tfrecord\",\"compression\":\"\"", "\"records\":11,\"bad_records\":0",
+        "\"payload\":\"Example\"",
+        "{\"name\":\"tokens\",\"kind\":\"int64\",\"records\":11,\"values\":"
+                 "{\"min\":0,\"median\":5,\"p90\":9,\"max\":10,\"mean\":5}}",
+        "{\"name\":\"w\",\"kind\":\"float\",\"records\":11,\"values\":{\"min\":2,\"median\":2",
+        "{\"name\":\"name\",\"kind\":\"bytes\",\"records\":5", "\"sequences\":[]",
+        "\"lengths\":{\"name\":\"tokens\",\"from\":0,\"to\":10,\"counts\":[1,1,1,1,1,1,1,1,1,1,1]}", NULL};
+    levada_example *example = NULL;
+    t_bytes         file = {0};
+
+    (void)state;
+    assert_int_equal(levada_example_create(&example, NULL), LEVADA_OK);
+    for (int64_t i = 0; i <= 10; i++) {
+        assert_int_equal(levada_example_add_i64(example, "tokens", numbers, i, NULL), LEVADA_OK);
+        assert_int_equal(levada_example_add_f32(example, "w", weights, 2, NULL), LEVADA_OK);
+        if (i % 2) {
+            assert_int_equal(levada_example_add_bytes(example, "name", &name, &four_bytes, 1, NULL),
+                             LEVADA_OK);
+        }
+        write_message(&file, example);
+    }
+    t_write_file(t_path("f"), file.at, file.size);
+    expect_info(t_path("f"), parts);
+    levada_example_destroy(&example);
+    t_clear(&file);
+}
+
+static void knows_sequence_examples(void **state)
+{
+    static const int64_t one[2] = {7, 8};
+    const char          *parts[] = {
+        "\"payload\":\"SequenceExample\"", "\"features\":[{\"name\":\"line\",\"kind\":\"int64\"",
+        "\"sequences\":[{\"name\":\"tokens\",\"kind\":\"int64\",\"records\":5,\"values\":{\"min\":1",
+        "\"steps\":{\"min\":0,\"median\":2,\"p90\":4,\"max\":4,\"mean\":2}",
+        "\"lengths\":{\"name\":\"tokens\",\"from\":0,\"to\":4", NULL};
+    levada_example *example = NULL;
+    t_bytes         file = {0};
+
+    (void)state;
+    assert_int_equal(levada_example_create(&example, NULL), LEVADA_OK);
+    for (int64_t i = 0; i < 5; i++) {
+        assert_int_equal(levada_example_add_i64(example, "line", one, 1, NULL), LEVADA_OK);
+        assert_int_equal(levada_example_begin_list(example, "tokens", NULL), LEVADA_OK);
+        for (int64_t k = 0; k < i; k++) {
+            assert_int_equal(levada_example_add_i64(example, NULL, one, 1, NULL), LEVADA_OK);
+        }
+        assert_int_equal(levada_example_end_list(example, NULL), LEVADA_OK);
+        write_message(&file, example);
+    }
+    t_write_file(t_path("f"), file.at, file.size);
+    expect_info(t_path("f"), parts);
+    levada_example_destroy(&example);
+    t_clear(&file);
+}
+
+static void knows_what_it_does_not_know(void **state)
+{
+    const char *other[] = {"\"payload\":\"other\"", "\"records\":4,\"bad_records\":0",
+                           "\"bytes\":{\"min\":0,\"median\":1,\"p90\":4,\"max\":4,\"mean\":2}",
+                           "\"features\":[]", NULL};
+    const char *text[] = {"\"format\":\"text_lines\"", "\"payload\":\"text\"", "\"records\":2", NULL};
+    const char *empty[] = {"\"records\":0", "\"lengths\":null", NULL};
+    const char *damaged[] = {"\"records\":3,\"bad_records\":1,\"damaged_bytes\":19", NULL};
+    t_bytes     bytes = four();
+
+    (void)state;
+    t_write_file(t_path("f"), bytes.at, bytes.size);
+    expect_info(t_path("f"), other);
+    bytes.at[0] ^= 1;
+    t_write_file(t_path("f"), bytes.at, bytes.size);
+    expect_info(t_path("f"), damaged);
+    t_write_file(t_path("f"), "one\ntwo\n", 8);
+    expect_info(t_path("f"), text);
+    t_write_file(t_path("f"), "", 0);
+    expect_info(t_path("f"), empty);
+    t_clear(&bytes);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    return t_folder() == NULL;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    t_folder_drop();
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(finds_good_files_good),
+        cmocka_unit_test(tells_every_damage_and_what_follows),
+        cmocka_unit_test(repairs_into_another_file_or_the_same),
+        cmocka_unit_test(refuses_what_it_cannot_repair),
+        cmocka_unit_test(knows_examples),
+        cmocka_unit_test(knows_sequence_examples),
+        cmocka_unit_test(knows_what_it_does_not_know),
+    };
+
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
