@@ -273,25 +273,33 @@ levada_plain levada_feature_plain(levada_arena *arena, const uint8_t *p, const u
                                   levada_list *list, levada_span *out);
 /* The same for one list message whose plain form has strange fields between its values. */
 levada_plain levada_list_plain(levada_arena *arena, levada_list list, levada_span *span);
+/* The same as levada_payload_one for any size. */
+bool levada_payload_long(const uint8_t *p, int64_t size, int64_t *out);
 /* Items of an int64 or float payload that is whole; -1 where it is not. */
 int64_t levada_payload_count(const levada_proto *x, levada_list list, const levada_span *span);
+
+#define LEVADA_PAYLOAD_TOPS UINT64_C(0x8080808080808080)
+
+/* The number in up to 8 bytes of 7 bits each, top bits clear. */
+static inline uint64_t levada_payload_squeeze(uint64_t x)
+{
+    x = (x & UINT64_C(0x007F007F007F007F)) | (x & UINT64_C(0x7F007F007F007F00)) >> 1;
+    x = (x & UINT64_C(0x00003FFF00003FFF)) | (x & UINT64_C(0x3FFF00003FFF0000)) >> 2;
+    return (x & UINT64_C(0x0FFFFFFF)) | (x & UINT64_C(0x0FFFFFFF00000000)) >> 4;
+}
 
 /* One varint that fills p[0, size), the usual case of a scalar; false where it does not. */
 static inline bool levada_payload_one(const uint8_t *p, int64_t size, int64_t *out)
 {
-    uint64_t v = 0;
+    if (LEVADA_LIKELY(size >= 1 && size <= 8)) {
+        uint64_t x = levada_wire_load(p);
+        uint64_t tops = ~x & LEVADA_PAYLOAD_TOPS & (UINT64_MAX >> (64 - 8 * size));
 
-    if (LEVADA_LIKELY(size == 1)) {
-        *out = p[0];
-        return p[0] < 0x80;
+        *out = (int64_t)levada_payload_squeeze(x & ~LEVADA_PAYLOAD_TOPS &
+                                               (UINT64_MAX >> (64 - 8 * size)));
+        return tops == UINT64_C(1) << (8 * size - 1);
     }
-    if (size < 1 || size > 10 || p[size - 1] >= 0x80) return false;
-    for (int64_t i = 0; i < size; i++) {
-        if (i + 1 < size && p[i] < 0x80) return false;
-        v |= (uint64_t)(p[i] & 0x7F) << (7 * i);
-    }
-    *out = (int64_t)v;
-    return true;
+    return levada_payload_long(p, size, out);
 }
 
 /* Stores a number as element i of a dtype; false where it does not fit. */
@@ -304,6 +312,17 @@ static inline bool levada_feature_usual(const levada_slot *s, const uint8_t *p, 
 {
     uint32_t size;
 
+    out->loose = false;
+    if (s->list != LEVADA_LIST_BYTES && end - p < 128) {
+        /* tag, size, tag, size with sizes of one byte: one word says it all */
+        uint64_t word = levada_wire_load(p) & UINT32_MAX;
+        uint64_t want = (uint64_t)(end - p - 4);
+
+        out->at = p + 4;
+        out->size = (int32_t)want;
+        want = s->tag | (want + 2) << 8 | (uint64_t)LEVADA_WIRE_SIZED(1) << 16 | want << 24;
+        return end - p >= 4 && word == want;
+    }
     if (p >= end || *p != s->tag) return false;
     p = levada_wire_sized(p + 1, end, &size);
     if (!p || p + size != end) return false;
@@ -314,7 +333,6 @@ static inline bool levada_feature_usual(const levada_slot *s, const uint8_t *p, 
     }
     out->at = p;
     out->size = (int32_t)size;
-    out->loose = false;
     return true;
 }
 

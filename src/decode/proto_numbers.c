@@ -83,7 +83,26 @@ int64_t levada_payload_count(const levada_proto *x, levada_list list, const leva
     if (list == LEVADA_LIST_FLOAT) return size % 4 == 0 ? size / 4 : -1;
     if (size == 0) return 0;
     if (span->at[size - 1] >= 0x80) return -1;
-    return size == 1 ? 1 : x->kernels->varint_count(span->at, (size_t)size);
+    if (size <= 8) {
+        uint64_t ends = ~levada_wire_load(span->at) & LEVADA_PAYLOAD_TOPS;
+
+        ends = (ends & (UINT64_MAX >> (64 - 8 * size))) >> 7;
+        return (int64_t)(ends * UINT64_C(0x0101010101010101) >> 56);
+    }
+    return x->kernels->varint_count(span->at, (size_t)size);
+}
+
+bool levada_payload_long(const uint8_t *p, int64_t size, int64_t *out)
+{
+    uint64_t v = 0;
+
+    if (size < 1 || size > 10 || p[size - 1] >= 0x80) return false;
+    for (int64_t i = 0; i < size; i++) {
+        if (i + 1 < size && p[i] < 0x80) return false;
+        v |= (uint64_t)(p[i] & 0x7F) << (7 * i);
+    }
+    *out = (int64_t)v;
+    return true;
 }
 
 typedef enum numbers_result {
@@ -113,6 +132,12 @@ static numbers_result numbers_integers(levada_proto *x, const levada_span *span,
         fits = levada_number_store(dtype, to, i, x->number[i]) && fits;
     }
     return fits ? NUMBERS_OK : NUMBERS_RANGE;
+}
+
+/* Copies in pieces of 64 bytes, which may run over into the slack. */
+static inline void numbers_copy(uint8_t *to, const uint8_t *from, int64_t size)
+{
+    for (int64_t i = 0; i < size; i += 64) memcpy(to + i, from + i, 64);
 }
 
 static numbers_result numbers_floats(const levada_span *span, levada_dtype dtype, int64_t count,
@@ -194,6 +219,7 @@ levada_status levada_numbers_fixed(levada_proto *x, const levada_feature *f,
 {
     size_t size = (size_t)levada_dtype_size(f->dtype) * (size_t)f->per;
     bool single = f->per == 1 && f->dtype == LEVADA_INT64;
+    bool floats = f->dtype == LEVADA_FLOAT32 && f->per <= 64;
     uint8_t *to = NULL;
     int64_t count;
 
@@ -205,7 +231,12 @@ levada_status levada_numbers_fixed(levada_proto *x, const levada_feature *f,
     for (int64_t i = 0; i < items->n; i++, to += size) {
         const levada_span *span = &items->at[i];
 
-        if (single && span->at && levada_payload_one(span->at, span->size, (int64_t *)(void *)to)) {
+        if (single && span->at &&
+            levada_payload_one(span->at, span->size, (int64_t *)(void *)to)) {
+            continue;
+        }
+        if (floats && span->size == (int32_t)size && span->at) {
+            numbers_copy(to, span->at, span->size);
             continue;
         }
         count = span->at ? levada_payload_count(x, f->list, span) : 0;
@@ -268,8 +299,8 @@ levada_status levada_numbers_fill(levada_proto *x, const levada_feature *f, int3
         uint8_t *to = values + offsets[i] * size;
         int64_t count = (int64_t)(offsets[i + 1] - offsets[i]) * f->per;
 
-        if (wide && span->size == 1) {
-            *(int64_t *)(void *)to = span->at[0];
+        if (wide && count == 1 &&
+            levada_payload_one(span->at, span->size, (int64_t *)(void *)to)) {
             continue;
         }
         LEVADA_TRY(levada_numbers_decode(x, f, items, i, f->dtype, count, to, err));

@@ -23,7 +23,7 @@ static void scan_forget(levada_proto *x, int32_t slot)
     x->trouble[slot].kind = LEVADA_TROUBLE_NONE;
 }
 
-/* A single number to its column. */
+/* A single number to its column, whatever its dtype and size. */
 static levada_plain scan_number(levada_proto *x, int32_t slot, int64_t row,
                                 const levada_span *span)
 {
@@ -33,10 +33,6 @@ static levada_plain scan_number(levada_proto *x, int32_t slot, int64_t row,
     bool fits;
 
     if (s->list == LEVADA_LIST_INT64 && levada_payload_one(span->at, span->size, &v)) {
-        if (LEVADA_LIKELY(s->dtype == LEVADA_INT64)) {
-            ((int64_t *)x->direct[slot])[row] = v;
-            return LEVADA_PLAIN_OK;
-        }
         fits = levada_number_store(s->dtype, x->direct[slot], row, v);
     } else if (s->list == LEVADA_LIST_FLOAT && span->size == 4) {
         memcpy(&f, span->at, 4);
@@ -91,9 +87,19 @@ static LEVADA_ALWAYS_INLINE levada_plain scan_feature(levada_proto *x, int32_t s
     }
     x->seen[slot >> 6] |= UINT64_C(1) << (slot & 63);
     if (LEVADA_UNLIKELY(x->ntrouble > 0)) scan_forget(x, slot);
-    if (s->direct) return scan_number(x, slot, row, &span);
-    x->spans[slot * x->rows + row] = span;
-    return LEVADA_PLAIN_OK;
+    if (!s->direct) {
+        x->spans[slot * x->rows + row] = span;
+        return LEVADA_PLAIN_OK;
+    }
+    if (s->dtype == LEVADA_FLOAT32 && span.size == 4) {
+        memcpy((char *)x->direct[slot] + 4 * row, span.at, 4);
+        return LEVADA_PLAIN_OK;
+    }
+    if (s->dtype == LEVADA_INT64 &&
+        levada_payload_one(span.at, span.size, (int64_t *)x->direct[slot] + row)) {
+        return LEVADA_PLAIN_OK;
+    }
+    return scan_number(x, slot, row, &span);
 }
 
 /* A map entry as everybody writes it: key, then value, nothing else. */

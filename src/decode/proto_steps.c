@@ -2,8 +2,8 @@
 /*
  * The items of a slot: one a record in the context, one a step in feature lists.
  *
- * Steps of one size lie at a constant stride and begin with the same bytes (sizes and tags of the
- * step, its list and its packed run), so one comparison of a word checks all of them.
+ * A step whose sizes have one byte begins with 4 or 6 bytes that follow from its last size (the
+ * tags and sizes of the step, its list and its packed run): one word says whether it is as usual.
  */
 #include "decode/proto.h"
 
@@ -13,8 +13,8 @@ typedef struct steps_reader {
     const levada_slot *slot;
     int32_t lane;
     int64_t row, n;    /* n: steps so far, of all rows */
-    uint64_t mask, head; /* of a usual step with sizes of one byte; too wide = none yet */
-    int64_t total, before; /* bytes of that step, and in front of its payload */
+    uint64_t head, sizes; /* a usual step begins with head + size of its payload * sizes */
+    int64_t before;       /* bytes in front of the payload                               */
 } steps_reader;
 
 /* A step that does not look as usual. */
@@ -56,7 +56,7 @@ static LEVADA_NOINLINE levada_status steps_more(steps_reader *r, levada_error *e
 static levada_status steps_one(steps_reader *r, const uint8_t *p, const uint8_t *end,
                                const uint8_t **next, levada_error *err)
 {
-    const uint8_t *start = p, *body;
+    const uint8_t *body;
     levada_span *out = &r->x->step[r->lane][r->n];
     uint32_t tag, size;
 
@@ -72,12 +72,33 @@ static levada_status steps_one(steps_reader *r, const uint8_t *p, const uint8_t 
     *next = body + size;
     if (!levada_feature_usual(r->slot, body, *next, out)) {
         LEVADA_TRY(steps_unusual(r, body, *next, out, err));
-    } else if (out->at - start == r->before) {
-        r->head = levada_wire_load(start) & r->mask;
-        r->total = *next - start;
     }
     r->n++;
     return LEVADA_OK;
+}
+
+/* Usual steps from p on; returns where they end, or where there is no room for more. */
+static const uint8_t *steps_usual(steps_reader *r, const uint8_t *p, const uint8_t *end)
+{
+    levada_span *out = &r->x->step[r->lane][r->n];
+    levada_span *last = &r->x->step[r->lane][r->x->step_room[r->lane]];
+    const uint64_t head = r->head, sizes = r->sizes;
+    const uint64_t mask = (UINT64_C(1) << (8 * r->before)) - 1;
+    const int64_t before = r->before, shift = 8 * before - 8;
+
+    while (p < end && out < last) {
+        uint64_t word = levada_wire_load(p), size = word >> shift & 0xFF;
+
+        if ((word & mask) != head + size * sizes || size >= 124) break;
+        if (end - p < before + (int64_t)size) break;
+        out->at = p + before;
+        out->size = (int32_t)size;
+        out->loose = false;
+        out++;
+        p += before + (int64_t)size;
+    }
+    r->n = out - r->x->step[r->lane];
+    return p;
 }
 
 static levada_status steps_of_row(steps_reader *r, const levada_span *list, levada_error *err)
@@ -88,14 +109,10 @@ static levada_status steps_of_row(steps_reader *r, const levada_span *list, leva
     while (p < end) {
         const uint8_t *next;
 
-        if (LEVADA_UNLIKELY(r->n >= x->step_room[r->lane])) LEVADA_TRY(steps_more(r, err));
-        if (LEVADA_LIKELY((levada_wire_load(p) & r->mask) == r->head && end - p >= r->total)) {
-            levada_span *out = &x->step[r->lane][r->n++];
-
-            out->at = p + r->before;
-            out->size = (int32_t)(r->total - r->before);
-            out->loose = false;
-            p += r->total;
+        p = steps_usual(r, p, end);
+        if (p == end) break;
+        if (LEVADA_UNLIKELY(r->n >= x->step_room[r->lane])) {
+            LEVADA_TRY(steps_more(r, err));
             continue;
         }
         LEVADA_TRY(steps_one(r, p, end, &next, err));
@@ -105,18 +122,33 @@ static levada_status steps_of_row(steps_reader *r, const levada_span *list, leva
     return LEVADA_OK;
 }
 
+/* What usual steps begin with. */
+static void steps_expect(steps_reader *r)
+{
+    uint64_t tag = r->slot->tag, sized = LEVADA_WIRE_SIZED(1);
+
+    if (r->slot->list == LEVADA_LIST_BYTES) {
+        r->before = 4;
+        r->sizes = UINT64_C(0x01000100);
+        r->head = sized | 2 << 8 | tag << 16;
+    } else {
+        r->before = 6;
+        r->sizes = UINT64_C(0x010001000100);
+        r->head = sized | 4 << 8 | tag << 16 | 2 << 24 | sized << 32;
+    }
+}
+
 levada_status levada_proto_items(levada_proto *x, const levada_feature *f, int32_t slot,
                                  int32_t lane, levada_items *out, levada_error *err)
 {
     levada_span *spans = x->spans + slot * x->rows;
-    steps_reader r = { .x = x, .slot = &x->plan->slots[slot], .lane = lane, .head = UINT64_MAX };
+    steps_reader r = { .x = x, .slot = &x->plan->slots[slot], .lane = lane };
 
     if (!f->steps) {
         *out = (levada_items){ .at = spans, .n = x->rows };
         return LEVADA_OK;
     }
-    r.before = r.slot->list == LEVADA_LIST_BYTES ? 4 : 6;
-    r.mask = (UINT64_C(1) << (8 * r.before)) - 1;
+    steps_expect(&r);
     LEVADA_TRY(levada_proto_room((void **)&x->first[lane], &x->first_room[lane], x->rows + 1,
                                  sizeof *x->first[lane], err));
     LEVADA_TRY(steps_more(&r, err));
