@@ -60,6 +60,22 @@ void levada_cli_printf(levada_cli_buffer *b, const char *fmt, ...)
     b->size += (size_t)n;
 }
 
+void levada_cli_unsigned(levada_cli_buffer *b, uint64_t n)
+{
+    char  digits[20];
+    char *at = digits + sizeof digits;
+
+    do *--at = (char)('0' + n % 10);
+    while ((n /= 10) > 0);
+    levada_cli_add(b, at, (size_t)(digits + sizeof digits - at));
+}
+
+void levada_cli_int(levada_cli_buffer *b, int64_t n)
+{
+    if (n < 0) levada_cli_add(b, "-", 1);
+    levada_cli_unsigned(b, n < 0 ? -(uint64_t)n : (uint64_t)n);
+}
+
 void levada_cli_repeat(levada_cli_buffer *b, const char *text, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) levada_cli_puts(b, text);

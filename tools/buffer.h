@@ -21,6 +21,9 @@ char *levada_cli_buffer_room(levada_cli_buffer *b, size_t n);
 void  levada_cli_add(levada_cli_buffer *b, const void *bytes, size_t n);
 void  levada_cli_puts(levada_cli_buffer *b, const char *text);
 LEVADA_PRINTF(2, 3) void levada_cli_printf(levada_cli_buffer *b, const char *fmt, ...);
+/* The same as printf with "%lld" and "%llu", and quicker. */
+void levada_cli_int(levada_cli_buffer *b, int64_t n);
+void levada_cli_unsigned(levada_cli_buffer *b, uint64_t n);
 /* n times the same text. */
 void levada_cli_repeat(levada_cli_buffer *b, const char *text, int64_t n);
 

@@ -157,7 +157,7 @@ static levada_status cmd_convert_text(convert_job *job, const uint8_t *bytes, si
     return levada_example_add_bytes(job->example, job->field, &value, &size, 1, err);
 }
 
-/* A record of the input as a line of the output. */
+/* A record of the input as a line of the output; END where nobody reads it any more. */
 static levada_status cmd_convert_line(convert_job *job, const uint8_t *bytes, size_t size,
                                       levada_error *err)
 {
@@ -173,6 +173,7 @@ static levada_status cmd_convert_line(convert_job *job, const uint8_t *bytes, si
         levada_cli_puts(&job->record, "}");
     }
     levada_cli_puts(&job->record, "\n");
+    if (job->lines == stdout) return levada_cli_out(&job->record) ? LEVADA_OK : LEVADA_END;
     if (fwrite(job->record.at, 1, job->record.size, job->lines) == job->record.size)
         return LEVADA_OK;
     return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "can't write %s", job->out);
@@ -203,7 +204,7 @@ static levada_status cmd_convert_block(convert_job *job, const levada_block *blo
         levada_origin  origin = levada_block_origin(block, row);
 
         status = cmd_convert_record(job, bytes, (size_t)size, err);
-        if (status != LEVADA_OK)
+        if (status < 0)
             levada_error_place(err, NULL, job->in, origin.record, origin.offset);
     }
     return status;
@@ -218,7 +219,6 @@ static levada_status cmd_convert_all(convert_job *job, levada_error *err)
         status = cmd_convert_block(job, block, err);
         levada_block_unref(&block);
         if (status != LEVADA_OK) break;
-        if (job->lines == stdout && ferror(stdout)) return LEVADA_OK;
     }
     return status == LEVADA_END ? LEVADA_OK : status;
 }

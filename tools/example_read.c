@@ -3,7 +3,6 @@
 
 #include "json.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 /* A stretch of protobuf wire format that is read from the front. */
@@ -65,7 +64,7 @@ static void example_read_number(read_wire *w, uint32_t type, levada_cli_buffer *
     float     value = 0;
 
     if (type == 3) {
-        levada_cli_printf(b, "%" PRId64, (int64_t)example_read_varint(w));
+        levada_cli_int(b, (int64_t)example_read_varint(w));
         return;
     }
     four = example_read_part(w, sizeof value);

@@ -3,7 +3,6 @@
 
 #include <levada/dataset.h>
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -90,7 +89,7 @@ void levada_cli_json_put(levada_cli_buffer *b, const levada_value *value)
         levada_cli_puts(b, levada_value_as_bool(value) ? "true" : "false");
         break;
     case LEVADA_VALUE_INT:
-        levada_cli_printf(b, "%" PRId64, levada_value_as_int(value));
+        levada_cli_int(b, levada_value_as_int(value));
         break;
     case LEVADA_VALUE_FLOAT:
         levada_cli_json_float_put(b, levada_value_as_float(value), false);

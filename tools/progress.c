@@ -10,8 +10,6 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-enum { PROGRESS_BAR = 24 };
-
 void levada_cli_progress_begin(levada_cli_progress *p, bool wanted, const char *label)
 {
     p->shown = wanted && isatty(STDERR_FILENO);
@@ -19,24 +17,31 @@ void levada_cli_progress_begin(levada_cli_progress *p, bool wanted, const char *
     p->label = label;
 }
 
+static int64_t progress_columns(void)
+{
+    struct winsize window = { 0 };
+    return ioctl(STDERR_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 0 ? window.ws_col : 80;
+}
+
+/* Up to 24 columns of the line. */
 static void progress_bar(levada_cli_buffer *line, double part)
 {
-    int halves = (int)(part * 2 * PROGRESS_BAR + 0.5);
+    int64_t columns = progress_columns();
+    int     width = columns > 144 ? 24 : columns > 60 ? (int)columns / 6 : 10;
+    int     halves = (int)(part * 2 * width + 0.5);
 
     levada_cli_repeat(line, "━", halves / 2);
     levada_cli_repeat(line, "╸", halves % 2);
-    levada_cli_repeat(line, "─", PROGRESS_BAR - halves / 2 - halves % 2);
+    levada_cli_repeat(line, "─", width - halves / 2 - halves % 2);
     levada_cli_printf(line, " %3.0f %%   ", part * 100);
 }
 
 /* Bytes of the line that fit into the width of the terminal. */
 static size_t progress_fit(const levada_cli_buffer *line)
 {
-    struct winsize window = { 0 };
-    int64_t        most = 80, width = 0;
-    size_t         n = 0;
+    int64_t most = progress_columns(), width = 0;
+    size_t  n = 0;
 
-    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 0) most = window.ws_col;
     while (n < line->size) {
         width += ((uint8_t)line->at[n] & 0xC0) != 0x80;
         if (width >= most) break;

@@ -36,8 +36,10 @@ static void rows_column_json(levada_cli_buffer *b, const levada_column *column)
     rows_shape(b, column);
     if (column->lengths || column->field->depth > 0) {
         levada_cli_puts(b, ",\"lengths\":");
-        for (int64_t i = 0; i < column->n; i++)
-            levada_cli_printf(b, "%s%" PRId64, i ? "," : "[", levada_column_length(column, i));
+        for (int64_t i = 0; i < column->n; i++) {
+            levada_cli_add(b, i ? "," : "[", 1);
+            levada_cli_int(b, levada_column_length(column, i));
+        }
         levada_cli_puts(b, column->n > 0 ? "]" : "[]");
     }
     levada_cli_puts(b, "}");
@@ -95,8 +97,8 @@ static void rows_integer(levada_cli_buffer *b, levada_dtype dtype, const uint8_t
     int      unused = (int)(64 - 8 * size);
 
     memcpy(&bits, at, (size_t)size); /* little endian, as the files are */
-    if (dtype >= LEVADA_UINT8 && dtype <= LEVADA_UINT64) levada_cli_printf(b, "%" PRIu64, bits);
-    else levada_cli_printf(b, "%" PRId64, (int64_t)(bits << unused) >> unused);
+    if (dtype >= LEVADA_UINT8 && dtype <= LEVADA_UINT64) levada_cli_unsigned(b, bits);
+    else levada_cli_int(b, (int64_t)(bits << unused) >> unused);
 }
 
 static void rows_float(levada_cli_buffer *b, levada_dtype dtype, const uint8_t *at)

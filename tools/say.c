@@ -12,6 +12,7 @@
 #include <time.h>
 
 static volatile sig_atomic_t say_stop, say_report;
+static int                   say_lost; /* errno of the write that failed first */
 
 static void say_on_signal(int number)
 {
@@ -66,18 +67,16 @@ bool levada_cli_out(levada_cli_buffer *text)
 {
     bool good = fwrite(text->at, 1, text->size, stdout) == text->size && !ferror(stdout);
 
+    if (!good && say_lost == 0) say_lost = errno;
     text->size = 0;
     return good;
 }
 
 levada_cli_status levada_cli_out_close(levada_cli_status status)
 {
-    bool failed = ferror(stdout) != 0;
-
-    errno = 0;
-    failed = fflush(stdout) != 0 || failed;
-    if (!failed || errno == EPIPE || errno == 0) return status;
-    levada_cli_say("can't write the output: %s", strerror(errno));
+    if (fflush(stdout) != 0 && say_lost == 0) say_lost = errno;
+    if (say_lost == 0 || say_lost == EPIPE) return status;
+    levada_cli_say("can't write the output: %s", strerror(say_lost));
     return status == LEVADA_CLI_DONE ? LEVADA_CLI_FAILED : status;
 }
 

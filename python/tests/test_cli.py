@@ -253,6 +253,13 @@ def test_nobody_reading_is_quiet(tmp_path):
         assert process.wait(timeout=30) == 0
 
 
+def test_a_full_disk_is_a_failure(folder):
+    with Path("/dev/full").open("w") as full:
+        words = [LEVADA, "run", "tfrecord:ten.tfrecord", "--json"]
+        done = subprocess.run(words, cwd=folder, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 1 and "can't write the output" in done.stderr
+
+
 def test_ctrl_c_ends_cleanly_and_saves(tmp_path):
     words = [LEVADA, "run", "range:1000000000000 | batch:10", "--save", "state"]
     with subprocess.Popen(
