@@ -106,10 +106,10 @@ def main() -> None:
     begun = time.monotonic()
     total = make_corpus.make(folder)
     print(f"made {number(total)} records in {time.monotonic() - begun:.1f} s\n", flush=True)
-    packed = folder / "corpus.tfrecord.gz"
-    subprocess.run([command or "levada", "info", str(packed)], check=True)
-    for path in (packed, folder / "corpus.tfrecord"):
-        run(path, total)
+    names = ["corpus.tfrecord.gz", "corpus.tfrecord"]
+    subprocess.run([command or "levada", "info", names[0]], cwd=folder, check=True)
+    for name in names:
+        run(folder / name, total)
 
 
 if __name__ == "__main__":
