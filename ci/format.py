@@ -9,8 +9,10 @@ would set, and inside of a statement lines are broken where the writer thinks fi
 
 import difflib
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -18,6 +20,7 @@ import lib
 from lib import Finding
 
 COLUMNS = 100
+TOOL = shutil.which("clang-format", path=Path(sys.executable).parent) or "clang-format"
 # One line may hold all of these.
 COMPACT = re.compile(r"\s+[.\[]|\s+[?:] |.*\\$|typedef (enum|struct|union) \w+ \{.*\}")
 
@@ -58,9 +61,7 @@ def chosen_by_hand(before: str, old: list[str], new: list[str]) -> bool:
 def merged(old: list[str], new: list[str]) -> tuple[list[str], int]:
     """old with the changes that count, and the line of the first of them (0 = none)."""
     result, first = [], 0
-    matcher = difflib.SequenceMatcher(
-        None, [squeeze(line) for line in old], [squeeze(line) for line in new], autojunk=False
-    )
+    matcher = difflib.SequenceMatcher(None, [*map(squeeze, old)], [*map(squeeze, new)], False)
     for tag, i, j, k, m in matcher.get_opcodes():
         before = old[i - 1] if i else ""
         keep = tag == "equal" or chosen_by_hand(before, old[i:j], new[k:m])
@@ -70,16 +71,46 @@ def merged(old: list[str], new: list[str]) -> tuple[list[str], int]:
 
 
 def formatted(root: Path, path: Path) -> list[str]:
-    tool = Path(sys.executable).parent / "clang-format"
-    command = [str(tool) if tool.exists() else "clang-format", "--style=file", str(path)]
+    command = [TOOL, "--style=file", str(path)]
     result = subprocess.run(command, cwd=root, capture_output=True, check=True, text=True)
     return result.stdout.split("\n")
+
+
+def shortened(root: Path, path: Path, lines: list[str]) -> list[str]:
+    """The text with each line that is too long broken by clang-format, comments too."""
+    style = (root / ".clang-format").read_text()
+    style = style.replace("ColumnLimit: 0", f"ColumnLimit: {COLUMNS}")
+    style = style.replace("ReflowComments: false", "ReflowComments: true")
+    long = [n for n, line in enumerate(lines, 1) if len(line) > COLUMNS]
+    if not long:
+        return lines
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+        file.write(style)
+        file.flush()
+        command = [TOOL, f"--style=file:{file.name}", f"--assume-filename={path}"]
+        command += [f"--lines={n}:{n}" for n in long]
+        text = "\n".join(lines)
+        result = subprocess.run(command, input=text, capture_output=True, check=True, text=True)
+    return spared(lines, result.stdout.split("\n"))
+
+
+def spared(old: list[str], new: list[str]) -> list[str]:
+    """new, but lines that were short enough keep their columns."""
+    matcher = difflib.SequenceMatcher(None, [*map(squeeze, old)], [*map(squeeze, new)], False)
+    for tag, i, j, k, m in matcher.get_opcodes():
+        if tag == "equal":
+            new[k:m] = [
+                a if len(a) <= COLUMNS else b for a, b in zip(old[i:j], new[k:m], strict=True)
+            ]
+    return new
 
 
 def check_file(root: Path, path: Path, fix: bool) -> Finding | None:
     old = (root / path).read_text().split("\n")
     lines, first = merged(old, formatted(root, path))
-    if first and fix:
+    if fix:
+        lines = shortened(root, path, lines)
+    if fix and lines != old:
         (root / path).write_text("\n".join(lines))
     return Finding(f"{path}", first, "not formatted (make format)") if first and not fix else None
 

@@ -15,14 +15,14 @@ from lib import Finding, inside
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wundef", "-Werror"]
 # A header may declare what it does not use, and C++ may miss what C spells by position.
 MILD = ["-Wno-unused-function", "-Wno-missing-field-initializers", "-Wno-unused-const-variable"]
-C_ONLY = ["-Wstrict-prototypes", "-Wmissing-prototypes"]
+C_ONLY = ["-Wstrict-prototypes", "-Wmissing-prototypes", "-D_GNU_SOURCE="]
 
 
 def compile_alone(root: Path, path: Path, language: str) -> Finding | None:
     compiler, standard = ("c++", "c++17") if language == "c++" else ("cc", "c17")
     compiler = os.environ.get({"cc": "CC", "c++": "CXX"}[compiler], compiler)
     flags = WARNINGS + MILD + ([] if language == "c++" else C_ONLY)
-    command = [compiler, f"-std={standard}", "-fsyntax-only", "-D_GNU_SOURCE=", "-DLEVADA_DEBUG=0"]
+    command = [compiler, f"-std={standard}", "-fsyntax-only", "-DLEVADA_DEBUG=0"]
     command += [*flags, "-Iinclude", "-Isrc", "-x", language, "-"]
     result = subprocess.run(
         command,

@@ -27,8 +27,10 @@ FOREIGN = re.compile(
     """,
     re.VERBOSE,
 )
-# Names that others give: entry points of the system, of Python, of the fuzzer.
-ENTRY = re.compile(r"main|PyInit__levada|LLVMFuzzer\w+|levada_plugin_main")
+# Names that others give: what the system, Python and the fuzzer look for.
+ENTRY = re.compile(
+    r"main|PY_SSIZE_T_CLEAN|_GNU_SOURCE|PyInit__levada|LLVMFuzzer\w+|levada_plugin_main"
+)
 
 
 def local_prefixes(path: Path) -> tuple[str, ...]:
@@ -111,7 +113,9 @@ def check_c(path: Path, text: str) -> Iterator[Finding]:
     yield from check_file_name(path)
     for number, directive in directives:
         macro = re.match(r"#\s*define\s+(\w+)", directive)
-        if macro:
+        # plugin.h maps the usual names to the host table.
+        mapped = path.name == "plugin.h" and macro and macro[1].startswith("levada_")
+        if macro and not mapped and not ENTRY.fullmatch(macro[1]):
             yield from check_upper(path, macro[1], number)
     for head, body in clex.declarations(clex.tokens(code)):
         name = clex.function_name(head)

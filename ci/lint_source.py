@@ -22,9 +22,8 @@ OUTSIDE |= {"vprintf", "vfprintf", "puts", "fputs", "putchar", "perror", "stdout
 OUTSIDE |= {"setlocale", "exit", "signal", "sigaction", "rand", "srand", "random", "strtok"}
 THREADS = re.compile(r"(pthread|thrd|mtx|cnd|sem|tss)_\w+|(nano|u)?sleep|poll|select")
 ATOMICS = re.compile(r"atomic_\w+|_Atomic")
-RUNTIME = re.compile(r"levada_(thread|lock|queue|ticket|waiting|wait|mutex|cond)_\w+")
 # Makers of errors: they begin with err, and their status is often passed on or dropped.
-MAKER = re.compile(r"^levada_(error|status)_|(^|_)fail(_|$)")
+MAKER = re.compile(r"^levada_(error|status)_|(^|_)fail(_|$)|^levada_plugin_main$")
 COUNTED = ("src/runtime", "src/base", "src/tensor", "src/core")
 BORROWED = {"PyList_GetItem", "PyList_GET_ITEM", "PyTuple_GetItem", "PyTuple_GET_ITEM"}
 BORROWED |= {"PyDict_GetItem", "PyDict_GetItemString", "PyDict_GetItemWithError", "PyDict_Next"}
@@ -88,9 +87,13 @@ def check_must_use(path: Path, head: list[clex.Token]) -> Iterator[Finding]:
 
 
 def check_words(path: Path, stream: list[clex.Token]) -> Iterator[Finding]:
-    for before, token in zip([clex.Token("", 0), *stream], stream, strict=False):
+    nothing = clex.Token("", 0)
+    for before, token, after in zip(
+        [nothing, *stream], stream, [*stream[1:], nothing], strict=False
+    ):
         member = before.text in (".", "->")
-        why = None if member else forbidden(path, token.text)
+        named = token.text in MEMORY and after.text != "("
+        why = None if member or named else forbidden(path, token.text)
         if why:
             yield Finding(f"{path}:{token.text}", token.line, why)
 
@@ -105,9 +108,6 @@ def forbidden(path: Path, word: str) -> str | None:
         return "threads, locks and waits only in runtime/"
     if library and ATOMICS.fullmatch(word) and not inside(path, *COUNTED):
         return "atomics only in runtime/, and for reference counts in base/, tensor/ and core/"
-    users = ("src/runtime", "src/flow", "src/deliver", "src/train", "src/core")
-    if library and RUNTIME.fullmatch(word) and not inside(path, *users):
-        return "only flow/, deliver/ and train/ may use runtime/"
     if word in BORROWED and inside(path, "python"):
         return "container API that returns a borrowed reference"
     return None
@@ -124,20 +124,38 @@ def check_globals(path: Path, stream: list[clex.Token]) -> Iterator[Finding]:
             yield Finding(f"{path}", token.line, "mutable object with static lifetime")
 
 
+def outer(words: list[str]) -> list[str]:
+    """What stands outside of braces: not the members of a struct."""
+    depth, rest = 0, []
+    for word in words:
+        depth -= word == "}"
+        rest += [word] if depth == 0 else []
+        depth += word == "{"
+    return rest
+
+
 def mutable(words: list[str]) -> bool:
-    declarator = words[: words.index("=")] if "=" in words else words
+    declarator = outer(words[: words.index("=")] if "=" in words else words)
     if "(" in declarator and not ({"*"} & set(declarator[declarator.index("(") :][:2])):
         return False  # a prototype, or LEVADA_ALIGNED(64) which the word const settles below
     last = len(declarator) - 1 - declarator[::-1].index("*") if "*" in declarator else 0
     return "const" not in declarator[last:] if last else "const" not in declarator
 
 
+def until_semicolon(stream: list[clex.Token]) -> list[clex.Token]:
+    depth = 0
+    for i, token in enumerate(stream):
+        depth += (token.text == "{") - (token.text == "}")
+        if token.text == ";" and depth == 0:
+            return stream[:i]
+    return stream
+
+
 def static_locals(body: list[clex.Token]) -> list[clex.Token]:
     found = []
     for i, token in enumerate(body):
         if token.text == "static":
-            end = next((j for j in range(i, len(body)) if body[j].text == ";"), len(body))
-            words = [t.text for t in body[i:end]]
+            words = [t.text for t in until_semicolon(body[i:])]
             found += [token] if words[1:2] != ["_Static_assert"] and mutable(words) else []
     return found
 

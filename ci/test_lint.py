@@ -28,6 +28,9 @@ GOOD = (
 typedef struct split_state { int rows; } split_state;
 
 static const int split_table[] = { 1, 2 };
+static const struct {
+    const char *name;
+} split_rows[] = { { "a" } };
 
 static int split_next(split_state *s, levada_error *err)
 {
@@ -60,7 +63,6 @@ BREACHES = [
     (lint_source, "src/base/a.c", 'void f(void) { getenv("A"); }', "levada_env"),
     (lint_source, "src/base/a.c", 'void f(void) { printf("A"); }', "levada_env"),
     (lint_source, "src/batch/a.c", "void f(void) { pthread_create(a); }", "only in runtime/"),
-    (lint_source, "src/batch/a.c", "void f(void) { levada_queue_push(a); }", "may use runtime/"),
     (lint_source, "src/batch/a.c", "static atomic_int a;", "atomics only"),
     (lint_source, "src/base/a.c", "static int a_count;", "mutable object"),
     (lint_source, "src/base/a.c", "static const char *a_name;", "mutable object"),
