@@ -43,6 +43,25 @@ levada_status levada_columns_pick(levada_pool *pool, const levada_block *in,
     return st;
 }
 
+levada_status levada_columns_adapt(levada_pool *pool, const levada_spec *spec,
+                                   levada_block **block, levada_error *err)
+{
+    levada_block *flat = NULL, *made = NULL;
+    levada_status st;
+
+    if ((levada_spec_flags_of(spec) & LEVADA_SPEC_OPEN) ||
+        levada_spec_equal((*block)->spec, spec)) {
+        return LEVADA_OK;
+    }
+    LEVADA_TRY(levada_block_gather(pool, *block, &flat, err));
+    st = levada_columns_pick(pool, flat, spec, NULL, &made, err);
+    levada_block_unref(&flat);
+    if (st != LEVADA_OK) return st;
+    levada_block_unref(block);
+    *block = made;
+    return LEVADA_OK;
+}
+
 levada_status levada_derived_get(levada_derived *derived, levada_derive check, const void *args,
                                  const levada_spec *in, const levada_spec **out, levada_error *err)
 {

@@ -15,6 +15,11 @@ LEVADA_MUST_USE levada_status levada_columns_pick(levada_pool *pool, const levad
                                                   const levada_spec *spec, const int32_t *from,
                                                   levada_block **out, levada_error *err);
 
+/* Blocks of several origins get one spec and one order of columns, to stand in one batch: replaces
+ * *block (of any kind) by one of `spec` unless that is equal or open. */
+LEVADA_MUST_USE levada_status levada_columns_adapt(levada_pool *pool, const levada_spec *spec,
+                                                   levada_block **block, levada_error *err);
+
 /* What check() of a stage derives for the spec that a block really has. Scratch of one thread;
  * all-zero is a valid empty one. */
 typedef struct levada_derived {

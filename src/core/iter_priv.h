@@ -55,6 +55,7 @@ struct levada_iter {
     const levada_dataset  *at; /* where in the description; borrowed from the run */
     char                   path[64];
     int32_t                version; /* of the state */
+    int32_t                leaf;    /* joints that open pipes: the number of their first source */
     const levada_spec     *spec;    /* of the blocks that it gives */
     levada_iter          **inputs;
     int32_t                ninputs;
@@ -76,6 +77,8 @@ struct levada_run {
     int64_t         max_record_bytes;
     int32_t         leaves; /* counted while the tree is made */
     const char     *prefix; /* of paths, while the tree is made */
+    levada_mutex opening; /* held where a running joint opens a pipe: guards leaves, prefix, inner */
+    bool         inner;   /* such a pipe is being opened: its sources stay out of leaf[]           */
     levada_iter    *leaf[64];          /* sources, for paths and progress; first 64           */
     char           *errors;       /* as given; NULL = fail                                    */
     levada_policy   policy;

@@ -159,7 +159,7 @@ static const levada_node_ops source_ops = {
 
 static int32_t source_leaf(levada_run *run, levada_iter *it)
 {
-    if (run->leaves < 64) run->leaf[run->leaves] = it;
+    if (run->leaves < 64 && !run->inner) run->leaf[run->leaves] = it;
     return run->leaves++;
 }
 

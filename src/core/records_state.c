@@ -14,6 +14,23 @@
 
 #define RECORDS_PIECE 8192
 
+/* A block whose columns are packed: rows of a block that came as it is may lie anywhere. */
+static levada_status records_pack(levada_pool *pool, const levada_block *block, levada_block **out,
+                                  levada_error *err)
+{
+    int32_t      *rows = levada_alloc((size_t)block->n * sizeof *rows + 1);
+    levada_block *all = NULL;
+    levada_status st;
+
+    if (!rows) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a saved state");
+    for (int64_t i = 0; i < block->n; i++) rows[i] = (int32_t)i;
+    st = levada_block_select(block, rows, block->n, &all, err);
+    levada_free(rows);
+    if (st == LEVADA_OK) st = levada_block_gather(pool, all, out, err);
+    levada_block_unref(&all);
+    return st;
+}
+
 /* The edge that the node whose turn it is waits on. */
 static levada_iter *records_edge(levada_iter *node) { return node->inputs[0]; }
 
@@ -39,7 +56,7 @@ levada_status levada_records_put(levada_state_writer *to, const char *key,
     if (records_by_origin(to->node, o, block->n)) {
         st = levada_origins_put(to, key, o, block->n, err);
     } else {
-        st = levada_block_gather(pool, block, &flat, err);
+        st = records_pack(pool, block, &flat, err);
         if (st == LEVADA_OK) st = levada_rows_put(to, key, flat, err);
     }
     levada_block_unref(&flat);

@@ -52,6 +52,11 @@ levada_status levada_run_create(const levada_dataset *dataset, const levada_iter
     levada_status st;
 
     if (!run) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for an iterator");
+    st = levada_mutex_init(&run->opening, err);
+    if (st != LEVADA_OK) {
+        levada_free(run);
+        return st;
+    }
     run->dataset = levada_dataset_ref(dataset);
     run->env = levada_env_ref(dataset->env);
     run->deadline = -1;
@@ -81,6 +86,7 @@ void levada_run_destroy(levada_run **run, levada_iter **root)
     levada_dataset_unref(&r->dataset);
     levada_env_unref(&r->env);
     levada_free(r->errors);
+    levada_mutex_clear(&r->opening);
     levada_free(r);
 }
 

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Lanes: the inputs of a joint, one by one. A cursor on any of them is saved like that of a stage,
+ * by origin where that input can be read again.
+ */
+#ifndef LEVADA_CORE_LANE_H
+#define LEVADA_CORE_LANE_H
+
+#include "core/iter_priv.h"
+
+/* `in` is the node that the cursor reads from: an input, or one that the joint opened itself. */
+LEVADA_MUST_USE levada_status levada_lane_save(const levada_cursor *cur, levada_iter *in,
+                                               levada_state_writer *to, const char *key,
+                                               levada_error *err);
+LEVADA_MUST_USE levada_status levada_lane_restore(levada_cursor *cur, levada_iter *in,
+                                                  levada_state_reader *from, const char *key,
+                                                  levada_error *err);
+
+#endif

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * concat - one input after the other. All have the same fields; dimensions in which they differ may
+ * vary in the whole.
+ */
+#include "base/alloc.h"
+#include "core/columns.h"
+#include "core/iter_priv.h"
+#include "core/joint.h"
+
+typedef struct concat_args {
+    int8_t none;
+} concat_args;
+
+typedef struct concat_state {
+    const levada_context *context;
+    levada_iter *const   *in;
+    int32_t               n, at; /* inputs; the one that is read */
+} concat_state;
+
+static const levada_arg concat_options[] = { LEVADA_ARG_END };
+
+static levada_status concat_field(levada_field *to, const levada_field *is, int32_t input,
+                                  levada_error *err)
+{
+    if (!is) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "input %d has no field '%s'", (int)input,
+                           to->name);
+    }
+    if (is->dtype != to->dtype || is->depth != to->depth || is->ndim != to->ndim ||
+        is->padded != to->padded) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "field '%s' of input %d is %s with %d ragged levels and %d dimensions, "
+                           "of input 0 %s with %d and %d",
+                           to->name, (int)input, levada_dtype_name(is->dtype), is->depth, is->ndim,
+                           levada_dtype_name(to->dtype), to->depth, to->ndim);
+    }
+    for (int32_t d = 0; d < to->ndim; d++) {
+        if (to->dims[d] != is->dims[d]) to->dims[d] = -1;
+    }
+    return LEVADA_OK;
+}
+
+static levada_status concat_merge(levada_field *fields, int32_t n, const levada_spec *is,
+                                  int32_t input, levada_error *err)
+{
+    if (levada_spec_count(is) != n) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "input %d has %d fields, input 0 has %d",
+                           (int)input, (int)levada_spec_count(is), (int)n);
+    }
+    for (int32_t i = 0; i < n; i++) {
+        int32_t at = levada_spec_find(is, fields[i].name);
+
+        LEVADA_TRY(concat_field(&fields[i], levada_spec_field(is, at), input, err));
+    }
+    return LEVADA_OK;
+}
+
+static levada_status concat_check(const void *args, const levada_spec *const *in, int32_t nin,
+                                  levada_spec **out, levada_error *err)
+{
+    levada_field *fields;
+    int32_t       flags = levada_spec_flags_of(in[0]), n = levada_spec_count(in[0]);
+    levada_status st = LEVADA_OK;
+
+    (void)args;
+    for (int32_t i = 1; i < nin; i++) {
+        int32_t other = levada_spec_flags_of(in[i]);
+
+        if ((flags ^ other) & LEVADA_SPEC_BATCHED) {
+            return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                               "some inputs give batches and others records");
+        }
+        flags |= other;
+    }
+    if (flags & LEVADA_SPEC_OPEN) return levada_spec_create(NULL, 0, flags, out, err);
+    fields = levada_spec_copy_fields(in[0]);
+    if (!fields) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a spec");
+    for (int32_t i = 1; st == LEVADA_OK && i < nin; i++) {
+        st = concat_merge(fields, n, in[i], i, err);
+    }
+    if (st == LEVADA_OK) st = levada_spec_create(fields, n, flags, out, err);
+    levada_free(fields);
+    return st;
+}
+
+static levada_status concat_open(void *state, const void *args, const levada_context *context,
+                                 levada_iter *const *in, int32_t nin, levada_error *err)
+{
+    concat_state *s = state;
+
+    (void)args;
+    (void)err;
+    s->context = context;
+    s->in = in;
+    s->n = nin;
+    return LEVADA_OK;
+}
+
+static levada_status concat_next(void *state, const void *args, levada_block **out,
+                                 levada_error *err)
+{
+    concat_state *s = state;
+    levada_block *block = NULL;
+    levada_status st = LEVADA_END;
+
+    (void)args;
+    while (s->at < s->n) {
+        st = levada_iter_next(s->in[s->at], &block, err);
+        if (st != LEVADA_END) break;
+        s->at++;
+    }
+    if (st != LEVADA_OK) return st;
+    st = levada_columns_adapt(levada_env_pool(s->context->env), s->context->out, &block, err);
+    if (st != LEVADA_OK) levada_block_unref(&block);
+    *out = block;
+    return st;
+}
+
+static levada_status concat_save(const void *state, levada_state_writer *to, levada_error *err)
+{
+    return levada_state_put_i64(to, "at", ((const concat_state *)state)->at, err);
+}
+
+static levada_status concat_restore(void *state, levada_state_reader *from, levada_error *err)
+{
+    concat_state *s = state;
+    int64_t       at;
+
+    LEVADA_TRY(levada_state_get_i64(from, "at", &at, err));
+    if (at < 0 || at > s->n) return levada_fail(err, LEVADA_EDATA_LOSS, "the state is damaged");
+    s->at = (int32_t)at;
+    return LEVADA_OK;
+}
+
+const levada_joint_def levada_joint_concat = {
+    .struct_size = sizeof(levada_joint_def),
+    .name = "concat",
+    .doc = "one input after the other",
+    .example = "concat(range:10; range:5,start=100)",
+    .args = concat_options,
+    .args_size = sizeof(concat_args),
+    .state_size = sizeof(concat_state),
+    .state_version = 1,
+    .min_inputs = 1,
+    .max_inputs = -1,
+    .check = concat_check,
+    .open = concat_open,
+    .next = concat_next,
+    .save = concat_save,
+    .restore = concat_restore,
+};

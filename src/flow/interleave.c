@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * interleave - a pipe for each record of the input, and their records by turns: `cycle_length` pipes
+ * are open, and each gives `block_length` records before it is the next one's turn. A pipe that has
+ * ended leaves its slot to the next record of the input. What comes out depends on the input alone.
+ *
+ * Records are passed on as a selection of the blocks of the pipes; of pipes that give batches, a
+ * batch counts as a record.
+ */
+#include "base/alloc.h"
+#include "core/columns.h"
+#include "core/joint.h"
+#include "core/lane.h"
+#include "core/pipe.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef struct interleave_args {
+    const levada_dataset *pipe;
+    int64_t               cycle_length, block_length;
+} interleave_args;
+
+typedef struct interleave_slot {
+    levada_block   *record; /* of the input: one row; NULL = the slot is free       */
+    levada_dataset *pipe;   /* filled in with it                                    */
+    levada_iter    *node;
+    levada_cursor   cursor; /* on the node; its block is DATA                       */
+    int32_t         mark;   /* where that block stands among those of the selection */
+} interleave_slot;
+
+typedef struct interleave_state {
+    const levada_context  *context;
+    const interleave_args *args;
+    levada_iter           *in;
+    levada_cursor          input;
+    bool                   input_ended, batched;
+    int32_t                leaf, leaves; /* numbers of sources: of the first slot; of each slot */
+    int32_t                n, open;      /* slots; those that are not free */
+    int32_t                turn;
+    int64_t                taken; /* records of this turn */
+    interleave_slot       *slots;
+    levada_block         **from; /* scratch: blocks of the selection that is made */
+    int32_t                nfrom;
+} interleave_state;
+
+static const levada_arg interleave_options[] = {
+    LEVADA_ARG(PIPE, interleave_args, pipe, .required = true, .positional = true,
+               .doc = "what to open for a record: {field} in its texts is that field's value"),
+    LEVADA_ARG(INT, interleave_args, cycle_length, .otherwise = "4", .min = 1, .max = 4096,
+               .doc = "how many are open at a time"),
+    LEVADA_ARG(INT, interleave_args, block_length, .otherwise = "1", .min = 1, .max = INT64_MAX,
+               .doc = "records of one before the next one's turn"),
+    LEVADA_ARG_END,
+};
+
+static levada_status interleave_check(const void *args, const levada_spec *const *in, int32_t nin,
+                                      levada_spec **out, levada_error *err)
+{
+    const levada_dataset *pipe = ((const interleave_args *)args)->pipe;
+
+    (void)nin;
+    if (levada_spec_flags_of(in[0]) & LEVADA_SPEC_BATCHED) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "the input must give records, no batches");
+    }
+    LEVADA_TRY(levada_pipe_check(pipe, in[0], err));
+    *out = levada_spec_ref(levada_dataset_spec(pipe));
+    return LEVADA_OK;
+}
+
+static levada_status interleave_open(void *state, const void *args, const levada_context *context,
+                                     levada_iter *const *in, int32_t nin, levada_error *err)
+{
+    interleave_state *s = state;
+    levada_run       *run = context->node->run;
+
+    (void)nin;
+    s->context = context;
+    s->args = args;
+    s->in = in[0];
+    s->n = (int32_t)s->args->cycle_length;
+    s->batched = levada_spec_flags_of(context->out) & LEVADA_SPEC_BATCHED;
+    s->leaves = levada_pipe_leaves(s->args->pipe);
+    if (context->opening == 0) { /* begun again, the numbers stay */
+        context->node->leaf = run->leaves;
+        run->leaves += s->n * s->leaves;
+    }
+    s->leaf = context->node->leaf;
+    s->slots = levada_alloc_zero((size_t)s->n * sizeof *s->slots);
+    s->from = levada_alloc((size_t)context->block_rows * sizeof(*s->from));
+    return s->slots && s->from
+               ? LEVADA_OK
+               : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a stage");
+}
+
+static void interleave_free_slot(interleave_state *s, interleave_slot *slot)
+{
+    if (slot->node) s->open--;
+    levada_cursor_clear(&slot->cursor);
+    levada_node_destroy(&slot->node);
+    levada_dataset_unref(&slot->pipe);
+    levada_block_unref(&slot->record);
+}
+
+static void interleave_close(void *state)
+{
+    interleave_state *s = state;
+
+    for (int32_t i = 0; s->slots && i < s->n; i++) interleave_free_slot(s, &s->slots[i]);
+    levada_cursor_clear(&s->input);
+    levada_free(s->slots);
+    levada_free(s->from);
+}
+
+/* -- slots */
+
+/* Opens the pipe of slot->record; on failure the slot is free. */
+static levada_status interleave_start(interleave_state *s, int32_t i, levada_error *err)
+{
+    interleave_slot *slot = &s->slots[i];
+    char             prefix[80]; /* paths have 64 bytes: a name must fit behind it */
+    levada_status    st;
+
+    if (snprintf(prefix, sizeof prefix, "%s/%d/", s->context->node->path, (int)i) > 40) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "pipes in pipes are nested too deeply");
+    }
+    st = levada_pipe_bind(s->args->pipe, slot->record, 0, &slot->pipe, err);
+    if (st == LEVADA_OK) {
+        st = levada_pipe_open(s->context->node->run, slot->pipe, prefix, s->leaf + i * s->leaves,
+                              &slot->node, err);
+    }
+    if (st == LEVADA_OK) {
+        s->open++;
+    } else {
+        interleave_free_slot(s, slot);
+    }
+    return st;
+}
+
+/* The next record of the input into a free slot. */
+static levada_status interleave_admit(interleave_state *s, levada_error *err)
+{
+    interleave_slot *slot = &s->slots[s->turn];
+    levada_block    *picked = NULL;
+    int32_t          row;
+    levada_status    st;
+
+    LEVADA_TRY(levada_cursor_fill(&s->input, s->in, err));
+    row = (int32_t)s->input.row;
+    LEVADA_TRY(levada_block_select(s->input.block, &row, 1, &picked, err));
+    st = levada_block_gather(levada_env_pool(s->context->env), picked, &slot->record, err);
+    levada_block_unref(&picked);
+    if (st == LEVADA_OK) st = interleave_start(s, s->turn, err);
+    if (st == LEVADA_OK) s->input.row++;
+    return st;
+}
+
+static void interleave_advance(interleave_state *s)
+{
+    s->turn = (s->turn + 1) % s->n;
+    s->taken = 0;
+}
+
+/* The block of the cursor as the selection needs it. */
+static levada_status interleave_flatten(const interleave_state *s, interleave_slot *slot,
+                                        levada_error *err)
+{
+    levada_pool  *pool = levada_env_pool(s->context->env);
+    levada_block *flat = NULL;
+
+    LEVADA_TRY(levada_columns_adapt(pool, s->context->out, &slot->cursor.block, err));
+    LEVADA_TRY(levada_block_gather(pool, slot->cursor.block, &flat, err));
+    levada_block_unref(&slot->cursor.block);
+    slot->cursor.block = flat;
+    return LEVADA_OK;
+}
+
+/* Makes sure that the cursor of the slot has a record. */
+static levada_status interleave_fill(const interleave_state *s, interleave_slot *slot,
+                                     levada_error *err)
+{
+    if (slot->cursor.block && slot->cursor.row < slot->cursor.block->n) return LEVADA_OK;
+    LEVADA_TRY(levada_cursor_fill(&slot->cursor, slot->node, err));
+    return interleave_flatten(s, slot, err);
+}
+
+/* The slot whose turn it is, with a record: OK, END of all, or what went wrong. */
+static levada_status interleave_slot_next(interleave_state *s, interleave_slot **out,
+                                          levada_error *err)
+{
+    for (;;) {
+        interleave_slot *slot = &s->slots[s->turn];
+        levada_status    st;
+
+        if (slot->node) {
+            st = interleave_fill(s, slot, err);
+            if (st == LEVADA_OK) *out = slot;
+            if (st != LEVADA_END) return st;
+            interleave_free_slot(s, slot);
+            interleave_advance(s);
+        } else if (!s->input_ended) {
+            st = interleave_admit(s, err);
+            if (st != LEVADA_OK && st != LEVADA_END) return st;
+            s->input_ended = st == LEVADA_END;
+        } else if (s->open == 0) {
+            return LEVADA_END;
+        } else {
+            interleave_advance(s);
+        }
+    }
+}
+
+/* -- output */
+
+static int32_t interleave_mark(interleave_state *s, interleave_slot *slot)
+{
+    if (slot->mark >= s->nfrom || s->from[slot->mark] != slot->cursor.block) {
+        slot->mark = s->nfrom;
+        s->from[s->nfrom++] = levada_block_ref(slot->cursor.block);
+    }
+    return slot->mark;
+}
+
+/* Up to block_rows records by turns; their blocks and rows into index. At least one, or a status. */
+static levada_status interleave_collect(interleave_state *s, uint32_t *which, uint32_t *row,
+                                        int64_t *n, levada_error *err)
+{
+    levada_status st = LEVADA_OK;
+
+    s->nfrom = 0;
+    while (*n < s->context->block_rows) {
+        interleave_slot *slot = NULL;
+
+        st = interleave_slot_next(s, &slot, err);
+        if (st != LEVADA_OK) break;
+        which[*n] = (uint32_t)interleave_mark(s, slot);
+        row[*n] = (uint32_t)slot->cursor.row++;
+        (*n)++;
+        if (++s->taken == s->args->block_length) interleave_advance(s);
+    }
+    return *n ? LEVADA_OK : st; /* what stopped it comes again */
+}
+
+static levada_status interleave_batch(interleave_state *s, levada_block **out, levada_error *err)
+{
+    interleave_slot *slot = NULL;
+
+    LEVADA_TRY(interleave_slot_next(s, &slot, err));
+    LEVADA_TRY(levada_cursor_take(&slot->cursor, INT64_MAX, out, err));
+    if (++s->taken == s->args->block_length) interleave_advance(s);
+    return LEVADA_OK;
+}
+
+static levada_status interleave_next(void *state, const void *args, levada_block **out,
+                                     levada_error *err)
+{
+    interleave_state *s = state;
+    int64_t           room = s->context->block_rows, n = 0;
+    uint32_t         *index;
+    levada_buffer    *owner = NULL;
+    levada_status     st;
+
+    (void)args;
+    if (s->batched) return interleave_batch(s, out, err);
+    LEVADA_TRY(levada_buffer_create(levada_env_pool(s->context->env), room * 8, &owner, err));
+    index = (uint32_t *)(void *)owner->data;
+    st = interleave_collect(s, index, index + room, &n, err);
+    if (st == LEVADA_OK) {
+        st = levada_block_selection(s->from, s->nfrom, index, index + room, n, &owner, out, err);
+    }
+    for (int32_t i = 0; st != LEVADA_OK && i < s->nfrom; i++) levada_block_unref(&s->from[i]);
+    levada_buffer_unref(&owner);
+    return st;
+}
+
+/* -- saving */
+
+static levada_status interleave_save_slot(const interleave_state *s, int32_t i,
+                                          levada_state_writer *to, levada_error *err)
+{
+    const interleave_slot *slot = &s->slots[i];
+    char                   key[24];
+
+    if (!slot->node) return LEVADA_OK;
+    snprintf(key, sizeof key, "record%d", (int)i);
+    LEVADA_TRY(levada_rows_put(to, key, slot->record, err));
+    snprintf(key, sizeof key, "rest%d", (int)i);
+    LEVADA_TRY(levada_lane_save(&slot->cursor, slot->node, to, key, err));
+    return levada_node_save(slot->node, to, err);
+}
+
+static levada_status interleave_save(const void *state, levada_state_writer *to, levada_error *err)
+{
+    const interleave_state *s = state;
+
+    LEVADA_TRY(levada_state_put_i64(to, "turn", s->turn, err));
+    LEVADA_TRY(levada_state_put_i64(to, "taken", s->taken, err));
+    LEVADA_TRY(levada_state_put_i64(to, "input_ended", s->input_ended, err));
+    LEVADA_TRY(levada_cursor_save(&s->input, to, "input", err));
+    for (int32_t i = 0; i < s->n; i++) LEVADA_TRY(interleave_save_slot(s, i, to, err));
+    return LEVADA_OK;
+}
+
+static levada_status interleave_restore_slot(interleave_state *s, int32_t i,
+                                             levada_state_reader *from, levada_error *err)
+{
+    interleave_slot *slot = &s->slots[i];
+    char             key[24], origins[40];
+
+    interleave_free_slot(s, slot);
+    snprintf(key, sizeof key, "record%d", (int)i);
+    snprintf(origins, sizeof origins, "%s.origins", key);
+    if (!levada_state_has(from, origins)) return LEVADA_OK;
+    LEVADA_TRY(levada_rows_get(from, key, s->in->spec, &slot->record, err));
+    if (slot->record->n != 1) {
+        return levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged");
+    }
+    LEVADA_TRY(interleave_start(s, i, err));
+    LEVADA_TRY(levada_node_restore(slot->node, from, err));
+    snprintf(key, sizeof key, "rest%d", (int)i);
+    LEVADA_TRY(levada_lane_restore(&slot->cursor, slot->node, from, key, err));
+    return slot->cursor.block ? interleave_flatten(s, slot, err) : LEVADA_OK;
+}
+
+static levada_status interleave_restore(void *state, levada_state_reader *from, levada_error *err)
+{
+    interleave_state *s = state;
+    int64_t           turn, taken, input_ended;
+
+    LEVADA_TRY(levada_state_get_i64(from, "turn", &turn, err));
+    LEVADA_TRY(levada_state_get_i64(from, "taken", &taken, err));
+    LEVADA_TRY(levada_state_get_i64(from, "input_ended", &input_ended, err));
+    if (turn < 0 || turn >= s->n || taken < 0 || taken >= s->args->block_length) {
+        return levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged");
+    }
+    LEVADA_TRY(levada_cursor_restore(&s->input, from, "input", err));
+    for (int32_t i = 0; i < s->n; i++) LEVADA_TRY(interleave_restore_slot(s, i, from, err));
+    s->turn = (int32_t)turn;
+    s->taken = taken;
+    s->input_ended = input_ended != 0;
+    return LEVADA_OK;
+}
+
+const levada_joint_def levada_joint_interleave = {
+    .struct_size = sizeof(levada_joint_def),
+    .name = "interleave",
+    .doc = "a pipe for each record, and their records by turns",
+    .example = "files:[a.tfrecord,b.tfrecord] | interleave:(tfrecord:\"{path}\"),cycle_length=2",
+    .args = interleave_options,
+    .args_size = sizeof(interleave_args),
+    .state_size = sizeof(interleave_state),
+    .state_version = 1,
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .check = interleave_check,
+    .open = interleave_open,
+    .close = interleave_close,
+    .next = interleave_next,
+    .save = interleave_save,
+    .restore = interleave_restore,
+};
