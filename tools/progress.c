@@ -13,6 +13,7 @@
 void levada_cli_progress_begin(levada_cli_progress *p, bool wanted, const char *label)
 {
     p->shown = wanted && isatty(STDERR_FILENO);
+    p->there = false;
     p->begun = p->drawn = levada_cli_now();
     p->label = label;
 }
@@ -111,6 +112,7 @@ static bool progress_due(levada_cli_progress *p)
 
     if (!p->shown || now - p->drawn < 0.1) return false;
     p->drawn = now;
+    p->there = true;
     return true;
 }
 
@@ -143,7 +145,8 @@ void levada_cli_progress_bytes(levada_cli_progress *p, int64_t records, int64_t 
 
 void levada_cli_progress_clear(levada_cli_progress *p)
 {
-    if (!p->shown) return;
+    if (!p->there) return;
+    p->there = false;
     fputs("\r\033[K", stderr);
     fflush(stderr);
 }

@@ -11,6 +11,7 @@
 #include <levada/iter.h>
 
 typedef struct levada_cli_progress {
+    bool   there;   /* on the terminal now                                */
     bool   shown;   /* standard error is a terminal, and it was asked for */
     double begun;   /* when                                               */
     double drawn;   /* when it was drawn last                             */

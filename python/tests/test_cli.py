@@ -8,6 +8,7 @@ import gzip
 import json
 import os
 import pty
+import select
 import shutil
 import signal
 import struct
@@ -277,6 +278,16 @@ def test_no_progress_line_without_a_terminal(folder):
     assert done.stderr == ""
 
 
+def read_all(terminal):
+    parts = []
+    while select.select([terminal], [], [], 0)[0]:
+        try:
+            parts.append(os.read(terminal, 1 << 16))
+        except OSError:  # how Linux says that the other end is closed
+            break
+    return b"".join(parts)
+
+
 def test_progress_line_is_drawn_and_wiped():
     terminal, end = pty.openpty()
     words = [LEVADA, "run", "range:1000000000 | batch:10", "--progress"]
@@ -285,7 +296,7 @@ def test_progress_line_is_drawn_and_wiped():
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=30) == 130
     os.close(end)
-    drawn = os.read(terminal, 100_000).decode()
+    drawn = read_all(terminal).decode()
     os.close(terminal)
     assert " records/s" in drawn and "\n" not in drawn
     assert drawn.endswith("\r\x1b[K")
@@ -399,7 +410,23 @@ def test_convert_that_fails_leaves_the_old_file(folder):
     assert sorted(folder.iterdir()) == before
 
 
-# stages, bench
+# stages, check, bench
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+def test_check_runs_the_examples_of_a_plugin(tmp_path):
+    root = GOLDEN.parents[1]
+    source = root / "plugins" / "example" / "my_reader.c"
+    words = ["cc", "-shared", "-fPIC", "-I", root / "include", source, "-o", "my_reader.so"]
+    subprocess.run(words, cwd=tmp_path, check=True)
+    assert levada("check", "./my_reader.so", cwd=tmp_path).stdout == "ok   source my_reader\n"
+    words = ["--plugin", "./my_reader.so", "run", "my_reader"]
+    assert levada(*words, cwd=tmp_path).stdout.startswith("10 records in ")
+
+
+def test_check_of_something_else_fails(folder):
+    levada("check", "nothing.so", cwd=folder, status=1)
+    levada("check", "./lines.txt", cwd=folder, status=1)
 
 
 def test_stages_come_from_the_tables():
