@@ -248,7 +248,7 @@ static PyGetSetDef block_view_getset[] = {
 };
 
 static PyType_Slot block_view_slots[] = {
-    {Py_tp_doc, (void *)(uintptr_t) "Memory of a column: buffer protocol and DLPack, no copy."},
+    { Py_tp_doc, (void *)(uintptr_t)"Memory of a column: buffer protocol and DLPack, no copy." },
     {Py_tp_dealloc, (void *)(uintptr_t)block_view_dealloc},
     {Py_tp_methods, block_view_methods},
     {Py_tp_getset, block_view_getset},
@@ -572,7 +572,7 @@ static PyGetSetDef block_getset[] = {
 };
 
 static PyType_Slot block_slots[] = {
-    {Py_tp_doc, (void *)(uintptr_t) "Records as columns; levada.Batch wraps it."},
+    { Py_tp_doc, (void *)(uintptr_t)"Records as columns; levada.Batch wraps it." },
     {Py_tp_dealloc, (void *)(uintptr_t)block_dealloc},
     {Py_tp_methods, block_methods},
     {Py_tp_getset, block_getset},

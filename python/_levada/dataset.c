@@ -149,7 +149,7 @@ static PyGetSetDef dataset_getset[] = {
 };
 
 static PyType_Slot dataset_slots[] = {
-    {Py_tp_doc, (void *)(uintptr_t) "Description of a pipeline; levada.Dataset wraps it."},
+    { Py_tp_doc, (void *)(uintptr_t)"Description of a pipeline; levada.Dataset wraps it." },
     {Py_tp_dealloc, (void *)(uintptr_t)dataset_dealloc},
     {Py_tp_methods, dataset_methods},
     {Py_tp_getset, dataset_getset},

@@ -250,7 +250,7 @@ static PyMethodDef iter_methods[] = {
 };
 
 static PyType_Slot iter_slots[] = {
-    {Py_tp_doc, (void *)(uintptr_t) "A running dataset; levada.Iterator wraps it."},
+    { Py_tp_doc, (void *)(uintptr_t)"A running dataset; levada.Iterator wraps it." },
     {Py_tp_new, (void *)(uintptr_t)iter_open},
     {Py_tp_dealloc, (void *)(uintptr_t)iter_dealloc},
     {Py_tp_methods, iter_methods},

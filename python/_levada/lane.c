@@ -14,6 +14,10 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
+
+#define LANE_SECOND 1000000000L
+#define LANE_PATIENCE 50000000L /* nanoseconds that a source may block its caller */
 
 typedef struct lane_function { /* a Python function as levada holds it: `user` */
     levada_py_office     *office;
@@ -34,6 +38,7 @@ typedef struct lane_task {
     int64_t           size; /* of the bytes in `in` or `out`, -1 = it is a block */
     levada_status     status;
     levada_error      error;
+    bool              aside; /* may run beside other calls of the function */
     bool              taken, done, left;
     struct lane_task *next;
 } lane_task;
@@ -45,6 +50,7 @@ struct lane_run {
     int32_t        busy;
     bool           cancelled;
     pthread_cond_t wake; /* for everybody who waits for an answer */
+    lane_task     *pending; /* call of a source that answered AGAIN; its thread's only */
     lane_task      last; /* tells Python that the run is over     */
 };
 
@@ -84,8 +90,7 @@ static PyObject *lane_after_fork(PyObject *module, PyObject *unused)
     (void)unused;
     pthread_mutex_init(&office->lock, NULL);
     pthread_cond_init(&office->news, NULL);
-    office->first = office->last = NULL;
-    office->idle = 0;
+    office->first = office->last = NULL, office->idle = 0;
     return Py_NewRef(Py_None);
 }
 
@@ -125,34 +130,83 @@ static void lane_task_free(lane_task *task)
     levada_block_unref(&memory);
 }
 
-/* Posts the task and waits for the answer; takes the task. OK leaves *out and *size filled. */
-static levada_status lane_ask(lane_task *task, levada_block **out, int64_t *size,
-                              levada_error *err)
+/* Nobody waits for the task any more. True where it can be freed at once. */
+static bool lane_leave_locked(levada_py_office *office, lane_task *task)
+{
+    task->left = task->taken && !task->done;
+    if (!task->taken) lane_remove_locked(office, task);
+    return !task->left;
+}
+
+static void lane_post(levada_py_office *office, lane_task *task)
+{
+    pthread_mutex_lock(&office->lock);
+    lane_post_locked(office, task);
+    pthread_mutex_unlock(&office->lock);
+}
+
+static struct timespec lane_patience(void)
+{
+    struct timespec until;
+
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += (until.tv_nsec + LANE_PATIENCE) / LANE_SECOND;
+    until.tv_nsec = (until.tv_nsec + LANE_PATIENCE) % LANE_SECOND;
+    return until;
+}
+
+/* Waits for the answer to a posted task; takes the task unless it answers AGAIN, which it does
+ * after a while where `patient` is not set. OK leaves *out and *size filled. */
+static levada_status lane_wait(lane_task *task, bool patient, levada_block **out, int64_t *size,
+                               levada_error *err)
 {
     lane_run         *run = task->run;
     levada_py_office *office = run->function->office;
-    levada_status     st;
-    bool              left;
+    struct timespec   until = lane_patience();
+    levada_status     st = LEVADA_OK;
+    bool              over = true;
+    int               late = 0;
 
     pthread_mutex_lock(&office->lock);
-    if (!run->cancelled) {
-        lane_post_locked(office, task);
-        while (!task->done && !run->cancelled) pthread_cond_wait(&run->wake, &office->lock);
+    while (!task->done && !run->cancelled && !late) {
+        if (patient) pthread_cond_wait(&run->wake, &office->lock);
+        else late = pthread_cond_timedwait(&run->wake, &office->lock, &until);
     }
-    left = !task->done && task->taken;
-    if (!task->done) {
-        lane_remove_locked(office, task);
-        st = levada_fail(err, LEVADA_ECANCELLED, "the iterator was cancelled");
-    } else {
+    if (task->done) {
         st = task->status;
         if (st < 0 && err) *err = task->error;
+        if (st == LEVADA_OK && out) *out = task->out, task->out = NULL;
+        if (size) *size = task->size;
+    } else if (run->cancelled) {
+        st = levada_fail(err, LEVADA_ECANCELLED, "the iterator was cancelled");
+        over = lane_leave_locked(office, task);
+    } else {
+        st = LEVADA_AGAIN;
     }
-    task->left = left;
-    if (st == LEVADA_OK && out) *out = task->out, task->out = NULL;
-    if (size) *size = task->size;
     pthread_mutex_unlock(&office->lock);
-    if (!left) lane_task_free(task);
+    if (over && st != LEVADA_AGAIN) lane_task_free(task);
     return st;
+}
+
+static levada_status lane_ask(lane_task *task, levada_block **out, int64_t *size, levada_error *err)
+{
+    lane_post(task->run->function->office, task);
+    return lane_wait(task, true, out, size, err);
+}
+
+/* The call of a source that answered AGAIN is forgotten. */
+static void lane_forget(lane_run *run)
+{
+    levada_py_office *office = run->function->office;
+    lane_task        *task = run->pending;
+    bool              over = false;
+
+    run->pending = NULL;
+    if (!task) return;
+    pthread_mutex_lock(&office->lock);
+    over = lane_leave_locked(office, task);
+    pthread_mutex_unlock(&office->lock);
+    if (over) lane_task_free(task);
 }
 
 static levada_status lane_task_new(lane_run *run, const char *op, lane_task **out,
@@ -177,6 +231,7 @@ static levada_status lane_open(void *user, void **out, levada_error *err)
     levada_block     *memory = NULL;
     void             *at = NULL;
     lane_run         *run = NULL;
+    pthread_condattr_t clock;
 
     LEVADA_TRY(levada_py_scratch(sizeof *run, &memory, &at, err));
     run = at;
@@ -185,7 +240,10 @@ static levada_status lane_open(void *user, void **out, levada_error *err)
     run->last.run = run;
     run->last.op = "close";
     run->last.left = true;
-    pthread_cond_init(&run->wake, NULL);
+    pthread_condattr_init(&clock);
+    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+    pthread_cond_init(&run->wake, &clock);
+    pthread_condattr_destroy(&clock);
     pthread_mutex_lock(&office->lock);
     run->number = ++office->runs;
     function->refs++;
@@ -194,14 +252,22 @@ static levada_status lane_open(void *user, void **out, levada_error *err)
     return LEVADA_OK;
 }
 
+/* A source answers AGAIN when nothing came for a while; the next call waits on. */
 static levada_status lane_call(void *user, const levada_block *in, levada_block **out,
                                levada_error *err)
 {
-    lane_task *task = NULL;
+    lane_run     *run = user;
+    lane_task    *task = in ? NULL : run->pending;
+    levada_status st;
 
-    LEVADA_TRY(lane_task_new(user, "call", &task, err));
-    task->in = in ? levada_block_ref(in) : NULL;
-    return lane_ask(task, out, NULL, err);
+    if (!task) {
+        LEVADA_TRY(lane_task_new(run, "call", &task, err));
+        task->in = in ? levada_block_ref(in) : NULL;
+        lane_post(run->function->office, task);
+    }
+    st = lane_wait(task, in != NULL, out, NULL, err);
+    if (!in) run->pending = st == LEVADA_AGAIN ? task : NULL;
+    return st;
 }
 
 static void lane_cancel(void *user)
@@ -222,12 +288,15 @@ static const void *lane_bytes(const levada_block *block)
 
 static levada_status lane_save(void *user, levada_state_writer *to, levada_error *err)
 {
+    lane_run     *run = user;
     lane_task    *task = NULL;
     levada_block *bytes = NULL;
     int64_t       size = 0;
     levada_status st;
 
-    LEVADA_TRY(lane_task_new(user, "save", &task, err));
+    /* What a call that goes on will give was not delivered: the position is the one before it. */
+    LEVADA_TRY(lane_task_new(run, run->pending ? "save_before" : "save", &task, err));
+    task->aside = run->pending != NULL;
     LEVADA_TRY(lane_ask(task, &bytes, &size, err));
     if (!bytes) return levada_fail(err, LEVADA_EINTERNAL, "save gave no bytes");
     st = levada_state_put_bytes(to, "python", lane_bytes(bytes), (size_t)size, err);
@@ -244,6 +313,7 @@ static levada_status lane_restore(void *user, levada_state_reader *from, levada_
     levada_status st;
 
     LEVADA_TRY(levada_state_get_bytes(from, "python", &bytes, &size, err));
+    lane_forget(user);
     LEVADA_TRY(lane_task_new(user, "restore", &task, err));
     st = levada_py_scratch((int64_t)size, &task->in, &at, err);
     if (st != LEVADA_OK) {
@@ -258,12 +328,10 @@ static levada_status lane_restore(void *user, levada_state_reader *from, levada_
 /* The run goes when Python has heard of it (lane_finish). */
 static void lane_close(void *user)
 {
-    lane_run         *run = user;
-    levada_py_office *office = run->function->office;
+    lane_run *run = user;
 
-    pthread_mutex_lock(&office->lock);
-    lane_post_locked(office, &run->last);
-    pthread_mutex_unlock(&office->lock);
+    lane_forget(run);
+    lane_post(run->function->office, &run->last);
 }
 
 static void lane_release(void *user)
@@ -297,7 +365,8 @@ static bool lane_ready(const lane_task *task)
 {
     const lane_run *run = task->run;
 
-    return task == &run->last ? run->busy == 0 : run->function->busy < run->function->workers;
+    if (task == &run->last) return run->busy == 0;
+    return task->aside || run->function->busy < run->function->workers;
 }
 
 /* The first task whose run has a worker to spare; it leaves the queue. */
@@ -397,12 +466,11 @@ static lane_task *lane_task_of(PyObject *capsule)
 {
     lane_task *task = PyCapsule_GetPointer(capsule, "levada.task");
 
-    if (!task) return NULL;
-    if (PyCapsule_GetContext(capsule)) {
+    if (task && PyCapsule_GetContext(capsule)) {
         PyErr_SetString(PyExc_ValueError, "the task was answered before");
         return NULL;
     }
-    return PyCapsule_SetContext(capsule, task) == 0 ? task : NULL;
+    return task && PyCapsule_SetContext(capsule, task) == 0 ? task : NULL;
 }
 
 static bool lane_result(levada_py_state *state, lane_task *task, PyObject *result)
@@ -434,8 +502,7 @@ static PyObject *lane_answer(PyObject *module, PyObject *args)
     levada_status st = LEVADA_OK;
 
     if (!PyArg_ParseTuple(args, "OO:answer", &capsule, &result)) return NULL;
-    task = lane_task_of(capsule);
-    if (!task) return NULL;
+    if (!(task = lane_task_of(capsule))) return NULL;
     if (!lane_result(PyModule_GetState(module), task, result)) {
         st = levada_fail(&task->error, LEVADA_EINTERNAL, "a function gave neither block nor bytes");
     } else if (!task->out && strcmp(task->op, "call") == 0) {
@@ -455,8 +522,7 @@ static PyObject *lane_fail(PyObject *module, PyObject *args)
 
     (void)module;
     if (!PyArg_ParseTuple(args, "Ois:fail", &capsule, &code, &message)) return NULL;
-    task = lane_task_of(capsule);
-    if (!task) return NULL;
+    if (!(task = lane_task_of(capsule))) return NULL;
     lane_finish(task, levada_fail(&task->error, (levada_status)code, "%s", message));
     return Py_NewRef(Py_None);
 }
@@ -520,7 +586,7 @@ static void lane_dealloc(PyObject *object)
 }
 
 static PyType_Slot lane_slots[] = {
-    {Py_tp_doc, (void *)(uintptr_t) "A Python function as an option; see levada._lanes."},
+    { Py_tp_doc, (void *)(uintptr_t)"A Python function as an option; see levada._functions." },
     {Py_tp_new, (void *)(uintptr_t)lane_new},
     {Py_tp_dealloc, (void *)(uintptr_t)lane_dealloc},
     {0, NULL},

@@ -107,7 +107,7 @@ static PyMethodDef records_methods[] = {
 };
 
 static PyType_Slot records_slots[] = {
-    {Py_tp_doc, (void *)(uintptr_t) "Writer of a TFRecord file; levada.TFRecordWriter wraps it."},
+    { Py_tp_doc, (void *)(uintptr_t)"Writer of a TFRecord file; levada.TFRecordWriter wraps it." },
     {Py_tp_new, (void *)(uintptr_t)records_open},
     {Py_tp_dealloc, (void *)(uintptr_t)records_dealloc},
     {Py_tp_methods, records_methods},
@@ -190,7 +190,7 @@ static PyObject *records_decode(PyObject *module, PyObject *args)
     return levada_py_ok(st, &err) ? levada_py_block_new(state, &block) : NULL;
 }
 
-/* One feature: (key or None, kind, values); kind "i" has int64, "f" float32, "b" a list of bytes. */
+/* One feature: (key or None, kind, values); kind "i": int64, "f": float32, "b": list of bytes. */
 static bool records_feature(levada_example *example, PyObject *tuple)
 {
     const char     *key = NULL, *kind = NULL;

@@ -123,10 +123,14 @@ class Dataset(Stages):
     def filter(self, fn):
         """Records for which fn(record) is true, or an expression: ``"len(tokens) > 4"``."""
         if not callable(fn):
-            return self._append("filter", {"where": fn})
+            return self._append("filter", {"expression": fn})
         from levada import _functions
 
         return self._append("filter", {"fn": _functions.handle(_functions.Keep(fn), fn)})
+
+    def select(self, *fields):
+        """Some of the fields, in that order."""
+        return self._append("select", {"fields": fields})
 
     def interleave(self, fn, *, cycle_length=16, block_length=1):
         """fn(record) -> Dataset for each record; their records by turns.
@@ -262,6 +266,13 @@ def source(name, **options):
     if maker is not None:
         return _plugins.open_source(name, maker, options)
     return Dataset(_levada.append(name, options, ()))
+
+
+def range(start, stop=None, step=1):
+    """Integers as the field ``value`` (int64): ``range(stop)`` or ``range(start, stop, step)``."""
+    if stop is None:
+        return source("range", count=start) if step == 1 else range(0, start, step)
+    return source("range", start=start, stop=stop, step=step)
 
 
 def from_text(description):

@@ -143,14 +143,15 @@ class Records(_Target):
         self.name = name or getattr(source, "__qualname__", type(source).__name__)
 
     def _iterator(self, run):
-        iterator = self.states.get(run)
-        if iterator is None:
+        if run not in self.states:
             given = self.source() if callable(self.source) else self.source
-            iterator = self.states[run] = iter(given)
-        return iterator
+            self.states[run] = [iter(given), None]
+        return self.states[run][0]
 
     def call(self, run, _):
         rows, until = [], None
+        if hasattr(self._iterator(run), "save"):
+            self.states[run][1] = self.save(run, None)
         least = 1 if self.columns.kinds else FIRST
         for record in self._iterator(run):
             rows.append(record)
@@ -166,6 +167,11 @@ class Records(_Target):
                 f"the source {self.name} can't be saved: its iterator has no save() and restore()"
             )
         return bytes(iterator.save())
+
+    def save_before(self, run, _):
+        """The position before the call that is going on."""
+        before = self.states[run][1] if run in self.states else None
+        return self.save(run, None) if before is None else before
 
     def restore(self, run, data):
         iterator = self._iterator(run)

@@ -65,7 +65,7 @@ class _Files:
 
     def keep(self, core):
         """Notes all paths, where batches that may ask for them live longer than the iterator."""
-        if sys.getrefcount(self) <= _ALONE:
+        if sys is None or sys.is_finalizing() or sys.getrefcount(self) <= _ALONE:
             return
         for leaf in range(_MOST_LEAVES):
             for shard in itertools.count():

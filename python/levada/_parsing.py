@@ -241,8 +241,10 @@ class RaggedFeature:
         for part in self.partitions:
             if not isinstance(part, (_Keyed, UniformRowLength)):
                 raise TypeError(f"not a partition of a RaggedFeature: {part!r}")
-        if self.partitions and self.value_key is None and any(
-            isinstance(part, _Keyed) for part in self.partitions
+        if (
+            self.partitions
+            and self.value_key is None
+            and any(isinstance(part, _Keyed) for part in self.partitions)
         ):
             raise ValueError("a RaggedFeature with partitions needs a value_key")
 

@@ -76,6 +76,26 @@ class Stages:
             drop_remainder=drop_remainder,
         )
 
+    def cast(self, field: str, dtype: Any) -> Dataset:
+        """Numbers as another dtype.
+
+        field: field of numbers
+        dtype: dtype that it gets
+
+        As text: range:10 | cast:value,dtype=float32
+        """
+        return self._stage("cast", field=field, dtype=dtype)
+
+    def enumerate(self, start: int = 0, *, field: str = "index") -> Dataset:
+        """The number of each record, as a column.
+
+        start: number of the first record
+        field: name of the column
+
+        As text: range:10,start=5 | enumerate
+        """
+        return self._stage("enumerate", start=start, field=field)
+
     def padded_batch(
         self,
         batch_size: int,
@@ -142,6 +162,34 @@ class Stages:
         """
         return self._stage("prefetch", n=n, bytes=bytes)
 
+    def rename(self, fields: Any) -> Dataset:
+        """Other names for fields.
+
+        fields: {old: new, ...}
+
+        As text: range:10 | rename:{value:x}
+        """
+        return self._stage("rename", fields=fields)
+
+    def repeat(self, count: int | None = None) -> Dataset:
+        """Everything above several times, or for ever.
+
+        count: how many times; null = for ever
+
+        As text: range:5 | repeat:2
+        """
+        return self._stage("repeat", count=count)
+
+    def shard(self, index: int, count: int) -> Dataset:
+        """One of several equal parts.
+
+        index: which part, from 0
+        count: number of parts
+
+        As text: range:10 | shard:1,count=3
+        """
+        return self._stage("shard", index=index, count=count)
+
     def shuffle(
         self, buffer_size: int, *, seed: int | None = None, reshuffle: bool = True
     ) -> Dataset:
@@ -154,3 +202,28 @@ class Stages:
         As text: range:100 | shuffle:10,seed=1
         """
         return self._stage("shuffle", buffer_size=buffer_size, seed=seed, reshuffle=reshuffle)
+
+    def skip(self, count: int) -> Dataset:
+        """All but the first records.
+
+        count: records to leave out
+
+        As text: range:10 | skip:3
+        """
+        return self._stage("skip", count=count)
+
+    def take(self, count: int) -> Dataset:
+        """The first records.
+
+        count: records to pass on
+
+        As text: range:10 | take:7
+        """
+        return self._stage("take", count=count)
+
+    def unbatch(self) -> Dataset:
+        """Records out of batches, without padding.
+
+        As text: range:10 | batch:4 | unbatch
+        """
+        return self._stage("unbatch")

@@ -47,7 +47,7 @@ def test_shows_its_columns():
 def test_wrong_options_say_which():
     with pytest.raises(lv.errors.InvalidArgumentError, match="batch_size"):
         lv.range(10).batch(0)
-    with pytest.raises(TypeError, match="with_options|no option 'sed'"):
+    with pytest.raises(TypeError, match="no option 'sed'"):
         lv.range(10).with_options(sed=1)
     with pytest.raises(TypeError):
         lv.range(10).batch(3, drop=True)
@@ -66,7 +66,7 @@ def test_options_may_be_of_numpy():
 
 def test_stages_by_name():
     assert lv.range(10).stage("batch", batch_size=3) == lv.range(10).batch(3)
-    assert lv.source("range", stop=10) == lv.range(10)
+    assert lv.source("range", count=10) == lv.range(10)
 
 
 def test_first():

@@ -145,7 +145,12 @@ def test_functions_are_let_go():
 
 def test_cancel_frees_a_waiting_call():
     never = threading.Event()
-    it = iter(lv.range(3).map(lambda r: never.wait(30) and r))
+
+    def source():
+        never.wait(30)
+        yield {"x": 1}
+
+    it = iter(lv.from_records(source).map(lambda r: r))
     timer = threading.Timer(0.2, it.cancel)
     timer.start()
     with pytest.raises(errors.CancelledError):

@@ -228,7 +228,8 @@ def test_a_fork_is_told(lines):
 def test_an_iterator_that_is_left_does_not_hang_the_exit(lines):
     code = (
         "import levada as lv, itertools\n"
-        "it = iter(lv.from_records(lambda: ({'x': i} for i in itertools.count())).batch(2).prefetch(4))\n"
+        "ds = lv.from_records(lambda: ({'x': i} for i in itertools.count()))\n"
+        "it = iter(ds.batch(2).prefetch(4))\n"
         f"other = iter(lv.text_lines({str(lines)!r}).batch(2).prefetch(2))\n"
         "next(it); next(other)\n"
     )

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every name that can stand in a description can be called, with all of its options."""
+
+import inspect
+import json
+
+import levada as lv
+import pytest
+from levada import _levada
+
+ROWS = [row for row in json.loads(_levada.stages()) if not row.get("plugin")]
+# Options under other names or not at all: these are written by hand.
+BY_HAND = set("call concat filter interleave map memory mix range records select zip".split())
+
+
+def callable_of(row):
+    return getattr(lv if row["inputs"][1] == 0 else lv.Dataset, row["name"])
+
+
+@pytest.mark.parametrize(
+    "row", [r for r in ROWS if r["name"] not in BY_HAND], ids=lambda r: r["name"]
+)
+def test_options_are_parameters(row):
+    parameters = inspect.signature(callable_of(row)).parameters
+    assert {arg["name"] for arg in row["args"]} == set(parameters) - {"self"}
+    for arg in row["args"]:
+        default = parameters[arg["name"]].default
+        assert arg["required"] == (default is inspect.Parameter.empty)
+        assert arg["required"] or default == arg["default"]
+    assert callable_of(row).__doc__
+
+
+@pytest.mark.parametrize("name", sorted(BY_HAND - {"call", "memory", "records"}))
+def test_those_by_hand_are_there(name):
+    assert hasattr(lv, name) or hasattr(lv.Dataset, name)
+
+
+@pytest.mark.parametrize("row", [r for r in ROWS if r["example"]], ids=lambda r: r["name"])
+def test_examples_are_descriptions(row):
+    if "{c:" in row["example"] or "@" in row["example"]:
+        pytest.skip("needs a function or file of the C tests")
+    try:
+        ds = lv.from_text(row["example"])
+    except lv.errors.NotFoundError:
+        pytest.skip("names a file")
+    assert lv.from_json(ds.to_json()) == ds

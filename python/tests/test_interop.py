@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bridges to PyTorch, JAX and Arrow, where they are installed."""
+
+import levada as lv
+import numpy as np
+import pytest
+
+
+def data():
+    return lv.from_arrays(
+        {
+            "x": np.arange(8, dtype=np.float32).reshape(4, 2),
+            "r": [[1], [2, 3], [], [4]],
+            "s": [b"a", b"", b"bc", b"d"],
+        }
+    )
+
+
+class TestTorch:
+    @pytest.fixture(autouse=True)
+    def torch(self):
+        return pytest.importorskip("torch")
+
+    def test_tensors_share_memory(self, torch):
+        batch = data().batch(4).first()
+        tensors = batch.torch()
+        assert tensors["x"].dtype == torch.float32
+        assert tensors["x"].data_ptr() == batch["x"].ctypes.data
+        assert tensors["r"].values.tolist() == [1, 2, 3, 4]
+        assert tensors["s"] == [b"a", b"", b"bc", b"d"]
+
+    def test_dlpack(self, torch):
+        batch = data().batch(4).first()
+        assert torch.from_dlpack(batch.column("x")).tolist() == batch["x"].tolist()
+
+    @pytest.mark.parametrize("workers", [0, 2])
+    def test_data_loader(self, torch, workers):
+        ds = lv.torch_dataset(lv.range(100))
+        loader = torch.utils.data.DataLoader(ds, batch_size=None, num_workers=workers)
+        assert sorted(int(row["value"]) for row in loader) == list(range(100))
+
+    def test_ranks_share(self, torch):
+        parts = [lv.torch_dataset(lv.range(10), rank=r, world_size=3) for r in range(3)]
+        seen = [int(row["value"]) for part in parts for row in part]
+        assert sorted(seen) == list(range(10))
+
+    def test_goes_on(self, torch):
+        ds = lv.torch_dataset(lv.range(10).batch(2), rank=0, world_size=1)
+        it = iter(ds)
+        next(it)
+        state = ds.state_dict()
+        other = lv.torch_dataset(lv.range(10).batch(2), rank=0, world_size=1)
+        other.load_state_dict(state)
+        assert [b["value"].tolist() for b in other] == [[2, 3], [4, 5], [6, 7], [8, 9]]
+
+
+class TestArrow:
+    @pytest.fixture(autouse=True)
+    def pyarrow(self):
+        return pytest.importorskip("pyarrow")
+
+    def test_record_batches(self, pyarrow):
+        batch = data().batch(4).first()
+        made = batch.to_arrow()
+        assert made.schema.names == ["x", "r", "s"]
+        assert made.column("r").to_pylist() == [[1], [2, 3], [], [4]]
+        assert made.column("s").to_pylist() == [b"a", b"", b"bc", b"d"]
+        assert made.column("x").to_pylist() == batch["x"].tolist()
+        assert pyarrow.record_batch(batch).equals(made)
+
+
+class TestJax:
+    def test_arrays(self):
+        jax = pytest.importorskip("jax")
+        made = data().batch(4).first().jax()
+        assert isinstance(made["x"], jax.Array)
+        assert made["x"].tolist() == [[0, 1], [2, 3], [4, 5], [6, 7]]
