@@ -63,9 +63,9 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_inspect_verify(levada_env *env, 
  *  "bytes":Q, "features":[F], "sequences":[F], "lengths":{"name","from","to","counts":[up to 16]}}
  * Q = {"min","median","p90","max","mean"}, of payload sizes in bytes. F = {"name","kind":"int64" |
  * "float" | "bytes" | "mixed" | "none","records","values":Q} with "values" the number of values in
- * a record, and in sequences in a step, where there is "steps":Q too. "features" of a SequenceExample
- * are its context. Quantiles are exact up to 512 and within 0.4 % beyond. "lengths" is a histogram
- * of the feature with the most values or steps in a record, null where there is none. */
+ * a record, and in sequences in a step, where there is "steps":Q too. "features" of a
+ * SequenceExample are its context. Quantiles are exact up to 512, then within 0.4 %. "lengths" is a
+ * histogram of the feature with the most values or steps in a record, null where there is none. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_inspect_info(levada_env *env, const char *path,
                                                              char **out, levada_error *err);
 

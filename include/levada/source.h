@@ -17,12 +17,12 @@ extern "C" {
 
 /* Where records lie in a window of bytes. */
 typedef struct levada_spans {
-    int32_t *begin, *end; /* filled by the format: payload of record i is [begin[i], end[i])       */
-    int32_t  capacity;    /* most records wanted; both have room for 64 entries more               */
-    int32_t  n;           /* records found                                                         */
-    int64_t  used;        /* bytes of the window that these records take, frames included          */
+    int32_t *begin, *end; /* filled by the format: payload of record i is [begin[i], end[i])      */
+    int32_t  capacity;    /* most records wanted; both have room for 64 entries more              */
+    int32_t  n;           /* records found                                                        */
+    int64_t  used;        /* bytes of the window that these records take, frames included         */
     int64_t  need;        /* where the window ends inside a record: bytes of the window needed to
-                           * hold it, or 0 when that is not known                                  */
+                           * hold it, or 0 when that is not known                                 */
 } levada_spans;
 
 typedef struct levada_format_def {
@@ -41,9 +41,9 @@ typedef struct levada_format_def {
     /* A file begins (offset 0), or reading goes on at a record that begins at offset. */
     levada_status (*seek)(void *state, const void *args, int64_t offset, levada_error *err);
     /* Frames whole records of [data, data + size), which has 64 readable bytes on both sides.
-     * `at_end`: nothing follows. OK with spans filled. n may be 0: more bytes are needed, or `used`
-     * bytes hold no record (a heading). The frame of the first record begins at data[0], and the
-     * distance of two frames is that of their payloads.
+     * `at_end`: nothing follows. OK with spans filled. n may be 0: more bytes are needed, or
+     * `used` bytes hold no record (a heading). The frame of the first record begins at data[0], and
+     * the distance of two frames is that of their payloads.
      * EDATA_LOSS: records before the damage are in spans, used is the position of the damage. */
     levada_status (*next)(void *state, const void *args, const uint8_t *data, int64_t size,
                           bool at_end, levada_spans *out, levada_error *err);
@@ -66,7 +66,7 @@ typedef struct levada_source_def {
     levada_status (*open)(void *state, const void *args, const levada_context *context,
                           levada_error *err);
     void (*close)(void *state);
-    /* The next block (at most context->block_rows records), or END. The core numbers the records. */
+    /* The next block (at most context->block_rows records), or END. The core numbers records. */
     levada_status (*next)(void *state, const void *args, levada_block **out, levada_error *err);
     /* Makes a blocked next() return ECANCELLED soon; any thread. May be NULL. */
     void (*cancel)(void *state);

@@ -216,7 +216,7 @@ static levada_status file_reader_try(levada_file_reader *r, int64_t *need, levad
     return st;
 }
 
-/* Frames the next records, reading as much as that takes. Nothing framed: the file is at its end. */
+/* Frames the next records, reading as much as that takes. Nothing framed: the file has ended. */
 static levada_status file_reader_frame(levada_file_reader *r, levada_error *err)
 {
     levada_window *w = &r->window;

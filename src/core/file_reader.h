@@ -2,10 +2,10 @@
 /*
  * The one file reader: drives a format over a list of files.
  *
- * It gives blocks of at most context->block_rows records with one BYTES column, called as the format
- * says. The column shares the pooled chunk that the file was read into: nothing is copied but a
- * record that crosses the border of a chunk. Origins are a run; offset is the byte position of a
- * record's frame in the decompressed file.
+ * It gives blocks of at most context->block_rows records with one BYTES column, called as the
+ * format says. The column shares the pooled chunk that the file was read into: nothing is copied
+ * but a record that crosses the border of a chunk. Origins are a run; offset is the byte position
+ * of a record's frame in the decompressed file.
  *
  * Damage is EDATA_LOSS with file, record and offset, and is repeated; with a policy that skips, the
  * reader counts it and goes on at the next valid record of the file, or with the next file.
@@ -61,8 +61,8 @@ LEVADA_MUST_USE levada_status levada_file_reader_reread(levada_file_reader  *rea
                                                         const levada_origin *sorted, int64_t n,
                                                         levada_block **out, levada_error *err);
 
-/* After EDATA_LOSS: counts the damage and passes it, whatever the policy says. *next_offset is where
- * the next record of the same file seems to begin, or -1: there is none. */
+/* After EDATA_LOSS: counts the damage and passes it, whatever the policy says. *next_offset is
+ * where the next record of the same file seems to begin, or -1: there is none. */
 LEVADA_MUST_USE levada_status levada_file_reader_pass(levada_file_reader *reader,
                                                       int64_t *next_offset, levada_error *err);
 

@@ -31,8 +31,8 @@ void levada_window_close(levada_window *window)
     *window = (levada_window){0};
 }
 
-/* Is a record of `need` bytes possible? A length may lie. What fits in one chunk is simply read: then
- * the format can say better what is missing. */
+/* Is a record of `need` bytes possible? A length may lie. What fits in one chunk is simply read:
+ * then the format can say better what is missing. */
 static levada_status window_judge(const levada_window *w, int64_t need, levada_error *err)
 {
     int64_t size = levada_window_size(w), left = levada_bytes_left(w->bytes);

@@ -86,7 +86,8 @@ void levada_histogram_bars(const levada_histogram *h, int64_t *bars, int32_t n)
 
 void levada_histogram_json(const levada_histogram *h, levada_text *text)
 {
-    levada_text_format(text, "{\"min\":%lld,\"median\":%lld,\"p90\":%lld,\"max\":%lld,\"mean\":%.6g}",
+    levada_text_format(text,
+                       "{\"min\":%lld,\"median\":%lld,\"p90\":%lld,\"max\":%lld,\"mean\":%.6g}",
                        (long long)h->min, (long long)levada_histogram_quantile(h, 0.5),
                        (long long)levada_histogram_quantile(h, 0.9), (long long)h->max,
                        h->n > 0 ? h->sum / (double)h->n : 0.0);

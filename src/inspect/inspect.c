@@ -27,7 +27,8 @@ static levada_status inspect_repair_open(inspect_repair *repair, levada_env *env
     size_t size = strlen(path) + sizeof ".part";
 
     if (strcmp(levada_dataset_name(scan->dataset), "tfrecord") != 0) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "repair writes TFRecord files, this is %s",
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "repair writes TFRecord files, this is %s",
                            levada_dataset_name(scan->dataset));
     }
     repair->part = levada_alloc(size);

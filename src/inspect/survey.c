@@ -64,8 +64,8 @@ void levada_survey_destroy(levada_survey **survey)
 /* -- messages. A reader returns false where the bytes are no such message; with survey == NULL it
  *    only looks. */
 
-/* Takes the next field. False at the end, and where the bytes are no message: then p is NULL. A field
- * of bytes is put into *sized, any other is skipped and its tag given. */
+/* Takes the next field. False at the end, and where the bytes are no message: then p is NULL. A
+ * field of bytes is put into *sized, any other is skipped and its tag given. */
 static bool survey_field(survey_part *in, uint32_t *tag, survey_part *sized)
 {
     uint32_t size;

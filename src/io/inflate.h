@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Deflate streams in a wrapper: what gzip.c and zlib.c need of an outside library. The build chooses
- * who inflates (ISA-L where it was found, else zlib) and whether there is zlib at all.
+ * Deflate streams in a wrapper: what gzip.c and zlib.c need of an outside library. The build
+ * chooses who inflates (ISA-L where it was found, else zlib) and whether there is zlib at all.
  */
 #ifndef LEVADA_IO_INFLATE_H
 #define LEVADA_IO_INFLATE_H

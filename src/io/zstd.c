@@ -18,8 +18,8 @@ static int32_t zstd_probe(const uint8_t *data, size_t size)
 {
     if (size < 4) return 0;
     if (data[1] == 0xb5 && data[2] == 0x2f && data[3] == 0xfd && data[0] == 0x28) return 32;
-    if ((data[0] & 0xf0) == 0x50 && data[1] == 0x2a && data[2] == 0x4d && data[3] == 0x18) return 28;
-    return 0;
+    if ((data[0] & 0xf0) != 0x50 || data[1] != 0x2a || data[2] != 0x4d || data[3] != 0x18) return 0;
+    return 28;
 }
 
 static levada_status zstd_open(void *state, levada_error *err)

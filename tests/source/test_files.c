@@ -29,7 +29,9 @@ static levada_status run_open(files_run *run, const char *const *patterns, int64
     for (const levada_arg *a = run->op->args; a->name; a++) {
         uint8_t *at = (uint8_t *)run->args + a->offset;
 
-        if (strcmp(a->name, "pattern") == 0) *(levada_texts *)(void *)at = (levada_texts){patterns, n};
+        if (strcmp(a->name, "pattern") == 0) {
+            *(levada_texts *)(void *)at = (levada_texts){patterns, n};
+        }
         if (strcmp(a->name, "shuffle") == 0) *(bool *)(void *)at = shuffle;
     }
     assert_int_equal(def->check(run->args, &run->spec, NULL), LEVADA_OK);
@@ -121,7 +123,8 @@ static void fetches_names_by_number(void **state)
 
     (void)state;
     assert_int_equal(run_open(&run, &pattern, 1, false, 0), LEVADA_OK);
-    assert_int_equal(run.op->def.source.at(run.state, run.args, numbers, 3, &block, NULL), LEVADA_OK);
+    assert_int_equal(run.op->def.source.at(run.state, run.args, numbers, 3, &block, NULL),
+                     LEVADA_OK);
     t_rows(block, &text);
     assert_non_null(strstr((char *)text.at, "f-b@"));
     assert_non_null(strstr((char *)text.at, "f-j@"));

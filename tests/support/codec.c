@@ -47,7 +47,8 @@ t_bytes t_prose(void)
     uint32_t x = 1;
 
     while (text.size < 300000) {
-        int n = snprintf(line, sizeof line, "line %zu says %u and %u\n", text.size, x % 1000, x >> 27);
+        int n = snprintf(line, sizeof line, "line %zu says %u and %u\n", text.size, x % 1000,
+                         x >> 27);
 
         t_add(&text, line, (size_t)n);
         x = x * 1664525u + 1013904223u;
@@ -160,7 +161,8 @@ static void codec_seeks(const char *path, t_bytes text)
 
 void t_codec_reads_files(const char *filter)
 {
-    t_bytes  text = t_prose(), packed = t_encode(filter, text.at, text.size, 0), rows = {0}, plain = {0};
+    t_bytes  text = t_prose(), packed = t_encode(filter, text.at, text.size, 0);
+    t_bytes  rows = {0}, plain = {0};
     t_reader t = {.format = "text_lines"};
 
     t_folder();

@@ -7,8 +7,8 @@
 
 #include "support/files.h"
 
-/* Decodes with steps of these sizes (0 = all at once). What was made before an error counts, but for
- * the call that failed. */
+/* Decodes with steps of these sizes (0 = all at once). What was made before an error counts, but
+ * for the call that failed. */
 levada_status t_decode(const char *filter, t_bytes in, size_t in_step, size_t out_step,
                        t_bytes *out);
 

@@ -291,7 +291,8 @@ static int64_t gather_origins(t_reader *t, levada_origin *origins)
 static void fetches_any_records_again(void **state)
 {
     const char *filters[] = {NULL, "gzip", "zstd"};
-    const char *words[] = {"a0@0 ", "a1@18 ", "@36 ", "c0@0 ", "c1 is longer@18 ", "c2@46 ", "c3@64 "};
+    const char *words[] = {"a0@0 ",            "a1@18 ", "@36 ",   "c0@0 ",
+                           "c1 is longer@18 ", "c2@46 ", "c3@64 "};
 
     (void)state;
     for (size_t f = 0; f < 3; f++) {

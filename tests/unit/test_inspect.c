@@ -182,7 +182,8 @@ static void knows_examples(void **state)
                  "{\"min\":0,\"median\":5,\"p90\":9,\"max\":10,\"mean\":5}}",
         "{\"name\":\"w\",\"kind\":\"float\",\"records\":11,\"values\":{\"min\":2,\"median\":2",
         "{\"name\":\"name\",\"kind\":\"bytes\",\"records\":5", "\"sequences\":[]",
-        "\"lengths\":{\"name\":\"tokens\",\"from\":0,\"to\":10,\"counts\":[1,1,1,1,1,1,1,1,1,1,1]}", NULL};
+        "\"lengths\":{\"name\":\"tokens\",\"from\":0,\"to\":10,\"counts\":[1,1,1,1,1,1,1,1,1,1,1]}",
+        NULL};
     levada_example *example = NULL;
     t_bytes         file = {0};
 
@@ -208,7 +209,7 @@ static void knows_sequence_examples(void **state)
     static const int64_t one[2] = {7, 8};
     const char          *parts[] = {
         "\"payload\":\"SequenceExample\"", "\"features\":[{\"name\":\"line\",\"kind\":\"int64\"",
-        "\"sequences\":[{\"name\":\"tokens\",\"kind\":\"int64\",\"records\":5,\"values\":{\"min\":1",
+        "\"sequences\":[{\"name\":\"tokens\",\"kind\":\"int64\",\"records\":5,\"values\":{\"min\"",
         "\"steps\":{\"min\":0,\"median\":2,\"p90\":4,\"max\":4,\"mean\":2}",
         "\"lengths\":{\"name\":\"tokens\",\"from\":0,\"to\":4", NULL};
     levada_example *example = NULL;
@@ -236,7 +237,8 @@ static void knows_what_it_does_not_know(void **state)
     const char *other[] = {"\"payload\":\"other\"", "\"records\":4,\"bad_records\":0",
                            "\"bytes\":{\"min\":0,\"median\":1,\"p90\":4,\"max\":4,\"mean\":2}",
                            "\"features\":[]", NULL};
-    const char *text[] = {"\"format\":\"text_lines\"", "\"payload\":\"text\"", "\"records\":2", NULL};
+    const char *text[] = {"\"format\":\"text_lines\"", "\"payload\":\"text\"", "\"records\":2",
+                           NULL};
     const char *empty[] = {"\"records\":0", "\"lengths\":null", NULL};
     const char *damaged[] = {"\"records\":3,\"bad_records\":1,\"damaged_bytes\":19", NULL};
     t_bytes     bytes = four();
