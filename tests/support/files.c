@@ -110,11 +110,14 @@ t_bytes t_encode(const char *name, const void *data, size_t size, size_t flush_a
     void                    *state;
     t_bytes                  out = {0};
     const uint8_t           *in = data;
+    levada_status            st;
 
     assert_non_null(filter);
-    assert_non_null(filter->open_encoder);
+    if (!filter->open_encoder) skip(); /* built without its library */
     state = calloc(1, filter->state_size);
-    assert_int_equal(filter->open_encoder(state, -1, NULL), LEVADA_OK);
+    st = filter->open_encoder(state, -1, NULL);
+    if (st == LEVADA_EUNIMPLEMENTED) skip();
+    assert_int_equal(st, LEVADA_OK);
     if (flush_at > 0) {
         files_encode_part(filter, state, &out,
                           (levada_filter_step){.in = in, .in_size = flush_at, .flush = true});

@@ -16,8 +16,10 @@ static const char *const writer_kinds[] = {NULL, "gzip", "zlib", "zstd"};
 static levada_writer *begin(const char *compression)
 {
     levada_writer *w = NULL;
+    levada_status  st = levada_writer_open(NULL, t_path("w"), compression, -1, &w, NULL);
 
-    assert_int_equal(levada_writer_open(NULL, t_path("w"), compression, -1, &w, NULL), LEVADA_OK);
+    if (st == LEVADA_EUNIMPLEMENTED) skip(); /* built without its library */
+    assert_int_equal(st, LEVADA_OK);
     return w;
 }
 
@@ -143,11 +145,14 @@ static void refuses_what_it_cannot_do(void **state)
     (void)state;
     assert_int_equal(levada_writer_open(NULL, t_path("w"), "snappy", -1, &w, &err),
                      LEVADA_EINVALID_ARGUMENT);
-    assert_int_equal(levada_writer_open(NULL, t_path("w"), "gzip", 17, &w, &err),
-                     LEVADA_EINVALID_ARGUMENT);
     assert_int_equal(levada_writer_open(NULL, t_path("no/w"), NULL, -1, &w, &err),
                      LEVADA_ENOT_FOUND);
     assert_non_null(strstr(err.message, "no/w"));
+    assert_null(w);
+    w = begin("gzip");
+    levada_writer_destroy(&w);
+    assert_int_equal(levada_writer_open(NULL, t_path("w"), "gzip", 17, &w, &err),
+                     LEVADA_EINVALID_ARGUMENT);
     assert_null(w);
 }
 
@@ -161,6 +166,8 @@ static void names_a_full_disk_and_repeats_it(void **state)
         levada_error   err = LEVADA_ERROR_INIT;
 
         if (access("/dev/full", W_OK) != 0) skip();
+        w = begin(writer_kinds[k]);
+        levada_writer_destroy(&w);
         assert_int_equal(levada_writer_open(NULL, "/dev/full", writer_kinds[k], -1, &w, &err),
                          LEVADA_OK);
         if (levada_writer_write(w, data, sizeof data, &err) != LEVADA_OK) levada_error_clear(&err);
