@@ -34,8 +34,8 @@ static const levada_arg bucket_options[] = {
                .doc = "records in a batch: one for each bucket (one more than boundaries), or one for "
                       "all"),
     LEVADA_ARG(INT, bucket_args, max_tokens, .min = 1, .max = INT64_MAX,
-               .doc = "instead of batch_sizes: most elements of a padded batch (longest record times "
-                      "records)"),
+               .doc = "instead of batch_sizes: most elements of a padded batch (longest record, as "
+                      "padded, times records)"),
     LEVADA_ARG(VALUE, bucket_args, padded_shapes,
                .doc = "{field: [length or null, ...]}; null = the longest of the batch"),
     LEVADA_ARG(VALUE, bucket_args, padding_values,
@@ -93,6 +93,16 @@ static levada_status bucket_check(const void *args, const levada_spec *in, levad
                               levada_spec_flags_of(in) | LEVADA_SPEC_BATCHED, out, err);
 }
 
+/* The padded length that padded_shapes gives the records, -1 = the longest of a batch. */
+static int64_t bucket_width(const bucket_args *a)
+{
+    const levada_value *shape =
+        a->padded_shapes && !a->no_padding ? levada_value_get(a->padded_shapes, a->length) : NULL;
+    const levada_value *first = shape ? levada_value_item(shape, 0) : NULL;
+
+    return levada_value_kind_of(first) == LEVADA_VALUE_INT ? levada_value_as_int(first) : -1;
+}
+
 static levada_status bucket_open(void *state, const void *args, const levada_context *context,
                                  levada_error *err)
 {
@@ -104,6 +114,8 @@ static levada_status bucket_open(void *state, const void *args, const levada_con
                                 .sizes = a->batch_sizes.at,
                                 .nsizes = a->batch_sizes.n,
                                 .max_tokens = a->max_tokens == LEVADA_NULL_INT ? 0 : a->max_tokens,
+                                .multiple = a->no_padding ? 1 : a->pad_to_multiple,
+                                .width = bucket_width(a),
                                 .drop_remainder = a->drop_remainder,
                                 .bounded = a->pad_to_bucket_boundary && !a->no_padding };
 

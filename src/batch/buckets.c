@@ -198,26 +198,42 @@ static levada_status buckets_emit(levada_buckets *b, levada_bucket *k, levada_bl
     return LEVADA_OK;
 }
 
+/* Length that a record has in a padded batch whose longest is this; at least 1, so that records
+ * without elements do not gather without end. */
+static int64_t buckets_padded(const levada_buckets *b, const levada_bucket *k, int64_t longest)
+{
+    int64_t i = k - b->buckets, m = b->config.multiple, width = longest;
+
+    if (b->config.width >= 0) {
+        width = b->config.width;
+    } else if (b->config.bounded && i < b->config.nboundaries) {
+        width = b->config.boundaries[i] - 1;
+    } else if (longest <= INT64_MAX - m) {
+        width = (longest + m - 1) / m * m;
+    }
+    return width > 1 ? width : 1;
+}
+
 /* Whether one more record would make the padded batch larger than the budget. */
 static bool buckets_over(const levada_buckets *b, const levada_bucket *k, int64_t length)
 {
     int64_t longest = length > k->longest ? length : k->longest;
 
-    if (!b->config.max_tokens || k->n == 0) return false;
-    return longest > b->config.max_tokens / (k->n + 1);
+    return k->n > 0 && buckets_padded(b, k, longest) > b->config.max_tokens / (k->n + 1);
 }
 
 /* Longer than the budget by itself: no batch can hold it. */
 static levada_status buckets_too_long(levada_buckets *b, uint32_t slot, int64_t length,
-                                      levada_error *err)
+                                      int64_t padded, levada_error *err)
 {
     levada_block *record = NULL;
     levada_error  why = LEVADA_ERROR_INIT;
     levada_status st;
 
     (void)levada_fail(&why, LEVADA_EINVALID_ARGUMENT,
-                      "a record of length %lld is larger than max_tokens=%lld by itself",
-                      (long long)length, (long long)b->config.max_tokens);
+                      "a record of length %lld (padded %lld) is larger than max_tokens=%lld by "
+                      "itself",
+                      (long long)length, (long long)padded, (long long)b->config.max_tokens);
     LEVADA_TRY(levada_rowstore_take(b->store, &slot, 1, &record, err));
     st = levada_context_reject(b->context, record, &why, err);
     levada_block_unref(&record);
@@ -232,8 +248,10 @@ static levada_status buckets_deal(levada_buckets *b, levada_block **out, levada_
         levada_bucket *k = &b->buckets[buckets_of(b, length)];
 
         if (b->config.max_tokens) {
-            if (length > b->config.max_tokens) {
-                LEVADA_TRY(buckets_too_long(b, b->dealt[b->at++], length, err));
+            int64_t padded = buckets_padded(b, k, length);
+
+            if (padded > b->config.max_tokens) {
+                LEVADA_TRY(buckets_too_long(b, b->dealt[b->at++], length, padded, err));
                 continue;
             }
             if (buckets_over(b, k, length)) return buckets_emit(b, k, out, err);

@@ -17,6 +17,8 @@ typedef struct levada_buckets_config {
     const int64_t *boundaries, *sizes; /* borrowed */
     int64_t        nboundaries, nsizes;
     int64_t        max_tokens; /* 0 = by sizes */
+    int64_t        multiple;   /* padded lengths are rounded up to this; 1 = not */
+    int64_t        width;      /* padded length where padded_shapes gives it; -1 = the longest */
     bool           drop_remainder, bounded;
 } levada_buckets_config;
 
