@@ -113,6 +113,7 @@ static levada_status padding_field(const levada_padding_options *o, const levada
                                    levada_field *field, levada_padding *how, levada_error *err)
 {
     const levada_value *shape, *value = o->values;
+    bool                wanted;
 
     memset(how, 0, sizeof *how);
     LEVADA_TRY(levada_pad_field(from, field, err));
@@ -122,8 +123,13 @@ static levada_status padding_field(const levada_padding_options *o, const levada
     for (int32_t d = 0; d < from->ndim; d++) how->dims[from->depth + d] = from->dims[d];
     shape = o->shapes ? levada_value_get(o->shapes, from->name) : NULL;
     if (shape) LEVADA_TRY(padding_shape(shape, field, how, err));
-    if (levada_value_kind_of(value) == LEVADA_VALUE_MAP) value = levada_value_get(value, from->name);
-    if (value && levada_value_kind_of(value) != LEVADA_VALUE_NULL && field->padded) {
+    /* One value for all is for the columns that are ragged; a name may also stand for a FIXED one. */
+    wanted = field->padded;
+    if (levada_value_kind_of(value) == LEVADA_VALUE_MAP) {
+        value = levada_value_get(value, from->name);
+        wanted = field->ndim > 0;
+    }
+    if (wanted && levada_value_kind_of(value) != LEVADA_VALUE_NULL) {
         LEVADA_TRY(padding_value(value, field, how, err));
     }
     for (int32_t d = 0; d < field->ndim; d++) field->dims[d] = how->dims[d];
