@@ -78,6 +78,7 @@ static int records_order(const void *a, const void *b)
 
     if (x->shard != y->shard) return x->shard < y->shard ? -1 : 1;
     if (x->record != y->record) return x->record < y->record ? -1 : 1;
+    if (x->opening != y->opening) return x->opening < y->opening ? -1 : 1;
     return 0;
 }
 
