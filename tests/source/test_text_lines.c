@@ -153,7 +153,10 @@ static void gives_no_part_of_a_line_of_a_truncated_stream(void **state)
 /* "x^" is the beginning of a zlib stream too. */
 static void takes_text_for_text(void **state)
 {
+    t_bytes trial = t_encode("zlib", "", 0, 0); /* without zlib nothing can tell, and this skips */
+
     (void)state;
+    t_clear(&trial);
     expect("x^2 + y^2 = z^2 has many solutions\n", "x^2 + y^2 = z^2 has many solutions@0 ");
     expect("x^", "x^@0 ");
     expect("x^2 + y^2", "x^2 + y^2@0 ");
