@@ -32,8 +32,10 @@ static levada_status plan_share(levada_slot *s, levada_list list, const levada_f
 {
     if (s->list != list || (s->dtype != dtype && s->dtype != LEVADA_NONE)) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "feature '%s': Conflicting type for key '%s': %s and %s", f->name,
-                           s->key, levada_dtype_name(s->dtype), levada_dtype_name(dtype));
+                           "feature '%s': Conflicting type for key '%s': %s and %s", f->name, s->key,
+                           dtype == s->dtype ? levada_list_name(s->list)
+                                             : levada_dtype_name(s->dtype),
+                           dtype == s->dtype ? levada_list_name(list) : levada_dtype_name(dtype));
     }
     if (s->dense != plan_is_dense(f)) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,

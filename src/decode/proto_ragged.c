@@ -8,6 +8,8 @@
  */
 #include "decode/proto.h"
 
+#define RAGGED_ROWS (1 << 24) /* row ids of one item stay below: a few bytes can't ask for memory */
+
 /* The partitions of one feature while its items are walked. */
 typedef struct ragged_walk {
     levada_proto *x;
@@ -91,7 +93,7 @@ static levada_status ragged_ids(ragged_walk *w, int32_t k, int32_t base, int64_t
     *rows = -1;
     if (n != m) return LEVADA_OK;
     for (int64_t i = 0; i < n; i++) {
-        if (v[i] < last || v[i] >= INT32_MAX / 16) return LEVADA_OK;
+        if (v[i] < last || v[i] >= RAGGED_ROWS) return LEVADA_OK;
         last = v[i];
     }
     *rows = n > 0 ? last + 1 : 0;
