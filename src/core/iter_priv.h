@@ -29,7 +29,6 @@ typedef struct levada_prefetch_args {
     int64_t n, bytes;
 } levada_prefetch_args;
 
-
 typedef struct levada_node_ops {
     levada_status (*next)(levada_iter *it, levada_block **out, levada_error *err);
     /* The node's own state; inputs are saved by the core. */
@@ -69,6 +68,13 @@ struct levada_iter {
     atomic_llong           records, blocks, nanoseconds; /* time includes the inputs' */
 };
 
+/* The stages that the plan has come by, and the one that it is at. */
+typedef struct levada_visits {
+    const char **names; /* of all, in order; those from `first` on belong to this pipe */
+    int32_t n, capacity, first;
+    int32_t position, namesakes;
+} levada_visits;
+
 struct levada_run {
     levada_env     *env;     /* a reference */
     levada_dataset *dataset; /* a reference */
@@ -77,8 +83,10 @@ struct levada_run {
     int64_t         max_record_bytes;
     int32_t         leaves; /* counted while the tree is made */
     const char     *prefix; /* of paths, while the tree is made */
-    levada_mutex opening; /* held where a running joint opens a pipe: guards leaves, prefix, inner */
-    bool         inner;   /* such a pipe is being opened: its sources stay out of leaf[]           */
+    levada_visits visits; /* the same                         */
+    levada_mutex
+        opening; /* held where a running joint opens a pipe: guards leaves, prefix, inner */
+    bool inner; /* such a pipe is being opened: its sources stay out of leaf[]           */
     levada_iter    *leaf[64];          /* sources, for paths and progress; first 64           */
     char           *errors;       /* as given; NULL = fail                                    */
     levada_policy   policy;

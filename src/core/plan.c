@@ -14,7 +14,6 @@
 /* A chain that is being gathered on top of `below`. */
 typedef struct plan_work {
     levada_run           *run;
-    const char           *prefix;
     bool                  tickets;
     levada_iter          *below; /* owned */
     levada_chain         *chain; /* owned; NULL = none */
@@ -24,37 +23,38 @@ typedef struct plan_work {
 
 static levada_status plan_open(plan_work *w, const levada_dataset *at, levada_error *err);
 
-/* "2.shuffle": positions are counted in the description, depth first, so that stages which the core
- * inserts change no path. */
-static int32_t plan_position(const levada_dataset *at)
+/* Positions and namesakes are counted in the description, depth first, inputs before what stands on
+ * them, so that stages which the core inserts change no path and no randomness. */
+/* Counts one more stage; what is made next is made for it. */
+static levada_status plan_visit(levada_run *run, const levada_dataset *at, levada_error *err)
 {
-    int32_t n = 0;
+    levada_visits *v = &run->visits;
 
-    for (int32_t i = 0; i < at->ninputs; i++) n += plan_position(at->inputs[i]) + 1;
-    return n;
-}
+    if (v->n == v->capacity) {
+        int32_t      room = v->capacity ? 2 * v->capacity : 16;
+        const char **more = levada_realloc(v->names, (size_t)room * sizeof(*more));
 
-static void plan_path(const plan_work *w, const levada_dataset *at, char *out, size_t size)
-{
-    snprintf(out, size, "%s%d.%s", w->prefix, plan_position(at), at->op->name);
-}
-
-/* How many stages of that name stand above (before) this one: an inserted prefetch or a map changes
- * nothing in the randomness of a shuffle. */
-static int32_t plan_namesakes(const levada_dataset *at, const char *name)
-{
-    int32_t n = 0;
-
-    for (int32_t i = 0; i < at->ninputs; i++) {
-        n += plan_namesakes(at->inputs[i], name) + (strcmp(at->inputs[i]->op->name, name) == 0);
+        if (!more) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a plan");
+        v->names = more;
+        v->capacity = room;
     }
-    return n;
+    v->position = v->n - v->first;
+    v->namesakes = 0;
+    for (int32_t i = v->first; i < v->n; i++)
+        v->namesakes += strcmp(v->names[i], at->op->name) == 0;
+    v->names[v->n++] = at->op->name;
+    return LEVADA_OK;
+}
+
+static void plan_path(const levada_run *run, const levada_dataset *at, char *out, size_t size)
+{
+    snprintf(out, size, "%s%d.%s", run->prefix, run->visits.position, at->op->name);
 }
 
 static levada_context plan_context(levada_run *run, const levada_dataset *at)
 {
     uint64_t name = levada_hash64(at->op->name, strlen(at->op->name),
-                                  (uint64_t)plan_namesakes(at, at->op->name));
+                                  (uint64_t)run->visits.namesakes);
     levada_context context = {
         .struct_size = sizeof context,
         .env = run->env,
@@ -82,7 +82,7 @@ levada_status levada_node_create(levada_run *run, const levada_dataset *at,
     it->at = at;
     it->spec = at->spec;
     it->context = plan_context(run, at);
-    snprintf(it->path, sizeof it->path, "%s%d.%s", run->prefix, plan_position(at), at->op->name);
+    plan_path(run, at, it->path, sizeof it->path);
     *out = it;
     return LEVADA_OK;
 }
@@ -127,7 +127,7 @@ static levada_status plan_extend_chain(plan_work *w, const levada_dataset *at, b
     if (!w->chain) LEVADA_TRY(levada_chain_create(w->run->threads, &w->chain, err));
     context.tail = tail;
     w->top = at;
-    plan_path(w, at, path, sizeof path);
+    plan_path(w->run, at, path, sizeof path);
     return levada_chain_add(w->chain, at, &context, path, err);
 }
 
@@ -164,13 +164,14 @@ static levada_status plan_joint(plan_work *w, const levada_dataset *at, levada_e
 
     if (!in) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a joint");
     for (int32_t i = 0; st == LEVADA_OK && i < at->ninputs; i++) {
-        plan_work branch = { .run = w->run, .prefix = w->prefix, .tickets = w->tickets };
+        plan_work branch = { .run = w->run, .tickets = w->tickets };
 
         st = plan_open(&branch, at->inputs[i], err);
         in[i] = branch.below;
         branch.below = NULL;
         plan_clear(&branch);
     }
+    if (st == LEVADA_OK) st = plan_visit(w->run, at, err);
     if (st == LEVADA_OK) st = levada_node_joint(w->run, at, in, at->ninputs, &w->below, err);
     for (int32_t i = 0; i < at->ninputs; i++) levada_node_destroy(&in[i]);
     levada_free(in);
@@ -179,15 +180,15 @@ static levada_status plan_joint(plan_work *w, const levada_dataset *at, levada_e
 
 static levada_status plan_gather(plan_work *w, const levada_dataset *at, levada_error *err)
 {
-    switch (at->op->family) {
-    case LEVADA_FAMILY_SOURCE: return levada_node_source(w->run, at, &w->below, err);
-    case LEVADA_FAMILY_FORMAT: return levada_node_format(w->run, at, &w->below, err);
-    case LEVADA_FAMILY_JOINT: return plan_joint(w, at, err);
-    case LEVADA_FAMILY_STAGE:
-    case LEVADA_FAMILY_DECODER:
-    case LEVADA_FAMILY_FILTER: break;
+    if (at->op->family == LEVADA_FAMILY_JOINT) return plan_joint(w, at, err);
+    if (at->ninputs) LEVADA_TRY(plan_gather(w, at->inputs[0], err));
+    LEVADA_TRY(plan_visit(w->run, at, err));
+    if (at->op->family == LEVADA_FAMILY_SOURCE) {
+        return levada_node_source(w->run, at, &w->below, err);
     }
-    LEVADA_TRY(plan_gather(w, at->inputs[0], err));
+    if (at->op->family == LEVADA_FAMILY_FORMAT) {
+        return levada_node_format(w->run, at, &w->below, err);
+    }
     return plan_stage(w, at, err);
 }
 
@@ -200,13 +201,18 @@ static levada_status plan_open(plan_work *w, const levada_dataset *at, levada_er
 levada_status levada_plan_open(levada_run *run, const levada_dataset *dataset, const char *prefix,
                                bool tickets, levada_iter **out, levada_error *err)
 {
-    plan_work     w = { .run = run, .prefix = prefix, .tickets = tickets };
-    const char   *before = run->prefix;
+    plan_work     w = { .run = run, .tickets = tickets };
+    const char   *prefix_before = run->prefix;
+    levada_visits before = run->visits;
     levada_status st;
 
     run->prefix = prefix;
+    run->visits.first = run->visits.n;
     st = plan_open(&w, dataset, err);
-    run->prefix = before;
+    run->prefix = prefix_before;
+    before.names = run->visits.names; /* may have moved */
+    before.capacity = run->visits.capacity;
+    run->visits = before;
     if (st == LEVADA_OK) {
         *out = w.below;
         w.below = NULL;
