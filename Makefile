@@ -26,7 +26,7 @@ ctest = @$(MESON) test -C build/$(1) --no-rebuild --print-errorlogs -j $(JOBS) $
 
 .PHONY: all setup build install run test test-c test-asan test-tsan-short test-minimal test-python
 .NOTPARALLEL:
-.PHONY: test-oracle sanitize fuzz bench bench-peers lint format exports ci-full clean
+.PHONY: test-oracle sanitize fuzz bench bench-peers lint format exports generated ci-full clean
 
 all: build
 
@@ -109,8 +109,12 @@ format: setup
 	@$(BIN)/ruff check --fix --quiet .
 	@$(BIN)/ruff format --quiet .
 
+# Lists and files that are committed although a program writes them.
 exports: build
 	@$(BIN)/python ci/lint_exports.py build/release --update
+
+generated: build
+	@$(BIN)/python ci/lint_generated.py build/release --update
 
 ci-full: lint test sanitize
 	@ci/full.sh

@@ -12,7 +12,7 @@ import sys
 import lib
 from lib import Finding
 
-SUBJECT = re.compile(r"[A-Za-z0-9_./,+-]+( and [A-Za-z0-9_./-]+)?: \S.*")
+SUBJECT = re.compile(r"[\w./+-]+((,| and) [\w./+-]+)*: \S.*")
 
 
 def check_message(commit: str, message: str) -> list[Finding]:
