@@ -220,10 +220,65 @@ static PyObject *build_split(PyObject *module, PyObject *args)
     return list;
 }
 
+static levada_spec *build_joined_spec(const levada_spec *a, const levada_spec *b)
+{
+    int32_t       i, na = levada_spec_count(a), nb = levada_spec_count(b);
+    levada_field *fields = PyMem_Calloc((size_t)(na + nb) + 1, sizeof *fields);
+    levada_spec  *spec = NULL;
+    levada_error  err = LEVADA_ERROR_INIT;
+
+    if (!fields) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    for (i = 0; i < na; i++) fields[i] = *levada_spec_field(a, i);
+    for (i = 0; i < nb; i++) fields[na + i] = *levada_spec_field(b, i);
+    (void)levada_py_ok(levada_spec_create(fields, na + nb, levada_spec_flags_of(a), &spec, &err),
+                       &err);
+    PyMem_Free(fields);
+    return spec;
+}
+
+/* The columns of two blocks with the same records side by side; nothing is copied. */
+static PyObject *build_join(PyObject *module, PyObject *args)
+{
+    levada_py_state    *state = PyModule_GetState(module);
+    PyObject           *first = NULL, *second = NULL, *rejects = NULL, *result = NULL;
+    const levada_block *a = NULL, *b = NULL;
+    levada_spec        *spec = NULL;
+    levada_builder     *builder = NULL;
+    levada_block       *block = NULL;
+    levada_error        err = LEVADA_ERROR_INIT;
+    int32_t             i, na;
+
+    if (!PyArg_ParseTuple(args, "O!O!O:join", state->block, &first, state->block, &second,
+                          &rejects))
+        return NULL;
+    a = ((levada_py_block *)first)->block;
+    b = ((levada_py_block *)second)->block;
+    na = levada_spec_count(levada_block_spec(a));
+    spec = build_joined_spec(levada_block_spec(a), levada_block_spec(b));
+    if (!spec || !levada_py_ok(levada_builder_create(NULL, spec, levada_block_rows(a), &builder,
+                                                     &err),
+                               &err))
+        goto out;
+    for (i = 0; i < levada_spec_count(spec); i++)
+        levada_builder_share(builder, i,
+                             i < na ? levada_block_at(a, i) : levada_block_at(b, i - na));
+    if (build_reject(builder, rejects) &&
+        levada_py_ok(levada_builder_publish(&builder, &block, &err), &err))
+        result = levada_py_block_new(state, &block);
+out:
+    levada_builder_destroy(&builder);
+    levada_spec_unref(&spec);
+    return result;
+}
+
 PyMethodDef levada_py_build_functions[] = {
     {"build", build_block, METH_VARARGS,
      "build(rows, fields, rejects, flags=0): block of [(name, dtype, depth, dims, values, "
      "[offsets])]; rejects are (row, code, message)."},
+    {"join", build_join, METH_VARARGS, "join(block, block, rejects): the columns of both."},
     {"split", build_split, METH_VARARGS, "split(values, offsets): list of bytes."},
     {NULL, NULL, 0, NULL},
 };

@@ -132,7 +132,19 @@ class Dataset(Stages):
         """Some of the fields, in that order."""
         return self._append("select", {"fields": fields})
 
-    def interleave(self, fn, *, cycle_length=16, block_length=1):
+    def bucket_by_sequence_length(self, length, boundaries=None, batch_sizes=None, **options):
+        if not callable(length):
+            return super().bucket_by_sequence_length(length, boundaries, batch_sizes, **options)
+        from levada import _functions
+
+        name = "bucket_length"
+        ds = _functions.with_key(self, length, name)
+        ds = ds.bucket_by_sequence_length(name, boundaries, batch_sizes, **options)
+        return ds if self._core.flags & 1 else ds.select(*self.spec)
+
+    bucket_by_sequence_length.__doc__ = Stages.bucket_by_sequence_length.__doc__
+
+    def interleave(self, fn, *, cycle_length=4, block_length=1):
         """fn(record) -> Dataset for each record; their records by turns.
 
         fn is asked once, with an object whose ``["path"]`` is the text ``"{path}"``, which is

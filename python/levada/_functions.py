@@ -119,11 +119,16 @@ class Keep(Map):
 
 
 class Key(Map):
-    """fn(record) -> number or bytes, as a column `value`."""
+    """fn(record) -> number or bytes, as one more column."""
 
-    def rows(self, block):
-        rows, rejects = super().rows(block)
-        return [None if row is None else {"value": row} for row in rows], rejects
+    def __init__(self, fn, name):
+        super().__init__(fn)
+        self.name = name
+
+    def call(self, run, block):
+        rows, rejects = self.rows(block)
+        rows = [None if row is None else {self.name: row} for row in rows]
+        return _levada.join(block, self.columns.block(rows, rejects), rejects)
 
 
 class BatchMap(Map):
@@ -191,6 +196,6 @@ def _generators(block):
         yield np.random.Generator(np.random.Philox(seed))
 
 
-def key_function(fn):
-    """A callable among the options of a stage: record -> number."""
-    return handle(Key(fn), fn)
+def with_key(ds, fn, name):
+    """The dataset with fn(record) as one more field."""
+    return ds._append("map", {"fn": handle(Key(fn, name), fn)})

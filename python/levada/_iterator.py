@@ -9,7 +9,7 @@ import weakref
 import zlib
 
 from levada._batch import Batch, rows_of
-from levada.errors import DataLossError, FailedPreconditionError
+from levada.errors import DataLossError, FailedPreconditionError, LevadaError
 
 _live = weakref.WeakSet()
 _MAGIC = b"LVDROWS1"
@@ -93,7 +93,7 @@ class Iterator:
         self._files = _Files(self)
         self._rows = []  # records of the last block, the next one last
         self._since = 0  # records fetched since the snapshot
-        self._snapshot = None  # None = the beginning
+        self._snapshot = None  # bytes; None = the beginning; or why there is none
         _live.add(self)
 
     def __iter__(self):
@@ -117,7 +117,11 @@ class Iterator:
                 return self._rows.pop()
 
     def _note(self):
-        self._snapshot = self._core.save()
+        """Notes the position; where that is not possible, why, for save() to say."""
+        try:
+            self._snapshot = self._core.save()
+        except LevadaError as error:
+            self._snapshot = error
         self._since = 0
 
     def save(self):
@@ -127,7 +131,9 @@ class Iterator:
         """
         if not self._rows:
             return self._core.save()
-        inner = self._snapshot if self._snapshot is not None else self._beginning()
+        if isinstance(self._snapshot, LevadaError):
+            raise self._snapshot
+        inner = self._beginning() if self._snapshot is None else self._snapshot
         drop = (self._since - len(self._rows)).to_bytes(8, "little")
         return _MAGIC + zlib.crc32(drop + inner).to_bytes(4, "little") + drop + inner
 

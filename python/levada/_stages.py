@@ -51,8 +51,8 @@ class Stages:
             boundaries[i]
         batch_sizes: records in a batch: one for each bucket (one more than boundaries), or one
             for all
-        max_tokens: instead of batch_sizes: most elements of a padded batch (longest record
-            times records)
+        max_tokens: instead of batch_sizes: most elements of a padded batch (longest record, as
+            padded, times records)
         padded_shapes: {field: [length or null, ...]}; null = the longest of the batch
         padding_values: {field: value} or one value for all; null = 0 and empty
         pad_to_bucket_boundary: pad to the boundary of the bucket less one, not to the longest

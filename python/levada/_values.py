@@ -28,9 +28,7 @@ def simple(value):
     if made is not None:
         return made
     if callable(value):
-        from levada._functions import key_function
-
-        return key_function(value)
+        raise TypeError(f"a function can't be this option: {value!r}")
     if hasattr(value, "keys"):
         return {key: value[key] for key in value.keys()}
     try:

@@ -118,6 +118,14 @@ def test_filter():
     assert [row["value"] for row in lv.range(9).filter("value < 3")] == [0, 1, 2]
 
 
+def test_buckets_by_a_function():
+    ds = lv.from_arrays({"x": [[1] * (i % 5) for i in range(40)]})
+    batches = list(ds.bucket_by_sequence_length(lambda r: len(r["x"]), [2, 4], 5))
+    assert sum(batch.num_records for batch in batches) == 40
+    assert all(list(batch) == ["x"] for batch in batches)
+    assert {batch.max_seqlen("x") for batch in batches} <= {1, 3, 4}
+
+
 def test_nested_pipelines():
     inner = lv.range(3).map(double)
 
@@ -169,6 +177,16 @@ class TestRecords:
     def test_factories(self):
         ds = lv.from_records(lambda: ({"x": i} for i in range(600))).shuffle(100, seed=1)
         assert sorted(row["x"] for row in ds) == list(range(600))
+
+    def test_many(self):
+        ds = lv.from_records(lambda: ({"x": i} for i in range(10_000)))
+        assert sum(row["x"] for row in ds) == sum(range(10_000))
+        it = iter(ds)
+        for _ in range(5000):
+            next(it)
+        with pytest.raises(errors.UnimplementedError, match="can't be saved"):
+            it.save()
+        assert next(it) == {"x": 5000}
 
     def test_errors_come_out(self):
         def source():

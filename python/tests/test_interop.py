@@ -16,6 +16,17 @@ def data():
     )
 
 
+def triple(record):
+    return {"x": record["value"] * 3}
+
+
+class Tripled:
+    """Places the shard itself."""
+
+    def __call__(self, index, count):
+        return lv.range(100).shard(index, count).map(triple)
+
+
 class TestTorch:
     @pytest.fixture(autouse=True)
     def torch(self):
@@ -38,6 +49,16 @@ class TestTorch:
         ds = lv.torch_dataset(lv.range(100))
         loader = torch.utils.data.DataLoader(ds, batch_size=None, num_workers=workers)
         assert sorted(int(row["value"]) for row in loader) == list(range(100))
+
+    @pytest.mark.parametrize("context", ["fork", "spawn"])
+    def test_functions_in_workers(self, torch, context):
+        source = lv.range(100)
+        list(source.map(triple))  # threads of the parent are there before the fork
+        ds = lv.torch_dataset(Tripled())
+        loader = torch.utils.data.DataLoader(
+            ds, batch_size=None, num_workers=2, multiprocessing_context=context
+        )
+        assert sorted(int(row["x"]) for row in loader) == list(range(0, 300, 3))
 
     def test_ranks_share(self, torch):
         parts = [lv.torch_dataset(lv.range(10), rank=r, world_size=3) for r in range(3)]
