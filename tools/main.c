@@ -11,9 +11,9 @@
 
 /* In the order in which the help shows them. */
 static const levada_cli_command *const main_commands[] = {
-    &levada_cli_run,     &levada_cli_head,   &levada_cli_info,  &levada_cli_verify,
-    &levada_cli_convert, &levada_cli_stages, &levada_cli_bench, &levada_cli_check,
-    &levada_cli_ckpt,    NULL,
+    &levada_cli_run,    &levada_cli_head,    &levada_cli_info,   &levada_cli_verify,
+    &levada_cli_stats,  &levada_cli_convert, &levada_cli_stages, &levada_cli_bench,
+    &levada_cli_check,  &levada_cli_ckpt,    NULL,
 };
 
 static const levada_cli_option main_options[] = {

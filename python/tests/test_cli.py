@@ -5,6 +5,7 @@ Golden texts lie in tests/cli; LEVADA_UPDATE=1 writes them anew.
 """
 
 import gzip
+import itertools
 import json
 import os
 import pty
@@ -20,7 +21,7 @@ import pytest
 
 GOLDEN = Path(__file__).resolve().parents[2] / "tests" / "cli"
 LEVADA = os.environ.get("LEVADA_BIN") or shutil.which("levada")
-COMMANDS = ["run", "head", "info", "verify", "convert", "stages", "bench", "check", "ckpt"]
+COMMANDS = ["run", "head", "info", "verify", "stats", "convert", "stages", "bench", "check", "ckpt"]
 
 pytestmark = pytest.mark.skipif(LEVADA is None, reason="the command is not installed")
 
@@ -165,7 +166,7 @@ def test_version_is_one_line():
         (["run", "range:1", "--json=1"], "--json takes no value"),
         (["stages", "shufle"], "there is no stage shufle: did you mean shuffle?"),
         (["convert", "a"], "convert: needs IN OUT"),
-        (["ckpt", "shwo", "a"], "ckpt: there is no shwo"),
+        (["ckpt", "shwo", "a"], "ckpt: it is ckpt show FILE or ckpt diff FILE FILE"),
     ],
 )
 def test_wrong_usage_is_2_and_names_the_nearest(words, message):
@@ -359,6 +360,49 @@ def test_verify_repairs(folder):
     text = levada("head", "good/bad.tfrecord", "-n", "20", "--json", cwd=folder).stdout
     rest = PARSED[:3] + PARSED[4:]
     assert [json.loads(line) for line in text.splitlines()] == rest
+
+
+# stats
+
+
+def padding(lengths, boundaries):
+    """Cells over tokens, with every length padded to the longest of its bucket."""
+    edges = [0, *boundaries, max(lengths) + 1]
+    buckets = [[n for n in lengths if a <= n < b] for a, b in itertools.pairwise(edges)]
+    return 1 - sum(lengths) / sum(len(bucket) * max(bucket) for bucket in buckets if bucket)
+
+
+def test_stats_finds_the_best_boundaries(tmp_path):
+    lengths = [1, 1, 2, 3, 3, 3, 7, 8, 12, 12, 13, 20, 21, 40]
+    records = [field(1, features({"x": ints([5] * n)})) for n in lengths]
+    (tmp_path / "x.tfrecord").write_bytes(b"".join(map(frame, records)))
+    words = ["stats", "tfrecord:x.tfrecord | parse_example:{x:{kind:VarLen,dtype:int64}}"]
+    result = json.loads(levada(*words, "--json", "-k", 4, cwd=tmp_path).stdout)
+    found = next(row for row in result["strategies"] if row["strategy"] == "best 4 buckets")
+    best = min(padding(lengths, cut) for cut in itertools.combinations(range(2, 41), 3))
+    assert found["padding"] == pytest.approx(best, abs=1e-6)
+    assert padding(lengths, found["boundaries"]) == pytest.approx(best)
+    assert (result["records"], result["tokens"], result["max"]) == (14, sum(lengths), 40)
+
+
+def test_stats_asks_which_field(folder):
+    kind = "{kind:VarLen,dtype:int64}"
+    words = f"tfrecord:ten.tfrecord | parse_example:{{a:{kind},tokens:{kind}}}"
+    done = levada("stats", words, cwd=folder, status=1)
+    assert "--field takes one of a, tokens" in done.stderr
+    text = levada("stats", words, "--field", "tokens", cwd=folder).stdout
+    assert text.startswith("10 records · 30 tokens · min 1 · median 3 ")
+
+
+def test_ckpt_shows_and_compares(folder):
+    words = ["run", "tfrecord:ten.tfrecord | batch:2", "--seed", 1, "--threads", 1]
+    levada(*words, "--limit", 1, "--save", "a", cwd=folder)
+    levada(*words, "--limit", 2, "--save", "b", cwd=folder)
+    text = levada("ckpt", "show", "a", cwd=folder).stdout
+    assert "dataset      tfrecord:ten.tfrecord | batch:2\n" in text and "0.tfrecord/" in text
+    assert levada("ckpt", "diff", "a", "a", cwd=folder).stdout == ""
+    assert levada("ckpt", "diff", "a", "b", cwd=folder, status=1).stdout.startswith("- ")
+    levada("ckpt", "show", "ten.tfrecord", cwd=folder, status=1)
 
 
 # convert
