@@ -18,7 +18,9 @@ heading = @printf '\n== %s\n' "$(1)"
 
 # $(call build,FOLDER,ARGUMENTS): configures once, compiles what changed.
 define build
-	@test -f build/$(1)/build.ninja || $(MESON) setup build/$(1) -Dwerror=$(WERROR) $(2) > /dev/null
+	@mkdir -p build
+	@test -f build/$(1)/build.ninja || $(MESON) setup build/$(1) -Dwerror=$(WERROR) $(2) \
+		> build/$(1).log || { cat build/$(1).log; exit 1; }
 	@$(NINJA) -C build/$(1) -j $(JOBS) --quiet
 endef
 # $(call ctest,FOLDER,ARGUMENTS)
