@@ -32,6 +32,10 @@ def _leaves(value):
         yield value
 
 
+# Features do not know their names. Where a name is given (by the plain functions) they check
+# everything; without one, in the spec of a dataset, the core does, and says which feature is wrong.
+
+
 def _dtype(name, dtype):
     if dtype is None:
         raise ValueError(f"Missing type for feature {name}.")
@@ -41,10 +45,14 @@ def _dtype(name, dtype):
 def _shape(name, shape, sequence=False):
     """A list of sizes, all known."""
     if shape is None:
+        if name is None:
+            return None
         raise ValueError(f"Missing shape for feature {name}")
     if isinstance(shape, int):
         shape = [shape]
     shape = [None if size is None or size == -1 else int(size) for size in shape]
+    if name is None:
+        return shape
     if shape and shape[0] is None and not sequence:
         raise ValueError(
             f"First dimension of shape for feature {name} unknown. "
@@ -79,11 +87,11 @@ class FixedLenFeature:
     dtype: Any
     default_value: Any = None
 
-    def to_value(self, name="?"):
+    def to_value(self, name=None):
         """The feature as data, as it stands in descriptions."""
         shape, dtype = _shape(name, self.shape), _dtype(name, self.dtype)
         default = None if self.default_value is None else _plain(self.default_value)
-        if default is not None:
+        if default is not None and name is not None:
             leaves, size = list(_leaves(default)), 1
             for dim in shape:
                 size *= dim
@@ -102,7 +110,7 @@ class VarLenFeature:
 
     dtype: Any
 
-    def to_value(self, name="?"):
+    def to_value(self, name=None):
         """The feature as data, as it stands in descriptions."""
         return {"kind": "VarLen", "dtype": _dtype(name, self.dtype)}
 
@@ -120,7 +128,7 @@ class FixedLenSequenceFeature:
     allow_missing: bool = False
     default_value: Any = None
 
-    def to_value(self, name="?"):
+    def to_value(self, name=None):
         """The feature as data, as it stands in descriptions."""
         shape, dtype = _shape(name, self.shape, sequence=True), _dtype(name, self.dtype)
         default = None if self.default_value is None else _plain(self.default_value)
@@ -129,7 +137,7 @@ class FixedLenSequenceFeature:
             if len(default) != 1:
                 raise ValueError(f"the default of feature {name} pads: it must be one value")
             default = default[0]
-        if default is not None:
+        if default is not None and name is not None:
             _check_default(name, dtype, [default])
         return {
             "kind": "FixedLenSequence", "dtype": dtype, "shape": shape, "default": default,
@@ -151,7 +159,7 @@ class SparseFeature:
     size: Any
     already_sorted: bool = False
 
-    def to_value(self, name="?"):
+    def to_value(self, name=None):
         """The feature as data, as it stands in descriptions."""
         keys = [self.index_key] if isinstance(self.index_key, str) else list(self.index_key or ())
         sizes = [self.size] if isinstance(self.size, int) else list(self.size or ())
@@ -248,7 +256,7 @@ class RaggedFeature:
         ):
             raise ValueError("a RaggedFeature with partitions needs a value_key")
 
-    def to_value(self, name="?"):
+    def to_value(self, name=None):
         """The feature as data, as it stands in descriptions."""
         splits = name_of(self.row_splits_dtype)
         if splits not in ("int32", "int64"):
