@@ -31,11 +31,11 @@ static levada_status plan_share(levada_slot *s, levada_list list, const levada_f
                                 levada_dtype dtype, levada_error *err)
 {
     if (s->list != list || (s->dtype != dtype && s->dtype != LEVADA_NONE)) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "feature '%s': Conflicting type for key '%s': %s and %s", f->name, s->key,
-                           dtype == s->dtype ? levada_list_name(s->list)
-                                             : levada_dtype_name(s->dtype),
-                           dtype == s->dtype ? levada_list_name(list) : levada_dtype_name(dtype));
+        return levada_fail(
+            err, LEVADA_EINVALID_ARGUMENT, "feature '%s': Conflicting type for key '%s': %s and %s",
+            f->name, s->key,
+            dtype == s->dtype ? levada_list_name(s->list) : levada_dtype_name(s->dtype),
+            dtype == s->dtype ? levada_list_name(list) : levada_dtype_name(dtype));
     }
     if (s->dense != plan_is_dense(f)) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
