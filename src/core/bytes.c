@@ -56,7 +56,7 @@ static levada_status bytes_system_error(const levada_bytes *b, const char *what,
     return status;
 }
 
-/* As much of [data, data + size) as the file has at b->at. */
+/* As much of [data, data + size) as the file has at b->at: nothing only at its end. */
 static levada_status bytes_pread(levada_bytes *b, uint8_t *data, int64_t size, int64_t *made,
                                  levada_error *err)
 {
@@ -73,7 +73,7 @@ static levada_status bytes_pread(levada_bytes *b, uint8_t *data, int64_t size, i
     b->at += got;
     *made = got;
     atomic_store_explicit(&b->done, b->at, memory_order_relaxed);
-    if (got == size || b->at >= b->size) return LEVADA_OK;
+    if (got > 0 || size == 0 || b->at >= b->size) return LEVADA_OK;
     (void)levada_fail(err, LEVADA_EDATA_LOSS,
                       "the file shrank from %lld to %lld bytes while it was read",
                       (long long)b->size, (long long)b->at);
@@ -220,7 +220,7 @@ static levada_status bytes_refill(levada_bytes *b, levada_error *err)
     b->input_end = left;
     LEVADA_TRY(bytes_pread(b, b->input->data + left, BYTES_INPUT - left, &made, err));
     b->input_end += made;
-    b->input_ended = made < BYTES_INPUT - left;
+    b->input_ended = made < BYTES_INPUT - left && b->at >= b->size;
     return LEVADA_OK;
 }
 

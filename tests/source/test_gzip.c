@@ -88,11 +88,7 @@ static void reads_headers_with_everything_in_them(void **state)
 
 int main(void)
 {
-    const levada_filter_def *filter = levada_registry_filter(NULL, "gzip");
-    levada_error             err = LEVADA_ERROR_INIT;
-    void                    *codec = calloc(1, filter->state_size);
-    levada_status            st = filter->open_encoder(codec, -1, &err);
-    const struct CMUnitTest  tests[] = {
+    const struct CMUnitTest tests[] = {
         cmocka_unit_test(round_trips),
         cmocka_unit_test(reports_cuts),
         cmocka_unit_test(reports_changes),
@@ -102,8 +98,6 @@ int main(void)
         cmocka_unit_test(reads_headers_with_everything_in_them),
     };
 
-    if (st == LEVADA_OK) filter->close_encoder(codec);
-    free(codec);
-    if (st == LEVADA_EUNIMPLEMENTED) return 77; /* built without it */
+    if (!t_can("gzip")) return 77; /* built without it */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

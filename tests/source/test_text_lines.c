@@ -90,8 +90,8 @@ static void reads_a_line_longer_than_a_chunk(void **state)
     (void)state;
     memset(text, 'x', size);
     memcpy(text + size, "\r\nb\n", 4);
-    packed = t_encode("gzip", text, size + 4, 0);
-    for (int i = 0; i < 2; i++) {
+    packed = t_can("gzip") ? t_encode("gzip", text, size + 4, 0) : (t_bytes){0};
+    for (int i = 0; i < (packed.at ? 2 : 1); i++) {
         t_write_file(t_path("f"), i ? (char *)packed.at : text, i ? packed.size : size + 4);
         assert_int_equal(t_open(&t), LEVADA_OK);
         assert_int_equal(t_drain(&t, &rows), LEVADA_END);
@@ -133,11 +133,12 @@ static void finds_lines_across_chunks(void **state)
 static void gives_no_part_of_a_line_of_a_truncated_stream(void **state)
 {
     const char *text = "one\ntwo\nthree\nfour\n";
-    t_bytes     packed = t_encode("gzip", text, strlen(text), 10); /* inside "three" */
-    t_bytes     rows = {0};
+    t_bytes     packed, rows = {0};
     t_reader    t = {.format = "text_lines", .paths = {t_path("f")}};
 
     (void)state;
+    if (!t_can("gzip")) skip();
+    packed = t_encode("gzip", text, strlen(text), 10); /* inside "three" */
     for (size_t cut = packed.size - 1; cut > 3; cut--) {
         t_write_file(t_path("f"), packed.at, cut);
         assert_int_equal(t_open(&t), LEVADA_OK);

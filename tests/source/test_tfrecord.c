@@ -195,8 +195,8 @@ static void reads_a_record_longer_than_a_chunk(void **state)
     t_add_record(&bytes, "first", 5);
     t_add_record(&bytes, big, size);
     t_add_record(&bytes, "last", 4);
-    packed = t_encode("gzip", bytes.at, bytes.size, 0);
-    for (int i = 0; i < 2; i++) {
+    packed = t_can("gzip") ? t_encode("gzip", bytes.at, bytes.size, 0) : (t_bytes){0};
+    for (int i = 0; i < (packed.at ? 2 : 1); i++) {
         t_write_file(t_path("f"), i ? packed.at : bytes.at, i ? packed.size : bytes.size);
         assert_int_equal(t_open(&t), LEVADA_OK);
         assert_int_equal(t_drain(&t, &rows), LEVADA_END);

@@ -104,6 +104,21 @@ static void files_encode_part(const levada_filter_def *filter, void *state, t_by
     }
 }
 
+bool t_can(const char *name)
+{
+    const levada_filter_def *filter = name ? levada_registry_filter(NULL, name) : NULL;
+    void                    *state;
+    levada_status            st;
+
+    if (!name) return true;
+    assert_non_null(filter);
+    state = calloc(1, filter->state_size);
+    st = filter->open_encoder(state, -1, NULL);
+    if (st == LEVADA_OK) filter->close_encoder(state);
+    free(state);
+    return st == LEVADA_OK;
+}
+
 t_bytes t_encode(const char *name, const void *data, size_t size, size_t flush_at)
 {
     const levada_filter_def *filter = levada_registry_filter(NULL, name);

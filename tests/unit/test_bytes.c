@@ -88,11 +88,13 @@ static void finds_the_compression_by_content(void **state)
 
     (void)state;
     for (size_t i = 0; i < 3; i++) {
-        t_bytes       packed = t_encode(filters[i], "some bytes, some more bytes", 27, 0);
+        t_bytes       packed;
         levada_bytes *bytes;
         char          out[64];
         int64_t       made;
 
+        if (!t_can(filters[i])) continue;
+        packed = t_encode(filters[i], "some bytes, some more bytes", 27, 0);
         t_write_file(t_path("f"), packed.at, packed.size);
         bytes = open_as("auto");
         assert_string_equal(levada_bytes_compression(bytes), filters[i]);
@@ -119,11 +121,13 @@ static int32_t sure(const uint8_t *data, int64_t size)
 
 static void believes_a_format_that_knows_better(void **state)
 {
-    t_bytes              packed = t_encode("zlib", "some bytes, some more bytes", 27, 0);
+    t_bytes              packed;
     levada_bytes_options options = {.probe = sure};
     levada_bytes        *bytes = NULL;
 
     (void)state;
+    if (!t_can("zlib")) skip();
+    packed = t_encode("zlib", "some bytes, some more bytes", 27, 0);
     t_write_file(t_path("f"), packed.at, packed.size);
     assert_int_equal(levada_bytes_open(NULL, t_path("f"), &options, &bytes, NULL), LEVADA_OK);
     assert_string_equal(levada_bytes_compression(bytes), "");
@@ -150,13 +154,15 @@ static void an_empty_file_is_empty_whatever_it_is_called(void **state)
 
 static void gives_everything_before_damage_and_repeats_it(void **state)
 {
-    t_bytes       text = t_prose(), packed = t_encode("gzip", text.at, text.size, 0);
+    t_bytes       text = t_prose(), packed;
     char         *out = malloc(text.size);
     int64_t       made;
     levada_error  err = LEVADA_ERROR_INIT;
     levada_bytes *bytes;
 
     (void)state;
+    if (!t_can("gzip")) skip();
+    packed = t_encode("gzip", text.at, text.size, 0);
     t_write_file(t_path("f"), packed.at, packed.size / 2);
     bytes = open_as(NULL);
     assert_int_equal(levada_bytes_read(bytes, out, (int64_t)text.size, &made, NULL), LEVADA_OK);

@@ -168,7 +168,7 @@ static void goes_on_after_a_restore_at_every_record(void **state)
     const char *filters[] = {NULL, "gzip", "zstd"};
 
     (void)state;
-    for (size_t f = 0; f < 3; f++) {
+    for (size_t f = 0; f < 3 && t_can(filters[f]); f++) {
         write_files(filters[f]);
         for (int at = 0; at <= 8; at++) {
             t_reader t = three_files(1), u = three_files(3);
@@ -295,7 +295,7 @@ static void fetches_any_records_again(void **state)
                            "c1 is longer@18 ", "c2@46 ", "c3@64 "};
 
     (void)state;
-    for (size_t f = 0; f < 3; f++) {
+    for (size_t f = 0; f < 3 && t_can(filters[f]); f++) {
         levada_origin all[8];
         t_reader      t = three_files(2);
 
@@ -425,6 +425,7 @@ static void leaves_a_broken_stream_for_the_next_file(void **state)
     t_bytes  a;
 
     (void)state;
+    if (!t_can("gzip")) skip();
     write_files("gzip");
     a = t_read_file(t_path("a"));
     t_write_file(t_path("a"), a.at, a.size - 3);

@@ -57,7 +57,7 @@ static void writes_the_frame_byte_for_byte(void **state)
 static void round_trips_each_compression(void **state)
 {
     (void)state;
-    for (size_t k = 0; k < 4; k++) {
+    for (size_t k = 0; k < 4 && t_can(writer_kinds[k]); k++) {
         levada_writer *w = begin(writer_kinds[k]);
 
         put(w, "abc");
@@ -72,7 +72,7 @@ static void round_trips_each_compression(void **state)
 static void a_flush_makes_records_readable(void **state)
 {
     (void)state;
-    for (size_t k = 0; k < 4; k++) {
+    for (size_t k = 0; k < 4 && t_can(writer_kinds[k]); k++) {
         levada_writer *w = begin(writer_kinds[k]);
 
         put(w, "abc");
@@ -94,7 +94,7 @@ static void writes_records_of_all_sizes(void **state)
 
     (void)state;
     for (size_t i = 0; i < 2000000; i++) data[i] = (char)(i * i >> 7);
-    for (size_t k = 0; k < 4; k++) {
+    for (size_t k = 0; k < 4 && t_can(writer_kinds[k]); k++) {
         levada_writer *w = begin(writer_kinds[k]);
         t_reader       t = {.format = "tfrecord", .paths = {t_path("w")}, .block_rows = 1};
 
@@ -123,7 +123,7 @@ static void writes_records_of_all_sizes(void **state)
 static void is_closed_after_close(void **state)
 {
     (void)state;
-    for (size_t k = 0; k < 4; k++) {
+    for (size_t k = 0; k < 4 && t_can(writer_kinds[k]); k++) {
         levada_writer *w = begin(writer_kinds[k]);
         levada_error   err = LEVADA_ERROR_INIT;
 
@@ -152,7 +152,7 @@ static void refuses_what_it_cannot_do(void **state)
     w = begin("gzip");
     levada_writer_destroy(&w);
     assert_int_equal(levada_writer_open(NULL, t_path("w"), "gzip", 17, &w, &err),
-                     LEVADA_EINVALID_ARGUMENT);
+                     t_can("gzip") ? LEVADA_EINVALID_ARGUMENT : LEVADA_EUNIMPLEMENTED);
     assert_null(w);
 }
 
@@ -161,7 +161,7 @@ static void names_a_full_disk_and_repeats_it(void **state)
     static const char data[300000];
 
     (void)state;
-    for (size_t k = 0; k < 4; k++) {
+    for (size_t k = 0; k < 4 && t_can(writer_kinds[k]); k++) {
         levada_writer *w = NULL;
         levada_error   err = LEVADA_ERROR_INIT;
 
