@@ -86,6 +86,7 @@ void levada_run_destroy(levada_run **run, levada_iter **root)
     levada_dataset_unref(&r->dataset);
     levada_env_unref(&r->env);
     levada_free(r->errors);
+    levada_free(r->visits.names);
     levada_mutex_clear(&r->opening);
     levada_free(r);
 }

@@ -3,6 +3,7 @@
  * Records in a state: their origins, or where they can't be read again, their values.
  */
 #include "base/alloc.h"
+#include "base/text.h"
 #include "core/iter_priv.h"
 #include "tensor/builder_priv.h"
 
@@ -95,6 +96,112 @@ static int64_t rows_values(const levada_column *c)
     return n ? c->level[levels - 1].end[n - 1] : 0;
 }
 
+/* -- columns: saved where the description does not know them */
+
+#define ROWS_FIELD_PARTS (6 + LEVADA_MAX_DIMS)
+
+static void rows_field_parts(const levada_field *f, int64_t *to)
+{
+    to[0] = f->dtype;
+    to[1] = f->depth;
+    to[2] = f->ndim;
+    to[3] = f->padded;
+    memcpy(to + 4, f->pad, sizeof f->pad); /* two of them */
+    memcpy(to + 6, f->dims, sizeof f->dims);
+}
+
+static levada_status rows_put_spec(levada_state_writer *to, const char *key,
+                                   const levada_spec *spec, levada_error *err)
+{
+    int32_t       n = levada_spec_count(spec);
+    int64_t      *parts = levada_alloc((size_t)n * ROWS_FIELD_PARTS * sizeof *parts + 1);
+    levada_text   names = { 0 };
+    char          name[32];
+    levada_status st = LEVADA_OK;
+
+    for (int32_t i = 0; parts && i < n; i++) {
+        const levada_field *f = levada_spec_field(spec, i);
+
+        rows_field_parts(f, parts + i * ROWS_FIELD_PARTS);
+        levada_text_add(&names, f->name, strlen(f->name) + 1);
+    }
+    if (!parts || names.failed) {
+        st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a saved state");
+    }
+    snprintf(name, sizeof name, "%s.fields", key);
+    if (st == LEVADA_OK) {
+        st = levada_state_put_i64s(to, name, parts, (int64_t)n * ROWS_FIELD_PARTS, err);
+    }
+    snprintf(name, sizeof name, "%s.names", key);
+    if (st == LEVADA_OK) st = levada_state_put_bytes(to, name, names.at, names.size, err);
+    levada_text_clear(&names);
+    levada_free(parts);
+    return st;
+}
+
+static bool rows_spec_is_open(const levada_iter *node)
+{
+    return node->ninputs > 0 &&
+           (levada_spec_flags_of(node->inputs[0]->spec) & LEVADA_SPEC_OPEN) != 0;
+}
+
+static bool rows_read_field(const int64_t *parts, const char **names, const char *end,
+                            levada_field *f)
+{
+    const char *stop = *names < end ? memchr(*names, 0, (size_t)(end - *names)) : NULL;
+
+    if (!stop || parts[0] < LEVADA_BOOL || parts[0] > LEVADA_BYTES || parts[1] < 0 ||
+        parts[1] > LEVADA_MAX_DEPTH || parts[2] < 0 || parts[2] > LEVADA_MAX_DIMS) {
+        return false;
+    }
+    f->name = *names;
+    f->dtype = (levada_dtype)parts[0];
+    f->depth = (uint8_t)parts[1];
+    f->ndim = (uint8_t)parts[2];
+    f->padded = parts[3] != 0;
+    memcpy(f->pad, parts + 4, sizeof f->pad);
+    memcpy(f->dims, parts + 6, sizeof f->dims);
+    *names = stop + 1;
+    return true;
+}
+
+/* The columns that were saved, or those of `declared`. */
+static levada_status rows_get_spec(levada_state_reader *from, const char *key,
+                                   const levada_spec *declared, levada_spec **out,
+                                   levada_error *err)
+{
+    const int64_t *parts = NULL;
+    const void    *names = NULL;
+    int64_t        n = 0, i = 0;
+    size_t         size = 0;
+    levada_field  *fields;
+    levada_status  st;
+    char           name[32];
+
+    snprintf(name, sizeof name, "%s.fields", key);
+    if (!levada_state_has(from, name)) {
+        *out = levada_spec_ref(declared);
+        return LEVADA_OK;
+    }
+    LEVADA_TRY(levada_state_get_i64s(from, name, &parts, &n, err));
+    snprintf(name, sizeof name, "%s.names", key);
+    LEVADA_TRY(levada_state_get_bytes(from, name, &names, &size, err));
+    n /= ROWS_FIELD_PARTS;
+    fields = levada_alloc_zero((size_t)n * sizeof *fields + 1);
+    if (!fields) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a saved state");
+    for (const char *at = names; i < n; i++) {
+        if (!rows_read_field(parts + i * ROWS_FIELD_PARTS, &at, (const char *)names + size,
+                             &fields[i])) {
+            break;
+        }
+    }
+    st = i < n ? levada_fail(err, LEVADA_EDATA_LOSS, "saved records are damaged")
+               : levada_spec_create(fields, (int32_t)n,
+                                    levada_spec_flags_of(declared) & ~LEVADA_SPEC_OPEN, out, err);
+    levada_free(fields);
+    return st;
+}
+
 static levada_status rows_put_level(levada_state_writer *to, const char *key,
                                     const levada_column *c, int32_t l, levada_error *err)
 {
@@ -142,6 +249,9 @@ levada_status levada_rows_put(levada_state_writer *to, const char *key, const le
     snprintf(name, sizeof name, "%s.origins", key);
     st = levada_origins_put(to, name, o, block->n, err);
     levada_free(o);
+    if (st == LEVADA_OK && rows_spec_is_open(to->node)) {
+        st = rows_put_spec(to, key, block->spec, err);
+    }
     for (int32_t i = 0; st == LEVADA_OK && i < levada_spec_count(block->spec); i++) {
         st = rows_put_column(to, key, i, &block->columns[i], err);
     }
@@ -232,9 +342,10 @@ static levada_status rows_get_column(levada_state_reader *from, const char *key,
     return rows_get_bytes(from, name, rows * size, values, err);
 }
 
-levada_status levada_rows_get(levada_state_reader *from, const char *key, const levada_spec *spec,
-                              levada_block **out, levada_error *err)
+levada_status levada_rows_get(levada_state_reader *from, const char *key,
+                              const levada_spec *declared, levada_block **out, levada_error *err)
 {
+    levada_spec    *spec = NULL;
     levada_origin  *o = NULL;
     levada_builder *b = NULL;
     levada_block   *block = NULL;
@@ -244,7 +355,10 @@ levada_status levada_rows_get(levada_state_reader *from, const char *key, const 
 
     snprintf(name, sizeof name, "%s.origins", key);
     LEVADA_TRY(levada_origins_get(from, name, &o, &n, err));
-    st = levada_builder_make(levada_env_pool(from->node->run->env), spec, n, &b, err);
+    st = rows_get_spec(from, key, declared, &spec, err);
+    if (st == LEVADA_OK) {
+        st = levada_builder_make(levada_env_pool(from->node->run->env), spec, n, &b, err);
+    }
     for (int32_t i = 0; st == LEVADA_OK && i < levada_spec_count(spec); i++) {
         st = rows_get_column(from, key, b, i, n, err);
     }
@@ -261,6 +375,7 @@ levada_status levada_rows_get(levada_state_reader *from, const char *key, const 
     }
     levada_block_unref(&block);
     levada_builder_destroy(&b);
+    levada_spec_unref(&spec);
     levada_free(o);
     return st;
 }

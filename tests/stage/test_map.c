@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "support/functions.h"
+#include "support/iters.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void calls_the_function(void **state)
+{
+    const int64_t want[] = { 0, 2, 4, 6, 8 }, more[] = { 0, 4, 8, 12, 16 };
+
+    (void)state;
+    t_expect_i64("range:5 | map:{c:twice}", "value", want, 5);
+    t_expect_i64("range:5 | map:{c:twice} | map:{c:twice},spec={value:int64}", "value", more, 5);
+    t_expect_i64("range:5,start=0 | shuffle:1 | map:{c:twice}", "value", want, 5);
+    assert_int_equal(t_functions_open(), 0);
+}
+
+static void refuses_what_does_not_fit(void **state)
+{
+    levada_iter *it = t_iter_open("range:5 | map:{c:longer}", 1, 7);
+
+    (void)state;
+    t_iter_fails(it, LEVADA_EINVALID_ARGUMENT, "longer: 5 records in, 6 out");
+    levada_iter_close(&it);
+    it = t_iter_open("range:5 | map:{c:twice},spec={value:int32}", 1, 7);
+    t_iter_fails(it, LEVADA_EINVALID_ARGUMENT, "field 'value' of int64");
+    levada_iter_close(&it);
+    t_iter_refused("range:5 | map:{c:sum}", LEVADA_EINVALID_ARGUMENT, "not pure");
+    t_iter_refused("range:5 | map:{c:twice},spec={value:int65}", LEVADA_EINVALID_ARGUMENT, "dtype");
+    t_iter_refused("range:5 | map:{c:none}", LEVADA_ENOT_FOUND, "none");
+    assert_int_equal(t_functions_open(), 0);
+}
+
+static void bad_records_follow_the_policy(void **state)
+{
+    levada_iter_options o = LEVADA_ITER_OPTIONS_INIT;
+    const int64_t       want[] = { 2, 4, 6, 8, 12, 14 };
+    int64_t             n = 0, *got;
+    levada_iter        *it = t_iter_open("range:8 | map:{c:picky}", 1, 3);
+
+    (void)state;
+    assert_int_equal(t_iter_fails(it, LEVADA_EDATA_LOSS, "five times"), 0);
+    levada_iter_close(&it);
+    o.errors = "skip";
+    o.threads = 1;
+    it = t_iter_open_with("range:8 | map:{c:picky}", &o);
+    got = t_iter_numbers(it, "value", &n);
+    assert_int_equal(n, 6);
+    assert_memory_equal(got, want, sizeof want);
+    assert_int_equal(t_iter_stat(it, "skipped_records"), 2);
+    free(got);
+    levada_iter_close(&it);
+}
+
+static void goes_on_after_a_restore(void **state)
+{
+    (void)state;
+    t_iter_sweep("range:30 | map:{c:twice}", false, 1);
+    t_iter_sweep("range:30 | shuffle:7 | map:{c:twice} | shuffle:5 | batch:4", true, 1);
+}
+
+static int add_functions(void **state)
+{
+    (void)state;
+    t_functions_add(t_iter_env());
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(calls_the_function),
+        cmocka_unit_test(refuses_what_does_not_fit),
+        cmocka_unit_test(bad_records_follow_the_policy),
+        cmocka_unit_test(goes_on_after_a_restore),
+    };
+
+    return cmocka_run_group_tests(tests, add_functions, NULL);
+}

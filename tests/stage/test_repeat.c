@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "support/functions.h"
+#include "support/iters.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+static void begins_again(void **state)
+{
+    const int64_t want[] = { 0, 1, 2, 0, 1, 2, 0, 1, 2 };
+
+    (void)state;
+    t_expect_i64("range:3 | repeat:3", "value", want, 9);
+    t_expect_i64("range:3 | repeat:0", "value", want, 0);
+    t_expect_i64("range:3 | repeat:1", "value", want, 3);
+    t_expect_i64("range:3 | repeat | take:8", "value", want, 8);
+    t_expect_i64("range:3 | repeat:2 | repeat:2 | take:9", "value", want, 9);
+    t_expect_i64("range:9 | take:3 | repeat:3", "value", want, 9);
+}
+
+static void nothing_for_ever_is_nothing(void **state)
+{
+    (void)state;
+    t_expect_i64("range:0 | repeat", "value", NULL, 0);
+    t_expect_i64("range:3 | skip:3 | repeat:5", "value", NULL, 0);
+}
+
+static void goes_on_after_a_restore(void **state)
+{
+    (void)state;
+    t_iter_sweep("t_rows:10 | repeat:3", false, 1);
+    t_iter_sweep("t_stream:10 | shuffle:4 | repeat:3", false, 1);
+    t_iter_sweep("t_rows:11 | shuffle:4 | repeat:3 | shuffle:5 | batch:4", true, 1);
+    t_iter_sweep("range:40 | map:{c:twice} | take:9 | repeat:3 | map:{c:twice}", false, 1);
+}
+
+static int add_functions(void **state)
+{
+    (void)state;
+    t_functions_add(t_iter_env());
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(begins_again),
+        cmocka_unit_test(nothing_for_ever_is_nothing),
+        cmocka_unit_test(goes_on_after_a_restore),
+    };
+
+    return cmocka_run_group_tests(tests, add_functions, NULL);
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "support/functions.h"
+#include "support/iters.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void joins_columns(void **state)
+{
+    const int64_t value[] = { 0, 1, 2, 3, 4, 5, 6 }, x[] = { 9, 8, 7, 6, 5, 4, 3 };
+    const char *text =
+        "zip(range:10; range:7,start=9,step=-1 | rename:{value:x}; t_rows:9 | select:[n])";
+
+    (void)state;
+    t_expect_i64(text, "value", value, 7);
+    t_expect_i64(text, "x", x, 7);
+}
+
+static void joins_selections_and_cut_blocks(void **state)
+{
+    const int64_t value[] = { 0, 1, 2, 3, 4, 5, 6 }, x[] = { 3, 5, 7, 9 };
+    const char *text =
+        "zip(range:10 | filter:\"value > 2\" | shard:0,count=2; range:7 | rename:{value:x}"
+        " | take:5)";
+
+    (void)state;
+    t_expect_i64(text, "x", value, 4);
+    t_expect_i64(text, "value", x, 4);
+    t_expect_i64("zip(range:4 | map:{c:twice}; range:7 | rename:{value:x})", "x", value, 4);
+}
+
+static void refuses_what_does_not_fit(void **state)
+{
+    levada_iter *it =
+        t_iter_open("zip(range:9 | batch:3; range:9 | rename:{value:x} | batch:4)", 1, 7);
+
+    (void)state;
+    t_iter_fails(it, LEVADA_EINVALID_ARGUMENT, "a batch of 4 records");
+    levada_iter_close(&it);
+    t_iter_refused("zip(range:3; range:3)", LEVADA_EINVALID_ARGUMENT, "two fields");
+    t_iter_refused("zip(range:3; t_rows:3 | batch:2)", LEVADA_EINVALID_ARGUMENT, "gives batches");
+    t_iter_refused("zip(range:3 | batch:2; t_rows:3)", LEVADA_EINVALID_ARGUMENT, "gives records");
+}
+
+static void goes_on_after_a_restore(void **state)
+{
+    (void)state;
+    t_iter_sweep("zip(range:30; t_rows:25)", false, 1);
+    t_iter_sweep(
+        "zip(range:30 | filter:\"value in [1, 2, 3, 9, 10, 11, 20, 21, 22, 23]\"; t_stream:25)",
+        false, 1);
+    t_iter_sweep("zip(t_rows:30 | shuffle:8; range:12 | repeat:2) | shuffle:5 | batch:4", true, 1);
+    t_iter_sweep("zip(range:30 | batch:4; t_rows:30 | batch:4)", true, 1);
+}
+
+static int add_functions(void **state)
+{
+    (void)state;
+    t_functions_add(t_iter_env());
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(joins_columns),
+        cmocka_unit_test(joins_selections_and_cut_blocks),
+        cmocka_unit_test(refuses_what_does_not_fit),
+        cmocka_unit_test(goes_on_after_a_restore),
+    };
+
+    return cmocka_run_group_tests(tests, add_functions, NULL);
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Functions of the user, for tests of what calls them:
+ *
+ *     c:numbers   a source: `value` 0 to 9, three records a block; can be saved
+ *     c:twice     `value` (the first column, int64) times two
+ *     c:odd       whether the first column is odd, as `keep`
+ *     c:longer    a bad one: one record more than it got
+ *     c:picky     as twice, but rejects values that can be divided by five
+ *     c:sum       not pure: the sum of all values so far; can be saved
+ */
+#ifndef LEVADA_TESTS_SUPPORT_FUNCTIONS_H
+#define LEVADA_TESTS_SUPPORT_FUNCTIONS_H
+
+#include <levada/env.h>
+
+/* Puts them into the table of the environment. */
+void t_functions_add(levada_env *env);
+/* Uses of functions that were opened and not closed. */
+int t_functions_open(void);
+
+/* The integers of column `name` in all records of `text`, at block sizes 1, 7 and 256. */
+void t_expect_i64(const char *text, const char *name, const int64_t *want, int64_t n);
+
+#endif
