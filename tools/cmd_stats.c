@@ -277,7 +277,7 @@ static levada_cli_status cmd_stats(levada_env *env, const levada_cli_args *args)
 const levada_cli_command levada_cli_stats = {
     .name = "stats",
     .words = "DESCRIPTION",
-    .doc = "lengths of sequences, and what padding costs in which kind of batch",
+    .doc = "lengths of sequences, and what padding costs",
     .more = "  levada stats 'tfrecord:a.tfrecord | parse_sequence_example:...' --field tokens\n\n"
             "The boundaries can be given to bucket_by_sequence_length as they are.",
     .options = cmd_stats_options,

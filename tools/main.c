@@ -13,7 +13,7 @@
 static const levada_cli_command *const main_commands[] = {
     &levada_cli_run,    &levada_cli_head,    &levada_cli_info,   &levada_cli_verify,
     &levada_cli_stats,  &levada_cli_convert, &levada_cli_stages, &levada_cli_bench,
-    &levada_cli_check,  &levada_cli_ckpt,    NULL,
+    &levada_cli_check,  &levada_cli_new_plugin, &levada_cli_ckpt,  NULL,
 };
 
 static const levada_cli_option main_options[] = {
@@ -42,7 +42,7 @@ static levada_cli_status main_help(void)
     levada_cli_puts(&text, "usage: levada [--plugin PATH]... COMMAND ...\n\n"
                            "Records in; padded, ragged, packed or state-carrying batches out.\n\n");
     for (int i = 0; main_commands[i]; i++)
-        levada_cli_printf(&text, "  %-8s %-24s %s\n", main_commands[i]->name,
+        levada_cli_printf(&text, "  %-10s %-20s %s\n", main_commands[i]->name,
                           main_commands[i]->words, main_commands[i]->doc);
     levada_cli_puts(&text, "\n");
     main_put_options(&text, main_options);

@@ -21,7 +21,8 @@ import pytest
 
 GOLDEN = Path(__file__).resolve().parents[2] / "tests" / "cli"
 LEVADA = os.environ.get("LEVADA_BIN") or shutil.which("levada")
-COMMANDS = ["run", "head", "info", "verify", "stats", "convert", "stages", "bench", "check", "ckpt"]
+COMMANDS = ["run", "head", "info", "verify", "stats", "convert", "stages", "bench", "check"]
+COMMANDS += ["new-plugin", "ckpt"]
 
 pytestmark = pytest.mark.skipif(LEVADA is None, reason="the command is not installed")
 
@@ -466,6 +467,20 @@ def test_check_runs_the_examples_of_a_plugin(tmp_path):
     assert levada("check", "./my_reader.so", cwd=tmp_path).stdout == "ok   source my_reader\n"
     words = ["--plugin", "./my_reader.so", "run", "my_reader"]
     assert levada(*words, cwd=tmp_path).stdout.startswith("10 records in ")
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+def test_a_new_plugin_compiles_and_passes_its_check(tmp_path):
+    levada("new-plugin", "my_numbers", cwd=tmp_path)
+    include = GOLDEN.parents[1] / "include"
+    words = ["cc", "-std=c17", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-I", include]
+    subprocess.run([*words, "my_numbers.c", "-o", "my_numbers.so"], cwd=tmp_path, check=True)
+    text = levada("check", "./my_numbers.so", cwd=tmp_path).stdout
+    assert text == "ok   source my_numbers\n"
+    words = ["--plugin", "./my_numbers.so", "run", "my_numbers:300 | batch:100"]
+    assert levada(*words, cwd=tmp_path).stdout.startswith("300 records in 3 batches")
+    levada("new-plugin", "my_numbers", cwd=tmp_path, status=1)
+    levada("new-plugin", "My-Numbers", cwd=tmp_path, status=2)
 
 
 def test_check_of_something_else_fails(folder):

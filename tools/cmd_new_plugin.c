@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * levada new-plugin: a file to begin with.
+ */
+#include "cli.h"
+#include "file.h"
+#include "template.h"
+
+#include <string.h>
+
+static const levada_cli_option cmd_new_plugin_options[] = {
+    LEVADA_CLI_OPTION_END
+};
+
+/* A word that can stand in descriptions and in C. */
+static bool cmd_new_plugin_is_name(const char *name)
+{
+    return name[0] >= 'a' && name[0] <= 'z'
+           && strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_") == strlen(name)
+           && !strstr(name, "__") && strlen(name) <= 40;
+}
+
+static void cmd_new_plugin_fill(levada_cli_buffer *b, const char *name)
+{
+    for (int i = 0; levada_cli_template[i]; i++) {
+        const char *line = levada_cli_template[i], *at;
+
+        for (; (at = strstr(line, "NAME")) != NULL; line = at + 4) {
+            levada_cli_add(b, line, (size_t)(at - line));
+            levada_cli_puts(b, name);
+        }
+        levada_cli_printf(b, "%s\n", line);
+    }
+}
+
+static levada_cli_status cmd_new_plugin(levada_env *env, const levada_cli_args *args)
+{
+    const char       *name = args->words[0];
+    levada_error      err = LEVADA_ERROR_INIT;
+    levada_cli_buffer path = { 0 }, text = { 0 };
+    levada_cli_status status = LEVADA_CLI_DONE;
+
+    (void)env;
+    if (!cmd_new_plugin_is_name(name)) {
+        levada_cli_say("new-plugin: a name is made of a-z, 0-9 and single _, not '%s'", name);
+        return LEVADA_CLI_USAGE;
+    }
+    levada_cli_printf(&path, "%s.c", name);
+    cmd_new_plugin_fill(&text, name);
+    if (levada_cli_file_size(path.at) >= 0) {
+        levada_cli_say("%s is there already", path.at);
+        status = LEVADA_CLI_FAILED;
+    } else if (levada_cli_file_write(path.at, text.at, text.size, &err) != LEVADA_OK) {
+        status = levada_cli_fail(&err);
+    } else {
+        text.size = 0;
+        levada_cli_printf(
+            &text, "%s   a source that counts; its first lines say how to compile it\n", path.at);
+        levada_cli_out(&text);
+    }
+    levada_cli_buffer_clear(&path);
+    levada_cli_buffer_clear(&text);
+    return status;
+}
+
+const levada_cli_command levada_cli_new_plugin = {
+    .name = "new-plugin",
+    .words = "NAME",
+    .doc = "write NAME.c, a plug-in to begin with",
+    .options = cmd_new_plugin_options,
+    .min_words = 1,
+    .max_words = 1,
+    .run = cmd_new_plugin,
+};
