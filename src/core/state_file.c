@@ -125,6 +125,19 @@ static int state_order(const void *a, const void *b)
     return by_path ? by_path : strcmp(x->key, y->key);
 }
 
+/* Sorted entries: a key that a stage put twice could not be read back. */
+static levada_status state_twice(const levada_state_writer *from, levada_error *err)
+{
+    for (int32_t i = 1; i < from->n; i++) {
+        const levada_entry *e = &from->entries[i];
+
+        if (state_order(e - 1, e) != 0) continue;
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "'%s/%s' was saved twice", e->path,
+                           e->key);
+    }
+    return LEVADA_OK;
+}
+
 levada_status levada_state_encode(levada_state_writer *from, const levada_state_head *head,
                                   const levada_env *env, char **out, size_t *size,
                                   levada_error *err)
@@ -132,6 +145,7 @@ levada_status levada_state_encode(levada_state_writer *from, const levada_state_
     state_bytes b = { 0 };
 
     if (from->n) qsort(from->entries, (size_t)from->n, sizeof *from->entries, state_order);
+    LEVADA_TRY(state_twice(from, err));
     state_put_raw(&b, state_magic, 8);
     state_put_le(&b, STATE_FORMAT, 2);
     state_put_le(&b, 0, 2);
@@ -224,9 +238,10 @@ static bool state_take_entry(state_cursor *c, levada_entry *e)
 {
     uint64_t version, type, size;
 
-    if (!state_take_text(c, e->path, sizeof e->path) || !state_take_text(c, e->key, sizeof e->key) ||
-        !state_take_le(c, 4, &version) || !state_take_le(c, 1, &type) ||
-        !state_take_le(c, 4, &size) || size > (uint64_t)(c->end - c->at)) {
+    if (!state_take_text(c, e->path, sizeof e->path) ||
+        !state_take_text(c, e->key, sizeof e->key) || !state_take_le(c, 4, &version) ||
+        !state_take_le(c, 1, &type) || !state_take_le(c, 4, &size) ||
+        size > (uint64_t)(c->end - c->at)) {
         return false;
     }
     if (version > INT32_MAX || type < LEVADA_ENTRY_I64 || type > LEVADA_ENTRY_I64S) return false;

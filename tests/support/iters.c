@@ -124,7 +124,7 @@ static levada_status iters_at(void *state, const void *args, const int64_t *reco
     levada_status st = levada_builder_create(s->context->env, s->context->out, n, &b, err);
 
     for (int64_t i = 0; st == LEVADA_OK && i < n; i++) {
-        st = records[i] < a->count ? iters_row(a, records[i], b, err)
+        st = records[i] >= 0 && records[i] < a->count ? iters_row(a, records[i], b, err)
                                    : levada_fail(err, LEVADA_EFAILED_PRECONDITION, "gone");
     }
     if (st == LEVADA_OK && !a->bare) st = iters_nested(records, n, b, err);
@@ -165,7 +165,12 @@ static levada_status iters_save(const void *state, levada_state_writer *to, leva
 
 static levada_status iters_restore(void *state, levada_state_reader *from, levada_error *err)
 {
-    return levada_state_get_i64(from, "next", &((iters_state *)state)->next, err);
+    int64_t next = 0;
+
+    LEVADA_TRY(levada_state_get_i64(from, "next", &next, err));
+    if (next < 0) return levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged");
+    ((iters_state *)state)->next = next;
+    return LEVADA_OK;
 }
 
 static levada_source_def iters_source(bool again)
