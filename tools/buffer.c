@@ -98,8 +98,10 @@ static size_t buffer_utf8(const uint8_t *s, size_t n)
     return c < least[size] || c > 0x10FFFF || (c >= 0xD800 && c < 0xE000) ? 0 : size;
 }
 
-static bool buffer_is_utf8(const uint8_t *s, size_t n)
+bool levada_cli_is_utf8(const void *bytes, size_t n)
 {
+    const uint8_t *s = bytes;
+
     for (size_t i = 0, step; i < n; i += step) {
         step = buffer_utf8(s + i, n - i);
         if (step == 0) return false;
@@ -144,7 +146,7 @@ void levada_cli_json_text(levada_cli_buffer *b, const void *bytes, size_t n)
     const uint8_t *s = bytes;
     size_t         begin = 0;
 
-    if (!buffer_is_utf8(s, n)) {
+    if (!levada_cli_is_utf8(s, n)) {
         levada_cli_puts(b, "{\"base64\":\"");
         buffer_base64(b, s, n);
         levada_cli_puts(b, "\"}");

@@ -27,6 +27,7 @@ void levada_cli_unsigned(levada_cli_buffer *b, uint64_t n);
 /* n times the same text. */
 void levada_cli_repeat(levada_cli_buffer *b, const char *text, int64_t n);
 
+bool levada_cli_is_utf8(const void *bytes, size_t n);
 /* A JSON string; bytes that are no UTF-8 become {"base64":"..."}, as in descriptions. */
 void levada_cli_json_text(levada_cli_buffer *b, const void *bytes, size_t n);
 

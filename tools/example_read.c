@@ -163,6 +163,7 @@ static void example_read_entry(read_wire *entry, levada_cli_feature *f, read_vis
         if (field == 1) {
             f->name = (const char *)part.at;
             f->name_size = (size_t)(part.end - part.at);
+            if (!levada_cli_is_utf8(part.at, f->name_size)) entry->bad = true;
             continue;
         }
         f->values.size = 0;
