@@ -59,7 +59,7 @@ test-c: build
 test-minimal: setup
 	$(call heading,C tests: all options off)
 	$(call build,minimal,-Dauto_features=disabled -Dtests=enabled)
-	$(call ctest,minimal)
+	$(call ctest,minimal,--no-suite fuzz)
 
 test-asan: setup
 	$(call heading,C tests and fuzz corpus: address and undefined behaviour)
