@@ -177,7 +177,7 @@ static void crew_apply_locked(levada_crew *crew, levada_joint *j, levada_ticket 
     t->bytes = out ? levada_block_bytes(out) : 0;
     t->done = true;
     j->bytes += t->bytes;
-    if (number == j->head) crew_wake_locked(crew);
+    if (number == j->head || j->halting) crew_wake_locked(crew);
 }
 
 /* One unit of work: pull, draw a ticket, apply. The lock is held before and after. */
@@ -372,12 +372,40 @@ void levada_crew_report(levada_crew *crew, levada_text *to)
     levada_mutex_unlock(&crew->lock);
 }
 
+static bool crew_idle_locked(const levada_joint *j)
+{
+    if (j->intake) return false;
+    for (int64_t i = j->head; i < j->tail; i++) {
+        if (!j->ring[i % j->window].done) return false;
+    }
+    return true;
+}
+
+/* Others work on what they have drawn without waiting for us: they are further up, or apply. */
+void levada_crew_halt(levada_crew *crew, levada_joint *j)
+{
+    levada_mutex_lock(&crew->lock);
+    j->halting = true;
+    if (j->closed == LEVADA_OK) j->closed = LEVADA_END; /* nothing new is drawn */
+    while (!crew_idle_locked(j)) {
+        crew->waiting++;
+        levada_cond_wait(&crew->changed, &crew->lock, -1);
+        crew->waiting--;
+    }
+    j->halting = false;
+    levada_mutex_unlock(&crew->lock);
+}
+
 void levada_crew_reset(levada_crew *crew, levada_joint *j)
 {
     levada_mutex_lock(&crew->lock);
+    for (int64_t i = j->head; i < j->tail; i++) {
+        levada_block_unref(&j->ring[i % j->window].out);
+    }
     crew_snapshot_free(j->snapshots);
     j->snapshots = NULL;
     j->head = j->tail = j->drawn = j->delivered = j->bytes = 0;
+    if (crew->running) crew_snapshot_locked(crew, j); /* while it is closed nobody works on it */
     j->closed = LEVADA_OK;
     levada_mutex_unlock(&crew->lock);
 }

@@ -4,9 +4,10 @@
  *
  * Each run of PURE stages is a joint with tickets: whoever has its intake pulls the next block from
  * above, in order, and draws a ticket; applies the stages with nothing held; and puts the result in
- * the ticket's slot. Results leave in the order of the tickets. Workers look for work nearest to the
- * consumer first. A thread that waits for a result does not sleep while there is work further up:
- * it helps. So with N threads there are N - 1 workers, and the caller is the N-th while it waits.
+ * the ticket's slot. Results leave in the order of the tickets. Workers look for work nearest to
+ * the consumer first. A thread that waits for a result does not sleep while there is work further
+ * up: it helps. So with N threads there are N - 1 workers, and the caller is the N-th while it
+ * waits.
  *
  * No deadlock: a thread that holds an intake waits only for results of joints further up, and those
  * are being worked on by threads that wait for nothing or for something still further up.
@@ -46,6 +47,7 @@ typedef struct levada_joint {
     int64_t          drawn, delivered;   /* records in them              */
     int64_t          bytes;              /* of results that lie in ring  */
     bool             intake;             /* somebody pulls from above    */
+    bool             halting;            /* somebody waits until it is idle   */
     levada_status    closed;             /* END or an error from above   */
     levada_error     why;
     levada_snapshot *snapshots;          /* newest first */
@@ -61,7 +63,9 @@ LEVADA_MUST_USE levada_status levada_crew_take(levada_crew *crew, levada_joint *
 /* State of everything above the joint and the records to drop below it. */
 LEVADA_MUST_USE levada_status levada_crew_save(levada_crew *crew, levada_joint *joint,
                                                levada_state_writer *to, levada_error *err);
-/* Empty again, after END. */
+/* Waits until no thread works for the joint; nothing new is drawn until it is reset. */
+void levada_crew_halt(levada_crew *crew, levada_joint *joint);
+/* Empty again, after it was halted and everything above it rewound. */
 void levada_crew_reset(levada_crew *crew, levada_joint *joint);
 void levada_joint_clear(levada_joint *joint);
 

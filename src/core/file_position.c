@@ -119,6 +119,22 @@ static levada_status file_position_check_files(const levada_file_reader *r,
     return LEVADA_OK;
 }
 
+/* What was opened before the state was saved is still known afterwards: checked at the next restore,
+ * and counted as read. */
+static levada_status file_position_adopt_marks(levada_file_reader *r, levada_state_reader *from,
+                                               levada_error *err)
+{
+    const int64_t *marks;
+    int64_t        n;
+
+    LEVADA_TRY(levada_state_get_i64s(from, "marks", &marks, &n, err));
+    for (int64_t i = 0; i < n; i += 3) {
+        r->marks[marks[i]].size = marks[i + 1];
+        r->marks[marks[i]].head = (uint32_t)marks[i + 2];
+    }
+    return LEVADA_OK;
+}
+
 /* -- save and restore */
 
 levada_status levada_file_reader_save(const levada_file_reader *r, levada_state_writer *to,
@@ -177,6 +193,7 @@ levada_status levada_file_reader_restore(levada_file_reader *r, levada_state_rea
                            (long long)p.offset);
     }
     LEVADA_TRY(file_position_check_files(r, from, err));
+    LEVADA_TRY(file_position_adopt_marks(r, from, err));
     levada_file_reader_rewind(r, (int32_t)p.opening, p.epoch);
     r->turn = p.turn;
     r->record = p.record;

@@ -113,8 +113,8 @@ levada_status levada_node_save(levada_iter *it, levada_state_writer *to, levada_
     return LEVADA_OK;
 }
 
-/* A chain that ends in the apply() of a SERIAL stage has the path of that stage, its input, to which
- * what stands under the path belongs. */
+/* A chain that ends in the apply() of a SERIAL stage has the path of that stage, its input, to
+ * which what stands under the path belongs. */
 static bool iter_is_tail(const levada_iter *it)
 {
     return it->ninputs == 1 && strcmp(it->path, it->inputs[0]->path) == 0;
@@ -142,12 +142,26 @@ levada_status levada_node_restore(levada_iter *it, levada_state_reader *from, le
     return st;
 }
 
-levada_status levada_iter_rewind(levada_iter *it, levada_error *err)
+/* The lowest first: what is halted pulls no more from what stands above. */
+static void iter_halt(levada_iter *it)
 {
-    for (int32_t i = 0; i < it->ninputs; i++) LEVADA_TRY(levada_iter_rewind(it->inputs[i], err));
+    if (it->ops->halt) it->ops->halt(it);
+    for (int32_t i = 0; i < it->ninputs; i++) iter_halt(it->inputs[i]);
+}
+
+static levada_status iter_rewind(levada_iter *it, levada_error *err)
+{
+    for (int32_t i = 0; i < it->ninputs; i++) LEVADA_TRY(iter_rewind(it->inputs[i], err));
     it->ended = false;
+    it->stuck = LEVADA_OK; /* of reading ahead, perhaps */
     it->drop = 0;
     return it->ops->rewind ? it->ops->rewind(it, err) : LEVADA_OK;
+}
+
+levada_status levada_iter_rewind(levada_iter *it, levada_error *err)
+{
+    iter_halt(it);
+    return iter_rewind(it, err);
 }
 
 bool levada_node_rereadable(const levada_iter *it)

@@ -34,6 +34,8 @@ typedef struct levada_node_ops {
     /* The node's own state; inputs are saved by the core. */
     levada_status (*save)(levada_iter *it, levada_state_writer *to, levada_error *err);
     levada_status (*restore)(levada_iter *it, levada_state_reader *from, levada_error *err);
+    /* Waits until nothing above is on its way: before everything is rewound; may be NULL. */
+    void (*halt)(levada_iter *it);
     /* From the beginning again; opening raised. Inputs are rewound before by the core. */
     levada_status (*rewind)(levada_iter *it, levada_error *err);
     /* The records with these origins (all of one leaf, ascending), as this node gave them.

@@ -30,7 +30,14 @@ static levada_status chain_save(levada_iter *it, levada_state_writer *to, levada
     return levada_node_save(it->inputs[0], to, err);
 }
 
-/* Rewound only after END, when nothing is on its way. */
+static void chain_halt(levada_iter *it)
+{
+    levada_joint *j = it->self;
+
+    if (it->run->crew && j->ring) levada_crew_halt(it->run->crew, j);
+}
+
+/* Halted before: nothing is on its way. */
 static levada_status chain_rewind(levada_iter *it, levada_error *err)
 {
     levada_joint *j = it->self;
@@ -68,6 +75,7 @@ static void chain_close(levada_iter *it)
 static const levada_node_ops chain_ops = {
     .next = chain_next,
     .save = chain_save,
+    .halt = chain_halt,
     .rewind = chain_rewind,
     .rereadable = chain_rereadable,
     .reread = chain_reread,
