@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Barrier: components of keys come in any order; keys leave when all their components are there, in
- * the order in which they were first seen. TensorFlow's contract (core/kernels/barrier_ops.cc) with its
- * defects mended: a call is validated before anything changes, and takers that can't be met any more
- * fail instead of waiting. Reference-counted; any thread.
+ * the order in which they were first seen. TensorFlow's contract (core/kernels/barrier_ops.cc) with
+ * its defects mended: a call is validated before anything changes, and takers that can't be met any
+ * more fail instead of waiting. Reference-counted; any thread.
  */
 #ifndef LEVADA_BARRIER_H
 #define LEVADA_BARRIER_H
@@ -24,7 +24,8 @@ LEVADA_API levada_barrier *levada_barrier_ref(levada_barrier *barrier);
 LEVADA_API void            levada_barrier_unref(levada_barrier **barrier);
 
 /* keys: byte strings [n]; values: [n, ...]. EINVALID_ARGUMENT (nothing changed): component out of
- * range, a key that has a value for it already or stands twice, unequal rows. ECANCELLED: closed. */
+ * range, a key that has a value for it already or stands twice, unequal rows. ECANCELLED: closed.
+ */
 LEVADA_API LEVADA_MUST_USE levada_status levada_barrier_insert_many(levada_barrier      *barrier,
                                                                     int32_t              component,
                                                                     const levada_tensor *keys,
@@ -46,6 +47,9 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_barrier_close(levada_barrier *ba
                                                               bool            cancel_pending,
                                                               levada_error   *err);
 LEVADA_API void    levada_barrier_cancel(levada_barrier *barrier); /* frees waiting takes */
+/* As levada_queue_set_poll. */
+LEVADA_API void    levada_barrier_set_poll(levada_barrier *barrier, bool (*poll)(void *user),
+                                           void *user, int64_t every);
 LEVADA_API int64_t levada_barrier_ready_size(const levada_barrier *barrier);
 LEVADA_API int64_t levada_barrier_incomplete_size(const levada_barrier *barrier);
 

@@ -2,10 +2,10 @@
 /*
  * Queues: first in first out, padding, random shuffle, priority.
  *
- * The contract is TensorFlow's (core/kernels/queue_base.cc and its kinds) with its defects mended: blocked callers are
- * served strictly in the order in which they came, also enqueues of many; a plain close waits behind
- * the enqueues before it; dequeues drain what is there and then get LEVADA_EOUT_OF_RANGE; what a failed
- * dequeue had taken goes back to the front, in order.
+ * The contract is TensorFlow's (core/kernels/queue_base.cc and its kinds) with its defects mended:
+ * blocked callers are served strictly in the order in which they came, also enqueues of many; a
+ * plain close waits behind the enqueues before it; dequeues drain what is there and then get
+ * LEVADA_EOUT_OF_RANGE; what a failed dequeue had taken goes back to the front, in order.
  *
  * An element is a tuple of components, each a tensor. Where every shape is known, elements lie in a
  * ring of rows and many of them move by one memcpy a component. A queue is reference-counted; every
@@ -63,8 +63,8 @@ LEVADA_API void levada_queue_unref(levada_queue **queue);
 LEVADA_API LEVADA_MUST_USE levada_status levada_queue_enqueue(levada_queue               *queue,
                                                               levada_tensor *const *components,
                                                               int64_t timeout, levada_error *err);
-/* Rows of tensors with one more dimension in front, in order. *done (may be NULL) gets the number of
- * rows that went in, also on failure. */
+/* Rows of tensors with one more dimension in front, in order. *done (may be NULL) gets the number
+ * of rows that went in, also on failure. */
 LEVADA_API LEVADA_MUST_USE levada_status
 levada_queue_enqueue_many(levada_queue *queue, levada_tensor *const *components, int64_t timeout,
                           int64_t *done, levada_error *err);
@@ -72,19 +72,38 @@ levada_queue_enqueue_many(levada_queue *queue, levada_tensor *const *components,
 LEVADA_API LEVADA_MUST_USE levada_status levada_queue_dequeue(levada_queue   *queue,
                                                               levada_tensor **components,
                                                               int64_t timeout, levada_error *err);
-/* n elements stacked (PADDING: padded to the longest of them). up_to: fewer once it is closed. */
+/* n elements stacked (PADDING: padded to the longest of them). up_to: fewer once it is closed.
+ * PRIORITY: in order, so it waits until all n are there; n beyond the capacity is
+ * EINVALID_ARGUMENT, with up_to it means the capacity. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_queue_dequeue_many(levada_queue *queue, int64_t n,
                                                                    bool up_to,
                                                                    levada_tensor **components,
                                                                    int64_t         timeout,
                                                                    levada_error   *err);
+/* The same without tensors, for a queue whose components are numbers of known shapes: n rows of
+ * component i lie one after the other at rows[i]. Nothing is allocated. *done and *got (may be
+ * NULL) are written on failure too; what a failed dequeue wrote is not valid. */
+LEVADA_API LEVADA_MUST_USE levada_status levada_queue_enqueue_rows(levada_queue *queue, int64_t n,
+                                                                   const void *const *rows,
+                                                                   int64_t timeout, int64_t *done,
+                                                                   levada_error *err);
+LEVADA_API LEVADA_MUST_USE levada_status levada_queue_dequeue_rows(levada_queue *queue, int64_t n,
+                                                                   bool up_to, void *const *rows,
+                                                                   int64_t timeout, int64_t *got,
+                                                                   levada_error *err);
 /* Plain: takes effect, and returns, after the enqueues that wait before it; ECANCELLED when closed
- * already. With cancel_pending: at once, enqueues that wait end with ECANCELLED; never an error. */
+ * already. One that gives up for the time still takes effect when its turn comes. With
+ * cancel_pending: at once, enqueues that wait end with ECANCELLED; never an error. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_queue_close(levada_queue *queue,
                                                             bool cancel_pending, int64_t timeout,
                                                             levada_error *err);
 /* Ends every waiting call with ECANCELLED; the queue stays usable. */
 LEVADA_API void    levada_queue_cancel(levada_queue *queue);
+/* A thread that waits calls poll(user) every `every` nanoseconds with nothing held; false ends its
+ * call with ECANCELLED, nothing lost. It keeps its place in the line meanwhile, which a caller who
+ * waits in short slices would not. To be set before anybody waits; NULL = none. */
+LEVADA_API void levada_queue_set_poll(levada_queue *queue, bool (*poll)(void *user), void *user,
+                                      int64_t every);
 LEVADA_API int64_t levada_queue_size(const levada_queue *queue);
 LEVADA_API bool    levada_queue_is_closed(const levada_queue *queue);
 LEVADA_API const levada_queue_options *levada_queue_info(const levada_queue *queue);

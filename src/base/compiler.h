@@ -33,4 +33,13 @@
 #define LEVADA_CPU_HAS(name) (__builtin_cpu_supports(name) != 0)
 #define LEVADA_CPU_IS(name) (__builtin_cpu_is(name) != 0)
 
+/* Tells the CPU that this thread looks at one word again and again. */
+#if defined(__x86_64__)
+#define LEVADA_PAUSE() __builtin_ia32_pause()
+#elif defined(__aarch64__)
+#define LEVADA_PAUSE() __asm__ volatile("yield")
+#else
+#define LEVADA_PAUSE() ((void)0)
+#endif
+
 #endif

@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "core/registry.h"
+#include "runtime/hub.h"
 
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -31,6 +32,7 @@ struct levada_env {
     levada_pool            *pool;
     const levada_kernels   *kernels;
     levada_registry        *registry;
+    levada_hub             *hub;
     _Atomic(env_function *) functions;
     _Atomic(env_plugin *)   plugins;
 };
@@ -60,6 +62,7 @@ static void env_free(levada_env *env)
         plugin = older;
     }
     levada_registry_destroy(&env->registry);
+    levada_hub_unref(&env->hub);
     levada_pool_unref(&env->pool);
     levada_free(env);
 }
@@ -85,6 +88,7 @@ levada_status levada_env_create(const levada_env_options *options, levada_env **
     }
     if (status == LEVADA_OK) status = levada_pool_create(&all, &env->pool, err);
     if (status == LEVADA_OK) status = levada_registry_create(&env->registry, err);
+    if (status == LEVADA_OK) status = levada_hub_create(&env->hub, err);
     if (status == LEVADA_OK) *out = env;
     else env_free(env);
     return status;
@@ -140,6 +144,12 @@ const levada_kernels *levada_env_kernels(const levada_env *env)
 {
     env = env_or_default(env);
     return env != NULL ? env->kernels : levada_kernels_for(LEVADA_CPU_AUTO);
+}
+
+levada_hub *levada_env_hub(const levada_env *env)
+{
+    env = env_or_default(env);
+    return env != NULL ? env->hub : NULL;
 }
 
 struct levada_registry *levada_env_registry(const levada_env *env)

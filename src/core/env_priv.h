@@ -10,7 +10,6 @@
 #include <levada/env.h>
 
 /* NULL stands for the default environment everywhere here. Borrowed. */
-levada_pool          *levada_env_pool(const levada_env *env);
 const levada_kernels *levada_env_kernels(const levada_env *env);
 /* One line to the log callback, if there is one. */
 LEVADA_PRINTF(2, 3) void levada_env_log(const levada_env *env, const char *fmt, ...);

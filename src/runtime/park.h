@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How a thread sleeps: the two things that differ between systems, chosen by the build
+ * (park_futex.c on Linux, park_cond.c elsewhere).
+ *
+ * A lock for short work (copies of rows, no call-outs); not recursive. It spins for about a
+ * microsecond before it sleeps.
+ *
+ * A park is one thread's sleep until another says that it is done, once. The one who says so does
+ * not touch it afterwards, so it may lie on the stack of the thread that sleeps.
+ */
+#ifndef LEVADA_RUNTIME_PARK_H
+#define LEVADA_RUNTIME_PARK_H
+
+#include "runtime/lock.h"
+
+#include <stdatomic.h>
+
+typedef struct levada_lock {
+    atomic_uint     word;   /* futex: 0 free, 1 taken, 2 taken and somebody sleeps */
+    pthread_mutex_t system; /* elsewhere */
+} levada_lock;
+
+LEVADA_MUST_USE levada_status levada_lock_init(levada_lock *lock, levada_error *err);
+void levada_lock_clear(levada_lock *lock);
+void levada_lock_take(levada_lock *lock);
+void levada_lock_give(levada_lock *lock);
+
+#define LEVADA_PARK_AWAKE 0u
+#define LEVADA_PARK_ASLEEP 1u
+#define LEVADA_PARK_DONE 2u
+
+typedef struct levada_park {
+    atomic_uint     word; /* LEVADA_PARK_* */
+    pthread_mutex_t mutex; /* only where there is no futex */
+    pthread_cond_t  cond;
+} levada_park;
+
+void levada_park_init(levada_park *park);
+void levada_park_clear(levada_park *park);
+/* Sleeps until done or until that time on the clock of levada_now (-1 = for ever); whether done. */
+bool levada_park_sleep(levada_park *park, int64_t until);
+/* Any thread, once. */
+void levada_park_wake(levada_park *park);
+
+/* A number of the calling thread, not used again soon. */
+uint64_t levada_thread_number(void);
+
+#endif

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/park.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+levada_status levada_lock_init(levada_lock *lock, levada_error *err)
+{
+    int code = pthread_mutex_init(&lock->system, NULL);
+
+    if (code == 0) return LEVADA_OK;
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "can't make a mutex: %s", strerror(code));
+}
+
+void levada_lock_clear(levada_lock *lock) { pthread_mutex_destroy(&lock->system); }
+
+void levada_lock_take(levada_lock *lock) { pthread_mutex_lock(&lock->system); }
+
+void levada_lock_give(levada_lock *lock) { pthread_mutex_unlock(&lock->system); }
+
+void levada_park_init(levada_park *park)
+{
+    pthread_condattr_t attr;
+
+    atomic_init(&park->word, LEVADA_PARK_AWAKE);
+    pthread_mutex_init(&park->mutex, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&park->cond, &attr);
+    pthread_condattr_destroy(&attr);
+}
+
+void levada_park_clear(levada_park *park)
+{
+    /* Whoever woke us may still hold it. */
+    pthread_mutex_lock(&park->mutex);
+    pthread_mutex_unlock(&park->mutex);
+    pthread_cond_destroy(&park->cond);
+    pthread_mutex_destroy(&park->mutex);
+}
+
+bool levada_park_sleep(levada_park *park, int64_t until)
+{
+    struct timespec at = { 0, 0 };
+    int             code = 0;
+    bool            done;
+
+    if (until >= 0) {
+        at.tv_sec = (time_t)(until / 1000000000);
+        at.tv_nsec = (long)(until % 1000000000);
+    }
+    pthread_mutex_lock(&park->mutex);
+    while (atomic_load(&park->word) != LEVADA_PARK_DONE && code != ETIMEDOUT) {
+        if (until < 0) code = pthread_cond_wait(&park->cond, &park->mutex);
+        else code = pthread_cond_timedwait(&park->cond, &park->mutex, &at);
+    }
+    done = atomic_load(&park->word) == LEVADA_PARK_DONE;
+    pthread_mutex_unlock(&park->mutex);
+    return done;
+}
+
+void levada_park_wake(levada_park *park)
+{
+    pthread_mutex_lock(&park->mutex);
+    atomic_store(&park->word, LEVADA_PARK_DONE);
+    pthread_cond_signal(&park->cond);
+    pthread_mutex_unlock(&park->mutex);
+}
+
+uint64_t levada_thread_number(void) { return (uint64_t)(uintptr_t)pthread_self(); }

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/park.h"
+
+#include "base/compiler.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PARK_TRIES 60 /* looks at a lock that is taken, about a microsecond */
+
+/* Sleeps while *word is `expected`; false when the time is up. */
+static bool park_futex_wait(atomic_uint *word, unsigned expected, int64_t until)
+{
+    struct timespec at;
+    long            code;
+
+    /* WAIT_BITSET takes the time as a point on the monotonic clock. */
+    if (until >= 0) {
+        at.tv_sec = (time_t)(until / 1000000000);
+        at.tv_nsec = (long)(until % 1000000000);
+    }
+    code = syscall(SYS_futex, word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, expected,
+                   until >= 0 ? &at : NULL, NULL, FUTEX_BITSET_MATCH_ANY);
+    return code == 0 || errno != ETIMEDOUT;
+}
+
+/* The word may be gone already: then the kernel finds nobody, or one who looks again. */
+static void park_futex_wake(atomic_uint *word)
+{
+    syscall(SYS_futex, word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1, NULL, NULL, 0);
+}
+
+levada_status levada_lock_init(levada_lock *lock, levada_error *err)
+{
+    (void)err;
+    atomic_init(&lock->word, 0);
+    return LEVADA_OK;
+}
+
+void levada_lock_clear(levada_lock *lock) { (void)lock; }
+
+static LEVADA_NOINLINE void park_lock_slow(levada_lock *lock)
+{
+    for (int i = 0; i < PARK_TRIES; i++) {
+        unsigned now = atomic_load_explicit(&lock->word, memory_order_relaxed);
+
+        if (now == 0 && atomic_compare_exchange_weak_explicit(&lock->word, &now, 1,
+                                                              memory_order_acquire,
+                                                              memory_order_relaxed)) {
+            return;
+        }
+        LEVADA_PAUSE();
+    }
+    while (atomic_exchange_explicit(&lock->word, 2, memory_order_acquire) != 0) {
+        park_futex_wait(&lock->word, 2, -1);
+    }
+}
+
+void levada_lock_take(levada_lock *lock)
+{
+    unsigned free_word = 0;
+
+    if (LEVADA_UNLIKELY(!atomic_compare_exchange_strong_explicit(
+            &lock->word, &free_word, 1, memory_order_acquire, memory_order_relaxed))) {
+        park_lock_slow(lock);
+    }
+}
+
+void levada_lock_give(levada_lock *lock)
+{
+    if (LEVADA_UNLIKELY(atomic_exchange_explicit(&lock->word, 0, memory_order_release) == 2)) {
+        park_futex_wake(&lock->word);
+    }
+}
+
+void levada_park_init(levada_park *park) { atomic_init(&park->word, LEVADA_PARK_AWAKE); }
+
+void levada_park_clear(levada_park *park) { (void)park; }
+
+bool levada_park_sleep(levada_park *park, int64_t until)
+{
+    unsigned word = LEVADA_PARK_AWAKE;
+    bool     in_time = true;
+
+    atomic_compare_exchange_strong_explicit(&park->word, &word, LEVADA_PARK_ASLEEP,
+                                            memory_order_acquire, memory_order_acquire);
+    while (in_time) {
+        if (atomic_load_explicit(&park->word, memory_order_acquire) == LEVADA_PARK_DONE) {
+            return true;
+        }
+        in_time = park_futex_wait(&park->word, LEVADA_PARK_ASLEEP, until);
+    }
+    return atomic_load_explicit(&park->word, memory_order_acquire) == LEVADA_PARK_DONE;
+}
+
+void levada_park_wake(levada_park *park)
+{
+    unsigned before = atomic_exchange_explicit(&park->word, LEVADA_PARK_DONE, memory_order_release);
+
+    if (before == LEVADA_PARK_ASLEEP) park_futex_wake(&park->word);
+}
+
+uint64_t levada_thread_number(void) { return (uint64_t)syscall(SYS_gettid); }

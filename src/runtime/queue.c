@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/alloc.h"
+#include "base/random.h"
+#include "runtime/queue_priv.h"
+
+#include <string.h>
+
+static const char *const queue_kinds[] = {
+    [LEVADA_QUEUE_FIFO] = "FIFOQueue",
+    [LEVADA_QUEUE_PADDING] = "PaddingFIFOQueue",
+    [LEVADA_QUEUE_SHUFFLE] = "RandomShuffleQueue",
+    [LEVADA_QUEUE_PRIORITY] = "PriorityQueue",
+};
+
+static const char *const queue_names[] = {
+    [LEVADA_QUEUE_FIFO] = "fifo_queue",
+    [LEVADA_QUEUE_PADDING] = "padding_fifo_queue",
+    [LEVADA_QUEUE_SHUFFLE] = "random_shuffle_queue",
+    [LEVADA_QUEUE_PRIORITY] = "priority_queue",
+};
+
+const char *levada_queue_kind_name(levada_queue_kind kind) { return queue_kinds[kind]; }
+
+/* -- checks ------------------------------------------------------------------------------------ */
+
+static levada_status queue_check_shape(const levada_queue_options *o, int32_t i, levada_error *err)
+{
+    const levada_shape *shape = &o->shapes[i];
+    char                text[LEVADA_SHAPE_TEXT];
+
+    if (shape->rank > LEVADA_MAX_DIMS) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "shape %d has rank %d, at most %d is possible", (int)i,
+                           (int)shape->rank, LEVADA_MAX_DIMS);
+    }
+    if (o->kind == LEVADA_QUEUE_PADDING) {
+        if (shape->rank >= 0) return LEVADA_OK;
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "shape %d must have a defined rank",
+                           (int)i);
+    }
+    if (!levada_shape_known(shape)) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "all shapes must be fully defined; shape %d is %s", (int)i,
+                           levada_shape_print(shape, text));
+    }
+    if (o->kind == LEVADA_QUEUE_PRIORITY && i == 0 && shape->rank != 0) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "the priority must be a scalar, not %s",
+                           levada_shape_print(shape, text));
+    }
+    if (levada_shape_count(shape) >= 0) return LEVADA_OK;
+    return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "shape %d is too large: %s", (int)i,
+                       levada_shape_print(shape, text));
+}
+
+static levada_status queue_check_components(const levada_queue_options *o, levada_error *err)
+{
+    if (o->ncomponents < 1 || o->dtypes == NULL) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "empty component types for a queue");
+    }
+    if (o->ncomponents > LEVADA_QUEUE_COMPONENTS) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "%d components are more than %d",
+                           (int)o->ncomponents, LEVADA_QUEUE_COMPONENTS);
+    }
+    if (o->kind == LEVADA_QUEUE_PADDING && o->shapes == NULL) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "when providing partial shapes, a list of shapes must be provided");
+    }
+    if (o->kind == LEVADA_QUEUE_PRIORITY && o->dtypes[0] != LEVADA_INT64) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "the priority must be int64, not %s",
+                           levada_dtype_name(o->dtypes[0]));
+    }
+    for (int32_t i = 0; i < o->ncomponents; i++) {
+        if (o->dtypes[i] != LEVADA_BYTES && levada_dtype_size(o->dtypes[i]) == 0) {
+            return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "dtype %d of component %d is unknown",
+                               (int)o->dtypes[i], (int)i);
+        }
+        if (o->shapes != NULL) LEVADA_TRY(queue_check_shape(o, i, err));
+    }
+    return LEVADA_OK;
+}
+
+static levada_status queue_check(const levada_queue_options *o, levada_error *err)
+{
+    long long least = o->min_after_dequeue, capacity = o->capacity;
+
+    if ((int)o->kind < 0 || o->kind > LEVADA_QUEUE_PRIORITY) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "kind %d of queue is unknown",
+                           (int)o->kind);
+    }
+    if (capacity == 0) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "capacity=0 would block for ever; -1 is unbounded");
+    }
+    if (o->kind == LEVADA_QUEUE_SHUFFLE && least < 0) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "min_after_dequeue=%lld must be >= 0",
+                           least);
+    }
+    if (o->kind == LEVADA_QUEUE_SHUFFLE && capacity > 0 && least >= capacity) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "min_after_dequeue=%lld must be < capacity=%lld", least, capacity);
+    }
+    return queue_check_components(o, err);
+}
+
+/* -- making and freeing ------------------------------------------------------------------------ */
+
+static void queue_free(levada_queue *queue)
+{
+    levada_queue_store_clear(queue);
+    levada_lock_clear(&queue->lock);
+    levada_hub_unref(&queue->hub);
+    if (queue->pool != NULL) levada_pool_unref(&queue->pool);
+    levada_free(queue->dtypes);
+    levada_free(queue->shapes);
+    levada_free(queue->name);
+    levada_free(queue->shared_name);
+    levada_free(queue->is_ref);
+    levada_free(queue->width);
+    levada_free(queue->cells);
+    levada_free(queue);
+}
+
+static bool queue_alloc(levada_queue *q, const levada_queue_options *o, levada_env *env)
+{
+    size_t n = (size_t)o->ncomponents;
+
+    q->pool = levada_env_pool(env);
+    if (q->pool != NULL) levada_pool_ref(q->pool);
+    q->hub = levada_env_hub(env);
+    if (q->hub != NULL) levada_hub_ref(q->hub);
+    q->dtypes = levada_alloc(n * sizeof(*q->dtypes));
+    q->shapes = levada_alloc(n * sizeof(*q->shapes));
+    q->is_ref = levada_alloc(n * sizeof(*q->is_ref));
+    q->width = levada_alloc(n * sizeof(*q->width));
+    q->cells = levada_alloc_zero(n * sizeof(*q->cells));
+    q->name = levada_strdup(o->name != NULL ? o->name : queue_names[o->kind]);
+    if (o->shared_name != NULL) q->shared_name = levada_strdup(o->shared_name);
+    return q->pool != NULL && q->hub != NULL && q->dtypes != NULL && q->shapes != NULL &&
+           q->is_ref != NULL && q->width != NULL && q->cells != NULL && q->name != NULL &&
+           (o->shared_name == NULL || q->shared_name != NULL);
+}
+
+static void queue_fill(levada_queue *q, const levada_queue_options *o)
+{
+    q->has_shapes = o->shapes != NULL;
+    q->rows_only = true;
+    for (int32_t i = 0; i < o->ncomponents; i++) {
+        int64_t size = levada_dtype_size(o->dtypes[i]);
+
+        q->dtypes[i] = o->dtypes[i];
+        q->shapes[i] = o->shapes != NULL ? o->shapes[i] : (levada_shape){ -1, { 0 } };
+        if (o->kind == LEVADA_QUEUE_PRIORITY && i == 0) q->shapes[i].rank = 0;
+        q->is_ref[i] = o->dtypes[i] == LEVADA_BYTES || !levada_shape_known(&q->shapes[i]);
+        q->width[i] = q->is_ref[i] ? sizeof(levada_tensor *)
+                                   : (size_t)(levada_shape_count(&q->shapes[i]) * size);
+        if (q->is_ref[i]) q->rows_only = false;
+        else q->row_bytes += (int64_t)q->width[i];
+    }
+    q->options = *o;
+    q->options.struct_size = sizeof(q->options);
+    if (q->options.capacity < 0) q->options.capacity = -1;
+    q->options.dtypes = q->dtypes;
+    q->options.shapes = q->has_shapes ? q->shapes : NULL;
+    q->options.name = q->name;
+    q->options.shared_name = q->shared_name;
+    q->random_key = levada_random_key((uint64_t)o->seed, 0);
+    if (o->seed < 0) {
+        q->random_key = levada_random_key((uint64_t)levada_now(), (uint64_t)(uintptr_t)q);
+    }
+}
+
+static levada_status queue_make(levada_env *env, const levada_queue_options *o, levada_queue **out,
+                                levada_error *err)
+{
+    levada_queue *q = levada_alloc_zero(sizeof(*q));
+
+    if (q == NULL) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
+    atomic_init(&q->refs, 1);
+    if (!queue_alloc(q, o, env) || levada_lock_init(&q->lock, NULL) != LEVADA_OK) {
+        queue_free(q);
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
+    }
+    queue_fill(q, o);
+    levada_site_init(&q->site, q->hub, q->name);
+    q->shared = (levada_shared){ NULL, "queue", q->shared_name, q };
+    *out = q;
+    return LEVADA_OK;
+}
+
+/* -- shared names ------------------------------------------------------------------------------ */
+
+static atomic_int *queue_refs(void *object) { return &((levada_queue *)object)->refs; }
+
+static levada_status queue_unlike(const levada_queue *have, const char *what, levada_error *err)
+{
+    return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                       "shared queue '%s' has other %s than asked for", have->shared_name, what);
+}
+
+static bool queue_same_shapes(const levada_queue *a, const levada_queue *b)
+{
+    if (a->has_shapes != b->has_shapes) return false;
+    for (int32_t i = 0; a->has_shapes && i < a->options.ncomponents; i++) {
+        const levada_shape *x = &a->shapes[i], *y = &b->shapes[i];
+
+        if (x->rank != y->rank) return false;
+        for (int32_t d = 0; d < x->rank; d++) {
+            bool open = a->options.kind == LEVADA_QUEUE_PADDING &&
+                        (x->dims[d] < 0 || y->dims[d] < 0);
+
+            if (!open && x->dims[d] != y->dims[d]) return false;
+        }
+    }
+    return true;
+}
+
+static levada_status queue_compare(const levada_queue *have, const levada_queue *want,
+                                   levada_error *err)
+{
+    const levada_queue_options *a = &have->options, *b = &want->options;
+
+    if (a->kind != b->kind) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "shared queue '%s': Expected %s, found %s", have->shared_name,
+                           queue_kinds[a->kind], queue_kinds[b->kind]);
+    }
+    if (a->capacity != b->capacity) return queue_unlike(have, "capacity", err);
+    if (a->ncomponents != b->ncomponents ||
+        memcmp(have->dtypes, want->dtypes, (size_t)a->ncomponents * sizeof(*have->dtypes)) != 0) {
+        return queue_unlike(have, "component types", err);
+    }
+    if (!queue_same_shapes(have, want)) return queue_unlike(have, "component shapes", err);
+    if (a->kind != LEVADA_QUEUE_SHUFFLE) return LEVADA_OK;
+    if (a->min_after_dequeue != b->min_after_dequeue) {
+        return queue_unlike(have, "min_after_dequeue", err);
+    }
+    if (b->seed >= 0 && a->seed != b->seed) return queue_unlike(have, "random seeds", err);
+    return LEVADA_OK;
+}
+
+levada_status levada_queue_create(levada_env *env, const levada_queue_options *options,
+                                  levada_queue **out, levada_error *err)
+{
+    levada_queue_options all = LEVADA_QUEUE_OPTIONS_INIT;
+    levada_queue        *q = NULL, *have;
+    levada_status        status = LEVADA_OK;
+    size_t               size = options->struct_size;
+
+    memcpy(&all, options, size < sizeof(all) ? size : sizeof(all));
+    LEVADA_TRY(queue_check(&all, err));
+    LEVADA_TRY(queue_make(env, &all, &q, err));
+    have = q->shared_name != NULL ? levada_hub_share(q->hub, &q->shared, queue_refs) : NULL;
+    if (have != NULL) {
+        status = queue_compare(have, q, err);
+        queue_free(q);
+        q = have;
+        if (status != LEVADA_OK) levada_queue_unref(&q);
+    }
+    if (status == LEVADA_OK) *out = q;
+    return status;
+}
+
+levada_queue *levada_queue_ref(levada_queue *queue)
+{
+    atomic_fetch_add_explicit(&queue->refs, 1, memory_order_relaxed);
+    return queue;
+}
+
+void levada_queue_unref(levada_queue **queue)
+{
+    levada_queue *q = *queue;
+    bool          last;
+
+    *queue = NULL;
+    if (q == NULL) return;
+    if (q->shared_name != NULL) last = levada_hub_drop(q->hub, &q->shared, &q->refs);
+    else last = atomic_fetch_sub_explicit(&q->refs, 1, memory_order_acq_rel) == 1;
+    if (last) queue_free(q);
+}
+
+/* -- looking ----------------------------------------------------------------------------------- */
+
+int64_t levada_queue_size(const levada_queue *queue)
+{
+    levada_queue *q = (levada_queue *)(uintptr_t)queue;
+    int64_t       size;
+
+    levada_lock_take(&q->lock);
+    size = q->count;
+    levada_lock_give(&q->lock);
+    return size;
+}
+
+bool levada_queue_is_closed(const levada_queue *queue)
+{
+    levada_queue *q = (levada_queue *)(uintptr_t)queue;
+    bool          closed;
+
+    levada_lock_take(&q->lock);
+    closed = q->closed;
+    levada_lock_give(&q->lock);
+    return closed;
+}
+
+const levada_queue_options *levada_queue_info(const levada_queue *queue) { return &queue->options; }
+
+void levada_queue_set_poll(levada_queue *queue, bool (*poll)(void *user), void *user,
+                           int64_t every)
+{
+    queue->site.poll_user = user;
+    queue->site.poll_every = every > 0 ? every : 1;
+    queue->site.poll = poll;
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A queue from the inside.
+ *
+ * An element is one cell in each component: a row of numbers where the shape is known, else a
+ * reference to a tensor. The engine moves cells only, by copying bytes under the lock; tensors are
+ * cut into rows before it and put together after it (queue_call.c). Four files: queue.c makes and
+ * describes queues, queue_call.c turns tensors into cells, queue_settle.c serves the lines,
+ * queue_store.c keeps the cells (ring, array or heap).
+ */
+#ifndef LEVADA_RUNTIME_QUEUE_PRIV_H
+#define LEVADA_RUNTIME_QUEUE_PRIV_H
+
+#include "runtime/wait.h"
+#include "tensor/tensor_priv.h"
+
+#include <levada/queue.h>
+
+#define LEVADA_QUEUE_COMPONENTS 256
+
+typedef enum levada_queue_act {
+    LEVADA_QUEUE_ENQUEUE,
+    LEVADA_QUEUE_DEQUEUE,
+    LEVADA_QUEUE_CLOSE
+} levada_queue_act;
+
+/* Why a call was finished; the text is made by its owner. */
+typedef enum levada_queue_why {
+    LEVADA_QUEUE_WHY_OK,
+    LEVADA_QUEUE_WHY_CLOSED,    /* enqueue on a closed queue             */
+    LEVADA_QUEUE_WHY_AGAIN,     /* close of a closed queue               */
+    LEVADA_QUEUE_WHY_DRAINED,   /* closed, and too few elements          */
+    LEVADA_QUEUE_WHY_CANCELLED, /* by cancel(), close(true) or poll()    */
+    LEVADA_QUEUE_WHY_LATE,
+    LEVADA_QUEUE_WHY_MEMORY
+} levada_queue_why;
+
+/* One call, on the stack of its thread. */
+typedef struct levada_queue_op {
+    levada_waiter    waiter; /* first: a waiter is its op */
+    levada_queue_act act;
+    levada_queue_why why;
+    const char      *what; /* "dequeue_many", for reports */
+    uint8_t *const  *cells; /* of each component: n cells, to read or to write */
+    int64_t          n, done;
+    int64_t          size; /* of the queue when it failed */
+    bool             up_to;
+    bool             hold; /* the owner drops `held` itself: it may have to put elements back */
+} levada_queue_op;
+
+typedef struct levada_queue_key { /* PRIORITY */
+    int64_t priority, sequence, slot;
+} levada_queue_key;
+
+struct levada_queue {
+    atomic_int           refs;
+    levada_queue_options options; /* owned copies behind the pointers */
+    levada_dtype        *dtypes;
+    levada_shape        *shapes; /* always there; rank -1 where none was given */
+    char                *name, *shared_name;
+    bool                 has_shapes, rows_only;
+    bool                *is_ref; /* cells are references to tensors */
+    size_t              *width;  /* bytes of a cell */
+    int64_t              row_bytes; /* of the components that are rows */
+    levada_pool         *pool;
+    levada_hub          *hub;
+    levada_site          site;
+    levada_shared        shared;
+    atomic_llong         held; /* elements taken that may still come back: room is kept for them */
+    levada_lock          lock;
+    /* -- guarded by lock */
+    bool            closed, has_late_close;
+    levada_line     enqueues, dequeues;
+    levada_queue_op late_close; /* stands in for a close whose owner gave up */
+    int64_t         count, head, room, bytes;
+    uint8_t       **cells; /* of each component: room cells */
+    levada_queue_key *keys; /* PRIORITY: heap of count keys, then the free slots */
+    int64_t         last_key, first_key; /* sequence numbers at the back and at the front */
+    uint64_t        random_key, draws;
+};
+
+/* -- queue_store.c; the lock is held -- */
+
+/* Room for `count` cells altogether; false when memory is short. */
+bool levada_queue_reserve(levada_queue *queue, int64_t count);
+/* k cells from op->cells at op->done; there is room. Does not move op->done. */
+void levada_queue_push(levada_queue *queue, const levada_queue_op *op, int64_t k);
+/* k cells to op->cells at op->done; they are there. */
+void levada_queue_pop(levada_queue *queue, const levada_queue_op *op, int64_t k);
+/* The n first cells of `cells` back to the front, in order; there is room. */
+void levada_queue_put_back(levada_queue *queue, uint8_t *const *cells, int64_t n);
+/* Bytes of k elements that lie in `cells` from `from` on. */
+int64_t levada_queue_weigh(const levada_queue *queue, uint8_t *const *cells, int64_t from,
+                           int64_t k);
+void levada_queue_store_clear(levada_queue *queue);
+
+/* -- queue_settle.c -- */
+
+/* Runs a call to its end: serves it, or waits in line. Any thread, no lock held. */
+LEVADA_MUST_USE levada_status levada_queue_run(levada_queue *queue, levada_queue_op *op,
+                                               int64_t timeout, levada_error *err);
+/* Gives back what a dequeue with `hold` took, or lets it go for good. */
+void levada_queue_return(levada_queue *queue, levada_queue_op *op);
+void levada_queue_release(levada_queue *queue, levada_queue_op *op);
+
+/* "FIFOQueue" */
+const char *levada_queue_kind_name(levada_queue_kind kind);
+
+#endif

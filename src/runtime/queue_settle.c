@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The contract of queues: who is served when. Everything that changes a queue ends in
+ * settle_locked, which serves the heads of both lines as long as that gets anywhere.
+ *
+ * Room is kept for what partial dequeues hold (count + held <= room), so that putting back can't
+ * fail. A put-back may lift the size above the capacity for a while.
+ */
+#include "runtime/queue_priv.h"
+
+static levada_queue_op *settle_op(levada_waiter *waiter)
+{
+    return (levada_queue_op *)(void *)waiter;
+}
+
+static void settle_finish(levada_line *line, levada_queue_op *op, levada_queue_why why,
+                          levada_woken *woken)
+{
+    op->why = why;
+    levada_waiter_finish(line, &op->waiter, LEVADA_OK, woken);
+}
+
+/* -- enqueues ---------------------------------------------------------------------------------- */
+
+/* Elements below which max_bytes does not count: else those who wait for them would wait for ever.
+ */
+static int64_t settle_needed(const levada_queue *q)
+{
+    const levada_waiter *first = q->dequeues.head;
+
+    if (q->options.kind == LEVADA_QUEUE_SHUFFLE) return q->options.min_after_dequeue + 1;
+    if (q->options.kind != LEVADA_QUEUE_PRIORITY || first == NULL) return 1;
+    return ((const levada_queue_op *)(const void *)first)->n;
+}
+
+/* How many of the elements may go in. */
+static int64_t settle_room(const levada_queue *q, const levada_queue_op *op, int64_t *bytes)
+{
+    int64_t room = q->options.capacity < 0 ? INT64_MAX : q->options.capacity - q->count, k = 0;
+    int64_t most = op->n - op->done < room ? op->n - op->done : room;
+
+    *bytes = 0;
+    if (q->options.max_bytes < 0) return most > 0 ? most : 0;
+    while (k < most) {
+        int64_t one = levada_queue_weigh(q, op->cells, op->done + k, 1);
+
+        if (q->bytes + *bytes + one > q->options.max_bytes && q->count + k >= settle_needed(q)) {
+            break;
+        }
+        *bytes += one;
+        k++;
+    }
+    return k;
+}
+
+/* Whether the head of the line left it; *moved where anything changed. */
+static bool settle_enqueue(levada_queue *q, levada_queue_op *op, bool *moved, levada_woken *woken)
+{
+    levada_queue_why why = LEVADA_QUEUE_WHY_OK;
+    int64_t          k, bytes, held;
+
+    if (op->act == LEVADA_QUEUE_CLOSE) {
+        if (q->closed) why = LEVADA_QUEUE_WHY_AGAIN;
+        if (op == &q->late_close) q->has_late_close = false;
+        q->closed = *moved = true;
+        settle_finish(&q->enqueues, op, why, woken);
+        return true;
+    }
+    if (q->closed) {
+        settle_finish(&q->enqueues, op, LEVADA_QUEUE_WHY_CLOSED, woken);
+        return true;
+    }
+    k = settle_room(q, op, &bytes);
+    if (k > 0) {
+        held = atomic_load_explicit(&q->held, memory_order_relaxed);
+        if (!levada_queue_reserve(q, q->count + held + k)) {
+            settle_finish(&q->enqueues, op, LEVADA_QUEUE_WHY_MEMORY, woken);
+            return true;
+        }
+        levada_queue_push(q, op, k);
+        op->done += k;
+        q->bytes += bytes;
+        *moved = true;
+    }
+    if (op->done < op->n) return false;
+    settle_finish(&q->enqueues, op, LEVADA_QUEUE_WHY_OK, woken);
+    return true;
+}
+
+/* -- dequeues ---------------------------------------------------------------------------------- */
+
+static int64_t settle_available(const levada_queue *q, const levada_queue_op *op)
+{
+    int64_t want = op->n - op->done, have = q->count;
+
+    if (q->options.kind == LEVADA_QUEUE_SHUFFLE && !q->closed) {
+        have -= q->options.min_after_dequeue;
+    }
+    if (q->options.kind == LEVADA_QUEUE_PRIORITY && have < want && !(q->closed && op->up_to)) {
+        return 0; /* all at once, so that they come out in order */
+    }
+    if (have < 0) have = 0;
+    return want < have ? want : have;
+}
+
+static void settle_put_back(levada_queue *q, levada_queue_op *op)
+{
+    if (op->done == 0) return;
+    levada_queue_put_back(q, op->cells, op->done);
+    if (q->options.max_bytes >= 0) q->bytes += levada_queue_weigh(q, op->cells, 0, op->done);
+    atomic_fetch_sub_explicit(&q->held, op->done, memory_order_relaxed);
+    op->done = 0;
+}
+
+static void settle_served(levada_queue *q, levada_queue_op *op, levada_woken *woken)
+{
+    if (!op->hold) atomic_fetch_sub_explicit(&q->held, op->done, memory_order_relaxed);
+    settle_finish(&q->dequeues, op, LEVADA_QUEUE_WHY_OK, woken);
+}
+
+static bool settle_dequeue(levada_queue *q, levada_queue_op *op, bool *moved, levada_woken *woken)
+{
+    int64_t k = settle_available(q, op);
+
+    if (k > 0) {
+        levada_queue_pop(q, op, k);
+        if (q->options.max_bytes >= 0) q->bytes -= levada_queue_weigh(q, op->cells, op->done, k);
+        op->done += k;
+        atomic_fetch_add_explicit(&q->held, k, memory_order_relaxed);
+        *moved = true;
+    }
+    if (op->done == op->n || (q->closed && op->up_to && op->done > 0)) {
+        settle_served(q, op, woken);
+        return true;
+    }
+    if (!q->closed) return false;
+    settle_put_back(q, op);
+    op->size = q->count;
+    settle_finish(&q->dequeues, op, LEVADA_QUEUE_WHY_DRAINED, woken);
+    *moved = true;
+    return true;
+}
+
+static void settle_locked(levada_queue *q, levada_woken *woken)
+{
+    bool moved = true;
+
+    while (moved) {
+        moved = false;
+        while (q->enqueues.head != NULL &&
+               settle_enqueue(q, settle_op(q->enqueues.head), &moved, woken)) {}
+        while (q->dequeues.head != NULL &&
+               settle_dequeue(q, settle_op(q->dequeues.head), &moved, woken)) {}
+    }
+}
+
+/* -- calls ------------------------------------------------------------------------------------- */
+
+static levada_line *settle_line(levada_queue *q, const levada_queue_op *op)
+{
+    return op->act == LEVADA_QUEUE_DEQUEUE ? &q->dequeues : &q->enqueues;
+}
+
+/* Takes a call that still stands in line out of it. */
+static void settle_give_up(levada_queue *q, levada_queue_op *op, levada_queue_why why,
+                           levada_woken *woken)
+{
+    bool late = why == LEVADA_QUEUE_WHY_LATE;
+
+    op->waiter.waits = false; /* its owner is here */
+    if (op->act == LEVADA_QUEUE_CLOSE && late && !q->has_late_close) {
+        q->has_late_close = true;
+        q->late_close.act = LEVADA_QUEUE_CLOSE;
+        levada_line_replace(&q->enqueues, &op->waiter, &q->late_close.waiter);
+        op->why = why;
+        return;
+    }
+    if (op->act == LEVADA_QUEUE_DEQUEUE) settle_put_back(q, op);
+    op->size = q->count;
+    settle_finish(settle_line(q, op), op, why, woken);
+    settle_locked(q, woken);
+}
+
+static void settle_wait(levada_queue *q, levada_queue_op *op, int64_t timeout)
+{
+    int64_t         until = timeout < 0 ? -1 : levada_now() + timeout;
+    levada_woken    woken = { 0 };
+    bool            mine;
+    levada_wait_end end;
+
+    if (timeout > INT64_MAX / 2) until = -1;
+    end = levada_waiter_wait(&op->waiter, &q->site, op->what,
+                             op->act == LEVADA_QUEUE_CLOSE ? -1 : op->n, until);
+    if (end == LEVADA_WAIT_DONE) return;
+    levada_lock_take(&q->lock);
+    mine = op->waiter.linked;
+    if (mine) {
+        settle_give_up(q, op, end == LEVADA_WAIT_LATE ? LEVADA_QUEUE_WHY_LATE
+                                                      : LEVADA_QUEUE_WHY_CANCELLED,
+                       &woken);
+    }
+    levada_lock_give(&q->lock);
+    levada_wake(&woken);
+    if (mine) levada_waiter_clear(&op->waiter);
+    else levada_waiter_settle(&op->waiter);
+}
+
+static levada_status settle_status(const levada_queue *q, const levada_queue_op *op,
+                                   int64_t timeout, levada_error *err)
+{
+    const char *kind = levada_queue_kind_name(q->options.kind), *name = q->name;
+    const char *side = op->act == LEVADA_QUEUE_DEQUEUE ? "Dequeue" : "Enqueue";
+
+    switch (op->why) {
+    case LEVADA_QUEUE_WHY_OK: return LEVADA_OK;
+    case LEVADA_QUEUE_WHY_CLOSED:
+        return levada_fail(err, LEVADA_ECANCELLED, "%s '%s' is closed", kind, name);
+    case LEVADA_QUEUE_WHY_AGAIN:
+        return levada_fail(err, LEVADA_ECANCELLED, "%s '%s' is already closed", kind, name);
+    case LEVADA_QUEUE_WHY_DRAINED:
+        return levada_fail(err, LEVADA_EOUT_OF_RANGE,
+                           "%s '%s' is closed and has insufficient elements "
+                           "(requested %lld, current size %lld)",
+                           kind, name, (long long)op->n, (long long)op->size);
+    case LEVADA_QUEUE_WHY_CANCELLED:
+        return levada_fail(err, LEVADA_ECANCELLED, "%s '%s': %s operation was cancelled", kind,
+                           name, op->act == LEVADA_QUEUE_CLOSE ? "Close" : side);
+    case LEVADA_QUEUE_WHY_LATE:
+        return levada_fail(err, LEVADA_EDEADLINE_EXCEEDED,
+                           "%s '%s': %s timed out after %.3f s (%lld of %lld elements)", kind, name,
+                           op->what, (double)timeout * 1e-9, (long long)op->done,
+                           (long long)op->n);
+    default:
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for the elements of %s '%s'",
+                           kind, name);
+    }
+}
+
+levada_status levada_queue_run(levada_queue *queue, levada_queue_op *op, int64_t timeout,
+                               levada_error *err)
+{
+    levada_woken woken = { 0 };
+    bool         waits;
+
+    levada_lock_take(&queue->lock);
+    levada_line_append(settle_line(queue, op), &op->waiter);
+    settle_locked(queue, &woken);
+    if (op->waiter.linked && timeout == 0) {
+        settle_give_up(queue, op, LEVADA_QUEUE_WHY_LATE, &woken);
+    }
+    waits = op->waiter.linked;
+    if (waits) levada_waiter_prepare(&op->waiter);
+    levada_lock_give(&queue->lock);
+    if (woken.first != NULL) levada_wake(&woken);
+    if (waits) settle_wait(queue, op, timeout);
+    if (op->why == LEVADA_QUEUE_WHY_OK) return LEVADA_OK;
+    return settle_status(queue, op, timeout, err);
+}
+
+void levada_queue_return(levada_queue *queue, levada_queue_op *op)
+{
+    levada_woken woken = { 0 };
+
+    levada_lock_take(&queue->lock);
+    settle_put_back(queue, op);
+    settle_locked(queue, &woken);
+    levada_lock_give(&queue->lock);
+    levada_wake(&woken);
+}
+
+void levada_queue_release(levada_queue *queue, levada_queue_op *op)
+{
+    atomic_fetch_sub_explicit(&queue->held, op->done, memory_order_relaxed);
+}
+
+levada_status levada_queue_close(levada_queue *queue, bool cancel_pending, int64_t timeout,
+                                 levada_error *err)
+{
+    levada_queue_op op = { .act = LEVADA_QUEUE_CLOSE, .what = "close" };
+    levada_woken    woken = { 0 };
+
+    if (!cancel_pending) return levada_queue_run(queue, &op, timeout, err);
+    levada_lock_take(&queue->lock);
+    queue->closed = true;
+    queue->has_late_close = false;
+    while (queue->enqueues.head != NULL) {
+        settle_finish(&queue->enqueues, settle_op(queue->enqueues.head), LEVADA_QUEUE_WHY_CANCELLED,
+                      &woken);
+    }
+    settle_locked(queue, &woken);
+    levada_lock_give(&queue->lock);
+    levada_wake(&woken);
+    return LEVADA_OK;
+}
+
+/* Ends every call of a line. A close whose owner has left stays: nobody waits in it. */
+static void settle_cancel(levada_queue *q, levada_line *line, levada_woken *woken)
+{
+    levada_waiter *waiter = line->head;
+
+    while (waiter != NULL) {
+        levada_queue_op *op = settle_op(waiter);
+
+        waiter = waiter->next;
+        if (op == &q->late_close) continue;
+        if (op->act == LEVADA_QUEUE_DEQUEUE) settle_put_back(q, op);
+        settle_finish(line, op, LEVADA_QUEUE_WHY_CANCELLED, woken);
+    }
+}
+
+void levada_queue_cancel(levada_queue *queue)
+{
+    levada_woken woken = { 0 };
+
+    levada_lock_take(&queue->lock);
+    settle_cancel(queue, &queue->enqueues, &woken);
+    settle_cancel(queue, &queue->dequeues, &woken);
+    settle_locked(queue, &woken);
+    levada_lock_give(&queue->lock);
+    levada_wake(&woken);
+}

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where the cells of a queue lie: a ring (fifo, padding), an array from which any may be drawn
+ * (shuffle), or slots with a 4-ary heap of keys over them (priority).
+ */
+#include "base/alloc.h"
+#include "base/random.h"
+#include "runtime/queue_priv.h"
+
+#include <string.h>
+
+#define QUEUE_STORE_LEAST 16 /* cells to begin with */
+
+static inline void store_copy(uint8_t *to, const uint8_t *from, size_t size)
+{
+    if (size == 8) memcpy(to, from, 8);
+    else memcpy(to, from, size);
+}
+
+static bool store_is_heap(const levada_queue *q)
+{ return q->options.kind == LEVADA_QUEUE_PRIORITY; }
+
+/* -- memory ------------------------------------------------------------------------------------ */
+
+/* The ring in order, in the new memory. */
+static void store_straighten(const levada_queue *q, int32_t c, uint8_t *to)
+{
+    size_t  width = q->width[c];
+    int64_t first = q->room - q->head < q->count ? q->room - q->head : q->count;
+
+    if (store_is_heap(q)) first = q->room; /* slots stay where they are */
+    if (first > 0) {
+        memcpy(to, q->cells[c] + (store_is_heap(q) ? 0 : (size_t)q->head * width),
+               (size_t)first * width);
+    }
+    if (!store_is_heap(q) && q->count > first) {
+        memcpy(to + (size_t)first * width, q->cells[c], (size_t)(q->count - first) * width);
+    }
+}
+
+static bool store_grow_keys(levada_queue *q, int64_t room)
+{
+    levada_queue_key *keys = levada_realloc(q->keys, (size_t)room * sizeof(*keys));
+
+    if (keys == NULL) return false;
+    q->keys = keys;
+    for (int64_t i = q->room; i < room; i++) keys[i].slot = i;
+    return true;
+}
+
+static bool store_grow(levada_queue *q, int64_t room)
+{
+    uint8_t *fresh[LEVADA_QUEUE_COMPONENTS];
+    int32_t  n = q->options.ncomponents, made = 0;
+    size_t   size;
+
+    while (made < n && levada_size_of((size_t)room, q->width[made], 0, &size) &&
+           (fresh[made] = levada_alloc(size)) != NULL) {
+        made++;
+    }
+    if (made < n || (store_is_heap(q) && !store_grow_keys(q, room))) {
+        while (made > 0) levada_free(fresh[--made]);
+        return false;
+    }
+    for (int32_t c = 0; c < n; c++) {
+        store_straighten(q, c, fresh[c]);
+        levada_free(q->cells[c]);
+        q->cells[c] = fresh[c];
+    }
+    q->head = 0;
+    q->room = room;
+    return true;
+}
+
+bool levada_queue_reserve(levada_queue *queue, int64_t count)
+{
+    int64_t room = 2 * queue->room;
+
+    if (count <= queue->room) return true;
+    if (queue->options.capacity > 0 && room > queue->options.capacity) {
+        room = queue->options.capacity;
+    }
+    if (room < QUEUE_STORE_LEAST && queue->options.capacity < 0) room = QUEUE_STORE_LEAST;
+    if (room < count) room = count;
+    return store_grow(queue, room);
+}
+
+void levada_queue_store_clear(levada_queue *queue)
+{
+    for (int32_t c = 0; queue->cells != NULL && c < queue->options.ncomponents; c++) {
+        for (int64_t i = 0; queue->is_ref[c] && i < queue->count; i++) {
+            int64_t        at = store_is_heap(queue) ? queue->keys[i].slot
+                                                     : (queue->head + i) % queue->room;
+            levada_tensor *t;
+
+            memcpy(&t, queue->cells[c] + (size_t)at * sizeof(t), sizeof(t));
+            levada_tensor_unref(&t);
+        }
+        levada_free(queue->cells[c]);
+    }
+    levada_free(queue->keys);
+}
+
+int64_t levada_queue_weigh(const levada_queue *queue, uint8_t *const *cells, int64_t from,
+                           int64_t k)
+{
+    int64_t sum = k * queue->row_bytes;
+
+    for (int32_t c = 0; !queue->rows_only && c < queue->options.ncomponents; c++) {
+        for (int64_t i = from; queue->is_ref[c] && i < from + k; i++) {
+            const levada_tensor *t;
+
+            memcpy(&t, cells[c] + (size_t)i * sizeof(t), sizeof(t));
+            sum += t->bytes;
+        }
+    }
+    return sum;
+}
+
+/* -- ring -------------------------------------------------------------------------------------- */
+
+/* k cells between `cells` at `from` and the ring at `at`. */
+static void store_ring(levada_queue *q, uint8_t *const *cells, int64_t from, int64_t at, int64_t k,
+                       bool in)
+{
+    int64_t first = q->room - at < k ? q->room - at : k;
+
+    for (int32_t c = 0; c < q->options.ncomponents; c++) {
+        size_t   width = q->width[c];
+        uint8_t *theirs = cells[c] + (size_t)from * width;
+        uint8_t *ours = q->cells[c] + (size_t)at * width;
+
+        if (in) store_copy(ours, theirs, (size_t)first * width);
+        else store_copy(theirs, ours, (size_t)first * width);
+        if (first == k) continue;
+        theirs += (size_t)first * width;
+        if (in) memcpy(q->cells[c], theirs, (size_t)(k - first) * width);
+        else memcpy(theirs, q->cells[c], (size_t)(k - first) * width);
+    }
+}
+
+static int64_t store_wrap(const levada_queue *q, int64_t at)
+{ return at >= q->room ? at - q->room : at; }
+
+/* -- cells one by one -------------------------------------------------------------------------- */
+
+static void store_in(levada_queue *q, int64_t slot, uint8_t *const *cells, int64_t i)
+{
+    for (int32_t c = 0; c < q->options.ncomponents; c++) {
+        size_t width = q->width[c];
+
+        store_copy(q->cells[c] + (size_t)slot * width, cells[c] + (size_t)i * width, width);
+    }
+}
+
+static void store_out(levada_queue *q, int64_t slot, uint8_t *const *cells, int64_t i)
+{
+    for (int32_t c = 0; c < q->options.ncomponents; c++) {
+        size_t width = q->width[c];
+
+        store_copy(cells[c] + (size_t)i * width, q->cells[c] + (size_t)slot * width, width);
+    }
+}
+
+/* Any one of the array; the last takes its place. */
+static void store_draw(levada_queue *q, uint8_t *const *cells, int64_t i)
+{
+    uint64_t bits = levada_random_at(q->random_key, q->draws++);
+    int64_t  slot = (int64_t)levada_random_below(bits, (uint64_t)q->count);
+
+    store_out(q, slot, cells, i);
+    q->count--;
+    for (int32_t c = 0; slot < q->count && c < q->options.ncomponents; c++) {
+        size_t width = q->width[c];
+
+        store_copy(q->cells[c] + (size_t)slot * width, q->cells[c] + (size_t)q->count * width,
+                   width);
+    }
+}
+
+/* -- heap -------------------------------------------------------------------------------------- */
+
+static bool store_before(const levada_queue_key *a, const levada_queue_key *b)
+{
+    if (a->priority != b->priority) return a->priority < b->priority;
+    return a->sequence < b->sequence;
+}
+
+static void store_heap_push(levada_queue *q, uint8_t *const *cells, int64_t i, int64_t sequence)
+{
+    int64_t          at = q->count++;
+    levada_queue_key key = { 0, sequence, q->keys[at].slot };
+
+    memcpy(&key.priority, cells[0] + (size_t)i * sizeof(int64_t), sizeof(int64_t));
+    store_in(q, key.slot, cells, i);
+    while (at > 0 && store_before(&key, &q->keys[(at - 1) / 4])) {
+        q->keys[at] = q->keys[(at - 1) / 4];
+        at = (at - 1) / 4;
+    }
+    q->keys[at] = key;
+}
+
+static int64_t store_least_child(const levada_queue *q, int64_t at)
+{
+    int64_t least = 4 * at + 1, end = least + 4 < q->count ? least + 4 : q->count;
+
+    for (int64_t child = least + 1; child < end; child++) {
+        if (store_before(&q->keys[child], &q->keys[least])) least = child;
+    }
+    return least;
+}
+
+static void store_heap_pop(levada_queue *q, uint8_t *const *cells, int64_t i)
+{
+    int64_t          slot = q->keys[0].slot, at = 0;
+    levada_queue_key key = q->keys[--q->count];
+
+    store_out(q, slot, cells, i);
+    while (4 * at + 1 < q->count) {
+        int64_t child = store_least_child(q, at);
+
+        if (!store_before(&q->keys[child], &key)) break;
+        q->keys[at] = q->keys[child];
+        at = child;
+    }
+    q->keys[at] = key;
+    q->keys[q->count].slot = slot; /* free now */
+}
+
+/* -- what the engine asks for ------------------------------------------------------------------ */
+
+void levada_queue_push(levada_queue *queue, const levada_queue_op *op, int64_t k)
+{
+    switch (queue->options.kind) {
+    case LEVADA_QUEUE_PRIORITY:
+        for (int64_t i = 0; i < k; i++) {
+            store_heap_push(queue, op->cells, op->done + i, queue->last_key++);
+        }
+        break;
+    default: /* the array is a ring that begins at 0 */
+        store_ring(queue, op->cells, op->done, store_wrap(queue, queue->head + queue->count), k,
+                   true);
+        queue->count += k;
+    }
+}
+
+void levada_queue_pop(levada_queue *queue, const levada_queue_op *op, int64_t k)
+{
+    switch (queue->options.kind) {
+    case LEVADA_QUEUE_PRIORITY:
+        for (int64_t i = 0; i < k; i++) store_heap_pop(queue, op->cells, op->done + i);
+        break;
+    case LEVADA_QUEUE_SHUFFLE:
+        for (int64_t i = 0; i < k; i++) store_draw(queue, op->cells, op->done + i);
+        break;
+    default:
+        store_ring(queue, op->cells, op->done, queue->head, k, false);
+        queue->head = store_wrap(queue, queue->head + k);
+        queue->count -= k;
+    }
+}
+
+void levada_queue_put_back(levada_queue *queue, uint8_t *const *cells, int64_t n)
+{
+    int64_t at;
+
+    switch (queue->options.kind) {
+    case LEVADA_QUEUE_PRIORITY:
+        for (int64_t i = n; i-- > 0;) store_heap_push(queue, cells, i, --queue->first_key);
+        break;
+    case LEVADA_QUEUE_SHUFFLE:
+        for (int64_t i = 0; i < n; i++) store_in(queue, queue->count++, cells, i);
+        break;
+    default:
+        at = queue->head - n < 0 ? queue->head - n + queue->room : queue->head - n;
+        store_ring(queue, cells, 0, at, n, true);
+        queue->head = at;
+        queue->count += n;
+    }
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/wait.h"
+
+#include "base/compiler.h"
+
+#define WAIT_SPIN_MOST 13000 /* nanoseconds; more than a wake-up costs anywhere */
+#define WAIT_SPIN_LEAST 500
+#define WAIT_LOOKS 16 /* between two looks at the clock */
+#define WAIT_RETRY 64 /* of so many waits one tries again whether spinning helps */
+
+void levada_site_init(levada_site *site, levada_hub *hub, const char *object)
+{
+    site->hub = hub;
+    site->object = object;
+    atomic_init(&site->spin, levada_hub_cpus(hub) > 1 ? WAIT_SPIN_MOST / 2 : 0);
+    atomic_init(&site->wake_cost, WAIT_SPIN_MOST);
+    atomic_init(&site->waits, 0);
+    site->poll = NULL;
+    site->poll_user = NULL;
+    site->poll_every = 0;
+}
+
+void levada_line_append(levada_line *line, levada_waiter *waiter)
+{
+    waiter->next = NULL;
+    waiter->prev = line->tail;
+    if (line->tail != NULL) line->tail->next = waiter;
+    else line->head = waiter;
+    line->tail = waiter;
+    waiter->linked = true;
+    waiter->waits = false;
+}
+
+void levada_line_replace(levada_line *line, levada_waiter *waiter, levada_waiter *other)
+{
+    other->next = waiter->next;
+    other->prev = waiter->prev;
+    if (other->next != NULL) other->next->prev = other;
+    else line->tail = other;
+    if (other->prev != NULL) other->prev->next = other;
+    else line->head = other;
+    other->linked = true;
+    other->waits = waiter->linked = false;
+}
+
+void levada_line_remove(levada_line *line, levada_waiter *waiter)
+{
+    if (waiter->next != NULL) waiter->next->prev = waiter->prev;
+    else line->tail = waiter->prev;
+    if (waiter->prev != NULL) waiter->prev->next = waiter->next;
+    else line->head = waiter->next;
+    waiter->linked = false;
+}
+
+void levada_waiter_finish(levada_line *line, levada_waiter *waiter, levada_status status,
+                          levada_woken *woken)
+{
+    levada_line_remove(line, waiter);
+    waiter->status = status;
+    if (!waiter->waits) return;
+    waiter->then = NULL;
+    if (woken->last != NULL) woken->last->then = waiter;
+    else woken->first = waiter;
+    woken->last = waiter;
+}
+
+void levada_waiter_prepare(levada_waiter *waiter)
+{
+    waiter->waits = true;
+    waiter->woken_at = 0;
+    levada_park_init(&waiter->park);
+}
+
+void levada_wake(levada_woken *woken)
+{
+    levada_waiter *waiter = woken->first;
+
+    while (waiter != NULL) {
+        levada_waiter *then = waiter->then; /* gone once it is woken */
+
+        if (atomic_load_explicit(&waiter->park.word, memory_order_relaxed) == LEVADA_PARK_ASLEEP) {
+            waiter->woken_at = levada_now();
+        }
+        levada_park_wake(&waiter->park);
+        waiter = then;
+    }
+    woken->first = woken->last = NULL;
+}
+
+static bool wait_is_done(const levada_waiter *waiter)
+{
+    return atomic_load_explicit(&waiter->park.word, memory_order_acquire) == LEVADA_PARK_DONE;
+}
+
+/* How long to spin: nothing where no CPU would be left for those who work. */
+static int wait_budget(levada_site *site)
+{
+    int budget = atomic_load_explicit(&site->spin, memory_order_relaxed);
+    int most = atomic_load_explicit(&site->wake_cost, memory_order_relaxed);
+
+    if (levada_hub_cpus(site->hub) < 2) return 0;
+    if (budget == 0) {
+        int waits = atomic_fetch_add_explicit(&site->waits, 1, memory_order_relaxed);
+
+        return waits % WAIT_RETRY == 0 ? most : 0;
+    }
+    return budget < most ? budget : most;
+}
+
+static void wait_learn(levada_site *site, bool helped)
+{
+    int budget = atomic_load_explicit(&site->spin, memory_order_relaxed);
+
+    if (helped) budget += (WAIT_SPIN_MOST - budget) / 4 + 1;
+    else budget -= budget / 4 + 1;
+    if (budget < WAIT_SPIN_LEAST) budget = helped ? WAIT_SPIN_LEAST : 0;
+    if (budget > WAIT_SPIN_MOST) budget = WAIT_SPIN_MOST;
+    atomic_store_explicit(&site->spin, budget, memory_order_relaxed);
+}
+
+static bool wait_spin(levada_waiter *waiter, levada_site *site)
+{
+    atomic_int *spinning = levada_hub_spinning(site->hub);
+    int         budget = wait_budget(site);
+    bool        done = false;
+
+    if (budget == 0) return wait_is_done(waiter);
+    if (atomic_fetch_add_explicit(spinning, 1, memory_order_relaxed) <
+        levada_hub_cpus(site->hub) - 1) {
+        int64_t end = levada_now() + budget;
+
+        do {
+            for (int i = 0; i < WAIT_LOOKS && !(done = wait_is_done(waiter)); i++) LEVADA_PAUSE();
+        } while (!done && levada_now() < end);
+        wait_learn(site, done);
+    }
+    atomic_fetch_sub_explicit(spinning, 1, memory_order_relaxed);
+    return done;
+}
+
+/* A running mean of what it costs to be woken. */
+static void wait_measure(const levada_waiter *waiter, levada_site *site)
+{
+    int64_t cost = waiter->woken_at > 0 ? levada_now() - waiter->woken_at : 0;
+    int     mean = atomic_load_explicit(&site->wake_cost, memory_order_relaxed);
+
+    if (cost <= 0) return;
+    if (cost > WAIT_SPIN_MOST) cost = WAIT_SPIN_MOST;
+    mean += ((int)cost - mean) / 8;
+    atomic_store_explicit(&site->wake_cost, mean, memory_order_relaxed);
+}
+
+static levada_wait_end wait_sleep(levada_waiter *waiter, levada_site *site, int64_t until)
+{
+    for (;;) {
+        int64_t now = site->poll != NULL || until >= 0 ? levada_now() : 0, slice = until;
+
+        if (site->poll != NULL && (until < 0 || until - now > site->poll_every)) {
+            slice = now + site->poll_every;
+        }
+        if (levada_park_sleep(&waiter->park, slice)) return LEVADA_WAIT_DONE;
+        if (until >= 0 && levada_now() >= until) return LEVADA_WAIT_LATE;
+        if (site->poll != NULL && !site->poll(site->poll_user)) return LEVADA_WAIT_STOPPED;
+    }
+}
+
+levada_wait_end levada_waiter_wait(levada_waiter *waiter, levada_site *site, const char *what,
+                                   int64_t n, int64_t until)
+{
+    levada_wait_end end = LEVADA_WAIT_DONE;
+
+    if (!wait_spin(waiter, site)) {
+        levada_sleep sleep = { .object = site->object, .what = what, .n = n };
+
+        levada_hub_enter(site->hub, &sleep);
+        end = wait_sleep(waiter, site, until);
+        levada_hub_leave(site->hub, &sleep);
+        if (end == LEVADA_WAIT_DONE) wait_measure(waiter, site);
+    }
+    if (end == LEVADA_WAIT_DONE) levada_park_clear(&waiter->park);
+    return end;
+}
+
+void levada_waiter_settle(levada_waiter *waiter)
+{
+    levada_park_sleep(&waiter->park, -1);
+    levada_park_clear(&waiter->park);
+}
+
+void levada_waiter_clear(levada_waiter *waiter) { levada_park_clear(&waiter->park); }

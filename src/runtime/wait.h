@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The one waiting engine: queues and barriers stand on it.
+ *
+ * A call that cannot be served at once leaves a waiter, a node on its own stack, at the end of a
+ * line of its object. Nobody overtakes. Whoever changes the object serves the heads of its lines by
+ * moving data from or to the buffers of the waiters, takes those that are complete out of the line
+ * (levada_waiter_finish), gives the lock back and then wakes them, one word each (levada_wake). So
+ * a thread that wakes up has its result and takes no lock. Giving up is O(1): take the lock; a
+ * waiter that still stands in line is taken out, else its result is on the way.
+ *
+ * A thread that waits first spins, for at most what a wake-up costs (measured), when a CPU is free
+ * for it and when that lately helped; then it sleeps, and is listed in the hub.
+ */
+#ifndef LEVADA_RUNTIME_WAIT_H
+#define LEVADA_RUNTIME_WAIT_H
+
+#include "runtime/hub.h"
+#include "runtime/park.h"
+
+typedef struct levada_waiter {
+    struct levada_waiter *next, *prev; /* in its line */
+    struct levada_waiter *then;        /* woken after this one */
+    bool                  linked;      /* stands in a line; guarded by the object's lock */
+    bool                  waits;       /* its owner looks at `park`; guarded as well     */
+    levada_status         status;      /* once finished */
+    int64_t               woken_at;    /* when a sleeper was woken, or 0 */
+    levada_park           park;
+} levada_waiter;
+
+typedef struct levada_line {
+    levada_waiter *head, *tail;
+} levada_line;
+
+typedef struct levada_woken {
+    levada_waiter *first, *last;
+} levada_woken;
+
+/* What the waiters of an object share. */
+typedef struct levada_site {
+    levada_hub *hub; /* borrowed from the object */
+    const char *object;
+    atomic_int  spin, wake_cost; /* nanoseconds */
+    atomic_int  waits;           /* counted while spin is 0, to try again now and then */
+    /* Asked every poll_every nanoseconds by a thread that waits; false ends the wait. */
+    bool (*poll)(void *user);
+    void   *poll_user;
+    int64_t poll_every;
+} levada_site;
+
+typedef enum levada_wait_end {
+    LEVADA_WAIT_DONE,
+    LEVADA_WAIT_LATE,   /* the time is up */
+    LEVADA_WAIT_STOPPED /* poll() said so */
+} levada_wait_end;
+
+void levada_site_init(levada_site *site, levada_hub *hub, const char *object);
+
+/* All of these: the object's lock is held. */
+void levada_line_append(levada_line *line, levada_waiter *waiter);
+/* `other` takes the place of `waiter`. */
+void levada_line_replace(levada_line *line, levada_waiter *waiter, levada_waiter *other);
+void levada_line_remove(levada_line *line, levada_waiter *waiter);
+/* Takes it out of the line; it is added to `woken` where its owner waits. */
+void levada_waiter_finish(levada_line *line, levada_waiter *waiter, levada_status status,
+                          levada_woken *woken);
+/* The owner will wait: call before the lock is given back. */
+void levada_waiter_prepare(levada_waiter *waiter);
+
+/* Without the lock. The waiters may be gone when it returns. */
+void levada_wake(levada_woken *woken);
+/* Without the lock, by the owner, after prepare. LATE and STOPPED: it may have been finished all
+ * the same, so take the lock and look whether it is linked; if not, call levada_waiter_settle. */
+levada_wait_end levada_waiter_wait(levada_waiter *waiter, levada_site *site, const char *what,
+                                   int64_t n, int64_t until);
+/* Waits for a wake-up that is on the way. */
+void levada_waiter_settle(levada_waiter *waiter);
+/* The end of a wait that did not end with DONE or settle. */
+void levada_waiter_clear(levada_waiter *waiter);
+
+#endif

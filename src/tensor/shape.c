@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tensor/tensor_priv.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define SHAPE_MOST (INT64_C(1) << 48)
+
+bool levada_shape_known(const levada_shape *shape)
+{
+    if (shape->rank < 0) return false;
+    for (int32_t i = 0; i < shape->rank; i++) {
+        if (shape->dims[i] < 0) return false;
+    }
+    return true;
+}
+
+int64_t levada_shape_count(const levada_shape *shape)
+{
+    int64_t count = 1;
+
+    for (int32_t i = 0; i < shape->rank; i++) {
+        if (shape->dims[i] == 0) return 0;
+    }
+    for (int32_t i = 0; i < shape->rank; i++) {
+        if (shape->dims[i] > SHAPE_MOST / count) return -1;
+        count *= shape->dims[i];
+    }
+    return count;
+}
+
+bool levada_shape_allows(const levada_shape *want, const levada_shape *shape)
+{
+    if (want->rank < 0) return true;
+    if (want->rank != shape->rank) return false;
+    for (int32_t i = 0; i < want->rank; i++) {
+        if (want->dims[i] >= 0 && want->dims[i] != shape->dims[i]) return false;
+    }
+    return true;
+}
+
+bool levada_shape_equal(const levada_shape *a, const levada_shape *b)
+{
+    if (a->rank != b->rank) return false;
+    for (int32_t i = 0; i < a->rank; i++) {
+        if (a->dims[i] != b->dims[i]) return false;
+    }
+    return true;
+}
+
+levada_shape levada_shape_rows(const levada_shape *shape, int64_t n)
+{
+    levada_shape rows = { shape->rank + 1, { n } };
+
+    if (shape->rank < 0) rows.rank = -1;
+    for (int32_t i = 0; i < shape->rank && i + 1 < LEVADA_MAX_DIMS; i++) {
+        rows.dims[i + 1] = shape->dims[i];
+    }
+    return rows;
+}
+
+levada_shape levada_shape_row(const levada_shape *shape)
+{
+    levada_shape row = { shape->rank - 1, { 0 } };
+
+    for (int32_t i = 1; i < shape->rank; i++) row.dims[i - 1] = shape->dims[i];
+    return row;
+}
+
+const char *levada_shape_print(const levada_shape *shape, char text[LEVADA_SHAPE_TEXT])
+{
+    size_t at = 1;
+
+    if (shape->rank < 0) return strcpy(text, "any shape");
+    text[0] = '[';
+    text[1] = '\0';
+    for (int32_t i = 0; i < shape->rank && at < LEVADA_SHAPE_TEXT - 24; i++) {
+        const char *comma = i > 0 ? "," : "";
+        int         n;
+
+        if (shape->dims[i] < 0) n = snprintf(text + at, LEVADA_SHAPE_TEXT - at, "%s?", comma);
+        else n = snprintf(text + at, LEVADA_SHAPE_TEXT - at, "%s%lld", comma,
+                          (long long)shape->dims[i]);
+        at += (size_t)n;
+    }
+    snprintf(text + at, LEVADA_SHAPE_TEXT - at, "]");
+    return text;
+}

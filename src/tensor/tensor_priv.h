@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tensors from the inside: made without contents, cut into rows, put together again.
+ *
+ * Small values lie behind their header in one piece of memory; larger ones in a pooled buffer.
+ */
+#ifndef LEVADA_TENSOR_TENSOR_PRIV_H
+#define LEVADA_TENSOR_TENSOR_PRIV_H
+
+#include "base/text.h"
+#include "tensor/pool.h"
+
+#include <levada/tensor.h>
+
+#include <stdatomic.h>
+
+struct levada_tensor {
+    atomic_int     refs;
+    levada_dtype   dtype;
+    levada_shape   shape; /* all known; dimensions beyond rank are 0 */
+    int64_t        count, bytes;
+    uint8_t       *data;
+    int32_t       *offsets; /* LEVADA_BYTES: count + 1, else NULL */
+    levada_buffer *buffer;  /* owned, or NULL */
+    levada_tensor *parent;  /* whose memory it shows, or NULL */
+};
+
+/* Values are not cleared. Numbers only. */
+LEVADA_MUST_USE levada_status levada_tensor_make(levada_pool *pool, levada_dtype dtype,
+                                                 const levada_shape *shape, levada_tensor **out,
+                                                 levada_error *err);
+/* Byte strings of `bytes` together; offsets and bytes are to be written. */
+LEVADA_MUST_USE levada_status levada_tensor_make_strings(levada_pool        *pool,
+                                                         const levada_shape *shape, int64_t bytes,
+                                                         levada_tensor **out, levada_error *err);
+/* Row i of the first dimension as a tensor of its own; a large one shows the memory of the whole.
+ */
+LEVADA_MUST_USE levada_status levada_tensor_row(levada_pool *pool, const levada_tensor *tensor,
+                                                int64_t i, levada_tensor **out, levada_error *err);
+/* n tensors of one dtype and rank with one more dimension in front, each padded on the right with
+ * 0, false or "" to the largest of each dimension. For n = 0: `known` with unknown dimensions as 0.
+ */
+LEVADA_MUST_USE levada_status levada_tensor_stack(levada_pool *pool, levada_dtype dtype,
+                                                  const levada_shape   *known,
+                                                  levada_tensor *const *rows, int64_t n,
+                                                  levada_tensor **out, levada_error *err);
+/* Keeps the first n rows. Only for whoever has the only reference. */
+void levada_tensor_shrink(levada_tensor *tensor, int64_t n);
+
+/* -- shapes -- */
+
+/* No dimension and not the rank is unknown. */
+bool levada_shape_known(const levada_shape *shape);
+/* Elements of a known shape; -1 when that is more than 2^48. */
+int64_t levada_shape_count(const levada_shape *shape);
+/* Whether `shape` (known) is one of those that `want` allows. */
+bool levada_shape_allows(const levada_shape *want, const levada_shape *shape);
+bool levada_shape_equal(const levada_shape *a, const levada_shape *b);
+/* With a dimension in front: [n, ...]. n = -1: unknown. The rank must be below LEVADA_MAX_DIMS. */
+levada_shape levada_shape_rows(const levada_shape *shape, int64_t n);
+/* Without the first one. */
+levada_shape levada_shape_row(const levada_shape *shape);
+
+#define LEVADA_SHAPE_TEXT 128
+/* "[3,?]"; "any shape" where the rank is not known. Returns text. */
+const char *levada_shape_print(const levada_shape *shape, char text[LEVADA_SHAPE_TEXT]);
+
+#endif
