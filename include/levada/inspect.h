@@ -60,7 +60,8 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_inspect_verify(levada_env *env, 
 /* One JSON object; free it with levada_string_free:
  * {"path","format","compression","size","raw_size","records","bad_records","damaged_bytes",
  *  "payload":"Example" | "SequenceExample" | "text" | "other",
- *  "bytes":Q, "features":[F], "sequences":[F], "lengths":{"name","from","to","counts":[up to 16]}}
+ *  "bytes":Q, "features":[F], "sequences":[F], "lengths":{"name","from","to",
+ *  "scale":"linear" | "logarithmic","counts":[up to 16]}}
  * Q = {"min","median","p90","max","mean"}, of payload sizes in bytes. F = {"name","kind":"int64" |
  * "float" | "bytes" | "mixed" | "none","records","values":Q} with "values" the number of values in
  * a record, and in sequences in a step, where there is "steps":Q too. "features" of a

@@ -4,8 +4,11 @@
 #include "base/alloc.h"
 #include "base/compiler.h"
 
+#include <math.h>
+
 #define HISTOGRAM_BITS 8 /* 256 buckets to a power of two */
 #define HISTOGRAM_EXACT (INT64_C(2) << HISTOGRAM_BITS)
+#define HISTOGRAM_LINEAR_MOST 16 /* largest by smallest value from which bars are logarithmic */
 #define HISTOGRAM_POWERS 40 /* up to 2^48 */
 #define HISTOGRAM_BUCKETS (HISTOGRAM_EXACT + ((int64_t)HISTOGRAM_POWERS << HISTOGRAM_BITS))
 
@@ -70,17 +73,25 @@ int64_t levada_histogram_quantile(const levada_histogram *h, double share)
     return h->max;
 }
 
+bool levada_histogram_logarithmic(const levada_histogram *h)
+{
+    return h->max / (h->min + 1) >= HISTOGRAM_LINEAR_MOST;
+}
+
 void levada_histogram_bars(const levada_histogram *h, int64_t *bars, int32_t n)
 {
-    double width = (double)(h->max - h->min + 1) / n;
+    bool   logarithmic = levada_histogram_logarithmic(h);
+    double first = (double)h->min, last = (double)h->max + 1;
+    double span = logarithmic ? log((last + 1) / (first + 1)) : last - first;
 
     for (int32_t i = 0; i < n; i++) bars[i] = 0;
     if (!h->count) return;
     for (int64_t i = 0; i < HISTOGRAM_BUCKETS; i++) {
-        int64_t value = histogram_clip(h, histogram_value(i));
-        int32_t bar = (int32_t)((double)(value - h->min) / width);
+        double  value = (double)histogram_clip(h, histogram_value(i));
+        double  at = logarithmic ? log((value + 1) / (first + 1)) : value - first;
+        int32_t bar = (int32_t)(at / span * n);
 
-        bars[bar < n ? bar : n - 1] += h->count[i];
+        if (h->count[i]) bars[bar < n ? bar : n - 1] += h->count[i];
     }
 }
 

@@ -184,8 +184,9 @@ static void inspect_lengths_json(const inspect_info *info, const char *kind, lev
     levada_histogram_bars(h, bars, n);
     levada_text_put(text, "{\"name\":");
     levada_text_json(text, name, strlen(name));
-    levada_text_format(text, ",\"from\":%lld,\"to\":%lld,\"counts\":[", (long long)h->min,
-                       (long long)h->max);
+    levada_text_format(text, ",\"from\":%lld,\"to\":%lld,\"scale\":\"%s\",\"counts\":[",
+                       (long long)h->min, (long long)h->max,
+                       levada_histogram_logarithmic(h) ? "logarithmic" : "linear");
     for (int32_t i = 0; i < n; i++) {
         levada_text_format(text, "%s%lld", i > 0 ? "," : "", (long long)bars[i]);
     }
