@@ -33,12 +33,12 @@ class Report(dict):
     """Who waits for what; prints as text."""
 
     def __str__(self):
-        single = {key: value for key, value in self.items() if not isinstance(value, list)}
-        lines = ["levada: " + ", ".join(f"{key} {value}" for key, value in single.items())]
-        for key in self.keys() - single.keys():
-            for row in self[key]:
-                words = row.values() if isinstance(row, dict) else [row]
-                lines.append(f"  {key}  " + "  ".join(map(str, words)))
+        rows = self.get("threads", [])
+        lines = [f"levada: {len(rows)} joints" if rows else "levada: everything on the caller"]
+        for row in rows:
+            name, state, *more = row.values()
+            ready = f"{row['ready']} of {row['window']} ready" if "window" in row else more
+            lines.append(f"  {name:<28} {state:<18} {ready}")
         return "\n".join(lines)
 
     __repr__ = __str__

@@ -158,7 +158,7 @@ class DataLossError(LevadaError):
 
 _CLASSES = {kind.code: kind for kind in LevadaError.__subclasses__()}
 _originals = {}  # message of a status: the exception of a user's function that it stands for
-_KEEP = 64
+_KEEP = 16
 
 
 def keep(exception):
