@@ -95,7 +95,8 @@ struct levada_run {
     atomic_llong    rejected, decoded, dropped;
     atomic_llong    padded, payload; /* elements of padded columns: all, and those of records */
     atomic_bool      cancelled;
-    int64_t          deadline; /* of the consumer, without workers; -1 = none */
+    int64_t deadline; /* of the consumer's call; -1 = none                                      */
+    int64_t pulls;    /* what that call got so far: none gives up before it got something        */
     levada_crew    *crew;     /* the workers; NULL where threads = 1 */
 };
 
@@ -142,6 +143,9 @@ levada_chain             *levada_node_is_chain(const levada_iter *it);
 bool                      levada_node_is_format(const levada_iter *it);
 levada_file_reader_counts levada_node_damage(const levada_iter *it);
 
+/* The number of a new leaf, which it is known by in origins. */
+int32_t levada_run_leaf(levada_run *run, levada_iter *it);
+
 /* -- walking (iter.c) */
 LEVADA_MUST_USE levada_status levada_node_save(levada_iter *it, levada_state_writer *to,
                                                levada_error *err);
@@ -160,6 +164,8 @@ LEVADA_MUST_USE levada_status levada_crew_start(levada_crew *crew, levada_error 
 void levada_crew_stop(levada_crew *crew);
 void levada_crew_destroy(levada_crew **crew);
 void levada_crew_wake(levada_crew *crew);
+/* True when there is no joint that it could work for. */
+bool levada_crew_idle(const levada_crew *crew);
 struct levada_text;
 /* Appends JSON objects {"joint","state","since","ready","window"}; any thread. */
 void levada_crew_report(levada_crew *crew, struct levada_text *to);
