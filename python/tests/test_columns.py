@@ -238,3 +238,31 @@ class TestBatch:
         view = memoryview(self.batch().column("y"))
         assert (view.format, view.shape, view.strides) == ("d", (2,), (8,))
         assert not view.readonly
+
+
+class TestPadded:
+    def batch(self):
+        data = {"x": [[1, 2], [3]], "s": [[b"a"], [b"b", b"c"]]}
+        return lv.from_arrays(data).padded_batch(2, padding_values={"x": -1}).first()
+
+    def test_arrays(self):
+        batch = self.batch()
+        assert batch["x"].tolist() == [[1, 2], [3, -1]]
+        assert batch["s"].dtype == object
+        assert batch["s"].tolist() == [[b"a", b""], [b"b", b"c"]]
+        assert "padded" in repr(batch)
+
+    def test_sequences(self):
+        batch = self.batch()
+        assert batch.lengths("x").tolist() == [2, 1]
+        assert batch.lengths("x").dtype == np.int32
+        assert batch.mask("x").tolist() == [[True, True], [True, False]]
+        assert batch.cu_seqlens("x").tolist() == [0, 2, 3]
+        assert batch.max_seqlen("x") == 2
+        assert batch.positions("x").tolist() == [[0, 1], [0, 0]]
+        assert batch.segment_ids("x").tolist() == [[1, 1], [1, 0]]
+
+    def test_other_batches_are_ragged(self):
+        batch = lv.from_arrays({"x": [[1, 2], [3]]}).batch(2).first()
+        assert isinstance(batch["x"], Ragged)
+        assert batch["x"].to_list() == [[1, 2], [3]]

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Libraries outside of the package."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import levada as lv
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if not compiler:
+        pytest.skip("no C compiler")
+    path = tmp_path_factory.mktemp("plugin") / "my_reader.so"
+    source = ROOT / "plugins/example/my_reader.c"
+    words = [compiler, "-shared", "-fPIC", "-I", ROOT / "include", source, "-o", path]
+    subprocess.run(words, check=True)
+    return path
+
+
+def test_a_source_of_a_library(library):
+    lib = lv.load_op_library(library)
+    expected = [{"record": f"MyReader!{i}".encode()} for i in range(10)]
+    assert list(lib.my_reader()) == expected
+    assert list(lv.source("my_reader")) == expected
+    assert list(lv.from_text("my_reader | take:2")) == expected[:2]
+
+
+def test_it_can_be_saved(library):
+    ds = lv.load_op_library(library).my_reader()
+    it = iter(ds)
+    for _ in range(4):
+        next(it)
+    other = iter(ds)
+    other.restore(it.save())
+    assert next(other) == {"record": b"MyReader!4"}
+
+
+def test_loading_it_again_does_nothing(library):
+    assert lv.load_op_library(library) is lv.load_op_library(str(library))
+    assert lv.load_library(library) == lv.load_library(library)
+
+
+def test_others_are_refused(tmp_path):
+    with pytest.raises(lv.errors.NotFoundError):
+        lv.load_library(tmp_path / "none.so")
+    (tmp_path / "text.so").write_text("no library")
+    with pytest.raises(lv.errors.InvalidArgumentError):
+        lv.load_library(tmp_path / "text.so")
