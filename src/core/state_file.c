@@ -168,7 +168,16 @@ levada_status levada_state_encode(levada_state_writer *from, const levada_state_
 
 typedef struct state_cursor {
     const uint8_t *at, *end;
+    bool           no_memory; /* it was this, not the bytes, that failed */
 } state_cursor;
+
+static void *state_memory(state_cursor *c, size_t size)
+{
+    void *memory = levada_alloc_zero(size);
+
+    if (!memory) c->no_memory = true;
+    return memory;
+}
 
 static levada_status state_damaged(levada_error *err)
 {
@@ -214,14 +223,15 @@ static bool state_take_varint(state_cursor *c, int64_t *out)
     return false;
 }
 
-static bool state_take_numbers(const uint8_t *bytes, size_t size, levada_entry *e)
+static bool state_take_numbers(state_cursor *file, size_t size, levada_entry *e)
 {
-    state_cursor c = { bytes, bytes + size };
+    const uint8_t *bytes = file->at;
+    state_cursor c = { bytes, bytes + size, false };
     size_t       n = 0;
     int64_t      before = 0;
 
     for (size_t i = 0; i < size; i++) n += bytes[i] < 0x80;
-    e->data = levada_alloc(n * sizeof before + 1);
+    e->data = state_memory(file, n * sizeof before + 1);
     if (!e->data) return false;
     for (size_t i = 0; i < n; i++) {
         int64_t difference;
@@ -248,11 +258,11 @@ static bool state_take_entry(state_cursor *c, levada_entry *e)
     e->version = (int32_t)version;
     e->type = (uint8_t)type;
     if (type == LEVADA_ENTRY_BYTES) {
-        e->data = levada_alloc(size + 1);
+        e->data = state_memory(c, size + 1);
         if (!e->data) return false;
         memcpy(e->data, c->at, size);
         e->size = size;
-    } else if (!state_take_numbers(c->at, size, e)) {
+    } else if (!state_take_numbers(c, size, e)) {
         return false;
     }
     c->at += size;
@@ -274,7 +284,7 @@ static bool state_take_head(state_cursor *c, levada_state_reader *out, uint64_t 
 
 static bool state_take_entries(state_cursor *c, levada_state_reader *out, uint64_t count)
 {
-    out->entries = levada_alloc_zero((size_t)count * sizeof *out->entries + 1);
+    out->entries = state_memory(c, (size_t)count * sizeof *out->entries + 1);
     if (!out->entries) return false;
     for (uint64_t i = 0; i < count; i++) {
         out->n = (int32_t)i + 1; /* clear() frees what a damaged one left, too */
@@ -287,7 +297,7 @@ static bool state_take_entries(state_cursor *c, levada_state_reader *out, uint64
 levada_status levada_state_decode(const void *bytes, size_t size, const levada_env *env,
                                   levada_state_reader *out, levada_error *err)
 {
-    state_cursor c = { bytes, (const uint8_t *)bytes + size };
+    state_cursor c = { bytes, (const uint8_t *)bytes + size, false };
     uint64_t     format = 0, flags = 0, crc = 0, count = 0;
 
     memset(out, 0, sizeof *out);
@@ -308,7 +318,8 @@ levada_status levada_state_decode(const void *bytes, size_t size, const levada_e
     }
     if (!state_take_head(&c, out, &count) || !state_take_entries(&c, out, count)) {
         levada_state_reader_clear(out);
-        return state_damaged(err);
+        return c.no_memory ? levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a saved state")
+                           : state_damaged(err);
     }
     return LEVADA_OK;
 }
