@@ -76,6 +76,8 @@ void levada_crew_wake(levada_crew *crew)
     levada_mutex_unlock(&crew->lock);
 }
 
+bool levada_crew_idle(const levada_crew *crew) { return !crew->joints; }
+
 /* Number of the calling thread: workers 1.., everybody else 0. */
 static int32_t crew_self(const levada_crew *crew)
 {
@@ -309,9 +311,12 @@ levada_status levada_crew_take(levada_crew *crew, levada_joint *j, levada_block 
     while (!have && st == LEVADA_OK) {
         int64_t until = consumer ? crew->run->deadline : -1;
 
-        if (j->head < j->tail && j->ring[j->head % j->window].done) {
+        if (until >= 0 && crew->run->pulls > 0 && levada_now() >= until) {
+            st = LEVADA_AGAIN;
+        } else if (j->head < j->tail && j->ring[j->head % j->window].done) {
             st = crew_deliver_locked(crew, j, out, err);
             have = true;
+            if (consumer) crew->run->pulls++;
         } else if (atomic_load(&crew->run->cancelled) || crew->stop) {
             st = levada_fail(err, LEVADA_ECANCELLED, "cancelled");
         } else if (j->head == j->tail && j->closed != LEVADA_OK) {

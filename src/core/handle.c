@@ -13,7 +13,7 @@
 typedef struct handle {
     levada_iter_options options;
     char               *errors; /* copy of options.errors */
-    levada_mutex        lock;   /* guards the tree against being swapped while it is cancelled */
+    levada_mutex        lock; /* guards the tree against being swapped while others look at it */
     bool                cancelled;
 } handle;
 
@@ -98,9 +98,13 @@ void levada_iter_close(levada_iter **it) { levada_node_destroy(it); }
 levada_status levada_iter_next_within(levada_iter *it, int64_t nanoseconds, levada_block **out,
                                       levada_error *err)
 {
+    int64_t       now = levada_now();
     levada_status st;
 
-    it->run->deadline = nanoseconds < 0 ? -1 : levada_now() + nanoseconds;
+    if (nanoseconds >= 0) {
+        it->run->deadline = nanoseconds > INT64_MAX - now ? INT64_MAX : now + nanoseconds;
+    }
+    it->run->pulls = 0;
     st = levada_iter_next(it, out, err);
     it->run->deadline = -1;
     return st;
@@ -238,8 +242,11 @@ const char *levada_iter_file(const levada_iter *it, int32_t leaf, int32_t shard)
 
 void levada_iter_progress(const levada_iter *it, int64_t *done, int64_t *total)
 {
+    handle *h = it->self;
+
     *done = 0;
     *total = 0;
+    levada_mutex_lock(&h->lock);
     for (int32_t i = 0; i < it->run->leaves && i < 64; i++) {
         int64_t d = 0, t = -1;
 
@@ -249,4 +256,18 @@ void levada_iter_progress(const levada_iter *it, int64_t *done, int64_t *total)
         *done += d;
         *total = t < 0 || *total < 0 ? -1 : *total + t;
     }
+    levada_mutex_unlock(&h->lock);
+}
+
+levada_status levada_iter_report(levada_iter *it, char **out, levada_error *err)
+{
+    handle     *h = it->self;
+    levada_text text = { 0 };
+
+    levada_text_put(&text, "{\"threads\":[");
+    levada_mutex_lock(&h->lock);
+    if (it->run->crew) levada_crew_report(it->run->crew, &text);
+    levada_mutex_unlock(&h->lock);
+    levada_text_put(&text, "]}");
+    return levada_text_steal(&text, out, err);
 }

@@ -14,14 +14,18 @@ static levada_status iter_stuck(const levada_iter *it, levada_error *err)
     return it->stuck;
 }
 
+/* Without workers the consumer's deadline is looked at where work begins, in the leaves; with them,
+ * where their results are taken (crew.c). */
 static levada_status iter_interrupted(const levada_iter *it, levada_error *err)
 {
-    const levada_run *run = it->run;
+    levada_run *run = it->run;
 
     if (atomic_load_explicit(&run->cancelled, memory_order_relaxed)) {
         return levada_fail(err, LEVADA_ECANCELLED, "cancelled");
     }
-    if (!run->crew && run->deadline >= 0 && levada_now() >= run->deadline) return LEVADA_AGAIN;
+    if (it->ninputs || run->crew) return LEVADA_OK;
+    if (run->deadline >= 0 && run->pulls > 0 && levada_now() >= run->deadline) return LEVADA_AGAIN;
+    run->pulls++;
     return LEVADA_OK;
 }
 

@@ -18,6 +18,7 @@ typedef struct plan_work {
     levada_iter          *below; /* owned */
     levada_chain         *chain; /* owned; NULL = none */
     const levada_dataset *top;   /* last stage of the chain */
+    int32_t               position; /* and its position */
     int64_t               window, window_bytes;
 } plan_work;
 
@@ -108,11 +109,16 @@ static void plan_clear(plan_work *w)
 /* Ends the chain that is being gathered: w->below is then the whole. */
 static levada_status plan_close_chain(plan_work *w, levada_error *err)
 {
-    levada_iter *node = NULL;
+    levada_iter  *node = NULL;
+    int32_t       now = w->run->visits.position;
+    levada_status st;
 
     if (!w->chain) return LEVADA_OK;
-    LEVADA_TRY(levada_node_chain(w->run, w->top, &w->chain, w->window, w->window_bytes, w->tickets,
-                                 &w->below, &node, err));
+    w->run->visits.position = w->position;
+    st = levada_node_chain(w->run, w->top, &w->chain, w->window, w->window_bytes, w->tickets,
+                           &w->below, &node, err);
+    w->run->visits.position = now;
+    if (st != LEVADA_OK) return st;
     w->below = node;
     w->window = w->window_bytes = 0;
     return LEVADA_OK;
@@ -127,6 +133,7 @@ static levada_status plan_extend_chain(plan_work *w, const levada_dataset *at, b
     if (!w->chain) LEVADA_TRY(levada_chain_create(w->run->threads, &w->chain, err));
     context.tail = tail;
     w->top = at;
+    w->position = w->run->visits.position;
     plan_path(w->run, at, path, sizeof path);
     return levada_chain_add(w->chain, at, &context, path, err);
 }
@@ -140,6 +147,7 @@ static levada_status plan_prefetch(plan_work *w, const levada_dataset *at, levad
     w->window_bytes = args->bytes == LEVADA_NULL_INT ? 0 : args->bytes;
     if (!w->chain) LEVADA_TRY(levada_chain_create(w->run->threads, &w->chain, err));
     w->top = at;
+    w->position = w->run->visits.position;
     return LEVADA_OK;
 }
 

@@ -68,6 +68,7 @@ levada_status levada_run_create(const levada_dataset *dataset, const levada_iter
         levada_run_destroy(&run, root);
         return st;
     }
+    if (run->crew && levada_crew_idle(run->crew)) levada_crew_destroy(&run->crew);
     *out = run;
     return LEVADA_OK;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What an iterator counted, and who waits for what.
+ * What an iterator counted.
  */
 #include "base/text.h"
 #include "core/iter_priv.h"
@@ -80,15 +80,5 @@ levada_status levada_iter_stats(levada_iter *it, char **out, levada_error *err)
     levada_text_char(&text, '}');
     text.failed = text.failed || stages.failed;
     levada_text_clear(&stages);
-    return levada_text_steal(&text, out, err);
-}
-
-levada_status levada_iter_report(levada_iter *it, char **out, levada_error *err)
-{
-    levada_text text = { 0 };
-
-    levada_text_put(&text, "{\"threads\":[");
-    if (it->run->crew) levada_crew_report(it->run->crew, &text);
-    levada_text_put(&text, "]}");
     return levada_text_steal(&text, out, err);
 }
