@@ -77,13 +77,16 @@ static levada_status file_position_check_mark(const levada_file_reader *r, const
 {
     levada_bytes_mark now;
     const char       *path;
+    levada_status     st;
 
     if (mark[0] < 0 || mark[0] >= r->files.n) {
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION, "the state names file %lld of %lld",
                            (long long)mark[0], (long long)r->files.n);
     }
     path = r->files.path[mark[0]];
-    if (levada_bytes_mark_file(r->context->env, path, &now, err) != LEVADA_OK) {
+    st = levada_bytes_mark_file(r->context->env, path, &now, err);
+    if (st == LEVADA_ERESOURCE_EXHAUSTED) return st;
+    if (st != LEVADA_OK) {
         if (err) err->code = LEVADA_EFAILED_PRECONDITION;
         levada_error_wrap(err, "a file of the state is gone");
         return LEVADA_EFAILED_PRECONDITION;
