@@ -11,7 +11,8 @@ from levada import _levada
 ROWS = [row for row in json.loads(_levada.stages()) if not row.get("plugin")]
 # Options under other names or not at all: these are written by hand.
 BY_HAND = set(
-    "call concat filter interleave map memory mix range records select zip bucket_by_sequence_length".split()
+    "bucket_by_sequence_length call concat filter interleave map memory mix range records select "
+    "zip".split()
 )
 
 
