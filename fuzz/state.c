@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * States: whatever the bytes are, restoring answers a status, and an iterator that was restored runs
- * to its end. The checksum is made good first, so that the fuzzer gets past it.
+ * States: whatever the bytes are, restoring answers a status, and an iterator that was restored
+ * runs to its end. The checksum is made good first, so that the fuzzer gets past it.
  */
 #include "base/kernels.h"
 #include <levada/levada.h>
