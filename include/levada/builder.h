@@ -27,7 +27,8 @@ LEVADA_API void levada_builder_destroy(levada_builder **builder);
 
 /* Known dimensions of column `field` where the spec says -1. Before values(). */
 LEVADA_API void levada_builder_dims(levada_builder *b, int32_t field, const int64_t *dims);
-/* Packed offsets of a level: n + 1 entries to fill. The last level of a BYTES column counts bytes. */
+/* Packed offsets of a level: n + 1 entries to fill. The last level of a BYTES column counts bytes.
+ */
 LEVADA_API LEVADA_MUST_USE levada_status levada_builder_offsets(levada_builder *b, int32_t field,
                                                                 int32_t level, int64_t n,
                                                                 int32_t **out, levada_error *err);

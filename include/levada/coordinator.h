@@ -4,9 +4,10 @@
  *
  * A coordinator stops a set of threads together: anybody asks (with or without an error), everybody
  * looks, and join waits for all of them and returns the first error. A looper calls a function at a
- * fixed rate until the stop. A queue runner fills a queue from threads of its own and closes it when
- * the last of them ends, whatever the cause. TensorFlow's contracts (python/training/coordinator.py,
- * queue_runner_impl.py) with levada_error in place of exceptions. Any thread, unless said otherwise.
+ * fixed rate until the stop. A queue runner fills a queue from threads of its own and closes it
+ * when the last of them ends, whatever the cause. TensorFlow's contracts
+ * (python/training/coordinator.py, queue_runner_impl.py) with levada_error in place of exceptions.
+ * Any thread, unless said otherwise.
  */
 #ifndef LEVADA_COORDINATOR_H
 #define LEVADA_COORDINATOR_H
@@ -28,8 +29,8 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_coordinator_create(const levada_
                                                                    levada_error *err);
 /* All its threads must have been joined. */
 LEVADA_API void levada_coordinator_destroy(levada_coordinator **coordinator);
-/* why NULL or a clean code: a clean stop. The first error is kept, later ones are listed. After join
- * an error is returned to the caller and nothing is recorded. Never blocks. */
+/* why NULL or a clean code: a clean stop. The first error is kept, later ones are listed. After
+ * join an error is returned to the caller and nothing is recorded. Never blocks. */
 LEVADA_API LEVADA_MUST_USE levada_status
 levada_coordinator_request_stop(levada_coordinator *coordinator, const levada_error *why,
                                 levada_error *err);

@@ -81,7 +81,8 @@ LEVADA_API LEVADA_PRINTF(2, 3) void levada_error_wrap(levada_error *err, const c
 LEVADA_API void levada_error_place(levada_error *err, const char *stage, const char *file,
                                    int64_t record, int64_t offset);
 
-/* "stage · file record 3 at byte 96: message", written into text (always terminated); returns text. */
+/* "stage · file record 3 at byte 96: message", written into text (always terminated); returns text.
+ */
 LEVADA_API const char *levada_error_text(const levada_error *err, char *text, size_t size);
 
 LEVADA_API void levada_error_clear(levada_error *err);

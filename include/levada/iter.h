@@ -44,7 +44,8 @@ LEVADA_API void levada_iter_close(levada_iter **it);
 /* The next block, owned by the caller. END after the last one. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_iter_next(levada_iter *it, levada_block **out,
                                                           levada_error *err);
-/* The same, but answers AGAIN when nothing came within that time (state unchanged, nothing lost). */
+/* The same, but answers AGAIN when nothing came within that time (state unchanged, nothing lost).
+ */
 LEVADA_API LEVADA_MUST_USE levada_status levada_iter_next_within(levada_iter *it,
                                                                  int64_t nanoseconds,
                                                                  levada_block **out,

@@ -4,8 +4,8 @@
  * without a rebuild.
  *
  * A plug-in is a shared object that exports levada_plugin_main and links nothing of levada: it is
- * handed a table of functions, and this header maps the usual names to that table, so its code reads
- * like built-in code. A plug-in has one C file that includes this header with
+ * handed a table of functions, and this header maps the usual names to that table, so its code
+ * reads like built-in code. A plug-in has one C file that includes this header with
  *
  *     #define LEVADA_PLUGIN_MAIN
  *     #include <levada/plugin.h>

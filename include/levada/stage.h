@@ -47,7 +47,7 @@ typedef struct levada_context {
     int32_t     block_rows; /* records in a block before batching                                */
     int32_t     threads;
     int64_t     max_record_bytes;
-    bool        tail;       /* this state is for apply() of a SERIAL stage: open only what it needs */
+    bool tail; /* this state is for apply() of a SERIAL stage: open only what it needs */
     const levada_spec *in;  /* columns of the input; NULL for sources                            */
     const levada_spec *out; /* columns as check() derived them                                   */
 } levada_context;

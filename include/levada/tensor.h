@@ -3,8 +3,8 @@
  * Tensors: one value with a dtype and a shape, what queues and barriers hold.
  *
  * A tensor is reference-counted, C-contiguous and immutable once it is shared; whoever holds the
- * only reference may write. A tensor of LEVADA_BYTES holds byte strings: offsets (n + 1 of int32) and
- * their bytes. Any thread.
+ * only reference may write. A tensor of LEVADA_BYTES holds byte strings: offsets (n + 1 of int32)
+ * and their bytes. Any thread.
  */
 #ifndef LEVADA_TENSOR_H
 #define LEVADA_TENSOR_H
@@ -23,7 +23,8 @@ typedef struct levada_shape {
     int64_t dims[LEVADA_MAX_DIMS];
 } levada_shape;
 
-/* Copies `data` (NULL = leave it to be written through levada_tensor_data). Not for LEVADA_BYTES. */
+/* Copies `data` (NULL = leave it to be written through levada_tensor_data). Not for LEVADA_BYTES.
+ */
 LEVADA_API LEVADA_MUST_USE levada_status levada_tensor_create(levada_env *env, levada_dtype dtype,
                                                               const levada_shape *shape,
                                                               const void *data, levada_tensor **out,

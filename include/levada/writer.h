@@ -3,8 +3,8 @@
  * Writers: records out to a TFRecord file.
  *
  * One owner, one thread. Bytes are buffered; flush() makes every record so far readable (also of a
- * compressed file); close() finishes the file. An error of the disk is ERESOURCE_EXHAUSTED (full) or
- * EUNAVAILABLE, is reported by the call that met it and repeated by later ones.
+ * compressed file); close() finishes the file. An error of the disk is ERESOURCE_EXHAUSTED (full)
+ * or EUNAVAILABLE, is reported by the call that met it and repeated by later ones.
  */
 #ifndef LEVADA_WRITER_H
 #define LEVADA_WRITER_H

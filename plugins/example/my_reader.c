@@ -42,8 +42,8 @@ static levada_status my_reader_next(void *state, const void *args, levada_block 
     (void)args;
     if (s->at == 10) return LEVADA_END;
     LEVADA_TRY(levada_builder_create(s->context->env, s->context->out, -1, &b, err));
-    st = levada_builder_push_bytes(b, 0, text, snprintf(text, sizeof text, "MyReader!%d", (int)s->at),
-                                   err);
+    st = levada_builder_push_bytes(b, 0, text,
+                                   snprintf(text, sizeof text, "MyReader!%d", (int)s->at), err);
     if (st == LEVADA_OK) st = levada_builder_publish(&b, out, err);
     if (st == LEVADA_OK) s->at++;
     levada_builder_destroy(&b);
@@ -61,10 +61,17 @@ static levada_status my_reader_restore(void *state, levada_state_reader *from, l
 }
 
 static const levada_source_def my_reader = {
-    .struct_size = sizeof(levada_source_def), .name = "my_reader", .doc = "ten records \"MyReader!\"",
-    .example = "my_reader", .state_size = sizeof(my_reader_state), .state_version = 1,
-    .check = my_reader_check, .open = my_reader_open, .next = my_reader_next,
-    .save = my_reader_save, .restore = my_reader_restore,
+    .struct_size = sizeof(levada_source_def),
+    .name = "my_reader",
+    .doc = "ten records \"MyReader!\"",
+    .example = "my_reader",
+    .state_size = sizeof(my_reader_state),
+    .state_version = 1,
+    .check = my_reader_check,
+    .open = my_reader_open,
+    .next = my_reader_next,
+    .save = my_reader_save,
+    .restore = my_reader_restore,
 };
 
 levada_status levada_plugin_main(const levada_host *host, levada_plugin *plugin, levada_error *err)

@@ -2,8 +2,8 @@
 /*
  * bucket_by_sequence_length - batches of records of like length. The contract is tf.data's
  * (tensorflow/python/data/ops/dataset_ops.py, bucket_by_sequence_length): bucket i holds lengths
- * boundaries[i-1] <= l < boundaries[i], a batch leaves as soon as its bucket is full, and at the end
- * the rest leaves in ascending order of buckets.
+ * boundaries[i-1] <= l < boundaries[i], a batch leaves as soon as its bucket is full, and at the
+ * end the rest leaves in ascending order of buckets.
  *
  * next() names the rows of a batch; apply() pads them, in parallel.
  */
@@ -29,10 +29,12 @@ static const levada_arg bucket_options[] = {
     LEVADA_ARG(TEXT, bucket_args, length, .required = true, .positional = true,
                .doc = "field whose first dimension counts, or an integer field"),
     LEVADA_ARG(INTS, bucket_args, boundaries, .required = true, .min = 0, .max = INT32_MAX,
-               .doc = "strictly increasing; bucket i holds boundaries[i-1] <= length < boundaries[i]"),
+               .doc =
+                   "strictly increasing; bucket i holds boundaries[i-1] <= length < boundaries[i]"),
     LEVADA_ARG(INTS, bucket_args, batch_sizes, .min = INT32_MIN, .max = INT32_MAX,
-               .doc = "records in a batch: one for each bucket (one more than boundaries), or one for "
-                      "all"),
+               .doc =
+                   "records in a batch: one for each bucket (one more than boundaries), or one for "
+                   "all"),
     LEVADA_ARG(INT, bucket_args, max_tokens, .min = 1, .max = INT64_MAX,
                .doc = "instead of batch_sizes: most elements of a padded batch (longest record, as "
                       "padded, times records)"),

@@ -28,8 +28,8 @@ levada_status levada_buckets_check_length(const char *length, const levada_spec 
     if (f->depth > 0 || f->ndim > 0 || f->dtype == LEVADA_BYTES || buckets_integer(f)) {
         return LEVADA_OK;
     }
-    return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "length='%s' is %s without a dimension", length,
-                       levada_dtype_name(f->dtype));
+    return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "length='%s' is %s without a dimension",
+                       length, levada_dtype_name(f->dtype));
 }
 
 /* -- lengths */

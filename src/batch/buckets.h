@@ -2,9 +2,9 @@
 /*
  * Buckets of records by length: which batch is full, and what waits in which bucket.
  *
- * All rows lie in one row store; a bucket is a list of slots. A block that comes in is stored whole,
- * and its rows that were not dealt out yet are a list of slots too, so that a batch may leave in the
- * middle of a block and a state needs no half-used block.
+ * All rows lie in one row store; a bucket is a list of slots. A block that comes in is stored
+ * whole, and its rows that were not dealt out yet are a list of slots too, so that a batch may
+ * leave in the middle of a block and a state needs no half-used block.
  */
 #ifndef LEVADA_BATCH_BUCKETS_H
 #define LEVADA_BATCH_BUCKETS_H

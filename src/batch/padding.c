@@ -20,8 +20,8 @@ static levada_status padding_names(const char *option, const levada_value *map,
     if (levada_spec_flags_of(in) & LEVADA_SPEC_OPEN) return LEVADA_OK;
     for (int64_t i = 0; i < levada_value_count(map); i++) {
         if (levada_spec_find(in, levada_value_key(map, i)) >= 0) continue;
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "%s names '%s', which is no field", option,
-                           levada_value_key(map, i));
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "%s names '%s', which is no field",
+                           option, levada_value_key(map, i));
     }
     return LEVADA_OK;
 }
@@ -55,7 +55,8 @@ static levada_status padding_shape(const levada_value *list, const levada_field 
 
 static bool padding_integer(levada_dtype dtype, int64_t value, uint8_t *out)
 {
-    int64_t size = levada_dtype_size(dtype), half = INT64_C(1) << (8 * size - 1 > 62 ? 62 : 8 * size - 1);
+    int64_t size = levada_dtype_size(dtype), half = INT64_C(1)
+                                                    << (8 * size - 1 > 62 ? 62 : 8 * size - 1);
     bool    is_signed = dtype >= LEVADA_INT8 && dtype <= LEVADA_INT64;
 
     if (size < 8 && is_signed && (value < -half || value >= half)) return false;
@@ -72,11 +73,13 @@ static levada_status padding_number(const levada_value *v, const levada_field *f
     double            f64 = levada_value_as_float(v);
     float             f32 = (float)f64;
 
-    if (field->dtype == LEVADA_FLOAT32 && (kind == LEVADA_VALUE_FLOAT || kind == LEVADA_VALUE_INT)) {
+    if (field->dtype == LEVADA_FLOAT32 &&
+        (kind == LEVADA_VALUE_FLOAT || kind == LEVADA_VALUE_INT)) {
         memcpy(how->value, &f32, sizeof f32);
         return LEVADA_OK;
     }
-    if (field->dtype == LEVADA_FLOAT64 && (kind == LEVADA_VALUE_FLOAT || kind == LEVADA_VALUE_INT)) {
+    if (field->dtype == LEVADA_FLOAT64 &&
+        (kind == LEVADA_VALUE_FLOAT || kind == LEVADA_VALUE_INT)) {
         memcpy(how->value, &f64, sizeof f64);
         return LEVADA_OK;
     }
@@ -123,7 +126,8 @@ static levada_status padding_field(const levada_padding_options *o, const levada
     for (int32_t d = 0; d < from->ndim; d++) how->dims[from->depth + d] = from->dims[d];
     shape = o->shapes ? levada_value_get(o->shapes, from->name) : NULL;
     if (shape) LEVADA_TRY(padding_shape(shape, field, how, err));
-    /* One value for all is for the columns that are ragged; a name may also stand for a FIXED one. */
+    /* One value for all is for the columns that are ragged; a name may also stand for a FIXED one.
+     */
     wanted = field->padded;
     if (levada_value_kind_of(value) == LEVADA_VALUE_MAP) {
         value = levada_value_get(value, from->name);
@@ -150,7 +154,8 @@ static levada_status padding_plan(const levada_padding_options *o, const levada_
         st = padding_field(o, levada_spec_field(in, i), &fields[i], &how[i], err);
     }
     if (st == LEVADA_OK) {
-        st = levada_spec_create(fields, n, levada_spec_flags_of(in) | LEVADA_SPEC_BATCHED, out, err);
+        st =
+            levada_spec_create(fields, n, levada_spec_flags_of(in) | LEVADA_SPEC_BATCHED, out, err);
     }
     levada_free(fields);
     if (st == LEVADA_OK && how_out) {

@@ -206,11 +206,12 @@ levada_status levada_spec_fits(const levada_spec *declared, const levada_spec *i
         const levada_field *a = levada_spec_field(declared, i), *b = levada_spec_field(is, i);
 
         if (columns_like(a, b)) continue;
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "field '%s' of %s, %d ragged levels and %d dimensions came where '%s' of "
-                           "%s, %d and %d was expected",
-                           b->name, levada_dtype_name(b->dtype), b->depth, b->ndim, a->name,
-                           levada_dtype_name(a->dtype), a->depth, a->ndim);
+        return levada_fail(
+            err, LEVADA_EINVALID_ARGUMENT,
+            "field '%s' of %s, %d ragged levels and %d dimensions came where '%s' of "
+            "%s, %d and %d was expected",
+            b->name, levada_dtype_name(b->dtype), b->depth, b->ndim, a->name,
+            levada_dtype_name(a->dtype), a->depth, a->ndim);
     }
     return LEVADA_OK;
 }

@@ -167,7 +167,8 @@ static levada_status pipe_bind_node(const levada_dataset *pipe, const levada_blo
     bool          changed = false;
     levada_status st = LEVADA_OK;
 
-    if (!options) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a description");
+    if (!options)
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a description");
     for (int32_t i = 0; st == LEVADA_OK && i < pipe->ninputs; i++) {
         st = levada_pipe_bind(pipe->inputs[i], block, row, &inputs[i], err);
         changed = changed || inputs[i] != pipe->inputs[i];
@@ -208,7 +209,8 @@ int32_t levada_pipe_leaves(const levada_dataset *pipe)
             levada_value_as_pipe(levada_value_item(pipe->options, i));
         const levada_value *cycle = levada_value_get(pipe->options, "cycle_length");
 
-        if (inner) n += (cycle ? (int32_t)levada_value_as_int(cycle) : 1) * levada_pipe_leaves(inner);
+        if (inner)
+            n += (cycle ? (int32_t)levada_value_as_int(cycle) : 1) * levada_pipe_leaves(inner);
     }
     return n;
 }

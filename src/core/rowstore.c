@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The row store. A table of the blocks that are held, each with the number of its rows that live; a
- * table of slots, each naming a row of one of them. Adding and taking are a few stores a row; blocks
- * are counted once for each block, never for each row.
+ * table of slots, each naming a row of one of them. Adding and taking are a few stores a row;
+ * blocks are counted once for each block, never for each row.
  */
 #include "base/alloc.h"
 #include "core/iter_priv.h"

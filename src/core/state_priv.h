@@ -3,8 +3,8 @@
  * States from the inside: a list of entries {path, version, key, type, bytes}.
  *
  * A writer gathers entries raw (a snapshot costs a memcpy); levada_state_encode sorts, compresses
- * and frames them. A reader is a decoded file. Both know the node whose turn it is, so that keys are
- * local and row stores can reach the edge that they wait on.
+ * and frames them. A reader is a decoded file. Both know the node whose turn it is, so that keys
+ * are local and row stores can reach the edge that they wait on.
  */
 #ifndef LEVADA_CORE_STATE_PRIV_H
 #define LEVADA_CORE_STATE_PRIV_H
@@ -57,8 +57,9 @@ LEVADA_MUST_USE levada_status levada_state_add_drop(levada_state_writer *to, con
                                                     int64_t records, levada_error *err);
 /* The state file; bytes are freed with levada_string_free. */
 LEVADA_MUST_USE levada_status levada_state_encode(levada_state_writer     *from,
-                                                  const levada_state_head *head, const levada_env *env,
-                                                  char **out, size_t *size, levada_error *err);
+                                                  const levada_state_head *head,
+                                                  const levada_env *env, char **out, size_t *size,
+                                                  levada_error *err);
 /* Checks everything. EDATA_LOSS where it is damaged, EFAILED_PRECONDITION where it is newer. */
 LEVADA_MUST_USE levada_status levada_state_decode(const void *bytes, size_t size,
                                                   const levada_env *env, levada_state_reader *out,
@@ -70,7 +71,8 @@ LEVADA_MUST_USE levada_status levada_rows_put(levada_state_writer *to, const cha
 LEVADA_MUST_USE levada_status levada_rows_get(levada_state_reader *from, const char *key,
                                               const levada_spec *spec, levada_block **out,
                                               levada_error *err);
-/* Records that wait at the input of the node whose turn it is: by origin or by value. At least 1. */
+/* Records that wait at the input of the node whose turn it is: by origin or by value. At least 1.
+ */
 LEVADA_MUST_USE levada_status levada_records_put(levada_state_writer *to, const char *key,
                                                  const levada_block *block, levada_error *err);
 LEVADA_MUST_USE levada_status levada_records_get(levada_state_reader *from, const char *key,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * interleave - a pipe for each record of the input, and their records by turns: `cycle_length` pipes
- * are open, and each gives `block_length` records before it is the next one's turn. A pipe that has
- * ended leaves its slot to the next record of the input. What comes out depends on the input alone.
+ * interleave - a pipe for each record of the input, and their records by turns: `cycle_length`
+ * pipes are open, and each gives `block_length` records before it is the next one's turn. A pipe
+ * that has ended leaves its slot to the next record of the input. What comes out depends on the
+ * input alone.
  *
  * Records are passed on as a selection of the blocks of the pipes; of pipes that give batches, a
  * batch counts as a record.
@@ -61,7 +62,8 @@ static levada_status interleave_check(const void *args, const levada_spec *const
 
     (void)nin;
     if (levada_spec_flags_of(in[0]) & LEVADA_SPEC_BATCHED) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "the input must give records, no batches");
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "the input must give records, no batches");
     }
     LEVADA_TRY(levada_pipe_check(pipe, in[0], err));
     *out = levada_spec_ref(levada_dataset_spec(pipe));
@@ -221,7 +223,8 @@ static int32_t interleave_mark(interleave_state *s, interleave_slot *slot)
     return slot->mark;
 }
 
-/* Up to block_rows records by turns; their blocks and rows into index. At least one, or a status. */
+/* Up to block_rows records by turns; their blocks and rows into index. At least one, or a status.
+ */
 static levada_status interleave_collect(interleave_state *s, uint32_t *which, uint32_t *row,
                                         int64_t *n, levada_error *err)
 {

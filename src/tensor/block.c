@@ -20,7 +20,8 @@ levada_status levada_block_create(const levada_spec *spec, int64_t n, levada_blo
     for (int32_t i = 0; i < fields; i++) {
         block->columns[i].field = levada_spec_field(spec, i);
         block->columns[i].n = n;
-        memcpy(block->columns[i].dims, block->columns[i].field->dims, sizeof block->columns[i].dims);
+        memcpy(block->columns[i].dims, block->columns[i].field->dims,
+               sizeof block->columns[i].dims);
     }
     block->origins.first.offset = -1;
     *out = block;

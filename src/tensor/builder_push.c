@@ -66,7 +66,8 @@ static bool push_integer(push_number *to, int64_t value, int64_t size)
     if (size == 2) to->i16 = (int16_t)value;
     if (size == 4) to->i32 = (int32_t)value;
     if (size == 8) to->i64 = value;
-    return size == 8 || (value >= -(INT64_C(1) << (8 * size - 1)) && value < INT64_C(1) << (8 * size));
+    return size == 8 ||
+           (value >= -(INT64_C(1) << (8 * size - 1)) && value < INT64_C(1) << (8 * size));
 }
 
 levada_status levada_builder_push_i64(levada_builder *b, int32_t field, int64_t value,
@@ -80,8 +81,9 @@ levada_status levada_builder_push_i64(levada_builder *b, int32_t field, int64_t 
         return push_wrong(c, "an integer", err);
     }
     if (!push_integer(&number, value, size)) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "%lld does not fit into column '%s' of %s",
-                           (long long)value, c->field->name, levada_dtype_name(c->field->dtype));
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "%lld does not fit into column '%s' of %s", (long long)value,
+                           c->field->name, levada_dtype_name(c->field->dtype));
     }
     b->push[field].used = true;
     return push_raw(&b->push[field].part[0], &number, (size_t)size, err);

@@ -45,7 +45,8 @@ static double convert_from_bfloat(uint16_t b)
 }
 
 /* Nearest multiple of `unit`, ties to even (the default rounding), as a count of units. */
-static uint32_t convert_units(double x, int32_t scale) { return (uint32_t)nearbyint(ldexp(x, scale)); }
+static uint32_t convert_units(double x, int32_t scale)
+{ return (uint32_t)nearbyint(ldexp(x, scale)); }
 
 static uint16_t convert_to_half(double x)
 {
@@ -58,7 +59,8 @@ static uint16_t convert_to_half(double x)
     if (size < 0x1p-14) return (uint16_t)(sign | convert_units(size, 24));
     (void)frexp(size, &exponent); /* size = m * 2^exponent, 0.5 <= m < 1 */
     /* the leading one of the mantissa adds 1 to the exponent */
-    return (uint16_t)(sign + ((uint32_t)(exponent + 13) << 10) + convert_units(size, 11 - exponent));
+    return (uint16_t)(sign + ((uint32_t)(exponent + 13) << 10) +
+                      convert_units(size, 11 - exponent));
 }
 
 /* Straight from the double: rounding to float on the way would round twice. */

@@ -2,9 +2,9 @@
 /*
  * Gathering: the one copy that turns a selection into a block with columns of its own.
  *
- * A column is copied level by level as a list of ranges. Rows begin as ranges of one row; each level
- * replaces a range by the ranges that its rows cover, and counts their lengths into the offsets of
- * the copy; what remains at the end are ranges of values.
+ * A column is copied level by level as a list of ranges. Rows begin as ranges of one row; each
+ * level replaces a range by the ranges that its rows cover, and counts their lengths into the
+ * offsets of the copy; what remains at the end are ranges of values.
  */
 #include "base/alloc.h"
 #include "tensor/builder_priv.h"
@@ -115,10 +115,11 @@ static levada_status gather_same_dims(levada_builder *b, int32_t field, const le
 
         for (int32_t d = 0; d < c->field->ndim; d++) {
             if (c->dims[d] == first->dims[d]) continue;
-            return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                               "column '%s': rows of different shapes (dimension %d is %lld and %lld)"
-                               " can't stand in one block; pad them",
-                               c->field->name, d, (long long)first->dims[d], (long long)c->dims[d]);
+            return levada_fail(
+                err, LEVADA_EINVALID_ARGUMENT,
+                "column '%s': rows of different shapes (dimension %d is %lld and %lld)"
+                " can't stand in one block; pad them",
+                c->field->name, d, (long long)first->dims[d], (long long)c->dims[d]);
         }
     }
     levada_builder_dims(b, field, first->dims);

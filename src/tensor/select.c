@@ -179,7 +179,8 @@ levada_status levada_block_copy_origins(levada_pool *pool, levada_block *to,
         if (to->origins.owner) to->origins.owner = levada_buffer_ref(to->origins.owner);
         return LEVADA_OK;
     }
-    LEVADA_TRY(levada_buffer_create(pool, from->n * (int64_t)sizeof *each, &to->origins.owner, err));
+    LEVADA_TRY(
+        levada_buffer_create(pool, from->n * (int64_t)sizeof *each, &to->origins.owner, err));
     each = (levada_origin *)(void *)to->origins.owner->data;
     for (int64_t i = 0; i < from->n; i++) each[i] = levada_block_origin(from, i);
     to->origins.each = each;

@@ -18,8 +18,8 @@ static levada_status spec_check(const levada_field *fields, int32_t n, levada_er
 
         if (f->depth > LEVADA_MAX_DEPTH || f->ndim > LEVADA_MAX_DIMS) {
             return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                               "field '%s' has depth %d and %d dimensions; at most %d and %d", f->name,
-                               f->depth, f->ndim, LEVADA_MAX_DEPTH, LEVADA_MAX_DIMS);
+                               "field '%s' has depth %d and %d dimensions; at most %d and %d",
+                               f->name, f->depth, f->ndim, LEVADA_MAX_DEPTH, LEVADA_MAX_DIMS);
         }
         for (int32_t j = 0; j < i; j++) {
             if (strcmp(fields[j].name, f->name) == 0) {

@@ -25,7 +25,7 @@ typedef struct cast_work {
     const levada_column *from;
     int32_t              index;
     int64_t              inner;      /* elements of one innermost row */
-    int64_t              begin, end; /* innermost rows in use: all of them, or those of the levels */
+    int64_t begin, end; /* innermost rows in use: all of them, or those of the levels */
     levada_dtype         to;
 } cast_work;
 

@@ -76,7 +76,8 @@ static levada_status rename_places(rename_state *s, int32_t n, levada_error *err
 {
     int32_t *from = n > s->n ? levada_realloc(s->from, (size_t)n * sizeof *from) : s->from;
 
-    if (n > 0 && !from) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a block");
+    if (n > 0 && !from)
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a block");
     s->from = from;
     for (; s->n < n; s->n++) from[s->n] = s->n;
     return LEVADA_OK;
