@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The calls of levada/iter.h: what they promise, and what they refuse. */
+#include "core/iter_priv.h"
+#include "support/iters.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#define MILLISECOND INT64_C(1000000)
+
+static void pass_time(int64_t nanoseconds)
+{
+    struct timespec wait = { nanoseconds / 1000000000, nanoseconds % 1000000000 };
+
+    (void)nanosleep(&wait, NULL);
+}
+
+static void end_is_repeated(void **state)
+{
+    (void)state;
+    for (int32_t threads = 1; threads <= 4; threads++) {
+        levada_iter  *it = t_iter_open("t_rows:10 | batch:4 | prefetch:2", threads, 3);
+        t_bytes       all = { 0 };
+        levada_block *block = NULL;
+
+        (void)t_iter_read(it, -1, true, &all);
+        for (int i = 0; i < 3; i++) {
+            assert_int_equal(levada_iter_next(it, &block, NULL), LEVADA_END);
+            assert_null(block);
+        }
+        t_clear(&all);
+        levada_iter_close(&it);
+        assert_null(it);
+        levada_iter_close(&it); /* NULL is fine */
+    }
+}
+
+static void an_error_is_repeated_and_not_saved(void **state)
+{
+    (void)state;
+    for (int32_t threads = 1; threads <= 4; threads += 3) {
+        levada_iter *it = t_iter_open("t_rows:100,fail_at=60 | batch:7 | prefetch:3", threads, 5);
+        t_bytes      before = t_iter_save(it), rest = { 0 };
+        levada_error err = LEVADA_ERROR_INIT;
+        char        *bytes = NULL;
+        size_t       size = 0;
+
+        assert_int_equal(t_iter_fails(it, LEVADA_EDATA_LOSS, "record 60"), 56);
+        for (int i = 0; i < 2; i++) {
+            assert_int_equal(t_iter_fails(it, LEVADA_EDATA_LOSS, "record 60"), 0);
+        }
+        assert_int_equal(levada_iter_save(it, &bytes, &size, &err), LEVADA_EFAILED_PRECONDITION);
+        assert_non_null(strstr(err.message, "has failed"));
+        assert_null(bytes);
+        t_iter_restore(it, before); /* a restore mends it */
+        assert_int_equal(t_iter_read(it, 3, true, &rest), 3);
+        t_clear(&before);
+        t_clear(&rest);
+        levada_iter_close(&it);
+    }
+}
+
+static void the_place_of_an_error_is_known(void **state)
+{
+    levada_iter  *it = t_iter_open("t_rows:100,fail_at=0 | batch:7", 1, 5);
+    levada_error  err = LEVADA_ERROR_INIT;
+    levada_block *block = NULL;
+
+    (void)state;
+    assert_int_equal(levada_iter_next(it, &block, &err), LEVADA_EDATA_LOSS);
+    assert_string_equal(err.stage, "0.t_rows");
+    assert_int_equal(err.code, LEVADA_EDATA_LOSS);
+    assert_int_equal(levada_iter_next(it, &block, NULL), LEVADA_EDATA_LOSS);
+    levada_iter_close(&it);
+}
+
+/* -- options */
+
+static void refuse_options(int32_t threads, int32_t block_rows, const char *errors,
+                           const char *message)
+{
+    levada_iter_options o = LEVADA_ITER_OPTIONS_INIT;
+    levada_dataset     *d = NULL;
+    levada_iter        *it = NULL;
+    levada_error        err = LEVADA_ERROR_INIT;
+
+    o.threads = threads;
+    o.block_rows = block_rows;
+    o.errors = errors;
+    assert_int_equal(levada_dataset_parse(t_iter_env(), "t_rows:3", &d, NULL), LEVADA_OK);
+    assert_int_equal(levada_iter_open(d, &o, &it, &err), LEVADA_EINVALID_ARGUMENT);
+    assert_non_null(strstr(err.message, message));
+    assert_null(it);
+    levada_dataset_unref(&d);
+}
+
+static void refuses_bad_options(void **state)
+{
+    (void)state;
+    refuse_options(-1, 0, NULL, "threads=-1");
+    refuse_options(257, 0, NULL, "threads=257");
+    refuse_options(1, -1, NULL, "block_rows=-1");
+    refuse_options(1, 65537, NULL, "65537");
+    refuse_options(1, 0, "ignore", "errors='ignore'");
+    refuse_options(1, 0, "skip:", "skip:");
+    refuse_options(1, 0, "skip:101%", "skip:101%");
+}
+
+/* Options of an older, smaller struct: what it does not have is at its default. */
+static void takes_smaller_structs(void **state)
+{
+    levada_iter_options o = LEVADA_ITER_OPTIONS_INIT;
+    levada_iter        *it;
+
+    (void)state;
+    o.struct_size = offsetof(levada_iter_options, threads);
+    o.seed = 5;
+    o.threads = -99;
+    o.block_rows = -99;
+    it = t_iter_open_with("t_rows:3", &o);
+    assert_int_equal(t_iter_stat(it, "seed"), 5);
+    levada_iter_close(&it);
+    it = t_iter_open_with("t_rows:3", NULL);
+    assert_true(t_iter_stat(it, "seed") >= 0);
+    levada_iter_close(&it);
+}
+
+static void a_drawn_seed_is_saved(void **state)
+{
+    levada_iter *it = t_iter_open_with("t_rows:50,bare=true | shuffle:50", NULL);
+    levada_iter *other = t_iter_open_with("t_rows:50,bare=true | shuffle:50", NULL);
+    t_bytes      saved = t_iter_save(it), a = { 0 }, b = { 0 };
+
+    (void)state;
+    assert_true(t_iter_stat(it, "seed") != t_iter_stat(other, "seed"));
+    t_iter_restore(other, saved);
+    assert_int_equal(t_iter_stat(it, "seed"), t_iter_stat(other, "seed"));
+    (void)t_iter_read(it, -1, false, &a);
+    (void)t_iter_read(other, -1, false, &b);
+    t_bytes_equal(a, b, "drawn seed");
+    t_clear(&a);
+    t_clear(&b);
+    t_clear(&saved);
+    levada_iter_close(&it);
+    levada_iter_close(&other);
+}
+
+/* -- time limits and cancellation */
+
+static void next_within_loses_nothing(void **state)
+{
+    static const char *const texts[] = {
+        "t_rows:60,wait=1000000 | shuffle:9 | batch:4",
+        "t_rows:60,wait=1000000 | prefetch:3 | shuffle:9 | batch:4",
+        "t_rows:60,wait=1000000",
+        "t_rows:60,wait=1000000 | shuffle:30",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        for (int32_t threads = 1; threads <= 4; threads += 3) {
+            levada_iter *it = t_iter_open(texts[i], threads, 3);
+            levada_iter *plain = t_iter_open(texts[i], 1, 3);
+            t_bytes      want = { 0 }, got = { 0 };
+            int64_t      again = 0;
+
+            (void)t_iter_read(plain, -1, false, &want);
+            for (;;) {
+                levada_block *block = NULL;
+                levada_status st = levada_iter_next_within(it, again % 3 * MILLISECOND / 2, &block,
+                                                           NULL);
+
+                if (st == LEVADA_END) break;
+                if (st == LEVADA_AGAIN) {
+                    assert_null(block);
+                    assert_true(++again < 100000);
+                    continue;
+                }
+                assert_int_equal(st, LEVADA_OK);
+                t_iter_add(&got, block, false);
+                levada_block_unref(&block);
+                if (again % 4 == 0) { /* a state may be saved at any time */
+                    t_bytes saved = t_iter_save(it);
+
+                    t_iter_restore(plain, saved);
+                    t_clear(&saved);
+                }
+            }
+            assert_true(again > 0 || i == 2);
+            t_bytes_equal(want, got, texts[i]);
+            t_clear(&want);
+            t_clear(&got);
+            levada_iter_close(&it);
+            levada_iter_close(&plain);
+        }
+    }
+}
+
+static void next_within_keeps_its_time(void **state)
+{
+    (void)state;
+    for (int32_t threads = 1; threads <= 4; threads += 3) {
+        levada_iter  *it = t_iter_open("t_rows:100000,wait=2000000,bare=true | prefetch:2 | "
+                                       "shuffle:100000", threads, 10);
+        levada_block *block = NULL;
+        int64_t       began = levada_now();
+
+        assert_int_equal(levada_iter_next_within(it, 20 * MILLISECOND, &block, NULL), LEVADA_AGAIN);
+        assert_in_range(levada_now() - began, 19 * MILLISECOND, 500 * MILLISECOND);
+        levada_iter_close(&it);
+    }
+}
+
+static void a_limit_may_be_for_ever(void **state)
+{
+    levada_iter  *it = t_iter_open("t_rows:10", 1, 10);
+    levada_block *block = NULL;
+
+    (void)state;
+    assert_int_equal(levada_iter_next_within(it, INT64_MAX, &block, NULL), LEVADA_OK);
+    levada_block_unref(&block);
+    assert_int_equal(levada_iter_next_within(it, LEVADA_FOREVER, &block, NULL), LEVADA_END);
+    levada_iter_close(&it);
+}
+
+static void cancel_later(void *user)
+{
+    pass_time(5 * MILLISECOND);
+    levada_iter_cancel(user);
+}
+
+static void cancel_wakes_whoever_waits(void **state)
+{
+    static const char *const texts[] = {
+        "t_rows:1000000,wait=1000000,bare=true | shuffle:1000000",
+        "t_rows:1000000,wait=1000000,bare=true | prefetch:4 | shuffle:1000000 | batch:5",
+        "t_rows:1000000,wait=1000000,bare=true | batch:900000",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        for (int32_t threads = 1; threads <= 4; threads += 3) {
+            levada_iter  *it = t_iter_open(texts[i], threads, 10);
+            levada_thread thread;
+            levada_block *block = NULL;
+            levada_error  err = LEVADA_ERROR_INIT;
+            char         *bytes = NULL;
+            size_t        size = 0;
+
+            assert_int_equal(levada_thread_start(&thread, cancel_later, it, NULL), LEVADA_OK);
+            assert_int_equal(levada_iter_next(it, &block, &err), LEVADA_ECANCELLED);
+            levada_thread_join(&thread);
+            assert_string_equal(err.message, "cancelled");
+            assert_int_equal(levada_iter_next(it, &block, &err), LEVADA_ECANCELLED);
+            assert_int_equal(levada_iter_next_within(it, 0, &block, &err), LEVADA_ECANCELLED);
+            assert_int_equal(levada_iter_save(it, &bytes, &size, &err), LEVADA_OK);
+            assert_int_equal(levada_iter_restore(it, bytes, size, &err), LEVADA_OK);
+            assert_int_equal(levada_iter_next(it, &block, &err), LEVADA_ECANCELLED);
+            levada_string_free(&bytes);
+            levada_iter_close(&it);
+        }
+    }
+}
+
+/* -- what it tells */
+
+static void stats_add_up(void **state)
+{
+    levada_iter *it = t_iter_open("t_rows:100 | prefetch:2 | shuffle:20 | batch:7,drop_remainder=true",
+                                  2, 8);
+    t_bytes      all = { 0 };
+    char        *json = NULL;
+
+    (void)state;
+    assert_int_equal(t_iter_read(it, -1, true, &all), 14);
+    assert_int_equal(levada_iter_stats(it, &json, NULL), LEVADA_OK);
+    assert_non_null(strstr(json, "\"records\":98,\"batches\":14,"));
+    assert_non_null(strstr(json, "\"dropped_records\":2,"));
+    assert_non_null(strstr(json, "\"seed\":11,\"epoch\":0,"));
+    assert_non_null(strstr(json, "{\"path\":\"0.t_rows\",\"records\":100,\"blocks\":13,"));
+    assert_non_null(strstr(json, "{\"path\":\"2.shuffle\",\"records\":100,"));
+    assert_non_null(strstr(json, "{\"path\":\"3.batch\",\"records\":98,\"blocks\":14,"));
+    levada_string_free(&json);
+    assert_int_equal(levada_iter_report(it, &json, NULL), LEVADA_OK);
+    assert_non_null(strstr(json, "\"joint\":\"3.batch\",\"state\":\"ended\""));
+    assert_non_null(strstr(json, "\"joint\":\"1.prefetch\",\"state\":\"ended\""));
+    levada_string_free(&json);
+    t_clear(&all);
+    levada_iter_close(&it);
+}
+
+static void without_workers_there_is_nothing_to_report(void **state)
+{
+    static const char *const texts[] = { "t_rows:10 | batch:2", "t_rows:10 | shuffle:3" };
+
+    (void)state;
+    for (int32_t i = 0; i < 2; i++) {
+        levada_iter *it = t_iter_open(texts[i], 1 + 3 * i, 8);
+        char        *json = NULL;
+
+        assert_int_equal(levada_iter_report(it, &json, NULL), LEVADA_OK);
+        assert_string_equal(json, "{\"threads\":[]}");
+        levada_string_free(&json);
+        levada_iter_close(&it);
+    }
+}
+
+typedef struct looking {
+    levada_iter *it;
+    atomic_bool  stop;
+} looking;
+
+static void look(void *user)
+{
+    looking *l = user;
+
+    while (!atomic_load(&l->stop)) {
+        char   *json = NULL;
+        int64_t done, total;
+
+        assert_int_equal(levada_iter_report(l->it, &json, NULL), LEVADA_OK);
+        levada_string_free(&json);
+        levada_iter_progress(l->it, &done, &total);
+        assert_int_equal(total, -1);
+    }
+}
+
+static void others_may_look_while_it_is_restored(void **state)
+{
+    levada_iter  *it = t_iter_open("t_rows:100,bare=true | prefetch:2 | shuffle:9 | batch:5", 3, 8);
+    looking       l = { .it = it };
+    levada_thread thread;
+    t_bytes       all = { 0 }, saved = t_iter_save(it);
+
+    (void)state;
+    assert_int_equal(levada_thread_start(&thread, look, &l, NULL), LEVADA_OK);
+    for (int i = 0; i < 30; i++) {
+        (void)t_iter_read(it, 4, true, &all);
+        t_iter_restore(it, saved);
+    }
+    atomic_store(&l.stop, true);
+    levada_thread_join(&thread);
+    t_clear(&all);
+    t_clear(&saved);
+    levada_iter_close(&it);
+}
+
+static void blocks_outlive_their_iterator(void **state)
+{
+    levada_iter  *it = t_iter_open("t_rows:100 | shuffle:9 | batch:50", 4, 8);
+    levada_block *block = NULL;
+    t_bytes       bytes = { 0 };
+
+    (void)state;
+    assert_int_equal(levada_iter_next(it, &block, NULL), LEVADA_OK);
+    levada_iter_close(&it);
+    t_iter_add(&bytes, block, true);
+    assert_true(levada_block_exclusive(block));
+    levada_block_unref(&block);
+    t_clear(&bytes);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(end_is_repeated),
+        cmocka_unit_test(an_error_is_repeated_and_not_saved),
+        cmocka_unit_test(the_place_of_an_error_is_known),
+        cmocka_unit_test(refuses_bad_options),
+        cmocka_unit_test(takes_smaller_structs),
+        cmocka_unit_test(a_drawn_seed_is_saved),
+        cmocka_unit_test(next_within_loses_nothing),
+        cmocka_unit_test(next_within_keeps_its_time),
+        cmocka_unit_test(a_limit_may_be_for_ever),
+        cmocka_unit_test(cancel_wakes_whoever_waits),
+        cmocka_unit_test(stats_add_up),
+        cmocka_unit_test(without_workers_there_is_nothing_to_report),
+        cmocka_unit_test(others_may_look_while_it_is_restored),
+        cmocka_unit_test(blocks_outlive_their_iterator),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
