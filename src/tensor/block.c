@@ -70,10 +70,44 @@ int64_t levada_block_rows(const levada_block *block) { return block->n; }
 
 const levada_spec *levada_block_spec(const levada_block *block) { return block->spec; }
 
+/* References that this block itself holds to a buffer: its columns may share one slab. */
+static int32_t block_references(const levada_block *block, const levada_buffer *buffer)
+{
+    int32_t n = block->origins.owner == buffer;
+
+    for (int32_t i = 0; i < levada_spec_count(block->spec); i++) {
+        const levada_column *c = &block->columns[i];
+
+        for (int32_t l = 0; l <= LEVADA_MAX_DEPTH; l++) n += c->level[l].owner == buffer;
+        n += (c->owner == buffer) + (c->lengths_owner == buffer);
+    }
+    return n;
+}
+
+static int32_t block_refs(const levada_buffer *buffer)
+{
+    return atomic_load_explicit(&((levada_buffer *)(uintptr_t)buffer)->refs, memory_order_acquire);
+}
+
+/* A slice shares its buffers with the block that it was cut from: the block's own count is not
+ * enough. */
 bool levada_block_exclusive(const levada_block *block)
 {
-    return atomic_load_explicit(&((levada_block *)(uintptr_t)block)->refs, memory_order_acquire) ==
-           1;
+    const levada_buffer *last = NULL; /* neighbours often share one */
+    levada_block        *self = (levada_block *)(uintptr_t)block;
+
+    if (atomic_load_explicit(&self->refs, memory_order_acquire) != 1) return false;
+    for (int32_t i = 0; block->columns && i < levada_spec_count(block->spec); i++) {
+        const levada_buffer *owner = block->columns[i].owner;
+
+        if (!owner || owner == last) continue;
+        if (owner->flags & LEVADA_BUFFER_READONLY) return false;
+        if (block_refs(owner) != 1 && block_refs(owner) != block_references(block, owner)) {
+            return false;
+        }
+        last = owner;
+    }
+    return true;
 }
 
 int64_t levada_block_bytes(const levada_block *block) { return block->bytes; }

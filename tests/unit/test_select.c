@@ -62,6 +62,8 @@ static void a_slice_shares_and_keeps_origins(void **state)
     assert_ptr_equal(whole, block);
     assert_false(levada_block_exclusive(block));
     levada_block_unref(&whole);
+    assert_false(levada_block_exclusive(block)); /* the slice shares its values */
+    assert_false(levada_block_exclusive(part));
     levada_block_unref(&part);
     assert_true(levada_block_exclusive(block));
     levada_block_unref(&block);
