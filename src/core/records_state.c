@@ -85,85 +85,132 @@ static int records_order(const void *a, const void *b)
 typedef struct records_work {
     levada_iter   *edge;
     records_place *places; /* sorted */
-    int64_t        n;
+    int64_t        n, at;  /* at: the first that was not read yet */
+    int64_t        most;   /* records in a piece */
     levada_block **pieces;
     int32_t        npieces;
     uint32_t      *which, *row; /* of the selection, in the saved order */
 } records_work;
 
-/* Reads places[first ..) up to a piece's worth of distinct records; *next = the first not read. */
-static levada_status records_piece(records_work *w, int64_t first, int64_t *next, levada_error *err)
+static levada_status records_memory(levada_error *err)
 {
-    levada_origin *o = levada_alloc(RECORDS_PIECE * sizeof *o);
-    levada_block  *block = NULL;
-    int64_t        n = 0, i;
-    levada_status  st;
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to read records again");
+}
 
-    if (!o) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to read records again");
-    for (i = first; i < w->n; i++) {
-        bool same = i > first && records_order(&w->places[i - 1], &w->places[i]) == 0;
+/* The next distinct origins; *next = the first place behind them. */
+static int64_t records_pick(records_work *w, levada_origin *o, int64_t *next)
+{
+    int64_t n = 0, i;
 
-        if (!same && n == RECORDS_PIECE) break;
+    for (i = w->at; i < w->n; i++) {
+        bool same = i > w->at && records_order(&w->places[i - 1], &w->places[i]) == 0;
+
+        if (!same && n == w->most) break;
         if (!same) o[n++] = w->places[i].origin;
         w->which[w->places[i].at] = (uint32_t)w->npieces;
         w->row[w->places[i].at] = (uint32_t)(n - 1);
     }
     *next = i;
-    st = levada_node_reread(w->edge, o, n, &block, err);
-    levada_free(o);
-    if (st == LEVADA_OK) w->pieces[w->npieces++] = block;
-    return st;
+    return n;
 }
 
-/* A piece may itself be a selection: selections never name selections. */
-static levada_status records_flatten(records_work *w, levada_error *err)
+/* Reads a piece. Where it is larger than a block may be, it is to be read again in smaller ones. */
+static levada_status records_piece(records_work *w, levada_error *err)
 {
-    levada_pool *pool = levada_env_pool(w->edge->run->env);
+    levada_block **more = levada_realloc(w->pieces, (size_t)(w->npieces + 1) * sizeof *more);
+    levada_origin *o = levada_alloc((size_t)w->most * sizeof *o);
+    levada_block  *block = NULL;
+    int64_t        next = 0, n;
+    levada_status  st;
 
-    for (int32_t i = 0; i < w->npieces; i++) {
-        levada_block *flat = NULL;
-
-        LEVADA_TRY(levada_block_gather(pool, w->pieces[i], &flat, err));
-        levada_block_unref(&w->pieces[i]);
-        w->pieces[i] = flat;
+    if (more) w->pieces = more;
+    if (!more || !o) {
+        levada_free(o);
+        return records_memory(err);
     }
+    n = records_pick(w, o, &next);
+    st = levada_node_reread(w->edge, o, n, &block, err);
+    levada_free(o);
+    if (st == LEVADA_ERESOURCE_EXHAUSTED && w->most > 1) {
+        w->most = w->most > 8 ? w->most / 8 : 1;
+        levada_error_clear(err);
+        return LEVADA_OK;
+    }
+    if (st != LEVADA_OK) return st;
+    w->pieces[w->npieces++] = block;
+    w->at = next;
     return LEVADA_OK;
+}
+
+/* The DATA blocks of the pieces, which may be selections, in one row; numbers follow. */
+static int32_t records_resolve(records_work *w, uint32_t *base, levada_block **from)
+{
+    int32_t n = 0;
+
+    for (int32_t p = 0; p < w->npieces; p++) {
+        const levada_block *piece = w->pieces[p];
+
+        base[p] = (uint32_t)n;
+        if (piece->kind == LEVADA_BLOCK_DATA) from[n++] = levada_block_ref(piece);
+        if (piece->kind == LEVADA_BLOCK_DATA) continue;
+        for (int32_t i = 0; i < piece->nfrom; i++) from[n++] = levada_block_ref(piece->from[i]);
+    }
+    for (int64_t i = 0; i < w->n; i++) {
+        const levada_block *piece = w->pieces[w->which[i]];
+        bool                data = piece->kind == LEVADA_BLOCK_DATA;
+
+        w->which[i] = base[w->which[i]] + (data ? 0 : piece->which[w->row[i]]);
+        w->row[i] = data ? w->row[i] : piece->row[w->row[i]];
+    }
+    return n;
 }
 
 static levada_status records_assemble(records_work *w, levada_buffer **index, levada_block **out,
                                       levada_error *err)
 {
-    LEVADA_TRY(records_flatten(w, err));
-    LEVADA_TRY(levada_block_selection(w->pieces, w->npieces, w->which, w->row, w->n, index, out,
-                                      err));
-    w->npieces = 0; /* taken */
+    uint32_t      *base = levada_alloc((size_t)w->npieces * sizeof *base);
+    levada_block **from = NULL;
+    int32_t        n = 0;
+    levada_status  st = LEVADA_OK;
+
+    for (int32_t p = 0; p < w->npieces; p++) n += w->pieces[p]->nfrom + 1;
+    from = levada_alloc((size_t)n * sizeof(*from));
+    if (base && from) {
+        n = records_resolve(w, base, from);
+        st = levada_block_selection(from, n, w->which, w->row, w->n, index, out, err);
+        for (int32_t i = 0; st != LEVADA_OK && i < n; i++) levada_block_unref(&from[i]);
+    } else {
+        st = records_memory(err);
+    }
+    levada_free(base);
+    levada_free(from);
+    return st;
+}
+
+static levada_status records_prepare(records_work *w, const levada_origin *o,
+                                     levada_buffer **index, levada_error *err)
+{
+    w->places = levada_alloc((size_t)w->n * sizeof *w->places);
+    if (!w->places) return records_memory(err);
+    LEVADA_TRY(levada_buffer_create(levada_env_pool(w->edge->run->env), w->n * 8, index, err));
+    w->which = (uint32_t *)(void *)(*index)->data;
+    w->row = w->which + w->n;
+    for (int64_t i = 0; i < w->n; i++) {
+        w->places[i].origin = o[i];
+        w->places[i].at = i;
+    }
+    qsort(w->places, (size_t)w->n, sizeof *w->places, records_order);
     return LEVADA_OK;
 }
 
 static levada_status records_reread(levada_iter *edge, const levada_origin *o, int64_t n,
                                     levada_block **out, levada_error *err)
 {
-    records_work   w = { .edge = edge, .n = n };
+    records_work   w = { .edge = edge, .n = n, .most = RECORDS_PIECE };
     levada_buffer *index = NULL;
-    levada_status  st;
-    int64_t        at = 0;
+    levada_status  st = records_prepare(&w, o, &index, err);
 
-    w.places = levada_alloc((size_t)n * sizeof *w.places);
-    w.pieces = levada_alloc((size_t)(n / RECORDS_PIECE + 1) * sizeof(*w.pieces));
-    st = levada_buffer_create(levada_env_pool(edge->run->env), n * 8, &index, err);
-    if (st == LEVADA_OK && (!w.places || !w.pieces)) {
-        st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to read records again");
-    }
-    if (st == LEVADA_OK) {
-        w.which = (uint32_t *)(void *)index->data;
-        w.row = w.which + n;
-        for (int64_t i = 0; i < n; i++) {
-            w.places[i].origin = o[i];
-            w.places[i].at = i;
-        }
-        qsort(w.places, (size_t)n, sizeof *w.places, records_order);
-    }
-    while (st == LEVADA_OK && at < n) st = records_piece(&w, at, &at, err);
+    while (st == LEVADA_OK && w.at < n) st = records_piece(&w, err);
     if (st == LEVADA_OK) st = records_assemble(&w, &index, out, err);
     for (int32_t i = 0; i < w.npieces; i++) levada_block_unref(&w.pieces[i]);
     levada_buffer_unref(&index);

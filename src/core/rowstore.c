@@ -12,6 +12,7 @@
 
 #define ROWSTORE_SLACK (INT64_C(8) << 20) /* pinned bytes below which compacting is not worth it */
 #define ROWSTORE_PIECE 1024               /* rows gathered into one block when compacting */
+#define ROWSTORE_PIECE_BYTES (INT64_C(64) << 20) /* and their bytes: a block has its limits     */
 
 typedef struct rowstore_held {
     levada_block *block; /* DATA; NULL = free entry */
@@ -378,16 +379,17 @@ static levada_status rowstore_move(levada_rowstore *s, const uint32_t *slots, in
 static levada_status rowstore_compact(levada_rowstore *s, levada_error *err)
 {
     uint32_t     *slots = levada_alloc(ROWSTORE_PIECE * sizeof *slots);
-    int64_t       n = 0;
+    int64_t       n = 0, bytes = 0;
     levada_status st = LEVADA_OK;
 
     if (!slots) return rowstore_memory(err);
     for (uint32_t i = 0; st == LEVADA_OK && i < s->nslots; i++) {
         if (s->slots[i].held == ROWSTORE_FREE) continue;
         slots[n++] = i;
-        if (n < ROWSTORE_PIECE) continue;
+        bytes += rowstore_row_bytes(s->held[s->slots[i].held].block);
+        if (n < ROWSTORE_PIECE && bytes < ROWSTORE_PIECE_BYTES) continue;
         st = rowstore_move(s, slots, n, err);
-        n = 0;
+        n = bytes = 0;
     }
     if (st == LEVADA_OK && n) st = rowstore_move(s, slots, n, err);
     levada_free(slots);

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Records that wait are saved as their origins and read again from their files. */
+#include "support/iters.h"
+
+#include <levada/example.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define SPEC "{x:{kind:VarLen,dtype:int64},n:{kind:FixedLen,shape:[],dtype:int64}}"
+
+/* An Example: n = i, x = i % 9 times i. */
+static void add_example(t_bytes *to, levada_example *e, int64_t i)
+{
+    int64_t        x[9] = { i, i, i, i, i, i, i, i, i };
+    const uint8_t *data = NULL;
+    size_t         size = 0;
+
+    levada_example_reset(e);
+    assert_int_equal(levada_example_add_i64(e, "x", x, i % 9, NULL), LEVADA_OK);
+    assert_int_equal(levada_example_add_i64(e, "n", &i, 1, NULL), LEVADA_OK);
+    assert_int_equal(levada_example_finish(e, &data, &size, NULL), LEVADA_OK);
+    t_add_record(to, data, size);
+}
+
+static t_bytes examples(int64_t first, int64_t n)
+{
+    t_bytes         bytes = { 0 };
+    levada_example *e = NULL;
+
+    assert_int_equal(levada_example_create(&e, NULL), LEVADA_OK);
+    for (int64_t i = 0; i < n; i++) add_example(&bytes, e, first + i);
+    levada_example_destroy(&e);
+    return bytes;
+}
+
+/* a.tfrecord and b.tfrecord, 40 and 33 records. */
+static void write_files(const char *filter)
+{
+    t_bytes a = examples(0, 40), b = examples(40, 33);
+
+    if (filter) {
+        t_bytes plain[2] = { a, b };
+
+        a = t_encode(filter, a.at, a.size, 0);
+        b = t_encode(filter, b.at, b.size, 0);
+        t_clear(&plain[0]);
+        t_clear(&plain[1]);
+    }
+    t_write_file(t_path("a.tfrecord"), a.at, a.size);
+    t_write_file(t_path("b.tfrecord"), b.at, b.size);
+    t_clear(&a);
+    t_clear(&b);
+}
+
+static const char *over(const char *folder, const char *rest)
+{
+    static char text[1024];
+
+    (void)snprintf(text, sizeof text, "tfrecord:%s/*.tfrecord%s", folder, rest);
+    return text;
+}
+
+static void files_of_every_kind(void **state)
+{
+    static const char *const filters[] = { NULL, "gzip", "zlib", "zstd" };
+
+    (void)state;
+    for (size_t i = 0; i < 4; i++) {
+        const char *folder;
+
+        if (filters[i] && !levada_registry_filter(NULL, filters[i])) continue;
+        folder = t_folder();
+        write_files(filters[i]);
+        t_iter_sweep(over(folder, " | shuffle:15"), false, 3);
+        t_iter_sweep(over(folder, ",shuffle_files=true | shuffle:15 | repeat:2"), false, 7);
+        t_iter_sweep(over(folder, " | shuffle:15 | parse_example:" SPEC
+                                  " | bucket_by_sequence_length:x,boundaries=[3,6],batch_sizes=4"),
+                     true, 2);
+        t_folder_drop();
+    }
+}
+
+static void waiting_behind_a_decoder(void **state)
+{
+    const char *folder = t_folder();
+
+    (void)state;
+    write_files(NULL);
+    t_iter_sweep(over(folder, " | parse_example:" SPEC " | shuffle:15 | padded_batch:4"), true, 2);
+    t_iter_sweep(over(folder, " | parse_example:" SPEC " | shuffle:15 | shuffle:20 | batch:4"), true,
+                 2);
+    t_iter_sweep(over(folder, " | prefetch:2 | shuffle:11 | prefetch:2 | parse_example:" SPEC
+                              " | shuffle:9 | repeat:2 | batch:4 | shuffle:6 | batch:3"),
+                 false, 4);
+    t_folder_drop();
+}
+
+static void lines(void **state)
+{
+    t_bytes text = { 0 };
+    char    line[64], pipe[256];
+
+    (void)state;
+    for (int i = 0; i < 60; i++) {
+        t_add(&text, line, (size_t)snprintf(line, sizeof line, "%*d\n", i % 13, i));
+    }
+    (void)t_folder();
+    t_write_file(t_path("a.txt"), text.at, text.size);
+    (void)snprintf(pipe, sizeof pipe, "text_lines:%s | shuffle:15 | "
+                   "bucket_by_sequence_length:line,boundaries=[4,8],batch_sizes=4", t_path("a.txt"));
+    t_iter_sweep(pipe, true, 1);
+    t_clear(&text);
+    t_folder_drop();
+}
+
+static bool holds(t_bytes state, const char *text)
+{
+    return memmem(state.at, state.size, text, strlen(text)) != NULL;
+}
+
+/* By origin a record takes some bytes; by value all of it. */
+static void origins_are_small(void **state)
+{
+    const char  *folder = t_folder();
+    levada_iter *it;
+    t_bytes      saved, head = { 0 }, record = { 0 }, file = { 0 };
+    char        *big = calloc(1, 20000);
+
+    (void)state;
+    assert_non_null(big);
+    for (int i = 0; i < 40; i++) {
+        memset(big, 'a' + i % 26, 20000);
+        t_add_record(&file, big, 20000);
+    }
+    t_write_file(t_path("a.tfrecord"), file.at, file.size);
+    it = t_iter_open(over(folder, " | shuffle:20"), 1, 4);
+    (void)t_iter_read(it, 1, false, &head);
+    saved = t_iter_save(it);
+    assert_true(saved.size < 4000);
+    assert_false(holds(saved, "aaaaaaaa"));
+    levada_iter_close(&it);
+    t_clear(&saved);
+    t_clear(&head);
+    t_clear(&file);
+    t_clear(&record);
+    free(big);
+    t_folder_drop();
+}
+
+/* -- files that are not what they were */
+
+static t_bytes saved_in_the_middle(const char *text)
+{
+    levada_iter *it = t_iter_open(text, 1, 4);
+    t_bytes      head = { 0 }, saved;
+
+    (void)t_iter_read(it, 3, false, &head);
+    saved = t_iter_save(it);
+    t_clear(&head);
+    levada_iter_close(&it);
+    return saved;
+}
+
+/* The iterator that refuses goes on as if nothing had been asked. */
+static void expect_refused(const char *text, t_bytes saved, const char *message)
+{
+    levada_iter  *it = t_iter_open(text, 1, 4);
+    levada_error  err = LEVADA_ERROR_INIT;
+    levada_status st = levada_iter_restore(it, saved.at, saved.size, &err);
+    char          all[512];
+
+    if (st != LEVADA_EFAILED_PRECONDITION) {
+        fail_msg("%s: %s", levada_status_name(st), err.message);
+    }
+    (void)levada_error_text(&err, all, sizeof all);
+    if (!strstr(all, message)) fail_msg("'%s' is not in '%s'", message, all);
+    levada_iter_close(&it);
+}
+
+static void a_changed_file_is_refused_by_name(void **state)
+{
+    const char *folder = t_folder();
+    char        text[1024];
+    t_bytes     saved, changed, other;
+
+    (void)state;
+    write_files(NULL);
+    (void)snprintf(text, sizeof text, "%s", over(folder, " | shuffle:30"));
+    saved = saved_in_the_middle(text);
+    changed = t_read_file(t_path("a.tfrecord"));
+    changed.at[20] ^= 1; /* in the first record, same size */
+    t_write_file(t_path("a.tfrecord"), changed.at, changed.size);
+    expect_refused(text, saved, "a.tfrecord");
+    changed.at[20] ^= 1;
+    t_write_file(t_path("a.tfrecord"), changed.at, changed.size - 200); /* shorter */
+    expect_refused(text, saved, "a.tfrecord");
+    other = examples(0, 41);
+    t_write_file(t_path("a.tfrecord"), other.at, other.size); /* longer */
+    expect_refused(text, saved, "a.tfrecord");
+    assert_int_equal(remove(t_path("a.tfrecord")), 0); /* gone: one file less */
+    expect_refused(text, saved, "1 files, there were 2");
+    t_clear(&saved);
+    t_clear(&changed);
+    t_clear(&other);
+    t_folder_drop();
+}
+
+/* Far behind what the table of files knows by its hash: the record itself tells. */
+static void a_changed_record_is_refused(void **state)
+{
+    const char *folder = t_folder();
+    char        text[1024];
+    t_bytes     saved, file;
+
+    (void)state;
+    file = examples(0, 400);
+    t_write_file(t_path("a.tfrecord"), file.at, file.size);
+    (void)snprintf(text, sizeof text, "%s", over(folder, " | shuffle:300"));
+    {
+        levada_iter *it = t_iter_open(text, 1, 16);
+        t_bytes      head = { 0 };
+
+        (void)t_iter_read(it, 1, false, &head);
+        saved = t_iter_save(it);
+        t_clear(&head);
+        levada_iter_close(&it);
+    }
+    for (size_t at = 6000; at < 14000; at += 16) file.at[at] ^= 0x55;
+    t_write_file(t_path("a.tfrecord"), file.at, file.size);
+    expect_refused(text, saved, "a.tfrecord");
+    t_clear(&saved);
+    t_clear(&file);
+    t_folder_drop();
+}
+
+/* -- damage that is skipped */
+
+static void damage_before_and_behind_the_cut(void **state)
+{
+    const char         *folder = t_folder();
+    levada_iter_options o = LEVADA_ITER_OPTIONS_INIT;
+    char                text[1024];
+    t_bytes             file, want = { 0 };
+    levada_iter        *it;
+    int64_t             blocks;
+
+    (void)state;
+    file = examples(0, 300);
+    for (size_t at = 500; at < file.size; at += 1500) file.at[at] ^= 0xff;
+    t_write_file(t_path("a.tfrecord"), file.at, file.size);
+    (void)snprintf(text, sizeof text, "%s", over(folder, " | shuffle:40 | parse_example:" SPEC
+                                                 " | shuffle:30 | padded_batch:6"));
+    o.seed = 11;
+    o.threads = 1;
+    o.errors = "skip";
+    it = t_iter_open_with(text, &o);
+    blocks = t_iter_read(it, -1, true, &want);
+    assert_true(t_iter_stat(it, "skipped_records") + t_iter_stat(it, "damaged_bytes") > 0);
+    levada_iter_close(&it);
+    for (int64_t cut = 0; cut <= blocks; cut += 3) {
+        levada_iter *other;
+        t_bytes      got = { 0 }, saved;
+
+        o.threads = cut % 2 ? 1 : 4;
+        it = t_iter_open_with(text, &o);
+        o.threads = cut % 2 ? 4 : 1;
+        other = t_iter_open_with(text, &o);
+        (void)t_iter_read(it, cut, true, &got);
+        saved = t_iter_save(it);
+        t_iter_restore(other, saved);
+        (void)t_iter_read(other, -1, true, &got);
+        t_bytes_equal(want, got, "with damage");
+        t_clear(&got);
+        t_clear(&saved);
+        levada_iter_close(&it);
+        levada_iter_close(&other);
+    }
+    t_clear(&file);
+    t_clear(&want);
+    t_folder_drop();
+}
+
+/* More records than are read in one piece; each one once, in their places. */
+static void many_records_in_pieces(void **state)
+{
+    levada_iter *it = t_iter_open("t_rows:30000,bare=true | shuffle:20000", 1, 256);
+    levada_iter *other = t_iter_open("t_rows:30000,bare=true | shuffle:20000", 2, 100);
+    t_bytes      head = { 0 }, a = { 0 }, b = { 0 }, saved;
+
+    (void)state;
+    (void)t_iter_read(it, 3, false, &head);
+    saved = t_iter_save(it);
+    t_iter_restore(other, saved);
+    (void)t_iter_read(it, -1, false, &a);
+    (void)t_iter_read(other, -1, false, &b);
+    t_bytes_equal(a, b, "pieces");
+    t_clear(&head);
+    t_clear(&a);
+    t_clear(&b);
+    t_clear(&saved);
+    levada_iter_close(&it);
+    levada_iter_close(&other);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(files_of_every_kind),
+        cmocka_unit_test(waiting_behind_a_decoder),
+        cmocka_unit_test(lines),
+        cmocka_unit_test(origins_are_small),
+        cmocka_unit_test(a_changed_file_is_refused_by_name),
+        cmocka_unit_test(a_changed_record_is_refused),
+        cmocka_unit_test(damage_before_and_behind_the_cut),
+        cmocka_unit_test(many_records_in_pieces),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
