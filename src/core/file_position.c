@@ -122,8 +122,8 @@ static levada_status file_position_check_files(const levada_file_reader *r,
     return LEVADA_OK;
 }
 
-/* What was opened before the state was saved is still known afterwards: checked at the next restore,
- * and counted as read. */
+/* What was opened before the state was saved is still known afterwards: checked at the next
+ * restore, and counted as read. */
 static levada_status file_position_adopt_marks(levada_file_reader *r, levada_state_reader *from,
                                                levada_error *err)
 {

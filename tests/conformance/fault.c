@@ -48,8 +48,8 @@ void *levada_alloc_aligned(size_t alignment, size_t size)
     void *memory = NULL;
 
     if (alignment < sizeof(void *)) alignment = sizeof(void *);
-    if (fault_now()) return NULL;
-    return posix_memalign(&memory, alignment, size > 0 ? size : 1) == 0 ? fault_count(memory) : NULL;
+    if (fault_now() || posix_memalign(&memory, alignment, size > 0 ? size : 1)) return NULL;
+    return fault_count(memory);
 }
 
 void *levada_realloc(void *memory, size_t size)

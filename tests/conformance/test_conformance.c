@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What holds for every name that can stand in a description: its example gives the same records at
- * any block size and with any number of threads, goes on after a save at every cut, can be cancelled
- * at every step, survives that any allocation fails, and refuses options beyond their limits.
+ * any block size and with any number of threads, goes on after a save at every cut, can be
+ * cancelled at every step, survives that any allocation fails, and refuses options beyond their
+ * limits.
  */
 #include "conformance/fault.h"
 #include "core/registry.h"
