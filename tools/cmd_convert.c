@@ -11,7 +11,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 static const levada_cli_option cmd_convert_options[] = {
     { "from", 0, "KIND", "tfrecord, text, jsonl (default: found out)" },
@@ -86,6 +85,7 @@ static levada_cli_status cmd_convert_plan(convert_job *job)
         job->from = CONVERT_TFRECORD;
     else job->from = CONVERT_TEXT;
     if (to) job->to = cmd_convert_kind(to);
+    else if (levada_cli_file_ends(job->out, ".txt")) job->to = CONVERT_TEXT;
     else if (cmd_convert_is_json(job->out) || strcmp(job->out, "-") == 0) job->to = CONVERT_JSONL;
     else job->to = CONVERT_TFRECORD;
     job->compression = packed ? packed : cmd_convert_suffix(job->out);
@@ -96,7 +96,7 @@ static levada_cli_status cmd_convert_plan(convert_job *job)
     if (job->from == CONVERT_UNKNOWN || job->to == CONVERT_UNKNOWN || job->to == CONVERT_TEXT) {
         levada_cli_say("convert: %s: tfrecord, text and jsonl can be read, tfrecord and jsonl "
                        "written",
-                       job->from == CONVERT_UNKNOWN ? from : to);
+                       job->from == CONVERT_UNKNOWN ? from : to ? to : job->out);
         return LEVADA_CLI_USAGE;
     }
     if (job->to == CONVERT_JSONL && job->compression) {
@@ -123,6 +123,10 @@ static levada_status cmd_convert_open(convert_job *job, levada_error *err)
         return LEVADA_OK;
     }
     levada_cli_file_temporary(job->out, &job->temporary);
+    if (strcmp(job->temporary.at, job->out) == 0 && levada_cli_file_same(job->in, job->out)) {
+        job->temporary.size = 0; /* not to be removed */
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "%s is %s", job->out, job->in);
+    }
     if (job->to == CONVERT_TFRECORD)
         return levada_writer_open(job->env, job->temporary.at, job->compression, level,
                                   &job->writer, err);
@@ -232,7 +236,7 @@ static levada_status cmd_convert_close(convert_job *job, levada_status status, l
         status = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "can't write %s", job->out);
     if (job->temporary.size > 0) {
         if (status == LEVADA_OK) status = levada_cli_file_commit(job->temporary.at, job->out, err);
-        else unlink(job->temporary.at);
+        else levada_cli_file_discard(job->temporary.at, job->out);
     }
     levada_example_destroy(&job->example);
     levada_cli_buffer_clear(&job->temporary);

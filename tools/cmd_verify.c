@@ -30,6 +30,7 @@ typedef struct verify_job {
     levada_cli_buffer list;    /* the quarantine                */
     levada_cli_buffer text;
     int64_t           files, good_files, unreadable, good, bad;
+    bool              repaired; /* some of them */
 } verify_job;
 
 static void cmd_verify_json_damage(levada_cli_buffer *b, const char *path, const levada_damage *d)
@@ -142,11 +143,13 @@ static levada_status cmd_verify_file(verify_job *job, const char *repair, bool f
     if (job->places == 0 && result.bad == 0) job->good_files++;
     cmd_verify_tell(job, &result);
     if (!repair || (folder && job->places == 0)) return LEVADA_OK;
-    return cmd_verify_repair(job, repair, folder, err);
+    LEVADA_TRY(cmd_verify_repair(job, repair, folder, err));
+    job->repaired = true;
+    return LEVADA_OK;
 }
 
 /* "63 of 64 files good · 1 damaged · 5 644 801 good records · 1 bad record" */
-static void cmd_verify_summary(verify_job *job, bool repaired)
+static void cmd_verify_summary(verify_job *job, const char *repair)
 {
     int64_t damaged = job->files - job->good_files - job->unreadable;
 
@@ -171,7 +174,8 @@ static void cmd_verify_summary(verify_job *job, bool repaired)
         levada_cli_puts(&job->text, " · ");
         levada_cli_count(&job->text, job->bad);
         levada_cli_puts(&job->text, job->bad == 1 ? " bad record" : " bad records");
-        if (!repaired)
+        if (job->repaired) levada_cli_printf(&job->text, "   the good ones are in %s", repair);
+        else if (!repair)
             levada_cli_puts(&job->text, "   levada verify --repair DIR writes the good ones");
     }
     levada_cli_puts(&job->text, "\n");
@@ -186,6 +190,21 @@ static levada_status cmd_verify_folder(const levada_cli_args *args, const char *
                          || cmd_verify_is_folder(repair));
     if (!*folder || cmd_verify_is_folder(repair) || mkdir(repair, 0777) == 0) return LEVADA_OK;
     return levada_fail(err, LEVADA_EUNAVAILABLE, "can't make the folder %s", repair);
+}
+
+/* Two damaged files of one name would end up in one. */
+static levada_status cmd_verify_names(const levada_cli_args *args, levada_error *err)
+{
+    for (int i = 0; i < args->nwords; i++) {
+        for (int k = 0; k < i; k++) {
+            if (strcmp(levada_cli_file_name(args->words[i]), levada_cli_file_name(args->words[k])))
+                continue;
+            return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                               "%s and %s would be one file in the folder of --repair",
+                               args->words[k], args->words[i]);
+        }
+    }
+    return LEVADA_OK;
 }
 
 static void cmd_verify_all(verify_job *job, const levada_cli_args *args, const char *repair,
@@ -220,10 +239,12 @@ static levada_cli_status cmd_verify(levada_env *env, const levada_cli_args *args
     const char  *quarantine = levada_cli_value(args, "quarantine");
     bool         folder = false, good;
 
-    if (cmd_verify_folder(args, repair, &folder, &err) != LEVADA_OK) return levada_cli_fail(&err);
+    if (cmd_verify_folder(args, repair, &folder, &err) != LEVADA_OK
+        || (folder && cmd_verify_names(args, &err) != LEVADA_OK))
+        return levada_cli_fail(&err);
     levada_cli_signals_default();
     cmd_verify_all(&job, args, repair, folder);
-    if (!job.json) cmd_verify_summary(&job, repair != NULL);
+    if (!job.json) cmd_verify_summary(&job, repair);
     levada_cli_out(&job.text);
     good = job.good_files == job.files;
     if (quarantine

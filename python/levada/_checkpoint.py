@@ -9,7 +9,12 @@ import os
 import struct
 import zlib
 
-from levada.errors import DataLossError, FailedPreconditionError, NotFoundError
+from levada.errors import (
+    DataLossError,
+    FailedPreconditionError,
+    InvalidArgumentError,
+    NotFoundError,
+)
 
 _MAGIC = b"LVDACKPT"
 _VERSION = 1
@@ -34,6 +39,8 @@ def save_checkpoint(path, **parts):
         body += struct.pack("<IQ", len(encoded), len(data)) + encoded + data
     head = _MAGIC + struct.pack("<II", _VERSION, zlib.crc32(body))
     path = os.fspath(path)
+    if os.path.exists(path) and not os.path.isfile(path):  # it would be replaced
+        raise InvalidArgumentError("a checkpoint is a file", file=path)
     temporary = f"{path}.{os.getpid()}.tmp"
     try:
         with open(temporary, "wb") as file:

@@ -59,3 +59,10 @@ def test_other_parts_are_type_errors(tmp_path):
     with pytest.raises(TypeError, match="part 'a'"):
         lv.save_checkpoint(tmp_path / "c", a=3)
     assert os.listdir(tmp_path) == []
+
+
+def test_what_is_no_file_stays(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(lv.errors.InvalidArgumentError):
+        lv.save_checkpoint(tmp_path / "pipe", a=b"")
+    assert (tmp_path / "pipe").is_fifo()

@@ -363,6 +363,21 @@ def test_verify_repairs(folder):
     assert [json.loads(line) for line in text.splitlines()] == rest
 
 
+def test_verify_repairs_no_two_files_into_one(folder):
+    (folder / "other").mkdir()
+    shutil.copy(folder / "bad.tfrecord", folder / "other")
+    words = ["bad.tfrecord", "other/bad.tfrecord", "--repair", "good/"]
+    done = levada("verify", *words, cwd=folder, status=1)
+    assert "would be one file" in done.stderr
+
+
+def test_verify_repairs_into_files_only(folder):
+    os.mkfifo(folder / "pipe")
+    done = levada("verify", "bad.tfrecord", "--repair", "pipe", cwd=folder, status=1)
+    assert "writes a file" in done.stderr
+    assert (folder / "pipe").is_fifo()
+
+
 # stats
 
 
@@ -453,6 +468,19 @@ def test_convert_that_fails_leaves_the_old_file(folder):
     assert "record 3" in done.stderr
     assert (folder / "out.tfrecord").read_bytes() == b"old"
     assert sorted(folder.iterdir()) == before
+
+
+def test_convert_writes_into_a_pipe_and_leaves_it(folder):
+    os.mkfifo(folder / "pipe")
+    with subprocess.Popen(["cat", "pipe"], cwd=folder, stdout=subprocess.PIPE) as reader:
+        levada("convert", "ten.tfrecord", "pipe", cwd=folder)
+        assert reader.stdout.read() == (folder / "ten.tfrecord").read_bytes()
+    assert (folder / "pipe").is_fifo()
+
+
+def test_convert_writes_no_text(folder):
+    done = levada("convert", "ten.tfrecord", "lines.txt", cwd=folder, status=2)
+    assert "lines.txt" in done.stderr
 
 
 # stages, check, bench

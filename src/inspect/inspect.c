@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define INSPECT_BARS 16
@@ -24,8 +25,12 @@ static levada_status inspect_repair_open(inspect_repair *repair, levada_env *env
                                          const levada_scan *scan, const char *path,
                                          levada_error *err)
 {
-    size_t size = strlen(path) + sizeof ".part";
+    size_t      size = strlen(path) + sizeof ".part";
+    struct stat st;
 
+    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) { /* it would be replaced */
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "repair writes a file, %s is none", path);
+    }
     if (strcmp(levada_dataset_name(scan->dataset), "tfrecord") != 0) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "repair writes TFRecord files, this is %s",
