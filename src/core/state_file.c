@@ -318,8 +318,8 @@ levada_status levada_state_decode(const void *bytes, size_t size, const levada_e
     }
     if (!state_take_head(&c, out, &count) || !state_take_entries(&c, out, count)) {
         levada_state_reader_clear(out);
-        return c.no_memory ? levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a saved state")
-                           : state_damaged(err);
+        if (!c.no_memory) return state_damaged(err);
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a saved state");
     }
     return LEVADA_OK;
 }

@@ -185,7 +185,8 @@ static void knows_examples(void **state)
                  "{\"min\":0,\"median\":5,\"p90\":9,\"max\":10,\"mean\":5}}",
         "{\"name\":\"w\",\"kind\":\"float\",\"records\":11,\"values\":{\"min\":2,\"median\":2",
         "{\"name\":\"name\",\"kind\":\"bytes\",\"records\":5", "\"sequences\":[]",
-        "\"lengths\":{\"name\":\"tokens\",\"from\":0,\"to\":10,\"scale\":\"linear\",\"counts\":[1,1,1,1,1,1,1,1,1,1,1]}",
+        "\"lengths\":{\"name\":\"tokens\",\"from\":0,\"to\":10,"
+        "\"scale\":\"linear\",\"counts\":[1,1,1,1,1,1,1,1,1,1,1]}",
         NULL};
     levada_example *example = NULL;
     t_bytes         file = {0};
