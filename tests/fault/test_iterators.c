@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Memory runs out at one allocation after the other while an iterator is opened, read, saved and
+ * restored: that call says so, nothing leaks, and what failed can be done again.
+ */
+#include "conformance/fault.h"
+#include "support/iters.h"
+
+#include <levada/example.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+typedef struct trial {
+    levada_env     *env;
+    levada_dataset *dataset;
+    levada_iter    *it, *other;
+    int32_t         threads;
+    bool            failed; /* a next(), for good */
+    t_bytes         rows;
+} trial;
+
+/* What may be done again, is. */
+#define AGAIN(call)                                                       \
+    do {                                                                  \
+        levada_error  again_err = LEVADA_ERROR_INIT, *err = &again_err;   \
+        levada_status again_st = (call);                                  \
+        if (again_st != LEVADA_OK) {                                      \
+            short_of_memory(again_st, err);                                 \
+            assert_int_equal((call), LEVADA_OK);                          \
+        }                                                                 \
+    } while (0)
+
+static void short_of_memory(levada_status st, const levada_error *err)
+{
+    if (st == LEVADA_ERESOURCE_EXHAUSTED && err->code == st) return;
+    fail_msg("%s: %s", levada_status_name(st), err->message);
+}
+
+static levada_status open_iter(const trial *t, levada_iter **out, levada_error *err)
+{
+    levada_iter_options o = LEVADA_ITER_OPTIONS_INIT;
+
+    o.seed = 11;
+    o.threads = t->threads;
+    o.block_rows = 7;
+    o.errors = "skip";
+    return levada_iter_open(t->dataset, &o, out, err);
+}
+
+static void read_some(trial *t, levada_iter *it, int blocks)
+{
+    levada_error  err = LEVADA_ERROR_INIT;
+    levada_status st = LEVADA_OK;
+
+    for (int i = 0; i < blocks && st == LEVADA_OK && !t->failed; i++) {
+        levada_block *block = NULL;
+
+        st = levada_iter_next(it, &block, &err);
+        if (st == LEVADA_OK) t_iter_add(&t->rows, block, true);
+        levada_block_unref(&block);
+    }
+    if (st == LEVADA_OK || st == LEVADA_END) return;
+    short_of_memory(st, &err);
+    t->failed = true;
+}
+
+static void look(levada_iter *it)
+{
+    char *json = NULL;
+
+    AGAIN(levada_iter_stats(it, &json, err));
+    levada_string_free(&json);
+    AGAIN(levada_iter_report(it, &json, err));
+    levada_string_free(&json);
+}
+
+static t_bytes run(trial *t, const char *text)
+{
+    char  *bytes = NULL;
+    size_t size = 0;
+
+    AGAIN(levada_env_create(NULL, &t->env, err));
+    AGAIN(levada_dataset_parse(t->env, text, &t->dataset, err));
+    AGAIN(open_iter(t, &t->it, err));
+    AGAIN(open_iter(t, &t->other, err));
+    read_some(t, t->it, 3);
+    if (!t->failed) {
+        AGAIN(levada_iter_save(t->it, &bytes, &size, err));
+        AGAIN(levada_iter_restore(t->other, bytes, size, err));
+        levada_string_free(&bytes);
+        read_some(t, t->other, 100);
+    }
+    look(t->other);
+    levada_iter_close(&t->it);
+    levada_iter_close(&t->other);
+    levada_dataset_unref(&t->dataset);
+    levada_env_destroy(&t->env);
+    return t->rows;
+}
+
+static void sweep(const char *text, int32_t threads, int64_t step)
+{
+    trial   first = { .threads = threads };
+    t_bytes want = run(&first, text);
+    bool    reached = true;
+
+    assert_false(first.failed);
+    for (int64_t number = 0; reached; number += step) {
+        trial   t = { .threads = threads };
+        int64_t before = fault_live();
+        t_bytes got;
+
+        fault_arm(number);
+        got = run(&t, text);
+        reached = fault_disarm() > number;
+        if (fault_live() != before) {
+            fail_msg("allocation %lld: %lld pieces are left", (long long)number,
+                     (long long)(fault_live() - before));
+        }
+        if (!t.failed) t_bytes_equal(want, got, "what was done again");
+        t_clear(&got);
+    }
+    t_clear(&want);
+}
+
+/* 60 Examples with x = i % 7 numbers; one that is none. */
+static void write_examples(const char *path)
+{
+    levada_example *e = NULL;
+    t_bytes         file = { 0 };
+
+    assert_int_equal(levada_example_create(&e, NULL), LEVADA_OK);
+    for (int64_t i = 0; i < 60; i++) {
+        const int64_t  x[7] = { i, i, i, i, i, i, i };
+        const uint8_t *data = NULL;
+        size_t         size = 0;
+
+        levada_example_reset(e);
+        assert_int_equal(levada_example_add_i64(e, "x", x, i % 7, NULL), LEVADA_OK);
+        assert_int_equal(levada_example_finish(e, &data, &size, NULL), LEVADA_OK);
+        t_add_record(&file, i == 20 ? (const uint8_t *)"no" : data, i == 20 ? 2 : size);
+    }
+    t_write_file(path, file.at, file.size);
+    t_clear(&file);
+    levada_example_destroy(&e);
+}
+
+static void over_files(const char *before, const char *rest, int32_t threads, int64_t step)
+{
+    char text[1024];
+
+    (void)t_folder();
+    write_examples(t_path("a.tfrecord"));
+    (void)snprintf(text, sizeof text, "tfrecord:%s%s | parse_example:{x:{kind:VarLen,dtype:int64}}%s",
+                   t_path("a.tfrecord"), before, rest);
+    sweep(text, threads, step);
+    t_folder_drop();
+}
+
+static void shuffle_parse_bucket(void **state)
+{
+    (void)state;
+    over_files(" | shuffle:20",
+               " | bucket_by_sequence_length:x,boundaries=[2,5],batch_sizes=4,"
+               "pad_to_bucket_boundary=false,padding_values={x:-1}",
+               1, 1);
+}
+
+static void parse_shuffle_twice_batch(void **state)
+{
+    (void)state;
+    over_files("", " | shuffle:20 | shuffle:9 | repeat:2 | padded_batch:5", 1, 3);
+}
+
+/* With workers another allocation has that number each time. */
+static void with_workers(void **state)
+{
+    (void)state;
+    over_files(" | prefetch:2 | shuffle:20",
+               " | bucket_by_sequence_length:x,boundaries=[2,5],batch_sizes=4 | prefetch:2", 3, 5);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(shuffle_parse_bucket),
+        cmocka_unit_test(parse_shuffle_twice_batch),
+        cmocka_unit_test(with_workers),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
