@@ -87,8 +87,9 @@ struct levada_run {
     const char     *prefix; /* of paths, while the tree is made */
     levada_visits visits; /* the same                         */
     levada_mutex
-        opening; /* held where a running joint opens a pipe: guards leaves, prefix, inner */
+        opening; /* held where a running joint opens a pipe: guards leaves, prefix, salt */
     bool inner; /* such a pipe is being opened: its sources stay out of leaf[]           */
+    uint64_t     salt;    /* of the randomness of such a pipe; else 0 */
     levada_iter    *leaf[64];          /* sources, for paths and progress; first 64           */
     char           *errors;       /* as given; NULL = fail                                    */
     levada_policy   policy;

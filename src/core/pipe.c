@@ -217,9 +217,11 @@ int32_t levada_pipe_leaves(const levada_dataset *pipe)
 
 /* Its sources come and go while others read the table of sources: they are not entered there. */
 levada_status levada_pipe_open(levada_run *run, const levada_dataset *pipe, const char *prefix,
-                               int32_t leaf, levada_iter **out, levada_error *err)
+                               int32_t leaf, uint64_t salt, levada_iter **out,
+                               levada_error *err)
 {
     int32_t       leaves;
+    uint64_t      before;
     bool          inner;
     levada_status st;
 
@@ -228,9 +230,12 @@ levada_status levada_pipe_open(levada_run *run, const levada_dataset *pipe, cons
     inner = run->inner;
     run->leaves = leaf;
     run->inner = true;
+    before = run->salt;
+    run->salt = salt;
     st = levada_plan_open(run, pipe, prefix, false, out, err);
     run->leaves = leaves;
     run->inner = inner;
+    run->salt = before;
     levada_mutex_unlock(&run->opening);
     return st;
 }

@@ -19,9 +19,9 @@ LEVADA_MUST_USE levada_status levada_pipe_bind(const levada_dataset *pipe,
 /* Numbers of sources that its nodes take. */
 int32_t levada_pipe_leaves(const levada_dataset *pipe);
 /* Opens it below a running joint, by one thread at a time; its sources have the numbers from `leaf`
- * on. Free it with levada_node_destroy. */
+ * on, and `salt` (not 0) makes its randomness its own. Free it with levada_node_destroy. */
 LEVADA_MUST_USE levada_status levada_pipe_open(levada_run *run, const levada_dataset *pipe,
-                                               const char *prefix, int32_t leaf,
+                                               const char *prefix, int32_t leaf, uint64_t salt,
                                                levada_iter **out, levada_error *err);
 
 #endif

@@ -9,6 +9,7 @@
  * batch counts as a record.
  */
 #include "base/alloc.h"
+#include "base/random.h"
 #include "core/columns.h"
 #include "core/joint.h"
 #include "core/lane.h"
@@ -26,6 +27,7 @@ typedef struct interleave_slot {
     levada_block   *record; /* of the input: one row; NULL = the slot is free       */
     levada_dataset *pipe;   /* filled in with it                                    */
     levada_iter    *node;
+    int64_t         ordinal; /* number of the record: makes the pipe's randomness its own */
     levada_cursor   cursor; /* on the node; its block is DATA                       */
     int32_t         mark;   /* where that block stands among those of the selection */
 } interleave_slot;
@@ -38,6 +40,7 @@ typedef struct interleave_state {
     bool                   input_ended, batched;
     int32_t                leaf, leaves; /* numbers of sources: of the first slot; of each slot */
     int32_t                n, open;      /* slots; those that are not free */
+    int64_t                admitted; /* records of the input so far */
     int32_t                turn;
     int64_t                taken; /* records of this turn */
     interleave_slot       *slots;
@@ -120,16 +123,18 @@ static void interleave_close(void *state)
 static levada_status interleave_start(interleave_state *s, int32_t i, levada_error *err)
 {
     interleave_slot *slot = &s->slots[i];
+    uint64_t         salt;
     char             prefix[80]; /* paths have 64 bytes: a name must fit behind it */
     levada_status    st;
 
     if (snprintf(prefix, sizeof prefix, "%s/%d/", s->context->node->path, (int)i) > 40) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "pipes in pipes are nested too deeply");
     }
+    salt = levada_random_key((uint64_t)s->context->opening + 1, (uint64_t)slot->ordinal) | 1;
     st = levada_pipe_bind(s->args->pipe, slot->record, 0, &slot->pipe, err);
     if (st == LEVADA_OK) {
         st = levada_pipe_open(s->context->node->run, slot->pipe, prefix, s->leaf + i * s->leaves,
-                              &slot->node, err);
+                              salt, &slot->node, err);
     }
     if (st == LEVADA_OK) {
         s->open++;
@@ -152,9 +157,12 @@ static levada_status interleave_admit(interleave_state *s, levada_error *err)
     LEVADA_TRY(levada_block_select(s->input.block, &row, 1, &picked, err));
     st = levada_block_gather(levada_env_pool(s->context->env), picked, &slot->record, err);
     levada_block_unref(&picked);
+    slot->ordinal = s->admitted;
     if (st == LEVADA_OK) st = interleave_start(s, s->turn, err);
-    if (st == LEVADA_OK) s->input.row++;
-    return st;
+    if (st != LEVADA_OK) return st;
+    s->input.row++;
+    s->admitted++;
+    return LEVADA_OK;
 }
 
 static void interleave_advance(interleave_state *s)
@@ -287,6 +295,8 @@ static levada_status interleave_save_slot(const interleave_state *s, int32_t i,
     if (!slot->node) return LEVADA_OK;
     snprintf(key, sizeof key, "record%d", (int)i);
     LEVADA_TRY(levada_rows_put(to, key, slot->record, err));
+    snprintf(key, sizeof key, "ordinal%d", (int)i);
+    LEVADA_TRY(levada_state_put_i64(to, key, slot->ordinal, err));
     snprintf(key, sizeof key, "rest%d", (int)i);
     LEVADA_TRY(levada_lane_save(&slot->cursor, slot->node, to, key, err));
     return levada_node_save(slot->node, to, err);
@@ -296,6 +306,7 @@ static levada_status interleave_save(const void *state, levada_state_writer *to,
 {
     const interleave_state *s = state;
 
+    LEVADA_TRY(levada_state_put_i64(to, "admitted", s->admitted, err));
     LEVADA_TRY(levada_state_put_i64(to, "turn", s->turn, err));
     LEVADA_TRY(levada_state_put_i64(to, "taken", s->taken, err));
     LEVADA_TRY(levada_state_put_i64(to, "input_ended", s->input_ended, err));
@@ -318,6 +329,8 @@ static levada_status interleave_restore_slot(interleave_state *s, int32_t i,
     if (slot->record->n != 1) {
         return levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged");
     }
+    snprintf(key, sizeof key, "ordinal%d", (int)i);
+    LEVADA_TRY(levada_state_get_i64(from, key, &slot->ordinal, err));
     LEVADA_TRY(interleave_start(s, i, err));
     LEVADA_TRY(levada_node_restore(slot->node, from, err));
     snprintf(key, sizeof key, "rest%d", (int)i);
@@ -328,8 +341,9 @@ static levada_status interleave_restore_slot(interleave_state *s, int32_t i,
 static levada_status interleave_restore(void *state, levada_state_reader *from, levada_error *err)
 {
     interleave_state *s = state;
-    int64_t           turn, taken, input_ended;
+    int64_t           admitted, turn, taken, input_ended;
 
+    LEVADA_TRY(levada_state_get_i64(from, "admitted", &admitted, err));
     LEVADA_TRY(levada_state_get_i64(from, "turn", &turn, err));
     LEVADA_TRY(levada_state_get_i64(from, "taken", &taken, err));
     LEVADA_TRY(levada_state_get_i64(from, "input_ended", &input_ended, err));
@@ -338,6 +352,7 @@ static levada_status interleave_restore(void *state, levada_state_reader *from, 
     }
     LEVADA_TRY(levada_cursor_restore(&s->input, from, "input", err));
     for (int32_t i = 0; i < s->n; i++) LEVADA_TRY(interleave_restore_slot(s, i, from, err));
+    s->admitted = admitted;
     s->turn = (int32_t)turn;
     s->taken = taken;
     s->input_ended = input_ended != 0;
