@@ -4,6 +4,7 @@
  */
 #include "base/alloc.h"
 #include "core/iter_priv.h"
+#include "runtime/lock.h"
 #include "tensor/block_priv.h"
 
 #include <string.h>
@@ -13,6 +14,9 @@ typedef struct source_node {
     int32_t                  leaf, opening;
     int64_t                  given; /* records so far: their numbers */
     bool                     opened;
+    levada_mutex             lock; /* cancel() comes from any thread: not while state is made */
+    /* -- guarded by lock */
+    bool live;
     /* The source's own state follows, aligned. */
     _Alignas(64) uint8_t state[];
 } source_node;
@@ -72,11 +76,19 @@ static levada_status source_open_state(levada_iter *it, levada_error *err)
 
     memset(s->state, 0, s->def->state_size);
     s->opened = true;
-    return s->def->open ? s->def->open(s->state, it->at->args, &it->context, err) : LEVADA_OK;
+    if (s->def->open) LEVADA_TRY(s->def->open(s->state, it->at->args, &it->context, err));
+    levada_mutex_lock(&s->lock);
+    s->live = true;
+    if (s->def->cancel && atomic_load(&it->run->cancelled)) s->def->cancel(s->state);
+    levada_mutex_unlock(&s->lock);
+    return LEVADA_OK;
 }
 
 static void source_close_state(source_node *s)
 {
+    levada_mutex_lock(&s->lock);
+    s->live = false;
+    levada_mutex_unlock(&s->lock);
     if (s->opened && s->def->close) s->def->close(s->state);
     s->opened = false;
 }
@@ -126,13 +138,16 @@ static void source_cancel(levada_iter *it)
 {
     source_node *s = it->self;
 
-    if (s->opened && s->def->cancel) s->def->cancel(s->state);
+    levada_mutex_lock(&s->lock);
+    if (s->live && s->def->cancel) s->def->cancel(s->state);
+    levada_mutex_unlock(&s->lock);
 }
 
 static void source_close(levada_iter *it)
 {
     if (!it->self) return;
     source_close_state(it->self);
+    levada_mutex_clear(&((source_node *)it->self)->lock);
     levada_free(it->self);
 }
 
@@ -171,14 +186,19 @@ levada_status levada_node_source(levada_run *run, const levada_dataset *at, leva
 
     LEVADA_TRY(levada_node_create(run, at, &source_ops, &it, err));
     s = levada_alloc_aligned(64, sizeof *s + def->state_size);
-    it->self = s;
     if (s) {
         memset(s, 0, sizeof *s);
-        s->def = def;
-        s->leaf = levada_run_leaf(run, it);
-        st = source_open_state(it, err);
+        st = levada_mutex_init(&s->lock, err);
     } else {
         st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a source");
+    }
+    if (st == LEVADA_OK) {
+        s->def = def;
+        s->leaf = levada_run_leaf(run, it);
+        it->self = s;
+        st = source_open_state(it, err);
+    } else {
+        levada_free(s);
     }
     if (st != LEVADA_OK) {
         levada_node_destroy(&it);
