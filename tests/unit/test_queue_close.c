@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What closing, cancelling and time do to calls that wait. (The words of spec rules Q5 to Q11.)
+ */
+#include "support/queues.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+static void close_now(levada_queue *queue, bool cancel)
+{
+    assert_int_equal(levada_queue_close(queue, cancel, 0, NULL), LEVADA_OK);
+}
+
+static test_call run(levada_queue *queue, test_act act, int64_t n, int64_t first)
+{
+    test_call call = test_call_of(queue, act, n, first);
+
+    call.timeout = 0;
+    test_run(&call);
+    return call;
+}
+
+static void a_closed_queue_drains_then_is_out_of_range(void **state)
+{
+    levada_queue *queue = test_queue(LEVADA_QUEUE_FIFO, 10, 0);
+
+    (void)state;
+    assert_int_equal(test_put(queue, 1, 4), LEVADA_OK);
+    assert_false(levada_queue_is_closed(queue));
+    close_now(queue, false);
+    assert_true(levada_queue_is_closed(queue));
+    test_expect(queue, 1, 4);
+    test_call last = run(queue, TEST_DEQUEUE, 1, 0);
+    test_expect_status(&last, LEVADA_EOUT_OF_RANGE,
+                       "is closed and has insufficient elements (requested 1, current size 0)");
+    test_call late = run(queue, TEST_ENQUEUE, 1, 9);
+    test_expect_status(&late, LEVADA_ECANCELLED, "FIFOQueue 'fifo_queue' is closed");
+    late = run(queue, TEST_ENQUEUE, 3, 9);
+    test_expect_status(&late, LEVADA_ECANCELLED, "is closed");
+    levada_queue_unref(&queue);
+}
+
+static void closing_twice_is_an_error_but_not_with_cancel(void **state)
+{
+    levada_queue *queue = test_queue(LEVADA_QUEUE_FIFO, 10, 0);
+
+    (void)state;
+    close_now(queue, false);
+    test_call again = run(queue, TEST_CLOSE, 0, 0);
+    test_expect_status(&again, LEVADA_ECANCELLED, "is already closed");
+    close_now(queue, true);
+    close_now(queue, true);
+    again = run(queue, TEST_CLOSE, 0, 0);
+    test_expect_status(&again, LEVADA_ECANCELLED, "is already closed");
+    levada_queue_unref(&queue);
+}
+
+static void a_waiting_dequeue_gets_the_close(void **state)
+{
+    (void)state;
+    for (int act = TEST_DEQUEUE; act <= TEST_DEQUEUE_UP_TO; act++) {
+        levada_queue *queue = test_queue(LEVADA_QUEUE_FIFO, 10, 0);
+        test_call     call = test_call_of(queue, (test_act)act, 4, 0);
+
+        test_start_waiting(&call);
+        close_now(queue, false);
+        test_join(&call);
+        test_expect_status(&call, LEVADA_EOUT_OF_RANGE, "is closed and has insufficient");
+        levada_queue_unref(&queue);
+    }
+}
+
+static void a_failed_dequeue_of_many_gives_its_elements_back(void **state)
+{
+    levada_queue *queue = test_queue(LEVADA_QUEUE_FIFO, 4, 0);
+    test_call     four = test_call_of(queue, TEST_DEQUEUE, 4, 0);
+
+    (void)state;
+    test_start_waiting(&four);
+    for (int64_t i = 0; i < 3; i++) assert_int_equal(test_put(queue, i, 1), LEVADA_OK);
+    assert_int_equal(levada_queue_size(queue), 0);
+    close_now(queue, false);
+    test_join(&four);
+    test_expect_status(&four, LEVADA_EOUT_OF_RANGE, "requested 4, current size 3");
+    assert_int_equal(levada_queue_size(queue), 3);
+    test_expect(queue, 0, 3);
+    assert_int_equal(levada_queue_size(queue), 0);
+    levada_queue_unref(&queue);
+}
+
+static void what_comes_back_stands_in_front(void **state)
+{
+    levada_queue *queue = test_queue(LEVADA_QUEUE_FIFO, 2, 0);
+    test_call     many = test_call_of(queue, TEST_DEQUEUE, 6, 0);
+
+    (void)state;
+    test_start_waiting(&many);
+    for (int64_t i = 0; i < 5; i++) assert_int_equal(test_put(queue, i, 1), LEVADA_OK);
+    levada_queue_cancel(queue);
+    test_join(&many);
+    test_expect_status(&many, LEVADA_ECANCELLED, "Dequeue operation was cancelled");
+    assert_int_equal(levada_queue_size(queue), 5); /* above the capacity for a while */
+    assert_int_equal(test_put(queue, 5, 1), LEVADA_EDEADLINE_EXCEEDED);
+    test_expect(queue, 0, 4);
+    assert_int_equal(test_put(queue, 5, 1), LEVADA_OK);
+    test_expect(queue, 4, 2);
+    levada_queue_unref(&queue);
+}
+
+static void up_to_waits_for_all_until_the_close(void **state)
+{
+    levada_queue *queue = test_queue(LEVADA_QUEUE_FIFO, 10, 0);
+    test_call     three = test_call_of(queue, TEST_DEQUEUE_UP_TO, 3, 0);
+
+    (void)state;
+    assert_int_equal(test_put(queue, 0, 4), LEVADA_OK);
+    test_run(&three);
+    assert_int_equal(three.got, 3);
+    test_start_waiting(&three);
+    close_now(queue, false);
+    test_join(&three);
+    test_expect_status(&three, LEVADA_OK, NULL);
+    assert_int_equal(three.got, 1);
+    assert_int_equal(three.values[0], 3);
+    levada_queue_unref(&queue);
+}
+
+static void a_close_waits_behind_earlier_enqueues(void **state)
+{
+    levada_queue *queue = test_queue(LEVADA_QUEUE_FIFO, 4, 0);
+    test_call     in = test_call_of(queue, TEST_ENQUEUE, 2, 4);
+    test_call     end = test_call_of(queue, TEST_CLOSE, 0, 0);
+    test_call     late = test_call_of(queue, TEST_ENQUEUE, 1, 99);
+
+    (void)state;
+    assert_int_equal(test_put(queue, 0, 4), LEVADA_OK);
+    test_start_waiting(&in);
+    test_start_waiting(&end);
+    test_start_waiting(&late);
+    assert_false(levada_queue_is_closed(queue));
+    test_expect(queue, 0, 1);
+    assert_int_equal(test_waiting(NULL), 3);
+    test_expect(queue, 1, 1); /* frees all three */
+    test_join(&in);
+    test_join(&end);
+    test_join(&late);
+    test_expect_status(&in, LEVADA_OK, NULL);
+    test_expect_status(&end, LEVADA_OK, NULL);
+    test_expect_status(&late, LEVADA_ECANCELLED, "is closed");
+    test_expect(queue, 2, 4);
+    assert_int_equal(test_take(queue), LEVADA_EOUT_OF_RANGE);
+    levada_queue_unref(&queue);
+}
+
+static void a_cancelling_close_ends_all_that_wait_to_enqueue(void **state)
+{
+    levada_queue *queue = test_queue(LEVADA_QUEUE_FIFO, 4, 0);
+    test_call     in = test_call_of(queue, TEST_ENQUEUE, 6, 0);
+    test_call     end = test_call_of(queue, TEST_CLOSE, 0, 0);
+
+    (void)state;
+    test_start_waiting(&in);
+    test_start_waiting(&end);
+    close_now(queue, true);
+    test_join(&in);
+    test_join(&end);
+    test_expect_status(&in, LEVADA_ECANCELLED, "Enqueue operation was cancelled");
+    test_expect_status(&end, LEVADA_ECANCELLED, "operation was cancelled");
+    assert_int_equal(in.got, 4);
+    test_expect(queue, 0, 4); /* what was in stays */
+    assert_int_equal(test_take(queue), LEVADA_EOUT_OF_RANGE);
+    levada_queue_unref(&queue);
+}
+
+static void a_close_that_gave_up_still_takes_effect(void **state)
+{
+    levada_queue *queue = test_queue(LEVADA_QUEUE_FIFO, 1, 0);
+    test_call     in = test_call_of(queue, TEST_ENQUEUE, 1, 1);
+    test_call     end = test_call_of(queue, TEST_CLOSE, 0, 0);
+
+    (void)state;
+    assert_int_equal(test_put(queue, 0, 1), LEVADA_OK);
+    test_start_waiting(&in);
+    end.timeout = TEST_SECOND / 100;
+    test_run(&end);
+    test_expect_status(&end, LEVADA_EDEADLINE_EXCEEDED, "close timed out");
+    test_run(&end); /* a second one just leaves */
+    test_expect_status(&end, LEVADA_EDEADLINE_EXCEEDED, NULL);
+    assert_false(levada_queue_is_closed(queue));
+    test_expect(queue, 0, 1);
+    test_join(&in);
+    assert_true(levada_queue_is_closed(queue));
+    test_expect(queue, 1, 1);
+    levada_queue_unref(&queue);
+}
+
+static void cancel_ends_every_waiting_call_and_no_more(void **state)
+{
+    levada_queue *full = test_queue(LEVADA_QUEUE_FIFO, 1, 0);
+    levada_queue *empty = test_queue(LEVADA_QUEUE_FIFO, 1, 0);
+    test_call     calls[6] = { test_call_of(full, TEST_ENQUEUE, 1, 1),
+                               test_call_of(full, TEST_ENQUEUE, 5, 2),
+                               test_call_of(full, TEST_CLOSE, 0, 0),
+                               test_call_of(empty, TEST_DEQUEUE, 1, 0),
+                               test_call_of(empty, TEST_DEQUEUE, 3, 0),
+                               test_call_of(empty, TEST_DEQUEUE_UP_TO, 3, 0) };
+
+    (void)state;
+    assert_int_equal(test_put(full, 0, 1), LEVADA_OK);
+    for (int i = 0; i < 6; i++) test_start_waiting(&calls[i]);
+    levada_queue_cancel(full);
+    levada_queue_cancel(empty);
+    for (int i = 0; i < 6; i++) {
+        test_join(&calls[i]);
+        test_expect_status(&calls[i], LEVADA_ECANCELLED, "operation was cancelled");
+    }
+    test_expect(full, 0, 1);
+    assert_int_equal(test_put(full, 37, 1), LEVADA_OK);
+    test_expect(full, 37, 1);
+    levada_queue_unref(&full);
+    levada_queue_unref(&empty);
+}
+
+static int64_t now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * TEST_SECOND + t.tv_nsec;
+}
+
+static void a_wait_ends_in_time_and_the_queue_goes_on(void **state)
+{
+    levada_queue *queue = test_queue(LEVADA_QUEUE_FIFO, 2, 0);
+    test_call     out = test_call_of(queue, TEST_DEQUEUE, 3, 0);
+    int64_t       begin = now();
+
+    (void)state;
+    assert_int_equal(test_put(queue, 7, 2), LEVADA_OK);
+    out.timeout = TEST_SECOND / 50;
+    test_run(&out);
+    test_expect_status(&out, LEVADA_EDEADLINE_EXCEEDED, "dequeue_rows timed out after 0.020 s");
+    assert_true(now() - begin >= TEST_SECOND / 50);
+    assert_true(now() - begin < 5 * TEST_SECOND);
+    test_expect(queue, 7, 2); /* nothing lost */
+    assert_int_equal(test_put(queue, 37, 1), LEVADA_OK);
+    test_expect(queue, 37, 1);
+    levada_queue_unref(&queue);
+}
+
+static void one_that_gives_up_lets_the_next_one_go(void **state)
+{
+    levada_queue *queue = test_queue(LEVADA_QUEUE_FIFO, 10, 0);
+    test_call     many = test_call_of(queue, TEST_DEQUEUE, 5, 0);
+    test_call     one = test_call_of(queue, TEST_DEQUEUE, 2, 0);
+
+    (void)state;
+    assert_int_equal(test_put(queue, 0, 2), LEVADA_OK);
+    many.timeout = TEST_SECOND / 5;
+    test_start_waiting(&many);
+    test_start_waiting(&one);
+    test_join(&many);
+    test_join(&one);
+    test_expect_status(&many, LEVADA_EDEADLINE_EXCEEDED, NULL);
+    test_expect_status(&one, LEVADA_OK, NULL);
+    assert_int_equal(one.values[1], 1);
+    levada_queue_unref(&queue);
+}
+
+static void tensors_are_not_lost_either(void **state)
+{
+    levada_queue_options o = LEVADA_QUEUE_OPTIONS_INIT;
+    levada_dtype         dtype = LEVADA_BYTES;
+    levada_shape         shape = { 0, { 0 } };
+    const char *const    words[] = { "a", "bc", "" };
+    levada_tensor       *in = test_strings(1, (int64_t[]){ 3 }, words), *out = NULL;
+    int64_t              done = 0;
+
+    (void)state;
+    o.ncomponents = 1;
+    o.dtypes = &dtype;
+    o.shapes = &shape;
+    o.capacity = 2;
+    levada_queue *queue = test_queue_of(NULL, &o);
+    assert_int_equal(levada_queue_enqueue_many(queue, &in, TEST_SECOND / 100, &done, NULL),
+                     LEVADA_EDEADLINE_EXCEEDED);
+    assert_int_equal(done, 2);
+    assert_int_equal(levada_queue_dequeue_many(queue, 3, false, &out, TEST_SECOND / 100, NULL),
+                     LEVADA_EDEADLINE_EXCEEDED);
+    close_now(queue, false);
+    assert_int_equal(levada_queue_dequeue_many(queue, 3, false, &out, -1, NULL),
+                     LEVADA_EOUT_OF_RANGE);
+    assert_int_equal(levada_queue_dequeue_many(queue, 3, true, &out, -1, NULL), LEVADA_OK);
+    assert_int_equal(levada_tensor_count(out), 2);
+    assert_memory_equal(levada_tensor_data(out), "abc", 3);
+    levada_tensor_unref(&in);
+    levada_tensor_unref(&out);
+    levada_queue_unref(&queue);
+}
+
+static bool stop_at_three(void *user) { return atomic_fetch_add((atomic_int *)user, 1) < 2; }
+
+static void a_poll_can_end_a_wait(void **state)
+{
+    levada_queue *queue = test_queue(LEVADA_QUEUE_FIFO, 10, 0);
+    test_call     out = test_call_of(queue, TEST_DEQUEUE, 3, 0);
+    atomic_int    polls = 0;
+
+    (void)state;
+    levada_queue_set_poll(queue, stop_at_three, &polls, TEST_SECOND / 1000);
+    assert_int_equal(test_put(queue, 7, 2), LEVADA_OK);
+    test_run(&out);
+    test_expect_status(&out, LEVADA_ECANCELLED, "operation was cancelled");
+    assert_int_equal(polls, 3);
+    test_expect(queue, 7, 2);
+    levada_queue_unref(&queue);
+}
+
+static void who_waits_for_what_can_be_listed(void **state)
+{
+    levada_queue *queue = test_queue(LEVADA_QUEUE_FIFO, 10, 0);
+    test_call     out = test_call_of(queue, TEST_DEQUEUE, 3, 0);
+    char         *text = NULL;
+
+    (void)state;
+    test_start_waiting(&out);
+    assert_int_equal(levada_waiters_json(NULL, &text, NULL), LEVADA_OK);
+    assert_non_null(strstr(text, "{\"thread\": \"thread "));
+    assert_non_null(strstr(text, "\"object\": \"fifo_queue\", \"waits_for\": \"dequeue_rows(3)\", "
+                                 "\"seconds\": 0."));
+    free(text);
+    levada_queue_cancel(queue);
+    test_join(&out);
+    assert_int_equal(test_waiting(NULL), 0);
+    levada_queue_unref(&queue);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_closed_queue_drains_then_is_out_of_range),
+        cmocka_unit_test(closing_twice_is_an_error_but_not_with_cancel),
+        cmocka_unit_test(a_waiting_dequeue_gets_the_close),
+        cmocka_unit_test(a_failed_dequeue_of_many_gives_its_elements_back),
+        cmocka_unit_test(what_comes_back_stands_in_front),
+        cmocka_unit_test(up_to_waits_for_all_until_the_close),
+        cmocka_unit_test(a_close_waits_behind_earlier_enqueues),
+        cmocka_unit_test(a_cancelling_close_ends_all_that_wait_to_enqueue),
+        cmocka_unit_test(a_close_that_gave_up_still_takes_effect),
+        cmocka_unit_test(cancel_ends_every_waiting_call_and_no_more),
+        cmocka_unit_test(a_wait_ends_in_time_and_the_queue_goes_on),
+        cmocka_unit_test(one_that_gives_up_lets_the_next_one_go),
+        cmocka_unit_test(tensors_are_not_lost_either),
+        cmocka_unit_test(a_poll_can_end_a_wait),
+        cmocka_unit_test(who_waits_for_what_can_be_listed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
