@@ -98,6 +98,9 @@ typedef struct levada_stage_def {
     /* SERIAL: never while next() runs. Keys are local to the stage. */
     levada_status (*save)(const void *state, levada_state_writer *to, levada_error *err);
     levada_status (*restore)(void *state, levada_state_reader *from, levada_error *err);
+    /* Makes a blocked next() or apply() return ECANCELLED soon; any thread, also beside them. For
+     * stages that call functions of the user. */
+    void (*cancel)(void *state);
 } levada_stage_def;
 
 /* A block that is partly used up. All-zero is a valid empty cursor. */

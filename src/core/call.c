@@ -17,6 +17,11 @@ levada_status levada_call_open(levada_call *call, const levada_function *functio
     return LEVADA_OK;
 }
 
+void levada_call_cancel(const levada_call *call)
+{
+    if (call->def && call->def->cancel) call->def->cancel(call->run);
+}
+
 void levada_call_close(levada_call *call)
 {
     if (call->def && call->def->close) call->def->close(call->run);

@@ -18,6 +18,8 @@ typedef struct levada_call {
 LEVADA_MUST_USE levada_status levada_call_open(levada_call *call, const levada_function *function,
                                                const levada_context *context, levada_error *err);
 void levada_call_close(levada_call *call);
+/* Makes a running call return soon; any thread. */
+void levada_call_cancel(const levada_call *call);
 /* One block of any kind (borrowed) or NULL in; a new DATA block out. */
 LEVADA_MUST_USE levada_status levada_call_block(const levada_call *call, const levada_block *in,
                                                 levada_block **out, levada_error *err);

@@ -350,6 +350,16 @@ levada_status levada_chain_apply(levada_chain *chain, levada_run *run, int32_t t
     return LEVADA_OK;
 }
 
+void levada_chain_cancel(levada_chain *chain)
+{
+    for (int32_t i = 0; i < chain->n; i++) {
+        const chain_link *l = chain->links[i];
+
+        if (l->op->family != LEVADA_FAMILY_STAGE || !l->op->def.stage.cancel) continue;
+        for (int32_t t = 0; t < l->opened; t++) l->op->def.stage.cancel(chain_state(l, t));
+    }
+}
+
 void levada_chain_counts(const levada_chain *chain, int32_t i, const char **path,
                          int64_t *nanoseconds, int64_t *records, int64_t *blocks)
 {

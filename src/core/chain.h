@@ -28,6 +28,8 @@ bool levada_chain_rereadable(const levada_chain *chain);
 LEVADA_MUST_USE levada_status levada_chain_apply(levada_chain *chain, struct levada_run *run,
                                                  int32_t thread, const levada_block *in,
                                                  levada_block **out, levada_error *err);
+/* Makes functions that run in it return soon; any thread. */
+void levada_chain_cancel(levada_chain *chain);
 /* Nanoseconds spent in stage i so far, records that left it, and its path. */
 void levada_chain_counts(const levada_chain *chain, int32_t i, const char **path,
                          int64_t *nanoseconds, int64_t *records, int64_t *blocks);

@@ -65,6 +65,8 @@ static levada_status chain_reread(levada_iter *it, const levada_origin *origins,
     return st;
 }
 
+static void chain_cancel(levada_iter *it) { levada_chain_cancel(chain_joint(it)->chain); }
+
 static void chain_close(levada_iter *it)
 {
     if (!it->self) return;
@@ -79,6 +81,7 @@ static const levada_node_ops chain_ops = {
     .rewind = chain_rewind,
     .rereadable = chain_rereadable,
     .reread = chain_reread,
+    .cancel = chain_cancel,
     .close = chain_close,
 };
 

@@ -8,7 +8,10 @@
 #include <string.h>
 
 typedef struct stage_node {
-    bool opened;
+    bool         opened;
+    levada_mutex lock; /* cancel() comes from any thread: not while state is made */
+    /* -- guarded by lock */
+    bool live;
     _Alignas(64) uint8_t state[];
 } stage_node;
 
@@ -42,27 +45,40 @@ static levada_status stage_restore(levada_iter *it, levada_state_reader *from, l
 static levada_status stage_open(levada_iter *it, levada_error *err)
 {
     const levada_stage_def *def = stage_def(it);
+    stage_node             *s = it->self;
 
-    memset(stage_state(it), 0, def->state_size);
-    ((stage_node *)it->self)->opened = true;
-    return def->open ? def->open(stage_state(it), it->at->args, &it->context, err) : LEVADA_OK;
+    memset(s->state, 0, def->state_size);
+    s->opened = true;
+    if (def->open) LEVADA_TRY(def->open(s->state, it->at->args, &it->context, err));
+    levada_mutex_lock(&s->lock);
+    s->live = true;
+    if (def->cancel && atomic_load(&it->run->cancelled)) def->cancel(s->state);
+    levada_mutex_unlock(&s->lock);
+    return LEVADA_OK;
+}
+
+static void stage_close_state(levada_iter *it)
+{
+    stage_node *s = it->self;
+
+    levada_mutex_lock(&s->lock);
+    s->live = false;
+    levada_mutex_unlock(&s->lock);
+    if (s->opened && stage_def(it)->close) stage_def(it)->close(s->state);
+    s->opened = false;
 }
 
 static void stage_close(levada_iter *it)
 {
-    stage_node *s = it->self;
-
-    if (!s) return;
-    if (s->opened && stage_def(it)->close) stage_def(it)->close(s->state);
-    levada_free(s);
+    if (!it->self) return;
+    stage_close_state(it);
+    levada_mutex_clear(&((stage_node *)it->self)->lock);
+    levada_free(it->self);
 }
 
 static levada_status stage_rewind(levada_iter *it, levada_error *err)
 {
-    stage_node *s = it->self;
-
-    if (s->opened && stage_def(it)->close) stage_def(it)->close(s->state);
-    s->opened = false;
+    stage_close_state(it);
     it->context.opening++;
     return stage_open(it, err);
 }
@@ -79,6 +95,16 @@ static levada_status stage_reread(levada_iter *it, const levada_origin *origins,
     return levada_node_reread(it->inputs[0], origins, n, out, err);
 }
 
+static void stage_cancel(levada_iter *it)
+{
+    stage_node *s = it->self;
+
+    if (!stage_def(it)->cancel) return;
+    levada_mutex_lock(&s->lock);
+    if (s->live) stage_def(it)->cancel(s->state);
+    levada_mutex_unlock(&s->lock);
+}
+
 static const levada_node_ops stage_ops = {
     .next = stage_next,
     .save = stage_save,
@@ -86,6 +112,7 @@ static const levada_node_ops stage_ops = {
     .rewind = stage_rewind,
     .rereadable = stage_rereadable,
     .reread = stage_reread,
+    .cancel = stage_cancel,
     .close = stage_close,
 };
 
@@ -103,10 +130,18 @@ levada_status levada_node_adopt(levada_iter *it, levada_iter **in, int32_t n, le
 
 static levada_status stage_memory(levada_iter *it, size_t state_size, levada_error *err)
 {
-    it->self = levada_alloc_aligned(64, sizeof(stage_node) + state_size);
-    if (!it->self) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a stage");
-    memset(it->self, 0, sizeof(stage_node) + state_size);
-    return LEVADA_OK;
+    stage_node   *s = levada_alloc_aligned(64, sizeof *s + state_size);
+    levada_status st;
+
+    if (!s) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a stage");
+    memset(s, 0, sizeof *s + state_size);
+    st = levada_mutex_init(&s->lock, err);
+    if (st == LEVADA_OK) {
+        it->self = s;
+    } else {
+        levada_free(s);
+    }
+    return st;
 }
 
 levada_status levada_node_stage(levada_run *run, const levada_dataset *at, levada_iter **in,

@@ -44,6 +44,8 @@ static levada_status call_open(void *state, const void *args, const levada_conte
     return levada_call_open(&s->call, ((const call_args *)args)->fn, context, err);
 }
 
+static void call_cancel(void *state) { levada_call_cancel(&((call_state *)state)->call); }
+
 static void call_close(void *state) { levada_call_close(&((call_state *)state)->call); }
 
 static levada_status call_next(void *state, const void *args, levada_iter *in, levada_block **out,
@@ -90,6 +92,7 @@ const levada_stage_def levada_stage_call = {
     .check = call_check,
     .open = call_open,
     .close = call_close,
+    .cancel = call_cancel,
     .next = call_next,
     .save = call_save,
     .restore = call_restore,

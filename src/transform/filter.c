@@ -59,6 +59,8 @@ static levada_status filter_open(void *state, const void *args, const levada_con
     return levada_expression_parse(a->expression, &s->expression, err);
 }
 
+static void filter_cancel(void *state) { levada_call_cancel(&((filter_state *)state)->call); }
+
 static void filter_close(void *state)
 {
     filter_state *s = state;
@@ -150,5 +152,6 @@ const levada_stage_def levada_stage_filter = {
     .check = filter_check,
     .open = filter_open,
     .close = filter_close,
+    .cancel = filter_cancel,
     .apply = filter_apply,
 };

@@ -48,6 +48,8 @@ static levada_status map_open(void *state, const void *args, const levada_contex
     return levada_call_open(&s->call, ((const map_args *)args)->fn, context, err);
 }
 
+static void map_cancel(void *state) { levada_call_cancel(&((map_state *)state)->call); }
+
 static void map_close(void *state) { levada_call_close(&((map_state *)state)->call); }
 
 static levada_status map_apply(void *state, const void *args, const levada_block *in,
@@ -72,5 +74,6 @@ const levada_stage_def levada_stage_map = {
     .check = map_check,
     .open = map_open,
     .close = map_close,
+    .cancel = map_cancel,
     .apply = map_apply,
 };
