@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A process that reads batches and writes checkpoints is killed at a hundred random moments. Each
+ * time the last checkpoint that was finished goes on with exactly what was not yet saved.
+ */
+#include "base/hash.h"
+#include "support/iters.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define TRIALS 100
+#define RECORDS 4000
+#define BATCHES 2000 /* more than there are */
+
+typedef struct logged {
+    int64_t  batch;
+    uint64_t hash;
+} logged;
+
+static char pipe_text[1024];
+
+static uint64_t hash_batch(const levada_block *block)
+{
+    t_bytes  bytes = { 0 };
+    uint64_t hash;
+
+    t_iter_add(&bytes, block, true);
+    hash = levada_hash64(bytes.at, bytes.size, 0);
+    t_clear(&bytes);
+    return hash;
+}
+
+static void write_all(int fd, const void *data, size_t size)
+{
+    if (write(fd, data, size) != (ssize_t)size) _exit(3);
+}
+
+/* The number of batches that were read, then the state; complete under its name, or not there. */
+static void write_checkpoint(levada_iter *it, int64_t batches)
+{
+    char   name[256], part[256];
+    char  *state = NULL;
+    size_t size = 0;
+    int    fd;
+
+    (void)snprintf(name, sizeof name, "%s", t_path("checkpoint"));
+    (void)snprintf(part, sizeof part, "%s", t_path("checkpoint.part"));
+    if (levada_iter_save(it, &state, &size, NULL) != LEVADA_OK) _exit(4);
+    fd = open(part, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    if (fd < 0) _exit(5);
+    write_all(fd, &batches, sizeof batches);
+    write_all(fd, state, size);
+    (void)close(fd);
+    if (rename(part, name) != 0) _exit(6);
+    levada_string_free(&state);
+}
+
+/* Batches read when the last checkpoint was written, which `it` is restored from; 0 = none. */
+static int64_t read_checkpoint(levada_iter *it)
+{
+    struct stat there;
+    t_bytes     bytes;
+    int64_t     batches = 0;
+
+    if (stat(t_path("checkpoint"), &there) != 0) return 0;
+    bytes = t_read_file(t_path("checkpoint"));
+    memcpy(&batches, bytes.at, sizeof batches);
+    if (levada_iter_restore(it, bytes.at + sizeof batches, bytes.size - sizeof batches, NULL)) {
+        _exit(7);
+    }
+    t_clear(&bytes);
+    return batches;
+}
+
+/* The child: goes on where the last one was killed. */
+static void work(void)
+{
+    levada_iter *it = t_iter_open(pipe_text, 2, 16);
+    int64_t      batches = read_checkpoint(it);
+    int log = open(t_path("log"), O_WRONLY | O_CREAT | O_APPEND, 0600);
+
+    for (;;) {
+        levada_block *block = NULL;
+        levada_status st = levada_iter_next(it, &block, NULL);
+        logged        line = { batches, 0 };
+
+        if (st == LEVADA_END) _exit(0);
+        if (st != LEVADA_OK) _exit(8);
+        line.hash = hash_batch(block);
+        write_all(log, &line, sizeof line);
+        levada_block_unref(&block);
+        if (++batches % 3 == 0) write_checkpoint(it, batches);
+    }
+}
+
+static int64_t reference(levada_iter *it, uint64_t *hashes)
+{
+    int64_t       n = 0;
+    levada_block *block = NULL;
+    levada_status st;
+
+    while ((st = levada_iter_next(it, &block, NULL)) == LEVADA_OK) {
+        assert_true(n < BATCHES);
+        hashes[n++] = hash_batch(block);
+        levada_block_unref(&block);
+    }
+    assert_int_equal(st, LEVADA_END);
+    return n;
+}
+
+/* True when it came to the end before it was killed. */
+static bool killed_after(int64_t nanoseconds)
+{
+    struct timespec wait = { 0, (long)nanoseconds };
+    int             status = 0;
+    pid_t           child = fork();
+
+    assert_true(child >= 0);
+    if (child == 0) work();
+    (void)nanosleep(&wait, NULL);
+    (void)kill(child, SIGKILL);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    if (!WIFEXITED(status)) return false;
+    assert_int_equal(WEXITSTATUS(status), 0);
+    return true;
+}
+
+/* What the killed one said that it read is what the uninterrupted one reads. */
+static int64_t check_log(const uint64_t *want, int64_t n)
+{
+    struct stat there;
+    t_bytes     bytes;
+    int64_t     lines;
+
+    if (stat(t_path("log"), &there) != 0) return 0;
+    bytes = t_read_file(t_path("log"));
+    lines = (int64_t)(bytes.size / sizeof(logged));
+    for (int64_t i = 0; i < lines; i++) {
+        logged line;
+
+        memcpy(&line, bytes.at + (size_t)i * sizeof line, sizeof line);
+        assert_in_range(line.batch, 0, n - 1);
+        assert_true(line.hash == want[line.batch]);
+    }
+    t_clear(&bytes);
+    assert_int_equal(remove(t_path("log")), 0);
+    return lines;
+}
+
+static void checkpoints_are_exact(void **state)
+{
+    static uint64_t want[BATCHES], got[BATCHES];
+    levada_iter    *it;
+    int64_t         n, logged_batches = 0, restored = 0;
+    uint64_t        random = (uint64_t)getpid();
+    t_bytes         file = { 0 };
+    char            record[64];
+
+    (void)state;
+    for (int i = 0; i < RECORDS; i++) {
+        memset(record, 'a' + i % 26, sizeof record);
+        t_add_record(&file, record, (size_t)(i * 7 % 61));
+    }
+    (void)t_folder();
+    t_write_file(t_path("a.tfrecord"), file.at, file.size);
+    (void)snprintf(pipe_text, sizeof pipe_text, "tfrecord:%s | shuffle:500 | "
+                   "bucket_by_sequence_length:record,boundaries=[20,40],batch_sizes=[16,8,4] | "
+                   "prefetch:2", t_path("a.tfrecord"));
+    it = t_iter_open(pipe_text, 1, 256);
+    n = reference(it, want);
+    levada_iter_close(&it);
+    for (int trial = 0; trial < TRIALS; trial++) {
+        int64_t at;
+        bool    ended;
+
+        random = random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        ended = killed_after((int64_t)(random >> 33) % 12000000);
+        logged_batches += check_log(want, n);
+        it = t_iter_open(pipe_text, 1 + trial % 2, 64);
+        at = read_checkpoint(it);
+        restored += at > 0;
+        assert_int_equal(reference(it, got), n - at);
+        assert_memory_equal(got, want + at, (size_t)(n - at) * sizeof *want);
+        levada_iter_close(&it);
+        if (ended) (void)remove(t_path("checkpoint"));
+    }
+    assert_true(logged_batches > 0);
+    assert_true(restored > 0);
+    t_clear(&file);
+    t_folder_drop();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(checkpoints_are_exact),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
