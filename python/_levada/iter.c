@@ -59,10 +59,14 @@ static PyObject *iter_next(PyObject *object, PyObject *unused)
         Py_BEGIN_ALLOW_THREADS
         st = levada_iter_next_within(self->it, ITER_SLICE, &block, &err);
         Py_END_ALLOW_THREADS
-        if (st == LEVADA_AGAIN) stopped = PyErr_CheckSignals() < 0;
+        if (st == LEVADA_AGAIN) stopped = PyErr_Occurred() || PyErr_CheckSignals() < 0;
     }
     self->busy = false;
     if (stopped) return NULL;
+    if (st >= 0 && PyErr_Occurred()) { /* the loop body gets Ctrl-C: this block is not lost */
+        PyErr_Clear();
+        PyErr_SetInterrupt();
+    }
     if (st == LEVADA_END) return Py_NewRef(Py_None);
     if (!levada_py_ok(st, &err)) return NULL;
     return levada_py_block_new(levada_py_state_of(object), &block);

@@ -14,10 +14,6 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
-
-#define LANE_SECOND 1000000000L
-#define LANE_PATIENCE 50000000L /* nanoseconds that a source may block its caller */
 
 typedef struct lane_function { /* a Python function as levada holds it: `user` */
     levada_py_office     *office;
@@ -47,6 +43,8 @@ struct lane_run {
     levada_block  *memory;
     lane_function *function;
     int64_t        number;
+    uint64_t       seed;
+    int64_t        epoch;
     int32_t        busy;
     bool           cancelled;
     pthread_cond_t wake; /* for everybody who waits for an answer */
@@ -145,16 +143,6 @@ static void lane_post(levada_py_office *office, lane_task *task)
     pthread_mutex_unlock(&office->lock);
 }
 
-static struct timespec lane_patience(void)
-{
-    struct timespec until;
-
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += (until.tv_nsec + LANE_PATIENCE) / LANE_SECOND;
-    until.tv_nsec = (until.tv_nsec + LANE_PATIENCE) % LANE_SECOND;
-    return until;
-}
-
 /* Waits for the answer to a posted task; takes the task unless it answers AGAIN, which it does
  * after a while where `patient` is not set. OK leaves *out and *size filled. */
 static levada_status lane_wait(lane_task *task, bool patient, levada_block **out, int64_t *size,
@@ -162,22 +150,26 @@ static levada_status lane_wait(lane_task *task, bool patient, levada_block **out
 {
     lane_run         *run = task->run;
     levada_py_office *office = run->function->office;
-    struct timespec   until = lane_patience();
+    struct timespec   until = levada_py_soon();
     levada_status     st = LEVADA_OK;
-    bool              over = true;
+    bool              over = true, stopped = false;
     int               late = 0;
 
     pthread_mutex_lock(&office->lock);
-    while (!task->done && !run->cancelled && !late) {
-        if (patient) pthread_cond_wait(&run->wake, &office->lock);
-        else late = pthread_cond_timedwait(&run->wake, &office->lock, &until);
+    while (!task->done && !run->cancelled && !stopped && !late) {
+        late = pthread_cond_timedwait(&run->wake, &office->lock, &until);
+        if (!late || !patient) continue;
+        pthread_mutex_unlock(&office->lock); /* who holds the interpreter may want the lock */
+        stopped = levada_py_interrupted();
+        pthread_mutex_lock(&office->lock);
+        until = levada_py_soon(), late = 0;
     }
     if (task->done) {
         st = task->status;
         if (st < 0 && err) *err = task->error;
         if (st == LEVADA_OK && out) *out = task->out, task->out = NULL;
         if (size) *size = task->size;
-    } else if (run->cancelled) {
+    } else if (run->cancelled || stopped) {
         st = levada_fail(err, LEVADA_ECANCELLED, "the iterator was cancelled");
         over = lane_leave_locked(office, task);
     } else {
@@ -250,6 +242,14 @@ static levada_status lane_open(void *user, void **out, levada_error *err)
     pthread_mutex_unlock(&office->lock);
     *out = run;
     return LEVADA_OK;
+}
+
+static void lane_begin(void *user, uint64_t seed, int64_t epoch)
+{
+    lane_run *run = user;
+
+    run->seed = seed;
+    run->epoch = epoch;
 }
 
 /* A source answers AGAIN when nothing came for a while; the next call waits on. */
@@ -430,7 +430,7 @@ static PyObject *lane_input(levada_py_state *state, const lane_task *task)
     return levada_py_block_new(state, &block);
 }
 
-/* take(most_idle) -> (task, target, op, run, input, last) or None when too many threads wait. */
+/* take(most_idle) -> (task, target, op, run, input, last, (seed, epoch)) or None when too many threads wait. */
 static PyObject *lane_take(PyObject *module, PyObject *most)
 {
     levada_py_state  *state = PyModule_GetState(module);
@@ -457,8 +457,9 @@ static PyObject *lane_take(PyObject *module, PyObject *most)
     input = capsule ? lane_input(state, task) : NULL;
     if (!capsule) lane_finish(task, LEVADA_ERESOURCE_EXHAUSTED);
     if (!input) return Py_XDECREF(capsule), NULL;
-    return Py_BuildValue("(NOsLNN)", capsule, task->run->function->target, task->op,
-                         (long long)task->run->number, input, PyBool_FromLong(alone));
+    return Py_BuildValue("(NOsLNN(KL))", capsule, task->run->function->target, task->op,
+                         (long long)task->run->number, input, PyBool_FromLong(alone),
+                         (unsigned long long)task->run->seed, (long long)task->run->epoch);
 }
 
 /* The task of a capsule that was not answered yet; from here on it is. */
@@ -546,7 +547,7 @@ static PyObject *lane_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     static const char *const names[] = {"target", "name", "pure", "workers", "source", NULL};
     levada_py_state    *state = PyType_GetModuleState(type);
     levada_function_def def = {.struct_size = sizeof def, .kind = "py", .open = lane_open,
-                               .call = lane_call, .cancel = lane_cancel, .close = lane_close,
+                               .begin = lane_begin, .call = lane_call, .cancel = lane_cancel, .close = lane_close,
                                .release = lane_release};
     PyObject      *target = NULL;
     int            pure = 1, workers = 1, source = 0;

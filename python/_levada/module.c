@@ -50,11 +50,35 @@ PyObject *levada_py_raise(const levada_error *err)
     return NULL;
 }
 
+struct timespec levada_py_soon(void)
+{
+    const long      second = 1000000000L, patience = 50000000L;
+    struct timespec until;
+
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += (until.tv_nsec + patience) / second;
+    until.tv_nsec = (until.tv_nsec + patience) % second;
+    return until;
+}
+
+bool levada_py_interrupted(void)
+{
+    PyGILState_STATE held;
+    bool             raised;
+
+    if (!PyGILState_GetThisThreadState()) return false;
+    held = PyGILState_Ensure();
+    raised = PyErr_Occurred() || PyErr_CheckSignals() < 0;
+    PyGILState_Release(held);
+    return raised;
+}
+
 bool levada_py_ok(levada_status st, const levada_error *err)
 {
     levada_error plain = LEVADA_ERROR_INIT;
 
     if (st == LEVADA_OK) return true;
+    if (PyErr_Occurred()) return false; /* a signal's, see levada_py_interrupted */
     if (err->code == st) {
         levada_py_raise(err);
     } else {

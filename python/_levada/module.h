@@ -14,6 +14,7 @@
 #include <levada/dataset.h>
 #include <levada/iter.h>
 #include <levada/state.h>
+#include <time.h>
 
 typedef struct levada_py_office levada_py_office;
 
@@ -47,8 +48,13 @@ extern PyMethodDef levada_py_lane_functions[], levada_py_records_functions[];
 
 /* Sets the exception of a status; returns NULL. Looks up the original exception of a function. */
 PyObject *levada_py_raise(const levada_error *err);
-/* The same where st is not OK; true when it was. */
+/* The same where st is not OK and nothing is set yet; true when it was. */
 bool levada_py_ok(levada_status st, const levada_error *err);
+/* True where this thread is one of Python's and a signal raised in it (Ctrl-C): the exception is
+ * set. Without the interpreter, and with no lock held. */
+bool levada_py_interrupted(void);
+/* When a wait should look up: 50 ms from now on the monotonic clock. */
+struct timespec levada_py_soon(void);
 /* Takes the text of levada (freed) as a str. */
 PyObject *levada_py_text(char **text);
 

@@ -207,6 +207,22 @@ def test_ctrl_c_leaves_it_usable():
     assert next(it) == {"x": 1}
 
 
+@pytest.mark.parametrize("threads", [1, 3])
+def test_ctrl_c_does_not_wait_for_slow_functions(threads):
+    def slow(record):
+        time.sleep(1)
+        return record
+
+    it = iter(lv.range(20).map(slow).with_options(threads=threads))
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    start = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        next(it)
+    it.close()
+    assert time.monotonic() - start < 5
+
+
 def test_a_fork_is_told(lines):
     it = iter(lv.text_lines(lines).batch(10).with_options(threads=2))
     next(it)
