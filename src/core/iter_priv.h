@@ -56,7 +56,7 @@ struct levada_iter {
     const levada_dataset  *at; /* where in the description; borrowed from the run */
     char                   path[64];
     int32_t                version; /* of the state */
-    int32_t                leaf;    /* joints that open pipes: the number of their first source */
+    int32_t leaf, first_opening; /* joints that open pipes: of their sources */
     const levada_spec     *spec;    /* of the blocks that it gives */
     levada_iter          **inputs;
     int32_t                ninputs;
@@ -77,6 +77,14 @@ typedef struct levada_visits {
     int32_t position, namesakes;
 } levada_visits;
 
+/* Where in the tree a pipe is opened while it runs (core/pipe.h). */
+typedef struct levada_pipe_place {
+    const char *prefix;  /* of the paths of its nodes                                            */
+    int32_t     leaf;    /* number of its first source                                           */
+    int32_t     opening; /* of its sources: origins of all that a slot opens differ by this      */
+    uint64_t    salt;    /* makes its randomness its own                                         */
+} levada_pipe_place;
+
 struct levada_run {
     levada_env     *env;     /* a reference */
     levada_dataset *dataset; /* a reference */
@@ -86,10 +94,8 @@ struct levada_run {
     int32_t         leaves; /* counted while the tree is made */
     const char     *prefix; /* of paths, while the tree is made */
     levada_visits visits; /* the same                         */
-    levada_mutex
-        opening; /* held where a running joint opens a pipe: guards leaves, prefix, salt */
-    bool inner; /* such a pipe is being opened: its sources stay out of leaf[]           */
-    uint64_t     salt;    /* of the randomness of such a pipe; else 0 */
+    levada_mutex opening; /* held where a running joint opens a pipe: guards what the tree needs */
+    const levada_pipe_place *inner; /* where that pipe is; NULL = the tree itself is made        */
     levada_iter    *leaf[64];          /* sources, for paths and progress; first 64           */
     char           *errors;       /* as given; NULL = fail                                    */
     levada_policy   policy;

@@ -102,6 +102,10 @@ levada_status levada_node_format(levada_run *run, const levada_dataset *at, leva
     st = f ? levada_file_reader_create(&it->context, at->op, at->args, levada_run_leaf(run, it),
                                        &f->reader, err)
            : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a reader");
+    if (st == LEVADA_OK && run->inner) { /* n-th opening of a source of that number */
+        f->opening = run->inner->opening;
+        levada_file_reader_rewind(f->reader, f->opening, run->epoch);
+    }
     if (st == LEVADA_OK) st = levada_file_reader_policy(f->reader, run->errors, err);
     if (st != LEVADA_OK) {
         levada_node_destroy(&it);

@@ -194,6 +194,7 @@ levada_status levada_node_source(levada_run *run, const levada_dataset *at, leva
     }
     if (st == LEVADA_OK) {
         s->def = def;
+        s->opening = run->inner ? run->inner->opening : 0;
         s->leaf = levada_run_leaf(run, it);
         it->self = s;
         st = source_open_state(it, err);

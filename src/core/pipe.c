@@ -216,26 +216,22 @@ int32_t levada_pipe_leaves(const levada_dataset *pipe)
 }
 
 /* Its sources come and go while others read the table of sources: they are not entered there. */
-levada_status levada_pipe_open(levada_run *run, const levada_dataset *pipe, const char *prefix,
-                               int32_t leaf, uint64_t salt, levada_iter **out,
+levada_status levada_pipe_open(levada_run *run, const levada_dataset *pipe,
+                               const levada_pipe_place *place, levada_iter **out,
                                levada_error *err)
 {
-    int32_t       leaves;
-    uint64_t      before;
-    bool          inner;
-    levada_status st;
+    const levada_pipe_place *outer;
+    int32_t                  leaves;
+    levada_status            st;
 
     levada_mutex_lock(&run->opening);
     leaves = run->leaves;
-    inner = run->inner;
-    run->leaves = leaf;
-    run->inner = true;
-    before = run->salt;
-    run->salt = salt;
-    st = levada_plan_open(run, pipe, prefix, false, out, err);
+    outer = run->inner;
+    run->leaves = place->leaf;
+    run->inner = place;
+    st = levada_plan_open(run, pipe, place->prefix, false, out, err);
     run->leaves = leaves;
-    run->inner = inner;
-    run->salt = before;
+    run->inner = outer;
     levada_mutex_unlock(&run->opening);
     return st;
 }

@@ -18,10 +18,9 @@ LEVADA_MUST_USE levada_status levada_pipe_bind(const levada_dataset *pipe,
                                                levada_dataset **out, levada_error *err);
 /* Numbers of sources that its nodes take. */
 int32_t levada_pipe_leaves(const levada_dataset *pipe);
-/* Opens it below a running joint, by one thread at a time; its sources have the numbers from `leaf`
- * on, and `salt` (not 0) makes its randomness its own. Free it with levada_node_destroy. */
+/* Opens it below a running joint, by one thread at a time. Free it with levada_node_destroy. */
 LEVADA_MUST_USE levada_status levada_pipe_open(levada_run *run, const levada_dataset *pipe,
-                                               const char *prefix, int32_t leaf, uint64_t salt,
-                                               levada_iter **out, levada_error *err);
+                                               const levada_pipe_place *place, levada_iter **out,
+                                               levada_error *err);
 
 #endif

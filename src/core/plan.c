@@ -60,7 +60,7 @@ static levada_context plan_context(levada_run *run, const levada_dataset *at)
         .struct_size = sizeof context,
         .env = run->env,
         .run = run,
-        .seed = levada_random_key((uint64_t)run->seed ^ run->salt, name),
+        .seed = levada_random_key((uint64_t)run->seed ^ (run->inner ? run->inner->salt : 0), name),
         .epoch = run->epoch,
         .block_rows = run->block_rows,
         .threads = run->threads,

@@ -18,6 +18,10 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Records of one round; and for pipes in pipes, so that they seldom meet. */
+#define INTERLEAVE_ROUND (INT64_C(1) << 20)
+#define INTERLEAVE_NESTED INT64_C(1299709)
+
 typedef struct interleave_args {
     const levada_dataset *pipe;
     int64_t               cycle_length, block_length;
@@ -88,6 +92,7 @@ static levada_status interleave_open(void *state, const void *args, const levada
     s->leaves = levada_pipe_leaves(s->args->pipe);
     if (context->opening == 0) { /* begun again, the numbers stay */
         context->node->leaf = run->leaves;
+        context->node->first_opening = run->inner ? run->inner->opening : 0;
         run->leaves += s->n * s->leaves;
     }
     s->leaf = context->node->leaf;
@@ -119,22 +124,28 @@ static void interleave_close(void *state)
 
 /* -- slots */
 
-/* Opens the pipe of slot->record; on failure the slot is free. */
+/* Opens the pipe of slot->record; on failure the slot is free. Its sources are opened for the
+ * n-th time, n from the number of the record, so that no two records have the same origin. */
 static levada_status interleave_start(interleave_state *s, int32_t i, levada_error *err)
 {
-    interleave_slot *slot = &s->slots[i];
-    uint64_t         salt;
-    char             prefix[80]; /* paths have 64 bytes: a name must fit behind it */
-    levada_status    st;
+    interleave_slot  *slot = &s->slots[i];
+    int64_t           round = s->context->opening * INTERLEAVE_ROUND +
+                    s->context->node->first_opening * INTERLEAVE_NESTED;
+    char              prefix[80]; /* paths have 64 bytes: a name must fit behind it */
+    levada_pipe_place place = {
+        .prefix = prefix,
+        .leaf = s->leaf + i * s->leaves,
+        .opening = (int32_t)((round + slot->ordinal) & INT32_MAX),
+        .salt = levada_random_key((uint64_t)round + 1, (uint64_t)slot->ordinal),
+    };
+    levada_status st;
 
     if (snprintf(prefix, sizeof prefix, "%s/%d/", s->context->node->path, (int)i) > 40) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "pipes in pipes are nested too deeply");
     }
-    salt = levada_random_key((uint64_t)s->context->opening + 1, (uint64_t)slot->ordinal) | 1;
     st = levada_pipe_bind(s->args->pipe, slot->record, 0, &slot->pipe, err);
     if (st == LEVADA_OK) {
-        st = levada_pipe_open(s->context->node->run, slot->pipe, prefix, s->leaf + i * s->leaves,
-                              salt, &slot->node, err);
+        st = levada_pipe_open(s->context->node->run, slot->pipe, &place, &slot->node, err);
     }
     if (st == LEVADA_OK) {
         s->open++;
