@@ -54,10 +54,12 @@ def _serve_one():
     given = _levada.take(_MOST_IDLE)
     if given is None:
         return False
-    task, target, op, run, data, alone = given
+    task, target, op, run, data, alone, draw = given
     if alone:
         _start()
     try:
+        if getattr(target, "rng", False):
+            target.draws[run] = draw
         result = getattr(target, op)(run, data)
     except BaseException as error:
         _levada.fail(task, *errors.keep(error))
@@ -80,9 +82,11 @@ class _Target:
     def __init__(self, spec=None):
         self.columns = Columns(spec)
         self.states = {}
+        self.draws = {}  # (seed, epoch) of each run, for those who draw random numbers
 
     def close(self, run, _):
         self.states.pop(run, None)
+        self.draws.pop(run, None)
 
 
 class Map(_Target):
@@ -95,12 +99,12 @@ class Map(_Target):
     def call(self, run, block):
         fields = block.fields()
         self.columns.varies = any(field[2] or field[1] == "string" for field in fields)
-        rows, rejects = self.rows(block)
+        rows, rejects = self.rows(run, block)
         return self.columns.block(rows, rejects, block.flags & 2)
 
-    def rows(self, block):
+    def rows(self, run, block):
         rows, rejects = [], []
-        generators = _generators(block) if self.rng else None
+        generators = _generators(block, self.draws[run]) if self.rng else None
         for i, record in enumerate(rows_of(block)):
             try:
                 rows.append(self.fn(record, next(generators)) if generators else self.fn(record))
@@ -113,8 +117,8 @@ class Map(_Target):
 class Keep(Map):
     """fn(record) -> bool, as a column `keep`."""
 
-    def rows(self, block):
-        rows, rejects = super().rows(block)
+    def rows(self, run, block):
+        rows, rejects = super().rows(run, block)
         return [None if row is None else {"keep": bool(row)} for row in rows], rejects
 
 
@@ -126,7 +130,7 @@ class Key(Map):
         self.name = name
 
     def call(self, run, block):
-        rows, rejects = self.rows(block)
+        rows, rejects = self.rows(run, block)
         rows = [None if row is None else {self.name: row} for row in rows]
         return _levada.join(block, self.columns.block(rows, rejects), rejects)
 
@@ -135,7 +139,7 @@ class BatchMap(Map):
     """fn(Batch) -> dict of columns for a whole block."""
 
     def call(self, run, block):
-        generator = (next(_generators(block)),) if self.rng else ()
+        generator = (next(_generators(block, self.draws[run])),) if self.rng else ()
         return self.columns.batch(dict(self.fn(Batch(block), *generator)), block.flags & 2)
 
 
@@ -185,14 +189,14 @@ class Records(_Target):
         iterator.restore(data)
 
 
-def _generators(block):
-    """One NumPy generator a record, a function of the record's origin."""
+def _generators(block, draw):
+    """One NumPy generator a record, a function of (seed, epoch) and the record's origin."""
     import numpy as np
 
     from levada._batch import ORIGIN
 
     for origin in np.frombuffer(block.origins(), ORIGIN).tolist():
-        seed = np.random.SeedSequence([max(part, 0) for part in origin[:5]])
+        seed = np.random.SeedSequence([*draw, *(max(part, 0) for part in origin[:5])])
         yield np.random.Generator(np.random.Philox(seed))
 
 

@@ -106,11 +106,17 @@ def test_a_batched_function_that_raises_fails_the_pipeline():
         list(lv.range(3).map(fails, batched=True).with_options(errors="skip"))
 
 
-def test_rng_depends_on_the_record_alone():
-    ds = lv.range(300).map(lambda r, g: {"x": g.integers(1 << 30)}, rng=True)
-    first = [row["x"] for row in ds.with_options(block_rows=7, threads=1)]
-    assert first == [row["x"] for row in ds.with_options(block_rows=256, threads=4)]
-    assert len(set(first)) == 300
+def test_rng_depends_on_seed_epoch_and_record():
+    base = lv.range(300).map(lambda r, g: {"x": g.integers(1 << 30)}, rng=True)
+
+    def values(ds, epoch=0):
+        return [int(r["x"]) for r in ds.iterate(epoch=epoch)]
+
+    once = values(base.with_options(seed=1))
+    assert len(set(once)) > 290
+    assert values(base.with_options(seed=1, threads=1, block_rows=7)) == once
+    assert values(base.with_options(seed=2)) != once
+    assert values(base.with_options(seed=1), epoch=1) != once
 
 
 def test_filter():

@@ -12,6 +12,7 @@ levada_status levada_call_open(levada_call *call, const levada_function *functio
 
     call->run = user;
     if (def->open) LEVADA_TRY(def->open(user, &call->run, err));
+    if (def->begin) def->begin(call->run, context->seed, context->epoch);
     call->def = def;
     call->pool = levada_env_pool(context->env);
     return LEVADA_OK;
