@@ -8,8 +8,6 @@
 #define LEVADA_PLUGIN_MAIN
 #include <levada/plugin.h>
 
-#include <stdio.h>
-
 typedef struct my_reader_state {
     const levada_context *context;
     int64_t               at;
@@ -37,13 +35,13 @@ static levada_status my_reader_next(void *state, const void *args, levada_block 
     my_reader_state *s = state;
     levada_builder  *b = NULL;
     levada_status    st;
-    char             text[32];
+    char             text[] = "MyReader!0";
 
     (void)args;
     if (s->at == 10) return LEVADA_END;
+    text[9] = (char)('0' + s->at);
     LEVADA_TRY(levada_builder_create(s->context->env, s->context->out, -1, &b, err));
-    st = levada_builder_push_bytes(b, 0, text,
-                                   snprintf(text, sizeof text, "MyReader!%d", (int)s->at), err);
+    st = levada_builder_push_bytes(b, 0, text, 10, err);
     if (st == LEVADA_OK) st = levada_builder_publish(&b, out, err);
     if (st == LEVADA_OK) s->at++;
     levada_builder_destroy(&b);

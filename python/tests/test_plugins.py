@@ -32,6 +32,11 @@ def test_a_source_of_a_library(library):
     assert list(lv.from_text("my_reader | take:2")) == expected[:2]
 
 
+def test_it_is_short(library):
+    text = (ROOT / "plugins/example/my_reader.c").read_text()
+    assert len(text.splitlines()) < 80
+
+
 def test_it_can_be_saved(library):
     ds = lv.load_op_library(library).my_reader()
     it = iter(ds)
