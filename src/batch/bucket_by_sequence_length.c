@@ -28,7 +28,7 @@ typedef struct bucket_state {
 static const levada_arg bucket_options[] = {
     LEVADA_ARG(TEXT, bucket_args, length, .required = true, .positional = true,
                .doc = "field whose first dimension counts, or an integer field"),
-    LEVADA_ARG(INTS, bucket_args, boundaries, .required = true, .min = 0, .max = INT32_MAX,
+    LEVADA_ARG(INTS, bucket_args, boundaries, .required = true, .min = INT32_MIN, .max = INT32_MAX,
                .doc =
                    "strictly increasing; bucket i holds boundaries[i-1] <= length < boundaries[i]"),
     LEVADA_ARG(INTS, bucket_args, batch_sizes, .min = INT32_MIN, .max = INT32_MAX,
