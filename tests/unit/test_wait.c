@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/wait.h"
+
+#include "base/alloc.h"
+#include "support/queues.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+/* A place where one waits for a number. */
+typedef struct place {
+    levada_lock lock;
+    levada_line line;
+    levada_site site;
+    levada_hub *hub;
+} place;
+
+typedef struct guest {
+    levada_waiter   waiter; /* first */
+    place          *at;
+    int             number;
+    levada_wait_end end;
+    pthread_t       thread;
+} guest;
+
+static void place_init(place *p)
+{
+    memset(p, 0, sizeof(*p));
+    assert_int_equal(levada_hub_create(&p->hub, NULL), LEVADA_OK);
+    assert_int_equal(levada_lock_init(&p->lock, NULL), LEVADA_OK);
+    levada_site_init(&p->site, p->hub, "place");
+}
+
+static void place_clear(place *p)
+{
+    levada_lock_clear(&p->lock);
+    levada_hub_unref(&p->hub);
+}
+
+static void *guest_wait(void *user)
+{
+    guest *g = user;
+
+    g->end = levada_waiter_wait(&g->waiter, &g->at->site, "a number", -1, -1);
+    return NULL;
+}
+
+static void serve(place *p, int number)
+{
+    levada_woken woken = { 0 };
+
+    levada_lock_take(&p->lock);
+    ((guest *)(void *)p->line.head)->number = number;
+    levada_waiter_finish(&p->line, p->line.head, LEVADA_OK, &woken);
+    levada_lock_give(&p->lock);
+    levada_wake(&woken);
+}
+
+static void serves_in_the_order_of_the_line(void **state)
+{
+    place p;
+    guest g[3] = { 0 };
+
+    (void)state;
+    place_init(&p);
+    for (int i = 0; i < 3; i++) {
+        g[i].at = &p;
+        levada_line_append(&p.line, &g[i].waiter);
+        levada_waiter_prepare(&g[i].waiter);
+        pthread_create(&g[i].thread, NULL, guest_wait, &g[i]);
+    }
+    for (int i = 0; i < 3; i++) serve(&p, 10 + i);
+    assert_null(p.line.head);
+    for (int i = 0; i < 3; i++) {
+        pthread_join(g[i].thread, NULL);
+        assert_int_equal(g[i].end, LEVADA_WAIT_DONE);
+        assert_int_equal(g[i].number, 10 + i);
+    }
+    place_clear(&p);
+}
+
+static void nodes_leave_from_anywhere(void **state)
+{
+    levada_line   line = { 0 };
+    levada_waiter w[4], other = { 0 };
+
+    (void)state;
+    for (int i = 0; i < 4; i++) levada_line_append(&line, &w[i]);
+    levada_line_remove(&line, &w[1]);
+    levada_line_replace(&line, &w[3], &other);
+    levada_line_remove(&line, &w[0]);
+    assert_ptr_equal(line.head, &w[2]);
+    assert_ptr_equal(line.tail, &other);
+    assert_false(w[3].linked);
+    levada_line_remove(&line, &other);
+    levada_line_remove(&line, &w[2]);
+    assert_null(line.head);
+    assert_null(line.tail);
+}
+
+static void a_wait_without_end_is_late(void **state)
+{
+    place  p;
+    guest  g = { 0 };
+    double seconds;
+
+    (void)state;
+    place_init(&p);
+    levada_line_append(&p.line, &g.waiter);
+    levada_waiter_prepare(&g.waiter);
+    int64_t begin = levada_now();
+    assert_int_equal(levada_waiter_wait(&g.waiter, &p.site, "a number", 3, begin + 20000000),
+                     LEVADA_WAIT_LATE);
+    seconds = (double)(levada_now() - begin) * 1e-9;
+    assert_true(seconds >= 0.02 && seconds < 2);
+    levada_line_remove(&p.line, &g.waiter);
+    levada_waiter_clear(&g.waiter);
+    place_clear(&p);
+}
+
+static void a_wake_up_on_the_way_is_not_missed(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 300; i++) {
+        place     p;
+        guest     g = { .at = &p };
+        pthread_t thread;
+
+        place_init(&p);
+        levada_line_append(&p.line, &g.waiter);
+        levada_waiter_prepare(&g.waiter);
+        pthread_create(&thread, NULL, guest_wait, &g);
+        if (i % 3 == 0) nanosleep(&(struct timespec){ 0, 50000 }, NULL);
+        serve(&p, i);
+        pthread_join(thread, NULL);
+        assert_int_equal(g.number, i);
+        place_clear(&p);
+    }
+}
+
+/* Ten thousand nodes: taking one out anywhere costs what it costs with ten. */
+static void ten_thousand_waiters_cost_no_more(void **state)
+{
+    enum { MANY = 10000 };
+    levada_line    line = { 0 };
+    levada_waiter *w = levada_alloc_zero(MANY * sizeof(*w));
+    int64_t        begin;
+
+    (void)state;
+    assert_non_null(w);
+    for (int i = 0; i < MANY; i++) levada_line_append(&line, &w[i]);
+    begin = levada_now();
+    for (int i = 0; i < MANY; i++) levada_line_remove(&line, &w[(i * 7919) % MANY]);
+    assert_null(line.head);
+    assert_true(levada_now() - begin < 100000000); /* 10 microseconds each, much more than O(1) */
+    levada_free(w);
+}
+
+typedef struct counter {
+    levada_lock lock;
+    int64_t     n;
+} counter;
+
+static void *count_up(void *user)
+{
+    counter *c = user;
+
+    for (int i = 0; i < 50000; i++) {
+        levada_lock_take(&c->lock);
+        c->n++;
+        levada_lock_give(&c->lock);
+    }
+    return NULL;
+}
+
+static void the_lock_keeps_others_out(void **state)
+{
+    counter   c = { .n = 0 };
+    pthread_t threads[4];
+
+    (void)state;
+    assert_int_equal(levada_lock_init(&c.lock, NULL), LEVADA_OK);
+    for (int i = 0; i < 4; i++) pthread_create(&threads[i], NULL, count_up, &c);
+    for (int i = 0; i < 4; i++) pthread_join(threads[i], NULL);
+    assert_int_equal(c.n, 200000);
+    levada_lock_clear(&c.lock);
+}
+
+static void *wait_named(void *user)
+{
+    test_call *call = user;
+
+    levada_waiter_name("reader 1");
+    test_run(call);
+    return NULL;
+}
+
+static void names_stand_in_the_report(void **state)
+{
+    levada_env  *env = NULL;
+    levada_dtype dtype = LEVADA_INT64;
+    levada_shape shape = { 0, { 0 } };
+    char        *text = NULL;
+
+    (void)state;
+    assert_int_equal(levada_env_create(NULL, &env, NULL), LEVADA_OK);
+    levada_queue_options o = LEVADA_QUEUE_OPTIONS_INIT;
+    o.ncomponents = 1;
+    o.dtypes = &dtype;
+    o.shapes = &shape;
+    o.name = "words";
+    levada_queue *queue = test_queue_of(env, &o);
+    test_call     call = test_call_of(queue, TEST_DEQUEUE, 2, 0);
+    pthread_create(&call.thread, NULL, wait_named, &call);
+    test_until_waiting(env, 1);
+    assert_int_equal(test_waiting(NULL), 0); /* each environment has its own list */
+    assert_int_equal(levada_waiters_json(env, &text, NULL), LEVADA_OK);
+    assert_non_null(strstr(text, "\"thread\": \"reader 1\", \"object\": \"words\""));
+    levada_free(text);
+    levada_queue_cancel(queue);
+    test_join(&call);
+    levada_env_destroy(&env); /* a queue may outlive its environment */
+    assert_int_equal(test_put(queue, 1, 1), LEVADA_OK);
+    levada_queue_unref(&queue);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(serves_in_the_order_of_the_line),
+        cmocka_unit_test(nodes_leave_from_anywhere),
+        cmocka_unit_test(a_wait_without_end_is_late),
+        cmocka_unit_test(a_wake_up_on_the_way_is_not_missed),
+        cmocka_unit_test(ten_thousand_waiters_cost_no_more),
+        cmocka_unit_test(the_lock_keeps_others_out),
+        cmocka_unit_test(names_stand_in_the_report),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
