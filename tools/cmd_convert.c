@@ -139,15 +139,11 @@ static levada_status cmd_convert_open(convert_job *job, levada_error *err)
 static levada_status cmd_convert_object(convert_job *job, const uint8_t *bytes, size_t size,
                                         levada_error *err)
 {
-    levada_cli_buffer text = { 0 };
-    levada_value     *json = NULL;
-    levada_status     status;
+    levada_value *json = NULL;
+    levada_status status = levada_value_parse_json((const char *)bytes, size, &json, err);
 
-    levada_cli_add(&text, bytes, size);
-    status = levada_value_parse(text.at, &json, err);
     if (status == LEVADA_OK) status = levada_cli_example_make(job->example, json, err);
     levada_value_destroy(&json);
-    levada_cli_buffer_clear(&text);
     return status;
 }
 

@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define FILE_MOST ((size_t)1 << 30) /* to read at once: a device may have no end */
+
 /* What went wrong with a file, from errno. */
 static levada_status file_fail(levada_error *err, const char *what, const char *path)
 {
@@ -27,8 +29,12 @@ levada_status levada_cli_file_read(const char *path, levada_cli_buffer *out, lev
     size_t        n;
 
     if (!file) return file_fail(err, "read", path);
-    while ((n = fread(levada_cli_buffer_room(out, 1 << 16), 1, 1 << 16, file)) > 0) out->size += n;
+    while ((n = fread(levada_cli_buffer_room(out, 1 << 16), 1, 1 << 16, file)) > 0
+           && out->size <= FILE_MOST)
+        out->size += n;
     if (ferror(file)) status = file_fail(err, "read", path);
+    else if (out->size > FILE_MOST)
+        status = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "%s has more than 1 GiB", path);
     fclose(file);
     levada_cli_add(out, "", 0); /* terminates it */
     return status;

@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 enum { PIPE_TICK = 100 * 1000 * 1000 }; /* nanoseconds between two looks at the signals */
 
@@ -18,6 +19,9 @@ static levada_cli_status pipe_parse(levada_cli_pipe *p, levada_env *env, const c
 
     if (from_file && levada_cli_file_read(description + 1, &text, &err) != LEVADA_OK) {
         status = levada_cli_fail(&err);
+    } else if (from_file && memchr(text.at, 0, text.size)) {
+        levada_cli_say("%s has a zero byte in it: this is no description", description + 1);
+        status = LEVADA_CLI_FAILED;
     } else if (levada_dataset_parse(env, from_file ? text.at : description, &p->dataset, &err)
                != LEVADA_OK) {
         status = levada_cli_fail(&err);

@@ -65,7 +65,8 @@ void levada_cli_say(const char *fmt, ...)
 
 bool levada_cli_out(levada_cli_buffer *text)
 {
-    bool good = fwrite(text->at, 1, text->size, stdout) == text->size && !ferror(stdout);
+    bool good = (text->size == 0 || fwrite(text->at, 1, text->size, stdout) == text->size)
+                && !ferror(stdout);
 
     if (!good && say_lost == 0) say_lost = errno;
     text->size = 0;

@@ -53,6 +53,13 @@ LEVADA_API void          levada_value_destroy(levada_value **value);
 LEVADA_API LEVADA_MUST_USE levada_status levada_value_parse(const char *text, levada_value **out,
                                                             levada_error *err);
 
+/* Reads one JSON value and nothing else, for data that somebody else wrote: no words, no files, no
+ * pipes, and a map stays a map whatever its keys are. Names that come twice are refused. `text`
+ * need not be terminated and may be NULL when size is 0. */
+LEVADA_API LEVADA_MUST_USE levada_status levada_value_parse_json(const char *text, size_t size,
+                                                                 levada_value **out,
+                                                                 levada_error *err);
+
 /* Prints it as JSON on one line; free it with levada_string_free (dataset.h). */
 LEVADA_API LEVADA_MUST_USE levada_status levada_value_json(const levada_value *value, char **out,
                                                            levada_error *err);

@@ -220,6 +220,13 @@ static levada_value *parse_constant(const char *word, size_t n)
     return levada_value_text(word, n);
 }
 
+/* What is a word of JSON: numbers have its grammar in descriptions too. */
+static bool parse_is_json(const char *word, size_t n)
+{
+    return parse_is(word, n, "true") || parse_is(word, n, "false") || parse_is(word, n, "null") ||
+           *word == '-' || (*word >= '0' && *word <= '9');
+}
+
 static levada_status parse_word(levada_parser *p, bool plain, levada_value **out,
                                 levada_error *err)
 {
@@ -233,6 +240,10 @@ static levada_status parse_word(levada_parser *p, bool plain, levada_value **out
         return levada_parser_fail(p, p->at, err, "expected a value, found %s",
                                   parse_found(p, found));
     }
+    if (p->strict && !parse_is_json(word, n)) {
+        return levada_parser_fail(p, start, err, "expected a JSON value, found %s",
+                                  parse_found(p, found));
+    }
     p->at += n;
     if (parse_is(word, n, "null")) return parse_made(levada_value_null(), out, err);
     if (plain) return parse_made(levada_value_text(word, n), out, err);
@@ -243,6 +254,9 @@ static levada_status parse_word(levada_parser *p, bool plain, levada_value **out
         return levada_parser_fail(p, start, err, "%.*s is a number beyond 64 bits",
                                   n < 40 ? (int)n : 40, word);
     case LEVADA_NUMBER_NONE: break;
+    }
+    if (p->strict && (*word == '-' || (*word >= '0' && *word <= '9'))) {
+        return levada_parser_fail(p, start, err, "%.*s is no number", n < 40 ? (int)n : 40, word);
     }
     return parse_made(parse_constant(word, n), out, err);
 }
@@ -274,7 +288,7 @@ static levada_status parse_key(levada_parser *p, levada_text *key, levada_error 
         bool broken = strlen(key->at) != key->size;
         if (broken) return levada_parser_fail(p, start, err, "zero byte in a name");
     } else {
-        n = levada_parser_word(p, ":");
+        n = p->strict ? 0 : levada_parser_word(p, ":");
         if (n == 0) {
             return levada_parser_fail(p, p->at, err, "expected a name, found %s",
                                       parse_found(p, found));
@@ -397,10 +411,15 @@ levada_status levada_parse_raw(levada_parser *p, bool plain, levada_value **out,
     case '"': return parse_quoted(p, out, err);
     case '[':
     case '{': return parse_bracket(p, plain, out, err);
-    case '(': return parse_pipe_value(p, out, err);
-    case '@': return parse_include(p, plain, out, err);
-    default: return parse_word(p, plain, out, err);
+    case '(':
+        if (!p->strict) return parse_pipe_value(p, out, err);
+        break;
+    case '@':
+        if (!p->strict) return parse_include(p, plain, out, err);
+        break;
+    default: break;
     }
+    return parse_word(p, plain, out, err);
 }
 
 levada_status levada_parse_whole(levada_parser *p, bool plain, levada_value **out,
@@ -432,4 +451,15 @@ levada_status levada_value_parse(const char *text, levada_value **out, levada_er
     if (status == LEVADA_OK) *out = value;
     else levada_value_destroy(&value);
     return status;
+}
+
+levada_status levada_value_parse_json(const char *text, size_t size, levada_value **out,
+                                      levada_error *err)
+{
+    levada_parser p;
+
+    LEVADA_TRY(levada_parser_init(&p, NULL, text, size, err));
+    p.limit = LEVADA_NEST_RAW - 1;
+    p.strict = true;
+    return levada_parse_whole(&p, false, out, err);
 }

@@ -15,6 +15,7 @@ typedef struct levada_parser {
     size_t      size, at;
     const char *file;        /* of an included text, else NULL          */
     int32_t     nest, limit; /* open brackets, and how many are allowed */
+    bool        strict;      /* JSON and nothing else                   */
 } levada_parser;
 
 /* Begins with a text; refuses what is not UTF-8. */

@@ -91,6 +91,52 @@ static void refuses(void **state)
     refused("{\"a\\u0000\":1}", "zero byte in a name at column 2");
 }
 
+static void json_prints(const char *text, const char *json)
+{
+    levada_value *value = NULL;
+    char         *out = NULL;
+    levada_error  err = LEVADA_ERROR_INIT;
+
+    if (levada_value_parse_json(text, strlen(text), &value, &err) != LEVADA_OK) {
+        fail_msg("%s: %s", text, err.message);
+    }
+    assert_int_equal(levada_value_json(value, &out, NULL), LEVADA_OK);
+    assert_string_equal(out, json);
+    levada_string_free(&out);
+    levada_value_destroy(&value);
+}
+
+static void json_refused(const char *text, size_t size)
+{
+    levada_value *value = NULL;
+    levada_error  err = LEVADA_ERROR_INIT;
+
+    if (levada_value_parse_json(text, size, &value, &err) == LEVADA_OK) {
+        fail_msg("%s was not refused", text);
+    }
+    assert_int_equal(err.code, LEVADA_EINVALID_ARGUMENT);
+    assert_non_null(strstr(err.message, "column"));
+}
+
+/* What somebody else wrote reaches no files and no functions. */
+static void json_is_json_only(void **state)
+{
+    static const char *const bad[] = {
+        "", "word", "@/dev/null", "@\"/dev/null\"", "(range:3)", "nan", "inf", "-inf", "-", "01",
+        "1.", "+1", "1e", "0x1", "4K", "{a:1}", "{\"a\":b}", "[1,]", "{\"a\":1,}", "{\"a\":@x}",
+        "[@x]", "1 2", "tRUE", "'a'", "{\"a\":1,\"a\":2}",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) json_refused(bad[i], strlen(bad[i]));
+    json_refused(NULL, 0);
+    json_refused("1\0 2", 4);
+    json_refused("{}\0", 3);
+    json_prints(" [ null , true,false, -0.5e1, \"@x\" ] ", "[null,true,false,-5.0,\"@x\"]");
+    json_prints("{\"c\":\"x\"}", "{\"map\":{\"c\":\"x\"}}"); /* a name, no function */
+    json_prints("{\"pipe\":[]}", "{\"map\":{\"pipe\":[]}}");
+}
+
 static void nesting_is_bounded(void **state)
 {
     char          deep[2000];
@@ -162,6 +208,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_and_prints),
         cmocka_unit_test(refuses),
+        cmocka_unit_test(json_is_json_only),
         cmocka_unit_test(nesting_is_bounded),
         cmocka_unit_test(large_maps_are_found_in),
         cmocka_unit_test(readers_answer_what_does_not_fit_with_nothing),
