@@ -13,11 +13,17 @@ ORIGIN = [
 ]  # fmt: skip
 
 
+def _asarray(view):
+    """NumPy's asarray, which takes this function's place when it is first needed."""
+    global _asarray
+    from numpy import asarray as _asarray
+
+    return _asarray(view)
+
+
 def array_of(view):
     """NumPy array over a view of the extension: no copy."""
-    import numpy as np
-
-    array = np.asarray(view)
+    array = _asarray(view)
     if view.dtype == "bfloat16" and "ml_dtypes" in sys.modules:
         return array.view(sys.modules["ml_dtypes"].bfloat16)
     return array
@@ -232,11 +238,10 @@ class Batch(Mapping):
         self._names = None
 
     def __getitem__(self, name):
-        try:
-            return self._cache[name]
-        except KeyError:
+        value = self._cache.get(name)
+        if value is None:
             value = self._cache[name] = column_of(self._block, self._index(name))
-            return value
+        return value
 
     def _index(self, name):
         i = self._block.find(name)

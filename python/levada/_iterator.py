@@ -100,6 +100,11 @@ class Iterator:
         return self
 
     def __next__(self):
+        if self._batched:
+            block = self._core.next()
+            if block is None:
+                raise StopIteration
+            return Batch(block, self._files)
         if self._rows:
             return self._rows.pop()
         while True:
@@ -108,8 +113,6 @@ class Iterator:
             block = self._core.next()
             if block is None:
                 raise StopIteration
-            if self._batched:
-                return Batch(block, self._files)
             self._since += block.rows
             self._rows = rows_of(block)
             self._rows.reverse()
