@@ -48,7 +48,7 @@ def _feature(key, value):
     if array.dtype.kind in "OSU":
         return key, "b", [_bytes(key, item) for item in array.tolist()]
     if array.size == 0 and not hasattr(value, "dtype"):
-        return key, "i", np.zeros(0, np.int64)
+        return key, None, np.zeros(0, np.int64)
     if array.dtype.kind in "iub":
         return key, "i", _fits(key, array)
     if array.dtype.kind == "f":
@@ -72,9 +72,19 @@ def _bytes(key, item):
     raise TypeError(f"feature {key!r} mixes byte strings and {type(item).__name__}")
 
 
+def _features(features):
+    """Those that have a kind: an empty list could be of any, and is what a missing feature is."""
+    given = (_feature(key, value) for key, value in features.items())
+    return [feature for feature in given if feature[1]]
+
+
 def make_example(features):
-    """Bytes of a tf.train.Example of {name: integers, floats or byte strings}, single or many."""
-    return _levada.example([_feature(key, value) for key, value in features.items()], [])
+    """Bytes of a tf.train.Example of {name: integers, floats or byte strings}, single or many.
+
+    An empty list has no dtype and is left out, which readers take for the same; an empty array is
+    written.
+    """
+    return _levada.example(_features(features), [])
 
 
 def _steps(key, steps):
@@ -88,11 +98,25 @@ def _steps(key, steps):
     if hasattr(steps, "dtype") and steps.ndim > 0 and steps.size and steps.dtype.kind in "iubf":
         _, kind, values = _feature(key, steps)
         return kind, values, steps.size // len(steps)
-    return [(None, *_feature(key, step)[1:]) for step in steps]
+    return _same_kind(key, [(None, *_feature(key, step)[1:]) for step in steps])
+
+
+def _same_kind(key, steps):
+    """Steps of one kind: those that are empty as the others, integers among floats as floats."""
+    import numpy as np
+
+    kinds = {kind for _, kind, _ in steps if kind}
+    if "b" in kinds:
+        if len(kinds) > 1:
+            raise TypeError(f"feature list {key!r} mixes byte strings and numbers")
+        return [(None, kind or "b", values if kind else []) for _, kind, values in steps]
+    if "f" not in kinds:
+        return [(None, "i", values) for _, _, values in steps]
+    return [(None, "f", np.ascontiguousarray(values, np.float32)) for _, _, values in steps]
 
 
 def make_sequence_example(context, sequences):
     """Bytes of a tf.train.SequenceExample: `context` as for make_example, `sequences` {name: list
-    of steps}, each step integers, floats or byte strings."""
+    of steps}, each step integers, floats or byte strings; all of one list of the same kind."""
     lists = [(key, _steps(key, steps)) for key, steps in sequences.items()]
-    return _levada.example([_feature(key, value) for key, value in context.items()], lists)
+    return _levada.example(_features(context), lists)

@@ -76,3 +76,30 @@ def test_sequence_examples(tmp_path):
     ).first()  # fmt: skip
     assert row["k"] == b"key"
     assert row["t"].to_list() == [[1], [2, 3]]
+
+
+@pytest.mark.parametrize("dtype", [lv.int64, lv.float32, lv.string])
+def test_an_empty_list_suits_every_dtype(dtype):
+    message = lv.make_example({"x": []})
+    spec = {"x": lv.FixedLenSequenceFeature([], dtype, allow_missing=True)}
+    assert lv.parse_single_example(message, spec)["x"].tolist() == []
+
+
+@pytest.mark.parametrize(
+    ("dtype", "steps"),
+    [
+        (lv.float32, [[], [1.5], [2]]),
+        (lv.string, [[], [b"a"], []]),
+        (lv.int64, [[], [3]]),
+    ],
+)
+def test_steps_are_of_one_kind(dtype, steps):
+    message = lv.make_sequence_example({}, {"x": steps})
+    ds = lv.from_arrays({"record": [message]})
+    ds = ds.parse_sequence_example(sequence={"x": lv.RaggedFeature(dtype)})
+    assert ds.batch(1).first()["x"].to_list() == [steps]
+
+
+def test_steps_of_bytes_and_numbers_are_refused():
+    with pytest.raises(TypeError, match="'x' mixes"):
+        lv.make_sequence_example({}, {"x": [[b"a"], [1]]})
