@@ -165,7 +165,7 @@ static levada_status file_reread_fetch(file_reread *x, levada_error *err)
     int32_t              begin = 0, end = 0;
     levada_status        st = LEVADA_OK;
 
-    if (o->shard != x->shard) st = file_reread_open(x, o->shard, err);
+    if (x->shard < 0 || o->shard != x->shard) st = file_reread_open(x, o->shard, err);
     if (st == LEVADA_OK) st = levada_window_seek(&x->window, o->offset, err);
     if (st == LEVADA_OK) st = levada_file_reader_enter(x->reader, x->state, o->offset, err);
     if (st == LEVADA_OK) st = file_reread_frame(x, &begin, &end, err);

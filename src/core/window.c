@@ -115,6 +115,10 @@ levada_status levada_window_seek(levada_window *w, int64_t offset, levada_error 
     bool    plain = levada_bytes_left(w->bytes) >= 0;
     int64_t ahead = offset - w->offset;
 
+    if (offset < 0) { /* of a state that was made up */
+        return levada_fail(err, LEVADA_EOUT_OF_RANGE, "byte %lld is in front of the file",
+                           (long long)offset);
+    }
     if (ahead < 0 || (plain && ahead > levada_window_size(w))) {
         w->at = w->filled = 0;
         w->ended = false;

@@ -363,8 +363,41 @@ static void notices_that_a_record_is_gone(void **state)
     all[6].shard = 9;
     assert_int_equal(levada_file_reader_reread(t.reader, all + 6, 1, &block, &err),
                      LEVADA_EFAILED_PRECONDITION);
+    all[6].shard = -1;
+    assert_int_equal(levada_file_reader_reread(t.reader, all + 6, 1, &block, &err),
+                     LEVADA_EFAILED_PRECONDITION);
     t_close(&t);
     t_clear(&c);
+}
+
+/* A state can be made up: its checksum is no seal. */
+static void notices_offsets_that_can_not_be(void **state)
+{
+    static const int64_t offsets[] = { -1, -4096, INT64_MIN, INT64_MAX };
+
+    (void)state;
+    for (int32_t packed = 0; packed < 2; packed++) {
+        t_reader t = {.format = "tfrecord", .paths = {t_path("one")}, .block_rows = 2};
+        t_bytes  plain = {0}, file = {0};
+
+        if (packed && !t_can("gzip")) continue;
+        t_add_record(&plain, "record", 6);
+        if (packed) file = t_encode("gzip", plain.at, plain.size, 0);
+        t_write_file(t_path("one"), packed ? file.at : plain.at, packed ? file.size : plain.size);
+        assert_int_equal(t_open(&t), LEVADA_OK);
+        for (size_t i = 0; i < sizeof offsets / sizeof offsets[0]; i++) {
+            levada_origin origin = {.offset = offsets[i]};
+            levada_error  err = LEVADA_ERROR_INIT;
+            levada_block *block = NULL;
+
+            assert_int_equal(levada_file_reader_reread(t.reader, &origin, 1, &block, &err),
+                             LEVADA_EFAILED_PRECONDITION);
+            assert_null(block);
+        }
+        t_close(&t);
+        t_clear(&plain);
+        t_clear(&file);
+    }
 }
 
 /* -- damage */
@@ -486,6 +519,7 @@ int main(void)
         cmocka_unit_test(shuffles_files_by_seed_epoch_and_opening),
         cmocka_unit_test(fetches_any_records_again),
         cmocka_unit_test(notices_that_a_record_is_gone),
+        cmocka_unit_test(notices_offsets_that_can_not_be),
         cmocka_unit_test(counts_what_it_skips),
         cmocka_unit_test(the_iterators_policy_gives_way_to_its_own),
         cmocka_unit_test(leaves_a_broken_stream_for_the_next_file),
