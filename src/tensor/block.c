@@ -43,9 +43,7 @@ static void block_free(levada_block *block)
     for (int32_t i = 0; i < fields; i++) {
         levada_column *c = &block->columns[i];
 
-        for (int32_t l = 0; l <= LEVADA_MAX_DEPTH && c->level[l].owner; l++) {
-            levada_buffer_unref(&c->level[l].owner);
-        }
+        for (int32_t l = 0; l <= LEVADA_MAX_DEPTH; l++) levada_buffer_unref(&c->level[l].owner);
         levada_buffer_unref(&c->owner);
         levada_buffer_unref(&c->lengths_owner);
     }

@@ -45,6 +45,7 @@ levada_status levada_builder_push_bytes(levada_builder *b, int32_t field, const 
     levada_push         *p = &b->push[field];
 
     if (c->field->dtype != LEVADA_BYTES) return push_wrong(c, "bytes", err);
+    if (size < 0) return push_wrong(c, "a negative number of bytes", err);
     p->used = true;
     LEVADA_TRY(push_raw(&p->part[0], data, (size_t)size, err));
     return push_offset(&p->part[1], p->part[0].size, err);
@@ -60,14 +61,23 @@ typedef union push_number {
 } push_number;
 
 /* The low bytes of an integer are the narrower integer on little-endian machines; be exact. */
-static bool push_integer(push_number *to, int64_t value, int64_t size)
+static void push_integer(push_number *to, int64_t value, int64_t size)
 {
     if (size == 1) to->i8 = (int8_t)value;
     if (size == 2) to->i16 = (int16_t)value;
     if (size == 4) to->i32 = (int32_t)value;
     if (size == 8) to->i64 = value;
-    return size == 8 ||
-           (value >= -(INT64_C(1) << (8 * size - 1)) && value < INT64_C(1) << (8 * size));
+}
+
+static bool push_fits(levada_dtype dtype, int64_t value)
+{
+    int64_t bits = 8 * levada_dtype_size(dtype);
+
+    if (dtype == LEVADA_BOOL) return value == 0 || value == 1;
+    if (dtype == LEVADA_UINT64) return value >= 0;
+    if (bits == 64) return true;
+    if (dtype >= LEVADA_UINT8) return value >= 0 && value < INT64_C(1) << bits;
+    return value >= -(INT64_C(1) << (bits - 1)) && value < INT64_C(1) << (bits - 1);
 }
 
 levada_status levada_builder_push_i64(levada_builder *b, int32_t field, int64_t value,
@@ -80,11 +90,12 @@ levada_status levada_builder_push_i64(levada_builder *b, int32_t field, int64_t 
     if (c->field->dtype < LEVADA_BOOL || c->field->dtype > LEVADA_UINT64) {
         return push_wrong(c, "an integer", err);
     }
-    if (!push_integer(&number, value, size)) {
+    if (!push_fits(c->field->dtype, value)) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "%lld does not fit into column '%s' of %s", (long long)value,
                            c->field->name, levada_dtype_name(c->field->dtype));
     }
+    push_integer(&number, value, size);
     b->push[field].used = true;
     return push_raw(&b->push[field].part[0], &number, (size_t)size, err);
 }

@@ -16,6 +16,7 @@ static levada_status spec_check(const levada_field *fields, int32_t n, levada_er
     for (int32_t i = 0; i < n; i++) {
         const levada_field *f = &fields[i];
 
+        if (!f->name) return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "field %d has no name", i);
         if (f->depth > LEVADA_MAX_DEPTH || f->ndim > LEVADA_MAX_DIMS) {
             return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                                "field '%s' has depth %d and %d dimensions; at most %d and %d",
