@@ -13,29 +13,38 @@ from pathlib import Path
 import lib
 from lib import Finding
 
-PACKAGE = Path("python/levada")
-NAMES = ("_sources.py", "_stages.py")
+# Which program writes what, and where it is committed.
+MADE = {
+    "gen_python.py": ("python/levada", ["_sources.py", "_stages.py"]),
+    "gen_docs.py": ("docs", ["stages.md"]),
+}
 
 
 def generate(root: Path, build: Path, folder: Path) -> None:
+    """Below `folder` as below the root of the repository."""
     stages = subprocess.run(
         [str(build / "tools" / "levada"), "stages", "--json"], capture_output=True, check=True
     )
-    command = [sys.executable, str(root / "ci" / "gen_python.py"), str(folder)]
-    subprocess.run(command, input=stages.stdout, check=True, stdout=subprocess.DEVNULL)
+    for program, (place, _) in MADE.items():
+        (folder / place).mkdir(parents=True, exist_ok=True)
+        command = [sys.executable, str(root / "ci" / program), str(folder / place)]
+        subprocess.run(command, input=stages.stdout, check=True, stdout=subprocess.DEVNULL)
 
 
 def check(root: Path, build: Path) -> list[Finding]:
     with tempfile.TemporaryDirectory(dir=root / "build") as name:
         generate(root, build, Path(name))
-        stale = [
-            n for n in NAMES if (Path(name) / n).read_bytes() != (root / PACKAGE / n).read_bytes()
-        ]
-    return [Finding(f"{PACKAGE / n}", 1, "not what the tables say (make generated)") for n in stale]
+        paths = [f"{place}/{made}" for place, names in MADE.values() for made in names]
+        stale = [path for path in paths if not same(Path(name) / path, root / path)]
+    return [Finding(path, 1, "not what the tables say (make generated)") for path in stale]
+
+
+def same(one: Path, other: Path) -> bool:
+    return other.exists() and one.read_bytes() == other.read_bytes()
 
 
 if __name__ == "__main__":
     if "--update" in sys.argv:
-        generate(lib.ROOT, Path(sys.argv[1]), lib.ROOT / PACKAGE)
+        generate(lib.ROOT, Path(sys.argv[1]), lib.ROOT)
         sys.exit(0)
     sys.exit(lib.finish(lib.ROOT, "generated", check(lib.ROOT, Path(sys.argv[1]))))

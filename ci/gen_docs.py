@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes stages.md, the reference of all sources and stages, from the option tables.
+
+Reads the JSON of `levada stages --json` from standard input:
+    levada stages --json | ci/gen_docs.py docs
+"""
+
+import json
+import sys
+from pathlib import Path
+
+FAMILIES = {
+    "source": "Sources: where records come from",
+    "format": "File formats: records of files",
+    "decoder": "Decoders: byte strings to columns",
+    "stage": "Stages: blocks to blocks",
+    "joint": "Joints: threads, and several inputs",
+}
+HEAD = """\
+# Sources, decoders and stages
+
+All that can stand in a description, with its options. Made from the option tables by `make generated`; `levada stages NAME` tells
+the same, plug-ins included. An option marked * may be given without its name.
+"""
+
+
+def allowed(arg: dict) -> str:
+    if arg["choices"]:
+        return arg["choices"].replace("|", ", ")
+    least, most = arg["min"], arg["max"]
+    if least is None or (least < 0 and most is not None and most >= 2**31 - 1):
+        return ""
+    return f"at least {least}" if most is None or most >= 2**31 - 1 else f"{least} to {most}"
+
+
+def default(arg: dict) -> str:
+    return "required" if arg["required"] else f"`{json.dumps(arg['default'])}`"
+
+
+def cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def section(row: dict) -> str:
+    lines = [f"### {row['name']}\n", f"{row['doc'][:1].upper()}{row['doc'][1:]}.\n"]
+    if row["example"]:
+        lines.append(f"```\n{row['example']}\n```\n")
+    if row["args"]:
+        lines += ["| option | type | default | allowed | meaning |", "|---|---|---|---|---|"]
+    for arg in row["args"]:
+        name = f"`{arg['name']}`{' *' if arg['positional'] else ''}"
+        cells = [name, arg["type"], default(arg), allowed(arg), arg["doc"]]
+        lines.append(f"| {' | '.join(cell(text) for text in cells)} |")
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def page(rows: list[dict]) -> str:
+    parts = [HEAD]
+    for family, title in FAMILIES.items():
+        ours = [row for row in rows if row["family"] == family and row["plugin"] is None]
+        if ours:
+            parts.append(f"## {title}\n")
+            parts += [section(row) for row in sorted(ours, key=lambda row: row["name"])]
+    return "\n".join(parts)
+
+
+if __name__ == "__main__":
+    Path(sys.argv[1], "stages.md").write_text(page(json.load(sys.stdin)))
