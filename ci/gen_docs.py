@@ -20,8 +20,9 @@ FAMILIES = {
 HEAD = """\
 # Sources, decoders and stages
 
-All that can stand in a description, with its options. Made from the option tables by `make generated`; `levada stages NAME` tells
-the same, plug-ins included. An option marked * may be given without its name.
+All that can stand in a description, with its options. Made from the option tables by
+`make generated`; `levada stages NAME` tells the same, plug-ins included. An option marked * may be
+given without its name.
 """
 
 
