@@ -292,13 +292,16 @@ void levada_survey_json(const levada_survey *s, levada_text *text)
 const levada_histogram *levada_survey_longest(const levada_survey *s, const char **name)
 {
     const levada_histogram *longest = NULL;
+    bool                    sequence = false;
 
     for (int32_t i = 0; i < s->n; i++) {
         const survey_feature   *f = &s->feature[i];
         const levada_histogram *h = f->sequence ? &f->steps : &f->values;
 
-        if (h->n == 0 || (longest && h->max <= longest->max)) continue;
+        if (h->n == 0 || (longest && f->sequence < sequence)) continue;
+        if (longest && f->sequence == sequence && h->max <= longest->max) continue;
         longest = h;
+        sequence = f->sequence; /* steps come before values of the context */
         *name = f->name;
     }
     return longest;

@@ -20,7 +20,8 @@ void levada_survey_add(levada_survey *survey, const uint8_t *data, int64_t size)
 const char *levada_survey_kind(const levada_survey *survey);
 /* "features":[...],"sequences":[...] */
 void levada_survey_json(const levada_survey *survey, levada_text *text);
-/* Values or steps of the feature that has the most in one record; NULL where there is none. */
+/* Steps of the sequence that has the most in one record, else values of such a feature; NULL where
+ * there is none. */
 const levada_histogram *levada_survey_longest(const levada_survey *survey, const char **name);
 
 #endif
