@@ -38,15 +38,13 @@ _LAZY = {
     "register_source": "_plugins",
     "load_checkpoint": "_checkpoint",
     "save_checkpoint": "_checkpoint",
-    "train": "train",
     "TFRecordWriter": "_writing",
     "make_example": "_writing",
     "make_sequence_example": "_writing",
 }
 _PARSING = (
     "FixedLenFeature VarLenFeature FixedLenSequenceFeature RaggedFeature SparseFeature "
-    "parse_example parse_single_example parse_sequence_example parse_single_sequence_example "
-    "decode_csv decode_raw decode_padded_raw decode_jpeg decode_png decode_image decode_wav"
+    "parse_example parse_single_example parse_sequence_example parse_single_sequence_example"
 ).split()
 _LAZY.update(dict.fromkeys(_PARSING, "_parsing"))
 
@@ -75,8 +73,7 @@ def __getattr__(name):
     elif name in _LAZY:
         import importlib
 
-        module = importlib.import_module(f"levada.{_LAZY[name]}")
-        value = module if name == _LAZY[name] else getattr(module, name)
+        value = getattr(importlib.import_module(f"levada.{_LAZY[name]}"), name)
     else:
         raise AttributeError(f"module 'levada' has no attribute {name!r}")
     globals()[name] = value

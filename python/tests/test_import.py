@@ -32,6 +32,11 @@ def test_names_are_there(name):
     assert getattr(lv, name) is getattr(lv, name)
 
 
+def test_everything_that_is_listed_is_there():
+    run("from levada import *")
+    assert [name for name in dir(lv) if not hasattr(lv, name)] == []
+
+
 def test_unknown_names_are_attribute_errors():
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = lv.nothing
