@@ -79,6 +79,8 @@ def name_of(dtype):
     numpy = sys.modules.get("numpy")
     if numpy is not None and (isinstance(dtype, (numpy.dtype, str)) or hasattr(dtype, "dtype")):
         made = numpy.dtype(dtype)
+        if made.kind not in "OSU" and made.name not in DTYPES:
+            raise TypeError(f"levada has no dtype {made}")
         return "string" if made.kind in "OSU" else made.name
     if numpy is not None and isinstance(dtype, type) and issubclass(dtype, numpy.generic):
         return name_of(numpy.dtype(dtype))

@@ -106,16 +106,22 @@ class Map(_Target):
         rows, rejects = [], []
         generators = _generators(block, self.draws[run]) if self.rng else None
         for i, record in enumerate(rows_of(block)):
+            row = None
             try:
-                rows.append(self.fn(record, next(generators)) if generators else self.fn(record))
+                row = self.fn(record, next(generators)) if generators else self.fn(record)
+                if row is None:
+                    raise TypeError("the function gave None for a record")
             except Exception as error:
-                rows.append(None)
                 rejects.append((i, *errors.keep(error)))
+            rows.append(row)
         return rows, rejects
 
 
 class Keep(Map):
     """fn(record) -> bool, as a column `keep`."""
+
+    def __init__(self, fn):
+        super().__init__(fn, spec={"keep": "bool"})
 
     def rows(self, run, block):
         rows, rejects = super().rows(run, block)

@@ -163,6 +163,10 @@ _KEEP = 16
 
 def keep(exception):
     """(code, message) under which an exception travels through C; from_status finds it again."""
+    if isinstance(exception, StopIteration):  # would look like the end of the data
+        told = RuntimeError("a function raised StopIteration")
+        told.__cause__ = exception
+        exception = told.with_traceback(exception.__traceback__)
     if isinstance(exception, LevadaError):
         code, message = exception.code, str(exception.message)
     else:

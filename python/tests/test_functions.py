@@ -89,6 +89,36 @@ def test_bad_records_can_be_skipped():
     assert it.stats()["skipped_records"] == 4
 
 
+@pytest.mark.parametrize("batched", [False, True])
+@pytest.mark.parametrize("threads", [1, 4])
+def test_stop_iteration_is_not_the_end(batched, threads):
+    ds = lv.range(10).map(lambda _: next(iter([])), batched=batched)
+    with pytest.raises(RuntimeError, match="StopIteration"):
+        list(ds.with_options(threads=threads))
+
+
+def test_nothing_is_no_record():
+    ds = lv.range(10).map(lambda r: r if r["value"] % 3 else None)
+    with pytest.raises(TypeError, match="gave None"):
+        list(ds)
+    kept = [int(row["value"]) for row in ds.with_options(errors="skip")]
+    assert kept == [1, 2, 4, 5, 7, 8]
+    with pytest.raises(TypeError, match="gave None"):
+        list(lv.range(3).filter(lambda _: None))
+
+
+def test_a_filter_that_always_raises_says_so():
+    with pytest.raises(ZeroDivisionError):
+        list(lv.range(3).filter(lambda _: 1 / 0))
+    assert list(lv.range(3).filter(lambda _: 1 / 0).with_options(errors="skip")) == []
+
+
+def test_dtypes_that_there_are_not():
+    for dtype in ("M8[D]", [("a", "i4")], np.longdouble):
+        with pytest.raises((TypeError, ValueError), match="no dtype"):
+            list(lv.range(3).batch(3).map(lambda _, d=dtype: {"v": np.zeros(3, d)}, batched=True))
+
+
 def test_errors_of_levada_keep_their_class():
     def fails(record):
         raise errors.DataLossError("mine", key="k")
