@@ -28,7 +28,7 @@ ctest = @$(MESON) test -C build/$(1) --no-rebuild --print-errorlogs -j $(JOBS) $
 
 .PHONY: all setup build install run test test-c test-asan test-tsan-short test-minimal test-python
 .NOTPARALLEL:
-.PHONY: test-oracle sanitize fuzz bench bench-peers lint format exports generated ci-full clean
+.PHONY: test-model test-oracle sanitize fuzz bench bench-peers lint format exports generated ci-full clean
 
 all: build
 
@@ -49,7 +49,7 @@ run: install
 	$(call heading,run)
 	@$(WITH) bash examples/run_main.sh
 
-test: test-c test-minimal test-asan test-tsan-short test-python
+test: test-c test-minimal test-asan test-tsan-short test-model test-python
 
 test-c: build
 	$(call heading,C tests: release)
@@ -74,6 +74,11 @@ test-tsan-short: setup
 test-python: install
 	$(call heading,Python tests)
 	@$(PYTEST) $(wildcard python/tests tests/cli) ci
+
+# Protocols over all their states, where spin is installed.
+test-model: setup
+	$(call heading,models)
+	@tests/model/run.sh || test $$? -eq 77
 
 sanitize: test-asan
 	$(call heading,C tests: threads in full)

@@ -10,7 +10,7 @@ cd "$(dirname "$0")/.."
 
 venv=.venv
 needed=(libcmocka-dev pkg-config)
-optional=(zlib1g-dev libisal-dev libzstd-dev)
+optional=(zlib1g-dev libisal-dev libzstd-dev spin)
 requirements=(ci/requirements.txt)
 
 say() { printf 'setup: %s\n' "$*"; }
@@ -72,7 +72,7 @@ system_packages() {
     install_packages "${must[@]}" "${may[@]}" && return
     [ ${#must[@]} -eq 0 ] \
         || fail "cannot install ${must[*]}; please run: apt-get install ${must[*]} ${may[*]}"
-    say "cannot install ${may[*]}; building without them (these compressions answer EUNIMPLEMENTED)"
+    say "cannot install ${may[*]}; going on without them (compressions answer EUNIMPLEMENTED)"
 }
 
 virtual_environment() {

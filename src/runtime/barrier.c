@@ -252,8 +252,8 @@ static levada_status barrier_name_locked(levada_barrier *b, barrier_insert *in, 
         e->made = in->made;
         in->made = e;
     } else if (e->call == b->call) {
-        return barrier_key_fail(b, LEVADA_EINVALID_ARGUMENT, ": a key stands twice in one call", key,
-                                size, err);
+        return barrier_key_fail(b, LEVADA_EINVALID_ARGUMENT, ": a key stands twice in one call",
+                                key, size, err);
     } else if (e->data[in->component]) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "Key %.*s already has a value for component %d in barrier %s",
@@ -291,6 +291,7 @@ static void barrier_store_locked(levada_barrier *b, barrier_insert *in)
 static levada_status barrier_insert_locked(levada_barrier *b, barrier_insert *in, levada_error *err)
 {
     levada_status status = LEVADA_OK;
+    int64_t       room = b->nready + atomic_load(&b->held) + in->n;
 
     if (b->cancelled) {
         return levada_fail(err, LEVADA_ECANCELLED,
@@ -300,7 +301,7 @@ static levada_status barrier_insert_locked(levada_barrier *b, barrier_insert *in
     for (int64_t i = 0; i < in->n && status == LEVADA_OK; i++) {
         status = barrier_name_locked(b, in, i, err);
     }
-    if (status == LEVADA_OK && !levada_barrier_reserve(b, b->nready + atomic_load(&b->held) + in->n)) {
+    if (status == LEVADA_OK && !levada_barrier_reserve(b, room)) {
         status = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for complete keys");
     }
     if (status == LEVADA_OK) {

@@ -63,7 +63,8 @@ static bool barrier_keys_grow(levada_barrier *barrier)
         levada_barrier_entry *entry = barrier->buckets[b];
 
         while (entry != NULL) {
-            levada_barrier_entry *next = entry->next, **to = &buckets[entry->hash & (uint64_t)(n - 1)];
+            levada_barrier_entry **to = &buckets[entry->hash & (uint64_t)(n - 1)];
+            levada_barrier_entry  *next = entry->next;
 
             entry->next = *to;
             *to = entry;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A barrier from the inside: keys that wait for components stand in a hash table, complete ones in a
- * heap by the order in which they were first seen. An entry is one piece of memory: presence of
+ * A barrier from the inside: keys that wait for components stand in a hash table, complete ones in
+ * a heap by the order in which they were first seen. An entry is one piece of memory: presence of
  * components, rows (numbers of known shape) or references to tensors, the key.
  */
 #ifndef LEVADA_RUNTIME_BARRIER_PRIV_H

@@ -262,8 +262,9 @@ levada_status levada_barrier_take_many(levada_barrier *barrier, const levada_bar
 
     op.patient = how->wait_for_incomplete;
     if (how->n < 0) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "Barrier '%s': requested %lld < 0 elements",
-                           barrier->name, (long long)how->n);
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "Barrier '%s': requested %lld < 0 elements", barrier->name,
+                           (long long)how->n);
     }
     LEVADA_TRY(take_run(barrier, &op, how->timeout, err));
     memset(made, 0, sizeof(made[0]) * (size_t)(n + 2));

@@ -34,7 +34,10 @@ typedef struct worker {
     pthread_t thread;
 } worker;
 
-static int draw(worker *w, int bound) { return (int)((unsigned)rand_r(&w->seed) % (unsigned)bound); }
+static int draw(worker *w, int bound)
+{
+    return (int)((unsigned)rand_r(&w->seed) % (unsigned)bound);
+}
 
 /* Now and then a call has no patience: what it did not do is done later. */
 static int64_t patience(worker *w) { return draw(w, 4) == 0 ? draw(w, 50) * 1000 : LEVADA_FOREVER; }
@@ -208,7 +211,9 @@ static void model_put(model *m, int64_t value)
 {
     int64_t at = m->n++;
 
-    for (; m->sorted && at > 0 && m->values[at - 1] > value; at--) m->values[at] = m->values[at - 1];
+    for (; m->sorted && at > 0 && m->values[at - 1] > value; at--) {
+        m->values[at] = m->values[at - 1];
+    }
     m->values[at] = value;
 }
 

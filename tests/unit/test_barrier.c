@@ -18,7 +18,8 @@ static levada_barrier *make(void)
     levada_shape    shapes[] = { { 0, { 0 } }, { 0, { 0 } } };
     levada_barrier *b = NULL;
 
-    assert_int_equal(levada_barrier_create(NULL, 2, dtypes, shapes, "b", NULL, &b, NULL), LEVADA_OK);
+    assert_int_equal(levada_barrier_create(NULL, 2, dtypes, shapes, "b", NULL, &b, NULL),
+                     LEVADA_OK);
     return b;
 }
 
@@ -191,7 +192,8 @@ static void a_refused_insert_changes_nothing(void **state)
     (void)state;
     put(b, 0, "ab");
     put(b, 1, "a");
-    refuse(b, 0, "cbd", LEVADA_EINVALID_ARGUMENT, "Key b already has a value for component 0 in barrier b");
+    refuse(b, 0, "cbd", LEVADA_EINVALID_ARGUMENT,
+           "Key b already has a value for component 0 in barrier b");
     refuse(b, 1, "bcb", LEVADA_EINVALID_ARGUMENT, "twice");
     refuse(b, 2, "c", LEVADA_EINVALID_ARGUMENT, "out of range");
     refuse(b, -1, "c", LEVADA_EINVALID_ARGUMENT, "out of range");

@@ -120,7 +120,8 @@ static void wants_a_scalar_priority(void **state)
     assert_int_equal(
         levada_queue_enqueue_many(queue, (levada_tensor *[]){ square, pair }, 0, NULL, &err),
         LEVADA_EINVALID_ARGUMENT);
-    assert_string_equal(err.message, "Shape mismatch in tuple component 0. Expected [2], got [2,2]");
+    assert_string_equal(err.message,
+                        "Shape mismatch in tuple component 0. Expected [2], got [2,2]");
     assert_int_equal(levada_queue_enqueue(queue, (levada_tensor *[]){ other, one }, 0, &err),
                      LEVADA_EINVALID_ARGUMENT);
     levada_tensor_unref(&pair);
