@@ -228,11 +228,13 @@ static levada_status rowstore_add_selection(levada_rowstore *s, const levada_blo
                                             levada_error *err)
 {
     uint32_t     *held = levada_alloc((size_t)block->nfrom * sizeof *held);
+    int32_t       nheld = 0;
     levada_status st = LEVADA_OK;
 
     if (!held) return rowstore_memory(err);
-    for (int32_t i = 0; st == LEVADA_OK && i < block->nfrom; i++) {
-        st = rowstore_hold(s, block->from[i], &held[i], err);
+    while (st == LEVADA_OK && nheld < block->nfrom) {
+        st = rowstore_hold(s, block->from[nheld], &held[nheld], err);
+        if (st == LEVADA_OK) nheld++;
     }
     for (int64_t i = 0; st == LEVADA_OK && i < n; i++) {
         uint32_t slot = rowstore_new_slot(s), at = held[block->which[first + i]];
@@ -243,8 +245,8 @@ static levada_status rowstore_add_selection(levada_rowstore *s, const levada_blo
         s->live_bytes += rowstore_row_bytes(s->held[at].block);
         slots[i] = slot;
     }
-    for (uint32_t i = 0; i < s->nheld; i++) { /* of a failure, or of blocks without a chosen row */
-        if (s->held[i].block && s->held[i].live == 0) rowstore_release(s, i);
+    for (int32_t i = 0; i < nheld; i++) { /* of a failure, or of blocks without a chosen row */
+        if (s->held[held[i]].block && s->held[held[i]].live == 0) rowstore_release(s, held[i]);
     }
     levada_free(held);
     return st;
@@ -255,6 +257,7 @@ static levada_status rowstore_compact(levada_rowstore *s, levada_error *err);
 levada_status levada_rowstore_add(levada_rowstore *s, const levada_block *block, int64_t first,
                                   int64_t n, uint32_t *slots, levada_error *err)
 {
+    if (n == 0) return LEVADA_OK;
     LEVADA_TRY(rowstore_reserve(s, n, err));
     if (block->kind == LEVADA_BLOCK_DATA) {
         LEVADA_TRY(rowstore_add_data(s, (levada_block *)(uintptr_t)block, first, n, slots, err));
@@ -312,8 +315,10 @@ static levada_status rowstore_select(levada_rowstore *s, const uint32_t *slots, 
                                      levada_block **out, levada_error *err)
 {
     rowstore_pick p;
-    levada_status st = rowstore_pick_open(s, &p, n, err);
+    levada_status st;
 
+    if (n == 0) return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "no rows are asked for");
+    st = rowstore_pick_open(s, &p, n, err);
     for (int64_t i = 0; st == LEVADA_OK && i < n; i++) rowstore_pick_row(s, &p, i, slots[i]);
     if (st == LEVADA_OK) {
         st = levada_block_selection(p.from, p.nfrom, p.which, p.row, n, &p.index, out, err);

@@ -90,8 +90,8 @@ static void d2_bounds_are_half_open(void **state)
            LEVADA_END, "[0]*9 [1 2 3]*19 [4 5]*21 ");
     expect("t_rows:4,lengths=[0,1,0,5],bare=true" BUCKET "x,boundaries=[1],batch_sizes=100",
            LEVADA_END, "[0 2]*0 [1 3]*5 ");
-    expect("t_rows:3,lengths=[4,0,2],bare=true" BUCKET "x,boundaries=[],batch_sizes=100", LEVADA_END,
-           "[0 1 2]*4 ");
+    expect("t_rows:3,lengths=[4,0,2],bare=true" BUCKET "x,boundaries=[],batch_sizes=100",
+           LEVADA_END, "[0 1 2]*4 ");
     /* a boundary of 0: nothing but negative numbers lies below it */
     expect("t_rows:3,lengths=[0,-1,1],bare=true" BUCKET "l,boundaries=[0,1],batch_sizes=9",
            LEVADA_END, "[1]*0 [0]*0 [2]*1 ");
@@ -150,11 +150,12 @@ static void d5_given_shapes_win(void **state)
     expect("t_rows:4,lengths=[1,2,5,6],bare=true" BUCKET
            "x,boundaries=[4],batch_sizes=2,padded_shapes={x:[null]}",
            LEVADA_END, "[0 1]*2 [2 3]*6 ");
-    expect("t_rows:4,lengths=[1,2,5,6],bare=true" BUCKET
-           "x,boundaries=[4],batch_sizes=2,padded_shapes={x:[5]}",
-           LEVADA_EDATA_LOSS,
-           "[0 1]*5 attempted to pad to a smaller size than the input element: column 'x' has length "
-           "6 in dimension 0, padded_shapes allows 5");
+    expect(
+        "t_rows:4,lengths=[1,2,5,6],bare=true" BUCKET
+        "x,boundaries=[4],batch_sizes=2,padded_shapes={x:[5]}",
+        LEVADA_EDATA_LOSS,
+        "[0 1]*5 attempted to pad to a smaller size than the input element: column 'x' has length "
+        "6 in dimension 0, padded_shapes allows 5");
 }
 
 static void d6_pads_to_the_boundary(void **state)
@@ -181,7 +182,8 @@ static void d6_pads_to_the_boundary(void **state)
            "x,boundaries=[10,20],batch_sizes=5,pad_to_bucket_boundary=true,drop_remainder=true",
            LEVADA_EINVALID_ARGUMENT, late);
     /* w has up to three elements, the bucket's boundary leaves room for one */
-    expect("t_rows:4,lengths=[1]" BUCKET "x,boundaries=[2],batch_sizes=4,pad_to_bucket_boundary=true",
+    expect("t_rows:4,lengths=[1]" BUCKET
+           "x,boundaries=[2],batch_sizes=4,pad_to_bucket_boundary=true",
            LEVADA_EDATA_LOSS,
            "attempted to pad to a smaller size than the input element: column 'w' has length 3 in "
            "dimension 0, padded_shapes allows 1");
@@ -280,7 +282,8 @@ static void records_of_length_zero_are_bounded(void **state)
 static void pads_with_the_value_asked_for(void **state)
 {
     levada_iter  *it = t_iter_open("t_rows:2,lengths=[1,3]" BUCKET
-                                   "x,boundaries=[9],batch_sizes=2,padding_values={x:-7,w:pad}", 1, 9);
+                                  "x,boundaries=[9],batch_sizes=2,padding_values={x:-7,w:pad}",
+                                  1, 9);
     levada_block *block = NULL;
     const levada_column *x, *w;
     const int32_t want[6] = { 0, -7, -7, 100, 101, 102 }, lengths[2] = { 1, 3 };
@@ -302,8 +305,8 @@ static void pads_with_the_value_asked_for(void **state)
 static void loses_nothing(void **state)
 {
     for (int32_t threads = 1; threads <= 4; threads += 3) {
-        levada_iter *it = t_iter_open("t_rows:1000" BUCKET "x,boundaries=[2,4,10],batch_sizes=[7,3,5,2]",
-                                      threads, 64);
+        levada_iter *it = t_iter_open(
+            "t_rows:1000" BUCKET "x,boundaries=[2,4,10],batch_sizes=[7,3,5,2]", threads, 64);
         int64_t      n = 0, count[1000] = { 0 };
         int64_t     *numbers = t_iter_numbers(it, "n", &n);
 
@@ -326,7 +329,8 @@ static void d9_goes_on_after_restores(void **state)
     t_iter_sweep("t_stream:90" BUCKET "l,boundaries=[2,5],batch_sizes=6,no_padding=true", true, 1);
     t_iter_sweep("t_rows:90" BUCKET "x,boundaries=[2,5],max_tokens=20", true, 1);
     t_iter_sweep("t_rows:90,lengths=[1,2,3,4],bare=true" BUCKET
-                 "x,boundaries=[3,5],batch_sizes=4,pad_to_bucket_boundary=true | prefetch:2", true, 1);
+                 "x,boundaries=[3,5],batch_sizes=4,pad_to_bucket_boundary=true | prefetch:2",
+                 true, 1);
     t_iter_sweep("t_rows:90 | shuffle:40" BUCKET "x,boundaries=[2,5],batch_sizes=4", true, 1);
     t_iter_sweep("t_rows:90 | prefetch:3 | shuffle:40 | prefetch:3" BUCKET
                  "x,boundaries=[2,5],batch_sizes=4 | prefetch:2", true, 1);

@@ -81,7 +81,8 @@ static void errors_come_in_their_turn(void **state)
 {
     (void)state;
     for (int32_t threads = 1; threads <= 4; threads++) {
-        levada_iter *it = t_iter_open("t_rows:1000,fail_at=137,bare=true | prefetch:8", threads, 10);
+        levada_iter *it =
+            t_iter_open("t_rows:1000,fail_at=137,bare=true | prefetch:8", threads, 10);
 
         assert_int_equal(t_iter_fails(it, LEVADA_EDATA_LOSS, "record 137"), 137);
         assert_int_equal(t_iter_fails(it, LEVADA_EDATA_LOSS, "record 137"), 0);

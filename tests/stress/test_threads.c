@@ -16,7 +16,10 @@
 
 #include <cmocka.h>
 
+static char over_a_file[512];
+
 static const char *const texts[] = {
+    over_a_file,
     "t_rows:300,bare=true | prefetch:2 | shuffle:40 | prefetch:1 | batch:7 | prefetch:3",
     "t_rows:300 | shuffle:40 | bucket_by_sequence_length:x,boundaries=[2,5],batch_sizes=[4,3,2]",
     "t_stream:300 | prefetch:5,bytes=100 | padded_batch:6 | batch:2 | prefetch:4",
@@ -147,7 +150,7 @@ static void live_alone(void *user)
     t_bytes *want = user;
 
     for (int i = 0; i < 10; i++) {
-        levada_iter  *it = t_iter_open(texts[1], 2, 8);
+        levada_iter  *it = t_iter_open(texts[2], 2, 8);
         levada_block *block = NULL;
         t_bytes       got = { 0 };
 
@@ -163,7 +166,7 @@ static void live_alone(void *user)
 
 static void side_by_side(void **state)
 {
-    t_bytes       want = t_iter_all(texts[1], true);
+    t_bytes       want = t_iter_all(texts[2], true);
     levada_thread threads[3];
 
     (void)state;
@@ -172,6 +175,32 @@ static void side_by_side(void **state)
     }
     for (int i = 0; i < 3; i++) levada_thread_join(&threads[i]);
     t_clear(&want);
+}
+
+static int write_the_file(void **state)
+{
+    t_bytes file = { 0 };
+    char    record[100];
+
+    (void)state;
+    for (int i = 0; i < 400; i++) {
+        memset(record, 'a' + i % 26, sizeof record);
+        t_add_record(&file, record, (size_t)(i * 31 % 97));
+    }
+    (void)t_folder();
+    t_write_file(t_path("a.tfrecord"), file.at, file.size);
+    (void)snprintf(over_a_file, sizeof over_a_file,
+                   "tfrecord:%s | shuffle:60 | bucket_by_sequence_length:record,boundaries=[30,60],"
+                   "batch_sizes=5 | prefetch:2", t_path("a.tfrecord"));
+    t_clear(&file);
+    return 0;
+}
+
+static int drop_the_file(void **state)
+{
+    (void)state;
+    t_folder_drop();
+    return 0;
 }
 
 int main(void)
@@ -183,5 +212,5 @@ int main(void)
         cmocka_unit_test(side_by_side),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, write_the_file, drop_the_file);
 }

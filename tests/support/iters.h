@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Iterators for tests: a source with columns of every kind, what comes out of an iterator as bytes
- * that do not depend on how records lie in blocks, and the checks that hold for every pipe. Whatever
- * goes wrong fails the test.
+ * that do not depend on how records lie in blocks, and the checks that hold for every pipe.
+ * Whatever goes wrong fails the test.
  *
  * The sources t_rows (records can be read again) and t_stream (they can't) give `count` records i:
  *
@@ -11,8 +11,8 @@
  *     s string             v float32[2]
  *     w ragged strings     z int16, ragged at two levels
  *
- * bare=true leaves n, l and x. fail_at=k: record k fails with EDATA_LOSS. wait=ns: next() takes that
- * long.
+ * bare=true leaves n, l and x. fail_at=k: record k fails with EDATA_LOSS. wait=ns: next() takes
+ * that long.
  */
 #ifndef LEVADA_TESTS_SUPPORT_ITERS_H
 #define LEVADA_TESTS_SUPPORT_ITERS_H
@@ -47,8 +47,8 @@ void    t_iter_restore(levada_iter *it, t_bytes state);
 t_bytes t_iter_all(const char *text, bool batches);
 void    t_bytes_equal(t_bytes a, t_bytes b, const char *what);
 /* The bytes are the same for block sizes 1, 7 and 256 and 1, 2 and 4 threads; and at each `step`-th
- * block (1 = every one) a saved state restored into another iterator, with other threads and another
- * block size, goes on with exactly the rest. */
+ * block (1 = every one) a saved state restored into another iterator, with other threads and
+ * another block size, goes on with exactly the rest. */
 void t_iter_sweep(const char *text, bool batches, int64_t step);
 
 #endif

@@ -151,6 +151,76 @@ static void a_drawn_seed_is_saved(void **state)
     levada_iter_close(&other);
 }
 
+static void the_epoch_is_saved(void **state)
+{
+    levada_iter_options o = LEVADA_ITER_OPTIONS_INIT;
+    levada_iter        *it, *other = t_iter_open("t_rows:50,bare=true | shuffle:50", 1, 8);
+    t_bytes             saved, a = { 0 }, b = { 0 };
+
+    (void)state;
+    o.seed = 11;
+    o.epoch = 3;
+    it = t_iter_open_with("t_rows:50,bare=true | shuffle:50", &o);
+    saved = t_iter_save(it);
+    t_iter_restore(other, saved);
+    assert_int_equal(t_iter_stat(other, "epoch"), 3);
+    (void)t_iter_read(it, -1, false, &a);
+    (void)t_iter_read(other, -1, false, &b);
+    t_bytes_equal(a, b, "epoch");
+    t_clear(&a);
+    t_clear(&b);
+    t_clear(&saved);
+    levada_iter_close(&it);
+    levada_iter_close(&other);
+}
+
+/* Saved again before anything was read: what is still to be dropped is counted once. */
+static void restored_and_saved_at_once(void **state)
+{
+    const char *text = "t_stream:200,bare=true | prefetch:2 | shuffle:30 | prefetch:2 | batch:7";
+    t_bytes     want = t_iter_all(text, true), got = { 0 }, saved;
+    levada_iter *it = t_iter_open(text, 4, 8);
+
+    (void)state;
+    (void)t_iter_read(it, 9, true, &got);
+    for (int i = 0; i < 6; i++) {
+        saved = t_iter_save(it);
+        levada_iter_close(&it);
+        it = t_iter_open(text, 1 + i % 4, 8 + i);
+        t_iter_restore(it, saved);
+        t_clear(&saved);
+        if (i % 2) (void)t_iter_read(it, 1, true, &got);
+    }
+    (void)t_iter_read(it, -1, true, &got);
+    t_bytes_equal(want, got, "again and again");
+    t_clear(&want);
+    t_clear(&got);
+    levada_iter_close(&it);
+}
+
+/* A limit of memory is an error like any other, for all threads. */
+static void memory_may_be_limited(void **state)
+{
+    levada_env_options  limits = LEVADA_ENV_OPTIONS_INIT;
+    levada_iter_options o = LEVADA_ITER_OPTIONS_INIT;
+    levada_env         *env = NULL;
+    levada_dataset     *d = NULL;
+    levada_iter        *it = NULL;
+
+    (void)state;
+    limits.max_bytes = 1 << 20;
+    assert_int_equal(levada_env_create(&limits, &env, NULL), LEVADA_OK);
+    assert_int_equal(levada_dataset_parse(env, "range:1000000 | prefetch:2 | shuffle:1000000 | batch:9",
+                                          &d, NULL), LEVADA_OK);
+    for (o.threads = 1; o.threads <= 4; o.threads++) {
+        assert_int_equal(levada_iter_open(d, &o, &it, NULL), LEVADA_OK);
+        assert_int_equal(t_iter_fails(it, LEVADA_ERESOURCE_EXHAUSTED, "max_bytes=1048576"), 0);
+        levada_iter_close(&it);
+    }
+    levada_dataset_unref(&d);
+    levada_env_destroy(&env);
+}
+
 /* -- time limits and cancellation */
 
 static void next_within_loses_nothing(void **state)
@@ -375,6 +445,9 @@ int main(void)
         cmocka_unit_test(refuses_bad_options),
         cmocka_unit_test(takes_smaller_structs),
         cmocka_unit_test(a_drawn_seed_is_saved),
+        cmocka_unit_test(the_epoch_is_saved),
+        cmocka_unit_test(restored_and_saved_at_once),
+        cmocka_unit_test(memory_may_be_limited),
         cmocka_unit_test(next_within_loses_nothing),
         cmocka_unit_test(next_within_keeps_its_time),
         cmocka_unit_test(a_limit_may_be_for_ever),

@@ -153,6 +153,28 @@ static void selections_are_held_by_their_blocks(void **state)
     close_store(&f);
 }
 
+static void nothing_is_held_for_nothing(void **state)
+{
+    fixture       f;
+    levada_block *a, *chosen = NULL, *out = NULL;
+    const int32_t row = 2;
+    uint32_t      slot = 0;
+
+    (void)state;
+    open_store(&f);
+    a = test_block(levada_env_pool(f.env), lengths, 8, 0);
+    assert_int_equal(levada_block_select(a, &row, 1, &chosen, NULL), LEVADA_OK);
+    assert_int_equal(levada_rowstore_add(f.store, a, 3, 0, &slot, NULL), LEVADA_OK);
+    assert_int_equal(levada_rowstore_add(f.store, chosen, 1, 0, &slot, NULL), LEVADA_OK);
+    levada_block_unref(&chosen);
+    assert_true(levada_block_exclusive(a));
+    assert_int_equal(levada_rowstore_take(f.store, &slot, 0, &out, NULL), LEVADA_EINVALID_ARGUMENT);
+    assert_int_equal(levada_rowstore_peek(f.store, &slot, 0, &out, NULL), LEVADA_EINVALID_ARGUMENT);
+    assert_null(out);
+    levada_block_unref(&a);
+    close_store(&f);
+}
+
 /* A block of BIG_ROWS rows of BIG_BYTES bytes; row r is filled with first + r. */
 static levada_block *big_block(levada_env *env, int64_t first)
 {
@@ -258,6 +280,7 @@ int main(void)
         cmocka_unit_test(slots_are_used_again),
         cmocka_unit_test(a_block_may_come_twice),
         cmocka_unit_test(selections_are_held_by_their_blocks),
+        cmocka_unit_test(nothing_is_held_for_nothing),
         cmocka_unit_test(compacting_lets_go_of_the_dead),
         cmocka_unit_test(behaves_like_a_list),
     };
