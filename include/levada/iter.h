@@ -27,7 +27,7 @@ typedef struct levada_iter_options {
     int32_t     threads;    /* 0 = CPUs of the process; 1 = everything on the caller            */
     int32_t     block_rows; /* records in a block before batching, 0 = 256                      */
     const char *errors;     /* NULL or "fail" | "skip" | "skip:1000" | "skip:0.1%"              */
-    int64_t     max_record_bytes; /* 0 = 256 MiB                                                */
+    int64_t     max_record_bytes; /* 0 = 256 MiB; what fits in a chunk (512 KiB) passes anyway  */
 } levada_iter_options;
 
 #define LEVADA_ITER_OPTIONS_INIT                                        \

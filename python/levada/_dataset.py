@@ -158,7 +158,8 @@ class Dataset(Stages):
         """Settings of its iterators: seed, threads, errors, max_bytes, deterministic, block_rows.
 
         `seed`: None draws one. `threads`: 0 = CPUs. `errors`: "fail", "skip", "skip:1000" or
-        "skip:0.1%" of the records. `max_bytes`: most bytes of one record.
+        "skip:0.1%" of the records. `max_bytes`: most bytes of one record of a file (256 MiB); up
+        to 512 KiB always pass. `deterministic`: False allows any order; today it changes nothing.
         """
         known = ("seed", "threads", "errors", "max_bytes", "deterministic", "block_rows")
         for name in settings:

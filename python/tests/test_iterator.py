@@ -207,6 +207,20 @@ def test_ctrl_c_leaves_it_usable():
     assert next(it) == {"x": 1}
 
 
+def test_a_record_beyond_the_limit_is_refused_wherever_it_lies(tmp_path):
+    path = str(tmp_path / "a.tfrecord")
+    with lv.TFRecordWriter(path) as writer:
+        for _ in range(300):
+            writer.write(b"x" * 5000)  # some of them cross from one chunk into the next
+        writer.write(b"x" * (1 << 20))
+    ds = lv.tfrecord(path).with_options(max_bytes=1000)
+    with pytest.raises(lv.errors.ResourceExhaustedError) as caught:
+        list(ds)
+    assert caught.value.record == 300
+    assert caught.value.file == path
+    assert len(list(ds.with_options(max_bytes=2 << 20))) == 301
+
+
 @pytest.mark.parametrize("threads", [1, 3])
 def test_ctrl_c_does_not_wait_for_slow_functions(threads):
     def slow(record):

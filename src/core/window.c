@@ -15,6 +15,8 @@ levada_status levada_window_open(levada_window *window, levada_env *env, const c
 
     LEVADA_TRY(levada_bytes_open(env, path, options, &bytes, err));
     levada_window_close(window);
+    /* What lies within one chunk passes unseen; so does, then, what crosses into the next one. */
+    if (max_record > 0 && max_record < LEVADA_CHUNK) max_record = LEVADA_CHUNK;
     *window = (levada_window){
         .pool = levada_env_pool(env),
         .bytes = bytes,
