@@ -157,7 +157,8 @@ static void over_files(const char *before, const char *rest, int32_t threads, in
 
     (void)t_folder();
     write_examples(t_path("a.tfrecord"));
-    (void)snprintf(text, sizeof text, "tfrecord:%s%s | parse_example:{x:{kind:VarLen,dtype:int64}}%s",
+    (void)snprintf(text, sizeof text,
+                   "tfrecord:%s%s | parse_example:{x:{kind:VarLen,dtype:int64}}%s",
                    t_path("a.tfrecord"), before, rest);
     sweep(text, threads, step);
     t_folder_drop();

@@ -210,7 +210,7 @@ static void memory_may_be_limited(void **state)
     (void)state;
     limits.max_bytes = 1 << 20;
     assert_int_equal(levada_env_create(&limits, &env, NULL), LEVADA_OK);
-    assert_int_equal(levada_dataset_parse(env, "range:1000000 | prefetch:2 | shuffle:1000000 | batch:9",
+    assert_int_equal(levada_dataset_parse(env, "range:1000000 | prefetch:2 | shuffle:1000000",
                                           &d, NULL), LEVADA_OK);
     for (o.threads = 1; o.threads <= 4; o.threads++) {
         assert_int_equal(levada_iter_open(d, &o, &it, NULL), LEVADA_OK);
@@ -342,8 +342,8 @@ static void cancel_wakes_whoever_waits(void **state)
 
 static void stats_add_up(void **state)
 {
-    levada_iter *it = t_iter_open("t_rows:100 | prefetch:2 | shuffle:20 | batch:7,drop_remainder=true",
-                                  2, 8);
+    levada_iter *it = t_iter_open("t_rows:100 | prefetch:2 | shuffle:20 | "
+                                  "batch:7,drop_remainder=true", 2, 8);
     t_bytes      all = { 0 };
     char        *json = NULL;
 

@@ -93,8 +93,8 @@ static void waiting_behind_a_decoder(void **state)
     (void)state;
     write_files(NULL);
     t_iter_sweep(over(folder, " | parse_example:" SPEC " | shuffle:15 | padded_batch:4"), true, 2);
-    t_iter_sweep(over(folder, " | parse_example:" SPEC " | shuffle:15 | shuffle:20 | batch:4"), true,
-                 2);
+    t_iter_sweep(over(folder, " | parse_example:" SPEC " | shuffle:15 | shuffle:20 | batch:4"),
+                 true, 2);
     t_iter_sweep(over(folder, " | prefetch:2 | shuffle:11 | prefetch:2 | parse_example:" SPEC
                               " | shuffle:9 | repeat:2 | batch:4 | shuffle:6 | batch:3"),
                  false, 4);
@@ -113,7 +113,8 @@ static void lines(void **state)
     (void)t_folder();
     t_write_file(t_path("a.txt"), text.at, text.size);
     (void)snprintf(pipe, sizeof pipe, "text_lines:%s | shuffle:15 | "
-                   "bucket_by_sequence_length:line,boundaries=[4,8],batch_sizes=4", t_path("a.txt"));
+                   "bucket_by_sequence_length:line,boundaries=[4,8],batch_sizes=4",
+                   t_path("a.txt"));
     t_iter_sweep(pipe, true, 1);
     t_clear(&text);
     t_folder_drop();

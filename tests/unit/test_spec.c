@@ -110,9 +110,10 @@ static void equality(void **state)
 /* The table of dtypes.h, once more. */
 static void dtypes(void **state)
 {
-    static const char *const names[] = { "bool", "int8", "int16", "int32", "int64", "uint8", "uint16",
-                                         "uint32", "uint64", "float16", "bfloat16", "float32",
-                                         "float64", "complex64", "complex128" };
+    static const char *const names[] = {
+        "bool",   "int8",    "int16",    "int32",   "int64",   "uint8",     "uint16",     "uint32",
+        "uint64", "float16", "bfloat16", "float32", "float64", "complex64", "complex128",
+    };
     static const int64_t     sizes[] = { 1, 1, 2, 4, 8, 1, 2, 4, 8, 2, 2, 4, 8, 8, 16 };
 
     (void)state;
