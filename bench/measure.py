@@ -109,7 +109,8 @@ class Runner:
             raise Missing(f"{measure.program} is not built")
         threads = 1 if measure.inner > 1 else measure.cores
         command = ["taskset", "-c", ",".join(map(str, cores(measure.cores))), program]
-        command += [measure.what, data.path(measure.file, self.folder), str(threads)]
+        path = data.path(measure.file, self.folder) if measure.file else os.devnull
+        command += [measure.what, path, str(threads)]
         command += [str(int(LEAST_SECONDS * 1000)), str(measure.inner)]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:

@@ -225,6 +225,52 @@ def reader_rows():
     return rows
 
 
+def queue_work(what, cores=2):
+    """A work of the queues program; its threads are its own."""
+    return Measure("c", what, cores=cores, inner=2, program="queues")
+
+
+def queue_rows():
+    """14 to 18: queues in C, 8-byte items."""
+    rows = []
+    for number, shape, title, tf, cond in (
+        ("14", "1p1c_1", "1 producer, 1 consumer, one at a time", 3.0, 1.0),
+        ("14", "2p2c_1", "2 producers, 2 consumers, one at a time", 3.0, 1.0),
+        ("15", "1p1c_64", "1 producer, 1 consumer, 64 at a time", 5.0, None),
+        ("15", "2p2c_64", "2 producers, 2 consumers, 64 at a time", 5.0, None),
+        ("16", "4p_64", "4 producers of one, dequeue_many(64)", 3.5, 1.5),
+    ):
+        goals = {"TF-style": tf, "condition variables": cond}
+        rows.append(
+            Row(
+                number, f"FIFO queue, {title}", "M items/s", queue_work(f"ours_{shape}"),
+                {
+                    "TF-style": queue_work(f"tf_{shape}"),
+                    "condition variables": queue_work(f"cond_{shape}"),
+                },
+                {}, {name: least for name, least in goals.items() if least}, 1e-6,
+            )
+        )  # fmt: skip
+    rows.append(
+        Row(
+            "17", "hand-over to a thread that waits", "M/s", queue_work("ours_handover"),
+            {
+                "TF-style": queue_work("tf_handover"),
+                "condition variables": queue_work("cond_handover"),
+            },
+            {}, {"condition variables": 2.0}, 1e-6,
+        )
+    )  # fmt: skip
+    rows.append(
+        Row(
+            "18", "random shuffle queue of 10,000, one in, one out", "M pairs/s",
+            queue_work("ours_shuffle", 1), {"TF-style": queue_work("tf_shuffle", 1)}, {},
+            {"TF-style": 3.0}, 1e-6,
+        )
+    )  # fmt: skip
+    return rows
+
+
 def cost_rows():
     """P9, P10, P12: less is better; the goal is the largest value allowed."""
     save, theirs = python("ours:checkpoint", "a"), python("tf_checkpoint:checkpoint", "a")
@@ -256,6 +302,7 @@ ROWS = [
     *scan_rows(),
     *parse_rows(),
     *python_rows(),
+    *queue_rows(),
     *sequence_rows(),
     *reader_rows(),
     *cost_rows(),

@@ -37,7 +37,8 @@ typedef struct levada_function_def {
     void (*close)(void *run);
     /* When the last reference goes; any thread, must not block or call levada. */
     void (*release)(void *user);
-    /* After open: what random numbers of this use may depend on, besides the records. May be NULL. */
+    /* After open: what random numbers of this use may depend on, besides the records. May be NULL.
+     */
     void (*begin)(void *run, uint64_t seed, int64_t epoch);
 } levada_function_def;
 

@@ -430,7 +430,8 @@ static PyObject *lane_input(levada_py_state *state, const lane_task *task)
     return levada_py_block_new(state, &block);
 }
 
-/* take(most_idle) -> (task, target, op, run, input, last, (seed, epoch)) or None when too many threads wait. */
+/* take(most_idle) -> (task, target, op, run, input, last, (seed, epoch)) or None when too many
+ * threads wait. */
 static PyObject *lane_take(PyObject *module, PyObject *most)
 {
     levada_py_state  *state = PyModule_GetState(module);
@@ -546,9 +547,14 @@ static PyObject *lane_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     static const char *const names[] = {"target", "name", "pure", "workers", "source", NULL};
     levada_py_state    *state = PyType_GetModuleState(type);
-    levada_function_def def = {.struct_size = sizeof def, .kind = "py", .open = lane_open,
-                               .begin = lane_begin, .call = lane_call, .cancel = lane_cancel, .close = lane_close,
-                               .release = lane_release};
+    levada_function_def def = { .struct_size = sizeof def,
+                                .kind = "py",
+                                .open = lane_open,
+                                .begin = lane_begin,
+                                .call = lane_call,
+                                .cancel = lane_cancel,
+                                .close = lane_close,
+                                .release = lane_release };
     PyObject      *target = NULL;
     int            pure = 1, workers = 1, source = 0;
     lane_function *function = NULL;

@@ -133,6 +133,10 @@ class Dataset(Stages):
         return self._append("select", {"fields": fields})
 
     def bucket_by_sequence_length(self, length, boundaries=None, batch_sizes=None, **options):
+        if boundaries is not None and hasattr(batch_sizes, "__len__"):
+            n, buckets = len(batch_sizes), len(boundaries) + 1
+            if n != buckets:
+                raise ValueError(f"len(batch_sizes)={n} must be len(boundaries)+1={buckets}")
         if not callable(length):
             return super().bucket_by_sequence_length(length, boundaries, batch_sizes, **options)
         from levada import _functions

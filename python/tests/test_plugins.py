@@ -5,9 +5,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
-import pytest
-
 import levada as lv
+import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 

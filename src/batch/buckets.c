@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static levada_status buckets_memory(levada_error *err)
@@ -15,6 +16,21 @@ static bool buckets_integer(const levada_field *f)
     return f->dtype >= LEVADA_INT8 && f->dtype <= LEVADA_UINT64 && f->depth == 0 && f->ndim == 0;
 }
 
+/* "a, b, c", cut where it is too long. */
+static const char *buckets_names(const levada_spec *spec, char *text, size_t size)
+{
+    size_t at = 0;
+
+    text[0] = '\0';
+    for (int32_t i = 0; i < levada_spec_count(spec) && at < size; i++) {
+        int n = snprintf(text + at, size - at, "%s%s", i ? ", " : "",
+                         levada_spec_field(spec, i)->name);
+
+        at += n > 0 ? (size_t)n : 0;
+    }
+    return text;
+}
+
 levada_status levada_buckets_check_length(const char *length, const levada_spec *in,
                                           levada_error *err)
 {
@@ -23,7 +39,10 @@ levada_status levada_buckets_check_length(const char *length, const levada_spec 
 
     if (i < 0 && (levada_spec_flags_of(in) & LEVADA_SPEC_OPEN)) return LEVADA_OK;
     if (i < 0) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "length='%s' is no field", length);
+        char names[200];
+
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "length='%s' is no field; there are %s",
+                           length, buckets_names(in, names, sizeof names));
     }
     if (f->depth > 0 || f->ndim > 0 || f->dtype == LEVADA_BYTES || buckets_integer(f)) {
         return LEVADA_OK;

@@ -2,8 +2,8 @@
 /*
  * mix - records drawn from the inputs by weight.
  *
- * Draw number i is a function of (seed, epoch, opening, i). An input that has ended drops out and the
- * weights of the others count as if it had never been there; the draw that met its end is made
+ * Draw number i is a function of (seed, epoch, opening, i). An input that has ended drops out and
+ * the weights of the others count as if it had never been there; the draw that met its end is made
  * again among them.
  */
 #include "base/alloc.h"
@@ -76,9 +76,9 @@ static levada_status mix_check(const void *args, const levada_spec *const *in, i
         bool open = (levada_spec_flags_of(in[0]) | levada_spec_flags_of(in[i])) & LEVADA_SPEC_OPEN;
 
         if (open || levada_spec_equal(in[0], in[i])) continue;
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "input %d has other fields than input 0 (select and cast make them alike)",
-                           i);
+        return levada_fail(
+            err, LEVADA_EINVALID_ARGUMENT,
+            "input %d has other fields than input 0 (select and cast make them alike)", i);
     }
     LEVADA_TRY(mix_check_weights(a->weights, nin, err));
     *out = levada_spec_ref(in[0]);
