@@ -193,6 +193,10 @@ static void after_batches(void **state)
     t_iter_sweep("t_rows:83,bare=true | bucket_by_sequence_length:x,boundaries=[3,6],batch_sizes=4,"
                  "no_padding=true | shuffle:11",
                  false, 2);
+    t_iter_sweep("t_stream:83,bare=true | padded_batch:4,padded_shapes={x:[20]} | shuffle:11 | "
+                 "batch:3",
+                 true, 2);
+    t_iter_sweep("t_rows:83 | batch:4 | unbatch | shuffle:11", false, 3);
     (void)t_iter_fails(it, LEVADA_EINVALID_ARGUMENT, "shapes");
     levada_iter_close(&it);
 }

@@ -96,6 +96,7 @@ static void one_life(const char *text, t_bytes want, uint64_t *random, bool canc
             t_iter_restore(it, saved);
             t_clear(&saved);
         }
+        if (draw(random) % 8 == 0) (void)t_iter_stat(it, "records");
         more = step(it, random, &got, cancel);
     }
     atomic_store(&o.stop, true);
@@ -140,6 +141,22 @@ static void opened_and_closed(void **state)
 
         if (i % 3 > 0) assert_int_equal(levada_iter_next(it, &block, NULL), LEVADA_OK);
         levada_block_unref(&block);
+        levada_iter_close(&it);
+    }
+}
+
+/* More threads than there is work for. */
+static void a_crowd(void **state)
+{
+    (void)state;
+    for (size_t t = 0; t < TEXTS; t++) {
+        t_bytes      want = t_iter_all(texts[t], true), got = { 0 };
+        levada_iter *it = t_iter_open(texts[t], 64, 8);
+
+        (void)t_iter_read(it, -1, true, &got);
+        t_bytes_equal(want, got, texts[t]);
+        t_clear(&want);
+        t_clear(&got);
         levada_iter_close(&it);
     }
 }
@@ -209,6 +226,7 @@ int main(void)
         cmocka_unit_test(saved_and_restored_on_the_way),
         cmocka_unit_test(cancelled_on_the_way),
         cmocka_unit_test(opened_and_closed),
+        cmocka_unit_test(a_crowd),
         cmocka_unit_test(side_by_side),
     };
 
