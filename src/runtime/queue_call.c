@@ -112,9 +112,10 @@ levada_status levada_queue_enqueue(levada_queue *queue, levada_tensor *const *co
                                    int64_t timeout, levada_error *err)
 {
     call_frame      frame;
-    levada_queue_op op = { .act = LEVADA_QUEUE_ENQUEUE, .what = "enqueue", .n = 1 };
+    levada_queue_op op;
     levada_status   status;
 
+    levada_queue_op_init(&op, LEVADA_QUEUE_ENQUEUE, "enqueue", 1);
     LEVADA_TRY(call_check(queue, components, err));
     for (int32_t i = 0; i < queue->options.ncomponents; i++) {
         frame.cells[i] = components[i]->data;
@@ -184,9 +185,10 @@ levada_status levada_queue_enqueue_many(levada_queue *queue, levada_tensor *cons
                                         int64_t timeout, int64_t *done, levada_error *err)
 {
     call_frame      frame;
-    levada_queue_op op = { .act = LEVADA_QUEUE_ENQUEUE, .what = "enqueue_many" };
+    levada_queue_op op;
     levada_status   status;
 
+    levada_queue_op_init(&op, LEVADA_QUEUE_ENQUEUE, "enqueue_many", 0);
     if (done != NULL) *done = 0;
     LEVADA_TRY(call_check_many(queue, components, &op.n, err));
     if (op.n == 0) return LEVADA_OK;
@@ -203,9 +205,10 @@ levada_status levada_queue_enqueue_rows(levada_queue *queue, int64_t n, const vo
                                         int64_t timeout, int64_t *done, levada_error *err)
 {
     uint8_t        *cells[LEVADA_QUEUE_COMPONENTS];
-    levada_queue_op op = { .act = LEVADA_QUEUE_ENQUEUE, .what = "enqueue_rows", .n = n };
+    levada_queue_op op;
     levada_status   status;
 
+    levada_queue_op_init(&op, LEVADA_QUEUE_ENQUEUE, "enqueue_rows", n);
     if (done != NULL) *done = 0;
     if (!queue->rows_only || n < 0) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
@@ -233,10 +236,11 @@ levada_status levada_queue_dequeue(levada_queue *queue, levada_tensor **componen
                                    int64_t timeout, levada_error *err)
 {
     call_frame      frame;
-    levada_queue_op op = { .act = LEVADA_QUEUE_DEQUEUE, .what = "dequeue", .n = 1 };
+    levada_queue_op op;
     levada_status   status = LEVADA_OK;
     int32_t         n = queue->options.ncomponents, made = 0;
 
+    levada_queue_op_init(&op, LEVADA_QUEUE_DEQUEUE, "dequeue", 1);
     for (; made < n && status == LEVADA_OK; made++) {
         frame.one[made] = NULL;
         frame.cells[made] = (uint8_t *)(void *)&frame.one[made];
@@ -299,13 +303,13 @@ levada_status levada_queue_dequeue_many(levada_queue *queue, int64_t n, bool up_
                                         levada_error *err)
 {
     call_frame      frame;
-    levada_queue_op op = { .act = LEVADA_QUEUE_DEQUEUE, .up_to = up_to };
+    levada_queue_op op;
     levada_status   status;
     int32_t         all = queue->options.ncomponents;
 
     LEVADA_TRY(call_check_n(queue, &n, up_to, err));
-    op.n = n;
-    op.what = up_to ? "dequeue_up_to" : "dequeue_many";
+    levada_queue_op_init(&op, LEVADA_QUEUE_DEQUEUE, up_to ? "dequeue_up_to" : "dequeue_many", n);
+    op.up_to = up_to;
     op.hold = !queue->rows_only;
     memset(frame.one, 0, sizeof(frame.one[0]) * (size_t)all);
     status = call_references(queue, &frame, n, err);
@@ -328,7 +332,7 @@ levada_status levada_queue_dequeue_rows(levada_queue *queue, int64_t n, bool up_
                                         levada_error *err)
 {
     uint8_t        *cells[LEVADA_QUEUE_COMPONENTS];
-    levada_queue_op op = { .act = LEVADA_QUEUE_DEQUEUE, .what = "dequeue_rows", .up_to = up_to };
+    levada_queue_op op;
     levada_status   status;
 
     if (got != NULL) *got = 0;
@@ -340,7 +344,8 @@ levada_status levada_queue_dequeue_rows(levada_queue *queue, int64_t n, bool up_
     }
     if (n == 0) return LEVADA_OK;
     for (int32_t i = 0; i < queue->options.ncomponents; i++) cells[i] = rows[i];
-    op.n = n;
+    levada_queue_op_init(&op, LEVADA_QUEUE_DEQUEUE, "dequeue_rows", n);
+    op.up_to = up_to;
     op.cells = cells;
     status = levada_queue_run(queue, &op, timeout, err);
     if (got != NULL) *got = op.done;

@@ -96,6 +96,8 @@ void levada_queue_store_clear(levada_queue *queue);
 
 /* -- queue_settle.c -- */
 
+/* Leaves the waiter alone: most calls never wait, and clearing it costs as much as the rest. */
+void levada_queue_op_init(levada_queue_op *op, levada_queue_act act, const char *what, int64_t n);
 /* Runs a call to its end: serves it, or waits in line. Any thread, no lock held. */
 LEVADA_MUST_USE levada_status levada_queue_run(levada_queue *queue, levada_queue_op *op,
                                                int64_t timeout, levada_error *err);

@@ -112,27 +112,27 @@ static void settle_put_back(levada_queue *q, levada_queue_op *op)
     op->done = 0;
 }
 
-static void settle_served(levada_queue *q, levada_queue_op *op, levada_woken *woken)
+static void settle_hold(levada_queue *q, int64_t n)
 {
-    if (!op->hold) atomic_fetch_sub_explicit(&q->held, op->done, memory_order_relaxed);
-    settle_finish(&q->dequeues, op, LEVADA_QUEUE_WHY_OK, woken);
+    if (n != 0) atomic_fetch_add_explicit(&q->held, n, memory_order_relaxed);
 }
 
 static bool settle_dequeue(levada_queue *q, levada_queue_op *op, bool *moved, levada_woken *woken)
 {
-    int64_t k = settle_available(q, op);
+    int64_t k = settle_available(q, op), had = op->done;
 
     if (k > 0) {
         levada_queue_pop(q, op, k);
-        if (q->options.max_bytes >= 0) q->bytes -= levada_queue_weigh(q, op->cells, op->done, k);
+        if (q->options.max_bytes >= 0) q->bytes -= levada_queue_weigh(q, op->cells, had, k);
         op->done += k;
-        atomic_fetch_add_explicit(&q->held, k, memory_order_relaxed);
         *moved = true;
     }
     if (op->done == op->n || (q->closed && op->up_to && op->done > 0)) {
-        settle_served(q, op, woken);
+        settle_hold(q, op->hold ? k : -had);
+        settle_finish(&q->dequeues, op, LEVADA_QUEUE_WHY_OK, woken);
         return true;
     }
+    settle_hold(q, k);
     if (!q->closed) return false;
     settle_put_back(q, op);
     op->size = q->count;
@@ -159,6 +159,29 @@ static void settle_locked(levada_queue *q, levada_woken *woken)
 static levada_line *settle_line(levada_queue *q, const levada_queue_op *op)
 {
     return op->act == LEVADA_QUEUE_DEQUEUE ? &q->dequeues : &q->enqueues;
+}
+
+/* Most calls find nobody before them and all they want: they need not stand in line. */
+static bool settle_at_once(levada_queue *q, levada_queue_op *op, levada_woken *woken)
+{
+    int64_t held = atomic_load_explicit(&q->held, memory_order_relaxed);
+
+    if (q->options.max_bytes >= 0 || op->act == LEVADA_QUEUE_CLOSE) return false;
+    if (op->act == LEVADA_QUEUE_ENQUEUE) {
+        if (q->enqueues.head != NULL || q->closed || q->count + held + op->n > q->room ||
+            (q->options.capacity >= 0 && q->count + op->n > q->options.capacity)) {
+            return false;
+        }
+        levada_queue_push(q, op, op->n);
+    } else {
+        if (q->dequeues.head != NULL || settle_available(q, op) < op->n) return false;
+        levada_queue_pop(q, op, op->n);
+        if (op->hold) settle_hold(q, op->n);
+    }
+    op->done = op->n;
+    op->waiter.linked = false;
+    if (q->enqueues.head != NULL || q->dequeues.head != NULL) settle_locked(q, woken);
+    return true;
 }
 
 /* Takes a call that still stands in line out of it. */
@@ -236,6 +259,17 @@ static levada_status settle_status(const levada_queue *q, const levada_queue_op 
     }
 }
 
+void levada_queue_op_init(levada_queue_op *op, levada_queue_act act, const char *what, int64_t n)
+{
+    op->act = act;
+    op->why = LEVADA_QUEUE_WHY_OK;
+    op->what = what;
+    op->cells = NULL;
+    op->n = n;
+    op->done = op->size = 0;
+    op->up_to = op->hold = false;
+}
+
 levada_status levada_queue_run(levada_queue *queue, levada_queue_op *op, int64_t timeout,
                                levada_error *err)
 {
@@ -243,8 +277,10 @@ levada_status levada_queue_run(levada_queue *queue, levada_queue_op *op, int64_t
     bool         waits;
 
     levada_lock_take(&queue->lock);
-    levada_line_append(settle_line(queue, op), &op->waiter);
-    settle_locked(queue, &woken);
+    if (!settle_at_once(queue, op, &woken)) {
+        levada_line_append(settle_line(queue, op), &op->waiter);
+        settle_locked(queue, &woken);
+    }
     if (op->waiter.linked && timeout == 0) {
         settle_give_up(queue, op, LEVADA_QUEUE_WHY_LATE, &woken);
     }
@@ -276,10 +312,13 @@ void levada_queue_release(levada_queue *queue, levada_queue_op *op)
 levada_status levada_queue_close(levada_queue *queue, bool cancel_pending, int64_t timeout,
                                  levada_error *err)
 {
-    levada_queue_op op = { .act = LEVADA_QUEUE_CLOSE, .what = "close" };
+    levada_queue_op op;
     levada_woken    woken = { 0 };
 
-    if (!cancel_pending) return levada_queue_run(queue, &op, timeout, err);
+    if (!cancel_pending) {
+        levada_queue_op_init(&op, LEVADA_QUEUE_CLOSE, "close", 0);
+        return levada_queue_run(queue, &op, timeout, err);
+    }
     levada_lock_take(&queue->lock);
     queue->closed = true;
     queue->has_late_close = false;

@@ -117,31 +117,6 @@ int64_t levada_queue_weigh(const levada_queue *queue, uint8_t *const *cells, int
     return sum;
 }
 
-/* -- ring -------------------------------------------------------------------------------------- */
-
-/* k cells between `cells` at `from` and the ring at `at`. */
-static void store_ring(levada_queue *q, uint8_t *const *cells, int64_t from, int64_t at, int64_t k,
-                       bool in)
-{
-    int64_t first = q->room - at < k ? q->room - at : k;
-
-    for (int32_t c = 0; c < q->options.ncomponents; c++) {
-        size_t   width = q->width[c];
-        uint8_t *theirs = cells[c] + (size_t)from * width;
-        uint8_t *ours = q->cells[c] + (size_t)at * width;
-
-        if (in) store_copy(ours, theirs, (size_t)first * width);
-        else store_copy(theirs, ours, (size_t)first * width);
-        if (first == k) continue;
-        theirs += (size_t)first * width;
-        if (in) memcpy(q->cells[c], theirs, (size_t)(k - first) * width);
-        else memcpy(theirs, q->cells[c], (size_t)(k - first) * width);
-    }
-}
-
-static int64_t store_wrap(const levada_queue *q, int64_t at)
-{ return at >= q->room ? at - q->room : at; }
-
 /* -- cells one by one -------------------------------------------------------------------------- */
 
 static void store_in(levada_queue *q, int64_t slot, uint8_t *const *cells, int64_t i)
@@ -161,6 +136,36 @@ static void store_out(levada_queue *q, int64_t slot, uint8_t *const *cells, int6
         store_copy(cells[c] + (size_t)i * width, q->cells[c] + (size_t)slot * width, width);
     }
 }
+
+/* -- ring -------------------------------------------------------------------------------------- */
+
+/* k cells between `cells` at `from` and the ring at `at`. */
+static void store_ring(levada_queue *q, uint8_t *const *cells, int64_t from, int64_t at, int64_t k,
+                       bool in)
+{
+    int64_t first = q->room - at < k ? q->room - at : k;
+
+    if (k == 1) {
+        if (in) store_in(q, at, cells, from);
+        else store_out(q, at, cells, from);
+        return;
+    }
+    for (int32_t c = 0; c < q->options.ncomponents; c++) {
+        size_t   width = q->width[c];
+        uint8_t *theirs = cells[c] + (size_t)from * width;
+        uint8_t *ours = q->cells[c] + (size_t)at * width;
+
+        if (in) store_copy(ours, theirs, (size_t)first * width);
+        else store_copy(theirs, ours, (size_t)first * width);
+        if (first == k) continue;
+        theirs += (size_t)first * width;
+        if (in) memcpy(q->cells[c], theirs, (size_t)(k - first) * width);
+        else memcpy(theirs, q->cells[c], (size_t)(k - first) * width);
+    }
+}
+
+static int64_t store_wrap(const levada_queue *q, int64_t at)
+{ return at >= q->room ? at - q->room : at; }
 
 /* Any one of the array; the last takes its place. */
 static void store_draw(levada_queue *q, uint8_t *const *cells, int64_t i)

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The protocol of src/runtime/queue_settle.c and wait.c as a Spin model: two lines of waiters, direct
- * completion, and the two steps in which a call gives up. Two producers make one call for two
+ * The protocol of src/runtime/queue_settle.c and wait.c as a Spin model: two lines of waiters,
+ * direct completion, and the two steps in which a call gives up. Two producers make one call for two
  * elements each, one of them may run out of time; two consumers, one with dequeue_many(2) that may
  * run out of time and one with dequeue(), go on until the end; somebody closes and somebody
  * cancels. Capacity 2.
  *
- * Checked: no element is lost or doubled (atomic blocks stand for the lock), a wake-up is never missed and nobody waits for ever (invalid end states), nobody is finished
- * twice, and a waiter is not touched once its owner has left.
+ * Checked: no element is lost or doubled (atomic blocks stand for the lock), a wake-up is never
+ * missed and nobody waits for ever (invalid end states), nobody is finished twice, and a waiter is
+ * not touched once its owner has left.
  */
 #define CAPACITY 2
 #define OPS 4 /* 0, 1: producers; 2: dequeue_many(2); 3: dequeue() */

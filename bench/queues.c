@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Queues of 8-byte items: ours, a ring with condition variables, TensorFlow's way. A work is called
+ * QUEUE_SHAPE; the file is not read. Capacity 1024.
+ */
+#include "queues.h"
+
+#include "harness.h"
+
+#include <levada/levada.h>
+#include <levada/queue.h>
+
+#include <pthread.h>
+#include <stdlib.h>
+
+enum {
+    QUEUES_CAPACITY = 1024,
+    QUEUES_MOST = 64,   /* items of one call */
+    QUEUES_CREW = 4,    /* threads of a side */
+    QUEUES_SHUFFLE = 10000,
+    QUEUES_LEAST = 5000 /* min_after_dequeue of the shuffle */
+};
+
+/* -- ours -------------------------------------------------------------------------------------- */
+
+static void queues_check(levada_status status, const levada_error *err)
+{
+    char text[512];
+
+    if (status != LEVADA_OK)
+        levada_bench_die("levada", levada_error_text(err, text, sizeof text));
+}
+
+static void *queues_make(int64_t capacity, levada_queue_kind kind)
+{
+    levada_queue_options o = LEVADA_QUEUE_OPTIONS_INIT;
+    levada_dtype         dtype = LEVADA_INT64;
+    levada_shape         shape = {0, {0}};
+    levada_error         err = LEVADA_ERROR_INIT;
+    levada_queue        *queue = NULL;
+
+    o.kind = kind;
+    o.capacity = capacity;
+    o.min_after_dequeue = kind == LEVADA_QUEUE_SHUFFLE ? QUEUES_LEAST : 0;
+    o.seed = 1;
+    o.ncomponents = 1;
+    o.dtypes = &dtype;
+    o.shapes = &shape;
+    queues_check(levada_queue_create(NULL, &o, &queue, &err), &err);
+    return queue;
+}
+
+static void *queues_create(int64_t capacity) { return queues_make(capacity, LEVADA_QUEUE_FIFO); }
+
+static void *queues_create_shuffle(int64_t capacity)
+{
+    return queues_make(capacity, LEVADA_QUEUE_SHUFFLE);
+}
+
+static void queues_destroy(void *queue)
+{
+    levada_queue *q = queue;
+
+    levada_queue_unref(&q);
+}
+
+static void queues_push(void *queue, const int64_t *items, int64_t n)
+{
+    const void  *rows = items;
+    levada_error err;
+
+    queues_check(levada_queue_enqueue_rows(queue, n, &rows, LEVADA_FOREVER, NULL, &err), &err);
+}
+
+static void queues_pop(void *queue, int64_t *items, int64_t n)
+{
+    void        *rows = items;
+    levada_error err;
+
+    queues_check(levada_queue_dequeue_rows(queue, n, false, &rows, LEVADA_FOREVER, NULL, &err),
+                 &err);
+}
+
+static const levada_bench_queue queues_ours = {queues_create, queues_create_shuffle, queues_destroy,
+                                               queues_push, queues_pop};
+
+/* -- producers and consumers ------------------------------------------------------------------- */
+
+typedef struct queues_state {
+    const levada_bench_queue *kind;
+    void                     *queue, *back; /* back: of a hand-over */
+    int                       producers, consumers;
+    int64_t                   push_n, pop_n, items; /* items of a pass */
+} queues_state;
+
+typedef struct queues_worker {
+    const queues_state *state;
+    int64_t             items;
+    uint64_t            check;
+    pthread_t           thread;
+} queues_worker;
+
+static void *queues_produce(void *user)
+{
+    queues_worker *w = user;
+    int64_t        batch[QUEUES_MOST] = {0}, n = w->state->push_n;
+
+    for (int64_t sent = 0; sent < w->items; sent += n) {
+        batch[0] = sent;
+        w->state->kind->push(w->state->queue, batch, n);
+    }
+    return NULL;
+}
+
+static void *queues_consume(void *user)
+{
+    queues_worker *w = user;
+    int64_t        batch[QUEUES_MOST], n = w->state->pop_n;
+
+    for (int64_t got = 0; got < w->items; got += n) {
+        w->state->kind->pop(w->state->queue, batch, n);
+        w->check += (uint64_t)batch[0];
+    }
+    return NULL;
+}
+
+static void *queues_answer(void *user)
+{
+    queues_worker *w = user;
+    int64_t        item;
+
+    for (int64_t i = 0; i < w->items; ++i) {
+        w->state->kind->pop(w->state->queue, &item, 1);
+        w->state->kind->push(w->state->back, &item, 1);
+    }
+    return NULL;
+}
+
+static void queues_start(queues_worker *w, const queues_state *s, int64_t items,
+                         void *(*run)(void *))
+{
+    *w = (queues_worker){.state = s, .items = items};
+    if (pthread_create(&w->thread, NULL, run, w) != 0)
+        levada_bench_die("cannot start", "a thread");
+}
+
+static void queues_pass(void *state, levada_bench_count *count)
+{
+    const queues_state *s = state;
+    queues_worker       in[QUEUES_CREW], out[QUEUES_CREW];
+
+    for (int i = 0; i < s->producers; ++i)
+        queues_start(&in[i], s, s->items / s->producers, queues_produce);
+    for (int i = 0; i < s->consumers; ++i)
+        queues_start(&out[i], s, s->items / s->consumers, queues_consume);
+    for (int i = 0; i < s->producers; ++i)
+        pthread_join(in[i].thread, NULL);
+    for (int i = 0; i < s->consumers; ++i) {
+        pthread_join(out[i].thread, NULL);
+        count->check += out[i].check;
+    }
+    count->records += s->items;
+    count->bytes += s->items * (int64_t)sizeof(int64_t);
+}
+
+/* Both sides wait for each other each time: two hand-overs a round. */
+static void queues_hand_over(void *state, levada_bench_count *count)
+{
+    const queues_state *s = state;
+    queues_worker       w;
+    int64_t             item = 1;
+
+    queues_start(&w, s, s->items, queues_answer);
+    for (int64_t i = 0; i < s->items; ++i) {
+        s->kind->push(s->queue, &item, 1);
+        s->kind->pop(s->back, &item, 1);
+    }
+    pthread_join(w.thread, NULL);
+    count->records += 2 * s->items;
+    count->check += (uint64_t)item;
+}
+
+/* One in, one out, with 10,000 in it. */
+static void queues_shuffle(void *state, levada_bench_count *count)
+{
+    const queues_state *s = state;
+    int64_t             item = 0;
+
+    for (int64_t i = 0; i < s->items; ++i) {
+        s->kind->push(s->queue, &item, 1);
+        s->kind->pop(s->queue, &item, 1);
+        ++item;
+    }
+    count->records += s->items;
+    count->check += (uint64_t)item;
+}
+
+/* -- works ------------------------------------------------------------------------------------- */
+
+static void *queues_open(const levada_bench_queue *kind, int producers, int consumers,
+                         int64_t push_n, int64_t pop_n)
+{
+    queues_state *s = levada_bench_alloc(sizeof *s);
+
+    *s = (queues_state){kind, kind->create(QUEUES_CAPACITY), NULL, producers, consumers,
+                        push_n, pop_n, 1 << 19};
+    return s;
+}
+
+static void *queues_open_back(const levada_bench_queue *kind)
+{
+    queues_state *s = queues_open(kind, 1, 1, 1, 1);
+
+    s->back = kind->create(QUEUES_CAPACITY);
+    s->items = 5000;
+    return s;
+}
+
+static void *queues_open_shuffle(const levada_bench_queue *kind)
+{
+    queues_state *s = levada_bench_alloc(sizeof *s);
+
+    *s = (queues_state){.kind = kind, .queue = kind->create_shuffle(QUEUES_SHUFFLE + 1)};
+    for (int64_t i = 0; i < QUEUES_SHUFFLE; ++i)
+        kind->push(s->queue, &i, 1);
+    s->items = 1 << 16;
+    return s;
+}
+
+static void *queues_ours_1p1c_1(const levada_bench_args *a)
+{
+    (void)a;
+    return queues_open(&queues_ours, 1, 1, 1, 1);
+}
+
+static void *queues_ours_1p1c_64(const levada_bench_args *a)
+{
+    (void)a;
+    return queues_open(&queues_ours, 1, 1, 64, 64);
+}
+
+static void *queues_ours_2p2c_1(const levada_bench_args *a)
+{
+    (void)a;
+    return queues_open(&queues_ours, 2, 2, 1, 1);
+}
+
+static void *queues_ours_2p2c_64(const levada_bench_args *a)
+{
+    (void)a;
+    return queues_open(&queues_ours, 2, 2, 64, 64);
+}
+
+static void *queues_ours_4p_64(const levada_bench_args *a)
+{
+    (void)a;
+    return queues_open(&queues_ours, 4, 1, 1, 64);
+}
+
+static void *queues_ours_handover(const levada_bench_args *a)
+{
+    (void)a;
+    return queues_open_back(&queues_ours);
+}
+
+static void *queues_cond_1p1c_1(const levada_bench_args *a)
+{
+    (void)a;
+    return queues_open(&levada_bench_cond_queue, 1, 1, 1, 1);
+}
+
+static void *queues_cond_1p1c_64(const levada_bench_args *a)
+{
+    (void)a;
+    return queues_open(&levada_bench_cond_queue, 1, 1, 64, 64);
+}
+
+static void *queues_cond_2p2c_1(const levada_bench_args *a)
+{
+    (void)a;
+    return queues_open(&levada_bench_cond_queue, 2, 2, 1, 1);
+}
+
+static void *queues_cond_2p2c_64(const levada_bench_args *a)
+{
+    (void)a;
+    return queues_open(&levada_bench_cond_queue, 2, 2, 64, 64);
+}
+
+static void *queues_cond_4p_64(const levada_bench_args *a)
+{
+    (void)a;
+    return queues_open(&levada_bench_cond_queue, 4, 1, 1, 64);
+}
+
+static void *queues_cond_handover(const levada_bench_args *a)
+{
+    (void)a;
+    return queues_open_back(&levada_bench_cond_queue);
+}
+
+static void *queues_tf_1p1c_1(const levada_bench_args *a)
+{
+    (void)a;
+    return queues_open(&levada_bench_tf_queue, 1, 1, 1, 1);
+}
+
+static void *queues_tf_1p1c_64(const levada_bench_args *a)
+{
+    (void)a;
+    return queues_open(&levada_bench_tf_queue, 1, 1, 64, 64);
+}
+
+static void *queues_tf_2p2c_1(const levada_bench_args *a)
+{
+    (void)a;
+    return queues_open(&levada_bench_tf_queue, 2, 2, 1, 1);
+}
+
+static void *queues_tf_2p2c_64(const levada_bench_args *a)
+{
+    (void)a;
+    return queues_open(&levada_bench_tf_queue, 2, 2, 64, 64);
+}
+
+static void *queues_tf_4p_64(const levada_bench_args *a)
+{
+    (void)a;
+    return queues_open(&levada_bench_tf_queue, 4, 1, 1, 64);
+}
+
+static void *queues_tf_handover(const levada_bench_args *a)
+{
+    (void)a;
+    return queues_open_back(&levada_bench_tf_queue);
+}
+
+static void *queues_ours_shuffle(const levada_bench_args *a)
+{
+    (void)a;
+    return queues_open_shuffle(&queues_ours);
+}
+
+static void *queues_tf_shuffle(const levada_bench_args *a)
+{
+    (void)a;
+    return queues_open_shuffle(&levada_bench_tf_queue);
+}
+
+#define QUEUES_WORKS(name)                                     \
+    {#name "_1p1c_1", queues_##name##_1p1c_1, queues_pass},    \
+    {#name "_1p1c_64", queues_##name##_1p1c_64, queues_pass},  \
+    {#name "_2p2c_1", queues_##name##_2p2c_1, queues_pass},    \
+    {#name "_2p2c_64", queues_##name##_2p2c_64, queues_pass},  \
+    {#name "_4p_64", queues_##name##_4p_64, queues_pass},      \
+    {#name "_handover", queues_##name##_handover, queues_hand_over}
+
+const levada_bench_work levada_bench_works[] = {
+    QUEUES_WORKS(ours),
+    QUEUES_WORKS(cond),
+    QUEUES_WORKS(tf),
+    {"ours_shuffle", queues_ours_shuffle, queues_shuffle},
+    {"tf_shuffle", queues_tf_shuffle, queues_shuffle},
+    {NULL, NULL, NULL},
+};
