@@ -247,7 +247,7 @@ void levada_iter_progress(const levada_iter *it, int64_t *done, int64_t *total)
     *done = 0;
     *total = 0;
     levada_mutex_lock(&h->lock);
-    for (int32_t i = 0; i < it->run->leaves && i < 64; i++) {
+    for (int32_t i = 0; i < it->run->told && i < 64; i++) {
         int64_t d = 0, t = -1;
 
         if (it->run->leaf[i] && it->run->leaf[i]->ops->progress) {

@@ -91,7 +91,8 @@ struct levada_run {
     int64_t         seed, epoch;
     int32_t         threads, block_rows;
     int64_t         max_record_bytes;
-    int32_t         leaves; /* counted while the tree is made */
+    int32_t         leaves; /* counted while the tree is made, or a pipe of one record */
+    int32_t         told;   /* leaves of the tree: what progress is about             */
     const char     *prefix; /* of paths, while the tree is made */
     levada_visits visits; /* the same                         */
     levada_mutex opening; /* held where a running joint opens a pipe: guards what the tree needs */

@@ -69,6 +69,7 @@ levada_status levada_run_create(const levada_dataset *dataset, const levada_iter
         return st;
     }
     if (run->crew && levada_crew_idle(run->crew)) levada_crew_destroy(&run->crew);
+    run->told = run->leaves;
     *out = run;
     return LEVADA_OK;
 }

@@ -2,6 +2,7 @@
 #include "support/functions.h"
 #include "support/iters.h"
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -150,6 +151,32 @@ static void goes_on_after_a_restore(void **state)
     t_folder_drop();
 }
 
+static void *watch(void *it)
+{
+    for (int32_t i = 0; i < 2000; i++) {
+        int64_t done = 0, total = 0;
+
+        levada_iter_progress(it, &done, &total);
+        assert_true(done >= 0);
+    }
+    return NULL;
+}
+
+/* Pipes come and go meanwhile: for the sanitizer of threads. */
+static void progress_is_asked_for_by_others(void **state)
+{
+    levada_iter *it = t_iter_open("range:300 | interleave:(t_rows:7 | shuffle:3)", 2, 4);
+    t_bytes      all = { 0 };
+    pthread_t    thread;
+
+    (void)state;
+    assert_int_equal(pthread_create(&thread, NULL, watch, it), 0);
+    assert_true(t_iter_read(it, -1, false, &all) > 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    t_clear(&all);
+    levada_iter_close(&it);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -158,6 +185,7 @@ int main(void)
         cmocka_unit_test(batches_count_as_records),
         cmocka_unit_test(refuses_what_does_not_fit),
         cmocka_unit_test(goes_on_after_a_restore),
+        cmocka_unit_test(progress_is_asked_for_by_others),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
