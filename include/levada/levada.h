@@ -6,6 +6,7 @@
 #ifndef LEVADA_LEVADA_H
 #define LEVADA_LEVADA_H
 
+#include <levada/barrier.h>
 #include <levada/block.h>
 #include <levada/builder.h>
 #include <levada/dataset.h>
@@ -15,7 +16,9 @@
 #include <levada/function.h>
 #include <levada/inspect.h>
 #include <levada/iter.h>
+#include <levada/queue.h>
 #include <levada/spec.h>
+#include <levada/tensor.h>
 #include <levada/value.h>
 #include <levada/writer.h>
 
