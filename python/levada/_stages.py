@@ -204,18 +204,18 @@ class Stages:
         return self._stage("shuffle", buffer_size=buffer_size, seed=seed, reshuffle=reshuffle)
 
     def skip(self, count: int) -> Dataset:
-        """All but the first records.
+        """All but the first records (batches).
 
-        count: records to leave out
+        count: records (batches) to leave out
 
         As text: range:10 | skip:3
         """
         return self._stage("skip", count=count)
 
     def take(self, count: int) -> Dataset:
-        """The first records.
+        """The first records (batches).
 
-        count: records to pass on
+        count: records (batches) to pass on
 
         As text: range:10 | take:7
         """

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * shard - one part of `count` equal ones: record number i of the input belongs to part i % count.
+ * shard - one part of `count` equal ones: record (after batching: batch) number i of the input
+ * belongs to part i % count.
  */
 #include "base/alloc.h"
 #include "tensor/block_priv.h"
@@ -11,6 +12,7 @@ typedef struct shard_args {
 } shard_args;
 
 typedef struct shard_state {
+    bool    batches;
     int64_t seen;
 } shard_state;
 
@@ -32,6 +34,14 @@ static levada_status shard_check(const void *args, const levada_spec *in, levada
     if (a->index < a->count) return LEVADA_OK;
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "index=%lld must be below count=%lld",
                        (long long)a->index, (long long)a->count);
+}
+
+static levada_status shard_open(void *state, const void *args, const levada_context *context,
+                                levada_error *err)
+{
+    (void)args, (void)err;
+    ((shard_state *)state)->batches = levada_spec_flags_of(context->in) & LEVADA_SPEC_BATCHED;
+    return LEVADA_OK;
 }
 
 /* First row of a block, whose first record has the number `seen`, that belongs to the part. */
@@ -70,8 +80,12 @@ static levada_status shard_next(void *state, const void *args, levada_iter *in, 
 
         LEVADA_TRY(levada_iter_next(in, &block, err));
         first = shard_first(a, s->seen);
-        s->seen += block->n;
-        if (first < block->n) {
+        s->seen += s->batches ? 1 : block->n;
+        if (s->batches && first == 0) {
+            *out = block;
+            return LEVADA_OK;
+        }
+        if (!s->batches && first < block->n) {
             st = shard_pick(a, block, first, out, err);
             levada_block_unref(&block);
             return st;
@@ -107,6 +121,7 @@ const levada_stage_def levada_stage_shard = {
     .state_size = sizeof(shard_state),
     .state_version = 1,
     .check = shard_check,
+    .open = shard_open,
     .next = shard_next,
     .save = shard_save,
     .restore = shard_restore,

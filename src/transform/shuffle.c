@@ -42,6 +42,16 @@ static levada_status shuffle_memory(levada_error *err)
     return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a shuffle buffer");
 }
 
+/* Rows of batches that were mixed would be neither batches nor records. */
+static levada_status shuffle_check(const void *args, const levada_spec *in, levada_spec **out,
+                                   levada_error *err)
+{
+    (void)args, (void)out;
+    if (!(levada_spec_flags_of(in) & LEVADA_SPEC_BATCHED)) return LEVADA_OK;
+    return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                       "records were batched before: shuffle first, or unbatch");
+}
+
 static levada_status shuffle_open(void *state, const void *args, const levada_context *context,
                                   levada_error *err)
 {
@@ -197,6 +207,7 @@ const levada_stage_def levada_stage_shuffle = {
     .args_size = sizeof(shuffle_args),
     .state_size = sizeof(shuffle_state),
     .state_version = 1,
+    .check = shuffle_check,
     .open = shuffle_open,
     .close = shuffle_close,
     .next = shuffle_next,

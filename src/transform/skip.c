@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * skip - all but the first records.
+ * skip - all but the first records, or after batching all but the first batches.
  */
 #include "tensor/block_priv.h"
 #include <levada/stage.h>
@@ -10,14 +10,29 @@ typedef struct skip_args {
 } skip_args;
 
 typedef struct skip_state {
+    bool    batches;
     int64_t skipped;
 } skip_state;
 
 static const levada_arg skip_options[] = {
     LEVADA_ARG(INT, skip_args, count, .required = true, .positional = true, .min = 0,
-               .max = INT64_MAX, .doc = "records to leave out"),
+               .max = INT64_MAX, .doc = "records (batches) to leave out"),
     LEVADA_ARG_END,
 };
+
+static levada_status skip_open(void *state, const void *args, const levada_context *context,
+                               levada_error *err)
+{
+    (void)args, (void)err;
+    ((skip_state *)state)->batches = levada_spec_flags_of(context->in) & LEVADA_SPEC_BATCHED;
+    return LEVADA_OK;
+}
+
+/* What a block counts for. */
+static int64_t skip_units(const skip_state *s, const levada_block *block)
+{
+    return s->batches ? 1 : block->n;
+}
 
 static levada_status skip_next(void *state, const void *args, levada_iter *in, levada_block **out,
                                levada_error *err)
@@ -27,9 +42,9 @@ static levada_status skip_next(void *state, const void *args, levada_iter *in, l
     levada_block *block = NULL;
     levada_status st = levada_iter_next(in, &block, err);
 
-    while (st == LEVADA_OK && block->n <= left) {
-        s->skipped += block->n;
-        left -= block->n;
+    while (st == LEVADA_OK && skip_units(s, block) <= left) {
+        s->skipped += skip_units(s, block);
+        left -= skip_units(s, block);
         levada_block_unref(&block);
         st = levada_iter_next(in, &block, err);
     }
@@ -53,7 +68,7 @@ static levada_status skip_restore(void *state, levada_state_reader *from, levada
 const levada_stage_def levada_stage_skip = {
     .struct_size = sizeof(levada_stage_def),
     .name = "skip",
-    .doc = "all but the first records",
+    .doc = "all but the first records (batches)",
     .example = "range:10 | skip:3",
     .mode = LEVADA_MODE_SERIAL,
     .rows = LEVADA_ROWS_SUBSET,
@@ -61,6 +76,7 @@ const levada_stage_def levada_stage_skip = {
     .args_size = sizeof(skip_args),
     .state_size = sizeof(skip_state),
     .state_version = 1,
+    .open = skip_open,
     .next = skip_next,
     .save = skip_save,
     .restore = skip_restore,

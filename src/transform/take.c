@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * take - the first records, and no more.
+ * take - the first records, or after batching the first batches, and no more.
  */
 #include "tensor/block_priv.h"
 #include <levada/stage.h>
@@ -10,14 +10,23 @@ typedef struct take_args {
 } take_args;
 
 typedef struct take_state {
+    bool    batches;
     int64_t given;
 } take_state;
 
 static const levada_arg take_options[] = {
     LEVADA_ARG(INT, take_args, count, .required = true, .positional = true, .min = 0,
-               .max = INT64_MAX, .doc = "records to pass on"),
+               .max = INT64_MAX, .doc = "records (batches) to pass on"),
     LEVADA_ARG_END,
 };
+
+static levada_status take_open(void *state, const void *args, const levada_context *context,
+                               levada_error *err)
+{
+    (void)args, (void)err;
+    ((take_state *)state)->batches = levada_spec_flags_of(context->in) & LEVADA_SPEC_BATCHED;
+    return LEVADA_OK;
+}
 
 static levada_status take_next(void *state, const void *args, levada_iter *in, levada_block **out,
                                levada_error *err)
@@ -29,6 +38,11 @@ static levada_status take_next(void *state, const void *args, levada_iter *in, l
 
     if (left <= 0) return LEVADA_END;
     LEVADA_TRY(levada_iter_next(in, &block, err));
+    if (s->batches) {
+        *out = block;
+        s->given++;
+        return LEVADA_OK;
+    }
     if (block->n < left) left = block->n;
     st = levada_block_slice(NULL, block, 0, left, out, err);
     levada_block_unref(&block);
@@ -49,7 +63,7 @@ static levada_status take_restore(void *state, levada_state_reader *from, levada
 const levada_stage_def levada_stage_take = {
     .struct_size = sizeof(levada_stage_def),
     .name = "take",
-    .doc = "the first records",
+    .doc = "the first records (batches)",
     .example = "range:10 | take:7",
     .mode = LEVADA_MODE_SERIAL,
     .rows = LEVADA_ROWS_SUBSET,
@@ -57,6 +71,7 @@ const levada_stage_def levada_stage_take = {
     .args_size = sizeof(take_args),
     .state_size = sizeof(take_state),
     .state_version = 1,
+    .open = take_open,
     .next = take_next,
     .save = take_save,
     .restore = take_restore,

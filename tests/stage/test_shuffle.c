@@ -183,22 +183,13 @@ static void saved_anywhere_by_value(void **state)
     t_iter_sweep("t_stream:83 | prefetch:3 | shuffle:20 | prefetch:3", false, 1);
 }
 
-/* Records are shuffled, not batches: those of one block must have one shape. */
+/* Records are shuffled, not batches. */
 static void after_batches(void **state)
 {
-    levada_iter *it = t_iter_open("t_rows:83,bare=true | padded_batch:4 | shuffle:11", 1, 256);
-
     (void)state;
-    t_iter_sweep("t_rows:83 | batch:4 | shuffle:5", false, 2);
-    t_iter_sweep("t_rows:83,bare=true | bucket_by_sequence_length:x,boundaries=[3,6],batch_sizes=4,"
-                 "no_padding=true | shuffle:11",
-                 false, 2);
-    t_iter_sweep("t_stream:83,bare=true | padded_batch:4,padded_shapes={x:[20]} | shuffle:11 | "
-                 "batch:3",
-                 true, 2);
+    t_iter_refused("t_rows:83,bare=true | padded_batch:4 | shuffle:11", LEVADA_EINVALID_ARGUMENT,
+                   "shuffle first");
     t_iter_sweep("t_rows:83 | batch:4 | unbatch | shuffle:11", false, 3);
-    (void)t_iter_fails(it, LEVADA_EINVALID_ARGUMENT, "shapes");
-    levada_iter_close(&it);
 }
 
 static void refuses_bad_options(void **state)

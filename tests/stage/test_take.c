@@ -20,6 +20,17 @@ static void gives_the_first_records(void **state)
     t_iter_refused("range:5 | take:-1", LEVADA_EINVALID_ARGUMENT, "count");
 }
 
+static void counts_batches_once_there_are_some(void **state)
+{
+    const int64_t first[] = { 0, 1, 2, 3, 4, 5 }, rest[] = { 6, 7, 8, 9 }, part[] = { 3, 4, 5, 9 };
+
+    (void)state;
+    t_expect_i64("range:10 | batch:3 | take:2", "value", first, 6);
+    t_expect_i64("range:10 | batch:3 | skip:2", "value", rest, 4);
+    t_expect_i64("range:10 | batch:3 | shard:1,count=2", "value", part, 4);
+    t_iter_sweep("t_rows:30 | batch:4 | skip:1 | take:5 | shard:0,count=2", true, 1);
+}
+
 static void goes_on_after_a_restore(void **state)
 {
     (void)state;
@@ -32,6 +43,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gives_the_first_records),
+        cmocka_unit_test(counts_batches_once_there_are_some),
         cmocka_unit_test(goes_on_after_a_restore),
     };
 
