@@ -13,7 +13,7 @@ int main(void)
     levada_status   st = levada_dataset_parse(
         NULL, "tfrecord:corpus.tfrecord.gz | shuffle:4096 | parse_sequence_example:sequence="
               "{tokens:{kind:FixedLenSequence,shape:[],dtype:int64}} | bucket_by_sequence_length:"
-              "tokens,boundaries=[128,256,512,1024,2048],max_tokens=131072 | prefetch:4", &ds, &err);
+              "tokens,boundaries=[128,256,512,1024,2048],max_tokens=131072 | prefetch", &ds, &err);
 
     if (st == LEVADA_OK) st = levada_iter_open(ds, NULL, &it, &err);
     while (st == LEVADA_OK && (st = levada_iter_next(it, &batch, &err)) == LEVADA_OK) {

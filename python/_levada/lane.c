@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lanes: how functions written in Python are called without a C thread ever entering the
- * interpreter.
+ * Lanes: how functions written in Python are called; no C thread ever enters the interpreter.
  *
  * A call is a task. The C thread puts it in the queue of the office and waits; a thread made by
  * Python takes it (take()), runs the function and answers (answer(), fail()). Whoever waits may
  * leave when the iterator is cancelled: the task belongs to both sides and is freed by the last.
- * A hook that must not touch reference counts (release) puts its function on a list that take()
- * drains.
+ * release() must not touch reference counts: it puts its function on a list that take() drains.
  */
 #include "module.h"
 
@@ -244,12 +242,9 @@ static levada_status lane_open(void *user, void **out, levada_error *err)
     return LEVADA_OK;
 }
 
-static void lane_begin(void *user, uint64_t seed, int64_t epoch)
+static void lane_begin(void *run, uint64_t seed, int64_t epoch)
 {
-    lane_run *run = user;
-
-    run->seed = seed;
-    run->epoch = epoch;
+    ((lane_run *)run)->seed = seed, ((lane_run *)run)->epoch = epoch;
 }
 
 /* A source answers AGAIN when nothing came for a while; the next call waits on. */
@@ -326,12 +321,10 @@ static levada_status lane_restore(void *user, levada_state_reader *from, levada_
 }
 
 /* The run goes when Python has heard of it (lane_finish). */
-static void lane_close(void *user)
+static void lane_close(void *run)
 {
-    lane_run *run = user;
-
     lane_forget(run);
-    lane_post(run->function->office, &run->last);
+    lane_post(((lane_run *)run)->function->office, &((lane_run *)run)->last);
 }
 
 static void lane_release(void *user)
