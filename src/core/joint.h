@@ -3,7 +3,7 @@
  * Joints: several inputs to blocks, or pipes opened as they go (zip, interleave, concat).
  *
  * A joint runs like a SERIAL stage; its inputs are iterators that the core opened, or that it opens
- * itself from a pipe among its options (levada_joint_open).
+ * itself from a pipe among its options (levada_pipe_open).
  */
 #ifndef LEVADA_CORE_JOINT_H
 #define LEVADA_CORE_JOINT_H
