@@ -3,8 +3,12 @@
 
 #include "base/alloc.h"
 #include "base/text.h"
+#include "runtime/wait.h"
 
 #include <string.h>
+
+/* A block is some 100 us of work: looking around for a part of that costs less than a sleep. */
+#define CREW_SPIN 40000
 
 #define CREW_SNAPSHOT_TICKETS 64
 #define CREW_SNAPSHOT_ROWS 4096
@@ -12,36 +16,45 @@
 
 struct levada_crew {
     levada_run   *run;
-    levada_mutex  lock;
-    levada_cond   changed;
+    levada_lock   lock;
+    levada_site   site;
     levada_joint *joints; /* the one nearest to the consumer first; fixed once started */
     int32_t       started, most;
     bool          running; /* set once, before the first block */
     /* -- guarded by lock */
-    bool    stop;
-    int32_t waiting;
+    bool         stop;
+    int32_t      waiting;
+    levada_line  idle;  /* crew_wait of the threads that wait, the longest first */
+    levada_woken woken; /* to be woken when the lock is given back */
     /* -- fixed once started */
     levada_thread threads[];
 };
 
+/* A thread that waits, on its stack. */
+typedef struct crew_wait {
+    levada_waiter       waiter; /* first: lines are of these */
+    const levada_joint *result; /* whose next result it waits for, or NULL              */
+    const levada_joint *from;   /* takes up work here and further up; NULL: takes up none */
+} crew_wait;
+
 levada_status levada_crew_create(levada_run *run, levada_error *err)
 {
     int32_t       most = run->threads - 1;
+    levada_hub   *hub = levada_env_hub(run->env);
     levada_crew  *crew = levada_alloc_zero(sizeof *crew + (size_t)most * sizeof crew->threads[0]);
     levada_status st;
 
     if (!crew) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for threads");
     crew->run = run;
     crew->most = most;
-    st = levada_mutex_init(&crew->lock, err);
-    if (st == LEVADA_OK) {
-        st = levada_cond_init(&crew->changed, err);
-        if (st != LEVADA_OK) levada_mutex_clear(&crew->lock);
-    }
+    if (hub) st = levada_lock_init(&crew->lock, err);
+    else st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for threads");
     if (st != LEVADA_OK) {
         levada_free(crew);
         return st;
     }
+    levada_site_init(&crew->site, hub, "pipeline");
+    levada_site_spin(&crew->site, CREW_SPIN);
     run->crew = crew;
     return LEVADA_OK;
 }
@@ -53,8 +66,7 @@ void levada_crew_destroy(levada_crew **crew)
     *crew = NULL;
     if (!c) return;
     levada_crew_stop(c);
-    levada_cond_clear(&c->changed);
-    levada_mutex_clear(&c->lock);
+    levada_lock_clear(&c->lock);
     levada_free(c);
 }
 
@@ -64,16 +76,15 @@ void levada_crew_add(levada_crew *crew, levada_joint *joint)
     crew->joints = joint;
 }
 
-static void crew_wake_locked(levada_crew *crew)
-{
-    if (crew->waiting) levada_cond_wake_all(&crew->changed);
-}
+static void crew_lock(levada_crew *crew) { levada_lock_take(&crew->lock); }
 
-void levada_crew_wake(levada_crew *crew)
+static void crew_unlock(levada_crew *crew)
 {
-    levada_mutex_lock(&crew->lock);
-    levada_cond_wake_all(&crew->changed);
-    levada_mutex_unlock(&crew->lock);
+    levada_woken woken = crew->woken;
+
+    crew->woken.first = crew->woken.last = NULL;
+    levada_lock_give(&crew->lock);
+    levada_wake(&woken);
 }
 
 bool levada_crew_idle(const levada_crew *crew) { return !crew->joints; }
@@ -131,7 +142,7 @@ static void crew_snapshot_locked(levada_crew *crew, levada_joint *j)
     levada_error     why = LEVADA_ERROR_INIT;
     levada_status    st;
 
-    levada_mutex_unlock(&crew->lock);
+    crew_unlock(crew);
     s = levada_alloc_zero(sizeof *s);
     st = s ? levada_node_save(j->node->inputs[0], &s->state, &why)
            : levada_fail(&why, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a snapshot");
@@ -139,7 +150,7 @@ static void crew_snapshot_locked(levada_crew *crew, levada_joint *j)
         crew_snapshot_free(s);
         s = NULL;
     }
-    levada_mutex_lock(&crew->lock);
+    crew_lock(crew);
     j->unsaved = why;
     if (s) {
         s->ticket = j->tail;
@@ -152,7 +163,7 @@ static void crew_snapshot_locked(levada_crew *crew, levada_joint *j)
     j->snapshot_cost = j->snapshot_at - began;
 }
 
-/* -- work */
+/* -- waiting */
 
 static bool crew_can_work_locked(const levada_crew *crew, const levada_joint *j)
 {
@@ -161,6 +172,86 @@ static bool crew_can_work_locked(const levada_crew *crew, const levada_joint *j)
            !atomic_load_explicit(&crew->run->cancelled, memory_order_relaxed);
 }
 
+static void crew_finish_locked(levada_crew *crew, crew_wait *w)
+{
+    levada_waiter_finish(&crew->idle, &w->waiter, LEVADA_OK, &crew->woken);
+}
+
+static void crew_finish_all_locked(levada_crew *crew)
+{
+    while (crew->idle.head) crew_finish_locked(crew, (crew_wait *)crew->idle.head);
+}
+
+/* Something came of the joint that its consumer, or who halts it, should look at. */
+static void crew_tell_locked(levada_crew *crew, const levada_joint *j)
+{
+    levada_waiter *next;
+
+    for (levada_waiter *w = crew->idle.head; w; w = next) {
+        next = w->next;
+        if (((crew_wait *)w)->result == j) crew_finish_locked(crew, (crew_wait *)w);
+    }
+}
+
+static bool crew_reaches(const levada_joint *from, const levada_joint *j)
+{
+    while (from && from != j) from = from->next;
+    return from != NULL;
+}
+
+/* Wakes one thread for the joint's intake, if it is free: one without a result to wait for first.
+ */
+static void crew_offer_locked(levada_crew *crew, const levada_joint *j)
+{
+    crew_wait *found = NULL;
+
+    if (!crew->idle.head || !crew_can_work_locked(crew, j)) return;
+    for (levada_waiter *w = crew->idle.head; w && !(found && !found->result); w = w->next) {
+        crew_wait *candidate = (crew_wait *)w;
+
+        if ((!found || !candidate->result) && crew_reaches(candidate->from, j)) found = candidate;
+    }
+    if (found) crew_finish_locked(crew, found);
+}
+
+static void crew_offer_all_locked(levada_crew *crew)
+{
+    for (const levada_joint *j = crew->joints; j; j = j->next) crew_offer_locked(crew, j);
+}
+
+/* Until somebody finishes the wait, or until that time; callers look again and loop. */
+static void crew_wait_locked(levada_crew *crew, const levada_joint *result,
+                             const levada_joint *from, int64_t until)
+{
+    crew_wait       w = { .result = result, .from = from };
+    levada_wait_end end;
+
+    levada_line_append(&crew->idle, &w.waiter);
+    levada_waiter_prepare(&w.waiter);
+    crew->waiting++;
+    crew_unlock(crew);
+    end = levada_waiter_wait(&w.waiter, &crew->site, result ? result->node->path : "work", -1,
+                             until);
+    crew_lock(crew);
+    crew->waiting--;
+    if (end == LEVADA_WAIT_DONE) return;
+    if (w.waiter.linked) {
+        levada_line_remove(&crew->idle, &w.waiter);
+        levada_waiter_clear(&w.waiter);
+    } else {
+        levada_waiter_settle(&w.waiter);
+    }
+}
+
+void levada_crew_wake(levada_crew *crew)
+{
+    crew_lock(crew);
+    crew_finish_all_locked(crew);
+    crew_unlock(crew);
+}
+
+/* -- work */
+
 static void crew_apply_locked(levada_crew *crew, levada_joint *j, levada_ticket *t, int64_t number,
                               levada_block *in)
 {
@@ -168,18 +259,18 @@ static void crew_apply_locked(levada_crew *crew, levada_joint *j, levada_ticket 
     levada_error  why = LEVADA_ERROR_INIT;
     levada_status st;
 
-    crew_wake_locked(crew); /* the intake is free again */
-    levada_mutex_unlock(&crew->lock);
+    crew_offer_locked(crew, j); /* the intake is free again */
+    crew_unlock(crew);
     st = levada_chain_apply(j->chain, crew->run, crew_self(crew), in, &out, &why);
     levada_block_unref(&in);
-    levada_mutex_lock(&crew->lock);
+    crew_lock(crew);
     t->st = st;
     if (st != LEVADA_OK) t->why = why;
     t->out = out;
     t->bytes = out ? levada_block_bytes(out) : 0;
     t->done = true;
     j->bytes += t->bytes;
-    if (number == j->head || j->halting) crew_wake_locked(crew);
+    if (number == j->head || j->halting) crew_tell_locked(crew, j);
 }
 
 /* One unit of work: pull, draw a ticket, apply. The lock is held before and after. */
@@ -193,16 +284,17 @@ static void crew_work_locked(levada_crew *crew, levada_joint *j)
 
     j->intake = true;
     if (crew_snapshot_due_locked(j)) crew_snapshot_locked(crew, j);
-    levada_mutex_unlock(&crew->lock);
+    crew_unlock(crew);
     st = levada_iter_next(j->node->inputs[0], &in, &why);
-    levada_mutex_lock(&crew->lock);
+    crew_lock(crew);
     j->intake = false;
     if (st != LEVADA_OK) {
         if (st != LEVADA_AGAIN) {
             j->closed = st;
             j->why = why;
         }
-        crew_wake_locked(crew);
+        crew_tell_locked(crew, j);
+        crew_offer_locked(crew, j);
         return;
     }
     number = j->tail++;
@@ -227,14 +319,12 @@ static void crew_worker(void *user)
 {
     levada_crew *crew = user;
 
-    levada_mutex_lock(&crew->lock);
+    crew_lock(crew);
     while (!crew->stop) {
         if (crew_help_locked(crew, crew->joints)) continue;
-        crew->waiting++;
-        levada_cond_wait(&crew->changed, &crew->lock, -1);
-        crew->waiting--;
+        crew_wait_locked(crew, NULL, crew->joints, -1);
     }
-    levada_mutex_unlock(&crew->lock);
+    crew_unlock(crew);
 }
 
 /* The first snapshot of each joint, the one furthest up first: later ones build on it. */
@@ -250,23 +340,23 @@ levada_status levada_crew_start(levada_crew *crew, levada_error *err)
     levada_status st = LEVADA_OK;
 
     if (crew->running) return LEVADA_OK;
-    levada_mutex_lock(&crew->lock); /* workers read `started` only under the lock */
+    crew_lock(crew); /* workers read `started` only under the lock */
     crew_first_snapshots_locked(crew, crew->joints);
     crew->running = true;
     for (int32_t i = 0; st == LEVADA_OK && crew->joints && i < crew->most; i++) {
         st = levada_thread_start(&crew->threads[i], crew_worker, crew, err);
         if (st == LEVADA_OK) crew->started++;
     }
-    levada_mutex_unlock(&crew->lock);
+    crew_unlock(crew);
     return st;
 }
 
 void levada_crew_stop(levada_crew *crew)
 {
-    levada_mutex_lock(&crew->lock);
+    crew_lock(crew);
     crew->stop = true;
-    levada_cond_wake_all(&crew->changed);
-    levada_mutex_unlock(&crew->lock);
+    crew_finish_all_locked(crew);
+    crew_unlock(crew);
     for (int32_t i = 0; i < crew->started; i++) levada_thread_join(&crew->threads[i]);
     crew->started = 0;
 }
@@ -284,7 +374,7 @@ static levada_status crew_deliver_locked(levada_crew *crew, levada_joint *j, lev
     j->bytes -= t->bytes;
     room = j->window - (j->tail - j->head);
     /* Waking for each block costs more than the block: let some room gather first. */
-    if (room * 4 >= j->window) crew_wake_locked(crew);
+    if (room * 4 >= j->window) crew_offer_locked(crew, j);
     if (t->st != LEVADA_OK) {
         if (err) *err = t->why;
         return t->st;
@@ -305,9 +395,9 @@ levada_status levada_crew_take(levada_crew *crew, levada_joint *j, levada_block 
 {
     bool          consumer = crew_self(crew) == 0;
     levada_status st = LEVADA_OK;
-    bool          have = false;
+    bool          have = false, waited = false;
 
-    levada_mutex_lock(&crew->lock);
+    crew_lock(crew);
     while (!have && st == LEVADA_OK) {
         int64_t until = consumer ? crew->run->deadline : -1;
 
@@ -324,12 +414,13 @@ levada_status levada_crew_take(levada_crew *crew, levada_joint *j, levada_block 
         } else if (until >= 0 && levada_now() >= until) {
             st = LEVADA_AGAIN;
         } else if (!crew_help_locked(crew, j)) {
-            crew->waiting++;
-            levada_cond_wait(&crew->changed, &crew->lock, until);
-            crew->waiting--;
+            crew_wait_locked(crew, j, j, until);
+            waited = true;
         }
     }
-    levada_mutex_unlock(&crew->lock);
+    /* It may have been woken for work, and leaves with a result. */
+    if (waited) crew_offer_all_locked(crew);
+    crew_unlock(crew);
     return st;
 }
 
@@ -340,7 +431,7 @@ levada_status levada_crew_save(levada_crew *crew, levada_joint *j, levada_state_
     levada_status    st;
 
     if (!crew->running) return levada_node_save(j->node->inputs[0], to, err);
-    levada_mutex_lock(&crew->lock);
+    crew_lock(crew);
     s = j->snapshots;
     while (s && s->ticket > j->head) s = s->older;
     if (s) {
@@ -352,7 +443,7 @@ levada_status levada_crew_save(levada_crew *crew, levada_joint *j, levada_state_
         if (err) *err = j->unsaved;
         st = j->unsaved.code;
     }
-    levada_mutex_unlock(&crew->lock);
+    crew_unlock(crew);
     return st;
 }
 
@@ -366,7 +457,7 @@ static const char *crew_state_locked(const levada_crew *crew, const levada_joint
 
 void levada_crew_report(levada_crew *crew, levada_text *to)
 {
-    levada_mutex_lock(&crew->lock);
+    crew_lock(crew);
     for (const levada_joint *j = crew->joints; j; j = j->next) {
         levada_text_format(to, "%s{\"joint\":", j == crew->joints ? "" : ",");
         levada_text_json(to, j->node->path, strlen(j->node->path));
@@ -374,7 +465,7 @@ void levada_crew_report(levada_crew *crew, levada_text *to)
                            crew_state_locked(crew, j), (long long)(j->tail - j->head),
                            (long long)j->window, crew->waiting);
     }
-    levada_mutex_unlock(&crew->lock);
+    crew_unlock(crew);
 }
 
 static bool crew_idle_locked(const levada_joint *j)
@@ -389,21 +480,17 @@ static bool crew_idle_locked(const levada_joint *j)
 /* Others work on what they have drawn without waiting for us: they are further up, or apply. */
 void levada_crew_halt(levada_crew *crew, levada_joint *j)
 {
-    levada_mutex_lock(&crew->lock);
+    crew_lock(crew);
     j->halting = true;
     if (j->closed == LEVADA_OK) j->closed = LEVADA_END; /* nothing new is drawn */
-    while (!crew_idle_locked(j)) {
-        crew->waiting++;
-        levada_cond_wait(&crew->changed, &crew->lock, -1);
-        crew->waiting--;
-    }
+    while (!crew_idle_locked(j)) crew_wait_locked(crew, j, NULL, -1);
     j->halting = false;
-    levada_mutex_unlock(&crew->lock);
+    crew_unlock(crew);
 }
 
 void levada_crew_reset(levada_crew *crew, levada_joint *j)
 {
-    levada_mutex_lock(&crew->lock);
+    crew_lock(crew);
     for (int64_t i = j->head; i < j->tail; i++) {
         levada_block_unref(&j->ring[i % j->window].out);
     }
@@ -412,7 +499,8 @@ void levada_crew_reset(levada_crew *crew, levada_joint *j)
     j->head = j->tail = j->drawn = j->delivered = j->bytes = 0;
     if (crew->running) crew_snapshot_locked(crew, j); /* while it is closed nobody works on it */
     j->closed = LEVADA_OK;
-    levada_mutex_unlock(&crew->lock);
+    crew_offer_locked(crew, j);
+    crew_unlock(crew);
 }
 
 void levada_joint_clear(levada_joint *j)

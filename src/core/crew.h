@@ -12,7 +12,9 @@
  * No deadlock: a thread that holds an intake waits only for results of joints further up, and those
  * are being worked on by threads that wait for nothing or for something still further up.
  *
- * One lock guards all rings of an iterator; it is held for a few instructions a block.
+ * One lock guards all rings of an iterator; it is held for a few instructions a block. Threads wait
+ * on the engine of the queues (runtime/wait.h): each event wakes the one thread that it is for, and
+ * who waits looks around for a part of a block's time before it sleeps.
  */
 #ifndef LEVADA_CORE_CREW_H
 #define LEVADA_CORE_CREW_H

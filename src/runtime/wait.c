@@ -12,12 +12,18 @@ void levada_site_init(levada_site *site, levada_hub *hub, const char *object)
 {
     site->hub = hub;
     site->object = object;
-    atomic_init(&site->spin, levada_hub_cpus(hub) > 1 ? WAIT_SPIN_MOST / 2 : 0);
-    atomic_init(&site->wake_cost, WAIT_SPIN_MOST);
     atomic_init(&site->waits, 0);
     site->poll = NULL;
     site->poll_user = NULL;
     site->poll_every = 0;
+    levada_site_spin(site, WAIT_SPIN_MOST);
+}
+
+void levada_site_spin(levada_site *site, int nanoseconds)
+{
+    site->most = nanoseconds;
+    atomic_init(&site->spin, levada_hub_cpus(site->hub) > 1 ? nanoseconds / 2 : 0);
+    atomic_init(&site->wake_cost, nanoseconds);
 }
 
 void levada_line_append(levada_line *line, levada_waiter *waiter)
@@ -111,10 +117,10 @@ static void wait_learn(levada_site *site, bool helped)
 {
     int budget = atomic_load_explicit(&site->spin, memory_order_relaxed);
 
-    if (helped) budget += (WAIT_SPIN_MOST - budget) / 4 + 1;
+    if (helped) budget += (site->most - budget) / 4 + 1;
     else budget -= budget / 4 + 1;
     if (budget < WAIT_SPIN_LEAST) budget = helped ? WAIT_SPIN_LEAST : 0;
-    if (budget > WAIT_SPIN_MOST) budget = WAIT_SPIN_MOST;
+    if (budget > site->most) budget = site->most;
     atomic_store_explicit(&site->spin, budget, memory_order_relaxed);
 }
 
@@ -145,7 +151,7 @@ static void wait_measure(const levada_waiter *waiter, levada_site *site)
     int     mean = atomic_load_explicit(&site->wake_cost, memory_order_relaxed);
 
     if (cost <= 0) return;
-    if (cost > WAIT_SPIN_MOST) cost = WAIT_SPIN_MOST;
+    if (cost > site->most) cost = site->most;
     mean += ((int)cost - mean) / 8;
     atomic_store_explicit(&site->wake_cost, mean, memory_order_relaxed);
 }

@@ -40,6 +40,7 @@ typedef struct levada_woken {
 typedef struct levada_site {
     levada_hub *hub; /* borrowed from the object */
     const char *object;
+    int         most; /* nanoseconds to spin at most; fixed once somebody waits */
     atomic_int  spin, wake_cost; /* nanoseconds */
     atomic_int  waits;           /* counted while spin is 0, to try again now and then */
     /* Asked every poll_every nanoseconds by a thread that waits; false ends the wait. */
@@ -55,6 +56,8 @@ typedef enum levada_wait_end {
 } levada_wait_end;
 
 void levada_site_init(levada_site *site, levada_hub *hub, const char *object);
+/* Another limit than that of queues, for waits that are known to be longer than a wake-up costs. */
+void levada_site_spin(levada_site *site, int nanoseconds);
 
 /* All of these: the object's lock is held. */
 void levada_line_append(levada_line *line, levada_waiter *waiter);
