@@ -19,6 +19,6 @@ debug=(-Dbuildtype=debug -Doptimization=0 -Db_ndebug=false -Dpython=disabled)
 CC=gcc variant gcc-debug "${debug[@]}"
 CC=clang variant clang-release -Dpython=disabled
 CC=clang variant clang-debug "${debug[@]}"
-for option in isal zlib zstd simd; do
+for option in futex isal zlib zstd simd; do
     CC=gcc variant "no-$option" "-D$option=disabled" -Dpython=disabled
 done

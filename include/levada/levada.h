@@ -20,6 +20,7 @@
 #include <levada/spec.h>
 #include <levada/tensor.h>
 #include <levada/value.h>
+#include <levada/watchdog.h>
 #include <levada/writer.h>
 
 #endif

@@ -112,7 +112,7 @@ LEVADA_API const levada_queue_options *levada_queue_info(const levada_queue *que
  * [{"thread","object","waits_for","seconds"}]. Names are given with levada_waiter_name. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_waiters_json(levada_env *env, char **out,
                                                              levada_error *err);
-/* Names the calling thread in reports; the text is copied (31 bytes). */
+/* Names the calling thread in reports; the text is copied (63 bytes); "" forgets it. */
 LEVADA_API void levada_waiter_name(const char *name);
 
 #ifdef __cplusplus

@@ -129,6 +129,7 @@ levada_status levada_barrier_create(levada_env *env, int32_t ncomponents,
     }
     barrier_fill(b, ncomponents, dtypes, shapes);
     levada_site_init(&b->site, b->hub, b->name);
+    b->site.watched = true;
     b->shared = (levada_shared){ NULL, "barrier", b->shared_name, b };
     if (shared_name != NULL) have = levada_hub_share(b->hub, &b->shared, barrier_refs);
     if (have != NULL) {

@@ -6,10 +6,11 @@
 
 #include <levada/queue.h>
 
+#include <stdio.h>
 #include <string.h>
 
 #define HUB_NAMES 1024 /* names kept; the oldest go first */
-#define HUB_NAME_BYTES 32
+#define HUB_NAME_BYTES 64
 
 typedef struct hub_name {
     uint64_t thread; /* 0 = free */
@@ -23,6 +24,7 @@ struct levada_hub {
     levada_mutex lock;
     /* -- guarded by lock */
     levada_sleep  *sleeps, *latest;
+    uint64_t       number; /* of the latest sleep */
     levada_shared *shared;
     hub_name      *names;
     int32_t        nnames, room, oldest;
@@ -67,9 +69,10 @@ atomic_int *levada_hub_spinning(levada_hub *hub) { return &hub->spinning; }
 void levada_hub_enter(levada_hub *hub, levada_sleep *sleep)
 {
     sleep->thread = levada_thread_number();
-    sleep->since = levada_now();
     sleep->next = NULL;
     levada_mutex_lock(&hub->lock);
+    sleep->since = levada_now();
+    sleep->number = ++hub->number;
     sleep->prev = hub->latest;
     if (hub->latest != NULL) hub->latest->next = sleep;
     else hub->sleeps = sleep;
@@ -123,7 +126,12 @@ void levada_hub_name(levada_hub *hub, uint64_t thread, const char *name)
     if (n >= HUB_NAME_BYTES) n = HUB_NAME_BYTES - 1;
     levada_mutex_lock(&hub->lock);
     place = hub_name_find(hub, thread);
-    if (place == NULL) place = hub_name_place(hub);
+    if (n == 0 && place != NULL) {
+        *place = hub->names[--hub->nnames];
+        place = NULL;
+    } else if (place == NULL && n > 0) {
+        place = hub_name_place(hub);
+    }
     if (place != NULL) {
         place->thread = thread;
         memcpy(place->text, name, n);
@@ -141,53 +149,123 @@ void levada_waiter_name(const char *name)
 
 /* -- report ------------------------------------------------------------------------------------ */
 
-static void hub_print_thread(levada_hub *names, uint64_t thread, levada_text *to)
+/* Cut where it is too long. */
+static void hub_copy(char *to, size_t size, const char *text)
 {
-    char copy[HUB_NAME_BYTES] = "";
+    size_t n = strlen(text);
 
-    levada_mutex_lock(&names->lock);
-    hub_name *found = hub_name_find(names, thread);
-    if (found != NULL) memcpy(copy, found->text, sizeof(copy));
-    levada_mutex_unlock(&names->lock);
-    if (copy[0] != '\0') levada_text_json(to, copy, strlen(copy));
-    else levada_text_format(to, "\"thread %llu\"", (unsigned long long)thread);
+    if (n >= size) n = size - 1;
+    memcpy(to, text, n);
+    to[n] = '\0';
 }
 
-/* The list is copied first: names may be in the same hub, and printing allocates. */
+/* The hub's lock is held: the object stays while its sleep is in the list. */
+static void hub_describe(const levada_sleep *sleep, levada_wait *out)
+{
+    memset(out, 0, sizeof(*out));
+    hub_copy(out->object, sizeof(out->object), sleep->object);
+    hub_copy(out->waits_for, sizeof(out->waits_for), sleep->what);
+    if (sleep->n >= 0) {
+        (void)snprintf(out->waits_for, sizeof(out->waits_for), "%.40s(%lld)", sleep->what,
+                       (long long)sleep->n);
+    }
+    out->nanoseconds = levada_now() - sleep->since;
+    out->cancelled = atomic_load_explicit(&sleep->cancelled, memory_order_relaxed);
+}
+
+/* Without a lock: names may be in the same hub. */
+static void hub_describe_thread(levada_hub *names, uint64_t thread, levada_wait *out)
+{
+    levada_mutex_lock(&names->lock);
+    const hub_name *found = hub_name_find(names, thread);
+    if (found != NULL) hub_copy(out->thread, sizeof(out->thread), found->text);
+    levada_mutex_unlock(&names->lock);
+    if (found != NULL) return;
+    (void)snprintf(out->thread, sizeof(out->thread), "thread %llu", (unsigned long long)thread);
+}
+
+bool levada_hub_overdue(levada_hub *hub, levada_hub *names, uint64_t *seen, int64_t before,
+                        bool cancel, levada_wait *out, int64_t *since)
+{
+    bool     found;
+    uint64_t thread = 0;
+
+    levada_mutex_lock(&hub->lock);
+    levada_sleep *sleep = hub->sleeps;
+    while (sleep != NULL && (sleep->park == NULL || sleep->number <= *seen)) sleep = sleep->next;
+    *since = sleep != NULL ? sleep->since : -1;
+    found = sleep != NULL && sleep->since <= before;
+    if (found) {
+        *seen = sleep->number;
+        thread = sleep->thread;
+        if (cancel) {
+            atomic_store_explicit(&sleep->cancelled, true, memory_order_relaxed);
+            levada_park_nudge(sleep->park); /* it can't leave the list meanwhile */
+        }
+        hub_describe(sleep, out);
+    }
+    levada_mutex_unlock(&hub->lock);
+    if (found) hub_describe_thread(names, thread, out);
+    return found;
+}
+
+static uint64_t hub_named(levada_hub *names, const char *name)
+{
+    uint64_t thread = 0;
+
+    levada_mutex_lock(&names->lock);
+    for (int32_t i = 0; i < names->nnames && thread == 0; i++) {
+        if (strcmp(names->names[i].text, name) == 0) thread = names->names[i].thread;
+    }
+    levada_mutex_unlock(&names->lock);
+    return thread;
+}
+
+bool levada_hub_find(levada_hub *hub, levada_hub *names, uint64_t thread, const char *name,
+                     levada_wait *out)
+{
+    if (thread == 0) thread = hub_named(names, name);
+    if (thread == 0) return false;
+    levada_mutex_lock(&hub->lock);
+    const levada_sleep *sleep = hub->sleeps;
+    while (sleep != NULL && sleep->thread != thread) sleep = sleep->next;
+    if (sleep != NULL) hub_describe(sleep, out);
+    levada_mutex_unlock(&hub->lock);
+    if (sleep != NULL) hub_describe_thread(names, thread, out);
+    return sleep != NULL;
+}
+
+/* The first sleep after number *seen; copied, since printing allocates. */
+static bool hub_next(levada_hub *hub, levada_hub *names, uint64_t *seen, levada_wait *out)
+{
+    uint64_t thread = 0;
+
+    levada_mutex_lock(&hub->lock);
+    const levada_sleep *sleep = hub->sleeps;
+    while (sleep != NULL && sleep->number <= *seen) sleep = sleep->next;
+    if (sleep != NULL) {
+        *seen = sleep->number;
+        thread = sleep->thread;
+        hub_describe(sleep, out);
+    }
+    levada_mutex_unlock(&hub->lock);
+    if (sleep != NULL) hub_describe_thread(names, thread, out);
+    return sleep != NULL;
+}
+
 void levada_hub_print(levada_hub *hub, levada_hub *names, levada_text *to)
 {
-    levada_sleep one;
-    char         object[64];
-    int64_t      at = 0;
+    const char *before = "{\"thread\": ";
+    levada_wait wait;
 
     levada_text_char(to, '[');
-    for (;; at++) {
-        int64_t k = 0;
-
-        levada_mutex_lock(&hub->lock);
-        const levada_sleep *sleep = hub->sleeps;
-        while (sleep != NULL && k < at) {
-            sleep = sleep->next;
-            k++;
-        }
-        if (sleep != NULL) {
-            size_t n = strlen(sleep->object);
-
-            if (n >= sizeof(object)) n = sizeof(object) - 1;
-            memcpy(object, sleep->object, n);
-            object[n] = '\0';
-            one = *sleep;
-        }
-        levada_mutex_unlock(&hub->lock);
-        if (sleep == NULL) break;
-        levada_text_put(to, at > 0 ? ", {\"thread\": " : "{\"thread\": ");
-        hub_print_thread(names, one.thread, to);
+    for (uint64_t seen = 0; hub_next(hub, names, &seen, &wait); before = ", {\"thread\": ") {
+        levada_text_put(to, before);
+        levada_text_json(to, wait.thread, strlen(wait.thread));
         levada_text_put(to, ", \"object\": ");
-        levada_text_json(to, object, strlen(object));
-        if (one.n >= 0)
-            levada_text_format(to, ", \"waits_for\": \"%s(%lld)\"", one.what, (long long)one.n);
-        else levada_text_format(to, ", \"waits_for\": \"%s\"", one.what);
-        levada_text_format(to, ", \"seconds\": %.3f}", (double)(levada_now() - one.since) * 1e-9);
+        levada_text_json(to, wait.object, strlen(wait.object));
+        levada_text_format(to, ", \"waits_for\": \"%s\", \"seconds\": %.3f}", wait.waits_for,
+                           (double)wait.nanoseconds * 1e-9);
     }
     levada_text_char(to, ']');
 }

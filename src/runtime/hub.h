@@ -8,7 +8,7 @@
 #define LEVADA_RUNTIME_HUB_H
 
 #include "base/text.h"
-#include <levada/env.h>
+#include <levada/watchdog.h>
 
 #include <stdatomic.h>
 
@@ -20,18 +20,28 @@ void        levada_hub_unref(levada_hub **hub);
 /* Of an environment (NULL = the default one, NULL where memory is short). Borrowed. core/env.c */
 levada_hub *levada_env_hub(const levada_env *env);
 
-/* One sleep, on the stack of the thread that sleeps. */
+/* One sleep, on the stack of the thread that sleeps. The list is in the order of `since`. */
 typedef struct levada_sleep {
     struct levada_sleep *next, *prev;
     const char          *object; /* name of the queue */
     const char          *what;   /* "dequeue_many"    */
     int64_t              n, since;
-    uint64_t             thread;
+    uint64_t             thread, number; /* number: of this sleep, from 1 */
+    struct levada_park  *park;           /* NULL: no watchdog looks at it */
+    atomic_bool          cancelled;      /* by a watchdog */
 } levada_sleep;
 
 void levada_hub_enter(levada_hub *hub, levada_sleep *sleep);
 void levada_hub_leave(levada_hub *hub, levada_sleep *sleep);
-/* Names of threads are kept in the hub of the default environment. */
+/* The next watched sleep after number *seen that began at or before that time: fills *out, moves
+ * *seen and, with `cancel`, ends the sleep. Else false, and *since is when the next one began, or
+ * -1 where there is none. */
+bool levada_hub_overdue(levada_hub *hub, levada_hub *names, uint64_t *seen, int64_t before,
+                        bool cancel, levada_wait *out, int64_t *since);
+/* What a thread waits for: of that number, or of that name where number is 0. False: nothing. */
+bool levada_hub_find(levada_hub *hub, levada_hub *names, uint64_t thread, const char *name,
+                     levada_wait *out);
+/* Names of threads are kept in the hub of the default environment. "" forgets it. */
 void levada_hub_name(levada_hub *hub, uint64_t thread, const char *name);
 void levada_hub_print(levada_hub *hub, levada_hub *names, levada_text *to);
 

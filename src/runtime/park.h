@@ -29,6 +29,7 @@ void levada_lock_give(levada_lock *lock);
 #define LEVADA_PARK_AWAKE 0u
 #define LEVADA_PARK_ASLEEP 1u
 #define LEVADA_PARK_DONE 2u
+#define LEVADA_PARK_NUDGED 3u
 
 typedef struct levada_park {
     atomic_uint     word; /* LEVADA_PARK_* */
@@ -38,12 +39,15 @@ typedef struct levada_park {
 
 void levada_park_init(levada_park *park);
 void levada_park_clear(levada_park *park);
-/* Sleeps until done or until that time on the clock of levada_now (-1 = for ever); whether done. */
+/* Sleeps until done, nudged or until that time on the clock of levada_now (-1 = for ever); whether
+ * done. */
 bool levada_park_sleep(levada_park *park, int64_t until);
 /* Any thread, once. */
 void levada_park_wake(levada_park *park);
+/* Ends one sleep, this or the next, without being done. Any thread; the park must be there. */
+void levada_park_nudge(levada_park *park);
 
-/* A number of the calling thread, not used again soon. */
+/* A number of the calling thread; another may have it once this one has ended. */
 uint64_t levada_thread_number(void);
 
 #endif

@@ -44,20 +44,24 @@ bool levada_park_sleep(levada_park *park, int64_t until)
 {
     struct timespec at = { 0, 0 };
     int             code = 0;
-    bool            done;
+    unsigned        word;
 
     if (until >= 0) {
         at.tv_sec = (time_t)(until / 1000000000);
         at.tv_nsec = (long)(until % 1000000000);
     }
     pthread_mutex_lock(&park->mutex);
-    while (atomic_load(&park->word) != LEVADA_PARK_DONE && code != ETIMEDOUT) {
+    if (atomic_load(&park->word) == LEVADA_PARK_AWAKE) {
+        atomic_store(&park->word, LEVADA_PARK_ASLEEP);
+    }
+    while (atomic_load(&park->word) == LEVADA_PARK_ASLEEP && code != ETIMEDOUT) {
         if (until < 0) code = pthread_cond_wait(&park->cond, &park->mutex);
         else code = pthread_cond_timedwait(&park->cond, &park->mutex, &at);
     }
-    done = atomic_load(&park->word) == LEVADA_PARK_DONE;
+    word = atomic_load(&park->word);
+    if (word != LEVADA_PARK_DONE) atomic_store(&park->word, LEVADA_PARK_AWAKE);
     pthread_mutex_unlock(&park->mutex);
-    return done;
+    return word == LEVADA_PARK_DONE;
 }
 
 void levada_park_wake(levada_park *park)
@@ -65,6 +69,16 @@ void levada_park_wake(levada_park *park)
     pthread_mutex_lock(&park->mutex);
     atomic_store(&park->word, LEVADA_PARK_DONE);
     pthread_cond_signal(&park->cond);
+    pthread_mutex_unlock(&park->mutex);
+}
+
+void levada_park_nudge(levada_park *park)
+{
+    pthread_mutex_lock(&park->mutex);
+    if (atomic_load(&park->word) != LEVADA_PARK_DONE) {
+        atomic_store(&park->word, LEVADA_PARK_NUDGED);
+        pthread_cond_signal(&park->cond);
+    }
     pthread_mutex_unlock(&park->mutex);
 }
 

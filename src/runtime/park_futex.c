@@ -89,9 +89,12 @@ bool levada_park_sleep(levada_park *park, int64_t until)
     atomic_compare_exchange_strong_explicit(&park->word, &word, LEVADA_PARK_ASLEEP,
                                             memory_order_acquire, memory_order_acquire);
     while (in_time) {
-        if (atomic_load_explicit(&park->word, memory_order_acquire) == LEVADA_PARK_DONE) {
-            return true;
+        word = LEVADA_PARK_NUDGED;
+        if (atomic_compare_exchange_strong_explicit(&park->word, &word, LEVADA_PARK_AWAKE,
+                                                    memory_order_acquire, memory_order_acquire)) {
+            return false;
         }
+        if (word == LEVADA_PARK_DONE) return true;
         in_time = park_futex_wait(&park->word, LEVADA_PARK_ASLEEP, until);
     }
     return atomic_load_explicit(&park->word, memory_order_acquire) == LEVADA_PARK_DONE;
@@ -102,6 +105,19 @@ void levada_park_wake(levada_park *park)
     unsigned before = atomic_exchange_explicit(&park->word, LEVADA_PARK_DONE, memory_order_release);
 
     if (before == LEVADA_PARK_ASLEEP) park_futex_wake(&park->word);
+}
+
+void levada_park_nudge(levada_park *park)
+{
+    unsigned word = atomic_load_explicit(&park->word, memory_order_relaxed);
+
+    while (word == LEVADA_PARK_AWAKE || word == LEVADA_PARK_ASLEEP) {
+        if (atomic_compare_exchange_weak_explicit(&park->word, &word, LEVADA_PARK_NUDGED,
+                                                  memory_order_release, memory_order_relaxed)) {
+            if (word == LEVADA_PARK_ASLEEP) park_futex_wake(&park->word);
+            return;
+        }
+    }
 }
 
 uint64_t levada_thread_number(void) { return (uint64_t)syscall(SYS_gettid); }

@@ -182,6 +182,7 @@ static levada_status queue_make(levada_env *env, const levada_queue_options *o, 
     }
     queue_fill(q, o);
     levada_site_init(&q->site, q->hub, q->name);
+    q->site.watched = true;
     q->shared = (levada_shared){ NULL, "queue", q->shared_name, q };
     *out = q;
     return LEVADA_OK;

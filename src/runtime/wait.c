@@ -12,6 +12,7 @@ void levada_site_init(levada_site *site, levada_hub *hub, const char *object)
 {
     site->hub = hub;
     site->object = object;
+    site->watched = false;
     atomic_init(&site->waits, 0);
     site->poll = NULL;
     site->poll_user = NULL;
@@ -156,7 +157,8 @@ static void wait_measure(const levada_waiter *waiter, levada_site *site)
     atomic_store_explicit(&site->wake_cost, mean, memory_order_relaxed);
 }
 
-static levada_wait_end wait_sleep(levada_waiter *waiter, levada_site *site, int64_t until)
+static levada_wait_end wait_sleep(levada_waiter *waiter, levada_site *site,
+                                  const levada_sleep *sleep, int64_t until)
 {
     for (;;) {
         int64_t now = site->poll != NULL || until >= 0 ? levada_now() : 0, slice = until;
@@ -165,6 +167,9 @@ static levada_wait_end wait_sleep(levada_waiter *waiter, levada_site *site, int6
             slice = now + site->poll_every;
         }
         if (levada_park_sleep(&waiter->park, slice)) return LEVADA_WAIT_DONE;
+        if (atomic_load_explicit(&sleep->cancelled, memory_order_relaxed)) {
+            return LEVADA_WAIT_STOPPED;
+        }
         if (until >= 0 && levada_now() >= until) return LEVADA_WAIT_LATE;
         if (site->poll != NULL && !site->poll(site->poll_user)) return LEVADA_WAIT_STOPPED;
     }
@@ -178,8 +183,9 @@ levada_wait_end levada_waiter_wait(levada_waiter *waiter, levada_site *site, con
     if (!wait_spin(waiter, site)) {
         levada_sleep sleep = { .object = site->object, .what = what, .n = n };
 
+        if (site->watched) sleep.park = &waiter->park;
         levada_hub_enter(site->hub, &sleep);
-        end = wait_sleep(waiter, site, until);
+        end = wait_sleep(waiter, site, &sleep, until);
         levada_hub_leave(site->hub, &sleep);
         if (end == LEVADA_WAIT_DONE) wait_measure(waiter, site);
     }
@@ -189,7 +195,7 @@ levada_wait_end levada_waiter_wait(levada_waiter *waiter, levada_site *site, con
 
 void levada_waiter_settle(levada_waiter *waiter)
 {
-    levada_park_sleep(&waiter->park, -1);
+    while (!levada_park_sleep(&waiter->park, -1)) {} /* a nudge that came too late ends one sleep */
     levada_park_clear(&waiter->park);
 }
 

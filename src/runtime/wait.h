@@ -40,6 +40,7 @@ typedef struct levada_woken {
 typedef struct levada_site {
     levada_hub *hub; /* borrowed from the object */
     const char *object;
+    bool        watched; /* long waits are trouble: a watchdog looks at them */
     int         most; /* nanoseconds to spin at most; fixed once somebody waits */
     atomic_int  spin, wake_cost; /* nanoseconds */
     atomic_int  waits;           /* counted while spin is 0, to try again now and then */
@@ -52,7 +53,7 @@ typedef struct levada_site {
 typedef enum levada_wait_end {
     LEVADA_WAIT_DONE,
     LEVADA_WAIT_LATE,   /* the time is up */
-    LEVADA_WAIT_STOPPED /* poll() said so */
+    LEVADA_WAIT_STOPPED /* poll() or a watchdog said so */
 } levada_wait_end;
 
 void levada_site_init(levada_site *site, levada_hub *hub, const char *object);

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <levada/watchdog.h>
+
+#include "base/alloc.h"
+#include "runtime/hub.h"
+#include "runtime/park.h"
+
+#include <string.h>
+
+struct levada_watchdog {
+    levada_watchdog_options options;
+    levada_hub             *hub, *names;
+    uint64_t                seen; /* number of the last sleep that was reported */
+    atomic_bool             stopped;
+    levada_park             park; /* done = stopped */
+    levada_thread           thread;
+    bool                    has_thread;
+};
+
+static void watchdog_main(void *user)
+{
+    levada_watchdog *w = user;
+    levada_wait      wait;
+
+    while (levada_watchdog_next(w, -1, &wait) == LEVADA_OK) {
+        w->options.report(w->options.user, &wait);
+    }
+}
+
+static void watchdog_free(levada_watchdog *w)
+{
+    levada_park_clear(&w->park);
+    levada_hub_unref(&w->hub);
+    levada_hub_unref(&w->names);
+    levada_free(w);
+}
+
+levada_status levada_watchdog_create(levada_env *env, const levada_watchdog_options *options,
+                                     levada_watchdog **out, levada_error *err)
+{
+    levada_watchdog_options all = LEVADA_WATCHDOG_OPTIONS_INIT;
+    levada_hub             *hub = levada_env_hub(env), *names = levada_env_hub(NULL);
+    levada_watchdog        *w;
+    levada_status           status = LEVADA_OK;
+    size_t                  size = options->struct_size;
+
+    memcpy(&all, options, size < sizeof(all) ? size : sizeof(all));
+    if (all.limit < 1) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "limit=%lld must be at least 1 ns",
+                           (long long)all.limit);
+    }
+    w = hub != NULL && names != NULL ? levada_alloc_zero(sizeof(*w)) : NULL;
+    if (w == NULL) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
+    w->options = all;
+    w->hub = levada_hub_ref(hub);
+    w->names = levada_hub_ref(names);
+    atomic_init(&w->stopped, false);
+    levada_park_init(&w->park);
+    if (all.report != NULL) {
+        status = levada_thread_start(&w->thread, watchdog_main, w, err);
+        w->has_thread = status == LEVADA_OK;
+    }
+    if (status == LEVADA_OK) *out = w;
+    else watchdog_free(w);
+    return status;
+}
+
+levada_status levada_watchdog_next(levada_watchdog *watchdog, int64_t timeout, levada_wait *out)
+{
+    levada_watchdog *w = watchdog;
+    int64_t          now = levada_now(), limit = w->options.limit, since;
+    int64_t          until = timeout < 0 || timeout > INT64_MAX - now ? INT64_MAX : now + timeout;
+
+    for (;;) {
+        if (atomic_load(&w->stopped)) return LEVADA_END;
+        if (levada_hub_overdue(w->hub, w->names, &w->seen, now - limit, w->options.cancel, out,
+                               &since)) {
+            return LEVADA_OK;
+        }
+        if (now >= until) return LEVADA_AGAIN;
+        /* A wait that has not begun can't be too long before this. */
+        int64_t from = since >= 0 ? since : now;
+        int64_t due = limit > INT64_MAX - from ? INT64_MAX : from + limit;
+        if (due > until) due = until;
+        if (levada_park_sleep(&w->park, due < INT64_MAX ? due : -1)) return LEVADA_END;
+        now = levada_now();
+    }
+}
+
+void levada_watchdog_stop(levada_watchdog *watchdog)
+{
+    if (!atomic_exchange(&watchdog->stopped, true)) levada_park_wake(&watchdog->park);
+}
+
+void levada_watchdog_destroy(levada_watchdog **watchdog)
+{
+    levada_watchdog *w = *watchdog;
+
+    *watchdog = NULL;
+    if (w == NULL) return;
+    levada_watchdog_stop(w);
+    if (w->has_thread) levada_thread_join(&w->thread);
+    watchdog_free(w);
+}
