@@ -1,0 +1,265 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Coordinator: several threads that stop together, and one that waits for them.
+
+The rules are those of TensorFlow's ``python/training/coordinator.py``; what differs is said where
+it differs. Waits sleep until somebody rings (nothing polls), and Ctrl-C ends them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import math
+import queue
+import sys
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from types import TracebackType
+from typing import NoReturn
+
+from levada.errors import CancelledError, OutOfRangeError
+
+_LOG = logging.getLogger("levada")
+_MOST_ERRORS = 16
+_LEAST_GRACE = 0.001  # seconds; a grace period of 0 still lets threads that are ending end
+_Reported = tuple[BaseException, TracebackType | None]
+
+
+class _Signal:
+    """An event that a signal handler may set at any point, also inside its own methods.
+
+    Each waiter hangs up a bell before it looks, so that no ring is missed. ``threading.Event``
+    holds a lock meanwhile that a handler on the same thread would wait for.
+    """
+
+    def __init__(self) -> None:
+        self.on = False
+        self._bells: list[queue.SimpleQueue[bool]] = []
+
+    def set(self) -> None:
+        self.on = True
+        for bell in tuple(self._bells):
+            bell.put(True)
+
+    def wait(
+        self, timeout: float | None = None, bell: queue.SimpleQueue[bool] | None = None
+    ) -> bool:
+        """True once it was set; False past ``timeout`` or when another rang ``bell`` (False)."""
+        if timeout is not None and not 0 < timeout <= threading.TIMEOUT_MAX:
+            if not timeout > 0:
+                return self.on
+            timeout = None
+        bell = queue.SimpleQueue() if bell is None else bell
+        self._bells.append(bell)
+        try:
+            return self.on or bell.get(timeout=timeout)
+        except queue.Empty:
+            return self.on
+        finally:
+            self._bells.remove(bell)
+
+
+class Coordinator:
+    """Stops a group of threads together and hands the first exception to whoever joins them.
+
+    Any method may be called from any thread; ``request_stop`` never blocks and may be called from
+    a signal handler. ``clean_stop_exception_types`` are exceptions that mean a clean end
+    (default: ``(OutOfRangeError,)``; a list given replaces it).
+
+        coord = Coordinator()
+        threads = start_queue_runners(coord=coord)
+        try:
+            while not coord.should_stop():
+                step(batch())
+        except levada.errors.OutOfRangeError:
+            pass
+        finally:
+            coord.request_stop()
+            coord.join(threads)
+    """
+
+    def __init__(
+        self, clean_stop_exception_types: Iterable[type[BaseException]] | None = None
+    ) -> None:
+        self._clean = _types_of(clean_stop_exception_types)
+        self._stop = _Signal()
+        self._lock = threading.RLock()  # a signal handler may come while its thread holds it
+        # -- guarded by _lock
+        self._errors: list[_Reported] = []
+        self._joined = False
+        self._registered: dict[threading.Thread, None] = {}
+
+    def request_stop(self, ex: BaseException | tuple | None = None) -> None:
+        """Asks all threads to stop. ``ex``: an exception or ``sys.exc_info()``, for ``join``.
+
+        The first exception is what ``join`` raises; later ones are ``secondary_errors``, and one
+        that follows a clean stop is not lost. Clean-stop types and a CancelledError after the stop
+        (the stop itself causes those) count as no exception. Once joined, an exception is raised
+        here instead.
+        """
+        reported = self._reported(ex)
+        with self._lock:
+            if self._joined:
+                if reported:
+                    _raise(reported)
+                return
+            if reported:
+                self._record(reported)
+            self._stop.set()
+
+    def _reported(self, ex: BaseException | tuple | None) -> _Reported | None:
+        if isinstance(ex, tuple) and len(ex) == 3:
+            _, value, trace = ex
+        else:
+            value, trace = ex, getattr(ex, "__traceback__", None)
+        if value is None:
+            return None
+        if not isinstance(value, BaseException):
+            raise TypeError(f"ex must be an exception, sys.exc_info() or None, not {ex!r}")
+        echo = self._stop.on and isinstance(value, CancelledError)
+        return None if echo or isinstance(value, self._clean) else (value, trace)
+
+    def _record(self, reported: _Reported) -> None:
+        value = reported[0]
+        if any(value is known for known, _ in self._errors):  # it came down a line of runners
+            return
+        _LOG.info("Error reported to Coordinator: %s: %s", type(value).__name__, value)
+        if len(self._errors) < _MOST_ERRORS:
+            self._errors.append(reported)
+
+    def clear_stop(self) -> None:
+        """As new, but for the registered threads. Threads that have seen the stop still end."""
+        with self._lock:
+            self._joined = False
+            self._errors.clear()
+            self._stop.on = False
+
+    def should_stop(self) -> bool:
+        """Whether a stop was requested."""
+        return self._stop.on
+
+    def wait_for_stop(self, timeout: float | None = None) -> bool:
+        """Waits until a stop is requested or ``timeout`` seconds passed; whether it was."""
+        return self._stop.wait(timeout)
+
+    @contextlib.contextmanager
+    def stop_on_exception(self) -> Iterator[None]:
+        """Whatever the body raises, KeyboardInterrupt too, stops all threads and ends here.
+
+        Where the coordinator is already joined it is raised.
+        """
+        try:
+            yield
+        except BaseException:
+            self.request_stop(sys.exc_info())
+
+    def register_thread(self, thread: threading.Thread) -> None:
+        """``join`` will wait for this thread too. It need not have been started."""
+        with self._lock:
+            self._registered[thread] = None
+
+    def join(
+        self,
+        threads: Iterable[threading.Thread] | None = None,
+        stop_grace_period_secs: float = 120,
+        ignore_live_threads: bool = False,
+    ) -> None:
+        """Waits for the registered threads and ``threads``; raises what was reported.
+
+        Without a stop it waits as long as the threads live. Once a stop is requested they have
+        ``stop_grace_period_secs`` left; then RuntimeError names those still running and what they
+        wait for, unless ``ignore_live_threads``. A reported exception comes before that, with its
+        own traceback, at each call. A thread that joins its own group does not wait for itself.
+        """
+        with self._lock:
+            members = dict.fromkeys([*self._registered, *(threads or ())])
+        members.pop(threading.current_thread(), None)
+        self._until_stop_or_end(members)
+        _give_time(members, stop_grace_period_secs)
+        alive = [thread for thread in members if thread.is_alive()]
+        with self._lock:
+            self._joined = True
+            self._registered.clear()
+            failed = bool(self._errors)
+        if alive and (failed or ignore_live_threads):
+            _LOG.warning("%s", _stragglers(alive))
+        self.raise_requested_exception()
+        if alive and not ignore_live_threads:
+            raise RuntimeError(_stragglers(alive))
+
+    def _until_stop_or_end(self, members: Iterable[threading.Thread]) -> None:
+        if self._stop.on or not any(thread.is_alive() for thread in members):
+            return
+        bell: queue.SimpleQueue[bool] = queue.SimpleQueue()
+        args = (tuple(members), bell)
+        threading.Thread(
+            target=_ring_at_the_end, args=args, name="levada join", daemon=True
+        ).start()
+        self._stop.wait(bell=bell)
+
+    @property
+    def joined(self) -> bool:
+        """Whether a ``join`` has ended."""
+        return self._joined
+
+    @property
+    def secondary_errors(self) -> tuple[BaseException, ...]:
+        """Exceptions reported after the one that ``join`` raises (the first few)."""
+        with self._lock:
+            return tuple(value for value, _ in self._errors[1:])
+
+    def raise_requested_exception(self) -> None:
+        """Raises the first exception that was reported, if there is one."""
+        with self._lock:
+            first = self._errors[0] if self._errors else None
+        if first:
+            _raise(first)
+
+
+def _types_of(given: Iterable[type[BaseException]] | None) -> tuple[type[BaseException], ...]:
+    if given is None:
+        return (OutOfRangeError,)
+    kinds = tuple(given) if isinstance(given, Iterable) else (None,)
+    if not all(isinstance(kind, type) and issubclass(kind, BaseException) for kind in kinds):
+        raise TypeError(
+            f"clean_stop_exception_types must be a list of exception classes, not {given!r}"
+        )
+    return kinds
+
+
+def _raise(reported: _Reported) -> NoReturn:
+    value, trace = reported
+    raise value.with_traceback(trace)
+
+
+def _ring_at_the_end(members: Iterable[threading.Thread], bell: queue.SimpleQueue[bool]) -> None:
+    """Waits for threads on behalf of a join, which can't wait for them and the stop at once."""
+    for thread in members:
+        if thread.is_alive():
+            thread.join()
+    bell.put(False)
+
+
+def _give_time(members: Iterable[threading.Thread], seconds: float) -> None:
+    if math.isnan(seconds):
+        raise ValueError("stop_grace_period_secs must be a number of seconds, not nan")
+    end = time.monotonic() + (max(seconds, _LEAST_GRACE) if seconds >= 0 else 0)
+    for thread in members:
+        if thread.is_alive():
+            thread.join(min(max(end - time.monotonic(), 0), threading.TIMEOUT_MAX))
+
+
+def _stragglers(alive: list[threading.Thread]) -> str:
+    """Their names separated by blanks, then a line for each that waits in levada."""
+    names = [thread.name for thread in alive]
+    told = "Coordinator stopped with threads still running: " + " ".join(names)
+    return "\n  ".join([told, *_waits_of(names)])
+
+
+def _waits_of(names: list[str]) -> list[str]:
+    try:
+        from levada.train import waiters
+    except ImportError:
+        return []
+    return [str(row) for row in waiters() if row["thread"] in names]

@@ -1,0 +1,351 @@
+# SPDX-License-Identifier: Apache-2.0
+"""QueueRunner: threads that fill a queue, and the collection that starts them all.
+
+The rules are those of TensorFlow's ``python/training/queue_runner_impl.py``, eager: what it runs
+in a session is a function of no arguments here. What differs is said where it differs.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from levada import errors
+from levada.errors import CancelledError, LevadaError, OutOfRangeError
+from levada.train._coordinator import Coordinator
+from levada.train._protos import QueueRunnerDef
+from levada.train._registry import (
+    GraphKeys,
+    add_to_collection,
+    find_op,
+    get_collection,
+    op_name,
+)
+
+_LOG = logging.getLogger("levada")
+_Op = Callable[[], object]
+_CLASSES = {-getattr(errors, name).code: getattr(errors, name) for name in errors.__all__}
+_CLASSES[-errors.UnknownError.code] = errors.UnknownError  # LevadaError has the same code
+
+
+class _Run:
+    """One set of threads: how many of them have not ended."""
+
+    def __init__(self, left: int) -> None:
+        self.left = left
+
+
+class QueueRunner:
+    """Fills ``queue`` by calling each of ``enqueue_ops`` over and over, each in its own thread.
+
+    A thread ends when its function raises one of ``queue_closed_exception_types`` (default
+    ``(OutOfRangeError,)``; StopIteration counts as OutOfRangeError), when the coordinator stops,
+    or with an error, which stops the coordinator. The last thread to end calls ``close_op``
+    (default ``queue.close()``), whatever the cause, so that consumers get what is left and then
+    OutOfRangeError, or the error where there was one. When the coordinator stops, ``cancel_op``
+    (default ``queue.close(cancel_pending_enqueues=True)``) frees threads that wait for room.
+
+    ``queue`` needs ``name`` and ``close``. Functions of several threads run at the same time.
+    """
+
+    def __init__(
+        self,
+        queue: Any = None,
+        enqueue_ops: Iterable[_Op] | None = None,
+        close_op: _Op | None = None,
+        cancel_op: _Op | None = None,
+        queue_closed_exception_types: tuple[type[LevadaError], ...] | None = None,
+        queue_runner_def: QueueRunnerDef | None = None,
+    ) -> None:
+        given = (queue, enqueue_ops, close_op, cancel_op, queue_closed_exception_types)
+        if queue_runner_def is not None:
+            if any(value is not None for value in given):
+                raise ValueError("queue_runner_def and the other arguments are mutually exclusive.")
+            given = _resolve(queue_runner_def)
+        self._queue, ops, close, cancel, kinds = given
+        self._enqueue_ops = list(ops) if isinstance(ops, Iterable) else ops
+        if self._queue is None or not self._enqueue_ops:
+            raise ValueError("Must provide queue and enqueue_ops.")
+        self._close_op = self._close_queue if close is None else close
+        self._cancel_op = self._cancel_queue if cancel is None else cancel
+        self._closed_types = (OutOfRangeError,) if kinds is None else kinds
+        self._check()
+        self._lock = threading.Lock()
+        # -- guarded by _lock
+        self._exceptions_raised: list[BaseException] = []
+        self._threads: list[threading.Thread] = []  # of the newest set, without close_on_stop
+
+    def _check(self) -> None:
+        if not isinstance(self._enqueue_ops, list):
+            raise TypeError(f"enqueue_ops must be a list of functions, not {self._enqueue_ops!r}")
+        for op in (*self._enqueue_ops, self._close_op, self._cancel_op):
+            if not callable(op):
+                raise TypeError(f"an op must be a function of no arguments, not {op!r}")
+        kinds = self._closed_types
+        if not (
+            isinstance(kinds, tuple) and kinds and all(_is_error_class(kind) for kind in kinds)
+        ):
+            raise TypeError(
+                "queue_closed_exception_types must be a tuple, not empty, of classes of "
+                f"levada.errors, not {kinds!r}"
+            )
+
+    def _close_queue(self) -> None:
+        self._queue.close()
+
+    def _cancel_queue(self) -> None:
+        self._queue.close(cancel_pending_enqueues=True)
+
+    @property
+    def queue(self) -> Any:
+        """The queue that it fills."""
+        return self._queue
+
+    @property
+    def enqueue_ops(self) -> list[_Op]:
+        """The functions of its threads."""
+        return self._enqueue_ops
+
+    @property
+    def close_op(self) -> _Op:
+        """What the last thread calls."""
+        return self._close_op
+
+    @property
+    def cancel_op(self) -> _Op:
+        """What a stop of the coordinator calls."""
+        return self._cancel_op
+
+    @property
+    def queue_closed_exception_types(self) -> tuple[type[LevadaError], ...]:
+        """Exceptions that mean the end of the input."""
+        return self._closed_types
+
+    @property
+    def exceptions_raised(self) -> list[BaseException]:
+        """Errors of threads without a coordinator, since the last ``create_threads``; a copy."""
+        with self._lock:
+            return list(self._exceptions_raised)
+
+    @property
+    def name(self) -> str:
+        """The name of the queue."""
+        return self._queue.name
+
+    def create_threads(
+        self, coord: Coordinator | None = None, daemon: bool = False, start: bool = False
+    ) -> list[threading.Thread]:
+        """Makes a thread for each enqueue function, and with ``coord`` one that cancels at a stop.
+
+        They are registered with ``coord``, and started if ``start``. While threads of an earlier
+        call run, gives []; those that were never started do not count.
+        """
+        check_coordinator(coord)
+        run = _Run(len(self._enqueue_ops))
+        with self._lock:
+            if any(thread.is_alive() for thread in self._threads):
+                return []
+            self._exceptions_raised = []
+            self._threads = [
+                self._thread(self._serve, daemon, _name_of(op, i), run, op, coord)
+                for i, op in enumerate(self._enqueue_ops)
+            ]
+            threads = list(self._threads)
+            if coord is not None:
+                threads.append(self._thread(self._close_on_stop, daemon, None, coord))
+                for thread in threads:
+                    coord.register_thread(thread)
+            started, error = _start(threads) if start else (len(threads), None)
+        if error is not None:  # the system gives no more threads; consumers must not hang
+            self._tell(error)
+            for _ in self._enqueue_ops[started:]:
+                self._leave(run)
+            raise error
+        return threads
+
+    def _thread(
+        self, body: Callable[..., None], daemon: bool, name: str | None, *args: Any
+    ) -> threading.Thread:
+        name = f"QueueRunnerThread-{self.name}-{name or 'close_on_stop'}"
+        return threading.Thread(target=body, args=args, name=name, daemon=daemon)
+
+    def _serve(self, run: _Run, op: _Op, coord: Coordinator | None) -> None:
+        """Body of an enqueue thread."""
+        try:
+            self._loop(op, coord)
+        except self._closed_types as error:
+            _LOG.debug("%s ends: %s", threading.current_thread().name, error)
+        except BaseException as error:
+            if not (_stopped(coord) and isinstance(error, CancelledError)):
+                self._tell(error)
+                self._report(error, coord)
+        finally:
+            self._leave(run)
+
+    @staticmethod
+    def _loop(op: _Op, coord: Coordinator | None) -> None:
+        try:
+            while not _stopped(coord):
+                op()
+        except StopIteration as error:
+            raise OutOfRangeError("an enqueue function raised StopIteration") from error
+
+    def _report(self, error: BaseException, coord: Coordinator | None) -> None:
+        if not isinstance(error, Exception):  # SystemExit and its like end the thread alone
+            raise error
+        if coord is not None:
+            coord.request_stop(error)
+            return
+        with self._lock:
+            self._exceptions_raised.append(error)
+        _LOG.error("%s: %r", threading.current_thread().name, error)
+        raise error
+
+    def _tell(self, error: BaseException) -> None:
+        """Consumers get the error where they would get OutOfRangeError."""
+        tell = getattr(self._queue, "_producer_failed", None)
+        if tell is not None:
+            tell(error)
+
+    def _leave(self, run: _Run) -> None:
+        """Counts a thread as ended, once; the last one closes the queue."""
+        with self._lock:
+            run.left -= 1
+            if run.left:
+                return
+        try:
+            self._close_op()
+        except Exception as error:
+            _LOG.debug("closing %s: %s", self.name, error)
+
+    def _close_on_stop(self, coord: Coordinator) -> None:
+        coord.wait_for_stop()
+        try:
+            self._cancel_op()
+        except Exception as error:
+            _LOG.debug("cancelling %s: %s", self.name, error)
+
+    def to_proto(self) -> QueueRunnerDef:
+        """Its names as a message that ``from_proto`` reads, and TensorFlow too.
+
+        Functions go by the name of ``register_op``, else by their ``__name__``; the defaults of
+        ``close_op`` and ``cancel_op`` by the names that TensorFlow gives them.
+        """
+        return QueueRunnerDef(
+            queue_name=self.name,
+            enqueue_op_name=[
+                op_name(op) or _name_of(op, i) for i, op in enumerate(self._enqueue_ops)
+            ],
+            close_op_name=self._name_of_default(self._close_op, self._close_queue, "_Close"),
+            cancel_op_name=self._name_of_default(self._cancel_op, self._cancel_queue, "_Close_1"),
+            queue_closed_exception_types=[_code_of(kind) for kind in self._closed_types],
+        )
+
+    def _name_of_default(self, op: _Op, default: _Op, ending: str) -> str:
+        return self.name + ending if op == default else op_name(op) or _name_of(op, 0)
+
+    @staticmethod
+    def from_proto(queue_runner_def: QueueRunnerDef) -> QueueRunner:
+        """The runner of such a message, which may be TensorFlow's own.
+
+        The queue is found by its ``shared_name`` or name, functions by ``register_op``;
+        NotFoundError names what is missing. Without codes, OutOfRangeError closes.
+        """
+        return QueueRunner(queue_runner_def=queue_runner_def)
+
+    def __repr__(self) -> str:
+        return f"<levada.train.QueueRunner {self.name!r}, {len(self._enqueue_ops)} threads>"
+
+
+def _start(threads: list[threading.Thread]) -> tuple[int, RuntimeError | None]:
+    """How many were started, and why not all."""
+    for i, thread in enumerate(threads):
+        try:
+            thread.start()
+        except RuntimeError as error:
+            return i, error
+    return len(threads), None
+
+
+def _stopped(coord: Coordinator | None) -> bool:
+    return coord is not None and coord.should_stop()
+
+
+def _is_error_class(kind: object) -> bool:
+    return isinstance(kind, type) and issubclass(kind, LevadaError)
+
+
+def _name_of(op: _Op, index: int) -> str:
+    return getattr(op, "__name__", None) or f"op{index}"
+
+
+def _code_of(kind: type[LevadaError]) -> int:
+    if kind is LevadaError:
+        raise ValueError("LevadaError has no code of its own: name the classes instead")
+    return -kind.code
+
+
+def _resolve(message: QueueRunnerDef) -> tuple:
+    """The arguments of the constructor that a message stands for."""
+    from levada.train._queues import find_queue
+
+    queue = find_queue(message.queue_name)
+    codes = list(message.queue_closed_exception_types)
+    unknown = [code for code in codes if code not in _CLASSES]
+    if unknown:
+        raise ValueError(f"queue_closed_exception_types: no error has the code {unknown[0]}")
+
+    def op(name: str, ending: str) -> _Op | None:
+        return None if name in ("", message.queue_name + ending) else find_op(name)
+
+    return (
+        queue,
+        [find_op(name) for name in message.enqueue_op_name],
+        op(message.close_op_name, "_Close"),
+        op(message.cancel_op_name, "_Close_1"),
+        tuple(_CLASSES[code] for code in codes) or None,
+    )
+
+
+def check_coordinator(coord: object) -> None:
+    """TypeError unless ``coord`` is a Coordinator or None."""
+    if coord is not None and not isinstance(coord, Coordinator):
+        raise TypeError(
+            f"coord must be a Coordinator or None, not {coord!r}: levada has no sessions, so where "
+            "TensorFlow takes a `tf.Session` object first, leave it out"
+        )
+
+
+def add_queue_runner(qr: QueueRunner, collection: str = GraphKeys.QUEUE_RUNNERS) -> None:
+    """Adds a runner to a collection of the process, for ``start_queue_runners``."""
+    if not hasattr(qr, "create_threads"):
+        raise TypeError(f"qr must be a QueueRunner, not {qr!r}")
+    add_to_collection(collection, qr)
+
+
+def start_queue_runners(
+    coord: Coordinator | None = None,
+    daemon: bool = True,
+    start: bool = True,
+    collection: str = GraphKeys.QUEUE_RUNNERS,
+) -> list[threading.Thread]:
+    """``create_threads`` of every runner in the collection; gives all their threads.
+
+    Runners whose threads run already add none, nor do those whose queue is closed: they belong to
+    an input that has ended. (TensorFlow has a collection in each graph, levada one in the process.)
+    """
+    check_coordinator(coord)
+    runners = get_collection(collection)
+    if not runners:
+        _LOG.warning(
+            "start_queue_runners: no queue runner is in the collection %r; a dataset needs none",
+            collection,
+        )
+    threads: list[threading.Thread] = []
+    for runner in runners:
+        is_closed = getattr(runner.queue, "is_closed", None)
+        if is_closed is None or not is_closed():
+            threads += runner.create_threads(coord=coord, daemon=daemon, start=start)
+    return threads

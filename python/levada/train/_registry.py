@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What TensorFlow keeps in a graph, for the whole process: collections, and functions by name.
+
+All functions may be called from any thread.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from levada.errors import NotFoundError
+
+_lock = threading.Lock()
+_collections: dict[str, list[Any]] = {}
+_ops: dict[str, Callable[[], object]] = {}
+
+
+class GraphKeys:
+    """Names of collections."""
+
+    QUEUE_RUNNERS = "queue_runners"
+
+
+def add_to_collection(name: str, value: object) -> None:
+    """Appends to a collection, which need not exist."""
+    with _lock:
+        _collections.setdefault(name, []).append(value)
+
+
+def get_collection(name: str) -> list[Any]:
+    """What was added under ``name``, in order; a copy."""
+    with _lock:
+        return list(_collections.get(name, ()))
+
+
+def clear_collection(name: str) -> None:
+    """Empties a collection. Threads that run go on."""
+    with _lock:
+        _collections.pop(name, None)
+
+
+def register_op(name: str, fn: Callable[[], object]) -> Callable[[], object]:
+    """Lets ``QueueRunner.from_proto`` find ``fn`` by name; the latest of a name counts.
+
+    Returns ``fn``.
+    """
+    if not isinstance(name, str) or not name:
+        raise TypeError(f"name must be a str that is not empty, not {name!r}")
+    if not callable(fn):
+        raise TypeError(f"op {name!r} must be a function of no arguments, not {fn!r}")
+    with _lock:
+        _ops[name] = fn
+    return fn
+
+
+def find_op(name: str) -> Callable[[], object]:
+    """The function registered as ``name``; NotFoundError."""
+    with _lock:
+        fn, known = _ops.get(name), sorted(_ops)
+    if fn is None:
+        raise NotFoundError(
+            f"no op is registered as {name!r}; there are {known}: call register_op(name, fn) first"
+        )
+    return fn
+
+
+def op_name(fn: Callable[[], object]) -> str | None:
+    """The name under which ``fn`` was registered, or None."""
+    with _lock:
+        return next((name for name, known in _ops.items() if known == fn), None)
