@@ -205,7 +205,7 @@ class QueueRunner:
 
     def _tell(self, error: BaseException) -> None:
         """Consumers get the error where they would get OutOfRangeError."""
-        tell = getattr(self._queue, "_producer_failed", None)
+        tell = getattr(self._queue, "_producers_failed", None)
         if tell is not None:
             tell(error)
 
