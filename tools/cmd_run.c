@@ -84,6 +84,17 @@ static levada_status cmd_run_loop(levada_cli_pipe *p, const levada_cli_args *arg
     return status == LEVADA_END ? LEVADA_OK : status;
 }
 
+static void cmd_run_count(levada_cli_buffer *text, const levada_value *stats, const char *key,
+                          const char *what)
+{
+    int64_t count = levada_cli_json_int(stats, key);
+
+    if (count == 0) return;
+    levada_cli_puts(text, " · ");
+    levada_cli_count(text, count);
+    levada_cli_printf(text, " %s", what);
+}
+
 /* "39 312 records in 1 228 batches · 63.1 MiB read · padding 12.3 % · 1.21 M records/s · 0.32 s" */
 static void cmd_run_summary(levada_cli_pipe *p, double seconds)
 {
@@ -103,11 +114,9 @@ static void cmd_run_summary(levada_cli_pipe *p, double seconds)
         levada_cli_bytes(&text, levada_cli_json_int(stats, "bytes"));
         levada_cli_puts(&text, " read");
         if (padding > 0) levada_cli_printf(&text, " · padding %.1f %%", padding * 100);
-        if (levada_cli_json_int(stats, "skipped_records") > 0) {
-            levada_cli_puts(&text, " · ");
-            levada_cli_count(&text, levada_cli_json_int(stats, "skipped_records"));
-            levada_cli_puts(&text, " skipped");
-        }
+        cmd_run_count(&text, stats, "skipped_records", "skipped");
+        cmd_run_count(&text, stats, "missing_files", "files missing");
+        cmd_run_count(&text, stats, "empty_files", "files without a record");
     }
     levada_cli_puts(&text, " · ");
     levada_cli_rate(&text, (double)p->records / (seconds > 0 ? seconds : 1e-9), " records/s");

@@ -26,7 +26,8 @@ typedef struct levada_iter_options {
     int64_t     epoch;      /* from 0                                                           */
     int32_t     threads;    /* 0 = CPUs of the process; 1 = everything on the caller            */
     int32_t     block_rows; /* records in a block before batching, 0 = 256                      */
-    const char *errors;     /* NULL or "fail" | "skip" | "skip:1000" | "skip:0.1%"              */
+    const char *errors;     /* NULL or "fail" | "skip" | "skip:1000" | "skip:0.1%"; the budget
+                             * counts at each place for itself: a source, a run of stages       */
     int64_t     max_record_bytes; /* 0 = 256 MiB; what fits in a chunk (512 KiB) passes anyway  */
 } levada_iter_options;
 
@@ -63,8 +64,10 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_iter_save(levada_iter *it, char 
 LEVADA_API LEVADA_MUST_USE levada_status levada_iter_restore(levada_iter *it, const void *bytes,
                                                              size_t size, levada_error *err);
 
-/* One JSON object: records, batches, bytes, skipped_records, damaged_bytes, dropped_records,
- * padding_fraction, seed, epoch, stages:[{"path","records","blocks","seconds"}]. */
+/* One JSON object: records, batches, bytes, skipped_records, damaged_bytes, missing_files,
+ * empty_files, dropped_records, padding_fraction, seed, epoch, threads,
+ * stages:[{"path","records","blocks","seconds"}], problems:[{"stage","file","record","offset",
+ * "message"}]: what `errors` left out and files without a record, the first 64. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_iter_stats(levada_iter *it, char **out,
                                                            levada_error *err);
 /* One JSON object: who waits for what; any thread. */

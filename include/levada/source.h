@@ -51,6 +51,9 @@ typedef struct levada_format_def {
      * less what could be the beginning of one. NULL = the format can't tell: next file. */
     int64_t (*resync)(void *state, const void *args, const uint8_t *data, int64_t size,
                       bool at_end);
+    /* The record that begins at data[0] of the next next() is longer than may be, and nobody knows
+     * how long: next() leaves it out, using up what it has seen. NULL = it can't: next file. */
+    void (*leave_out)(void *state, const void *args);
 } levada_format_def;
 
 typedef struct levada_source_def {

@@ -42,7 +42,7 @@ typedef struct levada_context {
     uint64_t    seed;       /* of (seed of the iterator, this stage): mix with epoch and ordinal */
     int64_t     epoch;
     int64_t     opening;    /* n-th time that this stage begins again below a repeat             */
-    levada_iter *node;      /* joints: who opens pipes; else NULL                                */
+    levada_iter *node;      /* of the core; NULL for stages that share one                       */
     struct levada_run *run; /* for levada_context_*                                              */
     int32_t     block_rows; /* records in a block before batching                                */
     int32_t     threads;

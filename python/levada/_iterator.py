@@ -177,7 +177,9 @@ class Iterator:
 
     def stats(self):
         """Counters as a dict: records, batches, bytes, skipped_records, damaged_bytes,
-        dropped_records, padding_fraction, seed, epoch, stages."""
+        missing_files, empty_files, dropped_records, padding_fraction, seed, epoch, threads,
+        stages, and problems: what ``errors`` left out and files without a record, the first 64,
+        each {stage, file, record, offset, message}."""
         return json.loads(self._core.stats())
 
     def report(self):

@@ -34,6 +34,8 @@ typedef struct chain_pass {
     levada_chain *chain;
     levada_run   *run;
     int32_t       thread;
+    levada_reject *bad; /* of all links so far */
+    int32_t        nbad;
 } chain_pass;
 
 levada_status levada_chain_create(int32_t threads, levada_chain **out, levada_error *err)
@@ -305,7 +307,23 @@ static levada_status chain_origins(const chain_pass *p, const chain_link *l,
     return levada_block_copy_origins(levada_env_pool(p->run->env), out, in, err);
 }
 
-static levada_status chain_link_apply(const chain_pass *p, chain_link *l, const levada_block *in,
+/* What a block carries goes on with the pass: the next link makes another block. */
+static levada_status chain_keep_rejects(chain_pass *p, levada_block *made, levada_error *err)
+{
+    size_t         n = (size_t)p->nbad + (size_t)made->nrejects;
+    levada_reject *more = levada_realloc(p->bad, n * sizeof *more);
+
+    if (!more) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to skip records");
+    memcpy(more + p->nbad, made->rejects, (size_t)made->nrejects * sizeof *more);
+    p->bad = more;
+    p->nbad = (int32_t)n;
+    levada_free(made->rejects);
+    made->rejects = NULL;
+    made->nrejects = 0;
+    return LEVADA_OK;
+}
+
+static levada_status chain_link_apply(chain_pass *p, chain_link *l, const levada_block *in,
                                       levada_block **out, levada_error *err)
 {
     int64_t       began = levada_now();
@@ -313,13 +331,15 @@ static levada_status chain_link_apply(const chain_pass *p, chain_link *l, const 
     levada_status st;
 
     if (l->op->family == LEVADA_FAMILY_DECODER) {
-        atomic_fetch_add_explicit(&p->run->decoded, in->n, memory_order_relaxed);
         st = chain_decode(p, l, in, &made, err);
     } else {
         st = chain_stage(p, l, in, &made, err);
     }
     if (st == LEVADA_OK) st = chain_origins(p, l, in, made, err);
-    if (st == LEVADA_OK && made->nrejects) st = levada_run_reject(p->run, l->path, in, &made, err);
+    if (st == LEVADA_OK && made->nrejects) {
+        st = levada_run_reject(p->run, l->path, &made, err);
+        if (st == LEVADA_OK) st = chain_keep_rejects(p, made, err);
+    }
     if (st != LEVADA_OK) {
         levada_block_unref(&made);
         levada_error_place(err, l->path, NULL, -1, -1);
@@ -335,7 +355,7 @@ static levada_status chain_link_apply(const chain_pass *p, chain_link *l, const 
 levada_status levada_chain_apply(levada_chain *chain, levada_run *run, int32_t thread,
                                  const levada_block *in, levada_block **out, levada_error *err)
 {
-    chain_pass    pass = { chain, run, thread };
+    chain_pass    pass = { .chain = chain, .run = run, .thread = thread };
     levada_block *at = levada_block_ref(in);
 
     for (int32_t i = 0; i < chain->n && at->n > 0; i++) {
@@ -343,8 +363,15 @@ levada_status levada_chain_apply(levada_chain *chain, levada_run *run, int32_t t
         levada_status st = chain_link_apply(&pass, chain->links[i], at, &next, err);
 
         levada_block_unref(&at);
-        if (st != LEVADA_OK) return st;
+        if (st != LEVADA_OK) {
+            levada_free(pass.bad);
+            return st;
+        }
         at = next;
+    }
+    if (pass.nbad) { /* the last cut made a block of our own */
+        at->rejects = pass.bad;
+        at->nrejects = pass.nbad;
     }
     *out = at;
     return LEVADA_OK;

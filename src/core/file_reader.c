@@ -2,13 +2,13 @@
 #include "core/file_reader_priv.h"
 
 #include "base/alloc.h"
+#include "core/env_priv.h"
 #include "tensor/block_priv.h"
 
 #include <string.h>
 #include <sys/stat.h>
 
 #define FILE_READER_AHEAD 2048 /* records framed at a time                        */
-#define FILE_READER_PROBE 64   /* bytes in which a format knows its own beginning */
 
 /* -- the format */
 
@@ -156,10 +156,24 @@ void levada_file_reader_leave(levada_file_reader *r)
     r->framed.used = 0;
 }
 
-static void file_reader_close(levada_file_reader *r)
+/* Counts that a file had no record, and says so: no error, but seldom what was meant. */
+static void file_reader_empty(levada_file_reader *r)
+{
+    const char  *path = r->files.path[file_reader_shard(r)];
+    levada_error why = LEVADA_ERROR_INIT;
+
+    levada_file_reader_count_empty(r);
+    levada_env_log(r->context->env, "%s: there is no record in the file", path);
+    (void)levada_fail(&why, LEVADA_ENOT_FOUND, "there is no record in the file");
+    levada_error_place(&why, NULL, path, -1, -1);
+    levada_file_reader_note(r, &why);
+}
+
+void levada_file_reader_next_file(levada_file_reader *r)
 {
     int64_t size = r->open ? r->marks[file_reader_shard(r)].size : 0;
 
+    if (r->open && r->record == 0) file_reader_empty(r);
     if (r->open) (void)atomic_fetch_add(&r->bytes, (long long)r->window.offset);
     levada_file_reader_leave(r);
     (void)atomic_fetch_add(&r->finished, (long long)size);
@@ -240,63 +254,6 @@ static levada_status file_reader_frame(levada_file_reader *r, levada_error *err)
     return st;
 }
 
-/* -- damage */
-
-static int64_t file_reader_resync(levada_file_reader *r)
-{
-    levada_window *w = &r->window;
-    int64_t        size = levada_window_size(w), at = size;
-
-    if (r->format->resync && size > 0) {
-        at = r->format->resync(r->state, r->args, levada_window_data(w), size, w->ended);
-    }
-    if (at < 1 || at > size) at = size;
-    (void)atomic_fetch_add(&r->damaged, at);
-    levada_window_skip(w, at);
-    return at;
-}
-
-levada_status levada_file_reader_pass(levada_file_reader *r, int64_t *next_offset,
-                                      levada_error *err)
-{
-    levada_window *w = &r->window;
-    bool           lost = !r->open || !r->format->resync || !r->format->probe;
-
-    (void)err;
-    (void)atomic_fetch_add(&r->skipped, 1);
-    r->record++;
-    *next_offset = -1;
-    while (!lost) {
-        lost = levada_bytes_broken(w->bytes);
-        if (file_reader_resync(r) == 0 && w->ended) break;
-        if (!lost && levada_window_size(w) < FILE_READER_PROBE) {
-            lost = levada_window_fill(w, 0, NULL) != LEVADA_OK;
-        }
-        if (!lost && r->format->probe(levada_window_data(w), levada_window_size(w)) > 0) {
-            *next_offset = w->offset;
-            return LEVADA_OK;
-        }
-    }
-    if (r->open && levada_window_size(w) > 0) {
-        (void)atomic_fetch_add(&r->damaged, levada_window_size(w));
-    }
-    file_reader_close(r);
-    return LEVADA_OK;
-}
-
-/* Passes damage where the policy allows it, else hands the error on. */
-static levada_status file_reader_judge(levada_file_reader *r, levada_status st, levada_error *err)
-{
-    int64_t bad = atomic_load(&r->skipped) + 1, next;
-
-    if (st != LEVADA_EDATA_LOSS || !r->policy.skip ||
-        !levada_policy_allows(&r->policy, bad, atomic_load(&r->records) + bad)) {
-        return st;
-    }
-    levada_error_clear(err);
-    return levada_file_reader_pass(r, &next, err);
-}
-
 /* -- blocks */
 
 static levada_status file_reader_give(levada_file_reader *r, levada_block **out, levada_error *err)
@@ -326,8 +283,7 @@ static levada_status file_reader_give(levada_file_reader *r, levada_block **out,
     block->origins.owner = levada_buffer_ref(f->index);
     f->next += n;
     r->record += n;
-    atomic_store_explicit(&r->records, atomic_load_explicit(&r->records, memory_order_relaxed) + n,
-                          memory_order_relaxed);
+    levada_file_reader_count_records(r, n);
     *out = block;
     return LEVADA_OK;
 }
@@ -344,9 +300,9 @@ levada_status levada_file_reader_next(levada_file_reader *r, levada_block **out,
         if (!r->open) st = file_reader_open(r, err);
         if (st == LEVADA_OK) {
             st = file_reader_frame(r, err);
-            if (st == LEVADA_OK && r->framed.n == 0) file_reader_close(r);
+            if (st == LEVADA_OK && r->framed.n == 0) levada_file_reader_next_file(r);
         }
-        if (st != LEVADA_OK) LEVADA_TRY(file_reader_judge(r, st, err));
+        if (st != LEVADA_OK) LEVADA_TRY(levada_file_reader_judge(r, st, err));
     }
 }
 
@@ -381,5 +337,7 @@ levada_file_reader_counts levada_file_reader_counted(const levada_file_reader *r
         .damaged_bytes = atomic_load(&r->damaged),
         .records = atomic_load(&r->records),
         .bytes = atomic_load(&r->bytes),
+        .missing = atomic_load(&r->missing),
+        .empty = atomic_load(&r->empty),
     };
 }

@@ -8,7 +8,9 @@
  * of a record's frame in the decompressed file.
  *
  * Damage is EDATA_LOSS with file, record and offset, and is repeated; with a policy that skips, the
- * reader counts it and goes on at the next valid record of the file, or with the next file.
+ * reader counts it and goes on at the next valid record of the file, or with the next file. So it
+ * does with a record that is longer than the limit, and with a file that is not there. What it
+ * passed over is noted for the stats, and so are files without a record, which are no error.
  *
  * One owner, one thread at a time; progress and counts may be asked for from any thread.
  */
@@ -25,6 +27,8 @@ typedef struct levada_file_reader_counts {
     int64_t damaged_bytes;
     int64_t records; /* good ones given                                              */
     int64_t bytes;   /* decompressed, of the files that were read to their end       */
+    int64_t missing; /* files that were not there, and passed over                   */
+    int64_t empty;   /* files that were read to their end and held no record         */
 } levada_file_reader_counts;
 
 /* Finds the files, opens none. `context`, `op` and `args` are borrowed for its life. */

@@ -43,7 +43,7 @@ struct levada_file_reader {
     levada_framed framed;
 
     /* -- any thread */
-    atomic_llong skipped, damaged, records, bytes, done, total, finished;
+    atomic_llong skipped, damaged, records, bytes, done, total, finished, missing, empty;
 };
 
 levada_bytes_options levada_file_reader_bytes(const levada_file_reader *reader);
@@ -55,6 +55,15 @@ void levada_file_reader_free_state(const levada_file_reader *reader, void **stat
 LEVADA_MUST_USE levada_status levada_file_reader_enter(const levada_file_reader *reader,
                                                        void *state, int64_t offset,
                                                        levada_error *err);
+/* -- what can be passed over (file_damage.c) */
+/* LEVADA_OK: the policy allows it, the reader stands behind it. Else st, and *err as it was. */
+LEVADA_MUST_USE levada_status levada_file_reader_judge(levada_file_reader *reader,
+                                                       levada_status st, levada_error *err);
+void levada_file_reader_note(const levada_file_reader *reader, const levada_error *why);
+void levada_file_reader_count_empty(levada_file_reader *reader);
+void levada_file_reader_count_records(levada_file_reader *reader, int64_t n);
+/* Done with the file whose turn it is. */
+void levada_file_reader_next_file(levada_file_reader *reader);
 /* Leaves the file that is open, if one is; the position stays. */
 void levada_file_reader_leave(levada_file_reader *reader);
 /* The files in the order of this opening and epoch. */

@@ -87,6 +87,7 @@ levada_status levada_files_find(const levada_texts *patterns, levada_files *out,
     levada_files  files = {0};
     levada_status st = LEVADA_OK;
 
+    if (patterns->n == 0) return levada_fail(err, LEVADA_ENOT_FOUND, "the list of files is empty");
     for (int64_t i = 0; i < patterns->n && st == LEVADA_OK; i++) {
         st = glob_find(patterns->at[i], &files, err);
     }

@@ -98,19 +98,18 @@ levada_status levada_iter_next(levada_iter *it, levada_block **out, levada_error
 
 levada_status levada_node_save(levada_iter *it, levada_state_writer *to, levada_error *err)
 {
-    levada_iter *before = to->node;
+    levada_iter  *before = to->node;
+    levada_status st = LEVADA_OK;
 
     to->node = it;
-    if (it->ops->save) {
-        levada_status st = it->ops->save(it, to, err);
-
-        to->node = before;
-        if (st != LEVADA_OK) {
-            levada_error_place(err, it->path, NULL, -1, -1);
-            return st;
-        }
-    }
+    if (it->ops->save) st = it->ops->save(it, to, err);
+    to->node = it;
+    if (st == LEVADA_OK) st = levada_tally_save(it, to, err);
     to->node = before;
+    if (st != LEVADA_OK) {
+        levada_error_place(err, it->path, NULL, -1, -1);
+        return st;
+    }
     if (it->drop) LEVADA_TRY(levada_state_add_drop(to, it->path, it->drop, err));
     if (it->saves_inputs) return LEVADA_OK;
     for (int32_t i = 0; i < it->ninputs; i++) LEVADA_TRY(levada_node_save(it->inputs[i], to, err));
@@ -140,6 +139,7 @@ levada_status levada_node_restore(levada_iter *it, levada_state_reader *from, le
     if (!iter_is_tail(it) && levada_state_has(from, "drop")) {
         st = levada_state_get_i64(from, "drop", &it->drop, err);
     }
+    if (st == LEVADA_OK) st = levada_tally_restore(it, from, err);
     if (st == LEVADA_OK && it->ops->restore) st = it->ops->restore(it, from, err);
     from->node = before;
     if (st != LEVADA_OK) levada_error_place(err, it->path, NULL, -1, -1);

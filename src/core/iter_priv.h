@@ -50,6 +50,14 @@ typedef struct levada_node_ops {
     void (*close)(levada_iter *it);
 } levada_node_ops;
 
+/* What was left out at one place; the budget of `errors=` counts there, in the order of records. */
+typedef struct levada_tally {
+    atomic_llong bad;        /* records; a place of damage in a file counts as one              */
+    atomic_llong seen, read; /* good and bad ones that stages saw; good ones that files gave    */
+    atomic_llong damaged;   /* bytes                                                             */
+    atomic_llong missing, empty; /* files */
+} levada_tally;
+
 struct levada_iter {
     const levada_node_ops *ops;
     levada_run            *run;
@@ -67,6 +75,8 @@ struct levada_iter {
     levada_error           why;
     int64_t                drop; /* records to drop before giving: from a restore */
     bool                   saves_inputs; /* ops->save writes the whole tree below it */
+    levada_tally           tally;
+    levada_tally *outer; /* inside a pipe that a joint opens: of that joint, counts instead */
     atomic_llong           records, blocks, nanoseconds; /* time includes the inputs' */
 };
 
@@ -83,6 +93,7 @@ typedef struct levada_pipe_place {
     int32_t     leaf;    /* number of its first source                                           */
     int32_t     opening; /* of its sources: origins of all that a slot opens differ by this      */
     uint64_t    salt;    /* makes its randomness its own                                         */
+    levada_tally *tally; /* where its nodes count what they leave out                            */
 } levada_pipe_place;
 
 struct levada_run {
@@ -100,7 +111,13 @@ struct levada_run {
     levada_iter    *leaf[64];          /* sources, for paths and progress; first 64           */
     char           *errors;       /* as given; NULL = fail                                    */
     levada_policy   policy;
-    atomic_llong    rejected, decoded, dropped;
+    atomic_llong    dropped;
+    levada_tally    tally; /* of stages that have no node of their own                         */
+    levada_mutex    noting;
+    /* -- guarded by noting */
+    levada_error *notes; /* the first LEVADA_RUN_NOTES, NULL until there is one                */
+    int64_t       noted;
+    /* -- */
     atomic_llong    padded, payload; /* elements of padded columns: all, and those of records */
     atomic_bool      cancelled;
     int64_t deadline; /* of the consumer's call; -1 = none                                      */
@@ -179,11 +196,24 @@ struct levada_text;
 void levada_crew_report(levada_crew *crew, struct levada_text *to);
 
 /* -- bad records (reject.c) */
-/* Applies the policy to the rejected rows of `made` (row i of it came from row i of `in`): the
- * first one as the pipeline's error, or a block without them. Takes and replaces *made. */
+#define LEVADA_RUN_NOTES 64
+
+/* Applies the policy to the rejected rows of `made`, which has its origins: the first one as the
+ * pipeline's error, or a block without these rows that carries their errors until it is settled.
+ * Takes and replaces *made. Any thread. */
 LEVADA_MUST_USE levada_status levada_run_reject(levada_run *run, const char *path,
-                                                const levada_block *in, levada_block **made,
+                                                levada_block **made, levada_error *err);
+/* In the order of records: counts `records` more and what *made carries; the error of the record at
+ * which the budget ends. Takes *made then. */
+LEVADA_MUST_USE levada_status levada_node_settle(levada_iter *it, int64_t records,
+                                                 levada_block **made, levada_error *err);
+levada_tally *levada_node_tally(levada_iter *it);
+LEVADA_MUST_USE levada_status levada_tally_save(levada_iter *it, levada_state_writer *to,
                                                 levada_error *err);
+LEVADA_MUST_USE levada_status levada_tally_restore(levada_iter *it, levada_state_reader *from,
+                                                   levada_error *err);
+/* Keeps what was left out, and why, for the stats; any thread. */
+void levada_run_note(levada_run *run, const char *path, const levada_error *why);
 /* Puts file, record and offset of a row into an error. */
 void levada_run_place(const levada_run *run, const char *path, const levada_block *block,
                       int64_t row, levada_error *err);

@@ -13,13 +13,20 @@ static levada_status chain_next(levada_iter *it, levada_block **out, levada_erro
 {
     levada_joint *j = it->self;
     levada_block *in = NULL;
+    int64_t       records = -j->delivered; /* which only whoever takes results changes */
     levada_status st;
 
-    if (it->run->crew && j->ring) return levada_crew_take(it->run->crew, j, out, err);
-    LEVADA_TRY(levada_iter_next(it->inputs[0], &in, err));
-    st = levada_chain_apply(j->chain, it->run, 0, in, out, err);
-    levada_block_unref(&in);
-    return st;
+    if (it->run->crew && j->ring) {
+        LEVADA_TRY(levada_crew_take(it->run->crew, j, out, err));
+        records += j->delivered;
+    } else {
+        LEVADA_TRY(levada_iter_next(it->inputs[0], &in, err));
+        records = levada_block_rows(in);
+        st = levada_chain_apply(j->chain, it->run, 0, in, out, err);
+        levada_block_unref(&in);
+        if (st != LEVADA_OK) return st;
+    }
+    return levada_node_settle(it, records, out, err);
 }
 
 static levada_status chain_save(levada_iter *it, levada_state_writer *to, levada_error *err)

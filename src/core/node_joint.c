@@ -98,7 +98,6 @@ levada_status levada_node_joint(levada_run *run, const levada_dataset *at, levad
 
     LEVADA_TRY(levada_node_create(run, at, &joint_ops, &it, err));
     it->version = at->op->def.joint.state_version;
-    it->context.node = it;
     st = levada_node_adopt(it, in, nin, err);
     if (st == LEVADA_OK) st = joint_memory(it, at->op->def.joint.state_size, err);
     if (st == LEVADA_OK) st = joint_open(it, err);

@@ -53,6 +53,10 @@ levada_status levada_run_create(const levada_dataset *dataset, const levada_iter
 
     if (!run) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for an iterator");
     st = levada_mutex_init(&run->opening, err);
+    if (st == LEVADA_OK) {
+        st = levada_mutex_init(&run->noting, err);
+        if (st != LEVADA_OK) levada_mutex_clear(&run->opening);
+    }
     if (st != LEVADA_OK) {
         levada_free(run);
         return st;
@@ -89,6 +93,8 @@ void levada_run_destroy(levada_run **run, levada_iter **root)
     levada_env_unref(&r->env);
     levada_free(r->errors);
     levada_free(r->visits.names);
+    levada_free(r->notes);
+    levada_mutex_clear(&r->noting);
     levada_mutex_clear(&r->opening);
     levada_free(r);
 }

@@ -35,7 +35,7 @@ void levada_window_close(levada_window *window)
 
 /* Is a record of `need` bytes possible? A length may lie. What fits in one chunk is simply read:
  * then the format can say better what is missing. */
-static levada_status window_judge(const levada_window *w, int64_t need, levada_error *err)
+static levada_status window_judge(levada_window *w, int64_t need, levada_error *err)
 {
     int64_t size = levada_window_size(w), left = levada_bytes_left(w->bytes);
 
@@ -44,7 +44,9 @@ static levada_status window_judge(const levada_window *w, int64_t need, levada_e
                            "truncated record: %lld of %lld bytes, then the file ends",
                            (long long)(size + left), (long long)need);
     }
-    if (need > w->max_record || size >= w->max_record) {
+    w->too_long = need > w->max_record || size >= w->max_record;
+    w->length = need > size ? need : 0;
+    if (w->too_long) {
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
                            "a record of %s%lld bytes is longer than max_record_bytes=%lld",
                            need > size ? "" : "more than ", (long long)(need > size ? need : size),
@@ -117,6 +119,7 @@ levada_status levada_window_seek(levada_window *w, int64_t offset, levada_error 
     bool    plain = levada_bytes_left(w->bytes) >= 0;
     int64_t ahead = offset - w->offset;
 
+    w->too_long = false;
     if (offset < 0) { /* of a state that was made up */
         return levada_fail(err, LEVADA_EOUT_OF_RANGE, "byte %lld is in front of the file",
                            (long long)offset);

@@ -26,6 +26,8 @@ typedef struct levada_window {
     bool           ended;      /* nothing follows after it */
     int64_t        step;       /* bytes read at a time: LEVADA_CHUNK, less to jump about */
     int64_t        max_record;
+    bool           too_long; /* the record at its beginning is longer than that, ...           */
+    int64_t        length;   /* so long, or 0: not known                                       */
 } levada_window;
 
 LEVADA_MUST_USE levada_status levada_window_open(levada_window *window, levada_env *env,

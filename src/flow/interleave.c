@@ -137,6 +137,7 @@ static levada_status interleave_start(interleave_state *s, int32_t i, levada_err
         .leaf = s->leaf + i * s->leaves,
         .opening = (int32_t)((round + slot->ordinal) & INT32_MAX),
         .salt = levada_random_key((uint64_t)round + 1, (uint64_t)slot->ordinal),
+        .tally = levada_node_tally(s->context->node),
     };
     levada_status st;
 

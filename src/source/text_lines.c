@@ -55,7 +55,7 @@ static levada_status text_lines_seek(void *state, const void *args, int64_t offs
     return LEVADA_OK;
 }
 
-/* Passes over lines at the start of the file; all of them, or the window, are used then. */
+/* Passes over lines, at the start of the file mostly: all of them, or the window, are used then. */
 static void text_lines_skip(text_lines_state *s, const uint8_t *data, int64_t size, bool at_end,
                             levada_spans *out)
 {
@@ -63,10 +63,16 @@ static void text_lines_skip(text_lines_state *s, const uint8_t *data, int64_t si
         const uint8_t *from = data + out->used;
         const uint8_t *end = memchr(from, '\n', (size_t)(size - out->used));
 
-        if (!end && !at_end) return;
         out->used = end ? end + 1 - data : size;
+        if (!end && !at_end) return;
         s->to_skip--;
     }
+}
+
+static void text_lines_leave_out(void *state, const void *args)
+{
+    (void)args;
+    ((text_lines_state *)state)->to_skip = 1;
 }
 
 static levada_status text_lines_next(void *state, const void *args, const uint8_t *data,
@@ -119,4 +125,5 @@ const levada_format_def levada_format_text_lines = {
     .probe = text_lines_probe,
     .seek = text_lines_seek,
     .next = text_lines_next,
+    .leave_out = text_lines_leave_out,
 };

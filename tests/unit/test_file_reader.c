@@ -147,7 +147,6 @@ static void repeats_that_a_file_is_missing(void **state)
     t_bytes  text = {0};
 
     (void)state;
-    t.errors = "skip"; /* it is no damage */
     t_expect(&t, "a0@0 a1@18 @36 ", LEVADA_ENOT_FOUND);
     assert_non_null(strstr(t.err.file, "none"));
     t.paths[1] = t_path("none*");
