@@ -35,7 +35,7 @@ typedef struct levada_barrier_take {
     size_t  struct_size;
     int64_t n;
     bool    allow_small_batch, wait_for_incomplete;
-    int64_t timeout; /* nanoseconds, LEVADA_FOREVER */
+    int64_t timeout; /* nanoseconds, LEVADA_FOREVER, LEVADA_AT_ONCE */
 } levada_barrier_take;
 
 /* indices int64 [n], keys byte strings [n], values[ncomponents]; all the caller's. */

@@ -24,6 +24,12 @@ extern "C" {
 
 typedef struct levada_queue levada_queue;
 
+/* As a timeout: all of the call at once, or LEVADA_AGAIN and nothing has changed. A call that could
+ * be met after all may get AGAIN too (the first ones, which make room; every one with max_bytes),
+ * so it is followed by one that may wait. For callers with something to give back before they wait.
+ */
+#define LEVADA_AT_ONCE INT64_C(-2)
+
 typedef enum levada_queue_kind {
     LEVADA_QUEUE_FIFO,
     LEVADA_QUEUE_PADDING,

@@ -155,19 +155,28 @@ static int module_exec(PyObject *module)
 {
     levada_py_state *state = PyModule_GetState(module);
 
+    if (PyInterpreterState_GetID(PyInterpreterState_Get()) != 0) {
+        PyErr_SetString(PyExc_ImportError, "levada works in the main interpreter only: its threads "
+                                           "and queues can't be shared with a sub-interpreter");
+        return -1;
+    }
     if (module_add_type(module, &levada_py_block_spec, &state->block) < 0 ||
         module_add_type(module, &levada_py_view_spec, &state->view) < 0 ||
         module_add_type(module, &levada_py_dataset_spec, &state->dataset) < 0 ||
         module_add_type(module, &levada_py_iter_spec, &state->iter) < 0 ||
         module_add_type(module, &levada_py_function_spec, &state->function) < 0 ||
-        module_add_type(module, &levada_py_writer_spec, &state->writer) < 0)
+        module_add_type(module, &levada_py_writer_spec, &state->writer) < 0 ||
+        module_add_type(module, &levada_py_tensor_spec, &state->tensor) < 0 ||
+        module_add_type(module, &levada_py_queue_spec, &state->queue) < 0 ||
+        module_add_type(module, &levada_py_barrier_spec, &state->barrier) < 0)
         return -1;
     state->office = levada_py_office_create();
     if (!state->office) return -1;
     if (PyModule_AddFunctions(module, levada_py_dataset_functions) < 0 ||
         PyModule_AddFunctions(module, levada_py_build_functions) < 0 ||
         PyModule_AddFunctions(module, levada_py_lane_functions) < 0 ||
-        PyModule_AddFunctions(module, levada_py_records_functions) < 0)
+        PyModule_AddFunctions(module, levada_py_records_functions) < 0 ||
+        PyModule_AddFunctions(module, levada_py_queue_functions) < 0)
         return -1;
     return module_add_tables(module);
 }
@@ -182,6 +191,9 @@ static int module_traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(state->iter);
     Py_VISIT(state->function);
     Py_VISIT(state->writer);
+    Py_VISIT(state->tensor);
+    Py_VISIT(state->queue);
+    Py_VISIT(state->barrier);
     return 0;
 }
 
@@ -195,6 +207,9 @@ static int module_clear(PyObject *module)
     Py_CLEAR(state->iter);
     Py_CLEAR(state->function);
     Py_CLEAR(state->writer);
+    Py_CLEAR(state->tensor);
+    Py_CLEAR(state->queue);
+    Py_CLEAR(state->barrier);
     return 0;
 }
 

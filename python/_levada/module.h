@@ -21,8 +21,10 @@ typedef struct levada_py_office levada_py_office;
 /* Where calls of user functions wait for threads of Python (lane.c). One per module; it stays for
  * ever, because the last reference to a function may go after the module has gone. */
 typedef struct levada_py_state {
-    PyTypeObject     *block, *view, *dataset, *iter, *function, *writer;
+    PyTypeObject     *block, *view, *dataset, *iter, *function, *writer, *tensor, *queue, *barrier;
     levada_py_office *office;
+    levada_env       *ports; /* of queues and barriers; NULL = the default one */
+    long              forks; /* of this process' line; what is older belongs to the parent */
 } levada_py_state;
 
 typedef struct levada_py_block {
@@ -42,9 +44,11 @@ levada_py_state *levada_py_state_of(PyObject *self);
 /* Type specs, in their files; added to the module in module.c. */
 extern PyType_Spec levada_py_block_spec, levada_py_view_spec, levada_py_dataset_spec;
 extern PyType_Spec levada_py_iter_spec, levada_py_function_spec, levada_py_writer_spec;
+extern PyType_Spec levada_py_tensor_spec, levada_py_queue_spec, levada_py_barrier_spec;
 /* Functions of the module, in their files. */
 extern PyMethodDef levada_py_dataset_functions[], levada_py_build_functions[];
 extern PyMethodDef levada_py_lane_functions[], levada_py_records_functions[];
+extern PyMethodDef levada_py_queue_functions[];
 
 /* Sets the exception of a status; returns NULL. Looks up the original exception of a function. */
 PyObject *levada_py_raise(const levada_error *err);

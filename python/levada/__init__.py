@@ -41,6 +41,7 @@ _LAZY = {
     "TFRecordWriter": "_writing",
     "make_example": "_writing",
     "make_sequence_example": "_writing",
+    "train": "train",
 }
 _PARSING = (
     "FixedLenFeature VarLenFeature FixedLenSequenceFeature RaggedFeature SparseFeature "
@@ -73,7 +74,8 @@ def __getattr__(name):
     elif name in _LAZY:
         import importlib
 
-        value = getattr(importlib.import_module(f"levada.{_LAZY[name]}"), name)
+        module = importlib.import_module(f"levada.{_LAZY[name]}")
+        value = module if name == _LAZY[name] else getattr(module, name)
     else:
         raise AttributeError(f"module 'levada' has no attribute {name!r}")
     globals()[name] = value

@@ -12,7 +12,8 @@ typedef enum take_why {
     TAKE_OK,
     TAKE_DRAINED,
     TAKE_CANCELLED,
-    TAKE_LATE
+    TAKE_LATE,
+    TAKE_NOT_NOW
 } take_why;
 
 typedef struct take_op {
@@ -120,7 +121,10 @@ static levada_status take_run(levada_barrier *b, take_op *op, int64_t timeout, l
     levada_lock_take(&b->lock);
     levada_line_append(&b->takes, &op->waiter);
     levada_barrier_settle(b, &woken);
-    if (op->waiter.linked && timeout == 0) take_finish(b, op, TAKE_LATE, &woken);
+    if (op->waiter.linked && (timeout == 0 || timeout == LEVADA_AT_ONCE)) {
+        take_finish(b, op, TAKE_LATE, &woken);
+        if (timeout != 0) op->why = TAKE_NOT_NOW;
+    }
     waits = op->waiter.linked;
     if (waits) levada_waiter_prepare(&op->waiter);
     levada_lock_give(&b->lock);
@@ -128,6 +132,7 @@ static levada_status take_run(levada_barrier *b, take_op *op, int64_t timeout, l
     if (waits) take_wait(b, op, timeout);
     switch (op->why) {
     case TAKE_OK: return LEVADA_OK;
+    case TAKE_NOT_NOW: return LEVADA_AGAIN;
     case TAKE_DRAINED:
         return levada_fail(err, LEVADA_EOUT_OF_RANGE,
                            "Barrier '%s' is closed and has insufficient elements "

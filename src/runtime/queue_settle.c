@@ -274,10 +274,15 @@ levada_status levada_queue_run(levada_queue *queue, levada_queue_op *op, int64_t
                                levada_error *err)
 {
     levada_woken woken = { 0 };
-    bool         waits;
+    bool         served, waits;
 
     levada_lock_take(&queue->lock);
-    if (!settle_at_once(queue, op, &woken)) {
+    served = settle_at_once(queue, op, &woken);
+    if (!served && timeout == LEVADA_AT_ONCE) {
+        levada_lock_give(&queue->lock);
+        return LEVADA_AGAIN;
+    }
+    if (!served) {
         levada_line_append(settle_line(queue, op), &op->waiter);
         settle_locked(queue, &woken);
     }

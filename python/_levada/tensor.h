@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Components of queues and barriers between Python and C: what NumPy knows of each, values to
+ * memory or tensors, and back. Called with the interpreter held.
+ */
+#ifndef LEVADA_PY_TENSOR_H
+#define LEVADA_PY_TENSOR_H
+
+#include "module.h"
+
+#include <levada/tensor.h>
+
+/* One component. */
+typedef struct levada_py_slot {
+    levada_dtype dtype;
+    levada_shape shape; /* rank -1: any */
+    int64_t      item;  /* bytes of a number; 0 for byte strings */
+    int64_t      bytes; /* of an element of known shape, else -1 */
+    PyObject    *numpy; /* its dtype in memory */
+    PyObject    *shown; /* the dtype that users see where it is another one, else NULL */
+    PyObject    *type;  /* of its scalars */
+    PyObject    *dims;  /* tuple, where bytes >= 0 */
+} levada_py_slot;
+
+/* What an object with components holds. */
+typedef struct levada_py_slots {
+    int32_t         n;
+    bool            rows; /* numbers of known shapes throughout */
+    levada_py_slot *slot;
+    PyObject       *empty;      /* numpy.empty */
+    PyObject       *array;      /* numpy.ndarray */
+    PyObject       *word_dtype; /* "dtype" */
+} levada_py_slots;
+
+/* components: a tuple of (name of the dtype, dims or None, NumPy dtype of the memory, NumPy dtype
+ * as users see it); -1 stands for an unknown dimension. false with an exception. */
+bool levada_py_slots_init(levada_py_slots *slots, PyObject *components);
+void levada_py_slots_clear(levada_py_slots *slots);
+/* Tables as levada_queue_create wants them; *shapes is NULL unless all have one. Both
+ * lie in *memory, for PyMem_Free. */
+bool levada_py_slots_tables(const levada_py_slots *slots, void **memory, levada_dtype **dtypes,
+                            levada_shape **shapes);
+
+/* A value as its memory lies: `view` is to be released where view.obj is set. */
+typedef struct levada_py_given {
+    Py_buffer   view;
+    const void *data;
+    union {
+        int64_t i;
+        int32_t w;
+        int16_t h;
+        int8_t  b;
+        double  d;
+        float   f;
+        double  c[2];
+    } one;
+} levada_py_given;
+
+/* Whether the value is of the dtype and shape as it stands (`many`: with rows in front, *rows of
+ * them, -1 = not known yet) and its memory can be used. false without an exception: it needs the
+ * long way through Python. */
+bool levada_py_give(const levada_py_slots *slots, int32_t i, PyObject *value, bool many,
+                    int64_t *rows, levada_py_given *out);
+void levada_py_given_clear(levada_py_given *given);
+
+/* The same as a tensor, also of byte strings: a str or bytes, or a pair (dims, list of them) that
+ * Python prepared. NULL: with an exception, or without one where it needs the long way. */
+levada_tensor *levada_py_tensor(levada_env *env, const levada_py_slots *slots, int32_t i,
+                                PyObject *value, bool many, int64_t *rows);
+/* A tensor of byte strings from a list of str or bytes. */
+levada_tensor *levada_py_strings(levada_env *env, const levada_shape *shape, PyObject *list);
+
+/* A new array; *data is its memory. */
+PyObject *levada_py_array(const levada_py_slots *slots, int32_t i, PyObject *dims, void **data);
+/* (n, dims...), or the dims alone for n = -1. */
+PyObject *levada_py_dims(const levada_shape *shape, int64_t n);
+/* The array (taken) with the dtype that users see. */
+PyObject *levada_py_shown(const levada_py_slot *slot, PyObject *array);
+/* A NumPy scalar from memory. */
+PyObject *levada_py_scalar(const levada_py_slots *slots, int32_t i, const void *data);
+/* A tensor (taken) as Python gets it: bytes or a NumPy scalar for rank 0, else an array; object
+ * arrays of bytes for strings. `only`: nobody else has it, so large memory is shown, not copied. */
+PyObject *levada_py_from_tensor(levada_py_state *state, const levada_py_slots *slots, int32_t i,
+                                levada_tensor **tensor, bool only);
+
+/* timeout=: seconds or None, as nanoseconds; false with an exception. */
+bool levada_py_timeout(PyObject *seconds, int64_t *out);
+/* Before a call that waits: gives the thread its name in reports. */
+void levada_py_name_thread(const levada_py_state *state);
+/* For levada_queue_set_poll: false after Ctrl-C. `user` is the number of the main thread; the others
+ * have nothing to look for, and must not enter an interpreter that may be on its way out. */
+bool  levada_py_poll(void *user);
+void *levada_py_main_thread(void);
+/* What a child of fork() has is the parent's: false with an exception. */
+bool levada_py_ours(const levada_py_state *state, long forks, const char *what);
+
+#define LEVADA_PY_POLL INT64_C(50000000) /* nanoseconds between two looks for Ctrl-C */
+
+extern PyType_Spec levada_py_tensor_spec;
+
+#endif

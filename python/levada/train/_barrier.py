@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Barrier: values of keys arrive one component at a time; complete keys leave together."""
+
+import numpy as np
+
+from levada import _levada
+from levada.train._queues import unique_name
+from levada.train._signature import Signature, as_list, as_shapes
+
+__all__ = ["Barrier"]
+
+
+class Barrier:
+    """Keys wait until all their components are there (TensorFlow: core/kernels/barrier_ops.cc).
+
+    ``types``: dtypes of the components; ``shapes``: of one value of each, None for any, none with a
+    dimension of 0. Any thread may call; only ``take_many`` waits.
+    """
+
+    def __init__(self, types, shapes=None, shared_name=None, name="barrier"):
+        types = as_list(types)
+        shapes = as_shapes(shapes, types)
+        if not types:
+            raise ValueError("a barrier needs at least one component type, got an empty list")
+        for i, shape in enumerate(shapes or ()):
+            if shape is not None and 0 in shape:
+                raise ValueError(
+                    f"Empty tensors are not supported, but received shape '{shape}' at index {i}"
+                )
+        self._name = unique_name(name)
+        self._signature = Signature(self._name, types, shapes)
+        marks = Signature(self._name, ["int64", "string"], [(), ()])
+        self._barrier = _levada.Barrier(
+            self._signature.components(),
+            marks.components(),
+            self._signature,
+            self._name,
+            shared_name,
+        )
+
+    @property
+    def name(self):
+        """The name in messages."""
+        return self._name
+
+    @property
+    def types(self):
+        """List of the dtypes of the components."""
+        return list(self._signature.dtypes)
+
+    @property
+    def shapes(self):
+        """List of the shapes of one value; None for any."""
+        return list(self._signature.shapes)
+
+    def insert_many(self, component_index, keys, values):
+        """Sets one component of keys: ``keys`` [n] (str or bytes), ``values`` [n, ...].
+
+        InvalidArgumentError, and nothing has changed: a key that has a value for the component or
+        stands twice, other lengths, a component that does not exist. CancelledError: the barrier is
+        closed, and a key is new. Never waits.
+        """
+        if isinstance(keys, np.ndarray):
+            keys = keys.tolist()
+        self._barrier.insert_many(component_index, keys, values)
+
+    def take_many(
+        self, num_elements, allow_small_batch=False, timeout=None, wait_for_incomplete=False
+    ):
+        """Waits for complete keys: (indices int64 [n], keys bytes [n], [values [n, ...], ...]).
+
+        They come in the order in which they were first seen; ``indices`` are those numbers, from
+        -2**63. On a closed barrier ``allow_small_batch`` gives what is there, from 1 to n;
+        ``wait_for_incomplete`` lets it wait for keys that can still be completed. OutOfRangeError:
+        the barrier is closed and will not have enough. ``timeout`` in seconds:
+        DeadlineExceededError, and nothing is taken.
+        """
+        return self._barrier.take_many(
+            num_elements, bool(allow_small_batch), timeout, bool(wait_for_incomplete)
+        )
+
+    def close(self, cancel_pending_enqueues=False):
+        """No new keys; those that wait for components can be completed, unless cancelled.
+
+        CancelledError: it is closed already (a close that cancels may follow a plain one).
+        """
+        self._barrier.close(bool(cancel_pending_enqueues))
+
+    def cancel(self):
+        """Ends every waiting take with CancelledError; the barrier stays usable."""
+        self._barrier.cancel()
+
+    def ready_size(self):
+        """Complete keys."""
+        return self._barrier.ready_size()
+
+    def incomplete_size(self):
+        """Keys that wait for components."""
+        return self._barrier.incomplete_size()
+
+    def __repr__(self):
+        return f"levada.train.Barrier({self._name!r}, {self.types})"

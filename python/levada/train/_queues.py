@@ -1,0 +1,327 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Queues: FIFOQueue, PaddingFIFOQueue, RandomShuffleQueue, PriorityQueue.
+
+The contract is TensorFlow's (core/kernels/queue_base.cc, python/ops/data_flow_ops.py) with its
+defects mended. Every method acts at once, may be called from any thread and gives the interpreter
+to others while it waits. A waiting call ends with ``CancelledError`` at ``cancel()``, with
+``DeadlineExceededError`` past ``timeout`` seconds (None: no limit, 0: only try) and with
+``KeyboardInterrupt`` at Ctrl-C; nothing is lost by either.
+"""
+
+import itertools
+import json
+import operator
+import os
+import threading
+
+from levada import _levada, errors
+from levada.train._signature import Signature, as_list, as_shapes
+
+__all__ = [
+    "FIFOQueue",
+    "PaddingFIFOQueue",
+    "PriorityQueue",
+    "QueueBase",
+    "RandomShuffleQueue",
+    "waiters",
+]
+
+os.register_at_fork(after_in_child=_levada.ports_forked)
+
+_FIFO, _PADDING, _SHUFFLE, _PRIORITY = range(4)
+_counts = {}  # default name: numbers for the next ones
+_lock = threading.Lock()
+
+
+def unique_name(name):
+    """The name, or for the second one of that name ``name_1``, and so on."""
+    with _lock:
+        number = next(_counts.setdefault(name, itertools.count()))
+    return f"{name}_{number}" if number else name
+
+
+def _names_of(names, count):
+    if names is None:
+        return None
+    names = as_list(names)
+    if len(names) != count:
+        raise ValueError(
+            "List of names must have the same length as the list of dtypes, received "
+            f"len(names)={len(names)}, len(dtypes)={count}"
+        )
+    if len(set(names)) != len(names):
+        raise ValueError(f"names of components must differ: {names}")
+    return tuple(names)
+
+
+class QueueBase:
+    """What the queues have in common; made by its subclasses and by ``from_list``.
+
+    An element is a tuple of components, each with a dtype and, where ``shapes`` are given, a shape.
+    A queue with ``names`` takes and gives dicts; else one of several components takes tuples or
+    lists and gives lists, and one of a single component takes and gives the bare value (a list or
+    tuple is always taken for the tuple of components, as in TensorFlow).
+
+    Numbers come out as NumPy arrays that the caller owns (a component of rank 0: a NumPy scalar),
+    byte strings as object arrays of bytes (of rank 0: bytes); str goes in as UTF-8.
+    """
+
+    def __init__(self):
+        raise TypeError("QueueBase is made by FIFOQueue and its kin, or by from_list")
+
+    def _open(self, kind, capacity, dtypes, shapes, names, shared_name, name, max_bytes, **more):
+        capacity = operator.index(capacity)
+        if capacity == 0:
+            raise ValueError("capacity=0 would block for ever; -1 is unbounded")
+        if max_bytes is not None and operator.index(max_bytes) < 1:
+            raise ValueError(f"max_bytes={max_bytes} must be at least 1, or None")
+        if not dtypes:
+            raise ValueError("a queue needs at least one component type, got an empty list")
+        self._name = unique_name(name)
+        self._names = _names_of(names, len(dtypes))
+        self._signature = Signature(self._name, dtypes, shapes, self._names)
+        self._shapes = self._signature.shapes
+        self._queue = _levada.Queue(
+            kind,
+            capacity,
+            -1 if max_bytes is None else max_bytes,
+            more.get("min_after_dequeue", 0),
+            more.get("seed", -1),
+            self._signature.components(),
+            self._names,
+            self._signature,
+            self._name,
+            shared_name,
+        )
+
+    @staticmethod
+    def from_list(index, queues):
+        """The queue ``queues[index]``, seen with what all of them have in common.
+
+        ``shapes`` of the result keeps the dimensions that all queues share. TypeError: no list of
+        queues, or other dtypes or names; InvalidArgumentError: the index is not in the list.
+        """
+        known = isinstance(queues, list) and queues
+        if not known or not all(isinstance(queue, QueueBase) for queue in queues):
+            raise TypeError(f"from_list takes a list of queues, not {queues!r:.60}")
+        if any(queue.dtypes != queues[0].dtypes for queue in queues):
+            raise TypeError("Queues do not have matching component dtypes")
+        if any(queue.names != queues[0].names for queue in queues):
+            raise TypeError("Queues do not have matching component names")
+        index = operator.index(index)
+        if not 0 <= index < len(queues):
+            raise errors.InvalidArgumentError(f"index {index} is not in [0, {len(queues)})")
+        made = object.__new__(QueueBase)
+        made.__dict__.update(queues[index].__dict__)
+        made._shapes = [_common_shape(shapes) for shapes in zip(*(q.shapes for q in queues))]  # noqa: B905
+        return made
+
+    @property
+    def name(self):
+        """The name in messages."""
+        return self._name
+
+    @property
+    def dtypes(self):
+        """List of the dtypes of the components."""
+        return list(self._signature.dtypes)
+
+    @property
+    def shapes(self):
+        """List of the shapes: tuples with None for a dimension that may vary; None for any."""
+        return list(self._shapes)
+
+    @property
+    def names(self):
+        """List of the names of the components, or None."""
+        return None if self._names is None else list(self._names)
+
+    def enqueue(self, vals, timeout=None):
+        """Puts one element in; its values are copied. Waits while the queue is full.
+
+        CancelledError: the queue is closed. ValueError, TypeError: values that do not fit;
+        InvalidArgumentError: of another shape.
+        """
+        self._queue.enqueue(vals, timeout)
+
+    def enqueue_many(self, vals, timeout=None):
+        """Puts elements in, in order: every component has one more dimension in front.
+
+        Elements go in as room appears, and no others between them. On an error the first
+        ``error.enqueued`` of them are in the queue.
+        """
+        self._queue.enqueue_many(vals, timeout)
+
+    def dequeue(self, timeout=None):
+        """Takes one element. OutOfRangeError: the queue is closed and empty."""
+        return self._queue.dequeue(timeout)
+
+    def dequeue_many(self, n, timeout=None):
+        """Takes n elements, stacked along a new first dimension (PaddingFIFOQueue pads them).
+
+        OutOfRangeError where the queue is closed and has fewer, which stay in it, in order.
+        InvalidArgumentError where no shapes were given.
+        """
+        return self._queue.dequeue_many(n, False, timeout)
+
+    def dequeue_up_to(self, n, timeout=None):
+        """As dequeue_many; but a closed queue gives what it has, from 1 to n elements."""
+        return self._queue.dequeue_many(n, True, timeout)
+
+    def close(self, cancel_pending_enqueues=False, timeout=None):
+        """No more elements go in; those in the queue can still be taken.
+
+        Waits for the enqueues that wait before it; with ``cancel_pending_enqueues`` they end with
+        CancelledError at once. CancelledError: a plain close of a closed queue. Past ``timeout`` it
+        raises DeadlineExceededError and takes effect later, when its turn comes.
+        """
+        self._queue.close(bool(cancel_pending_enqueues), timeout)
+
+    def cancel(self):
+        """Ends every waiting call with CancelledError; the queue stays usable."""
+        self._queue.cancel()
+
+    def size(self):
+        """Elements in the queue."""
+        return self._queue.size()
+
+    def is_closed(self):
+        """Whether it is closed."""
+        return self._queue.is_closed()
+
+    def __iter__(self):
+        """Elements until the queue is closed and empty."""
+        while True:
+            try:
+                element = self._queue.dequeue()
+            except errors.OutOfRangeError:
+                return
+            yield element
+
+    def __repr__(self):
+        return f"levada.train.{type(self).__name__}({self._name!r}, {self.dtypes})"
+
+
+def _common_shape(shapes):
+    if any(shape is None or len(shape) != len(shapes[0]) for shape in shapes):
+        return None
+    return tuple(dims[0] if len({*dims}) == 1 else None for dims in zip(*shapes, strict=True))
+
+
+class FIFOQueue(QueueBase):
+    """First in, first out (TensorFlow: core/kernels/fifo_queue.cc).
+
+    ``capacity``: most elements, -1 for no limit; ``dtypes``: one or a list; ``shapes``: of the
+    components, fully known, without which elements may have any shape and only ``dequeue`` works;
+    ``names``: of the components, for dicts; ``shared_name``: all who ask by it get the same queue,
+    as long as anyone holds it; ``max_bytes``: a limit on the bytes held.
+    """
+
+    def __init__(
+        self,
+        capacity,
+        dtypes,
+        shapes=None,
+        names=None,
+        shared_name=None,
+        name="fifo_queue",
+        *,
+        max_bytes=None,
+    ):
+        dtypes = as_list(dtypes)
+        shapes = as_shapes(shapes, dtypes)
+        self._open(_FIFO, capacity, dtypes, shapes, names, shared_name, name, max_bytes)
+
+
+class PaddingFIFOQueue(QueueBase):
+    """First in, first out; dimensions given as None may vary (core/kernels/padding_fifo_queue.cc).
+
+    ``dequeue_many`` pads each component at its end, with 0, False or b"", to the largest of the
+    elements it takes; ``dequeue`` gives elements as they are.
+    """
+
+    def __init__(
+        self,
+        capacity,
+        dtypes,
+        shapes,
+        names=None,
+        shared_name=None,
+        name="padding_fifo_queue",
+        *,
+        max_bytes=None,
+    ):
+        dtypes = as_list(dtypes)
+        shapes = as_shapes(shapes, dtypes)
+        if shapes is None:
+            raise ValueError(
+                "When providing partial shapes, a list of shapes must be provided, got shapes=None"
+            )
+        for i, shape in enumerate(shapes):
+            if shape is None:
+                raise ValueError(f"shape {i} must have a defined rank, got None")
+        self._open(_PADDING, capacity, dtypes, shapes, names, shared_name, name, max_bytes)
+
+
+class RandomShuffleQueue(QueueBase):
+    """Gives elements in random order (TensorFlow: core/kernels/random_shuffle_queue_op.cc).
+
+    While it is open an element can be taken only when more than ``min_after_dequeue`` are there.
+    The same ``seed`` gives the same order from run to run; None draws one.
+    """
+
+    def __init__(
+        self,
+        capacity,
+        min_after_dequeue,
+        dtypes,
+        shapes=None,
+        names=None,
+        seed=None,
+        shared_name=None,
+        name="random_shuffle_queue",
+        *,
+        max_bytes=None,
+    ):
+        dtypes = as_list(dtypes)
+        shapes = as_shapes(shapes, dtypes)
+        least = operator.index(min_after_dequeue)
+        seed = -1 if seed is None else operator.index(seed) & (2**63 - 1)
+        options = {"min_after_dequeue": least, "seed": seed}
+        self._open(
+            _SHUFFLE, capacity, dtypes, shapes, names, shared_name, name, max_bytes, **options
+        )
+
+
+class PriorityQueue(QueueBase):
+    """Gives the element of the lowest priority first (TensorFlow: core/kernels/priority_queue.cc).
+
+    The priority is an int64 scalar, the first component, before those of ``types``; elements of the
+    same priority leave in the order in which they came. ``names`` has one for it too.
+    ``dequeue_many`` gives a sorted batch, so n must not be larger than the capacity.
+    """
+
+    def __init__(
+        self,
+        capacity,
+        types,
+        shapes=None,
+        names=None,
+        shared_name=None,
+        name="priority_queue",
+        *,
+        max_bytes=None,
+    ):
+        dtypes = as_list(types)
+        shapes = as_shapes(shapes, dtypes)
+        dtypes = ["int64", *dtypes]
+        shapes = None if shapes is None else [(), *shapes]
+        self._open(_PRIORITY, capacity, dtypes, shapes, names, shared_name, name, max_bytes)
+
+
+def waiters():
+    """Every call that waits in a queue or barrier of this process.
+
+    A list of dicts: ``thread`` (its name), ``object`` (the queue), ``waits_for``, ``seconds``.
+    """
+    return json.loads(_levada.waiters())

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Components of queues and barriers: what they are, and values made to fit or refused.
+
+The extension takes plain values (numbers, arrays of the right dtype) by itself; everything else
+comes here, is checked by the rules of TensorFlow (python/ops/data_flow_ops.py) and leaves as arrays
+of the right dtype or as (shape, list of strings).
+"""
+
+import numpy as np
+
+from levada import errors
+from levada._dtypes import as_dtype
+
+
+def shape_text(shape):
+    """ "[2,?]", as TensorFlow writes shapes."""
+    return "[" + ",".join("?" if dim is None else str(dim) for dim in shape) + "]"
+
+
+def as_list(values):
+    """The argument dtypes: one dtype is a list of one."""
+    return list(values) if isinstance(values, (list, tuple)) else [values]
+
+
+def as_shape(shape):
+    """A tuple with None for unknown dimensions; None for an unknown rank."""
+    if shape is None or isinstance(shape, str):
+        if shape is None:
+            return None
+        raise TypeError(f"a shape is a sequence of integers, not {shape!r}")
+    dims = tuple(None if dim is None else int(dim) for dim in shape)
+    if any(dim is not None and dim < 0 for dim in dims):
+        raise ValueError(f"dimensions of shape {shape} must be at least 0, or None")
+    return dims
+
+
+def as_shapes(shapes, dtypes):
+    """One shape for each dtype, or None. A flat list of integers is one shape."""
+    if shapes is None:
+        return None
+    if not isinstance(shapes, (list, tuple)):
+        raise TypeError(f"shapes must be a list of shapes, not {shapes!r}")
+    if all(dim is None or isinstance(dim, (int, np.integer)) for dim in shapes):
+        shapes = [shapes] if len(dtypes) == 1 or shapes else shapes
+    if len(shapes) != len(dtypes):
+        raise ValueError(
+            "Queue shapes must have the same length as dtypes, received "
+            f"len(shapes)={len(shapes)}, len(dtypes)={len(dtypes)}"
+        )
+    return [as_shape(shape) for shape in shapes]
+
+
+def keeps_values(source, target):
+    """Whether every value of one NumPy dtype is one of the other."""
+    if source.kind in "iu" and target.kind in "fc":
+        parts = np.finfo(target)
+        return source.itemsize * 8 - (source.kind == "i") <= parts.nmant + 1
+    return np.can_cast(source, target, "safe")
+
+
+class Signature:
+    """The components of one object; ``owner`` names it in messages."""
+
+    def __init__(self, owner, dtypes, shapes, names=None):
+        self.owner = owner
+        self.dtypes = [as_dtype(dtype) for dtype in dtypes]
+        self.shapes = [None] * len(dtypes) if shapes is None else shapes
+        self.names = names
+
+    def components(self):
+        """What the extension asks for: (dtype, dims or None, dtype in memory, dtype as seen)."""
+        made = []
+        for dtype, shape in zip(self.dtypes, self.shapes, strict=True):
+            dims = None if shape is None else tuple(-1 if dim is None else dim for dim in shape)
+            seen = dtype.dtype
+            memory = np.dtype(np.uint16) if dtype.name == "bfloat16" else seen
+            made.append((dtype.name, dims, memory, memory if memory == seen else seen))
+        return tuple(made)
+
+    def one(self, vals):
+        """The components of one element."""
+        return tuple(self._fit(i, value, None) for i, value in enumerate(self._split(vals)))
+
+    def many(self, vals):
+        """Those of elements with one more dimension in front, the same in all of them."""
+        rows = [-1]
+        return tuple(self._fit(i, value, rows) for i, value in enumerate(self._split(vals)))
+
+    def values(self, i, value):
+        """Rows of component i alone."""
+        return self._fit(i, value, [-1])
+
+    def _split(self, vals):
+        named = isinstance(vals, dict)
+        if named and self.names is None:
+            raise ValueError(f"Queue must have names to enqueue a dictionary: {self.owner}")
+        if not named and self.names is not None:
+            raise ValueError(f"You must enqueue a dictionary in a Queue with names: {self.owner}")
+        if named:
+            if set(vals) != set(self.names):
+                raise ValueError(
+                    f"Keys in dictionary to enqueue do not match names of Queue {self.owner}. "
+                    f"Dictionary: {sorted(map(str, vals))}, Queue: {sorted(self.names)}"
+                )
+            return [vals[name] for name in self.names]
+        parts = as_list(vals)
+        if len(parts) != len(self.dtypes):
+            hint = ""
+            if len(self.dtypes) == 1:
+                hint = "; a list stands for the tuple of components: give an array, or [value]"
+            raise ValueError(
+                f"{self.owner} has {len(self.dtypes)} components, got {len(parts)} values{hint}"
+            )
+        return parts
+
+    def _label(self, i):
+        name = "" if self.names is None else f" '{self.names[i]}'"
+        return f"component {i}{name} of {self.owner}"
+
+    def _fit(self, i, value, rows):
+        if self.dtypes[i].name == "string":
+            return self._strings(i, value, rows)
+        array = self._numbers(i, value)
+        self._check(i, array.shape, rows)
+        return array
+
+    def _check(self, i, got, rows):
+        want = self.shapes[i]
+        front = ()
+        if rows is not None:
+            if rows[0] < 0 and got:
+                rows[0] = got[0]
+            front = (rows[0] if rows[0] >= 0 else None,)
+            if want is None and got and got[0] != rows[0]:
+                raise errors.InvalidArgumentError(
+                    "All input tensors must have the same size in the 0th dimension. "
+                    f"Component {i} has {got[0]}, and should have {rows[0]}"
+                )
+        fits = want is None and len(got) >= len(front)
+        if want is not None:
+            all_dims = zip((*front, *want), got, strict=False)
+            fits = len(got) == len(front) + len(want)
+            fits = fits and all(dim is None or dim == size for dim, size in all_dims)
+        if not fits:
+            name = "" if self.names is None else f" '{self.names[i]}'"
+            expected = shape_text((*front, *(want or ()))) if want is not None else "[?,...]"
+            raise errors.InvalidArgumentError(
+                f"Shape mismatch in tuple component {i}{name}. "
+                f"Expected {expected}, got {shape_text(got)}"
+            )
+
+    def _numbers(self, i, value):
+        target = self.dtypes[i].dtype
+        try:
+            array = np.asarray(value)
+        except ValueError as error:  # rows of different lengths
+            raise ValueError(f"{self._label(i)}: {error}") from None
+        if array.size == 0 and not hasattr(value, "dtype"):
+            array = array.astype(target)
+        if array.dtype != target and not self._may_cast(array, target, hasattr(value, "dtype")):
+            raise TypeError(
+                f"{self._label(i)} is {self.dtypes[i]}; {array.dtype} does not become that "
+                f"without loss: {value!r:.60}"
+            )
+        made = array.astype(target, order="C", copy=False)
+        return made.view(np.uint16) if self.dtypes[i].name == "bfloat16" else made
+
+    def _may_cast(self, array, target, typed):
+        if keeps_values(array.dtype, target):
+            return typed or (array.dtype.kind == "b") == (target.kind == "b")
+        if typed:
+            return False
+        if array.dtype.kind in "iu" and target.kind in "iu":  # integers of Python
+            limits = np.iinfo(target)
+            return limits.min <= array.min() and array.max() <= limits.max
+        wider = {"i": "fc", "u": "fc", "f": "fcV", "c": "c"}
+        return target.kind in wider.get(array.dtype.kind, "")
+
+    def _strings(self, i, value, rows):
+        if isinstance(value, (str, bytes)):
+            self._check(i, (), rows)
+            return value
+        array = np.asarray(value) if hasattr(value, "dtype") else np.array(value, dtype=object)
+        flat = array.astype(object).ravel().tolist()
+        for item in flat:
+            if not isinstance(item, (str, bytes)):
+                raise TypeError(
+                    f"{self._label(i)} is string; {type(item).__name__} is none: {item!r:.60}"
+                )
+        self._check(i, array.shape, rows)
+        return array.shape, flat
