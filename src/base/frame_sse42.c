@@ -10,23 +10,12 @@
  */
 #include "base/crc32c_sse42.h"
 
-/* Read at 128 - lead: `lead` zeros, then ones, which keeps the payload... */
-static const uint8_t frame_keep[256] LEVADA_ALIGNED(64) = {
-#define FRAME_8 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff
-#define FRAME_64 FRAME_8, FRAME_8, FRAME_8, FRAME_8, FRAME_8, FRAME_8, FRAME_8, FRAME_8
-    [128] = FRAME_64, FRAME_64,
-};
-
-/* ...and the start state 0xffffffff, to be added to the first four bytes of it. */
-static const uint8_t frame_start[256] LEVADA_ALIGNED(64) = {
-    [128] = 0xff, [129] = 0xff, [130] = 0xff, [131] = 0xff};
-
 /* 16 bytes at p, `at` bytes after the rounded-up front, where `lead` bytes are not payload. */
 LEVADA_TARGET_SSE42
 static LEVADA_ALWAYS_INLINE __m128i frame_sse42_head(const uint8_t *p, size_t at, size_t lead)
 {
-    __m128i keep = levada_crc32c_load16(frame_keep + 128 - lead + at);
-    __m128i start = levada_crc32c_load16(frame_start + 128 - lead + at);
+    __m128i keep = levada_crc32c_load16(levada_frame_keep + 128 - lead + at);
+    __m128i start = levada_crc32c_load16(levada_frame_start + 128 - lead + at);
 
     return _mm_xor_si128(_mm_and_si128(levada_crc32c_load16(p + at), keep), start);
 }

@@ -30,6 +30,10 @@ static LEVADA_ALWAYS_INLINE uint64_t levada_load_u64(const uint8_t *p)
 /* 0, 1, ... 63: the places of the bytes in a register. */
 extern const uint8_t levada_kernel_count[64];
 
+/* Read at 128 - lead: `lead` zeros, then ones, which keeps the payload that begins there; and the
+ * start state 0xffffffff, to be added to the first four bytes of it. 128 bytes from there on. */
+extern const uint8_t levada_frame_keep[256], levada_frame_start[256];
+
 /* The disguise again, for inner loops. */
 static LEVADA_ALWAYS_INLINE uint32_t levada_crc32c_masked(uint32_t crc)
 {
@@ -68,6 +72,8 @@ levada_frame_result levada_frame_portable(const uint8_t *data, size_t n, levada_
                                           int32_t *begin, int32_t *end, int32_t max_records);
 levada_frame_result levada_frame_sse42(const uint8_t *data, size_t n, levada_frame_check check,
                                        int32_t *begin, int32_t *end, int32_t max_records);
+levada_frame_result levada_frame_vpclmul(const uint8_t *data, size_t n, levada_frame_check check,
+                                         int32_t *begin, int32_t *end, int32_t max_records);
 levada_frame_result levada_frame_avx512(const uint8_t *data, size_t n, levada_frame_check check,
                                         int32_t *begin, int32_t *end, int32_t max_records);
 

@@ -8,6 +8,15 @@ const uint8_t levada_kernel_count[64] LEVADA_ALIGNED(64) = {
     22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43,
     44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63};
 
+#define KERNELS_8 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff
+#define KERNELS_64                                                                             \
+    KERNELS_8, KERNELS_8, KERNELS_8, KERNELS_8, KERNELS_8, KERNELS_8, KERNELS_8, KERNELS_8
+const uint8_t levada_frame_keep[256] LEVADA_ALIGNED(64) = {
+    [128] = KERNELS_64, KERNELS_64,
+};
+const uint8_t levada_frame_start[256] LEVADA_ALIGNED(64) = {
+    [128] = 0xff, [129] = 0xff, [130] = 0xff, [131] = 0xff};
+
 static const levada_kernels kernels_x86_portable = LEVADA_KERNELS_PORTABLE;
 
 static const levada_kernels kernels_x86_sse42 = {
@@ -24,6 +33,17 @@ static const levada_kernels kernels_x86_avx2 = {
     .level = LEVADA_CPU_AVX2,
     .crc32c = levada_crc32c_sse42,
     .frame_tfrecord = levada_frame_sse42,
+    .varint_count = levada_varint_count_avx2,
+    .varint_i64 = levada_varint_i64_avx2,
+    .varint_i32 = levada_varint_i32_avx2,
+    .newline_index = levada_newline_index_avx2,
+};
+
+/* AVX2 where two carry-less products come in one instruction. */
+static const levada_kernels kernels_x86_vpclmul = {
+    .level = LEVADA_CPU_AVX2,
+    .crc32c = levada_crc32c_sse42,
+    .frame_tfrecord = levada_frame_vpclmul,
     .varint_count = levada_varint_count_avx2,
     .varint_i64 = levada_varint_i64_avx2,
     .varint_i32 = levada_varint_i32_avx2,
@@ -67,7 +87,8 @@ const levada_kernels *levada_kernels_for(levada_cpu_level level)
     if (level == LEVADA_CPU_AUTO || level > best) level = best;
     switch (level) {
     case LEVADA_CPU_SSE42: return &kernels_x86_sse42;
-    case LEVADA_CPU_AVX2: return &kernels_x86_avx2;
+    case LEVADA_CPU_AVX2:
+        return LEVADA_CPU_HAS("vpclmulqdq") ? &kernels_x86_vpclmul : &kernels_x86_avx2;
     case LEVADA_CPU_AVX512: return &kernels_x86_avx512;
     default: return &kernels_x86_portable;
     }

@@ -86,6 +86,75 @@ static LEVADA_ALWAYS_INLINE const uint8_t *varint_avx2_block(const uint8_t *p, u
     return p + begin;
 }
 
+/* For four varints of one or two bytes, a bit each for those of two: the bytes that they have in
+ * lanes of two bytes. */
+static const uint64_t varint_avx2_lanes[16] = {
+    0x00ff00ff00ff00ffu, 0x00ff00ff00ffffffu, 0x00ff00ffffff00ffu, 0x00ff00ffffffffffu,
+    0x00ffffff00ff00ffu, 0x00ffffff00ffffffu, 0x00ffffffffff00ffu, 0x00ffffffffffffffu,
+    0xffff00ff00ff00ffu, 0xffff00ff00ffffffu, 0xffff00ffffff00ffu, 0xffff00ffffffffffu,
+    0xffffffff00ff00ffu, 0xffffffff00ffffffu, 0xffffffffffff00ffu, 0xffffffffffffffffu,
+};
+
+/* Four values from four lanes; the caller counts those of them that are meant. */
+LEVADA_TARGET_AVX2
+static LEVADA_ALWAYS_INLINE void varint_avx2_put4(const levada_varint_sink *sink, uint64_t lanes)
+{
+    uint64_t four = (lanes & 0x007f007f007f007fu) | (lanes & 0x7f007f007f007f00u) >> 1;
+    __m128i  at = _mm_cvtsi64_si128((long long)four);
+
+    if (sink->wide != NULL) {
+        _mm256_storeu_si256((__m256i *)(void *)(sink->wide + sink->count),
+                            _mm256_cvtepu16_epi64(at));
+    } else {
+        _mm_storeu_si128((__m128i *)(void *)(sink->narrow + sink->count), _mm_cvtepu16_epi32(at));
+    }
+}
+
+/* As varint_avx2_block, where most have one or two bytes: `pdep` brings four at a time into lanes
+ * of two bytes, and where the next four begin depends on a sum of bits only. A longer one among
+ * them is done by itself. twos, longs: a bit for each varint. */
+LEVADA_TARGET_AVX2
+static LEVADA_ALWAYS_INLINE const uint8_t *varint_avx2_short(const uint8_t *p, uint64_t ends,
+                                                             uint64_t twos, uint64_t longs,
+                                                             levada_varint_sink *sink)
+{
+    uint64_t begin = 0;
+    unsigned left = (unsigned)_mm_popcnt_u64(ends);
+
+    while (left >= 4) {
+        unsigned n = 4;
+
+        varint_avx2_put4(sink, _pdep_u64(levada_load_u64(p + begin), varint_avx2_lanes[twos & 15]));
+        if (LEVADA_UNLIKELY((longs & 15) != 0)) n = (unsigned)_tzcnt_u64(longs);
+        begin += n + (uint64_t)_mm_popcnt_u64(_bzhi_u64(twos, n));
+        sink->count += n;
+        if (LEVADA_UNLIKELY(n < 4)) {
+            uint64_t size = _tzcnt_u64(ends >> begin) + 1;
+            uint64_t word = _bzhi_u64(levada_load_u64(p + begin), (unsigned)(8 * size));
+
+            levada_varint_put(sink, _pext_u64(word, VARINT_PAYLOAD));
+            begin += size;
+            n++;
+        }
+        twos >>= n;
+        longs >>= n;
+        left -= n;
+    }
+    return left > 0 ? varint_avx2_block(p + begin, ends >> begin, sink) : p + begin;
+}
+
+/* The varints that have their ends in the 64 bytes at p, none of them longer than eight. */
+LEVADA_TARGET_AVX2
+static LEVADA_ALWAYS_INLINE const uint8_t *varint_avx2_window(const uint8_t *p, uint64_t tops,
+                                                              uint64_t ends,
+                                                              levada_varint_sink *sink)
+{
+    uint64_t longs = _pext_u64(tops << 1 & tops << 2, ends);
+
+    if (4 * _mm_popcnt_u64(longs) > _mm_popcnt_u64(ends)) return varint_avx2_block(p, ends, sink);
+    return varint_avx2_short(p, ends, _pext_u64(tops << 1, ends), longs, sink);
+}
+
 LEVADA_TARGET_AVX2
 static LEVADA_ALWAYS_INLINE int64_t varint_avx2_decode(const uint8_t *p, size_t n,
                                                        levada_varint_sink sink)
@@ -95,18 +164,19 @@ static LEVADA_ALWAYS_INLINE int64_t varint_avx2_decode(const uint8_t *p, size_t 
     if (!levada_varint_ends(p, n)) return -1;
     while (p < end) {
         size_t   left = (size_t)(end - p);
-        uint64_t tops = varint_avx2_tops(p), runs;
+        uint64_t tops = varint_avx2_tops(p), ends, runs;
 
         if (tops == 0 && left >= 64) {
             varint_avx2_widen(p, &sink);
             p += 64;
             continue;
         }
+        ends = _bzhi_u64(~tops, left < 64 ? (unsigned)left : 64);
         runs = tops & tops >> 1; /* two continuation bytes, */
         runs &= runs >> 2;       /* four,                   */
         runs &= runs >> 4;       /* eight in a row          */
         if (LEVADA_LIKELY(runs == 0))
-            p = varint_avx2_block(p, _bzhi_u64(~tops, left < 64 ? (unsigned)left : 64), &sink);
+            p = varint_avx2_window(p, tops, ends, &sink);
         else
             p = varint_avx2_slow(p, left < 64 ? end : p + 64, &sink);
         if (p == NULL) return -1;

@@ -14,7 +14,7 @@
 #include "core/bytes.h"
 #include "tensor/pool.h"
 
-#define LEVADA_CHUNK (INT64_C(512) << 10)
+#define LEVADA_CHUNK (INT64_C(256) << 10)
 
 /* All-zero is a valid closed window. */
 typedef struct levada_window {

@@ -2,9 +2,9 @@
 /*
  * Gathering: the one copy that turns a selection into a block with columns of its own.
  *
- * A column is copied level by level as a list of ranges. Rows begin as ranges of one row; each
- * level replaces a range by the ranges that its rows cover, and counts their lengths into the
- * offsets of the copy; what remains at the end are ranges of values.
+ * A column is copied level by level as a list of ranges. Rows begin as runs of neighbouring rows,
+ * found once for all columns; each level replaces a range by the ranges that its rows cover, and
+ * counts their lengths into the offsets of the copy; what remains at the end are ranges of values.
  */
 #include "base/alloc.h"
 #include "tensor/builder_priv.h"
@@ -16,8 +16,15 @@ typedef struct gather_range {
     int32_t              begin, end;
 } gather_range;
 
+/* Rows [row, end) of one block of the selection. */
+typedef struct gather_run {
+    uint32_t which, row, end;
+} gather_run;
+
 typedef struct gather_work {
     levada_builder *b;
+    gather_run     *runs;
+    int64_t         nruns;
     gather_range   *ranges;
     int64_t         n;
 } gather_work;
@@ -33,6 +40,25 @@ static int64_t gather_total(const gather_work *w)
 
     for (int64_t i = 0; i < w->n; i++) total += (int64_t)w->ranges[i].end - w->ranges[i].begin;
     return total;
+}
+
+static levada_status gather_runs(gather_work *w, const levada_block *from, levada_error *err)
+{
+    gather_run *run = levada_alloc((size_t)from->n * sizeof *run + 1);
+
+    if (!run) return gather_memory(err);
+    w->runs = run;
+    for (int64_t i = 0; i < from->n; i++) {
+        if (i > 0 && from->which[i] == run->which && from->row[i] == run->end) {
+            run->end++;
+            continue;
+        }
+        run = &w->runs[w->nruns++];
+        run->which = from->which[i];
+        run->row = from->row[i];
+        run->end = run->row + 1;
+    }
+    return LEVADA_OK;
 }
 
 /* Elements of one row behind the ragged levels. */
@@ -84,9 +110,12 @@ static levada_status gather_values(gather_work *w, int32_t field, int64_t row_by
     at = values;
     for (int64_t i = 0; i < w->n; i++) {
         const gather_range *r = &w->ranges[i];
+        const uint8_t      *data = r->column->values + r->begin * row_bytes;
         size_t              size = (size_t)(r->end - r->begin) * (size_t)row_bytes;
 
-        if (size) memcpy(at, r->column->values + r->begin * row_bytes, size);
+        if (size == 8) memcpy(at, data, 8); /* a store each, where scalars lie apart */
+        else if (size == 4) memcpy(at, data, 4);
+        else if (size) memcpy(at, data, size);
         at += size;
     }
     return LEVADA_OK;
@@ -136,13 +165,13 @@ static levada_status gather_column(gather_work *w, int32_t field, const levada_b
 
     LEVADA_TRY(gather_same_dims(w->b, field, from, err));
     inner = gather_inner(first);
-    w->n = from->n;
-    w->ranges = levada_alloc((size_t)from->n * sizeof *w->ranges);
+    w->n = w->nruns;
+    w->ranges = levada_alloc((size_t)w->n * sizeof *w->ranges + 1);
     if (!w->ranges) return gather_memory(err);
-    for (int64_t i = 0; i < from->n; i++) {
-        w->ranges[i].column = &from->from[from->which[i]]->columns[field];
-        w->ranges[i].begin = (int32_t)from->row[i];
-        w->ranges[i].end = (int32_t)from->row[i] + 1;
+    for (int64_t i = 0; i < w->n; i++) {
+        w->ranges[i].column = &from->from[w->runs[i].which]->columns[field];
+        w->ranges[i].begin = (int32_t)w->runs[i].row;
+        w->ranges[i].end = (int32_t)w->runs[i].end;
     }
     for (; level < first->field->depth; level++) LEVADA_TRY(gather_level(w, field, level, err));
     if (bytes) {
@@ -173,7 +202,7 @@ static levada_status gather_same_spec(const levada_block *from, levada_error *er
 levada_status levada_block_gather(levada_pool *pool, const levada_block *block, levada_block **out,
                                   levada_error *err)
 {
-    gather_work   w = { NULL, NULL, 0 };
+    gather_work   w = { 0 };
     levada_block *made = NULL;
     levada_status st;
 
@@ -183,7 +212,7 @@ levada_status levada_block_gather(levada_pool *pool, const levada_block *block, 
     }
     LEVADA_TRY(gather_same_spec(block, err));
     LEVADA_TRY(levada_builder_make(pool, block->spec, block->n, &w.b, err));
-    st = LEVADA_OK;
+    st = gather_runs(&w, block, err);
     for (int32_t i = 0; st == LEVADA_OK && i < levada_spec_count(block->spec); i++) {
         st = gather_column(&w, i, block, err);
         levada_free(w.ranges);
@@ -198,5 +227,6 @@ levada_status levada_block_gather(levada_pool *pool, const levada_block *block, 
     }
     levada_block_unref(&made);
     levada_builder_destroy(&w.b);
+    levada_free(w.runs);
     return st;
 }
