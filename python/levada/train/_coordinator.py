@@ -23,6 +23,7 @@ from levada.errors import CancelledError, OutOfRangeError
 _LOG = logging.getLogger("levada")
 _MOST_ERRORS = 16
 _LEAST_GRACE = 0.001  # seconds; a grace period of 0 still lets threads that are ending end
+_LONG_NAME = 31  # bytes of a name that reports show at least
 _Reported = tuple[BaseException, TracebackType | None]
 
 
@@ -258,8 +259,15 @@ def _stragglers(alive: list[threading.Thread]) -> str:
 
 
 def _waits_of(names: list[str]) -> list[str]:
-    try:
-        from levada.train import waiters
-    except ImportError:
-        return []
-    return [str(row) for row in waiters() if row["thread"] in names]
+    from levada.train._queues import waiters
+
+    return [
+        f"{row['thread']} waits {row['seconds']:.1f} s in {row['object']!r}: {row['waits_for']}"
+        for row in waiters()
+        if any(_is_called(name, row["thread"]) for name in names)
+    ]
+
+
+def _is_called(name: str, noted: str) -> bool:
+    """Whether a name, cut where it is long, was noted for a thread called ``name``."""
+    return name == noted or (len(noted.encode()) >= _LONG_NAME and name.startswith(noted))

@@ -21,6 +21,7 @@ from levada.train._registry import (
     add_to_collection,
     find_op,
     get_collection,
+    is_op,
     op_name,
 )
 
@@ -179,7 +180,6 @@ class QueueRunner:
             _LOG.debug("%s ends: %s", threading.current_thread().name, error)
         except BaseException as error:
             if not (_stopped(coord) and isinstance(error, CancelledError)):
-                self._tell(error)
                 self._report(error, coord)
         finally:
             self._leave(run)
@@ -195,6 +195,7 @@ class QueueRunner:
     def _report(self, error: BaseException, coord: Coordinator | None) -> None:
         if not isinstance(error, Exception):  # SystemExit and its like end the thread alone
             raise error
+        self._tell(error)
         if coord is not None:
             coord.request_stop(error)
             return
@@ -298,7 +299,9 @@ def _resolve(message: QueueRunnerDef) -> tuple:
         raise ValueError(f"queue_closed_exception_types: no error has the code {unknown[0]}")
 
     def op(name: str, ending: str) -> _Op | None:
-        return None if name in ("", message.queue_name + ending) else find_op(name)
+        short, scope = name.rpartition("/")[2], message.queue_name.rpartition("/")[2]
+        default = short in ("", scope + ending)
+        return find_op(name) if not default or is_op(name) else None
 
     return (
         queue,

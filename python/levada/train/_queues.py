@@ -13,6 +13,7 @@ import json
 import operator
 import os
 import threading
+import weakref
 
 from levada import _levada, errors
 from levada.train._signature import Signature, as_list, as_shapes
@@ -31,6 +32,7 @@ os.register_at_fork(after_in_child=_levada.ports_forked)
 _FIFO, _PADDING, _SHUFFLE, _PRIORITY = range(4)
 _counts = {}  # default name: numbers for the next ones
 _lock = threading.Lock()
+_live = weakref.WeakSet()  # every queue, to be found by name
 
 
 def unique_name(name):
@@ -38,6 +40,30 @@ def unique_name(name):
     with _lock:
         number = next(_counts.setdefault(name, itertools.count()))
     return f"{name}_{number}" if number else name
+
+
+def find_queue(name):
+    """The queue with this ``shared_name``, else of this name; NotFoundError if nobody holds it."""
+    with _lock:
+        queues = list(_live)
+    for queue in queues:
+        if queue._shared_name == name:
+            return queue
+    for queue in queues:
+        if queue._name == name:
+            return queue
+    known = sorted(queue._shared_name or queue._name for queue in queues)
+    raise errors.NotFoundError(f"no queue is called {name!r}; there are {known}")
+
+
+class _Fate:
+    """Why no more elements will come, for all who hold the same queue."""
+
+    error = trace = None
+
+    def instead_of(self, end):
+        """What a consumer gets in place of OutOfRangeError: the error that ended the producers."""
+        return end if self.error is None else self.error.with_traceback(self.trace)
 
 
 def _names_of(names, count):
@@ -93,6 +119,18 @@ class QueueBase:
             self._name,
             shared_name,
         )
+        self._shared_name = shared_name
+        with _lock:
+            same = (q for q in _live if shared_name and q._shared_name == shared_name)
+            self._fate = getattr(next(same, None), "_fate", None) or _Fate()
+            _live.add(self)
+
+    def _producers_failed(self, error):
+        """Consumers of the closed and drained queue get ``error``, the first one told."""
+        with _lock:
+            if self._fate.error is None:
+                self._fate.trace = error.__traceback__
+                self._fate.error = error
 
     @staticmethod
     def from_list(index, queues):
@@ -153,8 +191,15 @@ class QueueBase:
         self._queue.enqueue_many(vals, timeout)
 
     def dequeue(self, timeout=None):
-        """Takes one element. OutOfRangeError: the queue is closed and empty."""
-        return self._queue.dequeue(timeout)
+        """Takes one element.
+
+        OutOfRangeError: the queue is closed and empty; or the error that ended its producers.
+        """
+        try:
+            return self._queue.dequeue(timeout)
+        except errors.OutOfRangeError as error:
+            end = error
+        raise self._fate.instead_of(end)
 
     def dequeue_many(self, n, timeout=None):
         """Takes n elements, stacked along a new first dimension (PaddingFIFOQueue pads them).
@@ -162,11 +207,19 @@ class QueueBase:
         OutOfRangeError where the queue is closed and has fewer, which stay in it, in order.
         InvalidArgumentError where no shapes were given.
         """
-        return self._queue.dequeue_many(n, False, timeout)
+        try:
+            return self._queue.dequeue_many(n, False, timeout)
+        except errors.OutOfRangeError as error:
+            end = error
+        raise self._fate.instead_of(end)
 
     def dequeue_up_to(self, n, timeout=None):
         """As dequeue_many; but a closed queue gives what it has, from 1 to n elements."""
-        return self._queue.dequeue_many(n, True, timeout)
+        try:
+            return self._queue.dequeue_many(n, True, timeout)
+        except errors.OutOfRangeError as error:
+            end = error
+        raise self._fate.instead_of(end)
 
     def close(self, cancel_pending_enqueues=False, timeout=None):
         """No more elements go in; those in the queue can still be taken.
@@ -193,7 +246,7 @@ class QueueBase:
         """Elements until the queue is closed and empty."""
         while True:
             try:
-                element = self._queue.dequeue()
+                element = self.dequeue()
             except errors.OutOfRangeError:
                 return
             yield element

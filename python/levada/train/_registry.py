@@ -66,6 +66,12 @@ def find_op(name: str) -> Callable[[], object]:
     return fn
 
 
+def is_op(name: str) -> bool:
+    """Whether a function is registered as ``name``."""
+    with _lock:
+        return name in _ops
+
+
 def op_name(fn: Callable[[], object]) -> str | None:
     """The name under which ``fn`` was registered, or None."""
     with _lock:
