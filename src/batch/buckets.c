@@ -2,6 +2,7 @@
 #include "batch/buckets.h"
 
 #include "base/alloc.h"
+#include "core/iter_priv.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -199,17 +200,31 @@ static levada_status buckets_push(levada_bucket *k, uint32_t slot, int64_t lengt
     return LEVADA_OK;
 }
 
+/* A record of the last bucket, which has no boundary to be padded to. */
+static levada_status buckets_beyond(levada_buckets *b, const levada_bucket *k, levada_error *err)
+{
+    levada_block *record = NULL;
+    int64_t       length = 0;
+    levada_status st = levada_rowstore_take(b->store, k->slots, 1, &record, err);
+
+    if (st == LEVADA_OK) st = buckets_measure(b, record, &length, err);
+    if (st == LEVADA_OK) {
+        st = levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                         "when pad_to_bucket_boundary=True, elements must have length < "
+                         "max(bucket_boundaries): one has %lld",
+                         (long long)length);
+        levada_run_place(b->context->run, NULL, record, 0, err);
+    }
+    levada_block_unref(&record);
+    return st;
+}
+
 static levada_status buckets_emit(levada_buckets *b, levada_bucket *k, levada_block **out,
                                   levada_error *err)
 {
     int64_t i = k - b->buckets;
 
-    if (b->config.bounded && i == b->config.nboundaries) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "when pad_to_bucket_boundary=True, elements must have length < "
-                           "max(bucket_boundaries): one has %lld",
-                           (long long)k->longest);
-    }
+    if (b->config.bounded && i == b->config.nboundaries) return buckets_beyond(b, k, err);
     LEVADA_TRY(levada_rowstore_take(b->store, k->slots, k->n, out, err));
     if (b->config.bounded) (*out)->bound = b->config.boundaries[i] - 1;
     k->n = 0;

@@ -2,7 +2,7 @@
 #include "batch/padding.h"
 
 #include "base/alloc.h"
-#include "core/env_priv.h"
+#include "core/iter_priv.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -217,6 +217,7 @@ levada_status levada_padding_apply(levada_padding_plan *plan, const levada_paddi
                                    int64_t bound, levada_block **out, levada_error *err)
 {
     levada_padding *how = NULL;
+    int64_t         bad = -1;
     levada_status   st;
 
     if (!plan->in || (plan->in != in->spec && !levada_spec_equal(plan->in, in->spec))) {
@@ -226,8 +227,9 @@ levada_status levada_padding_apply(levada_padding_plan *plan, const levada_paddi
     }
     if (bound >= 0) LEVADA_TRY(padding_bounded(plan, bound, &how, err));
     st = levada_pad_block(levada_env_pool(context->env), in, plan->out, how ? how : plan->how, out,
-                          err);
+                          &bad, err);
     levada_free(how);
+    if (bad >= 0) levada_run_place(context->run, NULL, in, bad, err);
     if (st == LEVADA_OK) padding_count(context, *out);
     return st;
 }

@@ -15,6 +15,7 @@ typedef struct pad_job {
     uint8_t            *values;
     int32_t            *begin, *end; /* byte strings: where each element lies in values         */
     int64_t             used;        /* byte strings: bytes written                             */
+    int64_t             bad;         /* first row that does not fit, or -1                      */
 } pad_job;
 
 levada_status levada_pad_field(const levada_field *from, levada_field *out, levada_error *err)
@@ -52,33 +53,43 @@ static void pad_measure(const levada_column *c, int32_t level, int64_t begin, in
     }
 }
 
-static levada_status pad_too_long(const levada_column *c, int32_t d, int64_t is, int64_t may,
+/* The same for row i of the block, all dimensions. */
+static void pad_measure_row(const pad_job *job, int64_t i, int64_t *most)
+{
+    int64_t              row = 0;
+    const levada_column *c = pad_row(job, i, &row);
+
+    pad_measure(c, 0, row, row + 1, most);
+    for (int32_t d = job->depth; d < job->ndim; d++) {
+        most[d] = pad_max(most[d], c->dims[d - job->depth]);
+    }
+}
+
+static levada_status pad_too_long(pad_job *job, int32_t d, int64_t is, int64_t may,
                                   levada_error *err)
 {
+    int64_t most[LEVADA_MAX_DIMS] = { 0 };
+
+    job->bad = -1;
+    while (most[d] < is) pad_measure_row(job, ++job->bad, most);
     return levada_fail(err, LEVADA_EDATA_LOSS,
                        "attempted to pad to a smaller size than the input element: column '%s' has"
                        " length %lld in dimension %d, padded_shapes allows %lld",
-                       c->field->name, (long long)is, d, (long long)may);
+                       levada_spec_field(job->block->spec, job->field)->name, (long long)is, d,
+                       (long long)may);
 }
 
 /* The target dimensions: given ones are checked, the others are the longest. */
 static levada_status pad_target(pad_job *job, const levada_padding *how, levada_error *err)
 {
-    int64_t              row = 0, most[LEVADA_MAX_DIMS] = { 0 };
-    const levada_column *c = NULL;
+    int64_t most[LEVADA_MAX_DIMS] = { 0 };
 
-    for (int64_t i = 0; i < job->block->n; i++) {
-        c = pad_row(job, i, &row);
-        pad_measure(c, 0, row, row + 1, most);
-        for (int32_t d = job->depth; d < job->ndim; d++) {
-            most[d] = pad_max(most[d], c->dims[d - job->depth]);
-        }
-    }
+    for (int64_t i = 0; i < job->block->n; i++) pad_measure_row(job, i, most);
     for (int32_t d = 0; d < job->ndim; d++) {
         int64_t m = how->multiple > 1 && d < job->depth ? how->multiple : 1;
 
         job->to[d] = how->dims[d] >= 0 ? how->dims[d] : (most[d] + m - 1) / m * m;
-        if (c && most[d] > job->to[d]) return pad_too_long(c, d, most[d], job->to[d], err);
+        if (most[d] > job->to[d]) return pad_too_long(job, d, most[d], job->to[d], err);
     }
     job->stride[job->ndim] = 1;
     for (int32_t d = job->ndim; d > 0; d--) {
@@ -237,17 +248,20 @@ static levada_status pad_lengths(const pad_job *job, levada_builder *b, levada_e
 }
 
 static levada_status pad_column(const levada_block *block, int32_t field, levada_builder *b,
-                                const levada_padding *how, levada_error *err)
+                                const levada_padding *how, int64_t *bad, levada_error *err)
 {
     const levada_field *from = levada_spec_field(block->spec, field);
     pad_job             job = { .block = block,
                                 .field = field,
                                 .depth = from->depth,
                                 .ndim = from->depth + from->ndim,
-                                .size = levada_dtype_size(from->dtype) };
+                                .size = levada_dtype_size(from->dtype),
+                                .bad = -1 };
     int64_t             row = 0;
+    levada_status       st = pad_target(&job, how, err);
 
-    LEVADA_TRY(pad_target(&job, how, err));
+    *bad = job.bad;
+    if (st != LEVADA_OK) return st;
     if (job.stride[0] && block->n > LEVADA_BLOCK_LIMIT / job.stride[0]) {
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "a padded batch is larger than 1 GiB");
     }
@@ -266,14 +280,17 @@ static levada_status pad_column(const levada_block *block, int32_t field, levada
 
 levada_status levada_pad_block(levada_pool *pool, const levada_block *block,
                                const levada_spec *spec, const levada_padding *how,
-                               levada_block **out, levada_error *err)
+                               levada_block **out, int64_t *bad, levada_error *err)
 {
     levada_builder *b = NULL;
     levada_block   *made = NULL;
+    int64_t         none;
     levada_status   st = levada_builder_make(pool, spec, block->n, &b, err);
 
+    if (!bad) bad = &none;
+    *bad = -1;
     for (int32_t i = 0; st == LEVADA_OK && i < levada_spec_count(spec); i++) {
-        st = pad_column(block, i, b, &how[i], err);
+        st = pad_column(block, i, b, &how[i], bad, err);
     }
     if (st == LEVADA_OK) st = levada_builder_publish(&b, &made, err);
     if (st == LEVADA_OK) st = levada_block_copy_origins(pool, made, block, err);

@@ -24,9 +24,11 @@ LEVADA_MUST_USE levada_status levada_pad_field(const levada_field *from, levada_
                                                levada_error *err);
 
 /* A DATA block of `spec` (each field the padded form of the block's field with the same number).
- * EDATA_LOSS where a row is longer than a given dimension. */
+ * EDATA_LOSS where a row is longer than a given dimension: *bad (may be NULL) is the longest such
+ * row, else -1. */
 LEVADA_MUST_USE levada_status levada_pad_block(levada_pool *pool, const levada_block *block,
                                                const levada_spec *spec, const levada_padding *how,
-                                               levada_block **out, levada_error *err);
+                                               levada_block **out, int64_t *bad,
+                                               levada_error *err);
 
 #endif

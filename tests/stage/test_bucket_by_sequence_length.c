@@ -189,6 +189,25 @@ static void d6_pads_to_the_boundary(void **state)
            "dimension 0, padded_shapes allows 1");
 }
 
+static void errors_name_file_record_and_offset(void **state)
+{
+    char         text[512];
+    levada_iter *it;
+
+    (void)state;
+    (void)t_folder();
+    t_write_file(t_path("a.txt"), "a\nb\n", 4);
+    t_write_file(t_path("b.txt"), "a\nb\na\nccc\ndddd\n", 15);
+    (void)snprintf(text, sizeof text,
+                   "text_lines:[\"%s\",\"%s\"] | bucket_by_sequence_length:line,boundaries=[2,3],"
+                   "batch_sizes=2,pad_to_bucket_boundary=true",
+                   t_path("a.txt"), t_path("b.txt"));
+    it = t_iter_open(text, 3, 2);
+    t_iter_fails_at(it, LEVADA_EINVALID_ARGUMENT, "b.txt", 3, 6);
+    levada_iter_close(&it);
+    t_folder_drop();
+}
+
 static void d7_without_padding(void **state)
 {
     expect("t_rows:6,lengths=[1,4,3,5,6,2],bare=true" BUCKET
@@ -354,6 +373,7 @@ int main(void)
         cmocka_unit_test(d4_the_rest_comes_in_ascending_order),
         cmocka_unit_test(d5_given_shapes_win),
         cmocka_unit_test(d6_pads_to_the_boundary),
+        cmocka_unit_test(errors_name_file_record_and_offset),
         cmocka_unit_test(d7_without_padding),
         cmocka_unit_test(a_batch_size_must_be_positive_when_it_is_used),
         cmocka_unit_test(max_tokens_is_never_exceeded),

@@ -85,6 +85,23 @@ static void a_shape_that_is_too_small_is_data_loss(void **state)
     levada_iter_close(&it);
 }
 
+static void errors_name_the_record(void **state)
+{
+    levada_iter *it =
+        t_iter_open("t_rows:9,lengths=[3,2,5] | shuffle:4 | padded_batch:9,padded_shapes={x:[4]}",
+                    1, 4);
+    levada_error  err = LEVADA_ERROR_INIT;
+    levada_block *block = NULL;
+
+    (void)state;
+    assert_int_equal(levada_iter_next(it, &block, &err), LEVADA_EDATA_LOSS);
+    assert_true(err.record >= 0 && err.record % 3 == 2); /* the first of them in that order */
+    levada_iter_close(&it);
+    it = t_iter_open("t_rows:9,lengths=[3,2,5] | padded_batch:9,padded_shapes={x:[4]}", 3, 2);
+    t_iter_fails_at(it, LEVADA_EDATA_LOSS, "", 2, -1);
+    levada_iter_close(&it);
+}
+
 /* Payload over all elements of the columns that are padded. */
 static void counts_its_padding(void **state)
 {
@@ -144,6 +161,7 @@ int main(void)
         cmocka_unit_test(pads_to_the_longest_of_the_batch),
         cmocka_unit_test(fills_with_the_padding_value),
         cmocka_unit_test(a_shape_that_is_too_small_is_data_loss),
+        cmocka_unit_test(errors_name_the_record),
         cmocka_unit_test(counts_its_padding),
         cmocka_unit_test(goes_on_after_restores),
         cmocka_unit_test(refuses_bad_options),

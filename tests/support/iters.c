@@ -325,21 +325,42 @@ int64_t t_iter_read(levada_iter *it, int64_t blocks, bool batches, t_bytes *to)
     return n;
 }
 
-int64_t t_iter_fails(levada_iter *it, levada_status code, const char *message)
+static int64_t iters_fail(levada_iter *it, levada_status code, levada_error *err)
 {
     int64_t       n = 0;
-    levada_error  err = LEVADA_ERROR_INIT;
     levada_block *block = NULL;
-    levada_status st = levada_iter_next(it, &block, &err);
+    levada_status st = levada_iter_next(it, &block, err);
 
     while (st == LEVADA_OK) {
         n += levada_block_rows(block);
         levada_block_unref(&block);
-        st = levada_iter_next(it, &block, &err);
+        st = levada_iter_next(it, &block, err);
     }
-    if (st != code) iters_failed("another status", &err);
+    if (st != code) iters_failed("another status", err);
+    return n;
+}
+
+int64_t t_iter_fails(levada_iter *it, levada_status code, const char *message)
+{
+    levada_error err = LEVADA_ERROR_INIT;
+    int64_t      n = iters_fail(it, code, &err);
+
     if (!strstr(err.message, message)) fail_msg("'%s' is not in '%s'", message, err.message);
     return n;
+}
+
+void t_iter_fails_at(levada_iter *it, levada_status code, const char *file, int64_t record,
+                     int64_t offset)
+{
+    levada_error err = LEVADA_ERROR_INIT;
+    size_t       size, wanted = strlen(file);
+
+    (void)iters_fail(it, code, &err);
+    size = strlen(err.file);
+    if (size < wanted || strcmp(err.file + size - wanted, file) != 0 || err.record != record ||
+        err.offset != offset) {
+        iters_failed("another place", &err);
+    }
 }
 
 int64_t *t_iter_numbers(levada_iter *it, const char *name, int64_t *n)

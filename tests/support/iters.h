@@ -35,6 +35,9 @@ void t_iter_add(t_bytes *to, const levada_block *block, bool batches);
 int64_t t_iter_read(levada_iter *it, int64_t blocks, bool batches, t_bytes *to);
 /* Reads to the first error, which must be this one. Returns the records before it. */
 int64_t t_iter_fails(levada_iter *it, levada_status code, const char *message);
+/* The same, and the place that the error names; file is the end of its name. */
+void t_iter_fails_at(levada_iter *it, levada_status code, const char *file, int64_t record,
+                     int64_t offset);
 /* The values of the integer column `name`, of every record to the end. Free with free(). */
 int64_t *t_iter_numbers(levada_iter *it, const char *name, int64_t *n);
 /* One number of the stats. */

@@ -26,7 +26,7 @@ static levada_status pad(levada_pool *pool, const levada_block *block, const lev
     }
     if (first) how[0] = *first;
     assert_int_equal(levada_spec_create(fields, n, LEVADA_SPEC_BATCHED, &spec, err), LEVADA_OK);
-    st = levada_pad_block(pool, block, spec, how, out, err);
+    st = levada_pad_block(pool, block, spec, how, out, NULL, err);
     levada_spec_unref(&spec);
     return st;
 }
