@@ -97,6 +97,14 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_queue_dequeue_rows(levada_queue 
                                                                    bool up_to, void *const *rows,
                                                                    int64_t timeout, int64_t *got,
                                                                    levada_error *err);
+/* The records of a block from row `first` on as elements, in order, without a call for each.
+ * Component i takes column columns[i] (NULL: the first ones, in order): dtypes must be equal; a row
+ * of a ragged column of depth 1 is a tensor [length, dims...], deeper ones are
+ * EINVALID_ARGUMENT. Everything is checked before the first one goes in. *done (may be NULL) gets
+ * the number of rows that went in, also on failure. */
+LEVADA_API LEVADA_MUST_USE levada_status
+levada_queue_enqueue_block(levada_queue *queue, const levada_block *block, const int32_t *columns,
+                           int64_t first, int64_t timeout, int64_t *done, levada_error *err);
 /* Plain: takes effect, and returns, after the enqueues that wait before it; ECANCELLED when closed
  * already. One that gives up for the time still takes effect when its turn comes. With
  * cancel_pending: at once, enqueues that wait end with ECANCELLED; never an error. */

@@ -32,7 +32,8 @@ static levada_tensor *barrier_keys(const barrier_object *self, PyObject *keys)
 static levada_tensor *barrier_values(const barrier_object *self, int32_t i, PyObject *values)
 {
     int64_t        rows = -1;
-    levada_tensor *made = levada_py_tensor(self->state->ports, &self->slots, i, values, true, &rows);
+    levada_tensor *made =
+        levada_py_tensor(self->state->ports, &self->slots, i, values, true, &rows);
     PyObject      *again = NULL;
 
     if (made || PyErr_Occurred()) return made;

@@ -539,7 +539,8 @@ bool levada_py_timeout(PyObject *seconds, int64_t *out)
 /* In a child the list of names is the parent's. */
 void levada_py_name_thread(const levada_py_state *state)
 {
-    PyObject   *known = state->forks ? NULL : PyThreadState_GetDict(), *threading = NULL, *thread = NULL, *name = NULL;
+    PyObject *known = state->forks ? NULL : PyThreadState_GetDict(), *threading = NULL,
+             *thread = NULL, *name = NULL;
     PyObject   *word = known ? PyUnicode_InternFromString("levada.waiter") : NULL;
     const char *text = NULL;
 

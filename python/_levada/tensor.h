@@ -87,8 +87,8 @@ PyObject *levada_py_from_tensor(levada_py_state *state, const levada_py_slots *s
 bool levada_py_timeout(PyObject *seconds, int64_t *out);
 /* Before a call that waits: gives the thread its name in reports. */
 void levada_py_name_thread(const levada_py_state *state);
-/* For levada_queue_set_poll: false after Ctrl-C. `user` is the number of the main thread; the others
- * have nothing to look for, and must not enter an interpreter that may be on its way out. */
+/* For levada_queue_set_poll: false after Ctrl-C. `user` is the number of the main thread; the
+ * others have nothing to look for, and must not enter an interpreter that may be on its way out. */
 bool  levada_py_poll(void *user);
 void *levada_py_main_thread(void);
 /* What a child of fork() has is the parent's: false with an exception. */

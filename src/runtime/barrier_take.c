@@ -92,6 +92,24 @@ void levada_barrier_cancel(levada_barrier *barrier)
     levada_wake(&woken);
 }
 
+/* Complete keys go back to their places. */
+static void take_return(levada_barrier *b, take_op *op)
+{
+    levada_woken woken = { 0 };
+
+    levada_lock_take(&b->lock);
+    while (op->first != NULL) {
+        levada_barrier_entry *entry = op->first;
+
+        op->first = entry->next;
+        levada_barrier_push(b, entry);
+    }
+    atomic_fetch_sub_explicit(&b->held, op->got, memory_order_relaxed);
+    levada_barrier_settle(b, &woken);
+    levada_lock_give(&b->lock);
+    levada_wake(&woken);
+}
+
 static void take_wait(levada_barrier *b, take_op *op, int64_t timeout)
 {
     int64_t      until = timeout < 0 || timeout > INT64_MAX / 2 ? -1 : levada_now() + timeout;
@@ -111,6 +129,9 @@ static void take_wait(levada_barrier *b, take_op *op, int64_t timeout)
     levada_wake(&woken);
     if (mine) levada_waiter_clear(&op->waiter);
     else levada_waiter_settle(&op->waiter);
+    if (mine || end != LEVADA_WAIT_STOPPED || op->why != TAKE_OK) return;
+    take_return(b, op); /* told to stop while the keys were on their way */
+    op->why = TAKE_CANCELLED;
 }
 
 static levada_status take_run(levada_barrier *b, take_op *op, int64_t timeout, levada_error *err)
@@ -236,24 +257,6 @@ static levada_status take_tensors(const levada_barrier *b, const take_op *op,
         else LEVADA_TRY(take_rows(b, op, c, &values[c], err));
     }
     return LEVADA_OK;
-}
-
-/* Keys that could not be made into tensors go back to their places. */
-static void take_return(levada_barrier *b, take_op *op)
-{
-    levada_woken woken = { 0 };
-
-    levada_lock_take(&b->lock);
-    while (op->first != NULL) {
-        levada_barrier_entry *entry = op->first;
-
-        op->first = entry->next;
-        levada_barrier_push(b, entry);
-    }
-    atomic_fetch_sub_explicit(&b->held, op->got, memory_order_relaxed);
-    levada_barrier_settle(b, &woken);
-    levada_lock_give(&b->lock);
-    levada_wake(&woken);
 }
 
 levada_status levada_barrier_take_many(levada_barrier *barrier, const levada_barrier_take *how,

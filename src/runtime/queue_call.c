@@ -208,7 +208,7 @@ levada_status levada_queue_enqueue_rows(levada_queue *queue, int64_t n, const vo
     levada_queue_op op;
     levada_status   status;
 
-    levada_queue_op_init(&op, LEVADA_QUEUE_ENQUEUE, "enqueue_rows", n);
+    levada_queue_op_init(&op, LEVADA_QUEUE_ENQUEUE, n == 1 ? "enqueue" : "enqueue_many", n);
     if (done != NULL) *done = 0;
     if (!queue->rows_only || n < 0) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
@@ -344,7 +344,11 @@ levada_status levada_queue_dequeue_rows(levada_queue *queue, int64_t n, bool up_
     }
     if (n == 0) return LEVADA_OK;
     for (int32_t i = 0; i < queue->options.ncomponents; i++) cells[i] = rows[i];
-    levada_queue_op_init(&op, LEVADA_QUEUE_DEQUEUE, "dequeue_rows", n);
+    levada_queue_op_init(&op, LEVADA_QUEUE_DEQUEUE,
+                         up_to    ? "dequeue_up_to"
+                         : n == 1 ? "dequeue"
+                                  : "dequeue_many",
+                         n);
     op.up_to = up_to;
     op.cells = cells;
     status = levada_queue_run(queue, &op, timeout, err);

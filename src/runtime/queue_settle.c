@@ -204,6 +204,25 @@ static void settle_give_up(levada_queue *q, levada_queue_op *op, levada_queue_wh
     settle_locked(q, woken);
 }
 
+/* Who was told to stop while its elements were on their way gives them back. */
+static void settle_undo(levada_queue *q, levada_queue_op *op)
+{
+    levada_woken woken = { 0 };
+    int64_t      more = op->hold ? 0 : op->done; /* room is kept for what is held */
+
+    levada_lock_take(&q->lock);
+    if (levada_queue_reserve(
+            q, q->count + atomic_load_explicit(&q->held, memory_order_relaxed) + more)) {
+        settle_hold(q, more);
+        settle_put_back(q, op);
+        op->size = q->count;
+        op->why = LEVADA_QUEUE_WHY_CANCELLED;
+        settle_locked(q, &woken);
+    }
+    levada_lock_give(&q->lock);
+    levada_wake(&woken);
+}
+
 static void settle_wait(levada_queue *q, levada_queue_op *op, int64_t timeout)
 {
     int64_t         until = timeout < 0 ? -1 : levada_now() + timeout;
@@ -226,6 +245,10 @@ static void settle_wait(levada_queue *q, levada_queue_op *op, int64_t timeout)
     levada_wake(&woken);
     if (mine) levada_waiter_clear(&op->waiter);
     else levada_waiter_settle(&op->waiter);
+    if (!mine && end == LEVADA_WAIT_STOPPED && op->act == LEVADA_QUEUE_DEQUEUE &&
+        op->why == LEVADA_QUEUE_WHY_OK) {
+        settle_undo(q, op);
+    }
 }
 
 static levada_status settle_status(const levada_queue *q, const levada_queue_op *op,

@@ -369,6 +369,32 @@ static void a_take_ends_in_time_or_by_cancel(void **state)
     levada_barrier_unref(&b);
 }
 
+static bool complete_and_stop(void *user)
+{
+    put(user, 1, "a");
+    return false;
+}
+
+static void who_is_stopped_too_late_gives_its_keys_back(void **state)
+{
+    levada_barrier *b = make();
+    take            t = take_of(b, 2, false, -1);
+
+    (void)state;
+    put(b, 0, "ab");
+    put(b, 1, "b");
+    t.how.timeout = LEVADA_AT_ONCE;
+    take_run(&t);
+    assert_int_equal(t.status, LEVADA_AGAIN);
+    levada_barrier_set_poll(b, complete_and_stop, b, TEST_SECOND / 1000);
+    t.how.timeout = -1;
+    take_run(&t);
+    expect(&t, LEVADA_ECANCELLED, "Dequeue operation was cancelled");
+    assert_int_equal(levada_barrier_ready_size(b), 2);
+    expect_keys(b, 2, false, "ab");
+    levada_barrier_unref(&b);
+}
+
 static void refuses_empty_shapes_and_other_types_of_a_name(void **state)
 {
     levada_dtype    dtype = LEVADA_INT64, other = LEVADA_INT32;
@@ -500,6 +526,7 @@ int main(void)
         cmocka_unit_test(takes_that_can_not_be_met_any_more_fail),
         cmocka_unit_test(a_small_take_that_waits_loses_nothing_at_the_close),
         cmocka_unit_test(a_take_ends_in_time_or_by_cancel),
+        cmocka_unit_test(who_is_stopped_too_late_gives_its_keys_back),
         cmocka_unit_test(refuses_empty_shapes_and_other_types_of_a_name),
         cmocka_unit_test(threads_get_all_or_nothing_when_it_closes_halfway),
     };

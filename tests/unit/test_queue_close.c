@@ -246,7 +246,7 @@ static void a_wait_ends_in_time_and_the_queue_goes_on(void **state)
     assert_int_equal(test_put(queue, 7, 2), LEVADA_OK);
     out.timeout = TEST_SECOND / 50;
     test_run(&out);
-    test_expect_status(&out, LEVADA_EDEADLINE_EXCEEDED, "dequeue_rows timed out after 0.020 s");
+    test_expect_status(&out, LEVADA_EDEADLINE_EXCEEDED, "dequeue_many timed out after 0.020 s");
     assert_true(now() - begin >= TEST_SECOND / 50);
     assert_true(now() - begin < 5 * TEST_SECOND);
     test_expect(queue, 7, 2); /* nothing lost */
@@ -323,6 +323,52 @@ static void a_poll_can_end_a_wait(void **state)
     levada_queue_unref(&queue);
 }
 
+static bool put_and_stop(void *user)
+{
+    assert_int_equal(test_put(user, 9, 1), LEVADA_OK);
+    return false;
+}
+
+static void who_is_stopped_too_late_gives_its_elements_back(void **state)
+{
+    levada_queue *queue = test_queue(LEVADA_QUEUE_FIFO, 10, 0);
+    test_call     out = test_call_of(queue, TEST_DEQUEUE, 3, 0);
+
+    (void)state;
+    levada_queue_set_poll(queue, put_and_stop, queue, TEST_SECOND / 1000);
+    assert_int_equal(test_put(queue, 7, 2), LEVADA_OK);
+    test_run(&out);
+    test_expect_status(&out, LEVADA_ECANCELLED, "operation was cancelled");
+    assert_int_equal(levada_queue_size(queue), 3);
+    test_expect(queue, 7, 3);
+    levada_queue_unref(&queue);
+}
+
+static void at_once_means_all_or_nothing(void **state)
+{
+    levada_queue *queue = test_queue(LEVADA_QUEUE_FIFO, 4, 0);
+    test_call     in = test_call_of(queue, TEST_ENQUEUE, 3, 1);
+    test_call     out = test_call_of(queue, TEST_DEQUEUE, 5, 0);
+
+    (void)state;
+    assert_int_equal(test_put(queue, 0, 4), LEVADA_OK);
+    test_expect(queue, 0, 3);
+    in.timeout = out.timeout = LEVADA_AT_ONCE;
+    test_run(&in);
+    assert_int_equal(in.status, LEVADA_OK);
+    test_run(&in);
+    assert_int_equal(in.status, LEVADA_AGAIN);
+    test_run(&out);
+    assert_int_equal(out.status, LEVADA_AGAIN);
+    assert_int_equal(levada_queue_size(queue), 4);
+    out.n = 4;
+    test_run(&out);
+    assert_int_equal(out.status, LEVADA_OK);
+    assert_int_equal(out.values[0], 3);
+    assert_int_equal(out.values[1], 1);
+    levada_queue_unref(&queue);
+}
+
 static void who_waits_for_what_can_be_listed(void **state)
 {
     levada_queue *queue = test_queue(LEVADA_QUEUE_FIFO, 10, 0);
@@ -333,7 +379,7 @@ static void who_waits_for_what_can_be_listed(void **state)
     test_start_waiting(&out);
     assert_int_equal(levada_waiters_json(NULL, &text, NULL), LEVADA_OK);
     assert_non_null(strstr(text, "{\"thread\": \"thread "));
-    assert_non_null(strstr(text, "\"object\": \"fifo_queue\", \"waits_for\": \"dequeue_rows(3)\", "
+    assert_non_null(strstr(text, "\"object\": \"fifo_queue\", \"waits_for\": \"dequeue_many(3)\", "
                                  "\"seconds\": 0."));
     free(text);
     levada_queue_cancel(queue);
@@ -359,6 +405,8 @@ int main(void)
         cmocka_unit_test(one_that_gives_up_lets_the_next_one_go),
         cmocka_unit_test(tensors_are_not_lost_either),
         cmocka_unit_test(a_poll_can_end_a_wait),
+        cmocka_unit_test(who_is_stopped_too_late_gives_its_elements_back),
+        cmocka_unit_test(at_once_means_all_or_nothing),
         cmocka_unit_test(who_waits_for_what_can_be_listed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -73,7 +73,7 @@ static void names_who_waits_for_what_and_how_long(void **state)
     assert_int_equal(levada_watchdog_next(watchdog, LEVADA_FOREVER, &wait), LEVADA_OK);
     assert_string_equal(wait.thread, "reader 1");
     assert_string_equal(wait.object, "words");
-    assert_string_equal(wait.waits_for, "dequeue_rows(3)");
+    assert_string_equal(wait.waits_for, "dequeue_many(3)");
     assert_true(wait.nanoseconds >= 20 * MS);
     assert_false(wait.cancelled);
     /* Once for each wait, and the call goes on. */
