@@ -70,11 +70,11 @@ def columns(folder, limit=None, threads=1):
 
 def scan(folder, name="plain64", limit=None, block=1024, threads=1):
     """P4: verified records, in blocks."""
-    ds = source(folder, name, limit).batch(block).with_options(threads=threads)
+    ds = source(folder, name, limit).with_options(threads=threads, block_rows=block)
 
     def count():
         n = 0
-        with iter(ds) as blocks:
+        with ds.blocks() as blocks:
             for records in blocks:
                 n += records.num_records
         return n

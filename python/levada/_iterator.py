@@ -83,13 +83,13 @@ class Iterator:
     ``restore()`` or ``close()``.
     """
 
-    def __init__(self, dataset, epoch=0):
+    def __init__(self, dataset, epoch=0, blocks=False):
         lanes = sys.modules.get("levada._functions")
         if lanes is not None:
             lanes.ensure()
         self._dataset = dataset
         self._core = dataset._open(epoch)
-        self._batched = bool(dataset._core.flags & 2)
+        self._batched = blocks or bool(dataset._core.flags & 2)
         self._files = _Files(self)
         self._rows = []  # records of the last block, the next one last
         self._since = 0  # records fetched since the snapshot

@@ -41,6 +41,26 @@ def test_batched_gives_batches(lines):
     assert isinstance(batches[0], lv.Batch)
 
 
+def test_blocks_are_the_records_as_they_came_together(lines):
+    ds = lv.text_lines(lines).with_options(block_rows=64)
+    blocks = list(ds.blocks())
+    assert all(isinstance(block, lv.Batch) and block.num_records <= 64 for block in blocks)
+    joined = [line for block in blocks for line in block["line"]]
+    assert joined == values(lv.text_lines(lines))
+
+
+def test_blocks_go_on_after_a_restore(lines):
+    ds = lv.text_lines(lines).with_options(block_rows=64)
+    it = ds.blocks(epoch=0)
+    before = [line for block in (next(it), next(it)) for line in block["line"]]
+    state = it.save()
+    it.close()
+    other = ds.blocks()
+    other.restore(state)
+    after = [line for block in other for line in block["line"]]
+    assert before + after == values(lv.text_lines(lines))
+
+
 def test_each_iteration_takes_the_next_epoch(lines):
     ds = lv.text_lines(lines).shuffle(100, seed=1).with_options(seed=5)
     first, second = values(ds), values(ds)
