@@ -61,6 +61,20 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_decode_strings(
     levada_env *env, const char *name, const levada_value *options, const void *const *strings,
     const size_t *sizes, int64_t n, levada_block **out, levada_error *err);
 
+/* The same for many calls: what follows from the options alone is done once. One thread at a time;
+ * blocks stay valid after close. The environment lives longer. */
+typedef struct levada_decoding levada_decoding;
+
+LEVADA_API LEVADA_MUST_USE levada_status levada_decoding_open(levada_env         *env,
+                                                              const char         *name,
+                                                              const levada_value *options,
+                                                              levada_decoding   **out,
+                                                              levada_error       *err);
+LEVADA_API LEVADA_MUST_USE levada_status
+levada_decoding_run(levada_decoding *decoding, const void *const *strings, const size_t *sizes,
+                    int64_t n, levada_block **out, levada_error *err);
+LEVADA_API void levada_decoding_close(levada_decoding **decoding);
+
 #ifdef __cplusplus
 }
 #endif

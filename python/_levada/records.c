@@ -162,32 +162,122 @@ static bool records_collect(PyObject *sequence, records_strings *out)
     return false;
 }
 
-static PyObject *records_decode(PyObject *module, PyObject *args)
+/* The same for the strings of a column: bytes one after the other, and n + 1 int32 offsets. The
+ * pointers are into `values`, which the caller holds. */
+static bool records_column(const Py_buffer *values, const Py_buffer *offsets, records_strings *out)
 {
-    levada_py_state *state = PyModule_GetState(module);
+    const int32_t *at = offsets->buf;
+    Py_ssize_t     i, n = offsets->len / (Py_ssize_t)sizeof *at - 1;
+    bool           good = n >= 0 && at[0] >= 0;
+
+    *out = (records_strings){.n = n < 0 ? 0 : n};
+    out->data = PyMem_Calloc((size_t)out->n + 1, sizeof *out->data);
+    out->size = PyMem_Calloc((size_t)out->n + 1, sizeof *out->size);
+    if (!out->data || !out->size) return records_forget(out), PyErr_NoMemory(), false;
+    for (i = 0; good && i < n; i++) {
+        good = at[i] <= at[i + 1] && at[i + 1] <= values->len;
+        out->data[i] = good ? (const uint8_t *)values->buf + at[i] : NULL;
+        out->size[i] = good ? (size_t)(at[i + 1] - at[i]) : 0;
+    }
+    if (good) return true;
+    records_forget(out);
+    PyErr_SetString(PyExc_ValueError, "offsets do not ascend within the values");
+    return false;
+}
+
+/* A decoder as a function; Python holds it in a capsule. */
+typedef struct records_decoder {
+    levada_decoding *decoding;
+    bool             busy;
+} records_decoder;
+
+#define RECORDS_DECODER "levada.decoder"
+
+static void records_decoder_free(records_decoder *self)
+{
+    levada_decoding_close(&self->decoding);
+    PyMem_Free(self);
+}
+
+static void records_decoder_drop(PyObject *capsule)
+{
+    records_decoder_free(PyCapsule_GetPointer(capsule, RECORDS_DECODER));
+}
+
+static PyObject *records_decoder_open(PyObject *module, PyObject *args)
+{
     const char      *name = NULL;
-    PyObject        *dict = NULL, *sequence = NULL;
-    records_strings  strings;
+    PyObject        *dict = NULL, *capsule = NULL;
     levada_value    *options = NULL;
+    records_decoder *self = NULL;
+    levada_error     err = LEVADA_ERROR_INIT;
+
+    if (!PyArg_ParseTuple(args, "sO!:decoder", &name, &PyDict_Type, &dict)) return NULL;
+    options = levada_py_value(PyModule_GetState(module), dict);
+    if (!options) return NULL;
+    self = PyMem_Calloc(1, sizeof *self);
+    if (!self) PyErr_NoMemory();
+    if (self &&
+        levada_py_ok(levada_decoding_open(NULL, name, options, &self->decoding, &err), &err))
+        capsule = PyCapsule_New(self, RECORDS_DECODER, records_decoder_drop);
+    levada_value_destroy(&options);
+    if (self && !capsule) records_decoder_free(self);
+    return capsule;
+}
+
+static PyObject *records_run(PyObject *module, PyObject *decoder, const records_strings *strings)
+{
+    records_decoder *self = PyCapsule_GetPointer(decoder, RECORDS_DECODER);
     levada_block    *block = NULL;
     levada_error     err = LEVADA_ERROR_INIT;
     levada_status    st;
 
-    if (!PyArg_ParseTuple(args, "sO!O:decode_strings", &name, &PyDict_Type, &dict, &sequence))
-        return NULL;
-    if (!records_collect(sequence, &strings)) return NULL;
-    options = levada_py_value(state, dict);
-    if (!options) {
-        records_forget(&strings);
+    if (!self) return NULL;
+    if (self->busy) {
+        PyErr_SetString(PyExc_RuntimeError, "another thread uses this decoder");
         return NULL;
     }
+    self->busy = true;
     Py_BEGIN_ALLOW_THREADS
-    st = levada_decode_strings(NULL, name, options, strings.data, strings.size, strings.n, &block,
-                               &err);
+    st = levada_decoding_run(self->decoding, strings->data, strings->size, strings->n, &block,
+                             &err);
     Py_END_ALLOW_THREADS
-    levada_value_destroy(&options);
+    self->busy = false;
+    if (!levada_py_ok(st, &err)) return NULL;
+    return levada_py_block_new(PyModule_GetState(module), &block);
+}
+
+static PyObject *records_decode(PyObject *module, PyObject *args)
+{
+    PyObject       *decoder = NULL, *sequence = NULL, *made = NULL;
+    records_strings strings;
+
+    if (!PyArg_ParseTuple(args, "OO:decode", &decoder, &sequence)) return NULL;
+    if (!records_collect(sequence, &strings)) return NULL;
+    made = records_run(module, decoder, &strings);
     records_forget(&strings);
-    return levada_py_ok(st, &err) ? levada_py_block_new(state, &block) : NULL;
+    return made;
+}
+
+static PyObject *records_decode_column(PyObject *module, PyObject *args)
+{
+    PyObject       *decoder = NULL, *values = NULL, *offsets = NULL, *made = NULL;
+    Py_buffer       bytes, marks;
+    records_strings strings;
+
+    if (!PyArg_ParseTuple(args, "OOO:decode_column", &decoder, &values, &offsets)) return NULL;
+    if (PyObject_GetBuffer(values, &bytes, PyBUF_C_CONTIGUOUS) < 0) return NULL;
+    if (PyObject_GetBuffer(offsets, &marks, PyBUF_C_CONTIGUOUS) < 0) {
+        PyBuffer_Release(&bytes);
+        return NULL;
+    }
+    if (records_column(&bytes, &marks, &strings)) {
+        made = records_run(module, decoder, &strings);
+        records_forget(&strings);
+    }
+    PyBuffer_Release(&marks);
+    PyBuffer_Release(&bytes);
+    return made;
 }
 
 /* One feature: (key or None, kind, values); kind "i": int64, "f": float32, "b": list of bytes. */
@@ -302,8 +392,12 @@ static PyObject *records_example(PyObject *module, PyObject *args)
 }
 
 PyMethodDef levada_py_records_functions[] = {
-    {"decode_strings", records_decode, METH_VARARGS,
-     "decode_strings(name, options, strings): block of the decoder's columns."},
+    {"decoder", records_decoder_open, METH_VARARGS,
+     "decoder(name, options): a decoder as a function, for one thread at a time."},
+    {"decode", records_decode, METH_VARARGS,
+     "decode(decoder, strings): block of the columns of a sequence of bytes."},
+    {"decode_column", records_decode_column, METH_VARARGS,
+     "decode_column(decoder, values, offsets): the same for strings that lie in a column."},
     {"example", records_example, METH_VARARGS,
      "example([(key, kind, values)], [(key, [(None, kind, values)])]): bytes of the message; the "
      "steps of a list may also be (kind, values, values a step)."},

@@ -294,11 +294,51 @@ def spec_value(features, steps=False):
 # -- columns to results
 
 
-def _decode(decoder, options, strings):
-    from levada import _levada
-    from levada._batch import Batch
+class _Prepared:
+    """Specs as data, and decoders for them that nobody uses now."""
 
-    return Batch(_levada.decode_strings(decoder, options, strings))
+    __slots__ = ("decoder", "idle", "options", "specs")
+
+    def __init__(self, decoder, options, specs):
+        self.decoder, self.options, self.specs = decoder, options, specs
+        self.idle = []
+
+    def decode(self, strings):
+        from levada import _levada
+        from levada._batch import Batch, Bytes
+
+        try:
+            decoder = self.idle.pop()
+        except IndexError:
+            decoder = _levada.decoder(self.decoder, self.options)
+        try:
+            if isinstance(strings, Bytes):
+                return Batch(_levada.decode_column(decoder, strings.data, strings.offsets))
+            return Batch(_levada.decode(decoder, strings))
+        finally:
+            self.idle.append(decoder)
+
+
+_MOST_PREPARED = 32
+_prepared = {}  # names and ids of features: (the features, what was prepared for them)
+
+
+def _prepare(make, *specs):
+    """What `make(*specs)` gives, kept for the next call with the same feature objects."""
+    given = []
+    for spec in specs:
+        if not isinstance(spec, Mapping):
+            return make(*specs)
+        given += spec.items()
+    if not all(hasattr(value, "__dataclass_fields__") for _, value in given):
+        return make(*specs)  # a dict, which may change
+    key = (make, *(len(spec) for spec in specs), *((name, id(value)) for name, value in given))
+    found = _prepared.get(key)
+    if found is None:
+        while len(_prepared) >= _MOST_PREPARED:
+            _prepared.pop(next(iter(_prepared)), None)
+        found = _prepared[key] = given, make(*specs)
+    return found[1]
 
 
 def _flat(values):
@@ -330,6 +370,12 @@ def _sparse_of(column, single):
     return (indices[:, 1:], values, shape[1:]) if single else (indices, values, shape)
 
 
+class RaggedValue(tuple):
+    """(values, row_splits) of a RaggedFeature: a tuple that stands for rows of many lengths."""
+
+    __slots__ = ()
+
+
 def _ragged(value, column, single):
     """(values, row_splits), or the values alone where there is no level left."""
     import numpy as np
@@ -340,7 +386,7 @@ def _ragged(value, column, single):
     values = _flat(column.values)
     if not splits:
         return values
-    return (values, splits[0] if len(splits) == 1 else splits)
+    return RaggedValue((values, splits[0] if len(splits) == 1 else splits))
 
 
 def _sparse(name, value, batch, single):
@@ -381,8 +427,11 @@ def _strings(serialized, single):
         raise ValueError("Input serialized must be a scalar")
     if isinstance(serialized, (bytes, bytearray, memoryview, str)):
         raise ValueError("Input serialized must be a list of byte strings, not one")
-    strings = [item if isinstance(item, bytes) else _as_bytes(item) for item in serialized]
-    return strings
+    from levada._batch import Bytes
+
+    if isinstance(serialized, Bytes):
+        return serialized
+    return [item if isinstance(item, bytes) else _as_bytes(item) for item in serialized]
 
 
 def _as_bytes(item):
@@ -421,21 +470,26 @@ def _say_where(error, names, single, key):
     return type(error)(text, record=row, key=key)
 
 
-def _run(decoder, options, serialized, example_names, single, key):
+def _run(prepared, serialized, example_names, single, key):
     strings = _strings(serialized, single)
     names = _names(example_names, len(strings))
     try:
-        return _decode(decoder, options, strings)
+        return prepared.decode(strings)
     except LevadaError as error:
         raise _say_where(error, names, single, key) from None
+
+
+def _example_spec(spec):
+    value = spec_value(spec)
+    return _Prepared("parse_example", {"spec": value}, value)
 
 
 def _parse(serialized, spec, example_names, single, key):
     if not spec:
         raise ValueError(f"Missing: features was {spec}.")
-    spec = spec_value(spec)
-    batch = _run("parse_example", {"spec": spec}, serialized, example_names, single, key)
-    return {name: _result(name, value, batch, single) for name, value in spec.items()}
+    prepared = _prepare(_example_spec, spec)
+    batch = _run(prepared, serialized, example_names, single, key)
+    return {name: _result(name, value, batch, single) for name, value in prepared.specs.items()}
 
 
 def parse_example(serialized, spec, example_names=None, *, key=None):
@@ -475,17 +529,18 @@ def _sequence_specs(context, sequence):
             columns[name] = f"sequence/{name}"
             if not value.get("value_key"):
                 value["key"] = value.get("key", name)
-    return context, sequence, columns
+    options = {
+        "context": context, "sequence": {columns[name]: value for name, value in sequence.items()}
+    }  # fmt: skip
+    return _Prepared("parse_sequence_example", options, (context, sequence, columns))
 
 
 def _parse_sequence(serialized, context, sequence, example_names, single, key):
     import numpy as np
 
-    context, sequence, columns = _sequence_specs(context, sequence)
-    options = {
-        "context": context, "sequence": {columns[name]: value for name, value in sequence.items()}
-    }  # fmt: skip
-    batch = _run("parse_sequence_example", options, serialized, example_names, single, key)
+    prepared = _prepare(_sequence_specs, context or {}, sequence or {})
+    context, sequence, columns = prepared.specs
+    batch = _run(prepared, serialized, example_names, single, key)
     found = {name: _result(name, value, batch, single) for name, value in context.items()}
     lists, lengths = {}, {}
     for name, value in sequence.items():

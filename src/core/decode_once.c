@@ -9,33 +9,31 @@
 
 #include <string.h>
 
-/* Everything that one call owns. */
-typedef struct decode_once {
+struct levada_decoding {
     levada_env *env;
     const levada_op *op;
     levada_value *given;
     levada_bound bound;
     levada_spec *spec;
+    void *state;
+    bool opened;
+};
+
+/* Everything that one call owns. */
+typedef struct decode_once {
     levada_buffer *buffer;
     const uint8_t **data;
     int32_t *size;
     int64_t n;
-    void *state;
-    bool opened;
     levada_builder *builder;
 } decode_once;
 
 static void decode_once_clear(decode_once *d)
 {
-    if (d->opened && d->op->def.decoder.close) d->op->def.decoder.close(d->state);
     levada_builder_destroy(&d->builder);
-    levada_free(d->state);
     levada_free(d->size);
     levada_free(d->data);
     levada_buffer_unref(&d->buffer);
-    levada_spec_unref(&d->spec);
-    levada_bound_clear(&d->bound);
-    levada_value_destroy(&d->given);
 }
 
 static levada_status decode_once_no_memory(levada_error *err)
@@ -44,8 +42,9 @@ static levada_status decode_once_no_memory(levada_error *err)
 }
 
 /* Decoders read up to LEVADA_SLACK bytes around a string: a copy gives them that. */
-static levada_status decode_once_copy(decode_once *d, const void *const *strings,
-                                      const size_t *sizes, levada_error *err)
+static levada_status decode_once_copy(const levada_decoding *use, decode_once *d,
+                                      const void *const *strings, const size_t *sizes,
+                                      levada_error *err)
 {
     int64_t total = 0;
     uint8_t *to;
@@ -60,7 +59,7 @@ static levada_status decode_once_copy(decode_once *d, const void *const *strings
         }
         total += (int64_t)sizes[i] + LEVADA_SLACK;
     }
-    LEVADA_TRY(levada_buffer_create(levada_env_pool(d->env), total, &d->buffer, err));
+    LEVADA_TRY(levada_buffer_create(levada_env_pool(use->env), total, &d->buffer, err));
     to = d->buffer->data;
     for (int64_t i = 0; i < d->n; i++) {
         if (sizes[i] > 0) memcpy(to, strings[i], sizes[i]);
@@ -72,7 +71,7 @@ static levada_status decode_once_copy(decode_once *d, const void *const *strings
     return LEVADA_OK;
 }
 
-static levada_status decode_once_bind(decode_once *d, const char *name,
+static levada_status decode_once_bind(levada_decoding *d, const char *name,
                                       const levada_value *options, levada_error *err)
 {
     d->op = levada_registry_find(d->env, name);
@@ -87,26 +86,55 @@ static levada_status decode_once_bind(decode_once *d, const char *name,
     return d->op->def.decoder.check(d->bound.args, &d->spec, err);
 }
 
-static levada_status decode_once_run(decode_once *d, levada_error *err)
+static levada_status decode_once_start(levada_decoding *d, levada_error *err)
 {
     const levada_decoder_def *def = &d->op->def.decoder;
     levada_context context = {
         .struct_size = sizeof context,
         .env = d->env,
-        .block_rows = (int32_t)(d->n < INT32_MAX ? d->n : INT32_MAX),
+        .block_rows = INT32_MAX,
         .threads = 1,
         .max_record_bytes = INT32_MAX,
         .out = d->spec,
     };
-    levada_strings in = { d->data, d->size, d->n, d->buffer };
 
     d->state = levada_alloc_aligned(64, def->state_size + 1);
     if (!d->state) return decode_once_no_memory(err);
     memset(d->state, 0, def->state_size);
     if (def->open) LEVADA_TRY(def->open(d->state, d->bound.args, &context, err));
     d->opened = true;
-    LEVADA_TRY(levada_builder_make(levada_env_pool(d->env), d->spec, d->n, &d->builder, err));
-    return def->decode(d->state, d->bound.args, &in, d->builder, err);
+    return LEVADA_OK;
+}
+
+levada_status levada_decoding_open(levada_env *env, const char *name, const levada_value *options,
+                                   levada_decoding **out, levada_error *err)
+{
+    levada_decoding *d = levada_alloc(sizeof *d);
+    levada_status st = d ? LEVADA_OK : decode_once_no_memory(err);
+
+    if (d) *d = (levada_decoding){ .env = env };
+    if (st == LEVADA_OK) st = decode_once_bind(d, name, options, err);
+    if (st == LEVADA_OK) st = decode_once_start(d, err);
+    if (st == LEVADA_OK) {
+        *out = d;
+        d = NULL;
+    }
+    levada_decoding_close(&d);
+    return st;
+}
+
+void levada_decoding_close(levada_decoding **decoding)
+{
+    levada_decoding *d = *decoding;
+
+    if (!d) return;
+    if (d->opened && d->op->def.decoder.close) d->op->def.decoder.close(d->state);
+    levada_free(d->state);
+    levada_spec_unref(&d->spec);
+    levada_bound_clear(&d->bound);
+    levada_value_destroy(&d->given);
+    levada_free(d);
+    *decoding = NULL;
 }
 
 /* The reject with the smallest row is the error. */
@@ -123,17 +151,23 @@ static levada_status decode_once_rejects(const levada_block *block, levada_error
     return first->why.code;
 }
 
-levada_status levada_decode_strings(levada_env *env, const char *name,
-                                    const levada_value *options, const void *const *strings,
-                                    const size_t *sizes, int64_t n, levada_block **out,
-                                    levada_error *err)
+levada_status levada_decoding_run(levada_decoding *decoding, const void *const *strings,
+                                  const size_t *sizes, int64_t n, levada_block **out,
+                                  levada_error *err)
 {
-    decode_once d = { .env = env, .n = n };
+    const levada_decoder_def *def = &decoding->op->def.decoder;
+    decode_once d = { .n = n };
     levada_block *block = NULL;
-    levada_status st = decode_once_bind(&d, name, options, err);
+    levada_status st = decode_once_copy(decoding, &d, strings, sizes, err);
 
-    if (st == LEVADA_OK) st = decode_once_copy(&d, strings, sizes, err);
-    if (st == LEVADA_OK) st = decode_once_run(&d, err);
+    if (st == LEVADA_OK) {
+        st = levada_builder_make(levada_env_pool(decoding->env), decoding->spec, n, &d.builder, err);
+    }
+    if (st == LEVADA_OK) {
+        levada_strings in = { d.data, d.size, n, d.buffer };
+
+        st = def->decode(decoding->state, decoding->bound.args, &in, d.builder, err);
+    }
     if (st == LEVADA_OK) st = levada_builder_publish(&d.builder, &block, err);
     if (st == LEVADA_OK) st = decode_once_rejects(block, err);
     if (st == LEVADA_OK) {
@@ -142,5 +176,18 @@ levada_status levada_decode_strings(levada_env *env, const char *name,
     }
     levada_block_unref(&block);
     decode_once_clear(&d);
+    return st;
+}
+
+levada_status levada_decode_strings(levada_env *env, const char *name,
+                                    const levada_value *options, const void *const *strings,
+                                    const size_t *sizes, int64_t n, levada_block **out,
+                                    levada_error *err)
+{
+    levada_decoding *d = NULL;
+    levada_status st = levada_decoding_open(env, name, options, &d, err);
+
+    if (st == LEVADA_OK) st = levada_decoding_run(d, strings, sizes, n, out, err);
+    levada_decoding_close(&d);
     return st;
 }

@@ -265,9 +265,48 @@ static void no_records_are_a_block_too(void **state)
     levada_block_unref(&block);
 }
 
+/* What the first call leaves in the decoder must not show in the next one. */
+static void a_decoder_is_used_again(void **state)
+{
+    const char *spec = "{a: {kind: VarLen, dtype: int64}}";
+    levada_value *options = levada_value_map(), *value = NULL;
+    levada_decoding *decoding = NULL;
+    const message *in[] = { &packed, &unpacked };
+
+    (void)state;
+    levada_error_clear(&why);
+    assert_int_equal(levada_value_parse(spec, &value, &why), LEVADA_OK);
+    assert_int_equal(levada_value_set(options, "spec", &value, &why), LEVADA_OK);
+    assert_int_equal(levada_decoding_open(NULL, "parse_example", options, &decoding, &why),
+                     LEVADA_OK);
+    levada_value_destroy(&options);
+    for (int i = 0; i < 6; i++) {
+        const void *strings[] = { in[i % 2]->bytes, "\x0a\x7f" };
+        size_t sizes[] = { in[i % 2]->size, 2 };
+        levada_block *block = NULL;
+        int64_t n = i == 3 ? 2 : 1; /* the fourth has a second string that is no message */
+        levada_status st = levada_decoding_run(decoding, strings, sizes, n, &block, &why);
+
+        assert_int_equal(st, i == 3 ? LEVADA_EINVALID_ARGUMENT : LEVADA_OK);
+        if (i == 3) {
+            assert_int_equal(why.record, 1);
+            continue;
+        }
+        const levada_column *a = levada_block_column(block, "a");
+        const int64_t *at = levada_column_i64(a) + a->level[0].begin[0];
+
+        assert_int_equal(a->level[0].end[0] - a->level[0].begin[0], 3);
+        assert_int_equal(at[0] + at[1] * 10 + at[2] * 100, 321);
+        levada_block_unref(&block);
+    }
+    levada_decoding_close(&decoding);
+    assert_null(decoding);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_decoder_is_used_again),
         cmocka_unit_test(packed_and_unpacked_lists_are_the_same),
         cmocka_unit_test(single_numbers_and_defaults),
         cmocka_unit_test(narrower_dtypes_are_range_checked),
