@@ -134,7 +134,7 @@ static bool queue_fill(const queue_object *self, queue_frame *f, bool many, int6
 static bool queue_convert(const queue_object *self, PyObject *vals, queue_frame *f, bool many,
                           int64_t *rows)
 {
-    PyObject *made = PyObject_CallMethod(self->signature, many ? "many" : "one", "O", vals);
+    PyObject *made = PyObject_CallMethod(self->signature, many ? "many" : "one", "(O)", vals);
     bool      good = made && PyTuple_CheckExact(made) && PyObject_Size(made) == f->n;
 
     for (int32_t i = 0; good && i < f->n; i++) {
