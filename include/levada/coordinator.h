@@ -7,7 +7,10 @@
  * fixed rate until the stop. A queue runner fills a queue from threads of its own and closes it
  * when the last of them ends, whatever the cause. TensorFlow's contracts
  * (python/training/coordinator.py, queue_runner_impl.py) with levada_error in place of exceptions.
- * Any thread, unless said otherwise.
+ *
+ * The usual order: create, start threads and runners, work until the queue says EOUT_OF_RANGE,
+ * request_stop, join, destroy. Any thread, unless said otherwise. Threads that wait for the stop
+ * sleep until it comes, and are listed by levada_waiters_json.
  */
 #ifndef LEVADA_COORDINATOR_H
 #define LEVADA_COORDINATOR_H
@@ -19,81 +22,140 @@ extern "C" {
 #endif
 
 typedef struct levada_coordinator  levada_coordinator;
-typedef struct levada_looper       levada_looper;
+typedef struct levada_member       levada_member;
 typedef struct levada_queue_runner levada_queue_runner;
 
+/* -- coordinator */
+
 /* Codes in `clean` (n of them; NULL = EOUT_OF_RANGE) ask for a stop without being errors. */
-LEVADA_API LEVADA_MUST_USE levada_status levada_coordinator_create(const levada_status *clean,
-                                                                   int32_t n,
+LEVADA_API LEVADA_MUST_USE levada_status levada_coordinator_create(levada_env          *env,
+                                                                   const levada_status *clean,
+                                                                   int32_t              n,
                                                                    levada_coordinator **out,
-                                                                   levada_error *err);
-/* All its threads must have been joined. */
+                                                                   levada_error        *err);
+/* Asks for the stop and waits for the threads that it started, without limit. A registered thread
+ * may end later. Not from a thread of its own. */
 LEVADA_API void levada_coordinator_destroy(levada_coordinator **coordinator);
-/* why NULL or a clean code: a clean stop. The first error is kept, later ones are listed. After
- * join an error is returned to the caller and nothing is recorded. Never blocks. */
+/* why NULL or a clean code: a clean stop. The first error is kept, also after a clean stop, later
+ * ones are listed. After join an error is returned to the caller and nothing is recorded. Never
+ * waits. */
 LEVADA_API LEVADA_MUST_USE levada_status
 levada_coordinator_request_stop(levada_coordinator *coordinator, const levada_error *why,
                                 levada_error *err);
 LEVADA_API bool levada_coordinator_should_stop(const levada_coordinator *coordinator);
 /* Until the stop or the time is up; whether the stop was asked for. */
 LEVADA_API bool levada_coordinator_wait_for_stop(levada_coordinator *coordinator, int64_t timeout);
+/* Forgets the stop, the errors and that it was joined. Threads are left alone: one that has seen
+ * the stop does not come back. */
 LEVADA_API void levada_coordinator_clear_stop(levada_coordinator *coordinator);
 LEVADA_API bool levada_coordinator_joined(const levada_coordinator *coordinator);
 /* The kept error, or OK. */
 LEVADA_API LEVADA_MUST_USE levada_status
 levada_coordinator_raise_requested(levada_coordinator *coordinator, levada_error *err);
+/* The errors that were reported, oldest first (the kept one is number 0, eight are listed); NULL
+ * beyond the last. Borrowed until clear_stop. */
+LEVADA_API const levada_error *levada_coordinator_error(const levada_coordinator *coordinator,
+                                                        int32_t                   i);
 
-/* Starts run(user) on a thread of the coordinator's; a status that it returns asks for the stop. */
+/* Starts run(user) on a thread of the coordinator's. An error that it returns asks for the stop
+ * (ECANCELLED only before the stop: after it, that is how calls end); LEVADA_OK and LEVADA_END just
+ * end the thread. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_coordinator_start_thread(
     levada_coordinator *coordinator, const char *name,
     levada_status (*run)(levada_coordinator *coordinator, void *user, levada_error *err),
     void *user, levada_error *err);
-/* Waits for all threads: without limit until the stop, then `grace` nanoseconds. Returns the kept
- * error; else, where threads still run, EDEADLINE_EXCEEDED naming them and what they wait for (not
- * with ignore_live). Not from a thread of its own. */
+/* A thread that the caller starts (or has started) himself: from now on join waits for it, until
+ * somebody says that it ended. Its wait is told by join where it calls levada_waiter_name with the
+ * same name. */
+LEVADA_API LEVADA_MUST_USE levada_status
+levada_coordinator_register(levada_coordinator *coordinator, const char *name, levada_member **out,
+                            levada_error *err);
+/* The last thing that a registered thread does, or what follows when it could not be started. */
+LEVADA_API void levada_member_end(levada_member **member);
+
+/* Waits for all threads that are there now: without limit until the stop, then `grace` nanoseconds
+ * (LEVADA_FOREVER). Returns the kept error; else, where threads still run, EDEADLINE_EXCEEDED
+ * naming them and what they wait for (not with ignore_live). The next join does not wait for those.
+ * EFAILED_PRECONDITION from a thread that it started. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_coordinator_join(levada_coordinator *coordinator,
                                                                  int64_t grace, bool ignore_live,
                                                                  levada_error *err);
+
+/* -- looper */
 
 typedef struct levada_looper_options {
     size_t  struct_size;
     int64_t interval; /* nanoseconds; -1 = as fast as it goes; missed ticks are caught up */
     levada_status (*start)(void *user, levada_error *err); /* may be NULL */
+    /* Each tick, the first one at once. LEVADA_END ends the loop, an error asks for the stop. */
     levada_status (*run)(void *user, levada_error *err);
     void (*stop)(void *user); /* always runs once start was entered; may be NULL */
     void       *user;
-    const char *name;
+    const char *name; /* of its thread; copied */
 } levada_looper_options;
 
+#define LEVADA_LOOPER_OPTIONS_INIT                                               \
+    {                                                                            \
+        sizeof(levada_looper_options), -1, NULL, NULL, NULL, NULL, "looper"      \
+    }
+
+/* Starts the loop on a thread of the coordinator's: join waits for it and its memory is freed when
+ * it ends. Tick k is due k intervals after the first, whatever the ticks before it took. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_looper_start(levada_coordinator *coordinator,
                                                              const levada_looper_options *options,
-                                                             levada_looper **out,
-                                                             levada_error *err);
-/* After its coordinator was joined. */
-LEVADA_API void levada_looper_destroy(levada_looper **looper);
+                                                             levada_error                *err);
+
+/* -- queue runner */
+
+/* What one thread of a runner calls until it gives anything but LEVADA_OK (LEVADA_AGAIN: once
+ * more; LEVADA_END counts as EOUT_OF_RANGE). */
+typedef struct levada_enqueue_op {
+    levada_status (*run)(void *user, levada_error *err);
+    void       *user;
+    const char *name; /* copied; NULL = "op<index>" */
+} levada_enqueue_op;
 
 typedef struct levada_queue_runner_options {
-    size_t struct_size;
-    /* Thread i calls enqueue[i](users[i]) until it gives a status other than OK. */
-    int32_t nthreads;
-    levada_status (**enqueue)(void *user, levada_error *err);
-    void               **users;
-    const levada_status *closed; /* codes that end a thread quietly; NULL = EOUT_OF_RANGE */
-    int32_t              nclosed;
-    const char          *name;
+    size_t                   struct_size;
+    int32_t                  nops; /* at least one; a thread for each */
+    const levada_enqueue_op *ops;
+    const levada_status     *closed; /* codes that end a thread quietly; NULL = EOUT_OF_RANGE */
+    int32_t                  nclosed;
+    /* In place of closing, and of cancelling, the queue. */
+    void (*close)(void *user);
+    void (*cancel)(void *user);
+    void *user;
 } levada_queue_runner_options;
 
-/* Refers to the queue. */
+#define LEVADA_QUEUE_RUNNER_OPTIONS_INIT                                                   \
+    {                                                                                      \
+        sizeof(levada_queue_runner_options), 0, NULL, NULL, 0, NULL, NULL, NULL            \
+    }
+
+/* Takes a reference to the queue. */
 LEVADA_API LEVADA_MUST_USE levada_status
 levada_queue_runner_create(levada_queue *queue, const levada_queue_runner_options *options,
                            levada_queue_runner **out, levada_error *err);
+/* Starts all threads or none; AGAIN, and nothing happens, while those of a start before still run.
+ * With a coordinator: its threads, named QueueRunnerThread-<queue>-<op>; an error of one asks for
+ * the stop; and one more, close_on_stop, cancels the queue when the stop is asked for, so that a
+ * blocked enqueue ends (this one waits for the stop also when the others have ended). NULL: the
+ * runner's own threads; an error ends its thread and is listed. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_queue_runner_start(levada_queue_runner *runner,
                                                                    levada_coordinator  *coordinator,
                                                                    levada_error        *err);
-/* The errors of its threads, oldest first; NULL beyond the last. Borrowed until the next start. */
+/* Until no thread of it calls its op any more and the queue is closed; EDEADLINE_EXCEEDED past the
+ * timeout. */
+LEVADA_API LEVADA_MUST_USE levada_status levada_queue_runner_wait(levada_queue_runner *runner,
+                                                                  int64_t              timeout,
+                                                                  levada_error        *err);
+/* The errors of its threads that no coordinator took, oldest first; NULL beyond the last. Borrowed
+ * until the next start. */
 LEVADA_API const levada_error *levada_queue_runner_error(const levada_queue_runner *runner,
-                                                         int32_t i);
-/* After its coordinator was joined. */
+                                                         int32_t                    i);
+LEVADA_API const char *levada_queue_runner_name(const levada_queue_runner *runner);
+/* Threads of a coordinator go on until they end. Threads of its own: cancels the queue and waits
+ * for them. Not from one of these. */
 LEVADA_API void levada_queue_runner_destroy(levada_queue_runner **runner);
 
 #ifdef __cplusplus

@@ -9,6 +9,7 @@
 #include <levada/barrier.h>
 #include <levada/block.h>
 #include <levada/builder.h>
+#include <levada/coordinator.h>
 #include <levada/dataset.h>
 #include <levada/env.h>
 #include <levada/error.h>
