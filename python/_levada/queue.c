@@ -224,6 +224,41 @@ static PyObject *queue_enqueue_many(PyObject *self, PyObject *const *args, Py_ss
     return queue_put((queue_object *)self, args[0], n > 1 ? args[1] : NULL, true);
 }
 
+/* enqueue_block(block, columns, first) */
+static PyObject *queue_enqueue_block(PyObject *object, PyObject *const *args, Py_ssize_t n)
+{
+    queue_object    *self = (queue_object *)object;
+    levada_py_block *block = NULL;
+    int32_t         *columns = NULL;
+    levada_error     err = LEVADA_ERROR_INIT;
+    levada_status    st;
+    int64_t          first, done = 0;
+
+    if (!queue_arguments("enqueue_block", n, 3, 3) || !queue_alive(self)) return NULL;
+    if (Py_TYPE(args[0]) != self->state->block || PySequence_Size(args[1]) != self->slots.n)
+        return PyErr_SetString(PyExc_TypeError, "a block and a column for each component"), NULL;
+    block = (levada_py_block *)args[0];
+    first = PyLong_AsLongLong(args[2]);
+    columns = PyMem_Calloc((size_t)self->slots.n, sizeof *columns);
+    for (int32_t i = 0; columns && i < self->slots.n; i++) {
+        PyObject *column = PySequence_GetItem(args[1], i);
+
+        columns[i] = column ? (int32_t)PyLong_AsLong(column) : -1;
+        Py_XDECREF(column);
+    }
+    if (!columns) PyErr_NoMemory();
+    if (PyErr_Occurred()) return PyMem_Free(columns), NULL;
+    levada_py_name_thread(self->state);
+    Py_BEGIN_ALLOW_THREADS
+    st = levada_queue_enqueue_block(self->queue, block->block, columns, first, LEVADA_FOREVER,
+                                    &done, &err);
+    Py_END_ALLOW_THREADS
+    PyMem_Free(columns);
+    if (st == LEVADA_OK && !PyErr_Occurred()) return Py_NewRef(Py_None);
+    if (st != LEVADA_OK) (void)levada_py_ok(st, &err);
+    return queue_tell(done);
+}
+
 /* -- out --------------------------------------------------------------------------------------- */
 
 typedef struct queue_want {
@@ -483,6 +518,8 @@ static PyMethodDef queue_methods[] = {
     {"enqueue", QUEUE_FAST(queue_enqueue), METH_FASTCALL, "enqueue(vals, timeout=None)"},
     {"enqueue_many", QUEUE_FAST(queue_enqueue_many), METH_FASTCALL,
      "enqueue_many(vals, timeout=None)"},
+    {"enqueue_block", QUEUE_FAST(queue_enqueue_block), METH_FASTCALL,
+     "enqueue_block(block, columns, first)"},
     {"dequeue", QUEUE_FAST(queue_dequeue), METH_FASTCALL, "dequeue(timeout=None)"},
     {"dequeue_many", QUEUE_FAST(queue_dequeue_many), METH_FASTCALL,
      "dequeue_many(n, up_to, timeout=None)"},

@@ -55,8 +55,21 @@ static bool tensor_slot(levada_py_slot *slot, PyObject *component)
     slot->item = levada_dtype_size(slot->dtype);
     slot->numpy = Py_NewRef(numpy);
     if (shown != numpy) slot->shown = Py_NewRef(shown);
-    slot->type = PyObject_GetAttrString(shown, "type");
-    return slot->type && tensor_dims(slot, dims);
+    return tensor_dims(slot, dims);
+}
+
+/* The array of one element that scalars are taken from. */
+static bool tensor_one(levada_py_slots *slots, int32_t i)
+{
+    levada_py_slot *slot = &slots->slot[i];
+    PyObject       *dims = NULL;
+
+    if (slot->dtype == LEVADA_BYTES) return true;
+    dims = Py_BuildValue("(i)", 1);
+    if (dims) slot->one = levada_py_array(slots, i, dims, &slot->cell);
+    slot->one = levada_py_shown(slot, slot->one);
+    Py_XDECREF(dims);
+    return slot->one != NULL;
 }
 
 bool levada_py_slots_init(levada_py_slots *slots, PyObject *components)
@@ -65,6 +78,11 @@ bool levada_py_slots_init(levada_py_slots *slots, PyObject *components)
     Py_ssize_t i, n = numpy ? PySequence_Size(components) : -1;
     bool       good = n > 0;
 
+    if (good) slots->empty = PyObject_GetAttrString(numpy, "empty");
+    if (good) slots->array = PyObject_GetAttrString(numpy, "ndarray");
+    if (good) slots->word_dtype = PyUnicode_InternFromString("dtype");
+    Py_XDECREF(numpy);
+    good = good && slots->empty && slots->array && slots->word_dtype;
     if (good) slots->slot = PyMem_Calloc((size_t)n, sizeof *slots->slot);
     if (good && !slots->slot) PyErr_NoMemory();
     good = good && slots->slot;
@@ -73,15 +91,12 @@ bool levada_py_slots_init(levada_py_slots *slots, PyObject *components)
     for (i = 0; good && i < n; i++) {
         PyObject *component = PySequence_GetItem(components, i);
 
-        good = component && tensor_slot(&slots->slot[i], component);
+        good = component && tensor_slot(&slots->slot[i], component) &&
+               tensor_one(slots, (int32_t)i);
         slots->rows = slots->rows && slots->slot[i].bytes >= 0;
         Py_XDECREF(component);
     }
-    if (good) slots->empty = PyObject_GetAttrString(numpy, "empty");
-    if (good) slots->array = PyObject_GetAttrString(numpy, "ndarray");
-    if (good) slots->word_dtype = PyUnicode_InternFromString("dtype");
-    Py_XDECREF(numpy);
-    return good && slots->empty && slots->array && slots->word_dtype;
+    return good;
 }
 
 void levada_py_slots_clear(levada_py_slots *slots)
@@ -89,7 +104,7 @@ void levada_py_slots_clear(levada_py_slots *slots)
     for (int32_t i = 0; i < slots->n; i++) {
         Py_CLEAR(slots->slot[i].numpy);
         Py_CLEAR(slots->slot[i].shown);
-        Py_CLEAR(slots->slot[i].type);
+        Py_CLEAR(slots->slot[i].one);
         Py_CLEAR(slots->slot[i].dims);
     }
     PyMem_Free(slots->slot);
@@ -352,54 +367,13 @@ PyObject *levada_py_dims(const levada_shape *shape, int64_t n)
     return dims;
 }
 
-static PyObject *tensor_python(levada_dtype dtype, const void *data)
-{
-    union {
-        int8_t  b;
-        int16_t h;
-        int32_t w;
-        int64_t i;
-        float   f;
-        double  d;
-    } u = {.i = 0};
-
-    memcpy(&u, data, (size_t)levada_dtype_size(dtype));
-    switch (dtype) {
-    case LEVADA_BOOL: return PyBool_FromLong(u.b);
-    case LEVADA_INT8: return PyLong_FromLong(u.b);
-    case LEVADA_UINT8: return PyLong_FromLong((uint8_t)u.b);
-    case LEVADA_INT16: return PyLong_FromLong(u.h);
-    case LEVADA_UINT16: return PyLong_FromLong((uint16_t)u.h);
-    case LEVADA_INT32: return PyLong_FromLong(u.w);
-    case LEVADA_UINT32: return PyLong_FromUnsignedLong((uint32_t)u.w);
-    case LEVADA_INT64: return PyLong_FromLongLong(u.i);
-    case LEVADA_UINT64: return PyLong_FromUnsignedLongLong((uint64_t)u.i);
-    case LEVADA_FLOAT32: return PyFloat_FromDouble((double)u.f);
-    default: return PyFloat_FromDouble(u.d);
-    }
-}
-
+/* Taking an item of an array is by far the fastest way to a NumPy scalar. */
 PyObject *levada_py_scalar(const levada_py_slots *slots, int32_t i, const void *data)
 {
     const levada_py_slot *slot = &slots->slot[i];
-    PyObject             *made = NULL, *result = NULL, *none = NULL;
-    void                 *to = NULL;
 
-    if (slot->item <= 8 && slot->dtype != LEVADA_FLOAT16 && slot->dtype != LEVADA_BFLOAT16 &&
-        slot->dtype != LEVADA_COMPLEX64) {
-        made = tensor_python(slot->dtype, data);
-        if (made) result = PyObject_CallFunctionObjArgs(slot->type, made, NULL);
-        Py_XDECREF(made);
-        return result;
-    }
-    none = PyTuple_New(0);
-    made = none ? levada_py_array(slots, i, none, &to) : NULL;
-    if (made) memcpy(to, data, (size_t)slot->item);
-    made = levada_py_shown(slot, made);
-    if (made) result = PyObject_GetItem(made, none); /* array[()] */
-    Py_XDECREF(made);
-    Py_XDECREF(none);
-    return result;
+    memcpy(slot->cell, data, (size_t)slot->item);
+    return PySequence_GetItem(slot->one, 0);
 }
 
 static PyObject *tensor_bytes_list(const levada_tensor *tensor)

@@ -18,7 +18,8 @@ typedef struct levada_py_slot {
     int64_t      bytes; /* of an element of known shape, else -1 */
     PyObject    *numpy; /* its dtype in memory */
     PyObject    *shown; /* the dtype that users see where it is another one, else NULL */
-    PyObject    *type;  /* of its scalars */
+    PyObject    *one;   /* array of one element, at `cell`: scalars are taken from it */
+    void        *cell;
     PyObject    *dims;  /* tuple, where bytes >= 0 */
 } levada_py_slot;
 

@@ -190,6 +190,20 @@ class QueueBase:
         """
         self._queue.enqueue_many(vals, timeout)
 
+    def enqueue_from(self, dataset):
+        """A function of no arguments that puts the next block of records of a dataset in.
+
+        For a queue runner whose producer needs no Python for each record:
+        ``QueueRunner(q, [q.enqueue_from(ds)])``. The names of the queue, or without names the first
+        components, say which fields; a field of varying length goes into a component of rank 1 that
+        leaves it open. The dataset is opened by the first call; the function raises
+        OutOfRangeError at its end. What an interrupted call did not put in is kept for the next.
+        ValueError: a field that is not there. InvalidArgumentError: one that does not fit.
+        """
+        from levada.train._feed import Feed
+
+        return Feed(self, dataset)
+
     def dequeue(self, timeout=None):
         """Takes one element.
 

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Records of a dataset into a queue, a block at a time."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+from levada import errors
+from levada._dataset import Dataset
+
+if TYPE_CHECKING:
+    from levada.train._queues import QueueBase
+
+
+class Feed:
+    """What ``QueueBase.enqueue_from`` returns. Several threads may call it; they take turns."""
+
+    def __init__(self, queue: QueueBase, dataset: Dataset) -> None:
+        if not isinstance(dataset, Dataset):
+            raise TypeError(f"enqueue_from takes a Dataset, not {type(dataset).__name__}")
+        fields = list(dataset.spec)
+        names = queue.names
+        if names is None and len(fields) != len(queue.dtypes):
+            raise ValueError(
+                f"{queue.name} has {len(queue.dtypes)} components, the dataset {len(fields)} "
+                f"fields: {fields}; select those that are wanted"
+            )
+        missing = [name for name in names or () if name not in fields]
+        if missing:
+            raise ValueError(f"{queue.name}: the dataset has no field {missing}; it has {fields}")
+        self._queue = queue
+        self._dataset = dataset
+        self._columns = [fields.index(name) for name in names or fields]
+        self._lock = threading.Lock()
+        # -- guarded by _lock
+        self._iterator: Any = None
+        self._rest: list[tuple[Any, int]] = []  # (block, rows of it that are in)
+
+    def __call__(self) -> None:
+        """Puts one block of records in. OutOfRangeError at the end of the dataset."""
+        with self._lock:
+            block, first = self._rest.pop() if self._rest else (self._next(), 0)
+        try:
+            self._queue._queue.enqueue_block(block, self._columns, first)
+        except BaseException as error:
+            with self._lock:
+                self._rest.append((block, first + getattr(error, "enqueued", 0)))
+            raise
+
+    def _next(self) -> Any:
+        if self._iterator is None:
+            self._iterator = self._dataset.blocks()
+        block = self._iterator._core.next()
+        if block is None:
+            raise errors.OutOfRangeError(f"{self._queue.name}: the dataset has come to its end")
+        return block
