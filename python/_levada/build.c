@@ -220,6 +220,64 @@ static PyObject *build_split(PyObject *module, PyObject *args)
     return list;
 }
 
+/* Fills all of `out` with the item first: one pass over memory is faster than many short ones. */
+static void build_fill_items(uint8_t *out, size_t size, const uint8_t *item, size_t item_size)
+{
+    size_t done = item_size;
+
+    for (size_t i = 1; i < item_size; i++) {
+        if (item[i] == item[0]) continue;
+        memcpy(out, item, item_size);
+        for (; done < size; done += done < size - done ? done : size - done)
+            memcpy(out + done, out, done < size - done ? done : size - done);
+        return;
+    }
+    memset(out, item[0], size);
+}
+
+/* Rows of `values` that the offsets mark, to rows of equal length; longer ones are cut. */
+static bool build_pad_rows(const Py_buffer *out, const Py_buffer *values, const Py_buffer *offsets,
+                           const Py_buffer *item)
+{
+    const int32_t *at = offsets->buf;
+    Py_ssize_t     n = offsets->len / (Py_ssize_t)sizeof *at - 1, size = item->len;
+    Py_ssize_t     width = n > 0 ? out->len / n : 0, count = size > 0 ? values->len / size : 0;
+
+    if (out->len == 0) return true;
+    if (n < 1 || size < 1 || out->len % n || width % size) {
+        PyErr_SetString(PyExc_ValueError, "the array has not the shape of padded rows");
+        return false;
+    }
+    build_fill_items(out->buf, (size_t)out->len, item->buf, (size_t)size);
+    for (Py_ssize_t i = 0; i < n; i++) {
+        Py_ssize_t length = (at[i + 1] - (Py_ssize_t)at[i]) * size;
+
+        if (at[i] < 0 || length < 0 || at[i + 1] > count) {
+            PyErr_SetString(PyExc_ValueError, "offsets lie outside the values");
+            return false;
+        }
+        memcpy((uint8_t *)out->buf + i * width, (const uint8_t *)values->buf + at[i] * size,
+               (size_t)(length < width ? length : width));
+    }
+    return true;
+}
+
+static PyObject *build_pad(PyObject *module, PyObject *args)
+{
+    Py_buffer out, values, offsets, item;
+    bool      good;
+
+    (void)module;
+    if (!PyArg_ParseTuple(args, "w*y*y*y*:pad", &out, &values, &offsets, &item)) return NULL;
+    good = build_pad_rows(&out, &values, &offsets, &item);
+    PyBuffer_Release(&out);
+    PyBuffer_Release(&values);
+    PyBuffer_Release(&offsets);
+    PyBuffer_Release(&item);
+    if (!good) return NULL;
+    Py_RETURN_NONE;
+}
+
 static levada_spec *build_joined_spec(const levada_spec *a, const levada_spec *b)
 {
     int32_t       i, na = levada_spec_count(a), nb = levada_spec_count(b);
@@ -279,6 +337,9 @@ PyMethodDef levada_py_build_functions[] = {
      "build(rows, fields, rejects, flags=0): block of [(name, dtype, depth, dims, values, "
      "[offsets])]; rejects are (row, code, message)."},
     {"join", build_join, METH_VARARGS, "join(block, block, rejects): the columns of both."},
+    {"pad", build_pad, METH_VARARGS,
+     "pad(out, values, offsets, item): rows into an array of rows of equal length, filled up with "
+     "items."},
     {"split", build_split, METH_VARARGS, "split(values, offsets): list of bytes."},
     {NULL, NULL, 0, NULL},
 };

@@ -38,6 +38,13 @@ def objects(items, shape=None):
     return array if shape is None else array.reshape(shape)
 
 
+def _octets(array):
+    """The memory of an array, copied where it does not lie in one piece."""
+    import numpy as np
+
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+
+
 class Bytes(Sequence):
     """Byte strings of a column: ``data`` (uint8) and ``offsets`` (int32, one more than strings).
 
@@ -162,12 +169,17 @@ class Ragged(Sequence):
         rows = self.lengths
         longest = int(rows.max()) if len(rows) else 0
         longest = longest if length is None else length
-        if value is None:
-            value = b"" if inner.dtype == object else 0
-        out = np.full((len(rows), longest, *inner.shape[1:]), value, inner.dtype)
-        columns = np.arange(longest)
-        keep = columns < rows[:, None]
-        out[keep] = inner[(marks[:-1, None] + columns)[keep]]
+        shape = len(rows), longest, *inner.shape[1:]
+        if inner.dtype == object:
+            out = np.full(shape, b"" if value is None else value, object)
+            columns = np.arange(longest)
+            keep = columns < rows[:, None]
+            out[keep] = inner[(marks[:-1, None] + columns)[keep]]
+            return out
+        out = np.empty(shape, inner.dtype)
+        item = np.full(inner.shape[1:], 0 if value is None else value, inner.dtype)
+        marks = _octets(marks.astype(np.int32, copy=False))
+        _levada.pad(_octets(out), _octets(inner), marks, item.tobytes())
         return out
 
     def to_sparse(self):

@@ -150,6 +150,22 @@ class TestRagged:
         assert r.to_padded(length=2).tolist() == [[1, 2], [0, 0], [4, 0]]
         assert r[1:].to_padded().tolist() == [[0], [4]]
 
+    def test_padded_with_inner_dimensions(self):
+        values = np.arange(10, dtype=np.float64).reshape(5, 2)
+        r = lv.Ragged(values, (np.array([0, 3, 3, 5], np.int32),))
+        padded = r.to_padded(2.5)
+        assert padded.shape == (3, 3, 2)
+        np.testing.assert_array_equal(padded[0], values[:3])
+        np.testing.assert_array_equal(padded[1], np.full((3, 2), 2.5))
+        np.testing.assert_array_equal(padded[2, :2], values[3:])
+        assert r[1:2].to_padded().shape == (1, 0, 2)
+        assert r[0:0].to_padded().shape == (0, 0, 2)
+
+    def test_padded_refuses_offsets_outside_of_the_values(self):
+        r = lv.Ragged(np.arange(5), (np.array([0, 3, 9], np.int32),))
+        with pytest.raises(ValueError, match="outside"):
+            r.to_padded()
+
     def test_sparse(self):
         indices, values, shape = self.ragged().to_sparse()
         assert indices.tolist() == [[0, 0], [0, 1], [0, 2], [2, 0]]
