@@ -7,58 +7,10 @@
  * leave when the iterator is cancelled: the task belongs to both sides and is freed by the last.
  * release() must not touch reference counts: it puts its function on a list that take() drains.
  */
-#include "module.h"
+#include "lane.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-
-typedef struct lane_function { /* a Python function as levada holds it: `user` */
-    levada_py_office     *office;
-    PyObject             *target; /* has call, save, restore, close, each with a run's number */
-    int32_t               workers; /* most calls at the same time */
-    /* -- guarded by the lock of the office */
-    int32_t               busy, refs; /* refs: its levada_function and its runs */
-    struct lane_function *next;    /* in the list of the dead */
-} lane_function;
-
-typedef struct lane_run lane_run;
-
-typedef struct lane_task {
-    levada_block     *memory; /* where it lies itself, or NULL in a run */
-    lane_run         *run;
-    const char       *op;
-    levada_block     *in, *out;
-    int64_t           size; /* of the bytes in `in` or `out`, -1 = it is a block */
-    levada_status     status;
-    levada_error      error;
-    bool              aside; /* may run beside other calls of the function */
-    bool              taken, done, left;
-    struct lane_task *next;
-} lane_task;
-
-struct lane_run {
-    levada_block  *memory;
-    lane_function *function;
-    int64_t        number;
-    uint64_t       seed;
-    int64_t        epoch;
-    int32_t        busy;
-    bool           cancelled;
-    pthread_cond_t wake; /* for everybody who waits for an answer */
-    lane_task     *pending; /* call of a source that answered AGAIN; its thread's only */
-    lane_task      last; /* tells Python that the run is over     */
-};
-
-struct levada_py_office {
-    pthread_mutex_t lock;
-    pthread_cond_t  news;
-    /* -- guarded by lock */
-    lane_task     *first, *last;
-    lane_function *dead;
-    int64_t        runs;
-    int32_t        idle;
-};
 
 typedef struct lane_object {
     PyObject_HEAD
@@ -78,18 +30,6 @@ levada_py_office *levada_py_office_create(void)
     return office;
 }
 
-/* The threads of the parent are gone, and whatever they were doing. */
-static PyObject *lane_after_fork(PyObject *module, PyObject *unused)
-{
-    levada_py_office *office = ((levada_py_state *)PyModule_GetState(module))->office;
-
-    (void)unused;
-    pthread_mutex_init(&office->lock, NULL);
-    pthread_cond_init(&office->news, NULL);
-    office->first = office->last = NULL, office->idle = 0;
-    return Py_NewRef(Py_None);
-}
-
 static void lane_post_locked(levada_py_office *office, lane_task *task)
 {
     task->next = NULL;
@@ -99,7 +39,7 @@ static void lane_post_locked(levada_py_office *office, lane_task *task)
     pthread_cond_signal(&office->news);
 }
 
-static void lane_remove_locked(levada_py_office *office, lane_task *task)
+void levada_py_lane_remove_locked(levada_py_office *office, lane_task *task)
 {
     lane_task *before = NULL, *at = office->first;
 
@@ -110,14 +50,14 @@ static void lane_remove_locked(levada_py_office *office, lane_task *task)
     if (office->last == task) office->last = before;
 }
 
-static void lane_drop_locked(levada_py_office *office, lane_function *function)
+void levada_py_lane_drop_locked(levada_py_office *office, lane_function *function)
 {
     if (--function->refs > 0) return;
     function->next = office->dead;
     office->dead = function;
 }
 
-static void lane_task_free(lane_task *task)
+void levada_py_lane_free(lane_task *task)
 {
     levada_block *memory = task->memory;
 
@@ -130,7 +70,7 @@ static void lane_task_free(lane_task *task)
 static bool lane_leave_locked(levada_py_office *office, lane_task *task)
 {
     task->left = task->taken && !task->done;
-    if (!task->taken) lane_remove_locked(office, task);
+    if (!task->taken) levada_py_lane_remove_locked(office, task);
     return !task->left;
 }
 
@@ -174,7 +114,7 @@ static levada_status lane_wait(lane_task *task, bool patient, levada_block **out
         st = LEVADA_AGAIN;
     }
     pthread_mutex_unlock(&office->lock);
-    if (over && st != LEVADA_AGAIN) lane_task_free(task);
+    if (over && st != LEVADA_AGAIN) levada_py_lane_free(task);
     return st;
 }
 
@@ -196,7 +136,7 @@ static void lane_forget(lane_run *run)
     pthread_mutex_lock(&office->lock);
     over = lane_leave_locked(office, task);
     pthread_mutex_unlock(&office->lock);
-    if (over) lane_task_free(task);
+    if (over) levada_py_lane_free(task);
 }
 
 static levada_status lane_task_new(lane_run *run, const char *op, lane_task **out,
@@ -276,7 +216,7 @@ static void lane_cancel(void *user)
     pthread_mutex_unlock(&office->lock);
 }
 
-static const void *lane_bytes(const levada_block *block)
+const void *levada_py_lane_bytes(const levada_block *block)
 {
     return levada_column_u8(levada_block_at(block, 0));
 }
@@ -294,7 +234,7 @@ static levada_status lane_save(void *user, levada_state_writer *to, levada_error
     task->aside = run->pending != NULL;
     LEVADA_TRY(lane_ask(task, &bytes, &size, err));
     if (!bytes) return levada_fail(err, LEVADA_EINTERNAL, "save gave no bytes");
-    st = levada_state_put_bytes(to, "python", lane_bytes(bytes), (size_t)size, err);
+    st = levada_state_put_bytes(to, "python", levada_py_lane_bytes(bytes), (size_t)size, err);
     levada_block_unref(&bytes);
     return st;
 }
@@ -312,7 +252,7 @@ static levada_status lane_restore(void *user, levada_state_reader *from, levada_
     LEVADA_TRY(lane_task_new(user, "restore", &task, err));
     st = levada_py_scratch((int64_t)size, &task->in, &at, err);
     if (st != LEVADA_OK) {
-        lane_task_free(task);
+        levada_py_lane_free(task);
         return st;
     }
     memcpy(at, bytes, size);
@@ -333,12 +273,11 @@ static void lane_release(void *user)
     levada_py_office *office = function->office;
 
     pthread_mutex_lock(&office->lock);
-    lane_drop_locked(office, function);
+    levada_py_lane_drop_locked(office, function);
     pthread_mutex_unlock(&office->lock);
 }
 
-/* Lets go of the functions that levada has let go of. */
-static void lane_bury(levada_py_office *office)
+void levada_py_lane_bury(levada_py_office *office)
 {
     lane_function *dead = NULL, *next = NULL;
 
@@ -352,184 +291,6 @@ static void lane_bury(levada_py_office *office)
         PyMem_Free(dead);
     }
 }
-
-/* The end of a run waits for its last call. */
-static bool lane_ready(const lane_task *task)
-{
-    const lane_run *run = task->run;
-
-    if (task == &run->last) return run->busy == 0;
-    return task->aside || run->function->busy < run->function->workers;
-}
-
-/* The first task whose run has a worker to spare; it leaves the queue. */
-static lane_task *lane_pick_locked(levada_py_office *office)
-{
-    lane_task *task = office->first;
-
-    while (task && !lane_ready(task)) task = task->next;
-    if (!task) return NULL;
-    lane_remove_locked(office, task);
-    task->taken = true;
-    task->run->busy++;
-    task->run->function->busy++;
-    return task;
-}
-
-/* Answers the task; frees it where nobody waits any more, and a run that is over. */
-static void lane_finish(lane_task *task, levada_status st)
-{
-    lane_run         *run = task->run;
-    levada_py_office *office = run->function->office;
-    bool              over = task == &run->last, left;
-    levada_block     *memory = NULL;
-
-    pthread_mutex_lock(&office->lock);
-    task->status = st;
-    task->done = true;
-    left = task->left;
-    run->busy--;
-    run->function->busy--;
-    if (over) {
-        memory = run->memory;
-        lane_drop_locked(office, run->function);
-    } else if (!left) {
-        pthread_cond_broadcast(&run->wake);
-    }
-    pthread_cond_signal(&office->news);
-    pthread_mutex_unlock(&office->lock);
-    if (over) levada_block_unref(&memory);
-    else if (left) lane_task_free(task);
-}
-
-/* A task that Python dropped without an answer. */
-static void lane_capsule_free(PyObject *capsule)
-{
-    lane_task *task = PyCapsule_GetPointer(capsule, "levada.task");
-
-    if (PyCapsule_GetContext(capsule)) return;
-    (void)levada_fail(&task->error, LEVADA_EINTERNAL, "the function was not answered");
-    lane_finish(task, LEVADA_EINTERNAL);
-}
-
-static PyObject *lane_input(levada_py_state *state, const lane_task *task)
-{
-    levada_block *block = NULL;
-
-    if (!task->in) return Py_NewRef(Py_None);
-    if (task->size >= 0)
-        return PyBytes_FromStringAndSize(lane_bytes(task->in), (Py_ssize_t)task->size);
-    block = levada_block_ref(task->in);
-    return levada_py_block_new(state, &block);
-}
-
-/* take(most_idle) -> (task, target, op, run, input, last, (seed, epoch)) or None when too many
- * threads wait. */
-static PyObject *lane_take(PyObject *module, PyObject *most)
-{
-    levada_py_state  *state = PyModule_GetState(module);
-    levada_py_office *office = state->office;
-    long              limit = PyLong_AsLong(most);
-    lane_task        *task = NULL;
-    PyObject         *capsule = NULL, *input = NULL;
-    bool              alone = false, crowd = false;
-
-    if (limit == -1 && PyErr_Occurred()) return NULL;
-    lane_bury(office);
-    Py_BEGIN_ALLOW_THREADS
-    pthread_mutex_lock(&office->lock);
-    crowd = office->idle >= limit;
-    office->idle++;
-    while (!crowd && !(task = lane_pick_locked(office)))
-        pthread_cond_wait(&office->news, &office->lock);
-    office->idle--;
-    alone = office->idle == 0;
-    pthread_mutex_unlock(&office->lock);
-    Py_END_ALLOW_THREADS
-    if (!task) return Py_NewRef(Py_None);
-    capsule = PyCapsule_New(task, "levada.task", lane_capsule_free);
-    input = capsule ? lane_input(state, task) : NULL;
-    if (!capsule) lane_finish(task, LEVADA_ERESOURCE_EXHAUSTED);
-    if (!input) return Py_XDECREF(capsule), NULL;
-    return Py_BuildValue("(NOsLNN(KL))", capsule, task->run->function->target, task->op,
-                         (long long)task->run->number, input, PyBool_FromLong(alone),
-                         (unsigned long long)task->run->seed, (long long)task->run->epoch);
-}
-
-/* The task of a capsule that was not answered yet; from here on it is. */
-static lane_task *lane_task_of(PyObject *capsule)
-{
-    lane_task *task = PyCapsule_GetPointer(capsule, "levada.task");
-
-    if (task && PyCapsule_GetContext(capsule)) {
-        PyErr_SetString(PyExc_ValueError, "the task was answered before");
-        return NULL;
-    }
-    return task && PyCapsule_SetContext(capsule, task) == 0 ? task : NULL;
-}
-
-static bool lane_result(levada_py_state *state, lane_task *task, PyObject *result)
-{
-    levada_error err = LEVADA_ERROR_INIT;
-    char        *bytes = NULL;
-    Py_ssize_t   size = 0;
-    void        *to = NULL;
-
-    if (result == Py_None) return true;
-    if (Py_IS_TYPE(result, state->block)) {
-        ((levada_py_block *)result)->writable = false;
-        task->out = levada_block_ref(((levada_py_block *)result)->block);
-        return true;
-    }
-    if (PyBytes_AsStringAndSize(result, &bytes, &size) < 0 ||
-        !levada_py_ok(levada_py_scratch(size, &task->out, &to, &err), &err))
-        return false;
-    memcpy(to, bytes, (size_t)size);
-    task->size = size;
-    return true;
-}
-
-/* answer(task, result): a Block, bytes, or None, which is the end of a source. */
-static PyObject *lane_answer(PyObject *module, PyObject *args)
-{
-    PyObject     *capsule = NULL, *result = NULL;
-    lane_task    *task = NULL;
-    levada_status st = LEVADA_OK;
-
-    if (!PyArg_ParseTuple(args, "OO:answer", &capsule, &result)) return NULL;
-    if (!(task = lane_task_of(capsule))) return NULL;
-    if (!lane_result(PyModule_GetState(module), task, result)) {
-        st = levada_fail(&task->error, LEVADA_EINTERNAL, "a function gave neither block nor bytes");
-    } else if (!task->out && strcmp(task->op, "call") == 0) {
-        st = LEVADA_END;
-    }
-    lane_finish(task, st);
-    return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
-}
-
-/* fail(task, code, message) */
-static PyObject *lane_fail(PyObject *module, PyObject *args)
-{
-    PyObject   *capsule = NULL;
-    lane_task  *task = NULL;
-    const char *message = NULL;
-    int         code = 0;
-
-    (void)module;
-    if (!PyArg_ParseTuple(args, "Ois:fail", &capsule, &code, &message)) return NULL;
-    if (!(task = lane_task_of(capsule))) return NULL;
-    lane_finish(task, levada_fail(&task->error, (levada_status)code, "%s", message));
-    return Py_NewRef(Py_None);
-}
-
-PyMethodDef levada_py_lane_functions[] = {
-    {"take", lane_take, METH_O,
-     "take(most_idle): (task, target, op, run, input, alone), or None where enough threads wait."},
-    {"answer", lane_answer, METH_VARARGS, "answer(task, result): Block, bytes or None."},
-    {"fail", lane_fail, METH_VARARGS, "fail(task, code, message)"},
-    {"after_fork", lane_after_fork, METH_NOARGS, "In the child of a fork: nobody waits here."},
-    {NULL, NULL, 0, NULL},
-};
 
 levada_function *levada_py_function_of(levada_py_state *state, PyObject *object)
 {
@@ -559,7 +320,7 @@ static PyObject *lane_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|zpip:Function", keywords, &target, &def.name,
                                      &pure, &workers, &source))
         return NULL;
-    lane_bury(state->office);
+    levada_py_lane_bury(state->office);
     def.pure = pure;
     if (source) def.save = lane_save, def.restore = lane_restore;
     self = (lane_object *)PyType_GenericAlloc(type, 0);

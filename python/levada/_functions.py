@@ -8,6 +8,7 @@ than is busy always waits, so that a function may itself iterate a dataset that 
 import os
 import threading
 import time
+from collections.abc import Sequence
 
 from levada import _levada, errors
 from levada._batch import Batch, rows_of
@@ -58,6 +59,8 @@ def _serve_one():
     if alone:
         _start()
     try:
+        if op == "call":
+            target.tasks[run] = task
         if getattr(target, "rng", False):
             target.draws[run] = draw
         result = getattr(target, op)(run, data)
@@ -83,10 +86,17 @@ class _Target:
         self.columns = Columns(spec)
         self.states = {}
         self.draws = {}  # (seed, epoch) of each run, for those who draw random numbers
+        self.tasks = {}  # the call of each run that goes on
+
+    def go_on(self, run):
+        """Raises CancelledError where nobody waits for the block any more: between two records."""
+        if not _levada.wanted(self.tasks[run]):
+            raise errors.CancelledError("the iterator was cancelled")
 
     def close(self, run, _):
         self.states.pop(run, None)
         self.draws.pop(run, None)
+        self.tasks.pop(run, None)
 
 
 class Map(_Target):
@@ -106,6 +116,7 @@ class Map(_Target):
         rows, rejects = [], []
         generators = _generators(block, self.draws[run]) if self.rng else None
         for i, record in enumerate(rows_of(block)):
+            self.go_on(run)
             row = None
             try:
                 row = self.fn(record, next(generators)) if generators else self.fn(record)
@@ -149,6 +160,38 @@ class BatchMap(Map):
         return self.columns.batch(dict(self.fn(Batch(block), *generator)), block.flags & 2)
 
 
+class _Positions:
+    """An iterator over a sequence that knows where it is."""
+
+    def __init__(self, items):
+        self.items = items
+        self.at = 0
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if self.at >= len(self.items):
+            raise StopIteration
+        item = self.items[self.at]
+        self.at += 1
+        return item
+
+    def save(self):
+        return f"{self.at}/{len(self.items)}".encode()
+
+    def restore(self, data):
+        at, _, count = bytes(data).partition(b"/")
+        if not (at.isdigit() and count.isdigit()):
+            raise errors.FailedPreconditionError("the state is none of a sequence of records")
+        if int(count) != len(self.items) or int(at) > int(count):
+            raise errors.FailedPreconditionError(
+                f"there are {len(self.items)} records, there were {int(count)} when the state "
+                "was saved"
+            )
+        self.at = int(at)
+
+
 class Records(_Target):
     """Records of an iterable, or of what a factory gives."""
 
@@ -160,7 +203,8 @@ class Records(_Target):
     def _iterator(self, run):
         if run not in self.states:
             given = self.source() if callable(self.source) else self.source
-            self.states[run] = [iter(given), None]
+            given = _Positions(given) if isinstance(given, Sequence) else iter(given)
+            self.states[run] = [given, None]
         return self.states[run][0]
 
     def call(self, run, _):
@@ -169,6 +213,7 @@ class Records(_Target):
             self.states[run][1] = self.save(run, None)
         least = 1 if self.columns.kinds else FIRST
         for record in self._iterator(run):
+            self.go_on(run)
             rows.append(record)
             until = until or time.monotonic() + PATIENCE
             if len(rows) >= BLOCK or (len(rows) >= least and time.monotonic() > until):

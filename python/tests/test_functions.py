@@ -242,6 +242,38 @@ class TestRecords:
         with pytest.raises(errors.UnimplementedError, match="save"):
             it.save()
 
+    @pytest.mark.parametrize("threads", [1, 4])
+    @pytest.mark.parametrize("cut", [0, 1, 7, 299, 300, 599, 600])
+    def test_sequences_are_saved_by_position(self, threads, cut):
+        rows = [{"x": i, "s": f"{i}"} for i in range(600)]
+        for given in (rows, tuple(rows), lambda: rows):
+            ds = lv.from_records(given).map(lambda r: {"x": r["x"]}).with_options(threads=threads)
+            it = iter(ds)
+            for _ in range(cut):
+                next(it)
+            other = iter(ds.with_options(threads=5 - threads))
+            next(other)
+            other.restore(it.save())
+            assert [row["x"] for row in other] == list(range(cut, 600))
+
+    def test_sequences_wait_in_shuffles_and_batches(self):
+        ds = lv.from_records([{"x": i} for i in range(100)]).shuffle(30, seed=3).batch(7)
+        expected = [batch["x"].tolist() for batch in ds.iterate(epoch=0)]
+        for cut in range(len(expected)):
+            it = ds.iterate(epoch=0)
+            for _ in range(cut):
+                next(it)
+            other = ds.iterate(epoch=0)
+            other.restore(it.save())
+            assert [batch["x"].tolist() for batch in other] == expected[cut:]
+
+    def test_another_sequence_is_refused(self):
+        it = iter(lv.from_records([{"x": i} for i in range(9)]).batch(2))
+        next(it)
+        other = iter(lv.from_records([{"x": i} for i in range(8)]).batch(2))
+        with pytest.raises(errors.FailedPreconditionError, match="8 records, there were 9"):
+            other.restore(it.save())
+
     def test_iterators_with_save_can(self):
         ds = lv.from_records(Counter).batch(4).with_options(threads=1)
         it = iter(ds)

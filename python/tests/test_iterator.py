@@ -257,6 +257,61 @@ def test_ctrl_c_does_not_wait_for_slow_functions(threads):
     assert time.monotonic() - start < 5
 
 
+@pytest.mark.parametrize("threads", [1, 3])
+def test_ctrl_c_ends_the_calls_of_the_block_and_loses_no_record(threads):
+    calls = []
+
+    def slow(record):
+        calls.append(record["value"])
+        time.sleep(0.02)
+        return record
+
+    it = iter(lv.range(600).map(slow).with_options(threads=threads))
+    state = it.save()
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        next(it)
+    if threads == 1:
+        made = len(calls)
+        time.sleep(0.3)
+        assert len(calls) <= made + 1
+    with pytest.raises(errors.CancelledError):  # the records of that call are not passed over
+        next(it)
+    with pytest.raises(errors.CancelledError):
+        next(it)
+    it.close()
+    made = len(calls)
+    time.sleep(0.3)
+    assert len(calls) <= made + 3
+    it = iter(lv.range(40).map(slow).with_options(threads=threads))
+    it.close()
+    other = iter(lv.range(600).map(slow).with_options(threads=threads))
+    other.restore(state)
+    assert next(other) == {"value": 0}
+    other.close()
+
+
+def test_cancel_ends_the_calls_of_a_source():
+    calls = []
+
+    def source():
+        for i in range(1000):
+            calls.append(i)
+            time.sleep(0.01)
+            yield {"x": i}
+
+    it = iter(lv.from_records(source, spec={"x": "int64"}).batch(1000))
+    timer = threading.Timer(0.2, it.cancel)
+    timer.start()
+    with pytest.raises(errors.CancelledError):
+        next(it)
+    it.close()
+    made = len(calls)
+    time.sleep(0.3)
+    assert len(calls) <= made + 1
+
+
 def test_a_fork_is_told(lines):
     it = iter(lv.text_lines(lines).batch(10).with_options(threads=2))
     next(it)

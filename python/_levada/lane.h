@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Lanes from the inside: lane.c is the side of levada, which posts tasks and waits; lane_serve.c is
+ * the side of Python, which takes and answers them.
+ */
+#ifndef LEVADA_PYTHON_LANE_H
+#define LEVADA_PYTHON_LANE_H
+
+#include "module.h"
+
+#include <pthread.h>
+
+typedef struct lane_function { /* a Python function as levada holds it: `user` */
+    levada_py_office     *office;
+    PyObject             *target; /* has call, save, restore, close, each with a run's number */
+    int32_t               workers; /* most calls at the same time */
+    /* -- guarded by the lock of the office */
+    int32_t               busy, refs; /* refs: its levada_function and its runs */
+    struct lane_function *next;    /* in the list of the dead */
+} lane_function;
+
+typedef struct lane_run lane_run;
+
+typedef struct lane_task {
+    levada_block     *memory; /* where it lies itself, or NULL in a run */
+    lane_run         *run;
+    const char       *op;
+    levada_block     *in, *out;
+    int64_t           size; /* of the bytes in `in` or `out`, -1 = it is a block */
+    levada_status     status;
+    levada_error      error;
+    bool              aside; /* may run beside other calls of the function */
+    bool              taken, done, left;
+    struct lane_task *next;
+} lane_task;
+
+struct lane_run {
+    levada_block  *memory;
+    lane_function *function;
+    int64_t        number;
+    uint64_t       seed;
+    int64_t        epoch;
+    int32_t        busy;
+    bool           cancelled;
+    pthread_cond_t wake; /* for everybody who waits for an answer */
+    lane_task     *pending; /* call of a source that answered AGAIN; its thread's only */
+    lane_task      last; /* tells Python that the run is over     */
+};
+
+struct levada_py_office {
+    pthread_mutex_t lock;
+    pthread_cond_t  news;
+    /* -- guarded by lock */
+    lane_task     *first, *last;
+    lane_function *dead;
+    int64_t        runs;
+    int32_t        idle;
+};
+
+/* Those who call hold the lock of the office. */
+void levada_py_lane_remove_locked(levada_py_office *office, lane_task *task);
+void levada_py_lane_drop_locked(levada_py_office *office, lane_function *function);
+void levada_py_lane_free(lane_task *task);
+/* Lets go of the functions that levada has let go of; with the interpreter. */
+void levada_py_lane_bury(levada_py_office *office);
+const void *levada_py_lane_bytes(const levada_block *block);
+
+#endif

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lanes, the side of Python: its threads take tasks, run functions, and answer. */
+#include "lane.h"
+
+#include <string.h>
+
+/* The threads of the parent are gone, and whatever they were doing. */
+static PyObject *lane_serve_after_fork(PyObject *module, PyObject *unused)
+{
+    levada_py_office *office = ((levada_py_state *)PyModule_GetState(module))->office;
+
+    (void)unused;
+    pthread_mutex_init(&office->lock, NULL);
+    pthread_cond_init(&office->news, NULL);
+    office->first = office->last = NULL, office->idle = 0;
+    return Py_NewRef(Py_None);
+}
+
+/* The end of a run waits for its last call. */
+static bool lane_serve_ready(const lane_task *task)
+{
+    const lane_run *run = task->run;
+
+    if (task == &run->last) return run->busy == 0;
+    return task->aside || run->function->busy < run->function->workers;
+}
+
+/* The first task whose run has a worker to spare; it leaves the queue. */
+static lane_task *lane_serve_pick_locked(levada_py_office *office)
+{
+    lane_task *task = office->first;
+
+    while (task && !lane_serve_ready(task)) task = task->next;
+    if (!task) return NULL;
+    levada_py_lane_remove_locked(office, task);
+    task->taken = true;
+    task->run->busy++;
+    task->run->function->busy++;
+    return task;
+}
+
+/* Answers the task; frees it where nobody waits any more, and a run that is over. */
+static void lane_serve_finish(lane_task *task, levada_status st)
+{
+    lane_run         *run = task->run;
+    levada_py_office *office = run->function->office;
+    bool              over = task == &run->last, left;
+    levada_block     *memory = NULL;
+
+    pthread_mutex_lock(&office->lock);
+    task->status = st;
+    task->done = true;
+    left = task->left;
+    run->busy--;
+    run->function->busy--;
+    if (over) {
+        memory = run->memory;
+        levada_py_lane_drop_locked(office, run->function);
+    } else if (!left) {
+        pthread_cond_broadcast(&run->wake);
+    }
+    pthread_cond_signal(&office->news);
+    pthread_mutex_unlock(&office->lock);
+    if (over) levada_block_unref(&memory);
+    else if (left) levada_py_lane_free(task);
+}
+
+/* A task that Python dropped without an answer. */
+static void lane_serve_capsule_free(PyObject *capsule)
+{
+    lane_task *task = PyCapsule_GetPointer(capsule, "levada.task");
+
+    if (PyCapsule_GetContext(capsule)) return;
+    (void)levada_fail(&task->error, LEVADA_EINTERNAL, "the function was not answered");
+    lane_serve_finish(task, LEVADA_EINTERNAL);
+}
+
+static PyObject *lane_serve_input(levada_py_state *state, const lane_task *task)
+{
+    levada_block *block = NULL;
+
+    if (!task->in) return Py_NewRef(Py_None);
+    if (task->size >= 0)
+        return PyBytes_FromStringAndSize(levada_py_lane_bytes(task->in), (Py_ssize_t)task->size);
+    block = levada_block_ref(task->in);
+    return levada_py_block_new(state, &block);
+}
+
+/* take(most_idle) -> (task, target, op, run, input, last, (seed, epoch)) or None when too many
+ * threads wait. */
+static PyObject *lane_serve_take(PyObject *module, PyObject *most)
+{
+    levada_py_state  *state = PyModule_GetState(module);
+    levada_py_office *office = state->office;
+    long              limit = PyLong_AsLong(most);
+    lane_task        *task = NULL;
+    PyObject         *capsule = NULL, *input = NULL;
+    bool              alone = false, crowd = false;
+
+    if (limit == -1 && PyErr_Occurred()) return NULL;
+    levada_py_lane_bury(office);
+    Py_BEGIN_ALLOW_THREADS
+    pthread_mutex_lock(&office->lock);
+    crowd = office->idle >= limit;
+    office->idle++;
+    while (!crowd && !(task = lane_serve_pick_locked(office)))
+        pthread_cond_wait(&office->news, &office->lock);
+    office->idle--;
+    alone = office->idle == 0;
+    pthread_mutex_unlock(&office->lock);
+    Py_END_ALLOW_THREADS
+    if (!task) return Py_NewRef(Py_None);
+    capsule = PyCapsule_New(task, "levada.task", lane_serve_capsule_free);
+    input = capsule ? lane_serve_input(state, task) : NULL;
+    if (!capsule) lane_serve_finish(task, LEVADA_ERESOURCE_EXHAUSTED);
+    if (!input) return Py_XDECREF(capsule), NULL;
+    return Py_BuildValue("(NOsLNN(KL))", capsule, task->run->function->target, task->op,
+                         (long long)task->run->number, input, PyBool_FromLong(alone),
+                         (unsigned long long)task->run->seed, (long long)task->run->epoch);
+}
+
+/* The task of a capsule that was not answered yet; from here on it is. */
+static lane_task *lane_serve_task_of(PyObject *capsule)
+{
+    lane_task *task = PyCapsule_GetPointer(capsule, "levada.task");
+
+    if (task && PyCapsule_GetContext(capsule)) {
+        PyErr_SetString(PyExc_ValueError, "the task was answered before");
+        return NULL;
+    }
+    return task && PyCapsule_SetContext(capsule, task) == 0 ? task : NULL;
+}
+
+static bool lane_serve_result(levada_py_state *state, lane_task *task, PyObject *result)
+{
+    levada_error err = LEVADA_ERROR_INIT;
+    char        *bytes = NULL;
+    Py_ssize_t   size = 0;
+    void        *to = NULL;
+
+    if (result == Py_None) return true;
+    if (Py_IS_TYPE(result, state->block)) {
+        ((levada_py_block *)result)->writable = false;
+        task->out = levada_block_ref(((levada_py_block *)result)->block);
+        return true;
+    }
+    if (PyBytes_AsStringAndSize(result, &bytes, &size) < 0 ||
+        !levada_py_ok(levada_py_scratch(size, &task->out, &to, &err), &err))
+        return false;
+    memcpy(to, bytes, (size_t)size);
+    task->size = size;
+    return true;
+}
+
+/* answer(task, result): a Block, bytes, or None, which is the end of a source. */
+static PyObject *lane_serve_answer(PyObject *module, PyObject *args)
+{
+    PyObject     *capsule = NULL, *result = NULL;
+    lane_task    *task = NULL;
+    levada_status st = LEVADA_OK;
+
+    if (!PyArg_ParseTuple(args, "OO:answer", &capsule, &result)) return NULL;
+    if (!(task = lane_serve_task_of(capsule))) return NULL;
+    if (!lane_serve_result(PyModule_GetState(module), task, result)) {
+        st = levada_fail(&task->error, LEVADA_EINTERNAL, "a function gave neither block nor bytes");
+    } else if (!task->out && strcmp(task->op, "call") == 0) {
+        st = LEVADA_END;
+    }
+    lane_serve_finish(task, st);
+    return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
+}
+
+/* fail(task, code, message) */
+static PyObject *lane_serve_fail(PyObject *module, PyObject *args)
+{
+    PyObject   *capsule = NULL;
+    lane_task  *task = NULL;
+    const char *message = NULL;
+    int         code = 0;
+
+    (void)module;
+    if (!PyArg_ParseTuple(args, "Ois:fail", &capsule, &code, &message)) return NULL;
+    if (!(task = lane_serve_task_of(capsule))) return NULL;
+    lane_serve_finish(task, levada_fail(&task->error, (levada_status)code, "%s", message));
+    return Py_NewRef(Py_None);
+}
+
+/* wanted(task): whether somebody still waits for the answer. */
+static PyObject *lane_serve_wanted(PyObject *module, PyObject *capsule)
+{
+    levada_py_office *office = ((levada_py_state *)PyModule_GetState(module))->office;
+    const lane_task  *task = PyCapsule_GetPointer(capsule, "levada.task");
+    bool              wanted;
+
+    if (!task) return NULL;
+    if (PyCapsule_GetContext(capsule)) Py_RETURN_FALSE; /* answered: it may be gone */
+    pthread_mutex_lock(&office->lock);
+    wanted = !task->left && !task->run->cancelled;
+    pthread_mutex_unlock(&office->lock);
+    return PyBool_FromLong(wanted);
+}
+
+PyMethodDef levada_py_lane_functions[] = {
+    {"take", lane_serve_take, METH_O,
+     "take(most_idle): (task, target, op, run, input, alone), or None where enough threads wait."},
+    {"answer", lane_serve_answer, METH_VARARGS, "answer(task, result): Block, bytes or None."},
+    {"fail", lane_serve_fail, METH_VARARGS, "fail(task, code, message)"},
+    {"wanted", lane_serve_wanted, METH_O, "wanted(task): whether somebody waits for the answer."},
+    {"after_fork", lane_serve_after_fork, METH_NOARGS, "In the child of a fork: nobody waits here."},
+    {NULL, NULL, 0, NULL},
+};
