@@ -135,10 +135,10 @@ static void *ours_open_buckets(const levada_bench_args *args)
     return ours_open(args, OURS_FILE, "tfrecord", OURS_A OURS_BUCKETS);
 }
 
-static void *ours_scalars(const levada_bench_args *args, const char *option)
+static void *ours_open_b(const levada_bench_args *args)
 {
     char   rest[OURS_TEXT / 2];
-    size_t used = (size_t)snprintf(rest, sizeof rest, "%s | parse_example:{", option);
+    size_t used = (size_t)snprintf(rest, sizeof rest, " | parse_example:{");
 
     for (int k = 0; k < OURS_SCALARS; ++k)
         used += (size_t)snprintf(rest + used, sizeof rest - used,
@@ -148,30 +148,9 @@ static void *ours_scalars(const levada_bench_args *args, const char *option)
     return ours_open(args, OURS_FILE, "tfrecord", rest);
 }
 
-static void *ours_open_b(const levada_bench_args *args) { return ours_scalars(args, ""); }
-
-/* The nearest thing to parsing from memory: checksums off, the file in the page cache. */
-static void *ours_open_parse_a(const levada_bench_args *args)
-{
-    return ours_open(args, OURS_FILE, "tfrecord", ",verify=false" OURS_A " | padded_batch:256");
-}
-
-static void *ours_open_parse_b(const levada_bench_args *args)
-{
-    return ours_scalars(args, ",verify=false");
-}
-
-static void *ours_open_parse_f(const levada_bench_args *args)
-{
-    return ours_open(args, OURS_FILE, "tfrecord", ",verify=false" OURS_F " | batch:256");
-}
-
 const levada_bench_work levada_bench_works[] = {
     {"scan", ours_open_scan, ours_pass},
     {"lines", ours_open_lines, ours_pass},
-    {"parse_a", ours_open_parse_a, ours_pass},
-    {"parse_b", ours_open_parse_b, ours_pass},
-    {"parse_f", ours_open_parse_f, ours_pass},
     {"batch_a", ours_open_a, ours_pass},
     {"batch_b", ours_open_b, ours_pass},
     {"batch_f", ours_open_f, ours_pass},

@@ -202,7 +202,7 @@ def build(folder):
             ["meson", "setup", folder, measure.ROOT, "-Dpython=disabled", "-Dtests=disabled"],
             env=env, check=True, stdout=subprocess.DEVNULL,
         )  # fmt: skip
-    for program in ("baseline", "ours", "queues"):
+    for program in ("baseline", "ours", "parse", "queues"):
         done = subprocess.run(
             ["ninja", "-C", folder, f"bench/{program}"], env=env, capture_output=True, text=True
         )
