@@ -7,11 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static atomic_llong fault_left = INT64_MAX, fault_seen, fault_pieces;
+static atomic_llong fault_left = INT64_MAX, fault_seen, fault_asked, fault_pieces;
 
 void fault_arm(int64_t number)
 {
     atomic_store(&fault_seen, 0);
+    atomic_store(&fault_asked, 0);
     atomic_store(&fault_left, number);
 }
 
@@ -23,7 +24,13 @@ int64_t fault_disarm(void)
 
 int64_t fault_live(void) { return atomic_load(&fault_pieces); }
 
-static bool fault_now(void) { return atomic_fetch_add(&fault_seen, 1) == atomic_load(&fault_left); }
+int64_t fault_bytes(void) { return atomic_load(&fault_asked); }
+
+static bool fault_now(size_t size)
+{
+    atomic_fetch_add(&fault_asked, (long long)size);
+    return atomic_fetch_add(&fault_seen, 1) == atomic_load(&fault_left);
+}
 
 static void *fault_count(void *memory)
 {
@@ -35,12 +42,12 @@ static void *fault_count(void *memory)
 
 void *levada_alloc(size_t size)
 {
-    return fault_now() ? NULL : fault_count(malloc(size > 0 ? size : 1));
+    return fault_now(size) ? NULL : fault_count(malloc(size > 0 ? size : 1));
 }
 
 void *levada_alloc_zero(size_t size)
 {
-    return fault_now() ? NULL : fault_count(calloc(1, size > 0 ? size : 1));
+    return fault_now(size) ? NULL : fault_count(calloc(1, size > 0 ? size : 1));
 }
 
 void *levada_alloc_aligned(size_t alignment, size_t size)
@@ -48,13 +55,13 @@ void *levada_alloc_aligned(size_t alignment, size_t size)
     void *memory = NULL;
 
     if (alignment < sizeof(void *)) alignment = sizeof(void *);
-    if (fault_now() || posix_memalign(&memory, alignment, size > 0 ? size : 1)) return NULL;
+    if (fault_now(size) || posix_memalign(&memory, alignment, size > 0 ? size : 1)) return NULL;
     return fault_count(memory);
 }
 
 void *levada_realloc(void *memory, size_t size)
 {
-    void *more = fault_now() ? NULL : realloc(memory, size > 0 ? size : 1);
+    void *more = fault_now(size) ? NULL : realloc(memory, size > 0 ? size : 1);
 
     if (!memory) fault_count(more);
     return more;

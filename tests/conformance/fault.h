@@ -12,6 +12,8 @@
 void fault_arm(int64_t number);
 /* No more failures. Returns how many allocations there were since fault_arm. */
 int64_t fault_disarm(void);
+/* Bytes asked for since fault_arm; what realloc asks for counts in full. */
+int64_t fault_bytes(void);
 /* Pieces of memory that were not given back yet. */
 int64_t fault_live(void);
 
