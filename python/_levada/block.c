@@ -59,12 +59,15 @@ static const uint8_t block_dl_codes[LEVADA_BYTES + 1] = {
     LEVADA_DTYPE_MAP(BLOCK_DL_CODE)[LEVADA_BYTES] = 1,
 };
 
+/* NumPy's own int64 where a long has 64 bits: "q" would be a dtype that only equals it. */
+#define BLOCK_LONG(l, q) (sizeof(long) == sizeof(int64_t) ? (l) : (q))
+
 /* Formats of the buffer protocol. bfloat16 has none: it leaves as uint16. */
 static const char *const block_formats[LEVADA_BYTES + 1] = {
     [LEVADA_BOOL] = "?", [LEVADA_INT8] = "b", [LEVADA_INT16] = "h", [LEVADA_INT32] = "i",
-    [LEVADA_INT64] = "q", [LEVADA_UINT8] = "B", [LEVADA_UINT16] = "H", [LEVADA_UINT32] = "I",
-    [LEVADA_UINT64] = "Q", [LEVADA_FLOAT16] = "e", [LEVADA_BFLOAT16] = "H",
-    [LEVADA_FLOAT32] = "f", [LEVADA_FLOAT64] = "d", [LEVADA_COMPLEX64] = "Zf",
+    [LEVADA_INT64] = BLOCK_LONG("l", "q"), [LEVADA_UINT8] = "B", [LEVADA_UINT16] = "H",
+    [LEVADA_UINT32] = "I", [LEVADA_UINT64] = BLOCK_LONG("L", "Q"), [LEVADA_FLOAT16] = "e",
+    [LEVADA_BFLOAT16] = "H", [LEVADA_FLOAT32] = "f", [LEVADA_FLOAT64] = "d", [LEVADA_COMPLEX64] = "Zf",
     [LEVADA_COMPLEX128] = "Zd", [LEVADA_BYTES] = "B",
 };
 

@@ -163,6 +163,7 @@ class Signature:
                 f"without loss: {value!r:.60}"
             )
         made = array.astype(target, order="C", copy=False)
+        made = made if made.dtype is target else made.view(target)  # long long is int64 too
         return made.view(np.uint16) if self.dtypes[i].name == "bfloat16" else made
 
     def _may_cast(self, array, target, typed):
