@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#define PAD_STRIP (64 << 10) /* bytes that stay in the cache between being filled and written over */
+
 /* One column on its way. Target dimensions are to[0 .. levels + inner). */
 typedef struct pad_job {
     const levada_block *block;
@@ -13,6 +15,7 @@ typedef struct pad_job {
     int64_t             stride[LEVADA_MAX_DIMS + 1]; /* elements of one step of dimension d - 1  */
     int64_t             size;                        /* bytes of an element; 0 = byte strings    */
     uint8_t            *values;
+    int64_t             filled;      /* rows that were filled with the padding                  */
     int32_t            *begin, *end; /* byte strings: where each element lies in values         */
     int64_t             used;        /* byte strings: bytes written                             */
     int64_t             bad;         /* first row that does not fit, or -1                      */
@@ -178,6 +181,28 @@ static void pad_fill(uint8_t *to, const uint8_t *value, int64_t size, int64_t co
     }
 }
 
+/* Whether rows may be shorter than what is made of them. */
+static bool pad_is_needed(const pad_job *job)
+{
+    const levada_field *from = levada_spec_field(job->block->spec, job->field);
+
+    for (int32_t d = 0; d < from->ndim; d++) {
+        if (from->dims[d] != job->to[job->depth + d]) return true;
+    }
+    return from->depth > 0;
+}
+
+/* Fills the rows from i on, some at a time: those that are written next. */
+static void pad_fill_strip(pad_job *job, const levada_padding *how, int64_t i)
+{
+    int64_t row = job->stride[0] * job->size, n = job->block->n - i;
+    int64_t strip = row < PAD_STRIP ? PAD_STRIP / (row + 1) + 1 : 1;
+
+    if (n > strip) n = strip;
+    pad_fill(job->values + i * row, how->value, job->size, n * job->stride[0]);
+    job->filled = i + n;
+}
+
 static int64_t pad_bytes_total(const levada_column *c, int32_t level, int64_t begin, int64_t end)
 {
     int64_t total = 0, inner = 1;
@@ -209,6 +234,7 @@ static levada_status pad_prepare_bytes(pad_job *job, levada_builder *b, const le
     LEVADA_TRY(levada_builder_ranges(b, job->field, 0, count, &job->begin, &job->end, err));
     LEVADA_TRY(levada_builder_values(b, job->field, total, &values, err));
     job->values = values;
+    job->filled = job->block->n; /* below, as ranges */
     if (how->text_size) memcpy(values, how->text, how->text_size);
     job->used = (int64_t)how->text_size;
     for (int64_t i = 0; i < count; i++) {
@@ -228,7 +254,7 @@ static levada_status pad_prepare(pad_job *job, levada_builder *b, const levada_p
     if (job->size == 0) return pad_prepare_bytes(job, b, how, err);
     LEVADA_TRY(levada_builder_values(b, job->field, count, &values, err));
     job->values = values;
-    if (job->depth > 0 || job->ndim > 0) pad_fill(values, how->value, job->size, count);
+    if (!pad_is_needed(job)) job->filled = job->block->n;
     return LEVADA_OK;
 }
 
@@ -269,6 +295,7 @@ static levada_status pad_column(const levada_block *block, int32_t field, levada
     for (int64_t i = 0; i < block->n; i++) {
         const levada_column *c = pad_row(&job, i, &row);
 
+        if (i == job.filled) pad_fill_strip(&job, how, i);
         if (job.depth > 0) {
             pad_rows(&job, c, 1, c->level[0].begin[row], c->level[0].end[row], i * job.stride[0]);
         } else {

@@ -2,7 +2,7 @@
 /*
  * Padding: rows of any length to one FIXED column. The one copy of a batch: the memory is filled
  * with the padding value first and the rows are copied over it (36 GB/s, against 20 for filling
- * what remains behind each row).
+ * what remains behind each row), some rows at a time, so that they are in the cache in between.
  */
 #ifndef LEVADA_TENSOR_PAD_H
 #define LEVADA_TENSOR_PAD_H
