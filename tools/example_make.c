@@ -3,6 +3,7 @@
 
 #include "json.h"
 
+#include <math.h>
 #include <string.h>
 
 /* The values of one feature, in the form in which levada_example takes them. */
@@ -51,10 +52,34 @@ static bool example_make_base64(levada_cli_buffer *out, const char *text)
     return true;
 }
 
-static bool example_make_is_text(const levada_value *value)
+/* {"float":"NaN"}: what JSON has no number for. */
+static bool example_make_special(const levada_value *value, float *out)
+{
+    static const char *const words[] = { "NaN", "Infinity", "-Infinity" };
+    static const float       floats[] = { NAN, INFINITY, -INFINITY };
+    const char              *word = levada_value_as_text(levada_value_get(value, "float"), NULL);
+
+    for (int i = 0; word && i < 3; i++) {
+        if (strcmp(word, words[i]) != 0) continue;
+        *out = floats[i];
+        return true;
+    }
+    return false;
+}
+
+/* What a feature holds; an empty one what the others of its list do. */
+typedef enum make_kind { MAKE_NONE, MAKE_INTS, MAKE_FLOATS, MAKE_TEXTS } make_kind;
+
+static make_kind example_make_kind_of(const levada_value *value)
 {
     levada_value_kind kind = levada_value_kind_of(value);
-    return kind == LEVADA_VALUE_TEXT || kind == LEVADA_VALUE_BYTES || kind == LEVADA_VALUE_MAP;
+    float             special;
+
+    if (kind == LEVADA_VALUE_FLOAT || example_make_special(value, &special)) return MAKE_FLOATS;
+    if (kind == LEVADA_VALUE_TEXT || kind == LEVADA_VALUE_BYTES || kind == LEVADA_VALUE_MAP) {
+        return MAKE_TEXTS;
+    }
+    return MAKE_INTS;
 }
 
 static levada_status example_make_string(make_values *v, const levada_value *value,
@@ -78,6 +103,7 @@ static levada_status example_make_number(make_values *v, const levada_value *val
     int64_t           whole = levada_value_as_int(value);
     float             number = (float)levada_value_as_float(value);
 
+    if (example_make_special(value, &number)) kind = LEVADA_VALUE_FLOAT;
     if (kind == LEVADA_VALUE_BOOL) whole = levada_value_as_bool(value);
     else if (kind != LEVADA_VALUE_INT && kind != LEVADA_VALUE_FLOAT)
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "a list mixes numbers with other things");
@@ -116,18 +142,32 @@ static int64_t example_make_count(const levada_value *value)
     return kind == LEVADA_VALUE_LIST ? levada_value_count(value) : 1;
 }
 
-/* A feature: integers, or floats where one value is one, or strings. A step has no key. */
+/* Integers, or floats where one value is one, or strings, by the first. */
+static make_kind example_make_kind(const levada_value *value, make_kind least)
+{
+    int64_t n = example_make_count(value);
+
+    for (int64_t i = 0; i < n; i++) {
+        make_kind kind = example_make_kind_of(example_make_item(value, i));
+
+        if (i == 0 && kind == MAKE_TEXTS) return kind;
+        if (kind > least && kind != MAKE_TEXTS) least = kind;
+    }
+    return least;
+}
+
+/* A feature of at least this kind. A step has no key. */
 static levada_status example_make_feature(levada_example *out, const char *key,
-                                          const levada_value *value, levada_error *err)
+                                          const levada_value *value, make_kind least,
+                                          levada_error *err)
 {
     make_values   v = { 0 };
     int64_t       n = example_make_count(value);
-    bool          texts = n > 0 && example_make_is_text(example_make_item(value, 0));
-    bool          floats = false;
+    make_kind     kind = example_make_kind(value, least);
+    bool          texts = kind == MAKE_TEXTS, floats = kind == MAKE_FLOATS;
     levada_status status = LEVADA_OK;
 
-    for (int64_t i = 0; i < n; i++)
-        if (levada_value_kind_of(example_make_item(value, i)) == LEVADA_VALUE_FLOAT) floats = true;
+    if (kind == MAKE_NONE) return levada_example_add_empty(out, key, err);
     for (int64_t i = 0; i < n && status == LEVADA_OK; i++) {
         const levada_value *item = example_make_item(value, i);
         status = texts ? example_make_string(&v, item, err)
@@ -149,11 +189,14 @@ static levada_status example_make_feature(levada_example *out, const char *key,
 static levada_status example_make_list(levada_example *out, const char *key,
                                        const levada_value *value, levada_error *err)
 {
-    int64_t n = example_make_count(value);
+    int64_t   n = example_make_count(value);
+    make_kind kind = MAKE_NONE;
 
+    for (int64_t i = 0; i < n && kind != MAKE_TEXTS; i++)
+        kind = example_make_kind(example_make_item(value, i), kind);
     LEVADA_TRY(levada_example_begin_list(out, key, err));
     for (int64_t i = 0; i < n; i++)
-        LEVADA_TRY(example_make_feature(out, NULL, example_make_item(value, i), err));
+        LEVADA_TRY(example_make_feature(out, NULL, example_make_item(value, i), kind, err));
     return levada_example_end_list(out, err);
 }
 
@@ -164,7 +207,7 @@ static levada_status example_make_map(levada_example *out, const levada_value *m
         const char         *key = levada_value_key(map, i);
         const levada_value *value = levada_value_get(map, key);
         levada_status       status = lists ? example_make_list(out, key, value, err)
-                                           : example_make_feature(out, key, value, err);
+                                           : example_make_feature(out, key, value, MAKE_NONE, err);
 
         if (status == LEVADA_OK) continue;
         levada_error_wrap(err, "'%s'", key);

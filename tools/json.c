@@ -51,7 +51,8 @@ void levada_cli_json_float_put(levada_cli_buffer *b, double value, bool single)
     char text[40];
 
     if (!isfinite(value)) {
-        levada_cli_puts(b, "null");
+        levada_cli_printf(b, "{\"float\":\"%s\"}",
+                          isnan(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity");
         return;
     }
     for (int digits = single ? 6 : 15; digits <= 17; digits++) {

@@ -21,7 +21,8 @@ const levada_value *levada_cli_json_get(const levada_value *map, const char *key
 
 /* The value as compact JSON. */
 void levada_cli_json_put(levada_cli_buffer *b, const levada_value *value);
-/* A float as the shortest text that reads back as the same number; null where it is not finite. */
+/* A float as the shortest text that reads back as the same number; {"float":"NaN"} where it is not
+ * finite ("Infinity", "-Infinity"), which is read back by convert. */
 void levada_cli_json_float_put(levada_cli_buffer *b, double value, bool single);
 
 #endif

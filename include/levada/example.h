@@ -41,6 +41,11 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_example_add_bytes(levada_example
                                                                   const size_t *sizes, int64_t n,
                                                                   levada_error *err);
 
+/* A feature without values and without a kind: readers take it for one of the dtype they want. */
+LEVADA_API LEVADA_MUST_USE levada_status levada_example_add_empty(levada_example *example,
+                                                                  const char     *key,
+                                                                  levada_error   *err);
+
 /* A feature list: begin, its steps, end. Between begin and end add_*() with key NULL adds the next
  * step. EFAILED_PRECONDITION where they do not alternate. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_example_begin_list(levada_example *example,

@@ -17,7 +17,10 @@ import subprocess
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+import levada as lv
 
 GOLDEN = Path(__file__).resolve().parents[2] / "tests" / "cli"
 LEVADA = os.environ.get("LEVADA_BIN") or shutil.which("levada")
@@ -459,6 +462,31 @@ def test_convert_json_and_back(folder):
     levada("convert", "rows.tfrecord", "again.jsonl", cwd=folder)
     again = (folder / "again.jsonl").read_text().splitlines()
     assert [json.loads(line) for line in again] == rows
+
+
+def test_convert_keeps_what_json_has_no_number_for(folder):
+    nan, inf, less = ({"float": text} for text in ("NaN", "Infinity", "-Infinity"))
+    rows = [
+        {"a": [nan], "b": [1.5, inf, less, 2.0], "c": ["NaN"]},
+        {"context": {}, "sequence": {"t": [[], [nan], [2.0]], "s": [[], ["x"]], "e": [[]]}},
+    ]
+    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    levada("convert", "rows.jsonl", "rows.tfrecord", cwd=folder)
+    levada("convert", "rows.tfrecord", "again.jsonl", cwd=folder)
+    again = (folder / "again.jsonl").read_text().splitlines()
+    assert [json.loads(line) for line in again] == rows
+    spec = {"a": lv.VarLenFeature(lv.float32), "b": lv.VarLenFeature(lv.float32)}
+    row = lv.tfrecord(str(folder / "rows.tfrecord")).take(1).parse_example(spec).first()
+    assert np.isnan(row["a"]).tolist() == [True]
+    assert row["b"].tolist() == [1.5, np.inf, -np.inf, 2.0]
+
+
+@pytest.mark.parametrize("dtype", [lv.int64, lv.float32, lv.string])
+def test_convert_makes_empty_lists_that_suit_every_dtype(folder, dtype):
+    (folder / "rows.jsonl").write_text('{"x":[],"y":[1]}\n')
+    levada("convert", "rows.jsonl", "rows.tfrecord", cwd=folder)
+    ds = lv.tfrecord(str(folder / "rows.tfrecord")).parse_example({"x": lv.VarLenFeature(dtype)})
+    assert ds.first()["x"].tolist() == []
 
 
 def test_convert_that_fails_leaves_the_old_file(folder):

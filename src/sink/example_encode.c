@@ -92,7 +92,7 @@ static levada_status encode_begin(levada_example *e, const encode_feature *f, ui
     encode_bytes *b = f->key ? &e->features : &e->steps;
     size_t key = f->key ? strlen(f->key) : 0;
     size_t list = f->packed && f->payload > 0 ? encode_sized_size(f->payload) : f->payload;
-    size_t feature = encode_sized_size(list);
+    size_t feature = f->list ? encode_sized_size(list) : 0;
     size_t entry = encode_sized_size(key) + encode_sized_size(feature);
     uint8_t *p;
 
@@ -113,7 +113,7 @@ static levada_status encode_begin(levada_example *e, const encode_feature *f, ui
     } else {
         p = encode_sized(p, 1, feature);
     }
-    p = encode_sized(p, f->list, list);
+    if (f->list) p = encode_sized(p, f->list, list);
     if (f->packed && f->payload > 0) p = encode_sized(p, 1, f->payload);
     *to = p;
     b->size = (size_t)(p - b->at) + f->payload;
@@ -164,6 +164,15 @@ levada_status levada_example_add_bytes(levada_example *example, const char *key,
         p += sizes[i];
     }
     return LEVADA_OK;
+}
+
+levada_status levada_example_add_empty(levada_example *example, const char *key,
+                                       levada_error *err)
+{
+    encode_feature f = { .key = key };
+    uint8_t *p;
+
+    return encode_begin(example, &f, &p, err);
 }
 
 levada_status levada_example_begin_list(levada_example *example, const char *key,

@@ -56,6 +56,16 @@ static void writes_each_kind(void **state)
           "s\x12\x08\x0a\x06\x0a\x02xy\x0a\x00");
 }
 
+static void what_is_empty_may_have_no_kind(void **state)
+{
+    (void)state;
+    assert_int_equal(levada_example_add_empty(example, "e", NULL), LEVADA_OK);
+    CHECK("\x0a\x07\x0a\x05\x0a\x01"
+          "e\x12\x00");
+    assert_int_equal(levada_example_add_empty(example, NULL, NULL), LEVADA_EFAILED_PRECONDITION);
+    levada_example_reset(example);
+}
+
 static void empty_lists_keep_their_kind(void **state)
 {
     (void)state;
@@ -114,6 +124,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(writes_each_kind, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_is_empty_may_have_no_kind, set_up, tear_down),
         cmocka_unit_test_setup_teardown(empty_lists_keep_their_kind, set_up, tear_down),
         cmocka_unit_test_setup_teardown(an_empty_message_is_an_example, set_up, tear_down),
         cmocka_unit_test_setup_teardown(writes_feature_lists, set_up, tear_down),
