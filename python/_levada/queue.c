@@ -427,6 +427,12 @@ static PyObject *queue_is_closed(PyObject *object, PyObject *unused)
     return queue_alive(self) ? PyBool_FromLong(levada_queue_is_closed(self->queue)) : NULL;
 }
 
+static PyObject *queue_dims(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return levada_py_slots_dims(&((queue_object *)self)->slots);
+}
+
 static PyObject *queue_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     levada_py_state     *state = PyType_GetModuleState(type);
@@ -463,6 +469,8 @@ static PyObject *queue_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     o.shapes = shapes;
     good = good && levada_py_ok(levada_queue_create(state->ports, &o, &self->queue, &err), &err);
     PyMem_Free(memory);
+    good = good && (!o.shared_name ||
+                    levada_py_slots_adopt(&self->slots, levada_queue_info(self->queue)->shapes));
     if (good)
         levada_queue_set_poll(self->queue, levada_py_poll, levada_py_main_thread(), LEVADA_PY_POLL);
     if (!good || PyErr_Occurred()) Py_CLEAR(self);
@@ -526,6 +534,7 @@ static PyMethodDef queue_methods[] = {
     {"close", QUEUE_FAST(queue_close), METH_FASTCALL, "close(cancel_pending, timeout)"},
     {"cancel", queue_cancel, METH_NOARGS, "Ends every waiting call; the queue stays usable."},
     {"size", queue_size, METH_NOARGS, "Elements in the queue."},
+    {"dims", queue_dims, METH_NOARGS, "Shapes of the components, -1 for an unknown dimension."},
     {"is_closed", queue_is_closed, METH_NOARGS, "Whether it is closed."},
     {NULL, NULL, 0, NULL},
 };

@@ -134,6 +134,30 @@ bool levada_py_slots_tables(const levada_py_slots *slots, void **memory, levada_
     return true;
 }
 
+bool levada_py_slots_adopt(levada_py_slots *slots, const levada_shape *shapes)
+{
+    slots->rows = true;
+    for (int32_t i = 0; i < slots->n; i++) {
+        levada_py_slot *slot = &slots->slot[i];
+        PyObject       *dims = shapes ? levada_py_dims(&shapes[i], -1) : Py_NewRef(Py_None);
+
+        Py_CLEAR(slot->dims);
+        if (!dims || !tensor_dims(slot, dims)) return Py_XDECREF(dims), false;
+        Py_DECREF(dims);
+        slots->rows = slots->rows && slot->bytes >= 0;
+    }
+    return true;
+}
+
+PyObject *levada_py_slots_dims(const levada_py_slots *slots)
+{
+    PyObject *list = PyList_New(slots->n);
+
+    for (int32_t i = 0; list && i < slots->n; i++)
+        if (PyList_SetItem(list, i, Py_NewRef(slots->slot[i].dims)) < 0) Py_CLEAR(list);
+    return list;
+}
+
 /* -- values in --------------------------------------------------------------------------------- */
 
 static bool tensor_integer(const levada_py_slot *slot, PyObject *value, levada_py_given *out)
@@ -148,6 +172,7 @@ static bool tensor_integer(const levada_py_slot *slot, PyObject *value, levada_p
     case LEVADA_UINT32: out->one.w = (int32_t)(uint32_t)v; return v >= 0 && v <= UINT32_MAX;
     case LEVADA_INT16: out->one.h = (int16_t)v; return v == out->one.h;
     case LEVADA_INT8: out->one.b = (int8_t)v; return v == out->one.b;
+    case LEVADA_FLOAT32: out->one.f = (float)v; return v >= -(1 << 24) && v <= 1 << 24;
     case LEVADA_FLOAT64: out->one.d = (double)v; return v >= -TENSOR_EXACT && v <= TENSOR_EXACT;
     default: return false;
     }

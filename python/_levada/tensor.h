@@ -42,6 +42,11 @@ void levada_py_slots_clear(levada_py_slots *slots);
 bool levada_py_slots_tables(const levada_py_slots *slots, void **memory, levada_dtype **dtypes,
                             levada_shape **shapes);
 
+/* The shapes of an object that was there before, NULL: none. false with an exception. */
+bool levada_py_slots_adopt(levada_py_slots *slots, const levada_shape *shapes);
+/* List of the dims of the components, None where any shape is allowed. */
+PyObject *levada_py_slots_dims(const levada_py_slots *slots);
+
 /* A value as its memory lies: `view` is to be released where view.obj is set. */
 typedef struct levada_py_given {
     Py_buffer   view;

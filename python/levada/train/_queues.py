@@ -119,6 +119,8 @@ class QueueBase:
             self._name,
             shared_name,
         )
+        if shared_name is not None:
+            self._signature.adopt(self._queue.dims())
         self._shared_name = shared_name
         with _lock:
             same = (q for q in _live if shared_name and q._shared_name == shared_name)

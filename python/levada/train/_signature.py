@@ -77,6 +77,13 @@ class Signature:
             made.append((dtype.name, dims, memory, memory if memory == seen else seen))
         return tuple(made)
 
+    def adopt(self, dims):
+        """The shapes of an object that was there before."""
+        self.shapes = [
+            None if shape is None else tuple(None if dim < 0 else dim for dim in shape)
+            for shape in dims
+        ]
+
     def one(self, vals):
         """The components of one element."""
         return tuple(self._fit(i, value, None) for i, value in enumerate(self._split(vals)))
