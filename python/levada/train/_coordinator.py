@@ -23,7 +23,7 @@ from levada.errors import CancelledError, OutOfRangeError
 _LOG = logging.getLogger("levada")
 _MOST_ERRORS = 16
 _LEAST_GRACE = 0.001  # seconds; a grace period of 0 still lets threads that are ending end
-_LONG_NAME = 31  # bytes of a name that reports show at least
+_LONG_NAME = 63  # bytes of a name that reports show
 _Reported = tuple[BaseException, TracebackType | None]
 
 

@@ -186,8 +186,9 @@ class QueueRunner:
 
     @staticmethod
     def _loop(op: _Op, coord: Coordinator | None) -> None:
+        should_stop = coord.should_stop if coord is not None else bool  # bool() is False
         try:
-            while not _stopped(coord):
+            while not should_stop():
                 op()
         except StopIteration as error:
             raise OutOfRangeError("an enqueue function raised StopIteration") from error
