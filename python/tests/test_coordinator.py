@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Coordinator: spec/coordinator.md, C1 to C9 and the tests of upstream's coordinator_test.py."""
+"""Coordinator: rules C1 to C9, and the tests of upstream's coordinator_test.py."""
 
 import os
 import random

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""LooperThread: spec/coordinator.md, L1 to L11 and upstream's LooperTest."""
+"""LooperThread: rules L1 to L11, and upstream's LooperTest."""
 
 import threading
 import time
