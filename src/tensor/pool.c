@@ -10,6 +10,7 @@
 #define POOL_SMALLEST 4096
 #define POOL_CLASSES 96
 #define POOL_CACHE_BYTES (INT64_C(48) << 20)
+#define POOL_LARGER 3 /* a buffer of so many classes more serves as well: at most twice the size */
 #define POOL_HEADER 128 /* the buffer's own struct, in front of its slack */
 
 _Static_assert(sizeof(levada_buffer) <= POOL_HEADER, "a buffer's header must fit");
@@ -22,6 +23,7 @@ struct levada_pool {
     /* -- guarded by lock */
     int64_t        cached;
     levada_buffer *ready[POOL_CLASSES];
+    uint64_t       asked[POOL_CLASSES], asks; /* when a class was last asked for, in asks */
 };
 
 static int32_t pool_class(int64_t size, int64_t *capacity)
@@ -98,16 +100,41 @@ int64_t levada_pool_cached(const levada_pool *pool) { return pool->cached; }
 
 static levada_buffer *pool_take(levada_pool *pool, int32_t class)
 {
-    levada_buffer *buffer;
+    levada_buffer *buffer = NULL;
 
     levada_spin_lock(&pool->lock);
-    buffer = pool->ready[class];
-    if (buffer) {
-        pool->ready[class] = buffer->next;
+    pool->asked[class] = ++pool->asks;
+    for (int32_t c = class; !buffer && c <= class + POOL_LARGER && c < POOL_CLASSES; c++) {
+        buffer = pool->ready[c];
+        if (!buffer) continue;
+        pool->ready[c] = buffer->next;
         pool->cached -= buffer->capacity;
     }
     levada_spin_unlock(&pool->lock);
     return buffer;
+}
+
+/* Makes room for a buffer of that class by giving up those of the class that nobody asked for the
+ * longest: what is returned goes back to the system. Nothing, where that is the class itself. */
+static levada_buffer *pool_evict_locked(levada_pool *pool, int32_t class, int64_t capacity)
+{
+    levada_buffer *out = NULL;
+
+    while (pool->cached + capacity > POOL_CACHE_BYTES) {
+        int32_t        oldest = class;
+        levada_buffer *victim;
+
+        for (int32_t c = 0; c < POOL_CLASSES; c++) {
+            if (pool->ready[c] && pool->asked[c] < pool->asked[oldest]) oldest = c;
+        }
+        if (oldest == class) break;
+        victim = pool->ready[oldest];
+        pool->ready[oldest] = victim->next;
+        pool->cached -= victim->capacity;
+        victim->next = out;
+        out = victim;
+    }
+    return out;
 }
 
 static levada_status pool_limit(levada_pool *pool, int64_t size, levada_error *err)
@@ -154,7 +181,7 @@ levada_status levada_buffer_create(levada_pool *pool, int64_t size, levada_buffe
     buffer->size = size;
     buffer->next = NULL;
     buffer->home = levada_pool_ref(pool);
-    atomic_fetch_add_explicit(&pool->used, capacity, memory_order_relaxed);
+    atomic_fetch_add_explicit(&pool->used, buffer->capacity, memory_order_relaxed);
     *out = buffer;
     return LEVADA_OK;
 }
@@ -185,14 +212,16 @@ levada_buffer *levada_buffer_ref(const levada_buffer *buffer)
 
 static void pool_give_back(levada_buffer *buffer)
 {
-    levada_pool *pool = buffer->home;
-    int64_t      capacity;
-    int32_t      class = pool_class(buffer->capacity, &capacity);
-    bool         keep = false;
+    levada_pool   *pool = buffer->home;
+    int64_t        capacity;
+    int32_t        class = pool_class(buffer->capacity, &capacity);
+    bool           keep = false;
+    levada_buffer *evicted = NULL;
 
     atomic_fetch_sub_explicit(&pool->used, buffer->capacity, memory_order_relaxed);
     if (class < POOL_CLASSES) {
         levada_spin_lock(&pool->lock);
+        evicted = pool_evict_locked(pool, class, capacity);
         keep = pool->cached + capacity <= POOL_CACHE_BYTES;
         if (keep) {
             buffer->next = pool->ready[class];
@@ -202,6 +231,12 @@ static void pool_give_back(levada_buffer *buffer)
         levada_spin_unlock(&pool->lock);
     }
     if (!keep) pool_free(pool, buffer);
+    while (evicted) {
+        levada_buffer *next = evicted->next;
+
+        pool_free(pool, evicted);
+        evicted = next;
+    }
     levada_pool_unref(&pool);
 }
 

@@ -116,6 +116,54 @@ static void refuses_beyond_its_limit_and_without_memory(void **state)
     levada_pool_unref(&pool);
 }
 
+static void uses_somewhat_larger_memory_again(void **state)
+{
+    counted        c = { 0, 0, -1 };
+    levada_pool   *pool = make_pool(&c, -1);
+    levada_buffer *b = NULL;
+    const uint8_t *first;
+
+    (void)state;
+    assert_int_equal(levada_buffer_create(pool, 1000000, &b, NULL), LEVADA_OK);
+    first = b->data;
+    levada_buffer_unref(&b);
+    assert_int_equal(levada_buffer_create(pool, 700000, &b, NULL), LEVADA_OK);
+    assert_ptr_equal(b->data, first);
+    assert_int_equal(levada_pool_used(pool), b->capacity);
+    levada_buffer_unref(&b);
+    assert_int_equal(levada_pool_used(pool), 0);
+    assert_int_equal(levada_buffer_create(pool, 100000, &b, NULL), LEVADA_OK);
+    assert_ptr_not_equal(b->data, first); /* ten times as much would be wasted */
+    levada_buffer_unref(&b);
+    levada_pool_unref(&pool);
+    assert_int_equal(c.pieces, 0);
+}
+
+static void gives_up_what_nobody_asks_for(void **state)
+{
+    counted        c = { 0, 0, -1 };
+    levada_pool   *pool = make_pool(&c, -1);
+    levada_buffer *old[40] = { NULL }, *b[4] = { NULL };
+
+    (void)state;
+    for (int i = 0; i < 40; i++) {
+        assert_int_equal(levada_buffer_create(pool, 1 << 20, &old[i], NULL), LEVADA_OK);
+    }
+    for (int i = 0; i < 40; i++) levada_buffer_unref(&old[i]);
+    for (int turn = 0; turn < 3; turn++) {
+        int64_t pieces = c.pieces;
+
+        for (int i = 0; i < 4; i++) {
+            assert_int_equal(levada_buffer_create(pool, 8 << 20, &b[i], NULL), LEVADA_OK);
+        }
+        assert_true(turn == 0 || c.pieces == pieces); /* nothing new once they are known */
+        for (int i = 0; i < 4; i++) levada_buffer_unref(&b[i]);
+        assert_true(levada_pool_cached(pool) <= INT64_C(48) << 20);
+    }
+    levada_pool_unref(&pool);
+    assert_int_equal(c.pieces, 0);
+}
+
 static void count_release(void *user) { ++*(int *)user; }
 
 static void releases_foreign_memory_once(void **state)
@@ -137,6 +185,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gives_aligned_memory_with_slack),
         cmocka_unit_test(uses_memory_again),
+        cmocka_unit_test(uses_somewhat_larger_memory_again),
+        cmocka_unit_test(gives_up_what_nobody_asks_for),
         cmocka_unit_test(buffers_outlive_their_pool),
         cmocka_unit_test(refuses_beyond_its_limit_and_without_memory),
         cmocka_unit_test(releases_foreign_memory_once),
