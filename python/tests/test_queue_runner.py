@@ -3,6 +3,7 @@
 
 import functools
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -294,6 +295,16 @@ def test_defaults(queue):
     with pytest.raises(CANCELLED):
         runner.close_op()
     runner.cancel_op()
+
+
+def test_a_runner_that_nobody_holds_lets_its_queue_go():
+    queue = FIFOQueue(3, ["int64"], shared_name="let go")
+    runner = QueueRunner(queue, [Counter(1)])
+    run(runner)
+    gone = weakref.ref(queue)
+    del queue, runner
+    assert gone() is None
+    FIFOQueue(4, ["float32"], shared_name="let go")
 
 
 def test_whatever_has_a_name_and_closes_is_a_queue():

@@ -69,8 +69,8 @@ class QueueRunner:
         self._enqueue_ops = list(ops) if isinstance(ops, Iterable) else ops
         if self._queue is None or not self._enqueue_ops:
             raise ValueError("Must provide queue and enqueue_ops.")
-        self._close_op = self._close_queue if close is None else close
-        self._cancel_op = self._cancel_queue if cancel is None else cancel
+        # None stands for a method of its own, which would keep it, and so the queue, alive.
+        self._close_op, self._cancel_op = close, cancel
         self._closed_types = (OutOfRangeError,) if kinds is None else kinds
         self._check()
         self._lock = threading.Lock()
@@ -81,7 +81,7 @@ class QueueRunner:
     def _check(self) -> None:
         if not isinstance(self._enqueue_ops, list):
             raise TypeError(f"enqueue_ops must be a list of functions, not {self._enqueue_ops!r}")
-        for op in (*self._enqueue_ops, self._close_op, self._cancel_op):
+        for op in (*self._enqueue_ops, self.close_op, self.cancel_op):
             if not callable(op):
                 raise TypeError(f"an op must be a function of no arguments, not {op!r}")
         kinds = self._closed_types
@@ -112,12 +112,12 @@ class QueueRunner:
     @property
     def close_op(self) -> _Op:
         """What the last thread calls."""
-        return self._close_op
+        return self._close_queue if self._close_op is None else self._close_op
 
     @property
     def cancel_op(self) -> _Op:
         """What a stop of the coordinator calls."""
-        return self._cancel_op
+        return self._cancel_queue if self._cancel_op is None else self._cancel_op
 
     @property
     def queue_closed_exception_types(self) -> tuple[type[LevadaError], ...]:
@@ -218,14 +218,14 @@ class QueueRunner:
             if run.left:
                 return
         try:
-            self._close_op()
+            self.close_op()
         except Exception as error:
             _LOG.debug("closing %s: %s", self.name, error)
 
     def _close_on_stop(self, coord: Coordinator) -> None:
         coord.wait_for_stop()
         try:
-            self._cancel_op()
+            self.cancel_op()
         except Exception as error:
             _LOG.debug("cancelling %s: %s", self.name, error)
 
@@ -240,13 +240,13 @@ class QueueRunner:
             enqueue_op_name=[
                 op_name(op) or _name_of(op, i) for i, op in enumerate(self._enqueue_ops)
             ],
-            close_op_name=self._name_of_default(self._close_op, self._close_queue, "_Close"),
-            cancel_op_name=self._name_of_default(self._cancel_op, self._cancel_queue, "_Close_1"),
+            close_op_name=self._name_of_end(self._close_op, "_Close"),
+            cancel_op_name=self._name_of_end(self._cancel_op, "_Close_1"),
             queue_closed_exception_types=[_code_of(kind) for kind in self._closed_types],
         )
 
-    def _name_of_default(self, op: _Op, default: _Op, ending: str) -> str:
-        return self.name + ending if op == default else op_name(op) or _name_of(op, 0)
+    def _name_of_end(self, op: _Op | None, ending: str) -> str:
+        return self.name + ending if op is None else op_name(op) or _name_of(op, 0)
 
     @staticmethod
     def from_proto(queue_runner_def: QueueRunnerDef) -> QueueRunner:
