@@ -62,6 +62,8 @@ class Barrier:
         """
         if isinstance(keys, np.ndarray):
             keys = keys.tolist()
+        if isinstance(keys, (str, bytes)):
+            raise TypeError(f"keys must be a list of str or bytes, not {keys!r}")
         self._barrier.insert_many(component_index, keys, values)
 
     def take_many(

@@ -19,19 +19,12 @@ class Feed:
     def __init__(self, queue: QueueBase, dataset: Dataset) -> None:
         if not isinstance(dataset, Dataset):
             raise TypeError(f"enqueue_from takes a Dataset, not {type(dataset).__name__}")
-        fields = list(dataset.spec)
-        names = queue.names
-        if names is None and len(fields) != len(queue.dtypes):
-            raise ValueError(
-                f"{queue.name} has {len(queue.dtypes)} components, the dataset {len(fields)} "
-                f"fields: {fields}; select those that are wanted"
-            )
-        missing = [name for name in names or () if name not in fields]
-        if missing:
-            raise ValueError(f"{queue.name}: the dataset has no field {missing}; it has {fields}")
         self._queue = queue
         self._dataset = dataset
-        self._columns = [fields.index(name) for name in names or fields]
+        self._columns: list[int] | None = None
+        fields = list(dataset.spec)
+        if fields:  # else only the blocks know them
+            self._columns = self._find(fields)
         self._lock = threading.Lock()
         # -- guarded by _lock
         self._iterator: Any = None
@@ -42,11 +35,26 @@ class Feed:
         with self._lock:
             block, first = self._rest.pop() if self._rest else (self._next(), 0)
         try:
+            if self._columns is None:
+                self._columns = self._find([field[0] for field in block.fields()])
             self._queue._queue.enqueue_block(block, self._columns, first)
         except BaseException as error:
             with self._lock:
                 self._rest.append((block, first + getattr(error, "enqueued", 0)))
             raise
+
+    def _find(self, fields: list[str]) -> list[int]:
+        """The numbers of the columns for the components."""
+        queue, names = self._queue, self._queue.names
+        if names is None and len(fields) != len(queue.dtypes):
+            raise ValueError(
+                f"{queue.name} has {len(queue.dtypes)} components, the dataset {len(fields)} "
+                f"fields: {fields}; select those that are wanted"
+            )
+        missing = [name for name in names or () if name not in fields]
+        if missing:
+            raise ValueError(f"{queue.name}: the dataset has no field {missing}; it has {fields}")
+        return [fields.index(name) for name in names or fields]
 
     def _next(self) -> Any:
         if self._iterator is None:
