@@ -23,6 +23,7 @@ typedef struct ours_state {
     int             threads;
     ours_measure    measure;
     int64_t         file_bytes;
+    int             holds; /* a batch until the next one is there, as a loop in Python does */
 } ours_state;
 
 static void ours_check(levada_status status, const levada_error *err)
@@ -80,7 +81,7 @@ static void ours_pass(void *state, levada_bench_count *count)
     levada_iter_options options = LEVADA_ITER_OPTIONS_INIT;
     levada_error        err = LEVADA_ERROR_INIT;
     levada_iter        *it = NULL;
-    levada_block       *block = NULL;
+    levada_block       *block = NULL, *held = NULL;
     levada_status       status;
 
     options.threads = s->threads;
@@ -90,9 +91,15 @@ static void ours_pass(void *state, levada_bench_count *count)
         count->records += levada_block_rows(block);
         if (s->measure == OURS_LINES)
             count->bytes += ours_line_bytes(block);
+        if (s->holds) {
+            levada_block_unref(&held);
+            held = block;
+            block = NULL;
+        }
         levada_block_unref(&block);
     }
     ours_check(status, &err);
+    levada_block_unref(&held);
     levada_iter_close(&it);
     if (s->measure == OURS_FILE)
         count->bytes += s->file_bytes;
@@ -125,6 +132,14 @@ static void *ours_open_a(const levada_bench_args *args)
     return ours_open(args, OURS_FILE, "tfrecord", OURS_A " | padded_batch:256");
 }
 
+static void *ours_open_held_a(const levada_bench_args *args)
+{
+    ours_state *s = ours_open_a(args);
+
+    s->holds = 1;
+    return s;
+}
+
 static void *ours_open_f(const levada_bench_args *args)
 {
     return ours_open(args, OURS_FILE, "tfrecord", OURS_F " | batch:256");
@@ -152,6 +167,7 @@ const levada_bench_work levada_bench_works[] = {
     {"scan", ours_open_scan, ours_pass},
     {"lines", ours_open_lines, ours_pass},
     {"batch_a", ours_open_a, ours_pass},
+    {"batch_held_a", ours_open_held_a, ours_pass},
     {"batch_b", ours_open_b, ours_pass},
     {"batch_f", ours_open_f, ours_pass},
     {"buckets_a", ours_open_buckets, ours_pass},
