@@ -117,7 +117,7 @@ bool levada_coordinator_wait_until(levada_coordinator *coordinator, const char *
 {
     coordinator_wait wait = { .for_stop = true };
 
-    coordinator_wait_for(coordinator, &wait, what, until);
+    if (until < 0 || until > levada_now()) coordinator_wait_for(coordinator, &wait, what, until);
     return levada_coordinator_should_stop(coordinator);
 }
 
