@@ -163,12 +163,22 @@ class Dataset(Stages):
 
         `seed`: None draws one. `threads`: 0 = CPUs. `errors`: "fail", "skip", "skip:1000" or
         "skip:0.1%" of the records. `max_bytes`: most bytes of one record of a file (256 MiB); up
-        to 512 KiB always pass. `deterministic`: False allows any order; today it changes nothing.
+        to 512 KiB always pass. `deterministic`: the order depends on nothing but dataset, seed and epoch.
+        False, which would allow any other, is refused with UnimplementedError: it is not built.
+        `block_rows`: records in a block before batching (256); a function is called for so many
+        before the first of them comes out.
         """
         known = ("seed", "threads", "errors", "max_bytes", "deterministic", "block_rows")
         for name in settings:
             if name not in known:
                 raise TypeError(f"no option {name!r}; there are {', '.join(known)}")
+        if settings.get("deterministic") not in (True, None):
+            from levada import errors
+
+            raise errors.UnimplementedError(
+                f"deterministic={settings['deterministic']!r} is not built: records always come in "
+                "order"
+            )
         return Dataset(self._core, {**self._settings, **settings})
 
     # -- running

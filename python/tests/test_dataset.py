@@ -49,6 +49,9 @@ def test_wrong_options_say_which():
         lv.range(10).batch(0)
     with pytest.raises(TypeError, match="no option 'sed'"):
         lv.range(10).with_options(sed=1)
+    with pytest.raises(lv.errors.UnimplementedError, match="deterministic=False is not built"):
+        lv.range(10).with_options(deterministic=False)
+    assert len(list(lv.range(10).with_options(deterministic=True))) == 10
     with pytest.raises(TypeError):
         lv.range(10).batch(3, drop=True)
     with pytest.raises(lv.errors.InvalidArgumentError, match="batch"):

@@ -8,8 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define CHAIN_MOST 64
-
 typedef struct chain_link {
     const levada_dataset *at;
     const levada_op      *op;
@@ -25,8 +23,8 @@ typedef struct chain_link {
 } chain_link;
 
 struct levada_chain {
-    int32_t     threads, n;
-    chain_link *links[CHAIN_MOST];
+    int32_t      threads, n, room;
+    chain_link **links;
 };
 
 /* One apply on its way through the links. */
@@ -71,6 +69,7 @@ void levada_chain_destroy(levada_chain **chain)
     *chain = NULL;
     if (!c) return;
     for (int32_t i = 0; i < c->n; i++) chain_free_link(c->links[i]);
+    levada_free(c->links);
     levada_free(c);
 }
 
@@ -93,16 +92,26 @@ static levada_status chain_open_states(levada_chain *chain, chain_link *l, levad
     return LEVADA_OK;
 }
 
+static levada_status chain_room(levada_chain *chain, levada_error *err)
+{
+    int32_t      room = chain->room ? 2 * chain->room : 8;
+    chain_link **more;
+
+    if (chain->n < chain->room) return LEVADA_OK;
+    more = levada_realloc(chain->links, (size_t)room * sizeof(*more));
+    if (!more) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a stage");
+    chain->links = more;
+    chain->room = room;
+    return LEVADA_OK;
+}
+
 levada_status levada_chain_add(levada_chain *chain, const levada_dataset *at,
                                const levada_context *context, const char *path, levada_error *err)
 {
     chain_link   *l;
     levada_status st = LEVADA_OK;
 
-    if (chain->n == CHAIN_MOST) {
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "more than %d stages in a row",
-                           CHAIN_MOST);
-    }
+    LEVADA_TRY(chain_room(chain, err));
     l = levada_alloc_zero(sizeof *l);
     if (!l) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a stage");
     l->at = at;

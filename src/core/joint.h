@@ -27,6 +27,9 @@ typedef struct levada_joint_def {
     levada_status (*next)(void *state, const void *args, levada_block **out, levada_error *err);
     levada_status (*save)(const void *state, levada_state_writer *to, levada_error *err);
     levada_status (*restore)(void *state, levada_state_reader *from, levada_error *err);
+    /* Makes a blocked next() return ECANCELLED soon; any thread, also beside it. For joints that
+     * open pipes of their own: inputs are cancelled by the core. May be NULL. */
+    void (*cancel)(void *state);
 } levada_joint_def;
 
 #endif

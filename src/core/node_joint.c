@@ -8,7 +8,10 @@
 #include <string.h>
 
 typedef struct joint_node {
-    bool opened;
+    bool         opened;
+    levada_mutex lock; /* cancel() comes from any thread: not while state is made */
+    /* -- guarded by lock */
+    bool live;
     _Alignas(64) uint8_t state[];
 } joint_node;
 
@@ -21,10 +24,18 @@ static void *joint_state(const levada_iter *it) { return ((joint_node *)it->self
 
 static levada_status joint_memory(levada_iter *it, size_t state_size, levada_error *err)
 {
-    it->self = levada_alloc_aligned(64, sizeof(joint_node) + state_size);
-    if (!it->self) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a joint");
-    memset(it->self, 0, sizeof(joint_node) + state_size);
-    return LEVADA_OK;
+    joint_node   *s = levada_alloc_aligned(64, sizeof *s + state_size);
+    levada_status st;
+
+    if (!s) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a joint");
+    memset(s, 0, sizeof *s + state_size);
+    st = levada_mutex_init(&s->lock, err);
+    if (st == LEVADA_OK) {
+        it->self = s;
+    } else {
+        levada_free(s);
+    }
+    return st;
 }
 
 static levada_status joint_next(levada_iter *it, levada_block **out, levada_error *err)
@@ -53,20 +64,39 @@ static levada_status joint_restore(levada_iter *it, levada_state_reader *from, l
 static levada_status joint_open(levada_iter *it, levada_error *err)
 {
     const levada_joint_def *def = joint_def(it);
+    joint_node             *s = it->self;
 
-    memset(joint_state(it), 0, def->state_size);
-    ((joint_node *)it->self)->opened = true;
-    return def->open ? def->open(joint_state(it), it->at->args, &it->context, it->inputs,
-                                 it->ninputs, err)
-                     : LEVADA_OK;
+    memset(s->state, 0, def->state_size);
+    s->opened = true;
+    if (def->open) {
+        LEVADA_TRY(def->open(s->state, it->at->args, &it->context, it->inputs, it->ninputs, err));
+    }
+    levada_mutex_lock(&s->lock);
+    s->live = true;
+    if (def->cancel && atomic_load(&it->run->cancelled)) def->cancel(s->state);
+    levada_mutex_unlock(&s->lock);
+    return LEVADA_OK;
 }
 
 static void joint_close_state(levada_iter *it)
 {
     joint_node *s = it->self;
 
-    if (s && s->opened && joint_def(it)->close) joint_def(it)->close(s->state);
-    if (s) s->opened = false;
+    levada_mutex_lock(&s->lock);
+    s->live = false;
+    levada_mutex_unlock(&s->lock);
+    if (s->opened && joint_def(it)->close) joint_def(it)->close(s->state);
+    s->opened = false;
+}
+
+static void joint_cancel(levada_iter *it)
+{
+    joint_node *s = it->self;
+
+    if (!joint_def(it)->cancel) return;
+    levada_mutex_lock(&s->lock);
+    if (s->live) joint_def(it)->cancel(s->state);
+    levada_mutex_unlock(&s->lock);
 }
 
 static levada_status joint_rewind(levada_iter *it, levada_error *err)
@@ -78,7 +108,9 @@ static levada_status joint_rewind(levada_iter *it, levada_error *err)
 
 static void joint_close(levada_iter *it)
 {
+    if (!it->self) return;
     joint_close_state(it);
+    levada_mutex_clear(&((joint_node *)it->self)->lock);
     levada_free(it->self);
 }
 
@@ -87,6 +119,7 @@ static const levada_node_ops joint_ops = {
     .save = joint_save,
     .restore = joint_restore,
     .rewind = joint_rewind,
+    .cancel = joint_cancel,
     .close = joint_close,
 };
 

@@ -50,6 +50,8 @@ typedef struct interleave_state {
     interleave_slot       *slots;
     levada_block         **from; /* scratch: blocks of the selection that is made */
     int32_t                nfrom;
+    bool                   lockable;
+    levada_mutex           lock; /* where a slot's node comes or goes, and cancel() looks at it */
 } interleave_state;
 
 static const levada_arg interleave_options[] = {
@@ -96,6 +98,8 @@ static levada_status interleave_open(void *state, const void *args, const levada
         run->leaves += s->n * s->leaves;
     }
     s->leaf = context->node->leaf;
+    LEVADA_TRY(levada_mutex_init(&s->lock, err));
+    s->lockable = true;
     s->slots = levada_alloc_zero((size_t)s->n * sizeof *s->slots);
     s->from = levada_alloc((size_t)context->block_rows * sizeof(*s->from));
     return s->slots && s->from
@@ -103,11 +107,31 @@ static levada_status interleave_open(void *state, const void *args, const levada
                : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a stage");
 }
 
+/* Puts a node into a slot, or takes it out of it. What is cancelled by then hears of it here. */
+static void interleave_swap(interleave_state *s, interleave_slot *slot, levada_iter **node)
+{
+    levada_iter *was;
+
+    levada_mutex_lock(&s->lock);
+    was = slot->node;
+    slot->node = *node;
+    if (slot->node && atomic_load(&s->context->node->run->cancelled)) {
+        levada_node_cancel(slot->node);
+    }
+    levada_mutex_unlock(&s->lock);
+    *node = was;
+}
+
 static void interleave_free_slot(interleave_state *s, interleave_slot *slot)
 {
-    if (slot->node) s->open--;
+    levada_iter *gone = NULL;
+
     levada_cursor_clear(&slot->cursor);
-    levada_node_destroy(&slot->node);
+    if (slot->node) {
+        s->open--;
+        interleave_swap(s, slot, &gone);
+    }
+    levada_node_destroy(&gone);
     levada_dataset_unref(&slot->pipe);
     levada_block_unref(&slot->record);
 }
@@ -120,6 +144,18 @@ static void interleave_close(void *state)
     levada_cursor_clear(&s->input);
     levada_free(s->slots);
     levada_free(s->from);
+    if (s->lockable) levada_mutex_clear(&s->lock);
+}
+
+static void interleave_cancel(void *state)
+{
+    interleave_state *s = state;
+
+    levada_mutex_lock(&s->lock);
+    for (int32_t i = 0; i < s->n; i++) {
+        if (s->slots[i].node) levada_node_cancel(s->slots[i].node);
+    }
+    levada_mutex_unlock(&s->lock);
 }
 
 /* -- slots */
@@ -139,6 +175,7 @@ static levada_status interleave_start(interleave_state *s, int32_t i, levada_err
         .salt = levada_random_key((uint64_t)round + 1, (uint64_t)slot->ordinal),
         .tally = levada_node_tally(s->context->node),
     };
+    levada_iter  *node = NULL;
     levada_status st;
 
     if (snprintf(prefix, sizeof prefix, "%s/%d/", s->context->node->path, (int)i) > 40) {
@@ -146,9 +183,10 @@ static levada_status interleave_start(interleave_state *s, int32_t i, levada_err
     }
     st = levada_pipe_bind(s->args->pipe, slot->record, 0, &slot->pipe, err);
     if (st == LEVADA_OK) {
-        st = levada_pipe_open(s->context->node->run, slot->pipe, &place, &slot->node, err);
+        st = levada_pipe_open(s->context->node->run, slot->pipe, &place, &node, err);
     }
     if (st == LEVADA_OK) {
+        interleave_swap(s, slot, &node);
         s->open++;
     } else {
         interleave_free_slot(s, slot);
@@ -388,4 +426,5 @@ const levada_joint_def levada_joint_interleave = {
     .next = interleave_next,
     .save = interleave_save,
     .restore = interleave_restore,
+    .cancel = interleave_cancel,
 };

@@ -381,6 +381,25 @@ static void without_workers_there_is_nothing_to_report(void **state)
     }
 }
 
+static void hundreds_of_stages_may_stand_in_a_row(void **state)
+{
+    char         text[8192];
+    size_t       size = (size_t)snprintf(text, sizeof text, "range:30 | shuffle:7");
+    levada_iter *it;
+    t_bytes      few = t_iter_all(text, false), many = { 0 };
+
+    (void)state;
+    for (int i = 0; i < 300; i++) {
+        size += (size_t)snprintf(text + size, sizeof text - size, " | select:value");
+    }
+    it = t_iter_open(text, 3, 4);
+    (void)t_iter_read(it, -1, false, &many);
+    t_bytes_equal(few, many, "300 stages");
+    levada_iter_close(&it);
+    t_clear(&few);
+    t_clear(&many);
+}
+
 typedef struct looking {
     levada_iter *it;
     atomic_bool  stop;
@@ -454,6 +473,7 @@ int main(void)
         cmocka_unit_test(cancel_wakes_whoever_waits),
         cmocka_unit_test(stats_add_up),
         cmocka_unit_test(without_workers_there_is_nothing_to_report),
+        cmocka_unit_test(hundreds_of_stages_may_stand_in_a_row),
         cmocka_unit_test(others_may_look_while_it_is_restored),
         cmocka_unit_test(blocks_outlive_their_iterator),
     };
