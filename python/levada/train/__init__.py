@@ -3,7 +3,25 @@
 
 from levada.train._barrier import Barrier
 from levada.train._coordinator import Coordinator
+from levada.train._input import (
+    batch,
+    batch_join,
+    maybe_batch,
+    maybe_batch_join,
+    maybe_shuffle_batch,
+    maybe_shuffle_batch_join,
+    shuffle_batch,
+    shuffle_batch_join,
+)
 from levada.train._looper import LooperThread
+from levada.train._producers import (
+    input_producer,
+    limit_epochs,
+    match_filenames_once,
+    range_input_producer,
+    slice_input_producer,
+    string_input_producer,
+)
 from levada.train._protos import QueueRunnerDef
 from levada.train._queue_runner import QueueRunner, add_queue_runner, start_queue_runners
 from levada.train._queues import (
@@ -14,13 +32,22 @@ from levada.train._queues import (
     RandomShuffleQueue,
     waiters,
 )
+from levada.train._readers import (
+    FixedLengthRecordReader,
+    IdentityReader,
+    TextLineReader,
+    TFRecordReader,
+    WholeFileReader,
+)
 from levada.train._registry import GraphKeys, clear_collection, get_collection, register_op
 
 __all__ = [
     "Barrier",
     "Coordinator",
     "FIFOQueue",
+    "FixedLengthRecordReader",
     "GraphKeys",
+    "IdentityReader",
     "LooperThread",
     "PaddingFIFOQueue",
     "PriorityQueue",
@@ -28,10 +55,27 @@ __all__ = [
     "QueueRunner",
     "QueueRunnerDef",
     "RandomShuffleQueue",
+    "TFRecordReader",
+    "TextLineReader",
+    "WholeFileReader",
     "add_queue_runner",
+    "batch",
+    "batch_join",
     "clear_collection",
     "get_collection",
+    "input_producer",
+    "limit_epochs",
+    "match_filenames_once",
+    "maybe_batch",
+    "maybe_batch_join",
+    "maybe_shuffle_batch",
+    "maybe_shuffle_batch_join",
+    "range_input_producer",
     "register_op",
+    "shuffle_batch",
+    "shuffle_batch_join",
+    "slice_input_producer",
     "start_queue_runners",
+    "string_input_producer",
     "waiters",
 ]

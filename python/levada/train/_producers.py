@@ -1,0 +1,269 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Producers: queues of the rows of an array, epoch after epoch, each filled by one thread.
+
+The contract is that of TensorFlow's ``python/training/input.py``. Each row comes exactly once in
+an epoch, and epochs never mix. Nothing runs before ``start_queue_runners``.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from levada._batch import objects
+from levada._dtypes import name_of
+from levada.errors import InvalidArgumentError, OutOfRangeError
+from levada.train._input_stream import Gauge, LateQueue, Stream
+from levada.train._queue_runner import QueueRunner
+from levada.train._queues import FIFOQueue
+from levada.train._structure import as_source
+
+
+def match_filenames_once(pattern: str | Iterable[str], name: str | None = None) -> Any:
+    """Names of the files that match, sorted: an object array [n] of ``bytes``.
+
+    Looked up now; what happens to the files later is not seen. `pattern`: one, or several, with
+    ``*``, ``?`` and ``[a-z]``; folders are left out.
+    """
+    patterns = [pattern] if isinstance(pattern, (str, bytes, os.PathLike)) else pattern
+    found = {path for one in patterns for path in glob.glob(os.fsdecode(one))}
+    return objects(sorted(os.fsencode(path) for path in found if not os.path.isdir(path)))
+
+
+def _check_epochs(num_epochs: int | None) -> None:
+    if num_epochs is not None and num_epochs <= 0:
+        raise ValueError(f"num_epochs must be > 0 not {num_epochs}.")
+
+
+class _Limited:
+    """A source that may be called so many times in all, by any number of threads."""
+
+    def __init__(self, source: Callable[[], Any], limit: int) -> None:
+        self._source, self._limit = source, limit
+        self._lock = threading.Lock()
+        self._epochs = 0  # guarded by _lock
+
+    def __call__(self) -> Any:
+        with self._lock:
+            if self._epochs >= self._limit:
+                raise OutOfRangeError(f"Reached limit of {self._limit}")
+            self._epochs += 1
+        return self._source()
+
+    def __iter__(self) -> Any:
+        from levada.train._input_stream import elements
+
+        return elements(self)
+
+
+def limit_epochs(source: Any, num_epochs: int | None = None, name: str | None = None) -> Any:
+    """A function that gives what `source` gives, `num_epochs` times in all, then OutOfRangeError.
+
+    `source`: a source, or an array (a value, a list), which is given each time as it is. With
+    ``num_epochs=None`` the source itself comes back.
+    """
+    if num_epochs is None:
+        return source
+    _check_epochs(num_epochs)
+    constant = isinstance(source, (list, tuple, str, bytes, int, float)) or hasattr(source, "dtype")
+    return _Limited((lambda: source) if constant else as_source(source, "limit_epochs"), num_epochs)
+
+
+def _as_rows(values: Any) -> Any:
+    """Array [n, ...]; texts and paths as an object array of bytes."""
+    import numpy as np
+
+    if isinstance(values, np.ndarray) and values.dtype.kind not in "OSU":
+        return values
+    array = np.asarray(values)
+    if array.dtype.kind in "OSU":
+        array = array.astype(object)
+        flat = [os.fsencode(item) for item in array.reshape(-1).tolist()]
+        array = objects(flat, array.shape)
+    if array.ndim == 0:
+        raise ValueError(f"the input must have rows: {values!r} is one value")
+    return array
+
+
+def _row_shape(rows: Any, given: Sequence[int | None] | None) -> Any:
+    """The shape of a row, checked against the argument; of a function's rows the argument."""
+    if callable(rows):
+        return given
+    shape = rows.shape[1:]
+    if given is not None:
+        fits = [b in (None, a) for a, b in zip(shape, given, strict=False)]
+        if len(shape) != len(given) or not all(fits):
+            raise ValueError(f"element_shape={given} does not fit rows of the shape {shape}")
+    return shape
+
+
+class _Epochs:
+    """The enqueue op of a producer: one call puts one epoch into the queue."""
+
+    def __init__(
+        self, rows: Any, queue: Any, num_epochs: int | None, shuffle: bool, seed: int | None,
+        nothing: str,
+    ) -> None:  # fmt: skip
+        import numpy as np
+
+        self.__name__ = "enqueue_epoch"
+        self._rows, self._queue, self._nothing = rows, queue, nothing
+        self._num_epochs, self._done = num_epochs, 0
+        self._random = np.random.default_rng(seed) if shuffle else None
+
+    def __call__(self) -> None:
+        if self._num_epochs is not None and self._done >= self._num_epochs:
+            raise OutOfRangeError(f"Reached limit of {self._num_epochs}")
+        self._done += 1
+        rows = _as_rows(self._rows()) if callable(self._rows) else self._rows
+        if len(rows) == 0 and (self._nothing or self._num_epochs is None):
+            raise InvalidArgumentError(self._nothing or "an input without rows would never end")
+        if self._random is not None:
+            rows = rows[self._random.permutation(len(rows))]
+        queue = self._queue
+        if isinstance(queue, LateQueue):
+            queue = queue.settle([name_of(rows.dtype)], None)
+        queue.enqueue_many(rows)
+
+
+def _produce(
+    rows: Any, element_shape: Sequence[int | None] | None, options: dict[str, Any], scope: str,
+    gauge: Gauge | None, nothing: str = "",
+) -> Stream:  # fmt: skip
+    num_epochs, capacity = options["num_epochs"], options["capacity"]
+    shared_name, name = options["shared_name"], f"{scope}/fifo_queue"
+    _check_epochs(num_epochs)
+    rows = rows if callable(rows) else _as_rows(rows)
+    shape = _row_shape(rows, element_shape)
+    if shape is None or None in shape:
+        raise ValueError(
+            f"{scope}: the input must have a fully defined shape or `element_shape` must be "
+            "specified"
+        )
+
+    def make(dtypes: list[Any], _: Any) -> FIFOQueue:
+        return FIFOQueue(capacity, dtypes, [tuple(shape)], shared_name=shared_name, name=name)
+
+    queue = LateQueue(make, shared_name or name)
+    if not callable(rows):
+        queue = make([name_of(rows.dtype)], None)
+    op = _Epochs(rows, queue, num_epochs, options["shuffle"], options["seed"], nothing)
+    runner = QueueRunner(queue, [op], cancel_op=options["cancel_op"])
+    return Stream(lambda timeout: queue.dequeue(timeout=timeout), queue, [runner], gauge)
+
+
+def _options(given: dict[str, Any]) -> dict[str, Any]:
+    names = ("num_epochs", "shuffle", "seed", "capacity", "shared_name", "cancel_op")
+    return {name: given.get(name) for name in names}
+
+
+def input_producer(
+    input_tensor: Any,
+    element_shape: Sequence[int | None] | None = None,
+    num_epochs: int | None = None,
+    shuffle: bool = True,
+    seed: int | None = None,
+    capacity: int = 32,
+    shared_name: str | None = None,
+    summary_name: str | None = None,
+    name: str | None = None,
+    cancel_op: Callable[[], object] | None = None,
+) -> Stream:
+    """The rows of an array, one at a time.
+
+    Args:
+        input_tensor: array-like [n, ...], or a function of no arguments that gives one, called by
+            the thread once an epoch; then `element_shape` is needed.
+        element_shape: shape of a row, all dimensions known.
+        num_epochs: how many times each row comes; None = for ever.
+        shuffle: another order in each epoch; with `seed` the same from run to run.
+        capacity: of the queue.
+        shared_name: producers of one name share a queue.
+        summary_name: name under which ``stats()`` has size / capacity.
+        cancel_op: what a stop of the coordinator calls instead of cancelling the queue.
+
+    Raises:
+        ValueError: wrong arguments. An input without rows and without `num_epochs` is an
+            InvalidArgumentError in the thread, which stops the coordinator.
+    """
+    scope, gauge = name or "input_producer", None
+    if summary_name is not None:
+        gauge = Gauge(scope, capacity)
+        gauge.name = f"{scope}/{summary_name}"
+    return _produce(input_tensor, element_shape, _options(locals()), scope, gauge)
+
+
+def string_input_producer(
+    string_tensor: Any,
+    num_epochs: int | None = None,
+    shuffle: bool = True,
+    seed: int | None = None,
+    capacity: int = 32,
+    shared_name: str | None = None,
+    name: str | None = None,
+    cancel_op: Callable[[], object] | None = None,
+) -> Stream:
+    """Strings (names of files) one at a time, as ``bytes``: `input_producer` for strings.
+
+    `string_tensor`: str, bytes or paths, or a function that gives them. An empty list is a
+    ValueError; an empty array, or a function that gives none, an InvalidArgumentError in the
+    thread.
+    """
+    nothing = "string_input_producer requires a non-null input tensor"
+    if isinstance(string_tensor, (str, bytes, os.PathLike)):
+        raise TypeError(f"string_tensor is a list of strings, not {string_tensor!r}")
+    if isinstance(string_tensor, (list, tuple)) and not string_tensor:
+        raise ValueError(nothing)
+    scope = name or "input_producer"
+    gauge = Gauge(scope, capacity)
+    return _produce(string_tensor, (), _options(locals()), scope, gauge, nothing)
+
+
+def range_input_producer(
+    limit: int,
+    num_epochs: int | None = None,
+    shuffle: bool = True,
+    seed: int | None = None,
+    capacity: int = 32,
+    shared_name: str | None = None,
+    name: str | None = None,
+) -> Stream:
+    """The integers from 0 to limit - 1 (int32), one at a time: as `input_producer`."""
+    import numpy as np
+
+    scope = name or "input_producer"
+    rows = np.arange(limit, dtype=np.int32)
+    return _produce(rows, (), _options(locals()), scope, Gauge(scope, capacity))
+
+
+def slice_input_producer(
+    tensor_list: Sequence[Any],
+    num_epochs: int | None = None,
+    shuffle: bool = True,
+    seed: int | None = None,
+    capacity: int = 32,
+    shared_name: str | None = None,
+    name: str | None = None,
+) -> Stream:
+    """Lists of one row of each array, at a common index: as `range_input_producer`.
+
+    Raises ValueError without arrays, and where their numbers of rows differ.
+    """
+    if len(tensor_list) == 0:
+        raise ValueError("Expected at least one tensor in slice_input_producer().")
+    arrays = [_as_rows(values) for values in tensor_list]
+    sizes = [len(array) for array in arrays]
+    if len(set(sizes)) > 1:
+        raise ValueError(f"slice_input_producer: the arrays have {sizes} rows, not all the same")
+    numbers = range_input_producer(
+        sizes[0], num_epochs, shuffle, seed, capacity, shared_name, name or "input_producer"
+    )
+
+    def take(timeout: float | None) -> list[Any]:
+        index = int(numbers(timeout))
+        return [array[index] for array in arrays]
+
+    return numbers.mapped(take)

@@ -1,0 +1,788 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Batchers of levada.train: spec/input_helpers.md sections 2 to 5; input programs as a whole."""
+
+import itertools
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+
+import levada as lv
+import numpy as np
+import pytest
+from levada import errors
+from levada import train as lt
+
+QUIET = pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+OUT = errors.OutOfRangeError
+
+
+@pytest.fixture(autouse=True)
+def running():
+    """Starts all runners where a test calls it; afterwards no thread is left."""
+    before = set(threading.enumerate())
+    lt.clear_collection("queue_runners")
+    coord = lt.Coordinator()
+    threads = []
+
+    def start():
+        threads.extend(lt.start_queue_runners(coord=coord))
+        return coord
+
+    yield start
+    coord.request_stop()
+    coord.join(threads, stop_grace_period_secs=20)
+    lt.clear_collection("queue_runners")
+    left = {t for t in threading.enumerate() if t not in before and "levada" not in t.name}
+    assert not left
+
+
+def counter(n):
+    """A source that counts to n, for any number of threads."""
+    return lt.limit_epochs(itertools.count().__next__, n)
+
+
+def fails(make, kind, match):
+    """The error of the first example stops the coordinator, and consumers do not hang."""
+    stream, coord = make(), lt.Coordinator()
+    threads = lt.start_queue_runners(coord=coord)
+    with pytest.raises((kind, OUT)):
+        while True:
+            stream(timeout=20)
+    with pytest.raises(kind, match=match):
+        coord.join(threads)
+
+
+# -- structure: T1 to T3, DictHelperTest
+
+STRUCTURES = {
+    "bare": (lambda i: i, lambda b: b),
+    "list": (lambda i: [i, str(i)], lambda b: b[0]),
+    "tuple": (lambda i: (str(i), np.full(2, i)), lambda b: b[1][:, 0]),
+    "dict": (lambda i: {"c": i, "s": str(i), 1: [i, i]}, lambda b: b["c"]),
+    "list of one": (lambda i: [i], lambda b: b),
+    "dict of one": (lambda i: {"c": i}, lambda b: b["c"]),
+}
+
+
+@pytest.mark.parametrize("structure", STRUCTURES)
+def test_batches_have_the_structure_of_examples(running, structure):
+    make, look = STRUCTURES[structure]
+    batches = lt.batch((make(i) for i in range(30)), 10)
+    assert batches.queue.size() == 0 and batches.stats()["size"] == 0
+    running()
+    found = [batches() for _ in range(3)]
+    assert np.array_equal(np.concatenate([look(batch) for batch in found]), np.arange(30))
+    kind = {"list": list, "tuple": tuple, "dict": dict, "dict of one": dict}.get(structure)
+    assert type(found[0]) is (kind or np.ndarray)
+    for _ in range(2):
+        with pytest.raises(OUT):
+            batches()
+
+
+def test_keys_are_ordered_by_their_text(running):
+    batches = lt.batch([{"z": 1, 1: 42, ("a", "b"): 100}], 1)
+    running()
+    batch = batches()
+    assert list(batch) == [("a", "b"), 1, "z"]
+    assert [int(value[0]) for value in batch.values()] == [100, 42, 1]
+
+
+@QUIET
+@pytest.mark.parametrize(
+    ("examples", "match"),
+    [
+        ([{"a": 1, "b": 2}, {"a": 1}], "lacks field 'b'; it has 'a'"),
+        ([{"a": 1}, {"a": 1, "b": 2}], "new field 'b'"),
+        ([[1, 2], [1, 2, 3]], "a list of 3, the first was a list of the fields 0, 1"),
+        ([[1, 2], {"a": 1}], "same structure"),
+        ([1, [1]], "the first was one array"),
+        ([np.zeros(3), np.zeros(4)], r"Expected \[3\], got \[4\]"),
+        ([{"a": 1}, {"a": "x"}], "does not fit the first one"),
+        ([[]], "at least one tensor"),
+    ],
+)
+def test_examples_that_do_not_fit_are_errors(examples, match):
+    fails(lambda: lt.batch(examples, 2), errors.InvalidArgumentError, match)
+
+
+def test_structures_in_structures_are_type_errors():
+    for example in ([1, [2]], [{"a": 1}], (1, (2,))):
+        fails(lambda e=example: lt.batch([e], 1), TypeError, "one inside another")
+
+
+def test_wrong_arguments_are_refused_at_once():
+    for wrong, match in (
+        ([], "Expected at least one tensor in batch"),
+        ((), "at least one tensor"),
+    ):
+        with pytest.raises(ValueError, match=match):
+            lt.batch(wrong, 3)
+    for join, more in ((lt.batch_join, ()), (lt.shuffle_batch_join, (32, 16))):
+        with pytest.raises(ValueError, match="Expected at least one input in"):
+            join([], 3, *more)
+        with pytest.raises(TypeError, match="list of sources"):
+            join(lambda: 1, 3, *more)
+    for source in (7, "tokens", {"a": 1}, None, object()):
+        with pytest.raises(TypeError, match="a function that returns one example"):
+            lt.batch(source, 3)
+    for options in ({"batch_size": 0}, {"batch_size": 1, "num_threads": 0},
+                    {"batch_size": 1, "capacity": 0}):  # fmt: skip
+        with pytest.raises(ValueError):
+            lt.batch([1], **options)
+    assert not lt.get_collection("queue_runners")
+
+
+def test_shapes_are_checked_before_anything_runs():
+    with pytest.raises(ValueError, match="Cannot infer Tensor's rank"):
+        lt.batch([1], 2, shapes=[None])
+    with pytest.raises(ValueError, match="All shapes must be fully defined"):
+        lt.batch([1], 2, shapes=[[None, 2]])
+    fails(lambda: lt.batch([[1, 2]], 1, shapes=[()]), ValueError, r"len\(shapes\)=1")
+    fails(lambda: lt.batch([{"a": 1}], 1, shapes={"b": ()}), ValueError, "shapes has the keys")
+
+
+def test_given_shapes_hold_whatever_comes_first(running):
+    rows = [{"b": np.zeros((1, 2)), "a": 1}, {"b": np.zeros((3, 2)), "a": 2}]
+    in_order = lt.batch(rows, 2, shapes=[(), (None, 2)], dynamic_pad=True)
+    as_dict = lt.batch(rows, 2, shapes={"b": (None, 2), "a": ()}, dynamic_pad=True)
+    running()
+    assert in_order()["b"].shape == as_dict()["b"].shape == (2, 3, 2)
+
+
+# -- batch: T7, T8, T10, BatchTest
+
+
+@pytest.mark.parametrize("dtype", [np.uint32, np.uint64, np.float16, np.bool_, np.complex64])
+def test_dtypes_stay_as_they_are(running, dtype):
+    batches = lt.batch((np.ones(3, dtype) for _ in range(4)), 2)
+    running()
+    assert batches().dtype == dtype
+
+
+def test_rows_of_growing_length_are_padded(running):
+    examples = (
+        [np.full(i % 7, i, np.int32), np.array([f"{i}"] * (i % 3), "S2")] for i in range(30)
+    )
+    batches = lt.batch(examples, 10, dynamic_pad=True)
+    running()
+    for begin in (0, 10, 20):
+        numbers, texts = batches()
+        for row, i in enumerate(range(begin, begin + 10)):
+            assert numbers[row].tolist() == [i] * (i % 7) + [0] * (numbers.shape[1] - i % 7)
+            assert texts[row].tolist() == [b"%d" % i] * (i % 3) + [b""] * (2 - i % 3)
+    with pytest.raises(OUT):
+        batches()
+
+
+def test_many_at_once_keep_their_order(running):
+    examples = ([np.arange(3 * i, 3 * i + 3), np.array([f"s{j}" for j in range(3 * i, 3 * i + 3)])]
+                for i in range(20))  # fmt: skip
+    batches = lt.batch(examples, 8, enqueue_many=True)
+    running()
+    found = [*batches]
+    assert [len(numbers) for numbers, _ in found] == [8] * 7
+    assert np.array_equal(np.concatenate([n for n, _ in found]), np.arange(56))
+    assert [t for _, texts in found for t in texts] == [b"s%d" % i for i in range(56)]
+    assert batches.stats()["dropped_records"] == 4
+
+
+def test_ragged_rows_at_once_are_padded_one_by_one(running):
+    rows = [list(range(i % 5)) for i in range(64)]
+    messages = [lv.make_example({"t": row, "n": i}) for i, row in enumerate(rows)]
+    spec = {"t": lv.RaggedFeature(lv.int64), "n": lv.FixedLenFeature([], lv.int64)}
+    source = iter([lv.parse_example(messages[i : i + 16], spec) for i in range(0, 64, 16)])
+    batches = lt.batch(source, 6, enqueue_many=True, dynamic_pad=True)
+    running()
+    at = 0
+    for batch in batches:
+        assert batch["n"].tolist() == list(range(at, at + 6))
+        longest = max(len(row) for row in rows[at : at + 6])
+        assert batch["t"].tolist() == [r + [0] * (longest - len(r)) for r in rows[at : at + 6]]
+        at += 6
+    assert at == 60
+
+
+def test_columns_of_levada_are_rows(running):
+    ragged = lv.Ragged(np.arange(10.0).reshape(5, 2), ([0, 2, 2, 5],))
+    texts = next(iter(lv.from_arrays({"s": [b"a", b"bb", b""]}).batch(3)))["s"]
+    words = lv.Ragged(texts, ([0, 1, 1, 3],))
+    batches = lt.batch([[ragged, texts, words]], 3, enqueue_many=True, dynamic_pad=True)
+    running()
+    values, strings, rows = batches()
+    assert (
+        values.shape == (3, 3, 2)
+        and values[2].tolist() == np.arange(4.0, 10).reshape(3, 2).tolist()
+    )
+    assert strings.tolist() == [b"a", b"bb", b""]
+    assert rows.tolist() == [[b"a", b""], [b"", b""], [b"bb", b""]]
+
+
+@QUIET
+def test_ragged_rows_need_padding():
+    ragged = lv.Ragged(np.arange(5), ([0, 2, 5],))
+    source = [{"t": ragged}]
+    fails(lambda: lt.batch(source, 1, enqueue_many=True), ValueError, "dynamic_pad=True pads it")
+    fails(lambda: lt.batch([1], 1, enqueue_many=True), ValueError, "with enqueue_many=True it has")
+
+
+def test_threads_lose_and_double_nothing(running):
+    batches = lt.batch(counter(35), 5, num_threads=4)
+    running()
+    assert sorted(np.concatenate([*batches])) == list(range(35))
+
+
+def test_threads_deliver_a_smaller_last_batch(running):
+    batches = lt.batch(counter(33), 5, num_threads=4, allow_smaller_final_batch=True)
+    running()
+    found = [*batches]
+    assert [len(batch) for batch in found] == [5] * 6 + [3]
+    assert sorted(np.concatenate(found)) == list(range(33))
+
+
+def test_the_last_batch_may_be_smaller(running):
+    batches = lt.batch(({"c": i} for i in range(35)), 10, allow_smaller_final_batch=True)
+    running()
+    assert [len(batch["c"]) for batch in batches] == [10, 10, 10, 5]
+    assert batches.stats()["dropped_records"] == 0
+    with pytest.raises(OUT):
+        batches()
+
+
+def test_a_remainder_is_left_out_and_counted(running):
+    batches = lt.batch(range(35), 10)
+    running()
+    assert [len(batch) for batch in batches] == [10, 10, 10]
+    assert batches.stats()["dropped_records"] == 5
+
+
+def test_batches_may_be_larger_than_the_queue(running):
+    batches = lt.batch(range(100), 25, capacity=3)
+    mixed = lt.shuffle_batch(range(100), 25, capacity=4, min_after_dequeue=3, seed=1)
+    running()
+    assert np.concatenate([*batches]).tolist() == list(range(100))
+    assert sorted(np.concatenate([*mixed])) == list(range(100))
+
+
+def test_a_shared_name_is_one_queue(running):
+    sources = [itertools.repeat([i]) for i in range(2)]
+    first, second = (lt.batch(s, 4, capacity=4, shared_name="shared_batch") for s in sources)
+    running()
+    for stream in (first, second):
+        seen = set()
+        while seen != {0, 1}:
+            seen |= set(stream(timeout=20).tolist())
+    assert first.name == second.name == "shared_batch"
+
+
+# -- keep_input: T6
+
+
+def is_even(example):
+    return int(example[0]) % 2 == 0
+
+
+KEEPS = {
+    "function": (lambda i: (i, str(i)), is_even, lambda b: b[0]),
+    "field": (lambda i: {"n": i, "even": i % 2 == 0}, "even", lambda b: b["n"]),
+    "number": (lambda i: [i, i % 2 == 0], 1, lambda b: b[0]),
+}
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+@pytest.mark.parametrize("keep", KEEPS)
+def test_examples_are_kept_or_dropped(running, keep, threads):
+    make, how, look = KEEPS[keep]
+    count = counter(40)
+    maybe = lt.maybe_batch(lambda: make(count()), how, 5, num_threads=threads)
+    count2 = counter(80)
+    mixed = lt.maybe_shuffle_batch(lambda: make(count2()), 5, 32, 16, how, num_threads=threads)
+    running()
+    found = [look(batch) for batch in maybe]
+    assert [len(batch) for batch in found] == [5] * 4
+    assert sorted(np.concatenate(found)) == list(range(0, 40, 2))
+    assert sorted(np.concatenate([look(b) for b in mixed])) == list(range(0, 80, 2))
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_one_answer_keeps_or_drops_many(running, threads):
+    count = counter(16)
+
+    def rows():
+        i = count()
+        return [np.full(5, i), np.full(5, str(i))]
+
+    def keep(example):
+        return example[0][0] % 4 == 0
+
+    maybe = lt.maybe_batch(rows, keep, 5, num_threads=threads, enqueue_many=True)
+    joined = lt.maybe_batch_join([[[np.full(5, i)] for i in range(16)]], keep, 5, enqueue_many=True)
+    running()
+    numbers = np.concatenate([batch[0] for batch in maybe])
+    assert sorted(numbers) == sorted([*range(0, 16, 4)] * 5)
+    assert np.concatenate([*joined]).tolist() == [i for i in range(0, 16, 4) for _ in range(5)]
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_a_vector_keeps_and_drops_rows(running, threads):
+    count = counter(10)
+
+    def rows():
+        i = count()
+        values = np.arange(4 * i, 4 * i + 4)
+        texts = [b"%d" % value for value in values]
+        lengths = lv.Ragged(np.repeat(values, values % 3), np.cumsum([0, *(values % 3)]))
+        return {"v": values, "s": texts, "keep": values % 2 == 0}, lengths
+
+    def source():
+        fields, _ = rows()
+        return fields
+
+    maybe = lt.maybe_batch(source, "keep", 5, num_threads=threads, enqueue_many=True)
+    constant = lt.maybe_batch(
+        [[np.arange(3 * i, 3 * i + 3)] for i in range(5)], [True, False, True], 2, enqueue_many=True
+    )
+    running()
+    found = [*maybe]
+    assert [len(batch["v"]) for batch in found] == [5] * 4
+    assert sorted(np.concatenate([batch["v"] for batch in found])) == list(range(0, 40, 2))
+    for batch in found:
+        assert batch["s"].tolist() == [b"%d" % value for value in batch["v"]]
+        assert batch["keep"].all()
+    assert np.concatenate([*constant]).tolist() == [0, 2, 3, 5, 6, 8, 9, 11, 12, 14]
+
+
+def test_ragged_rows_are_kept_in_their_places(running):
+    rows = [[[0] * i, [1] * i, [2] * i] for i in range(4)]
+    flat = [np.array([value for row in r for value in row], int) for r in rows]
+    source = [{"t": lv.Ragged(flat[i], (np.arange(4) * i,)), "n": np.arange(3)} for i in range(4)]
+    keep = np.array([False, True, True])
+    maybe = lt.maybe_batch(source, keep, 2, enqueue_many=True, dynamic_pad=True)
+    running()
+    assert [b["t"].tolist() for b in maybe] == [r[1:] for r in rows]
+
+
+def test_nothing_kept_is_no_empty_batch(running):
+    source = [[np.arange(3)] for _ in range(5)]
+    maybe = lt.maybe_batch(source, lambda e: np.zeros(3, bool), 2, enqueue_many=True,
+                           allow_smaller_final_batch=True)  # fmt: skip
+    none = lt.maybe_batch(range(10), False, 2, allow_smaller_final_batch=True)
+    every = lt.maybe_batch(range(10), None, 5)
+    running()
+    for stream in (maybe, none):
+        with pytest.raises(OUT):
+            stream()
+    assert np.concatenate([*every]).tolist() == list(range(10))
+
+
+def test_vectors_need_rows():
+    vector = "`keep_input` cannot be a vector when `enqueue_many=False`."
+    with pytest.raises(ValueError, match=vector):
+        lt.maybe_batch([1], [True, False], 2)
+    with pytest.raises(ValueError, match="must be 0 or 1 dimensions"):
+        lt.maybe_batch([1], np.ones((2, 2)), 2, enqueue_many=True)
+    fails(lambda: lt.maybe_batch([1], lambda e: [True], 2), ValueError, vector)
+    fails(lambda: lt.maybe_batch([{"a": 1}], "b", 2), ValueError, "no field 'b'.*it has 'a'")
+    rows = [[np.arange(3)]]
+    fails(lambda: lt.maybe_batch(rows, lambda e: [1, 0], 2, enqueue_many=True), ValueError, "2 ent")
+
+
+# -- batch_join: T8
+
+
+def joined(make, how=lt.batch_join, batch_size=5, more=(), **options):
+    a = (make(i, "a") for i in range(70))
+    b = (make(i, "b") for i in range(90))
+    return how([a, lambda source=b: next(source)], batch_size, *more, **options)
+
+
+def of(batches, text):
+    return [i for n, t in batches for i, s in zip(n, t, strict=True) if s == text]
+
+
+@pytest.mark.parametrize("as_dict", [False, True])
+def test_sources_are_merged_each_in_its_order(running, as_dict):
+    keys = ("n", "t")
+    make = (lambda *v: dict(zip(keys, v, strict=True))) if as_dict else lambda *v: v
+    batches = joined(make)
+    running()
+    found = [tuple(b.values()) if as_dict else b for b in batches]
+    assert [len(numbers) for numbers, _ in found] == [5] * 32
+    assert of(found, b"a") == list(range(70)) and of(found, b"b") == list(range(90))
+    with pytest.raises(OUT):
+        batches()
+
+
+def test_merged_sources_deliver_a_smaller_last_batch(running):
+    batches = joined(lambda *v: v, batch_size=13, allow_smaller_final_batch=True)
+    running()
+    found = [*batches]
+    assert [len(numbers) for numbers, _ in found] == [13] * 12 + [4]
+    assert of(found, b"a") == list(range(70)) and of(found, b"b") == list(range(90))
+
+
+@pytest.mark.parametrize("smaller", [False, True])
+def test_merged_sources_are_padded(running, smaller):
+    batches = joined(lambda i, t: (np.full(2 + i % 3, i), t), batch_size=9, dynamic_pad=True,
+                     allow_smaller_final_batch=smaller)  # fmt: skip
+    running()
+    found = [*batches]
+    assert [len(n) for n, _ in found] == [9] * 17 + [7] * smaller
+    for numbers, _ in found:
+        for row in numbers:
+            size = 2 + row[0] % 3
+            assert (row[:size] == row[0]).all() and not row[size:].any()
+
+
+@QUIET
+def test_merged_sources_have_one_structure():
+    sources = [[{"a": 1, "b": 2}] * 9, [{"a": 1, "c": 2}] * 9]
+    for join, more in ((lt.batch_join, ()), (lt.shuffle_batch_join, (9, 2))):
+        fails(lambda j=join, m=more: j(sources, 99, *m), ValueError, "must have the same keys")
+    fails(lambda: lt.batch_join([[1] * 9, ["a"] * 9], 99), ValueError, "does not fit the first")
+
+
+def test_datasets_of_different_shapes_are_merged(running):
+    fixed = lv.from_arrays({"x": np.arange(30).reshape(10, 3)})
+    ragged = lv.from_arrays({"x": [np.arange(i + 1) for i in range(10)]})
+    batches = lt.batch_join([fixed, ragged], 20, dynamic_pad=True)
+    running()
+    found = batches()["x"]
+    assert found.shape == (20, 10)
+    assert Counter(map(int, (found != 0).sum(axis=1))) == Counter(
+        [2, *[3] * 9, *range(10)]
+    )  # fmt: skip
+
+
+# -- shuffle_batch: T5
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+@pytest.mark.parametrize("smaller", [False, True])
+def test_examples_are_mixed_and_none_is_lost(running, threads, smaller):
+    count = counter(37 if smaller else 40)
+    batches = lt.shuffle_batch(lambda: {"c": count(), "s": "x"}, 10, 32, 16, num_threads=threads,
+                               allow_smaller_final_batch=smaller)  # fmt: skip
+    running()
+    found = [batch["c"] for batch in batches]
+    assert [len(batch) for batch in found] == [10] * 3 + [7 if smaller else 10]
+    values = np.concatenate(found)
+    assert len(set(np.diff(values))) > 1
+    assert sorted(values) == list(range(37 if smaller else 40))
+
+
+def test_mixed_examples_hold_together(running):
+    batches = joined(lambda *v: v, lt.shuffle_batch_join, more=(32, 16), seed=4)
+    running()
+    found = [*batches]
+    a, b = of(found, b"a"), of(found, b"b")
+    assert a != sorted(a) and sorted(a) == list(range(70)) and sorted(b) == list(range(90))
+
+
+def test_mixed_sources_deliver_a_smaller_last_batch(running):
+    batches = joined(lambda *v: v, lt.maybe_shuffle_batch_join, more=(32, 16, True), batch_size=13,
+                     allow_smaller_final_batch=True)  # fmt: skip
+    running()
+    assert [len(numbers) for numbers, _ in batches] == [13] * 12 + [4]
+
+
+def test_many_at_once_are_mixed(running):
+    source = [[np.arange(5 * i, 5 * i + 5)] for i in range(8)]
+    batches = lt.maybe_shuffle_batch_join([source, source], 10, 32, 16, lambda e: e[0] % 2 == 0,
+                                          enqueue_many=True)  # fmt: skip
+    running()
+    assert sorted(np.concatenate([*batches])) == sorted([*range(0, 40, 2)] * 2)
+
+
+def test_a_seed_fixes_the_draws_from_a_queue_that_is_full(running):
+    streams = [lt.shuffle_batch(range(60), 20, 61, 30, seed=seed) for seed in (9, 9, 10)]
+    running()
+    while not all(stream.queue.is_closed() for stream in streams):
+        time.sleep(0.001)
+    a, b, c = (np.concatenate([*stream]).tolist() for stream in streams)
+    assert a == b != c
+
+
+def test_more_must_fit_than_stays():
+    for make in (
+        lambda c, m: lt.shuffle_batch([1], 2, c, m),
+        lambda c, m: lt.shuffle_batch_join([[1]], 2, c, m),
+        lambda c, m: lt.maybe_shuffle_batch([1], 2, c, m, True),
+        lambda c, m: lt.maybe_shuffle_batch_join([[1]], 2, c, m, True),
+    ):  # fmt: skip
+        with pytest.raises(
+            ValueError, match="capacity 10 must be bigger than min_after_dequeue 10"
+        ):
+            make(10, 10)
+        with pytest.raises(ValueError, match="min_after_dequeue"):
+            make(10, -1)
+
+
+# -- gauges
+
+
+def test_gauges_have_the_names_of_tensorflow_and_stay_in_bounds(running):
+    streams = {
+        "batch/fraction_of_8_full": lt.batch(counter(60), 2, capacity=8),
+        "batch_join/fraction_of_32_full": lt.batch_join([counter(60)], 2),
+        "mine/fraction_over_3_of_5_full": lt.shuffle_batch(counter(60), 2, 8, 3, name="mine"),
+        "shuffle_batch_join/fraction_over_0_of_4_full": lt.shuffle_batch_join(
+            [counter(60)], 2, 4, 0),
+        "endless/fraction_of_-1_full": lt.batch(counter(60), 2, capacity=-1, name="endless"),
+    }  # fmt: skip
+    running()
+    for name, stream in streams.items():
+        for _ in range(20):
+            assert 0 <= stream.stats()[name] <= 1
+            stream()
+
+
+# -- sources
+
+
+def test_sources_are_left_alone_until_runners_start():
+    def source():
+        raise AssertionError
+
+    class Iterable:
+        def __iter__(self):
+            raise AssertionError
+
+    lt.batch(source, 2), lt.shuffle_batch(Iterable(), 2, 9, 3), lt.batch_join([source], 2)
+    stream = lt.batch(source, 2)
+    with pytest.raises(errors.DeadlineExceededError):
+        stream(timeout=0.01)
+
+
+def test_queues_and_streams_are_sources(running):
+    queue = lt.FIFOQueue(50, [lv.int64, lv.string], shapes=[(), ()], names=["n", "s"])
+    queue.enqueue_many({"n": np.arange(20), "s": [str(i) for i in range(20)]})
+    queue.close()
+    by_queue = lt.batch(queue, 4, num_threads=3)
+    slices = lt.slice_input_producer([np.arange(12), np.arange(12) * 2], num_epochs=1)
+    by_stream = lt.batch(slices, 4)
+    running()
+    assert sorted(i for batch in by_queue for i in batch["n"]) == list(range(20))
+    found = [*by_stream]
+    assert all((b == a * 2).all() for a, b in found) and len(found) == 3
+
+
+def test_iterables_are_read_by_several_threads(running):
+    batches = lt.batch((i for i in range(1000)), 50, num_threads=4)
+    running()
+    assert sorted(np.concatenate([*batches])) == list(range(1000))
+
+
+def test_datasets_are_moved_in_blocks_and_one_by_one(running):
+    rows = {"b": np.arange(1000), "a": [b"%d" % i for i in range(1000)],
+            "t": [np.arange(i % 7) for i in range(1000)]}  # fmt: skip
+    ds = lv.from_arrays(rows)
+    whole = lt.batch(ds, 64, dynamic_pad=True, num_threads=2, allow_smaller_final_batch=True)
+    batched = lt.batch(ds.batch(10), 64, dynamic_pad=True, enqueue_many=True,
+                       allow_smaller_final_batch=True)  # fmt: skip
+    single = lt.maybe_batch(ds, lambda record: True, 64, dynamic_pad=True,
+                            allow_smaller_final_batch=True)  # fmt: skip
+    running()
+    for stream in (whole, batched, single):
+        at = 0
+        for batch in stream:
+            n = len(batch["b"])
+            assert list(batch) == ["a", "b", "t"]
+            assert batch["b"].tolist() == list(range(at, at + n))
+            assert batch["a"].tolist() == [b"%d" % i for i in range(at, at + n)]
+            longest = max(i % 7 for i in range(at, at + n))
+            assert batch["t"].tolist() == [[*range(i % 7)] + [0] * (longest - i % 7)
+                                           for i in range(at, at + n)]  # fmt: skip
+            at += n
+        assert at == 1000
+
+
+@QUIET
+@pytest.mark.parametrize("threads", [1, 3])
+def test_an_error_of_a_source_reaches_whoever_waits(threads):
+    def source():
+        if next(numbers) >= 20:
+            raise KeyError("no such word")
+        return 1
+
+    numbers = itertools.count()
+    fails(lambda: lt.batch(source, 100, num_threads=threads), KeyError, "no such word")
+    numbers = itertools.count()
+    stream = lt.batch(source, 10, num_threads=threads)
+    started = lt.start_queue_runners()
+    with pytest.raises(KeyError, match="no such word"):
+        for _ in range(50):
+            stream(timeout=20)
+    for thread in started:
+        thread.join(20)
+
+
+def test_a_source_that_blocks_can_be_stopped(running):
+    queue = lt.FIFOQueue(3, [lv.int64], shapes=[()])
+    batches = lt.batch(queue, 2)
+    coord = running()
+    queue.enqueue_many(np.arange(3))
+    assert batches().tolist() == [0, 1]
+    waiting = []
+
+    def consume():
+        with pytest.raises(OUT):
+            batches()
+        waiting.append("done")
+
+    thread = threading.Thread(target=consume)
+    thread.start()
+    coord.request_stop()
+    queue.close()
+    thread.join(20)
+    assert waiting == ["done"]
+
+
+def test_cancelling_frees_who_waits_for_a_first_example(running):
+    stream, found = lt.batch(lambda: 1, 2), []
+
+    def consume():
+        try:
+            stream()
+        except errors.CancelledError as error:
+            found.append(error)
+
+    thread = threading.Thread(target=consume)
+    thread.start()
+    while not found and thread.is_alive():
+        stream.queue.cancel()
+        time.sleep(0.001)
+    thread.join(20)
+    assert len(found) == 1
+    running()
+    assert stream().tolist() == [1, 1]
+
+
+def test_a_consumer_may_stop_early(running):
+    batches = lt.batch(itertools.count(), 5, num_threads=3, capacity=7)
+    coord = running()
+    assert len([batches() for _ in range(10)]) == 10
+    coord.request_stop()
+
+
+# -- programs as a whole
+
+
+def corpus(folder, files=3, each=40):
+    """TFRecord files of Examples, record i of file f has f + i % 5 tokens."""
+    paths = [str(folder / f"{f}.tfrecord") for f in range(files)]
+    for f, path in enumerate(paths):
+        with lv.TFRecordWriter(path) as writer:
+            for i in range(each):
+                tokens = [i] * (f + i % 5)
+                writer.write(lv.make_example({"label": 100 * f + i, "tokens": tokens}))
+    return paths
+
+
+ONE = {"label": lv.FixedLenFeature([], lv.int64),
+       "tokens": lv.FixedLenSequenceFeature([], lv.int64, allow_missing=True)}  # fmt: skip
+MANY = {"label": lv.FixedLenFeature([], lv.int64), "tokens": lv.RaggedFeature(lv.int64)}
+
+
+def by_example(names):
+    reader = lt.TFRecordReader()
+
+    def read_and_decode():
+        _key, value = reader.read(names)
+        return lv.parse_single_example(value, ONE)
+
+    return lt.batch(read_and_decode, 16, dynamic_pad=True, allow_smaller_final_batch=True)
+
+
+def by_block(names):
+    reader = lt.TFRecordReader()
+
+    def read_and_decode():
+        _keys, values = reader.read_up_to(names, 25)
+        return lv.parse_example(values, MANY)
+
+    return lt.batch(read_and_decode, 16, enqueue_many=True, dynamic_pad=True,
+                    allow_smaller_final_batch=True)  # fmt: skip
+
+
+def by_dataset(names):
+    examples = (
+        lt.TFRecordReader()
+        .dataset(names)
+        .parse_example({"label": MANY["label"], "tokens": lv.VarLenFeature(lv.int64)})
+    )
+    return lt.batch(examples, 16, dynamic_pad=True, allow_smaller_final_batch=True)
+
+
+@pytest.mark.parametrize("program", [by_example, by_block, by_dataset])
+def test_the_input_program_gives_every_example_of_every_epoch(tmp_path, program):
+    names = lt.string_input_producer(corpus(tmp_path), num_epochs=2, seed=1)
+    next_batch, labels = program(names), []
+    coord = lt.Coordinator()
+    threads = lt.start_queue_runners(coord=coord)
+    try:
+        while not coord.should_stop():
+            batch = next_batch()
+            assert len(batch["label"]) == 16 or len(labels) == 240 - 240 % 16
+            labels += batch["label"].tolist()
+            for label, tokens in zip(batch["label"], batch["tokens"], strict=True):
+                f, i = divmod(label, 100)
+                row = [i] * (f + i % 5)
+                assert tokens.tolist() == row + [0] * (batch["tokens"].shape[1] - len(row))
+    except OUT:
+        pass
+    finally:
+        coord.request_stop()
+        coord.join(threads)
+    assert sorted(labels) == sorted([100 * f + i for f in range(3) for i in range(40)] * 2)
+    assert next_batch.stats()["dropped_records"] == 0
+
+
+@QUIET
+@pytest.mark.parametrize("program", [by_example, by_block, by_dataset])
+def test_a_damaged_file_stops_the_program_with_its_error(tmp_path, program):
+    paths = corpus(tmp_path)
+    with open(paths[1], "r+b") as file:
+        file.seek(500)
+        file.write(b"\xff\xff\xff")
+    next_batch = program(lt.string_input_producer(paths, num_epochs=1, shuffle=False))
+    coord = lt.Coordinator()
+    threads = lt.start_queue_runners(coord=coord)
+    with pytest.raises(errors.LevadaError):
+        while True:
+            next_batch(timeout=30)
+    with pytest.raises(errors.DataLossError) as info:
+        coord.join(threads)
+    assert info.value.file == paths[1]
+
+
+PROGRAM = """
+import sys, time
+from levada import train as lt
+stream = lt.batch(lt.range_input_producer(9), 4, num_threads=2)
+never = lt.batch(lt.FIFOQueue(3, ["int64"], shapes=[()]), 4)
+coord = lt.Coordinator()
+threads = lt.start_queue_runners(coord=coord)
+stream()
+print("ready", flush=True)
+try:
+    (never if sys.argv[1] == "wait" else lt.batch(lambda: 1, 3))()
+except KeyboardInterrupt:
+    never.queue.cancel()
+    coord.request_stop()
+    print("stopped", flush=True)
+    sys.exit(3)
+"""
+
+
+@pytest.mark.parametrize("where", ["wait", "first"])
+def test_ctrl_c_ends_a_consumer_that_waits(where):
+    child = subprocess.Popen([sys.executable, "-c", PROGRAM, where], stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, text=True)  # fmt: skip
+    assert child.stdout.readline() == "ready\n"
+    time.sleep(0.2)
+    child.send_signal(signal.SIGINT)
+    out, err = child.communicate(timeout=60)
+    assert (out, child.returncode) == ("stopped\n", 3), err
