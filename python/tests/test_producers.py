@@ -3,44 +3,13 @@
 
 import itertools
 import threading
-import time
 from collections import Counter
 
 import numpy as np
 import pytest
+from input_support import QUIET, runners, wait_for  # noqa: F401  a fixture
 from levada import errors
 from levada import train as lt
-
-QUIET = pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-
-
-@pytest.fixture(autouse=True)
-def running():
-    """Starts all runners where a test calls it; afterwards no thread is left."""
-    before = set(threading.enumerate())
-    lt.clear_collection("queue_runners")
-    coord = lt.Coordinator()
-    threads = []
-
-    def start():
-        threads.extend(lt.start_queue_runners(coord=coord))
-        return coord
-
-    yield start
-    coord.request_stop()
-    coord.join(threads, stop_grace_period_secs=20)
-    lt.clear_collection("queue_runners")
-    left = {t for t in threading.enumerate() if t not in before and "levada" not in t.name}
-    assert not left
-
-
-def wait_for(queue, size):
-    """Until so many elements are in the queue."""
-    deadline = time.monotonic() + 20
-    while queue.size() < size:
-        assert time.monotonic() < deadline
-        time.sleep(0.001)
-
 
 # -- match_filenames_once
 
