@@ -64,11 +64,22 @@ static const uint8_t block_dl_codes[LEVADA_BYTES + 1] = {
 
 /* Formats of the buffer protocol. bfloat16 has none: it leaves as uint16. */
 static const char *const block_formats[LEVADA_BYTES + 1] = {
-    [LEVADA_BOOL] = "?", [LEVADA_INT8] = "b", [LEVADA_INT16] = "h", [LEVADA_INT32] = "i",
-    [LEVADA_INT64] = BLOCK_LONG("l", "q"), [LEVADA_UINT8] = "B", [LEVADA_UINT16] = "H",
-    [LEVADA_UINT32] = "I", [LEVADA_UINT64] = BLOCK_LONG("L", "Q"), [LEVADA_FLOAT16] = "e",
-    [LEVADA_BFLOAT16] = "H", [LEVADA_FLOAT32] = "f", [LEVADA_FLOAT64] = "d", [LEVADA_COMPLEX64] = "Zf",
-    [LEVADA_COMPLEX128] = "Zd", [LEVADA_BYTES] = "B",
+    [LEVADA_BOOL] = "?",
+    [LEVADA_INT8] = "b",
+    [LEVADA_INT16] = "h",
+    [LEVADA_INT32] = "i",
+    [LEVADA_INT64] = BLOCK_LONG("l", "q"),
+    [LEVADA_UINT8] = "B",
+    [LEVADA_UINT16] = "H",
+    [LEVADA_UINT32] = "I",
+    [LEVADA_UINT64] = BLOCK_LONG("L", "Q"),
+    [LEVADA_FLOAT16] = "e",
+    [LEVADA_BFLOAT16] = "H",
+    [LEVADA_FLOAT32] = "f",
+    [LEVADA_FLOAT64] = "d",
+    [LEVADA_COMPLEX64] = "Zf",
+    [LEVADA_COMPLEX128] = "Zd",
+    [LEVADA_BYTES] = "B",
 };
 
 static Py_ssize_t block_item(levada_dtype dtype)
