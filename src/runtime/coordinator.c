@@ -12,39 +12,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define COORDINATOR_ERRORS 8
-
-struct levada_member {
-    levada_member      *next, *prev;
-    levada_coordinator *coordinator;
-    int64_t             number;
-    uint64_t            thread; /* 0: not known */
-    bool                ours;   /* started here; else registered, with a reference */
-    bool                called_off;
-    levada_thread_def   def;
-    levada_thread       system;
-    char                name[];
-};
-
-struct levada_coordinator {
-    atomic_int     refs;
-    levada_hub    *hub, *names;
-    levada_site    site;
-    levada_status *clean;
-    int32_t        nclean;
-    levada_mutex   starting; /* held while threads are made; they wait for it before they run */
-    atomic_bool    stop, joined;
-    levada_lock    lock;
-    /* -- guarded by lock */
-    levada_line    waits;
-    levada_member *first, *last; /* threads that have not ended */
-    levada_member *ended;        /* ours, not yet joined */
-    int64_t        number;       /* of the latest member */
-    int64_t        joined_to;    /* members up to this number were in a join */
-    int32_t        nerrors;
-    levada_error   errors[COORDINATOR_ERRORS];
-};
-
 /* -- waiting ----------------------------------------------------------------------------------- */
 
 typedef struct coordinator_wait {
@@ -69,7 +36,7 @@ static bool coordinator_served(const levada_coordinator *c, const coordinator_wa
     return wait->for_threads && coordinator_live(c, wait) == NULL;
 }
 
-static void coordinator_settle_locked(levada_coordinator *c, levada_woken *woken)
+void levada_coordinator_settle_locked(levada_coordinator *c, levada_woken *woken)
 {
     levada_waiter *waiter = c->waits.head;
 
@@ -83,7 +50,8 @@ static void coordinator_settle_locked(levada_coordinator *c, levada_woken *woken
     }
 }
 
-static void coordinator_wait_for(levada_coordinator *c, coordinator_wait *wait, const char *what,
+/* Whether it came, also where it was gone again (clear_stop) before this thread looked. */
+static bool coordinator_wait_for(levada_coordinator *c, coordinator_wait *wait, const char *what,
                                  int64_t until)
 {
     bool waits, mine;
@@ -97,7 +65,7 @@ static void coordinator_wait_for(levada_coordinator *c, coordinator_wait *wait, 
     levada_lock_give(&c->lock);
     if (!waits ||
         levada_waiter_wait(&wait->waiter, &c->site, what, -1, until) == LEVADA_WAIT_DONE) {
-        return;
+        return true;
     }
     levada_lock_take(&c->lock);
     mine = wait->waiter.linked;
@@ -105,6 +73,7 @@ static void coordinator_wait_for(levada_coordinator *c, coordinator_wait *wait, 
     levada_lock_give(&c->lock);
     if (mine) levada_waiter_clear(&wait->waiter);
     else levada_waiter_settle(&wait->waiter);
+    return !mine;
 }
 
 /* A point on the clock, -1 = never. */
@@ -117,8 +86,8 @@ bool levada_coordinator_wait_until(levada_coordinator *coordinator, const char *
 {
     coordinator_wait wait = { .for_stop = true };
 
-    if (until < 0 || until > levada_now()) coordinator_wait_for(coordinator, &wait, what, until);
-    return levada_coordinator_should_stop(coordinator);
+    if (until >= 0 && until <= levada_now()) return levada_coordinator_should_stop(coordinator);
+    return coordinator_wait_for(coordinator, &wait, what, until);
 }
 
 bool levada_coordinator_wait_for_stop(levada_coordinator *coordinator, int64_t timeout)
@@ -131,7 +100,7 @@ bool levada_coordinator_wait_for_stop(levada_coordinator *coordinator, int64_t t
 
 /* -- making and freeing ------------------------------------------------------------------------ */
 
-static void coordinator_unref(levada_coordinator *c)
+void levada_coordinator_unref(levada_coordinator *c)
 {
     if (atomic_fetch_sub_explicit(&c->refs, 1, memory_order_acq_rel) > 1) return;
     levada_lock_clear(&c->lock);
@@ -162,8 +131,8 @@ levada_status levada_coordinator_create(levada_env *env, const levada_status *cl
     if (clean == NULL) n = 1;
     for (int32_t i = 0; i < n && clean != NULL; i++) {
         if (clean[i] < 0 && clean[i] >= LEVADA_EDATA_LOSS) continue;
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "clean[%d]=%d is not the code of an error",
-                           (int)i, (int)clean[i]);
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "clean[%d]=%d is not the code of an error", (int)i, (int)clean[i]);
     }
     if (n < 0) return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "n=%d must be >= 0", (int)n);
     c = hub != NULL && names != NULL ? levada_alloc_zero(sizeof(*c)) : NULL;
@@ -186,29 +155,13 @@ levada_status levada_coordinator_create(levada_env *env, const levada_status *cl
     return LEVADA_OK;
 }
 
-/* Joins the threads that have ended, as the system wants it. */
-static void coordinator_reap(levada_coordinator *c)
-{
-    levada_member *m, *next;
-
-    levada_lock_take(&c->lock);
-    m = c->ended;
-    c->ended = NULL;
-    levada_lock_give(&c->lock);
-    for (; m != NULL; m = next) {
-        next = m->next;
-        levada_thread_join(&m->system);
-        levada_free(m);
-    }
-}
-
 static void coordinator_stop(levada_coordinator *c)
 {
     levada_woken woken = { 0 };
 
     levada_lock_take(&c->lock);
     atomic_store(&c->stop, true);
-    coordinator_settle_locked(c, &woken);
+    levada_coordinator_settle_locked(c, &woken);
     levada_lock_give(&c->lock);
     levada_wake(&woken);
 }
@@ -221,9 +174,9 @@ void levada_coordinator_destroy(levada_coordinator **coordinator)
     *coordinator = NULL;
     if (c == NULL) return;
     coordinator_stop(c);
-    coordinator_wait_for(c, &wait, "the end of its threads", -1);
-    coordinator_reap(c);
-    coordinator_unref(c);
+    (void)coordinator_wait_for(c, &wait, "the end of its threads", -1);
+    levada_coordinator_reap(c);
+    levada_coordinator_unref(c);
 }
 
 /* -- stop and errors --------------------------------------------------------------------------- */
@@ -236,9 +189,9 @@ static bool coordinator_is_clean(const levada_coordinator *c, levada_status code
     return code >= 0;
 }
 
-static void coordinator_keep_locked(levada_coordinator *c, const levada_error *why)
+void levada_coordinator_keep_locked(levada_coordinator *c, const levada_error *why)
 {
-    if (c->nerrors < COORDINATOR_ERRORS) c->errors[c->nerrors++] = *why;
+    if (c->nerrors < LEVADA_COORDINATOR_ERRORS) c->errors[c->nerrors++] = *why;
 }
 
 levada_status levada_coordinator_request_stop(levada_coordinator *coordinator,
@@ -252,9 +205,9 @@ levada_status levada_coordinator_request_stop(levada_coordinator *coordinator,
     levada_lock_take(&c->lock);
     joined = atomic_load(&c->joined);
     if (!joined) {
-        if (why != NULL) coordinator_keep_locked(c, why);
+        if (why != NULL) levada_coordinator_keep_locked(c, why);
         atomic_store(&c->stop, true);
-        coordinator_settle_locked(c, &woken);
+        levada_coordinator_settle_locked(c, &woken);
     }
     levada_lock_give(&c->lock);
     levada_wake(&woken);
@@ -305,206 +258,6 @@ levada_status levada_coordinator_raise_requested(levada_coordinator *coordinator
     }
     levada_lock_give(&c->lock);
     return status;
-}
-
-/* -- threads ----------------------------------------------------------------------------------- */
-
-static levada_member *member_make(levada_coordinator *c, const levada_thread_def *def)
-{
-    const char    *name = def->name != NULL ? def->name : "thread";
-    size_t         n = strlen(name) + 1;
-    levada_member *m = levada_alloc_zero(sizeof(*m) + n);
-
-    if (m == NULL) return NULL;
-    m->coordinator = c;
-    m->def = *def;
-    m->ours = def->run != NULL;
-    memcpy(m->name, name, n);
-    return m;
-}
-
-static void member_add_locked(levada_member *m)
-{
-    levada_coordinator *c = m->coordinator;
-
-    m->number = ++c->number;
-    m->next = NULL;
-    m->prev = c->last;
-    if (c->last != NULL) c->last->next = m;
-    else c->first = m;
-    c->last = m;
-}
-
-static void member_leave(levada_member *m)
-{
-    levada_coordinator *c = m->coordinator;
-    levada_woken        woken = { 0 };
-
-    levada_lock_take(&c->lock);
-    if (m->next != NULL) m->next->prev = m->prev;
-    else c->last = m->prev;
-    if (m->prev != NULL) m->prev->next = m->next;
-    else c->first = m->next;
-    if (m->ours) {
-        m->next = c->ended;
-        c->ended = m;
-    }
-    coordinator_settle_locked(c, &woken);
-    levada_lock_give(&c->lock);
-    levada_wake(&woken); /* of ours nothing is there any more, perhaps */
-}
-
-/* An error of a thread asks for the stop. After join nobody would get it: it is kept for the next
- * join. ECANCELLED after the stop is how calls end that the stop has cancelled. */
-static void member_fail(levada_member *m, levada_status status, levada_error *err)
-{
-    levada_coordinator *c = m->coordinator;
-
-    if (status == LEVADA_ECANCELLED && levada_coordinator_should_stop(c)) return;
-    if (err->code != status) levada_fail(err, status, "failed: %s", levada_status_text(status));
-    levada_error_wrap(err, "thread '%s'", m->name);
-    if (levada_coordinator_request_stop(c, err, NULL) == LEVADA_OK) return;
-    levada_lock_take(&c->lock);
-    coordinator_keep_locked(c, err);
-    levada_lock_give(&c->lock);
-}
-
-static void member_main(void *user)
-{
-    levada_member      *m = user;
-    levada_coordinator *c = m->coordinator;
-    levada_error        err = LEVADA_ERROR_INIT;
-    uint64_t            number = levada_thread_number();
-    levada_status       status;
-    bool                called_off;
-
-    levada_mutex_lock(&c->starting);
-    called_off = m->called_off;
-    levada_mutex_unlock(&c->starting);
-    if (called_off) return;
-    levada_hub_name(c->names, number, m->name);
-    levada_lock_take(&c->lock);
-    m->thread = number;
-    levada_lock_give(&c->lock);
-    status = m->def.run(c, m->def.user, &err);
-    if (status < 0) member_fail(m, status, &err);
-    levada_hub_name(c->names, number, "");
-    member_leave(m);
-}
-
-static void member_free_all(levada_member *first)
-{
-    while (first != NULL) {
-        levada_member *next = first->next;
-
-        levada_free(first);
-        first = next;
-    }
-}
-
-/* Makes n members, linked by next. */
-static levada_member *member_make_all(levada_coordinator *c, const levada_thread_def *defs,
-                                      int32_t n)
-{
-    levada_member *first = NULL;
-
-    while (n > 0) {
-        levada_member *m = member_make(c, &defs[--n]);
-
-        if (m == NULL) {
-            member_free_all(first);
-            return NULL;
-        }
-        m->next = first;
-        first = m;
-    }
-    return first;
-}
-
-/* They wait for `starting`: nothing runs before all are there. */
-static levada_status member_start_all(levada_coordinator *c, levada_member *first,
-                                      levada_error *err)
-{
-    levada_status  status = LEVADA_OK;
-    levada_member *m = first, *next;
-
-    levada_mutex_lock(&c->starting);
-    while (m != NULL && status == LEVADA_OK) {
-        status = levada_thread_start(&m->system, member_main, m, err);
-        if (status != LEVADA_OK) levada_error_wrap(err, "thread '%s'", m->name);
-        else m = m->next;
-    }
-    for (levada_member *back = first; status != LEVADA_OK && back != m; back = back->next) {
-        back->called_off = true;
-    }
-    levada_lock_take(&c->lock);
-    for (levada_member *add = first; status == LEVADA_OK && add != NULL; add = next) {
-        next = add->next;
-        member_add_locked(add);
-    }
-    levada_lock_give(&c->lock);
-    levada_mutex_unlock(&c->starting);
-    for (levada_member *back = first; status != LEVADA_OK && back != m; back = back->next) {
-        levada_thread_join(&back->system);
-    }
-    if (status != LEVADA_OK) member_free_all(first);
-    return status;
-}
-
-levada_status levada_coordinator_start_all(levada_coordinator      *coordinator,
-                                           const levada_thread_def *defs, int32_t n,
-                                           levada_error *err)
-{
-    levada_member *first;
-
-    coordinator_reap(coordinator);
-    first = member_make_all(coordinator, defs, n);
-    if (first == NULL) {
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for %d threads", (int)n);
-    }
-    return member_start_all(coordinator, first, err);
-}
-
-levada_status levada_coordinator_start_thread(
-    levada_coordinator *coordinator, const char *name,
-    levada_status (*run)(levada_coordinator *coordinator, void *user, levada_error *err),
-    void *user, levada_error *err)
-{
-    levada_thread_def def = { name, run, user };
-
-    if (run == NULL) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "thread '%s' has no function to run",
-                           name != NULL ? name : "");
-    }
-    return levada_coordinator_start_all(coordinator, &def, 1, err);
-}
-
-levada_status levada_coordinator_register(levada_coordinator *coordinator, const char *name,
-                                          levada_member **out, levada_error *err)
-{
-    levada_thread_def def = { name, NULL, NULL };
-    levada_member    *m = member_make(coordinator, &def);
-
-    if (m == NULL) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a thread");
-    atomic_fetch_add_explicit(&coordinator->refs, 1, memory_order_relaxed);
-    levada_lock_take(&coordinator->lock);
-    member_add_locked(m);
-    levada_lock_give(&coordinator->lock);
-    *out = m;
-    return LEVADA_OK;
-}
-
-void levada_member_end(levada_member **member)
-{
-    levada_member      *m = *member;
-    levada_coordinator *c;
-
-    *member = NULL;
-    if (m == NULL) return;
-    c = m->coordinator;
-    member_leave(m);
-    levada_free(m);
-    coordinator_unref(c);
 }
 
 /* -- join -------------------------------------------------------------------------------------- */
@@ -585,12 +338,12 @@ levada_status levada_coordinator_join(levada_coordinator *coordinator, int64_t g
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
                            "a thread of a coordinator can't join it: it would wait for itself");
     }
-    coordinator_wait_for(c, &wait, "join", -1);
+    (void)coordinator_wait_for(c, &wait, "join", -1);
     wait.for_stop = false;
-    if (grace != 0) coordinator_wait_for(c, &wait, "join", coordinator_until(grace));
+    if (grace != 0) (void)coordinator_wait_for(c, &wait, "join", coordinator_until(grace));
     levada_lock_take(&c->lock);
     status = coordinator_joined_locked(c, &wait, ignore_live, err);
     levada_lock_give(&c->lock);
-    coordinator_reap(c);
+    levada_coordinator_reap(c);
     return status;
 }

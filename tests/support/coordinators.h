@@ -10,7 +10,8 @@
 #include <stdatomic.h>
 
 levada_coordinator *test_coordinator(const levada_status *clean, int32_t n);
-/* Asks for the stop with that code and text; what request_stop returned. LEVADA_OK: a clean stop. */
+/* Asks for the stop with that code and text; what request_stop returned. LEVADA_OK: a clean stop.
+ */
 levada_status test_stop(levada_coordinator *coordinator, levada_status code, const char *text);
 /* Joins with that grace and expects the status and, where text is not NULL, its text. */
 void test_joins(levada_coordinator *coordinator, int64_t grace, levada_status status,

@@ -247,7 +247,7 @@ static void the_stop_frees_a_blocked_producer(void **state)
 {
     levada_queue        *queue = test_queue(LEVADA_QUEUE_FIFO, 2, 0);
     levada_coordinator  *c = test_coordinator(NULL, 0);
-    source               s[2] = { { .queue = queue, .limit = 100 }, { .queue = queue, .limit = 9 } };
+    source s[2] = { { .queue = queue, .limit = 100 }, { .queue = queue, .limit = 9 } };
     levada_queue_runner *r = runner(queue, s, 2);
 
     (void)state;
@@ -266,7 +266,7 @@ static void threads_have_telling_names(void **state)
 {
     levada_queue        *queue = test_queue(LEVADA_QUEUE_FIFO, 2, 0);
     levada_coordinator  *c = test_coordinator(NULL, 0);
-    source               s[2] = { { .queue = queue, .limit = 100 }, { .queue = queue, .limit = 9 } };
+    source s[2] = { { .queue = queue, .limit = 100 }, { .queue = queue, .limit = 9 } };
     levada_queue_runner *r = runner(queue, s, 2);
     char                *text = NULL;
 
@@ -478,7 +478,7 @@ static void may_be_destroyed_while_its_threads_run(void **state)
 {
     levada_queue        *queue = test_queue(LEVADA_QUEUE_FIFO, 2, 0);
     levada_coordinator  *c = test_coordinator(NULL, 0);
-    source               s[2] = { { .queue = queue, .limit = 100 }, { .queue = queue, .limit = 100 } };
+    source s[2] = { { .queue = queue, .limit = 100 }, { .queue = queue, .limit = 100 } };
     levada_queue_runner *r = runner(queue, s, 1);
 
     (void)state;
