@@ -1,11 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Barrier: values of keys arrive one component at a time; complete keys leave together."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from levada import _levada
+from levada._dtypes import DType
 from levada.train._queues import unique_name
-from levada.train._signature import Signature, as_list, as_shapes
+from levada.train._signature import Shape, Signature, as_list, as_shapes
 
 __all__ = ["Barrier"]
 
@@ -17,7 +23,13 @@ class Barrier:
     dimension of 0. Any thread may call; only ``take_many`` waits.
     """
 
-    def __init__(self, types, shapes=None, shared_name=None, name="barrier"):
+    def __init__(
+        self,
+        types: Any,
+        shapes: Sequence[Any] | None = None,
+        shared_name: str | None = None,
+        name: str = "barrier",
+    ) -> None:
         types = as_list(types)
         shapes = as_shapes(shapes, types)
         if not types:
@@ -27,7 +39,7 @@ class Barrier:
                 raise ValueError(
                     f"Empty tensors are not supported, but received shape '{shape}' at index {i}"
                 )
-        self._name = unique_name(name)
+        self._name = unique_name(name, "barrier")
         self._signature = Signature(self._name, types, shapes)
         marks = Signature(self._name, ["int64", "string"], [(), ()])
         self._barrier = _levada.Barrier(
@@ -39,21 +51,21 @@ class Barrier:
         )
 
     @property
-    def name(self):
+    def name(self) -> str:
         """The name in messages."""
         return self._name
 
     @property
-    def types(self):
+    def types(self) -> list[DType]:
         """List of the dtypes of the components."""
         return list(self._signature.dtypes)
 
     @property
-    def shapes(self):
+    def shapes(self) -> list[Shape]:
         """List of the shapes of one value; None for any."""
         return list(self._signature.shapes)
 
-    def insert_many(self, component_index, keys, values):
+    def insert_many(self, component_index: int, keys: Any, values: Any) -> None:
         """Sets one component of keys: ``keys`` [n] (str or bytes), ``values`` [n, ...].
 
         InvalidArgumentError, and nothing has changed: a key that has a value for the component or
@@ -67,8 +79,12 @@ class Barrier:
         self._barrier.insert_many(component_index, keys, values)
 
     def take_many(
-        self, num_elements, allow_small_batch=False, timeout=None, wait_for_incomplete=False
-    ):
+        self,
+        num_elements: int,
+        allow_small_batch: bool = False,
+        timeout: float | None = None,
+        wait_for_incomplete: bool = False,
+    ) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
         """Waits for complete keys: (indices int64 [n], keys bytes [n], [values [n, ...], ...]).
 
         They come in the order in which they were first seen; ``indices`` are those numbers, from
@@ -81,24 +97,24 @@ class Barrier:
             num_elements, bool(allow_small_batch), timeout, bool(wait_for_incomplete)
         )
 
-    def close(self, cancel_pending_enqueues=False):
+    def close(self, cancel_pending_enqueues: bool = False) -> None:
         """No new keys; those that wait for components can be completed, unless cancelled.
 
         CancelledError: it is closed already (a close that cancels may follow a plain one).
         """
         self._barrier.close(bool(cancel_pending_enqueues))
 
-    def cancel(self):
+    def cancel(self) -> None:
         """Ends every waiting take with CancelledError; the barrier stays usable."""
         self._barrier.cancel()
 
-    def ready_size(self):
+    def ready_size(self) -> int:
         """Complete keys."""
         return self._barrier.ready_size()
 
-    def incomplete_size(self):
+    def incomplete_size(self) -> int:
         """Keys that wait for components."""
         return self._barrier.incomplete_size()
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"levada.train.Barrier({self._name!r}, {self.types})"

@@ -8,15 +8,24 @@ to others while it waits. A waiting call ends with ``CancelledError`` at ``cance
 ``KeyboardInterrupt`` at Ctrl-C; nothing is lost by either.
 """
 
+from __future__ import annotations
+
 import itertools
 import json
 import operator
 import os
 import threading
 import weakref
+from collections.abc import Callable, Iterator, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
 
 from levada import _levada, errors
-from levada.train._signature import Signature, as_list, as_shapes
+from levada._dtypes import DType
+from levada.train._signature import Shape, Signature, as_list, as_shapes
+
+if TYPE_CHECKING:
+    from levada import Dataset
 
 __all__ = [
     "FIFOQueue",
@@ -30,19 +39,22 @@ __all__ = [
 os.register_at_fork(after_in_child=_levada.ports_forked)
 
 _FIFO, _PADDING, _SHUFFLE, _PRIORITY = range(4)
+_NAMES = ("fifo_queue", "padding_fifo_queue", "random_shuffle_queue", "priority_queue")
 _counts = {}  # default name: numbers for the next ones
 _lock = threading.Lock()
 _live = weakref.WeakSet()  # every queue, to be found by name
 
 
-def unique_name(name):
-    """The name, or for the second one of that name ``name_1``, and so on."""
+def unique_name(name: str, default: str) -> str:
+    """The name; where it is the default, ``name_1`` for the second one, and so on."""
+    if name != default:
+        return str(name)
     with _lock:
         number = next(_counts.setdefault(name, itertools.count()))
     return f"{name}_{number}" if number else name
 
 
-def find_queue(name):
+def find_queue(name: str) -> QueueBase:
     """The queue with this ``shared_name``, else of this name; NotFoundError if nobody holds it."""
     with _lock:
         queues = list(_live)
@@ -59,14 +71,15 @@ def find_queue(name):
 class _Fate:
     """Why no more elements will come, for all who hold the same queue."""
 
-    error = trace = None
+    error: BaseException | None = None
+    trace: TracebackType | None = None
 
-    def instead_of(self, end):
+    def instead_of(self, end: BaseException) -> BaseException:
         """What a consumer gets in place of OutOfRangeError: the error that ended the producers."""
         return end if self.error is None else self.error.with_traceback(self.trace)
 
 
-def _names_of(names, count):
+def _names_of(names: Any, count: int) -> tuple[str, ...] | None:
     if names is None:
         return None
     names = as_list(names)
@@ -92,10 +105,21 @@ class QueueBase:
     byte strings as object arrays of bytes (of rank 0: bytes); str goes in as UTF-8.
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         raise TypeError("QueueBase is made by FIFOQueue and its kin, or by from_list")
 
-    def _open(self, kind, capacity, dtypes, shapes, names, shared_name, name, max_bytes, **more):
+    def _open(
+        self,
+        kind: int,
+        capacity: int,
+        dtypes: list[Any],
+        shapes: list[Shape] | None,
+        names: Any,
+        shared_name: str | None,
+        name: str,
+        max_bytes: int | None,
+        **more: int,
+    ) -> None:
         capacity = operator.index(capacity)
         if capacity == 0:
             raise ValueError("capacity=0 would block for ever; -1 is unbounded")
@@ -103,7 +127,7 @@ class QueueBase:
             raise ValueError(f"max_bytes={max_bytes} must be at least 1, or None")
         if not dtypes:
             raise ValueError("a queue needs at least one component type, got an empty list")
-        self._name = unique_name(name)
+        self._name = unique_name(name, _NAMES[kind])
         self._names = _names_of(names, len(dtypes))
         self._signature = Signature(self._name, dtypes, shapes, self._names)
         self._shapes = self._signature.shapes
@@ -127,7 +151,7 @@ class QueueBase:
             self._fate = getattr(next(same, None), "_fate", None) or _Fate()
             _live.add(self)
 
-    def _producers_failed(self, error):
+    def _producers_failed(self, error: BaseException) -> None:
         """Consumers of the closed and drained queue get ``error``, the first one told."""
         with _lock:
             if self._fate.error is None:
@@ -135,7 +159,7 @@ class QueueBase:
                 self._fate.error = error
 
     @staticmethod
-    def from_list(index, queues):
+    def from_list(index: int, queues: list[QueueBase]) -> QueueBase:
         """The queue ``queues[index]``, seen with what all of them have in common.
 
         ``shapes`` of the result keeps the dimensions that all queues share. TypeError: no list of
@@ -157,26 +181,26 @@ class QueueBase:
         return made
 
     @property
-    def name(self):
+    def name(self) -> str:
         """The name in messages."""
         return self._name
 
     @property
-    def dtypes(self):
+    def dtypes(self) -> list[DType]:
         """List of the dtypes of the components."""
         return list(self._signature.dtypes)
 
     @property
-    def shapes(self):
+    def shapes(self) -> list[Shape]:
         """List of the shapes: tuples with None for a dimension that may vary; None for any."""
         return list(self._shapes)
 
     @property
-    def names(self):
+    def names(self) -> list[str] | None:
         """List of the names of the components, or None."""
         return None if self._names is None else list(self._names)
 
-    def enqueue(self, vals, timeout=None):
+    def enqueue(self, vals: Any, timeout: float | None = None) -> None:
         """Puts one element in; its values are copied. Waits while the queue is full.
 
         CancelledError: the queue is closed. ValueError, TypeError: values that do not fit;
@@ -184,7 +208,7 @@ class QueueBase:
         """
         self._queue.enqueue(vals, timeout)
 
-    def enqueue_many(self, vals, timeout=None):
+    def enqueue_many(self, vals: Any, timeout: float | None = None) -> None:
         """Puts elements in, in order: every component has one more dimension in front.
 
         Elements go in as room appears, and no others between them. On an error the first
@@ -192,7 +216,7 @@ class QueueBase:
         """
         self._queue.enqueue_many(vals, timeout)
 
-    def enqueue_from(self, dataset):
+    def enqueue_from(self, dataset: Dataset) -> Callable[[], None]:
         """A function of no arguments that puts the next block of records of a dataset in.
 
         For a queue runner whose producer needs no Python for each record:
@@ -206,7 +230,7 @@ class QueueBase:
 
         return Feed(self, dataset)
 
-    def dequeue(self, timeout=None):
+    def dequeue(self, timeout: float | None = None) -> Any:
         """Takes one element.
 
         OutOfRangeError: the queue is closed and empty; or the error that ended its producers.
@@ -217,7 +241,7 @@ class QueueBase:
             end = error
         raise self._fate.instead_of(end)
 
-    def dequeue_many(self, n, timeout=None):
+    def dequeue_many(self, n: int, timeout: float | None = None) -> Any:
         """Takes n elements, stacked along a new first dimension (PaddingFIFOQueue pads them).
 
         OutOfRangeError where the queue is closed and has fewer, which stay in it, in order.
@@ -229,7 +253,7 @@ class QueueBase:
             end = error
         raise self._fate.instead_of(end)
 
-    def dequeue_up_to(self, n, timeout=None):
+    def dequeue_up_to(self, n: int, timeout: float | None = None) -> Any:
         """As dequeue_many; but a closed queue gives what it has, from 1 to n elements."""
         try:
             return self._queue.dequeue_many(n, True, timeout)
@@ -237,7 +261,7 @@ class QueueBase:
             end = error
         raise self._fate.instead_of(end)
 
-    def close(self, cancel_pending_enqueues=False, timeout=None):
+    def close(self, cancel_pending_enqueues: bool = False, timeout: float | None = None) -> None:
         """No more elements go in; those in the queue can still be taken.
 
         Waits for the enqueues that wait before it; with ``cancel_pending_enqueues`` they end with
@@ -246,19 +270,19 @@ class QueueBase:
         """
         self._queue.close(bool(cancel_pending_enqueues), timeout)
 
-    def cancel(self):
+    def cancel(self) -> None:
         """Ends every waiting call with CancelledError; the queue stays usable."""
         self._queue.cancel()
 
-    def size(self):
+    def size(self) -> int:
         """Elements in the queue."""
         return self._queue.size()
 
-    def is_closed(self):
+    def is_closed(self) -> bool:
         """Whether it is closed."""
         return self._queue.is_closed()
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         """Elements until the queue is closed and empty."""
         while True:
             try:
@@ -267,11 +291,11 @@ class QueueBase:
                 return
             yield element
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"levada.train.{type(self).__name__}({self._name!r}, {self.dtypes})"
 
 
-def _common_shape(shapes):
+def _common_shape(shapes: Sequence[Shape]) -> Shape:
     if any(shape is None or len(shape) != len(shapes[0]) for shape in shapes):
         return None
     return tuple(dims[0] if len({*dims}) == 1 else None for dims in zip(*shapes, strict=True))
@@ -288,15 +312,15 @@ class FIFOQueue(QueueBase):
 
     def __init__(
         self,
-        capacity,
-        dtypes,
-        shapes=None,
-        names=None,
-        shared_name=None,
-        name="fifo_queue",
+        capacity: int,
+        dtypes: Any,
+        shapes: Sequence[Any] | None = None,
+        names: Any = None,
+        shared_name: str | None = None,
+        name: str = "fifo_queue",
         *,
-        max_bytes=None,
-    ):
+        max_bytes: int | None = None,
+    ) -> None:
         dtypes = as_list(dtypes)
         shapes = as_shapes(shapes, dtypes)
         self._open(_FIFO, capacity, dtypes, shapes, names, shared_name, name, max_bytes)
@@ -311,15 +335,15 @@ class PaddingFIFOQueue(QueueBase):
 
     def __init__(
         self,
-        capacity,
-        dtypes,
-        shapes,
-        names=None,
-        shared_name=None,
-        name="padding_fifo_queue",
+        capacity: int,
+        dtypes: Any,
+        shapes: Sequence[Any] | None,
+        names: Any = None,
+        shared_name: str | None = None,
+        name: str = "padding_fifo_queue",
         *,
-        max_bytes=None,
-    ):
+        max_bytes: int | None = None,
+    ) -> None:
         dtypes = as_list(dtypes)
         shapes = as_shapes(shapes, dtypes)
         if shapes is None:
@@ -341,17 +365,17 @@ class RandomShuffleQueue(QueueBase):
 
     def __init__(
         self,
-        capacity,
-        min_after_dequeue,
-        dtypes,
-        shapes=None,
-        names=None,
-        seed=None,
-        shared_name=None,
-        name="random_shuffle_queue",
+        capacity: int,
+        min_after_dequeue: int,
+        dtypes: Any,
+        shapes: Sequence[Any] | None = None,
+        names: Any = None,
+        seed: int | None = None,
+        shared_name: str | None = None,
+        name: str = "random_shuffle_queue",
         *,
-        max_bytes=None,
-    ):
+        max_bytes: int | None = None,
+    ) -> None:
         dtypes = as_list(dtypes)
         shapes = as_shapes(shapes, dtypes)
         least = operator.index(min_after_dequeue)
@@ -372,15 +396,15 @@ class PriorityQueue(QueueBase):
 
     def __init__(
         self,
-        capacity,
-        types,
-        shapes=None,
-        names=None,
-        shared_name=None,
-        name="priority_queue",
+        capacity: int,
+        types: Any,
+        shapes: Sequence[Any] | None = None,
+        names: Any = None,
+        shared_name: str | None = None,
+        name: str = "priority_queue",
         *,
-        max_bytes=None,
-    ):
+        max_bytes: int | None = None,
+    ) -> None:
         dtypes = as_list(types)
         shapes = as_shapes(shapes, dtypes)
         dtypes = ["int64", *dtypes]
@@ -388,7 +412,7 @@ class PriorityQueue(QueueBase):
         self._open(_PRIORITY, capacity, dtypes, shapes, names, shared_name, name, max_bytes)
 
 
-def waiters():
+def waiters() -> list[dict[str, Any]]:
     """Every call that waits in a queue or barrier of this process.
 
     A list of dicts: ``thread`` (its name), ``object`` (the queue), ``waits_for``, ``seconds``.

@@ -6,23 +6,29 @@ comes here, is checked by the rules of TensorFlow (python/ops/data_flow_ops.py) 
 of the right dtype or as (shape, list of strings).
 """
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
 from levada import errors
 from levada._dtypes import as_dtype
 
+Shape = tuple[int | None, ...] | None
 
-def shape_text(shape):
+
+def shape_text(shape: tuple[int | None, ...]) -> str:
     """ "[2,?]", as TensorFlow writes shapes."""
     return "[" + ",".join("?" if dim is None else str(dim) for dim in shape) + "]"
 
 
-def as_list(values):
+def as_list(values: Any) -> list[Any]:
     """The argument dtypes: one dtype is a list of one."""
     return list(values) if isinstance(values, (list, tuple)) else [values]
 
 
-def as_shape(shape):
+def as_shape(shape: Any) -> Shape:
     """A tuple with None for unknown dimensions; None for an unknown rank."""
     if shape is None or isinstance(shape, str):
         if shape is None:
@@ -34,7 +40,7 @@ def as_shape(shape):
     return dims
 
 
-def as_shapes(shapes, dtypes):
+def as_shapes(shapes: Any, dtypes: list[Any]) -> list[Shape] | None:
     """One shape for each dtype, or None. A flat list of integers is one shape."""
     if shapes is None:
         return None
@@ -50,7 +56,7 @@ def as_shapes(shapes, dtypes):
     return [as_shape(shape) for shape in shapes]
 
 
-def keeps_values(source, target):
+def keeps_values(source: np.dtype, target: np.dtype) -> bool:
     """Whether every value of one NumPy dtype is one of the other."""
     if source.kind in "iu" and target.kind in "fc":
         parts = np.finfo(target)
@@ -61,13 +67,19 @@ def keeps_values(source, target):
 class Signature:
     """The components of one object; ``owner`` names it in messages."""
 
-    def __init__(self, owner, dtypes, shapes, names=None):
+    def __init__(
+        self,
+        owner: str,
+        dtypes: list[Any],
+        shapes: list[Shape] | None,
+        names: tuple[str, ...] | None = None,
+    ) -> None:
         self.owner = owner
         self.dtypes = [as_dtype(dtype) for dtype in dtypes]
         self.shapes = [None] * len(dtypes) if shapes is None else shapes
         self.names = names
 
-    def components(self):
+    def components(self) -> tuple[tuple, ...]:
         """What the extension asks for: (dtype, dims or None, dtype in memory, dtype as seen)."""
         made = []
         for dtype, shape in zip(self.dtypes, self.shapes, strict=True):
@@ -77,27 +89,27 @@ class Signature:
             made.append((dtype.name, dims, memory, memory if memory == seen else seen))
         return tuple(made)
 
-    def adopt(self, dims):
+    def adopt(self, dims: list[tuple[int, ...] | None]) -> None:
         """The shapes of an object that was there before."""
         self.shapes = [
             None if shape is None else tuple(None if dim < 0 else dim for dim in shape)
             for shape in dims
         ]
 
-    def one(self, vals):
+    def one(self, vals: Any) -> tuple[Any, ...]:
         """The components of one element."""
         return tuple(self._fit(i, value, None) for i, value in enumerate(self._split(vals)))
 
-    def many(self, vals):
+    def many(self, vals: Any) -> tuple[Any, ...]:
         """Those of elements with one more dimension in front, the same in all of them."""
         rows = [-1]
         return tuple(self._fit(i, value, rows) for i, value in enumerate(self._split(vals)))
 
-    def values(self, i, value):
+    def values(self, i: int, value: Any) -> Any:
         """Rows of component i alone."""
         return self._fit(i, value, [-1])
 
-    def _split(self, vals):
+    def _split(self, vals: Any) -> list[Any]:
         named = isinstance(vals, dict)
         if named and self.names is None:
             raise ValueError(f"Queue must have names to enqueue a dictionary: {self.owner}")
@@ -120,18 +132,18 @@ class Signature:
             )
         return parts
 
-    def _label(self, i):
+    def _label(self, i: int) -> str:
         name = "" if self.names is None else f" '{self.names[i]}'"
         return f"component {i}{name} of {self.owner}"
 
-    def _fit(self, i, value, rows):
+    def _fit(self, i: int, value: Any, rows: list[int] | None) -> Any:
         if self.dtypes[i].name == "string":
             return self._strings(i, value, rows)
         array = self._numbers(i, value)
         self._check(i, array.shape, rows)
         return array
 
-    def _check(self, i, got, rows):
+    def _check(self, i: int, got: tuple[int, ...], rows: list[int] | None) -> None:
         want = self.shapes[i]
         front = ()
         if rows is not None:
@@ -156,7 +168,7 @@ class Signature:
                 f"Expected {expected}, got {shape_text(got)}"
             )
 
-    def _numbers(self, i, value):
+    def _numbers(self, i: int, value: Any) -> np.ndarray:
         target = self.dtypes[i].dtype
         try:
             array = np.asarray(value)
@@ -173,7 +185,7 @@ class Signature:
         made = made if made.dtype is target else made.view(target)  # long long is int64 too
         return made.view(np.uint16) if self.dtypes[i].name == "bfloat16" else made
 
-    def _may_cast(self, array, target, typed):
+    def _may_cast(self, array: np.ndarray, target: np.dtype, typed: bool) -> bool:
         if keeps_values(array.dtype, target):
             return typed or (array.dtype.kind == "b") == (target.kind == "b")
         if typed:
@@ -184,7 +196,7 @@ class Signature:
         wider = {"i": "fc", "u": "fc", "f": "fcV", "c": "c"}
         return target.kind in wider.get(array.dtype.kind, "")
 
-    def _strings(self, i, value, rows):
+    def _strings(self, i: int, value: Any, rows: list[int] | None) -> Any:
         if isinstance(value, (str, bytes)):
             self._check(i, (), rows)
             return value
