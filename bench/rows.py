@@ -274,6 +274,22 @@ def queue_rows():
     return rows
 
 
+def pipeline_rows():
+    """P5: the input program of TensorFlow 1.x."""
+    peers = {
+        "tf queue runners": python("tf_pipeline:classic", "a"),
+        "tf, strings in batches": python("tf_pipeline:blocks", "a"),
+        "ours, read_up_to": python("ours_pipeline:blocks", "a"),
+        "ours, one by one": python("ours_pipeline:examples", "a"),
+    }
+    return [
+        Row(
+            "P5", "names, reader, parse, batch(64, dynamic_pad), 1 core", "k examples/s",
+            python("ours_pipeline:dataset", "a"), peers, {}, {"tf queue runners": 20.0}, 1e-3,
+        )
+    ]  # fmt: skip
+
+
 def cost_rows():
     """P9, P10, P12: less is better; the goal is the largest value allowed."""
     save, theirs = python("ours:checkpoint", "a"), python("tf_checkpoint:checkpoint", "a")
@@ -308,5 +324,6 @@ ROWS = [
     *queue_rows(),
     *sequence_rows(),
     *reader_rows(),
+    *pipeline_rows(),
     *cost_rows(),
 ]
