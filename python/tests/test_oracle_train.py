@@ -6,8 +6,9 @@ import os
 import random
 
 import pytest
+from documents import make_files, pairs, plain, rows, run
 from levada import errors
-from levada.train import QueueRunner, QueueRunnerDef
+from levada.train import GraphKeys, QueueRunner, QueueRunnerDef, clear_collection
 
 pytestmark = [
     pytest.mark.oracle,
@@ -15,6 +16,7 @@ pytestmark = [
         importlib.util.find_spec("tensorflow") is None, reason="TensorFlow is not installed"
     ),
 ]
+PAIRS = [pair for pair in pairs("migration.md") if "norun" not in pair[1]]
 FIELDS = (
     "queue_name enqueue_op_name close_op_name cancel_op_name queue_closed_exception_types".split()
 )
@@ -98,3 +100,24 @@ def test_a_runner_of_tensorflow_becomes_one_of_ours(tf1):
         back.queue_name = message.queue_name
         assert back.enqueue_op_name == message.enqueue_op_name
         assert back.queue_closed_exception_types == list(message.queue_closed_exception_types)
+
+
+@pytest.mark.parametrize(
+    ("words", "before", "after"), [pair[1:] for pair in PAIRS], ids=[pair[0] for pair in PAIRS]
+)
+def test_programs_before_and_after_do_the_same(tf1, words, before, after, tmp_path, monkeypatch):
+    """The pairs of docs/migration.md, each side run by its own library."""
+    from tensorflow.core.protobuf import queue_runner_pb2
+
+    make_files(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    clear_collection(GraphKeys.QUEUE_RUNNERS)
+    with tf1.Graph().as_default():
+        expected = run(before, tf=tf1, queue_runner_pb2=queue_runner_pb2)
+    seen = run(after)
+    clear_collection(GraphKeys.QUEUE_RUNNERS)
+    assert expected
+    if "unordered" in words:
+        assert rows(seen) == rows(expected)
+    else:
+        assert plain(seen) == plain(expected)

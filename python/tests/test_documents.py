@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the documentation shows is run: samples of the pages on queues, and the examples."""
+
+import subprocess
+import sys
+
+import pytest
+from documents import ROOT, make_files, pairs, run, samples
+from levada.train import GraphKeys, clear_collection
+
+PAIRS = list(pairs("migration.md"))
+IDS = [heading for heading, *_ in PAIRS]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """A folder with small files, and no runner of another sample."""
+    make_files(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    clear_collection(GraphKeys.QUEUE_RUNNERS)
+    yield tmp_path
+    clear_collection(GraphKeys.QUEUE_RUNNERS)
+
+
+def test_there_are_pairs():
+    assert len(PAIRS) >= 10
+    assert sum("after" in words for _, words, _ in samples("migration.md")) == len(PAIRS)
+
+
+@pytest.mark.parametrize(("heading", "words", "before", "after"), PAIRS, ids=IDS)
+def test_the_sample_before_is_python(heading, words, before, after):
+    compile(before, heading, "exec")
+
+
+@pytest.mark.parametrize(("heading", "words", "before", "after"), PAIRS, ids=IDS)
+def test_the_sample_after_runs(heading, words, before, after):
+    assert run(after)
+
+
+def test_the_canonical_program_reads_every_example_twice():
+    after = next(after for heading, _, _, after in PAIRS if heading.startswith("The canonical"))
+    steps = run(after)
+    assert [label for labels, _ in steps for label in labels] == [*range(20), *range(20)]
+    for labels, tokens in steps:
+        lengths = [label % 10 % 7 + 1 for label in labels]
+        assert tokens.shape == (4, max(lengths))
+        assert (tokens != 0).sum(axis=1).tolist() == lengths
+
+
+def test_the_page_on_queues_runs():
+    codes = [code for _, _, code in samples("queues-and-coordinators.md")]
+    assert len(codes) >= 4
+    steps = [run(code) for code in codes]
+    assert [int(number) for (batch,) in steps[0] for number in batch] == list(range(1000))
+    assert sum(len(tokens) for (tokens,) in steps[-1]) == 20
+
+
+def example(name, *arguments):
+    command = [sys.executable, str(ROOT / "examples" / name), *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+def test_the_coordinator_example_finds_a_third():
+    lines = example("coordinator.py").split("\n")
+    assert [line.split(":")[0] for line in lines] == ["with_threads", "with_a_queue_runner", ""]
+    for line in lines[:2]:
+        assert abs(float(line.split()[1]) - 1 / 3) < 0.01
+
+
+def test_the_input_pipeline_example_reads_everything(folder):
+    assert example("input_pipeline.py") == "300 examples, 7650 tokens\n"
+    files = [folder / "0.tfrecord", folder / "1.tfrecord"]
+    tokens = 2 * 2 * sum(i % 7 + 1 for i in range(10))
+    assert example("input_pipeline.py", *files) == f"40 examples, {tokens} tokens\n"
