@@ -202,6 +202,13 @@ def test_a_queue_is_found_by_its_shared_name():
     assert again.queue is queue
 
 
+def test_of_queues_of_one_name_the_newest_is_found():
+    register_op("test/enqueue", enqueue)
+    queues = [FIFOQueue(10, ["float32"], name="common name") for _ in range(5)]
+    again = QueueRunner.from_proto(QueueRunnerDef(queues[-1].name, ["test/enqueue"]))
+    assert again.queue is queues[-1]
+
+
 def test_what_is_missing_is_named(queue):
     register_op("test/enqueue", enqueue)
     with pytest.raises(errors.NotFoundError, match="no such queue"):

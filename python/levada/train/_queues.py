@@ -42,7 +42,8 @@ _FIFO, _PADDING, _SHUFFLE, _PRIORITY = range(4)
 _NAMES = ("fifo_queue", "padding_fifo_queue", "random_shuffle_queue", "priority_queue")
 _counts = {}  # default name: numbers for the next ones
 _lock = threading.Lock()
-_live = weakref.WeakSet()  # every queue, to be found by name
+_live = weakref.WeakValueDictionary()  # every queue by number, to be found by name
+_numbers = itertools.count()
 
 
 def unique_name(name: str, default: str) -> str:
@@ -55,9 +56,9 @@ def unique_name(name: str, default: str) -> str:
 
 
 def find_queue(name: str) -> QueueBase:
-    """The queue with this ``shared_name``, else of this name; NotFoundError if nobody holds it."""
+    """The queue with this ``shared_name``, else the newest of this name; else NotFoundError."""
     with _lock:
-        queues = list(_live)
+        queues = list(_live.values())[::-1]
     for queue in queues:
         if queue._shared_name == name:
             return queue
@@ -147,9 +148,10 @@ class QueueBase:
             self._signature.adopt(self._queue.dims())
         self._shared_name = shared_name
         with _lock:
-            same = (q for q in _live if shared_name and q._shared_name == shared_name)
-            self._fate = getattr(next(same, None), "_fate", None) or _Fate()
-            _live.add(self)
+            others = _live.values() if shared_name else ()
+            same = (q._fate for q in others if q._shared_name == shared_name)
+            self._fate = next(same, None) or _Fate()
+            _live[next(_numbers)] = self
 
     def _producers_failed(self, error: BaseException) -> None:
         """Consumers of the closed and drained queue get ``error``, the first one told."""
