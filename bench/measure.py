@@ -162,6 +162,19 @@ class Runner:
             raise Missing(f"first batch of {measure.what} failed")
         return {"seconds": time.perf_counter() - begin, "peak_mb": usage.ru_maxrss / 1024}
 
+    def _idle(self, measure):
+        """Processor time of a work that only waits, as a share of the time that it took."""
+        program = os.path.join(self.programs, measure.program)
+        if not os.path.exists(program):
+            raise Missing(f"{measure.program} is not built")
+        begin = time.perf_counter()
+        process = subprocess.Popen([program, measure.what, os.devnull], stdout=subprocess.DEVNULL)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = status
+        if status:
+            raise Missing(f"{measure.what} failed")
+        return {"cpu": (usage.ru_utime + usage.ru_stime) / (time.perf_counter() - begin)}
+
     def close(self):
         for worker in self.workers.values():
             worker.close()

@@ -195,6 +195,37 @@ static void queues_shuffle(void *state, levada_bench_count *count)
     count->check += (uint64_t)item;
 }
 
+/* For a second one waits for room and one for an element. Nothing is counted but the pass: what it
+ * costs is measured from outside. */
+static void *queues_wait(void *user)
+{
+    queues_worker *w = user;
+    int64_t        item = 0;
+    const void    *in = &item;
+    void          *out = &item;
+    levada_status  st;
+
+    if (w->items > 0)
+        st = levada_queue_enqueue_rows(w->state->queue, 1, &in, 1000000000, NULL, NULL);
+    else
+        st = levada_queue_dequeue_rows(w->state->back, 1, false, &out, 1000000000, NULL, NULL);
+    if (st != LEVADA_EDEADLINE_EXCEEDED)
+        levada_bench_die("a wait ended with", levada_status_name(st));
+    return NULL;
+}
+
+static void queues_idle(void *state, levada_bench_count *count)
+{
+    const queues_state *s = state;
+    queues_worker       in, out;
+
+    queues_start(&in, s, 1, queues_wait);
+    queues_start(&out, s, 0, queues_wait);
+    pthread_join(in.thread, NULL);
+    pthread_join(out.thread, NULL);
+    count->records++;
+}
+
 /* -- works ------------------------------------------------------------------------------------- */
 
 static void *queues_open(const levada_bench_queue *kind, int producers, int consumers,
@@ -261,6 +292,17 @@ static void *queues_ours_handover(const levada_bench_args *a)
 {
     (void)a;
     return queues_open_back(&queues_ours);
+}
+
+/* A full queue and an empty one. */
+static void *queues_ours_idle(const levada_bench_args *a)
+{
+    queues_state *s = queues_open_back(&queues_ours);
+
+    (void)a;
+    for (int64_t i = 0; i < QUEUES_CAPACITY; ++i)
+        queues_push(s->queue, &i, 1);
+    return s;
 }
 
 static void *queues_cond_1p1c_1(const levada_bench_args *a)
@@ -359,6 +401,7 @@ const levada_bench_work levada_bench_works[] = {
     QUEUES_WORKS(ours),
     QUEUES_WORKS(cond),
     QUEUES_WORKS(tf),
+    {"ours_idle", queues_ours_idle, queues_idle},
     {"ours_shuffle", queues_ours_shuffle, queues_shuffle},
     {"tf_shuffle", queues_tf_shuffle, queues_shuffle},
     {NULL, NULL, NULL},

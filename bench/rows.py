@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Measure:
-    kind: str  # "c": a work of a program; "py": a function in a worker; "import", "size", "first"
+    # "c": a work of a program; "py": a function in a worker; "import", "size", "first", "idle"
+    kind: str
     what: str
     file: str = ""  # warmed before each run
     cores: int = 1
@@ -270,6 +271,11 @@ def queue_rows():
             queue_work("ours_shuffle", 1), {"TF-style": queue_work("tf_shuffle", 1)}, {},
             {"TF-style": 3.0}, 1e-6,
         )
+    )  # fmt: skip
+    rows.append(
+        Row("18", "CPU of a pipeline whose threads wait", "% of a core",
+            Measure("idle", "ours_idle", cores=2, program="queues"),
+            goals={"ours": 5}, scale=100, value="cpu")
     )  # fmt: skip
     return rows
 

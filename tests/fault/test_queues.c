@@ -326,7 +326,7 @@ static void threads_of_a_coordinator_lose_nothing(void **state)
 
 /* -- threads that can't be started ------------------------------------------------------------- */
 
-static void expect_refused(levada_status st, const levada_error *err, const char *name)
+static void expect_refused(levada_status st, const char *name, const levada_error *err)
 {
     assert_int_equal(st, LEVADA_ERESOURCE_EXHAUSTED);
     if (strstr(err->message, name) == NULL || strstr(err->message, "can't make a thread") == NULL) {
@@ -348,8 +348,8 @@ static void a_runner_starts_all_its_threads_or_none(void **state)
             levada_error         err = LEVADA_ERROR_INIT;
 
             fault_thread_arm(number);
-            expect_refused(levada_queue_runner_start(runner, own ? NULL : c, &err), &err,
-                           names[number]);
+            expect_refused(levada_queue_runner_start(runner, own ? NULL : c, &err),
+                           names[number], &err);
             fault_thread_arm(-1);
             assert_int_equal(fault_thread_live(), 0); /* nothing runs, nothing was called */
             assert_int_equal(p[0].next + p[1].next + levada_queue_size(queue), 0);
@@ -380,10 +380,10 @@ static void no_thread_is_a_clean_error(void **state)
     loop.run = tick;
     watch.report = ignore;
     fault_thread_arm(0);
-    expect_refused(levada_coordinator_start_thread(c, "reader", test_gate_run, &gate, &err), &err,
-                   "reader");
-    expect_refused(levada_looper_start(c, &loop, &err), &err, "looper");
-    expect_refused(levada_watchdog_create(NULL, &watch, &watchdog, &err), &err, "");
+    expect_refused(levada_coordinator_start_thread(c, "reader", test_gate_run, &gate, &err),
+                   "reader", &err);
+    expect_refused(levada_looper_start(c, &loop, &err), "looper", &err);
+    expect_refused(levada_watchdog_create(NULL, &watch, &watchdog, &err), "", &err);
     fault_thread_arm(-1);
     assert_null(watchdog);
     test_joins(c, LEVADA_FOREVER, LEVADA_OK, NULL);
