@@ -4,14 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from levada import _levada
 from levada._dtypes import DType
 from levada.train._queues import unique_name
 from levada.train._signature import Shape, Signature, as_list, as_shapes
+
+if TYPE_CHECKING:
+    import numpy as np
 
 __all__ = ["Barrier"]
 
@@ -72,7 +73,7 @@ class Barrier:
         stands twice, other lengths, a component that does not exist. CancelledError: the barrier is
         closed, and a key is new. Never waits.
         """
-        if isinstance(keys, np.ndarray):
+        if hasattr(keys, "tolist"):  # an array
             keys = keys.tolist()
         if isinstance(keys, (str, bytes)):
             raise TypeError(f"keys must be a list of str or bytes, not {keys!r}")

@@ -179,7 +179,8 @@ class QueueBase:
             raise errors.InvalidArgumentError(f"index {index} is not in [0, {len(queues)})")
         made = object.__new__(QueueBase)
         made.__dict__.update(queues[index].__dict__)
-        made._shapes = [_common_shape(shapes) for shapes in zip(*(q.shapes for q in queues))]  # noqa: B905
+        each = zip(*(queue.shapes for queue in queues), strict=True)
+        made._shapes = [_common_shape(shapes) for shapes in each]
         return made
 
     @property

@@ -8,12 +8,13 @@ of the right dtype or as (shape, list of strings).
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from levada import errors
 from levada._dtypes import as_dtype
+
+if TYPE_CHECKING:
+    import numpy as np
 
 Shape = tuple[int | None, ...] | None
 
@@ -46,7 +47,7 @@ def as_shapes(shapes: Any, dtypes: list[Any]) -> list[Shape] | None:
         return None
     if not isinstance(shapes, (list, tuple)):
         raise TypeError(f"shapes must be a list of shapes, not {shapes!r}")
-    if all(dim is None or isinstance(dim, (int, np.integer)) for dim in shapes):
+    if all(dim is None or hasattr(dim, "__index__") for dim in shapes):
         shapes = [shapes] if len(dtypes) == 1 or shapes else shapes
     if len(shapes) != len(dtypes):
         raise ValueError(
@@ -58,6 +59,8 @@ def as_shapes(shapes: Any, dtypes: list[Any]) -> list[Shape] | None:
 
 def keeps_values(source: np.dtype, target: np.dtype) -> bool:
     """Whether every value of one NumPy dtype is one of the other."""
+    import numpy as np
+
     if source.kind in "iu" and target.kind in "fc":
         parts = np.finfo(target)
         return source.itemsize * 8 - (source.kind == "i") <= parts.nmant + 1
@@ -81,6 +84,8 @@ class Signature:
 
     def components(self) -> tuple[tuple, ...]:
         """What the extension asks for: (dtype, dims or None, dtype in memory, dtype as seen)."""
+        import numpy as np
+
         made = []
         for dtype, shape in zip(self.dtypes, self.shapes, strict=True):
             dims = None if shape is None else tuple(-1 if dim is None else dim for dim in shape)
@@ -169,6 +174,8 @@ class Signature:
             )
 
     def _numbers(self, i: int, value: Any) -> np.ndarray:
+        import numpy as np
+
         target = self.dtypes[i].dtype
         try:
             array = np.asarray(value)
@@ -190,6 +197,8 @@ class Signature:
             return typed or (array.dtype.kind == "b") == (target.kind == "b")
         if typed:
             return False
+        import numpy as np
+
         if array.dtype.kind in "iu" and target.kind in "iu":  # integers of Python
             limits = np.iinfo(target)
             return limits.min <= array.min() and array.max() <= limits.max
@@ -200,6 +209,8 @@ class Signature:
         if isinstance(value, (str, bytes)):
             self._check(i, (), rows)
             return value
+        import numpy as np
+
         array = np.asarray(value) if hasattr(value, "dtype") else np.array(value, dtype=object)
         flat = array.astype(object).ravel().tolist()
         for item in flat:
