@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from levada._batch import Bytes
+from levada._decoding import Prepared, prepare
 from levada._dtypes import name_of
 from levada.errors import InvalidArgumentError, LevadaError
 
@@ -294,56 +296,9 @@ def spec_value(features, steps=False):
 # -- columns to results
 
 
-class _Prepared:
-    """Specs as data, and decoders for them that nobody uses now."""
-
-    __slots__ = ("decoder", "idle", "options", "specs")
-
-    def __init__(self, decoder, options, specs):
-        self.decoder, self.options, self.specs = decoder, options, specs
-        self.idle = []
-
-    def decode(self, strings):
-        from levada import _levada
-        from levada._batch import Batch, Bytes
-
-        try:
-            decoder = self.idle.pop()
-        except IndexError:
-            decoder = _levada.decoder(self.decoder, self.options)
-        try:
-            if isinstance(strings, Bytes):
-                return Batch(_levada.decode_column(decoder, strings.data, strings.offsets))
-            return Batch(_levada.decode(decoder, strings))
-        finally:
-            self.idle.append(decoder)
-
-
-_MOST_PREPARED = 32
-_prepared = {}  # names and ids of features: (the features, what was prepared for them)
-
-
-def _prepare(make, *specs):
-    """What `make(*specs)` gives, kept for the next call with the same feature objects."""
-    given = []
-    for spec in specs:
-        if not isinstance(spec, Mapping):
-            return make(*specs)
-        given += spec.items()
-    if not all(hasattr(value, "__dataclass_fields__") for _, value in given):
-        return make(*specs)  # a dict, which may change
-    key = (make, *(len(spec) for spec in specs), *((name, id(value)) for name, value in given))
-    found = _prepared.get(key)
-    if found is None:
-        while len(_prepared) >= _MOST_PREPARED:
-            _prepared.pop(next(iter(_prepared)), None)
-        found = _prepared[key] = given, make(*specs)
-    return found[1]
-
-
 def _flat(values):
     """Values of a Ragged, or a column, as an array: byte strings become an object array."""
-    from levada._batch import Bytes, objects
+    from levada._batch import objects
 
     return objects(values.to_list()) if isinstance(values, Bytes) else values
 
@@ -427,8 +382,6 @@ def _strings(serialized, single):
         raise ValueError("Input serialized must be a scalar")
     if isinstance(serialized, (bytes, bytearray, memoryview, str)):
         raise ValueError("Input serialized must be a list of byte strings, not one")
-    from levada._batch import Bytes
-
     if isinstance(serialized, Bytes):
         return serialized
     return [item if isinstance(item, bytes) else _as_bytes(item) for item in serialized]
@@ -479,15 +432,27 @@ def _run(prepared, serialized, example_names, single, key):
         raise _say_where(error, names, single, key) from None
 
 
+def _single(prepared, serialized, example_names, key):
+    """One Example the short way, or None where there is none."""
+    try:
+        return prepared.single(serialized)
+    except LevadaError as error:
+        raise _say_where(error, _names(example_names, 1), True, key) from None
+
+
 def _example_spec(spec):
     value = spec_value(spec)
-    return _Prepared("parse_example", {"spec": value}, value)
+    return Prepared("parse_example", {"spec": value}, value)
 
 
 def _parse(serialized, spec, example_names, single, key):
     if not spec:
         raise ValueError(f"Missing: features was {spec}.")
-    prepared = _prepare(_example_spec, spec)
+    prepared = prepare(_example_spec, spec)
+    if single and type(serialized) is bytes:
+        found = _single(prepared, serialized, example_names, key)
+        if found is not None:
+            return found
     batch = _run(prepared, serialized, example_names, single, key)
     return {name: _result(name, value, batch, single) for name, value in prepared.specs.items()}
 
@@ -532,13 +497,13 @@ def _sequence_specs(context, sequence):
     options = {
         "context": context, "sequence": {columns[name]: value for name, value in sequence.items()}
     }  # fmt: skip
-    return _Prepared("parse_sequence_example", options, (context, sequence, columns))
+    return Prepared("parse_sequence_example", options, (context, sequence, columns))
 
 
 def _parse_sequence(serialized, context, sequence, example_names, single, key):
     import numpy as np
 
-    prepared = _prepare(_sequence_specs, context or {}, sequence or {})
+    prepared = prepare(_sequence_specs, context or {}, sequence or {})
     context, sequence, columns = prepared.specs
     batch = _run(prepared, serialized, example_names, single, key)
     found = {name: _result(name, value, batch, single) for name, value in context.items()}

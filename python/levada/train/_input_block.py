@@ -68,9 +68,13 @@ def enqueue_rows(queue: Any, values: list[Any]) -> None:
 
 def _packed(value: Any) -> tuple[Any, ...]:
     """(dtype, depth, dims, values, [offsets...]) of a column, as ``_levada.build`` takes it."""
+    import numpy as np
+
     if isinstance(value, Bytes):
         return "string", 0, (), *_spread(value)
     if not isinstance(value, Ragged):
+        if getattr(value, "ndim", 0) and value.dtype.kind in "biufc":
+            return name_of(value.dtype), 0, value.shape[1:], np.ascontiguousarray(value), []
         return pack_column(Kind(), value)
     values, levels = value, []
     while isinstance(values, Ragged):
@@ -88,7 +92,10 @@ def _spread(column: Ragged | Bytes) -> tuple[Any, list[Any]]:
 
     marks = np.ascontiguousarray(column.offsets, np.int32)
     inner = column.data if isinstance(column, Bytes) else column._inner
-    return inner[marks[0] : marks[-1]], [marks - marks[0] if marks[0] else marks]
+    first, last = int(marks[0]), int(marks[-1])
+    if first:
+        marks = marks - first
+    return inner if last == len(inner) and not first else inner[first:last], [marks]
 
 
 def _pack_values(values: Any, levels: list[Any]) -> tuple[Any, ...]:

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Decoders that are kept from call to call, and strings that lie in a column."""
+
+import threading
+
+import levada as lv
+import numpy as np
+import pytest
+from levada import errors
+
+MESSAGES = [lv.make_example({"n": i, "t": list(range(i)), "s": b"x" * i}) for i in range(5)]
+
+
+def test_features_that_change_are_seen():
+    features = {"n": lv.FixedLenFeature([], lv.int64)}
+    assert set(lv.parse_single_example(MESSAGES[3], features)) == {"n"}
+    features["t"] = lv.RaggedFeature(lv.int64)
+    assert lv.parse_single_example(MESSAGES[3], features)["t"].tolist() == [0, 1, 2]
+    features["n"] = lv.FixedLenFeature([1], lv.int32)
+    found = lv.parse_single_example(MESSAGES[3], features)["n"]
+    assert (found.dtype, found.tolist()) == (np.int32, [3])
+    data = {"n": {"kind": "FixedLen", "dtype": "int64", "shape": []}}
+    assert lv.parse_single_example(MESSAGES[3], data)["n"] == 3
+    data["n"]["dtype"] = "uint8"
+    assert lv.parse_single_example(MESSAGES[3], data)["n"].dtype == np.uint8
+
+
+def test_features_made_for_each_call_do_not_mix():
+    for i in range(200):
+        name, dtype = ("n", lv.int64) if i % 2 else ("t", lv.int64)
+        shape = [] if i % 2 else [3]
+        found = lv.parse_single_example(MESSAGES[3], {name: lv.FixedLenFeature(shape, dtype)})
+        assert found[name].tolist() == (3 if i % 2 else [0, 1, 2])
+
+
+@pytest.mark.parametrize("kind", [
+    lv.RaggedFeature(lv.int64), lv.FixedLenSequenceFeature([], lv.int64, allow_missing=True),
+    lv.VarLenFeature(lv.int64),
+])  # fmt: skip
+def test_one_message_is_the_same_as_one_of_many(kind):
+    features = {"t": kind, "n": lv.FixedLenFeature([], lv.int64)}
+    strings = {**features, "s": lv.FixedLenFeature([], lv.string)}  # takes the long way
+    for message in MESSAGES:
+        short, long = (lv.parse_single_example(message, given) for given in (features, strings))
+        for name in features:
+            a, b = short[name], long[name]
+            parts = zip(a, b, strict=True) if isinstance(a, tuple) else [(a, b)]
+            assert all(np.array_equal(one, other) for one, other in parts)
+
+
+def test_errors_of_a_kept_decoder_do_not_stay():
+    features = {"n": lv.FixedLenFeature([], lv.int64)}
+    for _ in range(3):
+        with pytest.raises(errors.InvalidArgumentError, match="Feature: n"):
+            lv.parse_single_example(lv.make_example({"m": 1}), features, key="k")
+        assert lv.parse_single_example(MESSAGES[2], features)["n"] == 2
+
+
+def test_a_column_of_strings_is_parsed_as_its_list():
+    column = next(iter(lv.from_arrays({"r": MESSAGES}).batch(5)))["r"]
+    features = {"t": lv.RaggedFeature(lv.int64), "s": lv.FixedLenFeature([], lv.string)}
+    for part in (column, column[1:4], column[2:2]):
+        values, splits = lv.parse_example(part, features)["t"]
+        expected, marks = lv.parse_example(list(part), features)["t"]
+        assert values.tolist() == expected.tolist() and splits.tolist() == marks.tolist()
+        assert [*lv.parse_example(part, features)["s"]] == [m[0] for m in zip(
+            lv.parse_example(list(part), features)["s"], strict=True)]  # fmt: skip
+    wrong = lv.Bytes(np.zeros(3, np.uint8), np.array([0, 2, 9], np.int32))
+    with pytest.raises(ValueError, match="offsets do not ascend"):
+        lv.parse_example(wrong, features)
+
+
+def test_threads_share_features():
+    features = {"n": lv.FixedLenFeature([], lv.int64), "t": lv.RaggedFeature(lv.int64)}
+    found = []
+
+    def parse():
+        for i in range(300):
+            example = lv.parse_single_example(MESSAGES[i % 5], features)
+            found.append(example["n"] == i % 5 and len(example["t"]) == i % 5)
+
+    threads = [threading.Thread(target=parse) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 1200 and all(found)
