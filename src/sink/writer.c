@@ -54,7 +54,7 @@ static levada_status writer_put(levada_writer *w, const uint8_t *data, size_t si
         ssize_t n = write(w->fd, data, size);
 
         if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return writer_failed(w, "write", errno);
+        if (n <= 0) return writer_failed(w, "write", n < 0 ? errno : ENOSPC);
         data += n;
         size -= (size_t)n;
     }

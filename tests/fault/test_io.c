@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The system fails at one call after the other while files are read and written. Interrupted and
+ * short calls are nobody's business; after any other the run ends with an error that names the
+ * file, or leaves out what it counts; what came before is right, nothing is left open, and what
+ * failed can be done again.
+ */
+#include "fault/fault_io.h"
+#include "fault/fault_thread.h"
+#include "support/codec.h"
+#include "support/iters.h"
+
+#include <levada/writer.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define RECORDS 30000 /* in a large file: several chunks */
+
+/* -- files: a large one between two small ones */
+
+static void write_file(const char *name, int first, int n, const char *filter)
+{
+    t_bytes file = { 0 }, packed;
+    char    text[64];
+
+    for (int i = first; i < first + n; i++) {
+        int size = snprintf(text, sizeof text, "record %d", i);
+
+        t_add_record(&file, text, (size_t)size);
+    }
+    packed = filter ? t_encode(filter, file.at, file.size, 0) : file;
+    t_write_file(t_path(name), packed.at, packed.size);
+    if (filter) t_clear(&packed);
+    t_clear(&file);
+}
+
+static void write_files(const char *filter)
+{
+    write_file("f1", 0, 5, filter);
+    write_file("f2", 5, RECORDS, filter);
+    write_file("f3", 5 + RECORDS, 5, filter);
+}
+
+/* -- one run */
+
+typedef struct run {
+    levada_status st;
+    levada_error  why;
+    int64_t       records, left_out;
+} run;
+
+/* Checks the numbers in the records: ascending, and without a gap where nothing is left out. */
+static void look(run *r, const levada_block *block, int64_t *next, bool gaps)
+{
+    for (int64_t i = 0; i < levada_block_rows(block); i++) {
+        int64_t        size, number = 0;
+        const uint8_t *text = levada_column_bytes(levada_block_at(block, 0), i, &size);
+
+        assert_true(size > 7);
+        for (int64_t k = 7; k < size; k++) number = 10 * number + text[k] - '0';
+        if (gaps) assert_true(number >= *next);
+        else assert_int_equal(number, *next);
+        *next = number + 1;
+        r->records++;
+    }
+}
+
+static levada_dataset *describe(const char *rest)
+{
+    levada_dataset *dataset = NULL;
+    char            text[512];
+
+    (void)snprintf(text, sizeof text, "tfrecord:%s%s", t_path("f?"), rest);
+    assert_int_equal(levada_dataset_parse(t_iter_env(), text, &dataset, NULL), LEVADA_OK);
+    return dataset;
+}
+
+static run read_all(const char *rest, const char *errors, int32_t threads)
+{
+    levada_iter_options o = LEVADA_ITER_OPTIONS_INIT;
+    levada_dataset     *dataset = describe(rest);
+    levada_iter        *it = NULL;
+    levada_block       *block = NULL;
+    run                 r = { .why = LEVADA_ERROR_INIT };
+    int64_t             next = 0;
+    levada_error        again = LEVADA_ERROR_INIT;
+
+    o.threads = threads;
+    o.errors = errors;
+    r.st = levada_iter_open(dataset, &o, &it, &r.why);
+    while (r.st == LEVADA_OK && (r.st = levada_iter_next(it, &block, &r.why)) == LEVADA_OK) {
+        look(&r, block, &next, errors != NULL);
+        levada_block_unref(&block);
+    }
+    if (it && r.st < 0) { /* it stays so */
+        assert_int_equal(levada_iter_next(it, &block, &again), r.st);
+        assert_string_equal(again.message, r.why.message);
+    }
+    if (it) r.left_out = t_iter_stat(it, "skipped_records");
+    levada_iter_close(&it);
+    levada_dataset_unref(&dataset);
+    return r;
+}
+
+/* What a run may have come to. */
+static void judge(const run *r, fault_io_kind kind, bool skips)
+{
+    bool harmless = kind == FAULT_IO_EINTR || kind == FAULT_IO_SHORT;
+
+    if (r->st == LEVADA_END) {
+        assert_true(r->records == RECORDS + 10 || (!harmless && r->left_out > 0));
+        return;
+    }
+    if (harmless || (skips && kind == FAULT_IO_EIO)) {
+        fail_msg("%s: %s", levada_status_name(r->st), r->why.message);
+    }
+    assert_int_equal(r->st, r->why.code);
+    assert_true(r->st == LEVADA_EDATA_LOSS || r->st == LEVADA_ERESOURCE_EXHAUSTED);
+    if (!strstr(r->why.file, "/f")) fail_msg("no file: %s", r->why.message);
+    assert_non_null(strchr(r->why.stage, '.'));
+}
+
+static void sweep_reads(const char *rest, int32_t threads, fault_io_calls calls,
+                        fault_io_kind kind, bool after)
+{
+    static const char *const errors[] = { NULL, "skip" };
+    int64_t                  descriptors = fault_io_open();
+
+    for (int skips = 0; skips < 2; skips++) {
+        bool reached = true;
+
+        for (int64_t n = 0; reached; n++) {
+            run r;
+
+            fault_io_arm(calls, kind, n, after);
+            r = read_all(rest, errors[skips], threads);
+            reached = fault_io_disarm() > n;
+            judge(&r, kind, skips);
+            if (!reached) assert_int_equal(r.records, RECORDS + 10);
+            assert_int_equal(fault_io_open(), descriptors);
+        }
+    }
+}
+
+static void sweep_filter(const char *filter)
+{
+    static const char *const rests[] = { "", " | prefetch:2 | enumerate" };
+
+    if (filter && !t_can(filter)) return;
+    write_files(filter);
+    for (int i = 0; i < 2; i++) {
+        int32_t threads = 1 + 2 * i;
+
+        sweep_reads(rests[i], threads, FAULT_IO_READS, FAULT_IO_EIO, false);
+        sweep_reads(rests[i], threads, FAULT_IO_READS, FAULT_IO_EIO, true);
+        sweep_reads(rests[i], threads, FAULT_IO_READS, FAULT_IO_EINTR, false);
+        sweep_reads(rests[i], threads, FAULT_IO_READS, FAULT_IO_SHORT, false);
+        sweep_reads(rests[i], threads, FAULT_IO_READS, FAULT_IO_SHORT, true);
+        sweep_reads(rests[i], threads, FAULT_IO_READS, FAULT_IO_NONE, false);
+        sweep_reads(rests[i], threads, FAULT_IO_READS, FAULT_IO_NONE, true);
+        sweep_reads(rests[i], threads, FAULT_IO_OPENS, FAULT_IO_EMFILE, false);
+        sweep_reads(rests[i], threads, FAULT_IO_OPENS, FAULT_IO_EIO, false);
+    }
+}
+
+static void reads_of_plain_files_fail(void **state)
+{
+    (void)state;
+    sweep_filter(NULL);
+}
+
+static void reads_of_gzip_files_fail(void **state)
+{
+    (void)state;
+    sweep_filter("gzip");
+}
+
+static void reads_of_zstd_files_fail(void **state)
+{
+    (void)state;
+    sweep_filter("zstd");
+}
+
+/* A restore that fails leaves the iterator as it was; one that follows finds nothing missing. */
+static void restores_fail(void **state)
+{
+    levada_iter_options o = LEVADA_ITER_OPTIONS_INIT;
+    bool                reached = true;
+
+    (void)state;
+    write_files(NULL);
+    o.threads = 1;
+    o.seed = 3;
+    for (int64_t n = 0; reached; n++) {
+        levada_dataset *dataset = describe(" | shuffle:3000");
+        levada_iter    *it = NULL;
+        levada_error    err = LEVADA_ERROR_INIT;
+        t_bytes         first = { 0 }, rest = { 0 }, other = { 0 }, saved;
+        levada_status   st;
+
+        assert_int_equal(levada_iter_open(dataset, &o, &it, NULL), LEVADA_OK);
+        (void)t_iter_read(it, 20, false, &first);
+        saved = t_iter_save(it);
+        fault_io_arm(FAULT_IO_READS, FAULT_IO_EIO, n, false);
+        st = levada_iter_restore(it, saved.at, saved.size, &err);
+        reached = fault_io_disarm() > n;
+        if (reached) {
+            if (st != LEVADA_EFAILED_PRECONDITION) fail_msg("%s", err.message);
+            assert_non_null(strstr(err.file, "/f"));
+        } else {
+            assert_int_equal(st, LEVADA_OK);
+        }
+        (void)t_iter_read(it, -1, false, &rest);
+        t_iter_restore(it, saved);
+        (void)t_iter_read(it, -1, false, &other);
+        t_bytes_equal(rest, other, "after a restore");
+        levada_iter_close(&it);
+        levada_dataset_unref(&dataset);
+        t_clear(&first);
+        t_clear(&rest);
+        t_clear(&other);
+        t_clear(&saved);
+    }
+}
+
+/* -- writing */
+
+#define WRITTEN 300
+
+static levada_status write_all(const char *filter, levada_error *err)
+{
+    levada_writer *w = NULL;
+    char           record[5000];
+    levada_status  st = levada_writer_open(t_iter_env(), t_path("out"), filter, -1, &w, err);
+
+    for (int i = 0; i < WRITTEN && st == LEVADA_OK; i++) {
+        for (size_t k = 0; k < sizeof record; k++) {
+            record[k] = (char)((uint32_t)(k * k + 7 * (size_t)i) * 2654435761U >> 24);
+        }
+        st = levada_writer_write(w, record, i % 50 == 0 ? sizeof record : (size_t)i, err);
+        if (st == LEVADA_OK && i % 100 == 99) st = levada_writer_flush(w, err);
+    }
+    if (w && st == LEVADA_OK) st = levada_writer_close(w, err);
+    if (w && st != LEVADA_OK) { /* it stays so */
+        levada_error again = LEVADA_ERROR_INIT;
+
+        assert_int_equal(levada_writer_write(w, "x", 1, &again), st);
+        assert_int_equal(levada_writer_close(w, &again), st);
+        assert_string_equal(again.message, err->message);
+    }
+    levada_writer_destroy(&w);
+    return st;
+}
+
+static void sweep_writes(const char *filter, fault_io_kind kind, bool after, levada_status code)
+{
+    levada_error err = LEVADA_ERROR_INIT;
+    int64_t      descriptors = fault_io_open();
+    bool         reached = true;
+    t_bytes      want;
+
+    assert_int_equal(write_all(filter, &err), LEVADA_OK);
+    want = t_read_file(t_path("out"));
+    for (int64_t n = 0; reached; n++) {
+        levada_status st;
+        t_bytes       got;
+
+        fault_io_arm(FAULT_IO_WRITES, kind, n, after);
+        levada_error_clear(&err);
+        st = write_all(filter, &err);
+        reached = fault_io_disarm() > n;
+        assert_int_equal(fault_io_open(), descriptors);
+        got = t_read_file(t_path("out"));
+        if (st == LEVADA_OK) {
+            assert_true(!reached || code == LEVADA_OK);
+            t_bytes_equal(want, got, "what was written");
+        } else {
+            if (st != code || err.code != code) fail_msg("%s", err.message);
+            assert_non_null(strstr(err.file, "/out"));
+            assert_true(got.size <= want.size);
+        }
+        t_clear(&got);
+    }
+    t_clear(&want);
+}
+
+static void writes_fail(void **state)
+{
+    static const char *const filters[] = { NULL, "gzip", "zlib", "zstd" };
+
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        if (filters[i] && !t_can(filters[i])) continue;
+        sweep_writes(filters[i], FAULT_IO_ENOSPC, false, LEVADA_ERESOURCE_EXHAUSTED);
+        sweep_writes(filters[i], FAULT_IO_ENOSPC, true, LEVADA_ERESOURCE_EXHAUSTED);
+        sweep_writes(filters[i], FAULT_IO_EIO, false, LEVADA_EUNAVAILABLE);
+        sweep_writes(filters[i], FAULT_IO_SHORT, false, LEVADA_OK);
+        sweep_writes(filters[i], FAULT_IO_SHORT, true, LEVADA_OK);
+    }
+}
+
+/* No byte and no error, again and again, is a full disk and no reason to try for ever. */
+static void writes_that_take_nothing_end(void **state)
+{
+    levada_error err = LEVADA_ERROR_INIT;
+
+    (void)state;
+    fault_io_arm(FAULT_IO_WRITES, FAULT_IO_NONE, 0, true);
+    assert_int_equal(write_all(NULL, &err), LEVADA_ERESOURCE_EXHAUSTED);
+    (void)fault_io_disarm();
+}
+
+static void interrupted_writes_go_on(void **state)
+{
+    levada_error err = LEVADA_ERROR_INIT;
+
+    (void)state;
+    for (int64_t n = 0; n < 3; n++) {
+        fault_io_arm(FAULT_IO_WRITES, FAULT_IO_EINTR, n, false);
+        assert_int_equal(write_all(NULL, &err), LEVADA_OK);
+        assert_true(fault_io_disarm() > n + 1); /* the last one is close() */
+    }
+}
+
+/* -- threads */
+
+/* Which workers there are makes no difference, but none of those that were asked for is an error:
+ * the same one until the iterator is closed, and no thread stays behind. */
+static void threads_can_not_be_started(void **state)
+{
+    (void)state;
+    write_files(NULL);
+    for (int64_t n = 0; n <= 3; n++) {
+        run r;
+
+        fault_thread_arm(n);
+        r = read_all(" | prefetch:2 | enumerate", NULL, 4);
+        fault_thread_arm(-1);
+        if (n < 3) {
+            assert_int_equal(r.st, LEVADA_ERESOURCE_EXHAUSTED);
+            assert_non_null(strstr(r.why.message, "thread"));
+            assert_int_equal(r.records, 0);
+        } else {
+            assert_int_equal(r.st, LEVADA_END);
+            assert_int_equal(r.records, RECORDS + 10);
+        }
+        assert_int_equal(fault_thread_live(), 0);
+    }
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    return t_folder() == NULL;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    t_folder_drop();
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reads_of_plain_files_fail),
+        cmocka_unit_test(reads_of_gzip_files_fail),
+        cmocka_unit_test(reads_of_zstd_files_fail),
+        cmocka_unit_test(restores_fail),
+        cmocka_unit_test(writes_fail),
+        cmocka_unit_test(writes_that_take_nothing_end),
+        cmocka_unit_test(interrupted_writes_go_on),
+        cmocka_unit_test(threads_can_not_be_started),
+    };
+
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
