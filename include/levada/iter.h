@@ -28,7 +28,7 @@ typedef struct levada_iter_options {
     int32_t     block_rows; /* records in a block before batching, 0 = 256                      */
     const char *errors;     /* NULL or "fail" | "skip" | "skip:1000" | "skip:0.1%"; the budget
                              * counts at each place for itself: a source, a run of stages       */
-    int64_t     max_record_bytes; /* 0 = 256 MiB; what fits in a chunk (512 KiB) passes anyway  */
+    int64_t     max_record_bytes; /* 0 = 256 MiB; what fits in a chunk (256 KiB) passes anyway  */
 } levada_iter_options;
 
 #define LEVADA_ITER_OPTIONS_INIT                                        \

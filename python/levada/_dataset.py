@@ -163,8 +163,9 @@ class Dataset(Stages):
 
         `seed`: None draws one. `threads`: 0 = CPUs. `errors`: "fail", "skip", "skip:1000" or
         "skip:0.1%" of the records. `max_bytes`: most bytes of one record of a file (256 MiB); up
-        to 512 KiB always pass. `deterministic`: the order depends on nothing but dataset, seed and epoch.
-        False, which would allow any other, is refused with UnimplementedError: it is not built.
+        to 256 KiB always pass. `deterministic`: the order depends on nothing but dataset, seed
+        and epoch. False, which would allow any other, is refused with UnimplementedError: it is
+        not built.
         `block_rows`: records in a block before batching (256); a function is called for so many
         before the first of them comes out.
         """

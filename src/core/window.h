@@ -2,7 +2,7 @@
 /*
  * A window on the bytes of one file: what a format frames records in.
  *
- * The window lies in a pooled chunk of 512 KiB. When it has to grow, what is left of it moves to
+ * The window lies in a pooled chunk of 256 KiB. When it has to grow, what is left of it moves to
  * the front of a chunk and the rest is read behind it: into the same chunk where nobody else holds
  * it, so that it stays in the cache, else into the one that the pool got back last. A chunk is
  * written to only while nobody else holds it. Only a record longer than that gets a larger

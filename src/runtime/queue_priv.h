@@ -4,9 +4,9 @@
  *
  * An element is one cell in each component: a row of numbers where the shape is known, else a
  * reference to a tensor. The engine moves cells only, by copying bytes under the lock; tensors are
- * cut into rows before it and put together after it (queue_call.c). Four files: queue.c makes and
- * describes queues, queue_call.c turns tensors into cells, queue_settle.c serves the lines,
- * queue_store.c keeps the cells (ring, array or heap).
+ * cut into rows before it and put together after it (queue_call.c). Five files: queue.c makes and
+ * describes queues, queue_call.c turns tensors into cells and queue_block.c rows of blocks,
+ * queue_settle.c serves the lines, queue_store.c keeps the cells (ring, array or heap).
  */
 #ifndef LEVADA_RUNTIME_QUEUE_PRIV_H
 #define LEVADA_RUNTIME_QUEUE_PRIV_H
