@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "support/queues.h"
 
+#include <levada/barrier.h>
 #include <levada/watchdog.h>
 
 #include <setjmp.h>
@@ -113,6 +114,45 @@ static void a_cancelled_wait_loses_nothing(void **state)
     assert_false(levada_queue_is_closed(queue));
     levada_watchdog_destroy(&watchdog);
     levada_queue_unref(&queue);
+    levada_env_destroy(&env);
+}
+
+typedef struct take {
+    levada_barrier *barrier;
+    levada_status   got;
+    pthread_t       thread;
+} take;
+
+static void *take_two(void *user)
+{
+    take               *t = user;
+    levada_barrier_take how = { sizeof(how), 2, false, false, LEVADA_FOREVER };
+    levada_tensor      *tensors[3] = { 0 };
+
+    t->got = levada_barrier_take_many(t->barrier, &how, &tensors[0], &tensors[1], &tensors[2],
+                                      NULL);
+    return NULL;
+}
+
+static void takes_of_a_barrier_are_watched(void **state)
+{
+    levada_env      *env = new_env();
+    levada_dtype     dtype = LEVADA_INT64;
+    levada_watchdog *watchdog = open_watchdog(env, 10 * MS, true, NULL, NULL);
+    take             t = { NULL, LEVADA_OK, 0 };
+    levada_wait      wait;
+
+    (void)state;
+    assert_int_equal(levada_barrier_create(env, 1, &dtype, NULL, "keys", NULL, &t.barrier, NULL),
+                     LEVADA_OK);
+    assert_int_equal(pthread_create(&t.thread, NULL, take_two, &t), 0);
+    assert_int_equal(levada_watchdog_next(watchdog, LEVADA_FOREVER, &wait), LEVADA_OK);
+    assert_string_equal(wait.object, "keys");
+    assert_string_equal(wait.waits_for, "take_many(2)");
+    pthread_join(t.thread, NULL);
+    assert_int_equal(t.got, LEVADA_ECANCELLED);
+    levada_barrier_unref(&t.barrier);
+    levada_watchdog_destroy(&watchdog);
     levada_env_destroy(&env);
 }
 
@@ -265,6 +305,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_who_waits_for_what_and_how_long),
         cmocka_unit_test(a_cancelled_wait_loses_nothing),
+        cmocka_unit_test(takes_of_a_barrier_are_watched),
         cmocka_unit_test(leaves_short_waits_alone),
         cmocka_unit_test(reports_each_wait_once_on_its_own_thread),
         cmocka_unit_test(a_stop_ends_the_watch_at_once),
