@@ -280,6 +280,28 @@ def queue_rows():
     return rows
 
 
+def train_rows():
+    """P5: queues and the barrier from Python."""
+    rows = []
+    for what, title, least in (
+        ("one", "FIFO queue, one in, one out", 20.0),
+        ("many", "FIFO queue, 64 in, 64 out", 10.0),
+        ("shuffle", "random shuffle queue, 64 in, 64 out", 10.0),
+        ("padding", "padding queue, 4 x 16 in, dequeue_many(64)", None),
+        ("runner", "queue runner of a dataset, dequeue_many(64)", 10.0),
+        ("runner_python", "queue runner of a function, dequeue_many(64)", 5.0),
+        ("barrier", "barrier, insert_many and take_many of 64", 10.0),
+    ):
+        peers = {"TensorFlow": python(f"tf_queues:{what.removesuffix('_python')}")}
+        rows.append(
+            Row(
+                "P5", f"{title}, 1 core", "k/s", python(f"ours_queues:{what}"), peers, {},
+                {"TensorFlow": least} if least else {}, 1e-3,
+            )
+        )  # fmt: skip
+    return rows
+
+
 def pipeline_rows():
     """P5: the input program of TensorFlow 1.x."""
     peers = {
@@ -330,6 +352,7 @@ ROWS = [
     *queue_rows(),
     *sequence_rows(),
     *reader_rows(),
+    *train_rows(),
     *pipeline_rows(),
     *cost_rows(),
 ]
