@@ -62,6 +62,7 @@ _ALIASES = {
     "bytes": "string", "str": "string", "object": "string", "int": "int64", "float": "float64",
     "half": "float16", "double": "float64", "single": "float32", "bool_": "bool",
 }  # fmt: skip
+_numpy_names = {}  # dtypes of NumPy, which takes long to say their names
 _BUILTIN = {bytes: "string", str: "string", bool: "bool", int: "int64", float: "float64"}
 
 
@@ -79,9 +80,14 @@ def name_of(dtype):
     numpy = sys.modules.get("numpy")
     if numpy is not None and (isinstance(dtype, (numpy.dtype, str)) or hasattr(dtype, "dtype")):
         made = numpy.dtype(dtype)
+        if made in _numpy_names:
+            return _numpy_names[made]
         if made.kind not in "OSU" and made.name not in DTYPES:
             raise TypeError(f"levada has no dtype {made}")
-        return "string" if made.kind in "OSU" else made.name
+        name = "string" if made.kind in "OSU" else made.name
+        if made.kind in "biufc":
+            _numpy_names[made] = name
+        return name
     if numpy is not None and isinstance(dtype, type) and issubclass(dtype, numpy.generic):
         return name_of(numpy.dtype(dtype))
     raise TypeError(f"not a dtype: {dtype!r}")

@@ -297,18 +297,25 @@ def test_empty_files_are_passed_over(tmp_path):
     assert reader.num_work_units_completed() == 4
 
 
-def test_records_in_front_of_damage_come_first_and_the_error_again(tmp_path):
-    path = records(tmp_path / "r", [b"abc"] * 10)
+@pytest.mark.parametrize("bad", [0, 5, 600])
+@pytest.mark.parametrize("n", [1, 8, 300, 700])
+def test_records_in_front_of_damage_come_first_and_the_error_again(tmp_path, bad, n):
+    values = [b"%03d" % i for i in range(1000)]
+    path = records(tmp_path / "r", values)
     data = bytearray(path.read_bytes())
-    data[5 * 19 + 13] ^= 1
+    data[bad * 19 + 13] ^= 1
     path.write_bytes(data)
     good = records(tmp_path / "good", [b"fine"])
-    reader, queue = lt.TFRecordReader(), names(path, good)
-    assert len(reader.read_up_to(queue, 8)[0]) == 5
+    reader, queue, found = lt.TFRecordReader(), names(path, good), []
+    while len(found) < bad:
+        keys, got = reader.read_up_to(queue, n)
+        assert list(keys) == [key(path, 19 * i) for i in range(len(found), len(found) + len(got))]
+        found += got.to_list()
+    assert found == values[:bad]
     for _ in range(2):
         with pytest.raises(errors.DataLossError) as info:
             reader.read(queue)
-    assert info.value.offset == 5 * 19
+    assert info.value.offset == bad * 19
     reader.reset()
     assert reader.read(queue) == (key(good, 0), b"fine")
 

@@ -263,12 +263,18 @@ def _check_state(state):
 
 
 class _Source:
-    """The blocks of one file, through a source of levada."""
+    """The blocks of one file, through a source of levada: `rows` records each, to the last one.
 
-    __slots__ = ("_first", "_iterator", "_name", "_number")
+    A batch gives nothing of itself where damage follows, so that then the file is opened anew
+    without batches, behind what was given.
+    """
+
+    __slots__ = ("_dataset", "_first", "_given", "_iterator", "_name", "_number")
 
     def __init__(self, dataset, name, number, first, rows):
-        self._iterator = dataset.with_options(threads=1, block_rows=rows)._open(epoch=0, seed=0)
+        self._dataset = dataset.with_options(threads=1, block_rows=rows)
+        self._iterator = self._dataset.batch(rows)._open(epoch=0, seed=0)
+        self._given = 0  # records; None when there are no batches any more
         self._name = name
         self._number = number  # which part of an origin stands in a key
         self._first = first  # what is added to it
@@ -279,12 +285,26 @@ class _Source:
     def __next__(self):
         import numpy as np
 
-        block = self._iterator.next()
+        block = self._next_block()
         if block is None:
             self._iterator.close()
             raise StopIteration
         numbers = np.frombuffer(block.origins(), ORIGIN)[self._number] + self._first
         return _Block(Keys(self._name, numbers), column_of(block, 0))
+
+    def _next_block(self):
+        try:
+            block = self._iterator.next()
+        except DataLossError:
+            if self._given is None:
+                raise
+            self._iterator.close()
+            self._iterator = self._dataset.skip(self._given)._open(epoch=0, seed=0)
+            self._given = None
+            block = self._iterator.next()
+        if block is not None and self._given is not None:
+            self._given += block.rows
+        return block
 
 
 class _Native(_Reader):
