@@ -40,6 +40,7 @@ from levada.train._readers import (
     WholeFileReader,
 )
 from levada.train._registry import GraphKeys, clear_collection, get_collection, register_op
+from levada.train._watchdog import Watchdog
 
 __all__ = [
     "Barrier",
@@ -57,6 +58,7 @@ __all__ = [
     "RandomShuffleQueue",
     "TFRecordReader",
     "TextLineReader",
+    "Watchdog",
     "WholeFileReader",
     "add_queue_runner",
     "batch",
