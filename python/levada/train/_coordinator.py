@@ -101,13 +101,16 @@ class Coordinator:
         """
         reported = self._reported(ex)
         with self._lock:
-            if self._joined:
+            joined = self._joined
+            if not joined:
                 if reported:
-                    _raise(reported)
-                return
-            if reported:
-                self._record(reported)
-            self._stop.set()
+                    self._record(reported)
+                self._stop.set()
+        if joined and reported:
+            _raise(reported)
+        if reported:
+            value = reported[0]
+            _LOG.info("Error reported to Coordinator: %s: %s", type(value).__name__, value)
 
     def _reported(self, ex: BaseException | tuple | None) -> _Reported | None:
         if isinstance(ex, tuple) and len(ex) == 3:
@@ -122,11 +125,8 @@ class Coordinator:
         return None if echo or isinstance(value, self._clean) else (value, trace)
 
     def _record(self, reported: _Reported) -> None:
-        value = reported[0]
-        if any(value is known for known, _ in self._errors):  # it came down a line of runners
-            return
-        _LOG.info("Error reported to Coordinator: %s: %s", type(value).__name__, value)
-        if len(self._errors) < _MOST_ERRORS:
+        known = any(reported[0] is value for value, _ in self._errors)  # it came down a line
+        if not known and len(self._errors) < _MOST_ERRORS:
             self._errors.append(reported)
 
     def clear_stop(self) -> None:
