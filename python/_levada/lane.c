@@ -30,7 +30,7 @@ levada_py_office *levada_py_office_create(void)
     return office;
 }
 
-static void lane_post_locked(levada_py_office *office, lane_task *task)
+static void lane_post_locked(levada_py_office *office, levada_py_task *task)
 {
     task->next = NULL;
     if (office->last) office->last->next = task;
@@ -39,9 +39,9 @@ static void lane_post_locked(levada_py_office *office, lane_task *task)
     pthread_cond_signal(&office->news);
 }
 
-void levada_py_lane_remove_locked(levada_py_office *office, lane_task *task)
+void levada_py_lane_remove_locked(levada_py_office *office, levada_py_task *task)
 {
-    lane_task *before = NULL, *at = office->first;
+    levada_py_task *before = NULL, *at = office->first;
 
     while (at && at != task) before = at, at = at->next;
     if (!at) return;
@@ -50,14 +50,14 @@ void levada_py_lane_remove_locked(levada_py_office *office, lane_task *task)
     if (office->last == task) office->last = before;
 }
 
-void levada_py_lane_drop_locked(levada_py_office *office, lane_function *function)
+void levada_py_lane_drop_locked(levada_py_office *office, levada_py_target *function)
 {
     if (--function->refs > 0) return;
     function->next = office->dead;
     office->dead = function;
 }
 
-void levada_py_lane_free(lane_task *task)
+void levada_py_lane_free(levada_py_task *task)
 {
     levada_block *memory = task->memory;
 
@@ -67,14 +67,14 @@ void levada_py_lane_free(lane_task *task)
 }
 
 /* Nobody waits for the task any more. True where it can be freed at once. */
-static bool lane_leave_locked(levada_py_office *office, lane_task *task)
+static bool lane_leave_locked(levada_py_office *office, levada_py_task *task)
 {
     task->left = task->taken && !task->done;
     if (!task->taken) levada_py_lane_remove_locked(office, task);
     return !task->left;
 }
 
-static void lane_post(levada_py_office *office, lane_task *task)
+static void lane_post(levada_py_office *office, levada_py_task *task)
 {
     pthread_mutex_lock(&office->lock);
     lane_post_locked(office, task);
@@ -83,10 +83,10 @@ static void lane_post(levada_py_office *office, lane_task *task)
 
 /* Waits for the answer to a posted task; takes the task unless it answers AGAIN, which it does
  * after a while where `patient` is not set. OK leaves *out and *size filled. */
-static levada_status lane_wait(lane_task *task, bool patient, levada_block **out, int64_t *size,
-                               levada_error *err)
+static levada_status lane_wait(levada_py_task *task, bool patient, levada_block **out,
+                               int64_t *size, levada_error *err)
 {
-    lane_run         *run = task->run;
+    levada_py_run         *run = task->run;
     levada_py_office *office = run->function->office;
     struct timespec   until = levada_py_soon();
     levada_status     st = LEVADA_OK;
@@ -118,17 +118,18 @@ static levada_status lane_wait(lane_task *task, bool patient, levada_block **out
     return st;
 }
 
-static levada_status lane_ask(lane_task *task, levada_block **out, int64_t *size, levada_error *err)
+static levada_status lane_ask(levada_py_task *task, levada_block **out, int64_t *size,
+                              levada_error *err)
 {
     lane_post(task->run->function->office, task);
     return lane_wait(task, true, out, size, err);
 }
 
 /* The call of a source that answered AGAIN is forgotten. */
-static void lane_forget(lane_run *run)
+static void lane_forget(levada_py_run *run)
 {
     levada_py_office *office = run->function->office;
-    lane_task        *task = run->pending;
+    levada_py_task        *task = run->pending;
     bool              over = false;
 
     run->pending = NULL;
@@ -139,7 +140,7 @@ static void lane_forget(lane_run *run)
     if (over) levada_py_lane_free(task);
 }
 
-static levada_status lane_task_new(lane_run *run, const char *op, lane_task **out,
+static levada_status lane_task_new(levada_py_run *run, const char *op, levada_py_task **out,
                                    levada_error *err)
 {
     levada_block *memory = NULL;
@@ -156,11 +157,11 @@ static levada_status lane_task_new(lane_run *run, const char *op, lane_task **ou
 
 static levada_status lane_open(void *user, void **out, levada_error *err)
 {
-    lane_function    *function = user;
+    levada_py_target    *function = user;
     levada_py_office *office = function->office;
     levada_block     *memory = NULL;
     void             *at = NULL;
-    lane_run         *run = NULL;
+    levada_py_run         *run = NULL;
     pthread_condattr_t clock;
 
     LEVADA_TRY(levada_py_scratch(sizeof *run, &memory, &at, err));
@@ -184,15 +185,15 @@ static levada_status lane_open(void *user, void **out, levada_error *err)
 
 static void lane_begin(void *run, uint64_t seed, int64_t epoch)
 {
-    ((lane_run *)run)->seed = seed, ((lane_run *)run)->epoch = epoch;
+    ((levada_py_run *)run)->seed = seed, ((levada_py_run *)run)->epoch = epoch;
 }
 
 /* A source answers AGAIN when nothing came for a while; the next call waits on. */
 static levada_status lane_call(void *user, const levada_block *in, levada_block **out,
                                levada_error *err)
 {
-    lane_run     *run = user;
-    lane_task    *task = in ? NULL : run->pending;
+    levada_py_run     *run = user;
+    levada_py_task    *task = in ? NULL : run->pending;
     levada_status st;
 
     if (!task) {
@@ -207,7 +208,7 @@ static levada_status lane_call(void *user, const levada_block *in, levada_block 
 
 static void lane_cancel(void *user)
 {
-    lane_run         *run = user;
+    levada_py_run         *run = user;
     levada_py_office *office = run->function->office;
 
     pthread_mutex_lock(&office->lock);
@@ -223,8 +224,8 @@ const void *levada_py_lane_bytes(const levada_block *block)
 
 static levada_status lane_save(void *user, levada_state_writer *to, levada_error *err)
 {
-    lane_run     *run = user;
-    lane_task    *task = NULL;
+    levada_py_run     *run = user;
+    levada_py_task    *task = NULL;
     levada_block *bytes = NULL;
     int64_t       size = 0;
     levada_status st;
@@ -241,7 +242,7 @@ static levada_status lane_save(void *user, levada_state_writer *to, levada_error
 
 static levada_status lane_restore(void *user, levada_state_reader *from, levada_error *err)
 {
-    lane_task    *task = NULL;
+    levada_py_task    *task = NULL;
     const void   *bytes = NULL;
     void         *at = NULL;
     size_t        size = 0;
@@ -264,12 +265,12 @@ static levada_status lane_restore(void *user, levada_state_reader *from, levada_
 static void lane_close(void *run)
 {
     lane_forget(run);
-    lane_post(((lane_run *)run)->function->office, &((lane_run *)run)->last);
+    lane_post(((levada_py_run *)run)->function->office, &((levada_py_run *)run)->last);
 }
 
 static void lane_release(void *user)
 {
-    lane_function    *function = user;
+    levada_py_target    *function = user;
     levada_py_office *office = function->office;
 
     pthread_mutex_lock(&office->lock);
@@ -279,7 +280,7 @@ static void lane_release(void *user)
 
 void levada_py_lane_bury(levada_py_office *office)
 {
-    lane_function *dead = NULL, *next = NULL;
+    levada_py_target *dead = NULL, *next = NULL;
 
     pthread_mutex_lock(&office->lock);
     dead = office->dead;
@@ -311,7 +312,7 @@ static PyObject *lane_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
                                 .release = lane_release };
     PyObject      *target = NULL;
     int            pure = 1, workers = 1, source = 0;
-    lane_function *function = NULL;
+    levada_py_target *function = NULL;
     lane_object   *self = NULL;
     levada_error   err = LEVADA_ERROR_INIT;
     char         **keywords = NULL;
@@ -326,7 +327,7 @@ static PyObject *lane_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     self = (lane_object *)PyType_GenericAlloc(type, 0);
     function = PyMem_Calloc(1, sizeof *function);
     if (!self || !function) goto out;
-    *function = (lane_function){
+    *function = (levada_py_target){
         .office = state->office, .target = Py_NewRef(target), .workers = workers, .refs = 1};
     if (levada_py_ok(levada_function_create(&def, function, &self->function, &err), &err))
         return (PyObject *)self;

@@ -10,20 +10,20 @@
 
 #include <pthread.h>
 
-typedef struct lane_function { /* a Python function as levada holds it: `user` */
+typedef struct levada_py_target { /* a Python function as levada holds it: `user` */
     levada_py_office     *office;
     PyObject             *target; /* has call, save, restore, close, each with a run's number */
     int32_t               workers; /* most calls at the same time */
     /* -- guarded by the lock of the office */
     int32_t               busy, refs; /* refs: its levada_function and its runs */
-    struct lane_function *next;    /* in the list of the dead */
-} lane_function;
+    struct levada_py_target *next;    /* in the list of the dead */
+} levada_py_target;
 
-typedef struct lane_run lane_run;
+typedef struct levada_py_run levada_py_run;
 
-typedef struct lane_task {
+typedef struct levada_py_task {
     levada_block     *memory; /* where it lies itself, or NULL in a run */
-    lane_run         *run;
+    levada_py_run         *run;
     const char       *op;
     levada_block     *in, *out;
     int64_t           size; /* of the bytes in `in` or `out`, -1 = it is a block */
@@ -31,36 +31,36 @@ typedef struct lane_task {
     levada_error      error;
     bool              aside; /* may run beside other calls of the function */
     bool              taken, done, left;
-    struct lane_task *next;
-} lane_task;
+    struct levada_py_task *next;
+} levada_py_task;
 
-struct lane_run {
+struct levada_py_run {
     levada_block  *memory;
-    lane_function *function;
+    levada_py_target *function;
     int64_t        number;
     uint64_t       seed;
     int64_t        epoch;
     int32_t        busy;
     bool           cancelled;
     pthread_cond_t wake; /* for everybody who waits for an answer */
-    lane_task     *pending; /* call of a source that answered AGAIN; its thread's only */
-    lane_task      last; /* tells Python that the run is over     */
+    levada_py_task     *pending; /* call of a source that answered AGAIN; its thread's only */
+    levada_py_task      last; /* tells Python that the run is over     */
 };
 
 struct levada_py_office {
     pthread_mutex_t lock;
     pthread_cond_t  news;
     /* -- guarded by lock */
-    lane_task     *first, *last;
-    lane_function *dead;
+    levada_py_task     *first, *last;
+    levada_py_target *dead;
     int64_t        runs;
     int32_t        idle;
 };
 
 /* Those who call hold the lock of the office. */
-void levada_py_lane_remove_locked(levada_py_office *office, lane_task *task);
-void levada_py_lane_drop_locked(levada_py_office *office, lane_function *function);
-void levada_py_lane_free(lane_task *task);
+void levada_py_lane_remove_locked(levada_py_office *office, levada_py_task *task);
+void levada_py_lane_drop_locked(levada_py_office *office, levada_py_target *function);
+void levada_py_lane_free(levada_py_task *task);
 /* Lets go of the functions that levada has let go of; with the interpreter. */
 void levada_py_lane_bury(levada_py_office *office);
 const void *levada_py_lane_bytes(const levada_block *block);

@@ -17,18 +17,18 @@ static PyObject *lane_serve_after_fork(PyObject *module, PyObject *unused)
 }
 
 /* The end of a run waits for its last call. */
-static bool lane_serve_ready(const lane_task *task)
+static bool lane_serve_ready(const levada_py_task *task)
 {
-    const lane_run *run = task->run;
+    const levada_py_run *run = task->run;
 
     if (task == &run->last) return run->busy == 0;
     return task->aside || run->function->busy < run->function->workers;
 }
 
 /* The first task whose run has a worker to spare; it leaves the queue. */
-static lane_task *lane_serve_pick_locked(levada_py_office *office)
+static levada_py_task *lane_serve_pick_locked(levada_py_office *office)
 {
-    lane_task *task = office->first;
+    levada_py_task *task = office->first;
 
     while (task && !lane_serve_ready(task)) task = task->next;
     if (!task) return NULL;
@@ -40,9 +40,9 @@ static lane_task *lane_serve_pick_locked(levada_py_office *office)
 }
 
 /* Answers the task; frees it where nobody waits any more, and a run that is over. */
-static void lane_serve_finish(lane_task *task, levada_status st)
+static void lane_serve_finish(levada_py_task *task, levada_status st)
 {
-    lane_run         *run = task->run;
+    levada_py_run         *run = task->run;
     levada_py_office *office = run->function->office;
     bool              over = task == &run->last, left;
     levada_block     *memory = NULL;
@@ -68,14 +68,14 @@ static void lane_serve_finish(lane_task *task, levada_status st)
 /* A task that Python dropped without an answer. */
 static void lane_serve_capsule_free(PyObject *capsule)
 {
-    lane_task *task = PyCapsule_GetPointer(capsule, "levada.task");
+    levada_py_task *task = PyCapsule_GetPointer(capsule, "levada.task");
 
     if (PyCapsule_GetContext(capsule)) return;
     (void)levada_fail(&task->error, LEVADA_EINTERNAL, "the function was not answered");
     lane_serve_finish(task, LEVADA_EINTERNAL);
 }
 
-static PyObject *lane_serve_input(levada_py_state *state, const lane_task *task)
+static PyObject *lane_serve_input(levada_py_state *state, const levada_py_task *task)
 {
     levada_block *block = NULL;
 
@@ -93,7 +93,7 @@ static PyObject *lane_serve_take(PyObject *module, PyObject *most)
     levada_py_state  *state = PyModule_GetState(module);
     levada_py_office *office = state->office;
     long              limit = PyLong_AsLong(most);
-    lane_task        *task = NULL;
+    levada_py_task        *task = NULL;
     PyObject         *capsule = NULL, *input = NULL;
     bool              alone = false, crowd = false;
 
@@ -120,9 +120,9 @@ static PyObject *lane_serve_take(PyObject *module, PyObject *most)
 }
 
 /* The task of a capsule that was not answered yet; from here on it is. */
-static lane_task *lane_serve_task_of(PyObject *capsule)
+static levada_py_task *lane_serve_task_of(PyObject *capsule)
 {
-    lane_task *task = PyCapsule_GetPointer(capsule, "levada.task");
+    levada_py_task *task = PyCapsule_GetPointer(capsule, "levada.task");
 
     if (task && PyCapsule_GetContext(capsule)) {
         PyErr_SetString(PyExc_ValueError, "the task was answered before");
@@ -131,7 +131,7 @@ static lane_task *lane_serve_task_of(PyObject *capsule)
     return task && PyCapsule_SetContext(capsule, task) == 0 ? task : NULL;
 }
 
-static bool lane_serve_result(levada_py_state *state, lane_task *task, PyObject *result)
+static bool lane_serve_result(levada_py_state *state, levada_py_task *task, PyObject *result)
 {
     levada_error err = LEVADA_ERROR_INIT;
     char        *bytes = NULL;
@@ -156,7 +156,7 @@ static bool lane_serve_result(levada_py_state *state, lane_task *task, PyObject 
 static PyObject *lane_serve_answer(PyObject *module, PyObject *args)
 {
     PyObject     *capsule = NULL, *result = NULL;
-    lane_task    *task = NULL;
+    levada_py_task    *task = NULL;
     levada_status st = LEVADA_OK;
 
     if (!PyArg_ParseTuple(args, "OO:answer", &capsule, &result)) return NULL;
@@ -174,7 +174,7 @@ static PyObject *lane_serve_answer(PyObject *module, PyObject *args)
 static PyObject *lane_serve_fail(PyObject *module, PyObject *args)
 {
     PyObject   *capsule = NULL;
-    lane_task  *task = NULL;
+    levada_py_task  *task = NULL;
     const char *message = NULL;
     int         code = 0;
 
@@ -189,7 +189,7 @@ static PyObject *lane_serve_fail(PyObject *module, PyObject *args)
 static PyObject *lane_serve_wanted(PyObject *module, PyObject *capsule)
 {
     levada_py_office *office = ((levada_py_state *)PyModule_GetState(module))->office;
-    const lane_task  *task = PyCapsule_GetPointer(capsule, "levada.task");
+    const levada_py_task  *task = PyCapsule_GetPointer(capsule, "levada.task");
     bool              wanted;
 
     if (!task) return NULL;
@@ -202,10 +202,12 @@ static PyObject *lane_serve_wanted(PyObject *module, PyObject *capsule)
 
 PyMethodDef levada_py_lane_functions[] = {
     {"take", lane_serve_take, METH_O,
-     "take(most_idle): (task, target, op, run, input, alone), or None where enough threads wait."},
+      "take(most_idle): (task, target, op, run, input, alone), or None where enough threads "
+      "wait." },
     {"answer", lane_serve_answer, METH_VARARGS, "answer(task, result): Block, bytes or None."},
     {"fail", lane_serve_fail, METH_VARARGS, "fail(task, code, message)"},
     {"wanted", lane_serve_wanted, METH_O, "wanted(task): whether somebody waits for the answer."},
-    {"after_fork", lane_serve_after_fork, METH_NOARGS, "In the child of a fork: nobody waits here."},
+    { "after_fork", lane_serve_after_fork, METH_NOARGS,
+      "In the child of a fork: nobody waits here." },
     {NULL, NULL, 0, NULL},
 };

@@ -131,6 +131,7 @@ LEVADA_MUST_USE levada_status levada_run_create(const levada_dataset *dataset,
                                                 levada_run **out, levada_iter **root,
                                                 levada_error *err);
 void levada_run_destroy(levada_run **run, levada_iter **root);
+bool levada_run_is_cancelled(levada_run *run);
 /* A node with everything common filled in; on failure nothing is left. */
 LEVADA_MUST_USE levada_status levada_node_create(levada_run *run, const levada_dataset *at,
                                                  const levada_node_ops *ops, levada_iter **out,

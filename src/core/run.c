@@ -99,6 +99,8 @@ void levada_run_destroy(levada_run **run, levada_iter **root)
     levada_free(r);
 }
 
+bool levada_run_is_cancelled(levada_run *run) { return atomic_load(&run->cancelled); }
+
 void levada_context_dropped(const levada_context *context, int64_t records)
 {
     atomic_fetch_add_explicit(&context->run->dropped, records, memory_order_relaxed);

@@ -115,7 +115,7 @@ static void interleave_swap(interleave_state *s, interleave_slot *slot, levada_i
     levada_mutex_lock(&s->lock);
     was = slot->node;
     slot->node = *node;
-    if (slot->node && atomic_load(&s->context->node->run->cancelled)) {
+    if (slot->node && levada_run_is_cancelled(s->context->node->run)) {
         levada_node_cancel(slot->node);
     }
     levada_mutex_unlock(&s->lock);
