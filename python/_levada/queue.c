@@ -23,6 +23,8 @@ typedef struct queue_object {
     levada_py_slots  slots;
     PyObject        *names;     /* tuple, or NULL */
     PyObject        *signature; /* checks and converts what is not plain; levada.train._signature */
+    int64_t          row_bytes; /* of an element, where they are rows */
+    int64_t          taken;     /* bytes of the last tensors that came out */
     long             forks;
 } queue_object;
 
@@ -160,14 +162,6 @@ static levada_status queue_put_now(const queue_object *self, const queue_frame *
     return levada_queue_enqueue(self->queue, tensors, timeout, err);
 }
 
-static int64_t queue_row_bytes(const queue_object *self)
-{
-    int64_t sum = 0;
-
-    for (int32_t i = 0; i < self->slots.n; i++) sum += self->slots.slot[i].bytes;
-    return self->slots.rows ? sum : 0;
-}
-
 /* Puts `enqueued` on the exception that is set. */
 static PyObject *queue_tell(int64_t done)
 {
@@ -197,7 +191,7 @@ static PyObject *queue_put(queue_object *self, PyObject *vals, PyObject *seconds
         queue_frame_empty(&f);
         good = queue_convert(self, vals, &f, many, &rows);
     }
-    if (good && (rows <= 1 || rows * queue_row_bytes(self) <= QUEUE_COPY))
+    if (good && rows * self->row_bytes <= QUEUE_COPY)
         st = queue_put_now(self, &f, many, rows, LEVADA_AT_ONCE, &done, &err);
     if (good && st == LEVADA_AGAIN) {
         levada_py_name_thread(self->state);
@@ -336,6 +330,13 @@ static PyObject *queue_values(const queue_object *self, const queue_want *want, 
     return made;
 }
 
+/* Whoever got much the last time will want much again: it is copied without the interpreter. */
+static void queue_weigh(queue_object *self, const queue_frame *f)
+{
+    self->taken = 0;
+    for (int32_t i = 0; i < f->n; i++) self->taken += levada_tensor_bytes(f->tensor[i]);
+}
+
 static PyObject *queue_take(queue_object *self, const queue_want *want, PyObject *seconds)
 {
     queue_frame   f;
@@ -348,7 +349,7 @@ static PyObject *queue_take(queue_object *self, const queue_want *want, PyObject
     if (!queue_alive(self) || !levada_py_timeout(seconds, &timeout)) return NULL;
     if (!queue_frame_open(&f, self->slots.n)) return NULL;
     good = !plain || queue_targets(self, want, &f);
-    if (good && (want->n <= 1 || want->n * queue_row_bytes(self) <= QUEUE_COPY))
+    if (good && want->n * self->row_bytes <= QUEUE_COPY && self->taken <= QUEUE_COPY)
         st = queue_take_now(self, want, &f, LEVADA_AT_ONCE, &got, &err);
     if (good && st == LEVADA_AGAIN) {
         levada_py_name_thread(self->state);
@@ -356,8 +357,10 @@ static PyObject *queue_take(queue_object *self, const queue_want *want, PyObject
         st = queue_take_now(self, want, &f, timeout, &got, &err);
         Py_END_ALLOW_THREADS
     }
-    if (good && levada_py_ok(st, &err) && !PyErr_Occurred())
+    if (good && levada_py_ok(st, &err) && !PyErr_Occurred()) {
+        if (!self->slots.rows) queue_weigh(self, &f);
         result = queue_values(self, want, &f, got);
+    }
     queue_frame_close(&f);
     return result;
 }
@@ -471,6 +474,8 @@ static PyObject *queue_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     PyMem_Free(memory);
     good = good && (!o.shared_name ||
                     levada_py_slots_adopt(&self->slots, levada_queue_info(self->queue)->shapes));
+    for (int32_t i = 0; self->slots.rows && i < self->slots.n; i++)
+        self->row_bytes += self->slots.slot[i].bytes;
     if (good)
         levada_queue_set_poll(self->queue, levada_py_poll, levada_py_main_thread(), LEVADA_PY_POLL);
     if (!good || PyErr_Occurred()) Py_CLEAR(self);

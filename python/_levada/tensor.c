@@ -471,7 +471,7 @@ PyObject *levada_py_from_tensor(levada_py_state *state, const levada_py_slots *s
     } else if (levada_tensor_shape(*tensor)->rank == 0) {
         result = levada_py_scalar(slots, i, levada_tensor_data(*tensor));
     } else if ((dims = levada_py_dims(levada_tensor_shape(*tensor), -1)) != NULL) {
-        if (only && bytes >= TENSOR_SHOW) {
+        if (only && bytes >= TENSOR_SHOW && state->tensor) { /* none while Python ends */
             result = tensor_show(state, slots, i, dims, tensor);
         } else {
             result = levada_py_array(slots, i, dims, &to);
