@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tensor.h"
 
-#include <stdio.h>
+#include <levada/queue.h>
 #include <string.h>
 
 #define TENSOR_EXACT (INT64_C(1) << 53) /* integers that a double holds */
