@@ -69,11 +69,13 @@ atomic_int *levada_hub_spinning(levada_hub *hub) { return &hub->spinning; }
 void levada_hub_enter(levada_hub *hub, levada_sleep *sleep)
 {
     sleep->thread = levada_thread_number();
+    sleep->since = levada_now();
     sleep->next = NULL;
     levada_mutex_lock(&hub->lock);
-    sleep->since = levada_now();
     sleep->number = ++hub->number;
     sleep->prev = hub->latest;
+    /* One who was faster to the lock has begun later: the list stays in order. */
+    if (sleep->prev != NULL && sleep->prev->since > sleep->since) sleep->since = sleep->prev->since;
     if (hub->latest != NULL) hub->latest->next = sleep;
     else hub->sleeps = sleep;
     hub->latest = sleep;
