@@ -116,6 +116,22 @@ def test_a_source_that_blocks_can_be_stopped(running):
     assert waiting == ["done"]
 
 
+def test_a_dataset_that_waits_for_a_name_can_be_stopped(running):
+    names = lt.FIFOQueue(3, [lv.string], shapes=[()])
+    records = lt.TFRecordReader().dataset(names)
+    stream = lt.batch(records, 2)
+    coord = running()
+    deadline = time.monotonic() + 20
+    while not any(waiter["object"] == names.name for waiter in lt.waiters()):
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+    coord.request_stop()
+    with pytest.raises(OUT):
+        stream()
+    coord.join(stop_grace_period_secs=20)
+    names.close()
+
+
 def test_cancelling_frees_who_waits_for_a_first_example(running):
     stream, found = lt.batch(lambda: 1, 2), []
 

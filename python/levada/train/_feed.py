@@ -25,6 +25,7 @@ class Feed:
         fields = list(dataset.spec)
         if fields:  # else only the blocks know them
             self._columns = self._find(fields)
+        self._cancelled = False
         self._lock = threading.Lock()
         # -- guarded by _lock
         self._iterator: Any = None
@@ -43,6 +44,13 @@ class Feed:
                 self._rest.append((block, first + getattr(error, "enqueued", 0)))
             raise
 
+    def cancel(self) -> None:
+        """Ends a call that waits for records, and every later one, with CancelledError."""
+        self._cancelled = True  # before the look: a call that begins looks the other way round
+        iterator = self._iterator
+        if iterator is not None:
+            iterator.cancel()
+
     def _find(self, fields: list[str]) -> list[int]:
         """The numbers of the columns for the components."""
         queue, names = self._queue, self._queue.names
@@ -59,6 +67,8 @@ class Feed:
     def _next(self) -> Any:
         if self._iterator is None:
             self._iterator = self._dataset.blocks()
+        if self._cancelled:
+            raise errors.CancelledError(f"{self._queue.name}: moving the dataset was cancelled")
         block = self._iterator._core.next()
         if block is None:
             raise errors.OutOfRangeError(f"{self._queue.name}: the dataset has come to its end")

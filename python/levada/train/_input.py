@@ -162,7 +162,15 @@ class _Batcher:
             spec = native_spec(source, self)
             op = _Move(self, source, spec) if spec else _Feed(self, as_source(source, self.who))
             ops += [op] * (1 if spec else num_threads)
-        return Stream(self.take, self._late, [QueueRunner(self._late, ops)], gauge, self.counts)
+        moves = [op for op in ops if isinstance(op, _Move)]
+
+        def cancel() -> None:
+            self._late.close(cancel_pending_enqueues=True)
+            for move in moves:
+                move.cancel()
+
+        runner = QueueRunner(self._late, ops, cancel_op=cancel if moves else None)
+        return Stream(self.take, self._late, [runner], gauge, self.counts)
 
 
 class _Feed:
@@ -182,14 +190,23 @@ class _Move:
     def __init__(self, batcher: _Batcher, dataset: Dataset, spec: Any) -> None:
         self.__name__ = "enqueue_dataset"
         self._batcher, self._dataset, self._spec = batcher, dataset, spec
-        self._feed: Callable[[], None] | None = None
+        self._feed: Any = None
+        self._cancelled = False
 
     def __call__(self) -> None:
         if self._feed is None:
             self._batcher.settle_spec(*self._spec)
             ordered = self._dataset.select(*self._batcher.structure.keys)
             self._feed = self._batcher.queue.enqueue_from(ordered)
+        if self._cancelled:
+            self._feed.cancel()
         self._feed()
+
+    def cancel(self) -> None:
+        """Frees a thread that waits for records of the dataset. Any thread."""
+        self._cancelled = True
+        if self._feed is not None:
+            self._feed.cancel()
 
 
 def _shape_of(value: Any) -> tuple[int, ...]:
