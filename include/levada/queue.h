@@ -115,14 +115,16 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_queue_close(levada_queue *queue,
 LEVADA_API void    levada_queue_cancel(levada_queue *queue);
 /* A thread that waits calls poll(user) every `every` nanoseconds with nothing held; false ends its
  * call with ECANCELLED, nothing lost. It keeps its place in the line meanwhile, which a caller who
- * waits in short slices would not. To be set before anybody waits; NULL = none. */
+ * waits in short slices would not. To be set before anybody waits (the same once more
+ * does nothing); NULL = none. */
 LEVADA_API void levada_queue_set_poll(levada_queue *queue, bool (*poll)(void *user), void *user,
                                       int64_t every);
 LEVADA_API int64_t levada_queue_size(const levada_queue *queue);
 LEVADA_API bool    levada_queue_is_closed(const levada_queue *queue);
 LEVADA_API const levada_queue_options *levada_queue_info(const levada_queue *queue);
 
-/* Every call that waits in a queue or barrier of the environment (NULL = default), as a JSON list:
+/* Every call that waits in the environment (NULL = default) for a queue, a barrier, a coordinator
+ * or the blocks of an iterator ("pipeline"; its idle workers wait for "work"), as a JSON list:
  * [{"thread","object","waits_for","seconds"}]. Names are given with levada_waiter_name. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_waiters_json(levada_env *env, char **out,
                                                              levada_error *err);

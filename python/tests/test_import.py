@@ -19,13 +19,17 @@ def test_imports_without_numpy():
     assert run(code).strip() == ""
 
 
+def test_train_waits_for_numpy_too():
+    assert run("import sys, levada.train; print('numpy' in sys.modules)").strip() == "False"
+
+
 def test_imports_fast():
     code = "import time; t = time.process_time(); import levada; print(time.process_time() - t)"
     assert min(float(run(code)) for _ in range(5)) < 0.015
 
 
 @pytest.mark.parametrize(
-    "name", ["int64", "string", "Batch", "Ragged", "TFRecordWriter", "tfrecord"]
+    "name", ["int64", "string", "Batch", "Ragged", "TFRecordWriter", "tfrecord", "train"]
 )
 def test_names_are_there(name):
     assert name in dir(lv)

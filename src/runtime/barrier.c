@@ -390,7 +390,12 @@ int64_t levada_barrier_incomplete_size(const levada_barrier *barrier)
 void levada_barrier_set_poll(levada_barrier *barrier, bool (*poll)(void *user), void *user,
                              int64_t every)
 {
+    if (every < 1) every = 1;
+    if (barrier->site.poll == poll && barrier->site.poll_user == user &&
+        barrier->site.poll_every == every) {
+        return; /* as in levada_queue_set_poll */
+    }
     barrier->site.poll_user = user;
-    barrier->site.poll_every = every > 0 ? every : 1;
+    barrier->site.poll_every = every;
     barrier->site.poll = poll;
 }

@@ -308,7 +308,12 @@ const levada_queue_options *levada_queue_info(const levada_queue *queue) { retur
 void levada_queue_set_poll(levada_queue *queue, bool (*poll)(void *user), void *user,
                            int64_t every)
 {
+    if (every < 1) every = 1;
+    if (queue->site.poll == poll && queue->site.poll_user == user &&
+        queue->site.poll_every == every) {
+        return; /* shared, and set by another holder: somebody may be waiting */
+    }
     queue->site.poll_user = user;
-    queue->site.poll_every = every > 0 ? every : 1;
+    queue->site.poll_every = every;
     queue->site.poll = poll;
 }
