@@ -151,7 +151,7 @@ static void crew_snapshot_locked(levada_crew *crew, levada_joint *j)
         s = NULL;
     }
     crew_lock(crew);
-    j->unsaved = why;
+    if (st != LEVADA_OK) j->unsaved = why; /* kept: a later one may come too late for delivery */
     if (s) {
         s->ticket = j->tail;
         s->rows = j->drawn;

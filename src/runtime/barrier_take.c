@@ -263,18 +263,23 @@ levada_status levada_barrier_take_many(levada_barrier *barrier, const levada_bar
                                        levada_tensor **indices, levada_tensor **keys,
                                        levada_tensor **values, levada_error *err)
 {
-    levada_tensor *made[LEVADA_BARRIER_COMPONENTS + 2];
-    take_op        op = { .n = how->n, .small = how->allow_small_batch };
-    levada_status  status;
-    int32_t        n = barrier->ncomponents;
+    levada_tensor      *made[LEVADA_BARRIER_COMPONENTS + 2];
+    levada_barrier_take all = { .timeout = LEVADA_FOREVER }; /* for what the caller does not know */
+    size_t              size = how->struct_size;
+    take_op             op = { 0 };
+    levada_status       status;
+    int32_t             n = barrier->ncomponents;
 
-    op.patient = how->wait_for_incomplete;
-    if (how->n < 0) {
+    memcpy(&all, how, size < sizeof(all) ? size : sizeof(all));
+    op.n = all.n;
+    op.small = all.allow_small_batch;
+    op.patient = all.wait_for_incomplete;
+    if (op.n < 0) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "Barrier '%s': requested %lld < 0 elements", barrier->name,
-                           (long long)how->n);
+                           (long long)op.n);
     }
-    LEVADA_TRY(take_run(barrier, &op, how->timeout, err));
+    LEVADA_TRY(take_run(barrier, &op, all.timeout, err));
     memset(made, 0, sizeof(made[0]) * (size_t)(n + 2));
     status = take_tensors(barrier, &op, &made[0], &made[1], made + 2, err);
     if (status != LEVADA_OK) {

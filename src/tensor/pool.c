@@ -10,7 +10,9 @@
 #define POOL_SMALLEST 4096
 #define POOL_CLASSES 96
 #define POOL_CACHE_BYTES (INT64_C(48) << 20)
-#define POOL_LARGER 3 /* a buffer of so many classes more serves as well: at most twice the size */
+/* A buffer of so many classes more serves as well, at most twice the size; not where bytes are
+ * limited, since it counts as what it is. */
+#define POOL_LARGER 3
 #define POOL_HEADER 128 /* the buffer's own struct, in front of its slack */
 
 _Static_assert(sizeof(levada_buffer) <= POOL_HEADER, "a buffer's header must fit");
@@ -101,10 +103,11 @@ int64_t levada_pool_cached(const levada_pool *pool) { return pool->cached; }
 static levada_buffer *pool_take(levada_pool *pool, int32_t class)
 {
     levada_buffer *buffer = NULL;
+    int32_t        most = class + (pool->options.max_bytes < 0 ? POOL_LARGER : 0);
 
     levada_spin_lock(&pool->lock);
     pool->asked[class] = ++pool->asks;
-    for (int32_t c = class; !buffer && c <= class + POOL_LARGER && c < POOL_CLASSES; c++) {
+    for (int32_t c = class; !buffer && c <= most && c < POOL_CLASSES; c++) {
         buffer = pool->ready[c];
         if (!buffer) continue;
         pool->ready[c] = buffer->next;
@@ -137,17 +140,16 @@ static levada_buffer *pool_evict_locked(levada_pool *pool, int32_t class, int64_
     return out;
 }
 
-static levada_status pool_limit(levada_pool *pool, int64_t size, levada_error *err)
+/* Counts a buffer in, unless that is beyond the limit. */
+static levada_status pool_count(levada_pool *pool, int64_t size, levada_error *err)
 {
-    int64_t used = atomic_load_explicit(&pool->used, memory_order_relaxed);
+    int64_t used = atomic_fetch_add_explicit(&pool->used, size, memory_order_relaxed);
 
-    if (pool->options.max_bytes >= 0 && used + size > pool->options.max_bytes) {
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
-                           "%lld bytes in use and %lld wanted are beyond max_bytes=%lld",
-                           (long long)used, (long long)size,
-                           (long long)pool->options.max_bytes);
-    }
-    return LEVADA_OK;
+    if (pool->options.max_bytes < 0 || used + size <= pool->options.max_bytes) return LEVADA_OK;
+    atomic_fetch_sub_explicit(&pool->used, size, memory_order_relaxed);
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                       "%lld bytes in use and %lld wanted are beyond max_bytes=%lld",
+                       (long long)used, (long long)size, (long long)pool->options.max_bytes);
 }
 
 levada_status levada_buffer_create(levada_pool *pool, int64_t size, levada_buffer **out,
@@ -162,11 +164,12 @@ levada_status levada_buffer_create(levada_pool *pool, int64_t size, levada_buffe
                            (long long)size);
     }
     class = pool_class(size, &capacity);
-    LEVADA_TRY(pool_limit(pool, capacity, err));
+    LEVADA_TRY(pool_count(pool, capacity, err));
     buffer = class < POOL_CLASSES ? pool_take(pool, class) : NULL;
     if (!buffer) {
         buffer = pool_memory(pool, (size_t)capacity + POOL_HEADER + 2 * LEVADA_SLACK);
         if (!buffer) {
+            atomic_fetch_sub_explicit(&pool->used, capacity, memory_order_relaxed);
             return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for %lld bytes",
                                (long long)capacity);
         }
@@ -181,7 +184,7 @@ levada_status levada_buffer_create(levada_pool *pool, int64_t size, levada_buffe
     buffer->size = size;
     buffer->next = NULL;
     buffer->home = levada_pool_ref(pool);
-    atomic_fetch_add_explicit(&pool->used, buffer->capacity, memory_order_relaxed);
+    atomic_fetch_add_explicit(&pool->used, buffer->capacity - capacity, memory_order_relaxed);
     *out = buffer;
     return LEVADA_OK;
 }
