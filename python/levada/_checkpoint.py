@@ -77,7 +77,7 @@ def load_checkpoint(path):
     if len(data) < 16 or data[:8] != _MAGIC:
         raise DataLossError("not a checkpoint", file=os.fspath(path))
     version, checksum = struct.unpack_from("<II", data, 8)
-    if version > _VERSION:
+    if not 1 <= version <= _VERSION:
         raise FailedPreconditionError(f"checkpoint of version {version}, this is {_VERSION}")
     if zlib.crc32(data[16:]) != checksum:
         raise DataLossError("the checksum of the checkpoint does not fit", file=os.fspath(path))
