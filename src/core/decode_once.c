@@ -161,7 +161,8 @@ levada_status levada_decoding_run(levada_decoding *decoding, const void *const *
     levada_status st = decode_once_copy(decoding, &d, strings, sizes, err);
 
     if (st == LEVADA_OK) {
-        st = levada_builder_make(levada_env_pool(decoding->env), decoding->spec, n, &d.builder, err);
+        st =
+            levada_builder_make(levada_env_pool(decoding->env), decoding->spec, n, &d.builder, err);
     }
     if (st == LEVADA_OK) {
         levada_strings in = { d.data, d.size, n, d.buffer };
