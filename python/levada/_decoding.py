@@ -11,7 +11,8 @@ from levada import _levada
 from levada._batch import Batch, Bytes, array_of
 
 _MOST = 32
-_kept = {}  # (make, names and ids of features): (specs, what was made); ids live as long as specs
+# (make, names, and ids or values of features): (specs, what was made); ids live as long as specs.
+_kept = {}
 
 
 class Prepared:
@@ -73,18 +74,30 @@ def _plain(specs):
 
 
 def prepare(make, *specs):
-    """What `make(*specs)` gives, kept for the next call with the same feature objects."""
+    """What `make(*specs)` gives, kept for the next call with the same or equal features."""
     try:
         key = (make, *((*spec, *map(id, spec.values())) for spec in specs))
         found = _kept.get(key)
-    except (AttributeError, TypeError):  # no dicts, or names that are none: make says so
+        if found is None:
+            by_value = (make, *((*spec, *map(_frozen, spec.values())) for spec in specs))
+            found = _kept.get(by_value)
+    except (AttributeError, TypeError):  # no dicts, features that may change, wrong ones
         return make(*specs)
     if found is None:
-        given = [dict(spec) for spec in specs]
-        found = given, make(*specs)
-        if any(isinstance(value, Mapping) for spec in given for value in spec.values()):
-            return found[1]  # a feature that may change
+        found = [dict(spec) for spec in specs], make(*specs)
         while len(_kept) >= _MOST:
             _kept.pop(next(iter(_kept)), None)
-        _kept[key] = found
+        _kept[key] = _kept[by_value] = found
     return found[1]
+
+
+def _frozen(value):
+    """A feature, or what is in it, as a key; TypeError where there is none."""
+    fields = getattr(value, "__dataclass_fields__", None)
+    if fields is not None:
+        return (type(value), *(_frozen(getattr(value, name)) for name in fields))
+    if isinstance(value, (list, tuple)):
+        return tuple(map(_frozen, value))
+    if isinstance(value, Mapping) or hasattr(value, "__array__"):
+        raise TypeError("it may change")
+    return type(value), value

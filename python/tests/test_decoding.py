@@ -33,6 +33,30 @@ def test_features_made_for_each_call_do_not_mix():
         assert found[name].tolist() == (3 if i % 2 else [0, 1, 2])
 
 
+def test_equal_features_are_one_and_others_are_not():
+    from levada import _decoding
+
+    def parse(default, shape=(), dtype=lv.int64):
+        features = {"d": lv.FixedLenFeature(list(shape), dtype, default)}
+        return lv.parse_single_example(MESSAGES[1], features)["d"]
+
+    parse(1)
+    kept = len(_decoding._kept)
+    for _ in range(100):
+        assert parse(1) == 1
+    assert len(_decoding._kept) == kept
+    assert parse(2) == 2 and parse([[3]], (1, 1)).shape == (1, 1)
+    with pytest.raises(TypeError, match=r"1\.0 is no int64"):
+        parse(1.0)
+    array = np.array([4])
+    assert parse(array, (1,)) == 4
+    array[0] = 5
+    assert parse(array, (1,)) == 5
+    for i in range(100):
+        assert parse(i) == i
+    assert len(_decoding._kept) <= 33
+
+
 @pytest.mark.parametrize("kind", [
     lv.RaggedFeature(lv.int64), lv.FixedLenSequenceFeature([], lv.int64, allow_missing=True),
     lv.VarLenFeature(lv.int64),
