@@ -50,6 +50,9 @@ LEVADA_API void    levada_barrier_cancel(levada_barrier *barrier); /* frees wait
 /* As levada_queue_set_poll. */
 LEVADA_API void    levada_barrier_set_poll(levada_barrier *barrier, bool (*poll)(void *user),
                                            void *user, int64_t every);
+/* As levada_queue_set_accept. */
+LEVADA_API void    levada_barrier_set_accept(levada_barrier *barrier, bool (*accept)(void *user),
+                                             void           *user);
 LEVADA_API int64_t levada_barrier_ready_size(const levada_barrier *barrier);
 LEVADA_API int64_t levada_barrier_incomplete_size(const levada_barrier *barrier);
 

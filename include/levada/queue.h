@@ -119,6 +119,10 @@ LEVADA_API void    levada_queue_cancel(levada_queue *queue);
  * does nothing); NULL = none. */
 LEVADA_API void levada_queue_set_poll(levada_queue *queue, bool (*poll)(void *user), void *user,
                                       int64_t every);
+/* A thread that waited in a dequeue calls accept(user), with nothing held, when its elements have
+ * come; false gives them back to the front and ends the call with ECANCELLED. As set_poll. */
+LEVADA_API void    levada_queue_set_accept(levada_queue *queue, bool (*accept)(void *user),
+                                           void         *user);
 LEVADA_API int64_t levada_queue_size(const levada_queue *queue);
 LEVADA_API bool    levada_queue_is_closed(const levada_queue *queue);
 LEVADA_API const levada_queue_options *levada_queue_info(const levada_queue *queue);

@@ -95,17 +95,18 @@ static PyObject *barrier_tuple(const barrier_object *self, levada_tensor **tenso
 static levada_status barrier_take(const barrier_object *self, levada_barrier_take *how,
                                   levada_tensor **tensors, levada_error *err)
 {
-    int64_t       timeout = how->timeout;
-    levada_status st;
+    int64_t        timeout = how->timeout;
+    PyThreadState *saved = NULL;
+    levada_status  st;
 
     how->timeout = LEVADA_AT_ONCE;
     st = levada_barrier_take_many(self->barrier, how, &tensors[0], &tensors[1], tensors + 2, err);
     if (st != LEVADA_AGAIN) return st;
     how->timeout = timeout;
     levada_py_name_thread(self->state);
-    Py_BEGIN_ALLOW_THREADS
+    saved = levada_py_leave(self->state);
     st = levada_barrier_take_many(self->barrier, how, &tensors[0], &tensors[1], tensors + 2, err);
-    Py_END_ALLOW_THREADS
+    levada_py_enter(self->state, saved);
     return st;
 }
 
@@ -178,6 +179,7 @@ static PyObject *barrier_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     PyObject        *components = NULL, *marks = NULL, *signature = NULL;
     const char      *name = NULL, *shared_name = NULL;
     barrier_object  *self = NULL;
+    levada_py_main  *main = NULL;
     levada_error     err = LEVADA_ERROR_INIT;
     void            *memory = NULL;
     levada_dtype    *dtypes = NULL;
@@ -193,16 +195,18 @@ static PyObject *barrier_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     self->state = state;
     self->forks = state->forks;
     self->signature = Py_NewRef(signature);
-    good = levada_py_slots_init(&self->slots, components) &&
+    main = levada_py_main_of(state);
+    good = main && levada_py_slots_init(&self->slots, components) &&
            levada_py_slots_init(&self->marks, marks) &&
            levada_py_slots_tables(&self->slots, &memory, &dtypes, &shapes);
     good = good && levada_py_ok(levada_barrier_create(state->ports, self->slots.n, dtypes, shapes,
                                                       name, shared_name, &self->barrier, &err),
                                 &err);
     PyMem_Free(memory);
-    if (good)
-        levada_barrier_set_poll(self->barrier, levada_py_poll, levada_py_main_thread(),
-                                LEVADA_PY_POLL);
+    if (good) {
+        levada_barrier_set_poll(self->barrier, levada_py_poll, main, LEVADA_PY_POLL);
+        levada_barrier_set_accept(self->barrier, levada_py_accept, main);
+    }
     if (!good || PyErr_Occurred()) Py_CLEAR(self);
     return (PyObject *)self;
 }

@@ -17,12 +17,14 @@
 #include <time.h>
 
 typedef struct levada_py_office levada_py_office;
+typedef struct levada_py_main   levada_py_main;
 
 /* Where calls of user functions wait for threads of Python (lane.c). One per module; it stays for
  * ever, because the last reference to a function may go after the module has gone. */
 typedef struct levada_py_state {
     PyTypeObject     *block, *view, *dataset, *iter, *function, *writer, *tensor, *queue, *barrier;
     levada_py_office *office;
+    levada_py_main   *main;  /* stays for ever: queues have it */
     levada_env       *ports; /* of queues and barriers; NULL = the default one */
     long              forks; /* of this process' line; what is older belongs to the parent */
 } levada_py_state;

@@ -180,6 +180,7 @@ static PyObject *queue_put(queue_object *self, PyObject *vals, PyObject *seconds
 {
     queue_frame   f;
     levada_error  err = LEVADA_ERROR_INIT;
+    PyThreadState *saved = NULL;
     levada_status st = LEVADA_AGAIN;
     int64_t       timeout, rows = 0, done = 0;
     bool          good;
@@ -195,9 +196,9 @@ static PyObject *queue_put(queue_object *self, PyObject *vals, PyObject *seconds
         st = queue_put_now(self, &f, many, rows, LEVADA_AT_ONCE, &done, &err);
     if (good && st == LEVADA_AGAIN) {
         levada_py_name_thread(self->state);
-        Py_BEGIN_ALLOW_THREADS
+        saved = levada_py_leave(self->state);
         st = queue_put_now(self, &f, many, rows, timeout, &done, &err);
-        Py_END_ALLOW_THREADS
+        levada_py_enter(self->state, saved);
     }
     queue_frame_close(&f);
     if (!good) return NULL;
@@ -225,6 +226,7 @@ static PyObject *queue_enqueue_block(PyObject *object, PyObject *const *args, Py
     levada_py_block *block = NULL;
     int32_t         *columns = NULL;
     levada_error     err = LEVADA_ERROR_INIT;
+    PyThreadState *saved = NULL;
     levada_status    st;
     int64_t          first, done = 0;
 
@@ -243,10 +245,10 @@ static PyObject *queue_enqueue_block(PyObject *object, PyObject *const *args, Py
     if (!columns) PyErr_NoMemory();
     if (PyErr_Occurred()) return PyMem_Free(columns), NULL;
     levada_py_name_thread(self->state);
-    Py_BEGIN_ALLOW_THREADS
+    saved = levada_py_leave(self->state);
     st = levada_queue_enqueue_block(self->queue, block->block, columns, first, LEVADA_FOREVER,
                                     &done, &err);
-    Py_END_ALLOW_THREADS
+    levada_py_enter(self->state, saved);
     PyMem_Free(columns);
     if (st == LEVADA_OK && !PyErr_Occurred()) return Py_NewRef(Py_None);
     if (st != LEVADA_OK) (void)levada_py_ok(st, &err);
@@ -341,6 +343,7 @@ static PyObject *queue_take(queue_object *self, const queue_want *want, PyObject
 {
     queue_frame   f;
     levada_error  err = LEVADA_ERROR_INIT;
+    PyThreadState *saved = NULL;
     levada_status st = LEVADA_AGAIN;
     int64_t       timeout, got = 0;
     PyObject     *result = NULL;
@@ -353,9 +356,9 @@ static PyObject *queue_take(queue_object *self, const queue_want *want, PyObject
         st = queue_take_now(self, want, &f, LEVADA_AT_ONCE, &got, &err);
     if (good && st == LEVADA_AGAIN) {
         levada_py_name_thread(self->state);
-        Py_BEGIN_ALLOW_THREADS
+        saved = levada_py_leave(self->state);
         st = queue_take_now(self, want, &f, timeout, &got, &err);
-        Py_END_ALLOW_THREADS
+        levada_py_enter(self->state, saved);
     }
     if (good && levada_py_ok(st, &err) && !PyErr_Occurred()) {
         if (!self->slots.rows) queue_weigh(self, &f);
@@ -390,6 +393,7 @@ static PyObject *queue_close(PyObject *object, PyObject *const *args, Py_ssize_t
 {
     queue_object *self = (queue_object *)object;
     levada_error  err = LEVADA_ERROR_INIT;
+    PyThreadState *saved = NULL;
     levada_status st;
     int64_t       timeout;
     bool          pending;
@@ -398,9 +402,9 @@ static PyObject *queue_close(PyObject *object, PyObject *const *args, Py_ssize_t
     if (!queue_alive(self)) return NULL;
     pending = args[0] == Py_True;
     levada_py_name_thread(self->state);
-    Py_BEGIN_ALLOW_THREADS
+    saved = levada_py_leave(self->state);
     st = levada_queue_close(self->queue, pending, timeout, &err);
-    Py_END_ALLOW_THREADS
+    levada_py_enter(self->state, saved);
     return levada_py_ok(st, &err) && !PyErr_Occurred() ? Py_NewRef(Py_None) : NULL;
 }
 
@@ -441,6 +445,7 @@ static PyObject *queue_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     levada_py_state     *state = PyType_GetModuleState(type);
     levada_queue_options o = LEVADA_QUEUE_OPTIONS_INIT;
     PyObject            *components = NULL, *names = NULL, *signature = NULL;
+    levada_py_main      *main = NULL;
     queue_object        *self = NULL;
     levada_error         err = LEVADA_ERROR_INIT;
     long long            capacity = 0, bytes = 0, least = 0, seed = 0;
@@ -460,7 +465,8 @@ static PyObject *queue_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     self->forks = state->forks;
     self->signature = Py_NewRef(signature);
     if (names != Py_None) self->names = Py_NewRef(names);
-    good = levada_py_slots_init(&self->slots, components) &&
+    main = levada_py_main_of(state);
+    good = main && levada_py_slots_init(&self->slots, components) &&
            levada_py_slots_tables(&self->slots, &memory, &dtypes, &shapes);
     o.kind = (levada_queue_kind)kind;
     o.capacity = capacity;
@@ -476,8 +482,10 @@ static PyObject *queue_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
                     levada_py_slots_adopt(&self->slots, levada_queue_info(self->queue)->shapes));
     for (int32_t i = 0; self->slots.rows && i < self->slots.n; i++)
         self->row_bytes += self->slots.slot[i].bytes;
-    if (good)
-        levada_queue_set_poll(self->queue, levada_py_poll, levada_py_main_thread(), LEVADA_PY_POLL);
+    if (good) {
+        levada_queue_set_poll(self->queue, levada_py_poll, main, LEVADA_PY_POLL);
+        levada_queue_set_accept(self->queue, levada_py_accept, main);
+    }
     if (!good || PyErr_Occurred()) Py_CLEAR(self);
     return (PyObject *)self;
 }

@@ -558,24 +558,69 @@ void levada_py_name_thread(const levada_py_state *state)
     PyErr_Clear(); /* without a name it is "thread N" */
 }
 
-bool levada_py_poll(void *user)
+static bool tensor_is_main(const levada_py_main *main)
 {
-    return PyThread_get_thread_ident() != (unsigned long)(uintptr_t)user ||
-           !levada_py_interrupted();
+    return PyThread_get_thread_ident() == main->ident;
 }
 
-void *levada_py_main_thread(void)
+bool levada_py_poll(void *user)
+{
+    levada_py_main *main = user;
+    PyThreadState  *saved = NULL;
+    bool            raised;
+
+    if (!tensor_is_main(main)) return true;
+    saved = main->saved;
+    raised = levada_py_interrupted(); /* handlers may wait themselves */
+    main->saved = saved;
+    return !raised;
+}
+
+bool levada_py_accept(void *user)
+{
+    levada_py_main *main = user;
+    PyThreadState  *saved = NULL;
+
+    if (!tensor_is_main(main) || !main->saved) return true;
+    saved = main->saved;
+    main->saved = NULL;
+    PyEval_RestoreThread(saved);
+    return !PyErr_Occurred() && PyErr_CheckSignals() == 0;
+}
+
+PyThreadState *levada_py_leave(const levada_py_state *state)
+{
+    PyThreadState *saved = PyEval_SaveThread();
+
+    if (tensor_is_main(state->main)) state->main->saved = saved;
+    return saved;
+}
+
+void levada_py_enter(const levada_py_state *state, PyThreadState *saved)
+{
+    if (tensor_is_main(state->main)) {
+        if (!state->main->saved) return; /* it accepted what came */
+        state->main->saved = NULL;
+    }
+    PyEval_RestoreThread(saved);
+}
+
+levada_py_main *levada_py_main_of(levada_py_state *state)
 {
     PyObject     *threading = PyImport_ImportModule("threading"), *thread = NULL, *ident = NULL;
     unsigned long number = 0;
 
+    if (!state->main) state->main = PyMem_Calloc(1, sizeof *state->main);
+    if (!state->main) PyErr_NoMemory();
     thread = threading ? PyObject_CallMethod(threading, "main_thread", NULL) : NULL;
     ident = thread ? PyObject_GetAttrString(thread, "ident") : NULL;
     number = ident ? PyLong_AsUnsignedLong(ident) : 0;
     Py_XDECREF(ident);
     Py_XDECREF(thread);
     Py_XDECREF(threading);
-    return (void *)(uintptr_t)number;
+    if (PyErr_Occurred()) return NULL;
+    if (state->main->ident != number) state->main->ident = number; /* the first time, or forked */
+    return state->main;
 }
 
 bool levada_py_ours(const levada_py_state *state, long forks, const char *what)

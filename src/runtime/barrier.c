@@ -399,3 +399,10 @@ void levada_barrier_set_poll(levada_barrier *barrier, bool (*poll)(void *user), 
     barrier->site.poll_every = every;
     barrier->site.poll = poll;
 }
+
+void levada_barrier_set_accept(levada_barrier *barrier, bool (*accept)(void *user), void *user)
+{
+    if (barrier->site.accept == accept && barrier->site.accept_user == user) return;
+    barrier->site.accept_user = user;
+    barrier->site.accept = accept;
+}

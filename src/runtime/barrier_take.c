@@ -110,6 +110,18 @@ static void take_return(levada_barrier *b, take_op *op)
     levada_wake(&woken);
 }
 
+static bool take_accepted(const levada_barrier *b, const take_op *op)
+{
+    return b->site.accept == NULL || op->why != TAKE_OK || b->site.accept(b->site.accept_user);
+}
+
+/* Keys that came for somebody who does not want them any more go back. */
+static void take_undo(levada_barrier *b, take_op *op)
+{
+    take_return(b, op);
+    op->why = TAKE_CANCELLED;
+}
+
 static void take_wait(levada_barrier *b, take_op *op, int64_t timeout)
 {
     int64_t      until = timeout < 0 || timeout > INT64_MAX / 2 ? -1 : levada_now() + timeout;
@@ -117,7 +129,10 @@ static void take_wait(levada_barrier *b, take_op *op, int64_t timeout)
     bool         mine;
 
     levada_wait_end end = levada_waiter_wait(&op->waiter, &b->site, "take_many", op->n, until);
-    if (end == LEVADA_WAIT_DONE) return;
+    if (end == LEVADA_WAIT_DONE) {
+        if (!take_accepted(b, op)) take_undo(b, op);
+        return;
+    }
     levada_lock_take(&b->lock);
     mine = op->waiter.linked;
     if (mine) {
@@ -129,9 +144,8 @@ static void take_wait(levada_barrier *b, take_op *op, int64_t timeout)
     levada_wake(&woken);
     if (mine) levada_waiter_clear(&op->waiter);
     else levada_waiter_settle(&op->waiter);
-    if (mine || end != LEVADA_WAIT_STOPPED || op->why != TAKE_OK) return;
-    take_return(b, op); /* told to stop while the keys were on their way */
-    op->why = TAKE_CANCELLED;
+    if (mine || op->why != TAKE_OK) return;
+    if (end == LEVADA_WAIT_STOPPED || !take_accepted(b, op)) take_undo(b, op);
 }
 
 static levada_status take_run(levada_barrier *b, take_op *op, int64_t timeout, levada_error *err)

@@ -317,3 +317,10 @@ void levada_queue_set_poll(levada_queue *queue, bool (*poll)(void *user), void *
     queue->site.poll_every = every;
     queue->site.poll = poll;
 }
+
+void levada_queue_set_accept(levada_queue *queue, bool (*accept)(void *user), void *user)
+{
+    if (queue->site.accept == accept && queue->site.accept_user == user) return;
+    queue->site.accept_user = user;
+    queue->site.accept = accept;
+}

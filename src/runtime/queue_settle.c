@@ -204,7 +204,7 @@ static void settle_give_up(levada_queue *q, levada_queue_op *op, levada_queue_wh
     settle_locked(q, woken);
 }
 
-/* Who was told to stop while its elements were on their way gives them back. */
+/* Elements that came for somebody who does not want them any more go back. */
 static void settle_undo(levada_queue *q, levada_queue_op *op)
 {
     levada_woken woken = { 0 };
@@ -223,6 +223,12 @@ static void settle_undo(levada_queue *q, levada_queue_op *op)
     levada_wake(&woken);
 }
 
+static bool settle_accepted(const levada_queue *q, const levada_queue_op *op)
+{
+    if (q->site.accept == NULL || op->act != LEVADA_QUEUE_DEQUEUE) return true;
+    return op->why != LEVADA_QUEUE_WHY_OK || q->site.accept(q->site.accept_user);
+}
+
 static void settle_wait(levada_queue *q, levada_queue_op *op, int64_t timeout)
 {
     int64_t         until = timeout < 0 ? -1 : levada_now() + timeout;
@@ -233,7 +239,10 @@ static void settle_wait(levada_queue *q, levada_queue_op *op, int64_t timeout)
     if (timeout > INT64_MAX / 2) until = -1;
     end = levada_waiter_wait(&op->waiter, &q->site, op->what,
                              op->act == LEVADA_QUEUE_CLOSE ? -1 : op->n, until);
-    if (end == LEVADA_WAIT_DONE) return;
+    if (end == LEVADA_WAIT_DONE) {
+        if (!settle_accepted(q, op)) settle_undo(q, op);
+        return;
+    }
     levada_lock_take(&q->lock);
     mine = op->waiter.linked;
     if (mine) {
@@ -245,10 +254,8 @@ static void settle_wait(levada_queue *q, levada_queue_op *op, int64_t timeout)
     levada_wake(&woken);
     if (mine) levada_waiter_clear(&op->waiter);
     else levada_waiter_settle(&op->waiter);
-    if (!mine && end == LEVADA_WAIT_STOPPED && op->act == LEVADA_QUEUE_DEQUEUE &&
-        op->why == LEVADA_QUEUE_WHY_OK) {
-        settle_undo(q, op);
-    }
+    if (mine || op->act != LEVADA_QUEUE_DEQUEUE || op->why != LEVADA_QUEUE_WHY_OK) return;
+    if (end == LEVADA_WAIT_STOPPED || !settle_accepted(q, op)) settle_undo(q, op);
 }
 
 static levada_status settle_status(const levada_queue *q, const levada_queue_op *op,

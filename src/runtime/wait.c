@@ -17,6 +17,8 @@ void levada_site_init(levada_site *site, levada_hub *hub, const char *object)
     site->poll = NULL;
     site->poll_user = NULL;
     site->poll_every = 0;
+    site->accept = NULL;
+    site->accept_user = NULL;
     levada_site_spin(site, WAIT_SPIN_MOST);
 }
 

@@ -48,6 +48,9 @@ typedef struct levada_site {
     bool (*poll)(void *user);
     void   *poll_user;
     int64_t poll_every;
+    /* Asked by a thread that waited, when it got what it asked for; false gives it back. */
+    bool (*accept)(void *user);
+    void *accept_user;
 } levada_site;
 
 typedef enum levada_wait_end {

@@ -375,6 +375,8 @@ static bool complete_and_stop(void *user)
     return false;
 }
 
+static bool never(void *user) { return user != NULL; }
+
 static void who_is_stopped_too_late_gives_its_keys_back(void **state)
 {
     levada_barrier *b = make();
@@ -392,6 +394,14 @@ static void who_is_stopped_too_late_gives_its_keys_back(void **state)
     expect(&t, LEVADA_ECANCELLED, "Dequeue operation was cancelled");
     assert_int_equal(levada_barrier_ready_size(b), 2);
     expect_keys(b, 2, false, "ab");
+    levada_barrier_set_poll(b, NULL, NULL, 0);
+    levada_barrier_set_accept(b, never, NULL);
+    take_start(&t);
+    put(b, 0, "cd");
+    put(b, 1, "cd");
+    take_join(&t);
+    expect(&t, LEVADA_ECANCELLED, "Dequeue operation was cancelled");
+    expect_keys(b, 2, false, "cd");
     levada_barrier_unref(&b);
 }
 

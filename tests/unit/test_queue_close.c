@@ -344,6 +344,33 @@ static void who_is_stopped_too_late_gives_its_elements_back(void **state)
     levada_queue_unref(&queue);
 }
 
+static bool accepts(void *user) { return atomic_fetch_add((atomic_int *)user, 1) > 0; }
+
+static void what_is_not_accepted_goes_back(void **state)
+{
+    levada_queue *queue = test_queue(LEVADA_QUEUE_FIFO, 2, 0);
+    test_call     out = test_call_of(queue, TEST_DEQUEUE, 3, 0);
+    atomic_int    asked = 0;
+
+    (void)state;
+    levada_queue_set_accept(queue, accepts, &asked);
+    assert_int_equal(test_put(queue, 7, 2), LEVADA_OK);
+    test_start_waiting(&out);
+    assert_int_equal(test_put(queue, 9, 1), LEVADA_OK);
+    test_join(&out);
+    test_expect_status(&out, LEVADA_ECANCELLED, "operation was cancelled");
+    assert_int_equal(levada_queue_size(queue), 3); /* beyond the capacity, for once */
+    test_expect(queue, 7, 3);
+    assert_int_equal(asked, 1); /* not by calls that did not wait */
+    test_start_waiting(&out);
+    assert_int_equal(test_put(queue, 1, 2), LEVADA_OK);
+    assert_int_equal(test_put(queue, 3, 1), LEVADA_OK);
+    test_join(&out);
+    assert_int_equal(out.status, LEVADA_OK);
+    assert_int_equal(asked, 2);
+    levada_queue_unref(&queue);
+}
+
 static void at_once_means_all_or_nothing(void **state)
 {
     levada_queue *queue = test_queue(LEVADA_QUEUE_FIFO, 4, 0);
@@ -406,6 +433,7 @@ int main(void)
         cmocka_unit_test(tensors_are_not_lost_either),
         cmocka_unit_test(a_poll_can_end_a_wait),
         cmocka_unit_test(who_is_stopped_too_late_gives_its_elements_back),
+        cmocka_unit_test(what_is_not_accepted_goes_back),
         cmocka_unit_test(at_once_means_all_or_nothing),
         cmocka_unit_test(who_waits_for_what_can_be_listed),
     };
