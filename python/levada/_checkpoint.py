@@ -79,7 +79,7 @@ def load_checkpoint(path):
     version, checksum = struct.unpack_from("<II", data, 8)
     if not 1 <= version <= _VERSION:
         raise FailedPreconditionError(f"checkpoint of version {version}, this is {_VERSION}")
-    if version < 1 or zlib.crc32(data[16:]) != checksum:
+    if zlib.crc32(data[16:]) != checksum:
         raise DataLossError("the checksum of the checkpoint does not fit", file=os.fspath(path))
     parts, at = {}, 16
     while at < len(data):

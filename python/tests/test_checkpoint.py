@@ -30,7 +30,6 @@ def test_replaces_the_old_file(tmp_path):
 
 @settings(max_examples=60, deadline=None)
 @example(at=8, bit=0)
-@example(at=8, bit=0)  # of the version
 @given(at=st.integers(0, 200), bit=st.integers(0, 7))
 def test_damage_is_found(tmp_path_factory, at, bit):
     path = tmp_path_factory.mktemp("c") / "c"
