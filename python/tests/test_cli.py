@@ -17,10 +17,9 @@ import subprocess
 import time
 from pathlib import Path
 
+import levada as lv
 import numpy as np
 import pytest
-
-import levada as lv
 
 GOLDEN = Path(__file__).resolve().parents[2] / "tests" / "cli"
 LEVADA = os.environ.get("LEVADA_BIN") or shutil.which("levada")

@@ -188,12 +188,16 @@ levada_status levada_file_reader_restore(levada_file_reader *r, levada_state_rea
 
     LEVADA_TRY(file_position_get(from, &p, err));
     if (p.opening < 0 || p.opening > INT32_MAX || p.turn < 0 || p.turn > r->files.n ||
-        p.record < 0 || p.offset < 0) {
+        p.record < 0 || p.offset < 0 || p.record > LEVADA_COUNT_LIMIT) {
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
                            "the state has no valid position: file %lld of %lld, record %lld at "
                            "byte %lld",
                            (long long)p.turn, (long long)r->files.n, (long long)p.record,
                            (long long)p.offset);
+    }
+    if (p.records < 0 || p.records > LEVADA_COUNT_LIMIT || p.skipped < 0 ||
+        p.skipped > LEVADA_COUNT_LIMIT || p.damaged < 0 || p.damaged > LEVADA_COUNT_LIMIT) {
+        return levada_fail(err, LEVADA_EFAILED_PRECONDITION, "the state has no valid counts");
     }
     LEVADA_TRY(file_position_check_files(r, from, err));
     LEVADA_TRY(file_position_adopt_marks(r, from, err));

@@ -85,7 +85,8 @@ levada_status levada_iter_next(levada_iter *it, levada_block **out, levada_error
         it->ended = true;
     } else if (st < 0) {
         levada_error_place(&why, it->path, NULL, -1, -1);
-        /* A call that a signal ended has taken its records with it: nobody may go on behind them. */
+        /* A call that a signal ended has taken its records with it: nobody may go on behind them.
+         */
         if (st != LEVADA_ECANCELLED || !atomic_load(&it->run->cancelled)) {
             it->stuck = st;
             it->why = why;

@@ -182,7 +182,9 @@ levada_status levada_tally_restore(levada_iter *it, levada_state_reader *from, l
         if (levada_state_has(from, reject_keys[chain][i])) {
             LEVADA_TRY(levada_state_get_i64(from, reject_keys[chain][i], &count, err));
         }
-        if (count < 0) return levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged");
+        if (count < 0 || count > LEVADA_COUNT_LIMIT) { /* made up: sums must not overflow */
+            return levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged");
+        }
         atomic_store(reject_count(&it->tally, i), count);
     }
     return LEVADA_OK;

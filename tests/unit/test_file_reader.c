@@ -230,6 +230,38 @@ static void refuses_a_state_of_other_files(void **state)
     t_clear(&c);
 }
 
+/* Sums of what a state says was counted must not overflow. */
+static void refuses_counts_that_can_not_be(void **state)
+{
+    const char *keys[] = { "record", "records", "skipped", "damaged" };
+
+    (void)state;
+    write_files(NULL);
+    for (int i = 0; i < 8; i++) {
+        t_reader            t = three_files(1);
+        levada_state_writer to = { .node = &state_node };
+        levada_state_head   head = { { 0 }, 0, 0 };
+        levada_error        err = LEVADA_ERROR_INIT;
+        int64_t             count = i < 4 ? INT64_MAX : -1;
+        saved               position = { 0 };
+
+        assert_int_equal(t_open(&t), LEVADA_OK);
+        assert_int_equal(levada_file_reader_save(t.reader, &to, NULL), LEVADA_OK);
+        for (int32_t k = 0; k < to.n; k++) {
+            if (strcmp(to.entries[k].key, keys[i % 4]) != 0) continue;
+            memcpy(to.entries[k].data, &count, sizeof count);
+        }
+        assert_int_equal(levada_state_encode(&to, &head, NULL, &position.bytes, &position.size,
+                                             NULL),
+                         LEVADA_OK);
+        assert_int_equal(restore(t.reader, &position, &err), LEVADA_EFAILED_PRECONDITION);
+        assert_non_null(strstr(err.message, "no valid"));
+        levada_state_writer_clear(&to);
+        levada_string_free(&position.bytes);
+        t_close(&t);
+    }
+}
+
 static void order_of_files(bool shuffle, int64_t epoch, int32_t opening, char *out)
 {
     t_reader      t = {.format = "text_lines", .shuffle = shuffle, .seed = 5};
@@ -515,6 +547,7 @@ int main(void)
         cmocka_unit_test(repeats_that_a_file_is_missing),
         cmocka_unit_test(goes_on_after_a_restore_at_every_record),
         cmocka_unit_test(refuses_a_state_of_other_files),
+        cmocka_unit_test(refuses_counts_that_can_not_be),
         cmocka_unit_test(shuffles_files_by_seed_epoch_and_opening),
         cmocka_unit_test(fetches_any_records_again),
         cmocka_unit_test(notices_that_a_record_is_gone),
