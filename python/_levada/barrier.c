@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Barriers as Python sees them; waits as in queue.c. */
 #include "tensor.h"
+#include "wait.h"
 
 #include <levada/barrier.h>
 #include <string.h>

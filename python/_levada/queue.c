@@ -8,6 +8,7 @@
  * a queue only says so and is left alone.
  */
 #include "tensor.h"
+#include "wait.h"
 
 #include <levada/queue.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * The watchdog of queues and barriers as Python sees it: a thread of Python asks for the next wait
  * that is too long, with the interpreter released. levada.train.Watchdog wraps these functions.
  */
-#include "tensor.h"
+#include "wait.h"
 
 #include <levada/watchdog.h>
 #include <string.h>

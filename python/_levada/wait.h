@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What waiting calls have in common: time-outs, names of threads, Ctrl-C, the interpreter, fork.
+ */
+#ifndef LEVADA_PY_WAIT_H
+#define LEVADA_PY_WAIT_H
+
+#include "module.h"
+
+/* timeout=: seconds or None, as nanoseconds; false with an exception. */
+bool levada_py_timeout(PyObject *seconds, int64_t *out);
+/* Before a call that waits: gives the thread its name in reports. */
+void levada_py_name_thread(const levada_py_state *state);
+/* The main thread, which alone has signals to look for. The others must not enter an interpreter
+ * that may be on its way out. */
+struct levada_py_main {
+    unsigned long  ident;
+    PyThreadState *saved; /* where it waits without the interpreter, else NULL; its own */
+};
+
+/* As of now; NULL with an exception. */
+levada_py_main *levada_py_main_of(levada_py_state *state);
+/* For levada_queue_set_poll and _set_accept; `user` is a levada_py_main. False after Ctrl-C. accept
+ * takes the interpreter back and keeps it. */
+bool levada_py_poll(void *user);
+bool levada_py_accept(void *user);
+/* Around a call that waits: without the interpreter in between. */
+PyThreadState *levada_py_leave(const levada_py_state *state);
+void           levada_py_enter(const levada_py_state *state, PyThreadState *saved);
+/* What a child of fork() has is the parent's: false with an exception. */
+bool levada_py_ours(const levada_py_state *state, long forks, const char *what);
+
+#define LEVADA_PY_POLL INT64_C(50000000) /* nanoseconds between two looks for Ctrl-C */
+
+#endif
