@@ -1,281 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Blocks as Python sees them, and views: the memory of a column, by buffer protocol and DLPack.
- *
- * A view keeps its block alive. Ragged columns leave packed; where they lie scattered in the block
+ * Blocks as Python sees them. Ragged columns leave packed; where they lie scattered in the block
  * they are packed by one copy, else nothing is copied.
  */
 #include "module.h"
 
 #include <string.h>
-
-/* DLPack's structures, as its specification gives them (version 1.0). */
-typedef struct block_dl_device { int32_t kind, number; } block_dl_device;
-typedef struct block_dl_dtype { uint8_t code, bits; uint16_t lanes; } block_dl_dtype;
-typedef struct block_dl_tensor {
-    void           *data;
-    block_dl_device device;
-    int32_t         ndim;
-    block_dl_dtype  dtype;
-    int64_t        *shape, *strides;
-    uint64_t        byte_offset;
-} block_dl_tensor;
-typedef struct block_dl_plain {
-    block_dl_tensor tensor;
-    void           *context;
-    void (*deleter)(struct block_dl_plain *self);
-} block_dl_plain;
-typedef struct block_dl_versioned {
-    uint32_t major, minor;
-    void    *context;
-    void (*deleter)(struct block_dl_versioned *self);
-    uint64_t        flags;
-    block_dl_tensor tensor;
-} block_dl_versioned;
-
-enum { BLOCK_VIEW_DIMS = LEVADA_MAX_DIMS + 1, BLOCK_DL_CPU = 1, BLOCK_DL_READONLY = 1 };
-
-/* What an exported tensor holds on to; it lies in memory of `memory`. */
-typedef struct block_export {
-    block_dl_plain     plain;
-    block_dl_versioned versioned;
-    int64_t            shape[BLOCK_VIEW_DIMS], strides[BLOCK_VIEW_DIMS];
-    levada_block      *block, *memory;
-} block_export;
-
-typedef struct block_view {
-    PyObject_HEAD
-    PyObject      *owner; /* a levada_py_block */
-    const uint8_t *data;
-    levada_dtype   dtype;
-    int32_t        ndim;
-    bool           readonly;
-    Py_ssize_t     shape[BLOCK_VIEW_DIMS], strides[BLOCK_VIEW_DIMS];
-} block_view;
-
-#define BLOCK_DL_CODE(name, NAME, bytes, code, numpy) [LEVADA_##NAME] = (code),
-
-static const uint8_t block_dl_codes[LEVADA_BYTES + 1] = {
-    LEVADA_DTYPE_MAP(BLOCK_DL_CODE)[LEVADA_BYTES] = 1,
-};
-
-/* NumPy's own int64 where a long has 64 bits: "q" would be a dtype that only equals it. */
-#define BLOCK_LONG(l, q) (sizeof(long) == sizeof(int64_t) ? (l) : (q))
-
-/* Formats of the buffer protocol. bfloat16 has none: it leaves as uint16. */
-static const char *const block_formats[LEVADA_BYTES + 1] = {
-    [LEVADA_BOOL] = "?",
-    [LEVADA_INT8] = "b",
-    [LEVADA_INT16] = "h",
-    [LEVADA_INT32] = "i",
-    [LEVADA_INT64] = BLOCK_LONG("l", "q"),
-    [LEVADA_UINT8] = "B",
-    [LEVADA_UINT16] = "H",
-    [LEVADA_UINT32] = "I",
-    [LEVADA_UINT64] = BLOCK_LONG("L", "Q"),
-    [LEVADA_FLOAT16] = "e",
-    [LEVADA_BFLOAT16] = "H",
-    [LEVADA_FLOAT32] = "f",
-    [LEVADA_FLOAT64] = "d",
-    [LEVADA_COMPLEX64] = "Zf",
-    [LEVADA_COMPLEX128] = "Zd",
-    [LEVADA_BYTES] = "B",
-};
-
-static Py_ssize_t block_item(levada_dtype dtype)
-{
-    return dtype == LEVADA_BYTES ? 1 : (Py_ssize_t)levada_dtype_size(dtype);
-}
-
-static PyObject *block_view_new(PyObject *owner, const void *data, levada_dtype dtype, int64_t n,
-                                const int64_t *dims, int32_t ndims)
-{
-    levada_py_state *state = levada_py_state_of(owner);
-    block_view      *view = (block_view *)PyType_GenericAlloc(state->view, 0);
-    Py_ssize_t       stride = block_item(dtype);
-    int32_t          d;
-
-    if (!view) return NULL;
-    view->owner = Py_NewRef(owner);
-    view->data = data;
-    view->dtype = dtype;
-    view->ndim = ndims + 1;
-    view->readonly = !((levada_py_block *)owner)->writable;
-    view->shape[0] = (Py_ssize_t)n;
-    for (d = ndims; d >= 0; d--) {
-        if (d > 0) view->shape[d] = (Py_ssize_t)dims[d - 1];
-        view->strides[d] = stride;
-        stride *= view->shape[d];
-    }
-    return (PyObject *)view;
-}
-
-static void block_view_dealloc(PyObject *self)
-{
-    PyTypeObject *type = Py_TYPE(self);
-
-    Py_XDECREF(((block_view *)self)->owner);
-    PyObject_Free(self);
-    Py_DECREF(type);
-}
-
-static int block_view_buffer(PyObject *self, Py_buffer *out, int flags)
-{
-    block_view *view = (block_view *)self;
-    const void *data = view->data;
-
-    if (view->readonly && (flags & PyBUF_WRITABLE)) {
-        out->obj = NULL;
-        PyErr_SetString(PyExc_BufferError, "the values are shared, so they cannot be written");
-        return -1;
-    }
-    memset(out, 0, sizeof *out);
-    memcpy(&out->buf, &data, sizeof data);
-    out->obj = Py_NewRef(self);
-    out->itemsize = block_item(view->dtype);
-    out->len = view->shape[0] * view->strides[0];
-    out->readonly = view->readonly;
-    out->ndim = view->ndim;
-    if (flags & PyBUF_FORMAT) memcpy(&out->format, &block_formats[view->dtype], sizeof(char *));
-    if (flags & PyBUF_ND) out->shape = view->shape;
-    if ((flags & PyBUF_STRIDES) == PyBUF_STRIDES) out->strides = view->strides;
-    return 0;
-}
-
-static void block_export_free(block_export *x)
-{
-    levada_block *memory = x->memory;
-
-    levada_block_unref(&x->block);
-    levada_block_unref(&memory);
-}
-
-/* Deleters run on any thread and without the interpreter. */
-static void block_delete_plain(block_dl_plain *self) { block_export_free(self->context); }
-
-static void block_delete_versioned(block_dl_versioned *self) { block_export_free(self->context); }
-
-static void block_capsule_free(PyObject *capsule)
-{
-    block_dl_plain     *plain = NULL;
-    block_dl_versioned *versioned = NULL;
-
-    if (PyCapsule_IsValid(capsule, "dltensor")) {
-        plain = PyCapsule_GetPointer(capsule, "dltensor");
-        plain->deleter(plain);
-    } else if (PyCapsule_IsValid(capsule, "dltensor_versioned")) {
-        versioned = PyCapsule_GetPointer(capsule, "dltensor_versioned");
-        versioned->deleter(versioned);
-    }
-}
-
-static void block_fill_export(block_export *x, const block_view *view)
-{
-    Py_ssize_t      item = block_item(view->dtype);
-    block_dl_tensor tensor = {.device = {BLOCK_DL_CPU, 0}, .ndim = view->ndim,
-                              .dtype = {block_dl_codes[view->dtype], (uint8_t)(8 * item), 1}};
-    int32_t d;
-
-    for (d = 0; d < view->ndim; d++) {
-        x->shape[d] = view->shape[d];
-        x->strides[d] = view->strides[d] / item;
-    }
-    memcpy(&tensor.data, &view->data, sizeof tensor.data);
-    tensor.shape = x->shape;
-    tensor.strides = x->strides;
-    x->plain.tensor = x->versioned.tensor = tensor;
-    x->plain.context = x->versioned.context = x;
-    x->plain.deleter = block_delete_plain;
-    x->versioned.deleter = block_delete_versioned;
-    x->versioned.major = 1;
-    x->versioned.flags = view->readonly ? BLOCK_DL_READONLY : 0;
-}
-
-static int block_wants_version(PyObject *version)
-{
-    PyObject *first = NULL;
-    long      major = 0;
-
-    if (!version || version == Py_None) return 0;
-    first = PySequence_GetItem(version, 0);
-    major = first ? PyLong_AsLong(first) : -1;
-    Py_XDECREF(first);
-    return PyErr_Occurred() ? -1 : major >= 1;
-}
-
-static PyObject *block_view_dlpack(PyObject *self, PyObject *args, PyObject *kwargs)
-{
-    static const char *const names[] = {"stream", "max_version", "dl_device", "copy", NULL};
-    block_view   *view = (block_view *)self;
-    PyObject     *stream = NULL, *version = NULL, *device = NULL, *copy = NULL, *capsule = NULL;
-    levada_error  err = LEVADA_ERROR_INIT;
-    levada_block *memory = NULL;
-    void         *at = NULL;
-    block_export *x = NULL;
-    char        **keywords = NULL;
-    int           versioned;
-
-    memcpy(&keywords, &(const char *const *){names}, sizeof keywords);
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$OOOO:__dlpack__", keywords, &stream,
-                                     &version, &device, &copy))
-        return NULL;
-    versioned = block_wants_version(version);
-    if (versioned < 0) return NULL;
-    if (copy == Py_True || (view->readonly && !versioned)) {
-        PyErr_SetString(PyExc_BufferError, copy == Py_True ? "a view does not copy"
-                                                           : "the values are read-only");
-        return NULL;
-    }
-    if (!levada_py_ok(levada_py_scratch(sizeof *x, &memory, &at, &err), &err)) return NULL;
-    x = at;
-    x->memory = memory;
-    x->block = levada_block_ref(((levada_py_block *)view->owner)->block);
-    block_fill_export(x, view);
-    capsule = versioned ? PyCapsule_New(&x->versioned, "dltensor_versioned", block_capsule_free)
-                        : PyCapsule_New(&x->plain, "dltensor", block_capsule_free);
-    if (!capsule) block_export_free(x);
-    return capsule;
-}
-
-static PyObject *block_view_device(PyObject *self, PyObject *unused)
-{
-    (void)self, (void)unused;
-    return Py_BuildValue("(ii)", BLOCK_DL_CPU, 0);
-}
-
-static PyObject *block_view_dtype(PyObject *self, void *unused)
-{
-    (void)unused;
-    return PyUnicode_FromString(levada_dtype_name(((block_view *)self)->dtype));
-}
-
-static PyMethodDef block_view_methods[] = {
-    {"__dlpack__", (PyCFunction)(uintptr_t)block_view_dlpack, METH_VARARGS | METH_KEYWORDS,
-     "DLPack capsule of the memory; nothing is copied."},
-    {"__dlpack_device__", block_view_device, METH_NOARGS, "(1, 0): the CPU."},
-    {NULL, NULL, 0, NULL},
-};
-
-static PyGetSetDef block_view_getset[] = {
-    {"dtype", block_view_dtype, NULL, "Name of the dtype.", NULL},
-    {NULL, NULL, NULL, NULL, NULL},
-};
-
-static PyType_Slot block_view_slots[] = {
-    { Py_tp_doc, (void *)(uintptr_t)"Memory of a column: buffer protocol and DLPack, no copy." },
-    {Py_tp_dealloc, (void *)(uintptr_t)block_view_dealloc},
-    {Py_tp_methods, block_view_methods},
-    {Py_tp_getset, block_view_getset},
-    {Py_bf_getbuffer, (void *)(uintptr_t)block_view_buffer},
-    {0, NULL},
-};
-
-PyType_Spec levada_py_view_spec = {
-    .name = "levada._levada.View",
-    .basicsize = sizeof(block_view),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-    .slots = block_view_slots,
-};
 
 PyObject *levada_py_block_new(levada_py_state *state, levada_block **block)
 {
@@ -372,7 +102,7 @@ static PyObject *block_offsets(levada_py_state *state, int64_t n, int32_t **out)
 {
     void     *at = NULL;
     PyObject *owner = block_memory(state, n * (int64_t)sizeof(int32_t), &at);
-    PyObject *view = owner ? block_view_new(owner, at, LEVADA_INT32, n, NULL, 0) : NULL;
+    PyObject *view = owner ? levada_py_view_new(owner, at, LEVADA_INT32, n, NULL, 0) : NULL;
 
     *out = at;
     Py_XDECREF(owner);
@@ -383,7 +113,7 @@ static PyObject *block_copy_values(PyObject *self, const levada_column *column,
                                    const block_ranges *r)
 {
     bool         bytes = column->field->dtype == LEVADA_BYTES;
-    int64_t      row = block_item(column->field->dtype) * (bytes ? 1 : block_inner(column));
+    int64_t row = levada_py_item_size(column->field->dtype) * (bytes ? 1 : block_inner(column));
     int64_t      n = block_total(r), i;
     void        *at = NULL;
     PyObject    *owner = block_memory(levada_py_state_of(self), n * row, &at), *view = NULL;
@@ -396,7 +126,7 @@ static PyObject *block_copy_values(PyObject *self, const levada_column *column,
         if (size) memcpy(to, column->values + r->begin[i] * row, size);
         to += size;
     }
-    view = block_view_new(owner, at, column->field->dtype, n, column->dims,
+    view = levada_py_view_new(owner, at, column->field->dtype, n, column->dims,
                           bytes ? 0 : column->field->ndim);
     Py_DECREF(owner);
     return view;
@@ -435,7 +165,7 @@ static PyObject *block_rebase(PyObject *self, const int32_t *begin, int64_t n)
     PyObject *view = NULL;
     int64_t   i;
 
-    if (begin[0] == 0) return block_view_new(self, begin, LEVADA_INT32, n + 1, NULL, 0);
+    if (begin[0] == 0) return levada_py_view_new(self, begin, LEVADA_INT32, n + 1, NULL, 0);
     view = block_offsets(levada_py_state_of(self), n + 1, &to);
     for (i = 0; view && i <= n; i++) to[i] = begin[i] - begin[0];
     return view;
@@ -457,7 +187,7 @@ static PyObject *block_borrow(PyObject *self, const levada_column *column, int32
     const levada_field *f = column->field;
     bool                bytes = f->dtype == LEVADA_BYTES;
     int64_t             base = 0, n = column->n, inner = block_inner(column);
-    int64_t             row = block_item(f->dtype) * (bytes ? 1 : inner);
+    int64_t             row = levada_py_item_size(f->dtype) * (bytes ? 1 : inner);
     PyObject           *list = PyList_New(0), *view = NULL;
     int32_t             l;
 
@@ -473,8 +203,8 @@ static PyObject *block_borrow(PyObject *self, const levada_column *column, int32
         n = begin[n] - begin[0];
     }
     if (!list) return NULL;
-    view = block_view_new(self, column->values ? column->values + base * row : NULL, f->dtype, n,
-                          column->dims, bytes ? 0 : f->ndim);
+    view = levada_py_view_new(self, column->values ? column->values + base * row : NULL, f->dtype,
+                              n, column->dims, bytes ? 0 : f->ndim);
     return view ? Py_BuildValue("(NN)", view, list) : (Py_DECREF(list), NULL);
 }
 
@@ -495,7 +225,7 @@ static PyObject *block_values(PyObject *self, PyObject *index)
 
     if (!column) return NULL;
     if (column->field->depth || column->field->dtype == LEVADA_BYTES) return Py_NewRef(Py_None);
-    return block_view_new(self, column->values, column->field->dtype, column->n, column->dims,
+    return levada_py_view_new(self, column->values, column->field->dtype, column->n, column->dims,
                           column->field->ndim);
 }
 
@@ -505,7 +235,7 @@ static PyObject *block_lengths(PyObject *self, PyObject *index)
 
     if (!column) return NULL;
     if (!column->lengths) return Py_NewRef(Py_None);
-    return block_view_new(self, column->lengths, LEVADA_INT32, column->n, NULL, 0);
+    return levada_py_view_new(self, column->lengths, LEVADA_INT32, column->n, NULL, 0);
 }
 
 static PyObject *block_dims(PyObject *self, PyObject *index)

@@ -68,6 +68,11 @@ PyObject *levada_py_text(char **text);
 levada_value *levada_py_value(levada_py_state *state, PyObject *object);
 PyObject     *levada_py_from_value(levada_py_state *state, const levada_value *value);
 
+/* n values of `dims` each at data, which `owner`, a block, keeps. view.c */
+PyObject *levada_py_view_new(PyObject *owner, const void *data, levada_dtype dtype, int64_t n,
+                             const int64_t *dims, int32_t ndims);
+/* Bytes of an element; 1 for those of byte strings. */
+Py_ssize_t levada_py_item_size(levada_dtype dtype);
 /* Takes the block. */
 PyObject *levada_py_block_new(levada_py_state *state, levada_block **block);
 /* Tuple (name, dtype, depth, dims, padded, pad as bytes) of each field. */

@@ -5,7 +5,8 @@
 
 #include <string.h>
 
-#define PAD_STRIP (64 << 10) /* bytes that stay in the cache between being filled and written over */
+/* Bytes that stay in the cache between being filled and written over. */
+#define PAD_STRIP (64 << 10)
 
 /* One column on its way. Target dimensions are to[0 .. levels + inner). */
 typedef struct pad_job {

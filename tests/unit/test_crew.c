@@ -88,7 +88,7 @@ static void a_save_gives_a_state_that_can_be_restored_or_an_error(void **state)
             assert_int_equal(number, at);
             at += rows;
             if (at % 512 != 0 && at > 16) continue;
-            if (at == 16) nanosleep(&(struct timespec){ .tv_nsec = 2000000 }, NULL); /* runs ahead */
+            if (at == 16) nanosleep(&(struct timespec){ .tv_nsec = 2000000 }, NULL);
             st = levada_iter_save(it, &text, &size, &err);
             if (st == LEVADA_OK) {
                 levada_iter *again = run(ds);
