@@ -7,8 +7,9 @@
 
 #include <string.h>
 
-/* A block is some 100 us of work: looking around for a part of that costs less than a sleep. */
-#define CREW_SPIN 40000
+/* A block is some 100 us of work: looking around for so long costs less than sleeping at each one
+ * does, and where that did not help it is soon given up. */
+#define CREW_SPIN 100000
 
 #define CREW_SNAPSHOT_TICKETS 64
 #define CREW_SNAPSHOT_ROWS 4096

@@ -3,8 +3,9 @@
 
 #include "base/compiler.h"
 
-#define WAIT_SPIN_MOST 13000 /* nanoseconds; more than a wake-up costs anywhere */
+#define WAIT_SPIN_MOST 50000 /* nanoseconds; more than a wake-up costs on most machines */
 #define WAIT_SPIN_LEAST 500
+#define WAIT_GRACE 2000 /* nanoseconds */
 #define WAIT_LOOKS 16 /* between two looks at the clock */
 #define WAIT_RETRY 64 /* of so many waits one tries again whether spinning helps */
 
@@ -20,11 +21,13 @@ void levada_site_init(levada_site *site, levada_hub *hub, const char *object)
     site->accept = NULL;
     site->accept_user = NULL;
     levada_site_spin(site, WAIT_SPIN_MOST);
+    site->patient = false;
 }
 
 void levada_site_spin(levada_site *site, int nanoseconds)
 {
     site->most = nanoseconds;
+    site->patient = true;
     atomic_init(&site->spin, levada_hub_cpus(site->hub) > 1 ? nanoseconds / 2 : 0);
     atomic_init(&site->wake_cost, nanoseconds);
 }
@@ -127,20 +130,32 @@ static void wait_learn(levada_site *site, bool helped)
     atomic_store_explicit(&site->spin, budget, memory_order_relaxed);
 }
 
+/* A CPU is left for those who work. The one that took the last CPU may be a thread that was just
+ * served and does not know it yet: it has a moment to leave. */
+static bool wait_may_spin(const levada_site *site, int before, int64_t spun)
+{
+    int cpus = levada_hub_cpus(site->hub);
+
+    if (before < cpus - 1) return true;
+    if (spun < WAIT_GRACE) return before < cpus;
+    return atomic_load_explicit(levada_hub_spinning(site->hub), memory_order_relaxed) < cpus;
+}
+
 static bool wait_spin(levada_waiter *waiter, levada_site *site)
 {
     atomic_int *spinning = levada_hub_spinning(site->hub);
-    int         budget = wait_budget(site);
+    int         budget = wait_budget(site), before;
     bool        done = false;
 
     if (budget == 0) return wait_is_done(waiter);
-    if (atomic_fetch_add_explicit(spinning, 1, memory_order_relaxed) <
-        levada_hub_cpus(site->hub) - 1) {
-        int64_t end = levada_now() + budget;
+    before = atomic_fetch_add_explicit(spinning, 1, memory_order_relaxed);
+    if (wait_may_spin(site, before, 0)) {
+        int64_t begin = levada_now(), spun = 0;
 
         do {
             for (int i = 0; i < WAIT_LOOKS && !(done = wait_is_done(waiter)); i++) LEVADA_PAUSE();
-        } while (!done && levada_now() < end);
+            spun = done ? spun : levada_now() - begin;
+        } while (!done && spun < budget && wait_may_spin(site, before, spun));
         wait_learn(site, done);
     }
     atomic_fetch_sub_explicit(spinning, 1, memory_order_relaxed);
@@ -153,7 +168,7 @@ static void wait_measure(const levada_waiter *waiter, levada_site *site)
     int64_t cost = waiter->woken_at > 0 ? levada_now() - waiter->woken_at : 0;
     int     mean = atomic_load_explicit(&site->wake_cost, memory_order_relaxed);
 
-    if (cost <= 0) return;
+    if (cost <= 0 || site->patient) return;
     if (cost > site->most) cost = site->most;
     mean += ((int)cost - mean) / 8;
     atomic_store_explicit(&site->wake_cost, mean, memory_order_relaxed);

@@ -42,6 +42,7 @@ typedef struct levada_site {
     const char *object;
     bool        watched; /* long waits are trouble: a watchdog looks at them */
     int         most; /* nanoseconds to spin at most; fixed once somebody waits */
+    bool        patient; /* looks around for `most` though a wake-up costs less */
     atomic_int  spin, wake_cost; /* nanoseconds */
     atomic_int  waits;           /* counted while spin is 0, to try again now and then */
     /* Asked every poll_every nanoseconds by a thread that waits; false ends the wait. */
@@ -60,7 +61,7 @@ typedef enum levada_wait_end {
 } levada_wait_end;
 
 void levada_site_init(levada_site *site, levada_hub *hub, const char *object);
-/* Another limit than that of queues, for waits that are known to be longer than a wake-up costs. */
+/* To spin for so long whatever a wake-up costs, for waits that are known to be longer; 0 = never. */
 void levada_site_spin(levada_site *site, int nanoseconds);
 
 /* All of these: the object's lock is held. */
