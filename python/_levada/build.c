@@ -278,6 +278,22 @@ static PyObject *build_pad(PyObject *module, PyObject *args)
     Py_RETURN_NONE;
 }
 
+static PyObject *build_longest(PyObject *module, PyObject *offsets)
+{
+    Py_buffer      marks;
+    const int32_t *at;
+    int32_t        longest = 0;
+
+    (void)module;
+    if (PyObject_GetBuffer(offsets, &marks, PyBUF_SIMPLE) < 0) return NULL;
+    at = marks.buf;
+    for (Py_ssize_t i = 1; i < marks.len / (Py_ssize_t)sizeof *at; i++)
+        if (at[i] > at[i - 1] && at[i] - (int64_t)at[i - 1] > longest)
+            longest = (int32_t)(at[i] - (int64_t)at[i - 1]);
+    PyBuffer_Release(&marks);
+    return PyLong_FromLong(longest);
+}
+
 static levada_spec *build_joined_spec(const levada_spec *a, const levada_spec *b)
 {
     int32_t       i, na = levada_spec_count(a), nb = levada_spec_count(b);
@@ -337,6 +353,7 @@ PyMethodDef levada_py_build_functions[] = {
      "build(rows, fields, rejects, flags=0): block of [(name, dtype, depth, dims, values, "
      "[offsets])]; rejects are (row, code, message)."},
     {"join", build_join, METH_VARARGS, "join(block, block, rejects): the columns of both."},
+    {"longest", build_longest, METH_O, "longest(offsets): of the rows between int32 offsets."},
     {"pad", build_pad, METH_VARARGS,
      "pad(out, values, offsets, item): rows into an array of rows of equal length, filled up with "
      "items."},

@@ -39,10 +39,11 @@ def objects(items, shape=None):
 
 
 def _octets(array):
-    """The memory of an array, copied where it does not lie in one piece."""
+    """Something with the memory of an array as a buffer; copied where it lies scattered."""
     import numpy as np
 
-    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    array = np.ascontiguousarray(array)
+    return array if array.dtype.isbuiltin else array.reshape(-1).view(np.uint8)
 
 
 class Bytes(Sequence):
@@ -165,21 +166,21 @@ class Ragged(Sequence):
             inner = inner.to_padded(value)
         elif isinstance(inner, Bytes):
             inner = objects(inner.to_list())
-        marks = np.asarray(self.offsets)
-        rows = self.lengths
-        longest = int(rows.max()) if len(rows) else 0
-        longest = longest if length is None else length
-        shape = len(rows), longest, *inner.shape[1:]
+        marks = np.ascontiguousarray(self.offsets, np.int32)
+        longest = _levada.longest(marks) if length is None else length
+        shape = len(marks) - 1, longest, *inner.shape[1:]
         if inner.dtype == object:
             out = np.full(shape, b"" if value is None else value, object)
             columns = np.arange(longest)
-            keep = columns < rows[:, None]
+            keep = columns < self.lengths[:, None]
             out[keep] = inner[(marks[:-1, None] + columns)[keep]]
             return out
         out = np.empty(shape, inner.dtype)
-        item = np.full(inner.shape[1:], 0 if value is None else value, inner.dtype)
-        marks = _octets(marks.astype(np.int32, copy=False))
-        _levada.pad(_octets(out), _octets(inner), marks, item.tobytes())
+        if not value and inner.ndim == 1:
+            item = bytes(inner.itemsize)
+        else:
+            item = np.full(inner.shape[1:], 0 if value is None else value, inner.dtype).tobytes()
+        _levada.pad(_octets(out), _octets(inner), marks, item)
         return out
 
     def to_sparse(self):
