@@ -34,32 +34,55 @@ static LEVADA_ALWAYS_INLINE __m256i frame_vpclmul_head(const uint8_t *p, size_t 
     return _mm256_xor_si256(_mm256_and_si256(frame_vpclmul_load(p + at), keep), start);
 }
 
-/* The masked CRC of a payload. */
+/* The masked CRC of the 64 bytes that were folded. */
 FRAME_TARGET
-static LEVADA_ALWAYS_INLINE uint32_t frame_vpclmul_crc(const uint8_t *p, size_t n)
+static LEVADA_ALWAYS_INLINE uint32_t frame_vpclmul_end(__m256i a, __m256i b)
 {
     levada_crc32c_block acc;
-    size_t              blocks = n <= 128 ? 2 : (n + 63) / 64;
-    const uint8_t      *front = p + n - 64 * blocks;
-    size_t              lead = 64 * blocks - n;
-    /* A first block without payload may lie too far in front: read any other one instead. */
-    const uint8_t *first = lead >= 64 ? front + 64 : front;
-    __m256i        a, b;
 
-    if (LEVADA_UNLIKELY(n < 4)) /* no room for the start state */
-        return levada_crc32c_masked(~levada_crc32c_bytes(0xffffffffu, p, n));
-    a = frame_vpclmul_fold(frame_vpclmul_head(first, 0, lead), frame_vpclmul_head(front, 64, lead));
-    b = frame_vpclmul_fold(frame_vpclmul_head(first, 32, lead),
-                           frame_vpclmul_head(front, 96, lead));
-    for (size_t i = 2; i < blocks; i++) {
-        a = frame_vpclmul_fold(a, frame_vpclmul_load(front + 64 * i));
-        b = frame_vpclmul_fold(b, frame_vpclmul_load(front + 64 * i + 32));
-    }
     acc.lane[0] = _mm256_castsi256_si128(a);
     acc.lane[1] = _mm256_extracti128_si256(a, 1);
     acc.lane[2] = _mm256_castsi256_si128(b);
     acc.lane[3] = _mm256_extracti128_si256(b, 1);
     return levada_crc32c_masked(~levada_crc32c_reduce64(&acc));
+}
+
+/* The masked CRC of a payload of more than 128 bytes; by itself, so that short ones have the
+ * registers. */
+FRAME_TARGET
+static LEVADA_NOINLINE uint32_t frame_vpclmul_long(const uint8_t *p, size_t n)
+{
+    size_t         lead = (0 - n) & 63;
+    const uint8_t *front = p - lead, *end = p + n;
+    __m256i        a, b;
+
+    a = frame_vpclmul_fold(frame_vpclmul_head(front, 0, lead), frame_vpclmul_head(front, 64, lead));
+    b = frame_vpclmul_fold(frame_vpclmul_head(front, 32, lead),
+                           frame_vpclmul_head(front, 96, lead));
+    for (front += 128; front != end; front += 64) {
+        a = frame_vpclmul_fold(a, frame_vpclmul_load(front));
+        b = frame_vpclmul_fold(b, frame_vpclmul_load(front + 32));
+    }
+    return frame_vpclmul_end(a, b);
+}
+
+/* The masked CRC of a payload. */
+FRAME_TARGET
+static LEVADA_ALWAYS_INLINE uint32_t frame_vpclmul_crc(const uint8_t *p, size_t n)
+{
+    const uint8_t *front = p + n - 128;
+    size_t         lead = 128 - n;
+    /* A first block without payload may lie too far in front: read any other one instead. */
+    const uint8_t *first = lead >= 64 ? front + 64 : front;
+    __m256i        a, b;
+
+    if (n > 128) return frame_vpclmul_long(p, n);
+    if (LEVADA_UNLIKELY(n < 4)) /* no room for the start state */
+        return levada_crc32c_masked(~levada_crc32c_bytes(0xffffffffu, p, n));
+    a = frame_vpclmul_fold(frame_vpclmul_head(first, 0, lead), frame_vpclmul_head(front, 64, lead));
+    b = frame_vpclmul_fold(frame_vpclmul_head(first, 32, lead),
+                           frame_vpclmul_head(front, 96, lead));
+    return frame_vpclmul_end(a, b);
 }
 
 FRAME_TARGET
