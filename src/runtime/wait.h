@@ -61,7 +61,8 @@ typedef enum levada_wait_end {
 } levada_wait_end;
 
 void levada_site_init(levada_site *site, levada_hub *hub, const char *object);
-/* To spin for so long whatever a wake-up costs, for waits that are known to be longer; 0 = never. */
+/* To spin for so long whatever a wake-up costs: for waits that are known to be longer. 0 = never.
+ */
 void levada_site_spin(levada_site *site, int nanoseconds);
 
 /* All of these: the object's lock is held. */
