@@ -91,20 +91,29 @@ static void runs_until_the_stop(void **state)
 
 /* Tick k is never before k intervals, however late the ones before it were: late ticks are made up
  * for one after the other. */
-static void ticks_do_not_drift(void **state)
+/* Twelve ticks of 5 ms, the first of which takes four intervals; whether one of those after it came
+ * without waiting. */
+static bool catches_up(void)
 {
     loop    l = { .c = test_coordinator(NULL, 0), .last = 12, .slow_ns = 20 * MS };
     int64_t begin = now();
+    bool    caught = false;
 
-    (void)state;
     start(&l, 5 * MS);
     test_joins(l.c, LEVADA_FOREVER, LEVADA_OK, NULL);
     assert_int_equal(l.runs, 12);
     for (int k = 0; k < 12; k++) assert_true(l.at[k] - begin >= k * 5 * MS);
-    /* The first took four intervals: those after it came without waiting. */
-    assert_true(l.at[2] - l.at[1] < 5 * MS || l.at[3] - l.at[2] < 5 * MS ||
-                l.at[4] - l.at[3] < 5 * MS);
+    for (int k = 2; k < 5; k++) caught = caught || l.at[k] - l.at[k - 1] < 5 * MS;
     levada_coordinator_destroy(&l.c);
+    return caught;
+}
+
+static void ticks_do_not_drift(void **state)
+{
+    int turn = 0;
+
+    (void)state;
+    while (!catches_up()) assert_true(++turn < 50); /* a busy machine may be late at each of them */
 }
 
 static void the_stop_ends_a_long_wait_for_a_tick(void **state)
