@@ -173,7 +173,7 @@ int main(int argc, char **argv)
     int                       first;
 
     levada_cli_signals();
-    if (main_env(&env, &err) != LEVADA_OK) return levada_cli_fail(&err);
+    if (main_env(&env, &err) != LEVADA_OK) return (int)levada_cli_fail(&err);
     first = main_globals(argc, argv, env, &status);
     if (first == 0) goto out;
     status = LEVADA_CLI_USAGE;
