@@ -22,3 +22,9 @@ CC=clang variant clang-debug "${debug[@]}"
 for option in futex isal zlib zstd simd; do
     CC=gcc variant "no-$option" "-D$option=disabled" -Dpython=disabled
 done
+
+printf '\n== ci-full: batches as tensors of torch\n'
+[ -x .venv-interop/bin/python ] || python3 -m venv .venv-interop
+.venv-interop/bin/python -m pip install -qq --disable-pip-version-check \
+    torch==2.13.0 numpy pytest hypothesis .
+.venv-interop/bin/python -m pytest -q python/tests/test_interop.py
