@@ -8,7 +8,7 @@
  * end of one loop. The bytes in front of the payload are masked away; reading them is what the
  * slack before the data is for.
  */
-#include "base/crc32c_sse42.h"
+#include "base/frame_x86.h"
 
 /* 16 bytes at p, `at` bytes after the rounded-up front, where `lead` bytes are not payload. */
 LEVADA_TARGET_SSE42
@@ -43,43 +43,5 @@ static LEVADA_ALWAYS_INLINE uint32_t frame_sse42_crc(const uint8_t *p, size_t n)
     return levada_crc32c_masked(~levada_crc32c_reduce64(&acc));
 }
 
-LEVADA_TARGET_SSE42
-static LEVADA_ALWAYS_INLINE void frame_sse42_walk(levada_frame_walk *walk, bool payloads)
-{
-    const uint8_t *data = walk->data;
-    size_t         at = 0, n = walk->n;
-    uint32_t       bad = 0;
-    int32_t        i = 0;
-
-    for (; i < walk->max_records && n - at >= LEVADA_FRAME_EXTRA; i++) {
-        uint64_t length = levada_load_u64(data + at);
-        size_t   begin = at + LEVADA_FRAME_HEADER;
-
-        if (length > n - at - LEVADA_FRAME_EXTRA) break;
-        bad |= levada_crc32c_of_length(length) ^ levada_load_u32(data + at + 8);
-        at = begin + (size_t)length;
-        walk->begin[i] = (int32_t)begin;
-        walk->end[i] = (int32_t)at;
-        if (payloads)
-            bad |= frame_sse42_crc(data + begin, (size_t)length) ^ levada_load_u32(data + at);
-        at += 4;
-    }
-    walk->used = at;
-    walk->records = i;
-    walk->bad = bad;
-}
-
-LEVADA_TARGET_SSE42
-levada_frame_result levada_frame_sse42(const uint8_t *data, size_t n, levada_frame_check check,
-                                       int32_t *begin, int32_t *end, int32_t max_records)
-{
-    levada_frame_walk walk = {
-        .data = data, .n = n, .begin = begin, .end = end, .max_records = max_records};
-
-    switch (check) {
-    case LEVADA_FRAME_CHECK_NONE: levada_frame_hop(&walk); break;
-    case LEVADA_FRAME_CHECK_LENGTH: frame_sse42_walk(&walk, false); break;
-    default: frame_sse42_walk(&walk, true); break;
-    }
-    return levada_frame_finish(&walk, check, levada_crc32c_sse42);
-}
+LEVADA_FRAME_LEVEL(levada_frame_sse42, frame_sse42_walk, LEVADA_TARGET_SSE42, frame_sse42_crc,
+                   levada_crc32c_sse42)

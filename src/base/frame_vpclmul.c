@@ -3,7 +3,7 @@
  * TFRecord frames with AVX2 and VPCLMULQDQ (Zen 3, Alder Lake): as frame_sse42.c, which says why it
  * is done so, with two products in each instruction.
  */
-#include "base/crc32c_sse42.h"
+#include "base/frame_x86.h"
 
 #define FRAME_TARGET LEVADA_TARGET("sse4.2,pclmul,popcnt,avx2,bmi,bmi2,vpclmulqdq")
 
@@ -85,40 +85,5 @@ static LEVADA_ALWAYS_INLINE uint32_t frame_vpclmul_crc(const uint8_t *p, size_t 
     return frame_vpclmul_end(a, b);
 }
 
-FRAME_TARGET
-static LEVADA_ALWAYS_INLINE void frame_vpclmul_walk(levada_frame_walk *walk)
-{
-    const uint8_t *data = walk->data;
-    size_t         at = 0, n = walk->n;
-    uint32_t       bad = 0;
-    int32_t        i = 0;
-
-    for (; i < walk->max_records && n - at >= LEVADA_FRAME_EXTRA; i++) {
-        uint64_t length = levada_load_u64(data + at);
-        size_t   begin = at + LEVADA_FRAME_HEADER;
-
-        if (length > n - at - LEVADA_FRAME_EXTRA) break;
-        bad |= levada_crc32c_of_length(length) ^ levada_load_u32(data + at + 8);
-        at = begin + (size_t)length;
-        walk->begin[i] = (int32_t)begin;
-        walk->end[i] = (int32_t)at;
-        bad |= frame_vpclmul_crc(data + begin, (size_t)length) ^ levada_load_u32(data + at);
-        at += 4;
-    }
-    walk->used = at;
-    walk->records = i;
-    walk->bad = bad;
-}
-
-FRAME_TARGET
-levada_frame_result levada_frame_vpclmul(const uint8_t *data, size_t n, levada_frame_check check,
-                                         int32_t *begin, int32_t *end, int32_t max_records)
-{
-    levada_frame_walk walk = {
-        .data = data, .n = n, .begin = begin, .end = end, .max_records = max_records};
-
-    if (check != LEVADA_FRAME_CHECK_ALL)
-        return levada_frame_sse42(data, n, check, begin, end, max_records);
-    frame_vpclmul_walk(&walk);
-    return levada_frame_finish(&walk, check, levada_crc32c_sse42);
-}
+LEVADA_FRAME_LEVEL(levada_frame_vpclmul, frame_vpclmul_walk, FRAME_TARGET, frame_vpclmul_crc,
+                   levada_crc32c_sse42)
