@@ -6,37 +6,17 @@ import random
 
 import numpy as np
 import pytest
-from levada import errors, train
+from levada import train
+from queue_makers import (
+    EVERY,
+    INVALID,
+    ORDERED,
+    SCALAR,
+    fifo,
+    numbers,
+    shuffle,
+)
 from waiting import Call, waiting
-
-OUT, CANCELLED = errors.OutOfRangeError, errors.CancelledError
-LATE, INVALID = errors.DeadlineExceededError, errors.InvalidArgumentError
-
-
-def fifo(capacity, dtypes, shapes=None, **more):
-    return train.FIFOQueue(capacity, dtypes, shapes, **more)
-
-
-def padding(capacity, dtypes, shapes=None, **more):
-    return train.PaddingFIFOQueue(capacity, dtypes, shapes, **more)
-
-
-def shuffle(capacity, dtypes, shapes=None, **more):
-    return train.RandomShuffleQueue(capacity, 0, dtypes, shapes, **more)
-
-
-ORDERED = pytest.mark.parametrize("make", [fifo, padding])
-EVERY = pytest.mark.parametrize("make", [fifo, padding, shuffle])
-SCALAR = [()]
-
-
-def numbers(make, capacity=10):
-    return make(capacity, ["int64"], SCALAR)
-
-
-def drain(queue):
-    return [int(value) for value in queue]
-
 
 # -- in and out ------------------------------------------------------------------------------------
 
