@@ -3,8 +3,8 @@
  * How a thread sleeps: the two things that differ between systems, chosen by the build
  * (park_futex.c on Linux, park_cond.c elsewhere).
  *
- * A lock for short work (copies of rows, no call-outs); not recursive. It spins for about a
- * microsecond before it sleeps.
+ * A lock for short work (copies of rows, no call-outs); not recursive. It spins for about ten
+ * microseconds before it sleeps.
  *
  * A park is one thread's sleep until another says that it is done, once. The one who says so does
  * not touch it afterwards, so it may lie on the stack of the thread that sleeps.
@@ -16,7 +16,7 @@
 
 #include <stdatomic.h>
 
-typedef struct levada_lock {
+typedef union levada_lock {
     atomic_uint     word;   /* futex: 0 free, 1 taken, 2 taken and somebody sleeps */
     pthread_mutex_t system; /* elsewhere */
 } levada_lock;

@@ -172,9 +172,10 @@ static void queue_fill(levada_queue *q, const levada_queue_options *o)
 static levada_status queue_make(levada_env *env, const levada_queue_options *o, levada_queue **out,
                                 levada_error *err)
 {
-    levada_queue *q = levada_alloc_zero(sizeof(*q));
+    levada_queue *q = levada_alloc_aligned(64, sizeof(*q));
 
     if (q == NULL) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
+    memset(q, 0, sizeof(*q));
     atomic_init(&q->refs, 1);
     if (!queue_alloc(q, o, env) || levada_lock_init(&q->lock, NULL) != LEVADA_OK) {
         queue_free(q);

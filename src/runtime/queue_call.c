@@ -216,8 +216,9 @@ levada_status levada_queue_enqueue_rows(levada_queue *queue, int64_t n, const vo
                            levada_queue_kind_name(queue->options.kind), queue->name, (long long)n);
     }
     if (n == 0) return LEVADA_OK;
-    for (int32_t i = 0; i < queue->options.ncomponents; i++) {
-        cells[i] = (uint8_t *)(uintptr_t)rows[i]; /* only read */
+    cells[0] = (uint8_t *)(uintptr_t)rows[0]; /* only read */
+    for (int32_t i = 1; i < queue->options.ncomponents; i++) {
+        cells[i] = (uint8_t *)(uintptr_t)rows[i];
     }
     op.cells = cells;
     status = levada_queue_run(queue, &op, timeout, err);
@@ -343,7 +344,8 @@ levada_status levada_queue_dequeue_rows(levada_queue *queue, int64_t n, bool up_
                            levada_queue_kind_name(queue->options.kind), queue->name);
     }
     if (n == 0) return LEVADA_OK;
-    for (int32_t i = 0; i < queue->options.ncomponents; i++) cells[i] = rows[i];
+    cells[0] = rows[0];
+    for (int32_t i = 1; i < queue->options.ncomponents; i++) cells[i] = rows[i];
     levada_queue_op_init(&op, LEVADA_QUEUE_DEQUEUE,
                          up_to    ? "dequeue_up_to"
                          : n == 1 ? "dequeue"

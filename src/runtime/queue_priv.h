@@ -11,6 +11,7 @@
 #ifndef LEVADA_RUNTIME_QUEUE_PRIV_H
 #define LEVADA_RUNTIME_QUEUE_PRIV_H
 
+#include "base/compiler.h"
 #include "runtime/wait.h"
 #include "tensor/tensor_priv.h"
 
@@ -67,13 +68,17 @@ struct levada_queue {
     levada_site          site;
     levada_shared        shared;
     atomic_llong         held; /* elements taken that may still come back: room is kept for them */
-    levada_lock          lock;
-    /* -- guarded by lock */
-    bool            closed, has_late_close;
+    /* What every call changes, in one line of the cache with the lock that guards it ... */
+    LEVADA_ALIGNED(64) int64_t count;
+    int64_t      head;
+    atomic_llong ready; /* count as the last one who had the lock left it: a hint for all */
+    levada_lock  lock;
+    /* ... and what most calls only look at; guarded as well. */
     levada_line     enqueues, dequeues;
-    levada_queue_op late_close; /* stands in for a close whose owner gave up */
-    int64_t         count, head, room, bytes;
     uint8_t       **cells; /* of each component: room cells */
+    int64_t         room, bytes;
+    bool            closed, has_late_close;
+    levada_queue_op late_close; /* stands in for a close whose owner gave up */
     levada_queue_key *keys; /* PRIORITY: heap of count keys, then the free slots */
     int64_t         last_key, first_key; /* sequence numbers at the back and at the front */
     uint64_t        random_key, draws;
@@ -97,7 +102,18 @@ void levada_queue_store_clear(levada_queue *queue);
 /* -- queue_settle.c -- */
 
 /* Leaves the waiter alone: most calls never wait, and clearing it costs as much as the rest. */
-void levada_queue_op_init(levada_queue_op *op, levada_queue_act act, const char *what, int64_t n);
+static inline void levada_queue_op_init(levada_queue_op *op, levada_queue_act act,
+                                        const char *what, int64_t n)
+{
+    op->act = act;
+    op->why = LEVADA_QUEUE_WHY_OK;
+    op->what = what;
+    op->cells = NULL;
+    op->n = n;
+    op->done = op->size = 0;
+    op->up_to = op->hold = false;
+}
+
 /* Runs a call to its end: serves it, or waits in line. Any thread, no lock held. */
 LEVADA_MUST_USE levada_status levada_queue_run(levada_queue *queue, levada_queue_op *op,
                                                int64_t timeout, levada_error *err);

@@ -8,6 +8,15 @@
  */
 #include "runtime/queue_priv.h"
 
+#define SETTLE_LOOKS 4 /* for elements that gather, ...   */
+#define SETTLE_PAUSES 128 /* ... about two microseconds apart */
+
+static void settle_unlock(levada_queue *q)
+{
+    atomic_store_explicit(&q->ready, q->count, memory_order_relaxed);
+    levada_lock_give(&q->lock);
+}
+
 static levada_queue_op *settle_op(levada_waiter *waiter)
 {
     return (levada_queue_op *)(void *)waiter;
@@ -219,7 +228,7 @@ static void settle_undo(levada_queue *q, levada_queue_op *op)
         op->why = LEVADA_QUEUE_WHY_CANCELLED;
         settle_locked(q, &woken);
     }
-    levada_lock_give(&q->lock);
+    settle_unlock(q);
     levada_wake(&woken);
 }
 
@@ -250,7 +259,7 @@ static void settle_wait(levada_queue *q, levada_queue_op *op, int64_t timeout)
                                                       : LEVADA_QUEUE_WHY_CANCELLED,
                        &woken);
     }
-    levada_lock_give(&q->lock);
+    settle_unlock(q);
     levada_wake(&woken);
     if (mine) levada_waiter_clear(&op->waiter);
     else levada_waiter_settle(&op->waiter);
@@ -289,43 +298,57 @@ static levada_status settle_status(const levada_queue *q, const levada_queue_op 
     }
 }
 
-void levada_queue_op_init(levada_queue_op *op, levada_queue_act act, const char *what, int64_t n)
+/* Before it stands in line for many, a call waits a moment for them to gather: each one that came
+ * meanwhile costs less than it would cost to serve a waiter. Whoever is not in line yet has not
+ * been overtaken. */
+static void settle_gather(const levada_queue *q, const levada_queue_op *op)
 {
-    op->act = act;
-    op->why = LEVADA_QUEUE_WHY_OK;
-    op->what = what;
-    op->cells = NULL;
-    op->n = n;
-    op->done = op->size = 0;
-    op->up_to = op->hold = false;
+    int64_t capacity = q->options.capacity;
+
+    if (op->n < 2 || !levada_site_spins(&q->site)) return;
+    for (int look = 0; look < SETTLE_LOOKS; look++) {
+        int64_t ready = atomic_load_explicit(&q->ready, memory_order_relaxed);
+
+        if (op->act == LEVADA_QUEUE_ENQUEUE) ready = capacity < 0 ? op->n : capacity - ready;
+        if (ready >= op->n || (capacity >= 0 && op->n > capacity)) return;
+        for (int i = 0; i < SETTLE_PAUSES; i++) LEVADA_PAUSE();
+    }
+}
+
+/* A call that was not served at once; the lock is held, and given back. */
+static LEVADA_NOINLINE levada_status settle_in_line(levada_queue *q, levada_queue_op *op,
+                                                    int64_t timeout, levada_error *err)
+{
+    levada_woken woken = { 0 };
+    bool         waits;
+
+    levada_line_append(settle_line(q, op), &op->waiter);
+    settle_locked(q, &woken);
+    if (op->waiter.linked && timeout == 0) settle_give_up(q, op, LEVADA_QUEUE_WHY_LATE, &woken);
+    waits = op->waiter.linked;
+    if (waits) levada_waiter_prepare(&op->waiter);
+    settle_unlock(q);
+    levada_wake(&woken);
+    if (waits) settle_wait(q, op, timeout);
+    if (op->why == LEVADA_QUEUE_WHY_OK) return LEVADA_OK;
+    return settle_status(q, op, timeout, err);
 }
 
 levada_status levada_queue_run(levada_queue *queue, levada_queue_op *op, int64_t timeout,
                                levada_error *err)
 {
     levada_woken woken = { 0 };
-    bool         served, waits;
 
+    if (timeout != 0 && timeout != LEVADA_AT_ONCE) settle_gather(queue, op);
     levada_lock_take(&queue->lock);
-    served = settle_at_once(queue, op, &woken);
-    if (!served && timeout == LEVADA_AT_ONCE) {
-        levada_lock_give(&queue->lock);
-        return LEVADA_AGAIN;
+    if (settle_at_once(queue, op, &woken)) {
+        settle_unlock(queue);
+        if (woken.first != NULL) levada_wake(&woken);
+        return LEVADA_OK;
     }
-    if (!served) {
-        levada_line_append(settle_line(queue, op), &op->waiter);
-        settle_locked(queue, &woken);
-    }
-    if (op->waiter.linked && timeout == 0) {
-        settle_give_up(queue, op, LEVADA_QUEUE_WHY_LATE, &woken);
-    }
-    waits = op->waiter.linked;
-    if (waits) levada_waiter_prepare(&op->waiter);
-    levada_lock_give(&queue->lock);
-    if (woken.first != NULL) levada_wake(&woken);
-    if (waits) settle_wait(queue, op, timeout);
-    if (op->why == LEVADA_QUEUE_WHY_OK) return LEVADA_OK;
-    return settle_status(queue, op, timeout, err);
+    if (timeout != LEVADA_AT_ONCE) return settle_in_line(queue, op, timeout, err);
+    settle_unlock(queue);
+    return LEVADA_AGAIN;
 }
 
 void levada_queue_return(levada_queue *queue, levada_queue_op *op)
@@ -335,7 +358,7 @@ void levada_queue_return(levada_queue *queue, levada_queue_op *op)
     levada_lock_take(&queue->lock);
     settle_put_back(queue, op);
     settle_locked(queue, &woken);
-    levada_lock_give(&queue->lock);
+    settle_unlock(queue);
     levada_wake(&woken);
 }
 
@@ -362,7 +385,7 @@ levada_status levada_queue_close(levada_queue *queue, bool cancel_pending, int64
                       &woken);
     }
     settle_locked(queue, &woken);
-    levada_lock_give(&queue->lock);
+    settle_unlock(queue);
     levada_wake(&woken);
     return LEVADA_OK;
 }
@@ -390,6 +413,6 @@ void levada_queue_cancel(levada_queue *queue)
     settle_cancel(queue, &queue->enqueues, &woken);
     settle_cancel(queue, &queue->dequeues, &woken);
     settle_locked(queue, &woken);
-    levada_lock_give(&queue->lock);
+    settle_unlock(queue);
     levada_wake(&woken);
 }

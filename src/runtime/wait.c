@@ -32,6 +32,11 @@ void levada_site_spin(levada_site *site, int nanoseconds)
     atomic_init(&site->wake_cost, nanoseconds);
 }
 
+bool levada_site_spins(const levada_site *site)
+{
+    return atomic_load_explicit(&site->spin, memory_order_relaxed) > 0;
+}
+
 void levada_line_append(levada_line *line, levada_waiter *waiter)
 {
     waiter->next = NULL;
