@@ -44,8 +44,37 @@ static int32_t keys_look_up(const levada_keys *keys, const uint8_t *at, uint32_t
     return keys->table[i];
 }
 
+/* Of an entry of a slot, or of none. */
+static void keys_form(levada_form *form, const levada_slot *slot)
+{
+    uint8_t fixed[32] = { 0 }, grows[32] = { 0 }, keep[32] = { 0 };
+    uint32_t n = slot ? slot->size : 0, head = n + 10;
+    uint8_t *value = fixed + 4 + n, *grow = grows + 4 + n;
+
+    *form = (levada_form){ .least = UINT8_MAX, .keep = { UINT64_MAX } }; /* no size is as this */
+    if (!slot || slot->steps || slot->list == LEVADA_LIST_BYTES || head > sizeof fixed) return;
+    fixed[0] = LEVADA_WIRE_SIZED(1);
+    fixed[1] = (uint8_t)(n + 8);
+    fixed[2] = LEVADA_WIRE_SIZED(1);
+    fixed[3] = (uint8_t)n;
+    memcpy(fixed + 4, slot->key, n);
+    value[0] = LEVADA_WIRE_SIZED(2);
+    value[1] = 4;
+    value[2] = slot->tag;
+    value[3] = 2;
+    value[4] = LEVADA_WIRE_SIZED(1);
+    grows[1] = grow[1] = grow[3] = grow[5] = UINT8_MAX;
+    memset(keep, UINT8_MAX, head);
+    memcpy(form->fixed, fixed, sizeof fixed);
+    memcpy(form->grows, grows, sizeof grows);
+    memcpy(form->keep, keep, sizeof keep);
+    form->head = head;
+    form->least = n + 8;
+    form->most = INT8_MAX - form->least;
+}
+
 static int32_t keys_add(levada_keys *keys, uint32_t place, const uint8_t *at, uint32_t size,
-                        int32_t slot)
+                        int32_t slot, const levada_slot *of)
 {
     levada_key *k = &keys->keys[keys->count];
 
@@ -53,6 +82,8 @@ static int32_t keys_add(levada_keys *keys, uint32_t place, const uint8_t *at, ui
     k->size = size;
     k->slot = slot;
     keys_words(at, size, &k->head, &k->tail);
+    keys_form(&k->form, of);
+    k->next = keys->keys; /* not known yet: no key */
     keys->table[place] = keys->count;
     return keys->count++;
 }
@@ -74,6 +105,8 @@ levada_status levada_keys_init(levada_keys *keys, const levada_slot *slots, int3
     }
     keys->keys[0].size = UINT32_MAX; /* no key is as long as this: never a right guess */
     keys->keys[0].slot = -1;
+    keys_form(&keys->keys[0].form, NULL);
+    keys->last = keys->keys[0].next = keys->keys;
     keys->count = 1;
     for (int32_t i = first; i < end; i++) {
         const uint8_t *at = (const uint8_t *)slots[i].key;
@@ -81,7 +114,8 @@ levada_status levada_keys_init(levada_keys *keys, const levada_slot *slots, int3
 
         keys_words(at, slots[i].size, &head, &tail);
         (void)keys_look_up(keys, at, slots[i].size, head, tail, &place);
-        keys->keys[keys->count - 1].next = keys_add(keys, place, at, slots[i].size, i);
+        keys->keys[keys->count - 1].next = &keys->keys[keys->count];
+        (void)keys_add(keys, place, at, slots[i].size, i, &slots[i]);
     }
     return LEVADA_OK;
 }
@@ -105,9 +139,9 @@ int32_t levada_keys_miss(levada_keys *keys, const uint8_t *at, uint32_t size, ui
 
         if (size > KEYS_TEXT || keys->count == keys->room) return -1;
         memcpy(text, at, size);
-        id = keys_add(keys, place, text, size, -1);
+        id = keys_add(keys, place, text, size, -1, NULL);
     }
-    keys->keys[keys->last].next = id;
-    keys->last = id;
-    return keys->keys[id].slot;
+    keys->last->next = &keys->keys[id];
+    keys->last = &keys->keys[id];
+    return keys->last->slot;
 }

@@ -76,15 +76,12 @@ static LEVADA_NOINLINE levada_plain scan_unusual(levada_proto *x, int32_t slot, 
     return LEVADA_PLAIN_OK;
 }
 
-static LEVADA_ALWAYS_INLINE levada_plain scan_feature(levada_proto *x, int32_t slot, int64_t row,
-                                                      const scan_entry *e)
+/* Plain payload of the list that the slot wants. */
+static LEVADA_ALWAYS_INLINE levada_plain scan_payload(levada_proto *x, int32_t slot, int64_t row,
+                                                      levada_span span)
 {
     const levada_slot *s = &x->plan->slots[slot];
-    levada_span span;
 
-    if (LEVADA_UNLIKELY(!levada_feature_usual(s, e->value, e->end, &span))) {
-        return scan_unusual(x, slot, row, e, &span);
-    }
     x->seen[slot >> 6] |= UINT64_C(1) << (slot & 63);
     if (LEVADA_UNLIKELY(x->ntrouble > 0)) scan_forget(x, slot);
     if (!s->direct) {
@@ -100,6 +97,16 @@ static LEVADA_ALWAYS_INLINE levada_plain scan_feature(levada_proto *x, int32_t s
         return LEVADA_PLAIN_OK;
     }
     return scan_number(x, slot, row, &span);
+}
+
+static levada_plain scan_feature(levada_proto *x, int32_t slot, int64_t row, const scan_entry *e)
+{
+    levada_span span;
+
+    if (LEVADA_UNLIKELY(!levada_feature_usual(&x->plan->slots[slot], e->value, e->end, &span))) {
+        return scan_unusual(x, slot, row, e, &span);
+    }
+    return scan_payload(x, slot, row, span);
 }
 
 /* A map entry as everybody writes it: key, then value, nothing else. */
@@ -176,6 +183,34 @@ static void scan_feature_list(levada_proto *x, int32_t slot, int64_t row, const 
     span->loose = false;
 }
 
+/* The entry at *p, whose tag comes next; *p moves behind it. */
+static levada_plain scan_entry_at(levada_proto *x, const uint8_t **at, const uint8_t *end,
+                                  bool lists, int64_t row)
+{
+    const uint8_t *p = *at;
+    levada_plain plain;
+    uint32_t tag = *p++, size;
+    scan_entry e;
+    int32_t slot;
+
+    if (LEVADA_UNLIKELY(tag != LEVADA_WIRE_SIZED(1))) {
+        p = levada_wire_tag(p - 1, end, &tag);
+        if (!p || tag != LEVADA_WIRE_SIZED(1)) return LEVADA_PLAIN_BROKEN;
+    }
+    p = levada_wire_sized(p, end, &size);
+    if (!p) return LEVADA_PLAIN_BROKEN;
+    if (LEVADA_UNLIKELY(!scan_usual_entry(p, p + size, &e))) {
+        plain = scan_any_entry(x, p, p + size, &e);
+        if (plain != LEVADA_PLAIN_OK) return plain;
+    }
+    *at = p + size;
+    slot = levada_keys_find(&x->keys[lists], e.key, e.key_size);
+    if (slot < 0) return LEVADA_PLAIN_OK;
+    if (!lists) return scan_feature(x, slot, row, &e);
+    scan_feature_list(x, slot, row, &e);
+    return LEVADA_PLAIN_OK;
+}
+
 /* The map of a Features or FeatureLists message. As in TensorFlow nothing else may stand in it. */
 static levada_plain scan_map(levada_proto *x, const uint8_t *p, const uint8_t *end, bool lists,
                              int64_t row)
@@ -183,27 +218,18 @@ static levada_plain scan_map(levada_proto *x, const uint8_t *p, const uint8_t *e
     levada_keys *keys = &x->keys[lists];
     levada_plain plain = LEVADA_PLAIN_OK;
 
-    keys->last = 0;
+    keys->last = keys->keys;
     while (p < end && plain == LEVADA_PLAIN_OK) {
-        scan_entry e;
-        uint32_t tag = *p++, size;
-        int32_t slot;
+        const levada_key *k = levada_keys_expected(keys, p, end);
 
-        if (LEVADA_UNLIKELY(tag != LEVADA_WIRE_SIZED(1))) {
-            p = levada_wire_tag(p - 1, end, &tag);
-            if (!p || tag != LEVADA_WIRE_SIZED(1)) return LEVADA_PLAIN_BROKEN;
+        if (LEVADA_LIKELY(k != NULL)) {
+            levada_span span = { p + k->form.head, (int32_t)(p[1] - k->form.least), false };
+
+            p += 2 + p[1];
+            plain = scan_payload(x, k->slot, row, span);
+        } else {
+            plain = scan_entry_at(x, &p, end, lists, row);
         }
-        p = levada_wire_sized(p, end, &size);
-        if (!p) return LEVADA_PLAIN_BROKEN;
-        if (LEVADA_UNLIKELY(!scan_usual_entry(p, p + size, &e))) {
-            plain = scan_any_entry(x, p, p + size, &e);
-            if (plain != LEVADA_PLAIN_OK) return plain;
-        }
-        p += size;
-        slot = levada_keys_find(keys, e.key, e.key_size);
-        if (slot < 0) continue;
-        if (lists) scan_feature_list(x, slot, row, &e);
-        else plain = scan_feature(x, slot, row, &e);
     }
     return plain;
 }
