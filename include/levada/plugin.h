@@ -12,7 +12,9 @@
  *
  * (other files of it include the header without the macro). The table only grows at its end; a
  * plug-in that needs more than the host has is refused when it is loaded. Descriptors must be
- * constant for the life of the process. A library is never unloaded.
+ * constant for the life of the process. Loading is all or nothing: where one descriptor is refused,
+ * or levada_plugin_main fails, nothing is registered and the library is unloaded again; one that
+ * was loaded is never unloaded.
  */
 #ifndef LEVADA_PLUGIN_H
 #define LEVADA_PLUGIN_H
@@ -42,7 +44,8 @@ typedef struct levada_plugin {
 typedef struct levada_host {
     size_t struct_size;
     /* Register a descriptor; only while levada_plugin_main runs. EINVALID_ARGUMENT: it breaks the
-     * contract, the message says how; EALREADY_EXISTS: the name is taken. */
+     * contract, the message says how; EALREADY_EXISTS: the name is taken. Loading fails with the
+     * first refusal, even where levada_plugin_main returns OK. */
     levada_status (*add_stage)(levada_plugin *plugin, const levada_stage_def *def,
         levada_error *err);
     levada_status (*add_format)(levada_plugin *plugin, const levada_format_def *def,

@@ -11,16 +11,20 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.fixture(scope="module")
-def library(tmp_path_factory):
+def compiled(source: str, folder: Path) -> Path:
+    """The library that a file of the tree becomes in ``folder``."""
     compiler = shutil.which("cc") or shutil.which("gcc")
     if not compiler:
         pytest.skip("no C compiler")
-    path = tmp_path_factory.mktemp("plugin") / "my_reader.so"
-    source = ROOT / "plugins/example/my_reader.c"
-    words = [compiler, "-shared", "-fPIC", "-I", ROOT / "include", source, "-o", path]
+    path = folder / f"{Path(source).stem}.so"
+    words = [compiler, "-shared", "-fPIC", "-I", ROOT / "include", ROOT / source, "-o", path]
     subprocess.run(words, check=True)
     return path
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    return compiled("plugins/example/my_reader.c", tmp_path_factory.mktemp("plugin"))
 
 
 def test_a_source_of_a_library(library):
@@ -57,3 +61,15 @@ def test_others_are_refused(tmp_path):
     (tmp_path / "text.so").write_text("no library")
     with pytest.raises(lv.errors.InvalidArgumentError):
         lv.load_library(tmp_path / "text.so")
+
+
+def test_one_that_is_refused_leaves_none_of_its_names(tmp_path, monkeypatch):
+    path = compiled("tests/unit/plugin_refused.c", tmp_path)
+    monkeypatch.setenv("LEVADA_TEST_PLUGIN", "taken")
+    with pytest.raises(lv.errors.AlreadyExistsError, match="take: the name is taken"):
+        lv.load_library(path)
+    with pytest.raises(lv.errors.InvalidArgumentError, match="unknown stage 'half_first'"):
+        lv.from_text("range:3 | half_first")
+    monkeypatch.delenv("LEVADA_TEST_PLUGIN")
+    assert lv.load_library(path) == "half"
+    assert len(list(lv.from_text("range:3 | half_first | half_last"))) == 3

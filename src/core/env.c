@@ -21,8 +21,8 @@ typedef struct env_function {
 } env_function;
 
 typedef struct env_plugin {
+    levada_plugin_info info; /* first: it stands for the entry */
     struct env_plugin *older;
-    levada_plugin_info info;
     char               text[]; /* name and path, both terminated */
 } env_plugin;
 
@@ -227,25 +227,44 @@ const levada_plugin_info *levada_env_plugin(const levada_env *env, const char *n
     return NULL;
 }
 
-levada_status levada_env_add_plugin(levada_env *env, const char *name, const char *path,
-                                    int64_t version, levada_error *err)
+levada_status levada_env_make_plugin(const levada_env *env, const char *name, const char *path,
+                                     int64_t version, levada_plugin_info **out, levada_error *err)
 {
     const levada_plugin_info *known = levada_env_plugin(env, name, NULL);
     size_t                    n = strlen(name) + 1, size = n + strlen(path) + 1;
 
-    if (known != NULL && strcmp(known->path, path) == 0) return LEVADA_OK;
     if (known != NULL) {
         return levada_fail(err, LEVADA_EALREADY_EXISTS, "plug-in '%s' was loaded from %s", name,
                            known->path);
     }
-    if (env == NULL) env = env_get_default();
-    env_plugin *plugin = env != NULL ? levada_alloc(sizeof(*plugin) + size) : NULL;
+    env_plugin *plugin = levada_alloc(sizeof(*plugin) + size);
     if (plugin == NULL) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
     memcpy(plugin->text, name, n);
     memcpy(plugin->text + n, path, size - n);
     plugin->info = (levada_plugin_info){plugin->text, plugin->text + n, version};
+    *out = &plugin->info;
+    return LEVADA_OK;
+}
+
+void levada_env_take_plugin(levada_env *env, levada_plugin_info *info)
+{
+    env_plugin *plugin = (env_plugin *)info;
+
     plugin->older = atomic_load_explicit(&env->plugins, memory_order_relaxed);
     while (!atomic_compare_exchange_weak_explicit(&env->plugins, &plugin->older, plugin,
                                                   memory_order_release, memory_order_relaxed)) {}
+}
+
+levada_status levada_env_add_plugin(levada_env *env, const char *name, const char *path,
+                                    int64_t version, levada_error *err)
+{
+    const levada_plugin_info *known = levada_env_plugin(env, name, NULL);
+    levada_plugin_info       *made = NULL;
+
+    if (known != NULL && strcmp(known->path, path) == 0) return LEVADA_OK;
+    if (env == NULL) env = env_get_default();
+    if (env == NULL) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
+    LEVADA_TRY(levada_env_make_plugin(env, name, path, version, &made, err));
+    levada_env_take_plugin(env, made);
     return LEVADA_OK;
 }

@@ -14,7 +14,7 @@ const levada_kernels *levada_env_kernels(const levada_env *env);
 /* One line to the log callback, if there is one. */
 LEVADA_PRINTF(2, 3) void levada_env_log(const levada_env *env, const char *fmt, ...);
 
-/* A library that was loaded. Never unloaded; the strings live as long as the environment. */
+/* A library that was loaded, and is never unloaded; the strings live as long as the environment. */
 typedef struct levada_plugin_info {
     const char *name, *path;
     int64_t     version;
@@ -24,6 +24,12 @@ typedef struct levada_plugin_info {
 LEVADA_MUST_USE levada_status levada_env_add_plugin(levada_env *env, const char *name,
                                                     const char *path, int64_t version,
                                                     levada_error *err);
+/* The same in two steps: an entry that nobody sees, which is freed with levada_free or taken.
+ * EALREADY_EXISTS when the name is there. */
+LEVADA_MUST_USE levada_status levada_env_make_plugin(const levada_env *env, const char *name,
+                                                     const char *path, int64_t version,
+                                                     levada_plugin_info **out, levada_error *err);
+void levada_env_take_plugin(levada_env *env, levada_plugin_info *plugin);
 /* By name, or by path where name is NULL; NULL where there is none. */
 const levada_plugin_info *levada_env_plugin(const levada_env *env, const char *name,
                                             const char *path);

@@ -6,19 +6,39 @@
 #include "core/registry.h"
 #include <levada/plugin.h>
 
+#include "base/alloc.h"
+
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+/* A library on its way in. What it registers is found by nobody until all of it is known to be
+ * good: a library that is refused is unloaded, and nothing may be left that points into it. */
+typedef struct plugin_loading {
+    levada_env           *env;
+    levada_registry_batch batch;
+    levada_error          refused; /* of the first descriptor that was; code OK = none */
+} plugin_loading;
+
 static levada_status plugin_add(levada_plugin *plugin, levada_family family, const void *def,
                                 levada_error *err)
 {
-    if (!plugin->name || !*plugin->name) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "a plug-in must give its name before it registers anything");
+    plugin_loading *loading = plugin->host;
+    levada_error    why = LEVADA_ERROR_INIT;
+    levada_status   st;
+
+    if (plugin->name && *plugin->name) {
+        st = levada_registry_batch_add(loading->env, &loading->batch, family, def, plugin->name,
+                                       &why);
+    } else {
+        st = levada_fail(&why, LEVADA_EINVALID_ARGUMENT,
+                         "a plug-in must give its name before it registers anything");
     }
-    return levada_registry_add(plugin->host, family, def, plugin->name, err);
+    if (st == LEVADA_OK) return LEVADA_OK;
+    if (loading->refused.code == LEVADA_OK) loading->refused = why;
+    if (err) *err = why;
+    return st;
 }
 
 static levada_status plugin_add_stage(levada_plugin *plugin, const levada_stage_def *def,
@@ -165,30 +185,80 @@ static levada_status plugin_check(const char *path, const levada_plugin *plugin,
                            "this one has %zu",
                            path, plugin->needs, sizeof(levada_host));
     }
+    if (!plugin->name || !*plugin->name) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "'%s' gives no name of itself", path);
+    }
     return LEVADA_OK;
+}
+
+/* A plug-in that goes on behind a refused descriptor is refused all the same. */
+static levada_status plugin_run(void *library, const char *path, levada_plugin *plugin,
+                                levada_error *err)
+{
+    const plugin_loading *loading = plugin->host;
+    void                 *symbol = dlsym(library, "levada_plugin_main");
+    plugin_main           run;
+
+    if (!symbol) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "'%s' is no plug-in: it exports no levada_plugin_main", path);
+    }
+    memcpy(&run, &symbol, sizeof run); /* ISO C has no cast from object to function */
+    LEVADA_TRY(run(&plugin_host, plugin, err));
+    if (loading->refused.code != LEVADA_OK) {
+        if (err) *err = loading->refused;
+        return loading->refused.code;
+    }
+    return plugin_check(path, plugin, err);
+}
+
+/* The names and the entry of the library: what can fail comes first. */
+static levada_status plugin_publish(plugin_loading *loading, const char *path,
+                                    const levada_plugin *plugin, levada_error *err)
+{
+    levada_plugin_info *made = NULL;
+    levada_status       st;
+
+    LEVADA_TRY(levada_env_make_plugin(loading->env, plugin->name, path, plugin->version, &made,
+                                      err));
+    st = levada_registry_batch_publish(loading->env, &loading->batch, err);
+    if (st == LEVADA_OK) {
+        levada_env_take_plugin(loading->env, made);
+    } else {
+        levada_free(made);
+    }
+    return st;
+}
+
+static levada_status plugin_load(levada_env *env, const char *path, levada_error *err)
+{
+    plugin_loading loading = { .env = env, .refused = LEVADA_ERROR_INIT };
+    levada_plugin  plugin = { .struct_size = sizeof plugin, .host = &loading };
+    void          *library = NULL;
+    levada_status  st;
+
+    LEVADA_TRY(plugin_open(path, &library, err));
+    st = plugin_run(library, path, &plugin, err);
+    if (st == LEVADA_OK) st = plugin_publish(&loading, path, &plugin, err);
+    levada_registry_batch_clear(&loading.batch);
+    if (st != LEVADA_OK) dlclose(library);
+    return st;
 }
 
 levada_status levada_plugin_load(levada_env *env, const char *path, const char **name_out,
                                  levada_error *err)
 {
     const levada_plugin_info *info = levada_env_plugin(env, NULL, path);
-    levada_plugin plugin = { .struct_size = sizeof plugin, .host = env };
-    void         *library = NULL, *symbol;
-    plugin_main   run;
+    levada_env               *own;
+    levada_status             st;
 
     if (!info) {
-        LEVADA_TRY(plugin_open(path, &library, err));
-        symbol = dlsym(library, "levada_plugin_main");
-        if (!symbol) {
-            dlclose(library);
-            return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                               "'%s' is no plug-in: it exports no levada_plugin_main", path);
-        }
-        memcpy(&run, &symbol, sizeof run); /* ISO C has no cast from object to function */
-        LEVADA_TRY(run(&plugin_host, &plugin, err));
-        LEVADA_TRY(plugin_check(path, &plugin, err));
-        LEVADA_TRY(levada_env_add_plugin(env, plugin.name, path, plugin.version, err));
-        info = levada_env_plugin(env, plugin.name, NULL);
+        own = levada_env_ref(env);
+        if (!own) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
+        st = plugin_load(own, path, err);
+        levada_env_unref(&own);
+        if (st != LEVADA_OK) return st;
+        info = levada_env_plugin(env, NULL, path);
     }
     if (name_out) *name_out = info->name;
     return LEVADA_OK;

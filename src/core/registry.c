@@ -244,21 +244,46 @@ static registry_table *registry_extend(registry_table *old, int part, levada_op 
     return table;
 }
 
-static levada_status registry_insert(levada_registry *registry, levada_op *op, levada_error *err)
+static int registry_part(const levada_op *op) { return op->family == LEVADA_FAMILY_FILTER ? 1 : 0; }
+
+static levada_status registry_taken(const levada_op *by, levada_error *err)
 {
-    int             part = op->family == LEVADA_FAMILY_FILTER ? 1 : 0;
+    return levada_fail(err, LEVADA_EALREADY_EXISTS, "%s: the name is taken by a %s%s%s", by->name,
+                       levada_family_name(by->family), by->plugin != NULL ? " of plug-in " : "",
+                       by->plugin != NULL ? by->plugin : "");
+}
+
+/* The old table and n >= 1 ops more. On failure nothing is left. */
+static levada_status registry_extend_all(registry_table *old, levada_op *const *ops, int32_t n,
+                                         registry_table **out, levada_error *err)
+{
+    registry_table *table = old;
+
+    for (int32_t i = 0; i < n; i++) {
+        int              part = registry_part(ops[i]);
+        const levada_op *taken = registry_find(table, part, ops[i]->name);
+        registry_table  *more = taken == NULL ? registry_extend(table, part, ops[i]) : NULL;
+
+        if (table != old) levada_free(table);
+        if (taken != NULL) return registry_taken(taken, err);
+        if (more == NULL) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
+        table = more;
+    }
+    table->older = old;
+    *out = table;
+    return LEVADA_OK;
+}
+
+/* All of them at once: who looks names up sees none or all. */
+static levada_status registry_insert(levada_registry *registry, levada_op *const *ops, int32_t n,
+                                     levada_error *err)
+{
     registry_table *old = atomic_load_explicit(&registry->table, memory_order_acquire);
 
     for (;;) {
-        const levada_op *taken = registry_find(old, part, op->name);
-        if (taken != NULL) {
-            return levada_fail(err, LEVADA_EALREADY_EXISTS, "%s: the name is taken by a %s%s%s",
-                               op->name, levada_family_name(taken->family),
-                               taken->plugin != NULL ? " of plug-in " : "",
-                               taken->plugin != NULL ? taken->plugin : "");
-        }
-        registry_table *table = registry_extend(old, part, op);
-        if (table == NULL) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
+        registry_table *table = NULL;
+
+        LEVADA_TRY(registry_extend_all(old, ops, n, &table, err));
         if (atomic_compare_exchange_strong_explicit(&registry->table, &old, table,
                                                     memory_order_acq_rel, memory_order_acquire)) {
             return LEVADA_OK;
@@ -273,7 +298,7 @@ static levada_status registry_add(levada_registry *registry, levada_env *env, le
     levada_op *op = NULL;
 
     LEVADA_TRY(registry_make_op(env, family, def, plugin, &op, err));
-    levada_status status = registry_insert(registry, op, err);
+    levada_status status = registry_insert(registry, &op, 1, err);
     if (status != LEVADA_OK) registry_free_op(&op);
     return status;
 }
@@ -338,6 +363,70 @@ static const registry_table *registry_now(const levada_env *env)
     levada_registry *registry = levada_env_registry(env);
 
     return registry != NULL ? atomic_load_explicit(&registry->table, memory_order_acquire) : NULL;
+}
+
+static levada_status registry_batch_room(levada_registry_batch *batch, levada_error *err)
+{
+    int32_t     room = batch->room > 0 ? 2 * batch->room : 8;
+    levada_op **more;
+
+    if (batch->n < batch->room) return LEVADA_OK;
+    more = levada_realloc(batch->ops, (size_t)room * sizeof(*more));
+    if (more == NULL) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
+    batch->ops = more;
+    batch->room = room;
+    return LEVADA_OK;
+}
+
+/* The one of that name among those that are registered and those of the batch. */
+static const levada_op *registry_batch_find(const levada_registry_batch *batch,
+                                            const registry_table *table, const levada_op *op)
+{
+    for (int32_t i = 0; i < batch->n; i++) {
+        const levada_op *other = batch->ops[i];
+
+        if (registry_part(other) == registry_part(op) && strcmp(other->name, op->name) == 0) {
+            return other;
+        }
+    }
+    return registry_find(table, registry_part(op), op->name);
+}
+
+levada_status levada_registry_batch_add(levada_env *env, levada_registry_batch *batch,
+                                        levada_family family, const void *def, const char *plugin,
+                                        levada_error *err)
+{
+    levada_op *op = NULL;
+
+    LEVADA_TRY(registry_batch_room(batch, err));
+    LEVADA_TRY(registry_make_op(env, family, def, plugin, &op, err));
+    const levada_op *taken = registry_batch_find(batch, registry_now(env), op);
+    if (taken != NULL) {
+        levada_status status = registry_taken(taken, err);
+
+        registry_free_op(&op);
+        return status;
+    }
+    batch->ops[batch->n++] = op;
+    return LEVADA_OK;
+}
+
+levada_status levada_registry_batch_publish(levada_env *env, levada_registry_batch *batch,
+                                            levada_error *err)
+{
+    levada_registry *registry = levada_env_registry(env);
+
+    if (registry == NULL) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
+    if (batch->n > 0) LEVADA_TRY(registry_insert(registry, batch->ops, batch->n, err));
+    batch->n = 0;
+    return LEVADA_OK;
+}
+
+void levada_registry_batch_clear(levada_registry_batch *batch)
+{
+    for (int32_t i = 0; i < batch->n; i++) registry_free_op(&batch->ops[i]);
+    levada_free(batch->ops);
+    memset(batch, 0, sizeof(*batch));
 }
 
 const levada_op *levada_registry_find(const levada_env *env, const char *name)

@@ -71,6 +71,24 @@ void                          levada_registry_destroy(levada_registry **registry
 LEVADA_MUST_USE levada_status levada_registry_add(levada_env *env, levada_family family,
                                                   const void *def, const char *plugin,
                                                   levada_error *err);
+/* Names that are registered together, or none of them. Begins as zeros; one thread's. */
+typedef struct levada_registry_batch {
+    levada_op **ops; /* owned until they are published */
+    int32_t     n, room;
+} levada_registry_batch;
+
+/* As levada_registry_add, but nobody finds the name yet. */
+LEVADA_MUST_USE levada_status levada_registry_batch_add(levada_env            *env,
+                                                        levada_registry_batch *batch,
+                                                        levada_family family, const void *def,
+                                                        const char *plugin, levada_error *err);
+/* Registers all of it at once, and empties the batch. EALREADY_EXISTS: a name that was taken
+ * meanwhile; nothing is registered then. */
+LEVADA_MUST_USE levada_status levada_registry_batch_publish(levada_env            *env,
+                                                            levada_registry_batch *batch,
+                                                            levada_error          *err);
+/* Drops what was not published. */
+void levada_registry_batch_clear(levada_registry_batch *batch);
 /* "stage", "format", "source", "decoder", "joint", "filter" */
 const char *levada_family_name(levada_family family);
 

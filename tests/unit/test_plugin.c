@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Loading is all or nothing. Arguments of the program: the path of plugin_refused.
+ */
+#include "conformance/fault.h"
+#include "core/registry.h"
+#include "support/iters.h"
+
+#include <dlfcn.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* Elsewhere dlclose() may leave a library where it is. */
+#ifdef __GLIBC__
+#define UNLOADS true
+#else
+#define UNLOADS false
+#endif
+
+static const char *library;
+static levada_env *env;
+static bool        mapped; /* by a test that loaded it: for good */
+
+static int set_up(void **state)
+{
+    (void)state;
+    unsetenv("LEVADA_TEST_PLUGIN");
+    return levada_env_create(NULL, &env, NULL) == LEVADA_OK ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    levada_env_destroy(&env);
+    return 0;
+}
+
+static int32_t names(void)
+{
+    int32_t n = 0;
+
+    while (levada_registry_at(env, n)) n++;
+    return n;
+}
+
+/* Nothing is known of the library, and a refusal did not leave it mapped. */
+static void left_nothing(int32_t before)
+{
+    levada_dataset *dataset = NULL;
+
+    assert_int_equal(names(), before);
+    assert_null(levada_registry_find(env, "half_first"));
+    assert_null(levada_registry_find(env, "half_last"));
+    assert_null(levada_registry_filter(env, "half_filter"));
+    assert_null(levada_env_plugin(env, "half", NULL));
+    assert_null(levada_env_plugin(env, NULL, library));
+    assert_int_equal(levada_dataset_parse(env, "range:3 | half_first", &dataset, NULL),
+                     LEVADA_EINVALID_ARGUMENT);
+    if (UNLOADS && !mapped) assert_null(dlopen(library, RTLD_NOW | RTLD_NOLOAD));
+}
+
+static void loads(void)
+{
+    levada_dataset *dataset = NULL;
+    levada_iter    *it = NULL;
+    const char     *name = NULL;
+    int64_t        *numbers, n = 0;
+
+    assert_int_equal(levada_plugin_load(env, library, &name, NULL), LEVADA_OK);
+    assert_string_equal(name, "half");
+    mapped = true;
+    assert_int_equal(levada_dataset_parse(env, "range:3 | half_first | half_last", &dataset, NULL),
+                     LEVADA_OK);
+    assert_int_equal(levada_iter_open(dataset, NULL, &it, NULL), LEVADA_OK);
+    numbers = t_iter_numbers(it, "value", &n);
+    assert_int_equal(n, 3);
+    free(numbers);
+    levada_iter_close(&it);
+    levada_dataset_unref(&dataset);
+}
+
+static void refuses(const char *wrong, levada_status code, const char *message)
+{
+    levada_error err = LEVADA_ERROR_INIT;
+    int32_t      before = names();
+
+    assert_int_equal(setenv("LEVADA_TEST_PLUGIN", wrong, 1), 0);
+    assert_int_equal(levada_plugin_load(env, library, NULL, &err), code);
+    assert_int_equal(err.code, code);
+    if (!strstr(err.message, message)) fail_msg("%s: %s", wrong, err.message);
+    left_nothing(before);
+    unsetenv("LEVADA_TEST_PLUGIN");
+}
+
+static void a_good_one_is_loaded_once(void **state)
+{
+    (void)state;
+    int32_t before = names();
+
+    loads();
+    loads();
+    assert_int_equal(names(), before + 2);
+}
+
+static void names_of_one_that_was_refused_are_free(void **state)
+{
+    (void)state;
+    refuses("broken", LEVADA_EINVALID_ARGUMENT, "half_filter");
+    loads();
+}
+
+static void one_that_is_refused_leaves_nothing(void **state)
+{
+    (void)state;
+    refuses("taken", LEVADA_EALREADY_EXISTS, "take: the name is taken by a stage");
+    refuses("broken", LEVADA_EINVALID_ARGUMENT, "half_filter: a filter needs probe() and decode()");
+    refuses("twice", LEVADA_EALREADY_EXISTS,
+            "half_first: the name is taken by a stage of plug-in half");
+    refuses("nameless", LEVADA_EINVALID_ARGUMENT, "a plug-in must give its name");
+    refuses("fails", LEVADA_EUNAVAILABLE, "no licence");
+    refuses("abi", LEVADA_EINVALID_ARGUMENT, "was made for plug-in ABI 2, this is 1");
+    refuses("newer", LEVADA_EINVALID_ARGUMENT, "was made for a newer levada");
+}
+
+static void a_refusal_that_the_plugin_ignores_counts(void **state)
+{
+    (void)state;
+    refuses("ignored", LEVADA_EALREADY_EXISTS, "take: the name is taken by a stage");
+}
+
+static void a_library_of_a_name_that_is_taken_leaves_nothing(void **state)
+{
+    levada_error err = LEVADA_ERROR_INIT;
+    int32_t      before = names();
+
+    (void)state;
+    assert_int_equal(levada_env_add_plugin(env, "half", "/lib/half.so", 3, NULL), LEVADA_OK);
+    assert_int_equal(levada_plugin_load(env, library, NULL, &err), LEVADA_EALREADY_EXISTS);
+    assert_string_equal(err.message, "plug-in 'half' was loaded from /lib/half.so");
+    assert_int_equal(names(), before);
+    assert_null(levada_registry_find(env, "half_first"));
+}
+
+static void without_memory_nothing_is_left(void **state)
+{
+    levada_status st = LEVADA_ERESOURCE_EXHAUSTED;
+
+    (void)state;
+    for (int64_t i = 0; st != LEVADA_OK; i++) {
+        int32_t before = names();
+        int64_t live = fault_live();
+
+        fault_arm(i);
+        st = levada_plugin_load(env, library, NULL, NULL);
+        fault_disarm();
+        if (st == LEVADA_OK) break;
+        assert_int_equal(st, LEVADA_ERESOURCE_EXHAUSTED);
+        assert_int_equal(fault_live(), live);
+        left_nothing(before);
+        assert_in_range(i, 0, 1000);
+    }
+    loads();
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(one_that_is_refused_leaves_nothing, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_refusal_that_the_plugin_ignores_counts, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_library_of_a_name_that_is_taken_leaves_nothing, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(without_memory_nothing_is_left, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(names_of_one_that_was_refused_are_free, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_good_one_is_loaded_once, set_up, tear_down),
+    };
+
+    if (argc < 2) return 77;
+    library = argv[1];
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
