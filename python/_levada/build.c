@@ -220,19 +220,19 @@ static PyObject *build_split(PyObject *module, PyObject *args)
     return list;
 }
 
-/* Fills all of `out` with the item first: one pass over memory is faster than many short ones. */
-static void build_fill_items(uint8_t *out, size_t size, const uint8_t *item, size_t item_size)
+/* As many items as there is room for. */
+static void build_fill_items(uint8_t *out, size_t size, const uint8_t *item, size_t item_size,
+                             bool plain)
 {
     size_t done = item_size;
 
-    for (size_t i = 1; i < item_size; i++) {
-        if (item[i] == item[0]) continue;
-        memcpy(out, item, item_size);
-        for (; done < size; done += done < size - done ? done : size - done)
-            memcpy(out + done, out, done < size - done ? done : size - done);
+    if (plain || size == 0) {
+        memset(out, item[0], size);
         return;
     }
-    memset(out, item[0], size);
+    memcpy(out, item, item_size);
+    for (; done < size; done += done < size - done ? done : size - done)
+        memcpy(out + done, out, done < size - done ? done : size - done);
 }
 
 /* Rows of `values` that the offsets mark, to rows of equal length; longer ones are cut. */
@@ -242,22 +242,26 @@ static bool build_pad_rows(const Py_buffer *out, const Py_buffer *values, const 
     const int32_t *at = offsets->buf;
     Py_ssize_t     n = offsets->len / (Py_ssize_t)sizeof *at - 1, size = item->len;
     Py_ssize_t     width = n > 0 ? out->len / n : 0, count = size > 0 ? values->len / size : 0;
+    bool           plain = true; /* the bytes of the item are all the same */
 
     if (out->len == 0) return true;
     if (n < 1 || size < 1 || out->len % n || width % size) {
         PyErr_SetString(PyExc_ValueError, "the array has not the shape of padded rows");
         return false;
     }
-    build_fill_items(out->buf, (size_t)out->len, item->buf, (size_t)size);
+    for (Py_ssize_t i = 1; i < size; i++)
+        plain = plain && ((const char *)item->buf)[i] == ((const char *)item->buf)[0];
     for (Py_ssize_t i = 0; i < n; i++) {
         Py_ssize_t length = (at[i + 1] - (Py_ssize_t)at[i]) * size;
+        uint8_t   *to = (uint8_t *)out->buf + i * width;
 
         if (at[i] < 0 || length < 0 || at[i + 1] > count) {
             PyErr_SetString(PyExc_ValueError, "offsets lie outside the values");
             return false;
         }
-        memcpy((uint8_t *)out->buf + i * width, (const uint8_t *)values->buf + at[i] * size,
-               (size_t)(length < width ? length : width));
+        if (length > width) length = width;
+        memcpy(to, (const uint8_t *)values->buf + at[i] * size, (size_t)length);
+        build_fill_items(to + length, (size_t)(width - length), item->buf, (size_t)size, plain);
     }
     return true;
 }

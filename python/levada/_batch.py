@@ -39,11 +39,8 @@ def objects(items, shape=None):
 
 
 def _octets(array):
-    """Something with the memory of an array as a buffer; copied where it lies scattered."""
-    import numpy as np
-
-    array = np.ascontiguousarray(array)
-    return array if array.dtype.isbuiltin else array.reshape(-1).view(np.uint8)
+    """Something with the memory of a contiguous array as a buffer."""
+    return array if array.dtype.isbuiltin else array.reshape(-1).view("u1")
 
 
 class Bytes(Sequence):
@@ -175,6 +172,7 @@ class Ragged(Sequence):
             keep = columns < self.lengths[:, None]
             out[keep] = inner[(marks[:-1, None] + columns)[keep]]
             return out
+        inner = np.ascontiguousarray(inner)
         out = np.empty(shape, inner.dtype)
         if not value and inner.ndim == 1:
             item = bytes(inner.itemsize)

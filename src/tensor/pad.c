@@ -5,10 +5,8 @@
 
 #include <string.h>
 
-/* Bytes that stay in the cache between being filled and written over. */
-#define PAD_STRIP (64 << 10)
-
-/* One column on its way. Target dimensions are to[0 .. levels + inner). */
+/* One column on its way. Each function below writes the whole of its part of the target, first what
+ * it copies and then what is padding: memory is written once, from its beginning to its end. Target dimensions are to[0 .. levels + inner). */
 typedef struct pad_job {
     const levada_block *block;
     int32_t             field, depth, ndim; /* ragged levels; all dimensions behind the rows    */
@@ -16,7 +14,8 @@ typedef struct pad_job {
     int64_t             stride[LEVADA_MAX_DIMS + 1]; /* elements of one step of dimension d - 1  */
     int64_t             size;                        /* bytes of an element; 0 = byte strings    */
     uint8_t            *values;
-    int64_t             filled;      /* rows that were filled with the padding                  */
+    const uint8_t      *value; /* the padding: one element, ...                               */
+    bool                plain; /* ... whose bytes are all the same                            */
     int32_t            *begin, *end; /* byte strings: where each element lies in values         */
     int64_t             used;        /* byte strings: bytes written                             */
     int64_t             bad;         /* first row that does not fit, or -1                      */
@@ -108,6 +107,26 @@ static levada_status pad_target(pad_job *job, const levada_padding *how, levada_
     return LEVADA_OK;
 }
 
+/* Padding to the elements [at, end) of the target. */
+static void pad_fill(const pad_job *job, int64_t at, int64_t end)
+{
+    size_t   size = (size_t)job->size, total = (size_t)(end - at) * size, done = size;
+    uint8_t *to = job->values + at * job->size;
+
+    if (total == 0) return; /* of byte strings too, whose ranges are there already */
+    if (job->plain) {
+        memset(to, job->value[0], total);
+        return;
+    }
+    memcpy(to, job->value, size);
+    while (done < total) { /* doubles what is filled */
+        size_t n = done < total - done ? done : total - done;
+
+        memcpy(to + done, to, n);
+        done += n;
+    }
+}
+
 /* Copies `n` elements that lie at index `from` of the column to index `at` of the target. */
 static void pad_elements(pad_job *job, const levada_column *c, int64_t from, int64_t n, int64_t at)
 {
@@ -134,74 +153,38 @@ static void pad_inner(pad_job *job, const levada_column *c, int32_t d, int64_t f
     for (int32_t k = d; k < job->ndim; k++) n *= c->dims[k - job->depth];
     if (n == job->stride[d] || d == job->ndim - 1) {
         pad_elements(job, c, from, n, at);
+        pad_fill(job, at + n, at + job->stride[d]);
         return;
     }
     step = c->dims[d - job->depth] ? n / c->dims[d - job->depth] : 0;
     for (int64_t i = 0; i < c->dims[d - job->depth]; i++) {
         pad_inner(job, c, d + 1, from + i * step, at + i * job->stride[d + 1]);
     }
+    pad_fill(job, at + c->dims[d - job->depth] * job->stride[d + 1], at + job->stride[d]);
 }
 
-/* Copies rows [begin, end) of ragged level `level`, which is dimension `level` of the target. */
+/* Copies rows [begin, end) of ragged level `level`, which is dimension `level` of the target, to
+ * the elements [at, stop). */
 static void pad_rows(pad_job *job, const levada_column *c, int32_t level, int64_t begin,
-                     int64_t end, int64_t at)
+                     int64_t end, int64_t at, int64_t stop)
 {
     int64_t inner = 1;
 
     for (int32_t d = 0; d < c->field->ndim; d++) inner *= c->dims[d];
     if (level == job->depth && inner == job->stride[level]) {
         pad_elements(job, c, begin * inner, (end - begin) * inner, at);
+        pad_fill(job, at + (end - begin) * inner, stop);
         return;
     }
     for (int64_t r = begin; r < end; r++, at += job->stride[level]) {
         if (level == job->depth) {
             pad_inner(job, c, level, r * inner, at);
         } else {
-            pad_rows(job, c, level + 1, c->level[level].begin[r], c->level[level].end[r], at);
+            pad_rows(job, c, level + 1, c->level[level].begin[r], c->level[level].end[r], at,
+                     at + job->stride[level]);
         }
     }
-}
-
-static void pad_fill(uint8_t *to, const uint8_t *value, int64_t size, int64_t count)
-{
-    int64_t total = size * count, done = size;
-    bool    same = true;
-
-    for (int64_t i = 1; i < size; i++) same = same && value[i] == value[0];
-    if (same) {
-        memset(to, value[0], (size_t)total);
-        return;
-    }
-    if (total == 0) return;
-    memcpy(to, value, (size_t)size);
-    while (done < total) { /* doubles what is filled */
-        int64_t n = done < total - done ? done : total - done;
-
-        memcpy(to + done, to, (size_t)n);
-        done += n;
-    }
-}
-
-/* Whether rows may be shorter than what is made of them. */
-static bool pad_is_needed(const pad_job *job)
-{
-    const levada_field *from = levada_spec_field(job->block->spec, job->field);
-
-    for (int32_t d = 0; d < from->ndim; d++) {
-        if (from->dims[d] != job->to[job->depth + d]) return true;
-    }
-    return from->depth > 0;
-}
-
-/* Fills the rows from i on, some at a time: those that are written next. */
-static void pad_fill_strip(pad_job *job, const levada_padding *how, int64_t i)
-{
-    int64_t row = job->stride[0] * job->size, n = job->block->n - i;
-    int64_t strip = row < PAD_STRIP ? PAD_STRIP / (row + 1) + 1 : 1;
-
-    if (n > strip) n = strip;
-    pad_fill(job->values + i * row, how->value, job->size, n * job->stride[0]);
-    job->filled = i + n;
+    pad_fill(job, at, stop);
 }
 
 static int64_t pad_bytes_total(const levada_column *c, int32_t level, int64_t begin, int64_t end)
@@ -235,7 +218,6 @@ static levada_status pad_prepare_bytes(pad_job *job, levada_builder *b, const le
     LEVADA_TRY(levada_builder_ranges(b, job->field, 0, count, &job->begin, &job->end, err));
     LEVADA_TRY(levada_builder_values(b, job->field, total, &values, err));
     job->values = values;
-    job->filled = job->block->n; /* below, as ranges */
     if (how->text_size) memcpy(values, how->text, how->text_size);
     job->used = (int64_t)how->text_size;
     for (int64_t i = 0; i < count; i++) {
@@ -255,7 +237,11 @@ static levada_status pad_prepare(pad_job *job, levada_builder *b, const levada_p
     if (job->size == 0) return pad_prepare_bytes(job, b, how, err);
     LEVADA_TRY(levada_builder_values(b, job->field, count, &values, err));
     job->values = values;
-    if (!pad_is_needed(job)) job->filled = job->block->n;
+    job->value = how->value;
+    job->plain = true;
+    for (int64_t i = 1; i < job->size; i++) {
+        job->plain = job->plain && how->value[i] == how->value[0];
+    }
     return LEVADA_OK;
 }
 
@@ -295,12 +281,12 @@ static levada_status pad_column(const levada_block *block, int32_t field, levada
     LEVADA_TRY(pad_prepare(&job, b, how, err));
     for (int64_t i = 0; i < block->n; i++) {
         const levada_column *c = pad_row(&job, i, &row);
+        int64_t              at = i * job.stride[0], stop = at + job.stride[0];
 
-        if (i == job.filled) pad_fill_strip(&job, how, i);
         if (job.depth > 0) {
-            pad_rows(&job, c, 1, c->level[0].begin[row], c->level[0].end[row], i * job.stride[0]);
+            pad_rows(&job, c, 1, c->level[0].begin[row], c->level[0].end[row], at, stop);
         } else {
-            pad_rows(&job, c, 0, row, row + 1, i * job.stride[0]);
+            pad_rows(&job, c, 0, row, row + 1, at, stop);
         }
     }
     return pad_lengths(&job, b, err);
