@@ -105,6 +105,7 @@ bench: install
 
 # The same with the libraries that levada is compared with, in a virtual environment of their own.
 bench-peers: install
+	@ci/setup.sh peers
 	@test -x .venv-peers/bin/python || $(BIN)/python -m venv .venv-peers
 	@.venv-peers/bin/python -m pip install -qq --disable-pip-version-check -r bench/peers.txt
 	@$(BIN)/python bench/run.py

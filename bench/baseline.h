@@ -32,11 +32,15 @@ void *levada_bench_open_b(const levada_bench_args *args);
 void *levada_bench_open_f(const levada_bench_args *args);
 void  levada_bench_parse(void *state, levada_bench_count *count);
 void  levada_bench_batch(void *state, levada_bench_count *count);
+/* Where the tokens of each row of file A begin, and where the last ones end. */
+int64_t *levada_bench_offsets(const levada_bench_args *args, int64_t *rows);
 
 /* baseline_pad.c */
 void *levada_bench_open_copy(const levada_bench_args *args);
 void  levada_bench_copy(void *state, levada_bench_count *count);
 void *levada_bench_open_pad(const levada_bench_args *args);
 void  levada_bench_pad(void *state, levada_bench_count *count);
+void *levada_bench_open_pad_a(const levada_bench_args *args);
+void  levada_bench_pad_a(void *state, levada_bench_count *count);
 
 #endif

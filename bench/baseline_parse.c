@@ -212,23 +212,32 @@ static void baseline_parse_flush(baseline_parse *s, int rows, levada_bench_count
     count->records += rows;
 }
 
+/* The next record of a file in memory. */
+static int baseline_parse_record(parse_span *rest, parse_span *record)
+{
+    uint64_t size;
+
+    if (rest->at >= rest->end)
+        return 0;
+    memcpy(&size, rest->at, sizeof size);
+    *record = (parse_span){rest->at + 12, rest->at + 12 + size};
+    rest->at += size + 16;
+    return 1;
+}
+
 /* Records that are in memory already, to columns. */
 void levada_bench_parse(void *state, levada_bench_count *count)
 {
     baseline_parse *s = state;
-    const uint8_t  *at, *end;
+    parse_span      rest, record;
     int             row = 0;
 
     if (s->file.data == NULL)
         levada_bench_die("parse", "not loaded");
-    at = s->file.data;
-    end = at + s->file.size;
-    while (at < end) {
-        uint64_t size;
-        memcpy(&size, at, sizeof size);
-        baseline_parse_example(s, (parse_span){at + 12, at + 12 + size}, row);
-        at += size + 16;
-        count->bytes += (int64_t)size;
+    rest = (parse_span){s->file.data, s->file.data + s->file.size};
+    while (baseline_parse_record(&rest, &record)) {
+        baseline_parse_example(s, record, row);
+        count->bytes += record.end - record.at;
         if (++row == PARSE_BATCH) {
             baseline_parse_flush(s, row, count);
             row = 0;
@@ -306,6 +315,21 @@ void *levada_bench_open_a(const levada_bench_args *args)
     baseline_parse_add(s, "tokens", PARSE_INT64);
     baseline_parse_add(s, "label", PARSE_INT64);
     return baseline_parse_open(s, args);
+}
+
+int64_t *levada_bench_offsets(const levada_bench_args *args, int64_t *rows)
+{
+    baseline_parse *s = levada_bench_open_a(args);
+    parse_span      rest = {s->file.data, s->file.data + s->file.size}, record;
+    int64_t        *offsets = levada_bench_alloc((s->file.size / 16 + 1) * sizeof *offsets);
+
+    for (*rows = 0; baseline_parse_record(&rest, &record); s->features[0].used = 0) {
+        baseline_parse_example(s, record, 0);
+        offsets[*rows + 1] = offsets[*rows] + (int64_t)s->features[0].used;
+        *rows += 1;
+    }
+    free(s->file.data);
+    return offsets;
 }
 
 void *levada_bench_open_b(const levada_bench_args *args)

@@ -202,7 +202,7 @@ int main(int argc, char **argv)
     for (int k = 0; k < count; ++k) {
         harness_thread *t = &threads[k];
         t->work = harness_find(argv[1]);
-        t->args = (levada_bench_args){.path = argv[2], .inner = inner};
+        t->args = (levada_bench_args){argv[2], inner, t->work->user};
         t->least = least;
         t->core = inner > 1 ? -1 : harness_core(k);
         t->start = &start;

@@ -19,6 +19,7 @@
 typedef struct levada_bench_args {
     const char *path;  /* the file to read                                */
     int         inner; /* threads that the work itself may use, at least 1 */
+    const void *user;  /* of the work                                     */
 } levada_bench_args;
 
 typedef struct levada_bench_count {
@@ -33,6 +34,7 @@ typedef struct levada_bench_work {
     void *(*open)(const levada_bench_args *args);
     /* Reads the file from its beginning to its end once and adds to *count. */
     void (*pass)(void *state, levada_bench_count *count);
+    const void *user; /* handed to open: tells works with the same functions apart; or NULL */
 } levada_bench_work;
 
 /* Ends with an entry whose name is NULL. */

@@ -164,12 +164,12 @@ static void *ours_open_b(const levada_bench_args *args)
 }
 
 const levada_bench_work levada_bench_works[] = {
-    {"scan", ours_open_scan, ours_pass},
-    {"lines", ours_open_lines, ours_pass},
-    {"batch_a", ours_open_a, ours_pass},
-    {"batch_held_a", ours_open_held_a, ours_pass},
-    {"batch_b", ours_open_b, ours_pass},
-    {"batch_f", ours_open_f, ours_pass},
-    {"buckets_a", ours_open_buckets, ours_pass},
-    {NULL, NULL, NULL},
+    {"scan", ours_open_scan, ours_pass, NULL},
+    {"lines", ours_open_lines, ours_pass, NULL},
+    {"batch_a", ours_open_a, ours_pass, NULL},
+    {"batch_held_a", ours_open_held_a, ours_pass, NULL},
+    {"batch_b", ours_open_b, ours_pass, NULL},
+    {"batch_f", ours_open_f, ours_pass, NULL},
+    {"buckets_a", ours_open_buckets, ours_pass, NULL},
+    {NULL, NULL, NULL, NULL},
 };

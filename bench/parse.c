@@ -132,8 +132,8 @@ static void parse_pass(void *state, levada_bench_count *count)
 }
 
 const levada_bench_work levada_bench_works[] = {
-    {"parse_a", parse_open_a, parse_pass},
-    {"parse_b", parse_open_b, parse_pass},
-    {"parse_f", parse_open_f, parse_pass},
-    {NULL, NULL, NULL},
+    {"parse_a", parse_open_a, parse_pass, NULL},
+    {"parse_b", parse_open_b, parse_pass, NULL},
+    {"parse_f", parse_open_f, parse_pass, NULL},
+    {NULL, NULL, NULL, NULL},
 };

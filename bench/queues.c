@@ -228,181 +228,85 @@ static void queues_idle(void *state, levada_bench_count *count)
 
 /* -- works ------------------------------------------------------------------------------------- */
 
-static void *queues_open(const levada_bench_queue *kind, int producers, int consumers,
-                         int64_t push_n, int64_t pop_n)
-{
-    queues_state *s = levada_bench_alloc(sizeof *s);
+typedef struct queues_setup {
+    const levada_bench_queue *kind;
+    int                       producers, consumers;
+    int64_t                   push_n, pop_n;
+} queues_setup;
 
-    *s = (queues_state){kind, kind->create(QUEUES_CAPACITY), NULL, producers, consumers,
-                        push_n, pop_n, 1 << 19};
+static queues_state *queues_new(const levada_bench_args *a)
+{
+    const queues_setup *setup = a->user;
+    queues_state       *s = levada_bench_alloc(sizeof *s);
+
+    s->kind = setup->kind;
+    s->producers = setup->producers;
+    s->consumers = setup->consumers;
+    s->push_n = setup->push_n;
+    s->pop_n = setup->pop_n;
     return s;
 }
 
-static void *queues_open_back(const levada_bench_queue *kind)
+static void *queues_open(const levada_bench_args *a)
 {
-    queues_state *s = queues_open(kind, 1, 1, 1, 1);
+    queues_state *s = queues_new(a);
 
-    s->back = kind->create(QUEUES_CAPACITY);
+    s->queue = s->kind->create(QUEUES_CAPACITY);
+    s->items = 1 << 19;
+    return s;
+}
+
+static void *queues_open_back(const levada_bench_args *a)
+{
+    queues_state *s = queues_new(a);
+
+    s->queue = s->kind->create(QUEUES_CAPACITY);
+    s->back = s->kind->create(QUEUES_CAPACITY);
     s->items = 5000;
     return s;
 }
 
-static void *queues_open_shuffle(const levada_bench_queue *kind)
+/* A full queue and an empty one. */
+static void *queues_open_idle(const levada_bench_args *a)
 {
-    queues_state *s = levada_bench_alloc(sizeof *s);
+    queues_state *s = queues_open_back(a);
 
-    *s = (queues_state){.kind = kind, .queue = kind->create_shuffle(QUEUES_SHUFFLE + 1)};
+    for (int64_t i = 0; i < QUEUES_CAPACITY; ++i)
+        s->kind->push(s->queue, &i, 1);
+    return s;
+}
+
+static void *queues_open_shuffle(const levada_bench_args *a)
+{
+    queues_state *s = queues_new(a);
+
+    s->queue = s->kind->create_shuffle(QUEUES_SHUFFLE + 1);
     for (int64_t i = 0; i < QUEUES_SHUFFLE; ++i)
-        kind->push(s->queue, &i, 1);
+        s->kind->push(s->queue, &i, 1);
     s->items = 1 << 16;
     return s;
 }
 
-static void *queues_ours_1p1c_1(const levada_bench_args *a)
-{
-    (void)a;
-    return queues_open(&queues_ours, 1, 1, 1, 1);
-}
+#define QUEUES_SETUP(...) (&(const queues_setup){__VA_ARGS__})
 
-static void *queues_ours_1p1c_64(const levada_bench_args *a)
-{
-    (void)a;
-    return queues_open(&queues_ours, 1, 1, 64, 64);
-}
-
-static void *queues_ours_2p2c_1(const levada_bench_args *a)
-{
-    (void)a;
-    return queues_open(&queues_ours, 2, 2, 1, 1);
-}
-
-static void *queues_ours_2p2c_64(const levada_bench_args *a)
-{
-    (void)a;
-    return queues_open(&queues_ours, 2, 2, 64, 64);
-}
-
-static void *queues_ours_4p_64(const levada_bench_args *a)
-{
-    (void)a;
-    return queues_open(&queues_ours, 4, 1, 1, 64);
-}
-
-static void *queues_ours_handover(const levada_bench_args *a)
-{
-    (void)a;
-    return queues_open_back(&queues_ours);
-}
-
-/* A full queue and an empty one. */
-static void *queues_ours_idle(const levada_bench_args *a)
-{
-    queues_state *s = queues_open_back(&queues_ours);
-
-    (void)a;
-    for (int64_t i = 0; i < QUEUES_CAPACITY; ++i)
-        queues_push(s->queue, &i, 1);
-    return s;
-}
-
-static void *queues_cond_1p1c_1(const levada_bench_args *a)
-{
-    (void)a;
-    return queues_open(&levada_bench_cond_queue, 1, 1, 1, 1);
-}
-
-static void *queues_cond_1p1c_64(const levada_bench_args *a)
-{
-    (void)a;
-    return queues_open(&levada_bench_cond_queue, 1, 1, 64, 64);
-}
-
-static void *queues_cond_2p2c_1(const levada_bench_args *a)
-{
-    (void)a;
-    return queues_open(&levada_bench_cond_queue, 2, 2, 1, 1);
-}
-
-static void *queues_cond_2p2c_64(const levada_bench_args *a)
-{
-    (void)a;
-    return queues_open(&levada_bench_cond_queue, 2, 2, 64, 64);
-}
-
-static void *queues_cond_4p_64(const levada_bench_args *a)
-{
-    (void)a;
-    return queues_open(&levada_bench_cond_queue, 4, 1, 1, 64);
-}
-
-static void *queues_cond_handover(const levada_bench_args *a)
-{
-    (void)a;
-    return queues_open_back(&levada_bench_cond_queue);
-}
-
-static void *queues_tf_1p1c_1(const levada_bench_args *a)
-{
-    (void)a;
-    return queues_open(&levada_bench_tf_queue, 1, 1, 1, 1);
-}
-
-static void *queues_tf_1p1c_64(const levada_bench_args *a)
-{
-    (void)a;
-    return queues_open(&levada_bench_tf_queue, 1, 1, 64, 64);
-}
-
-static void *queues_tf_2p2c_1(const levada_bench_args *a)
-{
-    (void)a;
-    return queues_open(&levada_bench_tf_queue, 2, 2, 1, 1);
-}
-
-static void *queues_tf_2p2c_64(const levada_bench_args *a)
-{
-    (void)a;
-    return queues_open(&levada_bench_tf_queue, 2, 2, 64, 64);
-}
-
-static void *queues_tf_4p_64(const levada_bench_args *a)
-{
-    (void)a;
-    return queues_open(&levada_bench_tf_queue, 4, 1, 1, 64);
-}
-
-static void *queues_tf_handover(const levada_bench_args *a)
-{
-    (void)a;
-    return queues_open_back(&levada_bench_tf_queue);
-}
-
-static void *queues_ours_shuffle(const levada_bench_args *a)
-{
-    (void)a;
-    return queues_open_shuffle(&queues_ours);
-}
-
-static void *queues_tf_shuffle(const levada_bench_args *a)
-{
-    (void)a;
-    return queues_open_shuffle(&levada_bench_tf_queue);
-}
-
-#define QUEUES_WORKS(name)                                     \
-    {#name "_1p1c_1", queues_##name##_1p1c_1, queues_pass},    \
-    {#name "_1p1c_64", queues_##name##_1p1c_64, queues_pass},  \
-    {#name "_2p2c_1", queues_##name##_2p2c_1, queues_pass},    \
-    {#name "_2p2c_64", queues_##name##_2p2c_64, queues_pass},  \
-    {#name "_4p_64", queues_##name##_4p_64, queues_pass},      \
-    {#name "_handover", queues_##name##_handover, queues_hand_over}
+#define QUEUES_WORKS(name, kind)                                                   \
+    {name "_1p1c_1", queues_open, queues_pass, QUEUES_SETUP(kind, 1, 1, 1, 1)},    \
+    {name "_1p1c_64", queues_open, queues_pass, QUEUES_SETUP(kind, 1, 1, 64, 64)}, \
+    {name "_2p2c_1", queues_open, queues_pass, QUEUES_SETUP(kind, 2, 2, 1, 1)},    \
+    {name "_2p2c_64", queues_open, queues_pass, QUEUES_SETUP(kind, 2, 2, 64, 64)}, \
+    {name "_4p_64", queues_open, queues_pass, QUEUES_SETUP(kind, 4, 1, 1, 64)},    \
+    {name "_handover", queues_open_back, queues_hand_over, QUEUES_SETUP(kind, 1, 1, 1, 1)}
 
 const levada_bench_work levada_bench_works[] = {
-    QUEUES_WORKS(ours),
-    QUEUES_WORKS(cond),
-    QUEUES_WORKS(tf),
-    {"ours_idle", queues_ours_idle, queues_idle},
-    {"ours_shuffle", queues_ours_shuffle, queues_shuffle},
-    {"tf_shuffle", queues_tf_shuffle, queues_shuffle},
-    {NULL, NULL, NULL},
+    QUEUES_WORKS("ours", &queues_ours),
+    QUEUES_WORKS("cond", &levada_bench_cond_queue),
+    QUEUES_WORKS("tf", &levada_bench_tf_queue),
+#ifdef QUEUES_MOODYCAMEL
+    QUEUES_WORKS("moodycamel", &levada_bench_moodycamel_queue),
+#endif
+    {"ours_idle", queues_open_idle, queues_idle, QUEUES_SETUP(&queues_ours, 1, 1, 1, 1)},
+    {"ours_shuffle", queues_open_shuffle, queues_shuffle, QUEUES_SETUP(&queues_ours, 1, 1, 1, 1)},
+    {"tf_shuffle", queues_open_shuffle, queues_shuffle,
+     QUEUES_SETUP(&levada_bench_tf_queue, 1, 1, 1, 1)},
+    {NULL, NULL, NULL, NULL},
 };

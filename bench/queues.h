@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Queues of 8-byte items side by side: ours and two that stand for what is usual. */
+/* Queues of 8-byte items side by side: ours, two that stand for what is usual, moodycamel's. */
 #ifndef LEVADA_BENCH_QUEUES_H
 #define LEVADA_BENCH_QUEUES_H
 
@@ -20,5 +20,8 @@ extern const levada_bench_queue levada_bench_cond_queue;
  * the lock, with a notification for its caller; elements in a list. Without its tensors and
  * dispatch. */
 extern const levada_bench_queue levada_bench_tf_queue;
+/* moodycamel::BlockingConcurrentQueue (queues_moodycamel.cpp), where it is installed. It promises
+ * less: it has no bound, and items of different producers are in no order. */
+extern const levada_bench_queue levada_bench_moodycamel_queue;
 
 #endif

@@ -197,11 +197,12 @@ def build(folder):
     tools = os.path.join(measure.ROOT, ".venv", "bin")
     path = tools + os.pathsep + os.environ["PATH"]
     env = {**os.environ, "PATH": path}
-    if not os.path.exists(os.path.join(folder, "build.ninja")):
-        subprocess.run(
-            ["meson", "setup", folder, measure.ROOT, "-Dpython=disabled", "-Dtests=disabled"],
-            env=env, check=True, stdout=subprocess.DEVNULL,
-        )  # fmt: skip
+    # What an earlier run looked for may have been installed since.
+    subprocess.run(
+        ["meson", "setup", "--reconfigure", "--clearcache", folder, measure.ROOT,
+         "-Dpython=disabled", "-Dtests=disabled"],
+        env=env, check=True, stdout=subprocess.DEVNULL,
+    )  # fmt: skip
     for program in ("baseline", "ours", "parse", "queues"):
         done = subprocess.run(
             ["ninja", "-C", folder, f"bench/{program}"], env=env, capture_output=True, text=True

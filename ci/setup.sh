@@ -4,6 +4,7 @@
 # again; when nothing is missing it asks neither apt nor pip.
 #   ci/setup.sh            build, run, test
 #   ci/setup.sh clang      and clang with its run-time libraries (fuzzing, ci-full)
+#   ci/setup.sh peers      and a queue of C++ that the benches compare ours with
 #   ci/setup.sh oracle     and the libraries that tests compare with (ci/requirements-oracle.txt)
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -72,7 +73,8 @@ system_packages() {
     install_packages "${must[@]}" "${may[@]}" && return
     [ ${#must[@]} -eq 0 ] \
         || fail "cannot install ${must[*]}; please run: apt-get install ${must[*]} ${may[*]}"
-    say "cannot install ${may[*]}; going on without them (compressions answer EUNIMPLEMENTED)"
+    say "cannot install ${may[*]}; going on without them (compressions answer EUNIMPLEMENTED," \
+        "peers are left out)"
 }
 
 virtual_environment() {
@@ -95,6 +97,10 @@ virtual_environment() {
 for extra in "$@"; do
     case "$extra" in
         clang) needed+=(clang libclang-rt-14-dev) ;;
+        peers)
+            optional+=(libconcurrentqueue-dev)
+            command -v c++ > /dev/null || optional+=(g++)
+            ;;
         oracle) requirements+=(ci/requirements-oracle.txt) ;;
         *) fail "unknown argument $extra" ;;
     esac
