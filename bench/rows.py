@@ -322,6 +322,7 @@ def pipeline_rows():
     peers = {
         "tf queue runners": python("tf_pipeline:classic", "a"),
         "tf, strings in batches": python("tf_pipeline:blocks", "a"),
+        "tf, read_up_to": python("tf_pipeline:vectors", "a"),
         "ours, read_up_to": python("ours_pipeline:blocks", "a"),
         "ours, one by one": python("ours_pipeline:examples", "a"),
     }

@@ -1,39 +1,50 @@
 # SPDX-License-Identifier: Apache-2.0
-"""P5: TensorFlow's queues and barrier, driven from Python through a session; one thread each."""
+"""P5: TensorFlow's queues and barrier, driven from Python through a session, one core.
+
+What is fastest was tried for each row (k elements a second, best of six turns; HERE: ops run in
+the thread that calls; single: so does the executor; compiled: tf_common):
+
+                                     one   many  shuffle  padding  barrier  runner
+    Session.run                      2.3    200      182       59       95      23
+    Session.run, HERE                3.2    231      188       78       92      61
+    make_callable, HERE              4.5    267      301       88      115      66
+    compiled                          12    725      659      312      192      31
+    compiled, HERE                    38  1,312    1,272      591      208      78
+    compiled, HERE, single            43  1,771    1,353      590        -      85
+
+The last one won in each row; the single-threaded executor refuses the barrier, which is a reference
+there. Eager calls gave 6, 230, 235 and 100 for the first four.
+"""
 
 import numpy as np
-import tf_common  # noqa: F401  quiet, and on the CPU
 from common import BATCH, main, timed
-from tensorflow import compat
 from tensorflow.python.ops import data_flow_ops
+from tf_common import compiled, session
+from tf_common import tf as tf2
 
-tf = compat.v1
+tf = tf2.compat.v1
 CAPACITY = 1000
 LENGTHS = (8, 16, 24, 32)
 ROWS = np.arange(BATCH)
-
-
-def session(graph):
-    config = tf.ConfigProto(intra_op_parallelism_threads=1, inter_op_parallelism_threads=1)
-    return tf.Session(graph=graph, config=config)
 
 
 def fifo():
     return tf.FIFOQueue(CAPACITY, tf.int64, [()])
 
 
-def driven(make, limit, batch=BATCH):
-    """`make` gives (an op that puts `batch` elements in, its feeds, one that takes them)."""
-    with tf.Graph().as_default() as graph, session(graph) as run:
-        enqueue, feeds, dequeue, *first = make()
+def driven(make, limit, batch=BATCH, **options):
+    """`make` gives an op, its placeholders, the values of each call; an op that takes `batch`."""
+    with tf.Graph().as_default() as graph, session(graph, **options) as run:
+        enqueue, feeds, values, dequeue, *first = make()
         for op in first:
             run.run(op)
+        put, take = compiled(run, enqueue, feeds), compiled(run, dequeue)
 
         def count():
             for _ in range(limit // batch):
-                for feed in feeds:
-                    run.run(enqueue, feed)
-                run.run(dequeue)
+                for value in values:
+                    put(*value)
+                take()
             return limit // batch * batch
 
         return timed(count)
@@ -44,7 +55,7 @@ def one(folder, limit=10_000):
 
     def make():
         queue, value = fifo(), tf.placeholder(tf.int64, ())
-        return queue.enqueue(value), [{value: 7}], queue.dequeue()
+        return queue.enqueue(value), [value], [(7,)], queue.dequeue()
 
     return driven(make, limit, 1)
 
@@ -54,7 +65,7 @@ def many(folder, limit=500_000):
 
     def make():
         queue, value = fifo(), tf.placeholder(tf.int64, (BATCH,))
-        return queue.enqueue_many(value), [{value: ROWS}], queue.dequeue_many(BATCH)
+        return queue.enqueue_many(value), [value], [(ROWS,)], queue.dequeue_many(BATCH)
 
     return driven(make, limit)
 
@@ -66,7 +77,7 @@ def shuffle(folder, limit=500_000):
         queue = tf.RandomShuffleQueue(CAPACITY, 500, tf.int64, [()], seed=1)
         value = tf.placeholder(tf.int64, (BATCH,))
         first = queue.enqueue_many(tf.range(500, dtype=tf.int64))
-        return queue.enqueue_many(value), [{value: ROWS}], queue.dequeue_many(BATCH), first
+        return queue.enqueue_many(value), [value], [(ROWS,)], queue.dequeue_many(BATCH), first
 
     return driven(make, limit)
 
@@ -77,8 +88,8 @@ def padding(folder, limit=200_000):
     def make():
         queue = tf.PaddingFIFOQueue(CAPACITY, tf.int64, [(None,)])
         value = tf.placeholder(tf.int64, (BATCH // 4, None))
-        feeds = [{value: np.ones((BATCH // 4, n), np.int64)} for n in LENGTHS]
-        return queue.enqueue_many(value), feeds, queue.dequeue_many(BATCH)
+        rows = [(np.ones((BATCH // 4, n), np.int64),) for n in LENGTHS]
+        return queue.enqueue_many(value), [value], rows, queue.dequeue_many(BATCH)
 
     return driven(make, limit)
 
@@ -89,10 +100,11 @@ def barrier(folder, limit=200_000):
     def make():
         keeper = data_flow_ops.Barrier(tf.int64, [()])
         keys, value = tf.placeholder(tf.string, (BATCH,)), tf.placeholder(tf.int64, (BATCH,))
-        feed = {keys: np.array([f"key {i}" for i in range(BATCH)], object), value: ROWS}
-        return keeper.insert_many(0, keys, value), [feed], keeper.take_many(BATCH)
+        values = (np.array([f"key {i}" for i in range(BATCH)], object), ROWS)
+        insert = keeper.insert_many(0, keys, value)
+        return insert, [keys, value], [values], keeper.take_many(BATCH)
 
-    return driven(make, limit)
+    return driven(make, limit, executor="")
 
 
 def runner(folder, limit=100_000):
@@ -100,13 +112,13 @@ def runner(folder, limit=100_000):
     with tf.Graph().as_default() as graph, session(graph) as run:
         queue = fifo()
         producer = tf.train.QueueRunner(queue, [queue.enqueue(tf.constant(7, tf.int64))])
-        dequeue = queue.dequeue_many(BATCH)
+        take = compiled(run, queue.dequeue_many(BATCH))
         coord = tf.train.Coordinator()
         threads = producer.create_threads(run, coord, daemon=True, start=True)
 
         def count():
             for _ in range(limit // BATCH):
-                run.run(dequeue)
+                take()
             return limit // BATCH * BATCH
 
         result = timed(count)
