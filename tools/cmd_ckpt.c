@@ -54,8 +54,8 @@ static levada_status cmd_ckpt_open(ckpt_file *file, const char *path, levada_err
     if (file->bytes.size < 52 || memcmp(at, "LVDASTAT", 8) != 0)
         return levada_fail(err, LEVADA_EDATA_LOSS, "%s is no saved position", path);
     file->format = (uint32_t)cmd_ckpt_le(at + 8, 2);
-    if (file->format != 1)
-        return levada_fail(err, LEVADA_EFAILED_PRECONDITION, "%s has format %u, this is made for 1",
+    if (file->format != 2)
+        return levada_fail(err, LEVADA_EFAILED_PRECONDITION, "%s has format %u, this is made for 2",
                            path, file->format);
     file->fingerprint = at + 12;
     file->seed = (int64_t)cmd_ckpt_le(at + 28, 8);

@@ -179,7 +179,8 @@ class Iterator:
         """Counters as a dict: records, batches, bytes, skipped_records, damaged_bytes,
         missing_files, empty_files, dropped_records, padding_fraction, seed, epoch, threads,
         stages, and problems: what ``errors`` left out and files without a record, the first 64,
-        each {stage, file, record, offset, message}."""
+        each {stage, file, record, offset, message}. What was left out is counted and named over a
+        restore; the other counts begin there."""
         return json.loads(self._core.stats())
 
     def report(self):

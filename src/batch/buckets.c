@@ -269,7 +269,7 @@ static levada_status buckets_too_long(levada_buckets *b, uint32_t slot, int64_t 
                       "itself",
                       (long long)length, (long long)padded, (long long)b->config.max_tokens);
     LEVADA_TRY(levada_rowstore_take(b->store, &slot, 1, &record, err));
-    st = levada_context_reject(b->context, record, &why, err);
+    st = levada_context_reject(b->context, record, b->n - b->at, &why, err);
     levada_block_unref(&record);
     return st;
 }

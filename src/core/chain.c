@@ -32,7 +32,8 @@ typedef struct chain_pass {
     levada_chain *chain;
     levada_run   *run;
     int32_t       thread;
-    levada_reject *bad; /* of all links so far */
+    const levada_block *in;
+    levada_reject *bad; /* of all links so far, by the rows of `in` */
     int32_t        nbad;
 } chain_pass;
 
@@ -316,14 +317,19 @@ static levada_status chain_origins(const chain_pass *p, const chain_link *l,
     return levada_block_copy_origins(levada_env_pool(p->run->env), out, in, err);
 }
 
-/* What a block carries goes on with the pass: the next link makes another block. */
+/* What a block carries goes on with the pass: the next link makes another block. Both lists are in
+ * the order of rows, and so is the one that they are merged to. */
 static levada_status chain_keep_rejects(chain_pass *p, levada_block *made, levada_error *err)
 {
-    size_t         n = (size_t)p->nbad + (size_t)made->nrejects;
+    size_t         a = (size_t)p->nbad, b = (size_t)made->nrejects, n = a + b;
     levada_reject *more = levada_realloc(p->bad, n * sizeof *more);
 
     if (!more) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to skip records");
-    memcpy(more + p->nbad, made->rejects, (size_t)made->nrejects * sizeof *more);
+    for (size_t i = n; b > 0; i--) {
+        bool theirs = a > 0 && more[a - 1].row > made->rejects[b - 1].row;
+
+        more[i - 1] = theirs ? more[--a] : made->rejects[--b];
+    }
     p->bad = more;
     p->nbad = (int32_t)n;
     levada_free(made->rejects);
@@ -346,7 +352,7 @@ static levada_status chain_link_apply(chain_pass *p, chain_link *l, const levada
     }
     if (st == LEVADA_OK) st = chain_origins(p, l, in, made, err);
     if (st == LEVADA_OK && made->nrejects) {
-        st = levada_run_reject(p->run, l->path, &made, err);
+        st = levada_run_reject(p->run, l->path, p->in, &made, err);
         if (st == LEVADA_OK) st = chain_keep_rejects(p, made, err);
     }
     if (st != LEVADA_OK) {
@@ -364,7 +370,7 @@ static levada_status chain_link_apply(chain_pass *p, chain_link *l, const levada
 levada_status levada_chain_apply(levada_chain *chain, levada_run *run, int32_t thread,
                                  const levada_block *in, levada_block **out, levada_error *err)
 {
-    chain_pass    pass = { .chain = chain, .run = run, .thread = thread };
+    chain_pass    pass = { .chain = chain, .run = run, .thread = thread, .in = in };
     levada_block *at = levada_block_ref(in);
 
     for (int32_t i = 0; i < chain->n && at->n > 0; i++) {

@@ -16,9 +16,9 @@ static levada_tally *file_damage_outer(const levada_file_reader *r)
 
 void levada_file_reader_note(const levada_file_reader *r, const levada_error *why)
 {
-    const levada_iter *node = r->context->node;
+    levada_iter *node = r->context->node;
 
-    if (node) levada_run_note(node->run, node->path, why);
+    if (node) levada_run_note(node->run, levada_node_tally(node), node->path, why);
 }
 
 void levada_file_reader_count_empty(levada_file_reader *r)

@@ -159,14 +159,26 @@ levada_status levada_file_reader_save(const levada_file_reader *r, levada_state_
     LEVADA_TRY(levada_state_put_i64(to, "records", counts.records, err));
     LEVADA_TRY(levada_state_put_i64(to, "skipped", counts.skipped_records, err));
     LEVADA_TRY(levada_state_put_i64(to, "damaged", counts.damaged_bytes, err));
+    LEVADA_TRY(levada_state_put_i64(to, "missing", counts.missing, err));
+    LEVADA_TRY(levada_state_put_i64(to, "empty", counts.empty, err));
     LEVADA_TRY(levada_state_put_i64(to, "files", r->files.n, err));
     LEVADA_TRY(levada_state_put_i64(to, "names", (int64_t)file_position_names(r), err));
     return file_position_put_marks(r, to, err);
 }
 
 typedef struct file_position {
-    int64_t opening, epoch, turn, record, offset, records, skipped, damaged;
+    int64_t opening, epoch, turn, record, offset, records, skipped, damaged, missing, empty;
 } file_position;
+
+static bool file_position_counts(const file_position *p)
+{
+    const int64_t counts[] = { p->records, p->skipped, p->damaged, p->missing, p->empty };
+
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        if (counts[i] < 0 || counts[i] > LEVADA_COUNT_LIMIT) return false;
+    }
+    return true;
+}
 
 static levada_status file_position_get(levada_state_reader *from, file_position *p,
                                        levada_error *err)
@@ -178,7 +190,9 @@ static levada_status file_position_get(levada_state_reader *from, file_position 
     LEVADA_TRY(levada_state_get_i64(from, "offset", &p->offset, err));
     LEVADA_TRY(levada_state_get_i64(from, "records", &p->records, err));
     LEVADA_TRY(levada_state_get_i64(from, "skipped", &p->skipped, err));
-    return levada_state_get_i64(from, "damaged", &p->damaged, err);
+    LEVADA_TRY(levada_state_get_i64(from, "damaged", &p->damaged, err));
+    LEVADA_TRY(levada_state_get_i64(from, "missing", &p->missing, err));
+    return levada_state_get_i64(from, "empty", &p->empty, err);
 }
 
 levada_status levada_file_reader_restore(levada_file_reader *r, levada_state_reader *from,
@@ -195,8 +209,7 @@ levada_status levada_file_reader_restore(levada_file_reader *r, levada_state_rea
                            (long long)p.turn, (long long)r->files.n, (long long)p.record,
                            (long long)p.offset);
     }
-    if (p.records < 0 || p.records > LEVADA_COUNT_LIMIT || p.skipped < 0 ||
-        p.skipped > LEVADA_COUNT_LIMIT || p.damaged < 0 || p.damaged > LEVADA_COUNT_LIMIT) {
+    if (!file_position_counts(&p)) {
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION, "the state has no valid counts");
     }
     LEVADA_TRY(file_position_check_files(r, from, err));
@@ -208,6 +221,8 @@ levada_status levada_file_reader_restore(levada_file_reader *r, levada_state_rea
     atomic_store(&r->records, p.records);
     atomic_store(&r->skipped, p.skipped);
     atomic_store(&r->damaged, p.damaged);
+    atomic_store(&r->missing, p.missing);
+    atomic_store(&r->empty, p.empty);
     for (int64_t i = 0; i < p.turn; i++) {
         int64_t size = r->marks[r->order[i]].size;
 

@@ -54,9 +54,17 @@ typedef struct levada_node_ops {
 typedef struct levada_tally {
     atomic_llong bad;        /* records; a place of damage in a file counts as one              */
     atomic_llong seen, read; /* good and bad ones that stages saw; good ones that files gave    */
+    atomic_llong pulled;    /* SERIAL stages: what their input gave before a restore             */
     atomic_llong damaged;   /* bytes                                                             */
     atomic_llong missing, empty; /* files */
 } levada_tally;
+
+/* Why something was left out, and where that is counted. */
+typedef struct levada_note {
+    levada_error        why;
+    const levada_tally *of;
+    int64_t             number; /* in the order of all of a run, restored ones included */
+} levada_note;
 
 struct levada_iter {
     const levada_node_ops *ops;
@@ -115,8 +123,8 @@ struct levada_run {
     levada_tally    tally; /* of stages that have no node of their own                         */
     levada_mutex    noting;
     /* -- guarded by noting */
-    levada_error *notes; /* the first LEVADA_RUN_NOTES, NULL until there is one                */
-    int64_t       noted;
+    levada_note *notes; /* the first LEVADA_RUN_NOTES by number, NULL until there is one       */
+    int64_t      noted, note_number;
     /* -- */
     atomic_llong    padded, payload; /* elements of padded columns: all, and those of records */
     atomic_bool      cancelled;
@@ -197,26 +205,32 @@ struct levada_text;
 void levada_crew_report(levada_crew *crew, struct levada_text *to);
 
 /* -- bad records (reject.c) */
-#define LEVADA_RUN_NOTES 64
 
 /* Applies the policy to the rejected rows of `made`, which has its origins: the first one as the
- * pipeline's error, or a block without these rows that carries their errors until it is settled.
- * Takes and replaces *made. Any thread. */
+ * pipeline's error, or a block without these rows that carries their errors until it is settled, as
+ * rejects of the rows of `in` that they were made of. Takes and replaces *made. Any thread. */
 LEVADA_MUST_USE levada_status levada_run_reject(levada_run *run, const char *path,
-                                                levada_block **made, levada_error *err);
+                                                const levada_block *in, levada_block **made,
+                                                levada_error *err);
+/* Puts file, record and offset of a row into an error. */
+void levada_run_place(const levada_run *run, const char *path, const levada_block *block,
+                      int64_t row, levada_error *err);
+
+/* -- counting them (tally.c) */
+#define LEVADA_RUN_NOTES 64
+
 /* In the order of records: counts `records` more and what *made carries; the error of the record at
  * which the budget ends. Takes *made then. */
 LEVADA_MUST_USE levada_status levada_node_settle(levada_iter *it, int64_t records,
                                                  levada_block **made, levada_error *err);
 levada_tally *levada_node_tally(levada_iter *it);
+/* Counts and causes. Restoring is for a node that has counted nothing yet. */
 LEVADA_MUST_USE levada_status levada_tally_save(levada_iter *it, levada_state_writer *to,
                                                 levada_error *err);
 LEVADA_MUST_USE levada_status levada_tally_restore(levada_iter *it, levada_state_reader *from,
                                                    levada_error *err);
-/* Keeps what was left out, and why, for the stats; any thread. */
-void levada_run_note(levada_run *run, const char *path, const levada_error *why);
-/* Puts file, record and offset of a row into an error. */
-void levada_run_place(const levada_run *run, const char *path, const levada_block *block,
-                      int64_t row, levada_error *err);
+/* Keeps what was left out, and why, for the stats; `of` is where it is counted. Any thread. */
+void levada_run_note(levada_run *run, const levada_tally *of, const char *path,
+                     const levada_error *why);
 
 #endif

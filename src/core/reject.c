@@ -3,8 +3,7 @@
  * Bad records: a decoder marks rows, the policy of the iterator says what becomes of them.
  *
  * Rows are cut out wherever a stage ran; they are counted against the budget where results leave in
- * the order of records, so that threads do not decide where it ends. Each place counts by itself,
- * and the count is part of the state.
+ * the order of records (tally.c), so that threads do not decide where it ends.
  */
 #include "base/alloc.h"
 #include "core/iter_priv.h"
@@ -63,10 +62,46 @@ static void reject_sort(levada_reject *rejects, int32_t n)
     }
 }
 
-levada_status levada_run_reject(levada_run *run, const char *path, levada_block **made,
-                                levada_error *err)
+static bool reject_same_record(levada_origin a, levada_origin b)
 {
-    levada_block *block = *made;
+    return a.leaf == b.leaf && a.opening == b.opening && a.shard == b.shard &&
+           a.record == b.record;
+}
+
+/* The row of `in` that a record was made of, from row `from` on; the last row where it can't be
+ * told. Records stay in order, so that looking for all of them is one walk. */
+static int64_t reject_row(const levada_block *in, int64_t from, levada_origin record)
+{
+    int64_t row = from;
+
+    while (row < in->n && !reject_same_record(levada_block_origin(in, row), record)) row++;
+    from = row;
+    while (row < in->n) {
+        levada_origin at = levada_block_origin(in, row);
+
+        if (!reject_same_record(at, record)) break;
+        if (at.sub == record.sub) return row;
+        row++;
+    }
+    return from < in->n ? from : in->n - 1;
+}
+
+/* The rows of rejects become those of the block that the place was given. */
+static void reject_number(const levada_block *in, const levada_block *made, levada_block *kept)
+{
+    int64_t row = 0;
+
+    for (int32_t i = 0; i < kept->nrejects; i++) {
+        row = reject_row(in, row, levada_block_origin(made, kept->rejects[i].row));
+        kept->rejects[i].row = row;
+    }
+}
+
+levada_status levada_run_reject(levada_run *run, const char *path, const levada_block *in,
+                                levada_block **made, levada_error *err)
+{
+    levada_block *block = *made, *whole;
+    levada_status st;
 
     reject_sort(block->rejects, block->nrejects);
     for (int32_t i = 0; i < block->nrejects; i++) {
@@ -77,115 +112,9 @@ levada_status levada_run_reject(levada_run *run, const char *path, levada_block 
         if (err) *err = *why;
         return why->code;
     }
-    return reject_cut(made, err);
-}
-
-/* -- counting */
-
-levada_tally *levada_node_tally(levada_iter *it) { return it->outer ? it->outer : &it->tally; }
-
-void levada_run_note(levada_run *run, const char *path, const levada_error *why)
-{
-    levada_mutex_lock(&run->noting);
-    if (!run->notes) run->notes = levada_alloc(LEVADA_RUN_NOTES * sizeof *run->notes);
-    if (run->notes && run->noted < LEVADA_RUN_NOTES) {
-        run->notes[run->noted] = *why;
-        levada_error_place(&run->notes[run->noted], path, NULL, -1, -1);
-    }
-    run->noted++;
-    levada_mutex_unlock(&run->noting);
-}
-
-levada_status levada_node_settle(levada_iter *it, int64_t records, levada_block **made,
-                                 levada_error *err)
-{
-    levada_tally *t = levada_node_tally(it);
-    levada_block *block = *made;
-    int64_t seen = atomic_fetch_add_explicit(&t->seen, records, memory_order_relaxed) + records;
-
-    for (int32_t i = 0; i < block->nrejects; i++) {
-        levada_error *why = &block->rejects[i].why;
-
-        if (!levada_policy_allows(&it->run->policy, atomic_load(&t->bad) + 1, seen)) {
-            levada_status st = why->code;
-
-            if (err) *err = *why;
-            levada_block_unref(made);
-            return st;
-        }
-        (void)atomic_fetch_add(&t->bad, 1);
-        levada_run_note(it->run, it->path, why);
-    }
-    levada_free(block->rejects);
-    block->rejects = NULL;
-    block->nrejects = 0;
-    return LEVADA_OK;
-}
-
-/* Stages that call this run one block after the other, in order. */
-levada_status levada_context_reject(const levada_context *context, const levada_block *record,
-                                    const levada_error *why, levada_error *err)
-{
-    levada_run   *run = context->run;
-    levada_iter  *node = context->node;
-    levada_tally *t = node ? levada_node_tally(node) : &run->tally;
-    levada_error  placed = *why;
-    int64_t       seen = atomic_load(&t->seen);
-
-    if (node && node->ninputs) seen += atomic_load(&node->inputs[0]->records);
-    levada_run_place(run, node ? node->path : "", record, 0, &placed);
-    if (!levada_policy_allows(&run->policy, atomic_load(&t->bad) + 1, seen)) {
-        if (err) *err = placed;
-        return why->code;
-    }
-    (void)atomic_fetch_add(&t->bad, 1);
-    levada_run_note(run, NULL, &placed);
-    return LEVADA_OK;
-}
-
-/* -- in the state: only what a budget needs, so that a run without bad records costs nothing */
-
-#define REJECT_COUNTS 3
-
-/* A chain may share its path with the stage whose apply() it ends in. */
-static const char *const reject_keys[2][REJECT_COUNTS] = {
-    { "#bad", "#seen", "#read" },
-    { "#chain.bad", "#chain.seen", "#chain.read" },
-};
-
-static atomic_llong *reject_count(levada_tally *t, int i)
-{
-    return i == 0 ? &t->bad : i == 1 ? &t->seen : &t->read;
-}
-
-levada_status levada_tally_save(levada_iter *it, levada_state_writer *to, levada_error *err)
-{
-    bool chain = levada_node_is_chain(it) != NULL;
-
-    if (atomic_load(&it->tally.bad) == 0 && it->run->policy.share < 0) return LEVADA_OK;
-    for (int i = 0; i < REJECT_COUNTS; i++) {
-        int64_t count = atomic_load(reject_count(&it->tally, i));
-
-        if (i == 1 && !chain && it->ninputs) count += atomic_load(&it->inputs[0]->records);
-        LEVADA_TRY(levada_state_put_i64(to, reject_keys[chain][i], count, err));
-    }
-    return LEVADA_OK;
-}
-
-levada_status levada_tally_restore(levada_iter *it, levada_state_reader *from, levada_error *err)
-{
-    bool chain = levada_node_is_chain(it) != NULL;
-
-    for (int i = 0; i < REJECT_COUNTS; i++) {
-        int64_t count = 0;
-
-        if (levada_state_has(from, reject_keys[chain][i])) {
-            LEVADA_TRY(levada_state_get_i64(from, reject_keys[chain][i], &count, err));
-        }
-        if (count < 0 || count > LEVADA_COUNT_LIMIT) { /* made up: sums must not overflow */
-            return levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged");
-        }
-        atomic_store(reject_count(&it->tally, i), count);
-    }
-    return LEVADA_OK;
+    whole = levada_block_ref(block);
+    st = reject_cut(made, err);
+    if (st == LEVADA_OK) reject_number(in, whole, *made);
+    levada_block_unref(&whole);
+    return st;
 }

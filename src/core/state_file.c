@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STATE_FORMAT 1
+#define STATE_FORMAT 2 /* 1 had no causes and no counts of files */
 #define STATE_HEAD (8 + 2 + 2 + 16 + 8 + 8 + 4)
 #define STATE_MOST_ENTRIES (1 << 20)
 
@@ -311,10 +311,10 @@ levada_status levada_state_decode(const void *bytes, size_t size, const levada_e
     c.end -= 4;
     (void)state_take_le(&c, 2, &format);
     (void)state_take_le(&c, 2, &flags);
-    if (format > STATE_FORMAT || flags) {
+    if (format != STATE_FORMAT || flags) {
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                           "the state was saved in format %d, this version knows up to %d",
-                           (int)format, STATE_FORMAT);
+                           "the state was saved in format %d, this version reads %d", (int)format,
+                           STATE_FORMAT);
     }
     if (!state_take_head(&c, out, &count) || !state_take_entries(&c, out, count)) {
         levada_state_reader_clear(out);

@@ -31,8 +31,8 @@ static void stats_tally(levada_iter *it, stats_sum *sum)
 static void stats_notes(levada_text *text, levada_run *run)
 {
     levada_mutex_lock(&run->noting);
-    for (int64_t i = 0; run->notes && i < run->noted && i < LEVADA_RUN_NOTES; i++) {
-        const levada_error *e = &run->notes[i];
+    for (int64_t i = 0; i < run->noted; i++) {
+        const levada_error *e = &run->notes[i].why;
 
         levada_text_put(text, i ? ",{\"stage\":" : "{\"stage\":");
         levada_text_json(text, e->stage, strlen(e->stage));

@@ -119,8 +119,9 @@ static levada_status functions_longer(void *run, const levada_block *in, levada_
     return levada_builder_publish(&b, out, err);
 }
 
-static levada_status functions_picky(void *run, const levada_block *in, levada_block **out,
-                                     levada_error *err)
+/* As twice, but values that can be divided by `divisor` are bad. */
+static levada_status functions_refuse(int64_t divisor, const char *word, const levada_block *in,
+                                      levada_block **out, levada_error *err)
 {
     int64_t         n = levada_block_rows(in);
     const int64_t  *from = levada_column_i64(levada_block_at(in, 0));
@@ -129,18 +130,31 @@ static levada_status functions_picky(void *run, const levada_block *in, levada_b
     levada_error    why = LEVADA_ERROR_INIT;
     levada_status   st = LEVADA_OK;
 
-    (void)run;
     LEVADA_TRY(functions_build("value", LEVADA_INT64, n, &b, &values, err));
     for (int64_t i = 0; st == LEVADA_OK && i < n; i++) {
         ((int64_t *)values)[i] = 2 * from[i];
-        if (from[i] % 5) continue;
-        (void)levada_fail(&why, LEVADA_EDATA_LOSS, "%lld is five times something",
-                          (long long)from[i]);
+        if (from[i] % divisor) continue;
+        (void)levada_fail(&why, LEVADA_EDATA_LOSS, "%lld is %s times something",
+                          (long long)from[i], word);
         st = levada_builder_reject(b, i, &why, err);
     }
     if (st == LEVADA_OK) st = levada_builder_publish(&b, out, err);
     levada_builder_destroy(&b);
     return st;
+}
+
+static levada_status functions_picky(void *run, const levada_block *in, levada_block **out,
+                                     levada_error *err)
+{
+    (void)run;
+    return functions_refuse(5, "five", in, out, err);
+}
+
+static levada_status functions_choosy(void *run, const levada_block *in, levada_block **out,
+                                      levada_error *err)
+{
+    (void)run;
+    return functions_refuse(7, "seven", in, out, err);
 }
 
 static levada_status functions_sum(void *run, const levada_block *in, levada_block **out,
@@ -187,6 +201,7 @@ void t_functions_add(levada_env *env)
     functions_put(env, "odd", functions_odd, false);
     functions_put(env, "longer", functions_longer, false);
     functions_put(env, "picky", functions_picky, false);
+    functions_put(env, "choosy", functions_choosy, false);
     functions_put(env, "sum", functions_sum, true);
 }
 
