@@ -29,11 +29,13 @@ typedef struct levada_iter_options {
     const char *errors;     /* NULL or "fail" | "skip" | "skip:1000" | "skip:0.1%"; the budget
                              * counts at each place for itself: a source, a run of stages       */
     int64_t     max_record_bytes; /* 0 = 256 MiB; what fits in a chunk (256 KiB) passes anyway  */
+    bool        deterministic;    /* false allows records in another order, of which no use is
+                                   * made: the order costs too little. Nothing depends on it    */
 } levada_iter_options;
 
 #define LEVADA_ITER_OPTIONS_INIT                                        \
     {                                                                   \
-        sizeof(levada_iter_options), -1, 0, 0, 0, NULL, 0               \
+        sizeof(levada_iter_options), -1, 0, 0, 0, NULL, 0, true         \
     }
 
 LEVADA_API LEVADA_MUST_USE levada_status levada_iter_open(const levada_dataset *dataset,

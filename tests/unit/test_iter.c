@@ -131,6 +131,35 @@ static void takes_smaller_structs(void **state)
     levada_iter_close(&it);
 }
 
+static void leave_to_change_the_order_changes_nothing(void **state)
+{
+    const char         *text = "t_rows:300 | shuffle:20 | cast:n,dtype=int32 | batch:7";
+    levada_iter_options o = LEVADA_ITER_OPTIONS_INIT;
+    t_bytes             want = { 0 }, got = { 0 }, saved;
+    levada_iter        *it = t_iter_open(text, 4, 7), *other;
+
+    (void)state;
+    assert_true(o.deterministic);
+    o.deterministic = false;
+    o.seed = 11;
+    o.threads = 4;
+    o.block_rows = 7;
+    (void)t_iter_read(it, -1, true, &want);
+    levada_iter_close(&it);
+    it = t_iter_open_with(text, &o);
+    (void)t_iter_read(it, 9, true, &got);
+    saved = t_iter_save(it);
+    other = t_iter_open(text, 1, 256);
+    t_iter_restore(other, saved);
+    (void)t_iter_read(other, -1, true, &got);
+    t_bytes_equal(got, want, "with leave to change the order");
+    levada_iter_close(&it);
+    levada_iter_close(&other);
+    t_clear(&want);
+    t_clear(&got);
+    t_clear(&saved);
+}
+
 static void a_drawn_seed_is_saved(void **state)
 {
     levada_iter *it = t_iter_open_with("t_rows:50,bare=true | shuffle:50", NULL);
@@ -463,6 +492,7 @@ int main(void)
         cmocka_unit_test(the_place_of_an_error_is_known),
         cmocka_unit_test(refuses_bad_options),
         cmocka_unit_test(takes_smaller_structs),
+        cmocka_unit_test(leave_to_change_the_order_changes_nothing),
         cmocka_unit_test(a_drawn_seed_is_saved),
         cmocka_unit_test(the_epoch_is_saved),
         cmocka_unit_test(restored_and_saved_at_once),
