@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Records by themselves: TFRecord files written, Examples built, byte strings decoded at once. */
-#include "module.h"
+#include "tensor.h"
 
 #include <levada/example.h>
 #include <levada/writer.h>
@@ -189,13 +189,19 @@ static bool records_column(const Py_buffer *values, const Py_buffer *offsets, re
 typedef struct records_decoder {
     levada_decoding *decoding;
     bool             busy;
+    PyObject        *names, *features; /* tuples, where `single` can be asked; else NULL */
+    levada_py_slots  slots;            /* of the columns then: their arrays */
 } records_decoder;
 
 #define RECORDS_DECODER "levada.decoder"
+#define RECORDS_SHORT 16384 /* bytes of a string that is decoded with the interpreter held */
 
 static void records_decoder_free(records_decoder *self)
 {
     levada_decoding_close(&self->decoding);
+    levada_py_slots_clear(&self->slots);
+    Py_CLEAR(self->names);
+    Py_CLEAR(self->features);
     PyMem_Free(self);
 }
 
@@ -204,21 +210,33 @@ static void records_decoder_drop(PyObject *capsule)
     records_decoder_free(PyCapsule_GetPointer(capsule, RECORDS_DECODER));
 }
 
+static bool records_plain(records_decoder *self, PyObject *features, PyObject *components)
+{
+    self->names = PySequence_Tuple(features);
+    features = PyDict_Values(features);
+    self->features = features ? PySequence_Tuple(features) : NULL;
+    Py_XDECREF(features);
+    return self->names && self->features && levada_py_slots_init(&self->slots, components);
+}
+
 static PyObject *records_decoder_open(PyObject *module, PyObject *args)
 {
     const char      *name = NULL;
-    PyObject        *dict = NULL, *capsule = NULL;
+    PyObject        *dict = NULL, *capsule = NULL, *plain = NULL, *components = NULL;
     levada_value    *options = NULL;
     records_decoder *self = NULL;
     levada_error     err = LEVADA_ERROR_INIT;
 
-    if (!PyArg_ParseTuple(args, "sO!:decoder", &name, &PyDict_Type, &dict)) return NULL;
+    if (!PyArg_ParseTuple(args, "sO!|O!O:decoder", &name, &PyDict_Type, &dict, &PyDict_Type,
+                          &plain, &components))
+        return NULL;
     options = levada_py_value(PyModule_GetState(module), dict);
     if (!options) return NULL;
     self = PyMem_Calloc(1, sizeof *self);
     if (!self) PyErr_NoMemory();
     if (self &&
-        levada_py_ok(levada_decoding_open(NULL, name, options, &self->decoding, &err), &err))
+        levada_py_ok(levada_decoding_open(NULL, name, options, &self->decoding, &err), &err) &&
+        (!plain || records_plain(self, plain, components)))
         capsule = PyCapsule_New(self, RECORDS_DECODER, records_decoder_drop);
     levada_value_destroy(&options);
     if (self && !capsule) records_decoder_free(self);
@@ -277,6 +295,97 @@ static PyObject *records_decode_column(PyObject *module, PyObject *args)
     }
     PyBuffer_Release(&marks);
     PyBuffer_Release(&bytes);
+    return made;
+}
+
+/* The only row of a column as an array of its own. */
+static PyObject *records_array(const records_decoder *self, int32_t i, const levada_column *column)
+{
+    const levada_py_slot *slot = &self->slots.slot[i];
+    int64_t               row = slot->item, first = 0, bytes = slot->bytes;
+    levada_shape          shape = slot->shape;
+    PyObject             *dims = NULL, *array = NULL;
+    void                 *to = NULL;
+
+    if (bytes < 0) { /* of any length */
+        for (int32_t d = 1; d < shape.rank; d++) row *= shape.dims[d];
+        first = column->level[0].begin[0];
+        shape.dims[0] = column->level[0].end[0] - first;
+        bytes = shape.dims[0] * row;
+    }
+    dims = slot->bytes < 0 ? levada_py_dims(&shape, -1) : Py_NewRef(slot->dims);
+    array = dims ? levada_py_array(&self->slots, i, dims, &to) : NULL;
+    Py_XDECREF(dims);
+    if (array && bytes) memcpy(to, column->values + first * row, (size_t)bytes);
+    return array;
+}
+
+static PyObject *records_arrays(const records_decoder *self, const levada_block *block)
+{
+    PyObject *made = PyDict_New();
+
+    for (int32_t i = 0; made && i < self->slots.n; i++) {
+        PyObject *name = PySequence_GetItem(self->names, i);
+        PyObject *array = name ? records_array(self, i, levada_block_at(block, i)) : NULL;
+
+        if (!array || PyDict_SetItem(made, name, array) < 0) Py_CLEAR(made);
+        Py_XDECREF(array);
+        Py_XDECREF(name);
+    }
+    return made;
+}
+
+static bool records_is(PyObject *a, PyObject *b, int32_t i)
+{
+    PyObject *x = PySequence_GetItem(a, i), *y = PySequence_GetItem(b, i);
+    bool      same = x == y;
+
+    Py_XDECREF(x);
+    Py_XDECREF(y);
+    return same;
+}
+
+/* Whether the dict has the very names and features that the decoder was made with. */
+static bool records_same(const records_decoder *self, PyObject *features)
+{
+    bool      dict = PyDict_CheckExact(features);
+    PyObject *names = dict ? PyDict_Keys(features) : NULL;
+    PyObject *values = dict ? PyDict_Values(features) : NULL;
+    bool      same = names && values && PyList_Size(names) == self->slots.n;
+
+    for (int32_t i = 0; same && i < self->slots.n; i++)
+        same = records_is(names, self->names, i) && records_is(values, self->features, i);
+    Py_XDECREF(names);
+    Py_XDECREF(values);
+    if (!same) PyErr_Clear();
+    return same;
+}
+
+/* Short strings take less time than giving the interpreter to another thread and back. */
+static PyObject *records_single(PyObject *module, PyObject *const *args, Py_ssize_t n)
+{
+    records_decoder *self = n == 3 ? PyCapsule_GetPointer(args[0], RECORDS_DECODER) : NULL;
+    PyObject        *made = NULL;
+    levada_block    *block = NULL;
+    levada_error     err = LEVADA_ERROR_INIT;
+    char            *at = NULL;
+    const void      *data;
+    Py_ssize_t       length = 0;
+    size_t           size;
+
+    (void)module;
+    if (n != 3) PyErr_SetString(PyExc_TypeError, "single takes a decoder, a string, features");
+    if (!self) return NULL;
+    if (!self->features || !PyBytes_CheckExact(args[1])) Py_RETURN_NONE;
+    if (args[2] != Py_None && !records_same(self, args[2])) Py_RETURN_NONE;
+    if (PyBytes_AsStringAndSize(args[1], &at, &length) < 0) return NULL;
+    if (length > RECORDS_SHORT) Py_RETURN_NONE;
+    data = at;
+    size = (size_t)length;
+    if (!levada_py_ok(levada_decoding_run(self->decoding, &data, &size, 1, &block, &err), &err))
+        return NULL;
+    made = records_arrays(self, block);
+    levada_block_unref(&block);
     return made;
 }
 
@@ -393,7 +502,11 @@ static PyObject *records_example(PyObject *module, PyObject *args)
 
 PyMethodDef levada_py_records_functions[] = {
     {"decoder", records_decoder_open, METH_VARARGS,
-     "decoder(name, options): a decoder as a function, for one thread at a time."},
+     "decoder(name, options, features, components): a decoder as a function, for one thread at a "
+     "time; `single` needs the features and components of the columns."},
+    {"single", (PyCFunction)(void *)(uintptr_t)records_single, METH_FASTCALL,
+     "single(decoder, string, features): {name: array} of a short string; None for a long one, "
+     "or where the features are not None and not what the decoder was made with."},
     {"decode", records_decode, METH_VARARGS,
      "decode(decoder, strings): block of the columns of a sequence of bytes."},
     {"decode_column", records_decode_column, METH_VARARGS,

@@ -8,22 +8,26 @@ preparing a decoder costs more than a message of some hundred numbers.
 from collections.abc import Mapping
 
 from levada import _levada
-from levada._batch import Batch, Bytes, array_of
+from levada._batch import Batch, Bytes
+from levada._dtypes import DTYPES
 
 _MOST = 32
+_MOST_DIMS = 4
 # (make, names, and ids or values of features): (specs, what was made); ids live as long as specs.
-_kept = {}
+kept = {}
+# id of a dict of features: a decoder for `_levada.single`, which looks whether it still has them
+lones = {}
 
 
 class Prepared:
     """Specs as data, and decoders for them that nobody uses now. Any thread."""
 
-    __slots__ = ("decoder", "idle", "options", "plain", "specs")
+    __slots__ = ("decoder", "idle", "lone", "options", "specs")
 
     def __init__(self, decoder, options, specs):
         self.decoder, self.options, self.specs = decoder, options, specs
         self.idle = []
-        self.plain = None
+        self.lone = None  # a decoder for `_levada.single`; False where a feature needs more
 
     def block(self, strings):
         """Block of the decoder's columns, of a list of ``bytes`` or of ``Bytes``."""
@@ -42,53 +46,52 @@ class Prepared:
         """The same as a Batch."""
         return Batch(self.block(strings))
 
-    def single(self, string):
-        """{name: array} of one Example whose features are plain: numbers, and nothing sparse.
-
-        None where they are not.
-        """
-        if self.plain is None:
-            self.plain = _plain(self.specs)
-        if not self.plain:
-            return None
-        block, found = self.block([string]), {}
-        for i, (name, shape) in enumerate(self.plain):
-            if shape is None:
-                found[name] = array_of(block.parts(i)[0])
-            else:
-                found[name] = array_of(block.values(i)).reshape(shape)
-        return found
+    def lone_for(self, features):
+        """Makes `lone`, where all features are plain: numbers, and nothing sparse."""
+        found = _components(self.specs)
+        self.lone = bool(found) and _levada.decoder(self.decoder, self.options, features, found)
+        return self.lone
 
 
-def _plain(specs):
-    """[(name, shape, or None for all values)], or () where a feature needs more than an array."""
-    plain = []
-    for name, value in specs.items():
-        kind = value["kind"]
-        if value["dtype"] == "string" or (kind == "Ragged" and value.get("partitions")):
+def _components(specs):
+    """Of the columns, for the extension; () where a feature needs more than an array."""
+    components = []
+    for value in specs.values():
+        dtype, shape = value.get("dtype"), tuple(value.get("shape") or ())
+        if value.get("kind") not in ("FixedLen", "FixedLenSequence", "Ragged"):
             return ()
-        if kind not in ("FixedLen", "FixedLenSequence", "Ragged"):
+        if value.get("partitions") or len(shape) > _MOST_DIMS:
             return ()
-        plain.append((name, tuple(value["shape"]) if kind == "FixedLen" else None))
-    return plain
+        if dtype not in DTYPES or dtype in ("string", "bfloat16"):  # what NumPy may see otherwise
+            return ()
+        dims = shape if value["kind"] == "FixedLen" else (-1, *shape)
+        components.append((dtype, dims, *[DTYPES[dtype].dtype] * 2))
+    return tuple(components)
 
 
 def prepare(make, *specs):
     """What `make(*specs)` gives, kept for the next call with the same or equal features."""
     try:
         key = (make, *((*spec, *map(id, spec.values())) for spec in specs))
-        found = _kept.get(key)
+        found = kept.get(key)
         if found is None:
             by_value = (make, *((*spec, *map(_frozen, spec.values())) for spec in specs))
-            found = _kept.get(by_value)
+            found = kept.get(by_value)
     except (AttributeError, TypeError):  # no dicts, features that may change, wrong ones
         return make(*specs)
     if found is None:
         found = [dict(spec) for spec in specs], make(*specs)
-        while len(_kept) >= _MOST:
-            _kept.pop(next(iter(_kept)), None)
-        _kept[key] = _kept[by_value] = found
+        while len(kept) >= _MOST:
+            kept.pop(next(iter(kept)), None)
+        kept[key] = kept[by_value] = found
     return found[1]
+
+
+def keep_lone(features, decoder):
+    """Puts the decoder of features that `kept` has into `lones`."""
+    if len(lones) >= _MOST:
+        lones.clear()
+    lones[id(features)] = decoder
 
 
 def _frozen(value):

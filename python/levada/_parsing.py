@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from levada import _levada
 from levada._batch import Bytes
-from levada._decoding import Prepared, prepare
+from levada._decoding import Prepared, keep_lone, kept, lones, prepare
 from levada._dtypes import name_of
 from levada.errors import InvalidArgumentError, LevadaError
 
@@ -432,14 +433,6 @@ def _run(prepared, serialized, example_names, single, key):
         raise _say_where(error, names, single, key) from None
 
 
-def _single(prepared, serialized, example_names, key):
-    """One Example the short way, or None where there is none."""
-    try:
-        return prepared.single(serialized)
-    except LevadaError as error:
-        raise _say_where(error, _names(example_names, 1), True, key) from None
-
-
 def _example_spec(spec):
     value = spec_value(spec)
     return Prepared("parse_example", {"spec": value}, value)
@@ -449,10 +442,6 @@ def _parse(serialized, spec, example_names, single, key):
     if not spec:
         raise ValueError(f"Missing: features was {spec}.")
     prepared = prepare(_example_spec, spec)
-    if single and type(serialized) is bytes:
-        found = _single(prepared, serialized, example_names, key)
-        if found is not None:
-            return found
     batch = _run(prepared, serialized, example_names, single, key)
     return {name: _result(name, value, batch, single) for name, value in prepared.specs.items()}
 
@@ -479,7 +468,26 @@ def parse_example(serialized, spec, example_names=None, *, key=None):
 
 def parse_single_example(serialized, spec, example_names=None, *, key=None):
     """Parses one serialized tf.train.Example: as `parse_example`, without the first dimension."""
-    return _parse(serialized, spec, example_names, True, key)
+    lone = lones.get(id(spec))
+    try:
+        found = None if lone is None else _levada.single(lone, serialized, spec)
+        if found is None:
+            found = _short(serialized, spec)
+    except LevadaError as error:
+        raise _say_where(error, _names(example_names, 1), True, key) from None
+    return _parse(serialized, spec, example_names, True, key) if found is None else found
+
+
+def _short(serialized, spec):
+    """What `parse_single_example` gives, where all features are plain numbers; else None."""
+    if not spec or not isinstance(spec, dict) or type(serialized) is not bytes:
+        return None
+    known = kept.get((_example_spec, (*spec, *map(id, spec.values()))))
+    prepared = prepare(_example_spec, spec) if known is None else known[1]
+    lone = prepared.lone_for(spec) if prepared.lone is None else prepared.lone
+    if lone and known is not None:
+        keep_lone(spec, lone)
+    return _levada.single(lone, serialized, None) if lone else None
 
 
 def _sequence_specs(context, sequence):

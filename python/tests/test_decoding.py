@@ -25,6 +25,53 @@ def test_features_that_change_are_seen():
     assert lv.parse_single_example(MESSAGES[3], data)["n"].dtype == np.uint8
 
 
+def test_features_that_change_after_many_calls_are_seen():
+    one, two = (lv.FixedLenFeature([], lv.int64, default) for default in (1, 2))
+    features = {"x": one, "n": lv.FixedLenFeature([], lv.int64)}
+    for _ in range(4):
+        assert [*lv.parse_single_example(MESSAGES[3], features).items()] == [("x", 1), ("n", 3)]
+    features["x"] = two
+    for _ in range(4):
+        assert lv.parse_single_example(MESSAGES[3], features) == {"x": 2, "n": 3}
+    features["x"] = lv.FixedLenFeature([], lv.int64, 2.0)
+    with pytest.raises(TypeError, match=r"2\.0 is no int64"):
+        lv.parse_single_example(MESSAGES[3], features)
+    features["x"] = features.pop("n")
+    with pytest.raises(errors.InvalidArgumentError, match="Feature: x"):
+        lv.parse_single_example(MESSAGES[3], features)
+    features.clear()
+    with pytest.raises(ValueError, match="Missing: features"):
+        lv.parse_single_example(MESSAGES[3], features)
+
+
+def test_arrays_of_one_message_are_nobody_elses():
+    features = {"t": lv.RaggedFeature(lv.int64), "n": lv.FixedLenFeature([1, 1], lv.int64)}
+    first, second = (lv.parse_single_example(MESSAGES[4], features) for _ in range(2))
+    for array in first.values():
+        assert array.base is None and array.flags.writeable
+        array[...] = 9
+    assert second["t"].tolist() == [0, 1, 2, 3] and second["n"].tolist() == [[4]]
+    empty = lv.parse_single_example(MESSAGES[0], {"t": lv.RaggedFeature(lv.float32)})["t"]
+    assert (empty.shape, empty.dtype) == ((0,), np.float32)
+
+
+def test_long_messages_and_buffers_give_what_short_bytes_give():
+    long = list(range(40_000))
+    message = lv.make_example({"t": long, "n": 7})
+    features = {
+        "t": lv.FixedLenSequenceFeature([2], lv.int64, allow_missing=True),
+        "n": lv.FixedLenFeature([], lv.int64),
+    }
+    for given in (message, bytearray(message), np.array(message, object)):
+        for _ in range(3):
+            found = lv.parse_single_example(given, features)
+            assert found["t"].tolist() == np.reshape(long, (-1, 2)).tolist() and found["n"] == 7
+    short = lv.make_example({"t": long[:4], "n": 7})
+    assert lv.parse_single_example(short, features)["t"].tolist() == [[0, 1], [2, 3]]
+    with pytest.raises(ValueError, match="must be a scalar"):
+        lv.parse_single_example([short], features)
+
+
 def test_features_made_for_each_call_do_not_mix():
     for i in range(200):
         name, dtype = ("n", lv.int64) if i % 2 else ("t", lv.int64)
@@ -41,10 +88,10 @@ def test_equal_features_are_one_and_others_are_not():
         return lv.parse_single_example(MESSAGES[1], features)["d"]
 
     parse(1)
-    kept = len(_decoding._kept)
+    kept = len(_decoding.kept)
     for _ in range(100):
         assert parse(1) == 1
-    assert len(_decoding._kept) == kept
+    assert len(_decoding.kept) == kept
     assert parse(2) == 2 and parse([[3]], (1, 1)).shape == (1, 1)
     with pytest.raises(TypeError, match=r"1\.0 is no int64"):
         parse(1.0)
@@ -54,7 +101,7 @@ def test_equal_features_are_one_and_others_are_not():
     assert parse(array, (1,)) == 5
     for i in range(100):
         assert parse(i) == i
-    assert len(_decoding._kept) <= 33
+    assert len(_decoding.kept) <= 33
 
 
 @pytest.mark.parametrize("kind", [
