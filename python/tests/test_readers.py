@@ -281,11 +281,15 @@ def test_read_up_to_gives_all_records_and_stops_at_the_end_of_a_file(tmp_path, n
 
 def test_one_and_many_may_be_asked_by_turns(tmp_path):
     values = [b"%d" % j for j in range(600)]
-    queue, reader, found = names(records(tmp_path / "r", values)), lt.TFRecordReader(), []
+    path = records(tmp_path / "100%d.tfrecord", values)
+    at = np.cumsum([0, *(len(value) + 16 for value in values)])
+    queue, reader, found = names(path), lt.TFRecordReader(), []
     while len(found) < 600:
-        found.append(reader.read(queue)[1])
-        found += list(reader.read_up_to(queue, 97)[1]) if len(found) < 600 else []
-    assert found == values
+        found.append(reader.read(queue))
+        if len(found) % 2 and len(found) < 600:
+            found += zip(*reader.read_up_to(queue, 97), strict=True)
+        assert reader.num_records_produced() == len(found)
+    assert found == [(key(path, i), value) for i, value in zip(at[:-1], values, strict=True)]
 
 
 def test_empty_files_are_passed_over(tmp_path):

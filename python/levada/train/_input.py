@@ -13,6 +13,7 @@ from __future__ import annotations
 import operator
 import threading
 from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 from typing import Any
 
 from levada._dataset import Dataset
@@ -62,6 +63,7 @@ class _Batcher:
         shared_name = options.get("shared_name")
         self._late = LateQueue(make, shared_name or f"{options.get('name') or who}/queue")
         self.queue: Any = None  # the settled one
+        self._enqueue: Callable[[Sequence[Any]], None]  # into it
 
     # -- the threads' side
 
@@ -74,8 +76,7 @@ class _Batcher:
             values = structure.flatten(example)
             dtypes = [_dtype_of(value) for value in values]
             shapes = self._shapes_of(structure, values)
-            self.structure = structure
-            self.queue = self._late.settle(dtypes, shapes)
+            self._settle_locked(structure, dtypes, shapes)
 
     def settle_spec(self, names: list[str], dtypes: list[str], shapes: list[Any]) -> None:
         """The same from what a dataset says of itself."""
@@ -87,8 +88,13 @@ class _Batcher:
                     shapes = structure.in_order(self.shapes, "shapes")
                 else:
                     shapes = [self._loose(shapes[i]) for i in order]
-                self.structure = structure
-                self.queue = self._late.settle([dtypes[i] for i in order], shapes)
+                self._settle_locked(structure, [dtypes[i] for i in order], shapes)
+
+    def _settle_locked(self, structure: Structure, dtypes: list[str], shapes: list[Any]) -> None:
+        self.structure = structure
+        queue = self._late.settle(dtypes, shapes)
+        self._enqueue = partial(enqueue_rows, queue) if self.enqueue_many else queue._queue.enqueue
+        self.queue = queue  # the last: then there is all that `put` needs
 
     def _loose(self, shape: Sequence[int | None]) -> tuple[int | None, ...]:
         return (None,) * len(shape) if self.dynamic_pad else tuple(shape)
@@ -121,10 +127,7 @@ class _Batcher:
             if values is None:
                 return
         try:
-            if self.enqueue_many:
-                enqueue_rows(self.queue, values)
-            else:
-                self.queue.enqueue(values)
+            self._enqueue(values)
         except (TypeError, ValueError) as error:
             if isinstance(error, LevadaError):
                 raise
@@ -160,7 +163,7 @@ class _Batcher:
         ops = []
         for source in sources:
             spec = native_spec(source, self)
-            op = _Move(self, source, spec) if spec else _Feed(self, as_source(source, self.who))
+            op = _Move(self, source, spec) if spec else _feed(self.put, as_source(source, self.who))
             ops += [op] * (1 if spec else num_threads)
         moves = [op for op in ops if isinstance(op, _Move)]
 
@@ -173,15 +176,14 @@ class _Batcher:
         return Stream(self.take, self._late, [runner], gauge, self.counts)
 
 
-class _Feed:
+def _feed(put: Callable[[Any], None], source: Callable[[], Any]) -> Callable[[], None]:
     """An enqueue op: one example of a source into the queue."""
 
-    def __init__(self, batcher: _Batcher, source: Callable[[], Any]) -> None:
-        self.__name__ = getattr(source, "__name__", "enqueue")
-        self._put, self._source = batcher.put, source
+    def enqueue() -> None:
+        put(source())
 
-    def __call__(self) -> None:
-        self._put(self._source())
+    enqueue.__name__ = str(getattr(source, "__name__", "enqueue"))
+    return enqueue
 
 
 class _Move:

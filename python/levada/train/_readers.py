@@ -13,7 +13,6 @@ import glob
 import os
 import threading
 from collections.abc import Sequence
-from itertools import repeat
 
 from levada import _functions, _levada
 from levada._batch import ORIGIN, Bytes, column_of, objects
@@ -53,7 +52,7 @@ class Keys(Sequence):
         return b"%b:%d" % (self.name, self.numbers[index])
 
     def __iter__(self):
-        return map(b"%b:%d".__mod__, zip(repeat(self.name), self.numbers.tolist()))
+        return map((self.name.replace(b"%", b"%%") + b":%d").__mod__, self.numbers.tolist())
 
     def __array__(self, dtype=None, copy=None):
         return objects(self.to_list()) if dtype is None else objects(self.to_list()).astype(dtype)
@@ -69,35 +68,25 @@ class Keys(Sequence):
 
 
 class _Block:
-    """Records of one file that wait to be handed out, in order."""
+    """Records of one file that are handed out in order."""
 
-    __slots__ = ("_pairs", "at", "keys", "values")
+    __slots__ = ("keys", "values")
 
     def __init__(self, keys, values):
         self.keys = keys
         self.values = values
-        self.at = 0
-        self._pairs = None
 
-    def left(self):
-        return len(self.keys) - self.at
+    def pairs(self, first):
+        """Iterator of (key, value) from record `first` on."""
+        rest = self.values[first:]
+        rest = rest.to_list() if isinstance(rest, Bytes) else rest
+        return zip(self.keys[first:], rest, strict=True)
 
-    def take(self):
-        """The next (key, value)."""
-        if self._pairs is None:
-            rest = self.values[self.at :]
-            rest = rest.to_list() if isinstance(rest, Bytes) else rest
-            self._pairs = zip(self.keys[self.at :], rest, strict=True)
-        self.at += 1
-        return next(self._pairs)
-
-    def take_many(self, n):
-        """The next n as (keys, values)."""
-        first, self.at = self.at, self.at + n
-        self._pairs = None
-        if first == 0 and n == len(self.keys):
+    def part(self, first, last):
+        """The records from `first` up to `last` as (keys, values)."""
+        if first == 0 and last == len(self.keys):
             return self.keys, self.values
-        return self.keys[first : self.at], self.values[first : self.at]
+        return self.keys[first:last], self.values[first:last]
 
 
 _NOTHING = _Block((), ())
@@ -119,6 +108,8 @@ class _Reader:
         self._begun = False  # whether a block of it came
         self._error = None
         self._block = _NOTHING
+        self._before = 0  # what was produced in front of the block
+        self._pairs = iter(())  # the rest of the block, or nothing, for `read`
         self._produced = self._finished = 0
 
     def _open(self, name, rows):
@@ -138,10 +129,14 @@ class _Reader:
             DataLossError: the file is damaged; again at each call until ``reset()``.
         """
         with self._lock:
-            while self._block.left() == 0:
+            for pair in self._pairs:
+                self._produced += 1
+                return pair
+            while self._left() == 0:
                 self._advance(queue, ROWS)
+            self._pairs = self._block.pairs(self._produced - self._before)
             self._produced += 1
-            return self._block.take()
+            return next(self._pairs)
 
     def read_up_to(self, queue, num_records):
         """Up to `num_records` records: (keys, values), sequences of ``bytes`` of one length.
@@ -154,15 +149,21 @@ class _Reader:
             raise InvalidArgumentError(f"num_records={num_records} must be at least 1")
         parts, need = [], num_records
         with self._lock:
+            self._pairs = iter(())
             while need:
-                if self._block.left() == 0 and not self._more(queue, num_records, parts):
+                if self._left() == 0 and not self._more(queue, num_records, parts):
                     break
-                n = min(need, self._block.left())
+                n = min(need, self._left())
                 if n:
-                    parts.append(self._block.take_many(n))
+                    first = self._produced - self._before
+                    parts.append(self._block.part(first, first + n))
+                    self._produced += n
                     need -= n
-            self._produced += num_records - need
         return parts[0] if len(parts) == 1 else _join(parts)
+
+    def _left(self):
+        """Records of the block that were not handed out yet."""
+        return len(self._block.keys) - (self._produced - self._before)
 
     def _more(self, queue, rows, parts):
         """Whether read_up_to goes on: not past the end of a file that gave something."""
@@ -198,7 +199,7 @@ class _Reader:
             self._file = None
             self._finished += 1
         self._begun = True
-        self._block = block or _NOTHING
+        self._block, self._before = block or _NOTHING, self._produced
         return block is not None
 
     def num_records_produced(self):
@@ -424,6 +425,7 @@ class IdentityReader(_Reader):
         with self._lock:
             self._clear()
             self._finished, self._produced, self._path = fields
+            self._before = self._produced
 
 
 def _varint(n):

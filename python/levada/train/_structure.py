@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 from levada._parsing import RaggedValue
@@ -26,11 +27,12 @@ class Structure:
     a dict sorted by text. One thread at a time may call ``of``, any number the methods.
     """
 
-    __slots__ = ("keys", "kind")
+    __slots__ = ("_pick", "keys", "kind")
 
     def __init__(self, kind: type | None, keys: list[Hashable]) -> None:
         self.kind = kind
         self.keys = keys
+        self._pick = itemgetter(*keys) if len(keys) > 1 else lambda example: [example[keys[0]]]
 
     @classmethod
     def of(cls, example: Any) -> Structure:
@@ -52,16 +54,16 @@ class Structure:
             raise InvalidArgumentError("an example without fields; expected at least one tensor")
         return structure
 
-    def flatten(self, example: Any) -> list[Any]:
+    def flatten(self, example: Any) -> Sequence[Any]:
         """The values of the fields in order.
 
         Raises InvalidArgumentError where the example has other fields than the first.
         """
         if self.kind is dict:
-            if isinstance(example, Mapping):
+            if isinstance(example, (dict, Mapping)):
                 try:
                     if len(example) == len(self.keys):
-                        return [example[key] for key in self.keys]
+                        return self._pick(example)
                 except KeyError:
                     pass
                 raise self._misfit(example)
