@@ -5,6 +5,7 @@ A program calls ``parse_single_example(record, features)`` with the same feature
 preparing a decoder costs more than a message of some hundred numbers.
 """
 
+import math
 from collections.abc import Mapping
 
 from levada import _levada
@@ -13,6 +14,7 @@ from levada._dtypes import DTYPES
 
 _MOST = 32
 _MOST_DIMS = 4
+_MOST_VALUES = 1 << 16
 # (make, names, and ids or values of features): (specs, what was made); ids live as long as specs.
 kept = {}
 # id of a dict of features: a decoder for `_levada.single`, which looks whether it still has them
@@ -60,13 +62,18 @@ def _components(specs):
         dtype, shape = value.get("dtype"), tuple(value.get("shape") or ())
         if value.get("kind") not in ("FixedLen", "FixedLenSequence", "Ragged"):
             return ()
-        if value.get("partitions") or len(shape) > _MOST_DIMS:
+        if value.get("partitions") or len(shape) > _MOST_DIMS or _is_large(shape):
             return ()
         if dtype not in DTYPES or dtype in ("string", "bfloat16"):  # what NumPy may see otherwise
             return ()
         dims = shape if value["kind"] == "FixedLen" else (-1, *shape)
         components.append((dtype, dims, *[DTYPES[dtype].dtype] * 2))
     return tuple(components)
+
+
+def _is_large(shape):
+    """Whether filling in a default takes so long that others should have the interpreter."""
+    return not all(isinstance(n, int) for n in shape) or math.prod(shape) > _MOST_VALUES
 
 
 def prepare(make, *specs):
