@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Varints with AVX2 and BMI2. The top bits of 64 bytes make one mask, so the end of every varint
- * in them is known at once. Short ones are brought into lanes four at a time by a shuffle that their
- * lengths choose (as in "Vectorized VByte Decoding", Plaisance, Kurz and Lemire, 2015, but with
- * lengths taken from the mask); longer ones are loaded, cut to their length and squeezed by `pext`,
- * both without a branch on a length.
+ * in them is known at once. Short ones are brought into lanes four at a time by a shuffle that
+ * their lengths choose (as in "Vectorized VByte Decoding", Plaisance, Kurz and Lemire, 2015, but
+ * with lengths taken from the mask); longer ones are loaded, cut to their length and squeezed by
+ * `pext`, both without a branch on a length.
  */
 #include <immintrin.h>
 
@@ -89,7 +89,7 @@ static LEVADA_ALWAYS_INLINE const uint8_t *varint_avx2_block(const uint8_t *p, u
 }
 
 /* Where the bytes of four varints of one to three bytes lie, for `pshufb` to bring each into a lane
- * of four: entry i has the bits 0 to 3 for those of two bytes or more, 4 to 7 for those of three. */
+ * of four. Entry i: bits 0 to 3 for those of two bytes or more, bits 4 to 7 for those of three. */
 #define VARINT_TWO(i, k) ((i) >> (k) & 1u)
 #define VARINT_THREE(i, k) ((i) >> ((k) + 4) & 1u)
 #define VARINT_SIZE(i, k) (1u + VARINT_TWO(i, k) + VARINT_THREE(i, k))
@@ -102,7 +102,8 @@ static LEVADA_ALWAYS_INLINE const uint8_t *varint_avx2_block(const uint8_t *p, u
             VARINT_LANE(i, 2, VARINT_SIZE(i, 0) + VARINT_SIZE(i, 1)),                          \
             VARINT_LANE(i, 3, VARINT_SIZE(i, 0) + VARINT_SIZE(i, 1) + VARINT_SIZE(i, 2))       \
     }
-#define VARINT_4(i) VARINT_LANES(i), VARINT_LANES(i + 1u), VARINT_LANES(i + 2u), VARINT_LANES(i + 3u)
+#define VARINT_4(i)                                                                            \
+    VARINT_LANES(i), VARINT_LANES(i + 1u), VARINT_LANES(i + 2u), VARINT_LANES(i + 3u)
 #define VARINT_16(i) VARINT_4(i), VARINT_4(i + 4u), VARINT_4(i + 8u), VARINT_4(i + 12u)
 #define VARINT_64(i) VARINT_16(i), VARINT_16(i + 16u), VARINT_16(i + 32u), VARINT_16(i + 48u)
 
@@ -123,7 +124,8 @@ static LEVADA_ALWAYS_INLINE void varint_avx2_put4(const levada_varint_sink *sink
     x = _mm_maddubs_epi16(_mm_set1_epi16((short)0x8001), x); /* first + second * 128 */
     x = _mm_madd_epi16(x, _mm_set1_epi32(0x40000001));       /* ... + third * 16384  */
     if (sink->wide != NULL) {
-        _mm256_storeu_si256((__m256i *)(void *)(sink->wide + sink->count), _mm256_cvtepu32_epi64(x));
+        _mm256_storeu_si256((__m256i *)(void *)(sink->wide + sink->count),
+                            _mm256_cvtepu32_epi64(x));
     } else {
         _mm_storeu_si128((__m128i *)(void *)(sink->narrow + sink->count), x);
     }

@@ -5,8 +5,9 @@
 
 #include <string.h>
 
-/* One column on its way. Each function below writes the whole of its part of the target, first what
- * it copies and then what is padding: memory is written once, from its beginning to its end. Target dimensions are to[0 .. levels + inner). */
+/* One column on its way. Each function below writes the whole of its part of the target, first
+ * what it copies and then what is padding: memory is written once, from its beginning to its end.
+ * Target dimensions are to[0 .. levels + inner). */
 typedef struct pad_job {
     const levada_block *block;
     int32_t             field, depth, ndim; /* ragged levels; all dimensions behind the rows    */
