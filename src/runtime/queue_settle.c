@@ -8,8 +8,8 @@
  */
 #include "runtime/queue_priv.h"
 
-#define SETTLE_LOOKS 4 /* for elements that gather, ...   */
-#define SETTLE_PAUSES 128 /* ... about two microseconds apart */
+#define SETTLE_LOOKS 8   /* for elements that gather, ...   */
+#define SETTLE_PAUSES 64 /* ... about a microsecond apart */
 
 static void settle_unlock(levada_queue *q)
 {

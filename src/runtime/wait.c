@@ -4,10 +4,10 @@
 #include "base/compiler.h"
 
 #define WAIT_SPIN_MOST 50000 /* nanoseconds; more than a wake-up costs on most machines */
-#define WAIT_SPIN_LEAST 500
+#define WAIT_SPIN_LEAST 2000 /* looks around for so long in any case: nothing beside a sleep */
 #define WAIT_GRACE 2000 /* nanoseconds */
 #define WAIT_LOOKS 16 /* between two looks at the clock */
-#define WAIT_RETRY 64 /* of so many waits one tries again whether spinning helps */
+#define WAIT_RETRY 64 /* of so many short looks one is long, to see whether spinning helps */
 
 void levada_site_init(levada_site *site, levada_hub *hub, const char *object)
 {
@@ -34,7 +34,7 @@ void levada_site_spin(levada_site *site, int nanoseconds)
 
 bool levada_site_spins(const levada_site *site)
 {
-    return atomic_load_explicit(&site->spin, memory_order_relaxed) > 0;
+    return atomic_load_explicit(&site->spin, memory_order_relaxed) > WAIT_SPIN_LEAST;
 }
 
 void levada_line_append(levada_line *line, levada_waiter *waiter)
@@ -116,10 +116,10 @@ static int wait_budget(levada_site *site)
     int most = atomic_load_explicit(&site->wake_cost, memory_order_relaxed);
 
     if (levada_hub_cpus(site->hub) < 2) return 0;
-    if (budget == 0) {
+    if (budget <= WAIT_SPIN_LEAST) {
         int waits = atomic_fetch_add_explicit(&site->waits, 1, memory_order_relaxed);
 
-        return waits % WAIT_RETRY == 0 ? most : 0;
+        if (waits % WAIT_RETRY == 0) return most;
     }
     return budget < most ? budget : most;
 }
@@ -130,7 +130,7 @@ static void wait_learn(levada_site *site, bool helped)
 
     if (helped) budget += (site->most - budget) / 4 + 1;
     else budget -= budget / 4 + 1;
-    if (budget < WAIT_SPIN_LEAST) budget = helped ? WAIT_SPIN_LEAST : 0;
+    if (budget < WAIT_SPIN_LEAST) budget = WAIT_SPIN_LEAST;
     if (budget > site->most) budget = site->most;
     atomic_store_explicit(&site->spin, budget, memory_order_relaxed);
 }

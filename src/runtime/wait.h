@@ -44,7 +44,7 @@ typedef struct levada_site {
     int         most; /* nanoseconds to spin at most; fixed once somebody waits */
     bool        patient; /* looks around for `most` though a wake-up costs less */
     atomic_int  spin, wake_cost; /* nanoseconds */
-    atomic_int  waits;           /* counted while spin is 0, to try again now and then */
+    atomic_int  waits;           /* counted while spin is short, to try again now and then */
     /* Asked every poll_every nanoseconds by a thread that waits; false ends the wait. */
     bool (*poll)(void *user);
     void   *poll_user;
