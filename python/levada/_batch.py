@@ -158,15 +158,16 @@ class Ragged(Sequence):
         """
         import numpy as np
 
-        inner = self._inner
-        if isinstance(inner, Ragged):
-            inner = inner.to_padded(value)
+        inner, marks = self.values, self.nested[0]
+        if len(self.nested) > 1:
+            inner = self._inner.to_padded(value)
         elif isinstance(inner, Bytes):
             inner = objects(inner.to_list())
-        marks = np.ascontiguousarray(self.offsets, np.int32)
+        if marks.dtype != "i4" or not marks.flags.c_contiguous:
+            marks = np.ascontiguousarray(marks, np.int32)
         longest = _levada.longest(marks) if length is None else length
         shape = len(marks) - 1, longest, *inner.shape[1:]
-        if inner.dtype == object:
+        if inner.dtype.hasobject:
             out = np.full(shape, b"" if value is None else value, object)
             columns = np.arange(longest)
             keep = columns < self.lengths[:, None]
