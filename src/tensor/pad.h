@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Padding: rows of any length to one FIXED column. The one copy of a batch: the memory is filled
- * with the padding value first and the rows are copied over it (36 GB/s, against 20 for filling
- * what remains behind each row), some rows at a time, so that they are in the cache in between.
+ * Padding: rows of any length to one FIXED column. The one copy of a batch: each row is copied and
+ * what remains behind it is filled, so that memory is written once and from front to back (a sixth
+ * faster than filling some rows at a time and copying over that).
  */
 #ifndef LEVADA_TENSOR_PAD_H
 #define LEVADA_TENSOR_PAD_H

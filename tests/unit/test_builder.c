@@ -312,6 +312,28 @@ static void keeps_rejects(void **state)
     end(&f);
 }
 
+static void a_reject_is_an_error_whatever_its_code(void **state)
+{
+    static const int codes[] = { 0, 1, 42, -99999 };
+    levada_field     field = { .name = "n", .dtype = LEVADA_INT64 };
+    levada_error     why = LEVADA_ERROR_INIT;
+    fixture          f;
+
+    (void)state;
+    begin(&f, &field, 1, -1);
+    (void)levada_fail(&why, LEVADA_EDATA_LOSS, "no");
+    for (int i = 0; i < 4; i++) {
+        why.code = (levada_status)codes[i];
+        assert_int_equal(levada_builder_push_i64(f.b, 0, i, NULL), LEVADA_OK);
+        assert_int_equal(levada_builder_reject(f.b, i, &why, NULL), LEVADA_OK);
+    }
+    assert_int_equal(publish(&f), LEVADA_OK);
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(f.block->rejects[i].why.code, LEVADA_EUNKNOWN);
+    }
+    end(&f);
+}
+
 static void may_be_given_up(void **state)
 {
     levada_field fields[2] = { { .name = "w", .dtype = LEVADA_BYTES, .depth = 1 },
@@ -343,6 +365,7 @@ int main(void)
         cmocka_unit_test(shares_without_a_copy),
         cmocka_unit_test(shares_foreign_values),
         cmocka_unit_test(keeps_rejects),
+        cmocka_unit_test(a_reject_is_an_error_whatever_its_code),
         cmocka_unit_test(may_be_given_up),
     };
 
