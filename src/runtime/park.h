@@ -3,7 +3,7 @@
  * How a thread sleeps: the two things that differ between systems, chosen by the build
  * (park_futex.c on Linux, park_cond.c elsewhere).
  *
- * A lock for short work (copies of rows, no call-outs); not recursive. It spins for about ten
+ * A lock for short work (copies of rows, no call-outs); not recursive. It spins for some tens of
  * microseconds before it sleeps.
  *
  * A park is one thread's sleep until another says that it is done, once. The one who says so does

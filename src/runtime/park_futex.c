@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PARK_TRIES 16     /* looks at a lock that is taken, about ten microseconds */
+#define PARK_TRIES 16     /* looks at a lock that is taken: some tens of microseconds */
 #define PARK_PAUSE_LEAST 4 /* pauses before the first look, ... */
 #define PARK_PAUSE_MOST 64 /* ... and before the last ones      */
 

@@ -71,7 +71,7 @@ struct levada_queue {
     /* What every call changes, in one line of the cache with the lock that guards it ... */
     LEVADA_ALIGNED(64) int64_t count;
     int64_t      head;
-    atomic_llong ready; /* count as the last one who had the lock left it: a hint for all */
+    atomic_llong ready; /* a hint for all: count as the last one with the lock left it, -1 closed */
     levada_lock  lock;
     /* ... and what most calls only look at; guarded as well. */
     levada_line     enqueues, dequeues;

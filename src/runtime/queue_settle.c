@@ -8,12 +8,13 @@
  */
 #include "runtime/queue_priv.h"
 
-#define SETTLE_LOOKS 8   /* for elements that gather, ...   */
-#define SETTLE_PAUSES 64 /* ... about a microsecond apart */
+#define SETTLE_LOOKS 8       /* for elements that gather, ...        */
+#define SETTLE_PAUSES 64     /* ... one to three microseconds apart  */
+#define SETTLE_SHORT 1000000 /* nanoseconds; who has no longer to wait does not gather */
 
 static void settle_unlock(levada_queue *q)
 {
-    atomic_store_explicit(&q->ready, q->count, memory_order_relaxed);
+    atomic_store_explicit(&q->ready, q->closed ? -1 : q->count, memory_order_relaxed);
     levada_lock_give(&q->lock);
 }
 
@@ -298,21 +299,27 @@ static levada_status settle_status(const levada_queue *q, const levada_queue_op 
     }
 }
 
+/* By the hint that the last one with the lock left. A closed queue lets nobody wait for long. */
+static bool settle_seems_ready(const levada_queue *q, const levada_queue_op *op)
+{
+    int64_t ready = atomic_load_explicit(&q->ready, memory_order_relaxed);
+
+    if (ready < 0 || op->act == LEVADA_QUEUE_DEQUEUE) return ready < 0 || ready >= op->n;
+    return q->options.capacity < 0 || q->options.capacity - ready >= op->n;
+}
+
 /* Before it stands in line for many, a call waits a moment for them to gather: each one that came
  * meanwhile costs less than it would cost to serve a waiter. Whoever is not in line yet has not
  * been overtaken. */
-static void settle_gather(const levada_queue *q, const levada_queue_op *op)
+static void settle_gather(levada_queue *q, const levada_queue_op *op)
 {
-    int64_t capacity = q->options.capacity;
+    bool never = q->options.capacity >= 0 && op->n > q->options.capacity;
 
-    if (op->n < 2 || !levada_site_spins(&q->site)) return;
-    for (int look = 0; look < SETTLE_LOOKS; look++) {
-        int64_t ready = atomic_load_explicit(&q->ready, memory_order_relaxed);
-
-        if (op->act == LEVADA_QUEUE_ENQUEUE) ready = capacity < 0 ? op->n : capacity - ready;
-        if (ready >= op->n || (capacity >= 0 && op->n > capacity)) return;
+    if (op->n < 2 || never || settle_seems_ready(q, op) || !levada_site_look(&q->site)) return;
+    for (int look = 0; look < SETTLE_LOOKS && !settle_seems_ready(q, op); look++) {
         for (int i = 0; i < SETTLE_PAUSES; i++) LEVADA_PAUSE();
     }
+    levada_site_look_end(&q->site);
 }
 
 /* A call that was not served at once; the lock is held, and given back. */
@@ -339,7 +346,7 @@ levada_status levada_queue_run(levada_queue *queue, levada_queue_op *op, int64_t
 {
     levada_woken woken = { 0 };
 
-    if (timeout != 0 && timeout != LEVADA_AT_ONCE) settle_gather(queue, op);
+    if (timeout == LEVADA_FOREVER || timeout > SETTLE_SHORT) settle_gather(queue, op);
     levada_lock_take(&queue->lock);
     if (settle_at_once(queue, op, &woken)) {
         settle_unlock(queue);

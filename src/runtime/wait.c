@@ -32,9 +32,22 @@ void levada_site_spin(levada_site *site, int nanoseconds)
     atomic_init(&site->wake_cost, nanoseconds);
 }
 
-bool levada_site_spins(const levada_site *site)
+bool levada_site_look(levada_site *site)
 {
-    return atomic_load_explicit(&site->spin, memory_order_relaxed) > WAIT_SPIN_LEAST;
+    atomic_int *spinning = levada_hub_spinning(site->hub);
+
+    if (atomic_load_explicit(&site->spin, memory_order_relaxed) <= WAIT_SPIN_LEAST) return false;
+    if (atomic_fetch_add_explicit(spinning, 1, memory_order_relaxed) <
+        levada_hub_cpus(site->hub) - 1) {
+        return true;
+    }
+    levada_site_look_end(site);
+    return false;
+}
+
+void levada_site_look_end(levada_site *site)
+{
+    atomic_fetch_sub_explicit(levada_hub_spinning(site->hub), 1, memory_order_relaxed);
 }
 
 void levada_line_append(levada_line *line, levada_waiter *waiter)

@@ -64,8 +64,10 @@ void levada_site_init(levada_site *site, levada_hub *hub, const char *object);
 /* To spin for so long whatever a wake-up costs: for waits that are known to be longer. 0 = never.
  */
 void levada_site_spin(levada_site *site, int nanoseconds);
-/* Whether spinning helped lately; without a lock. */
-bool levada_site_spins(const levada_site *site);
+/* Before and after a short look around without standing in line: whether it makes sense, because
+ * spinning helped lately and a CPU is left for those who work. `end` only where it does. */
+bool levada_site_look(levada_site *site);
+void levada_site_look_end(levada_site *site);
 
 /* All of these: the object's lock is held. */
 void levada_line_append(levada_line *line, levada_waiter *waiter);
