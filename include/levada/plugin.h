@@ -14,7 +14,8 @@
  * plug-in that needs more than the host has is refused when it is loaded. Descriptors must be
  * constant for the life of the process. Loading is all or nothing: where one descriptor is refused,
  * or levada_plugin_main fails, nothing is registered and the library is unloaded again; one that
- * was loaded is never unloaded.
+ * was loaded is never unloaded. Until then its names are not there: the default of an option that
+ * is a pipe can't use a stage of the same plug-in.
  */
 #ifndef LEVADA_PLUGIN_H
 #define LEVADA_PLUGIN_H

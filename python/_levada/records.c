@@ -376,7 +376,7 @@ static PyObject *records_single(PyObject *module, PyObject *const *args, Py_ssiz
     (void)module;
     if (n != 3) PyErr_SetString(PyExc_TypeError, "single takes a decoder, a string, features");
     if (!self) return NULL;
-    if (!self->features || !PyBytes_CheckExact(args[1])) Py_RETURN_NONE;
+    if (self->busy || !self->features || !PyBytes_CheckExact(args[1])) Py_RETURN_NONE;
     if (args[2] != Py_None && !records_same(self, args[2])) Py_RETURN_NONE;
     if (PyBytes_AsStringAndSize(args[1], &at, &length) < 0) return NULL;
     if (length > RECORDS_SHORT) Py_RETURN_NONE;

@@ -49,10 +49,12 @@ static void keys_form(levada_form *form, const levada_slot *slot)
 {
     uint8_t fixed[32] = { 0 }, grows[32] = { 0 }, keep[32] = { 0 };
     uint32_t n = slot ? slot->size : 0, head = n + 10;
-    uint8_t *value = fixed + 4 + n, *grow = grows + 4 + n;
+    uint8_t *value, *grow;
 
     *form = (levada_form){ .least = UINT8_MAX, .keep = { UINT64_MAX } }; /* no size is as this */
     if (!slot || slot->steps || slot->list == LEVADA_LIST_BYTES || head > sizeof fixed) return;
+    value = fixed + 4 + n;
+    grow = grows + 4 + n;
     fixed[0] = LEVADA_WIRE_SIZED(1);
     fixed[1] = (uint8_t)(n + 8);
     fixed[2] = LEVADA_WIRE_SIZED(1);
