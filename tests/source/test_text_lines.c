@@ -163,19 +163,6 @@ static void takes_text_for_text(void **state)
     expect("x^2 + y^2", "x^2 + y^2@0 ");
 }
 
-static int set_up(void **state)
-{
-    (void)state;
-    return t_folder() == NULL;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    t_folder_drop();
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -189,5 +176,5 @@ int main(void)
         cmocka_unit_test(takes_text_for_text),
     };
 
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, t_folder_set_up, t_folder_tear_down);
 }

@@ -236,19 +236,6 @@ static void allocates_nothing_for_a_lying_length(void **state)
     }
 }
 
-static int set_up(void **state)
-{
-    (void)state;
-    return t_folder() == NULL;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    t_folder_drop();
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -265,5 +252,5 @@ int main(void)
         cmocka_unit_test(allocates_nothing_for_a_lying_length),
     };
 
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, t_folder_set_up, t_folder_tear_down);
 }

@@ -165,6 +165,19 @@ void t_folder_drop(void)
     assert_int_equal(system(command), 0);
 }
 
+int t_folder_set_up(void **state)
+{
+    (void)state;
+    return t_folder() == NULL;
+}
+
+int t_folder_tear_down(void **state)
+{
+    (void)state;
+    t_folder_drop();
+    return 0;
+}
+
 const char *t_path(const char *name)
 {
     static char slots[8][256];

@@ -12,6 +12,9 @@
 /* A new folder; its name stays valid until t_folder_drop, which removes what is in it. */
 const char *t_folder(void);
 void        t_folder_drop(void);
+/* The same as fixtures of cmocka, of a test or a group. */
+int t_folder_set_up(void **state);
+int t_folder_tear_down(void **state);
 /* "folder/name"; one of eight slots in turn. */
 const char *t_path(const char *name);
 

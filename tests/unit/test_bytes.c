@@ -220,32 +220,21 @@ static void knows_a_file_again(void **state)
     assert_int_equal(levada_bytes_mark_file(NULL, t_path("none"), &b, NULL), LEVADA_ENOT_FOUND);
 }
 
-static int set_up(void **state)
-{
-    (void)state;
-    return t_folder() == NULL;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    t_folder_drop();
-    return 0;
-}
+/* Each in a folder of its own. */
+#define BYTES_TEST(test) \
+    cmocka_unit_test_setup_teardown(test, t_folder_set_up, t_folder_tear_down)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(reads_a_plain_file_from_any_offset, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(says_why_a_file_does_not_open, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(finds_the_compression_by_content, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(believes_a_format_that_knows_better, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(an_empty_file_is_empty_whatever_it_is_called, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(gives_everything_before_damage_and_repeats_it, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(notices_a_file_that_shrinks, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(knows_a_file_again, set_up, tear_down),
+        BYTES_TEST(reads_a_plain_file_from_any_offset),
+        BYTES_TEST(says_why_a_file_does_not_open),
+        BYTES_TEST(finds_the_compression_by_content),
+        BYTES_TEST(believes_a_format_that_knows_better),
+        BYTES_TEST(an_empty_file_is_empty_whatever_it_is_called),
+        BYTES_TEST(gives_everything_before_damage_and_repeats_it),
+        BYTES_TEST(notices_a_file_that_shrinks),
+        BYTES_TEST(knows_a_file_again),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

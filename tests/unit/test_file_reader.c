@@ -531,13 +531,6 @@ static int set_up(void **state)
     return t_folder() == NULL;
 }
 
-static int tear_down(void **state)
-{
-    (void)state;
-    t_folder_drop();
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -558,5 +551,5 @@ int main(void)
         cmocka_unit_test(survives_a_file_that_shrinks),
     };
 
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, set_up, t_folder_tear_down);
 }

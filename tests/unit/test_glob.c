@@ -84,19 +84,6 @@ static void shuffles_to_every_order_alike(void **state)
     for (int i = 0; i < 6; i++) assert_in_range(counts[i], 850, 1150);
 }
 
-static int set_up(void **state)
-{
-    (void)state;
-    return t_folder() == NULL;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    t_folder_drop();
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -105,5 +92,5 @@ int main(void)
         cmocka_unit_test(shuffles_to_every_order_alike),
     };
 
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, t_folder_set_up, t_folder_tear_down);
 }

@@ -260,19 +260,6 @@ static void knows_what_it_does_not_know(void **state)
     t_clear(&bytes);
 }
 
-static int set_up(void **state)
-{
-    (void)state;
-    return t_folder() == NULL;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    t_folder_drop();
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -285,5 +272,5 @@ int main(void)
         cmocka_unit_test(knows_what_it_does_not_know),
     };
 
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, t_folder_set_up, t_folder_tear_down);
 }

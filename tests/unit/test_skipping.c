@@ -418,13 +418,6 @@ static int set_up(void **state)
     return t_folder() == NULL;
 }
 
-static int tear_down(void **state)
-{
-    (void)state;
-    t_folder_drop();
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -440,5 +433,5 @@ int main(void)
         cmocka_unit_test(budgets_inside_an_interleave_are_one),
     };
 
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, set_up, t_folder_tear_down);
 }

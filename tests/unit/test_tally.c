@@ -364,13 +364,6 @@ static int set_up(void **state)
     return t_folder() == NULL;
 }
 
-static int tear_down(void **state)
-{
-    (void)state;
-    t_folder_drop();
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -385,5 +378,5 @@ int main(void)
         cmocka_unit_test(shares_of_buckets_are_exact),
     };
 
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, set_up, t_folder_tear_down);
 }

@@ -179,19 +179,6 @@ static void names_a_full_disk_and_repeats_it(void **state)
     }
 }
 
-static int set_up(void **state)
-{
-    (void)state;
-    return t_folder() == NULL;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    t_folder_drop();
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -204,5 +191,5 @@ int main(void)
         cmocka_unit_test(names_a_full_disk_and_repeats_it),
     };
 
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, t_folder_set_up, t_folder_tear_down);
 }
