@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "core/env_priv.h"
+#include "core/iter_priv.h"
 #include "tensor/block_priv.h"
 
 #include <string.h>
@@ -127,11 +128,28 @@ levada_status levada_file_reader_policy(levada_file_reader *r, const char *error
 
 static int32_t file_reader_shard(const levada_file_reader *r) { return r->order[r->turn]; }
 
+/* The file whose turn it is, as the origins of its records name it. */
+static levada_origin file_reader_origin(const levada_file_reader *r)
+{
+    return (levada_origin){ .leaf = r->leaf,
+                            .opening = r->opening,
+                            .shard = file_reader_shard(r) };
+}
+
+levada_run *levada_file_reader_unlisted(const levada_file_reader *r)
+{
+    const levada_iter *node = r->context->node;
+
+    return node && (node->outer || r->leaf >= LEVADA_RUN_LEAVES) ? node->run : NULL;
+}
+
 static levada_status file_reader_open(levada_file_reader *r, levada_error *err)
 {
     int32_t              shard = file_reader_shard(r);
     const char          *path = r->files.path[shard];
     levada_bytes_options options = levada_file_reader_bytes(r);
+    levada_run          *run = levada_file_reader_unlisted(r);
+    levada_origin        origin = file_reader_origin(r);
     levada_status        st;
 
     LEVADA_TRY(levada_window_open(&r->window, r->context->env, path, &options,
@@ -139,6 +157,7 @@ static levada_status file_reader_open(levada_file_reader *r, levada_error *err)
     r->marks[shard] = levada_bytes_mark_of(r->window.bytes);
     st = levada_window_seek(&r->window, r->start, err);
     if (st == LEVADA_OK) st = levada_file_reader_enter(r, r->state, r->start, err);
+    if (st == LEVADA_OK && run) st = levada_file_names_enter(run, &origin, path, true, err);
     if (st != LEVADA_OK) {
         levada_error_place(err, NULL, path, r->record, r->start);
         levada_window_close(&r->window);
@@ -150,6 +169,13 @@ static levada_status file_reader_open(levada_file_reader *r, levada_error *err)
 
 void levada_file_reader_leave(levada_file_reader *r)
 {
+    levada_run *run = r->open ? levada_file_reader_unlisted(r) : NULL;
+
+    if (run) {
+        levada_origin origin = file_reader_origin(r);
+
+        levada_file_names_leave(run, &origin);
+    }
     if (r->open) levada_window_close(&r->window);
     r->open = false;
     r->framed.n = r->framed.next = 0;

@@ -4,6 +4,7 @@
  */
 #include "base/alloc.h"
 #include "core/file_reader_priv.h"
+#include "core/iter_priv.h"
 #include "tensor/block_priv.h"
 
 #include <string.h>
@@ -175,6 +176,16 @@ static levada_status file_reread_fetch(file_reread *x, levada_error *err)
     return LEVADA_OK;
 }
 
+/* What reads again stands for a source whose pipe was opened anew: nobody else names the file. */
+static levada_status file_reread_name(const file_reread *x, levada_error *err)
+{
+    const levada_origin *o = &x->origins[x->at];
+    const char          *path = levada_file_reader_file(x->reader, o->shard);
+    levada_run          *run = levada_file_reader_unlisted(x->reader);
+
+    return run && path ? levada_file_names_enter(run, o, path, false, err) : LEVADA_OK;
+}
+
 /* The record of the origin before once more: several rows can come from one. */
 static bool file_reread_same(const file_reread *x)
 {
@@ -198,6 +209,7 @@ static levada_status file_reread_all(file_reread *x, levada_error *err)
     LEVADA_TRY(levada_file_reader_make_state(x->reader, &x->state, err));
     LEVADA_TRY(file_reread_begin_part(x, err));
     while (x->at < x->n) {
+        LEVADA_TRY(file_reread_name(x, err));
         LEVADA_TRY(file_reread_same(x) ? file_reread_repeat(x, err) : file_reread_fetch(x, err));
         if (x->used < FILE_REREAD_PART || x->at == x->n) continue;
         LEVADA_TRY(file_reread_end_part(x, err));

@@ -22,6 +22,7 @@ static levada_status handle_next(levada_iter *it, levada_block **out, levada_err
     levada_block *block = NULL;
     levada_status st;
 
+    it->run->interrupted = false;
     if (it->run->crew) LEVADA_TRY(levada_crew_start(it->run->crew, err));
     LEVADA_TRY(levada_iter_next(it->inputs[0], &block, err));
     st = levada_block_gather(levada_env_pool(it->run->env), block, out, err);
@@ -235,7 +236,8 @@ levada_status levada_iter_restore(levada_iter *it, const void *bytes, size_t siz
 
 const char *levada_iter_file(const levada_iter *it, int32_t leaf, int32_t shard)
 {
-    const levada_iter *node = leaf >= 0 && leaf < 64 ? it->run->leaf[leaf] : NULL;
+    bool               listed = leaf >= 0 && leaf < LEVADA_RUN_LEAVES;
+    const levada_iter *node = listed ? it->run->leaf[leaf] : NULL;
 
     return node && node->ops->file ? node->ops->file(node, shard) : NULL;
 }
@@ -247,7 +249,7 @@ void levada_iter_progress(const levada_iter *it, int64_t *done, int64_t *total)
     *done = 0;
     *total = 0;
     levada_mutex_lock(&h->lock);
-    for (int32_t i = 0; i < it->run->told && i < 64; i++) {
+    for (int32_t i = 0; i < it->run->told && i < LEVADA_RUN_LEAVES; i++) {
         int64_t d = 0, t = -1;
 
         if (it->run->leaf[i] && it->run->leaf[i]->ops->progress) {

@@ -15,13 +15,15 @@
 
 #include "core/chain.h"
 #include "core/dataset_priv.h"
+#include "core/file_names.h"
 #include "core/file_reader.h"
 #include "core/policy.h"
 #include "core/state_priv.h"
 #include "runtime/lock.h"
 #include <levada/rowstore.h>
 
-typedef struct levada_run  levada_run;
+#define LEVADA_RUN_LEAVES 64 /* sources that a run lists */
+
 typedef struct levada_crew levada_crew;
 
 /* The options of the stage `prefetch` (flow/prefetch.c), which the plan carries out. */
@@ -82,6 +84,7 @@ struct levada_iter {
     levada_status          stuck; /* an error that is repeated */
     levada_error           why;
     int64_t                drop; /* records to drop before giving: from a restore */
+    levada_cursor          unread; /* a block that came back: it is given again first */
     bool                   saves_inputs; /* ops->save writes the whole tree below it */
     levada_tally           tally;
     levada_tally *outer; /* inside a pipe that a joint opens: of that joint, counts instead */
@@ -116,7 +119,7 @@ struct levada_run {
     levada_visits visits; /* the same                         */
     levada_mutex opening; /* held where a running joint opens a pipe: guards what the tree needs */
     const levada_pipe_place *inner; /* where that pipe is; NULL = the tree itself is made        */
-    levada_iter    *leaf[64];          /* sources, for paths and progress; first 64           */
+    levada_iter    *leaf[LEVADA_RUN_LEAVES]; /* the first sources, for paths and progress    */
     char           *errors;       /* as given; NULL = fail                                    */
     levada_policy   policy;
     atomic_llong    dropped;
@@ -125,11 +128,13 @@ struct levada_run {
     /* -- guarded by noting */
     levada_note *notes; /* the first LEVADA_RUN_NOTES by number, NULL until there is one       */
     int64_t      noted, note_number;
+    levada_file_names names; /* of files of sources that are not in leaf[]                     */
     /* -- */
     atomic_llong    padded, payload; /* elements of padded columns: all, and those of records */
     atomic_bool      cancelled;
     int64_t deadline; /* of the consumer's call; -1 = none                                      */
     int64_t pulls;    /* what that call got so far: none gives up before it got something        */
+    bool    interrupted; /* a function that it ran had to stop: it gives up now                  */
     levada_crew    *crew;     /* the workers; NULL where threads = 1 */
 };
 
@@ -181,6 +186,10 @@ levada_file_reader_counts levada_node_damage(const levada_iter *it);
 int32_t levada_run_leaf(levada_run *run, levada_iter *it);
 
 /* -- walking (iter.c) */
+
+/* Takes back the block that `it` gave last, whole, to give it again: who pulled it could not go on
+ * for now (a function answered AGAIN). It is part of the state until then. */
+void levada_iter_unread(levada_iter *it, levada_block **block);
 LEVADA_MUST_USE levada_status levada_node_save(levada_iter *it, levada_state_writer *to,
                                                levada_error *err);
 LEVADA_MUST_USE levada_status levada_node_restore(levada_iter *it, levada_state_reader *from,
@@ -213,7 +222,7 @@ LEVADA_MUST_USE levada_status levada_run_reject(levada_run *run, const char *pat
                                                 const levada_block *in, levada_block **made,
                                                 levada_error *err);
 /* Puts file, record and offset of a row into an error. */
-void levada_run_place(const levada_run *run, const char *path, const levada_block *block,
+void levada_run_place(levada_run *run, const char *path, const levada_block *block,
                       int64_t row, levada_error *err);
 
 /* -- counting them (tally.c) */

@@ -172,7 +172,7 @@ static const levada_node_ops source_ops = {
 
 int32_t levada_run_leaf(levada_run *run, levada_iter *it)
 {
-    if (run->leaves < 64 && !run->inner) run->leaf[run->leaves] = it;
+    if (run->leaves < LEVADA_RUN_LEAVES && !run->inner) run->leaf[run->leaves] = it;
     return run->leaves++;
 }
 

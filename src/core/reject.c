@@ -11,15 +11,16 @@
 
 #include <string.h>
 
-void levada_run_place(const levada_run *run, const char *path, const levada_block *block,
-                      int64_t row, levada_error *err)
+void levada_run_place(levada_run *run, const char *path, const levada_block *block, int64_t row,
+                      levada_error *err)
 {
     levada_origin      origin = levada_block_origin(block, row);
-    const levada_iter *leaf =
-        origin.leaf >= 0 && origin.leaf < 64 ? run->leaf[origin.leaf] : NULL;
+    bool               listed = origin.leaf >= 0 && origin.leaf < LEVADA_RUN_LEAVES;
+    const levada_iter *leaf = listed ? run->leaf[origin.leaf] : NULL;
     const char *file = leaf ? levada_iter_file(leaf, origin.leaf, origin.shard) : NULL;
 
     levada_error_place(err, path, file, origin.record, origin.offset);
+    if (!leaf) levada_file_names_place(run, &origin, err);
 }
 
 static levada_status reject_cut(levada_block **made, levada_error *err)

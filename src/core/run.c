@@ -94,6 +94,7 @@ void levada_run_destroy(levada_run **run, levada_iter **root)
     levada_free(r->errors);
     levada_free(r->visits.names);
     levada_free(r->notes);
+    levada_file_names_clear(&r->names);
     levada_mutex_clear(&r->noting);
     levada_mutex_clear(&r->opening);
     levada_free(r);

@@ -248,6 +248,7 @@ levada_status levada_rows_put(levada_state_writer *to, const char *key, const le
     for (int64_t i = 0; i < block->n; i++) o[i] = levada_block_origin(block, i);
     snprintf(name, sizeof name, "%s.origins", key);
     st = levada_origins_put(to, name, o, block->n, err);
+    if (st == LEVADA_OK) st = levada_file_names_put(to, key, o, block->n, err);
     levada_free(o);
     if (st == LEVADA_OK && rows_spec_is_open(to->node)) {
         st = rows_put_spec(to, key, block->spec, err);
@@ -355,7 +356,8 @@ levada_status levada_rows_get(levada_state_reader *from, const char *key,
 
     snprintf(name, sizeof name, "%s.origins", key);
     LEVADA_TRY(levada_origins_get(from, name, &o, &n, err));
-    st = rows_get_spec(from, key, declared, &spec, err);
+    st = levada_file_names_get(from, key, err);
+    if (st == LEVADA_OK) st = rows_get_spec(from, key, declared, &spec, err);
     if (st == LEVADA_OK) {
         st = levada_builder_make(levada_env_pool(from->node->run->env), spec, n, &b, err);
     }

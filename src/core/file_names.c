@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/file_names.h"
+
+#include "base/alloc.h"
+#include "base/hash.h"
+#include "base/text.h"
+#include "core/iter_priv.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct levada_file_name {
+    int32_t leaf, opening, shard;
+    int32_t next;         /* of the same bucket; -1 = none       */
+    int32_t older, newer; /* of those that were left; -1 = none */
+    bool    open;
+    char   *path;
+} levada_file_name;
+
+static levada_status file_names_memory(levada_error *err)
+{
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for names of files");
+}
+
+/* -- by key */
+
+static int32_t *file_names_bucket(const levada_file_names *names, int32_t leaf, int32_t opening,
+                                  int32_t shard)
+{
+    const int32_t key[3] = { leaf, opening, shard };
+
+    return &names->buckets[levada_hash64(key, sizeof key, 0) % (uint64_t)names->capacity];
+}
+
+/* Its number, -1 where there is none. */
+static int32_t file_names_find(const levada_file_names *names, const levada_origin *of)
+{
+    int32_t i = names->n ? *file_names_bucket(names, of->leaf, of->opening, of->shard) : -1;
+
+    for (; i >= 0; i = names->entries[i].next) {
+        const levada_file_name *e = &names->entries[i];
+
+        if (e->leaf == of->leaf && e->opening == of->opening && e->shard == of->shard) break;
+    }
+    return i;
+}
+
+static void file_names_link(levada_file_names *names, int32_t i)
+{
+    levada_file_name *e = &names->entries[i];
+    int32_t          *first = file_names_bucket(names, e->leaf, e->opening, e->shard);
+
+    e->next = *first;
+    *first = i;
+}
+
+static void file_names_unlink(levada_file_names *names, int32_t i)
+{
+    const levada_file_name *e = &names->entries[i];
+    int32_t                *at = file_names_bucket(names, e->leaf, e->opening, e->shard);
+
+    while (*at != i) at = &names->entries[*at].next;
+    *at = e->next;
+}
+
+/* -- those that were left, the oldest first */
+
+static void file_names_unlist(levada_file_names *names, int32_t i)
+{
+    const levada_file_name *e = &names->entries[i];
+
+    if (e->older >= 0) names->entries[e->older].newer = e->newer;
+    else names->oldest = e->newer;
+    if (e->newer >= 0) names->entries[e->newer].older = e->older;
+    else names->newest = e->older;
+    names->left--;
+}
+
+static void file_names_list(levada_file_names *names, int32_t i)
+{
+    levada_file_name *e = &names->entries[i];
+
+    e->newer = -1;
+    e->older = names->left ? names->newest : -1;
+    if (names->left) names->entries[names->newest].newer = i;
+    else names->oldest = i;
+    names->newest = i;
+    names->left++;
+}
+
+/* -- room */
+
+/* Twice as much; called where all entries are taken. */
+static levada_status file_names_grow(levada_file_names *names, levada_error *err)
+{
+    int32_t           room = names->capacity ? 2 * names->capacity : 16;
+    levada_file_name *entries = levada_realloc(names->entries, (size_t)room * sizeof *entries);
+    int32_t          *buckets;
+
+    if (!entries) return file_names_memory(err);
+    names->entries = entries;
+    buckets = levada_alloc((size_t)room * sizeof *buckets);
+    if (!buckets) return file_names_memory(err);
+    levada_free(names->buckets);
+    names->buckets = buckets;
+    names->capacity = room;
+    for (int32_t i = 0; i < room; i++) buckets[i] = -1;
+    for (int32_t i = 0; i < names->n; i++) file_names_link(names, i);
+    return LEVADA_OK;
+}
+
+/* An entry: a new one, or that of the file which was left longest ago. */
+static levada_status file_names_room(levada_file_names *names, int32_t *out, levada_error *err)
+{
+    bool full = names->n == names->capacity;
+
+    if (full && names->n >= LEVADA_FILE_NAMES && names->left > 0) {
+        *out = names->oldest;
+        file_names_unlist(names, *out);
+        file_names_unlink(names, *out);
+        levada_free(names->entries[*out].path);
+        return LEVADA_OK;
+    }
+    if (full) LEVADA_TRY(file_names_grow(names, err));
+    *out = names->n++;
+    return LEVADA_OK;
+}
+
+/* -- what the run is told */
+
+/* Takes the path. */
+static levada_status file_names_add_locked(levada_file_names *names, const levada_origin *of,
+                                           char *path, bool open, levada_error *err)
+{
+    int32_t           i = file_names_find(names, of);
+    bool              known = i >= 0;
+    levada_status     st = known ? LEVADA_OK : file_names_room(names, &i, err);
+    levada_file_name *e;
+
+    if (st != LEVADA_OK) {
+        levada_free(path);
+        return st;
+    }
+    e = &names->entries[i];
+    if (known) { /* again; or pipes in pipes met in the end, and the later one counts */
+        levada_free(e->path);
+        if (!e->open) file_names_unlist(names, i);
+    } else {
+        *e = (levada_file_name){ .leaf = of->leaf, .opening = of->opening, .shard = of->shard };
+        file_names_link(names, i);
+    }
+    e->path = path;
+    e->open = open || (known && e->open);
+    if (!e->open) file_names_list(names, i);
+    return LEVADA_OK;
+}
+
+levada_status levada_file_names_enter(levada_run *run, const levada_origin *of, const char *path,
+                                      bool open, levada_error *err)
+{
+    char         *copy = levada_strdup(path);
+    levada_status st;
+
+    if (!copy) return file_names_memory(err);
+    levada_mutex_lock(&run->noting);
+    st = file_names_add_locked(&run->names, of, copy, open, err);
+    levada_mutex_unlock(&run->noting);
+    return st;
+}
+
+void levada_file_names_leave(levada_run *run, const levada_origin *of)
+{
+    int32_t i;
+
+    levada_mutex_lock(&run->noting);
+    i = file_names_find(&run->names, of);
+    if (i >= 0 && run->names.entries[i].open) {
+        run->names.entries[i].open = false;
+        file_names_list(&run->names, i);
+    }
+    levada_mutex_unlock(&run->noting);
+}
+
+void levada_file_names_place(levada_run *run, const levada_origin *of, levada_error *err)
+{
+    int32_t i;
+
+    levada_mutex_lock(&run->noting);
+    i = file_names_find(&run->names, of);
+    if (i >= 0) levada_error_place(err, NULL, run->names.entries[i].path, -1, -1);
+    levada_mutex_unlock(&run->noting);
+}
+
+void levada_file_names_clear(levada_file_names *names)
+{
+    for (int32_t i = 0; i < names->n; i++) levada_free(names->entries[i].path);
+    levada_free(names->entries);
+    levada_free(names->buckets);
+    memset(names, 0, sizeof *names);
+}
+
+/* -- in states */
+
+#define FILE_NAMES_PARTS 3 /* of a key */
+
+static int file_names_order(const void *a, const void *b)
+{
+    const levada_origin *x = a, *y = b;
+
+    if (x->leaf != y->leaf) return x->leaf < y->leaf ? -1 : 1;
+    if (x->opening != y->opening) return x->opening < y->opening ? -1 : 1;
+    return x->shard == y->shard ? 0 : x->shard < y->shard ? -1 : 1;
+}
+
+/* The keys that have a name into parts, their names into paths; how many numbers. */
+static int64_t file_names_gather(levada_run *run, levada_origin *of, int64_t n, int64_t *parts,
+                                 levada_text *paths)
+{
+    int64_t k = 0;
+
+    qsort(of, (size_t)n, sizeof *of, file_names_order);
+    levada_mutex_lock(&run->noting);
+    for (int64_t i = 0; i < n; i++) {
+        bool        same = i > 0 && file_names_order(&of[i - 1], &of[i]) == 0;
+        int32_t     found = same ? -1 : file_names_find(&run->names, &of[i]);
+        const char *path = found >= 0 ? run->names.entries[found].path : NULL;
+
+        if (!path) continue;
+        parts[k++] = of[i].leaf;
+        parts[k++] = of[i].opening;
+        parts[k++] = of[i].shard;
+        levada_text_add(paths, path, strlen(path) + 1);
+    }
+    levada_mutex_unlock(&run->noting);
+    return k;
+}
+
+static bool file_names_any(levada_run *run)
+{
+    bool any;
+
+    levada_mutex_lock(&run->noting);
+    any = run->names.n > 0;
+    levada_mutex_unlock(&run->noting);
+    return any;
+}
+
+levada_status levada_file_names_put(levada_state_writer *to, const char *key, levada_origin *of,
+                                    int64_t n, levada_error *err)
+{
+    levada_run   *run = to->node->run;
+    int64_t      *parts, k;
+    levada_text   paths = { 0 };
+    char          name[32];
+    levada_status st = LEVADA_OK;
+
+    if (n == 0 || !file_names_any(run)) return LEVADA_OK;
+    parts = levada_alloc((size_t)n * FILE_NAMES_PARTS * sizeof *parts);
+    if (!parts) return file_names_memory(err);
+    k = file_names_gather(run, of, n, parts, &paths);
+    if (paths.failed) st = file_names_memory(err);
+    snprintf(name, sizeof name, "%s.files", key);
+    if (k && st == LEVADA_OK) st = levada_state_put_i64s(to, name, parts, k, err);
+    snprintf(name, sizeof name, "%s.paths", key);
+    if (k && st == LEVADA_OK) st = levada_state_put_bytes(to, name, paths.at, paths.size, err);
+    levada_text_clear(&paths);
+    levada_free(parts);
+    return st;
+}
+
+levada_status levada_file_names_get(levada_state_reader *from, const char *key, levada_error *err)
+{
+    const int64_t *parts = NULL;
+    const void    *paths = NULL;
+    const char    *at, *end;
+    int64_t        n = 0;
+    size_t         size = 0;
+    char           name[32];
+
+    snprintf(name, sizeof name, "%s.files", key);
+    if (!levada_state_has(from, name)) return LEVADA_OK;
+    LEVADA_TRY(levada_state_get_i64s(from, name, &parts, &n, err));
+    snprintf(name, sizeof name, "%s.paths", key);
+    LEVADA_TRY(levada_state_get_bytes(from, name, &paths, &size, err));
+    at = paths;
+    end = at + size;
+    for (; n >= FILE_NAMES_PARTS; n -= FILE_NAMES_PARTS, parts += FILE_NAMES_PARTS) {
+        size_t        length = strnlen(at, (size_t)(end - at));
+        levada_origin of = { .leaf = (int32_t)parts[0],
+                             .opening = (int32_t)parts[1],
+                             .shard = (int32_t)parts[2] };
+
+        if (length == (size_t)(end - at)) break;
+        LEVADA_TRY(levada_file_names_enter(from->node->run, &of, at, false, err));
+        at += length + 1;
+    }
+    return n == 0 && at == end ? LEVADA_OK
+                               : levada_fail(err, LEVADA_EDATA_LOSS, "saved records are damaged");
+}
