@@ -63,7 +63,8 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_env_find_function(levada_env    
                                                                   levada_error    *err);
 
 /* Loads a plug-in (a shared object that exports levada_plugin_main) and registers what it has, or
- * nothing where it fails. Loading the same path again does nothing. Never unloaded once loaded.
+ * nothing where it fails. Loading the same path again does nothing. Never unloaded once loaded. Any
+ * thread, but not from levada_plugin_main: one library is loaded at a time, and others wait for it.
  * *name_out (may be NULL) is borrowed for the life of the environment. Errors: ENOT_FOUND (no such
  * file), EINVALID_ARGUMENT (not a plug-in, or a descriptor that is refused: the message says why),
  * EALREADY_EXISTS (a name that another library has taken). */

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "core/registry.h"
 #include "runtime/hub.h"
+#include "runtime/lock.h"
 
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -35,6 +36,8 @@ struct levada_env {
     levada_hub             *hub;
     _Atomic(env_function *) functions;
     _Atomic(env_plugin *)   plugins;
+    bool                    lockable;
+    levada_mutex            loading; /* held while a library is loaded */
 };
 
 /* The one global: made when it is first needed, and never freed. */
@@ -64,6 +67,7 @@ static void env_free(levada_env *env)
     levada_registry_destroy(&env->registry);
     levada_hub_unref(&env->hub);
     levada_pool_unref(&env->pool);
+    if (env->lockable) levada_mutex_clear(&env->loading);
     levada_free(env);
 }
 
@@ -86,6 +90,8 @@ levada_status levada_env_create(const levada_env_options *options, levada_env **
     if ((all.alloc == NULL) != (all.free == NULL)) {
         status = levada_fail(err, LEVADA_EINVALID_ARGUMENT, "alloc and free go together");
     }
+    if (status == LEVADA_OK) status = levada_mutex_init(&env->loading, err);
+    env->lockable = status == LEVADA_OK;
     if (status == LEVADA_OK) status = levada_pool_create(&all, &env->pool, err);
     if (status == LEVADA_OK) status = levada_registry_create(&env->registry, err);
     if (status == LEVADA_OK) status = levada_hub_create(&env->hub, err);
@@ -213,6 +219,10 @@ levada_status levada_env_find_function(levada_env *env, const char *kind, const 
     *out = found;
     return LEVADA_OK;
 }
+
+void levada_env_begin_loading(levada_env *env) { levada_mutex_lock(&env->loading); }
+
+void levada_env_end_loading(levada_env *env) { levada_mutex_unlock(&env->loading); }
 
 const levada_plugin_info *levada_env_plugin(const levada_env *env, const char *name,
                                             const char *path)

@@ -20,6 +20,10 @@ typedef struct levada_plugin_info {
     int64_t     version;
 } levada_plugin_info;
 
+/* One library is loaded at a time, and whoever comes meanwhile waits; env is not NULL here. Nothing
+ * else may be held. */
+void levada_env_begin_loading(levada_env *env);
+void levada_env_end_loading(levada_env *env);
 /* EALREADY_EXISTS when the name is there with another path; does nothing with the same one. */
 LEVADA_MUST_USE levada_status levada_env_add_plugin(levada_env *env, const char *name,
                                                     const char *path, int64_t version,

@@ -245,21 +245,23 @@ static levada_status plugin_load(levada_env *env, const char *path, levada_error
     return st;
 }
 
+/* Who comes while the same library is loaded finds it loaded, or tries again what failed. */
 levada_status levada_plugin_load(levada_env *env, const char *path, const char **name_out,
                                  levada_error *err)
 {
-    const levada_plugin_info *info = levada_env_plugin(env, NULL, path);
-    levada_env               *own;
-    levada_status             st;
+    const levada_plugin_info *info;
+    levada_env               *own = levada_env_ref(env);
+    levada_status             st = LEVADA_OK;
 
+    if (!own) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
+    levada_env_begin_loading(own);
+    info = levada_env_plugin(own, NULL, path);
     if (!info) {
-        own = levada_env_ref(env);
-        if (!own) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
         st = plugin_load(own, path, err);
-        levada_env_unref(&own);
-        if (st != LEVADA_OK) return st;
-        info = levada_env_plugin(env, NULL, path);
+        if (st == LEVADA_OK) info = levada_env_plugin(own, NULL, path);
     }
-    if (name_out) *name_out = info->name;
-    return LEVADA_OK;
+    levada_env_end_loading(own);
+    if (st == LEVADA_OK && name_out) *name_out = info->name;
+    levada_env_unref(&own);
+    return st;
 }

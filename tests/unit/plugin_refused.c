@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static levada_status half_apply(void *state, const void *args, const levada_block *in,
                                 levada_block **out, levada_error *err)
@@ -51,6 +52,7 @@ LEVADA_API levada_status levada_plugin_main(const levada_host *host, levada_plug
     if (!wrong) wrong = "";
     if (strcmp(wrong, "nameless") == 0) plugin->name = NULL;
     st = half_add(host, plugin, "half_first", err);
+    if (strncmp(wrong, "slow", 4) == 0) nanosleep(&(struct timespec){ .tv_nsec = 50000000 }, NULL);
     if (st == LEVADA_OK && strcmp(wrong, "broken") == 0) st = half_broken(host, plugin, err);
     if (st == LEVADA_OK && strcmp(wrong, "taken") == 0) st = half_add(host, plugin, "take", err);
     if (st == LEVADA_OK && strcmp(wrong, "twice") == 0) {
@@ -60,6 +62,6 @@ LEVADA_API levada_status levada_plugin_main(const levada_host *host, levada_plug
     if (st == LEVADA_OK) st = half_add(host, plugin, "half_last", err);
     if (strcmp(wrong, "abi") == 0) plugin->abi++;
     if (strcmp(wrong, "newer") == 0) plugin->needs++;
-    if (strcmp(wrong, "fails") == 0) return levada_fail(err, LEVADA_EUNAVAILABLE, "no licence");
+    if (strcmp(wrong, "fails") == 0 || strcmp(wrong, "slow, fails") == 0) return levada_fail(err, LEVADA_EUNAVAILABLE, "no licence");
     return st;
 }

@@ -7,6 +7,7 @@
 #include "support/iters.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -166,6 +167,66 @@ static void without_memory_nothing_is_left(void **state)
     loads();
 }
 
+/* -- threads */
+
+typedef struct loader {
+    pthread_t     thread;
+    levada_status st;
+    levada_error  err;
+    const char   *name;
+} loader;
+
+static void *load(void *user)
+{
+    loader *l = user;
+
+    l->st = levada_plugin_load(env, library, &l->name, &l->err);
+    return NULL;
+}
+
+#define LOADERS 3
+
+static void load_at_once(loader *loaders, const char *how)
+{
+    assert_int_equal(setenv("LEVADA_TEST_PLUGIN", how, 1), 0);
+    memset(loaders, 0, LOADERS * sizeof *loaders);
+    for (int i = 0; i < LOADERS; i++) {
+        assert_int_equal(pthread_create(&loaders[i].thread, NULL, load, &loaders[i]), 0);
+    }
+    for (int i = 0; i < LOADERS; i++) assert_int_equal(pthread_join(loaders[i].thread, NULL), 0);
+    unsetenv("LEVADA_TEST_PLUGIN");
+}
+
+static void threads_that_load_it_at_once_share_it(void **state)
+{
+    loader  loaders[LOADERS];
+    int32_t before = names();
+
+    (void)state;
+    load_at_once(loaders, "slow");
+    mapped = true;
+    for (int i = 0; i < LOADERS; i++) {
+        if (loaders[i].st != LEVADA_OK) fail_msg("%s", loaders[i].err.message);
+        assert_string_equal(loaders[i].name, "half");
+    }
+    assert_int_equal(names(), before + 2);
+    loads();
+}
+
+static void threads_that_load_it_at_once_get_the_same_error(void **state)
+{
+    loader  loaders[LOADERS];
+    int32_t before = names();
+
+    (void)state;
+    load_at_once(loaders, "slow, fails");
+    for (int i = 0; i < LOADERS; i++) {
+        assert_int_equal(loaders[i].st, LEVADA_EUNAVAILABLE);
+        assert_string_equal(loaders[i].err.message, "no licence");
+    }
+    left_nothing(before);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -174,6 +235,9 @@ int main(int argc, char **argv)
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_library_of_a_name_that_is_taken_leaves_nothing, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(threads_that_load_it_at_once_get_the_same_error, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(threads_that_load_it_at_once_share_it, set_up, tear_down),
         cmocka_unit_test_setup_teardown(without_memory_nothing_is_left, set_up, tear_down),
         cmocka_unit_test_setup_teardown(names_of_one_that_was_refused_are_free, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_good_one_is_loaded_once, set_up, tear_down),
