@@ -340,7 +340,17 @@ static void queue_weigh(queue_object *self, const queue_frame *f)
     for (int32_t i = 0; i < f->n; i++) self->taken += levada_tensor_bytes(f->tensor[i]);
 }
 
-static PyObject *queue_take(queue_object *self, const queue_want *want, PyObject *seconds)
+/* Arrays are made before the elements come: for no more than a closed queue has. */
+static int64_t queue_most(const queue_object *self, const queue_want *want)
+{
+    int64_t rest;
+
+    if (!want->up_to || want->n < 2 || !levada_queue_is_closed(self->queue)) return want->n;
+    rest = levada_queue_size(self->queue);
+    return rest < 1 ? 1 : rest < want->n ? rest : want->n;
+}
+
+static PyObject *queue_take(queue_object *self, queue_want *want, PyObject *seconds)
 {
     queue_frame   f;
     levada_error  err = LEVADA_ERROR_INIT;
@@ -352,6 +362,7 @@ static PyObject *queue_take(queue_object *self, const queue_want *want, PyObject
 
     if (!queue_alive(self) || !levada_py_timeout(seconds, &timeout)) return NULL;
     if (!queue_frame_open(&f, self->slots.n)) return NULL;
+    want->n = queue_most(self, want);
     good = !plain || queue_targets(self, want, &f);
     if (good && want->n * self->row_bytes <= QUEUE_COPY && self->taken <= QUEUE_COPY)
         st = queue_take_now(self, want, &f, LEVADA_AT_ONCE, &got, &err);
@@ -371,7 +382,7 @@ static PyObject *queue_take(queue_object *self, const queue_want *want, PyObject
 
 static PyObject *queue_dequeue(PyObject *self, PyObject *const *args, Py_ssize_t n)
 {
-    const queue_want want = {1, false, false};
+    queue_want want = {1, false, false};
 
     if (!queue_arguments("dequeue", n, 0, 1)) return NULL;
     return queue_take((queue_object *)self, &want, n > 0 ? args[0] : NULL);

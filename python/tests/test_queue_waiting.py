@@ -256,6 +256,26 @@ def test_up_to_gives_the_remainder_at_the_close(make):
 
 
 @EVERY
+def test_up_to_any_number_drains_a_closed_queue(make):
+    """The arrays for what comes are made before it is known; they must not be what was asked."""
+    queue = numbers(make)
+    queue.enqueue_many([[1, 2, 3]])
+    queue.close()
+    found = queue.dequeue_up_to(2**60)
+    assert sorted(found.tolist()) == [1, 2, 3]
+    assert found.base is None
+    with pytest.raises(OUT):
+        queue.dequeue_up_to(2**60)
+
+
+def test_up_to_any_number_drains_a_closed_queue_of_strings():
+    queue = train.FIFOQueue(9, "string", [()])
+    queue.enqueue_many([["a", "b"]])
+    queue.close()
+    assert queue.dequeue_up_to(2**60).tolist() == [b"a", b"b"]
+
+
+@EVERY
 def test_an_element_too_few_is_left_for_others(make):
     queue = numbers(make, 4)
     queue.enqueue_many([[1, 2, 3, 4]])

@@ -23,11 +23,16 @@ static levada_status barrier_check(int32_t n, const levada_dtype *dtypes,
                                (int)dtypes[i], (int)i);
         }
         if (shapes == NULL || shapes[i].rank < 0) continue;
+        if (!levada_shape_known(&shapes[i])) {
+            return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                               "all shapes must be fully defined; shape %d is %s", (int)i,
+                               levada_shape_print(&shapes[i], text));
+        }
         if (shapes[i].rank >= LEVADA_MAX_DIMS || levada_shape_count(&shapes[i]) < 0) {
             return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "shape %d is too large: %s", (int)i,
                                levada_shape_print(&shapes[i], text));
         }
-        if (levada_shape_known(&shapes[i]) && levada_shape_count(&shapes[i]) == 0) {
+        if (levada_shape_count(&shapes[i]) == 0) {
             return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                                "Empty tensors are not supported, but received shape %s at index %d",
                                levada_shape_print(&shapes[i], text), (int)i);

@@ -79,6 +79,16 @@ static levada_status call_check_many(const levada_queue *q, levada_tensor *const
     return LEVADA_OK;
 }
 
+/* A closed queue gives no more than it has, so an up_to needs no memory for more. */
+static int64_t call_rest(const levada_queue *q, int64_t n)
+{
+    int64_t rest = n;
+
+    if (atomic_load_explicit(&q->ready, memory_order_relaxed) != -1) return n;
+    rest = levada_queue_size(q);
+    return rest < 1 ? 1 : rest < n ? rest : n;
+}
+
 static levada_status call_check_n(const levada_queue *q, int64_t *n, bool up_to, levada_error *err)
 {
     int64_t capacity = q->options.capacity;
@@ -93,6 +103,7 @@ static levada_status call_check_n(const levada_queue *q, int64_t *n, bool up_to,
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "%s '%s': requested %lld < 0 elements",
                            levada_queue_kind_name(q->options.kind), q->name, (long long)*n);
     }
+    if (up_to && *n > 1) *n = call_rest(q, *n);
     if (q->options.kind != LEVADA_QUEUE_PRIORITY || capacity < 0 || *n <= capacity) {
         return LEVADA_OK;
     }

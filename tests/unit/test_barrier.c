@@ -409,6 +409,7 @@ static void refuses_empty_shapes_and_other_types_of_a_name(void **state)
 {
     levada_dtype    dtype = LEVADA_INT64, other = LEVADA_INT32;
     levada_shape    empty = { 1, { 0 } }, one = { 1, { 1 } }, two = { 1, { 2 } };
+    levada_shape    any = { 1, { -1 } };
     levada_barrier *a = NULL, *b = NULL;
     levada_error    err = LEVADA_ERROR_INIT;
 
@@ -416,6 +417,9 @@ static void refuses_empty_shapes_and_other_types_of_a_name(void **state)
     assert_int_equal(levada_barrier_create(NULL, 1, &dtype, &empty, NULL, NULL, &a, &err),
                      LEVADA_EINVALID_ARGUMENT);
     assert_non_null(strstr(err.message, "Empty tensors are not supported"));
+    assert_int_equal(levada_barrier_create(NULL, 1, &dtype, &any, NULL, NULL, &a, &err),
+                     LEVADA_EINVALID_ARGUMENT);
+    assert_non_null(strstr(err.message, "all shapes must be fully defined; shape 0 is [?]"));
     assert_int_equal(levada_barrier_create(NULL, 1, &dtype, &one, NULL, "n", &a, &err), LEVADA_OK);
     assert_int_equal(levada_barrier_create(NULL, 1, &dtype, &one, NULL, "n", &b, &err), LEVADA_OK);
     assert_ptr_equal(a, b);

@@ -114,6 +114,23 @@ static void what_comes_back_stands_in_front(void **state)
     levada_queue_unref(&queue);
 }
 
+static void up_to_any_number_needs_memory_for_what_a_closed_queue_has(void **state)
+{
+    levada_queue  *queue = test_queue(LEVADA_QUEUE_FIFO, 10, 0);
+    levada_tensor *out = NULL;
+    int64_t        most = INT64_MAX / 16;
+
+    (void)state;
+    assert_int_equal(test_put(queue, 0, 4), LEVADA_OK);
+    close_now(queue, false);
+    assert_int_equal(levada_queue_dequeue_many(queue, most, true, &out, 0, NULL), LEVADA_OK);
+    assert_int_equal(levada_tensor_shape(out)->dims[0], 4);
+    levada_tensor_unref(&out);
+    assert_int_equal(levada_queue_dequeue_many(queue, most, true, &out, 0, NULL),
+                     LEVADA_EOUT_OF_RANGE);
+    levada_queue_unref(&queue);
+}
+
 static void up_to_waits_for_all_until_the_close(void **state)
 {
     levada_queue *queue = test_queue(LEVADA_QUEUE_FIFO, 10, 0);
@@ -423,6 +440,7 @@ int main(void)
         cmocka_unit_test(a_waiting_dequeue_gets_the_close),
         cmocka_unit_test(a_failed_dequeue_of_many_gives_its_elements_back),
         cmocka_unit_test(what_comes_back_stands_in_front),
+        cmocka_unit_test(up_to_any_number_needs_memory_for_what_a_closed_queue_has),
         cmocka_unit_test(up_to_waits_for_all_until_the_close),
         cmocka_unit_test(a_close_waits_behind_earlier_enqueues),
         cmocka_unit_test(a_cancelling_close_ends_all_that_wait_to_enqueue),
