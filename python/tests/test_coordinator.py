@@ -12,7 +12,8 @@ import traceback
 
 import pytest
 from levada import errors
-from levada.train import Coordinator
+from levada.train import Coordinator, waiters
+from waiting import until
 
 LONG = 60  # seconds that nothing here should ever take
 
@@ -304,6 +305,39 @@ def test_types_given_replace_the_default():
 def test_types_that_are_none_are_refused(types):
     with pytest.raises(TypeError, match="clean_stop_exception_types"):
         Coordinator(clean_stop_exception_types=types)
+
+
+@pytest.mark.parametrize("given", [None, 3, "thread", threading.Thread])
+def test_only_threads_are_joined(coord, given):
+    """Told where the mistake is made: a join that fails later would leave all others behind."""
+    with pytest.raises(TypeError, match="a coordinator joins threads, not"):
+        coord.register_thread(given)
+    with pytest.raises(TypeError, match="a coordinator joins threads, not"):
+        coord.join([given])
+    with pytest.raises(TypeError, match="threads must be a list of threads"):
+        coord.join(threading.Thread())
+    assert not coord.joined
+    coord.join()
+
+
+def test_who_waits_for_a_coordinator_is_listed(coord, sleeper):
+    coord.register_thread(sleeper("sleeper"))
+    waiting = [thread(coord.wait_for_stop, name="stop?"), thread(coord.join, None, 0, True)]
+    waiting[1].name = "end?"
+    until(lambda: len(rows_of(waiting)) == 2)
+    found = {row["thread"]: row for row in rows_of(waiting)}
+    assert found["stop?"]["waits_for"] == "stop"
+    assert found["end?"]["waits_for"] == "join"
+    assert all(row["object"] == "coordinator" and row["seconds"] >= 0 for row in found.values())
+    assert not coord.wait_for_stop(0)
+    coord.request_stop()
+    for one in waiting:
+        one.join(LONG)
+    assert rows_of(waiting) == []
+
+
+def rows_of(threads):
+    return [row for row in waiters() if row["thread"] in [one.name for one in threads]]
 
 
 def test_clear_stop_clears_the_exception_too(coord):

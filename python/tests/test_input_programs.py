@@ -14,6 +14,7 @@ import pytest
 from input_support import OUT, QUIET, fails, runners  # noqa: F401  a fixture
 from levada import errors
 from levada import train as lt
+from waiting import waiting
 
 # -- sources
 
@@ -150,6 +151,46 @@ def test_cancelling_frees_who_waits_for_a_first_example(running):
     assert len(found) == 1
     running()
     assert stream().tolist() == [1, 1]
+
+
+def test_who_waits_for_a_first_example_is_listed_and_watched():
+    stream = lt.batch(lambda: 1, 64, name="late")
+    calls = [waiting(stream), waiting(stream.queue.dequeue), waiting(stream.queue.dequeue_up_to, 3)]
+    rows = {row["thread"]: row for row in lt.waiters() if row["object"] == "late/queue"}
+    assert [rows[call.thread.name]["waits_for"] for call in calls] == [
+        "dequeue_many(64)", "dequeue(1)", "dequeue_up_to(3)"
+    ]  # fmt: skip
+    with lt.Watchdog(0.01, cancel=True, report=lambda row: None):
+        for call in calls:
+            with pytest.raises(errors.CancelledError):
+                call.join()
+    assert not any(row["object"] == "late/queue" for row in lt.waiters())
+
+
+def test_arguments_are_checked_before_the_first_example_too(running):
+    queue = lt.batch(lambda: 1, 2).queue
+    for call in (queue.dequeue_many, queue.dequeue_up_to):
+        with pytest.raises(errors.InvalidArgumentError, match="-1 < 0"):
+            call(-1)
+        with pytest.raises(TypeError):
+            call(1.5)
+        with pytest.raises(ValueError, match="timeout=-1"):
+            call(1, timeout=-1)
+    none = waiting(queue.dequeue_many, 0)
+    queue.close()
+    with pytest.raises(OUT):
+        none.join()
+    with pytest.raises(errors.CancelledError, match="already closed"):
+        queue.close()
+    queue.close(cancel_pending_enqueues=True)
+
+
+def test_a_queue_of_a_batcher_is_found_by_its_name(running):
+    stream = lt.batch(lambda: 1, 2, name="found")
+    (runner,) = stream.queue_runners
+    lt.register_op("found/enqueue", runner.enqueue_ops[0])
+    copy = lt.QueueRunner.from_proto(runner.to_proto())
+    assert copy.queue is stream.queue
 
 
 def test_a_consumer_may_stop_early(running):

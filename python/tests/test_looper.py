@@ -192,6 +192,11 @@ def test_arguments_need_a_target(coord, given):
     assert LooperThread(coord, 1, args=(), kwargs={}).daemon
 
 
+def test_a_target_is_a_function(coord):
+    with pytest.raises(TypeError, match="target must be a function, not 3"):
+        LooperThread(coord, 1, target=3)
+
+
 def test_an_interval_is_a_number(coord):
     with pytest.raises(ValueError, match="nan"):
         LooperThread(coord, float("nan"))

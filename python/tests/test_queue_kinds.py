@@ -433,6 +433,8 @@ def test_default_names_count_up():
     first, second = (train.FIFOQueue(10, "int32") for _ in range(2))
     assert first.name != second.name
     assert all(queue.name.startswith("fifo_queue") for queue in (first, second))
+    assert train.FIFOQueue(10, "int32", name=None).name.startswith("fifo_queue_")
+    assert train.Barrier("int32", name=None).name.startswith("barrier")
 
 
 @pytest.mark.parametrize(

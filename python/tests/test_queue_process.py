@@ -269,6 +269,26 @@ def test_children_of_children_have_queues_of_their_own():
     assert out[-2:] == ["child", "0"]
 
 
+@needs_fork
+def test_a_batcher_made_before_a_fork_runs_in_the_child():
+    out = python(
+        FORK
+        + textwrap.dedent("""
+        stream = train.batch(iter(range(4)), 2)
+        threading.Thread(target=stream.queue.dequeue, daemon=True).start()
+        while not train.waiters():
+            time.sleep(0.001)
+
+        def body():
+            threads = stream.queue_runners[0].create_threads(start=True)
+            assert [batch.tolist() for batch in stream] == [[0, 1], [2, 3]]
+
+        in_child(body)
+        """)
+    )
+    assert out == ["child", "0"]
+
+
 def test_a_sub_interpreter_is_refused_clearly():
     interpreters = pytest.importorskip("_xxsubinterpreters")
     sub = interpreters.create()

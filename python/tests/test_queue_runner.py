@@ -19,6 +19,7 @@ from levada.train import (
     waiters,
 )
 from runners import CANCELLED, LONG, OUT, QUIET, Counter, bad, run
+from waiting import until
 
 
 @pytest.fixture(autouse=True)
@@ -247,8 +248,7 @@ def test_join_says_what_its_stragglers_wait_for(coord):
         other.enqueue(2)
 
     threads = QueueRunner(owned, [copy_to_the_other]).create_threads(coord, daemon=True, start=True)
-    while not waiters():
-        pass
+    until(lambda: any(row["object"] == other.name for row in waiters()))
     coord.request_stop()
     with pytest.raises(RuntimeError, match="threads still running") as caught:
         coord.join(threads, stop_grace_period_secs=0.05)
@@ -317,6 +317,12 @@ def test_whatever_has_a_name_and_closes_is_a_queue():
     saver = Saver()
     run(QueueRunner(saver, [Counter(1)]))
     assert saver.closed is False
+
+
+def test_what_has_no_name_or_does_not_close_is_no_queue():
+    for queue in (5, "q", [FIFOQueue(1, ["int64"])]):
+        with pytest.raises(TypeError, match=r"queue must have a name and close\(\)"):
+            QueueRunner(queue, [bad])
 
 
 def test_threads_are_named_by_their_functions(queue):

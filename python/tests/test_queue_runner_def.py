@@ -252,6 +252,12 @@ def test_a_message_excludes_the_other_arguments(queue):
             QueueRunner(queue_runner_def=message, **given_too)
 
 
+@pytest.mark.parametrize("given", [None, "queue", b"queue", 3])
+def test_what_is_no_message_is_a_type_error(given):
+    with pytest.raises(TypeError, match="must be a QueueRunnerDef"):
+        QueueRunner.from_proto(given)
+
+
 def test_the_latest_function_of_a_name_counts(queue):
     register_op("test/enqueue", close)
     register_op("test/enqueue", enqueue)

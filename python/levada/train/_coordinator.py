@@ -16,7 +16,7 @@ import threading
 import time
 from collections.abc import Iterable, Iterator
 from types import TracebackType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from levada.errors import CancelledError, OutOfRangeError
 
@@ -25,6 +25,28 @@ _MOST_ERRORS = 16
 _LEAST_GRACE = 0.001  # seconds; a grace period of 0 still lets threads that are ending end
 _LONG_NAME = 63  # bytes of a name that reports show
 _Reported = tuple[BaseException, TracebackType | None]
+_waits: dict[object, tuple[threading.Thread, str, float]] = {}  # of all coordinators
+
+
+@contextlib.contextmanager
+def _listed(what: str) -> Iterator[None]:
+    """The calling thread waits for `what` meanwhile; it may be interrupted by another such wait."""
+    key = object()
+    try:
+        _waits[key] = (threading.current_thread(), what, time.monotonic())
+        yield
+    finally:
+        _waits.pop(key, None)
+
+
+def waits() -> list[dict[str, Any]]:
+    """Every wait for a coordinator in this process; rows as those of ``waiters()``."""
+    now = time.monotonic()
+    return [
+        {"thread": thread.name, "object": "coordinator", "waits_for": what, "seconds": now - since}
+        for thread, what, since in tuple(_waits.values())
+        if thread.is_alive()  # in the child of a fork those of the parent are not
+    ]
 
 
 class _Signal:
@@ -142,7 +164,10 @@ class Coordinator:
 
     def wait_for_stop(self, timeout: float | None = None) -> bool:
         """Waits until a stop is requested or ``timeout`` seconds passed; whether it was."""
-        return self._stop.wait(timeout)
+        if self._stop.on or (timeout is not None and not timeout > 0):
+            return self._stop.on
+        with _listed("stop"):
+            return self._stop.wait(timeout)
 
     @contextlib.contextmanager
     def stop_on_exception(self) -> Iterator[None]:
@@ -158,7 +183,7 @@ class Coordinator:
     def register_thread(self, thread: threading.Thread) -> None:
         """``join`` will wait for this thread too. It need not have been started."""
         with self._lock:
-            self._registered[thread] = None
+            self._registered[_as_thread(thread)] = None
 
     def join(
         self,
@@ -173,11 +198,14 @@ class Coordinator:
         wait for, unless ``ignore_live_threads``. A reported exception comes before that, with its
         own traceback, at each call. A thread that joins its own group does not wait for itself.
         """
+        if threads is not None and not isinstance(threads, Iterable):
+            raise TypeError(f"threads must be a list of threads, not {threads!r}")
         with self._lock:
-            members = dict.fromkeys([*self._registered, *(threads or ())])
+            members = dict.fromkeys([*self._registered, *map(_as_thread, threads or ())])
         members.pop(threading.current_thread(), None)
-        self._until_stop_or_end(members)
-        _give_time(members, stop_grace_period_secs)
+        with _listed("join"):
+            self._until_stop_or_end(members)
+            _give_time(members, stop_grace_period_secs)
         alive = [thread for thread in members if thread.is_alive()]
         with self._lock:
             self._joined = True
@@ -216,6 +244,12 @@ class Coordinator:
             first = self._errors[0] if self._errors else None
         if first:
             _raise(first)
+
+
+def _as_thread(thread: Any) -> Any:
+    if not hasattr(thread, "is_alive") or isinstance(thread, type):
+        raise TypeError(f"a coordinator joins threads, not {thread!r}")
+    return thread
 
 
 def _types_of(given: Iterable[type[BaseException]] | None) -> tuple[type[BaseException], ...]:

@@ -4,13 +4,17 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from levada.errors import CancelledError, DeadlineExceededError, OutOfRangeError
+from levada import _levada
+from levada.errors import OutOfRangeError
 from levada.train._queue_runner import QueueRunner, add_queue_runner
+from levada.train._queues import remember
+from levada.train._signature import Signature
 
 _LOG = logging.getLogger("levada")
 
@@ -18,8 +22,9 @@ _LOG = logging.getLogger("levada")
 class LateQueue:
     """A queue that is made when its types are known: by the first example.
 
-    Until then it is empty; who wants an element waits. Closing and cancelling work from the start.
-    Afterwards everything is the queue's own. Any thread.
+    Until then it is empty, and who wants an element waits at a gate: a queue too, to which nobody
+    gives anything. So that wait is listed and watched as every other, and ends by a timeout, a
+    close, a cancel or Ctrl-C. Afterwards everything is the queue's own. Any thread.
 
     Args:
         make: function (dtypes, shapes) -> queue.
@@ -29,16 +34,19 @@ class LateQueue:
     def __init__(self, make: Callable[[list[Any], Any], Any], name: str) -> None:
         self._make = make
         self.name = name
-        self._changed = threading.Condition()
-        # -- guarded by _changed
+        self._lock = threading.RLock()  # a signal handler may cancel while its thread holds it
+        # -- guarded by _lock
         self._queue: Any = None
         self._closed = False
-        self._cancels = 0
         self._error: BaseException | None = None
+        self._gate: _levada.Queue | None = None
+        self._process = 0  # whose gate it is: a child of a fork has one of its own
+        self._name, self._shared_name = name, None
+        remember(self)
 
     def settle(self, dtypes: list[Any], shapes: Any) -> Any:
         """The queue, made now unless it is there already."""
-        with self._changed:
+        with self._lock:
             if self._queue is None:
                 queue = self._make(dtypes, shapes)
                 if self._error is not None:
@@ -46,72 +54,70 @@ class LateQueue:
                 if self._closed:
                     queue.close(cancel_pending_enqueues=True)
                 self._queue = queue
-                self._changed.notify_all()
+                self._gate_locked().close(True, None)
             return self._queue
 
-    def _settled(self, n: int, timeout: float | None) -> tuple[Any, float | None]:
-        """The queue, waited for, and what is left of the timeout."""
+    def _gate_locked(self) -> _levada.Queue:
+        if self._gate is None or self._process != os.getpid():
+            self._process = os.getpid()
+            self._gate = _new_gate(self.name)
+            if self._closed:
+                self._gate.close(True, None)
+        return self._gate
+
+    def _settled(self, method: str, *args: Any) -> tuple[Any, float | None]:
+        """The queue, once it is there, and what is left of the timeout, the last argument.
+
+        Until then it waits at the gate as it would in the queue.
+        """
+        timeout = args[-1]
         if self._queue is not None:
             return self._queue, timeout
         begin = time.monotonic()
-        with self._changed:
-            cancels = self._cancels
-            while self._queue is None:
-                if self._closed:
-                    raise self._error or OutOfRangeError(
-                        f"queue '{self.name}' is closed and has insufficient elements (requested "
-                        f"{n}, current size 0)"
-                    )
-                if self._cancels != cancels:
-                    raise CancelledError(f"queue '{self.name}': the dequeue was cancelled")
-                left = None if timeout is None else timeout - (time.monotonic() - begin)
-                if left is not None and left <= 0:
-                    raise DeadlineExceededError(
-                        f"queue '{self.name}': no example came within {timeout} s"
-                    )
-                self._changed.wait(left)
+        with self._lock:
+            gate = self._gate_locked()
+        try:
+            getattr(gate, method)(*args)
+        except OutOfRangeError as error:
+            if self._queue is None:
+                raise self._error or error from None
         return self._queue, timeout and max(timeout - (time.monotonic() - begin), 0)
 
     def dequeue(self, timeout: float | None = None) -> Any:
         """One element: a bare value, or a list of components."""
-        queue, timeout = self._settled(1, timeout)
+        queue, timeout = self._settled("dequeue", timeout)
         return queue.dequeue(timeout=timeout)
 
     def dequeue_many(self, n: int, timeout: float | None = None) -> Any:
         """n elements, stacked."""
-        queue, timeout = self._settled(n, timeout)
+        queue, timeout = self._settled("dequeue_many", n or 1, False, timeout)
         return queue.dequeue_many(n, timeout=timeout)
 
     def dequeue_up_to(self, n: int, timeout: float | None = None) -> Any:
         """n elements, stacked; fewer once it is closed."""
-        queue, timeout = self._settled(n, timeout)
+        queue, timeout = self._settled("dequeue_many", n or 1, True, timeout)
         return queue.dequeue_up_to(n, timeout=timeout)
 
     def close(self, cancel_pending_enqueues: bool = False, timeout: float | None = None) -> None:
         """Closes it; who waits for a first example gets OutOfRangeError."""
-        with self._changed:
+        with self._lock:
             queue = self._queue
             if queue is None:
-                if self._closed and not cancel_pending_enqueues:
-                    raise CancelledError(f"queue '{self.name}' is already closed.")
+                self._gate_locked().close(bool(cancel_pending_enqueues), timeout)
                 self._closed = True
-                self._changed.notify_all()
         if queue is not None:
             queue.close(cancel_pending_enqueues=cancel_pending_enqueues, timeout=timeout)
 
     def cancel(self) -> None:
         """Ends every waiting call with CancelledError; the queue stays usable."""
-        with self._changed:
-            self._cancels += 1
-            self._changed.notify_all()
-            queue = self._queue
-        if queue is not None:
-            queue.cancel()
+        with self._lock:
+            queue = self._gate_locked() if self._queue is None else self._queue
+        queue.cancel()
 
     def _producers_failed(self, error: BaseException) -> None:
         """Consumers get this error in place of OutOfRangeError once the queue is drained."""
-        with self._changed:
-            self._error = error
+        with self._lock:
+            self._error = self._error or error
             queue = self._queue
         if queue is not None:
             queue._producers_failed(error)
@@ -138,6 +144,13 @@ class LateQueue:
 
     def __repr__(self) -> str:
         return f"<levada.train.LateQueue {self.name!r}, size {self.size()}>"
+
+
+def _new_gate(name: str) -> _levada.Queue:
+    signature = Signature(name, ["bool"], [()])
+    return _levada.Queue(
+        0, 1, -1, 0, -1, signature.components(), None, signature, name, None
+    )  # first in, first out; nothing goes in
 
 
 def elements(take: Callable[[], Any]) -> Iterator[Any]:

@@ -37,6 +37,8 @@ class LooperThread(threading.Thread):
             raise ValueError(f"'coord' argument must be a Coordinator, not {coord!r}")
         if target is None and (args or kwargs):
             raise ValueError("'args' and 'kwargs' are those of a target: give 'target' too")
+        if target is not None and not callable(target):
+            raise TypeError(f"target must be a function, not {target!r}")
         interval = None if timer_interval_secs is None else float(timer_interval_secs)
         if interval is not None and math.isnan(interval):
             raise ValueError("timer_interval_secs must be a number of seconds or None, not nan")

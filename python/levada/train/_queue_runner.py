@@ -79,6 +79,8 @@ class QueueRunner:
         self._threads: list[threading.Thread] = []  # of the newest set, without close_on_stop
 
     def _check(self) -> None:
+        if not hasattr(self._queue, "name") or not hasattr(self._queue, "close"):
+            raise TypeError(f"queue must have a name and close(), {self._queue!r:.60} has not")
         if not isinstance(self._enqueue_ops, list):
             raise TypeError(f"enqueue_ops must be a list of functions, not {self._enqueue_ops!r}")
         for op in (*self._enqueue_ops, self.close_op, self.cancel_op):
@@ -255,6 +257,8 @@ class QueueRunner:
         The queue is found by its ``shared_name`` or name, functions by ``register_op``;
         NotFoundError names what is missing. Without codes, OutOfRangeError closes.
         """
+        if queue_runner_def is None:
+            raise TypeError("queue_runner_def must be a QueueRunnerDef, not None")
         return QueueRunner(queue_runner_def=queue_runner_def)
 
     def __repr__(self) -> str:
@@ -293,6 +297,8 @@ def _resolve(message: QueueRunnerDef) -> tuple:
     """The arguments of the constructor that a message stands for."""
     from levada.train._queues import find_queue
 
+    if not hasattr(message, "queue_name"):
+        raise TypeError(f"queue_runner_def must be a QueueRunnerDef, not {message!r:.60}")
     queue = find_queue(message.queue_name)
     codes = list(message.queue_closed_exception_types)
     unknown = [code for code in codes if code not in _CLASSES]

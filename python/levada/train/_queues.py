@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from levada import _levada, errors
 from levada._dtypes import DType
+from levada.train._coordinator import waits
 from levada.train._signature import Shape, Signature, as_list, as_shapes
 
 if TYPE_CHECKING:
@@ -46,13 +47,19 @@ _live = weakref.WeakValueDictionary()  # every queue by number, to be found by n
 _numbers = itertools.count()
 
 
-def unique_name(name: str, default: str) -> str:
-    """The name; where it is the default, ``name_1`` for the second one, and so on."""
-    if name != default:
+def unique_name(name: str | None, default: str) -> str:
+    """The name; of the default (or None) ``name_1`` for the second one, and so on."""
+    if name not in (None, default):
         return str(name)
     with _lock:
-        number = next(_counts.setdefault(name, itertools.count()))
-    return f"{name}_{number}" if number else name
+        number = next(_counts.setdefault(default, itertools.count()))
+    return f"{default}_{number}" if number else default
+
+
+def remember(queue: Any) -> None:
+    """Lets ``find_queue`` find it, as long as anybody holds it, by its ``_name``."""
+    with _lock:
+        _live[next(_numbers)] = queue
 
 
 def find_queue(name: str) -> QueueBase:
@@ -416,8 +423,8 @@ class PriorityQueue(QueueBase):
 
 
 def waiters() -> list[dict[str, Any]]:
-    """Every call that waits in a queue or barrier of this process.
+    """Every call that waits in a queue or barrier of this process, or for a coordinator.
 
     A list of dicts: ``thread`` (its name), ``object`` (the queue), ``waits_for``, ``seconds``.
     """
-    return json.loads(_levada.waiters())
+    return json.loads(_levada.waiters()) + waits()
