@@ -125,17 +125,22 @@ static LEVADA_ALWAYS_INLINE bool scan_usual_entry(const uint8_t *p, const uint8_
     return e->value && e->value + size == end;
 }
 
-/* Two values in one entry are merged, as protobuf does: their bytes one behind the other. */
-static levada_plain scan_join(levada_proto *x, scan_entry *e, const uint8_t *p, uint32_t size)
+/* Two values in one entry are merged, as protobuf does: their bytes one behind the other. The first
+ * time there is room made for all that can follow up to `end`, so that an entry of many values
+ * takes no more than its own size. */
+static levada_plain scan_join(levada_proto *x, scan_entry *e, uint8_t **room, const uint8_t *p,
+                              uint32_t size, const uint8_t *end)
 {
     size_t before = (size_t)(e->end - e->value);
-    uint8_t *to = levada_arena_take(&x->arena, before + size);
 
-    if (!to) return LEVADA_PLAIN_MEMORY;
-    memcpy(to, e->value, before);
-    memcpy(to + before, p, size);
-    e->value = to;
-    e->end = to + before + size;
+    if (!*room) {
+        *room = levada_arena_take(&x->arena, before + (size_t)(end - p));
+        if (!*room) return LEVADA_PLAIN_MEMORY;
+        memcpy(*room, e->value, before);
+        e->value = *room;
+    }
+    memcpy(*room + before, p, size);
+    e->end = *room + before + size;
     return LEVADA_PLAIN_OK;
 }
 
@@ -143,6 +148,8 @@ static levada_plain scan_join(levada_proto *x, scan_entry *e, const uint8_t *p, 
 static LEVADA_NOINLINE levada_plain scan_any_entry(levada_proto *x, const uint8_t *p,
                                                    const uint8_t *end, scan_entry *e)
 {
+    uint8_t *room = NULL;
+
     *e = (scan_entry){ 0 };
     while (p < end) {
         uint32_t tag, size;
@@ -160,7 +167,7 @@ static LEVADA_NOINLINE levada_plain scan_any_entry(levada_proto *x, const uint8_
             e->key = p;
             e->key_size = size;
         } else if (e->value) {
-            levada_plain joined = scan_join(x, e, p, size);
+            levada_plain joined = scan_join(x, e, &room, p, size, end);
 
             if (joined != LEVADA_PLAIN_OK) return joined;
         } else {

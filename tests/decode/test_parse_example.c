@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include <cmocka.h>
 
@@ -156,6 +157,50 @@ static void the_last_entry_of_a_key_wins(void **state)
     decode_ok("{a:{kind:FixedLen,shape:[],dtype:int64}}", &m, 1, &block);
     assert_int_equal(levada_column_i64(levada_block_column(block, "a"))[0], 8);
     levada_block_unref(&block);
+}
+
+static size_t put_sized(char *to, int tag, size_t size)
+{
+    to[0] = (char)tag;
+    to[1] = (char)(0x80 | (size & 0x7f));
+    to[2] = (char)(0x80 | (size >> 7 & 0x7f));
+    to[3] = (char)(size >> 14);
+    return 4;
+}
+
+static long peak_memory_in_kib(void)
+{
+    struct rusage usage;
+
+    assert_int_equal(getrusage(RUSAGE_SELF, &usage), 0);
+    return usage.ru_maxrss;
+}
+
+/* An entry of 20,000 values: they are merged, and take the room of the record, not its square. */
+static void many_values_in_one_entry_are_merged_in_its_size(void **state)
+{
+    enum { VALUES = 20000, SIZE = 7 };
+    static char bytes[16 + VALUES * SIZE];
+    long before = peak_memory_in_kib();
+    size_t entry = 3 + VALUES * SIZE, at = put_sized(bytes, 0x0a, entry + 4);
+    levada_block *block = NULL;
+    message m = { bytes, sizeof bytes };
+
+    (void)state;
+    at += put_sized(bytes + at, 0x0a, entry);
+    memcpy(bytes + at, "\x0a\x01" "a", 3);
+    at += 3;
+    for (int i = 0; i < VALUES; i++, at += SIZE) {
+        memcpy(bytes + at, "\x12\x05\x1a\x03\x0a\x01\x07", SIZE);
+    }
+    m.size = at;
+    decode_ok("{a:{kind:VarLen,dtype:int64}}", &m, 1, &block);
+    const levada_column *a = levada_block_column(block, "a");
+
+    assert_int_equal(a->level[0].end[0] - a->level[0].begin[0], VALUES);
+    for (int i = 0; i < VALUES; i++) assert_int_equal(levada_column_i64(a)[i], 7);
+    levada_block_unref(&block);
+    assert_in_range(peak_memory_in_kib() - before, 0, 64 << 10);
 }
 
 static void says_what_does_not_fit(void **state)
@@ -312,6 +357,7 @@ int main(void)
         cmocka_unit_test(narrower_dtypes_are_range_checked),
         cmocka_unit_test(strings_and_their_defaults),
         cmocka_unit_test(the_last_entry_of_a_key_wins),
+        cmocka_unit_test(many_values_in_one_entry_are_merged_in_its_size),
         cmocka_unit_test(says_what_does_not_fit),
         cmocka_unit_test(refuses_every_truncation),
         cmocka_unit_test(the_first_bad_record_is_named),
