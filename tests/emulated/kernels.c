@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* levada_kernels_for() with AVX-512 emulated, for the tests of the kernels, and for nothing else. */
+#include "emulated/avx512.h"
+
+#include "base/cpu.h"
+
+const levada_kernels *emulated_kernels_for(levada_cpu_level level);
+
+static const levada_kernels emulated_kernels = {
+    .level = LEVADA_CPU_AVX512,
+    .crc32c = emulated_crc32c,
+    .frame_tfrecord = emulated_frame,
+    .varint_count = emulated_varint_count,
+    .varint_i64 = emulated_varint_i64,
+    .varint_i32 = emulated_varint_i32,
+    .newline_index = emulated_newline_index,
+};
+
+/* Where even AVX2 is missing there is nothing to run it on: the level below, as the library does. */
+const levada_kernels *emulated_kernels_for(levada_cpu_level level)
+{
+    if (level != LEVADA_CPU_AVX512 || levada_cpu_detect() < LEVADA_CPU_AVX2)
+        return levada_kernels_for(level);
+    return &emulated_kernels;
+}
