@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Batchers of levada.train: spec/input_helpers.md sections 2 to 5."""
 
+import functools
 import itertools
 import time
 from collections import Counter
@@ -63,6 +64,14 @@ def test_keys_are_ordered_by_their_text(running):
 )
 def test_examples_that_do_not_fit_are_errors(examples, match):
     fails(lambda: lt.batch(examples, 2), errors.InvalidArgumentError, match)
+
+
+@QUIET
+def test_a_field_that_is_no_array_is_named():
+    batches = functools.partial(lt.batch, batch_size=1)
+    ragged, date = {"a": 1, "b": [[1], [1, 2]]}, {"a": 1, "b": np.datetime64("2020")}
+    fails(lambda: batches([ragged]), errors.InvalidArgumentError, "field 'b' of the first example")
+    fails(lambda: batches([date]), TypeError, "field 'b' of the first example: .*datetime64")
 
 
 def test_structures_in_structures_are_type_errors():

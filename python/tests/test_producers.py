@@ -112,8 +112,18 @@ def test_wrong_arguments_are_refused():
         lt.input_producer(7)
     with pytest.raises(ValueError, match="num_epochs must be > 0"):
         lt.input_producer(ROWS, num_epochs=-1)
-    with pytest.raises(TypeError, match="list of strings"):
-        lt.string_input_producer("abc")
+    for wrong in ("abc", [1, 2], np.arange(3)):
+        with pytest.raises(TypeError, match="list of strings"):
+            lt.string_input_producer(wrong)
+    for limit in (-1, 2**31):
+        with pytest.raises(ValueError, match=f"limit={limit}"):
+            lt.range_input_producer(limit)
+    for options in ({"num_epochs": 1.5}, {"seed": "a"}, {"seed": 1.5}):
+        with pytest.raises(TypeError):
+            lt.input_producer(ROWS, **options)
+    with pytest.raises(TypeError):
+        lt.range_input_producer(1.5)
+    lt.input_producer(ROWS, seed=-1)
 
 
 def test_a_name_for_the_gauge_makes_one(running):

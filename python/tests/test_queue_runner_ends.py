@@ -32,6 +32,7 @@ def ends():
         pytest.param(StopIteration(), OUT, id="StopIteration"),
         pytest.param(ValueError("bad"), ValueError, id="error"),
         pytest.param(SystemExit(), OUT, id="SystemExit"),
+        pytest.param(KeyboardInterrupt(), KeyboardInterrupt, id="KeyboardInterrupt"),
     ]
 
 

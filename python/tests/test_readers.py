@@ -220,9 +220,38 @@ def test_compressed_data_cut_off_is_data_loss(tmp_path, encoding):
 def test_wrong_sizes_are_refused():
     for options in ({"record_bytes": 0}, {"record_bytes": 1, "header_bytes": -1},
                     {"record_bytes": 1, "hop_bytes": -2},
+                    {"record_bytes": 2**31},
                     {"record_bytes": 1, "encoding": "LZ"}):  # fmt: skip
         with pytest.raises(ValueError):
             lt.FixedLengthRecordReader(**options)
+    with pytest.raises(TypeError):
+        lt.FixedLengthRecordReader(1.5)
+    queue = names("a")
+    for wrong in (1.5, None, "3"):
+        with pytest.raises(TypeError):
+            lt.TextLineReader().read_up_to(queue, wrong)
+    assert queue.size() == 1
+
+
+def test_records_that_overlap_much_stay_small_in_memory(tmp_path):
+    """A chunk of a megabyte holds a million records that begin at each byte: gigabytes at once."""
+    data = np.random.default_rng(1).bytes(3 << 19)
+    reader = lt.FixedLengthRecordReader(4096, hop_bytes=1)
+    queue = names(fixed(tmp_path, data, b"", b""))
+    at = 0
+    while at <= len(data) - 4096:
+        keys, values = reader.read_up_to(queue, 300)
+        assert values.data.nbytes <= 8 << 20
+        assert values[0] == data[at : at + 4096] and keys[0].endswith(b":%d" % at)
+        at += len(values)
+    assert at == len(data) - 4095
+
+
+def test_what_is_no_file_is_an_invalid_argument(tmp_path):
+    for make in (lt.WholeFileReader, lambda: lt.FixedLengthRecordReader(3), lt.TextLineReader):
+        for name in (tmp_path, "a\0b"):
+            with pytest.raises(errors.InvalidArgumentError):
+                make().read(names(name))
 
 
 def test_images_of_mnist():

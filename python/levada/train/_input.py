@@ -74,9 +74,19 @@ class _Batcher:
                 return
             structure = Structure.of(example)
             values = structure.flatten(example)
-            dtypes = [_dtype_of(value) for value in values]
+            dtypes = [self._dtype_of(*field) for field in zip(structure.keys, values, strict=True)]
             shapes = self._shapes_of(structure, values)
             self._settle_locked(structure, dtypes, shapes)
+
+    def _dtype_of(self, field: Hashable, value: Any) -> str:
+        try:
+            return _dtype_of(value)
+        except TypeError as error:
+            raise TypeError(f"{self.who}: field {field!r} of the first example: {error}") from None
+        except ValueError as error:  # rows of different lengths
+            raise InvalidArgumentError(
+                f"{self.who}: field {field!r} of the first example is no array: {error}"
+            ) from error
 
     def settle_spec(self, names: list[str], dtypes: list[str], shapes: list[Any]) -> None:
         """The same from what a dataset says of itself."""
@@ -318,7 +328,9 @@ def _shuffle_batch(who: str, options: dict[str, Any]) -> Stream:
     capacity, least = options["capacity"], options["min_after_dequeue"]
     seed, shared_name = options["seed"], options["shared_name"]
     _check_capacity(capacity)
-    if least < 0:
+    if seed is not None:
+        operator.index(seed)
+    if operator.index(least) < 0:
         raise ValueError(f"min_after_dequeue {least} must be >= 0.")
     if 0 < capacity <= least:
         raise ValueError(f"capacity {capacity} must be bigger than min_after_dequeue {least}.")

@@ -8,6 +8,7 @@ an epoch, and epochs never mix. Nothing runs before ``start_queue_runners``.
 from __future__ import annotations
 
 import glob
+import operator
 import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
@@ -34,7 +35,7 @@ def match_filenames_once(pattern: str | Iterable[str], name: str | None = None) 
 
 
 def _check_epochs(num_epochs: int | None) -> None:
-    if num_epochs is not None and num_epochs <= 0:
+    if num_epochs is not None and operator.index(num_epochs) <= 0:
         raise ValueError(f"num_epochs must be > 0 not {num_epochs}.")
 
 
@@ -112,6 +113,8 @@ class _Epochs:
         self.__name__ = "enqueue_epoch"
         self._rows, self._queue, self._nothing = rows, queue, nothing
         self._num_epochs, self._done = num_epochs, 0
+        if seed is not None:
+            seed = operator.index(seed) & (2**63 - 1)
         self._random = np.random.default_rng(seed) if shuffle else None
 
     def __call__(self) -> None:
@@ -217,6 +220,10 @@ def string_input_producer(
         raise TypeError(f"string_tensor is a list of strings, not {string_tensor!r}")
     if isinstance(string_tensor, (list, tuple)) and not string_tensor:
         raise ValueError(nothing)
+    if not callable(string_tensor):
+        string_tensor = _as_rows(string_tensor)
+        if len(string_tensor) and string_tensor.dtype != object:
+            raise TypeError(f"string_tensor is a list of strings, not of {string_tensor.dtype}")
     scope = name or "input_producer"
     gauge = Gauge(scope, capacity)
     return _produce(string_tensor, (), _options(locals()), scope, gauge, nothing)
@@ -234,6 +241,8 @@ def range_input_producer(
     """The integers from 0 to limit - 1 (int32), one at a time: as `input_producer`."""
     import numpy as np
 
+    if not 0 <= operator.index(limit) < 2**31:
+        raise ValueError(f"limit={limit} must be at least 0 and below 2**31")
     scope = name or "input_producer"
     rows = np.arange(limit, dtype=np.int32)
     return _produce(rows, (), _options(locals()), scope, Gauge(scope, capacity))

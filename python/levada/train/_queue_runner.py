@@ -196,9 +196,10 @@ class QueueRunner:
             raise OutOfRangeError("an enqueue function raised StopIteration") from error
 
     def _report(self, error: BaseException, coord: Coordinator | None) -> None:
-        if not isinstance(error, Exception):  # SystemExit and its like end the thread alone
+        if not isinstance(error, SystemExit):
+            self._tell(error)
+        if not isinstance(error, Exception):  # these end the thread alone
             raise error
-        self._tell(error)
         if coord is not None:
             coord.request_stop(error)
             return

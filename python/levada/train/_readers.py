@@ -10,6 +10,7 @@ there, so that a call for one record, and even more one for many, costs little.
 
 import contextlib
 import glob
+import operator
 import os
 import threading
 from collections.abc import Sequence
@@ -29,6 +30,7 @@ from levada.errors import (
 ROWS = 256  # records in a block, where a call does not ask for another number
 _MOST_ROWS = 65536
 _CHUNK = 1 << 20  # bytes that are read at once from files of fixed-length records
+_MOST_BYTES = (1 << 31) - 1  # offsets of a block are int32
 
 
 class Keys(Sequence):
@@ -145,6 +147,7 @@ class _Reader:
         from one block are a ``levada.Bytes`` over its memory. Raises what ``read`` raises; records
         in front of damage are given first.
         """
+        num_records = operator.index(num_records)
         if num_records < 1:
             raise InvalidArgumentError(f"num_records={num_records} must be at least 1")
         parts, need = [], num_records
@@ -494,12 +497,12 @@ class FixedLengthRecordReader(_Reader):
         super().__init__(name)
         header_bytes, footer_bytes = header_bytes or 0, footer_bytes or 0
         hop_bytes = hop_bytes or record_bytes
-        if record_bytes < 1:
-            raise ValueError(f"record_bytes={record_bytes} must be at least 1")
-        for word, size in (("header_bytes", header_bytes), ("footer_bytes", footer_bytes),
-                           ("hop_bytes", hop_bytes)):  # fmt: skip
-            if size < 0:
-                raise ValueError(f"{word}={size} must be at least 0")
+        for word, size, least in (
+            ("record_bytes", record_bytes, 1), ("header_bytes", header_bytes, 0),
+            ("footer_bytes", footer_bytes, 0), ("hop_bytes", hop_bytes, 0),
+        ):  # fmt: skip
+            if not least <= operator.index(size) <= _MOST_BYTES:
+                raise ValueError(f"{word}={size} must be at least {least} and below 2 GiB")
         if encoding not in (None, "", "GZIP", "ZLIB"):
             raise ValueError(f'encoding={encoding!r} must be None, "GZIP" or "ZLIB"')
         self._sizes = record_bytes, header_bytes, footer_bytes, hop_bytes
@@ -514,21 +517,23 @@ def _fixed_blocks(name, encoding, record, header, footer, hop):
     import numpy as np
 
     rest, skip, number = b"", header, 0
+    most = max(2 * _CHUNK // record, 1)  # records in a block
     with _reading(name, encoding) as file:
         while chunk := file.read(max(_CHUNK, 2 * record)):
             drop = min(skip, len(rest) + len(chunk))
             rest, skip = (rest + chunk)[drop:], skip - drop
-            n = (len(rest) - record - footer) // hop + 1
-            if n < 1:
-                continue
-            shape, data = (n, record), np.frombuffer(rest, np.uint8)
-            rows = np.lib.stride_tricks.as_strided(data, shape, (hop, 1), writeable=False)
-            offsets = np.arange(n + 1, dtype=np.int32) * np.int32(record)
-            numbers = np.arange(number, number + n)
-            yield _Block(Keys(name, numbers), Bytes(rows.reshape(-1), offsets))
-            number += n
-            skip = max(n * hop - len(rest), 0)
-            rest = rest[n * hop :]
+            first, n = 0, (len(rest) - record - footer) // hop + 1
+            while first < n:  # records that overlap are more than what was read
+                part = min(n - first, most)
+                shape, data = (part, record), np.frombuffer(rest, np.uint8, offset=first * hop)
+                rows = np.lib.stride_tricks.as_strided(data, shape, (hop, 1), writeable=False)
+                offsets = np.arange(part + 1, dtype=np.int32) * np.int32(record)
+                numbers = np.arange(number, number + part)
+                yield _Block(Keys(name, numbers), Bytes(rows.reshape(-1), offsets))
+                number, first = number + part, first + part
+            if n > 0:
+                skip = max(n * hop - len(rest), 0)
+                rest = rest[n * hop :]
 
 
 @contextlib.contextmanager
@@ -538,11 +543,15 @@ def _reading(name, encoding=None):
     import zlib
 
     place = os.fsdecode(name)
+    if b"\0" in name:
+        raise InvalidArgumentError(f"the name of a file has a zero byte in it: {name!r}")
     try:
         with open(name, "rb") as file:
             if encoding == "GZIP":
                 file = gzip.GzipFile(fileobj=file)
             yield _Inflated(file) if encoding == "ZLIB" else file
+    except IsADirectoryError as error:
+        raise InvalidArgumentError("it is a folder", file=place) from error
     except FileNotFoundError as error:
         raise NotFoundError("no such file", file=place) from error
     except PermissionError as error:
