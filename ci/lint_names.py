@@ -113,8 +113,8 @@ def check_c(path: Path, text: str) -> Iterator[Finding]:
     yield from check_file_name(path)
     for number, directive in directives:
         macro = re.match(r"#\s*define\s+(\w+)", directive)
-        # plugin.h maps the usual names to the host table.
-        mapped = path.name == "plugin.h" and macro and macro[1].startswith("levada_")
+        # plug-ins see the usual names as entries of the host table.
+        mapped = path.name == "plugin_names.h" and macro and macro[1].startswith("levada_")
         if macro and not mapped and not ENTRY.fullmatch(macro[1]):
             yield from check_upper(path, macro[1], number)
     for head, body in clex.declarations(clex.tokens(code)):

@@ -10,8 +10,9 @@
  *     #define LEVADA_PLUGIN_MAIN
  *     #include <levada/plugin.h>
  *
- * (other files of it include the header without the macro). The table only grows at its end; a
- * plug-in that needs more than the host has is refused when it is loaded. Descriptors must be
+ * (other files of it include the header without the macro). The table only grows at its end, and a
+ * plug-in runs with every host whose table is at least as long as what it was compiled with: an
+ * older host is left again by LEVADA_PLUGIN_BEGIN, and loading fails saying so. Descriptors must be
  * constant for the life of the process. Loading is all or nothing: where one descriptor is refused,
  * or levada_plugin_main fails, nothing is registered and the library is unloaded again; one that
  * was loaded is never unloaded. Until then its names are not there: the default of an option that
@@ -31,17 +32,19 @@ extern "C" {
 
 #define LEVADA_PLUGIN_ABI 1
 
+typedef struct levada_bytes levada_bytes;
+
 /* What levada_plugin_main fills in. */
 typedef struct levada_plugin {
     size_t      struct_size;
-    int64_t     abi;     /* LEVADA_PLUGIN_ABI as compiled                        */
-    size_t      needs;   /* sizeof(levada_host) as compiled                      */
+    int64_t     abi;     /* the host's; then LEVADA_PLUGIN_ABI as compiled       */
+    size_t      needs;   /* bytes of the table that it uses                      */
     const char *name;    /* of the library: a dataset that needs it names it     */
     int64_t     version; /* of its descriptors, from 1                           */
     void       *host;    /* the host's; passed back to add_*                     */
 } levada_plugin;
 
-/* What the host offers. */
+/* What the host offers. An entry is there when it lies within the first struct_size bytes. */
 typedef struct levada_host {
     size_t struct_size;
     /* Register a descriptor; only while levada_plugin_main runs. EINVALID_ARGUMENT: it breaks the
@@ -161,13 +164,72 @@ typedef struct levada_host {
     const char *(*value_key)(const levada_value *map, int64_t i);
     const levada_value *(*value_get)(const levada_value *map, const char *key);
     const levada_function_def *(*function_info)(const levada_function *function);
+
+    /* -- from here on: added after the first version */
+
+    /* Memory of small things, as base/alloc.h has it: not cleared, cleared, another size (the old
+     * memory stays on failure). NULL = memory is short: answer ERESOURCE_EXHAUSTED. What they gave
+     * goes back through free, and nothing else does. Data of records lives in builders. */
+    void *(*alloc)(size_t size);
+    void *(*alloc_zero)(size_t size);
+    void *(*realloc)(void *memory, size_t size);
+    void (*free)(void *memory);
+    char *(*strdup)(const char *text);
+    /* count * size + extra; false (and *out untouched) where that does not fit. */
+    bool (*size_of)(size_t count, size_t size, size_t extra, size_t *out);
+    /* Random numbers without a generator: draw number `counter` is a function of a key, so they
+     * need no state and begin again anywhere. The key of a stage is made of context->seed and
+     * context->epoch. */
+    uint64_t (*random_key)(uint64_t seed, uint64_t epoch);
+    uint64_t (*random_at)(uint64_t key, uint64_t counter);
+    uint64_t (*random_draw)(uint64_t seed, uint64_t epoch, uint64_t counter); /* at(key(..), n) */
+    uint64_t (*random_below)(uint64_t bits, uint64_t bound); /* 64 bits to 0 <= result < bound */
+    double (*random_unit)(uint64_t bits);                    /* 64 bits to 0 <= result < 1     */
+    levada_status (*context_reject)(const levada_context *context, const levada_block *record,
+        int64_t unread, const levada_error *why, levada_error *err);
+    bool (*context_cancelled)(const levada_context *context);
+    void (*context_log)(const levada_context *context, const char *fmt, ...);
+    const char *(*error_text)(const levada_error *err, char *text, size_t size);
+    void (*error_clear)(levada_error *err);
+    const char *(*status_name)(levada_status status);
+    const char *(*status_text)(levada_status status);
+    bool (*spec_equal)(const levada_spec *a, const levada_spec *b);
+    bool (*block_exclusive)(const levada_block *block);
+    int64_t (*block_bytes)(const levada_block *block);
+    const int64_t *(*column_i64)(const levada_column *column);
+    const int32_t *(*column_i32)(const levada_column *column);
+    const float *(*column_f32)(const levada_column *column);
+    const double *(*column_f64)(const levada_column *column);
+    const uint8_t *(*column_u8)(const levada_column *column);
+    levada_status (*value_parse_json)(const char *text, size_t size, levada_value **out,
+        levada_error *err);
+    void (*value_destroy)(levada_value **value);
+    /* Bytes of a file, decompressed, for sources that read files themselves (a format is shown
+     * windows of them). compression: NULL = by content, "none", or the name of a filter. One owner,
+     * one thread. ENOT_FOUND, EPERMISSION_DENIED, EINVALID_ARGUMENT; errors name the file. */
+    levada_status (*bytes_open)(levada_env *env, const char *path, const char *compression,
+        levada_bytes **out, levada_error *err);
+    void (*bytes_close)(levada_bytes **bytes);
+    /* Fills data as far as the file goes: *made < size only at the end or in front of damage (which
+     * the next call tells), *made = 0 only at the end. */
+    levada_status (*bytes_read)(levada_bytes *bytes, void *data, int64_t size, int64_t *made,
+        levada_error *err);
+    /* Reading goes on at this offset of the decompressed bytes. Beyond the end: EOUT_OF_RANGE. */
+    levada_status (*bytes_seek)(levada_bytes *bytes, int64_t offset, levada_error *err);
+    int64_t (*bytes_offset)(const levada_bytes *bytes);
 } levada_host;
 
 /* The one exported function: fill in *plugin (LEVADA_PLUGIN_BEGIN does), register, return OK. */
 LEVADA_API levada_status levada_plugin_main(const levada_host *host, levada_plugin *plugin,
                                             levada_error *err);
 
-#ifndef LEVADA_PLUGIN_HOST_SIDE
+#ifdef LEVADA_PLUGIN_HOST_SIDE
+
+/* The table that levada_plugin_load hands to plug-ins, for who wants to stand between: `levada
+ * check` runs a plug-in with a copy of it in which allocations fail. Lives for ever. */
+LEVADA_API const levada_host *levada_plugin_table(void);
+
+#else
 
 #ifdef LEVADA_PLUGIN_MAIN
 const levada_host *levada_plugin_host;
@@ -175,90 +237,29 @@ const levada_host *levada_plugin_host;
 extern const levada_host *levada_plugin_host;
 #endif
 
-/* The first statement of levada_plugin_main. */
-#define LEVADA_PLUGIN_BEGIN(host_table, plugin_out, plugin_name, plugin_version) \
-    do {                                                                         \
-        levada_plugin_host = (host_table);                                       \
-        (plugin_out)->abi = LEVADA_PLUGIN_ABI;                                   \
-        (plugin_out)->needs = sizeof(levada_host);                               \
-        (plugin_out)->name = (plugin_name);                                      \
-        (plugin_out)->version = (plugin_version);                                \
+/* Bytes of the table that the plug-in uses. One that is to run with older hosts too defines it
+ * before it includes this header, as offsetof(levada_host, E): it uses neither the entry E nor any
+ * behind it. */
+#ifndef LEVADA_PLUGIN_NEEDS
+#define LEVADA_PLUGIN_NEEDS sizeof(levada_host)
+#endif
+
+/* The first statement of levada_plugin_main, which it leaves (by LEVADA_TRY) where the host's table
+ * is another one or too short: none of its entries was called then, and the host says what is
+ * wrong. */
+#define LEVADA_PLUGIN_BEGIN(host_table, plugin_out, plugin_name, plugin_version)          \
+    do {                                                                                  \
+        bool levada_fits_ = (plugin_out)->abi == LEVADA_PLUGIN_ABI                        \
+                            && (host_table)->struct_size >= LEVADA_PLUGIN_NEEDS;          \
+        levada_plugin_host = (host_table);                                                \
+        (plugin_out)->abi = LEVADA_PLUGIN_ABI;                                            \
+        (plugin_out)->needs = LEVADA_PLUGIN_NEEDS;                                        \
+        (plugin_out)->name = (plugin_name);                                               \
+        (plugin_out)->version = (plugin_version);                                         \
+        LEVADA_TRY(levada_fits_ ? LEVADA_OK : LEVADA_EUNIMPLEMENTED);                     \
     } while (0)
 
-#define levada_fail (levada_plugin_host->fail)
-#define levada_error_wrap (levada_plugin_host->error_wrap)
-#define levada_error_place (levada_plugin_host->error_place)
-#define levada_spec_create (levada_plugin_host->spec_create)
-#define levada_spec_ref (levada_plugin_host->spec_ref)
-#define levada_spec_unref (levada_plugin_host->spec_unref)
-#define levada_spec_count (levada_plugin_host->spec_count)
-#define levada_spec_field (levada_plugin_host->spec_field)
-#define levada_spec_find (levada_plugin_host->spec_find)
-#define levada_spec_flags_of (levada_plugin_host->spec_flags_of)
-#define levada_dtype_size (levada_plugin_host->dtype_size)
-#define levada_dtype_name (levada_plugin_host->dtype_name)
-#define levada_dtype_find (levada_plugin_host->dtype_find)
-#define levada_block_ref (levada_plugin_host->block_ref)
-#define levada_block_unref (levada_plugin_host->block_unref)
-#define levada_block_rows (levada_plugin_host->block_rows)
-#define levada_block_spec (levada_plugin_host->block_spec)
-#define levada_block_column (levada_plugin_host->block_column)
-#define levada_block_at (levada_plugin_host->block_at)
-#define levada_block_origin (levada_plugin_host->block_origin)
-#define levada_block_select (levada_plugin_host->block_select)
-#define levada_column_bytes (levada_plugin_host->column_bytes)
-#define levada_column_dim (levada_plugin_host->column_dim)
-#define levada_column_length (levada_plugin_host->column_length)
-#define levada_builder_create (levada_plugin_host->builder_create)
-#define levada_builder_destroy (levada_plugin_host->builder_destroy)
-#define levada_builder_dims (levada_plugin_host->builder_dims)
-#define levada_builder_offsets (levada_plugin_host->builder_offsets)
-#define levada_builder_ranges (levada_plugin_host->builder_ranges)
-#define levada_builder_values (levada_plugin_host->builder_values)
-#define levada_builder_lengths (levada_plugin_host->builder_lengths)
-#define levada_builder_share_values (levada_plugin_host->builder_share_values)
-#define levada_builder_share (levada_plugin_host->builder_share)
-#define levada_builder_push_bytes (levada_plugin_host->builder_push_bytes)
-#define levada_builder_push_i64 (levada_plugin_host->builder_push_i64)
-#define levada_builder_push_f64 (levada_plugin_host->builder_push_f64)
-#define levada_builder_end_row (levada_plugin_host->builder_end_row)
-#define levada_builder_reject (levada_plugin_host->builder_reject)
-#define levada_builder_publish (levada_plugin_host->builder_publish)
-#define levada_cursor_fill (levada_plugin_host->cursor_fill)
-#define levada_cursor_take (levada_plugin_host->cursor_take)
-#define levada_cursor_clear (levada_plugin_host->cursor_clear)
-#define levada_cursor_save (levada_plugin_host->cursor_save)
-#define levada_cursor_restore (levada_plugin_host->cursor_restore)
-#define levada_rowstore_create (levada_plugin_host->rowstore_create)
-#define levada_rowstore_destroy (levada_plugin_host->rowstore_destroy)
-#define levada_rowstore_count (levada_plugin_host->rowstore_count)
-#define levada_rowstore_add (levada_plugin_host->rowstore_add)
-#define levada_rowstore_take (levada_plugin_host->rowstore_take)
-#define levada_rowstore_peek (levada_plugin_host->rowstore_peek)
-#define levada_rowstore_save (levada_plugin_host->rowstore_save)
-#define levada_rowstore_restore (levada_plugin_host->rowstore_restore)
-#define levada_slots_free (levada_plugin_host->slots_free)
-#define levada_iter_next (levada_plugin_host->iter_next)
-#define levada_iter_rewind (levada_plugin_host->iter_rewind)
-#define levada_context_dropped (levada_plugin_host->context_dropped)
-#define levada_context_padded (levada_plugin_host->context_padded)
-#define levada_state_put_i64 (levada_plugin_host->state_put_i64)
-#define levada_state_put_bytes (levada_plugin_host->state_put_bytes)
-#define levada_state_put_i64s (levada_plugin_host->state_put_i64s)
-#define levada_state_get_i64 (levada_plugin_host->state_get_i64)
-#define levada_state_get_bytes (levada_plugin_host->state_get_bytes)
-#define levada_state_get_i64s (levada_plugin_host->state_get_i64s)
-#define levada_state_has (levada_plugin_host->state_has)
-#define levada_value_kind_of (levada_plugin_host->value_kind_of)
-#define levada_value_as_bool (levada_plugin_host->value_as_bool)
-#define levada_value_as_int (levada_plugin_host->value_as_int)
-#define levada_value_as_float (levada_plugin_host->value_as_float)
-#define levada_value_as_text (levada_plugin_host->value_as_text)
-#define levada_value_count (levada_plugin_host->value_count)
-#define levada_value_item (levada_plugin_host->value_item)
-#define levada_value_key (levada_plugin_host->value_key)
-#define levada_value_get (levada_plugin_host->value_get)
-#define levada_function_info (levada_plugin_host->function_info)
+#include <levada/plugin_names.h>
 
 #endif /* LEVADA_PLUGIN_HOST_SIDE */
 

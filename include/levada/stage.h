@@ -65,6 +65,12 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_context_reject(const levada_cont
 /* Counts elements of padded columns: all, and those that records brought. Any thread. */
 LEVADA_API void levada_context_padded(const levada_context *context, int64_t all,
                                       int64_t payload);
+/* True once the iterator is cancelled or closed: work that takes long, or waits for the outside,
+ * looks now and then and ends with ECANCELLED. Any thread. */
+LEVADA_API bool levada_context_cancelled(const levada_context *context);
+/* One line for the log of the environment, if it has one. Any thread. */
+LEVADA_API LEVADA_PRINTF(2, 3) void levada_context_log(const levada_context *context,
+                                                       const char *fmt, ...);
 
 typedef struct levada_stage_def {
     size_t            struct_size;   /* sizeof(levada_stage_def) as compiled      */

@@ -6,11 +6,14 @@
 #include "base/random.h"
 #include "core/iter_priv.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #define RUN_BLOCK_ROWS 256
 #define RUN_RECORD_BYTES (INT64_C(256) << 20)
+#define RUN_LOG_LINE 512
 
 static levada_status run_options(levada_run *run, const levada_iter_options *given,
                                  levada_error *err)
@@ -101,6 +104,22 @@ void levada_run_destroy(levada_run **run, levada_iter **root)
 }
 
 bool levada_run_is_cancelled(levada_run *run) { return atomic_load(&run->cancelled); }
+
+bool levada_context_cancelled(const levada_context *context)
+{
+    return context->run && levada_run_is_cancelled(context->run);
+}
+
+void levada_context_log(const levada_context *context, const char *fmt, ...)
+{
+    char    line[RUN_LOG_LINE];
+    va_list args;
+
+    va_start(args, fmt);
+    (void)vsnprintf(line, sizeof line, fmt, args);
+    va_end(args);
+    levada_env_log(context->env, "%s", line);
+}
 
 void levada_context_dropped(const levada_context *context, int64_t records)
 {

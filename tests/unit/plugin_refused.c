@@ -62,6 +62,8 @@ LEVADA_API levada_status levada_plugin_main(const levada_host *host, levada_plug
     if (st == LEVADA_OK) st = half_add(host, plugin, "half_last", err);
     if (strcmp(wrong, "abi") == 0) plugin->abi++;
     if (strcmp(wrong, "newer") == 0) plugin->needs++;
-    if (strcmp(wrong, "fails") == 0 || strcmp(wrong, "slow, fails") == 0) return levada_fail(err, LEVADA_EUNAVAILABLE, "no licence");
+    if (strcmp(wrong, "fails") == 0 || strcmp(wrong, "slow, fails") == 0) {
+        return levada_fail(err, LEVADA_EUNAVAILABLE, "no licence");
+    }
     return st;
 }

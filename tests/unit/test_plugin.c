@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Loading is all or nothing. Arguments of the program: the path of plugin_refused.
+ * Loading is all or nothing, and what the table of the host offers. Arguments of the program: the
+ * paths of plugin_refused and plugin_table.
  */
 #include "conformance/fault.h"
 #include "core/registry.h"
@@ -12,6 +13,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -22,7 +24,7 @@
 #define UNLOADS false
 #endif
 
-static const char *library;
+static const char *library, *table;
 static levada_env *env;
 static bool        mapped; /* by a test that loaded it: for good */
 
@@ -227,6 +229,98 @@ static void threads_that_load_it_at_once_get_the_same_error(void **state)
     left_nothing(before);
 }
 
+/* -- the table of the host (plugin_table.c) */
+
+static levada_status load_table(const char *how, levada_error *err)
+{
+    levada_status st;
+
+    assert_int_equal(setenv("LEVADA_TEST_PLUGIN", how, 1), 0);
+    st = levada_plugin_load(env, table, NULL, err);
+    unsetenv("LEVADA_TEST_PLUGIN");
+    return st;
+}
+
+static void refuses_table(const char *how, const char *message)
+{
+    levada_error err = LEVADA_ERROR_INIT;
+    int32_t      before = names();
+
+    assert_true(load_table(how, &err) < 0);
+    if (!strstr(err.message, message)) fail_msg("%s: %s", how, err.message);
+    assert_int_equal(names(), before);
+}
+
+/* None of them comes as far as the call of an entry that is not there, which would be a crash. */
+static void one_that_needs_a_longer_table_is_left_again(void **state)
+{
+    (void)state;
+    refuses_table("newer", "was made for a newer levada: it needs");
+    refuses_table("older", "gave up: unimplemented");
+    refuses_table("abi", "gave up: unimplemented");
+}
+
+static void one_that_needs_no_more_than_an_older_host_has_is_loaded(void **state)
+{
+    levada_error err = LEVADA_ERROR_INIT;
+    int32_t      before = names();
+
+    (void)state;
+    if (load_table("fits", &err) != LEVADA_OK) fail_msg("%s", err.message);
+    assert_int_equal(names(), before + 1);
+}
+
+/* Records of a pipe, read to the end. */
+static t_bytes records(const char *text, const char *errors)
+{
+    levada_iter_options o = LEVADA_ITER_OPTIONS_INIT;
+    levada_dataset     *dataset = NULL;
+    levada_iter        *it = NULL;
+    levada_error        err = LEVADA_ERROR_INIT;
+    t_bytes             all = { 0 };
+
+    o.seed = 11;
+    o.threads = 1;
+    o.block_rows = 3;
+    o.errors = errors;
+    if (levada_dataset_parse(env, text, &dataset, &err) != LEVADA_OK
+        || levada_iter_open(dataset, &o, &it, &err) != LEVADA_OK) {
+        fail_msg("%s: %s", text, err.message);
+    }
+    (void)t_iter_read(it, -1, false, &all);
+    levada_iter_close(&it);
+    levada_dataset_unref(&dataset);
+    return all;
+}
+
+static void gives_alike(const char *text, const char *errors, const char *like)
+{
+    t_bytes a = records(text, errors), b = records(like, NULL);
+
+    t_bytes_equal(b, a, text);
+    t_clear(&a);
+    t_clear(&b);
+}
+
+static void entries_of_the_table_do_what_their_names_say(void **state)
+{
+    const char  *lines = "one\ntwo, which is longer\n\nx\nfive, the last one";
+    const char  *json = "{\"n\": 3}\nno json\n{\"n\": 5}\n";
+    levada_error err = LEVADA_ERROR_INIT;
+
+    (void)state;
+    t_write_file(t_path("lines.txt"), lines, strlen(lines));
+    t_write_file(t_path("json.txt"), json, strlen(json));
+    if (levada_plugin_load(env, table, NULL, &err) != LEVADA_OK) fail_msg("%s", err.message);
+    assert_int_equal(chdir(t_path("")), 0);
+    gives_alike("table_lines:lines.txt", NULL, "text_lines:lines.txt");
+    gives_alike("table_lines:lines.txt | table_some:100", "skip",
+                "text_lines:lines.txt | filter:\"len(line) > 1\"");
+    gives_alike("text_lines:json.txt | table_numbers | table_views", "skip",
+                "range:7 | filter:\"value in [3, 5]\" | rename:{value:n}");
+    assert_int_equal(chdir("/"), 0);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -241,9 +335,16 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(without_memory_nothing_is_left, set_up, tear_down),
         cmocka_unit_test_setup_teardown(names_of_one_that_was_refused_are_free, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_good_one_is_loaded_once, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(one_that_needs_a_longer_table_is_left_again, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(one_that_needs_no_more_than_an_older_host_has_is_loaded,
+                                        set_up, tear_down),
+        cmocka_unit_test_setup_teardown(entries_of_the_table_do_what_their_names_say, set_up,
+                                        tear_down),
     };
 
-    if (argc < 2) return 77;
+    if (argc < 3) return 77;
     library = argv[1];
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    table = argv[2];
+    return cmocka_run_group_tests(tests, t_folder_set_up, t_folder_tear_down);
 }
