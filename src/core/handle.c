@@ -149,6 +149,7 @@ levada_status levada_iter_save(levada_iter *it, char **out, size_t *size, levada
     LEVADA_TRY(levada_dataset_fingerprint(it->run->dataset, head.fingerprint, err));
     LEVADA_TRY(levada_dataset_json(it->run->dataset, &json, err));
     st = handle_gather_state(it, &w, json, err);
+    if (st == LEVADA_OK) st = levada_records_spell(&w, it->run, err);
     if (st == LEVADA_OK) st = levada_state_encode(&w, &head, it->run->env, out, size, err);
     levada_state_writer_clear(&w);
     levada_string_free(&json);

@@ -43,24 +43,51 @@ static bool records_by_origin(const levada_iter *node, const levada_origin *o, i
     return true;
 }
 
-levada_status levada_records_put(levada_state_writer *to, const char *key,
-                                 const levada_block *block, levada_error *err)
+levada_status levada_records_put(levada_state_writer *to, const char *key, levada_block *block,
+                                 levada_error *err)
 {
-    levada_pool   *pool = levada_env_pool(to->node->run->env);
     levada_origin *o = levada_alloc((size_t)block->n * sizeof *o + 1);
-    levada_block  *flat = NULL;
     levada_status  st;
 
     if (!o) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a saved state");
     for (int64_t i = 0; i < block->n; i++) o[i] = levada_block_origin(block, i);
-    if (records_by_origin(to->node, o, block->n)) {
-        st = levada_origins_put(to, key, o, block->n, err);
-    } else {
-        st = records_pack(pool, block, &flat, err);
-        if (st == LEVADA_OK) st = levada_rows_put(to, key, flat, err);
-    }
-    levada_block_unref(&flat);
+    st = records_by_origin(to->node, o, block->n)
+             ? levada_origins_put(to, key, o, block->n, err)
+             : levada_state_put_records(to, key, block, err);
     levada_free(o);
+    return st;
+}
+
+/* The entries of one that holds records, as if the node that put it had its turn. */
+static levada_status records_spell(levada_state_writer *to, const levada_entry *e, levada_run *run,
+                                   levada_error *err)
+{
+    levada_iter   node = { .run = run, .version = e->version };
+    levada_block *flat = NULL;
+    levada_status st;
+
+    memcpy(node.path, e->path, sizeof node.path);
+    LEVADA_TRY(records_pack(levada_env_pool(run->env), e->records, &flat, err));
+    to->node = &node;
+    st = levada_rows_put(to, e->key, flat, e->open, err);
+    to->node = NULL;
+    levada_block_unref(&flat);
+    return st;
+}
+
+levada_status levada_records_spell(levada_state_writer *w, levada_run *run, levada_error *err)
+{
+    levada_state_writer all = { 0 };
+    levada_status       st = LEVADA_OK;
+
+    for (int32_t i = 0; st == LEVADA_OK && i < w->n; i++) {
+        levada_entry *e = &w->entries[i];
+
+        st = e->type == LEVADA_ENTRY_RECORDS ? records_spell(&all, e, run, err)
+                                             : levada_state_move(&all, e, err);
+    }
+    levada_state_writer_clear(w);
+    *w = all;
     return st;
 }
 

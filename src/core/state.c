@@ -10,7 +10,10 @@
 
 void levada_state_writer_clear(levada_state_writer *to)
 {
-    for (int32_t i = 0; i < to->n; i++) levada_free(to->entries[i].data);
+    for (int32_t i = 0; i < to->n; i++) {
+        levada_block_unref(&to->entries[i].records);
+        levada_free(to->entries[i].data);
+    }
     levada_free(to->entries);
     memset(to, 0, sizeof *to);
 }
@@ -27,26 +30,45 @@ static levada_status state_memory(levada_error *err)
     return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a saved state");
 }
 
-/* An entry with a copy of the bytes. */
-static levada_status state_add(levada_state_writer *to, const levada_entry *like,
-                               const void *bytes, size_t size, levada_error *err)
+/* Room for one entry more. */
+static levada_entry *state_next(levada_state_writer *to)
 {
-    levada_entry *e;
-
     if (to->n == to->capacity) {
         int32_t       room = to->capacity ? 2 * to->capacity : 32;
         levada_entry *more = levada_realloc(to->entries, (size_t)room * sizeof *more);
 
-        if (!more) return state_memory(err);
+        if (!more) return NULL;
         to->entries = more;
         to->capacity = room;
     }
-    e = &to->entries[to->n];
+    return &to->entries[to->n];
+}
+
+/* An entry with a copy of the bytes, and a reference of its own. */
+static levada_status state_add(levada_state_writer *to, const levada_entry *like,
+                               const void *bytes, size_t size, levada_error *err)
+{
+    levada_entry *e = state_next(to);
+    uint8_t      *data = e ? levada_alloc(size + 1) : NULL;
+
+    if (!data) return state_memory(err);
+    if (size) memcpy(data, bytes, size);
     *e = *like;
-    e->data = levada_alloc(size + 1);
-    if (!e->data) return state_memory(err);
-    if (size) memcpy(e->data, bytes, size);
+    e->data = data;
     e->size = size;
+    if (e->records) e->records = levada_block_ref(e->records);
+    to->n++;
+    return LEVADA_OK;
+}
+
+levada_status levada_state_move(levada_state_writer *to, levada_entry *from, levada_error *err)
+{
+    levada_entry *e = state_next(to);
+
+    if (!e) return state_memory(err);
+    *e = *from;
+    from->data = NULL;
+    from->records = NULL;
     to->n++;
     return LEVADA_OK;
 }
@@ -62,18 +84,44 @@ levada_status levada_state_append(levada_state_writer *to, const levada_state_wr
     return LEVADA_OK;
 }
 
-static levada_status state_put(levada_state_writer *to, const char *key, levada_entry_type type,
-                               const void *bytes, size_t size, levada_error *err)
+/* An entry of the node whose turn it is, still empty. */
+static levada_status state_begin(const levada_state_writer *to, const char *key,
+                                 levada_entry_type type, levada_entry *e, levada_error *err)
 {
-    levada_entry e = { .version = to->node->version, .type = (uint8_t)type };
-
-    if (strlen(key) >= sizeof e.key) {
+    *e = (levada_entry){ .version = to->node->version, .type = (uint8_t)type };
+    if (strlen(key) >= sizeof e->key) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "the key '%s' of a state is too long",
                            key);
     }
-    snprintf(e.path, sizeof e.path, "%s", to->node->path);
-    snprintf(e.key, sizeof e.key, "%s", key);
+    snprintf(e->path, sizeof e->path, "%s", to->node->path);
+    snprintf(e->key, sizeof e->key, "%s", key);
+    return LEVADA_OK;
+}
+
+static levada_status state_put(levada_state_writer *to, const char *key, levada_entry_type type,
+                               const void *bytes, size_t size, levada_error *err)
+{
+    levada_entry e;
+
+    LEVADA_TRY(state_begin(to, key, type, &e, err));
     return state_add(to, &e, bytes, size, err);
+}
+
+static bool state_input_is_open(const levada_iter *node)
+{
+    return node->ninputs > 0 &&
+           (levada_spec_flags_of(node->inputs[0]->spec) & LEVADA_SPEC_OPEN) != 0;
+}
+
+levada_status levada_state_put_records(levada_state_writer *to, const char *key,
+                                       levada_block *block, levada_error *err)
+{
+    levada_entry e;
+
+    LEVADA_TRY(state_begin(to, key, LEVADA_ENTRY_RECORDS, &e, err));
+    e.records = block;
+    e.open = state_input_is_open(to->node);
+    return state_add(to, &e, NULL, 0, err);
 }
 
 levada_status levada_state_put_i64(levada_state_writer *to, const char *key, int64_t value,

@@ -139,12 +139,6 @@ static levada_status rows_put_spec(levada_state_writer *to, const char *key,
     return st;
 }
 
-static bool rows_spec_is_open(const levada_iter *node)
-{
-    return node->ninputs > 0 &&
-           (levada_spec_flags_of(node->inputs[0]->spec) & LEVADA_SPEC_OPEN) != 0;
-}
-
 static bool rows_read_field(const int64_t *parts, const char **names, const char *end,
                             levada_field *f)
 {
@@ -238,7 +232,7 @@ static levada_status rows_put_column(levada_state_writer *to, const char *key, i
 }
 
 levada_status levada_rows_put(levada_state_writer *to, const char *key, const levada_block *block,
-                              levada_error *err)
+                              bool columns, levada_error *err)
 {
     levada_origin *o = levada_alloc((size_t)block->n * sizeof *o + 1);
     char           name[32];
@@ -250,9 +244,7 @@ levada_status levada_rows_put(levada_state_writer *to, const char *key, const le
     st = levada_origins_put(to, name, o, block->n, err);
     if (st == LEVADA_OK) st = levada_file_names_put(to, key, o, block->n, err);
     levada_free(o);
-    if (st == LEVADA_OK && rows_spec_is_open(to->node)) {
-        st = rows_put_spec(to, key, block->spec, err);
-    }
+    if (st == LEVADA_OK && columns) st = rows_put_spec(to, key, block->spec, err);
     for (int32_t i = 0; st == LEVADA_OK && i < levada_spec_count(block->spec); i++) {
         st = rows_put_column(to, key, i, &block->columns[i], err);
     }

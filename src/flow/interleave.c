@@ -344,7 +344,7 @@ static levada_status interleave_save_slot(const interleave_state *s, int32_t i,
 
     if (!slot->node) return LEVADA_OK;
     snprintf(key, sizeof key, "record%d", (int)i);
-    LEVADA_TRY(levada_rows_put(to, key, slot->record, err));
+    LEVADA_TRY(levada_state_put_records(to, key, slot->record, err));
     snprintf(key, sizeof key, "ordinal%d", (int)i);
     LEVADA_TRY(levada_state_put_i64(to, key, slot->ordinal, err));
     snprintf(key, sizeof key, "rest%d", (int)i);

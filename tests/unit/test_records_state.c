@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Records that wait are saved as their origins and read again from their files. */
+#include "core/iter_priv.h"
 #include "support/iters.h"
 
 #include <levada/example.h>
@@ -152,6 +153,37 @@ static void origins_are_small(void **state)
     t_clear(&record);
     free(big);
     t_folder_drop();
+}
+
+static size_t written(const levada_state_writer *w)
+{
+    size_t sum = 0;
+
+    for (int32_t i = 0; i < w->n; i++) sum += w->entries[i].size;
+    return sum;
+}
+
+/* Behind a zip nothing can be read again. What a joint gathers for a save() that may never come
+ * costs no copy of the records; that comes with the save(). */
+static void values_are_held_until_they_are_asked_for(void **state)
+{
+    levada_iter        *it = t_iter_open("zip(range:2000; range:2000 | rename:{value:x})"
+                                         " | shuffle:1000",
+                                         1, 4);
+    levada_state_writer w = { 0 };
+    t_bytes             head = { 0 };
+    size_t              before;
+
+    (void)state;
+    (void)t_iter_read(it, 1, false, &head);
+    assert_int_equal(levada_node_save(it->inputs[0], &w, NULL), LEVADA_OK);
+    before = written(&w);
+    assert_true(before < 1000);
+    assert_int_equal(levada_records_spell(&w, it->run, NULL), LEVADA_OK);
+    assert_true(written(&w) > before + 1000 * 2 * sizeof(int64_t));
+    levada_state_writer_clear(&w);
+    levada_iter_close(&it);
+    t_clear(&head);
 }
 
 /* -- files that are not what they were */
@@ -316,6 +348,7 @@ int main(void)
         cmocka_unit_test(waiting_behind_a_decoder),
         cmocka_unit_test(lines),
         cmocka_unit_test(origins_are_small),
+        cmocka_unit_test(values_are_held_until_they_are_asked_for),
         cmocka_unit_test(a_changed_file_is_refused_by_name),
         cmocka_unit_test(a_changed_record_is_refused),
         cmocka_unit_test(damage_before_and_behind_the_cut),
