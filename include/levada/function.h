@@ -26,7 +26,8 @@ typedef struct levada_function_def {
     bool        pure; /* may be called again for the same records after a restore              */
     /* One running use of it (per iterator). May be NULL: *run is then `user`. */
     levada_status (*open)(void *user, void **run, levada_error *err);
-    /* A block in (borrowed; NULL for sources), a block out (the caller's). Sources answer END. */
+    /* A block in (borrowed; NULL for sources), a block out (the caller's). Sources answer END.
+     * AGAIN = not now: so does the iterator, and its next call asks for the same again. */
     levada_status (*call)(void *run, const levada_block *in, levada_block **out,
                           levada_error *err);
     /* Makes a blocked call return ECANCELLED soon; any thread. May be NULL. */

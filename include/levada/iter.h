@@ -53,6 +53,9 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_iter_next_within(levada_iter *it
                                                                  int64_t nanoseconds,
                                                                  levada_block **out,
                                                                  levada_error *err);
+/* Takes back the block that was given last, whole, to give it again next: for who was interrupted
+ * before using it. Until then it is part of what save() keeps. */
+LEVADA_API void levada_iter_unread(levada_iter *it, levada_block **block);
 /* Makes a running and every later next() return ECANCELLED; any thread. */
 LEVADA_API void levada_iter_cancel(levada_iter *it);
 

@@ -61,15 +61,31 @@ static PyObject *iter_next(PyObject *object, PyObject *unused)
         Py_END_ALLOW_THREADS
         if (st == LEVADA_AGAIN) stopped = PyErr_Occurred() || PyErr_CheckSignals() < 0;
     }
+    /* What came together with a signal would be lost where its handler raises in the caller. */
+    if (!stopped && st >= 0) stopped = PyErr_Occurred() || PyErr_CheckSignals() < 0;
+    if (stopped && block) levada_iter_unread(self->it, &block);
     self->busy = false;
     if (stopped) return NULL;
-    if (st >= 0 && PyErr_Occurred()) { /* the loop body gets Ctrl-C: this block is not lost */
-        PyErr_Clear();
-        PyErr_SetInterrupt();
-    }
     if (st == LEVADA_END) return Py_NewRef(Py_None);
     if (!levada_py_ok(st, &err)) return NULL;
     return levada_py_block_new(levada_py_state_of(object), &block);
+}
+
+/* Between next() and this nobody else was inside: the package calls it where it was interrupted. */
+static PyObject *iter_unread(PyObject *object, PyObject *block)
+{
+    iter_object  *self = (iter_object *)object;
+    levada_block *same = NULL;
+
+    if (!Py_IS_TYPE(block, levada_py_state_of(object)->block)) {
+        PyErr_SetString(PyExc_TypeError, "not a block of levada");
+        return NULL;
+    }
+    if (!iter_enter(self)) return NULL;
+    same = levada_block_ref(((levada_py_block *)block)->block);
+    levada_iter_unread(self->it, &same);
+    self->busy = false;
+    return Py_NewRef(Py_None);
 }
 
 static PyObject *iter_save(PyObject *object, PyObject *unused)
@@ -244,6 +260,7 @@ static PyObject *iter_open(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 
 static PyMethodDef iter_methods[] = {
     {"next", iter_next, METH_NOARGS, "The next block, or None at the end."},
+    {"unread", iter_unread, METH_O, "The block that next() gave last is given again."},
     {"save", iter_save, METH_NOARGS, "Position after the last block, as bytes."},
     {"restore", iter_restore, METH_O, "Goes on where save() was called."},
     {"stats", iter_stats, METH_NOARGS, "Counters as JSON."},

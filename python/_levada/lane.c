@@ -81,8 +81,8 @@ static void lane_post(levada_py_office *office, levada_py_task *task)
     pthread_mutex_unlock(&office->lock);
 }
 
-/* Waits for the answer to a posted task; takes the task unless it answers AGAIN, which it does
- * after a while where `patient` is not set. OK leaves *out and *size filled. */
+/* Waits for the answer to a posted task; takes the task unless it answers AGAIN, which it does at a
+ * signal, and after a while where `patient` is not set. OK leaves *out and *size filled. */
 static levada_status lane_wait(levada_py_task *task, bool patient, levada_block **out,
                                int64_t *size, levada_error *err)
 {
@@ -102,12 +102,14 @@ static levada_status lane_wait(levada_py_task *task, bool patient, levada_block 
         pthread_mutex_lock(&office->lock);
         until = levada_py_soon(), late = 0;
     }
-    if (task->done) {
+    if (stopped) {
+        st = LEVADA_AGAIN;
+    } else if (task->done) {
         st = task->status;
         if (st < 0 && err) *err = task->error;
         if (st == LEVADA_OK && out) *out = task->out, task->out = NULL;
         if (size) *size = task->size;
-    } else if (run->cancelled || stopped) {
+    } else if (run->cancelled) {
         st = levada_fail(err, LEVADA_ECANCELLED, "the iterator was cancelled");
         over = lane_leave_locked(office, task);
     } else {
@@ -118,26 +120,35 @@ static levada_status lane_wait(levada_py_task *task, bool patient, levada_block 
     return st;
 }
 
-static levada_status lane_ask(levada_py_task *task, levada_block **out, int64_t *size,
-                              levada_error *err)
+/* Nobody waits for the answer any more. */
+static void lane_give_up(levada_py_task *task)
 {
-    lane_post(task->run->function->office, task);
-    return lane_wait(task, true, out, size, err);
-}
+    levada_py_office *office = task->run->function->office;
+    bool              over;
 
-/* The call of a source that answered AGAIN is forgotten. */
-static void lane_forget(levada_py_run *run)
-{
-    levada_py_office *office = run->function->office;
-    levada_py_task        *task = run->pending;
-    bool              over = false;
-
-    run->pending = NULL;
-    if (!task) return;
     pthread_mutex_lock(&office->lock);
     over = lane_leave_locked(office, task);
     pthread_mutex_unlock(&office->lock);
     if (over) levada_py_lane_free(task);
+}
+
+static levada_status lane_ask(levada_py_task *task, levada_block **out, int64_t *size,
+                              levada_error *err)
+{
+    levada_status st;
+
+    lane_post(task->run->function->office, task);
+    st = lane_wait(task, true, out, size, err);
+    if (st != LEVADA_AGAIN) return st;
+    lane_give_up(task);
+    return levada_fail(err, LEVADA_ECANCELLED, "interrupted by a signal");
+}
+
+/* The call that answered AGAIN is forgotten. */
+static void lane_forget(levada_py_run *run)
+{
+    if (run->pending) lane_give_up(run->pending);
+    run->pending = NULL;
 }
 
 static levada_status lane_task_new(levada_py_run *run, const char *op, levada_py_task **out,
@@ -188,12 +199,17 @@ static void lane_begin(void *run, uint64_t seed, int64_t epoch)
     ((levada_py_run *)run)->seed = seed, ((levada_py_run *)run)->epoch = epoch;
 }
 
-/* A source answers AGAIN when nothing came for a while; the next call waits on. */
+/*
+ * A source answers AGAIN when nothing came for a while, a function of blocks after a signal; then
+ * it is asked for the same again. One that must not be called twice for a record goes on meanwhile,
+ * and the next call waits on. One that may is given up between two records and begun again.
+ */
 static levada_status lane_call(void *user, const levada_block *in, levada_block **out,
                                levada_error *err)
 {
     levada_py_run     *run = user;
-    levada_py_task    *task = in ? NULL : run->pending;
+    bool               twice = in && run->function->pure;
+    levada_py_task    *task = twice ? NULL : run->pending;
     levada_status st;
 
     if (!task) {
@@ -202,7 +218,8 @@ static levada_status lane_call(void *user, const levada_block *in, levada_block 
         lane_post(run->function->office, task);
     }
     st = lane_wait(task, in != NULL, out, NULL, err);
-    if (!in) run->pending = st == LEVADA_AGAIN ? task : NULL;
+    if (!twice) run->pending = st == LEVADA_AGAIN ? task : NULL;
+    else if (st == LEVADA_AGAIN) lane_give_up(task);
     return st;
 }
 
@@ -328,7 +345,8 @@ static PyObject *lane_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     function = PyMem_Calloc(1, sizeof *function);
     if (!self || !function) goto out;
     *function = (levada_py_target){
-        .office = state->office, .target = Py_NewRef(target), .workers = workers, .refs = 1};
+        .office = state->office, .target = Py_NewRef(target), .workers = workers, .pure = pure,
+        .refs = 1};
     if (levada_py_ok(levada_function_create(&def, function, &self->function, &err), &err))
         return (PyObject *)self;
     Py_DECREF(target);

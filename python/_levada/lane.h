@@ -14,6 +14,7 @@ typedef struct levada_py_target { /* a Python function as levada holds it: `user
     levada_py_office     *office;
     PyObject             *target; /* has call, save, restore, close, each with a run's number */
     int32_t               workers; /* most calls at the same time */
+    bool                  pure;    /* may be called again for the same records */
     /* -- guarded by the lock of the office */
     int32_t               busy, refs; /* refs: its levada_function and its runs */
     struct levada_py_target *next;    /* in the list of the dead */
@@ -43,7 +44,7 @@ struct levada_py_run {
     int32_t        busy;
     bool           cancelled;
     pthread_cond_t wake; /* for everybody who waits for an answer */
-    levada_py_task     *pending; /* call of a source that answered AGAIN; its thread's only */
+    levada_py_task     *pending; /* call that answered AGAIN and goes on; its thread's only */
     levada_py_task      last; /* tells Python that the run is over     */
 };
 

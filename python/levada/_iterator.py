@@ -13,7 +13,6 @@ from levada.errors import DataLossError, FailedPreconditionError, LevadaError
 
 _live = weakref.WeakSet()
 _MAGIC = b"LVDROWS1"
-_ALONE = 4  # references to a _Files that only its iterator holds, seen from inside a method
 _MOST_LEAVES = 64
 _SNAPSHOT = 4096  # records after which the position is noted anew
 
@@ -45,9 +44,9 @@ class Report(dict):
 
 
 class _Files:
-    """Paths of the files of an iterator, also after it was closed."""
+    """Paths of the files of an iterator, also after it was closed: its batches hold this."""
 
-    __slots__ = ("known", "owner")
+    __slots__ = ("__weakref__", "known", "owner")
 
     def __init__(self, owner):
         self.owner = weakref.ref(owner)
@@ -64,9 +63,7 @@ class _Files:
         return self.known[key]
 
     def keep(self, core):
-        """Notes all paths, where batches that may ask for them live longer than the iterator."""
-        if sys is None or sys.is_finalizing() or sys.getrefcount(self) <= _ALONE:
-            return
+        """Notes all paths, as batches that may ask for them live longer than the iterator."""
         for leaf in range(_MOST_LEAVES):
             for shard in itertools.count():
                 path = core.file(leaf, shard)
@@ -90,9 +87,10 @@ class Iterator:
         self._dataset = dataset
         self._core = dataset._open(epoch)
         self._batched = blocks or bool(dataset._core.flags & 2)
-        self._files = _Files(self)
+        self._files = None  # a weak reference to what its batches share
         self._rows = []  # records of the last block, the next one last
         self._since = 0  # records fetched since the snapshot
+        self._drop = 0  # records still to leave out after a restore
         self._snapshot = None  # bytes; None = the beginning; or why there is none
         _live.add(self)
 
@@ -104,20 +102,44 @@ class Iterator:
             block = self._core.next()
             if block is None:
                 raise StopIteration
-            return Batch(block, self._files)
-        if self._rows:
-            return self._rows.pop()
-        while True:
-            if self._since >= _SNAPSHOT:
-                self._note()
-            block = self._core.next()
-            if block is None:
+            return Batch(block, self._shared_files())
+        while not self._rows:
+            if not self._fetch():
                 raise StopIteration
-            self._since += block.rows
-            self._rows = rows_of(block)
-            self._rows.reverse()
-            if self._rows:
-                return self._rows.pop()
+        return self._rows.pop()
+
+    def _fetch(self):
+        """The records of the next block. False at the end; a signal loses none of them."""
+        if self._since >= _SNAPSHOT and not self._drop:
+            self._note()
+        block = self._core.next()
+        if block is None:
+            return False
+        try:
+            rows = rows_of(block)
+            rows.reverse()
+        except BaseException:
+            self._core.unread(block)
+            raise
+        self._since += len(rows)
+        if self._drop:
+            left = max(len(rows) - self._drop, 0)
+            self._drop -= len(rows) - left
+            rows = rows[:left]
+        self._rows = rows
+        return True
+
+    def _shared_files(self):
+        files = self._files() if self._files is not None else None
+        if files is None:
+            files = _Files(self)
+            self._files = weakref.ref(files)
+        return files
+
+    def _keep_files(self):
+        files = self._files() if self._files is not None else None
+        if files is not None:
+            files.keep(self._core)
 
     def _note(self):
         """Notes the position; where that is not possible, why, for save() to say."""
@@ -132,12 +154,12 @@ class Iterator:
 
         Raises UnimplementedError where a source can't be saved.
         """
-        if not self._rows:
+        if not self._rows and not self._drop:
             return self._core.save()
         if isinstance(self._snapshot, LevadaError):
             raise self._snapshot
         inner = self._beginning() if self._snapshot is None else self._snapshot
-        drop = (self._since - len(self._rows)).to_bytes(8, "little")
+        drop = (self._since + self._drop - len(self._rows)).to_bytes(8, "little")
         return _MAGIC + zlib.crc32(drop + inner).to_bytes(4, "little") + drop + inner
 
     def _beginning(self):
@@ -161,10 +183,10 @@ class Iterator:
                 raise DataLossError("the state is damaged: its checksum does not fit")
             drop, state = int.from_bytes(body[:8], "little"), body[8:]
         self._core.restore(state)
-        self._rows, self._since, self._snapshot = [], 0, state
+        self._rows, self._since, self._snapshot, self._drop = [], 0, state, drop
         self._dataset._epochs.seen(self.stats()["epoch"])
-        for _ in range(drop):
-            if next(self, None) is None:
+        while self._drop:
+            if not self._fetch():
                 raise FailedPreconditionError("the dataset ends before the position that was saved")
 
     def state_dict(self):
@@ -197,13 +219,13 @@ class Iterator:
 
     def close(self):
         """Stops and joins its threads. Again is fine."""
-        self._files.keep(self._core)
+        self._keep_files()
         self._core.close()
         self._rows = []
 
     def __del__(self):
         if hasattr(self, "_files"):
-            self._files.keep(self._core)
+            self._keep_files()
 
     def __enter__(self):
         return self

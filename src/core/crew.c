@@ -256,15 +256,18 @@ void levada_crew_wake(levada_crew *crew)
 static void crew_apply_locked(levada_crew *crew, levada_joint *j, levada_ticket *t, int64_t number,
                               levada_block *in)
 {
+    int32_t       self = crew_self(crew);
     levada_block *out = NULL;
     levada_error  why = LEVADA_ERROR_INIT;
     levada_status st;
 
     crew_offer_locked(crew, j); /* the intake is free again */
     crew_unlock(crew);
-    st = levada_chain_apply(j->chain, crew->run, crew_self(crew), in, &out, &why);
-    levada_block_unref(&in);
+    st = levada_chain_apply(j->chain, crew->run, self, in, &out, &why);
+    if (st != LEVADA_AGAIN) levada_block_unref(&in);
+    else if (self == 0) crew->run->interrupted = true;
     crew_lock(crew);
+    t->in = in;
     t->st = st;
     if (st != LEVADA_OK) t->why = why;
     t->out = out;
@@ -385,6 +388,24 @@ static levada_status crew_deliver_locked(levada_crew *crew, levada_joint *j, lev
     return LEVADA_OK;
 }
 
+/* The result that is next is to be made once more: the call was interrupted. */
+static levada_status crew_redo_locked(levada_crew *crew, levada_joint *j, levada_error *err)
+{
+    levada_ticket *t = &j->ring[j->head % j->window];
+    levada_block  *in = t->in;
+
+    if (atomic_load(&crew->run->cancelled)) return levada_fail(err, LEVADA_ECANCELLED, "cancelled");
+    t->in = NULL;
+    t->done = false;
+    crew_apply_locked(crew, j, t, j->head, in);
+    return t->in ? LEVADA_AGAIN : LEVADA_OK;
+}
+
+static bool crew_ready_locked(const levada_joint *j)
+{
+    return j->head < j->tail && j->ring[j->head % j->window].done;
+}
+
 static levada_status crew_closed_locked(const levada_joint *j, levada_error *err)
 {
     if (j->closed != LEVADA_END && err) *err = j->why;
@@ -402,9 +423,13 @@ levada_status levada_crew_take(levada_crew *crew, levada_joint *j, levada_block 
     while (!have && st == LEVADA_OK) {
         int64_t until = consumer ? crew->run->deadline : -1;
 
-        if (until >= 0 && crew->run->pulls > 0 && levada_now() >= until) {
+        if (consumer && crew->run->interrupted) {
             st = LEVADA_AGAIN;
-        } else if (j->head < j->tail && j->ring[j->head % j->window].done) {
+        } else if (until >= 0 && crew->run->pulls > 0 && levada_now() >= until) {
+            st = LEVADA_AGAIN;
+        } else if (crew_ready_locked(j) && j->ring[j->head % j->window].in) {
+            st = crew_redo_locked(crew, j, err);
+        } else if (crew_ready_locked(j)) {
             st = crew_deliver_locked(crew, j, out, err);
             have = true;
             if (consumer) crew->run->pulls++;
@@ -493,6 +518,7 @@ void levada_crew_reset(levada_crew *crew, levada_joint *j)
 {
     crew_lock(crew);
     for (int64_t i = j->head; i < j->tail; i++) {
+        levada_block_unref(&j->ring[i % j->window].in);
         levada_block_unref(&j->ring[i % j->window].out);
     }
     crew_snapshot_free(j->snapshots);
@@ -506,7 +532,10 @@ void levada_crew_reset(levada_crew *crew, levada_joint *j)
 
 void levada_joint_clear(levada_joint *j)
 {
-    for (int64_t i = 0; j->ring && i < j->window; i++) levada_block_unref(&j->ring[i].out);
+    for (int64_t i = 0; j->ring && i < j->window; i++) {
+        levada_block_unref(&j->ring[i].in);
+        levada_block_unref(&j->ring[i].out);
+    }
     levada_free(j->ring);
     crew_snapshot_free(j->snapshots);
     levada_chain_destroy(&j->chain);

@@ -24,6 +24,7 @@
 #define LEVADA_CREW_MOST 256
 
 typedef struct levada_ticket {
+    levada_block *in; /* of a call that answered AGAIN, and is begun again; else NULL */
     levada_block *out;
     levada_status st;
     levada_error  why;

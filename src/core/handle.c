@@ -111,6 +111,11 @@ levada_status levada_iter_next_within(levada_iter *it, int64_t nanoseconds, leva
     return st;
 }
 
+void levada_iter_unread(levada_iter *it, levada_block **block)
+{
+    levada_node_unread(it->inputs[0], block);
+}
+
 void levada_iter_cancel(levada_iter *it)
 {
     handle *h = it->self;

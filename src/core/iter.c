@@ -3,6 +3,7 @@
  * Pulling: what happens around each node's own next(), for users and stages alike.
  */
 #include "core/iter_priv.h"
+#include "core/lane.h"
 #include "tensor/block_priv.h"
 
 #include <stdio.h>
@@ -52,7 +53,9 @@ static levada_status iter_pull(levada_iter *it, levada_block **out, levada_error
 {
     levada_status st = LEVADA_OK;
 
-    *out = NULL;
+    *out = it->unread.block;
+    it->unread.block = NULL;
+    if (*out) st = iter_drop(it, out, err);
     while (st == LEVADA_OK && !*out) {
         LEVADA_TRY(iter_interrupted(it, err));
         st = it->ops->next(it, out, err);
@@ -85,8 +88,7 @@ levada_status levada_iter_next(levada_iter *it, levada_block **out, levada_error
         it->ended = true;
     } else if (st < 0) {
         levada_error_place(&why, it->path, NULL, -1, -1);
-        /* A call that a signal ended has taken its records with it: nobody may go on behind them.
-         */
+        /* Whether the iterator was cancelled is looked up each time. */
         if (st != LEVADA_ECANCELLED || !atomic_load(&it->run->cancelled)) {
             it->stuck = st;
             it->why = why;
@@ -96,7 +98,39 @@ levada_status levada_iter_next(levada_iter *it, levada_block **out, levada_error
     return st;
 }
 
+void levada_node_unread(levada_iter *it, levada_block **block)
+{
+    atomic_fetch_sub_explicit(&it->records, (*block)->n, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&it->blocks, 1, memory_order_relaxed);
+    it->unread.block = *block;
+    *block = NULL;
+}
+
 /* -- save, restore, rewind, re-read: walks over the tree */
+
+/* A chain that ends in the apply() of a SERIAL stage has the path of that stage, its input, to
+ * which what stands under the path belongs. */
+static bool iter_is_tail(const levada_iter *it)
+{
+    return it->ninputs == 1 && strcmp(it->path, it->inputs[0]->path) == 0;
+}
+
+static const char *iter_unread_key(const levada_iter *it)
+{
+    return iter_is_tail(it) ? "#unread-tail" : "#unread";
+}
+
+static levada_status iter_restore_unread(levada_iter *it, levada_state_reader *from,
+                                         levada_error *err)
+{
+    const char *key = iter_unread_key(it);
+    char        name[32];
+
+    levada_cursor_clear(&it->unread);
+    snprintf(name, sizeof name, "%s.n", key);
+    if (!levada_state_has(from, name)) return LEVADA_OK;
+    return levada_lane_restore(&it->unread, it, from, key, err);
+}
 
 levada_status levada_node_save(levada_iter *it, levada_state_writer *to, levada_error *err)
 {
@@ -107,6 +141,9 @@ levada_status levada_node_save(levada_iter *it, levada_state_writer *to, levada_
     if (it->ops->save) st = it->ops->save(it, to, err);
     to->node = it;
     if (st == LEVADA_OK) st = levada_tally_save(it, to, err);
+    if (st == LEVADA_OK && it->unread.block) {
+        st = levada_lane_save(&it->unread, it, to, iter_unread_key(it), err);
+    }
     to->node = before;
     if (st != LEVADA_OK) {
         levada_error_place(err, it->path, NULL, -1, -1);
@@ -116,13 +153,6 @@ levada_status levada_node_save(levada_iter *it, levada_state_writer *to, levada_
     if (it->saves_inputs) return LEVADA_OK;
     for (int32_t i = 0; i < it->ninputs; i++) LEVADA_TRY(levada_node_save(it->inputs[i], to, err));
     return LEVADA_OK;
-}
-
-/* A chain that ends in the apply() of a SERIAL stage has the path of that stage, its input, to
- * which what stands under the path belongs. */
-static bool iter_is_tail(const levada_iter *it)
-{
-    return it->ninputs == 1 && strcmp(it->path, it->inputs[0]->path) == 0;
 }
 
 /* Inputs first: a row store that reads records again needs them in their place. */
@@ -143,6 +173,7 @@ levada_status levada_node_restore(levada_iter *it, levada_state_reader *from, le
     }
     if (st == LEVADA_OK) st = levada_tally_restore(it, from, err);
     if (st == LEVADA_OK && it->ops->restore) st = it->ops->restore(it, from, err);
+    if (st == LEVADA_OK) st = iter_restore_unread(it, from, err);
     from->node = before;
     if (st != LEVADA_OK) levada_error_place(err, it->path, NULL, -1, -1);
     return st;
@@ -161,6 +192,7 @@ static levada_status iter_rewind(levada_iter *it, levada_error *err)
     it->ended = false;
     it->stuck = LEVADA_OK; /* of reading ahead, perhaps */
     it->drop = 0;
+    levada_cursor_clear(&it->unread);
     return it->ops->rewind ? it->ops->rewind(it, err) : LEVADA_OK;
 }
 
@@ -186,6 +218,9 @@ levada_status levada_node_reread(levada_iter *it, const levada_origin *origins, 
         return levada_fail(err, LEVADA_EUNIMPLEMENTED, "records can't be read again");
     }
     st = it->ops->reread(it, origins, n, out, err);
+    if (st == LEVADA_AGAIN) { /* there is nobody to ask again */
+        st = levada_fail(err, LEVADA_ECANCELLED, "interrupted while records were read again");
+    }
     if (st == LEVADA_OK && (*out)->n != n) {
         st = levada_fail(err, LEVADA_EFAILED_PRECONDITION,
                          "%lld of %lld records that waited are not there any more",

@@ -189,7 +189,7 @@ int32_t levada_run_leaf(levada_run *run, levada_iter *it);
 
 /* Takes back the block that `it` gave last, whole, to give it again: who pulled it could not go on
  * for now (a function answered AGAIN). It is part of the state until then. */
-void levada_iter_unread(levada_iter *it, levada_block **block);
+void levada_node_unread(levada_iter *it, levada_block **block);
 LEVADA_MUST_USE levada_status levada_node_save(levada_iter *it, levada_state_writer *to,
                                                levada_error *err);
 LEVADA_MUST_USE levada_status levada_node_restore(levada_iter *it, levada_state_reader *from,

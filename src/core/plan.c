@@ -96,6 +96,7 @@ void levada_node_destroy(levada_iter **it)
 
     *it = NULL;
     if (!i) return;
+    levada_cursor_clear(&i->unread);
     if (i->ops->close) i->ops->close(i);
     for (int32_t k = 0; k < i->ninputs; k++) levada_node_destroy(&i->inputs[k]);
     levada_free(i->inputs);

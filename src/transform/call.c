@@ -58,6 +58,10 @@ static levada_status call_next(void *state, const void *args, levada_iter *in, l
     (void)args;
     LEVADA_TRY(levada_iter_next(in, &block, err));
     st = levada_call_rows(&s->call, block, s->context->out, &made, err);
+    if (st == LEVADA_AGAIN) {
+        levada_node_unread(in, &block);
+        return st;
+    }
     if (st == LEVADA_OK && made->nrejects) st = levada_run_reject(in->run, NULL, block, &made, err);
     if (st == LEVADA_OK) st = levada_node_settle(s->context->node, block->n, &made, err);
     levada_block_unref(&block);

@@ -64,6 +64,63 @@ static void goes_on_after_a_restore(void **state)
     t_iter_sweep("range:30 | shuffle:7 | map:{c:twice} | shuffle:5 | batch:4", true, 1);
 }
 
+/* Each AGAIN is a chance to save and to go on in another iterator. */
+static void expect_all_in_spite_of_again(const char *text, int32_t threads, bool move)
+{
+    const int32_t others[] = { 1, 4, 2 };
+    levada_iter  *it = t_iter_open(text, threads, 7), *next;
+    int64_t       sum = 0, n = 0, put_off = 0;
+    levada_status st;
+
+    for (;;) {
+        levada_block *block = NULL;
+
+        st = levada_iter_next(it, &block, NULL);
+        if (st < 0 || st == LEVADA_END) break;
+        if (st == LEVADA_AGAIN && ++put_off && move) {
+            next = t_iter_open(text, others[put_off % 3], 5);
+            t_iter_restore(next, t_iter_save(it));
+            levada_iter_close(&it);
+            it = next;
+            /* The function begins anew, too, and would put it off for ever: */
+            st = levada_iter_next(it, &block, NULL);
+            if (st == LEVADA_AGAIN) st = levada_iter_next(it, &block, NULL);
+        }
+        for (int64_t i = 0; block && i < levada_block_rows(block); i++, n++) {
+            int64_t value = levada_column_i64(levada_block_at(block, 0))[i];
+
+            assert_true(strstr(text, "shuffle") || value == 2 * n);
+            sum += value;
+        }
+        levada_block_unref(&block);
+    }
+    assert_int_equal(st, LEVADA_END);
+    assert_int_equal(n, 100);
+    assert_int_equal(sum, 100 * 99);
+    assert_true(threads > 1 || put_off > 0);
+    levada_iter_close(&it);
+}
+
+static void a_function_that_says_again_gets_the_same_block_again(void **state)
+{
+    static const char *const texts[] = {
+        "range:100 | map:{c:hasty}",
+        "range:100 | call:{c:hasty}",
+        "range:100 | shuffle:20,seed=3 | map:{c:hasty} | select:[value]",
+        "range:100 | shuffle:20,seed=3 | call:{c:hasty} | prefetch",
+        "range:100 | batch:3 | prefetch | map:{c:hasty} | unbatch",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        for (int32_t threads = 1; threads <= 4; threads += 3) {
+            expect_all_in_spite_of_again(texts[i], threads, false);
+            expect_all_in_spite_of_again(texts[i], threads, true);
+        }
+    }
+    assert_int_equal(t_functions_open(), 0);
+}
+
 static int add_functions(void **state)
 {
     (void)state;
@@ -78,6 +135,7 @@ int main(void)
         cmocka_unit_test(refuses_what_does_not_fit),
         cmocka_unit_test(bad_records_follow_the_policy),
         cmocka_unit_test(goes_on_after_a_restore),
+        cmocka_unit_test(a_function_that_says_again_gets_the_same_block_again),
     };
 
     return cmocka_run_group_tests(tests, add_functions, NULL);

@@ -92,6 +92,12 @@ static levada_status functions_twice(void *run, const levada_block *in, levada_b
     return levada_builder_publish(&b, out, err);
 }
 
+static levada_status functions_hasty(void *run, const levada_block *in, levada_block **out,
+                                     levada_error *err)
+{
+    return ++((functions_run *)run)->at % 2 ? LEVADA_AGAIN : functions_twice(run, in, out, err);
+}
+
 static levada_status functions_odd(void *run, const levada_block *in, levada_block **out,
                                    levada_error *err)
 {
@@ -198,6 +204,7 @@ void t_functions_add(levada_env *env)
 {
     functions_put(env, "numbers", functions_numbers, true);
     functions_put(env, "twice", functions_twice, false);
+    functions_put(env, "hasty", functions_hasty, false);
     functions_put(env, "odd", functions_odd, false);
     functions_put(env, "longer", functions_longer, false);
     functions_put(env, "picky", functions_picky, false);
