@@ -217,6 +217,8 @@ typedef struct levada_host {
     /* Reading goes on at this offset of the decompressed bytes. Beyond the end: EOUT_OF_RANGE. */
     levada_status (*bytes_seek)(levada_bytes *bytes, int64_t offset, levada_error *err);
     int64_t (*bytes_offset)(const levada_bytes *bytes);
+    levada_status (*state_get_count)(levada_state_reader *from, const char *key, int64_t most,
+        int64_t *out, levada_error *err);
 } levada_host;
 
 /* The one exported function: fill in *plugin (LEVADA_PLUGIN_BEGIN does), register, return OK. */

@@ -113,5 +113,6 @@
 #define levada_bytes_read (levada_plugin_host->bytes_read)
 #define levada_bytes_seek (levada_plugin_host->bytes_seek)
 #define levada_bytes_offset (levada_plugin_host->bytes_offset)
+#define levada_state_get_count (levada_plugin_host->state_get_count)
 
 #endif

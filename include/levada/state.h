@@ -14,6 +14,9 @@
 extern "C" {
 #endif
 
+/* Counts of records, rounds, bytes stay below this, and sums of a few of them in an int64. */
+#define LEVADA_COUNT_LIMIT (INT64_C(1) << 60)
+
 LEVADA_API LEVADA_MUST_USE levada_status levada_state_put_i64(levada_state_writer *to,
                                                               const char *key, int64_t value,
                                                               levada_error *err);
@@ -29,6 +32,11 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_state_put_i64s(levada_state_writ
 LEVADA_API LEVADA_MUST_USE levada_status levada_state_get_i64(levada_state_reader *from,
                                                               const char *key, int64_t *out,
                                                               levada_error *err);
+/* A number from 0 to `most`, else EDATA_LOSS: a state may be made up, and what is added to a count
+ * must not overflow. */
+LEVADA_API LEVADA_MUST_USE levada_status levada_state_get_count(levada_state_reader *from,
+                                                                const char *key, int64_t most,
+                                                                int64_t *out, levada_error *err);
 /* Borrowed for the time of the restore. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_state_get_bytes(levada_state_reader *from,
                                                                 const char *key, const void **out,

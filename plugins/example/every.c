@@ -66,7 +66,7 @@ static levada_status every_restore(void *state, levada_state_reader *from, levad
 {
     every_state *s = state;
 
-    LEVADA_TRY(levada_state_get_i64(from, "ordinal", &s->ordinal, err));
+    LEVADA_TRY(levada_state_get_count(from, "ordinal", LEVADA_COUNT_LIMIT, &s->ordinal, err));
     return levada_cursor_restore(&s->rest, from, "rest", err);
 }
 

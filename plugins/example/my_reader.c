@@ -55,7 +55,7 @@ static levada_status my_reader_save(const void *state, levada_state_writer *to, 
 
 static levada_status my_reader_restore(void *state, levada_state_reader *from, levada_error *err)
 {
-    return levada_state_get_i64(from, "at", &((my_reader_state *)state)->at, err);
+    return levada_state_get_count(from, "at", 10, &((my_reader_state *)state)->at, err);
 }
 
 static const levada_source_def my_reader = {

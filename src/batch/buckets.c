@@ -409,13 +409,13 @@ levada_status levada_buckets_restore(levada_buckets *b, levada_state_reader *fro
     levada_status  st;
 
     LEVADA_TRY(levada_state_get_i64s(from, "counts", &counts, &n, err));
-    LEVADA_TRY(levada_state_get_i64(from, "total", &total, err));
+    LEVADA_TRY(levada_state_get_count(from, "total", INT32_MAX, &total, err));
     for (int64_t i = 0; i < n; i++) {
         if (counts[i] < 0 || counts[i] > total - sum) sum = INT64_MAX;
         if (sum == INT64_MAX) break;
         sum += counts[i];
     }
-    if (n != b->config.nboundaries + 1 || total < 0 || sum > total) {
+    if (n != b->config.nboundaries + 1 || sum > total) {
         return levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged");
     }
     LEVADA_TRY(levada_rowstore_restore(b->store, from, "rows", total, &slots, err));

@@ -88,8 +88,7 @@ levada_status levada_waiting_restore(levada_waiting *w, levada_state_reader *fro
     uint32_t *slots = NULL;
     int64_t   n;
 
-    LEVADA_TRY(levada_state_get_i64(from, "n", &n, err));
-    if (n < 0) return levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged");
+    LEVADA_TRY(levada_state_get_count(from, "n", INT32_MAX, &n, err));
     LEVADA_TRY(levada_rowstore_restore(w->store, from, "rows", n, &slots, err));
     levada_free(w->slots);
     w->slots = slots;

@@ -64,8 +64,12 @@ levada_status levada_cursor_restore(levada_cursor *cur, levada_state_reader *fro
     char          name[32];
 
     snprintf(name, sizeof name, "%s.n", key);
-    LEVADA_TRY(levada_state_get_i64(from, name, &n, err));
+    LEVADA_TRY(levada_state_get_count(from, name, LEVADA_COUNT_LIMIT, &n, err));
     if (n) LEVADA_TRY(levada_records_get(from, key, &block, err));
+    if (n && block->n != n) {
+        levada_block_unref(&block);
+        return levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged");
+    }
     levada_cursor_clear(cur);
     cur->block = block;
     return LEVADA_OK;

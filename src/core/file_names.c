@@ -287,11 +287,13 @@ levada_status levada_file_names_get(levada_state_reader *from, const char *key, 
     end = at + size;
     for (; n >= FILE_NAMES_PARTS; n -= FILE_NAMES_PARTS, parts += FILE_NAMES_PARTS) {
         size_t        length = strnlen(at, (size_t)(end - at));
+        bool          known = parts[0] >= 0 && parts[0] <= INT32_MAX && parts[1] >= 0 &&
+                     parts[1] <= INT32_MAX && parts[2] >= 0 && parts[2] <= INT32_MAX;
         levada_origin of = { .leaf = (int32_t)parts[0],
                              .opening = (int32_t)parts[1],
                              .shard = (int32_t)parts[2] };
 
-        if (length == (size_t)(end - at)) break;
+        if (!known || length == (size_t)(end - at)) break;
         LEVADA_TRY(levada_file_names_enter(from->node->run, &of, at, false, err));
         at += length + 1;
     }

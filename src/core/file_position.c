@@ -5,7 +5,6 @@
  * base names, and those that were opened by size and first bytes too.
  */
 #include "base/alloc.h"
-#include "base/hash.h"
 #include "base/random.h"
 #include "core/file_reader_priv.h"
 
@@ -36,19 +35,6 @@ void levada_file_reader_rewind(levada_file_reader *r, int32_t opening, int64_t e
 }
 
 /* -- files */
-
-static uint64_t file_position_names(const levada_file_reader *r)
-{
-    uint64_t hash = 0;
-
-    for (int64_t i = 0; i < r->files.n; i++) {
-        const char *slash = strrchr(r->files.path[i], '/');
-        const char *name = slash ? slash + 1 : r->files.path[i];
-
-        hash = levada_hash64(name, strlen(name), hash);
-    }
-    return hash;
-}
 
 /* Three numbers for each file that was opened: shard, size, first bytes. */
 static levada_status file_position_put_marks(const levada_file_reader *r, levada_state_writer *to,
@@ -104,20 +90,11 @@ static levada_status file_position_check_files(const levada_file_reader *r,
                                                levada_state_reader *from, levada_error *err)
 {
     const int64_t *marks;
-    int64_t        files, names, n;
+    int64_t        n;
 
-    LEVADA_TRY(levada_state_get_i64(from, "files", &files, err));
-    LEVADA_TRY(levada_state_get_i64(from, "names", &names, err));
+    LEVADA_TRY(levada_files_verify(&r->files, from, err));
     LEVADA_TRY(levada_state_get_i64s(from, "marks", &marks, &n, err));
-    if (files != r->files.n) {
-        return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                           "there are %lld files, there were %lld when the state was saved",
-                           (long long)r->files.n, (long long)files);
-    }
-    if ((uint64_t)names != file_position_names(r) || n % 3 != 0) {
-        return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                           "files have other names than when the state was saved");
-    }
+    if (n % 3 != 0) return levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged");
     for (int64_t i = 0; i < n; i += 3) LEVADA_TRY(file_position_check_mark(r, marks + i, err));
     return LEVADA_OK;
 }
@@ -161,8 +138,7 @@ levada_status levada_file_reader_save(const levada_file_reader *r, levada_state_
     LEVADA_TRY(levada_state_put_i64(to, "damaged", counts.damaged_bytes, err));
     LEVADA_TRY(levada_state_put_i64(to, "missing", counts.missing, err));
     LEVADA_TRY(levada_state_put_i64(to, "empty", counts.empty, err));
-    LEVADA_TRY(levada_state_put_i64(to, "files", r->files.n, err));
-    LEVADA_TRY(levada_state_put_i64(to, "names", (int64_t)file_position_names(r), err));
+    LEVADA_TRY(levada_files_save(&r->files, to, err));
     return file_position_put_marks(r, to, err);
 }
 
@@ -170,29 +146,21 @@ typedef struct file_position {
     int64_t opening, epoch, turn, record, offset, records, skipped, damaged, missing, empty;
 } file_position;
 
-static bool file_position_counts(const file_position *p)
+static levada_status file_position_get(const levada_file_reader *r, levada_state_reader *from,
+                                       file_position *p, levada_error *err)
 {
-    const int64_t counts[] = { p->records, p->skipped, p->damaged, p->missing, p->empty };
+    const int64_t most = LEVADA_COUNT_LIMIT;
 
-    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
-        if (counts[i] < 0 || counts[i] > LEVADA_COUNT_LIMIT) return false;
-    }
-    return true;
-}
-
-static levada_status file_position_get(levada_state_reader *from, file_position *p,
-                                       levada_error *err)
-{
-    LEVADA_TRY(levada_state_get_i64(from, "opening", &p->opening, err));
+    LEVADA_TRY(levada_state_get_count(from, "opening", INT32_MAX, &p->opening, err));
     LEVADA_TRY(levada_state_get_i64(from, "epoch", &p->epoch, err));
-    LEVADA_TRY(levada_state_get_i64(from, "turn", &p->turn, err));
-    LEVADA_TRY(levada_state_get_i64(from, "record", &p->record, err));
-    LEVADA_TRY(levada_state_get_i64(from, "offset", &p->offset, err));
-    LEVADA_TRY(levada_state_get_i64(from, "records", &p->records, err));
-    LEVADA_TRY(levada_state_get_i64(from, "skipped", &p->skipped, err));
-    LEVADA_TRY(levada_state_get_i64(from, "damaged", &p->damaged, err));
-    LEVADA_TRY(levada_state_get_i64(from, "missing", &p->missing, err));
-    return levada_state_get_i64(from, "empty", &p->empty, err);
+    LEVADA_TRY(levada_state_get_count(from, "turn", r->files.n, &p->turn, err));
+    LEVADA_TRY(levada_state_get_count(from, "record", most, &p->record, err));
+    LEVADA_TRY(levada_state_get_count(from, "offset", most, &p->offset, err));
+    LEVADA_TRY(levada_state_get_count(from, "records", most, &p->records, err));
+    LEVADA_TRY(levada_state_get_count(from, "skipped", most, &p->skipped, err));
+    LEVADA_TRY(levada_state_get_count(from, "damaged", most, &p->damaged, err));
+    LEVADA_TRY(levada_state_get_count(from, "missing", most, &p->missing, err));
+    return levada_state_get_count(from, "empty", most, &p->empty, err);
 }
 
 levada_status levada_file_reader_restore(levada_file_reader *r, levada_state_reader *from,
@@ -200,19 +168,8 @@ levada_status levada_file_reader_restore(levada_file_reader *r, levada_state_rea
 {
     file_position p;
 
-    LEVADA_TRY(file_position_get(from, &p, err));
-    if (p.opening < 0 || p.opening > INT32_MAX || p.turn < 0 || p.turn > r->files.n ||
-        p.record < 0 || p.offset < 0 || p.record > LEVADA_COUNT_LIMIT) {
-        return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                           "the state has no valid position: file %lld of %lld, record %lld at "
-                           "byte %lld",
-                           (long long)p.turn, (long long)r->files.n, (long long)p.record,
-                           (long long)p.offset);
-    }
-    if (!file_position_counts(&p)) {
-        return levada_fail(err, LEVADA_EFAILED_PRECONDITION, "the state has no valid counts");
-    }
     LEVADA_TRY(file_position_check_files(r, from, err));
+    LEVADA_TRY(file_position_get(r, from, &p, err));
     LEVADA_TRY(file_position_adopt_marks(r, from, err));
     levada_file_reader_rewind(r, (int32_t)p.opening, p.epoch);
     r->turn = p.turn;

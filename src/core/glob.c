@@ -2,6 +2,7 @@
 #include "core/glob.h"
 
 #include "base/alloc.h"
+#include "base/hash.h"
 #include "base/random.h"
 
 #include <glob.h>
@@ -121,4 +122,86 @@ void levada_files_shuffle(int32_t *order, int64_t n, uint64_t key)
         order[i] = order[j];
         order[j] = held;
     }
+}
+
+/* -- in states */
+
+#define GLOB_HASHES INT64_C(64)
+
+static const char *glob_base(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
+/* Number k of `hashes` is about the files from this one on. */
+static int64_t glob_group(int64_t k, int64_t hashes, int64_t n) { return k * n / hashes; }
+
+static int64_t glob_hash(const levada_files *files, int64_t out[GLOB_HASHES])
+{
+    int64_t hashes = files->n < GLOB_HASHES ? files->n : GLOB_HASHES;
+
+    for (int64_t k = 0; k < hashes; k++) {
+        uint64_t hash = 0;
+
+        for (int64_t i = glob_group(k, hashes, files->n); i < glob_group(k + 1, hashes, files->n);
+             i++) {
+            const char *name = glob_base(files->path[i]);
+
+            hash = levada_hash64(name, strlen(name), hash);
+        }
+        out[k] = (int64_t)hash;
+    }
+    return hashes;
+}
+
+levada_status levada_files_save(const levada_files *files, levada_state_writer *to,
+                                levada_error *err)
+{
+    int64_t hash[GLOB_HASHES], n = glob_hash(files, hash);
+
+    LEVADA_TRY(levada_state_put_i64(to, "files", files->n, err));
+    return levada_state_put_i64s(to, "names", hash, n, err);
+}
+
+static levada_status glob_renamed(const levada_files *files, int64_t first, int64_t n,
+                                  levada_error *err)
+{
+    const char *path = files->path[first];
+
+    if (n == 1) {
+        (void)levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                          "file %lld is '%s' now, it had another name when the state was saved",
+                          (long long)first, path);
+    } else {
+        (void)levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                          "a file from '%s' to '%s' had another name when the state was saved",
+                          path, files->path[first + n - 1]);
+    }
+    levada_error_place(err, NULL, path, -1, -1);
+    return LEVADA_EFAILED_PRECONDITION;
+}
+
+levada_status levada_files_verify(const levada_files *files, levada_state_reader *from,
+                                  levada_error *err)
+{
+    int64_t        now[GLOB_HASHES], n = glob_hash(files, now), was, m = 0;
+    const int64_t *saved = NULL;
+
+    LEVADA_TRY(levada_state_get_count(from, "files", INT32_MAX, &was, err));
+    LEVADA_TRY(levada_state_get_i64s(from, "names", &saved, &m, err));
+    if (was != files->n) {
+        return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                           "there are %lld files, there were %lld when the state was saved",
+                           (long long)files->n, (long long)was);
+    }
+    if (m != n) return levada_fail(err, LEVADA_EDATA_LOSS, "the saved names of files are damaged");
+    for (int64_t k = 0; k < n; k++) {
+        int64_t first = glob_group(k, n, files->n);
+
+        if (now[k] == saved[k]) continue;
+        return glob_renamed(files, first, glob_group(k + 1, n, files->n) - first, err);
+    }
+    return LEVADA_OK;
 }

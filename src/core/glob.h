@@ -6,6 +6,7 @@
 #define LEVADA_CORE_GLOB_H
 
 #include <levada/option.h>
+#include <levada/state.h>
 
 typedef struct levada_files {
     char  **path;
@@ -22,5 +23,13 @@ void levada_files_clear(levada_files *files);
 
 /* A permutation of 0..n-1 that depends on the key alone. */
 void levada_files_shuffle(int32_t *order, int64_t n, uint64_t key);
+
+/* How many they are and what they are called, without folders; and whether a state was saved with
+ * the same ones: EFAILED_PRECONDITION names the first that was not there, or where they are more
+ * than 64 some neighbours of which one was not. */
+LEVADA_MUST_USE levada_status levada_files_save(const levada_files *files, levada_state_writer *to,
+                                                levada_error *err);
+LEVADA_MUST_USE levada_status levada_files_verify(const levada_files *files,
+                                                  levada_state_reader *from, levada_error *err);
 
 #endif

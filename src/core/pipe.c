@@ -199,20 +199,42 @@ levada_status levada_pipe_bind(const levada_dataset *pipe, const levada_block *b
 
 /* -- opening */
 
-int32_t levada_pipe_leaves(const levada_dataset *pipe)
+/* The pipe that is an option of a stage, NULL where the option is something else. */
+static const levada_dataset *pipe_inner(const levada_dataset *pipe, int64_t option)
 {
-    int32_t n = pipe->ninputs == 0;
+    return levada_value_as_pipe(levada_value_item(pipe->options, option));
+}
+
+int64_t levada_pipe_leaves(const levada_dataset *pipe)
+{
+    const levada_value *cycle = levada_value_get(pipe->options, "cycle_length");
+    int64_t             n = pipe->ninputs == 0;
 
     for (int32_t i = 0; i < pipe->ninputs; i++) n += levada_pipe_leaves(pipe->inputs[i]);
     for (int64_t i = 0; i < levada_value_count(pipe->options); i++) {
-        const levada_dataset *inner =
-            levada_value_as_pipe(levada_value_item(pipe->options, i));
-        const levada_value *cycle = levada_value_get(pipe->options, "cycle_length");
+        const levada_dataset *inner = pipe_inner(pipe, i);
 
-        if (inner)
-            n += (cycle ? (int32_t)levada_value_as_int(cycle) : 1) * levada_pipe_leaves(inner);
+        if (inner) n += (cycle ? levada_value_as_int(cycle) : 1) * levada_pipe_leaves(inner);
     }
-    return n;
+    return n <= LEVADA_PIPE_LEAVES ? n : LEVADA_PIPE_LEAVES + 1;
+}
+
+int32_t levada_pipe_depth(const levada_dataset *pipe)
+{
+    int32_t most = 0;
+
+    for (int32_t i = 0; i < pipe->ninputs; i++) {
+        int32_t depth = levada_pipe_depth(pipe->inputs[i]);
+
+        if (depth > most) most = depth;
+    }
+    for (int64_t i = 0; i < levada_value_count(pipe->options); i++) {
+        const levada_dataset *inner = pipe_inner(pipe, i);
+        int32_t               depth = inner ? 1 + levada_pipe_depth(inner) : 0;
+
+        if (depth > most) most = depth;
+    }
+    return most;
 }
 
 /* Its sources come and go while others read the table of sources: they are not entered there. */

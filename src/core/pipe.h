@@ -16,8 +16,12 @@ LEVADA_MUST_USE levada_status levada_pipe_check(const levada_dataset *pipe, cons
 LEVADA_MUST_USE levada_status levada_pipe_bind(const levada_dataset *pipe,
                                                const levada_block *block, int64_t row,
                                                levada_dataset **out, levada_error *err);
-/* Numbers of sources that its nodes take. */
-int32_t levada_pipe_leaves(const levada_dataset *pipe);
+/* Sources of a run that are opened as it goes: they are numbered in an int32. */
+#define LEVADA_PIPE_LEAVES (INT64_C(1) << 30)
+/* Numbers of sources that its nodes take; LEVADA_PIPE_LEAVES + 1 where they are more. */
+int64_t levada_pipe_leaves(const levada_dataset *pipe);
+/* How deep pipes are nested in it: 0 = there is none among the options of its stages. */
+int32_t levada_pipe_depth(const levada_dataset *pipe);
 /* Opens it below a running joint, by one thread at a time. Free it with levada_node_destroy. */
 LEVADA_MUST_USE levada_status levada_pipe_open(levada_run *run, const levada_dataset *pipe,
                                                const levada_pipe_place *place, levada_iter **out,

@@ -161,6 +161,7 @@ static const levada_host plugin_table = {
     .bytes_read = levada_bytes_read,
     .bytes_seek = levada_bytes_seek,
     .bytes_offset = levada_bytes_offset,
+    .state_get_count = levada_state_get_count,
 };
 
 const levada_host *levada_plugin_table(void) { return &plugin_table; }

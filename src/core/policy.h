@@ -7,9 +7,6 @@
 
 #include <levada/error.h>
 
-/* Most records that a state may say were counted. */
-#define LEVADA_COUNT_LIMIT (INT64_C(1) << 60)
-
 typedef struct levada_policy {
     bool    skip;  /* false: the first bad record is the end          */
     int64_t most;  /* bad records allowed, -1 = any number            */

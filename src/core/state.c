@@ -226,6 +226,21 @@ levada_status levada_state_get_i64(levada_state_reader *from, const char *key, i
     return LEVADA_OK;
 }
 
+levada_status levada_state_get_count(levada_state_reader *from, const char *key, int64_t most,
+                                     int64_t *out, levada_error *err)
+{
+    int64_t value;
+
+    LEVADA_TRY(levada_state_get_i64(from, key, &value, err));
+    if (value < 0 || value > most) {
+        return levada_fail(err, LEVADA_EDATA_LOSS,
+                           "the saved state is damaged: '%s/%s' is %lld, not from 0 to %lld",
+                           from->node->path, key, (long long)value, (long long)most);
+    }
+    *out = value;
+    return LEVADA_OK;
+}
+
 levada_status levada_state_get_bytes(levada_state_reader *from, const char *key, const void **out,
                                      size_t *size, levada_error *err)
 {

@@ -18,14 +18,20 @@
 #define STATE_FORMAT 2 /* 1 had no causes and no counts of files */
 #define STATE_HEAD (8 + 2 + 2 + 16 + 8 + 8 + 4)
 #define STATE_MOST_ENTRIES (1 << 20)
+#define STATE_MOST_BYTES UINT32_MAX /* of an entry */
 
 static const char state_magic[9] = "LVDASTAT";
 
 typedef struct state_bytes {
     uint8_t *data;
     size_t   size, capacity;
-    bool     failed;
+    bool     failed; /* no memory */
 } state_bytes;
+
+static levada_status state_no_memory(levada_error *err)
+{
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a saved state");
+}
 
 static uint8_t *state_room(state_bytes *b, size_t size)
 {
@@ -96,11 +102,18 @@ static void state_put_text(state_bytes *b, const char *text)
     state_put_raw(b, text, size);
 }
 
-static void state_put_entry(state_bytes *b, const levada_entry *e)
+static levada_status state_too_large(const levada_entry *e, size_t size, levada_error *err)
 {
-    size_t   at;
-    uint32_t size;
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                       "'%s/%s' takes %zu bytes of a state, at most %lld can be saved", e->path,
+                       e->key, size, (long long)STATE_MOST_BYTES);
+}
 
+static levada_status state_put_entry(state_bytes *b, const levada_entry *e, levada_error *err)
+{
+    size_t at, size = e->type == LEVADA_ENTRY_BYTES ? e->size : e->size / sizeof(int64_t);
+
+    if (size > STATE_MOST_BYTES) return state_too_large(e, size, err);
     state_put_text(b, e->path);
     state_put_text(b, e->key);
     state_put_le(b, (uint32_t)e->version, 4);
@@ -112,9 +125,11 @@ static void state_put_entry(state_bytes *b, const levada_entry *e)
     } else {
         state_put_numbers(b, e);
     }
-    if (b->failed) return;
-    size = (uint32_t)(b->size - at - 4);
+    if (b->failed) return state_no_memory(err);
+    size = b->size - at - 4;
+    if (size > STATE_MOST_BYTES) return state_too_large(e, size, err);
     for (int32_t i = 0; i < 4; i++) b->data[at + (size_t)i] = (uint8_t)(size >> (8 * i));
+    return LEVADA_OK;
 }
 
 static int state_order(const void *a, const void *b)
@@ -138,26 +153,42 @@ static levada_status state_twice(const levada_state_writer *from, levada_error *
     return LEVADA_OK;
 }
 
+static levada_status state_put_all(state_bytes *b, const levada_state_writer *from,
+                                   const levada_state_head *head, levada_error *err)
+{
+    state_put_raw(b, state_magic, 8);
+    state_put_le(b, STATE_FORMAT, 2);
+    state_put_le(b, 0, 2);
+    state_put_raw(b, head->fingerprint, 16);
+    state_put_le(b, (uint64_t)head->seed, 8);
+    state_put_le(b, (uint64_t)head->epoch, 8);
+    state_put_le(b, (uint64_t)from->n, 4);
+    for (int32_t i = 0; i < from->n; i++) LEVADA_TRY(state_put_entry(b, &from->entries[i], err));
+    return b->failed ? state_no_memory(err) : LEVADA_OK;
+}
+
 levada_status levada_state_encode(levada_state_writer *from, const levada_state_head *head,
                                   const levada_env *env, char **out, size_t *size,
                                   levada_error *err)
 {
-    state_bytes b = { 0 };
+    state_bytes   b = { 0 };
+    levada_status st;
 
+    if (from->n > STATE_MOST_ENTRIES) {
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                           "a state of %d entries, the last of '%s': at most %d can be saved",
+                           (int)from->n, from->entries[from->n - 1].path, STATE_MOST_ENTRIES);
+    }
     if (from->n) qsort(from->entries, (size_t)from->n, sizeof *from->entries, state_order);
     LEVADA_TRY(state_twice(from, err));
-    state_put_raw(&b, state_magic, 8);
-    state_put_le(&b, STATE_FORMAT, 2);
-    state_put_le(&b, 0, 2);
-    state_put_raw(&b, head->fingerprint, 16);
-    state_put_le(&b, (uint64_t)head->seed, 8);
-    state_put_le(&b, (uint64_t)head->epoch, 8);
-    state_put_le(&b, (uint64_t)from->n, 4);
-    for (int32_t i = 0; i < from->n; i++) state_put_entry(&b, &from->entries[i]);
-    if (!b.failed) state_put_le(&b, levada_env_kernels(env)->crc32c(0, b.data, b.size), 4);
-    if (b.failed) {
+    st = state_put_all(&b, from, head, err);
+    if (st == LEVADA_OK) {
+        state_put_le(&b, levada_env_kernels(env)->crc32c(0, b.data, b.size), 4);
+        if (b.failed) st = state_no_memory(err);
+    }
+    if (st != LEVADA_OK) {
         levada_free(b.data);
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a saved state");
+        return st;
     }
     *out = (char *)b.data;
     *size = b.size;

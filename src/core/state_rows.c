@@ -33,6 +33,18 @@ levada_status levada_origins_put(levada_state_writer *to, const char *key,
     return st;
 }
 
+/* Whether the parts of n origins are numbers that origins can have. */
+static bool rows_are_origins(const int64_t *parts, int64_t n)
+{
+    for (int64_t i = 0; i < 4 * n; i++) {
+        if (parts[i] < 0 || parts[i] > INT32_MAX) return false;
+    }
+    for (int64_t i = 4 * n; i < ROWS_ORIGIN_PARTS * n; i++) {
+        if (parts[i] < -1 || parts[i] > LEVADA_COUNT_LIMIT) return false;
+    }
+    return true;
+}
+
 levada_status levada_origins_get(levada_state_reader *from, const char *key, levada_origin **out,
                                  int64_t *n_out, levada_error *err)
 {
@@ -41,7 +53,7 @@ levada_status levada_origins_get(levada_state_reader *from, const char *key, lev
     levada_origin *o;
 
     LEVADA_TRY(levada_state_get_i64s(from, key, &parts, &n, err));
-    if (n % ROWS_ORIGIN_PARTS) {
+    if (n % ROWS_ORIGIN_PARTS || !rows_are_origins(parts, n / ROWS_ORIGIN_PARTS)) {
         return levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged");
     }
     n /= ROWS_ORIGIN_PARTS;

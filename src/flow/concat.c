@@ -127,8 +127,7 @@ static levada_status concat_restore(void *state, levada_state_reader *from, leva
     concat_state *s = state;
     int64_t       at;
 
-    LEVADA_TRY(levada_state_get_i64(from, "at", &at, err));
-    if (at < 0 || at > s->n) return levada_fail(err, LEVADA_EDATA_LOSS, "the state is damaged");
+    LEVADA_TRY(levada_state_get_count(from, "at", s->n, &at, err));
     s->at = (int32_t)at;
     return LEVADA_OK;
 }

@@ -19,8 +19,9 @@
 #include <string.h>
 
 /* Records of one round; and for pipes in pipes, so that they seldom meet. */
-#define INTERLEAVE_ROUND (INT64_C(1) << 20)
-#define INTERLEAVE_NESTED INT64_C(1299709)
+#define INTERLEAVE_ROUND (UINT64_C(1) << 20)
+#define INTERLEAVE_NESTED UINT64_C(1299709)
+#define INTERLEAVE_DEPTH 2 /* paths have 64 bytes: of two prefixes and a name */
 
 typedef struct interleave_args {
     const levada_dataset *pipe;
@@ -64,6 +65,23 @@ static const levada_arg interleave_options[] = {
     LEVADA_ARG_END,
 };
 
+/* What can't be opened is refused here, not at the first record. */
+static levada_status interleave_check_nested(const interleave_args *a, levada_error *err)
+{
+    int64_t sources = a->cycle_length * levada_pipe_leaves(a->pipe);
+
+    if (1 + levada_pipe_depth(a->pipe) > INTERLEAVE_DEPTH) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "pipes in pipes are nested more than %d deep", INTERLEAVE_DEPTH);
+    }
+    if (sources > LEVADA_PIPE_LEAVES) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "cycle_length=%lld: more than %lld sources would be open at a time",
+                           (long long)a->cycle_length, (long long)LEVADA_PIPE_LEAVES);
+    }
+    return LEVADA_OK;
+}
+
 static levada_status interleave_check(const void *args, const levada_spec *const *in, int32_t nin,
                                       levada_spec **out, levada_error *err)
 {
@@ -75,7 +93,29 @@ static levada_status interleave_check(const void *args, const levada_spec *const
                            "the input must give records, no batches");
     }
     LEVADA_TRY(levada_pipe_check(pipe, in[0], err));
+    LEVADA_TRY(interleave_check_nested(args, err));
     *out = levada_spec_ref(levada_dataset_spec(pipe));
+    return LEVADA_OK;
+}
+
+/* Numbers for the sources of all slots. Begun again, they stay. */
+static levada_status interleave_claim(interleave_state *s, levada_error *err)
+{
+    levada_iter *node = s->context->node;
+    levada_run  *run = node->run;
+    int64_t      leaves = levada_pipe_leaves(s->args->pipe);
+
+    if (s->context->opening == 0) {
+        if (s->n * leaves > LEVADA_PIPE_LEAVES - run->leaves) {
+            return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "there are more than %lld sources",
+                               (long long)LEVADA_PIPE_LEAVES);
+        }
+        node->leaf = run->leaves;
+        node->first_opening = run->inner ? run->inner->opening : 0;
+        run->leaves += (int32_t)(s->n * leaves);
+    }
+    s->leaves = (int32_t)leaves;
+    s->leaf = node->leaf;
     return LEVADA_OK;
 }
 
@@ -83,7 +123,6 @@ static levada_status interleave_open(void *state, const void *args, const levada
                                      levada_iter *const *in, int32_t nin, levada_error *err)
 {
     interleave_state *s = state;
-    levada_run       *run = context->node->run;
 
     (void)nin;
     s->context = context;
@@ -91,13 +130,7 @@ static levada_status interleave_open(void *state, const void *args, const levada
     s->in = in[0];
     s->n = (int32_t)s->args->cycle_length;
     s->batched = levada_spec_flags_of(context->out) & LEVADA_SPEC_BATCHED;
-    s->leaves = levada_pipe_leaves(s->args->pipe);
-    if (context->opening == 0) { /* begun again, the numbers stay */
-        context->node->leaf = run->leaves;
-        context->node->first_opening = run->inner ? run->inner->opening : 0;
-        run->leaves += s->n * s->leaves;
-    }
-    s->leaf = context->node->leaf;
+    LEVADA_TRY(interleave_claim(s, err));
     LEVADA_TRY(levada_mutex_init(&s->lock, err));
     s->lockable = true;
     s->slots = levada_alloc_zero((size_t)s->n * sizeof *s->slots);
@@ -165,14 +198,14 @@ static void interleave_cancel(void *state)
 static levada_status interleave_start(interleave_state *s, int32_t i, levada_error *err)
 {
     interleave_slot  *slot = &s->slots[i];
-    int64_t           round = s->context->opening * INTERLEAVE_ROUND +
-                    s->context->node->first_opening * INTERLEAVE_NESTED;
+    uint64_t          round = (uint64_t)s->context->opening * INTERLEAVE_ROUND +
+                     (uint64_t)s->context->node->first_opening * INTERLEAVE_NESTED;
     char              prefix[80]; /* paths have 64 bytes: a name must fit behind it */
     levada_pipe_place place = {
         .prefix = prefix,
         .leaf = s->leaf + i * s->leaves,
-        .opening = (int32_t)((round + slot->ordinal) & INT32_MAX),
-        .salt = levada_random_key((uint64_t)round + 1, (uint64_t)slot->ordinal),
+        .opening = (int32_t)((round + (uint64_t)slot->ordinal) & INT32_MAX),
+        .salt = levada_random_key(round + 1, (uint64_t)slot->ordinal),
         .tally = levada_node_tally(s->context->node),
     };
     levada_iter  *node = NULL;
@@ -380,7 +413,7 @@ static levada_status interleave_restore_slot(interleave_state *s, int32_t i,
         return levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged");
     }
     snprintf(key, sizeof key, "ordinal%d", (int)i);
-    LEVADA_TRY(levada_state_get_i64(from, key, &slot->ordinal, err));
+    LEVADA_TRY(levada_state_get_count(from, key, LEVADA_COUNT_LIMIT, &slot->ordinal, err));
     LEVADA_TRY(interleave_start(s, i, err));
     LEVADA_TRY(levada_node_restore(slot->node, from, err));
     snprintf(key, sizeof key, "rest%d", (int)i);
@@ -393,13 +426,10 @@ static levada_status interleave_restore(void *state, levada_state_reader *from, 
     interleave_state *s = state;
     int64_t           admitted, turn, taken, input_ended;
 
-    LEVADA_TRY(levada_state_get_i64(from, "admitted", &admitted, err));
-    LEVADA_TRY(levada_state_get_i64(from, "turn", &turn, err));
-    LEVADA_TRY(levada_state_get_i64(from, "taken", &taken, err));
-    LEVADA_TRY(levada_state_get_i64(from, "input_ended", &input_ended, err));
-    if (turn < 0 || turn >= s->n || taken < 0 || taken >= s->args->block_length) {
-        return levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged");
-    }
+    LEVADA_TRY(levada_state_get_count(from, "admitted", LEVADA_COUNT_LIMIT, &admitted, err));
+    LEVADA_TRY(levada_state_get_count(from, "turn", s->n - 1, &turn, err));
+    LEVADA_TRY(levada_state_get_count(from, "taken", s->args->block_length - 1, &taken, err));
+    LEVADA_TRY(levada_state_get_count(from, "input_ended", 1, &input_ended, err));
     LEVADA_TRY(levada_cursor_restore(&s->input, from, "input", err));
     for (int32_t i = 0; i < s->n; i++) LEVADA_TRY(interleave_restore_slot(s, i, from, err));
     s->admitted = admitted;

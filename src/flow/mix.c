@@ -199,8 +199,7 @@ static levada_status mix_restore_drawn(mix_state *s, levada_state_reader *from, 
     uint32_t *slots = NULL;
     int64_t   n;
 
-    LEVADA_TRY(levada_state_get_i64(from, "n", &n, err));
-    if (n < 0) return levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged");
+    LEVADA_TRY(levada_state_get_count(from, "n", INT32_MAX, &n, err));
     LEVADA_TRY(levada_rowstore_restore(s->store, from, "drawn", n, &slots, err));
     if (n <= s->context->block_rows) { /* saved with larger blocks: keep the larger room */
         for (int64_t i = 0; i < n; i++) s->slots[i] = slots[i];
@@ -221,8 +220,8 @@ static levada_status mix_restore(void *state, levada_state_reader *from, levada_
     char           key[24];
 
     LEVADA_TRY(levada_state_get_i64s(from, "ended", &ended, &n, err));
-    LEVADA_TRY(levada_state_get_i64(from, "ordinal", &ordinal, err));
-    if (n != s->n || ordinal < 0) {
+    LEVADA_TRY(levada_state_get_count(from, "ordinal", LEVADA_COUNT_LIMIT, &ordinal, err));
+    if (n != s->n) {
         return levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged");
     }
     for (int32_t i = 0; i < s->n; i++) {

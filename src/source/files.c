@@ -2,11 +2,12 @@
 /*
  * Names of files as records.
  */
-#include "base/random.h"
-#include "core/glob.h"
-#include <levada/source.h>
-
 #include "base/alloc.h"
+#include "base/random.h"
+#include "core/env_priv.h"
+#include "core/glob.h"
+#include "tensor/block_priv.h"
+#include <levada/source.h>
 
 #include <string.h>
 
@@ -18,7 +19,8 @@ typedef struct files_args {
 typedef struct files_state {
     const levada_context *context;
     levada_files          files;
-    int32_t              *order; /* file that is the i-th record */
+    bool                  shuffle;
+    int32_t              *order; /* file that is the i-th record of this opening */
     int64_t               next;
 } files_state;
 
@@ -38,12 +40,21 @@ static levada_status files_check(const void *args, levada_spec **out, levada_err
     return levada_spec_create(&field, 1, LEVADA_SPEC_PLAIN, out, err);
 }
 
+static void files_arrange(files_state *s)
+{
+    const levada_context *c = s->context;
+    uint64_t              key = levada_random_key(levada_random_key(c->seed, (uint64_t)c->epoch),
+                                                  (uint64_t)c->opening);
+
+    for (int64_t i = 0; i < s->files.n; i++) s->order[i] = (int32_t)i;
+    if (s->shuffle) levada_files_shuffle(s->order, s->files.n, key);
+}
+
 static levada_status files_open(void *state, const void *args, const levada_context *context,
                                 levada_error *err)
 {
     files_state      *s = state;
     const files_args *a = args;
-    uint64_t          key = levada_random_key(context->seed, (uint64_t)context->epoch);
 
     s->context = context;
     LEVADA_TRY(levada_files_find(&a->pattern, &s->files, err));
@@ -52,8 +63,8 @@ static levada_status files_open(void *state, const void *args, const levada_cont
         levada_files_clear(&s->files);
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for an order of files");
     }
-    for (int64_t i = 0; i < s->files.n; i++) s->order[i] = (int32_t)i;
-    if (a->shuffle) levada_files_shuffle(s->order, s->files.n, key);
+    s->shuffle = a->shuffle;
+    files_arrange(s);
     return LEVADA_OK;
 }
 
@@ -66,22 +77,20 @@ static void files_close(void *state)
     s->order = NULL;
 }
 
-/* A block of the names with these places in the order; records = NULL: from `first` on. */
-static levada_status files_block(const files_state *s, const int64_t *records, int64_t first,
-                                 int64_t n, levada_block **out, levada_error *err)
+/* A block of the names of these files. */
+static levada_status files_block(const files_state *s, const int64_t *numbers, int64_t n,
+                                 levada_block **out, levada_error *err)
 {
     levada_builder *builder = NULL;
     levada_status   st;
 
     st = levada_builder_create(s->context->env, s->context->out, -1, &builder, err);
     for (int64_t i = 0; i < n && st == LEVADA_OK; i++) {
-        int64_t record = records ? records[i] : first + i;
-
-        if (record < 0 || record >= s->files.n) {
+        if (numbers[i] < 0 || numbers[i] >= s->files.n) {
             st = levada_fail(err, LEVADA_EFAILED_PRECONDITION, "there is no file %lld of %lld",
-                             (long long)record, (long long)s->files.n);
+                             (long long)numbers[i], (long long)s->files.n);
         } else {
-            const char *path = s->files.path[s->order[record]];
+            const char *path = s->files.path[numbers[i]];
 
             st = levada_builder_push_bytes(builder, 0, path, (int64_t)strlen(path), err);
         }
@@ -91,17 +100,47 @@ static levada_status files_block(const files_state *s, const int64_t *records, i
     return st;
 }
 
+/* Records are known by the numbers of their files, which are the same in each opening. */
+static levada_status files_number(const files_state *s, levada_block *block, levada_error *err)
+{
+    levada_origins *o = &block->origins;
+    levada_origin  *each;
+
+    LEVADA_TRY(levada_buffer_create(levada_env_pool(s->context->env),
+                                    block->n * (int64_t)sizeof *each, &o->owner, err));
+    each = (levada_origin *)(void *)o->owner->data;
+    memset(each, 0, (size_t)block->n * sizeof *each);
+    for (int64_t i = 0; i < block->n; i++) {
+        each[i].record = s->order[s->next + i];
+        each[i].offset = -1;
+    }
+    o->each = each;
+    return LEVADA_OK;
+}
+
 static levada_status files_next(void *state, const void *args, levada_block **out,
                                 levada_error *err)
 {
-    files_state *s = state;
-    int64_t      n = s->files.n - s->next;
+    files_state  *s = state;
+    int64_t       n = s->files.n - s->next, *numbers;
+    levada_block *block = NULL;
+    levada_status st;
 
     (void)args;
     if (n <= 0) return LEVADA_END;
     if (n > s->context->block_rows) n = s->context->block_rows;
-    LEVADA_TRY(files_block(s, NULL, s->next, n, out, err));
+    numbers = levada_alloc((size_t)n * sizeof *numbers);
+    if (!numbers) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for names");
+    for (int64_t i = 0; i < n; i++) numbers[i] = s->order[s->next + i];
+    st = files_block(s, numbers, n, &block, err);
+    levada_free(numbers);
+    if (st == LEVADA_OK) st = files_number(s, block, err);
+    if (st != LEVADA_OK) {
+        levada_block_unref(&block);
+        return st;
+    }
     s->next += n;
+    *out = block;
     return LEVADA_OK;
 }
 
@@ -109,30 +148,24 @@ static levada_status files_at(void *state, const void *args, const int64_t *reco
                               levada_block **out, levada_error *err)
 {
     (void)args;
-    return files_block(state, records, 0, n, out, err);
+    return files_block(state, records, n, out, err);
 }
 
 static levada_status files_save(const void *state, levada_state_writer *to, levada_error *err)
 {
     const files_state *s = state;
 
-    LEVADA_TRY(levada_state_put_i64(to, "files", s->files.n, err));
+    LEVADA_TRY(levada_files_save(&s->files, to, err));
     return levada_state_put_i64(to, "next", s->next, err);
 }
 
 static levada_status files_restore(void *state, levada_state_reader *from, levada_error *err)
 {
     files_state *s = state;
-    int64_t      files, next;
 
-    LEVADA_TRY(levada_state_get_i64(from, "files", &files, err));
-    LEVADA_TRY(levada_state_get_i64(from, "next", &next, err));
-    if (files != s->files.n || next < 0 || next > files) {
-        return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                           "there are %lld files, there were %lld when the state was saved",
-                           (long long)s->files.n, (long long)files);
-    }
-    s->next = next;
+    LEVADA_TRY(levada_files_verify(&s->files, from, err));
+    LEVADA_TRY(levada_state_get_count(from, "next", s->files.n, &s->next, err));
+    files_arrange(s); /* which opening this is was not known when it was opened */
     return LEVADA_OK;
 }
 
@@ -144,7 +177,7 @@ const levada_source_def levada_source_files = {
     .args = files_options,
     .args_size = sizeof(files_args),
     .state_size = sizeof(files_state),
-    .state_version = 1,
+    .state_version = 2, /* 1 had no names */
     .check = files_check,
     .open = files_open,
     .close = files_close,

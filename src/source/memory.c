@@ -99,9 +99,9 @@ static levada_status memory_restore(void *state, levada_state_reader *from, leva
     memory_state *s = state;
     int64_t       rows, next;
 
-    LEVADA_TRY(levada_state_get_i64(from, "rows", &rows, err));
-    LEVADA_TRY(levada_state_get_i64(from, "next", &next, err));
-    if (rows != s->data->n || next < 0 || next > rows) {
+    LEVADA_TRY(levada_state_get_count(from, "rows", LEVADA_COUNT_LIMIT, &rows, err));
+    LEVADA_TRY(levada_state_get_count(from, "next", rows, &next, err));
+    if (rows != s->data->n) {
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
                            "there are %lld records, there were %lld when the state was saved",
                            (long long)s->data->n, (long long)rows);

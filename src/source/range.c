@@ -140,10 +140,7 @@ static levada_status range_restore(void *state, levada_state_reader *from, levad
     range_state *s = state;
     int64_t      next;
 
-    LEVADA_TRY(levada_state_get_i64(from, "next", &next, err));
-    if (next < 0 || next > s->count) {
-        return levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged");
-    }
+    LEVADA_TRY(levada_state_get_count(from, "next", s->count, &next, err));
     s->next = next;
     return LEVADA_OK;
 }

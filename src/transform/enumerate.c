@@ -117,7 +117,8 @@ static levada_status enumerate_save(const void *state, levada_state_writer *to, 
 
 static levada_status enumerate_restore(void *state, levada_state_reader *from, levada_error *err)
 {
-    return levada_state_get_i64(from, "seen", &((enumerate_state *)state)->seen, err);
+    return levada_state_get_count(from, "seen", LEVADA_COUNT_LIMIT,
+                                  &((enumerate_state *)state)->seen, err);
 }
 
 const levada_stage_def levada_stage_enumerate = {

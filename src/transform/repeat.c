@@ -57,8 +57,8 @@ static levada_status repeat_restore(void *state, levada_state_reader *from, leva
     repeat_state *s = state;
     int64_t       done, given;
 
-    LEVADA_TRY(levada_state_get_i64(from, "done", &done, err));
-    LEVADA_TRY(levada_state_get_i64(from, "given", &given, err));
+    LEVADA_TRY(levada_state_get_count(from, "done", LEVADA_COUNT_LIMIT, &done, err));
+    LEVADA_TRY(levada_state_get_count(from, "given", LEVADA_COUNT_LIMIT, &given, err));
     s->done = done;
     s->given = given;
     return LEVADA_OK;

@@ -101,12 +101,8 @@ static levada_status shard_save(const void *state, levada_state_writer *to, leva
 
 static levada_status shard_restore(void *state, levada_state_reader *from, levada_error *err)
 {
-    int64_t seen;
-
-    LEVADA_TRY(levada_state_get_i64(from, "seen", &seen, err));
-    if (seen < 0) return levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged");
-    ((shard_state *)state)->seen = seen;
-    return LEVADA_OK;
+    return levada_state_get_count(from, "seen", LEVADA_COUNT_LIMIT, &((shard_state *)state)->seen,
+                                  err);
 }
 
 const levada_stage_def levada_stage_shard = {

@@ -183,11 +183,8 @@ static levada_status shuffle_restore(void *state, levada_state_reader *from, lev
     int64_t        ordinal, n;
     uint32_t      *slots = NULL;
 
-    LEVADA_TRY(levada_state_get_i64(from, "ordinal", &ordinal, err));
-    LEVADA_TRY(levada_state_get_i64(from, "n", &n, err));
-    if (n < 0 || ordinal < 0) {
-        return levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged");
-    }
+    LEVADA_TRY(levada_state_get_count(from, "ordinal", LEVADA_COUNT_LIMIT, &ordinal, err));
+    LEVADA_TRY(levada_state_get_count(from, "n", UINT32_MAX / 4, &n, err));
     LEVADA_TRY(levada_rowstore_restore(s->store, from, "buffer", n, &slots, err));
     levada_free(s->slots);
     s->slots = slots;

@@ -11,7 +11,7 @@ typedef struct skip_args {
 
 typedef struct skip_state {
     bool    batches;
-    int64_t skipped;
+    int64_t count, skipped;
 } skip_state;
 
 static const levada_arg skip_options[] = {
@@ -23,8 +23,11 @@ static const levada_arg skip_options[] = {
 static levada_status skip_open(void *state, const void *args, const levada_context *context,
                                levada_error *err)
 {
-    (void)args, (void)err;
-    ((skip_state *)state)->batches = levada_spec_flags_of(context->in) & LEVADA_SPEC_BATCHED;
+    skip_state *s = state;
+
+    (void)err;
+    s->batches = levada_spec_flags_of(context->in) & LEVADA_SPEC_BATCHED;
+    s->count = ((const skip_args *)args)->count;
     return LEVADA_OK;
 }
 
@@ -38,10 +41,11 @@ static levada_status skip_next(void *state, const void *args, levada_iter *in, l
                                levada_error *err)
 {
     skip_state   *s = state;
-    int64_t       left = ((const skip_args *)args)->count - s->skipped;
+    int64_t       left = s->count - s->skipped;
     levada_block *block = NULL;
     levada_status st = levada_iter_next(in, &block, err);
 
+    (void)args;
     while (st == LEVADA_OK && skip_units(s, block) <= left) {
         s->skipped += skip_units(s, block);
         left -= skip_units(s, block);
@@ -62,7 +66,9 @@ static levada_status skip_save(const void *state, levada_state_writer *to, levad
 
 static levada_status skip_restore(void *state, levada_state_reader *from, levada_error *err)
 {
-    return levada_state_get_i64(from, "skipped", &((skip_state *)state)->skipped, err);
+    skip_state *s = state;
+
+    return levada_state_get_count(from, "skipped", s->count, &s->skipped, err);
 }
 
 const levada_stage_def levada_stage_skip = {

@@ -57,7 +57,8 @@ static levada_status take_save(const void *state, levada_state_writer *to, levad
 
 static levada_status take_restore(void *state, levada_state_reader *from, levada_error *err)
 {
-    return levada_state_get_i64(from, "given", &((take_state *)state)->given, err);
+    return levada_state_get_count(from, "given", LEVADA_COUNT_LIMIT,
+                                  &((take_state *)state)->given, err);
 }
 
 const levada_stage_def levada_stage_take = {

@@ -2,11 +2,12 @@
 /*
  * What holds for every name that can stand in a description: its example gives the same records at
  * any block size and with any number of threads, goes on after a save at every cut, can be
- * cancelled at every step, survives that any allocation fails, and refuses options beyond their
- * limits.
+ * cancelled at every step, survives that any allocation fails, and refuses states that were made up
+ * and options beyond their limits.
  */
 #include "conformance/fault.h"
 #include "core/registry.h"
+#include "core/state_priv.h"
 #include "core/value_priv.h"
 #include "support/functions.h"
 #include "support/iters.h"
@@ -239,6 +240,79 @@ static void survives_that_memory_runs_out(void **state)
     for (; fails_at(text, number); number += 1 + number / 16) continue;
 }
 
+/* -- states that were made up */
+
+/* May be any number: a part of the key of random draws; what a function of the tests keeps. */
+static bool any_number(const char *key)
+{
+    return strcmp(key, "epoch") == 0 || strcmp(key, "function") == 0;
+}
+
+static levada_status restore_made_up(const char *text, levada_state_reader *r)
+{
+    levada_state_writer w = { .entries = r->entries, .n = r->n };
+    levada_iter        *it = t_iter_open(text, 1, 4);
+    char               *bytes = NULL;
+    size_t              size = 0;
+    levada_status       st;
+
+    assert_int_equal(levada_state_encode(&w, &r->head, t_iter_env(), &bytes, &size, NULL),
+                     LEVADA_OK);
+    st = levada_iter_restore(it, bytes, size, NULL);
+    for (int32_t i = 0; st == LEVADA_OK && i < 300; i++) { /* to the end, or an error */
+        levada_block *block = NULL;
+
+        if (levada_iter_next(it, &block, NULL) != LEVADA_OK) break;
+        levada_block_unref(&block);
+    }
+    levada_string_free(&bytes);
+    levada_iter_close(&it);
+    return st;
+}
+
+/* The first and the last number of each entry in turn: no harm, and single ones are refused. */
+static void make_up(const char *text, levada_state_reader *r, levada_entry *e)
+{
+    static const int64_t lies[] = { INT64_MIN, -1, INT64_C(1) << 32, INT64_MAX };
+    size_t               last = e->size / sizeof(int64_t);
+    int64_t              was;
+
+    for (size_t at = 0; at < last; at += last > 1 ? last - 1 : 1) {
+        memcpy(&was, e->data + at * sizeof was, sizeof was);
+        for (size_t k = 0; k < sizeof lies / sizeof lies[0]; k++) {
+            levada_status st;
+
+            memcpy(e->data + at * sizeof was, &lies[k], sizeof was);
+            st = restore_made_up(text, r);
+            if (st != LEVADA_OK || e->type != LEVADA_ENTRY_I64 || any_number(e->key)) continue;
+            if (lies[k] == INT64_MIN || lies[k] == INT64_MAX) {
+                fail_msg("%s: %s/%s=%lld was restored", text, e->path, e->key, (long long)lies[k]);
+            }
+        }
+        memcpy(e->data + at * sizeof was, &was, sizeof was);
+    }
+}
+
+static void refuses_numbers_that_were_made_up(void **state)
+{
+    bool                batches = false;
+    const char         *text = example_of(*state, &batches);
+    levada_iter        *it = t_iter_open(text, 1, 4);
+    t_bytes             head = { 0 }, saved;
+    levada_state_reader r;
+
+    (void)t_iter_read(it, 1, batches, &head);
+    saved = t_iter_save(it);
+    assert_int_equal(levada_state_decode(saved.at, saved.size, t_iter_env(), &r, NULL), LEVADA_OK);
+    for (int32_t i = 0; i < r.n; i++) {
+        if (r.entries[i].type != LEVADA_ENTRY_BYTES) make_up(text, &r, &r.entries[i]);
+    }
+    levada_state_reader_clear(&r);
+    levada_iter_close(&it);
+    t_clear(&saved);
+    t_clear(&head);
+}
+
 /* -- options */
 
 /* The example's last stage with one option at a value. */
@@ -315,6 +389,7 @@ static const check checks[] = {
     { "runs and goes on", runs_and_goes_on },
     { "is cancelled at every step", is_cancelled_at_every_step },
     { "survives that memory runs out", survives_that_memory_runs_out },
+    { "refuses numbers that were made up", refuses_numbers_that_were_made_up },
     { "refuses options beyond their limits", refuses_options_beyond_their_limits },
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "support/files.h"
+#include "support/iters.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -133,6 +133,95 @@ static void fetches_names_by_number(void **state)
     run_close(&run);
 }
 
+/* -- as part of a pipe */
+
+static const char *pipe_of(const char *rest)
+{
+    static char text[512];
+
+    (void)snprintf(text, sizeof text, "files:%s%s", t_path("f-*"), rest);
+    return text;
+}
+
+static void shuffles_anew_in_each_round(void **state)
+{
+    t_bytes once = t_iter_all(pipe_of(",shuffle=true"), false), all;
+    size_t  size = once.size;
+
+    (void)state;
+    all = t_iter_all(pipe_of(",shuffle=true | repeat:3"), false);
+    assert_int_equal(all.size, 3 * size);
+    assert_memory_equal(all.at, once.at, size);
+    assert_memory_not_equal(all.at, all.at + size, size);
+    assert_memory_not_equal(all.at + size, all.at + 2 * size, size);
+    t_clear(&all);
+    all = t_iter_all(pipe_of(" | repeat:2"), false);
+    assert_memory_equal(all.at, all.at + size, size);
+    t_clear(&all);
+    t_clear(&once);
+}
+
+/* Also records of an earlier round, which wait and are read again. */
+static void goes_on_in_every_round(void **state)
+{
+    (void)state;
+    t_iter_sweep(pipe_of(",shuffle=true | repeat:3"), false, 1);
+    t_iter_sweep(pipe_of(",shuffle=true | repeat:3 | shuffle:13"), false, 1);
+}
+
+static void restore_is_refused(t_bytes saved, const char *message)
+{
+    levada_iter *it = t_iter_open(pipe_of(""), 1, 4);
+    levada_error err = LEVADA_ERROR_INIT;
+
+    assert_int_equal(levada_iter_restore(it, saved.at, saved.size, &err),
+                     LEVADA_EFAILED_PRECONDITION);
+    if (!strstr(err.message, message)) fail_msg("'%s' is not in '%s'", message, err.message);
+    levada_iter_close(&it);
+}
+
+/* The number of files stays: without their names one would never be read. */
+static void refuses_other_names_by_name(void **state)
+{
+    levada_iter *it = t_iter_open(pipe_of(""), 1, 4);
+    t_bytes      head = { 0 }, saved;
+    char         from[256], to[256];
+
+    (void)state;
+    (void)t_iter_read(it, 1, false, &head);
+    saved = t_iter_save(it);
+    (void)snprintf(from, sizeof from, "%s", t_path("f-h"));
+    (void)snprintf(to, sizeof to, "%s", t_path("f-A"));
+    assert_int_equal(rename(from, to), 0);
+    restore_is_refused(saved, "f-A' now, it had another name");
+    assert_int_equal(rename(to, from), 0);
+    t_iter_restore(it, saved);
+    levada_iter_close(&it);
+    t_clear(&saved);
+    t_clear(&head);
+}
+
+static void refuses_other_names_among_many(void **state)
+{
+    levada_iter *it;
+    t_bytes      saved;
+    char         name[32], from[256], to[256];
+
+    (void)state;
+    for (int i = 0; i < 200; i++) {
+        (void)snprintf(name, sizeof name, "f-%03d", i);
+        t_write_file(t_path(name), "", 0);
+    }
+    it = t_iter_open(pipe_of(""), 1, 4);
+    saved = t_iter_save(it);
+    (void)snprintf(from, sizeof from, "%s", t_path("f-150"));
+    (void)snprintf(to, sizeof to, "%s", t_path("f-150x"));
+    assert_int_equal(rename(from, to), 0);
+    restore_is_refused(saved, "f-150x");
+    levada_iter_close(&it);
+    t_clear(&saved);
+}
+
 static int set_up(void **state)
 {
     char name[8];
@@ -153,6 +242,10 @@ int main(void)
         cmocka_unit_test(shuffles_by_epoch_alone),
         cmocka_unit_test(refuses_a_pattern_without_files),
         cmocka_unit_test(fetches_names_by_number),
+        cmocka_unit_test(shuffles_anew_in_each_round),
+        cmocka_unit_test(goes_on_in_every_round),
+        cmocka_unit_test(refuses_other_names_by_name),
+        cmocka_unit_test(refuses_other_names_among_many),
     };
 
     return cmocka_run_group_tests(tests, set_up, t_folder_tear_down);

@@ -135,6 +135,40 @@ static void refuses_what_does_not_fit(void **state)
     t_iter_refused("range:3 | interleave", LEVADA_EINVALID_ARGUMENT, "pipe");
 }
 
+/* A pipe of pipes with 4096 x 4096 x n sources. */
+static void add_crowd(t_bytes *to, int32_t n)
+{
+    const char *head = "range:1 | interleave:(range:1 | interleave:(concat(range:1";
+    const char *tail = ")),cycle_length=4096),cycle_length=4096";
+
+    t_add(to, head, strlen(head));
+    for (int32_t i = 1; i < n; i++) t_add(to, ";range:1", 8);
+    t_add(to, tail, strlen(tail));
+}
+
+/* Before a record is read. */
+static void refuses_what_it_could_not_open(void **state)
+{
+    t_bytes one = { 0 }, two = { 0 };
+
+    (void)state;
+    t_iter_refused("range:2 | interleave:(range:2 | interleave:(range:2 | interleave:(range:3)))",
+                   LEVADA_EINVALID_ARGUMENT, "nested more than 2 deep");
+    add_crowd(&one, 65);
+    t_add(&one, "", 1);
+    t_iter_refused((const char *)one.at, LEVADA_EINVALID_ARGUMENT,
+                   "cycle_length=4096: more than 1073741824 sources");
+    t_add(&two, "concat(", 7);
+    add_crowd(&two, 40);
+    t_add(&two, ";", 1);
+    add_crowd(&two, 40);
+    t_add(&two, ")", 2);
+    t_iter_refused((const char *)two.at, LEVADA_ERESOURCE_EXHAUSTED,
+                   "more than 1073741824 sources");
+    t_clear(&one);
+    t_clear(&two);
+}
+
 static void goes_on_after_a_restore(void **state)
 {
     const int32_t values[] = { 9, 1, 0, 14, 6 };
@@ -184,6 +218,7 @@ int main(void)
         cmocka_unit_test(pipes_may_hold_pipes),
         cmocka_unit_test(batches_count_as_records),
         cmocka_unit_test(refuses_what_does_not_fit),
+        cmocka_unit_test(refuses_what_it_could_not_open),
         cmocka_unit_test(goes_on_after_a_restore),
         cmocka_unit_test(progress_is_asked_for_by_others),
     };

@@ -292,6 +292,79 @@ static void another_dataset_is_named(void **state)
     levada_iter_close(&other);
 }
 
+/* What couldn't be read back is not written. Nothing of that size is looked at. */
+static void what_is_too_large_is_refused_by_name(void **state)
+{
+    uint8_t             bytes[8] = { 0 };
+    levada_entry        e = { .path = "2.shuffle", .key = "buffer", .data = bytes };
+    levada_state_writer w = { .entries = &e, .n = 1 };
+    levada_state_head   head = golden_head();
+    levada_error        err = LEVADA_ERROR_INIT;
+    char               *out = NULL;
+    size_t              size = 0;
+
+    (void)state;
+    e.type = LEVADA_ENTRY_BYTES;
+    e.size = (size_t)UINT32_MAX + 1;
+    assert_int_equal(levada_state_encode(&w, &head, NULL, &out, &size, &err),
+                     LEVADA_ERESOURCE_EXHAUSTED);
+    assert_non_null(strstr(err.message, "'2.shuffle/buffer' takes 4294967296 bytes"));
+    e.type = LEVADA_ENTRY_I64S; /* each takes a byte at least */
+    e.size = ((size_t)UINT32_MAX + 1) * sizeof(int64_t);
+    assert_int_equal(levada_state_encode(&w, &head, NULL, &out, &size, &err),
+                     LEVADA_ERESOURCE_EXHAUSTED);
+    assert_non_null(strstr(err.message, "'2.shuffle/buffer' takes 4294967296 bytes"));
+    assert_null(out);
+}
+
+static void too_many_entries_are_refused(void **state)
+{
+    const int32_t       n = (1 << 20) + 1;
+    levada_entry       *entries = calloc((size_t)n, sizeof *entries);
+    levada_state_writer w = { .entries = entries, .n = n };
+    levada_state_head   head = golden_head();
+    levada_error        err = LEVADA_ERROR_INIT;
+    char               *out = NULL;
+    size_t              size = 0;
+
+    (void)state;
+    assert_non_null(entries);
+    memcpy(entries[n - 1].path, "1.interleave", 13);
+    assert_int_equal(levada_state_encode(&w, &head, NULL, &out, &size, &err),
+                     LEVADA_ERESOURCE_EXHAUSTED);
+    assert_non_null(strstr(err.message, "1048577 entries, the last of '1.interleave'"));
+    assert_null(out);
+    free(entries);
+}
+
+static void counts_are_checked(void **state)
+{
+    levada_state_writer w = { .node = &node_range };
+    levada_state_head   head = golden_head();
+    levada_state_reader r;
+    levada_error        err = LEVADA_ERROR_INIT;
+    char               *bytes = NULL;
+    size_t              size = 0;
+    int64_t             got = 77;
+
+    (void)state;
+    assert_int_equal(levada_state_put_i64(&w, "few", 5, NULL), LEVADA_OK);
+    assert_int_equal(levada_state_put_i64(&w, "less", -1, NULL), LEVADA_OK);
+    assert_int_equal(levada_state_encode(&w, &head, NULL, &bytes, &size, NULL), LEVADA_OK);
+    assert_int_equal(levada_state_decode(bytes, size, NULL, &r, NULL), LEVADA_OK);
+    r.node = &node_range;
+    assert_int_equal(levada_state_get_count(&r, "few", 4, &got, &err), LEVADA_EDATA_LOSS);
+    assert_non_null(strstr(err.message, "'0.range/few' is 5, not from 0 to 4"));
+    assert_int_equal(levada_state_get_count(&r, "less", 4, &got, &err), LEVADA_EDATA_LOSS);
+    assert_int_equal(levada_state_get_count(&r, "no", 4, &got, &err), LEVADA_EFAILED_PRECONDITION);
+    assert_int_equal(got, 77);
+    assert_int_equal(levada_state_get_count(&r, "few", 5, &got, &err), LEVADA_OK);
+    assert_int_equal(got, 5);
+    levada_state_reader_clear(&r);
+    levada_state_writer_clear(&w);
+    levada_string_free(&bytes);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -301,6 +374,9 @@ int main(void)
         cmocka_unit_test(keys_are_short_and_stand_once),
         cmocka_unit_test(every_cut_and_every_flipped_bit_is_refused),
         cmocka_unit_test(forged_states_do_no_harm),
+        cmocka_unit_test(what_is_too_large_is_refused_by_name),
+        cmocka_unit_test(too_many_entries_are_refused),
+        cmocka_unit_test(counts_are_checked),
         cmocka_unit_test(another_format_is_refused),
         cmocka_unit_test(another_dataset_is_named),
     };

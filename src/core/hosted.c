@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/hosted.h"
+
+#include "base/alloc.h"
+
+#include <string.h>
+
+void *levada_hosted_state(const levada_iter *it) { return ((levada_hosted *)it->self)->state; }
+
+static levada_status hosted_open_state(levada_iter *it, levada_error *err)
+{
+    levada_hosted *h = it->self;
+
+    memset(h->state, 0, h->hooks.state_size);
+    h->opened = true;
+    LEVADA_TRY(h->hooks.open(it, h->state, err));
+    levada_mutex_lock(&h->lock);
+    h->live = true;
+    if (h->hooks.cancel && levada_run_is_cancelled(it->run)) h->hooks.cancel(h->state);
+    levada_mutex_unlock(&h->lock);
+    return LEVADA_OK;
+}
+
+static void hosted_close_state(levada_hosted *h)
+{
+    levada_mutex_lock(&h->lock);
+    h->live = false;
+    levada_mutex_unlock(&h->lock);
+    if (h->opened && h->hooks.close) h->hooks.close(h->state);
+    h->opened = false;
+}
+
+levada_status levada_hosted_open(levada_iter *it, const levada_hosted_hooks *hooks,
+                                 levada_error *err)
+{
+    levada_hosted *h = levada_alloc_zero(sizeof *h);
+    void          *state = levada_alloc_aligned(64, hooks->state_size + 1);
+    levada_status  st = h && state ? levada_mutex_init(&h->lock, err)
+                                   : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                                                 "no memory for a stage");
+
+    if (st != LEVADA_OK) {
+        levada_free(h);
+        levada_free(state);
+        return st;
+    }
+    h->hooks = *hooks;
+    h->state = state;
+    it->self = h;
+    return hosted_open_state(it, err);
+}
+
+/* -- operations */
+
+levada_status levada_hosted_save(levada_iter *it, levada_state_writer *to, levada_error *err)
+{
+    const levada_hosted *h = it->self;
+
+    LEVADA_TRY(levada_state_put_i64(to, "#ended", it->ended, err));
+    LEVADA_TRY(levada_state_put_i64(to, "#opening", it->context.opening, err));
+    return h->hooks.save ? h->hooks.save(h->state, to, err) : LEVADA_OK;
+}
+
+levada_status levada_hosted_restore(levada_iter *it, levada_state_reader *from, levada_error *err)
+{
+    levada_hosted *h = it->self;
+    int64_t        ended;
+
+    LEVADA_TRY(levada_state_get_count(from, "#ended", 1, &ended, err));
+    LEVADA_TRY(levada_state_get_count(from, "#opening", LEVADA_COUNT_LIMIT, &it->context.opening,
+                                      err));
+    if (h->hooks.restore) LEVADA_TRY(h->hooks.restore(h->state, from, err));
+    it->ended = ended != 0;
+    return LEVADA_OK;
+}
+
+levada_status levada_hosted_rewind(levada_iter *it, levada_error *err)
+{
+    hosted_close_state(it->self);
+    it->context.opening++;
+    return hosted_open_state(it, err);
+}
+
+void levada_hosted_cancel(levada_iter *it)
+{
+    levada_hosted *h = it->self;
+
+    if (!h->hooks.cancel) return;
+    levada_mutex_lock(&h->lock);
+    if (h->live) h->hooks.cancel(h->state);
+    levada_mutex_unlock(&h->lock);
+}
+
+void levada_hosted_close(levada_iter *it)
+{
+    levada_hosted *h = it->self;
+
+    if (!h) return;
+    hosted_close_state(h);
+    levada_mutex_clear(&h->lock);
+    levada_free(h->state);
+    levada_free(h);
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the nodes of sources, SERIAL stages and joints have in common: a state that belongs to the
+ * hooks of a descriptor, opened, saved, begun again, cancelled and closed.
+ *
+ * cancel() comes from any thread, beside next(), and never while the state is made or closed: `live`
+ * says, under the lock, whether there is one to be told. Everything else is for the thread that the
+ * node belongs to. How often the node began again is context.opening of the node.
+ */
+#ifndef LEVADA_CORE_HOSTED_H
+#define LEVADA_CORE_HOSTED_H
+
+#include "core/iter_priv.h"
+
+typedef struct levada_hosted_hooks {
+    size_t state_size;
+    levada_status (*open)(levada_iter *it, void *state, levada_error *err); /* of the node's kind */
+    /* Those of the descriptor; each may be NULL. */
+    void (*close)(void *state);
+    levada_status (*save)(const void *state, levada_state_writer *to, levada_error *err);
+    levada_status (*restore)(void *state, levada_state_reader *from, levada_error *err);
+    void (*cancel)(void *state);
+} levada_hosted_hooks;
+
+typedef struct levada_hosted {
+    levada_hosted_hooks hooks;
+    void               *state; /* aligned to 64 bytes, zeroed before each open() */
+    int64_t             given; /* sources: records of this opening, their numbers */
+    bool                opened;
+    levada_mutex        lock;
+    /* -- guarded by lock */
+    bool live;
+} levada_hosted;
+
+/* it->self, with an open state; freed with the node, also when this fails. */
+LEVADA_MUST_USE levada_status levada_hosted_open(levada_iter *it, const levada_hosted_hooks *hooks,
+                                                 levada_error *err);
+void *levada_hosted_state(const levada_iter *it);
+
+/* For the table of a node's operations. */
+LEVADA_MUST_USE levada_status levada_hosted_save(levada_iter *it, levada_state_writer *to,
+                                                 levada_error *err);
+LEVADA_MUST_USE levada_status levada_hosted_restore(levada_iter *it, levada_state_reader *from,
+                                                    levada_error *err);
+LEVADA_MUST_USE levada_status levada_hosted_rewind(levada_iter *it, levada_error *err);
+void                          levada_hosted_cancel(levada_iter *it);
+void                          levada_hosted_close(levada_iter *it);
+
+#endif
