@@ -210,6 +210,37 @@ out:
     return result;
 }
 
+static PyObject *dataset_remake(PyObject *module, PyObject *args)
+{
+    levada_py_state *state = PyModule_GetState(module);
+    PyObject        *last = NULL, *tuple = NULL, *dict = NULL, *result = NULL;
+    levada_dataset  *ds = NULL, *made = NULL;
+    levada_value    *changes = NULL;
+    levada_error     err = LEVADA_ERROR_INIT;
+    levada_status    st;
+    Py_ssize_t       n = 0;
+    const levada_dataset **inputs = NULL;
+
+    if (!PyArg_ParseTuple(args, "OO!O!:remake", &last, &PyTuple_Type, &tuple, &PyDict_Type, &dict))
+        return NULL;
+    ds = levada_py_dataset_of(state, last);
+    if (!ds) return NULL;
+    n = PyTuple_Size(tuple);
+    inputs = PyMem_Calloc((size_t)n + 1, sizeof *inputs);
+    if (!inputs) return PyErr_NoMemory();
+    if (!dataset_collect(state, tuple, inputs, n)) goto out;
+    changes = levada_py_value(state, dict);
+    if (!changes) goto out;
+    Py_BEGIN_ALLOW_THREADS
+    st = levada_dataset_remake(ds, changes, inputs, (int32_t)n, &made, &err);
+    Py_END_ALLOW_THREADS
+    if (levada_py_ok(st, &err)) result = levada_py_dataset_new(state, &made);
+out:
+    levada_value_destroy(&changes);
+    PyMem_Free(inputs);
+    return result;
+}
+
 static PyObject *dataset_parse(PyObject *module, PyObject *text)
 {
     const char     *given = PyUnicode_AsUTF8AndSize(text, NULL);
@@ -255,6 +286,8 @@ static PyObject *dataset_load(PyObject *module, PyObject *path)
 PyMethodDef levada_py_dataset_functions[] = {
     {"append", dataset_append, METH_VARARGS,
      "append(name, options, inputs): a stage on top of a tuple of datasets."},
+    {"remake", dataset_remake, METH_VARARGS,
+     "remake(dataset, inputs, changes): its last stage on other inputs, with other options."},
     {"parse", dataset_parse, METH_O, "Dataset from text or JSON."},
     {"stages", dataset_stages, METH_NOARGS, "Every name with its options, as JSON."},
     {"load", dataset_load, METH_O, "Loads a plug-in and returns its name."},

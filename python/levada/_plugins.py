@@ -12,7 +12,8 @@ decoders = {}  # name: fn (register_decoder)
 _loaded = {}  # path: namespace
 
 
-def _names():
+def names():
+    """{name: family} of all that can stand in a description."""
     return {row["name"]: row["family"] for row in json.loads(_levada.stages())}
 
 
@@ -32,9 +33,9 @@ def load_op_library(path):
     """
     key = os.path.realpath(path)
     if key not in _loaded:
-        before = _names()
+        before = names()
         library = load_library(path)
-        found = {name: family for name, family in _names().items() if name not in before}
+        found = {name: family for name, family in names().items() if name not in before}
         made = {name: _function(name, family) for name, family in found.items()}
         _loaded[key] = SimpleNamespace(__name__=library, **made)
     return _loaded[key]
@@ -76,7 +77,7 @@ def register_decoder(name, fn):
 def _new_name(name):
     from levada.errors import AlreadyExistsError
 
-    if name in sources or name in decoders or name in _names():
+    if name in sources or name in decoders or name in names():
         raise AlreadyExistsError(f"the name {name!r} is taken")
 
 

@@ -50,6 +50,27 @@ class TestTorch:
         loader = torch.utils.data.DataLoader(ds, batch_size=None, num_workers=workers)
         assert sorted(int(row["value"]) for row in loader) == list(range(100))
 
+    @pytest.mark.parametrize("workers", [0, 1, 2])
+    @pytest.mark.parametrize("world", [1, 2])
+    @pytest.mark.parametrize("seed", [None, 3])
+    def test_workers_and_ranks_read_every_record_once(self, torch, workers, world, seed):
+        whole = lv.range(1000).shuffle(100, seed=seed)
+        for pipe in (whole, whole.map(triple).filter("x > 20").padded_batch(7)):
+            seen = []
+            for rank in range(world):
+                ds = lv.torch_dataset(pipe, rank=rank, world_size=world)
+                loader = torch.utils.data.DataLoader(ds, batch_size=None, num_workers=workers)
+                for row in loader:
+                    seen += np.asarray(row["value" if "value" in row else "x"]).ravel().tolist()
+            first, step = (0, 1) if pipe is whole else (21, 3)
+            assert sorted(seen) == list(range(first, 1000 * step, step))
+
+    def test_workers_take_one_order_where_they_need_one(self, torch):
+        ds = lv.torch_dataset(lv.range(1000).shuffle(100).take(300))
+        loader = torch.utils.data.DataLoader(ds, batch_size=None, num_workers=2)
+        seen = [int(row["value"]) for row in loader]
+        assert len(seen) == len(set(seen)) == 300
+
     @pytest.mark.parametrize("context", ["fork", "spawn"])
     def test_functions_in_workers(self, torch, context):
         source = lv.range(100)

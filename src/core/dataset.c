@@ -152,6 +152,42 @@ out:
     return status;
 }
 
+/* `changes`, and the stage's own options that are not among them. */
+static levada_status dataset_merge(const levada_dataset *ds, const levada_value *changes,
+                                   levada_value **out, levada_error *err)
+{
+    levada_value *made = changes != NULL ? levada_value_copy(changes) : levada_value_map();
+    levada_status status = LEVADA_OK;
+
+    if (made == NULL) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
+    for (int64_t i = 0; status == LEVADA_OK && i < levada_value_count(ds->options); i++) {
+        const char   *key = levada_value_key(ds->options, i);
+        levada_value *item = NULL;
+
+        if (levada_value_get(changes, key) != NULL) continue;
+        item = levada_value_copy(levada_value_item(ds->options, i));
+        status = levada_value_set(made, key, &item, err);
+        levada_value_destroy(&item);
+    }
+    if (status == LEVADA_OK) *out = made;
+    else levada_value_destroy(&made);
+    return status;
+}
+
+levada_status levada_dataset_remake(const levada_dataset *dataset, const levada_value *changes,
+                                    const levada_dataset *const *inputs, int32_t ninputs,
+                                    levada_dataset **out, levada_error *err)
+{
+    levada_value *options = NULL;
+    levada_status status;
+
+    LEVADA_TRY(dataset_merge(dataset, changes, &options, err));
+    status = levada_dataset_append(dataset->env, dataset->op->name, options, inputs, ninputs, out,
+                                   err);
+    levada_value_destroy(&options);
+    return status;
+}
+
 levada_dataset *levada_dataset_ref(const levada_dataset *dataset)
 {
     levada_dataset *same = (levada_dataset *)(uintptr_t)dataset; /* counts are not content */

@@ -166,6 +166,34 @@ static void fingerprints_what_decides_about_records(void **state)
     assert_false(same_print("t_numbers:3|t_all:p=(t_numbers:4)", "t_numbers:3|t_all"));
 }
 
+static void remakes_a_stage_on_another_input(void **state)
+{
+    levada_dataset       *ds = t_ops_parse(env, "t_numbers:3 | t_shuffle:2,depth=9"), *made = NULL;
+    levada_dataset       *other = t_ops_parse(env, "t_numbers:7"), *same = NULL;
+    const levada_dataset *input = other;
+    levada_value         *changes = levada_value_map(), *four = levada_value_int(4);
+    levada_error          err = LEVADA_ERROR_INIT;
+    char                 *text = NULL;
+
+    (void)state;
+    assert_int_equal(levada_value_set(changes, "buffer_size", &four, &err), LEVADA_OK);
+    assert_int_equal(levada_dataset_remake(ds, changes, &input, 1, &made, &err), LEVADA_OK);
+    assert_int_equal(levada_dataset_text(made, &text, &err), LEVADA_OK);
+    assert_string_equal(text, "t_numbers:7 | t_shuffle:4,depth=9");
+    levada_string_free(&text);
+    assert_int_equal(levada_dataset_remake(ds, NULL, &input, 1, &same, &err), LEVADA_OK);
+    assert_int_equal(levada_dataset_text(same, &text, &err), LEVADA_OK);
+    assert_string_equal(text, "t_numbers:7 | t_shuffle:2,depth=9");
+    levada_string_free(&text);
+    levada_dataset_unref(&same);
+    assert_int_equal(levada_dataset_remake(ds, changes, NULL, 0, &same, &err),
+                     LEVADA_EINVALID_ARGUMENT);
+    levada_value_destroy(&changes);
+    levada_dataset_unref(&made);
+    levada_dataset_unref(&other);
+    levada_dataset_unref(&ds);
+}
+
 static void a_shared_tree_is_bounded(void **state)
 {
     levada_dataset *top = t_ops_parse(env, "t_numbers:3"), *next = NULL;
@@ -223,6 +251,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(stages_stand_where_they_can, set_up, tear_down),
         cmocka_unit_test_setup_teardown(appends_what_the_text_would, set_up, tear_down),
         cmocka_unit_test_setup_teardown(fingerprints_what_decides_about_records, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(remakes_a_stage_on_another_input, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_shared_tree_is_bounded, set_up, tear_down),
         cmocka_unit_test_setup_teardown(outlives_its_environment, set_up, tear_down),
         cmocka_unit_test(there_is_a_default_environment),

@@ -2,7 +2,9 @@
 """PyTorch: batches as tensors, datasets for DataLoader."""
 
 import os
+import sys
 
+from levada import _sharing
 from levada._batch import Bytes, Ragged
 from levada.errors import FailedPreconditionError
 
@@ -37,19 +39,33 @@ def _position(rank, world_size):
         if rank is None or world_size is None:
             raise ValueError("rank and world_size go together")
         return rank, world_size
-    import torch.distributed
-
-    if torch.distributed.is_available() and torch.distributed.is_initialized():
-        return torch.distributed.get_rank(), torch.distributed.get_world_size()
+    distributed = sys.modules.get("torch.distributed")
+    if distributed and distributed.is_available() and distributed.is_initialized():
+        return distributed.get_rank(), distributed.get_world_size()
     return int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
+
+
+def _worker():
+    """(number, count, a seed that all have in common or None) of this worker of a DataLoader."""
+    data = sys.modules.get("torch.utils.data")
+    info = data.get_worker_info() if data else None
+    return (info.id, info.num_workers, info.seed - info.id) if info else (0, 1, None)
 
 
 class Shared:
     """A levada Dataset for DataLoader: ``DataLoader(TorchDataset(ds), batch_size=None)``.
 
-    Each worker of each rank reads its own share; the iterator is made inside the worker. Give it a
-    function of (index, count) instead of a Dataset to place the shard yourself, before a shuffle
-    say: by default it is put on the sources' records.
+    Each worker of each rank reads its own part: records are divided as near to the sources as the
+    stages allow, so that a worker decodes and shuffles its own records alone and makes batches of
+    its own (a last short batch each, and with ``drop_remainder`` each drops its own). Every record
+    is in one part, whatever draws an order. Where a stage that counts (``take``, ``skip``,
+    ``enumerate``) stands behind a shuffle, or files are shuffled, all parts need one seed: that of
+    the shuffle or of ``with_options(seed=)``. Between the workers of one loader it is the loader's
+    where none was given; between ranks a missing one is a FailedPreconditionError.
+
+    Give it a function of (index, count) instead of a Dataset to place the shard yourself, by files
+    say. The iterator is made inside the worker. A loader that makes its workers anew for each epoch
+    hands all of them the epoch that this object has: call ``set_epoch`` before.
     """
 
     def __init__(self, ds, rank=None, world_size=None):
@@ -61,17 +77,20 @@ class Shared:
         self._iterator = None
         self._state = None
 
+    def part(self):
+        """(index, count): which part of how many this worker of this rank reads."""
+        rank, world = _position(self.rank, self.world_size)
+        worker, workers, _ = _worker()
+        return rank * workers + worker, world * workers
+
     def share(self):
         """The part of the dataset that this worker of this rank reads."""
-        from torch.utils.data import get_worker_info
-
-        rank, world = _position(self.rank, self.world_size)
-        info = get_worker_info()
-        workers, worker = (info.num_workers, info.id) if info else (1, 0)
-        index, count = rank * workers + worker, world * workers
+        index, count = self.part()
+        _, workers, seed = _worker()
+        seed = seed if workers == count else None  # ranks draw other ones
         if callable(self.dataset):
-            return self.dataset(index, count)
-        return self.dataset if count == 1 else self.dataset.shard(index, count)
+            return _sharing.checked(self.dataset(index, count), count, seed)
+        return _sharing.share(self.dataset, index, count, seed)
 
     def set_epoch(self, epoch):
         """The epoch that the next iteration takes."""
@@ -81,24 +100,35 @@ class Shared:
         epoch = self._next_epoch if self.epoch is None else self.epoch
         self._next_epoch = epoch + 1
         iterator = self.share().iterate(epoch=epoch)
-        if self._state is not None:
-            iterator.load_state_dict(self._state)
-            self._state = None
         self._iterator = iterator
         try:
+            if self._state is not None:
+                self._restore(iterator)
             for value in iterator:
                 yield value if isinstance(value, dict) else batch_to_torch(value)
         finally:
             iterator.close()
             self._iterator = None
 
+    def _restore(self, iterator):
+        index, count = self.part()
+        saved = tuple(self._state.get("part", (index, count)))
+        if saved != (index, count):
+            raise FailedPreconditionError(
+                f"the state is that of part {saved[0]} of {saved[1]}, this is part {index} of "
+                f"{count}: go on with as many ranks and workers, each with its own state"
+            )
+        iterator.load_state_dict(self._state)
+        self._next_epoch = iterator.stats()["epoch"] + 1
+        self._state = None
+
     def state_dict(self):
-        """The position of the running iteration (of this worker)."""
+        """The position of the running iteration (of this worker), and which part it reads."""
         if self._iterator is None:
             if self._state is None:
                 raise FailedPreconditionError("no iteration is running")
             return self._state
-        return self._iterator.state_dict()
+        return {**self._iterator.state_dict(), "part": self.part()}
 
     def load_state_dict(self, state):
         """The next iteration goes on there."""

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Dividing a dataset between processes: workers of a loader, ranks."""
+
+from levada import _levada, _plugins
+from levada._dataset import Dataset
+from levada.errors import FailedPreconditionError
+
+# One record out for each record in, in the same order; decoders are such, too.
+_SAME = frozenset("cast map prefetch rename select".split())
+# What comes out of these together, and when, depends on the part; whether it does, does not.
+_FREE = _SAME.union(
+    "batch bucket_by_sequence_length padded_batch unbatch".split(),
+    "call concat filter mix repeat shuffle".split(),
+)
+
+
+def share(dataset, index, count, seed=None):
+    """Part `index` of `count` of a dataset: each record is in exactly one of the parts.
+
+    The shard stands directly behind each source (inside the pipe of an ``interleave``), so that
+    only the part is decoded, shuffled and batched; behind a stage that counts records (``take``,
+    ``skip``, ``enumerate``, ``shard``), a ``zip`` whose inputs may drop some, or a stage of a
+    plug-in, where there is one. What stands before the shard runs in all parts and has to give the
+    same there: what it draws, it draws from the seed of ``with_options``, or else from `seed`.
+
+    Raises FailedPreconditionError where such a seed is needed and there is none.
+    """
+    if count == 1:
+        return dataset
+    dealer = _Dealer(index, count, dataset._settings.get("errors") in (None, "fail"))
+    made = Dataset(dealer.deal(dataset._core), dataset._settings)
+    return _seeded(made, dealer.drawn, seed)
+
+
+def checked(dataset, count, seed=None):
+    """The same demand on a dataset in which its user placed a shard of `count` parts."""
+    return _seeded(dataset, _before(dataset._core, count), seed) if count > 1 else dataset
+
+
+def _seeded(dataset, drawn, seed):
+    if drawn is None or dataset._settings.get("seed") is not None:
+        return dataset
+    if seed is not None:
+        return dataset.with_options(seed=seed)
+    raise FailedPreconditionError(
+        f"{drawn} stands before the shard and has no seed: each process would draw an order of its "
+        "own, so that records are lost and doubled; give a seed to it, or to with_options(seed=)"
+    )
+
+
+class _Dealer:
+    """Puts the shard into a description; `drawn` is then what needs a common seed, or None."""
+
+    def __init__(self, index, count, strict):
+        self.options = {"index": index, "count": count}
+        self.strict = strict
+        self.drawn = None
+        self.draws = False  # whether anything before a shard draws, with a seed or without
+        self.decoders = {name for name, family in _plugins.names().items() if family == "decoder"}
+
+    def deal(self, core):
+        name, inputs = core.name, tuple(core.inputs())
+        if name == "interleave":
+            return self.deal_pipe(core, inputs)
+        if inputs and self.passes(core):
+            return _levada.remake(core, tuple(map(self.deal, inputs)), {})
+        self.drawn = self.drawn or _order(core)
+        self.draws = self.draws or _order(core, seeded=True) is not None
+        return _levada.append("shard", self.options, (core,))
+
+    def deal_pipe(self, core, inputs):
+        """The pipe is opened for all records; what it draws depends on which one it is."""
+        pipe = self.deal(core.options()["pipe"])
+        self.drawn = self.drawn or (_order if self.draws else self.choice)(inputs[0])
+        return _levada.remake(core, inputs, {"pipe": pipe})
+
+    def passes(self, core):
+        if core.name == "zip":
+            return self.strict and self.aligned(core)
+        return core.name in _FREE or core.name in self.decoders
+
+    def aligned(self, core):
+        """Whether record i is made of record i of the source, or of each source."""
+        inputs = core.inputs()
+        same = core.name in _SAME or core.name in self.decoders or core.name == "zip"
+        return (same or not inputs) and all(map(self.aligned, inputs))
+
+    def choice(self, core):
+        """What decides without a seed which records there are, in whatever order, or None."""
+        if core.inputs() and not self.passes(core):
+            return _order(core)
+        return _first(self.choice, core.inputs())
+
+
+def _first(ask, cores):
+    return next((found for found in map(ask, cores) if found is not None), None)
+
+
+def _order(core, seeded=False):
+    """What decides about the order by drawing without a seed of its own (or with one), or None."""
+    options = core.options()
+    if "seed" in options and (seeded or options["seed"] is None):
+        return core.name
+    if options.get("shuffle_files") or (core.name == "files" and options["shuffle"]):
+        return f"the order of the files of {core.name}"
+    pipes = [options["pipe"]] if core.name == "interleave" else []
+    return _first(lambda below: _order(below, seeded), [*core.inputs(), *pipes])
+
+
+def _before(core, count):
+    """What draws without a seed before a shard of so many parts, or None."""
+    if core.name == "shard" and core.options()["count"] == count:
+        return _order(core)
+    pipes = [core.options()["pipe"]] if core.name == "interleave" else []
+    return _first(lambda below: _before(below, count), [*core.inputs(), *pipes])
