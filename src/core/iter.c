@@ -169,7 +169,7 @@ levada_status levada_node_restore(levada_iter *it, levada_state_reader *from, le
     it->stuck = LEVADA_OK;
     it->drop = 0;
     if (!iter_is_tail(it) && levada_state_has(from, "drop")) {
-        st = levada_state_get_i64(from, "drop", &it->drop, err);
+        st = levada_state_get_count(from, "drop", LEVADA_COUNT_LIMIT, &it->drop, err);
     }
     if (st == LEVADA_OK) st = levada_tally_restore(it, from, err);
     if (st == LEVADA_OK && it->ops->restore) st = it->ops->restore(it, from, err);
