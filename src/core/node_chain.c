@@ -1,21 +1,113 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A run of PURE stages as a node: with a crew by tickets, else on whoever pulls.
+ *
+ * The pipes that a joint opens count together, and the joint comes to a record of one and then to
+ * one of another. So that a bad record counts when the joint comes to it, and not when its block is
+ * read, a chain in a pipe gives a block with bad records in pieces: up to the next bad record, then
+ * that one by itself. To learn which they are, the stages run once over all of it.
  */
 #include "base/alloc.h"
 #include "core/crew.h"
+#include "tensor/block_priv.h"
 
 #include <string.h>
 
-static levada_joint *chain_joint(const levada_iter *it) { return it->self; }
+typedef struct chain_node {
+    levada_joint joint;
+    /* -- in a pipe */
+    levada_cursor in;
+    int64_t      *bad; /* rows of the block that are rejected, ascending; NULL = not known */
+    int32_t       nbad;
+} chain_node;
+
+static levada_joint *chain_joint(const levada_iter *it) { return &((chain_node *)it->self)->joint; }
+
+/* -- in pieces */
+
+/* What stands for a batch is not cut. */
+static bool chain_cuts(const levada_iter *it)
+{
+    const levada_iter *in = it->inputs[0];
+
+    return it->outer && !in->at->middle && !(levada_spec_flags_of(in->spec) & LEVADA_SPEC_BATCHED);
+}
+
+static void chain_clear(chain_node *c)
+{
+    levada_cursor_clear(&c->in);
+    levada_free(c->bad);
+    c->bad = NULL;
+    c->nbad = 0;
+}
+
+static levada_status chain_remember(chain_node *c, const levada_block *made, levada_error *err)
+{
+    c->bad = levada_alloc((size_t)made->nrejects * sizeof *c->bad);
+    if (!c->bad) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to skip records");
+    for (int32_t i = 0; i < made->nrejects; i++) {
+        c->bad[c->nbad++] = c->in.row + made->rejects[i].row;
+    }
+    return LEVADA_OK;
+}
+
+/* The first row behind the piece that begins at the cursor. */
+static int64_t chain_piece_end(const chain_node *c)
+{
+    int32_t i = 0;
+
+    while (i < c->nbad && c->bad[i] < c->in.row) i++;
+    if (i == c->nbad) return c->in.block->n;
+    return c->bad[i] == c->in.row ? c->in.row + 1 : c->bad[i];
+}
+
+static levada_status chain_apply_piece(levada_iter *it, int64_t end, levada_block **out,
+                                       levada_error *err)
+{
+    const chain_node *c = it->self;
+    levada_block     *piece = NULL;
+    levada_status     st;
+
+    LEVADA_TRY(levada_block_slice(NULL, c->in.block, c->in.row, end - c->in.row, &piece, err));
+    st = levada_chain_apply(c->joint.chain, it->run, 0, piece, out, err);
+    levada_block_unref(&piece);
+    return st;
+}
+
+static levada_status chain_next_piece(levada_iter *it, levada_block **out, levada_error *err)
+{
+    chain_node   *c = it->self;
+    levada_block *made = NULL;
+    int64_t       end;
+
+    LEVADA_TRY(levada_cursor_fill(&c->in, it->inputs[0], err));
+    end = chain_piece_end(c);
+    LEVADA_TRY(chain_apply_piece(it, end, &made, err));
+    if (made->nrejects && !c->bad) {
+        levada_status st = chain_remember(c, made, err);
+
+        levada_block_unref(&made);
+        if (st != LEVADA_OK) return st;
+        end = chain_piece_end(c);
+        LEVADA_TRY(chain_apply_piece(it, end, &made, err));
+    }
+    LEVADA_TRY(levada_node_settle(it, end - c->in.row, &made, err));
+    c->in.row = end; /* not behind what failed: a joint may be saved before it tells of that */
+    if (end == c->in.block->n) chain_clear(c);
+    *out = made;
+    return LEVADA_OK;
+}
+
+/* -- as a node */
 
 static levada_status chain_next(levada_iter *it, levada_block **out, levada_error *err)
 {
-    levada_joint *j = it->self;
+    levada_joint *j = chain_joint(it);
     levada_block *in = NULL;
     int64_t       records = -j->delivered; /* which only whoever takes results changes */
     levada_status st;
 
+    if (chain_cuts(it)) return chain_next_piece(it, out, err);
     if (it->run->crew && j->ring) {
         LEVADA_TRY(levada_crew_take(it->run->crew, j, out, err));
         records += j->delivered;
@@ -30,17 +122,30 @@ static levada_status chain_next(levada_iter *it, levada_block **out, levada_erro
     return levada_node_settle(it, records, out, err);
 }
 
+#define CHAIN_REST "#chain.rest" /* behind a bad record; where there is some */
+
 static levada_status chain_save(levada_iter *it, levada_state_writer *to, levada_error *err)
 {
-    levada_joint *j = it->self;
+    levada_joint     *j = chain_joint(it);
+    const chain_node *c = it->self;
 
     if (it->run->crew && j->ring) return levada_crew_save(it->run->crew, j, to, err);
+    if (c->in.block) LEVADA_TRY(levada_cursor_save(&c->in, to, CHAIN_REST, err));
     return levada_node_save(it->inputs[0], to, err);
+}
+
+static levada_status chain_restore(levada_iter *it, levada_state_reader *from, levada_error *err)
+{
+    chain_node *c = it->self;
+
+    if (!levada_state_has(from, CHAIN_REST ".n")) return LEVADA_OK;
+    chain_clear(c);
+    return levada_cursor_restore(&c->in, from, CHAIN_REST, err);
 }
 
 static void chain_halt(levada_iter *it)
 {
-    levada_joint *j = it->self;
+    levada_joint *j = chain_joint(it);
 
     if (it->run->crew && j->ring) levada_crew_halt(it->run->crew, j);
 }
@@ -48,9 +153,10 @@ static void chain_halt(levada_iter *it)
 /* Halted before: nothing is on its way. */
 static levada_status chain_rewind(levada_iter *it, levada_error *err)
 {
-    levada_joint *j = it->self;
+    levada_joint *j = chain_joint(it);
 
     (void)err;
+    chain_clear(it->self);
     if (it->run->crew && j->ring) levada_crew_reset(it->run->crew, j);
     return LEVADA_OK;
 }
@@ -78,13 +184,15 @@ static void chain_cancel(levada_iter *it) { levada_chain_cancel(chain_joint(it)-
 static void chain_close(levada_iter *it)
 {
     if (!it->self) return;
-    levada_joint_clear(it->self);
+    chain_clear(it->self);
+    levada_joint_clear(chain_joint(it));
     levada_free(it->self);
 }
 
 static const levada_node_ops chain_ops = {
     .next = chain_next,
     .save = chain_save,
+    .restore = chain_restore,
     .halt = chain_halt,
     .rewind = chain_rewind,
     .rereadable = chain_rereadable,
@@ -114,15 +222,17 @@ levada_status levada_node_chain(levada_run *run, const levada_dataset *at, levad
                                 levada_iter **in, levada_iter **out, levada_error *err)
 {
     levada_iter  *it = NULL;
+    chain_node   *c;
     levada_joint *j;
     levada_status st;
 
     LEVADA_TRY(levada_node_create(run, at, &chain_ops, &it, err));
     it->saves_inputs = true;
     if (levada_chain_spec(*chain)) it->spec = levada_chain_spec(*chain);
-    j = levada_alloc_zero(sizeof *j);
-    it->self = j;
-    if (j) {
+    c = levada_alloc_zero(sizeof *c);
+    it->self = c;
+    if (c) {
+        j = &c->joint;
         j->node = it;
         j->chain = *chain;
         *chain = NULL;
@@ -131,7 +241,7 @@ levada_status levada_node_chain(levada_run *run, const levada_dataset *at, levad
         st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a stage");
     }
     if (st == LEVADA_OK && tickets && run->crew) {
-        st = chain_tickets(run, j, window, window_bytes, err);
+        st = chain_tickets(run, &c->joint, window, window_bytes, err);
     }
     if (st != LEVADA_OK) {
         levada_node_destroy(&it);

@@ -179,6 +179,22 @@ static void parse_shuffle_twice_batch(void **state)
     over_files("", " | shuffle:20 | shuffle:9 | repeat:2 | padded_batch:5", 1, 3);
 }
 
+/* A record is left out in a pipe; the file of those that wait is known by name. */
+static void interleave_parse_shuffle(void **state)
+{
+    char text[1024];
+
+    (void)state;
+    (void)t_folder();
+    write_examples(t_path("a.tfrecord"));
+    (void)snprintf(text, sizeof text,
+                   "files:[\"%s\",\"%s\"] | interleave:(tfrecord:\"{path}\" | "
+                   "parse_example:{x:{kind:VarLen,dtype:int64}}),cycle_length=2 | shuffle:9 | batch:5",
+                   t_path("a.tfrecord"), t_path("a.tfrecord"));
+    sweep(text, 1, 3);
+    t_folder_drop();
+}
+
 /* With workers another allocation has that number each time. */
 static void with_workers(void **state)
 {
@@ -192,6 +208,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shuffle_parse_bucket),
         cmocka_unit_test(parse_shuffle_twice_batch),
+        cmocka_unit_test(interleave_parse_shuffle),
         cmocka_unit_test(with_workers),
     };
 
