@@ -51,9 +51,12 @@ levada_status levada_records_put(levada_state_writer *to, const char *key, levad
 
     if (!o) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a saved state");
     for (int64_t i = 0; i < block->n; i++) o[i] = levada_block_origin(block, i);
-    st = records_by_origin(to->node, o, block->n)
-             ? levada_origins_put(to, key, o, block->n, err)
-             : levada_state_put_records(to, key, block, err);
+    if (records_by_origin(to->node, o, block->n)) {
+        st = levada_origins_put(to, key, o, block->n, err);
+        if (st == LEVADA_OK) st = levada_records_put_sums(to, key, block, err);
+    } else {
+        st = levada_state_put_records(to, key, block, err);
+    }
     levada_free(o);
     return st;
 }
@@ -250,6 +253,7 @@ levada_status levada_records_get(levada_state_reader *from, const char *key, lev
                                  levada_error *err)
 {
     levada_origin *o = NULL;
+    levada_block  *made = NULL;
     int64_t        n = 0;
     char           name[32];
     levada_status  st;
@@ -262,8 +266,14 @@ levada_status levada_records_get(levada_state_reader *from, const char *key, lev
     if (n == 0) {
         st = levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged");
     } else {
-        st = records_reread(records_edge(from->node), o, n, out, err);
+        st = records_reread(records_edge(from->node), o, n, &made, err);
+        if (st == LEVADA_OK) st = levada_records_check_sums(from, key, made, err);
     }
     levada_free(o);
+    if (st == LEVADA_OK) {
+        *out = made;
+    } else {
+        levada_block_unref(&made);
+    }
     return st;
 }

@@ -96,6 +96,14 @@ LEVADA_MUST_USE levada_status levada_records_spell(levada_state_writer *w, struc
                                                    levada_error *err);
 LEVADA_MUST_USE levada_status levada_records_get(levada_state_reader *from, const char *key,
                                                  levada_block **out, levada_error *err);
+/* Hashes of up to 64 of the records beside their origins; and whether what was read again by these
+ * is the same: EFAILED_PRECONDITION names file and record. */
+LEVADA_MUST_USE levada_status levada_records_put_sums(levada_state_writer *to, const char *key,
+                                                      const levada_block *block,
+                                                      levada_error *err);
+LEVADA_MUST_USE levada_status levada_records_check_sums(levada_state_reader *from, const char *key,
+                                                        const levada_block *block,
+                                                        levada_error *err);
 /* Origins of rows. */
 LEVADA_MUST_USE levada_status levada_origins_put(levada_state_writer *to, const char *key,
                                                  const levada_origin *origins, int64_t n,

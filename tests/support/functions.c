@@ -42,7 +42,8 @@ static levada_status functions_save(void *run, levada_state_writer *to, levada_e
 
 static levada_status functions_restore(void *run, levada_state_reader *from, levada_error *err)
 {
-    return levada_state_get_i64(from, "function", &((functions_run *)run)->at, err);
+    return levada_state_get_count(from, "function", LEVADA_COUNT_LIMIT, &((functions_run *)run)->at,
+                                  err);
 }
 
 /* A builder of one column of n rows. */
@@ -163,6 +164,21 @@ static levada_status functions_choosy(void *run, const levada_block *in, levada_
     return functions_refuse(7, "seven", in, out, err);
 }
 
+/* Other values each time. */
+static levada_status functions_liar(void *run, const levada_block *in, levada_block **out,
+                                    levada_error *err)
+{
+    static atomic_llong times;
+    int64_t             n = levada_block_rows(in), time = atomic_fetch_add(&times, 1);
+    levada_builder     *b = NULL;
+    void               *values = NULL;
+
+    (void)run;
+    LEVADA_TRY(functions_build("value", LEVADA_INT64, n, &b, &values, err));
+    for (int64_t i = 0; i < n; i++) ((int64_t *)values)[i] = time;
+    return levada_builder_publish(&b, out, err);
+}
+
 static levada_status functions_sum(void *run, const levada_block *in, levada_block **out,
                                    levada_error *err)
 {
@@ -209,6 +225,7 @@ void t_functions_add(levada_env *env)
     functions_put(env, "longer", functions_longer, false);
     functions_put(env, "picky", functions_picky, false);
     functions_put(env, "choosy", functions_choosy, false);
+    functions_put(env, "liar", functions_liar, false);
     functions_put(env, "sum", functions_sum, true);
 }
 

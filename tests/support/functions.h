@@ -9,6 +9,7 @@
  *     c:longer    a bad one: one record more than it got
  *     c:picky     as twice, but rejects values that can be divided by five
  *     c:choosy    the same with seven
+ *     c:liar      says that it is pure, and gives other values each time
  *     c:sum       not pure: the sum of all values so far; can be saved
  */
 #ifndef LEVADA_TESTS_SUPPORT_FUNCTIONS_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Records that wait are saved as their origins and read again from their files. */
 #include "core/iter_priv.h"
+#include "support/functions.h"
 #include "support/iters.h"
 
 #include <levada/example.h>
@@ -272,6 +273,100 @@ static void a_changed_record_is_refused(void **state)
     t_folder_drop();
 }
 
+/* Lines of 20 bytes; of those from `changed` on another letter. */
+static void write_lines(int64_t n, int64_t changed)
+{
+    t_bytes file = { 0 };
+    char    line[32];
+
+    for (int64_t i = 0; i < n; i++) {
+        (void)snprintf(line, sizeof line, "%c %017lld\n", i < changed ? 'a' : 'b', (long long)i);
+        t_add(&file, line, 20);
+    }
+    t_write_file(t_path("a.txt"), file.at, file.size);
+    t_clear(&file);
+}
+
+/* Nothing checks a line of text, and the table of files knows the first 4 KiB and the size. */
+static void a_changed_line_is_refused_by_name(void **state)
+{
+    levada_error  err = LEVADA_ERROR_INIT;
+    levada_iter  *it;
+    t_bytes       head = { 0 }, saved;
+    char          text[256];
+
+    (void)state;
+    (void)t_folder();
+    write_lines(1000, 1000);
+    (void)snprintf(text, sizeof text, "text_lines:%s | shuffle:900", t_path("a.txt"));
+    it = t_iter_open(text, 1, 16);
+    (void)t_iter_read(it, 2, false, &head);
+    saved = t_iter_save(it);
+    write_lines(1000, 300);
+    assert_int_equal(levada_iter_restore(it, saved.at, saved.size, &err),
+                     LEVADA_EFAILED_PRECONDITION);
+    assert_non_null(strstr(err.message, "another one when it is read again"));
+    assert_non_null(strstr(err.file, "a.txt"));
+    assert_in_range(err.record, 300, 999);
+    assert_int_equal(err.offset, 20 * err.record);
+    write_lines(1000, 1000);
+    t_iter_restore(it, saved);
+    levada_iter_close(&it);
+    t_clear(&saved);
+    t_clear(&head);
+    t_folder_drop();
+}
+
+/* Of a few records that wait, each one is looked at. */
+static void every_record_of_a_few_is_checked(void **state)
+{
+    levada_iter *it;
+    t_bytes      saved, file, head = { 0 };
+    char         text[256];
+
+    (void)state;
+    (void)t_folder();
+    (void)snprintf(text, sizeof text, "text_lines:%s | skip:400 | shuffle:64", t_path("a.txt"));
+    write_lines(420, 420);
+    it = t_iter_open(text, 1, 1);
+    (void)t_iter_read(it, 1, false, &head); /* the others wait */
+    saved = t_iter_save(it);
+    levada_iter_close(&it);
+    file = t_read_file(t_path("a.txt"));
+    for (size_t at = 400 * 20; at < file.size; at += 20) {
+        if (memmem(head.at, head.size, file.at + at, 19)) continue;
+        file.at[at] = 'x';
+        t_write_file(t_path("a.txt"), file.at, file.size);
+        expect_refused(text, saved, "a.txt");
+        file.at[at] = 'a';
+    }
+    t_clear(&file);
+    t_clear(&saved);
+    t_clear(&head);
+    t_folder_drop();
+}
+
+static void a_function_that_only_says_it_is_pure_is_found_out(void **state)
+{
+    const char   *text = "range:500 | map:{c:liar} | shuffle:100";
+    levada_error  err = LEVADA_ERROR_INIT;
+    levada_iter  *it;
+    t_bytes       head = { 0 }, saved;
+
+    (void)state;
+    t_functions_add(t_iter_env());
+    it = t_iter_open(text, 1, 16);
+    (void)t_iter_read(it, 2, false, &head);
+    saved = t_iter_save(it);
+    assert_int_equal(levada_iter_restore(it, saved.at, saved.size, &err),
+                     LEVADA_EFAILED_PRECONDITION);
+    assert_non_null(strstr(err.message, "a function that is not pure"));
+    assert_true(err.record >= 0);
+    levada_iter_close(&it);
+    t_clear(&saved);
+    t_clear(&head);
+}
+
 /* -- damage that is skipped */
 
 static void damage_before_and_behind_the_cut(void **state)
@@ -351,6 +446,9 @@ int main(void)
         cmocka_unit_test(values_are_held_until_they_are_asked_for),
         cmocka_unit_test(a_changed_file_is_refused_by_name),
         cmocka_unit_test(a_changed_record_is_refused),
+        cmocka_unit_test(a_changed_line_is_refused_by_name),
+        cmocka_unit_test(every_record_of_a_few_is_checked),
+        cmocka_unit_test(a_function_that_only_says_it_is_pure_is_found_out),
         cmocka_unit_test(damage_before_and_behind_the_cut),
         cmocka_unit_test(many_records_in_pieces),
     };
