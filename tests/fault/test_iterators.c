@@ -189,7 +189,8 @@ static void interleave_parse_shuffle(void **state)
     write_examples(t_path("a.tfrecord"));
     (void)snprintf(text, sizeof text,
                    "files:[\"%s\",\"%s\"] | interleave:(tfrecord:\"{path}\" | "
-                   "parse_example:{x:{kind:VarLen,dtype:int64}}),cycle_length=2 | shuffle:9 | batch:5",
+                   "parse_example:{x:{kind:VarLen,dtype:int64}}),cycle_length=2 | shuffle:9 | "
+                   "batch:5",
                    t_path("a.tfrecord"), t_path("a.tfrecord"));
     sweep(text, 1, 3);
     t_folder_drop();
