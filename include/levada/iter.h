@@ -78,8 +78,14 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_iter_stats(levada_iter *it, char
 /* One JSON object: who waits for what; any thread. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_iter_report(levada_iter *it, char **out,
                                                             levada_error *err);
-/* Path of the file with that number in the iterator's table (see levada_origin), or NULL. */
+/* Path of the file with that number in the iterator's table (see levada_origin), or NULL. Borrowed
+ * until the next restore or close, for the iterator's thread. */
 LEVADA_API const char *levada_iter_file(const levada_iter *it, int32_t leaf, int32_t shard);
+/* The same for any thread, also beside a restore: a copy, which levada_string_free frees; NULL where
+ * there is no such file. */
+LEVADA_API LEVADA_MUST_USE levada_status levada_iter_find_file(const levada_iter *it, int32_t leaf,
+                                                               int32_t shard, char **out,
+                                                               levada_error *err);
 /* Bytes of input read so far and in total (-1 where not known), for progress; any thread. */
 LEVADA_API void levada_iter_progress(const levada_iter *it, int64_t *done, int64_t *total);
 

@@ -166,15 +166,23 @@ static PyObject *iter_progress(PyObject *object, PyObject *unused)
     return Py_BuildValue("(LL)", (long long)done, (long long)total);
 }
 
+/* Any thread, as long as batches ask for their keys; None where that is not known (any more). */
 static PyObject *iter_file(PyObject *object, PyObject *args)
 {
     iter_object *self = (iter_object *)object;
-    const char  *path = NULL;
+    levada_error err = LEVADA_ERROR_INIT;
+    char        *path = NULL;
+    PyObject    *made = NULL;
     int          leaf = 0, shard = 0;
 
     if (!PyArg_ParseTuple(args, "ii:file", &leaf, &shard)) return NULL;
-    if (self->it && self->pid == getpid()) path = levada_iter_file(self->it, leaf, shard);
-    return path ? PyUnicode_DecodeFSDefault(path) : Py_NewRef(Py_None);
+    if (self->it && self->pid == getpid() &&
+        !levada_py_ok(levada_iter_find_file(self->it, leaf, shard, &path, &err), &err))
+        return NULL;
+    if (!path) return Py_NewRef(Py_None);
+    made = PyUnicode_DecodeFSDefault(path);
+    levada_string_free(&path);
+    return made;
 }
 
 static PyObject *iter_cancel(PyObject *object, PyObject *unused)

@@ -458,6 +458,29 @@ def test_a_fork_is_told(lines):
     assert next(it).num_records == 10
 
 
+def test_keys_are_told_beside_restores_and_the_end(lines):
+    """In a process of its own: what it looks for ends the process."""
+    code = (
+        "import levada as lv, threading\n"
+        f"path = {str(lines)!r}\n"
+        "it = lv.text_lines([path] * 3).batch(5).iterate(epoch=0)\n"
+        "batch, state, over, told = next(it), it.save(), threading.Event(), set()\n"
+        "keys = batch.record_keys\n"
+        "def ask():\n"
+        "    while not over.is_set():\n"
+        "        told.update(it._core.file(0, shard) for shard in range(3))\n"
+        "threads = [threading.Thread(target=ask) for _ in range(2)]\n"
+        "[thread.start() for thread in threads]\n"
+        "for _ in range(400): it.restore(state)\n"
+        "it.close()\n"
+        "over.set()\n"
+        "[thread.join() for thread in threads]\n"
+        "assert told <= {path, None}, told\n"
+        "assert batch.record_keys == keys\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
 def test_an_iterator_that_is_left_does_not_hang_the_exit(lines):
     code = (
         "import levada as lv, itertools\n"

@@ -248,6 +248,23 @@ const char *levada_iter_file(const levada_iter *it, int32_t leaf, int32_t shard)
     return node && node->ops->file ? node->ops->file(node, shard) : NULL;
 }
 
+levada_status levada_iter_find_file(const levada_iter *it, int32_t leaf, int32_t shard, char **out,
+                                    levada_error *err)
+{
+    handle     *h = it->self;
+    const char *path;
+    bool        copied;
+
+    *out = NULL;
+    levada_mutex_lock(&h->lock);
+    path = levada_iter_file(it, leaf, shard);
+    if (path) *out = levada_strdup(path);
+    copied = !path || *out;
+    levada_mutex_unlock(&h->lock);
+    return copied ? LEVADA_OK
+                  : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a path");
+}
+
 void levada_iter_progress(const levada_iter *it, int64_t *done, int64_t *total)
 {
     handle *h = it->self;

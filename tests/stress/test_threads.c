@@ -53,12 +53,14 @@ static void interfere(void *user)
         levada_iter_cancel(o->it);
     }
     while (o->wait < 0 && !atomic_load(&o->stop)) {
-        char   *json = NULL;
+        char   *json = NULL, *path = NULL;
         int64_t done, total;
 
         if (levada_iter_report(o->it, &json, NULL) != LEVADA_OK) abort();
         levada_string_free(&json);
         levada_iter_progress(o->it, &done, &total);
+        if (levada_iter_find_file(o->it, 0, 0, &path, NULL) != LEVADA_OK) abort();
+        levada_string_free(&path);
     }
 }
 
