@@ -56,8 +56,12 @@ HELPER = """
 
 def _source(name, **options) -> Dataset:
     from levada._dataset import Dataset
+    from levada._values import paths
 
     given = {key: value for key, value in options.items() if value is not None}
+    for key in ("files", "pattern"):
+        if key in given:
+            given[key] = paths(given[key])
     return Dataset(_levada.append(name, given, ()))
 """
 

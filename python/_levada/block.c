@@ -257,10 +257,17 @@ static PyObject *block_fields(PyObject *self, PyObject *unused)
 
 static PyObject *block_find(PyObject *self, PyObject *name)
 {
-    const char *text = PyUnicode_AsUTF8AndSize(name, NULL);
+    Py_ssize_t  size = 0;
+    const char *text = PyUnicode_AsUTF8AndSize(name, &size);
+    int32_t     found = -1;
 
-    if (!text) return NULL;
-    return PyLong_FromLong(levada_spec_find(levada_block_spec(block_of(self)), text));
+    if (text && strlen(text) == (size_t)size) {
+        found = levada_spec_find(levada_block_spec(block_of(self)), text);
+    } else if (!text) { /* what can't be written is no name */
+        if (!PyErr_ExceptionMatches(PyExc_UnicodeError)) return NULL;
+        PyErr_Clear();
+    }
+    return PyLong_FromLong(found);
 }
 
 static PyObject *block_origins(PyObject *self, PyObject *unused)

@@ -315,6 +315,14 @@ levada_function *levada_py_function_of(levada_py_state *state, PyObject *object)
     return Py_IS_TYPE(object, state->function) ? ((lane_object *)object)->function : NULL;
 }
 
+PyObject *levada_py_target_of(const levada_function *function)
+{
+    const levada_function_def *def = levada_function_info(function);
+
+    if (!def || def->call != lane_call) return NULL;
+    return ((const levada_py_target *)levada_function_user(function))->target;
+}
+
 static PyObject *lane_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     static const char *const names[] = {"target", "name", "pure", "workers", "source", NULL};

@@ -83,6 +83,8 @@ PyObject *levada_py_dataset_new(levada_py_state *state, levada_dataset **dataset
 levada_dataset *levada_py_dataset_of(levada_py_state *state, PyObject *object);
 /* Borrowed from the object; NULL (without an exception) where it is no function of ours. */
 levada_function *levada_py_function_of(levada_py_state *state, PyObject *object);
+/* What a function made here calls, borrowed; NULL where it is none of Python. */
+PyObject *levada_py_target_of(const levada_function *function);
 
 /* Memory that any thread may give back, by levada_block_unref and without the interpreter.
  * Zeroed and aligned to 64 bytes. May be called without the interpreter. */

@@ -29,7 +29,11 @@ static levada_value *value_int(PyObject *object)
 {
     long long number = PyLong_AsLongLong(object);
 
-    if (number == -1 && PyErr_Occurred()) return NULL;
+    if (number == -1 && PyErr_Occurred()) {
+        if (PyErr_ExceptionMatches(PyExc_OverflowError))
+            PyErr_Format(PyExc_ValueError, "%R does not fit int64", object);
+        return NULL;
+    }
     return value_memory(levada_value_int(number));
 }
 
@@ -181,6 +185,7 @@ PyObject *levada_py_from_value(levada_py_state *state, const levada_value *value
     const char     *text = NULL;
     levada_dataset *dataset = NULL;
     levada_block   *block = NULL;
+    PyObject       *target = NULL;
 
     switch (levada_value_kind_of(value)) {
     case LEVADA_VALUE_BOOL: return PyBool_FromLong(levada_value_as_bool(value));
@@ -200,6 +205,9 @@ PyObject *levada_py_from_value(levada_py_state *state, const levada_value *value
     case LEVADA_VALUE_BLOCK:
         block = levada_block_ref(levada_value_as_block(value));
         return levada_py_block_new(state, &block);
+    case LEVADA_VALUE_FUNCTION:
+        target = levada_py_target_of(levada_value_as_function(value));
+        return Py_NewRef(target ? target : Py_None);
     default: return Py_NewRef(Py_None);
     }
 }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Batches: what an iterator gives, as NumPy arrays over the memory of levada."""
 
+import operator
 import sys
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -43,6 +44,35 @@ def _octets(array):
     return array if array.dtype.isbuiltin else array.reshape(-1).view("u1")
 
 
+def _row(index, n, what):
+    """The number of a row, counted from the front."""
+    try:
+        i = operator.index(index)
+    except TypeError:
+        raise TypeError(f"{what} is indexed by integers and slices, not {index!r}") from None
+    if not -n <= i < n:
+        raise IndexError(f"row {i} of {n}")
+    return i % n
+
+
+def _padding(value, dtype):
+    """`value` as that dtype, which must be able to hold it."""
+    import numpy as np
+
+    try:
+        given = np.asarray(0 if value is None else value)
+        if dtype.kind in "iu":
+            limits, number = np.iinfo(dtype), given.item()
+            fits = limits.min <= number <= limits.max and number == int(number)
+        else:
+            fits = dtype.kind == "V" or np.can_cast(given.dtype, dtype, "same_kind")
+        if fits:
+            return given.astype(dtype)
+    except (OverflowError, TypeError, ValueError):
+        pass
+    raise ValueError(f"value={value!r} is no {dtype} that it can hold")
+
+
 class Bytes(Sequence):
     """Byte strings of a column: ``data`` (uint8) and ``offsets`` (int32, one more than strings).
 
@@ -64,7 +94,7 @@ class Bytes(Sequence):
             if step != 1:
                 return self.to_list()[index]
             return Bytes(self.data, self.offsets[first : max(first, last) + 1])
-        i = range(len(self))[index]
+        i = _row(index, len(self), "a Bytes")
         return self.data[self.offsets[i] : self.offsets[i + 1]].tobytes()
 
     def __iter__(self):
@@ -133,7 +163,7 @@ class Ragged(Sequence):
                 raise ValueError("a Ragged is sliced with step 1")
             marks = self.offsets[first : max(first, last) + 1]
             return Ragged(self.values, (marks, *self.nested[1:]))
-        i = range(len(self))[index]
+        i = _row(index, len(self), "a Ragged")
         return self._inner[self.offsets[i] : self.offsets[i + 1]]
 
     def __iter__(self):
@@ -165,7 +195,9 @@ class Ragged(Sequence):
             inner = objects(inner.to_list())
         if marks.dtype != "i4" or not marks.flags.c_contiguous:
             marks = np.ascontiguousarray(marks, np.int32)
-        longest = _levada.longest(marks) if length is None else length
+        longest = _levada.longest(marks) if length is None else operator.index(length)
+        if longest < 0:
+            raise ValueError(f"length={longest} must be at least 0")
         shape = len(marks) - 1, longest, *inner.shape[1:]
         if inner.dtype.hasobject:
             out = np.full(shape, b"" if value is None else value, object)
@@ -178,7 +210,7 @@ class Ragged(Sequence):
         if not value and inner.ndim == 1:
             item = bytes(inner.itemsize)
         else:
-            item = np.full(inner.shape[1:], 0 if value is None else value, inner.dtype).tobytes()
+            item = np.broadcast_to(_padding(value, inner.dtype), inner.shape[1:]).tobytes()
         _levada.pad(_octets(out), _octets(inner), marks, item)
         return out
 
@@ -256,7 +288,7 @@ class Batch(Mapping):
         return value
 
     def _index(self, name):
-        i = self._block.find(name)
+        i = self._block.find(name) if isinstance(name, str) else -1
         if i < 0:
             raise KeyError(f"no field {name!r}; there are {', '.join(self.keys())}")
         return i
@@ -283,6 +315,12 @@ class Batch(Mapping):
             dims[1:1] = ["*"] * depth
             lines.append(f"  {name}  {dtype}[{', '.join(dims)}]{'  padded' if padded else ''}")
         return "\n".join(lines)
+
+    def __copy__(self):
+        return Batch(self._block, self._files)
+
+    def __reduce__(self):
+        raise TypeError("a Batch lies in memory of levada and can't be pickled: pickle its numpy()")
 
     @property
     def num_records(self):

@@ -8,6 +8,8 @@ from levada._batch import Bytes, Ragged, objects
 from levada._dtypes import DTYPES, name_of
 from levada.errors import InvalidArgumentError
 
+_ADVICE = "; spec= says what all records have"
+
 
 def _offsets(lengths):
     import numpy as np
@@ -18,7 +20,18 @@ def _offsets(lengths):
 
 
 def _encode(value):
-    return value.encode() if isinstance(value, str) else bytes(value)
+    if isinstance(value, bytes):
+        return bytes(value)
+    if isinstance(value, str):
+        return value.encode()
+    if isinstance(value, (bytearray, memoryview)):
+        return bytes(value)
+    raise TypeError(f"{_shown(value)}, a byte string was expected")
+
+
+def _shown(value):
+    text = repr(value)
+    return f"{text if len(text) < 40 else text[:36] + ' ...'} ({type(value).__name__})"
 
 
 def _is_text(value):
@@ -45,7 +58,7 @@ class Kind:
     def of(cls, given):
         """From a dtype, a feature, or (dtype, shape)."""
         maker = getattr(given, "to_value", None)
-        value = maker() if maker is not None else given
+        value = maker() if maker is not None and not isinstance(given, type) else given
         if isinstance(value, tuple) and len(value) == 2:
             return cls(name_of(value[0]), 0, tuple(value[1]))
         if not isinstance(value, dict):
@@ -64,7 +77,7 @@ class Kind:
         if self.dtype is None:
             self.dtype = dtype
         elif (self.dtype == "string") != (dtype == "string"):
-            raise TypeError(f"{dtype} values, {self.dtype} were expected")
+            raise TypeError(f"{dtype} values, {self.dtype} were expected{_ADVICE}")
         dims = tuple(dims)
         if self.depth not in (None, depth) or self.dims not in (None, dims):
             raise ValueError(
@@ -78,7 +91,16 @@ class Kind:
         if self.depth is not None:
             return self.depth == 1
         flat = max(map(len, shapes)) == 1
-        return len(shapes) > 1 or (flat and (self.varies or rows == 1))
+        return len(shapes) > 1 or (flat and (self.varies or rows == 1 or (0,) in shapes))
+
+
+def kinds_of(spec):
+    """{field: Kind} of a spec as users write it; {} where there is none."""
+    if not spec:
+        return {}
+    if not hasattr(spec, "items"):
+        raise TypeError(f"spec is {{field: dtype or feature}}, not {_shown(spec)}")
+    return {name: Kind.of(given) for name, given in spec.items()}
 
 
 class Columns:
@@ -90,13 +112,15 @@ class Columns:
     """
 
     def __init__(self, spec=None, varies=False):
-        self.kinds = {name: Kind.of(given) for name, given in spec.items()} if spec else {}
+        self.kinds = kinds_of(spec)
         self.varies = varies
         self.lock = threading.Lock()
 
     def block(self, rows, rejects=(), flags=0):
-        """Block of `rows` (dicts); rows of `rejects` (row, code, message) are None."""
-        good = [row for row in rows if row is not None]
+        """Block of `rows` (dicts); what stands in the rows of `rejects` (row, code, message) does
+        not matter."""
+        bad = {row for row, *_ in rejects}
+        good = [row for i, row in enumerate(rows) if i not in bad] if bad else rows
         for row in good:
             if not hasattr(row, "keys"):
                 raise TypeError(f"a record is a dict, not {type(row).__name__}")
@@ -105,14 +129,14 @@ class Columns:
 
     def _block(self, rows, good, rejects, flags):
         if good and not self.kinds:
-            self.kinds = {str(name): Kind(varies=self.varies) for name in good[0]}
+            self.kinds = {_name(name): Kind(varies=self.varies) for name in good[0]}
         for row in good:
             self._check_names(row)
         fields = []
         for name, kind in self.kinds.items():
             values = [row[name] for row in good]
             if values or kind.dtype is not None:
-                fields.append(self._field(name, kind, values, rows))
+                fields.append(self._field(name, kind, values, rows, rejects))
         return _levada.build(len(rows), fields, list(rejects), flags)
 
     def _check_names(self, row):
@@ -121,11 +145,11 @@ class Columns:
             text = f"lacks field {missing[0]!r}" if missing else "has fields that the first had not"
             raise InvalidArgumentError(f"a record {text}; it has {', '.join(map(str, row))}")
 
-    def _field(self, name, kind, values, rows):
+    def _field(self, name, kind, values, rows, rejects):
         if len(values) < len(rows):  # what stands for a rejected record does not matter
-            given = iter(values)
+            given, bad = iter(values), {row for row, *_ in rejects}
             empty = values[0] if values else _empty(kind)
-            values = [empty if row is None else next(given) for row in rows]
+            values = [empty if i in bad else next(given) for i in range(len(rows))]
         try:
             return (name, *pack(kind, values))
         except (TypeError, ValueError) as error:
@@ -134,12 +158,12 @@ class Columns:
     def batch(self, columns, flags=0):
         """Block of whole columns: arrays [n, ...], Ragged, Bytes, lists of rows."""
         if not self.kinds:
-            self.kinds = {str(name): Kind(varies=self.varies) for name in columns}
+            self.kinds = {_name(name): Kind(varies=self.varies) for name in columns}
         self._check_names(columns)
         fields, count = [], None
         for name, kind in self.kinds.items():
             column = columns[name]
-            n = len(column)
+            n = _entries(name, column)
             if count is not None and n != count:
                 raise InvalidArgumentError(f"field {name!r} has {n} records, others have {count}")
             count = n
@@ -148,6 +172,24 @@ class Columns:
             except (TypeError, ValueError) as error:
                 raise InvalidArgumentError(f"field {name!r}: {error}") from error
         return _levada.build(count or 0, fields, [], flags)
+
+
+def _name(name):
+    if isinstance(name, str):
+        return name
+    raise TypeError(f"the name of a field is a str, not {_shown(name)}")
+
+
+def _entries(name, column):
+    """Records of a whole column."""
+    if isinstance(column, (str, bytes, bytearray)) or getattr(column, "shape", None) == ():
+        column = None
+    try:
+        return len(column)
+    except TypeError:
+        raise TypeError(
+            f"field {name!r}: a column is an array or a list, one entry a record"
+        ) from None
 
 
 def _empty(kind):
@@ -211,7 +253,16 @@ def _array(value):
 
     if isinstance(value, Bytes):
         return objects(value.to_list())
-    array = np.asarray(value)
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        raise ValueError(
+            "a list whose parts differ in length is no array; a Ragged can hold it"
+        ) from None
+    if isinstance(value, int) and array.dtype == object:
+        raise ValueError(f"{value} fits neither int64 nor uint64")
+    if array.dtype == object and array.ndim == 0 and not _is_text(array.item()):
+        raise TypeError(f"{_shown(value)} is neither a number nor a byte string nor an array")
     return array.astype(object) if array.dtype.kind in "US" else array
 
 
@@ -265,7 +316,8 @@ def _cast(array, kind):
         safe = np.can_cast(array.dtype, target, "same_kind")
         whole = array.dtype.kind in "biu" and target.kind in "biufc"
         if not (safe or whole):
-            raise TypeError(f"{array.dtype} values, {name} were expected")
+            given = "string" if array.dtype.kind in "OSU" else array.dtype
+            raise TypeError(f"{given} values, {name} were expected{_ADVICE}")
         if target.kind in "iu" and array.dtype.kind in "iu":
             limits = np.iinfo(target)
             if array.min() < limits.min or array.max() > limits.max:

@@ -1,10 +1,39 @@
 # SPDX-License-Identifier: Apache-2.0
 """Datasets: immutable descriptions of pipelines."""
 
+import operator
+from builtins import zip as _zip
+
 from levada import _levada
 from levada._stages import Stages
 
 _DTYPE_SIGNS = {"string": "bytes"}
+_MOST = 2**63 - 1
+_LIMITS = {
+    "seed": (-1, _MOST),  # -1 draws one, too
+    "threads": (0, 256),
+    "max_bytes": (0, _MOST),
+    "block_rows": (0, 65536),
+}
+
+
+def _integer(name, value, least, most):
+    """An int between those limits, of anything that is an integer."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name}={value!r} must be an integer") from None
+    if not least <= number <= most:
+        raise ValueError(f"{name}={number} must be {least}..{most}")
+    return number
+
+
+def _text_of(description):
+    if isinstance(description, (bytes, bytearray)):
+        return bytes(description).decode()
+    if not isinstance(description, str):
+        raise TypeError(f"a description is a str, not {type(description).__name__}")
+    return description
 
 
 class Epochs:
@@ -50,7 +79,7 @@ class Field:
         return f"{self.dtype}[{shape}]{extra}"
 
     def describe(self, batched):
-        """As in the representation of a dataset: "uint8[B, T]    padded with 0, ..."."""
+        """As in the representation of a dataset: "uint8[B, T]    padded, lengths int32[B]"."""
         letters = iter("TUVWXYZ")
         dims = [next(letters, "?") if size is None else str(size) for size in self.shape]
         dims = ["B", *dims] if batched else dims
@@ -115,6 +144,8 @@ class Dataset(Stages):
         """
         from levada import _functions
 
+        if not callable(fn):
+            raise TypeError(f"map takes a function, not {type(fn).__name__}")
         kind = _functions.BatchMap if batched else _functions.Map
         target = kind(fn, spec, rng)
         handle = _functions.handle(target, fn, pure=pure, workers=workers)
@@ -178,12 +209,18 @@ class Dataset(Stages):
                 raise TypeError(f"no option {name!r}; there are {', '.join(known)}")
         if settings.get("deterministic", True) not in (True, False, None):
             raise TypeError(f"deterministic={settings['deterministic']!r} must be True or False")
+        if not isinstance(settings.get("errors"), (str, type(None))):
+            raise TypeError(f"errors={settings['errors']!r} must be a str")
+        for name, (least, most) in _LIMITS.items():
+            if settings.get(name) is not None:
+                settings[name] = _integer(name, settings[name], least, most)
         return Dataset(self._core, {**self._settings, **settings})
 
     # -- running
 
     def _open(self, epoch, seed=None):
         given = self._settings
+        epoch = _integer("epoch", epoch, 0, _MOST)
         seed = given.get("seed") if seed is None else seed
         return _levada.Iter(
             self._core,
@@ -246,9 +283,13 @@ class Dataset(Stages):
         return self._core.fingerprint().hex()
 
     def __eq__(self, other):
+        """Equal descriptions and settings; of functions the same objects, of data the same."""
         if not isinstance(other, Dataset):
             return NotImplemented
-        return self._core.json() == other._core.json() and self._settings == other._settings
+        return self._settings == other._settings and (
+            self._core is other._core
+            or (self._core.json() == other._core.json() and _same_parts(self._core, other._core))
+        )
 
     def __hash__(self):
         return hash(self._core.json())
@@ -262,8 +303,17 @@ class Dataset(Stages):
 
         return length(self._core)
 
+    def __copy__(self):
+        return Dataset(self._core, self._settings)
+
+    def __deepcopy__(self, memo):
+        return Dataset(self._core, dict(self._settings))
+
     def __reduce__(self):
-        return _unpickle, (self.to_json(), self._settings)
+        """Functions are pickled by name, as Python does it; arrays go along."""
+        whole = next(_parts(self._core), None) is None
+        given = self.to_json() if whole else _tree(self._core)
+        return _unpickle, (given, self._settings)
 
     def __repr__(self):
         names, core = [], self._core
@@ -274,23 +324,89 @@ class Dataset(Stages):
             if len(inputs) > 1:
                 names.append(f"({'; '.join(i.text() for i in inputs)})")
         spec, batched = self.spec, bool(self._core.flags & 2)
-        width = max((len(name) for name in spec), default=0)
+        known, what = _known_length(self._core), "batches" if batched else "records"
+        told = [*spec, what] if known is not None else list(spec)
+        width = max(map(len, told), default=0)
         lines = [f"levada.Dataset  {' → '.join(reversed(names))}"]
         lines += [f"  {name:<{width}}  {field.describe(batched)}" for name, field in spec.items()]
         lines += ["  ?  more fields, known when it runs"] if self._core.flags & 1 else []
+        lines += [f"  {what:<{width}}  {known:,}".replace(",", " ")] if known is not None else []
         return "\n".join(lines)
 
 
-def _unpickle(text, settings):
-    return Dataset(_levada.parse(text), settings)
+def _known_length(core):
+    from levada._length import known
+
+    return known(core)
+
+
+# -- what a description in text does not hold: functions, arrays, and pipes with such
+
+
+def _is_target(value):
+    return hasattr(value, "handled")
+
+
+def _parts(core):
+    for value in core.options().values():
+        if isinstance(value, _levada.Dataset):
+            yield from _parts(value)
+        elif isinstance(value, _levada.Block) or _is_target(value):
+            yield value
+    for below in core.inputs():
+        yield from _parts(below)
+
+
+def _same_parts(one, other):
+    pairs = list(_zip(_parts(one), _parts(other), strict=True))
+    return all(_is_target(a) and type(a) is type(b) and a.handled == b.handled for a, b in pairs)
+
+
+class _Stored:
+    """An option in a pickle; `kind` says what `value` is made into."""
+
+    def __init__(self, kind, value):
+        self.kind, self.value = kind, value
+
+    def option(self):
+        from levada._columns import Columns
+        from levada._functions import handle_again
+
+        makers = {"function": handle_again, "pipe": _grown, "block": Columns().batch}
+        return makers[self.kind](self.value)
+
+
+def _stored(value):
+    if isinstance(value, _levada.Dataset):
+        return _Stored("pipe", _tree(value))
+    if isinstance(value, _levada.Block):
+        from levada._batch import Batch
+
+        return _Stored("block", Batch(value).numpy())
+    return _Stored("function", value) if _is_target(value) else value
+
+
+def _tree(core):
+    options = {name: _stored(value) for name, value in core.options().items()}
+    return core.name, options, tuple(_tree(below) for below in core.inputs())
+
+
+def _grown(tree):
+    name, options, inputs = tree
+    made = {k: v.option() if isinstance(v, _Stored) else v for k, v in options.items()}
+    return _levada.append(name, made, tuple(_grown(below) for below in inputs))
+
+
+def _unpickle(given, settings):
+    return Dataset(_levada.parse(given) if isinstance(given, str) else _grown(given), settings)
 
 
 def _with_spec(handle, spec):
     if not spec:
         return {"fn": handle}
-    from levada._columns import Kind
+    from levada._columns import kinds_of
 
-    return {"fn": handle, "spec": {name: Kind.of(given) for name, given in spec.items()}}
+    return {"fn": handle, "spec": kinds_of(spec)}
 
 
 # -- sources that are more than a name and options
@@ -315,19 +431,22 @@ def range(start, stop=None, step=1):
 
 def from_text(description):
     """Dataset of a description such as ``"tfrecord:a.tfrecord | shuffle:100"``."""
-    return Dataset(_levada.parse(description))
+    return Dataset(_levada.parse(_text_of(description)))
 
 
 def from_json(text):
     """Dataset of what ``to_json()`` gave."""
-    return Dataset(_levada.parse(text))
+    return Dataset(_levada.parse(_text_of(text)))
 
 
 def _joint(name, datasets, options):
+    if len(datasets) == 1 and hasattr(datasets[0], "__iter__"):
+        datasets = datasets if isinstance(datasets[0], Dataset) else tuple(datasets[0])
     if not datasets:
         raise ValueError(f"{name} needs a dataset")
-    if len(datasets) == 1 and not isinstance(datasets[0], Dataset):
-        datasets = tuple(datasets[0])
+    for dataset in datasets:
+        if not isinstance(dataset, Dataset):
+            raise TypeError(f"{name} takes datasets, not {type(dataset).__name__}")
     return datasets[0]._append(name, options, datasets[1:])
 
 
@@ -344,13 +463,16 @@ def concat(*datasets):
 def mix(datasets, weights=None, seed=None):
     """Records drawn from the datasets by weight; an exhausted one drops out."""
     options = {"weights": weights, "seed": seed}
-    return _joint("mix", tuple(datasets), {k: v for k, v in options.items() if v is not None})
+    datasets = (datasets,) if isinstance(datasets, Dataset) else tuple(datasets)
+    return _joint("mix", datasets, {k: v for k, v in options.items() if v is not None})
 
 
 def from_arrays(mapping):
     """Records of arrays with the same first dimension; also lists of bytes, of arrays, Ragged."""
     from levada._columns import Columns
 
+    if not hasattr(mapping, "keys"):
+        raise TypeError(f"from_arrays takes {{field: column}}, not {type(mapping).__name__}")
     block = Columns().batch(dict(mapping))
     return Dataset(_levada.append("memory", {"data": block}, ()))
 
@@ -359,11 +481,14 @@ def from_records(records, *, spec=None):
     """Records (dicts) of an iterable, or of the iterable that a function of no arguments gives.
 
     An iterable is begun anew for each iterator. `spec`: {field: dtype or feature}; without one the
-    first records fix it. The position can be saved where the iterable is a sequence such as a list
-    (as an index), or where its iterator has ``save() -> bytes`` and ``restore(bytes)``.
+    first 8 records fix it (of a list or tuple the first 256), and a later one that does not fit
+    raises InvalidArgumentError. The position can be saved where the iterable is a sequence such as
+    a list (as an index), or where its iterator has ``save() -> bytes`` and ``restore(bytes)``.
     """
     from levada import _functions
 
+    if hasattr(records, "keys"):
+        raise TypeError("from_records takes records one by one; columns go to from_arrays")
     if not callable(records) and not hasattr(records, "__iter__"):
         raise TypeError(f"neither iterable nor callable: {type(records).__name__}")
     target = _functions.Records(records, spec)

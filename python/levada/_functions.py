@@ -15,7 +15,7 @@ from levada._batch import Batch, rows_of
 from levada._columns import Columns
 
 BLOCK = 256  # records in a block of a Python source
-FIRST = 8  # records that the first block waits for: they fix the columns
+FIRST = 8  # records of the first block, which fix the columns; of a list or tuple BLOCK
 PATIENCE = 0.05  # seconds after which a slow source gives what it has
 _MOST_IDLE = 4
 _lock = threading.Lock()
@@ -74,19 +74,41 @@ def _serve_one():
 def handle(target, fn, **options):
     """The extension's handle of a target; named when the function can be found again by name."""
     ensure()
+    target.handled = fn, options
     module, name = getattr(fn, "__module__", None), getattr(fn, "__qualname__", None)
     known = module and name and "<" not in name and module != "__main__"
     return _levada.Function(target, name=f"{module}:{name}" if known else None, **options)
 
 
+def handle_again(target):
+    """A handle for the target of another one."""
+    fn, options = target.handled
+    return handle(target, fn, **options)
+
+
 class _Target:
-    """What levada calls: call(run, block) -> block, save, restore, close. `run` is a number."""
+    """What levada calls: call(run, block) -> block, save, restore, close. `run` is a number.
+
+    A pickle holds the function, the spec and the options of its handle, no run.
+    """
 
     def __init__(self, spec=None):
-        self.columns = Columns(spec)
+        self.spec = spec
+        self._begin()
+
+    def _begin(self):
+        self.columns = Columns(self.spec)
         self.states = {}
         self.draws = {}  # (seed, epoch) of each run, for those who draw random numbers
         self.tasks = {}  # the call of each run that goes on
+
+    def __getstate__(self):
+        running = ("columns", "states", "draws", "tasks")
+        return {name: value for name, value in self.__dict__.items() if name not in running}
+
+    def __setstate__(self, state):
+        self.__dict__.update(state)
+        self._begin()
 
     def go_on(self, run):
         """Raises CancelledError where nobody waits for the block any more: between two records."""
@@ -112,6 +134,12 @@ class Map(_Target):
         rows, rejects = self.rows(run, block)
         return self.columns.block(rows, rejects, block.flags & 2)
 
+    def made(self, row):
+        """What the function gave, as a record."""
+        if hasattr(row, "keys"):
+            return row
+        raise TypeError(f"the function gives a dict for a record, not {type(row).__name__}")
+
     def rows(self, run, block):
         rows, rejects = [], []
         generators = _generators(block, self.draws[run]) if self.rng else None
@@ -122,6 +150,7 @@ class Map(_Target):
                 row = self.fn(record, next(generators)) if generators else self.fn(record)
                 if row is None:
                     raise TypeError("the function gave None for a record")
+                row = self.made(row)
             except Exception as error:
                 rejects.append((i, *errors.keep(error)))
             rows.append(row)
@@ -134,9 +163,8 @@ class Keep(Map):
     def __init__(self, fn):
         super().__init__(fn, spec={"keep": "bool"})
 
-    def rows(self, run, block):
-        rows, rejects = super().rows(run, block)
-        return [None if row is None else {"keep": bool(row)} for row in rows], rejects
+    def made(self, row):
+        return {"keep": bool(row)}
 
 
 class Key(Map):
@@ -146,9 +174,11 @@ class Key(Map):
         super().__init__(fn)
         self.name = name
 
+    def made(self, row):
+        return {self.name: row}
+
     def call(self, run, block):
         rows, rejects = self.rows(run, block)
-        rows = [None if row is None else {self.name: row} for row in rows]
         return _levada.join(block, self.columns.block(rows, rejects), rejects)
 
 
@@ -157,7 +187,10 @@ class BatchMap(Map):
 
     def call(self, run, block):
         generator = (next(_generators(block, self.draws[run])),) if self.rng else ()
-        return self.columns.batch(dict(self.fn(Batch(block), *generator)), block.flags & 2)
+        columns = self.fn(Batch(block), *generator)
+        if not hasattr(columns, "keys"):
+            raise TypeError(f"the function gives a dict of columns, not {type(columns).__name__}")
+        return self.columns.batch(dict(columns), block.flags & 2)
 
 
 class _Positions:
@@ -211,12 +244,14 @@ class Records(_Target):
         rows, until = [], None
         if hasattr(self._iterator(run), "save"):
             self.states[run][1] = self.save(run, None)
-        least = 1 if self.columns.kinds else FIRST
+        first, most = not self.columns.kinds, BLOCK
+        if first and type(self.source) not in (list, tuple):
+            most = FIRST
         for record in self._iterator(run):
             self.go_on(run)
             rows.append(record)
             until = until or time.monotonic() + PATIENCE
-            if len(rows) >= BLOCK or (len(rows) >= least and time.monotonic() > until):
+            if len(rows) >= most or (not first and time.monotonic() > until):
                 break
         return self.columns.block(rows) if rows else None
 

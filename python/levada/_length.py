@@ -6,19 +6,20 @@ _SAME = set("map cast select rename slice reshape shuffle prefetch cache enumera
 
 def length(core):
     """Records or batches of a dataset of the extension. TypeError where it is not known."""
-    known = _length(core)
-    if known is None:
+    count = known(core)
+    if count is None:
         raise TypeError(f"the length of {core.text()!r} is not known before it is read")
-    return known
+    return count
 
 
-def _length(core):
+def known(core):
+    """The same, or None."""
     name, options, inputs = core.name, core.options(), core.inputs()
     if name == "range":
         return _range(options)
     if name == "memory":
         return options["data"].rows
-    below = [_length(source) for source in inputs]
+    below = [known(source) for source in inputs]
     if not below or any(n is None for n in below):
         return None
     if name == "zip":

@@ -5,6 +5,30 @@ import os
 import sys
 
 
+def paths(value):
+    """Names of files as text: one, or a list of them. Those that ``files`` gives are bytes."""
+    if isinstance(value, (str, bytes, bytearray, os.PathLike)):
+        return _path(value)
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if not hasattr(value, "__iter__"):
+        return value
+    return [_path(item) if isinstance(item, (str, bytes, os.PathLike)) else item for item in value]
+
+
+def _path(path):
+    if isinstance(path, bytearray):
+        path = bytes(path)
+    name = os.fsdecode(path)
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise ValueError(
+            f"the name {os.fsencode(name)!r} is not UTF-8: a pattern such as '*' can find the file"
+        ) from None
+    return name
+
+
 def simple(value):
     """What the extension asks for where it does not know a type: something simpler.
 

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Blocks from Python values and back."""
 
+import copy
 import gc
+import pickle
 import weakref
 
 import levada as lv
@@ -282,3 +284,90 @@ class TestPadded:
         batch = lv.from_arrays({"x": [[1, 2], [3]]}).batch(2).first()
         assert isinstance(batch["x"], Ragged)
         assert batch["x"].to_list() == [[1, 2], [3]]
+
+
+class TestWhatIsNoRecord:
+    """Refused by name; nothing is made of it silently."""
+
+    @pytest.mark.parametrize(
+        ("records", "message"),
+        [
+            ([{"a": "x"}, {"a": 1}], "field 'a': 1 .int., a byte string was expected"),
+            ([{"a": 1}, {"a": "x"}], "field 'a': string values, int64 were expected; spec="),
+            ([{"a": 1}, None], "a record is a dict, not NoneType"),
+            ([{"a": None}], "field 'a': None .NoneType. is neither"),
+            ([{"a": {"b": 1}}], "field 'a': {'b': 1} .dict. is neither"),
+            ([{"a": [[1], [2, 3]]}], "a Ragged can hold it"),
+            ([{"a": 2**70}], "fits neither int64 nor uint64"),
+            ([{5: 1}], "the name of a field is a str, not 5"),
+        ],
+    )
+    def test_in_records(self, records, message):
+        with pytest.raises((TypeError, ValueError), match=message):
+            list(lv.from_records(records))
+
+    @pytest.mark.parametrize("column", [5, np.array(5), "abc", b"abc", (i for i in range(3))])
+    def test_in_columns(self, column):
+        with pytest.raises(TypeError, match="field 'a': a column is an array or a list"):
+            lv.from_arrays({"a": column})
+
+    def test_as_a_whole(self):
+        with pytest.raises(TypeError, match="columns go to from_arrays"):
+            lv.from_records({"a": [1, 2]})
+        with pytest.raises(TypeError, match=r"from_arrays takes .* not NoneType"):
+            lv.from_arrays(None)
+        with pytest.raises(TypeError, match=r"spec is \{field: dtype or feature\}, not"):
+            lv.from_records([], spec=["a"])
+
+    def test_rows_of_nothing_are_ragged(self):
+        ds = lv.from_records([{"a": []}] * 300 + [{"a": [1.5]}])
+        assert [len(record["a"]) for record in ds] == [0] * 300 + [1]
+
+
+class TestRaggedAsked:
+    rows = Ragged(np.arange(6), [np.array([0, 1, 3, 6], np.int32)])
+
+    @pytest.mark.parametrize("value", [1.5, float("nan"), float("inf"), 2**70, "a", [1, 2]])
+    def test_padding_that_it_can_not_hold(self, value):
+        with pytest.raises(ValueError, match="is no int64 that it can hold"):
+            self.rows.to_padded(value)
+
+    @pytest.mark.parametrize("value", [-1, np.int8(-1), -1.0])
+    def test_padding_that_it_can_hold(self, value):
+        assert self.rows.to_padded(value)[0].tolist() == [0, -1, -1]
+
+    def test_lengths(self):
+        assert self.rows.to_padded(length=np.int64(2)).tolist() == [[0, 0], [1, 2], [3, 4]]
+        with pytest.raises(ValueError, match="length=-1 must be at least 0"):
+            self.rows.to_padded(length=-1)
+
+    def test_rows(self):
+        assert self.rows[np.int64(-1)].tolist() == [3, 4, 5]
+        strings = lv.from_arrays({"s": [b"a", b"bc"]}).batch(2).first()["s"]
+        with pytest.raises(IndexError, match="row 3 of 3"):
+            self.rows[3]
+        with pytest.raises(IndexError, match="row -3 of 2"):
+            strings[-3]
+        for index in ("a", 1.0, [0]):
+            with pytest.raises(TypeError, match="indexed by integers and slices, not"):
+                self.rows[index]
+
+
+def test_what_is_no_field_of_a_batch():
+    batch = lv.range(2).batch(2).first()
+    for name in (0, None, "", "q", "value\0", "\ud800", b"value"):
+        with pytest.raises(KeyError, match="there are value"):
+            batch[name]
+        assert batch.get(name) is None
+        assert name not in batch
+
+
+def test_batches_say_how_they_are_pickled():
+    batch = lv.range(2).batch(2).first()
+    assert copy.copy(batch)["value"] is not None
+    with pytest.raises(TypeError, match="pickle its numpy"):
+        pickle.dumps(batch)
+    ragged = lv.from_arrays({"x": [[1], [2, 3]], "s": ["a", "b"]}).batch(2).first()
+    back = pickle.loads(pickle.dumps(ragged.numpy()))
+    assert back["x"].to_list() == [[1], [2, 3]]
+    assert back["s"].to_list() == [b"a", b"b"]

@@ -2,6 +2,7 @@
 """Descriptions: text, JSON, equality, options."""
 
 import copy
+import os
 import pickle
 
 import levada as lv
@@ -169,3 +170,129 @@ def test_settings_travel_with_copies_and_not_with_descriptions():
     assert free.fingerprint() == ds.fingerprint()
     assert lv.from_json(free.to_json()) == ds
     assert lv.from_text(str(free)) == ds
+
+
+def _plus(record):
+    return {"x": record["value"] + 1}
+
+
+def _is_odd(record):
+    return record["x"] % 2 == 1
+
+
+def _size(record):
+    return len(record["x"])
+
+
+def _three():
+    yield from ({"x": i} for i in range(3))
+
+
+def _with_parts():
+    data = {"x": [[1], [2, 3]], "s": ["a", "b"], "y": np.zeros((2, 3), np.float32)}
+    more = lv.from_arrays({"z": np.arange(2)})
+    return {
+        "map": lv.range(5).map(_plus, spec={"x": lv.int32}).with_options(threads=2),
+        "filter": lv.range(5).map(_plus, workers=2, pure=False).filter(_is_odd),
+        "arrays": lv.zip(lv.from_arrays(data), more).bucket_by_sequence_length(_size, [2], 1),
+        "records": lv.from_records([{"x": 1}]),
+        "factory": lv.from_records(_three),
+        "pipe": lv.range(2).interleave(lv.from_records(_three).map(_is_odd_of), cycle_length=1),
+    }
+
+
+def _is_odd_of(record):
+    return {"odd": record["x"] % 2}
+
+
+@pytest.mark.parametrize("name", _with_parts())
+def test_functions_and_arrays_go_along_in_pickles_and_copies(name):
+    ds = _with_parts()[name]
+    want = [repr(dict(value)) for value in ds.iterate(epoch=0)]
+    assert want
+    for other in (pickle.loads(pickle.dumps(ds)), copy.copy(ds), copy.deepcopy(ds)):
+        assert [repr(dict(value)) for value in other.iterate(epoch=0)] == want
+        assert str(other) == str(ds)
+        assert other._settings == ds._settings
+
+
+def test_a_function_that_has_no_name_is_told_when_it_is_pickled():
+    with pytest.raises((AttributeError, pickle.PicklingError), match="lambda"):
+        pickle.dumps(lv.range(5).map(lambda record: record))
+
+
+def test_datasets_of_other_functions_or_arrays_are_not_equal():
+    assert lv.range(5).map(_plus) == lv.range(5).map(_plus)
+    assert lv.range(5).map(_plus) != lv.range(5).map(_is_odd_of)
+    assert lv.range(5).map(_plus) != lv.range(5).map(_plus, batched=True)
+    ds = lv.from_arrays({"x": [1]})
+    assert ds == copy.copy(ds)
+    assert ds != lv.from_arrays({"x": [2]})
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "message"),
+    [
+        ({"threads": -1}, ValueError, r"threads=-1 must be 0..256"),
+        ({"threads": 2**40}, ValueError, r"threads=1099511627776 must be 0..256"),
+        ({"threads": 2.5}, TypeError, "threads=2.5 must be an integer"),
+        ({"seed": 2**63}, ValueError, "seed=9223372036854775808 must be"),
+        ({"seed": "a"}, TypeError, "seed='a' must be an integer"),
+        ({"max_bytes": -1}, ValueError, "max_bytes=-1 must be"),
+        ({"block_rows": 10**7}, ValueError, r"block_rows=10000000 must be 0..65536"),
+        ({"errors": 5}, TypeError, "errors=5 must be a str"),
+    ],
+)
+def test_settings_are_looked_at_where_they_are_given(options, kind, message):
+    with pytest.raises(kind, match=message):
+        lv.range(5).with_options(**options)
+    assert lv.range(5).with_options(threads=np.int64(2), seed=np.uint8(3))._settings == {
+        "threads": 2,
+        "seed": 3,
+    }
+
+
+def test_the_representation_tells_the_length_where_it_is_known():
+    assert repr(lv.range(1204330).batch(100)) == (
+        "levada.Dataset  range → batch\n  value    int64[B]\n  batches  12 044"
+    )
+    assert "records" not in repr(lv.range(10).filter("value > 4"))
+
+
+def test_what_is_no_feature_is_told():
+    for given in (5, lv.int64, "VarLen"):
+        with pytest.raises(ValueError, match=r"feature 'x' must be a feature such as"):
+            lv.tfrecord("a").parse_example({"x": given})
+
+
+def test_wrong_arguments_are_named():
+    for epoch in (-1, 2**70):
+        with pytest.raises(ValueError, match=f"epoch={epoch} must be"):
+            lv.range(5).iterate(epoch=epoch)
+    with pytest.raises(ValueError, match=f"{2**70} does not fit int64"):
+        lv.range(5).take(2**70)
+    with pytest.raises(TypeError, match="map takes a function, not NoneType"):
+        lv.range(5).map(None)
+    with pytest.raises(TypeError, match="zip takes datasets, not int"):
+        lv.zip(lv.range(5), 5)
+    with pytest.raises(TypeError, match="concat takes datasets, not int"):
+        lv.concat(5)
+    with pytest.raises(TypeError, match="a description is a str, not NoneType"):
+        lv.from_text(None)
+    assert len(lv.from_json(lv.range(5).to_json().encode())) == 5
+    assert [record["value"] for record in lv.mix(lv.range(3))] == [0, 1, 2]
+
+
+def test_names_of_files_may_be_bytes(tmp_path):
+    path = tmp_path / "ä.txt"
+    path.write_text("one\n")
+    odd = os.fsencode(tmp_path) + b"/b\xff.txt"
+    with open(odd, "wb") as file:
+        file.write(b"two\n")
+    found = [record["path"] for record in lv.files(tmp_path / "ä*")]
+    assert [record["line"] for record in lv.text_lines(found)] == [b"one"]
+    assert [record["line"] for record in lv.text_lines(found[0])] == [b"one"]
+    for name in (odd, os.fsdecode(odd), [odd]):
+        with pytest.raises(ValueError, match="is not UTF-8: a pattern such as"):
+            lv.text_lines(name)
+    assert [record["line"] for record in lv.text_lines(tmp_path / "b*")] == [b"two"]

@@ -3,6 +3,7 @@
 
 import gc
 import threading
+import time
 import traceback
 import weakref
 
@@ -328,3 +329,46 @@ class TestRegistered:
         lv.register_decoder("test_upper", lambda value, key: {"up": value.upper(), "n": len(value)})
         ds = lv.from_arrays({"s": [b"a", b"bc"], "i": [1, 2]}).decode("test_upper", "s")
         assert list(ds) == [{"i": 1, "up": b"A", "n": 1}, {"i": 2, "up": b"BC", "n": 2}]
+
+
+@pytest.mark.parametrize("pause", [0, 0.02])
+def test_the_first_eight_records_of_an_iterator_fix_the_columns_however_slow_it_is(pause):
+    def source(first_float):
+        for i in range(20):
+            time.sleep(pause)
+            yield {"x": i + 0.5 if i == first_float else i}
+
+    assert [record["x"] for record in lv.from_records(lambda: source(7))][7:9] == [7.5, 8.0]
+    with pytest.raises(errors.InvalidArgumentError, match="float64 values, int64 were expected"):
+        list(lv.from_records(lambda: source(8)))
+
+
+def test_the_first_256_records_of_a_list_fix_the_columns():
+    records = [{"x": i} for i in range(300)]
+    records[255] = {"x": 0.5}
+    assert list(lv.from_records(records))[255] == {"x": 0.5}
+    records[255:257] = records[256], records[255]
+    with pytest.raises(errors.InvalidArgumentError, match="spec= says what all records have"):
+        list(lv.from_records(records))
+
+
+@pytest.mark.parametrize(
+    "stage",
+    [
+        lambda ds: ds.map(lambda record: 5 if record["value"] == 3 else record),
+        lambda ds: ds.filter(lambda record: np.zeros(record["value"] // 3 * 2 or 1) < 1),
+    ],
+)
+def test_a_result_that_is_none_makes_one_record_bad(stage):
+    ds = stage(lv.range(5))
+    with pytest.raises((TypeError, ValueError)) as caught:
+        list(ds)
+    assert "record 3" in "".join(caught.value.__notes__)
+    it = iter(ds.with_options(errors="skip"))
+    assert [record["value"] for record in it][:3] == [0, 1, 2]
+    assert it.stats()["skipped_records"] in (1, 2)
+
+
+def test_a_function_of_batches_gives_columns():
+    with pytest.raises(TypeError, match="gives a dict of columns, not ndarray"):
+        list(lv.range(5).map(lambda batch: batch["value"], batched=True))

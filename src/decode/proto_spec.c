@@ -387,6 +387,12 @@ levada_status levada_feature_read(levada_proto_plan *plan, const char *name,
     out->name = name;
     out->steps = steps;
     out->per = 1;
+    if (levada_value_kind_of(entry) != LEVADA_VALUE_MAP) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "feature '%s' must be a feature such as {kind: VarLen, dtype: int64}, "
+                           "in Python VarLenFeature(int64)",
+                           name);
+    }
     if (kind < 0) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "feature '%s': kind is FixedLen, VarLen, FixedLenSequence, Ragged or "
