@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The environment: everything that comes from outside (memory for data, clock, log, CPU level,
+ * The environment: everything that comes from outside (memory for data, log, CPU level,
  * plug-ins, named functions). It is made first and passed to parse, append, load and open; NULL
  * means the default environment. It is reference-counted by what is made from it, so it may be
  * destroyed by its owner at any time. All functions may be called from any thread.

@@ -2,8 +2,8 @@
 /*
  * Iterators: running datasets.
  *
- * An iterator has one owner at a time; only levada_iter_cancel and levada_iter_report may be called
- * from other threads. The order of records depends on (dataset, seed, epoch) alone, never on
+ * An iterator has one owner at a time; only levada_iter_cancel, levada_iter_report and
+ * levada_iter_progress may be called from other threads. The order of records depends on (dataset, seed, epoch) alone, never on
  * threads, timing or block size. An iterator that failed repeats its error until it is restored or
  * closed. After LEVADA_END each later call answers LEVADA_END.
  */

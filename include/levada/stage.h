@@ -9,7 +9,8 @@
  * rows in order, padding copies them in parallel).
  *
  * Hooks never see a block without records, and may return one (it is dropped). They never create
- * threads, never lock, and never wait but in levada_iter_next on their input.
+ * threads, never lock, and never wait but in levada_iter_next on their input, or in something
+ * outside that their `cancel` ends.
  */
 #ifndef LEVADA_STAGE_H
 #define LEVADA_STAGE_H

@@ -91,6 +91,12 @@ except lv.errors.InvalidArgumentError as e:
     assert "records were batched before" in run(code, tmp_path)
 
 
+def test_the_program_in_the_readme_is_short_and_built():
+    (code,) = samples(ROOT / "README.md", "c")
+    assert len(code.splitlines()) < 30
+    assert (ROOT / "examples/quick_start.c").read_text().split("\n", 1)[1] == code
+
+
 @pytest.mark.parametrize("language", ["c", "python"])
 def test_the_quick_start_shows_the_examples(language):
     (code,) = samples(DOCS / "quick-start.md", language)
