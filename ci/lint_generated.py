@@ -16,6 +16,7 @@ from lib import Finding
 # Which program writes what, and where it is committed.
 MADE = {
     "gen_python.py": ("python/levada", ["_sources.py", "_stages.py"]),
+    "gen_dictionary.py": ("fuzz", ["description.dict"]),
     "gen_docs.py": ("docs", ["stages.md"]),
 }
 
