@@ -22,6 +22,7 @@ CC=clang variant clang-debug "${debug[@]}"
 for option in futex isal zlib zstd simd; do
     CC=gcc variant "no-$option" "-D$option=disabled" -Dpython=disabled
 done
+CC=gcc variant no-tools -Dtools=false -Dpython=disabled
 
 printf '\n== ci-full: batches as tensors of torch\n'
 [ -x .venv-interop/bin/python ] || python3 -m venv .venv-interop
