@@ -70,7 +70,7 @@ test-asan: setup
 
 test-tsan-short: setup
 	$(call heading,C tests: threads)
-	$(call build,tsan,-Db_sanitize=thread $(SANITIZED_GCC))
+	$(call build,tsan,-Db_sanitize=thread -Ddelays=true $(SANITIZED_GCC))
 	$(call ctest,tsan,--timeout-multiplier 6 --suite stress)
 
 test-python: install
@@ -84,7 +84,7 @@ test-model: setup
 
 sanitize: test-asan
 	$(call heading,C tests: threads in full)
-	$(call build,tsan,-Db_sanitize=thread $(SANITIZED_GCC))
+	$(call build,tsan,-Db_sanitize=thread -Ddelays=true $(SANITIZED_GCC))
 	$(call ctest,tsan,--timeout-multiplier 6)
 
 test-oracle: install

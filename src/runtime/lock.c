@@ -2,6 +2,8 @@
 #define _GNU_SOURCE /* sched_getaffinity */
 #include "runtime/lock.h"
 
+#include "runtime/delay.h"
+
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
@@ -22,9 +24,17 @@ levada_status levada_mutex_init(levada_mutex *mutex, levada_error *err)
 
 void levada_mutex_clear(levada_mutex *mutex) { pthread_mutex_destroy(&mutex->system); }
 
-void levada_mutex_lock(levada_mutex *mutex) { pthread_mutex_lock(&mutex->system); }
+void levada_mutex_lock(levada_mutex *mutex)
+{
+    levada_delay();
+    pthread_mutex_lock(&mutex->system);
+}
 
-void levada_mutex_unlock(levada_mutex *mutex) { pthread_mutex_unlock(&mutex->system); }
+void levada_mutex_unlock(levada_mutex *mutex)
+{
+    pthread_mutex_unlock(&mutex->system);
+    levada_delay();
+}
 
 levada_status levada_cond_init(levada_cond *cond, levada_error *err)
 {

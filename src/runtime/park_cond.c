@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/park.h"
 
+#include "runtime/delay.h"
+
 #include <errno.h>
 #include <string.h>
 #include <time.h>
@@ -15,9 +17,17 @@ levada_status levada_lock_init(levada_lock *lock, levada_error *err)
 
 void levada_lock_clear(levada_lock *lock) { pthread_mutex_destroy(&lock->system); }
 
-void levada_lock_take(levada_lock *lock) { pthread_mutex_lock(&lock->system); }
+void levada_lock_take(levada_lock *lock)
+{
+    levada_delay();
+    pthread_mutex_lock(&lock->system);
+}
 
-void levada_lock_give(levada_lock *lock) { pthread_mutex_unlock(&lock->system); }
+void levada_lock_give(levada_lock *lock)
+{
+    pthread_mutex_unlock(&lock->system);
+    levada_delay();
+}
 
 void levada_park_init(levada_park *park)
 {
@@ -50,6 +60,7 @@ bool levada_park_sleep(levada_park *park, int64_t until)
         at.tv_sec = (time_t)(until / 1000000000);
         at.tv_nsec = (long)(until % 1000000000);
     }
+    levada_delay();
     pthread_mutex_lock(&park->mutex);
     if (atomic_load(&park->word) == LEVADA_PARK_AWAKE) {
         atomic_store(&park->word, LEVADA_PARK_ASLEEP);
@@ -66,6 +77,7 @@ bool levada_park_sleep(levada_park *park, int64_t until)
 
 void levada_park_wake(levada_park *park)
 {
+    levada_delay();
     pthread_mutex_lock(&park->mutex);
     atomic_store(&park->word, LEVADA_PARK_DONE);
     pthread_cond_signal(&park->cond);

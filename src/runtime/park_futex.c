@@ -2,6 +2,7 @@
 #include "runtime/park.h"
 
 #include "base/compiler.h"
+#include "runtime/delay.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -73,6 +74,7 @@ void levada_lock_take(levada_lock *lock)
 {
     unsigned free_word = 0;
 
+    levada_delay();
     if (LEVADA_UNLIKELY(!atomic_compare_exchange_strong_explicit(
             &lock->word, &free_word, 1, memory_order_acquire, memory_order_relaxed))) {
         park_lock_slow(lock);
@@ -84,6 +86,7 @@ void levada_lock_give(levada_lock *lock)
     if (LEVADA_UNLIKELY(atomic_exchange_explicit(&lock->word, 0, memory_order_release) == 2)) {
         park_futex_wake(&lock->word);
     }
+    levada_delay();
 }
 
 void levada_park_init(levada_park *park) { atomic_init(&park->word, LEVADA_PARK_AWAKE); }
@@ -95,6 +98,7 @@ bool levada_park_sleep(levada_park *park, int64_t until)
     unsigned word = LEVADA_PARK_AWAKE;
     bool     in_time = true;
 
+    levada_delay();
     atomic_compare_exchange_strong_explicit(&park->word, &word, LEVADA_PARK_ASLEEP,
                                             memory_order_acquire, memory_order_acquire);
     while (in_time) {
@@ -111,8 +115,11 @@ bool levada_park_sleep(levada_park *park, int64_t until)
 
 void levada_park_wake(levada_park *park)
 {
-    unsigned before = atomic_exchange_explicit(&park->word, LEVADA_PARK_DONE, memory_order_release);
+    unsigned before;
 
+    levada_delay();
+    before = atomic_exchange_explicit(&park->word, LEVADA_PARK_DONE, memory_order_release);
+    levada_delay(); /* whoever is woken may be gone already */
     if (before == LEVADA_PARK_ASLEEP) park_futex_wake(&park->word);
 }
 
