@@ -9,6 +9,9 @@
 #if !defined(__GNUC__)
 #error "levada needs gcc or clang"
 #endif
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "levada needs a little-endian machine: words of files are loaded as they are"
+#endif
 
 /* A function that may use these instructions although the rest of the library may not. */
 #define LEVADA_TARGET(isa) __attribute__((target(isa)))

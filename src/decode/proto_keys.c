@@ -137,9 +137,10 @@ int32_t levada_keys_miss(levada_keys *keys, const uint8_t *at, uint32_t size, ui
     int32_t id = keys_look_up(keys, at, size, head, tail, &place);
 
     if (id == 0) {
-        uint8_t *text = keys->strange + (size_t)(keys->room - keys->count - 1) * KEYS_TEXT;
+        uint8_t *text;
 
         if (size > KEYS_TEXT || keys->count == keys->room) return -1;
+        text = keys->strange + (size_t)(keys->room - keys->count - 1) * KEYS_TEXT;
         memcpy(text, at, size);
         id = keys_add(keys, place, text, size, -1, NULL);
     }

@@ -227,6 +227,7 @@ static levada_status queue_compare(const levada_queue *have, const levada_queue 
                            queue_kinds[a->kind], queue_kinds[b->kind]);
     }
     if (a->capacity != b->capacity) return queue_unlike(have, "capacity", err);
+    if (a->max_bytes != b->max_bytes) return queue_unlike(have, "max_bytes", err);
     if (a->ncomponents != b->ncomponents ||
         memcmp(have->dtypes, want->dtypes, (size_t)a->ncomponents * sizeof(*have->dtypes)) != 0) {
         return queue_unlike(have, "component types", err);

@@ -356,6 +356,9 @@ static void a_shared_name_means_one_queue(void **state)
     o.capacity = 11;
     expect_refused(&o, "capacity");
     o.capacity = 10;
+    o.max_bytes = 4096;
+    expect_refused(&o, "max_bytes");
+    o.max_bytes = -1;
     o.ncomponents = 2;
     expect_refused(&o, "component types");
     o.ncomponents = 1;
