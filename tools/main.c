@@ -145,10 +145,16 @@ static levada_cli_status main_run(const levada_cli_command *command, levada_env 
     return command->run(env, &args);
 }
 
+/* A command that looks at a file twice says what it found once. Any thread. */
 static void main_log(void *user, const char *line)
 {
+    static char last[512]; /* guarded by the lock of stderr */
+
     (void)user;
-    levada_cli_say("%s", line);
+    flockfile(stderr);
+    if (strncmp(last, line, sizeof last - 1) != 0) levada_cli_say("%s", line);
+    snprintf(last, sizeof last, "%s", line);
+    funlockfile(stderr);
 }
 
 /* The environment of the library from that of the process: LEVADA_CPU caps the kernels. */

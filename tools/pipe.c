@@ -9,6 +9,7 @@
 #include <string.h>
 
 enum { PIPE_TICK = 100 * 1000 * 1000 }; /* nanoseconds between two looks at the signals */
+enum { PIPE_THREADS = 256 };
 
 static levada_cli_status pipe_parse(levada_cli_pipe *p, levada_env *env, const char *description)
 {
@@ -36,15 +37,22 @@ levada_cli_status levada_cli_pipe_open(levada_cli_pipe *p, levada_env *env,
 {
     levada_iter_options options = LEVADA_ITER_OPTIONS_INIT;
     levada_error        err = LEVADA_ERROR_INIT;
+    int64_t             threads = levada_cli_number(args, "threads", 0);
     levada_cli_status   status = pipe_parse(p, env, description);
 
     if (status != LEVADA_CLI_DONE) return status;
+    if (threads > PIPE_THREADS) {
+        levada_cli_say("--threads %" PRId64 " must be 0 to %d", threads, PIPE_THREADS);
+        levada_cli_pipe_close(p);
+        return LEVADA_CLI_USAGE;
+    }
     options.seed = levada_cli_number(args, "seed", -1);
     options.epoch = levada_cli_number(args, "epoch", 0);
-    options.threads = (int32_t)levada_cli_number(args, "threads", 0);
+    options.threads = (int32_t)threads;
     options.errors = levada_cli_value(args, "errors");
     if (levada_iter_open(p->dataset, &options, &p->it, &err) != LEVADA_OK) {
         status = levada_cli_fail(&err);
+        if (err.code == LEVADA_EINVALID_ARGUMENT && !err.stage[0]) status = LEVADA_CLI_USAGE;
         levada_cli_pipe_close(p);
     }
     return status;
@@ -89,5 +97,7 @@ void levada_cli_pipe_close(levada_cli_pipe *p)
 const char *levada_cli_pipe_unit(const levada_cli_pipe *p)
 {
     int32_t flags = levada_spec_flags_of(levada_dataset_spec(p->dataset));
+
+    if (p->batches == 1) return flags & LEVADA_SPEC_BATCHED ? "batch" : "block";
     return flags & LEVADA_SPEC_BATCHED ? "batches" : "blocks";
 }

@@ -167,6 +167,8 @@ def test_version_is_one_line():
         (["run", "range:1", "--limit", "few"], "--limit takes a whole number, not 'few'"),
         (["run", "range:1", "--limit=-3"], "--limit takes a whole number, not '-3'"),
         (["run", "range:1", "--json=1"], "--json takes no value"),
+        (["run", "range:1", "--threads", "4294967297"], "--threads 4294967297 must be 0 to 256"),
+        (["run", "range:1", "--errors", "never"], "errors='never' must be fail, skip"),
         (["stages", "shufle"], "there is no stage shufle: did you mean shuffle?"),
         (["convert", "a"], "convert: needs IN OUT"),
         (["ckpt", "shwo", "a"], "ckpt: it is ckpt show FILE or ckpt diff FILE FILE"),
@@ -232,6 +234,17 @@ def test_stats_are_json(folder):
     levada(*words, cwd=folder)
     stats = json.loads((folder / "stats.json").read_text())
     assert stats["records"] == 10 and stats["batches"] == 3
+
+
+def test_one_block_is_a_block():
+    assert levada("run", "range:5").stdout.startswith("5 records in 1 block · ")
+    assert levada("run", "range:5 | batch:9").stdout.startswith("5 records in 1 batch · ")
+
+
+def test_a_file_without_records_is_told_once(tmp_path):
+    (tmp_path / "empty").write_bytes(b"")
+    done = levada("head", "empty", cwd=tmp_path)
+    assert done.stderr == "levada: empty: there is no record in the file\n"
 
 
 def test_a_missing_file_is_a_failure(tmp_path):
@@ -513,13 +526,19 @@ def test_convert_writes_no_text(folder):
 # stages, check, bench
 
 
+CHECKS = ["alike", "save", "cancel", "memory", "limits"]
+
+
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
-def test_check_runs_the_examples_of_a_plugin(tmp_path):
+def test_check_runs_the_conformance_suite_on_a_plugin(tmp_path):
     root = GOLDEN.parents[1]
     source = root / "plugins" / "example" / "my_reader.c"
     words = ["cc", "-shared", "-fPIC", "-I", root / "include", source, "-o", "my_reader.so"]
     subprocess.run(words, cwd=tmp_path, check=True)
-    assert levada("check", "./my_reader.so", cwd=tmp_path).stdout == "ok   source my_reader\n"
+    lines = levada("check", "./my_reader.so", cwd=tmp_path).stdout.splitlines()
+    assert len(lines) == len(CHECKS)
+    assert all(line.startswith("ok   source my_reader: ") for line in lines)
+    assert lines[0].endswith("(10 records, 9 settings)")
     words = ["--plugin", "./my_reader.so", "run", "my_reader"]
     assert levada(*words, cwd=tmp_path).stdout.startswith("10 records in ")
 
@@ -530,12 +549,42 @@ def test_a_new_plugin_compiles_and_passes_its_check(tmp_path):
     include = GOLDEN.parents[1] / "include"
     words = ["cc", "-std=c17", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-I", include]
     subprocess.run([*words, "my_numbers.c", "-o", "my_numbers.so"], cwd=tmp_path, check=True)
-    text = levada("check", "./my_numbers.so", cwd=tmp_path).stdout
-    assert text == "ok   source my_numbers\n"
+    lines = levada("check", "./my_numbers.so", cwd=tmp_path).stdout.splitlines()
+    assert [line[:4] for line in lines] == ["ok  "] * len(CHECKS)
     words = ["--plugin", "./my_numbers.so", "run", "my_numbers:300 | batch:100"]
     assert levada(*words, cwd=tmp_path).stdout.startswith("300 records in 3 batches")
     levada("new-plugin", "my_numbers", cwd=tmp_path, status=1)
     levada("new-plugin", "My-Numbers", cwd=tmp_path, status=2)
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+def test_check_tells_what_broke_and_where_to_look(tmp_path):
+    root = GOLDEN.parents[1]
+    source = root / "tests" / "unit" / "plugin_broken.c"
+    words = ["cc", "-shared", "-fPIC", "-I", root / "include", source, "-o", "broken.so"]
+    subprocess.run(words, cwd=tmp_path, check=True)
+    done = levada("check", "./broken.so", "--json", cwd=tmp_path, status=1)
+    told = {}
+    for line in map(json.loads, done.stdout.splitlines()):
+        told[line["name"], line["check"]] = line
+    bad = {key for key, line in told.items() if line["result"] == "fail"}
+    assert {
+        ("broken_blocks", "alike"),
+        ("broken_random", "alike"),
+        ("broken_threads", "alike"),
+        ("broken_restore", "save"),
+        ("broken_save", "save"),
+        ("broken_cancel", "cancel"),
+        ("broken_status", "memory"),
+        ("broken_leak", "memory"),
+        ("broken_example", "limits"),
+        ("broken_empty", "alike"),
+    } == bad
+    assert told["broken_restore", "save"]["what"].endswith("record 7 is missing")
+    assert all(told[key]["where"] for key in bad)
+    assert [told["broken_not", check]["result"] for check in CHECKS] == ["ok"] * len(CHECKS)
+    text = levada("check", "./broken.so", cwd=tmp_path, status=1).stdout
+    assert "FAIL source broken_restore: goes on after a save at every cut: saved after " in text
 
 
 def test_check_of_something_else_fails(folder):
