@@ -2,9 +2,9 @@
 /*
  * Functions of the user: what `map`, `filter` and sources of one's own call.
  *
- * A function is reference-counted. It is called by the stages `map`, `filter` and `call` and
- * by the source `records`, on a thread of the iterator or on the caller's own; it may block. A function that must run on a
- * special thread (Python) hands the work over in `call` and waits there.
+ * A function is reference-counted. It is called by the stages `map`, `filter` and `call` and by the
+ * source `records`, on a thread of the iterator or on the caller's own; it may block. A function
+ * that must run on a special thread (Python) hands the work over in `call` and waits there.
  */
 #ifndef LEVADA_FUNCTION_H
 #define LEVADA_FUNCTION_H

@@ -3,9 +3,10 @@
  * Iterators: running datasets.
  *
  * An iterator has one owner at a time; only levada_iter_cancel, levada_iter_report and
- * levada_iter_progress may be called from other threads. The order of records depends on (dataset, seed, epoch) alone, never on
- * threads, timing or block size. An iterator that failed repeats its error until it is restored or
- * closed. After LEVADA_END each later call answers LEVADA_END.
+ * levada_iter_progress may be called from other threads, and levada_iter_find_file too. The order
+ * of records depends on (dataset, seed, epoch) alone, never on threads, timing or block size. An
+ * iterator that failed repeats its error until it is restored or closed. After LEVADA_END each
+ * later call answers LEVADA_END.
  */
 #ifndef LEVADA_ITER_H
 #define LEVADA_ITER_H
@@ -81,8 +82,8 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_iter_report(levada_iter *it, cha
 /* Path of the file with that number in the iterator's table (see levada_origin), or NULL. Borrowed
  * until the next restore or close, for the iterator's thread. */
 LEVADA_API const char *levada_iter_file(const levada_iter *it, int32_t leaf, int32_t shard);
-/* The same for any thread, also beside a restore: a copy, which levada_string_free frees; NULL where
- * there is no such file. */
+/* The same for any thread, also beside a restore: a copy, which levada_string_free frees; NULL
+ * where there is no such file. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_iter_find_file(const levada_iter *it, int32_t leaf,
                                                                int32_t shard, char **out,
                                                                levada_error *err);

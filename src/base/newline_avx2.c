@@ -20,7 +20,7 @@ static LEVADA_ALWAYS_INLINE uint64_t newline_avx2_mask(const uint8_t *p)
     return (uint64_t)(uint32_t)a | (uint64_t)(uint32_t)b << 32;
 }
 
-/* base + the place of the lowest bit, which is then cleared. (tzcnt of 0 is 64: a harmless number.) */
+/* base + the place of the lowest bit, which is then cleared. (tzcnt of 0 is 64: harmless.) */
 LEVADA_TARGET_AVX2
 static LEVADA_ALWAYS_INLINE int32_t newline_avx2_lowest(uint64_t *mask, size_t base)
 {

@@ -3,9 +3,9 @@
  * What the nodes of sources, SERIAL stages and joints have in common: a state that belongs to the
  * hooks of a descriptor, opened, saved, begun again, cancelled and closed.
  *
- * cancel() comes from any thread, beside next(), and never while the state is made or closed: `live`
- * says, under the lock, whether there is one to be told. Everything else is for the thread that the
- * node belongs to. How often the node began again is context.opening of the node.
+ * cancel() comes from any thread, beside next(), and never while the state is made or closed:
+ * `live` says, under the lock, whether there is one to be told. Everything else is for the thread
+ * that the node belongs to. How often the node began again is context.opening of the node.
  */
 #ifndef LEVADA_CORE_HOSTED_H
 #define LEVADA_CORE_HOSTED_H

@@ -2,10 +2,11 @@
 /*
  * States from the inside: a list of entries {path, version, key, type, bytes}.
  *
- * A writer gathers entries raw (a snapshot costs a memcpy) and holds records that are saved by value
- * without a copy: snapshots are many, and few are ever asked for. levada_records_spell makes entries
- * of those, and levada_state_encode sorts, compresses and frames all. A reader is a decoded file. Both know the node whose turn it is, so that keys
- * are local and row stores can reach the edge that they wait on.
+ * A writer gathers entries raw (a snapshot costs a memcpy), and holds records that are saved by
+ * value without a copy: snapshots are many, and few are ever asked for. levada_records_spell makes
+ * entries of those, and levada_state_encode sorts, compresses and frames all. A reader is a decoded
+ * file. Both know the node whose turn it is, so that keys are local and row stores can reach the
+ * edge that they wait on.
  */
 #ifndef LEVADA_CORE_STATE_PRIV_H
 #define LEVADA_CORE_STATE_PRIV_H
@@ -54,8 +55,8 @@ struct levada_state_reader {
 
 void levada_state_writer_clear(levada_state_writer *to);
 void levada_state_reader_clear(levada_state_reader *from);
-/* Holds the records of a block until the state is encoded, with their columns where the input of the
- * node whose turn it is does not declare them. */
+/* Holds the records of a block until the state is encoded, with their columns where the input of
+ * the node whose turn it is does not declare them. */
 LEVADA_MUST_USE levada_status levada_state_put_records(levada_state_writer *to, const char *key,
                                                        levada_block *block, levada_error *err);
 /* Takes over what the entry owns. */

@@ -7,23 +7,20 @@
 #ifndef LEVADA_RUNTIME_DELAY_H
 #define LEVADA_RUNTIME_DELAY_H
 
-#if LEVADA_DELAYS
+#if defined(LEVADA_DELAYS) && LEVADA_DELAYS
+
+#include "runtime/lock.h"
 
 #include <sched.h>
-#include <stdint.h>
 #include <time.h>
 
 static inline void levada_delay(void)
 {
-    static _Thread_local uint64_t state;
-    const struct timespec         some = { .tv_nsec = 20000 };
+    const struct timespec some = { .tv_nsec = 20000 };
+    uint64_t              draw = (uint64_t)levada_now() * 0x9e3779b97f4a7c15u;
 
-    if (state == 0) state = (uint64_t)time(NULL) ^ ((uintptr_t)&state << 20) ^ 1;
-    state ^= state << 13; /* xorshift64 (Marsaglia, 2003) */
-    state ^= state >> 7;
-    state ^= state << 17;
-    if ((state & 31) == 0) sched_yield();
-    if ((state >> 32 & 255) == 0) nanosleep(&some, NULL);
+    if (draw >> 59 == 0) sched_yield();
+    if ((draw >> 40 & 255) == 0) nanosleep(&some, NULL);
 }
 
 #else

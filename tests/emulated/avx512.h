@@ -31,15 +31,11 @@ typedef union emulated_m512i {
     uint64_t u64[8];
 } emulated_m512i;
 
-/* r: the result, with `lanes` lanes, each of them `value` of its number i. */
-#define EMULATED_EACH(lane, lanes, value)          \
-    emulated_m512i r;                              \
-    for (int i = 0; i < (lanes); i++) r.lane[i] = (value); \
-    return r
-#define EMULATED_MASK(type, lanes, condition)                               \
-    type r = 0;                                                             \
-    for (int i = 0; i < (lanes); i++) r |= (type)((type)(condition) << i); \
-    return r
+/* Sets r: each of its lanes, or each of its bits, is `value` of its number i. */
+#define EMULATED_EACH(lane, lanes, value) \
+    for (int i = 0; i < (lanes); i++) r.lane[i] = (value)
+#define EMULATED_BITS(value) \
+    for (int i = 0; i < 64; i++) r |= (uint64_t)(value) << i
 
 /* -- memory: bytes that are masked away are not touched */
 
@@ -58,7 +54,10 @@ EMULATED void emulated_store(void *p, emulated_m512i a)
 
 EMULATED emulated_m512i emulated_maskz_load_u8(uint64_t k, const void *p)
 {
+    emulated_m512i r;
+
     EMULATED_EACH(u8, 64, k >> i & 1 ? ((const uint8_t *)p)[i] : 0);
+    return r;
 }
 
 EMULATED void emulated_mask_store_u32(void *p, uint32_t k, emulated_m512i a)
@@ -77,17 +76,26 @@ EMULATED void emulated_mask_store_u64(void *p, uint32_t k, emulated_m512i a)
 
 EMULATED emulated_m512i emulated_set1_u8(char v)
 {
+    emulated_m512i r;
+
     EMULATED_EACH(u8, 64, (uint8_t)v);
+    return r;
 }
 
 EMULATED emulated_m512i emulated_set1_u16(short v)
 {
+    emulated_m512i r;
+
     EMULATED_EACH(u16, 32, (uint16_t)v);
+    return r;
 }
 
 EMULATED emulated_m512i emulated_set1_u32(int v)
 {
+    emulated_m512i r;
+
     EMULATED_EACH(u32, 16, (uint32_t)v);
+    return r;
 }
 
 EMULATED emulated_m512i emulated_set_u64(uint64_t h, uint64_t g, uint64_t f, uint64_t e, uint64_t d,
@@ -124,32 +132,50 @@ EMULATED __m256i emulated_half(emulated_m512i a, int which)
 
 EMULATED emulated_m512i emulated_add_u8(emulated_m512i a, emulated_m512i b)
 {
+    emulated_m512i r;
+
     EMULATED_EACH(u8, 64, (uint8_t)(a.u8[i] + b.u8[i]));
+    return r;
 }
 
 EMULATED emulated_m512i emulated_sub_u8(emulated_m512i a, emulated_m512i b)
 {
+    emulated_m512i r;
+
     EMULATED_EACH(u8, 64, (uint8_t)(a.u8[i] - b.u8[i]));
+    return r;
 }
 
 EMULATED emulated_m512i emulated_add_u32(emulated_m512i a, emulated_m512i b)
 {
+    emulated_m512i r;
+
     EMULATED_EACH(u32, 16, a.u32[i] + b.u32[i]);
+    return r;
 }
 
 EMULATED emulated_m512i emulated_and(emulated_m512i a, emulated_m512i b)
 {
+    emulated_m512i r;
+
     EMULATED_EACH(u64, 8, a.u64[i] & b.u64[i]);
+    return r;
 }
 
 EMULATED emulated_m512i emulated_andnot(emulated_m512i a, emulated_m512i b)
 {
+    emulated_m512i r;
+
     EMULATED_EACH(u64, 8, ~a.u64[i] & b.u64[i]);
+    return r;
 }
 
 EMULATED emulated_m512i emulated_xor(emulated_m512i a, emulated_m512i b)
 {
+    emulated_m512i r;
+
     EMULATED_EACH(u64, 8, a.u64[i] ^ b.u64[i]);
+    return r;
 }
 
 /* Bit by bit: the table has the result for each of the eight cases abc. */
@@ -174,16 +200,22 @@ EMULATED uint16_t emulated_saturate(int v)
 /* Unsigned bytes of a times signed ones of b, neighbours added. */
 EMULATED emulated_m512i emulated_maddubs(emulated_m512i a, emulated_m512i b)
 {
+    emulated_m512i r;
+
     EMULATED_EACH(u16, 32,
                   emulated_saturate(a.u8[2 * i] * (int8_t)b.u8[2 * i] +
                                     a.u8[2 * i + 1] * (int8_t)b.u8[2 * i + 1]));
+    return r;
 }
 
 EMULATED emulated_m512i emulated_madd(emulated_m512i a, emulated_m512i b)
 {
+    emulated_m512i r;
+
     EMULATED_EACH(u32, 16,
                   (uint32_t)((int16_t)a.u16[2 * i] * (int16_t)b.u16[2 * i]) +
                       (uint32_t)((int16_t)a.u16[2 * i + 1] * (int16_t)b.u16[2 * i + 1]));
+    return r;
 }
 
 /* Without carries, the low (0x00) or the high (0x11) halves of each 128 bits. */
@@ -207,52 +239,73 @@ EMULATED emulated_m512i emulated_clmul(emulated_m512i a, emulated_m512i b, int h
 EMULATED emulated_m512i emulated_widen_u8_u64(__m128i a)
 {
     uint8_t from[16];
+    emulated_m512i r;
 
     memcpy(from, &a, sizeof from);
     EMULATED_EACH(u64, 8, from[i]);
+    return r;
 }
 
 EMULATED emulated_m512i emulated_widen_u8_u32(__m128i a)
 {
     uint8_t from[16];
+    emulated_m512i r;
 
     memcpy(from, &a, sizeof from);
     EMULATED_EACH(u32, 16, from[i]);
+    return r;
 }
 
 EMULATED emulated_m512i emulated_widen_u32_u64(__m256i a)
 {
     uint32_t from[8];
+    emulated_m512i r;
 
     memcpy(from, &a, sizeof from);
     EMULATED_EACH(u64, 8, from[i]);
+    return r;
 }
 
 /* -- masks and places */
 
 EMULATED uint64_t emulated_tops(emulated_m512i a)
 {
-    EMULATED_MASK(uint64_t, 64, a.u8[i] >> 7);
+    uint64_t r = 0;
+
+    EMULATED_BITS(a.u8[i] >> 7);
+    return r;
 }
 
 EMULATED uint64_t emulated_equal_u8(emulated_m512i a, emulated_m512i b)
 {
-    EMULATED_MASK(uint64_t, 64, a.u8[i] == b.u8[i]);
+    uint64_t r = 0;
+
+    EMULATED_BITS(a.u8[i] == b.u8[i]);
+    return r;
 }
 
 EMULATED uint64_t emulated_at_least_u8(emulated_m512i a, emulated_m512i b)
 {
-    EMULATED_MASK(uint64_t, 64, a.u8[i] >= b.u8[i]);
+    uint64_t r = 0;
+
+    EMULATED_BITS(a.u8[i] >= b.u8[i]);
+    return r;
 }
 
 EMULATED uint64_t emulated_less_u8(emulated_m512i a, emulated_m512i b)
 {
-    EMULATED_MASK(uint64_t, 64, a.u8[i] < b.u8[i]);
+    uint64_t r = 0;
+
+    EMULATED_BITS(a.u8[i] < b.u8[i]);
+    return r;
 }
 
 EMULATED emulated_m512i emulated_maskz_u64(uint8_t k, emulated_m512i a)
 {
+    emulated_m512i r;
+
     EMULATED_EACH(u64, 8, k >> i & 1 ? a.u64[i] : 0);
+    return r;
 }
 
 EMULATED emulated_m512i emulated_compress_u8(uint64_t k, emulated_m512i a)
@@ -267,14 +320,20 @@ EMULATED emulated_m512i emulated_compress_u8(uint64_t k, emulated_m512i a)
 
 EMULATED emulated_m512i emulated_permute_u8(emulated_m512i which, emulated_m512i a)
 {
+    emulated_m512i r;
+
     EMULATED_EACH(u8, 64, a.u8[which.u8[i] & 63]);
+    return r;
 }
 
 /* Within each 16 bytes. */
 EMULATED emulated_m512i emulated_shuffle_u8(uint64_t k, emulated_m512i a, emulated_m512i which)
 {
+    emulated_m512i r;
+
     EMULATED_EACH(u8, 64,
                   k >> i & 1 && which.u8[i] < 0x80 ? a.u8[(i & 48) | (which.u8[i] & 15)] : 0);
+    return r;
 }
 
 /* Two 128 bits of a and then two of b. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* levada_kernels_for() with AVX-512 emulated, for the tests of the kernels, and for nothing else. */
+/* levada_kernels_for() with AVX-512 emulated, for the tests of the kernels. */
 #include "emulated/avx512.h"
 
 #include "base/cpu.h"
@@ -16,7 +16,7 @@ static const levada_kernels emulated_kernels = {
     .newline_index = emulated_newline_index,
 };
 
-/* Where even AVX2 is missing there is nothing to run it on: the level below, as the library does. */
+/* Where even AVX2 is missing there is nothing to run it on: what the library would take. */
 const levada_kernels *emulated_kernels_for(levada_cpu_level level)
 {
     if (level != LEVADA_CPU_AVX512 || levada_cpu_detect() < LEVADA_CPU_AVX2)
