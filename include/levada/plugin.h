@@ -219,6 +219,8 @@ typedef struct levada_host {
     int64_t (*bytes_offset)(const levada_bytes *bytes);
     levada_status (*state_get_count)(levada_state_reader *from, const char *key, int64_t most,
         int64_t *out, levada_error *err);
+    levada_status (*context_gather)(const levada_context *context, const levada_block *block,
+        levada_block **out, levada_error *err);
 } levada_host;
 
 /* The one exported function: fill in *plugin (LEVADA_PLUGIN_BEGIN does), register, return OK. */

@@ -114,5 +114,6 @@
 #define levada_bytes_seek (levada_plugin_host->bytes_seek)
 #define levada_bytes_offset (levada_plugin_host->bytes_offset)
 #define levada_state_get_count (levada_plugin_host->state_get_count)
+#define levada_context_gather (levada_plugin_host->context_gather)
 
 #endif

@@ -66,6 +66,14 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_context_reject(const levada_cont
 /* Counts elements of padded columns: all, and those that records brought. Any thread. */
 LEVADA_API void levada_context_padded(const levada_context *context, int64_t all,
                                       int64_t payload);
+/* The block with columns of its own. A block that next() pulls may name rows of others, and has no
+ * columns to look at (levada_block_column gives NULL): it is copied together here, once. One that
+ * has columns is referred to. apply() and decode() get blocks with columns unless they take
+ * selections. Any thread. */
+LEVADA_API LEVADA_MUST_USE levada_status levada_context_gather(const levada_context *context,
+                                                               const levada_block   *block,
+                                                               levada_block        **out,
+                                                               levada_error         *err);
 /* True once the iterator is cancelled or closed: work that takes long, or waits for the outside,
  * looks now and then and ends with ECANCELLED. Any thread. */
 LEVADA_API bool levada_context_cancelled(const levada_context *context);

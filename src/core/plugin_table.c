@@ -162,6 +162,7 @@ static const levada_host plugin_table = {
     .bytes_seek = levada_bytes_seek,
     .bytes_offset = levada_bytes_offset,
     .state_get_count = levada_state_get_count,
+    .context_gather = levada_context_gather,
 };
 
 const levada_host *levada_plugin_table(void) { return &plugin_table; }

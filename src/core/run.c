@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/random.h"
 #include "core/iter_priv.h"
+#include "tensor/block_priv.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -104,6 +105,12 @@ void levada_run_destroy(levada_run **run, levada_iter **root)
 }
 
 bool levada_run_is_cancelled(levada_run *run) { return atomic_load(&run->cancelled); }
+
+levada_status levada_context_gather(const levada_context *context, const levada_block *block,
+                                    levada_block **out, levada_error *err)
+{
+    return levada_block_gather(levada_env_pool(context->env), block, out, err);
+}
 
 bool levada_context_cancelled(const levada_context *context)
 {

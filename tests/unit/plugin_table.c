@@ -209,7 +209,7 @@ static levada_status table_some_next(void *state, const void *args, levada_iter 
 {
     table_some_state    *s = state;
     levada_error         why = LEVADA_ERROR_INIT;
-    levada_block        *one = NULL;
+    levada_block        *one = NULL, *flat = NULL;
     const levada_column *line;
     int64_t              size = 0, left;
     levada_status        st;
@@ -217,8 +217,14 @@ static levada_status table_some_next(void *state, const void *args, levada_iter 
     LEVADA_TRY(levada_cursor_fill(&s->rest, in, err));
     left = levada_block_rows(s->rest.block) - s->rest.row - 1;
     LEVADA_TRY(levada_cursor_take(&s->rest, 1, &one, err));
-    line = levada_block_column(one, "line");
+    st = levada_context_gather(s->context, one, &flat, err);
+    if (st != LEVADA_OK) {
+        levada_block_unref(&one);
+        return st;
+    }
+    line = levada_block_column(flat, "line");
     levada_column_bytes(line, 0, &size);
+    levada_block_unref(&flat);
     if (size < 2 || levada_block_bytes(one) < size) {
         st = levada_fail(&why, LEVADA_EDATA_LOSS, "%lld bytes", (long long)size);
         st = levada_context_reject(s->context, one, left, &why, err);
