@@ -1,21 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * levada check: does a plug-in keep the contract? It is loaded, and every example of what it
- * registers is run.
+ * levada check: does a plug-in keep the contract? It is loaded, and the conformance suite is run on
+ * every name that it registers.
  */
+#include "check_memory.h"
 #include "cli.h"
+#include "conform.h"
 #include "json.h"
-#include <levada/iter.h>
 
 #include <string.h>
 
 static const levada_cli_option cmd_check_options[] = {
+    { "json", 0, NULL, "one JSON line a check" },
     LEVADA_CLI_OPTION_END
 };
-
-typedef struct check_names {
-    levada_value *before, *after; /* what levada_stages_json gave */
-} check_names;
 
 static levada_status cmd_check_list(levada_env *env, levada_value **out, levada_error *err)
 {
@@ -25,105 +23,115 @@ static levada_status cmd_check_list(levada_env *env, levada_value **out, levada_
     return levada_cli_json_take(&text, out, err);
 }
 
-static bool cmd_check_has(const levada_value *all, const char *name)
+/* -- lines */
+
+static void cmd_check_json(levada_cli_buffer *b, const char *key, const char *text)
 {
-    for (int64_t i = 0; i < levada_value_count(all); i++)
-        if (strcmp(levada_cli_json_string(levada_value_item(all, i), "name"), name) == 0)
-            return true;
-    return false;
+    levada_cli_printf(b, ",\"%s\":", key);
+    levada_cli_json_text(b, text, strlen(text));
 }
 
-/* All records of a description, with that many threads and rows in a block. */
-static levada_status cmd_check_count(levada_env *env, const char *description, int32_t threads,
-                                     int32_t rows, int64_t *out, levada_error *err)
+static void cmd_check_line(levada_cli_buffer *b, bool json, const levada_value *op,
+                           const levada_conform_check *check, const levada_conform *c,
+                           levada_conform_verdict verdict)
 {
-    levada_iter_options options = LEVADA_ITER_OPTIONS_INIT;
-    levada_dataset     *dataset = NULL;
-    levada_iter        *it = NULL;
-    levada_block       *block = NULL;
-    levada_status       status = levada_dataset_parse(env, description, &dataset, err);
+    static const char *const words[] = { "ok", "FAIL", "skip" };
+    const char              *family = levada_cli_json_string(op, "family");
 
-    options.seed = 1;
-    options.threads = threads;
-    options.block_rows = rows;
-    *out = 0;
-    if (status == LEVADA_OK) status = levada_iter_open(dataset, &options, &it, err);
-    while (status == LEVADA_OK) {
-        status = levada_iter_next(it, &block, err);
-        if (status == LEVADA_OK) *out += levada_block_rows(block);
-        levada_block_unref(&block);
+    if (json) {
+        levada_cli_printf(b, "{\"result\":\"%s\"",
+                          verdict == LEVADA_CONFORM_BAD ? "fail" : words[verdict]);
+        cmd_check_json(b, "family", family);
+        cmd_check_json(b, "name", c->name);
+        cmd_check_json(b, "check", check->name);
+        cmd_check_json(b, "claim", check->claim);
+        cmd_check_json(b, "note", c->note);
+        cmd_check_json(b, "what", c->what);
+        cmd_check_json(b, "where", c->where);
+        levada_cli_puts(b, "}\n");
+        return;
     }
-    levada_iter_close(&it);
-    levada_dataset_unref(&dataset);
-    return status == LEVADA_END ? LEVADA_OK : status;
+    levada_cli_printf(b, "%-4s %s %s: %s", words[verdict], family, c->name, check->claim);
+    if (verdict != LEVADA_CONFORM_GOOD) levada_cli_printf(b, ": %s", c->what);
+    else if (c->note[0]) levada_cli_printf(b, " (%s)", c->note);
+    if (c->where[0]) levada_cli_printf(b, "; look at %s", c->where);
+    levada_cli_puts(b, "\n");
 }
 
-/* The example of one name, at several block sizes and thread counts. */
-static levada_status cmd_check_one(levada_env *env, const levada_value *op, levada_error *err)
-{
-    static const int32_t settings[][2] = { { 1, 256 }, { 1, 1 }, { 1, 7 }, { 2, 7 } };
-    const char          *example = levada_cli_json_string(op, "example");
-    int64_t              first = 0, n = 0;
+/* -- names */
 
-    if (!*example) return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "it has no example");
-    for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
-        LEVADA_TRY(cmd_check_count(env, example, settings[i][0], settings[i][1], &n, err));
-        if (i == 0) first = n;
-        if (n != first)
-            return levada_fail(err, LEVADA_EINTERNAL,
-                               "%lld records with block_rows=%d and threads=%d, %lld before",
-                               (long long)n, (int)settings[i][1], (int)settings[i][0],
-                               (long long)first);
-    }
-    return LEVADA_OK;
-}
-
-static levada_cli_status cmd_check_all(levada_env *env, const check_names *names)
+/* All checks of one name, each told as it is done. False: the rest can't be run. */
+static bool cmd_check_one(levada_env *env, const levada_value *op,
+                          const levada_conform_faults *faults, bool json, levada_cli_status *status)
 {
-    levada_cli_status status = LEVADA_CLI_DONE;
+    levada_conform    c = { .env = env, .name = levada_cli_json_string(op, "name"),
+                            .example = levada_cli_json_string(op, "example"), .faults = faults };
     levada_cli_buffer line = { 0 };
-    char              text[768];
+    bool              more = true;
 
-    for (int64_t i = 0; i < levada_value_count(names->after); i++) {
-        const levada_value *op = levada_value_item(names->after, i);
-        const char         *name = levada_cli_json_string(op, "name");
-        levada_error        err = LEVADA_ERROR_INIT;
-        bool                good;
+    for (const levada_conform_check *check = levada_conform_checks; more && check->name; check++) {
+        levada_conform_verdict verdict = check->run(&c);
 
-        if (cmd_check_has(names->before, name)) continue;
-        good = cmd_check_one(env, op, &err) == LEVADA_OK;
-        levada_cli_printf(&line, "%-4s %s %s%s%s\n", good ? "ok" : "FAIL",
-                          levada_cli_json_string(op, "family"), name, good ? "" : ": ",
-                          good ? "" : levada_error_text(&err, text, sizeof text));
-        if (!good) status = LEVADA_CLI_FAILED;
+        /* An example whose file is elsewhere shows nothing about the plug-in. */
+        if (!c.known) verdict = LEVADA_CONFORM_BAD;
+        if (verdict == LEVADA_CONFORM_BAD) *status = LEVADA_CLI_FAILED;
+        line.size = 0;
+        cmd_check_line(&line, json, op, check, &c, verdict);
+        more = levada_cli_out(&line) && !c.stuck && !levada_cli_stopped();
+        if (!c.known) break; /* nothing else can be said about it */
     }
-    if (line.size == 0) levada_cli_puts(&line, "the plug-in registers nothing new\n");
-    levada_cli_out(&line);
     levada_cli_buffer_clear(&line);
-    return status;
+    levada_conform_clear(&c);
+    return more;
+}
+
+static levada_cli_status cmd_check_all(levada_env *env, const char *path, const char *plugin,
+                                       const levada_value *stages, bool json)
+{
+    levada_cli_status     status = LEVADA_CLI_DONE;
+    levada_check_memory   memory = { .path = path };
+    levada_conform_faults faults = levada_check_faults(&memory);
+    int64_t               n = 0;
+
+    for (int64_t i = 0; i < levada_value_count(stages); i++) {
+        const levada_value *op = levada_value_item(stages, i);
+
+        if (strcmp(levada_cli_json_string(op, "plugin"), plugin) != 0) continue;
+        n++;
+        if (!cmd_check_one(env, op, &faults, json, &status)) break;
+    }
+    levada_check_memory_clear(&memory);
+    if (n == 0) {
+        levada_cli_say("%s registers no source, format, decoder or stage", path);
+        return LEVADA_CLI_FAILED;
+    }
+    return levada_cli_stopped() ? LEVADA_CLI_INTERRUPTED : status;
 }
 
 static levada_cli_status cmd_check(levada_env *env, const levada_cli_args *args)
 {
     levada_error      err = LEVADA_ERROR_INIT;
-    check_names       names = { NULL, NULL };
-    levada_cli_status status = LEVADA_CLI_FAILED;
+    const char       *plugin = NULL;
+    levada_value     *stages = NULL;
+    levada_cli_status status;
 
-    if (cmd_check_list(env, &names.before, &err) != LEVADA_OK
-        || levada_plugin_load(env, args->words[0], NULL, &err) != LEVADA_OK
-        || cmd_check_list(env, &names.after, &err) != LEVADA_OK)
-        levada_cli_fail(&err);
-    else
-        status = cmd_check_all(env, &names);
-    levada_value_destroy(&names.before);
-    levada_value_destroy(&names.after);
+    if (levada_plugin_load(env, args->words[0], &plugin, &err) != LEVADA_OK
+        || cmd_check_list(env, &stages, &err) != LEVADA_OK) {
+        return levada_cli_fail(&err);
+    }
+    status = cmd_check_all(env, args->words[0], plugin, stages, levada_cli_flag(args, "json"));
+    levada_value_destroy(&stages);
     return status;
 }
 
 const levada_cli_command levada_cli_check = {
     .name = "check",
     .words = "PLUGIN",
-    .doc = "load a plug-in and run the example of everything in it",
+    .doc = "load a plug-in and run the conformance suite on it",
+    .more = "The example of each name is run in blocks of any size and with any number of threads, "
+            "saved and restored at every cut, cancelled at every step, with every allocation "
+            "failing in turn, and with options beyond their limits. A line tells what broke, and "
+            "where to look.",
     .options = cmd_check_options,
     .min_words = 1,
     .max_words = 1,

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What holds for every name that can stand in a description: its example gives the same records at
- * any block size and with any number of threads, goes on after a save at every cut, can be
- * cancelled at every step, survives that any allocation fails, and refuses states that were made up
- * and options beyond their limits.
+ * The conformance suite (tools/conform.h), run on every name that is built in: that of `levada
+ * check`, with allocations that fail in all of the library, and with states that were made up.
  */
+#include "conform.h"
 #include "conformance/fault.h"
 #include "core/registry.h"
 #include "core/state_priv.h"
-#include "core/value_priv.h"
 #include "support/functions.h"
 #include "support/iters.h"
 #include <levada/example.h>
@@ -21,9 +19,6 @@
 #include <unistd.h>
 
 #include <cmocka.h>
-
-#define CONFORMANCE_FAULTS 200 /* allocations of a run that fail in turn */
-#define CONFORMANCE_STEPS 40
 
 /* -- files that examples read */
 
@@ -85,160 +80,36 @@ static int drop_files(void **state)
     return 0;
 }
 
-/* -- one example */
+/* -- memory that runs out, all over the library */
 
-/* Skips names without an example, and examples whose files are not there. */
-static const char *example_of(const levada_op *op, bool *batches)
+static levada_status faults_open(void *user, levada_env **out, levada_error *err)
 {
-    levada_iter_options o = LEVADA_ITER_OPTIONS_INIT;
-    levada_dataset     *dataset = NULL;
-    levada_iter        *it = NULL;
-    levada_block       *block = NULL;
-    levada_error        err = LEVADA_ERROR_INIT;
-    levada_status       st;
-
-    if (!op->example) {
-        print_message("%s: has no example\n", op->name);
-        skip();
-    }
-    st = levada_dataset_parse(t_iter_env(), op->example, &dataset, &err);
-    if (st != LEVADA_OK) fail_msg("%s: %s", op->example, err.message);
-    *batches = levada_spec_flags_of(levada_dataset_spec(dataset)) & LEVADA_SPEC_BATCHED;
-    o.threads = 1;
-    st = levada_iter_open(dataset, &o, &it, &err);
-    if (st == LEVADA_OK) st = levada_iter_next(it, &block, &err);
-    levada_block_unref(&block);
-    levada_iter_close(&it);
-    levada_dataset_unref(&dataset);
-    if (st == LEVADA_ENOT_FOUND) {
-        print_message("%s: %s\n", op->example, err.message);
-        skip();
-    }
-    if (st != LEVADA_OK) fail_msg("%s: %s", op->example, err.message);
-    return op->example;
+    (void)user;
+    LEVADA_TRY(levada_env_create(NULL, out, err));
+    t_functions_add(*out);
+    return LEVADA_OK;
 }
 
-static void runs_and_goes_on(void **state)
+static void faults_arm(void *user, int64_t number)
 {
-    bool        batches = false;
-    const char *text = example_of(*state, &batches);
-
-    t_iter_sweep(text, batches, 1);
-}
-
-static void cancel_after(const char *text, int64_t blocks, int32_t threads)
-{
-    levada_iter  *it = t_iter_open(text, threads, 1);
-    levada_block *block = NULL;
-    levada_status st = LEVADA_OK;
-
-    for (int64_t i = 0; i < blocks && st == LEVADA_OK; i++) {
-        st = levada_iter_next(it, &block, NULL);
-        levada_block_unref(&block);
-    }
-    levada_iter_cancel(it);
-    if (st == LEVADA_OK) {
-        assert_int_equal(levada_iter_next(it, &block, NULL), LEVADA_ECANCELLED);
-        assert_int_equal(levada_iter_next(it, &block, NULL), LEVADA_ECANCELLED);
-    }
-    levada_iter_close(&it);
-}
-
-static void is_cancelled_at_every_step(void **state)
-{
-    bool        batches = false;
-    const char *text = example_of(*state, &batches);
-
-    for (int64_t step = 0; step < CONFORMANCE_STEPS; step++) {
-        cancel_after(text, step, 1);
-        cancel_after(text, step, 4);
-    }
-}
-
-/* -- memory that runs out */
-
-static levada_status run_all(levada_iter *it, levada_error *err)
-{
-    levada_status st = LEVADA_OK;
-
-    while (st == LEVADA_OK) {
-        levada_block *block = NULL;
-
-        st = levada_iter_next(it, &block, err);
-        levada_block_unref(&block);
-    }
-    return st == LEVADA_END ? LEVADA_OK : st;
-}
-
-/* Opens, reads a block, saves, restores into another one, reads the rest. */
-static levada_status run_once(levada_env *env, const char *text, levada_error *err)
-{
-    levada_iter_options o = LEVADA_ITER_OPTIONS_INIT;
-    levada_dataset     *dataset = NULL;
-    levada_iter        *it = NULL, *other = NULL;
-    levada_block       *block = NULL;
-    char               *bytes = NULL;
-    size_t              size = 0;
-    levada_status       st = levada_dataset_parse(env, text, &dataset, err);
-
-    o.seed = 11;
-    o.threads = 1;
-    o.block_rows = 4;
-    if (st == LEVADA_OK) st = levada_iter_open(dataset, &o, &it, err);
-    if (st == LEVADA_OK) st = levada_iter_next(it, &block, err);
-    levada_block_unref(&block);
-    if (st == LEVADA_OK) st = levada_iter_save(it, &bytes, &size, err);
-    if (st == LEVADA_OK) st = levada_iter_open(dataset, &o, &other, err);
-    if (st == LEVADA_OK) st = levada_iter_restore(other, bytes, size, err);
-    if (st == LEVADA_OK) st = run_all(other, err);
-    levada_iter_close(&it);
-    levada_iter_close(&other);
-    levada_string_free(&bytes);
-    levada_dataset_unref(&dataset);
-    return st;
-}
-
-/* False when there were not that many allocations: the run was as always. */
-static bool fails_at(const char *text, int64_t number)
-{
-    int64_t       before = fault_live();
-    levada_env   *env = NULL;
-    levada_error  err = LEVADA_ERROR_INIT;
-    levada_status st;
-    bool          reached;
-
-    assert_int_equal(levada_env_create(NULL, &env, NULL), LEVADA_OK);
-    t_functions_add(env);
+    (void)user;
     fault_arm(number);
-    st = run_once(env, text, &err);
-    reached = fault_disarm() > number;
-    levada_env_destroy(&env);
-    if (st != LEVADA_OK && (!reached || st != LEVADA_ERESOURCE_EXHAUSTED)) {
-        fail_msg("%s, allocation %lld: %s, %s", text, (long long)number, levada_status_name(st),
-                 err.message);
-    }
-    if (st != LEVADA_OK && err.code != st) {
-        fail_msg("%s, allocation %lld: the error says %s", text, (long long)number,
-                 levada_status_name(err.code));
-    }
-    if (fault_live() != before) {
-        fail_msg("%s, allocation %lld: %lld pieces of memory were lost", text, (long long)number,
-                 (long long)(fault_live() - before));
-    }
-    return reached;
 }
 
-static void survives_that_memory_runs_out(void **state)
+static int64_t faults_disarm(void *user)
 {
-    const levada_op *op = *state;
-    bool             batches = false;
-    const char      *text = example_of(op, &batches);
-    int64_t          number = 0;
-
-    while (number < CONFORMANCE_FAULTS && fails_at(text, number)) number++;
-    /* The beginnings are alike everywhere: the rest in larger steps. */
-    for (; fails_at(text, number); number += 1 + number / 16) continue;
+    (void)user;
+    return fault_disarm();
 }
+
+static int64_t faults_live(void *user)
+{
+    (void)user;
+    return fault_live();
+}
+
+static const levada_conform_faults faults = { NULL, faults_open, faults_arm, faults_disarm,
+                                              faults_live };
 
 /* -- states that were made up */
 
@@ -293,130 +164,90 @@ static void make_up(const char *text, levada_state_reader *r, levada_entry *e)
     }
 }
 
-static void refuses_numbers_that_were_made_up(void **state)
+static levada_conform_verdict refuses_numbers_that_were_made_up(levada_conform *c)
 {
-    bool                batches = false;
-    const char         *text = example_of(*state, &batches);
-    levada_iter        *it = t_iter_open(text, 1, 4);
-    t_bytes             head = { 0 }, saved;
-    levada_state_reader r;
+    levada_conform_verdict verdict = levada_conform_prepare(c);
+    levada_iter           *it;
+    t_bytes                head = { 0 }, saved;
+    levada_state_reader    r;
 
-    (void)t_iter_read(it, 1, batches, &head);
+    if (verdict != LEVADA_CONFORM_GOOD) return verdict;
+    it = t_iter_open(c->example, 1, 4);
+    (void)t_iter_read(it, 1, c->want.batches, &head);
     saved = t_iter_save(it);
     assert_int_equal(levada_state_decode(saved.at, saved.size, t_iter_env(), &r, NULL), LEVADA_OK);
     for (int32_t i = 0; i < r.n; i++) {
-        if (r.entries[i].type != LEVADA_ENTRY_BYTES) make_up(text, &r, &r.entries[i]);
+        if (r.entries[i].type != LEVADA_ENTRY_BYTES) make_up(c->example, &r, &r.entries[i]);
     }
     levada_state_reader_clear(&r);
     levada_iter_close(&it);
     t_clear(&saved);
     t_clear(&head);
-}
-
-/* -- options */
-
-/* The example's last stage with one option at a value. */
-static levada_status with_option(const levada_dataset *dataset, const char *name, int64_t value,
-                                 levada_error *err)
-{
-    levada_value          *options = levada_value_copy(levada_dataset_options(dataset));
-    levada_value          *number = levada_value_int(value);
-    levada_value          *map = levada_value_map();
-    const levada_dataset **inputs = calloc((size_t)levada_dataset_inputs(dataset) + 1,
-                                           sizeof(*inputs));
-    levada_dataset        *made = NULL;
-    levada_status          st = LEVADA_OK;
-
-    assert_true(options && number && map && inputs);
-    for (int32_t i = 0; i < levada_dataset_inputs(dataset); i++) {
-        inputs[i] = levada_dataset_input(dataset, i);
-    }
-    for (int64_t i = 0; i < levada_value_count(options); i++) {
-        const char   *key = levada_value_key(options, i);
-        levada_value *item = levada_value_take_at(options, i);
-        bool          this = strcmp(key, name) == 0;
-
-        assert_int_equal(levada_value_set(map, key, this ? &number : &item, NULL), LEVADA_OK);
-        levada_value_destroy(&item);
-    }
-    st = levada_dataset_append(t_iter_env(), levada_dataset_name(dataset), map, inputs,
-                               levada_dataset_inputs(dataset), &made, err);
-    levada_dataset_unref(&made);
-    levada_value_destroy(&number);
-    levada_value_destroy(&map);
-    levada_value_destroy(&options);
-    free(inputs);
-    return st;
-}
-
-static void refused(const levada_dataset *dataset, const char *name, int64_t value)
-{
-    levada_error  err = LEVADA_ERROR_INIT;
-    levada_status st = with_option(dataset, name, value, &err);
-
-    if (st != LEVADA_EINVALID_ARGUMENT || !strstr(err.message, name)) {
-        fail_msg("%s=%lld: %s '%s'", name, (long long)value, levada_status_name(st), err.message);
-    }
-}
-
-static void refuses_options_beyond_their_limits(void **state)
-{
-    const levada_op *op = *state;
-    bool             batches = false;
-    levada_dataset  *dataset = NULL;
-
-    assert_int_equal(levada_dataset_parse(t_iter_env(), example_of(op, &batches), &dataset, NULL),
-                     LEVADA_OK);
-    for (const levada_arg *arg = op->args; arg->name; arg++) {
-        bool number = arg->type == LEVADA_ARG_INT || arg->type == LEVADA_ARG_SIZE;
-
-        if (!number || strcmp(levada_dataset_name(dataset), op->name) != 0) continue;
-        if (arg->min == 0 && arg->max == 0) continue;
-        if (arg->min > INT64_MIN + 1) refused(dataset, arg->name, arg->min - 1);
-        if (arg->max >= arg->min && arg->max < INT64_MAX) refused(dataset, arg->name, arg->max + 1);
-    }
-    levada_dataset_unref(&dataset);
+    return LEVADA_CONFORM_GOOD;
 }
 
 /* -- all names, all checks */
 
-typedef struct check {
-    const char *claim;
-    void (*test)(void **state);
-} check;
+static const levada_conform_check made_up = { "made up", "refuses numbers that were made up",
+                                              refuses_numbers_that_were_made_up };
 
-static const check checks[] = {
-    { "runs and goes on", runs_and_goes_on },
-    { "is cancelled at every step", is_cancelled_at_every_step },
-    { "survives that memory runs out", survives_that_memory_runs_out },
-    { "refuses numbers that were made up", refuses_numbers_that_were_made_up },
-    { "refuses options beyond their limits", refuses_options_beyond_their_limits },
-};
+typedef struct subject {
+    const levada_op            *op;
+    const levada_conform_check *check;
+    char                        name[160];
+} subject;
 
-#define CHECKS (sizeof checks / sizeof checks[0])
+/* Skips names without an example, and examples whose files are not there. */
+static void conforms(void **state)
+{
+    const subject         *s = *state;
+    levada_conform         c = { .env = t_iter_env(), .name = s->op->name,
+                                 .example = s->op->example, .faults = &faults };
+    levada_conform_verdict verdict;
+
+    if (!s->op->example) {
+        print_message("%s: has no example\n", s->op->name);
+        skip();
+    }
+    verdict = s->check->run(&c);
+    levada_conform_clear(&c);
+    if (verdict == LEVADA_CONFORM_SKIPPED) {
+        print_message("%s\n", c.what);
+        skip();
+    }
+    if (verdict != LEVADA_CONFORM_GOOD) fail_msg("%s; look at %s", c.what, c.where);
+}
+
+#define NAMES 256
+#define CHECKS 6 /* of the suite, and one of ours */
 
 /* With a name as the argument: the checks of that one. */
 int main(int argc, char **argv)
 {
-    static struct CMUnitTest tests[CHECKS * 256];
-    static char              names[CHECKS * 256][96];
+    static struct CMUnitTest tests[CHECKS * NAMES];
+    static subject           subjects[CHECKS * NAMES];
     levada_env              *env = NULL;
     const levada_op         *op;
     size_t                   n = 0;
     int                      failed;
 
     if (levada_env_create(NULL, &env, NULL) != LEVADA_OK) return 1;
-    for (int32_t i = 0; i < 256 && (op = levada_registry_at(env, i)); i++) {
+    for (int32_t i = 0; i < NAMES && (op = levada_registry_at(env, i)); i++) {
         if (op->family == LEVADA_FAMILY_FILTER || (argc > 1 && strcmp(argv[1], op->name) != 0)) {
             continue;
         }
-        for (size_t k = 0; k < CHECKS; k++, n++) {
-            (void)snprintf(names[n], sizeof names[n], "%s %s", op->name, checks[k].claim);
-            tests[n].name = names[n];
-            tests[n].test_func = checks[k].test;
-            tests[n].initial_state = (void *)(uintptr_t)op;
+        for (int k = 0; k < CHECKS; k++, n++) {
+            subject *s = &subjects[n];
+
+            s->op = op;
+            s->check = k + 1 < CHECKS ? &levada_conform_checks[k] : &made_up;
+            (void)snprintf(s->name, sizeof s->name, "%s %s", op->name, s->check->claim);
+            tests[n].name = s->name;
+            tests[n].test_func = conforms;
+            tests[n].initial_state = s;
         }
     }
+    if (levada_conform_checks[CHECKS - 1].name) return 1; /* a check that nobody runs */
     failed = _cmocka_run_group_tests("conformance", tests, n, write_files, drop_files);
     levada_env_destroy(&env);
     return failed;

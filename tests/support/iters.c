@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "support/iters.h"
 
+#include "conform.h"
 #include "core/registry.h"
 
 #include <setjmp.h>
@@ -259,50 +260,13 @@ void t_iter_refused(const char *text, levada_status code, const char *message)
 
 /* -- rows as bytes */
 
-static void iters_add_i64(t_bytes *to, int64_t value) { t_add(to, &value, sizeof value); }
-
-static void iters_add_row(t_bytes *to, const levada_column *c, int32_t level, int64_t row)
-{
-    int64_t inner = 1, size = levada_dtype_size(c->field->dtype);
-
-    if (level < c->field->depth) {
-        int32_t begin = c->level[level].begin[row], end = c->level[level].end[row];
-
-        iters_add_i64(to, end - begin);
-        for (int32_t k = begin; k < end; k++) iters_add_row(to, c, level + 1, k);
-        return;
-    }
-    for (int32_t d = 0; d < c->field->ndim; d++) inner *= c->dims[d];
-    if (size) {
-        t_add(to, c->values + row * inner * size, (size_t)(inner * size));
-        return;
-    }
-    for (int64_t k = row * inner; k < (row + 1) * inner; k++) {
-        int32_t begin = c->level[level].begin[k], end = c->level[level].end[k];
-
-        iters_add_i64(to, end - begin);
-        t_add(to, c->values + begin, (size_t)(end - begin));
-    }
-}
-
 void t_iter_add(t_bytes *to, const levada_block *block, bool batches)
 {
-    int32_t fields = levada_spec_count(levada_block_spec(block));
+    levada_conform_rows rows = { .batches = batches };
 
-    if (batches) iters_add_i64(to, levada_block_rows(block));
-    for (int32_t f = 0; batches && f < fields; f++) {
-        const levada_column *c = levada_block_at(block, f);
-
-        for (int32_t d = 0; d < c->field->ndim; d++) iters_add_i64(to, c->dims[d]);
-    }
-    for (int64_t i = 0; i < levada_block_rows(block); i++) {
-        for (int32_t f = 0; f < fields; f++) {
-            const levada_column *c = levada_block_at(block, f);
-
-            iters_add_row(to, c, 0, i);
-            if (c->lengths) iters_add_i64(to, c->lengths[i]);
-        }
-    }
+    levada_conform_rows_add(&rows, block);
+    t_add(to, rows.bytes.at, rows.bytes.size);
+    levada_conform_rows_clear(&rows);
 }
 
 int64_t t_iter_read(levada_iter *it, int64_t blocks, bool batches, t_bytes *to)
@@ -445,63 +409,15 @@ void t_bytes_equal(t_bytes a, t_bytes b, const char *what)
     fail_msg("%s: %zu and %zu bytes, different from byte %zu on", what, a.size, b.size, at);
 }
 
-static void iters_cut(const char *text, bool batches, t_bytes want, int64_t cut,
-                      const int32_t how[4])
-{
-    levada_iter *it = t_iter_open(text, how[0], how[1]);
-    levada_iter *other = t_iter_open(text, how[2], how[3]);
-    t_bytes      got = { 0 }, state, again;
-    char         what[256];
-
-    (void)snprintf(what, sizeof what, "%.160s, cut %lld, threads=%d,%d block_rows=%d,%d", text,
-                   (long long)cut, how[0], how[2], how[1], how[3]);
-    (void)t_iter_read(it, cut, batches, &got);
-    state = t_iter_save(it);
-    t_iter_restore(other, state);
-    if (how[0] == how[2] && how[0] == 1) { /* what is restored saves itself alike */
-        again = t_iter_save(other);
-        t_bytes_equal(state, again, what);
-        t_clear(&again);
-    }
-    (void)t_iter_read(other, -1, batches, &got);
-    t_bytes_equal(want, got, what);
-    t_clear(&got);
-    t_clear(&state);
-    levada_iter_close(&it);
-    levada_iter_close(&other);
-}
-
-static void iters_sizes(const char *text, bool batches, t_bytes want)
-{
-    static const int32_t rows[3] = { 1, 7, 256 }, threads[3] = { 1, 2, 4 };
-
-    for (int32_t i = 0; i < 9; i++) {
-        levada_iter *it = t_iter_open(text, threads[i / 3], rows[i % 3]);
-        t_bytes      got = { 0 };
-        char         what[256];
-
-        (void)snprintf(what, sizeof what, "%.200s, threads=%d block_rows=%d", text, threads[i / 3],
-                       rows[i % 3]);
-        (void)t_iter_read(it, -1, batches, &got);
-        t_bytes_equal(want, got, what);
-        t_clear(&got);
-        levada_iter_close(&it);
-    }
-}
-
 void t_iter_sweep(const char *text, bool batches, int64_t step)
 {
-    static const int32_t how[4][4] = { { 1, 7, 1, 7 }, { 1, 7, 4, 16 }, { 2, 5, 1, 3 },
-                                       { 4, 7, 2, 7 } };
-    t_bytes      want = t_iter_all(text, batches), count = { 0 };
-    levada_iter *it = t_iter_open(text, 1, 7);
-    int64_t      blocks = t_iter_read(it, -1, batches, &count);
+    levada_conform         c = { .env = t_iter_env(), .example = text, .may_be_empty = true };
+    levada_conform_verdict verdict = levada_conform_alike(&c);
 
-    levada_iter_close(&it);
-    t_clear(&count);
-    iters_sizes(text, batches, want);
-    for (int64_t cut = 0; cut <= blocks; cut += step) {
-        for (int32_t k = 0; k < 4; k++) iters_cut(text, batches, want, cut, how[k]);
+    if (verdict == LEVADA_CONFORM_GOOD) verdict = levada_conform_cuts(&c, step);
+    if (c.want.batches != batches) {
+        fail_msg("%s: it gives %s", text, batches ? "records" : "batches");
     }
-    t_clear(&want);
+    levada_conform_clear(&c);
+    if (verdict != LEVADA_CONFORM_GOOD) fail_msg("%s: %s", text, c.what);
 }

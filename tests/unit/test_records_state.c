@@ -99,7 +99,7 @@ static void waiting_behind_a_decoder(void **state)
                  true, 2);
     t_iter_sweep(over(folder, " | prefetch:2 | shuffle:11 | prefetch:2 | parse_example:" SPEC
                               " | shuffle:9 | repeat:2 | batch:4 | unbatch | shuffle:6 | batch:3"),
-                 false, 4);
+                 true, 4);
     t_folder_drop();
 }
 

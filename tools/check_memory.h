@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Memory of a plug-in that runs out: that of its environment, which data lives in, and what it
+ * takes through the table of the host. The plug-in is handed a copy of that table, whose alloc, and
+ * whose calls that take memory, fail when they are told to. One plug-in at a time.
+ */
+#ifndef LEVADA_TOOLS_CHECK_MEMORY_H
+#define LEVADA_TOOLS_CHECK_MEMORY_H
+
+#include "conform.h"
+
+typedef struct levada_check_memory {
+    const char *path;    /* of the plug-in; the rest begins as zeros */
+    void       *library;
+} levada_check_memory;
+
+/* Valid until levada_check_memory_clear. */
+levada_conform_faults levada_check_faults(levada_check_memory *memory);
+void                  levada_check_memory_clear(levada_check_memory *memory);
+
+#endif

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The conformance suite: what holds for every name that can stand in a description.
+ *
+ * Its example gives the same records at any block size and with any number of threads, goes on
+ * after a save at every cut, can be cancelled at every step and while it runs, survives that any
+ * allocation fails, and refuses options beyond their limits. `levada check` runs it on what a
+ * plug-in registers, and tests/conformance on everything that is built in. Public headers only.
+ */
+#ifndef LEVADA_TOOLS_CONFORM_H
+#define LEVADA_TOOLS_CONFORM_H
+
+#include "conform_rows.h"
+#include <levada/iter.h>
+
+typedef enum levada_conform_verdict {
+    LEVADA_CONFORM_GOOD,
+    LEVADA_CONFORM_BAD,    /* `what` broke                                        */
+    LEVADA_CONFORM_SKIPPED /* `what` says why: a file of the example is not there */
+} levada_conform_verdict;
+
+/* Memory that runs out when it is told to. */
+typedef struct levada_conform_faults {
+    void *user;
+    /* A new environment that knows the name; nothing fails while it is made. */
+    levada_status (*open)(void *user, levada_env **out, levada_error *err);
+    /* Of the allocations from now on, the one with this number (from 0) fails. */
+    void (*arm)(void *user, int64_t number);
+    /* No more failures. Returns how many allocations there were since then. */
+    int64_t (*disarm)(void *user);
+    /* Pieces that were not given back yet. */
+    int64_t (*live)(void *user);
+} levada_conform_faults;
+
+/* One name on its way through the checks. The first ones are the caller's, the rest begins as
+ * zeros; levada_conform_clear at the end. */
+typedef struct levada_conform {
+    levada_env                  *env;
+    const char                  *name;
+    const char                  *example; /* "" or NULL: there is none    */
+    const levada_conform_faults *faults;  /* NULL: memory does not run out */
+    bool may_be_empty; /* an example without a record is good enough       */
+
+    levada_conform_rows want; /* what the example gives              */
+    bool                known;    /* want is there                   */
+    bool                unsteady; /* other runs gave something else  */
+    bool stuck; /* a thread does not come back: the process can only end           */
+    char note[96];  /* what was done: "10 records, 9 settings"        */
+    char what[768]; /* what broke: settings, record, bytes; else ""   */
+    char where[192]; /* where to look, else ""                         */
+} levada_conform;
+
+typedef struct levada_conform_check {
+    const char *name;  /* a word                               */
+    const char *claim; /* "<name of the stage> <claim>"        */
+    levada_conform_verdict (*run)(levada_conform *c);
+} levada_conform_check;
+
+/* All of them, the first one being that there are records at all; ends with a NULL name. */
+extern const levada_conform_check levada_conform_checks[];
+
+/* Two of them with a choice: cuts at each step-th block only (0 = at every one, also with one
+ * record in a block). */
+levada_conform_verdict levada_conform_alike(levada_conform *c);
+levada_conform_verdict levada_conform_cuts(levada_conform *c, int64_t step);
+
+void levada_conform_clear(levada_conform *c);
+
+/* -- for the files of the suite */
+
+levada_conform_verdict levada_conform_prepare(levada_conform *c);
+levada_conform_verdict levada_conform_cancel(levada_conform *c);
+levada_conform_verdict levada_conform_memory(levada_conform *c);
+levada_conform_verdict levada_conform_limits(levada_conform *c);
+
+/* Sets `what` and gives BAD. */
+LEVADA_PRINTF(2, 3)
+levada_conform_verdict levada_conform_broken(levada_conform *c, const char *fmt, ...);
+/* The same for an error of a call. */
+levada_conform_verdict levada_conform_failed(levada_conform *c, const char *call,
+                                             const levada_error *err);
+void levada_conform_look(levada_conform *c, const char *where);
+
+/* An iterator over the example, seed 11. */
+LEVADA_MUST_USE levada_status levada_conform_open(const levada_conform *c, levada_env *env,
+                                                  int32_t threads, int32_t block_rows,
+                                                  levada_iter **out, levada_error *err);
+/* At most `blocks` blocks (-1 = all) into `to`. END when there are no more, which it says twice. */
+LEVADA_MUST_USE levada_status levada_conform_read(levada_iter *it, int64_t blocks,
+                                                  levada_conform_rows *to, levada_error *err);
+
+#endif
