@@ -18,6 +18,7 @@
 
 #define LEVADA_ALWAYS_INLINE inline __attribute__((always_inline))
 #define LEVADA_NOINLINE __attribute__((noinline))
+#define LEVADA_NORETURN __attribute__((noreturn, cold, noinline))
 #define LEVADA_UNUSED __attribute__((unused))
 #define LEVADA_ALIGNED(bytes) __attribute__((aligned(bytes)))
 
