@@ -4,6 +4,7 @@ The pages on queues have a test of their own."""
 
 import re
 import shutil
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -43,25 +44,57 @@ def test_every_page_with_samples_is_looked_after():
     with_c = {page.name for page in DOCS.rglob("*.md") if samples(page, "c")}
     with_python = {page.name for page in DOCS.rglob("*.md") if samples(page, "python")}
     queues = {"migration.md", "queues-and-coordinators.md"}
-    assert with_c == {"adding-a-stage.md", "quick-start.md"}
+    plugins = {"adding-a-decoder.md", "adding-a-source.md", "adding-a-stage.md"}
+    assert with_c == plugins | {"quick-start.md"}
     assert with_python == queues | {"adding-a-source.md", "quick-start.md", "save-and-restore.md"}
 
 
 # -- C
 
 
-def test_the_stage_of_the_page_is_the_file_that_is_built():
-    codes = samples(DOCS / "adding-a-stage.md", "c")
-    built = (ROOT / "plugins/example/every.c").read_text()
-    assert len(codes) == 3
-    assert all(code in built for code in codes)
-    rest = built
+def not_shown(plugin, *pages):
+    """The lines of a plug-in that the samples of these pages leave out, comments aside."""
+    codes = [code for page in pages for code in samples(DOCS / page, "c")]
+    rest = (ROOT / "plugins" / "example" / plugin).read_text()
+    assert all(code in rest for code in codes)
     for code in codes:
         rest = rest.replace(code, "")
-    assert [line for line in rest.splitlines() if line and line[:2] not in ("/*", " *")] == [
-        "#define LEVADA_PLUGIN_MAIN",
-        "#include <levada/plugin.h>",
-    ]
+    return [line for line in rest.splitlines() if line and line[:2] not in ("/*", " *")]
+
+
+def test_the_stage_of_the_page_is_the_file_that_is_built():
+    assert len(samples(DOCS / "adding-a-stage.md", "c")) == 4
+    assert not_shown("every.c", "adding-a-stage.md") == []
+
+
+def test_the_format_and_the_decoder_of_the_pages_are_the_file_that_is_built():
+    pages = ["adding-a-source.md", "adding-a-decoder.md"]
+    assert not_shown("prefixed.c", *pages) == ["#include <string.h>"]
+
+
+def test_the_format_and_the_decoder_of_the_pages_work(tmp_path):
+    compile_plugin("prefixed", tmp_path)
+    points = [struct.pack("<Iqff", 16, i, i / 2, -i) for i in range(300)]
+    (tmp_path / "points.bin").write_bytes(b"".join(points))
+    (tmp_path / "bad.bin").write_bytes(points[0] + struct.pack("<Iq", 8, 1) + points[2])
+    (tmp_path / "cut.bin").write_bytes(points[0] + points[1][:-1])
+    code = """
+import levada as lv
+lv.load_library("./prefixed.so")
+ds = lv.from_text("prefixed:points.bin | decode_point")
+points = [(int(r["id"]), r["xy"].tolist()) for r in ds]
+assert points == [(i, [i / 2, -i]) for i in range(300)]
+ds = lv.from_text("prefixed:bad.bin | decode_point").with_options(errors="skip")
+assert [int(r["id"]) for r in ds] == [0, 2]
+for name in ("bad", "cut"):
+    try:
+        list(lv.from_text(f"prefixed:{name}.bin | decode_point"))
+    except lv.errors.DataLossError as e:
+        print(e)
+"""
+    told = run(code, tmp_path)
+    assert "bad.bin record 1 at byte 20: a point of 8 bytes, not 16" in told
+    assert "cut.bin record 1 at byte 20: 19 bytes of 20: the file ends in a record" in told
 
 
 def test_the_stage_of_the_page_works(tmp_path):
