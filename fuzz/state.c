@@ -1,59 +1,249 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * States: whatever the bytes are, restoring answers a status, and an iterator that was restored
- * runs to its end. The checksum is made good first, so that the fuzzer gets past it.
+ * goes on to its end or an error and can be saved again.
+ *
+ * The first byte names a dataset, the second a position to save it at. Then follow edits of that
+ * state, of 11 bytes each: what to do, which entry, where in it, a number. So the input says what is
+ * wrong, not what a state looks like, and its corpus outlives the format. With 128 added to the
+ * second byte the rest is a state file instead, whose checksum is made good first.
  */
+#include "base/alloc.h"
 #include "base/kernels.h"
+#include "core/state_priv.h"
 #include <levada/levada.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static levada_dataset *state_dataset(void)
-{
-    levada_dataset *ds = NULL;
+#define STATE_BLOCKS 100
+#define STATE_EDIT 11
 
-    if (levada_dataset_parse(NULL, "range:40 | shuffle:7,seed=1 | bucket_by_sequence_length:value,"
-                                   "boundaries=[10,20],batch_sizes=4",
-                             &ds, NULL) != LEVADA_OK) {
+/* ~ is the folder of the files. */
+static const struct {
+    const char *text, *errors;
+} state_pipes[] = {
+    { "range:40 | shuffle:7,seed=1 | bucket_by_sequence_length:value,boundaries=[10,20],"
+      "batch_sizes=4", NULL },
+    { "files:~/*.txt,shuffle=true | repeat:3 | shuffle:5", NULL },
+    { "files:~/*.txt | interleave:(text_lines:\"{path}\" | repeat:2),cycle_length=2 | shuffle:9",
+      NULL },
+    { "range:6 | interleave:(range:4 | interleave:(range:5 | shuffle:3),cycle_length=2 | batch:3),"
+      "cycle_length=3 | take:9", NULL },
+    { "zip(range:30; range:25 | shuffle:6 | rename:{value:x}) | enumerate | batch:4 | unbatch | "
+      "shuffle:8", NULL },
+    { "range:50 | skip:5 | shard:1,count=2 | shuffle:6 | repeat:3 | take:40 | padded_batch:4",
+      NULL },
+    { "tfrecord:~/*.tfrecord,shuffle_files=true | shuffle:12 | repeat:2 | batch:5", "skip" },
+    { "tfrecord:~/*.tfrecord | parse_example:{n:{kind:FixedLen,shape:[],dtype:int64}} | "
+      "shuffle:10", "skip:90%" },
+    { "mix(range:30; concat(range:5; range:9,start=50) | repeat; text_lines:~/a.txt | shuffle:4 | "
+      "enumerate:field=value | select:[value]):weights=[2,1,1],seed=3 | take:60 | batch:3", NULL },
+    { "text_lines:~/*.txt | prefetch:2 | filter:\"len(line) > 2\" | shuffle:11 | "
+      "bucket_by_sequence_length:line,boundaries=[4,8],batch_sizes=3 | skip:1", NULL },
+};
+
+#define STATE_PIPES (sizeof state_pipes / sizeof state_pipes[0])
+
+/* -- files */
+
+static char state_folder[] = "/tmp/levada-fuzz-XXXXXX";
+
+static const char *state_path(const char *name)
+{
+    static char path[64];
+
+    (void)snprintf(path, sizeof path, "%s/%s", state_folder, name);
+    return path;
+}
+
+static void state_drop_files(void)
+{
+    (void)remove(state_path("a.txt"));
+    (void)remove(state_path("b.txt"));
+    (void)remove(state_path("a.tfrecord"));
+    (void)rmdir(state_folder);
+}
+
+static void state_write_lines(const char *name, int32_t n)
+{
+    FILE *file = fopen(state_path(name), "wb");
+
+    if (!file) abort();
+    for (int32_t i = 0; i < n; i++) fprintf(file, "%.*s%d\n", (int)(i % 7), "words words", (int)i);
+    if (fclose(file) != 0) abort();
+}
+
+/* Some records that are no Examples, and a damaged one. */
+static void state_write_records(const char *name, int32_t n)
+{
+    levada_writer *w = NULL;
+    FILE          *file;
+
+    if (levada_writer_open(NULL, state_path(name), NULL, -1, &w, NULL) != LEVADA_OK) abort();
+    for (int32_t i = 0; i < n; i++) {
+        char record[16];
+        int  size = snprintf(record, sizeof record, "record %d", (int)i);
+
+        if (levada_writer_write(w, record, i % 3 ? (size_t)size : 0, NULL) != LEVADA_OK) abort();
+    }
+    if (levada_writer_close(w, NULL) != LEVADA_OK) abort();
+    levada_writer_destroy(&w);
+    file = fopen(state_path(name), "r+b");
+    if (!file || fseek(file, 150, SEEK_SET) != 0 || fputc(0xee, file) == EOF) abort();
+    if (fclose(file) != 0) abort();
+}
+
+static void state_make_files(void)
+{
+    static int made;
+
+    if (made++) return;
+    if (!mkdtemp(state_folder)) abort();
+    state_write_lines("a.txt", 17);
+    state_write_lines("b.txt", 9);
+    state_write_records("a.tfrecord", 30);
+    if (atexit(state_drop_files) != 0) abort();
+}
+
+/* -- iterators */
+
+/* Made once for each pipe. */
+static const levada_dataset *state_dataset(size_t pipe)
+{
+    static levada_dataset *made[STATE_PIPES];
+    const char            *given = state_pipes[pipe].text;
+    size_t                 head = strcspn(given, "~");
+    bool                   files = given[head] != '\0';
+    levada_error           err = LEVADA_ERROR_INIT;
+    char                   text[512];
+
+    if (made[pipe]) return made[pipe];
+    (void)snprintf(text, sizeof text, "%.*s%s%s", (int)head, given, files ? state_folder : "",
+                   files ? given + head + 1 : "");
+    if (levada_dataset_parse(NULL, text, &made[pipe], &err) != LEVADA_OK) {
+        (void)fprintf(stderr, "%s: %s\n", text, err.message);
         abort();
     }
-    return ds;
+    return made[pipe];
 }
 
-static void state_run(levada_iter *it)
-{
-    levada_block *block = NULL;
-    int           most = 1000;
-
-    while (most-- && levada_iter_next(it, &block, NULL) == LEVADA_OK) levada_block_unref(&block);
-}
-
-static void state_try(const uint8_t *data, size_t size)
+static levada_iter *state_open(size_t pipe)
 {
     levada_iter_options options = LEVADA_ITER_OPTIONS_INIT;
-    levada_dataset     *ds = state_dataset();
     levada_iter        *it = NULL;
+    levada_error        err = LEVADA_ERROR_INIT;
 
     options.threads = 1;
-    if (levada_iter_open(ds, &options, &it, NULL) != LEVADA_OK) abort();
-    if (levada_iter_restore(it, data, size, NULL) == LEVADA_OK) state_run(it);
-    levada_iter_close(&it);
-    levada_dataset_unref(&ds);
+    options.seed = 5;
+    options.block_rows = 4;
+    options.errors = state_pipes[pipe].errors;
+    if (levada_iter_open(state_dataset(pipe), &options, &it, &err) != LEVADA_OK) {
+        (void)fprintf(stderr, "%s: %s\n", state_pipes[pipe].text, err.message);
+        abort();
+    }
+    return it;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void state_run(levada_iter *it, int32_t blocks)
+{
+    levada_block *block = NULL;
+
+    while (blocks-- && levada_iter_next(it, &block, NULL) == LEVADA_OK) levada_block_unref(&block);
+}
+
+static void state_try(size_t pipe, const void *bytes, size_t size)
+{
+    levada_iter *it = state_open(pipe);
+    char        *again = NULL;
+    size_t       n = 0;
+
+    if (levada_iter_restore(it, bytes, size, NULL) == LEVADA_OK) {
+        state_run(it, 3);
+        if (levada_iter_save(it, &again, &n, NULL) == LEVADA_OK) levada_string_free(&again);
+        state_run(it, STATE_BLOCKS);
+    }
+    levada_iter_close(&it);
+}
+
+/* -- edits */
+
+static void state_edit(levada_state_reader *r, const uint8_t *edit)
+{
+    levada_entry *e = &r->entries[edit[1] % r->n];
+    size_t        unit = e->type == LEVADA_ENTRY_BYTES ? 1 : sizeof(int64_t);
+    size_t        at = e->size / unit ? edit[2] % (e->size / unit) : 0;
+
+    switch (edit[0] % 5) {
+    case 0: /* shorter; single numbers stay */
+        if (e->type != LEVADA_ENTRY_I64) e->size = at * unit;
+        break;
+    case 1: /* not there any more */
+        levada_free(e->data);
+        memmove(e, e + 1, (size_t)(&r->entries[r->n] - (e + 1)) * sizeof *e);
+        r->n--;
+        break;
+    default: /* another value */
+        if (e->size / unit) memcpy(e->data + at * unit, edit + 3, unit);
+        break;
+    }
+}
+
+static void state_try_edits(size_t pipe, int32_t blocks, const uint8_t *edits, size_t size)
+{
+    levada_iter        *it = state_open(pipe);
+    levada_state_reader r;
+    levada_state_writer w = { 0 };
+    char               *bytes = NULL;
+    size_t              n = 0;
+
+    state_run(it, blocks);
+    if (levada_iter_save(it, &bytes, &n, NULL) == LEVADA_OK) {
+        if (levada_state_decode(bytes, n, NULL, &r, NULL) != LEVADA_OK) abort();
+        levada_string_free(&bytes);
+        for (; size >= STATE_EDIT && r.n > 0; edits += STATE_EDIT, size -= STATE_EDIT) {
+            state_edit(&r, edits);
+        }
+        w.entries = r.entries;
+        w.n = r.n;
+        if (levada_state_encode(&w, &r.head, NULL, &bytes, &n, NULL) == LEVADA_OK) {
+            state_try(pipe, bytes, n);
+            levada_string_free(&bytes);
+        }
+        levada_state_reader_clear(&r);
+    }
+    levada_iter_close(&it);
+}
+
+/* As they are, and with a good checksum. */
+static void state_try_bytes(size_t pipe, const uint8_t *data, size_t size)
 {
     uint8_t *good = malloc(size + 4);
     uint32_t crc = levada_kernels_for(LEVADA_CPU_AUTO)->crc32c(0, data, size);
 
-    if (!good) return 0;
+    if (!good) return;
     if (size) memcpy(good, data, size);
     for (int i = 0; i < 4; i++) good[size + (size_t)i] = (uint8_t)(crc >> (8 * i));
-    state_try(data, size);
-    state_try(good, size + 4);
+    state_try(pipe, data, size);
+    state_try(pipe, good, size + 4);
     free(good);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    size_t pipe;
+
+    if (size < 2) return 0;
+    state_make_files();
+    pipe = data[0] % STATE_PIPES;
+    if (data[1] & 0x80) {
+        state_try_bytes(pipe, data + 2, size - 2);
+    } else {
+        state_try_edits(pipe, data[1] % 16, data + 2, size - 2);
+    }
     return 0;
 }

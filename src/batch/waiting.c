@@ -79,7 +79,7 @@ levada_status levada_waiting_save(const levada_waiting *w, levada_state_writer *
                                   levada_error *err)
 {
     LEVADA_TRY(levada_state_put_i64(to, "n", w->n, err));
-    return levada_rowstore_save(w->store, w->slots + w->first, w->n, to, "rows", err);
+    return levada_rowstore_save(w->store, w->n ? w->slots + w->first : NULL, w->n, to, "rows", err);
 }
 
 levada_status levada_waiting_restore(levada_waiting *w, levada_state_reader *from,

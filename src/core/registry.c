@@ -448,6 +448,13 @@ const levada_filter_def *levada_registry_filter(const levada_env *env, const cha
     return op != NULL ? &op->def.filter : NULL;
 }
 
+const levada_filter_def *levada_registry_filter_at(const levada_env *env, int32_t i)
+{
+    const registry_table *table = registry_now(env);
+
+    return table != NULL && i >= 0 && i < table->n[1] ? &table->ops[1][i]->def.filter : NULL;
+}
+
 const levada_filter_def *levada_registry_probe(const levada_env *env, const uint8_t *data,
                                                size_t size)
 {

@@ -94,8 +94,9 @@ const char *levada_family_name(levada_family family);
 
 /* NULL where there is none. Borrowed. */
 const levada_op *levada_registry_find(const levada_env *env, const char *name);
-/* The i-th in order of names, NULL beyond the last. */
+/* The i-th in order of names but for filters, and the i-th of those; NULL beyond the last. */
 const levada_op         *levada_registry_at(const levada_env *env, int32_t i);
+const levada_filter_def *levada_registry_filter_at(const levada_env *env, int32_t i);
 const levada_filter_def *levada_registry_filter(const levada_env *env, const char *name);
 /* The error for a name that is not there: EINVALID_ARGUMENT with the nearest one. `where` is
  * " at column 14" or "". */

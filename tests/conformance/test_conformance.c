@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The conformance suite (tools/conform.h), run on every name that is built in: that of `levada
- * check`, with allocations that fail in all of the library, and with states that were made up.
+ * The conformance suite (tools/conform.h), that of `levada check`, run on every name that is built
+ * in, filters too, with allocations that fail in all of the library, and with states that were made
+ * up.
  */
 #include "conform.h"
 #include "conformance/fault.h"
@@ -53,6 +54,25 @@ static void write_records(const char *name, int64_t n)
     levada_example_destroy(&e);
 }
 
+/* What the filters of this build read: train.tfrecord as packed.gzip, ... */
+static void write_packed(void)
+{
+    t_bytes                  plain = t_read_file("train.tfrecord");
+    const levada_filter_def *filter;
+
+    for (int32_t i = 0; (filter = levada_registry_filter_at(NULL, i)); i++) {
+        char    name[64];
+        t_bytes packed;
+
+        if (!t_can(filter->name)) continue;
+        (void)snprintf(name, sizeof name, "packed.%s", filter->name);
+        packed = t_encode(filter->name, plain.at, plain.size, 0);
+        t_write_file(name, packed.at, packed.size);
+        t_clear(&packed);
+    }
+    t_clear(&plain);
+}
+
 static int write_files(void **state)
 {
     const char *folder = t_folder();
@@ -69,6 +89,7 @@ static int write_files(void **state)
     t_write_file("more.txt", table, strlen(table));
     t_write_file("table.csv", table, strlen(table));
     t_functions_add(t_iter_env());
+    write_packed();
     return 0;
 }
 
@@ -192,60 +213,82 @@ static const levada_conform_check made_up = { "made up", "refuses numbers that w
                                               refuses_numbers_that_were_made_up };
 
 typedef struct subject {
-    const levada_op            *op;
+    const char                 *name, *stage; /* the stage: whose options are tried */
+    const char                 *example;
     const levada_conform_check *check;
-    char                        name[160];
+    bool                        left_out;
+    char                        claim[160], packed[96];
 } subject;
 
-/* Skips names without an example, and examples whose files are not there. */
+/* A name without an example, or one whose files are not there, has failed. */
 static void conforms(void **state)
 {
     const subject         *s = *state;
-    levada_conform         c = { .env = t_iter_env(), .name = s->op->name,
-                                 .example = s->op->example, .faults = &faults };
+    levada_conform         c = { .env = t_iter_env(), .name = s->stage, .example = s->example,
+                                 .faults = &faults };
     levada_conform_verdict verdict;
 
-    if (!s->op->example) {
-        print_message("%s: has no example\n", s->op->name);
-        skip();
-    }
+    if (s->left_out) skip();
     verdict = s->check->run(&c);
     levada_conform_clear(&c);
-    if (verdict == LEVADA_CONFORM_SKIPPED) {
-        print_message("%s\n", c.what);
-        skip();
-    }
-    if (verdict != LEVADA_CONFORM_GOOD) fail_msg("%s; look at %s", c.what, c.where);
+    if (verdict != LEVADA_CONFORM_GOOD) fail_msg("%s: %s; look at %s", s->name, c.what, c.where);
+}
+
+/* Blocks in memory can't be written down: tests/source/test_memory.c. */
+static subject of_op(const levada_op *op)
+{
+    return (subject){ .name = op->name, .stage = op->name, .example = op->example,
+                      .left_out = strcmp(op->name, "memory") == 0 };
+}
+
+/* Filters have no dataset of their own: a file that went through them, read and read again. */
+static subject of_filter(const levada_filter_def *filter)
+{
+    subject s = { .name = filter->name, .stage = "tfrecord", .left_out = !t_can(filter->name) };
+
+    (void)snprintf(s.packed, sizeof s.packed, "tfrecord:packed.%s,compression=%s | shuffle:7",
+                   filter->name, filter->name);
+    return s;
 }
 
 #define NAMES 256
 #define CHECKS 6 /* of the suite, and one of ours */
+
+static size_t add_checks(struct CMUnitTest *tests, subject *subjects, size_t n, subject of,
+                         const char *wanted)
+{
+    if (wanted && strcmp(wanted, of.name) != 0) return n;
+    for (int k = 0; k < CHECKS && n < CHECKS * NAMES; k++, n++) {
+        subject *s = &subjects[n];
+
+        *s = of;
+        if (!s->example && s->packed[0]) s->example = s->packed;
+        s->check = k + 1 < CHECKS ? &levada_conform_checks[k] : &made_up;
+        (void)snprintf(s->claim, sizeof s->claim, "%s %s", s->name, s->check->claim);
+        tests[n] = (struct CMUnitTest){ .name = s->claim, .test_func = conforms,
+                                        .initial_state = s };
+    }
+    return n;
+}
 
 /* With a name as the argument: the checks of that one. */
 int main(int argc, char **argv)
 {
     static struct CMUnitTest tests[CHECKS * NAMES];
     static subject           subjects[CHECKS * NAMES];
-    levada_env              *env = NULL;
+    const char              *wanted = argc > 1 ? argv[1] : NULL;
     const levada_op         *op;
+    const levada_filter_def *filter;
+    levada_env              *env = NULL;
     size_t                   n = 0;
     int                      failed;
 
     if (levada_env_create(NULL, &env, NULL) != LEVADA_OK) return 1;
-    for (int32_t i = 0; i < NAMES && (op = levada_registry_at(env, i)); i++) {
-        if (op->family == LEVADA_FAMILY_FILTER || (argc > 1 && strcmp(argv[1], op->name) != 0)) {
-            continue;
-        }
-        for (int k = 0; k < CHECKS; k++, n++) {
-            subject *s = &subjects[n];
-
-            s->op = op;
-            s->check = k + 1 < CHECKS ? &levada_conform_checks[k] : &made_up;
-            (void)snprintf(s->name, sizeof s->name, "%s %s", op->name, s->check->claim);
-            tests[n].name = s->name;
-            tests[n].test_func = conforms;
-            tests[n].initial_state = s;
-        }
+    for (int32_t i = 0; (op = levada_registry_at(env, i)); i++) {
+        n = add_checks(tests, subjects, n, of_op(op), wanted);
+    }
+    for (int32_t i = 0; (filter = levada_registry_filter_at(env, i)); i++) {
+        n = add_checks(tests, subjects, n, of_filter(filter), wanted);
     }
     if (levada_conform_checks[CHECKS - 1].name) return 1; /* a check that nobody runs */
     failed = _cmocka_run_group_tests("conformance", tests, n, write_files, drop_files);
