@@ -38,7 +38,7 @@ def save_checkpoint(path, **parts):
         data, encoded = _bytes_of(name, part), name.encode()
         body += struct.pack("<IQ", len(encoded), len(data)) + encoded + data
     head = _MAGIC + struct.pack("<II", _VERSION, zlib.crc32(body))
-    path = os.fspath(path)
+    path = os.fsdecode(path)
     if os.path.exists(path) and not os.path.isfile(path):  # it would be replaced
         raise InvalidArgumentError("a checkpoint is a file", file=path)
     temporary = f"{path}.{os.getpid()}.tmp"
@@ -48,6 +48,8 @@ def save_checkpoint(path, **parts):
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)
+    except FileNotFoundError:
+        raise NotFoundError("its folder does not exist", file=path) from None
     except BaseException:
         if os.path.exists(temporary):
             os.unlink(temporary)
@@ -69,18 +71,21 @@ def load_checkpoint(path):
     Raises NotFoundError, DataLossError (damaged or cut off) or FailedPreconditionError (written by
     a later version).
     """
+    path = os.fsdecode(path)
     try:
         with open(path, "rb") as file:
             data = file.read()
     except FileNotFoundError:
-        raise NotFoundError("no such checkpoint", file=os.fspath(path)) from None
+        raise NotFoundError("no such checkpoint", file=path) from None
+    except IsADirectoryError:
+        raise InvalidArgumentError("a checkpoint is a file", file=path) from None
     if len(data) < 16 or data[:8] != _MAGIC:
-        raise DataLossError("not a checkpoint", file=os.fspath(path))
+        raise DataLossError("not a checkpoint", file=path)
     version, checksum = struct.unpack_from("<II", data, 8)
     if not 1 <= version <= _VERSION:
         raise FailedPreconditionError(f"checkpoint of version {version}, this is {_VERSION}")
     if zlib.crc32(data[16:]) != checksum:
-        raise DataLossError("the checksum of the checkpoint does not fit", file=os.fspath(path))
+        raise DataLossError("the checksum of the checkpoint does not fit", file=path)
     parts, at = {}, 16
     while at < len(data):
         name_size, size = struct.unpack_from("<IQ", data, at)

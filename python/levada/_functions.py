@@ -237,7 +237,7 @@ class Records(_Target):
         if run not in self.states:
             given = self.source() if callable(self.source) else self.source
             given = _Positions(given) if isinstance(given, Sequence) else iter(given)
-            self.states[run] = [given, None]
+            self.states[run] = [given, None, None]  # and its position, and what it raised
         return self.states[run][0]
 
     def call(self, run, _):
@@ -247,13 +247,29 @@ class Records(_Target):
         first, most = not self.columns.kinds, BLOCK
         if first and type(self.source) not in (list, tuple):
             most = FIRST
-        for record in self._iterator(run):
-            self.go_on(run)
-            rows.append(record)
-            until = until or time.monotonic() + PATIENCE
-            if len(rows) >= most or (not first and time.monotonic() > until):
+        while len(rows) < most and (first or until is None or time.monotonic() <= until):
+            if not self._take(run, rows):
                 break
+            until = until or time.monotonic() + PATIENCE
         return self.columns.block(rows) if rows else None
+
+    def _take(self, run, rows):
+        """One more record. False at the end, or where it raised: then the rows before come first,
+        and the next call raises it."""
+        state = self.states[run]
+        if state[2] is not None:
+            raise state[2]
+        try:
+            rows.append(next(state[0]))
+        except StopIteration:
+            return False
+        except Exception as error:
+            if not rows:
+                raise
+            state[2] = error
+            return False
+        self.go_on(run)
+        return True
 
     def save(self, run, _):
         iterator = self._iterator(run)

@@ -7,6 +7,7 @@ import json
 import sys
 import weakref
 import zlib
+from collections.abc import Mapping
 
 from levada._batch import Batch, rows_of
 from levada.errors import DataLossError, FailedPreconditionError, LevadaError
@@ -70,6 +71,12 @@ class _Files:
                 if path is None:
                     break
                 self.known[leaf, shard] = path
+
+
+def _state(state):
+    if isinstance(state, (int, str)) or state is None:
+        raise TypeError(f"a state is bytes, not {type(state).__name__}")
+    return bytes(state)
 
 
 class Iterator:
@@ -176,7 +183,7 @@ class Iterator:
         Raises FailedPreconditionError where the state is of another dataset (the first difference
         is named) and DataLossError for damaged bytes; then nothing has changed.
         """
-        state, drop = bytes(state), 0
+        state, drop = _state(state), 0
         if state.startswith(_MAGIC):
             body = state[12:]
             if len(body) < 8 or zlib.crc32(body).to_bytes(4, "little") != state[8:12]:
@@ -195,6 +202,8 @@ class Iterator:
 
     def load_state_dict(self, state):
         """``restore()`` from a dict of ``state_dict()``."""
+        if not isinstance(state, Mapping) or "levada" not in state:
+            raise TypeError("what state_dict() gives has the key 'levada'; this has not")
         self.restore(state["levada"])
 
     def stats(self):
@@ -226,6 +235,9 @@ class Iterator:
     def __del__(self):
         if hasattr(self, "_files"):
             self._keep_files()
+
+    def __reduce__(self):
+        raise TypeError("an Iterator can't be copied or pickled: save() and restore() move it")
 
     def __enter__(self):
         return self

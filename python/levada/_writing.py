@@ -40,11 +40,18 @@ def _feature(key, value):
 
     if isinstance(value, (str, bytes, bytearray)):
         value = [value]
+    if value is None or hasattr(value, "keys"):
+        raise _odd(key, value)
     if not hasattr(value, "dtype"):
         value = list(value) if hasattr(value, "__iter__") else [value]
-        if any(isinstance(item, (str, bytes, bytearray)) for item in value):
+        if any(map(_is_text, value)):
             return key, "b", [_bytes(key, item) for item in value]
-    array = np.asarray(value).reshape(-1)
+    try:
+        array = np.asarray(value).reshape(-1)
+    except ValueError:
+        raise ValueError(f"feature {key!r}: a list whose parts differ in length") from None
+    if array.dtype.kind == "O" and not any(map(_is_text, array.tolist())):
+        raise _odd(key, next(item for item in array.tolist() if not isinstance(item, float)))
     if array.dtype.kind in "OSU":
         return key, "b", [_bytes(key, item) for item in array.tolist()]
     if array.size == 0 and not hasattr(value, "dtype"):
@@ -54,6 +61,17 @@ def _feature(key, value):
     if array.dtype.kind == "f":
         return key, "f", np.ascontiguousarray(array, np.float32)
     raise TypeError(f"feature {key!r}: {array.dtype}; integers, floats or bytes are possible")
+
+
+def _is_text(item):
+    return isinstance(item, (str, bytes, bytearray))
+
+
+def _odd(key, item):
+    if isinstance(item, int):
+        return ValueError(f"feature {key!r}: {item} does not fit int64")
+    what = type(item).__name__
+    return TypeError(f"feature {key!r}: {what}; integers, floats or bytes are possible")
 
 
 def _fits(key, array):
@@ -74,6 +92,8 @@ def _bytes(key, item):
 
 def _features(features):
     """Those that have a kind: an empty list could be of any, and is what a missing feature is."""
+    if not hasattr(features, "items"):
+        raise TypeError(f"features are {{name: values}}, not {type(features).__name__}")
     given = (_feature(key, value) for key, value in features.items())
     return [feature for feature in given if feature[1]]
 

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checkpoint files: whole or not at all."""
 
+import copy
 import os
+import pickle
 
 import levada as lv
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from levada import errors
 
 
 class Saved:
@@ -67,3 +70,31 @@ def test_what_is_no_file_stays(tmp_path):
     with pytest.raises(lv.errors.InvalidArgumentError):
         lv.save_checkpoint(tmp_path / "pipe", a=b"")
     assert (tmp_path / "pipe").is_fifo()
+
+
+def test_wrong_paths_of_checkpoints_are_named(tmp_path):
+    with pytest.raises(errors.NotFoundError, match="its folder does not exist") as caught:
+        lv.save_checkpoint(tmp_path / "none" / "c", a=b"")
+    assert caught.value.file == str(tmp_path / "none" / "c")
+    with pytest.raises(errors.InvalidArgumentError, match="a checkpoint is a file"):
+        lv.load_checkpoint(tmp_path)
+    with pytest.raises(TypeError):
+        lv.load_checkpoint(0)
+
+
+@pytest.mark.parametrize("state", [None, 5, "abc"])
+def test_what_is_no_state_is_named(state):
+    it = iter(lv.range(5))
+    with pytest.raises(TypeError, match=f"a state is bytes, not {type(state).__name__}"):
+        it.restore(state)
+    for wrong in (state, {}, {"levada": state}):
+        with pytest.raises(TypeError):
+            it.load_state_dict(wrong)
+    assert next(it)["value"] == 0
+
+
+def test_iterators_are_neither_copied_nor_pickled():
+    it = iter(lv.range(5))
+    for move in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(TypeError, match=r"save\(\) and restore\(\) move it"):
+            move(it)

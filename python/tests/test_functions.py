@@ -372,3 +372,18 @@ def test_a_result_that_is_none_makes_one_record_bad(stage):
 def test_a_function_of_batches_gives_columns():
     with pytest.raises(TypeError, match="gives a dict of columns, not ndarray"):
         list(lv.range(5).map(lambda batch: batch["value"], batched=True))
+
+
+@pytest.mark.parametrize("count", [0, 3, 8, 20, 300])
+def test_records_before_an_exception_of_their_source_come_first(count):
+    def source():
+        yield from ({"x": i} for i in range(count))
+        raise KeyError("gone")
+
+    it, got = iter(lv.from_records(source)), []
+    with pytest.raises(KeyError, match="gone"):
+        for record in it:
+            got.append(int(record["x"]))
+    assert got == list(range(count))
+    with pytest.raises(KeyError, match="gone"):
+        next(it)

@@ -103,3 +103,22 @@ def test_steps_are_of_one_kind(dtype, steps):
 def test_steps_of_bytes_and_numbers_are_refused():
     with pytest.raises(TypeError, match="'x' mixes"):
         lv.make_sequence_example({}, {"x": [[b"a"], [1]]})
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "message"),
+    [
+        (None, TypeError, "feature 'a': NoneType; integers, floats or bytes"),
+        ([None, 1.0], TypeError, "feature 'a': NoneType; integers"),
+        ({"b": 1}, TypeError, "feature 'a': dict; integers"),
+        (object(), TypeError, "feature 'a': object; integers"),
+        (2**70, ValueError, f"feature 'a': {2**70} does not fit int64"),
+        ([[1], [2, 3]], ValueError, "feature 'a': a list whose parts differ in length"),
+        ([1, "x"], TypeError, "feature 'a' mixes byte strings and int"),
+    ],
+)
+def test_what_is_no_feature_is_named(value, kind, message):
+    with pytest.raises(kind, match=message):
+        lv.make_example({"a": value})
+    with pytest.raises(TypeError, match=r"features are {name: values}, not list"):
+        lv.make_example([value])
