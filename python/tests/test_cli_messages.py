@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the command says."""
+
+import os
+import shutil
+import subprocess
+
+import pytest
+
+LEVADA = os.environ.get("LEVADA_BIN") or shutil.which("levada")
+
+pytestmark = pytest.mark.skipif(LEVADA is None, reason="the command is not installed")
+
+
+def levada(*words, status=0, cwd=None):
+    done = subprocess.run(
+        [LEVADA, *words], capture_output=True, text=True, timeout=60, cwd=cwd, check=False
+    )
+    assert done.returncode == status, done.stderr
+    return done
+
+
+def test_one_is_singular():
+    assert levada("run", "range:5").stdout.startswith("5 records in 1 block · ")
+    assert levada("run", "range:5 | batch:9").stdout.startswith("5 records in 1 batch · ")
+    assert levada("run", "range:5 | batch:3").stdout.startswith("5 records in 2 batches · ")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--threads", "4294967297"), "--threads 4294967297 must be 0 to 256"),
+        (("--errors", "never"), "errors='never' must be fail, skip"),
+    ],
+)
+def test_settings_out_of_range_are_wrong_usage(words, message):
+    assert message in levada("run", "range:1", *words, status=2).stderr
+
+
+def test_a_file_without_records_is_told_once(tmp_path):
+    (tmp_path / "empty").write_bytes(b"")
+    done = levada("head", "empty", cwd=tmp_path)
+    assert done.stderr == "levada: empty: there is no record in the file\n"
