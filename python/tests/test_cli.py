@@ -148,11 +148,6 @@ def test_help_of_run():
     golden("help_run.txt", levada("run", "--help").stdout)
 
 
-def test_version_is_one_line():
-    text = levada("--version").stdout
-    assert text.startswith("levada 0.") and text.count("\n") == 1
-
-
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -20,6 +20,11 @@ def levada(*words, status=0, cwd=None):
     return done
 
 
+def test_version_is_one_line():
+    text = levada("--version").stdout
+    assert text.startswith("levada 0.") and text.count("\n") == 1
+
+
 def test_one_is_singular():
     assert levada("run", "range:5").stdout.startswith("5 records in 1 block · ")
     assert levada("run", "range:5 | batch:9").stdout.startswith("5 records in 1 batch · ")

@@ -70,6 +70,7 @@ static void expect_all_in_spite_of_again(const char *text, int32_t threads, bool
     const int32_t others[] = { 1, 4, 2 };
     levada_iter  *it = t_iter_open(text, threads, 7), *next;
     int64_t       sum = 0, n = 0, put_off = 0;
+    t_bytes       saved;
     levada_status st;
 
     for (;;) {
@@ -79,7 +80,9 @@ static void expect_all_in_spite_of_again(const char *text, int32_t threads, bool
         if (st < 0 || st == LEVADA_END) break;
         if (st == LEVADA_AGAIN && ++put_off && move) {
             next = t_iter_open(text, others[put_off % 3], 5);
-            t_iter_restore(next, t_iter_save(it));
+            saved = t_iter_save(it);
+            t_iter_restore(next, saved);
+            t_clear(&saved);
             levada_iter_close(&it);
             it = next;
             /* The function begins anew, too, and would put it off for ever: */
