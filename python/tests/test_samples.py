@@ -93,8 +93,9 @@ for name in ("bad", "cut"):
         print(e)
 """
     told = run(code, tmp_path)
-    assert "bad.bin record 1 at byte 20: a point of 8 bytes, not 16" in told
-    assert "cut.bin record 1 at byte 20: 19 bytes of 20: the file ends in a record" in told
+    bad = "a point of 8 bytes, not 16\n  1.decode_point · bad.bin record 1 at byte 20\n"
+    cut = "19 bytes of 20: the file ends in a record\n  0.prefixed · cut.bin record 1 at byte 20\n"
+    assert told == bad + cut
 
 
 def test_the_stage_of_the_page_works(tmp_path):
