@@ -4,8 +4,8 @@
  * goes on to its end or an error and can be saved again.
  *
  * The first byte names a dataset, the second a position to save it at. Then follow edits of that
- * state, of 11 bytes each: what to do, which entry, where in it, a number. So the input says what is
- * wrong, not what a state looks like, and its corpus outlives the format. With 128 added to the
+ * state, of 11 bytes each: what to do, which entry, where in it, a number. So the input says what
+ * is wrong, not what a state looks like, and its corpus outlives the format. With 128 added to the
  * second byte the rest is a state file instead, whose checksum is made good first.
  */
 #include "base/alloc.h"
