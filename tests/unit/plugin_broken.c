@@ -149,7 +149,14 @@ static levada_status status_next(void *state, const void *args, levada_block **o
     return st == LEVADA_ERESOURCE_EXHAUSTED ? LEVADA_END : st;
 }
 
-static void leak_close(void *state) { ((broken_state *)state)->memory = NULL; }
+/* Into a list that nobody frees: a leak checker reaches it, and leaves it to the suite. */
+static void leak_close(void *state)
+{
+    static _Atomic(void *) kept;
+    broken_state          *s = state;
+
+    if (s->memory) *(void **)s->memory = atomic_exchange(&kept, s->memory);
+}
 
 /* -- a stage */
 
