@@ -101,10 +101,11 @@ void levada_queue_store_clear(levada_queue *queue);
 
 /* -- queue_settle.c -- */
 
-/* Leaves the waiter alone: most calls never wait, and clearing it costs as much as the rest. */
+/* Most calls never wait, and clearing all of the waiter costs as much as the rest. */
 static inline void levada_queue_op_init(levada_queue_op *op, levada_queue_act act,
                                         const char *what, int64_t n)
 {
+    op->waiter.linked = false;
     op->act = act;
     op->why = LEVADA_QUEUE_WHY_OK;
     op->what = what;

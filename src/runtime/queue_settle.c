@@ -3,17 +3,40 @@
  * The contract of queues: who is served when. Everything that changes a queue ends in
  * settle_locked, which serves the heads of both lines as long as that gets anywhere.
  *
- * Room is kept for what partial dequeues hold (count + held <= room), so that putting back can't
- * fail. A put-back may lift the size above the capacity for a while.
+ * Room is kept for what calls have taken and may still give back (count + held <= room), so that
+ * putting back can't fail: dequeues that are not complete, and those with `hold` until they are
+ * released. A put-back may lift the size above the capacity for a while.
  */
+#include "base/assert.h"
 #include "runtime/queue_priv.h"
 
 #define SETTLE_LOOKS 8       /* for elements that gather, ...        */
 #define SETTLE_PAUSES 64     /* ... one to three microseconds apart  */
 #define SETTLE_SHORT 1000000 /* nanoseconds; who has no longer to wait does not gather */
 
+static int64_t settle_held(const levada_queue *q)
+{
+    return atomic_load_explicit(&q->held, memory_order_relaxed);
+}
+
+/* n elements were taken that may come back. */
+static void settle_took(levada_queue *q, int64_t n)
+{
+    if (n != 0) atomic_fetch_add_explicit(&q->held, n, memory_order_relaxed);
+    LEVADA_ASSERT(n >= 0 && q->count + settle_held(q) <= q->room);
+}
+
+/* n of these came back, or never will. The one change that needs no lock. */
+static void settle_let_go(levada_queue *q, int64_t n)
+{
+    LEVADA_ASSERT(n >= 0 && settle_held(q) >= n);
+    if (n != 0) atomic_fetch_sub_explicit(&q->held, n, memory_order_relaxed);
+}
+
 static void settle_unlock(levada_queue *q)
 {
+    LEVADA_ASSERT(q->count >= 0 && settle_held(q) >= 0);
+    LEVADA_ASSERT(q->count + settle_held(q) <= q->room);
     atomic_store_explicit(&q->ready, q->closed ? -1 : q->count, memory_order_relaxed);
     levada_lock_give(&q->lock);
 }
@@ -67,7 +90,7 @@ static int64_t settle_room(const levada_queue *q, const levada_queue_op *op, int
 static bool settle_enqueue(levada_queue *q, levada_queue_op *op, bool *moved, levada_woken *woken)
 {
     levada_queue_why why = LEVADA_QUEUE_WHY_OK;
-    int64_t          k, bytes, held;
+    int64_t          k, bytes;
 
     if (op->act == LEVADA_QUEUE_CLOSE) {
         if (q->closed) why = LEVADA_QUEUE_WHY_AGAIN;
@@ -82,8 +105,7 @@ static bool settle_enqueue(levada_queue *q, levada_queue_op *op, bool *moved, le
     }
     k = settle_room(q, op, &bytes);
     if (k > 0) {
-        held = atomic_load_explicit(&q->held, memory_order_relaxed);
-        if (!levada_queue_reserve(q, q->count + held + k)) {
+        if (!levada_queue_reserve(q, q->count + settle_held(q) + k)) {
             settle_finish(&q->enqueues, op, LEVADA_QUEUE_WHY_MEMORY, woken);
             return true;
         }
@@ -118,18 +140,14 @@ static void settle_put_back(levada_queue *q, levada_queue_op *op)
     if (op->done == 0) return;
     levada_queue_put_back(q, op->cells, op->done);
     if (q->options.max_bytes >= 0) q->bytes += levada_queue_weigh(q, op->cells, 0, op->done);
-    atomic_fetch_sub_explicit(&q->held, op->done, memory_order_relaxed);
+    settle_let_go(q, op->done);
     op->done = 0;
-}
-
-static void settle_hold(levada_queue *q, int64_t n)
-{
-    if (n != 0) atomic_fetch_add_explicit(&q->held, n, memory_order_relaxed);
 }
 
 static bool settle_dequeue(levada_queue *q, levada_queue_op *op, bool *moved, levada_woken *woken)
 {
     int64_t k = settle_available(q, op), had = op->done;
+    bool    all = had + k == op->n || (q->closed && op->up_to && had + k > 0);
 
     if (k > 0) {
         levada_queue_pop(q, op, k);
@@ -137,12 +155,12 @@ static bool settle_dequeue(levada_queue *q, levada_queue_op *op, bool *moved, le
         op->done += k;
         *moved = true;
     }
-    if (op->done == op->n || (q->closed && op->up_to && op->done > 0)) {
-        settle_hold(q, op->hold ? k : -had);
+    if (op->hold || !all) settle_took(q, k);
+    else settle_let_go(q, had);
+    if (all) {
         settle_finish(&q->dequeues, op, LEVADA_QUEUE_WHY_OK, woken);
         return true;
     }
-    settle_hold(q, k);
     if (!q->closed) return false;
     settle_put_back(q, op);
     op->size = q->count;
@@ -174,11 +192,10 @@ static levada_line *settle_line(levada_queue *q, const levada_queue_op *op)
 /* Most calls find nobody before them and all they want: they need not stand in line. */
 static bool settle_at_once(levada_queue *q, levada_queue_op *op, levada_woken *woken)
 {
-    int64_t held = atomic_load_explicit(&q->held, memory_order_relaxed);
-
     if (q->options.max_bytes >= 0 || op->act == LEVADA_QUEUE_CLOSE) return false;
     if (op->act == LEVADA_QUEUE_ENQUEUE) {
-        if (q->enqueues.head != NULL || q->closed || q->count + held + op->n > q->room ||
+        if (q->enqueues.head != NULL || q->closed ||
+            q->count + settle_held(q) + op->n > q->room ||
             (q->options.capacity >= 0 && q->count + op->n > q->options.capacity)) {
             return false;
         }
@@ -186,10 +203,9 @@ static bool settle_at_once(levada_queue *q, levada_queue_op *op, levada_woken *w
     } else {
         if (q->dequeues.head != NULL || settle_available(q, op) < op->n) return false;
         levada_queue_pop(q, op, op->n);
-        if (op->hold) settle_hold(q, op->n);
+        if (op->hold) settle_took(q, op->n);
     }
     op->done = op->n;
-    op->waiter.linked = false;
     if (q->enqueues.head != NULL || q->dequeues.head != NULL) settle_locked(q, woken);
     return true;
 }
@@ -221,9 +237,8 @@ static void settle_undo(levada_queue *q, levada_queue_op *op)
     int64_t      more = op->hold ? 0 : op->done; /* room is kept for what is held */
 
     levada_lock_take(&q->lock);
-    if (levada_queue_reserve(
-            q, q->count + atomic_load_explicit(&q->held, memory_order_relaxed) + more)) {
-        settle_hold(q, more);
+    if (levada_queue_reserve(q, q->count + settle_held(q) + more)) {
+        settle_took(q, more);
         settle_put_back(q, op);
         op->size = q->count;
         op->why = LEVADA_QUEUE_WHY_CANCELLED;
@@ -371,7 +386,7 @@ void levada_queue_return(levada_queue *queue, levada_queue_op *op)
 
 void levada_queue_release(levada_queue *queue, levada_queue_op *op)
 {
-    atomic_fetch_sub_explicit(&queue->held, op->done, memory_order_relaxed);
+    settle_let_go(queue, op->done);
 }
 
 levada_status levada_queue_close(levada_queue *queue, bool cancel_pending, int64_t timeout,
