@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Blocks from what Python functions give: columns whose types the first result fixes."""
 
+import copy
 import threading
 
 from levada import _levada
 from levada._batch import Bytes, Ragged, objects
 from levada._dtypes import DTYPES, name_of
-from levada.errors import InvalidArgumentError
+from levada.errors import InvalidArgumentError, keep
 
 _ADVICE = "; spec= says what all records have"
 
@@ -116,18 +117,67 @@ class Columns:
         self.varies = varies
         self.lock = threading.Lock()
 
-    def block(self, rows, rejects=(), flags=0):
+    def block(self, rows, rejects=None, flags=0):
         """Block of `rows` (dicts); what stands in the rows of `rejects` (row, code, message) does
-        not matter."""
+        not matter. Rows that do not fit the columns are added to it; without it they raise."""
+        with self.lock:
+            before = copy.deepcopy(self.kinds)
+            try:
+                return self._block(rows, rejects or (), flags)
+            except (TypeError, ValueError):
+                self.kinds = before
+                if rejects is None:
+                    raise
+            rejects += self._misfits(rows, {row for row, *_ in rejects})
+            rejects.sort(key=lambda reject: reject[0])
+            return self._block(rows, rejects, flags)
+
+    def _misfits(self, rows, bad):
+        """(row, code, message) of the rows that do not fit the columns, one by one. Columns that
+        are not known yet are those of the most rows from the first on that go together."""
+        good = [i for i, _ in enumerate(rows) if i not in bad]
+        if any(kind.depth is None for kind in self.kinds.values()) or not self.kinds:
+            self.kinds = self._longest([rows[i] for i in good])
+        found = []
+        for i in good:
+            error = self._why([rows[i]], copy.deepcopy(self.kinds))
+            if error is not None:
+                found.append((i, *keep(error)))
+        return found
+
+    def _longest(self, rows):
+        """Columns of as many of the first rows as have some in common."""
+        least, most = 0, len(rows)  # so many go together; so many and one more do not, perhaps
+        while least < most:
+            middle = (least + most + 1) // 2
+            fits = self._why(rows[:middle], copy.deepcopy(self.kinds)) is None
+            least, most = (middle, most) if fits else (least, middle - 1)
+        kinds = copy.deepcopy(self.kinds)
+        self._why(rows[:least], kinds)
+        return kinds
+
+    def _why(self, rows, kinds):
+        """Why the rows do not fit the columns, which are filled in; None where they do."""
+        trial = Columns(varies=self.varies)
+        trial.kinds = kinds
+        try:
+            if rows:
+                trial._fields(rows, rows, ())
+        except (TypeError, ValueError) as error:
+            return error
+        finally:
+            kinds.update(trial.kinds)
+        return None
+
+    def _block(self, rows, rejects, flags):
         bad = {row for row, *_ in rejects}
         good = [row for i, row in enumerate(rows) if i not in bad] if bad else rows
+        return _levada.build(len(rows), self._fields(rows, good, rejects), list(rejects), flags)
+
+    def _fields(self, rows, good, rejects):
         for row in good:
             if not hasattr(row, "keys"):
                 raise TypeError(f"a record is a dict, not {type(row).__name__}")
-        with self.lock:
-            return self._block(rows, good, rejects, flags)
-
-    def _block(self, rows, good, rejects, flags):
         if good and not self.kinds:
             self.kinds = {_name(name): Kind(varies=self.varies) for name in good[0]}
         for row in good:
@@ -137,7 +187,7 @@ class Columns:
             values = [row[name] for row in good]
             if values or kind.dtype is not None:
                 fields.append(self._field(name, kind, values, rows, rejects))
-        return _levada.build(len(rows), fields, list(rejects), flags)
+        return fields
 
     def _check_names(self, row):
         if len(row) != len(self.kinds) or any(name not in row for name in self.kinds):

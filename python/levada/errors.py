@@ -193,6 +193,11 @@ def from_status(code, message, stage, file, offset, record, key):
             kind = _OutOfMemoryError
         return kind(message, stage=stage, file=file, offset=offset, record=record, key=key)
     place = LevadaError(message, stage=stage, file=file, offset=offset, record=record, key=key)
+    if isinstance(error, LevadaError):
+        for name, value in vars(place).items():
+            if getattr(error, name, None) is None:
+                setattr(error, name, value)
+        return error
     note = f"levada: {place.place()}"
     if place.place() and note not in getattr(error, "__notes__", ()):
         error.add_note(note)

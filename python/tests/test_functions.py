@@ -90,6 +90,36 @@ def test_bad_records_can_be_skipped():
     assert it.stats()["skipped_records"] == 4
 
 
+ODD = {
+    "lacks": ({"a": 1, "b": 2}, {"a": 1}, "a record lacks field 'b'; it has a"),
+    "more": ({"a": 1}, {"a": 1, "b": 2}, "has fields that the first had not"),
+    "dtype": ({"a": 1}, {"a": "x"}, "string values, int64 were expected"),
+    "shape": ({"a": [1, 2]}, {"a": [[1, 2]]}, "expected"),
+    "object": ({"a": 1}, {"a": object()}, "neither a number nor a byte string nor an array"),
+}
+
+
+@pytest.mark.parametrize("at", [1, 5, 300])
+@pytest.mark.parametrize("usual, odd, text", ODD.values(), ids=ODD)
+def test_a_record_that_does_not_fit_is_bad_alone(usual, odd, text, at):
+    ds = lv.range(600).map(lambda r: {**(odd if r["value"] == at else usual), "n": r["value"]})
+    with iter(ds.with_options(errors="skip", threads=1)) as it:
+        assert [int(row["n"]) for row in it] == [i for i in range(600) if i != at]
+        (problem,) = it.stats()["problems"]
+    assert problem["record"] == at
+    assert text in problem["message"]
+    with pytest.raises(errors.InvalidArgumentError, match=text) as info:
+        list(ds.with_options(threads=1))
+    assert (info.value.record, info.value.stage) == (at, "1.map")
+
+
+def test_what_the_first_records_have_in_common_decides():
+    ds = lv.range(10).map(lambda r: {"a": "x" if r["value"] == 0 else 1})
+    with iter(ds.with_options(errors="skip")) as it:
+        assert [row["a"] for row in it] == [b"x"]
+        assert it.stats()["skipped_records"] == 9
+
+
 @pytest.mark.parametrize("batched", [False, True])
 @pytest.mark.parametrize("threads", [1, 4])
 def test_stop_iteration_is_not_the_end(batched, threads):
