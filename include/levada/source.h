@@ -75,7 +75,8 @@ typedef struct levada_source_def {
     void (*cancel)(void *state);
     levada_status (*save)(const void *state, levada_state_writer *to, levada_error *err);
     levada_status (*restore)(void *state, levada_state_reader *from, levada_error *err);
-    /* Random access: the records with these numbers (ascending) as one block. NULL = it can't. */
+    /* Random access: the records with these numbers (ascending) as one block. A number stands for
+     * the same record at each opening. NULL = it can't: rows that wait are saved by value. */
     levada_status (*at)(void *state, const void *args, const int64_t *records, int64_t n,
                         levada_block **out, levada_error *err);
     /* Records in total, -1 where not known. May be NULL. */

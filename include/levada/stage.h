@@ -42,7 +42,8 @@ typedef struct levada_context {
     levada_env *env;
     uint64_t    seed;       /* of (seed of the iterator, this stage): mix with epoch and ordinal */
     int64_t     epoch;
-    int64_t     opening;    /* n-th time that this stage begins again below a repeat             */
+    int64_t     opening;    /* n-th time that this stage begins again below a repeat; known in
+                             * open(), and after a restore in restore() and next()              */
     levada_iter *node;      /* of the core; NULL for stages that share one                       */
     struct levada_run *run; /* for levada_context_*                                              */
     int32_t     block_rows; /* records in a block before batching                                */
