@@ -67,3 +67,17 @@ def test_can_be_pickled():
         "f",
         7,
     )
+
+
+@pytest.mark.parametrize(
+    ("path", "kind", "text"),
+    [
+        ("nope.tfrecord", errors.NotFoundError, "can't open it: No such file or directory"),
+        (".", errors.InvalidArgumentError, "it is a folder"),
+        ("https://host/a", errors.UnimplementedError, "a URL: only files of this machine are read"),
+    ],
+)
+def test_a_file_that_can_not_be_read_is_named_once(path, kind, text):
+    with pytest.raises(kind, match=f"^{text}\n  0.tfrecord · {path}$") as caught:
+        list(lv.tfrecord(path))
+    assert caught.value.file == path

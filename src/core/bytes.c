@@ -50,8 +50,12 @@ static levada_status bytes_system_error(const levada_bytes *b, const char *what,
     if (code == EINVAL || code == EISDIR || code == ENAMETOOLONG) {
         status = LEVADA_EINVALID_ARGUMENT;
     }
-    (void)levada_fail(err, status, "can't %s %s: %s", what, b->path,
-                      strerror_r(code, text, sizeof text));
+    if (status == LEVADA_ENOT_FOUND && strstr(b->path, "://")) {
+        status = LEVADA_EUNIMPLEMENTED;
+        (void)levada_fail(err, status, "a URL: only files of this machine are read");
+    } else {
+        (void)levada_fail(err, status, "can't %s it: %s", what, strerror_r(code, text, sizeof text));
+    }
     levada_error_place(err, NULL, b->path, -1, -1);
     return status;
 }
@@ -89,7 +93,7 @@ static levada_status bytes_open_file(levada_bytes *b, levada_error *err)
     if (b->fd < 0) return bytes_system_error(b, "open", errno, err);
     if (fstat(b->fd, &info) != 0) return bytes_system_error(b, "open", errno, err);
     if (!S_ISREG(info.st_mode)) {
-        (void)levada_fail(err, LEVADA_EINVALID_ARGUMENT, "%s is %s", b->path,
+        (void)levada_fail(err, LEVADA_EINVALID_ARGUMENT, "it is %s",
                           S_ISDIR(info.st_mode) ? "a folder" : "no regular file");
         levada_error_place(err, NULL, b->path, -1, -1);
         return LEVADA_EINVALID_ARGUMENT;
