@@ -26,7 +26,7 @@ static levada_tensor *barrier_keys(const barrier_object *self, PyObject *keys)
     Py_ssize_t   n = PySequence_Size(keys);
     levada_shape shape = {1, {n}};
 
-    return n < 0 ? NULL : levada_py_strings(self->state->ports, &shape, keys);
+    return n < 0 ? NULL : levada_py_strings(NULL, &shape, keys);
 }
 
 /* The values of one component, [n, ...]; by the long way where they are not an array that fits. */
@@ -34,13 +34,13 @@ static levada_tensor *barrier_values(const barrier_object *self, int32_t i, PyOb
 {
     int64_t        rows = -1;
     levada_tensor *made =
-        levada_py_tensor(self->state->ports, &self->slots, i, values, true, &rows);
+        levada_py_tensor(NULL, &self->slots, i, values, true, &rows);
     PyObject      *again = NULL;
 
     if (made || PyErr_Occurred()) return made;
     again = PyObject_CallMethod(self->signature, "values", "iO", (int)i, values);
     rows = -1;
-    if (again) made = levada_py_tensor(self->state->ports, &self->slots, i, again, true, &rows);
+    if (again) made = levada_py_tensor(NULL, &self->slots, i, again, true, &rows);
     Py_XDECREF(again);
     if (!made && !PyErr_Occurred())
         PyErr_SetString(PyExc_SystemError, "values can't be used although they were checked");
@@ -200,7 +200,7 @@ static PyObject *barrier_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     good = main && levada_py_slots_init(&self->slots, components) &&
            levada_py_slots_init(&self->marks, marks) &&
            levada_py_slots_tables(&self->slots, &memory, &dtypes, &shapes);
-    good = good && levada_py_ok(levada_barrier_create(state->ports, self->slots.n, dtypes, shapes,
+    good = good && levada_py_ok(levada_barrier_create(NULL, self->slots.n, dtypes, shapes,
                                                       name, shared_name, &self->barrier, &err),
                                 &err);
     PyMem_Free(memory);

@@ -354,7 +354,7 @@ static PyObject *lane_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     if (!self || !function) goto out;
     *function = (levada_py_target){
         .office = state->office, .target = Py_NewRef(target), .workers = workers, .pure = pure,
-        .refs = 1};
+        .refs = 1, .forks = state->office->forks};
     if (levada_py_ok(levada_function_create(&def, function, &self->function, &err), &err))
         return (PyObject *)self;
     Py_DECREF(target);

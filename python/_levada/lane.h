@@ -17,6 +17,7 @@ typedef struct levada_py_target { /* a Python function as levada holds it: `user
     bool                  pure;    /* may be called again for the same records */
     /* -- guarded by the lock of the office */
     int32_t               busy, refs; /* refs: its levada_function and its runs */
+    int64_t               forks;      /* busy is of this process; see the office */
     struct levada_py_target *next;    /* in the list of the dead */
 } levada_py_target;
 
@@ -55,6 +56,7 @@ struct levada_py_office {
     levada_py_task     *first, *last;
     levada_py_target *dead;
     int64_t        runs;
+    int64_t        forks; /* of this process' line */
     int32_t        idle;
 };
 

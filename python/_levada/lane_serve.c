@@ -13,16 +13,22 @@ static PyObject *lane_serve_after_fork(PyObject *module, PyObject *unused)
     pthread_mutex_init(&office->lock, NULL);
     pthread_cond_init(&office->news, NULL);
     office->first = office->last = NULL, office->idle = 0;
+    office->forks++;
     return Py_NewRef(Py_None);
 }
 
-/* The end of a run waits for its last call. */
+/* The end of a run waits for its last call. Calls that went on when the process was forked are the
+ * parent's. */
 static bool lane_serve_ready(const levada_py_task *task)
 {
-    const levada_py_run *run = task->run;
+    levada_py_target *function = task->run->function;
 
-    if (task == &run->last) return run->busy == 0;
-    return task->aside || run->function->busy < run->function->workers;
+    if (function->forks != function->office->forks) {
+        function->forks = function->office->forks;
+        function->busy = 0;
+    }
+    if (task == &task->run->last) return task->run->busy == 0;
+    return task->aside || function->busy < function->workers;
 }
 
 /* The first task whose run has a worker to spare; it leaves the queue. */

@@ -25,7 +25,6 @@ typedef struct levada_py_state {
     PyTypeObject     *block, *view, *dataset, *iter, *function, *writer, *tensor, *queue, *barrier;
     levada_py_office *office;
     levada_py_main   *main;  /* stays for ever: queues have it */
-    levada_env       *ports; /* of queues and barriers; NULL = the default one */
     long              forks; /* of this process' line; what is older belongs to the parent */
 } levada_py_state;
 

@@ -125,7 +125,7 @@ static bool queue_fill(const queue_object *self, queue_frame *f, bool many, int6
                 return false;
             f->row[i] = (void *)(uintptr_t)f->given[i].data; /* only read */
         } else {
-            f->tensor[i] = levada_py_tensor(self->state->ports, &self->slots, i, f->part[i], many,
+            f->tensor[i] = levada_py_tensor(NULL, &self->slots, i, f->part[i], many,
                                             rows);
             if (!f->tensor[i]) return false;
         }
@@ -488,7 +488,7 @@ static PyObject *queue_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     o.ncomponents = self->slots.n;
     o.dtypes = dtypes;
     o.shapes = shapes;
-    good = good && levada_py_ok(levada_queue_create(state->ports, &o, &self->queue, &err), &err);
+    good = good && levada_py_ok(levada_queue_create(NULL, &o, &self->queue, &err), &err);
     PyMem_Free(memory);
     good = good && (!o.shared_name ||
                     levada_py_slots_adopt(&self->slots, levada_queue_info(self->queue)->shapes));
@@ -517,25 +517,19 @@ static void queue_dealloc(PyObject *object)
 
 static PyObject *queue_waiters(PyObject *module, PyObject *unused)
 {
-    levada_py_state *state = PyModule_GetState(module);
-    levada_error     err = LEVADA_ERROR_INIT;
-    char            *text = NULL;
+    levada_error err = LEVADA_ERROR_INIT;
+    char        *text = NULL;
 
-    (void)unused;
-    if (!levada_py_ok(levada_waiters_json(state->ports, &text, &err), &err)) return NULL;
+    (void)module, (void)unused;
+    if (!levada_py_ok(levada_waiters_json(NULL, &text, &err), &err)) return NULL;
     return levada_py_text(&text);
 }
 
-/* The child's queues are strangers to the parent's, whose locks may be held for ever. */
+/* The parent's queues, whose locks may be held for ever, are refused from now on. */
 static PyObject *queue_forked(PyObject *module, PyObject *unused)
 {
-    levada_py_state *state = PyModule_GetState(module);
-    levada_error     err = LEVADA_ERROR_INIT;
-
     (void)unused;
-    state->forks++;
-    state->ports = NULL;
-    if (!levada_py_ok(levada_env_create(NULL, &state->ports, &err), &err)) return NULL;
+    ((levada_py_state *)PyModule_GetState(module))->forks++;
     return Py_NewRef(Py_None);
 }
 

@@ -19,7 +19,7 @@ bool levada_py_timeout(PyObject *seconds, int64_t *out)
     return true;
 }
 
-/* In a child the list of names is the parent's. */
+/* In a child the threads have no names: those that are known there are the parent's. */
 void levada_py_name_thread(const levada_py_state *state)
 {
     PyObject *known = state->forks ? NULL : PyThreadState_GetDict(), *threading = NULL,

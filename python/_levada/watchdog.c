@@ -41,7 +41,7 @@ static PyObject *watchdog_open(PyObject *module, PyObject *args)
     options.cancel = cancel != 0;
     h = PyMem_Calloc(1, sizeof *h);
     if (!h) return PyErr_NoMemory();
-    if (levada_py_ok(levada_watchdog_create(state->ports, &options, &h->watchdog, &err), &err))
+    if (levada_py_ok(levada_watchdog_create(NULL, &options, &h->watchdog, &err), &err))
         capsule = PyCapsule_New(h, WATCHDOG_NAME, watchdog_free);
     if (!capsule) {
         levada_watchdog_destroy(&h->watchdog);

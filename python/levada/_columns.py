@@ -2,7 +2,9 @@
 """Blocks from what Python functions give: columns whose types the first result fixes."""
 
 import copy
+import os
 import threading
+import weakref
 
 from levada import _levada
 from levada._batch import Bytes, Ragged, objects
@@ -10,6 +12,16 @@ from levada._dtypes import DTYPES, name_of
 from levada.errors import InvalidArgumentError, keep
 
 _ADVICE = "; spec= says what all records have"
+_all = weakref.WeakSet()  # every Columns
+
+
+def _forked():
+    """Whoever held a lock is not in the child."""
+    for columns in list(_all):
+        columns.lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_forked)
 
 
 def _offsets(lengths):
@@ -116,6 +128,7 @@ class Columns:
         self.kinds = kinds_of(spec)
         self.varies = varies
         self.lock = threading.Lock()
+        _all.add(self)
 
     def block(self, rows, rejects=None, flags=0):
         """Block of `rows` (dicts); what stands in the rows of `rejects` (row, code, message) does

@@ -458,6 +458,51 @@ def test_a_fork_is_told(lines):
     assert next(it).num_records == 10
 
 
+def square(record):
+    return {"x": record["value"] ** 2}
+
+
+FORKS = """
+import os, signal, sys, threading
+import levada as lv
+sys.path.insert(0, {folder!r})
+from test_iterator import square
+
+ds = lv.range(600).map(square).batch(50).with_options(threads=2)
+given = iter(ds.repeat())
+next(given)
+over = threading.Event()
+
+def run():
+    while not over.is_set():
+        list(ds)
+        lv.from_arrays({{"x": list(range(100))}}).batch(10).first()
+
+threads = [threading.Thread(target=run) for _ in range(3)]
+[thread.start() for thread in threads]
+wrong = []
+for _ in range(30):
+    pid = os.fork()
+    if pid == 0:
+        signal.alarm(20)
+        try:
+            next(given)
+        except lv.errors.FailedPreconditionError as error:
+            told = "parent process" in str(error)
+        rows = sum(batch.num_records for batch in ds)
+        os._exit(0 if told and rows == 600 else 1)
+    wrong.append(os.waitpid(pid, 0)[1])
+over.set()
+[thread.join() for thread in threads]
+sys.exit(str(wrong) if any(wrong) else 0)
+"""
+
+
+def test_children_run_what_the_parent_is_running(tmp_path):
+    code = FORKS.format(folder=os.path.dirname(__file__))
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=200)
+
+
 def test_keys_are_told_beside_restores_and_the_end(lines):
     """In a process of its own: what it looks for ends the process."""
     code = (

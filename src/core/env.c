@@ -105,6 +105,33 @@ void levada_env_destroy(levada_env **env)
     levada_env_unref(env);
 }
 
+/*
+ * fork() beside threads: the child has only the thread that forked, and a lock that another one
+ * held would stay held for ever. So those that a whole environment shares are taken before, in
+ * their order, and given back after, on both sides. This is done for the default environment.
+ */
+static void env_before_fork(void)
+{
+    levada_env *env = atomic_load_explicit(&env_default, memory_order_acquire);
+
+    levada_hub_hold(env->hub);
+    levada_pool_hold(env->pool);
+}
+
+static void env_after_fork(bool child)
+{
+    levada_env *env = atomic_load_explicit(&env_default, memory_order_acquire);
+
+    levada_pool_release(env->pool);
+    levada_hub_release(env->hub, child);
+    /* A fork does not wait for a library that is loaded: it would have come whole. */
+    if (child) levada_mutex_renew(&env->loading);
+}
+
+static void env_in_parent(void) { env_after_fork(false); }
+
+static void env_in_child(void) { env_after_fork(true); }
+
 /* NULL only when memory is short. */
 static levada_env *env_get_default(void)
 {
@@ -113,6 +140,7 @@ static levada_env *env_get_default(void)
     if (env != NULL || levada_env_create(NULL, &made, NULL) != LEVADA_OK) return env;
     if (atomic_compare_exchange_strong_explicit(&env_default, &env, made, memory_order_acq_rel,
                                                 memory_order_acquire)) {
+        levada_at_fork(env_before_fork, env_in_parent, env_in_child);
         return made;
     }
     levada_env_unref(&made); /* another thread was faster */

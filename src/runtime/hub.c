@@ -23,12 +23,45 @@ struct levada_hub {
     atomic_int   spinning;
     levada_mutex lock;
     /* -- guarded by lock */
+    uint64_t       forks; /* number of the thread that forks */
     levada_sleep  *sleeps, *latest;
     uint64_t       number; /* of the latest sleep */
     levada_shared *shared;
     hub_name      *names;
     int32_t        nnames, room, oldest;
 };
+
+void levada_hub_hold(levada_hub *hub)
+{
+    levada_mutex_lock(&hub->lock);
+    hub->forks = levada_thread_number();
+}
+
+/* A signal handler may have forked inside a sleep of its own thread, which goes on. */
+static void hub_forget_locked(levada_hub *hub)
+{
+    levada_sleep *sleep = hub->sleeps, *next;
+
+    hub->sleeps = hub->latest = NULL;
+    for (; sleep != NULL; sleep = next) {
+        next = sleep->next;
+        if (sleep->thread != hub->forks) continue;
+        sleep->next = NULL;
+        sleep->prev = hub->latest;
+        if (hub->latest != NULL) hub->latest->next = sleep;
+        else hub->sleeps = sleep;
+        hub->latest = sleep;
+    }
+    hub->shared = NULL;
+    hub->nnames = hub->oldest = 0;
+    atomic_store(&hub->spinning, 0);
+}
+
+void levada_hub_release(levada_hub *hub, bool child)
+{
+    if (child) hub_forget_locked(hub);
+    levada_mutex_unlock(&hub->lock);
+}
 
 levada_status levada_hub_create(levada_hub **out, levada_error *err)
 {

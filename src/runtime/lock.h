@@ -29,6 +29,8 @@ LEVADA_MUST_USE levada_status levada_mutex_init(levada_mutex *mutex, levada_erro
 void levada_mutex_clear(levada_mutex *mutex);
 void levada_mutex_lock(levada_mutex *mutex);
 void levada_mutex_unlock(levada_mutex *mutex);
+/* In the child of a fork: it is free, whoever held it. */
+void levada_mutex_renew(levada_mutex *mutex);
 
 LEVADA_MUST_USE levada_status levada_cond_init(levada_cond *cond, levada_error *err);
 void levada_cond_clear(levada_cond *cond);
@@ -40,6 +42,9 @@ void levada_cond_wake_all(levada_cond *cond);
 LEVADA_MUST_USE levada_status levada_thread_start(levada_thread *thread, void (*run)(void *user),
                                                   void *user, levada_error *err);
 void levada_thread_join(levada_thread *thread);
+/* What every fork of the process calls: before it, and after it on both sides. Where memory is too
+ * short to note that, nothing is called. */
+void levada_at_fork(void (*before)(void), void (*parent)(void), void (*child)(void));
 
 /* Nanoseconds of the monotonic clock. */
 int64_t levada_now(void);

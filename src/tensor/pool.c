@@ -56,6 +56,10 @@ levada_status levada_pool_create(const levada_env_options *options, levada_pool 
     return LEVADA_OK;
 }
 
+void levada_pool_hold(levada_pool *pool) { levada_spin_lock(&pool->lock); }
+
+void levada_pool_release(levada_pool *pool) { levada_spin_unlock(&pool->lock); }
+
 static void *pool_memory(levada_pool *pool, size_t size)
 {
     if (pool->options.alloc) return pool->options.alloc(pool->options.user, size);

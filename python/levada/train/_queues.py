@@ -37,7 +37,6 @@ __all__ = [
     "waiters",
 ]
 
-os.register_at_fork(after_in_child=_levada.ports_forked)
 
 _FIFO, _PADDING, _SHUFFLE, _PRIORITY = range(4)
 _NAMES = ("fifo_queue", "padding_fifo_queue", "random_shuffle_queue", "priority_queue")
@@ -45,6 +44,16 @@ _counts = {}  # default name: numbers for the next ones
 _lock = threading.Lock()
 _live = weakref.WeakValueDictionary()  # every queue by number, to be found by name
 _numbers = itertools.count()
+
+
+def _forked() -> None:
+    """Whoever held the lock is not in the child, whose queues are its own."""
+    global _lock
+    _lock = threading.Lock()
+    _levada.ports_forked()
+
+
+os.register_at_fork(after_in_child=_forked)
 
 
 def unique_name(name: str | None, default: str) -> str:

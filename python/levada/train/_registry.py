@@ -6,6 +6,7 @@ All functions may be called from any thread.
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -15,6 +16,15 @@ from levada.errors import NotFoundError
 _lock = threading.Lock()
 _collections: dict[str, list[Any]] = {}
 _ops: dict[str, Callable[[], object]] = {}
+
+
+def _forked() -> None:
+    """Whoever held the lock is not in the child."""
+    global _lock
+    _lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_forked)
 
 
 class GraphKeys:
