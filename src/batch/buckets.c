@@ -2,6 +2,7 @@
 #include "batch/buckets.h"
 
 #include "base/alloc.h"
+#include "base/assert.h"
 #include "core/iter_priv.h"
 
 #include <stdio.h>
@@ -224,6 +225,7 @@ static levada_status buckets_emit(levada_buckets *b, levada_bucket *k, levada_bl
 {
     int64_t i = k - b->buckets;
 
+    LEVADA_ASSERT(k->n > 0 && i <= b->config.nboundaries);
     if (b->config.bounded && i == b->config.nboundaries) return buckets_beyond(b, k, err);
     LEVADA_TRY(levada_rowstore_take(b->store, k->slots, k->n, out, err));
     if (b->config.bounded) (*out)->bound = b->config.boundaries[i] - 1;
@@ -321,6 +323,14 @@ static levada_status buckets_flush(levada_buckets *b, levada_block **out, levada
     return LEVADA_END;
 }
 
+static int64_t buckets_total(const levada_buckets *b)
+{
+    int64_t total = b->n - b->at;
+
+    for (int64_t i = 0; i <= b->config.nboundaries; i++) total += b->buckets[i].n;
+    return total;
+}
+
 levada_status levada_buckets_next(levada_buckets *b, levada_iter *in, levada_block **out,
                                   levada_error *err)
 {
@@ -329,6 +339,7 @@ levada_status levada_buckets_next(levada_buckets *b, levada_iter *in, levada_blo
         levada_block *block = NULL;
         levada_status st;
 
+        LEVADA_ASSERT(buckets_total(b) == levada_rowstore_count(b->store)); /* none is lost */
         LEVADA_TRY(buckets_deal(b, out, err));
         if (*out) return LEVADA_OK;
         st = levada_iter_next(in, &block, err);
@@ -340,14 +351,6 @@ levada_status levada_buckets_next(levada_buckets *b, levada_iter *in, levada_blo
 }
 
 /* -- states: counts, then all rows: bucket by bucket, then those not dealt out */
-
-static int64_t buckets_total(const levada_buckets *b)
-{
-    int64_t total = b->n - b->at;
-
-    for (int64_t i = 0; i <= b->config.nboundaries; i++) total += b->buckets[i].n;
-    return total;
-}
 
 levada_status levada_buckets_save(const levada_buckets *b, levada_state_writer *to,
                                   levada_error *err)

@@ -2,6 +2,7 @@
 #include "core/crew.h"
 
 #include "base/alloc.h"
+#include "base/assert.h"
 #include "base/text.h"
 #include "runtime/wait.h"
 
@@ -48,7 +49,7 @@ levada_status levada_crew_create(levada_run *run, levada_error *err)
     if (!crew) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for threads");
     crew->run = run;
     crew->most = most;
-    if (hub) st = levada_lock_init(&crew->lock, err);
+    if (hub) st = levada_lock_init(&crew->lock, LEVADA_LOCK_CREW, err);
     else st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for threads");
     if (st != LEVADA_OK) {
         levada_free(crew);
@@ -261,6 +262,7 @@ static void crew_apply_locked(levada_crew *crew, levada_joint *j, levada_ticket 
     levada_error  why = LEVADA_ERROR_INIT;
     levada_status st;
 
+    LEVADA_ASSERT(!t->done && t == &j->ring[number % j->window]);
     crew_offer_locked(crew, j); /* the intake is free again */
     crew_unlock(crew);
     st = levada_chain_apply(j->chain, crew->run, self, in, &out, &why);
@@ -286,6 +288,7 @@ static void crew_work_locked(levada_crew *crew, levada_joint *j)
     levada_status  st;
     int64_t        number;
 
+    LEVADA_ASSERT(!j->intake); /* one thread pulls */
     j->intake = true;
     if (crew_snapshot_due_locked(j)) crew_snapshot_locked(crew, j);
     crew_unlock(crew);
@@ -303,6 +306,7 @@ static void crew_work_locked(levada_crew *crew, levada_joint *j)
     }
     number = j->tail++;
     t = &j->ring[number % j->window];
+    LEVADA_ASSERT(number - j->head < j->window && !t->in && !t->out); /* delivered, or never used */
     memset(t, 0, sizeof *t);
     t->rows_in = levada_block_rows(in);
     j->drawn += t->rows_in;
@@ -373,9 +377,11 @@ static levada_status crew_deliver_locked(levada_crew *crew, levada_joint *j, lev
     levada_ticket *t = &j->ring[j->head % j->window];
     int64_t        room;
 
+    LEVADA_ASSERT(j->head < j->tail && t->done && !t->in);
     j->head++;
     j->delivered += t->rows_in;
     j->bytes -= t->bytes;
+    LEVADA_ASSERT(j->bytes >= 0 && j->delivered <= j->drawn);
     room = j->window - (j->tail - j->head);
     /* Waking for each block costs more than the block: let some room gather first. */
     if (room * 4 >= j->window) crew_offer_locked(crew, j);

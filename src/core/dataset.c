@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/hash.h"
+#include "base/refs.h"
 
 #include <string.h>
 
@@ -192,7 +193,7 @@ levada_dataset *levada_dataset_ref(const levada_dataset *dataset)
 {
     levada_dataset *same = (levada_dataset *)(uintptr_t)dataset; /* counts are not content */
 
-    atomic_fetch_add_explicit(&same->refs, 1, memory_order_relaxed);
+    levada_refs_add(&same->refs);
     return same;
 }
 
@@ -201,7 +202,7 @@ void levada_dataset_unref(levada_dataset **dataset)
     levada_dataset *gone = *dataset;
 
     *dataset = NULL;
-    if (gone == NULL || atomic_fetch_sub_explicit(&gone->refs, 1, memory_order_acq_rel) > 1) return;
+    if (gone == NULL || !levada_refs_drop(&gone->refs)) return;
     dataset_free(gone);
 }
 

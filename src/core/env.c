@@ -5,6 +5,7 @@
 #include "core/env_priv.h"
 
 #include "base/alloc.h"
+#include "base/refs.h"
 #include "core/registry.h"
 #include "runtime/hub.h"
 #include "runtime/lock.h"
@@ -90,7 +91,7 @@ levada_status levada_env_create(const levada_env_options *options, levada_env **
     if ((all.alloc == NULL) != (all.free == NULL)) {
         status = levada_fail(err, LEVADA_EINVALID_ARGUMENT, "alloc and free go together");
     }
-    if (status == LEVADA_OK) status = levada_mutex_init(&env->loading, err);
+    if (status == LEVADA_OK) status = levada_mutex_init(&env->loading, LEVADA_LOCK_LOADING, err);
     env->lockable = status == LEVADA_OK;
     if (status == LEVADA_OK) status = levada_pool_create(&all, &env->pool, err);
     if (status == LEVADA_OK) status = levada_registry_create(&env->registry, err);
@@ -155,7 +156,7 @@ static const levada_env *env_or_default(const levada_env *env)
 levada_env *levada_env_ref(levada_env *env)
 {
     if (env == NULL) env = env_get_default();
-    if (env != NULL) atomic_fetch_add_explicit(&env->refs, 1, memory_order_relaxed);
+    if (env != NULL) levada_refs_add(&env->refs);
     return env;
 }
 
@@ -164,7 +165,7 @@ void levada_env_unref(levada_env **env)
     levada_env *gone = *env;
 
     *env = NULL;
-    if (gone == NULL || atomic_fetch_sub_explicit(&gone->refs, 1, memory_order_acq_rel) > 1) return;
+    if (gone == NULL || !levada_refs_drop(&gone->refs)) return;
     env_free(gone);
 }
 

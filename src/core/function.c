@@ -2,6 +2,7 @@
 #include <levada/function.h>
 
 #include "base/alloc.h"
+#include "base/refs.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -58,7 +59,7 @@ levada_function *levada_function_ref(const levada_function *function)
 {
     levada_function *same = (levada_function *)(uintptr_t)function; /* counts are not content */
 
-    if (same != NULL) atomic_fetch_add_explicit(&same->refs, 1, memory_order_relaxed);
+    if (same != NULL) levada_refs_add(&same->refs);
     return same;
 }
 
@@ -67,7 +68,7 @@ void levada_function_unref(levada_function **function)
     levada_function *gone = *function;
 
     *function = NULL;
-    if (gone == NULL || atomic_fetch_sub_explicit(&gone->refs, 1, memory_order_acq_rel) > 1) return;
+    if (gone == NULL || !levada_refs_drop(&gone->refs)) return;
     if (gone->def.release != NULL) gone->def.release(gone->user);
     function_free(gone);
 }

@@ -62,7 +62,7 @@ static levada_status handle_init(handle *h, const levada_iter_options *options, 
     }
     o.struct_size = sizeof o;
     h->options = o;
-    return levada_mutex_init(&h->lock, err);
+    return levada_mutex_init(&h->lock, LEVADA_LOCK_HANDLE, err);
 }
 
 levada_status levada_iter_open(const levada_dataset *dataset, const levada_iter_options *options,

@@ -35,7 +35,7 @@ levada_status levada_hosted_open(levada_iter *it, const levada_hosted_hooks *hoo
 {
     levada_hosted *h = levada_alloc_zero(sizeof *h);
     void          *state = levada_alloc_aligned(64, hooks->state_size + 1);
-    levada_status  st = h && state ? levada_mutex_init(&h->lock, err)
+    levada_status  st = h && state ? levada_mutex_init(&h->lock, LEVADA_LOCK_NODE, err)
                                    : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
                                                  "no memory for a stage");
 

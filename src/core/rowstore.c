@@ -5,6 +5,7 @@
  * blocks are counted once for each block, never for each row.
  */
 #include "base/alloc.h"
+#include "base/assert.h"
 #include "core/iter_priv.h"
 #include "tensor/block_priv.h"
 
@@ -190,6 +191,7 @@ static void rowstore_release(levada_rowstore *s, uint32_t held)
 {
     levada_block *block = s->held[held].block;
 
+    LEVADA_ASSERT(s->held[held].live == 0);
     s->pinned_bytes -= rowstore_row_bytes(block) * block->n;
     levada_block_unref(&s->held[held].block);
     s->held[held].turn = s->free_held;
@@ -295,6 +297,7 @@ static void rowstore_pick_row(levada_rowstore *s, rowstore_pick *p, int64_t i, u
 {
     rowstore_held *h = &s->held[s->slots[slot].held];
 
+    LEVADA_ASSERT(slot < s->nslots && s->slots[slot].held < s->nheld && h->live > 0);
     if (h->turn != s->turn) {
         h->turn = s->turn;
         h->mark = p->nfrom;
@@ -333,6 +336,7 @@ static void rowstore_forget(levada_rowstore *s, uint32_t slot)
     uint32_t       held = s->slots[slot].held;
     rowstore_held *h = &s->held[held];
 
+    LEVADA_ASSERT(held < s->nheld && h->live > 0); /* else it is taken for the second time */
     s->live_bytes -= rowstore_row_bytes(h->block);
     if (--h->live == 0) rowstore_release(s, held);
 }
@@ -348,6 +352,7 @@ levada_status levada_rowstore_take(levada_rowstore *s, const uint32_t *slots, in
         s->free = slots[i];
     }
     s->count -= n;
+    LEVADA_ASSERT(s->count >= 0 && (s->count > 0 || s->pinned_bytes == 0));
     return LEVADA_OK;
 }
 

@@ -56,9 +56,9 @@ levada_status levada_run_create(const levada_dataset *dataset, const levada_iter
     levada_status st;
 
     if (!run) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for an iterator");
-    st = levada_mutex_init(&run->opening, err);
+    st = levada_mutex_init(&run->opening, LEVADA_LOCK_OPENING, err);
     if (st == LEVADA_OK) {
-        st = levada_mutex_init(&run->noting, err);
+        st = levada_mutex_init(&run->noting, LEVADA_LOCK_NOTING, err);
         if (st != LEVADA_OK) levada_mutex_clear(&run->opening);
     }
     if (st != LEVADA_OK) {

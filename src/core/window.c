@@ -95,6 +95,7 @@ levada_status levada_window_fill(levada_window *w, int64_t need, levada_error *e
     w->filled = size;
     st = levada_bytes_read(w->bytes, w->chunk->data + size, capacity - size, &made, err);
     w->filled += made;
+    LEVADA_ASSERT(made >= 0 && w->filled <= capacity && capacity <= w->chunk->capacity);
     w->ended = st == LEVADA_OK && made == 0;
     return st;
 }

@@ -11,6 +11,7 @@
 #ifndef LEVADA_CORE_WINDOW_H
 #define LEVADA_CORE_WINDOW_H
 
+#include "base/assert.h"
 #include "core/bytes.h"
 #include "tensor/pool.h"
 
@@ -48,6 +49,7 @@ static inline int64_t levada_window_size(const levada_window *window)
 
 static inline void levada_window_skip(levada_window *window, int64_t used)
 {
+    LEVADA_ASSERT(used >= 0 && used <= levada_window_size(window));
     window->at += used;
     window->offset += used;
 }

@@ -131,7 +131,7 @@ static levada_status interleave_open(void *state, const void *args, const levada
     s->n = (int32_t)s->args->cycle_length;
     s->batched = levada_spec_flags_of(context->out) & LEVADA_SPEC_BATCHED;
     LEVADA_TRY(interleave_claim(s, err));
-    LEVADA_TRY(levada_mutex_init(&s->lock, err));
+    LEVADA_TRY(levada_mutex_init(&s->lock, LEVADA_LOCK_NODE, err));
     s->lockable = true;
     s->slots = levada_alloc_zero((size_t)s->n * sizeof *s->slots);
     s->from = levada_alloc((size_t)context->block_rows * sizeof(*s->from));

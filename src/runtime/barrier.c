@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/alloc.h"
 #include "base/hash.h"
+#include "base/refs.h"
 #include "runtime/barrier_priv.h"
 
 #include <string.h>
@@ -43,6 +44,7 @@ static levada_status barrier_check(int32_t n, const levada_dtype *dtypes,
 
 static void barrier_free(levada_barrier *barrier)
 {
+    LEVADA_ASSERT(barrier->takes.head == NULL && atomic_load(&barrier->held) == 0);
     levada_barrier_drop_incomplete(barrier);
     for (int64_t i = 0; i < barrier->nready; i++) {
         levada_barrier_entry_free(barrier, barrier->ready[i]);
@@ -128,7 +130,7 @@ levada_status levada_barrier_create(levada_env *env, int32_t ncomponents,
     if (b == NULL) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
     atomic_init(&b->refs, 1);
     if (!barrier_alloc(b, env, (size_t)ncomponents, name, shared_name) ||
-        levada_lock_init(&b->lock, NULL) != LEVADA_OK) {
+        levada_lock_init(&b->lock, LEVADA_LOCK_QUEUE, NULL) != LEVADA_OK) {
         barrier_free(b);
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
     }
@@ -149,7 +151,7 @@ levada_status levada_barrier_create(levada_env *env, int32_t ncomponents,
 
 levada_barrier *levada_barrier_ref(levada_barrier *barrier)
 {
-    atomic_fetch_add_explicit(&barrier->refs, 1, memory_order_relaxed);
+    levada_refs_add(&barrier->refs);
     return barrier;
 }
 
@@ -161,7 +163,7 @@ void levada_barrier_unref(levada_barrier **barrier)
     *barrier = NULL;
     if (b == NULL) return;
     if (b->shared_name != NULL) last = levada_hub_drop(b->hub, &b->shared, &b->refs);
-    else last = atomic_fetch_sub_explicit(&b->refs, 1, memory_order_acq_rel) == 1;
+    else last = levada_refs_drop(&b->refs);
     if (last) barrier_free(b);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/alloc.h"
+#include "base/assert.h"
 #include "base/hash.h"
 #include "runtime/barrier_priv.h"
 
@@ -149,6 +150,7 @@ void levada_barrier_push(levada_barrier *barrier, levada_barrier_entry *entry)
     levada_barrier_entry **heap = barrier->ready;
     int64_t                at = barrier->nready++;
 
+    LEVADA_ASSERT(at < barrier->room); /* kept for keys that come back */
     while (at > 0 && barrier_keys_before(entry, heap[(at - 1) / 4])) {
         heap[at] = heap[(at - 1) / 4];
         at = (at - 1) / 4;

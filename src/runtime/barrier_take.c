@@ -4,6 +4,7 @@
  * once, in the order in which the keys were first seen; tensors are made without the lock.
  */
 #include "base/alloc.h"
+#include "base/assert.h"
 #include "runtime/barrier_priv.h"
 
 #include <string.h>
@@ -28,6 +29,7 @@ typedef struct take_op {
 
 static void take_give(levada_barrier *b, take_op *op, int64_t n)
 {
+    LEVADA_ASSERT(op->got == 0 && n <= b->nready);
     for (; op->got < n; op->got++) {
         levada_barrier_entry *entry = levada_barrier_pop(b);
 

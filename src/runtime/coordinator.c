@@ -7,6 +7,7 @@
 #include "runtime/coordinator_priv.h"
 
 #include "base/alloc.h"
+#include "base/refs.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -102,7 +103,7 @@ bool levada_coordinator_wait_for_stop(levada_coordinator *coordinator, int64_t t
 
 void levada_coordinator_unref(levada_coordinator *c)
 {
-    if (atomic_fetch_sub_explicit(&c->refs, 1, memory_order_acq_rel) > 1) return;
+    if (!levada_refs_drop(&c->refs)) return;
     levada_lock_clear(&c->lock);
     levada_mutex_clear(&c->starting);
     levada_hub_unref(&c->hub);
@@ -115,8 +116,8 @@ static levada_status coordinator_locks(levada_coordinator *c, levada_error *err)
 {
     levada_status status;
 
-    LEVADA_TRY(levada_lock_init(&c->lock, err));
-    status = levada_mutex_init(&c->starting, err);
+    LEVADA_TRY(levada_lock_init(&c->lock, LEVADA_LOCK_LIST, err));
+    status = levada_mutex_init(&c->starting, LEVADA_LOCK_STARTING, err);
     if (status != LEVADA_OK) levada_lock_clear(&c->lock);
     return status;
 }

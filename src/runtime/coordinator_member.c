@@ -6,6 +6,7 @@
 #include "runtime/coordinator_priv.h"
 
 #include "base/alloc.h"
+#include "base/refs.h"
 
 #include <string.h>
 
@@ -202,7 +203,7 @@ levada_status levada_coordinator_register(levada_coordinator *coordinator, const
     levada_member    *m = member_make(coordinator, &def);
 
     if (m == NULL) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a thread");
-    atomic_fetch_add_explicit(&coordinator->refs, 1, memory_order_relaxed);
+    levada_refs_add(&coordinator->refs);
     levada_lock_take(&coordinator->lock);
     member_add_locked(m);
     levada_lock_give(&coordinator->lock);

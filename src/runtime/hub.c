@@ -2,6 +2,7 @@
 #include "runtime/hub.h"
 
 #include "base/alloc.h"
+#include "base/refs.h"
 #include "runtime/park.h"
 
 #include <levada/queue.h>
@@ -70,7 +71,7 @@ levada_status levada_hub_create(levada_hub **out, levada_error *err)
     if (hub == NULL) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
     atomic_init(&hub->refs, 1);
     hub->cpus = levada_cpu_count();
-    if (levada_mutex_init(&hub->lock, err) != LEVADA_OK) {
+    if (levada_mutex_init(&hub->lock, LEVADA_LOCK_HUB, err) != LEVADA_OK) {
         levada_free(hub);
         return LEVADA_ERESOURCE_EXHAUSTED;
     }
@@ -80,7 +81,7 @@ levada_status levada_hub_create(levada_hub **out, levada_error *err)
 
 levada_hub *levada_hub_ref(levada_hub *hub)
 {
-    atomic_fetch_add_explicit(&hub->refs, 1, memory_order_relaxed);
+    levada_refs_add(&hub->refs);
     return hub;
 }
 
@@ -89,7 +90,7 @@ void levada_hub_unref(levada_hub **hub)
     levada_hub *gone = *hub;
 
     *hub = NULL;
-    if (gone == NULL || atomic_fetch_sub_explicit(&gone->refs, 1, memory_order_acq_rel) > 1) return;
+    if (gone == NULL || !levada_refs_drop(&gone->refs)) return;
     levada_mutex_clear(&gone->lock);
     levada_free(gone->names);
     levada_free(gone);
@@ -328,7 +329,7 @@ void *levada_hub_share(levada_hub *hub, levada_shared *add, atomic_int *(*refs)(
         if (strcmp(s->kind, add->kind) == 0 && strcmp(s->name, add->name) == 0) found = s->object;
     }
     if (found != NULL) {
-        atomic_fetch_add_explicit(refs(found), 1, memory_order_relaxed);
+        levada_refs_add(refs(found));
     } else {
         add->next = hub->shared;
         hub->shared = add;
@@ -343,7 +344,7 @@ bool levada_hub_drop(levada_hub *hub, levada_shared *shared, atomic_int *refs)
     bool            last;
 
     levada_mutex_lock(&hub->lock);
-    last = atomic_fetch_sub_explicit(refs, 1, memory_order_acq_rel) == 1;
+    last = levada_refs_drop(refs);
     if (last) {
         while (*at != NULL && *at != shared) at = &(*at)->next;
         if (*at != NULL) *at = shared->next;

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE /* sched_getaffinity */
 #include "runtime/lock.h"
 
+#include "base/assert.h"
 #include "runtime/delay.h"
 
 #include <errno.h>
@@ -17,8 +18,40 @@ static levada_status lock_check(int code, const char *what, levada_error *err)
                        strerror(code));
 }
 
-levada_status levada_mutex_init(levada_mutex *mutex, levada_error *err)
+#if LEVADA_DEBUG
+
+#define LOCK_HELD_MOST 64 /* pipes within pipes, each with a few */
+
+static _Thread_local struct {
+    int               n;
+    levada_lock_place place[LOCK_HELD_MOST];
+} lock_held;
+
+/* Before it is taken: a wrong order is found even where it does not end in a deadlock this time. */
+void levada_lock_taking(levada_lock_place place)
 {
+    for (int i = 0; i < lock_held.n; i++) {
+        LEVADA_ASSERT(lock_held.place[i] < place ||
+                      (lock_held.place[i] == place && place == LEVADA_LOCK_NODE));
+    }
+    LEVADA_ASSERT(lock_held.n < LOCK_HELD_MOST);
+    lock_held.place[lock_held.n++] = place;
+}
+
+void levada_lock_giving(levada_lock_place place)
+{
+    int i = lock_held.n;
+
+    while (i > 0 && lock_held.place[i - 1] != place) i--;
+    LEVADA_ASSERT(i > 0); /* the thread that took it gives it, once */
+    for (lock_held.n--; i <= lock_held.n; i++) lock_held.place[i - 1] = lock_held.place[i];
+}
+
+#endif
+
+levada_status levada_mutex_init(levada_mutex *mutex, levada_lock_place place, levada_error *err)
+{
+    LEVADA_LOCK_PLACE(mutex, place);
     return lock_check(pthread_mutex_init(&mutex->system, NULL), "mutex", err);
 }
 
@@ -26,12 +59,14 @@ void levada_mutex_clear(levada_mutex *mutex) { pthread_mutex_destroy(&mutex->sys
 
 void levada_mutex_lock(levada_mutex *mutex)
 {
+    LEVADA_LOCK_TAKING(mutex);
     levada_delay();
     pthread_mutex_lock(&mutex->system);
 }
 
 void levada_mutex_unlock(levada_mutex *mutex)
 {
+    LEVADA_LOCK_GIVING(mutex);
     pthread_mutex_unlock(&mutex->system);
     levada_delay();
 }
@@ -56,14 +91,17 @@ void levada_cond_clear(levada_cond *cond) { pthread_cond_destroy(&cond->system);
 bool levada_cond_wait(levada_cond *cond, levada_mutex *mutex, int64_t until)
 {
     struct timespec at;
+    int             code;
 
     if (until < 0) {
-        pthread_cond_wait(&cond->system, &mutex->system);
-        return true;
+        code = pthread_cond_wait(&cond->system, &mutex->system);
+    } else {
+        at.tv_sec = until / 1000000000;
+        at.tv_nsec = until % 1000000000;
+        code = pthread_cond_timedwait(&cond->system, &mutex->system, &at);
     }
-    at.tv_sec = until / 1000000000;
-    at.tv_nsec = until % 1000000000;
-    return pthread_cond_timedwait(&cond->system, &mutex->system, &at) != ETIMEDOUT;
+    LEVADA_BUG_ON(code != 0 && code != ETIMEDOUT); /* callers would loop for ever */
+    return code == 0;
 }
 
 void levada_cond_wake_all(levada_cond *cond) { pthread_cond_broadcast(&cond->system); }
@@ -96,7 +134,12 @@ void levada_at_fork(void (*before)(void), void (*parent)(void), void (*child)(vo
     (void)pthread_atfork(before, parent, child);
 }
 
-void levada_thread_join(levada_thread *thread) { pthread_join(thread->system, NULL); }
+void levada_thread_join(levada_thread *thread)
+{
+    int code = pthread_join(thread->system, NULL);
+
+    LEVADA_BUG_ON(code != 0); /* what the thread stands on is freed next */
+}
 
 int64_t levada_now(void)
 {

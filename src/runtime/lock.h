@@ -3,6 +3,9 @@
  * Mutex, condition variable, thread and clock: the few things that the engine asks of the system.
  *
  * Mutexes are not recursive. Waits are on the monotonic clock and may wake early: callers loop.
+ *
+ * Each lock has its place in the one order of docs/threads.md: a thread that holds one takes only
+ * such with a later place. Debug builds check that.
  */
 #ifndef LEVADA_RUNTIME_LOCK_H
 #define LEVADA_RUNTIME_LOCK_H
@@ -11,8 +14,37 @@
 
 #include <pthread.h>
 
+typedef enum levada_lock_place {
+    LEVADA_LOCK_LOADING, /* of an environment */
+    LEVADA_LOCK_HANDLE,
+    LEVADA_LOCK_OPENING,
+    LEVADA_LOCK_NODE, /* one may be taken with others held, from a joint to what is in it */
+    LEVADA_LOCK_NOTING,
+    LEVADA_LOCK_CREW,
+    LEVADA_LOCK_STARTING,
+    LEVADA_LOCK_LIST, /* of a coordinator, of a queue runner */
+    LEVADA_LOCK_QUEUE, /* or a barrier */
+    LEVADA_LOCK_HUB
+} levada_lock_place;
+
+#if LEVADA_DEBUG
+#define LEVADA_LOCK_ORDERED levada_lock_place place;
+#define LEVADA_LOCK_PLACE(lock, at) ((lock)->place = (at))
+#define LEVADA_LOCK_TAKING(lock) levada_lock_taking((lock)->place)
+#define LEVADA_LOCK_GIVING(lock) levada_lock_giving((lock)->place)
+/* What the calling thread holds. */
+void levada_lock_taking(levada_lock_place place);
+void levada_lock_giving(levada_lock_place place);
+#else
+#define LEVADA_LOCK_ORDERED
+#define LEVADA_LOCK_PLACE(lock, at) ((void)(at))
+#define LEVADA_LOCK_TAKING(lock) ((void)0)
+#define LEVADA_LOCK_GIVING(lock) ((void)0)
+#endif
+
 typedef struct levada_mutex {
     pthread_mutex_t system;
+    LEVADA_LOCK_ORDERED
 } levada_mutex;
 
 typedef struct levada_cond {
@@ -25,7 +57,8 @@ typedef struct levada_thread {
     void *user;
 } levada_thread;
 
-LEVADA_MUST_USE levada_status levada_mutex_init(levada_mutex *mutex, levada_error *err);
+LEVADA_MUST_USE levada_status levada_mutex_init(levada_mutex *mutex, levada_lock_place place,
+                                                levada_error *err);
 void levada_mutex_clear(levada_mutex *mutex);
 void levada_mutex_lock(levada_mutex *mutex);
 void levada_mutex_unlock(levada_mutex *mutex);

@@ -16,12 +16,16 @@
 
 #include <stdatomic.h>
 
-typedef union levada_lock {
-    atomic_uint     word;   /* futex: 0 free, 1 taken, 2 taken and somebody sleeps */
-    pthread_mutex_t system; /* elsewhere */
+typedef struct levada_lock {
+    union {
+        atomic_uint     word;   /* futex: 0 free, 1 taken, 2 taken and somebody sleeps */
+        pthread_mutex_t system; /* elsewhere */
+    };
+    LEVADA_LOCK_ORDERED
 } levada_lock;
 
-LEVADA_MUST_USE levada_status levada_lock_init(levada_lock *lock, levada_error *err);
+LEVADA_MUST_USE levada_status levada_lock_init(levada_lock *lock, levada_lock_place place,
+                                               levada_error *err);
 void levada_lock_clear(levada_lock *lock);
 void levada_lock_take(levada_lock *lock);
 void levada_lock_give(levada_lock *lock);

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/park.h"
 
+#include "base/assert.h"
 #include "runtime/delay.h"
 
 #include <errno.h>
 #include <string.h>
 #include <time.h>
 
-levada_status levada_lock_init(levada_lock *lock, levada_error *err)
+levada_status levada_lock_init(levada_lock *lock, levada_lock_place place, levada_error *err)
 {
     int code = pthread_mutex_init(&lock->system, NULL);
 
+    LEVADA_LOCK_PLACE(lock, place);
     if (code == 0) return LEVADA_OK;
     return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "can't make a mutex: %s", strerror(code));
 }
@@ -19,12 +21,14 @@ void levada_lock_clear(levada_lock *lock) { pthread_mutex_destroy(&lock->system)
 
 void levada_lock_take(levada_lock *lock)
 {
+    LEVADA_LOCK_TAKING(lock);
     levada_delay();
     pthread_mutex_lock(&lock->system);
 }
 
 void levada_lock_give(levada_lock *lock)
 {
+    LEVADA_LOCK_GIVING(lock);
     pthread_mutex_unlock(&lock->system);
     levada_delay();
 }
@@ -79,6 +83,7 @@ void levada_park_wake(levada_park *park)
 {
     levada_delay();
     pthread_mutex_lock(&park->mutex);
+    LEVADA_ASSERT(atomic_load(&park->word) != LEVADA_PARK_DONE);
     atomic_store(&park->word, LEVADA_PARK_DONE);
     pthread_cond_signal(&park->cond);
     pthread_mutex_unlock(&park->mutex);

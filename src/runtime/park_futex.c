@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/park.h"
 
-#include "base/compiler.h"
+#include "base/assert.h"
 #include "runtime/delay.h"
 
 #include <errno.h>
@@ -37,9 +37,10 @@ static void park_futex_wake(atomic_uint *word)
     syscall(SYS_futex, word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1, NULL, NULL, 0);
 }
 
-levada_status levada_lock_init(levada_lock *lock, levada_error *err)
+levada_status levada_lock_init(levada_lock *lock, levada_lock_place place, levada_error *err)
 {
     (void)err;
+    LEVADA_LOCK_PLACE(lock, place);
     atomic_init(&lock->word, 0);
     return LEVADA_OK;
 }
@@ -74,6 +75,7 @@ void levada_lock_take(levada_lock *lock)
 {
     unsigned free_word = 0;
 
+    LEVADA_LOCK_TAKING(lock);
     levada_delay();
     if (LEVADA_UNLIKELY(!atomic_compare_exchange_strong_explicit(
             &lock->word, &free_word, 1, memory_order_acquire, memory_order_relaxed))) {
@@ -83,9 +85,12 @@ void levada_lock_take(levada_lock *lock)
 
 void levada_lock_give(levada_lock *lock)
 {
-    if (LEVADA_UNLIKELY(atomic_exchange_explicit(&lock->word, 0, memory_order_release) == 2)) {
-        park_futex_wake(&lock->word);
-    }
+    unsigned before;
+
+    LEVADA_LOCK_GIVING(lock);
+    before = atomic_exchange_explicit(&lock->word, 0, memory_order_release);
+    LEVADA_ASSERT(before != 0);
+    if (LEVADA_UNLIKELY(before == 2)) park_futex_wake(&lock->word);
     levada_delay();
 }
 
@@ -119,6 +124,7 @@ void levada_park_wake(levada_park *park)
 
     levada_delay();
     before = atomic_exchange_explicit(&park->word, LEVADA_PARK_DONE, memory_order_release);
+    LEVADA_ASSERT(before != LEVADA_PARK_DONE);
     levada_delay(); /* whoever is woken may be gone already */
     if (before == LEVADA_PARK_ASLEEP) park_futex_wake(&park->word);
 }

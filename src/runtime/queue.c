@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/alloc.h"
 #include "base/random.h"
+#include "base/refs.h"
 #include "runtime/queue_priv.h"
 
 #include <string.h>
@@ -104,8 +105,17 @@ static levada_status queue_check(const levada_queue_options *o, levada_error *er
 
 /* -- making and freeing ------------------------------------------------------------------------ */
 
+/* Nobody stands in line, but for a close whose owner gave up. */
+static bool queue_is_left(const levada_queue *q)
+{
+    const levada_waiter *last = q->has_late_close ? &q->late_close.waiter : NULL;
+
+    return q->dequeues.head == NULL && q->enqueues.head == last && q->enqueues.tail == last;
+}
+
 static void queue_free(levada_queue *queue)
 {
+    LEVADA_ASSERT(queue_is_left(queue) && atomic_load(&queue->held) == 0);
     levada_queue_store_clear(queue);
     levada_lock_clear(&queue->lock);
     levada_hub_unref(&queue->hub);
@@ -177,7 +187,8 @@ static levada_status queue_make(levada_env *env, const levada_queue_options *o, 
     if (q == NULL) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
     memset(q, 0, sizeof(*q));
     atomic_init(&q->refs, 1);
-    if (!queue_alloc(q, o, env) || levada_lock_init(&q->lock, NULL) != LEVADA_OK) {
+    if (!queue_alloc(q, o, env) ||
+        levada_lock_init(&q->lock, LEVADA_LOCK_QUEUE, NULL) != LEVADA_OK) {
         queue_free(q);
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
     }
@@ -265,7 +276,7 @@ levada_status levada_queue_create(levada_env *env, const levada_queue_options *o
 
 levada_queue *levada_queue_ref(levada_queue *queue)
 {
-    atomic_fetch_add_explicit(&queue->refs, 1, memory_order_relaxed);
+    levada_refs_add(&queue->refs);
     return queue;
 }
 
@@ -277,7 +288,7 @@ void levada_queue_unref(levada_queue **queue)
     *queue = NULL;
     if (q == NULL) return;
     if (q->shared_name != NULL) last = levada_hub_drop(q->hub, &q->shared, &q->refs);
-    else last = atomic_fetch_sub_explicit(&q->refs, 1, memory_order_acq_rel) == 1;
+    else last = levada_refs_drop(&q->refs);
     if (last) queue_free(q);
 }
 

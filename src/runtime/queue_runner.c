@@ -5,6 +5,7 @@
  * one before.
  */
 #include "base/alloc.h"
+#include "base/refs.h"
 #include "runtime/coordinator_priv.h"
 #include "runtime/queue_priv.h"
 
@@ -58,7 +59,7 @@ static void runner_cancel_queue(void *user)
 
 static void runner_unref(levada_queue_runner *r)
 {
-    if (atomic_fetch_sub_explicit(&r->refs, 1, memory_order_acq_rel) > 1) return;
+    if (!levada_refs_drop(&r->refs)) return;
     for (int32_t i = 0; r->threads != NULL && i <= r->nops; i++) levada_free(r->threads[i].name);
     levada_free(r->threads);
     levada_free(r->closed);
@@ -148,7 +149,7 @@ levada_status levada_queue_runner_create(levada_queue                      *queu
     memcpy(&all, options, size < sizeof(all) ? size : sizeof(all));
     LEVADA_TRY(runner_check(queue, &all, err));
     r = levada_alloc_zero(sizeof(*r));
-    if (r == NULL || levada_lock_init(&r->lock, NULL) != LEVADA_OK) {
+    if (r == NULL || levada_lock_init(&r->lock, LEVADA_LOCK_LIST, NULL) != LEVADA_OK) {
         levada_free(r);
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a queue runner");
     }
@@ -322,6 +323,7 @@ levada_status levada_queue_runner_wait(levada_queue_runner *runner, int64_t time
     levada_waiter        waiter;
     bool                 waits, late;
 
+    waiter.linked = false;
     levada_lock_take(&r->lock);
     waits = r->busy && timeout != 0;
     late = r->busy && !waits;

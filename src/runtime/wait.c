@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/wait.h"
 
-#include "base/compiler.h"
+#include "base/assert.h"
 
 #define WAIT_SPIN_MOST 50000 /* nanoseconds; more than a wake-up costs on most machines */
 #define WAIT_SPIN_LEAST 2000 /* looks around for so long in any case: nothing beside a sleep */
@@ -52,6 +52,7 @@ void levada_site_look_end(levada_site *site)
 
 void levada_line_append(levada_line *line, levada_waiter *waiter)
 {
+    LEVADA_ASSERT(!waiter->linked); /* it stands in one line at most */
     waiter->next = NULL;
     waiter->prev = line->tail;
     if (line->tail != NULL) line->tail->next = waiter;
@@ -63,6 +64,7 @@ void levada_line_append(levada_line *line, levada_waiter *waiter)
 
 void levada_line_replace(levada_line *line, levada_waiter *waiter, levada_waiter *other)
 {
+    LEVADA_ASSERT(waiter->linked && !other->linked);
     other->next = waiter->next;
     other->prev = waiter->prev;
     if (other->next != NULL) other->next->prev = other;
@@ -75,6 +77,9 @@ void levada_line_replace(levada_line *line, levada_waiter *waiter, levada_waiter
 
 void levada_line_remove(levada_line *line, levada_waiter *waiter)
 {
+    LEVADA_ASSERT(waiter->linked); /* it leaves once, from the line that it is in */
+    LEVADA_ASSERT(waiter == (waiter->next != NULL ? waiter->next->prev : line->tail));
+    LEVADA_ASSERT(waiter == (waiter->prev != NULL ? waiter->prev->next : line->head));
     if (waiter->next != NULL) waiter->next->prev = waiter->prev;
     else line->tail = waiter->prev;
     if (waiter->prev != NULL) waiter->prev->next = waiter->next;

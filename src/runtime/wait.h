@@ -69,7 +69,7 @@ void levada_site_spin(levada_site *site, int nanoseconds);
 bool levada_site_look(levada_site *site);
 void levada_site_look_end(levada_site *site);
 
-/* All of these: the object's lock is held. */
+/* All of these: the object's lock is held. What is appended is not linked. */
 void levada_line_append(levada_line *line, levada_waiter *waiter);
 /* `other` takes the place of `waiter`. */
 void levada_line_replace(levada_line *line, levada_waiter *waiter, levada_waiter *other);

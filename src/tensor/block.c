@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/alloc.h"
+#include "base/refs.h"
 #include "tensor/block_priv.h"
 
 #include <string.h>
@@ -32,7 +33,7 @@ levada_block *levada_block_ref(const levada_block *block)
 {
     levada_block *b = (levada_block *)(uintptr_t)block;
 
-    atomic_fetch_add_explicit(&b->refs, 1, memory_order_relaxed);
+    levada_refs_add(&b->refs);
     return b;
 }
 
@@ -61,7 +62,7 @@ void levada_block_unref(levada_block **block)
     levada_block *b = *block;
 
     *block = NULL;
-    if (b && atomic_fetch_sub_explicit(&b->refs, 1, memory_order_acq_rel) == 1) block_free(b);
+    if (b && levada_refs_drop(&b->refs)) block_free(b);
 }
 
 int64_t levada_block_rows(const levada_block *block) { return block->n; }

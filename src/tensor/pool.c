@@ -2,6 +2,7 @@
 #include "tensor/pool.h"
 
 #include "base/alloc.h"
+#include "base/refs.h"
 #include "base/spin.h"
 
 #include <string.h>
@@ -79,7 +80,7 @@ static void pool_free(levada_pool *pool, levada_buffer *buffer)
 
 levada_pool *levada_pool_ref(levada_pool *pool)
 {
-    atomic_fetch_add_explicit(&pool->refs, 1, memory_order_relaxed);
+    levada_refs_add(&pool->refs);
     return pool;
 }
 
@@ -88,15 +89,17 @@ void levada_pool_unref(levada_pool **pool)
     levada_pool *p = *pool;
 
     *pool = NULL;
-    if (!p || atomic_fetch_sub_explicit(&p->refs, 1, memory_order_acq_rel) != 1) return;
+    if (!p || !levada_refs_drop(&p->refs)) return;
     for (int32_t i = 0; i < POOL_CLASSES; i++) {
         while (p->ready[i]) {
             levada_buffer *buffer = p->ready[i];
 
             p->ready[i] = buffer->next;
+            p->cached -= buffer->capacity;
             pool_free(p, buffer);
         }
     }
+    LEVADA_ASSERT(p->cached == 0 && atomic_load(&p->used) == 0); /* each buffer holds its pool */
     levada_free(p);
 }
 
@@ -117,7 +120,9 @@ static levada_buffer *pool_take(levada_pool *pool, int32_t class)
         pool->ready[c] = buffer->next;
         pool->cached -= buffer->capacity;
     }
+    LEVADA_ASSERT(pool->cached >= 0);
     levada_spin_unlock(&pool->lock);
+    LEVADA_ASSERT(!buffer || atomic_load(&buffer->refs) == 0); /* nobody has it besides */
     return buffer;
 }
 
@@ -213,7 +218,7 @@ levada_buffer *levada_buffer_ref(const levada_buffer *buffer)
 {
     levada_buffer *b = (levada_buffer *)(uintptr_t)buffer;
 
-    atomic_fetch_add_explicit(&b->refs, 1, memory_order_relaxed);
+    levada_refs_add(&b->refs);
     return b;
 }
 
@@ -252,7 +257,7 @@ void levada_buffer_unref(levada_buffer **buffer)
     levada_buffer *b = *buffer;
 
     *buffer = NULL;
-    if (!b || atomic_fetch_sub_explicit(&b->refs, 1, memory_order_acq_rel) != 1) return;
+    if (!b || !levada_refs_drop(&b->refs)) return;
     if (b->flags & LEVADA_BUFFER_POOLED) {
         pool_give_back(b);
         return;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/alloc.h"
+#include "base/refs.h"
 #include <levada/spec.h>
 
 #include <stdatomic.h>
@@ -65,7 +66,7 @@ levada_spec *levada_spec_ref(const levada_spec *spec)
 {
     levada_spec *s = spec_mutable(spec);
 
-    atomic_fetch_add_explicit(&s->refs, 1, memory_order_relaxed);
+    levada_refs_add(&s->refs);
     return s;
 }
 
@@ -74,7 +75,7 @@ void levada_spec_unref(levada_spec **spec)
     levada_spec *s = *spec;
 
     *spec = NULL;
-    if (s && atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) == 1) levada_free(s);
+    if (s && levada_refs_drop(&s->refs)) levada_free(s);
 }
 
 int32_t levada_spec_count(const levada_spec *spec) { return spec->n; }

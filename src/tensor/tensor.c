@@ -2,6 +2,7 @@
 #include "tensor/tensor_priv.h"
 
 #include "base/alloc.h"
+#include "base/refs.h"
 
 #include <string.h>
 
@@ -167,7 +168,7 @@ levada_tensor *levada_tensor_ref(const levada_tensor *tensor)
 {
     levada_tensor *t = (levada_tensor *)(uintptr_t)tensor;
 
-    if (t != NULL) atomic_fetch_add_explicit(&t->refs, 1, memory_order_relaxed);
+    if (t != NULL) levada_refs_add(&t->refs);
     return t;
 }
 
@@ -179,7 +180,7 @@ void levada_tensor_unref(levada_tensor **tensor)
     if (t == NULL) return;
     /* The only holder need not tell anybody. */
     if (atomic_load_explicit(&t->refs, memory_order_acquire) != 1 &&
-        atomic_fetch_sub_explicit(&t->refs, 1, memory_order_acq_rel) != 1) {
+        !levada_refs_drop(&t->refs)) {
         return;
     }
     if (t->buffer != NULL) levada_buffer_unref(&t->buffer);

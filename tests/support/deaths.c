@@ -37,9 +37,10 @@ void test_aborts(void (*run)(void *user), void *user, const char *text)
     assert_true(child >= 0);
     if (child == 0) deaths_child(run, user, ends[1]);
     close(ends[1]);
-    while (size + 1 < sizeof(said) && (n = read(ends[0], said + size, sizeof(said) - 1 - size)) > 0) {
-        size += (size_t)n;
-    }
+    do {
+        n = read(ends[0], said + size, sizeof(said) - 1 - size);
+        if (n > 0) size += (size_t)n;
+    } while (n > 0);
     said[size] = '\0';
     close(ends[0]);
     assert_int_equal(waitpid(child, &status, 0), child);

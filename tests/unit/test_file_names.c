@@ -191,7 +191,7 @@ static int table_set_up(void **state)
 {
     (void)state;
     memset(&run, 0, sizeof run);
-    return levada_mutex_init(&run.noting, NULL);
+    return levada_mutex_init(&run.noting, LEVADA_LOCK_NOTING, NULL);
 }
 
 static int table_tear_down(void **state)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tensor/pool.h"
 
+#include "support/deaths.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -180,6 +182,26 @@ static void releases_foreign_memory_once(void **state)
     assert_int_equal(released, 1);
 }
 
+static void return_a_buffer_twice(void *user)
+{
+    counted        c = { 0, 0, -1 };
+    levada_pool   *pool = make_pool(&c, -1);
+    levada_buffer *b = NULL, *again;
+
+    (void)user;
+    assert_int_equal(levada_buffer_create(pool, 100, &b, NULL), LEVADA_OK);
+    again = b;
+    levada_buffer_unref(&b);
+    levada_buffer_unref(&again);
+}
+
+static void a_buffer_comes_back_once(void **state)
+{
+    (void)state;
+    if (!LEVADA_DEBUG) skip();
+    test_aborts(return_a_buffer_twice, NULL, "before > 0");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -190,6 +212,7 @@ int main(void)
         cmocka_unit_test(buffers_outlive_their_pool),
         cmocka_unit_test(refuses_beyond_its_limit_and_without_memory),
         cmocka_unit_test(releases_foreign_memory_once),
+        cmocka_unit_test(a_buffer_comes_back_once),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/env_priv.h"
 #include "support/blocks.h"
+#include "support/deaths.h"
 #include <levada/rowstore.h>
 
 #include <setjmp.h>
@@ -273,6 +274,27 @@ static void behaves_like_a_list(void **state)
     close_store(&f);
 }
 
+static void take_a_slot_twice(void *user)
+{
+    fixture       f;
+    uint32_t      slots[3];
+    levada_block *block, *out = NULL;
+
+    (void)user;
+    open_store(&f);
+    block = test_block(levada_env_pool(f.env), lengths, 3, 0);
+    assert_int_equal(levada_rowstore_add(f.store, block, 0, 3, slots, NULL), LEVADA_OK);
+    slots[2] = slots[0];
+    assert_int_equal(levada_rowstore_take(f.store, slots, 3, &out, NULL), LEVADA_OK);
+}
+
+static void a_slot_is_taken_once(void **state)
+{
+    (void)state;
+    if (!LEVADA_DEBUG) skip();
+    test_aborts(take_a_slot_twice, NULL, "held < s->nheld");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -283,6 +305,7 @@ int main(void)
         cmocka_unit_test(nothing_is_held_for_nothing),
         cmocka_unit_test(compacting_lets_go_of_the_dead),
         cmocka_unit_test(behaves_like_a_list),
+        cmocka_unit_test(a_slot_is_taken_once),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,7 @@
 #include "runtime/wait.h"
 
 #include "base/alloc.h"
+#include "support/deaths.h"
 #include "support/queues.h"
 
 #include <setjmp.h>
@@ -32,7 +33,7 @@ static void place_init(place *p)
 {
     memset(p, 0, sizeof(*p));
     assert_int_equal(levada_hub_create(&p->hub, NULL), LEVADA_OK);
-    assert_int_equal(levada_lock_init(&p->lock, NULL), LEVADA_OK);
+    assert_int_equal(levada_lock_init(&p->lock, LEVADA_LOCK_QUEUE, NULL), LEVADA_OK);
     levada_site_init(&p->site, p->hub, "place");
 }
 
@@ -144,21 +145,131 @@ static void a_wake_up_on_the_way_is_not_missed(void **state)
 }
 
 /* Ten thousand nodes: taking one out anywhere costs what it costs with ten. */
-static void ten_thousand_waiters_cost_no_more(void **state)
+/* Links all waiters but the i-th, and what its neighbours know of it, to where nothing lies: who
+ * walks along the line faults. */
+static void hide_all_but(levada_waiter *w, int n, int i)
 {
-    enum { MANY = 10000 };
-    levada_line    line = { 0 };
+    levada_waiter *nowhere = (levada_waiter *)(uintptr_t)64;
+
+    for (int k = 0; k < n; k++) {
+        if (k != i && k + 1 != i) w[k].next = nowhere;
+        if (k != i && k - 1 != i) w[k].prev = nowhere;
+    }
+}
+
+/* So giving up costs the same however many wait. */
+static void giving_up_looks_at_the_neighbours_only(void **state)
+{
+    enum { MANY = 1000 };
+    const int      places[] = { 0, 1, MANY / 2, MANY - 2, MANY - 1 };
     levada_waiter *w = levada_alloc_zero(MANY * sizeof(*w));
-    int64_t        begin;
 
     (void)state;
     assert_non_null(w);
-    for (int i = 0; i < MANY; i++) levada_line_append(&line, &w[i]);
-    begin = levada_now();
-    for (int i = 0; i < MANY; i++) levada_line_remove(&line, &w[(i * 7919) % MANY]);
-    assert_null(line.head);
-    assert_true(levada_now() - begin < 100000000); /* 10 microseconds each, much more than O(1) */
+    for (size_t k = 0; k < sizeof(places) / sizeof(*places); k++) {
+        levada_line line = { 0 };
+        int         i = places[k];
+
+        for (int n = 0; n < MANY; n++) {
+            w[n].linked = false;
+            levada_line_append(&line, &w[n]);
+        }
+        hide_all_but(w, MANY, i);
+        levada_line_remove(&line, &w[i]);
+        assert_false(w[i].linked);
+        assert_ptr_equal(line.head, i > 0 ? &w[0] : &w[1]);
+        assert_ptr_equal(line.tail, i < MANY - 1 ? &w[MANY - 1] : &w[MANY - 2]);
+        if (i > 0) assert_ptr_equal(w[i - 1].next, i < MANY - 1 ? &w[i + 1] : NULL);
+        if (i < MANY - 1) assert_ptr_equal(w[i + 1].prev, i > 0 ? &w[i - 1] : NULL);
+    }
     levada_free(w);
+}
+
+/* -- what debug builds find -------------------------------------------------------------------- */
+
+static void stand_in_two_lines(void *user)
+{
+    levada_line   lines[2] = { { 0 } };
+    levada_waiter w = { .linked = false };
+
+    (void)user;
+    levada_line_append(&lines[0], &w);
+    levada_line_append(&lines[1], &w);
+}
+
+static void finish_twice(void *user)
+{
+    levada_line   line = { 0 };
+    levada_woken  woken = { 0 };
+    levada_waiter w = { .linked = false };
+
+    (void)user;
+    levada_line_append(&line, &w);
+    levada_waiter_finish(&line, &w, LEVADA_OK, &woken);
+    levada_waiter_finish(&line, &w, LEVADA_OK, &woken);
+}
+
+static void leave_a_line_of_others(void *user)
+{
+    levada_line   lines[2] = { { 0 } };
+    levada_waiter w[2] = { { .linked = false } };
+
+    (void)user;
+    levada_line_append(&lines[0], &w[0]);
+    levada_line_append(&lines[1], &w[1]);
+    levada_line_remove(&lines[1], &w[0]);
+}
+
+static void take_a_queue_within_the_hub(void *user)
+{
+    levada_mutex hub;
+    levada_lock  queue;
+
+    (void)user;
+    assert_int_equal(levada_mutex_init(&hub, LEVADA_LOCK_HUB, NULL), LEVADA_OK);
+    assert_int_equal(levada_lock_init(&queue, LEVADA_LOCK_QUEUE, NULL), LEVADA_OK);
+    levada_lock_take(&queue);
+    levada_mutex_lock(&hub); /* this is the order */
+    levada_lock_give(&queue);
+    levada_lock_take(&queue);
+}
+
+static void hold_two_queues(void *user)
+{
+    levada_lock queues[2];
+
+    (void)user;
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(levada_lock_init(&queues[i], LEVADA_LOCK_QUEUE, NULL), LEVADA_OK);
+        levada_lock_take(&queues[i]);
+    }
+}
+
+static void give_a_lock_that_is_not_held(void *user)
+{
+    levada_lock lock;
+
+    (void)user;
+    assert_int_equal(levada_lock_init(&lock, LEVADA_LOCK_QUEUE, NULL), LEVADA_OK);
+    levada_lock_give(&lock);
+}
+
+static void a_waiter_stands_in_one_line_and_is_finished_once(void **state)
+{
+    (void)state;
+    if (!LEVADA_DEBUG) skip();
+    test_aborts(stand_in_two_lines, NULL, "!waiter->linked");
+    test_aborts(finish_twice, NULL, "waiter->linked");
+    test_aborts(leave_a_line_of_others, NULL, "waiter == ");
+}
+
+static void locks_are_taken_in_their_order(void **state)
+{
+    (void)state;
+    if (!LEVADA_DEBUG) skip();
+    test_aborts(take_a_queue_within_the_hub, NULL, "lock_held.place[i] < place");
+    test_aborts(hold_two_queues, NULL, "lock_held.place[i] < place");
+    test_aborts(give_a_lock_that_is_not_held, NULL, "i > 0");
 }
 
 typedef struct counter {
@@ -184,7 +295,7 @@ static void the_lock_keeps_others_out(void **state)
     pthread_t threads[4];
 
     (void)state;
-    assert_int_equal(levada_lock_init(&c.lock, NULL), LEVADA_OK);
+    assert_int_equal(levada_lock_init(&c.lock, LEVADA_LOCK_QUEUE, NULL), LEVADA_OK);
     for (int i = 0; i < 4; i++) pthread_create(&threads[i], NULL, count_up, &c);
     for (int i = 0; i < 4; i++) pthread_join(threads[i], NULL);
     assert_int_equal(c.n, 200000);
@@ -236,7 +347,9 @@ int main(void)
         cmocka_unit_test(nodes_leave_from_anywhere),
         cmocka_unit_test(a_wait_without_end_is_late),
         cmocka_unit_test(a_wake_up_on_the_way_is_not_missed),
-        cmocka_unit_test(ten_thousand_waiters_cost_no_more),
+        cmocka_unit_test(giving_up_looks_at_the_neighbours_only),
+        cmocka_unit_test(a_waiter_stands_in_one_line_and_is_finished_once),
+        cmocka_unit_test(locks_are_taken_in_their_order),
         cmocka_unit_test(the_lock_keeps_others_out),
         cmocka_unit_test(names_stand_in_the_report),
     };

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Counts of references. Who adds one holds one already; the thread that drops the last one frees.
+ */
+#ifndef LEVADA_BASE_REFS_H
+#define LEVADA_BASE_REFS_H
+
+#include "base/assert.h"
+
+#include <stdatomic.h>
+
+static inline void levada_refs_add(atomic_int *refs)
+{
+    int before = atomic_fetch_add_explicit(refs, 1, memory_order_relaxed);
+
+    LEVADA_ASSERT(before > 0);
+    (void)before;
+}
+
+/* Whether it was the last one. */
+static inline bool levada_refs_drop(atomic_int *refs)
+{
+    int before = atomic_fetch_sub_explicit(refs, 1, memory_order_acq_rel);
+
+    LEVADA_ASSERT(before > 0);
+    return before == 1;
+}
+
+#endif
