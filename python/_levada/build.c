@@ -282,20 +282,86 @@ static PyObject *build_pad(PyObject *module, PyObject *args)
     Py_RETURN_NONE;
 }
 
+static int32_t build_widest(const Py_buffer *offsets)
+{
+    const int32_t *at = offsets->buf;
+    int32_t        widest = 0;
+
+    for (Py_ssize_t i = 1; i < offsets->len / (Py_ssize_t)sizeof *at; i++)
+        if (at[i] > at[i - 1] && at[i] - (int64_t)at[i - 1] > widest)
+            widest = (int32_t)(at[i] - (int64_t)at[i - 1]);
+    return widest;
+}
+
 static PyObject *build_longest(PyObject *module, PyObject *offsets)
 {
-    Py_buffer      marks;
-    const int32_t *at;
-    int32_t        longest = 0;
+    Py_buffer marks;
+    int32_t   longest;
 
     (void)module;
     if (PyObject_GetBuffer(offsets, &marks, PyBUF_SIMPLE) < 0) return NULL;
-    at = marks.buf;
-    for (Py_ssize_t i = 1; i < marks.len / (Py_ssize_t)sizeof *at; i++)
-        if (at[i] > at[i - 1] && at[i] - (int64_t)at[i - 1] > longest)
-            longest = (int32_t)(at[i] - (int64_t)at[i - 1]);
+    longest = build_widest(&marks);
     PyBuffer_Release(&marks);
     return PyLong_FromLong(longest);
+}
+
+/* A list of plain numbers whose memory can be copied; no error where it is anything else. */
+static bool build_plain(PyObject *array, const char *formats, Py_buffer *out)
+{
+    if (PyObject_GetBuffer(array, out, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT) < 0) {
+        PyErr_Clear();
+        return false;
+    }
+    if (out->ndim == 1 && out->format && out->format[0] && !out->format[1] &&
+        strchr(formats, out->format[0]))
+        return true;
+    PyBuffer_Release(out);
+    return false;
+}
+
+/* empty((rows, widest), dtype of the values), filled. */
+static PyObject *build_padded_array(PyObject *empty, PyObject *array, const Py_buffer *values,
+                                    const Py_buffer *marks)
+{
+    uint8_t    zero[16] = {0};
+    Py_buffer  to, item = {.buf = zero, .len = values->itemsize};
+    Py_ssize_t rows = marks->len / (Py_ssize_t)sizeof(int32_t) - 1;
+    PyObject  *dtype = PyObject_GetAttrString(array, "dtype");
+    PyObject  *dims = dtype ? Py_BuildValue("ni", rows, (int)build_widest(marks)) : NULL;
+    PyObject  *made = dims ? PyObject_CallFunctionObjArgs(empty, dims, dtype, NULL) : NULL;
+
+    Py_XDECREF(dtype);
+    Py_XDECREF(dims);
+    if (made && PyObject_GetBuffer(made, &to, PyBUF_WRITABLE) < 0) {
+        Py_CLEAR(made);
+    } else if (made) {
+        if (!build_pad_rows(&to, values, marks, &item)) Py_CLEAR(made);
+        PyBuffer_Release(&to);
+    }
+    return made;
+}
+
+/* Most rows are numbers that are filled up with zeros, and short: all of it in one call. */
+static PyObject *build_padded(PyObject *module, PyObject *const *args, Py_ssize_t n)
+{
+    PyObject *made = NULL;
+    Py_buffer values, marks;
+
+    (void)module;
+    if (n != 3) {
+        PyErr_SetString(PyExc_TypeError, "padded wants numpy.empty, values and offsets");
+        return NULL;
+    }
+    if (!build_plain(args[1], "?bBhHiIlLqQefd", &values)) Py_RETURN_NONE;
+    if (build_plain(args[2], "i", &marks)) {
+        if (marks.len > 0) made = build_padded_array(args[0], args[1], &values, &marks);
+        else made = Py_NewRef(Py_None);
+        PyBuffer_Release(&marks);
+    } else {
+        made = Py_NewRef(Py_None);
+    }
+    PyBuffer_Release(&values);
+    return made;
 }
 
 static levada_spec *build_joined_spec(const levada_spec *a, const levada_spec *b)
@@ -361,6 +427,9 @@ PyMethodDef levada_py_build_functions[] = {
     {"pad", build_pad, METH_VARARGS,
      "pad(out, values, offsets, item): rows into an array of rows of equal length, filled up with "
      "items."},
+    {"padded", (PyCFunction)(void *)(uintptr_t)build_padded, METH_FASTCALL,
+     "padded(empty, values, offsets): array [rows, longest] of numbers, filled up with zeros; None "
+     "where the values are none or the offsets not int32."},
     {"split", build_split, METH_VARARGS, "split(values, offsets): list of bytes."},
     {NULL, NULL, 0, NULL},
 };

@@ -189,6 +189,10 @@ class Ragged(Sequence):
         import numpy as np
 
         inner, marks = self.values, self.nested[0]
+        if len(self.nested) == 1 and length is None and (value is None or (type(value) is int and value == 0)):
+            out = _levada.padded(np.empty, inner, marks)
+            if out is not None:
+                return out
         if len(self.nested) > 1:
             inner = self._inner.to_padded(value)
         elif isinstance(inner, Bytes):

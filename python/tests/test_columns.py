@@ -131,6 +131,31 @@ def test_not_a_dict_is_a_type_error():
         Columns().block([3])
 
 
+@pytest.mark.parametrize("marks", ["<i4", "<i8", ">i4"])
+@pytest.mark.parametrize(
+    "dtype",
+    ["?", "i1", "u2", "<i4", ">i4", "u8", "f2", "f4", ">f8", "c8", "c16", "M8[s]", "S3", "O"],
+)
+def test_rows_of_any_dtype_are_padded(dtype, marks):
+    values = np.arange(1, 8).astype("i8").astype(dtype)
+    rows = lv.Ragged(values, [np.array([0, 3, 3, 7], marks)])
+    empty = b"" if dtype == "O" else np.zeros((), dtype)
+    for given in (None, 0):
+        padded = rows.to_padded(given)
+        assert padded.shape == (3, 4)
+        assert padded.dtype == values.dtype
+        for row, part in zip(padded, (values[0:3], values[3:3], values[3:7]), strict=True):
+            assert row[: len(part)].tolist() == part.tolist()
+            fill = given if dtype == "O" and given is not None else empty
+            assert all(item == fill for item in row[len(part) :])
+
+
+def test_offsets_outside_the_values_are_refused():
+    for marks in ([0, 9], [-1, 2], [0, 3, 2]):
+        with pytest.raises(ValueError, match="outside"):
+            lv.Ragged(np.arange(3), [np.array(marks, np.int32)]).to_padded()
+
+
 class TestRagged:
     def ragged(self):
         return Batch(Columns().block([{"x": [1, 2, 3]}, {"x": []}, {"x": [4]}]))["x"]
