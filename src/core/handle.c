@@ -4,8 +4,10 @@
  * calls that concern all of it.
  */
 #include "base/alloc.h"
+#include "base/assert.h"
 #include "base/text.h"
 #include "core/iter_priv.h"
+#include "runtime/park.h"
 #include "tensor/block_priv.h"
 
 #include <string.h>
@@ -15,18 +17,48 @@ typedef struct handle {
     char               *errors; /* copy of options.errors */
     levada_mutex        lock; /* guards the tree against being swapped while others look at it */
     bool                cancelled;
+    /* Debug builds: the thread that is in a call of its owner, 0 = none, and how deep. */
+    atomic_ullong inside;
+    int           depth;
 } handle;
+
+/* -- one owner at a time. Relaxed: the owners order their calls themselves, not by this. */
+
+void levada_handle_enter(const levada_iter *it)
+{
+    handle            *h = it->self;
+    unsigned long long self, other = 0;
+
+    if (!LEVADA_DEBUG) return;
+    self = levada_thread_number();
+    (void)atomic_compare_exchange_strong_explicit(&h->inside, &other, self, memory_order_relaxed,
+                                                  memory_order_relaxed);
+    LEVADA_ASSERT(other == 0 || other == self); /* else two threads use one iterator */
+    h->depth++;
+}
+
+void levada_handle_leave(const levada_iter *it)
+{
+    handle *h = it->self;
+
+    if (!LEVADA_DEBUG || --h->depth > 0) return;
+    atomic_store_explicit(&h->inside, 0, memory_order_relaxed);
+}
 
 static levada_status handle_next(levada_iter *it, levada_block **out, levada_error *err)
 {
     levada_block *block = NULL;
-    levada_status st;
+    levada_status st = LEVADA_OK;
 
+    levada_handle_enter(it);
     it->run->interrupted = false;
-    if (it->run->crew) LEVADA_TRY(levada_crew_start(it->run->crew, err));
-    LEVADA_TRY(levada_iter_next(it->inputs[0], &block, err));
-    st = levada_block_gather(levada_env_pool(it->run->env), block, out, err);
+    if (it->run->crew) st = levada_crew_start(it->run->crew, err);
+    if (st == LEVADA_OK) st = levada_iter_next(it->inputs[0], &block, err);
+    if (st == LEVADA_OK) {
+        st = levada_block_gather(levada_env_pool(it->run->env), block, out, err);
+    }
     levada_block_unref(&block);
+    levada_handle_leave(it);
     return st;
 }
 
@@ -34,6 +66,8 @@ static void handle_close(levada_iter *it)
 {
     handle *h = it->self;
 
+    levada_handle_enter(it);
+    LEVADA_ASSERT(h->depth == 1); /* not from within its own next() */
     levada_run_destroy(&it->run, it->inputs);
     it->ninputs = 0;
     levada_mutex_clear(&h->lock);
@@ -102,18 +136,22 @@ levada_status levada_iter_next_within(levada_iter *it, int64_t nanoseconds, leva
     int64_t       now = levada_now();
     levada_status st;
 
+    levada_handle_enter(it);
     if (nanoseconds >= 0) {
         it->run->deadline = nanoseconds > INT64_MAX - now ? INT64_MAX : now + nanoseconds;
     }
     it->run->pulls = 0;
     st = levada_iter_next(it, out, err);
     it->run->deadline = -1;
+    levada_handle_leave(it);
     return st;
 }
 
 void levada_iter_unread(levada_iter *it, levada_block **block)
 {
+    levada_handle_enter(it);
     levada_node_unread(it->inputs[0], block);
+    levada_handle_leave(it);
 }
 
 void levada_iter_cancel(levada_iter *it)
@@ -140,7 +178,7 @@ static levada_status handle_gather_state(levada_iter *it, levada_state_writer *w
     return levada_node_save(it->inputs[0], w, err);
 }
 
-levada_status levada_iter_save(levada_iter *it, char **out, size_t *size, levada_error *err)
+static levada_status handle_save(levada_iter *it, char **out, size_t *size, levada_error *err)
 {
     levada_state_writer w = { 0 };
     levada_state_head   head = { .seed = it->run->seed, .epoch = it->run->epoch };
@@ -158,6 +196,16 @@ levada_status levada_iter_save(levada_iter *it, char **out, size_t *size, levada
     if (st == LEVADA_OK) st = levada_state_encode(&w, &head, it->run->env, out, size, err);
     levada_state_writer_clear(&w);
     levada_string_free(&json);
+    return st;
+}
+
+levada_status levada_iter_save(levada_iter *it, char **out, size_t *size, levada_error *err)
+{
+    levada_status st;
+
+    levada_handle_enter(it);
+    st = handle_save(it, out, size, err);
+    levada_handle_leave(it);
     return st;
 }
 
@@ -213,8 +261,8 @@ static void handle_swap(levada_iter *it, levada_run *run, levada_iter *root)
     levada_run_destroy(&old_run, &old_root);
 }
 
-levada_status levada_iter_restore(levada_iter *it, const void *bytes, size_t size,
-                                  levada_error *err)
+static levada_status handle_restore(levada_iter *it, const void *bytes, size_t size,
+                                    levada_error *err)
 {
     handle             *h = it->self;
     levada_iter_options o = h->options;
@@ -236,6 +284,17 @@ levada_status levada_iter_restore(levada_iter *it, const void *bytes, size_t siz
     }
     handle_swap(it, run, root);
     return LEVADA_OK;
+}
+
+levada_status levada_iter_restore(levada_iter *it, const void *bytes, size_t size,
+                                  levada_error *err)
+{
+    levada_status st;
+
+    levada_handle_enter(it);
+    st = handle_restore(it, bytes, size, err);
+    levada_handle_leave(it);
+    return st;
 }
 
 /* -- where things come from */

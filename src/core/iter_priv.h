@@ -199,6 +199,12 @@ LEVADA_MUST_USE levada_status levada_node_reread(levada_iter *it, const levada_o
 bool levada_node_rereadable(const levada_iter *it);
 void levada_node_cancel(levada_iter *it);
 
+/* -- handles (handle.c) */
+
+/* Around the calls of a handle's owner: debug builds check that it has one at a time. */
+void levada_handle_enter(const levada_iter *it);
+void levada_handle_leave(const levada_iter *it);
+
 /* -- workers (crew.c) */
 LEVADA_MUST_USE levada_status levada_crew_create(levada_run *run, levada_error *err);
 /* Starts the threads, once the tree stands. */

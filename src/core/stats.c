@@ -92,6 +92,7 @@ levada_status levada_iter_stats(levada_iter *it, char **out, levada_error *err)
     stats_sum   sum = { 0, 0, 0, 0 };
     int64_t     done, total, padded = atomic_load(&run->padded);
 
+    levada_handle_enter(it);
     levada_text_char(&stages, '[');
     stats_node(&stages, it->inputs[0], &sum);
     levada_text_char(&stages, ']');
@@ -111,6 +112,7 @@ levada_status levada_iter_stats(levada_iter *it, char **out, levada_error *err)
     levada_text_put(&text, ",\"problems\":[");
     stats_notes(&text, run);
     levada_text_put(&text, "]}");
+    levada_handle_leave(it);
     text.failed = text.failed || stages.failed;
     levada_text_clear(&stages);
     return levada_text_steal(&text, out, err);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The calls of levada/iter.h: what they promise, and what they refuse. */
 #include "core/iter_priv.h"
+#include "support/deaths.h"
 #include "support/iters.h"
 
 #include <setjmp.h>
@@ -469,6 +470,66 @@ static void others_may_look_while_it_is_restored(void **state)
     levada_iter_close(&it);
 }
 
+static void pull_one(void *user)
+{
+    levada_iter  *it = user;
+    levada_block *block = NULL;
+
+    assert_int_equal(levada_iter_next_within(it, -1, &block, NULL), LEVADA_OK);
+    assert_int_equal(levada_block_rows(block), 5);
+    levada_block_unref(&block);
+}
+
+static void may_go_from_thread_to_thread(void **state)
+{
+    levada_iter *it = t_iter_open("t_rows:50,bare=true | shuffle:9 | batch:5", 3, 8);
+
+    (void)state;
+    for (int i = 0; i < 9; i++) {
+        levada_thread thread;
+        t_bytes       saved;
+
+        assert_int_equal(levada_thread_start(&thread, pull_one, it, NULL), LEVADA_OK);
+        levada_thread_join(&thread);
+        saved = t_iter_save(it);
+        t_iter_restore(it, saved);
+        t_clear(&saved);
+    }
+    pull_one(it);
+    assert_int_equal(t_iter_stat(it, "records"), 50);
+    levada_iter_close(&it);
+}
+
+static void pull_all(void *user)
+{
+    levada_block *block = NULL;
+
+    while (levada_iter_next(user, &block, NULL) == LEVADA_OK) levada_block_unref(&block);
+}
+
+static void use_it_on_two_threads(void *user)
+{
+    levada_iter  *it = t_iter_open("t_rows:1000000,bare=true,wait=2000000", 1, 1);
+    levada_thread thread;
+
+    (void)user;
+    assert_int_equal(levada_thread_start(&thread, pull_all, it, NULL), LEVADA_OK);
+    for (;;) {
+        char  *bytes = NULL;
+        size_t size;
+
+        assert_int_equal(levada_iter_save(it, &bytes, &size, NULL), LEVADA_OK);
+        levada_string_free(&bytes);
+    }
+}
+
+static void one_thread_at_a_time_is_its_owner(void **state)
+{
+    (void)state;
+    if (!LEVADA_DEBUG) skip();
+    test_aborts(use_it_on_two_threads, NULL, "other == 0 || other == self");
+}
+
 static void blocks_outlive_their_iterator(void **state)
 {
     levada_iter  *it = t_iter_open("t_rows:100 | shuffle:9 | batch:50", 4, 8);
@@ -505,6 +566,8 @@ int main(void)
         cmocka_unit_test(without_workers_there_is_nothing_to_report),
         cmocka_unit_test(hundreds_of_stages_may_stand_in_a_row),
         cmocka_unit_test(others_may_look_while_it_is_restored),
+        cmocka_unit_test(may_go_from_thread_to_thread),
+        cmocka_unit_test(one_thread_at_a_time_is_its_owner),
         cmocka_unit_test(blocks_outlive_their_iterator),
     };
 
