@@ -7,11 +7,54 @@
 #include "runtime/coordinator_priv.h"
 
 #include "base/alloc.h"
+#include "base/assert.h"
 #include "base/refs.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+/* -- states ------------------------------------------------------------------------------------ */
+
+/* Bits of the states that may follow. What clear_stop does may follow all. */
+static const unsigned coordinator_next[] = {
+    [LEVADA_COORDINATOR_NEW] = 1u << LEVADA_COORDINATOR_RUNNING | 1u << LEVADA_COORDINATOR_ENDED |
+                               1u << LEVADA_COORDINATOR_STOPPING,
+    [LEVADA_COORDINATOR_RUNNING] =
+        1u << LEVADA_COORDINATOR_ENDED | 1u << LEVADA_COORDINATOR_STOPPING,
+    [LEVADA_COORDINATOR_ENDED] = 1u << LEVADA_COORDINATOR_STOPPED, /* it is destroyed */
+    [LEVADA_COORDINATOR_STOPPING] =
+        1u << LEVADA_COORDINATOR_STOPPED | 1u << LEVADA_COORDINATOR_FAILED,
+    [LEVADA_COORDINATOR_STOPPED] = 1u << LEVADA_COORDINATOR_FAILED, /* a thread, after the join */
+    [LEVADA_COORDINATOR_FAILED] = 0,
+};
+
+static levada_coordinator_state coordinator_state(const levada_coordinator *c)
+{
+    return (levada_coordinator_state)atomic_load_explicit(&c->state, memory_order_acquire);
+}
+
+void levada_coordinator_move_locked(levada_coordinator *c, levada_coordinator_state to)
+{
+    levada_coordinator_state from = coordinator_state(c);
+    levada_coordinator_state cleared = c->first != NULL ? LEVADA_COORDINATOR_RUNNING
+                                                        : LEVADA_COORDINATOR_NEW;
+
+    LEVADA_ASSERT(to == from || to == cleared || (coordinator_next[from] >> to & 1u));
+    atomic_store(&c->state, (int)to);
+}
+
+bool levada_coordinator_should_stop(const levada_coordinator *coordinator)
+{
+    return coordinator_state(coordinator) >= LEVADA_COORDINATOR_STOPPING;
+}
+
+bool levada_coordinator_joined(const levada_coordinator *coordinator)
+{
+    levada_coordinator_state state = coordinator_state(coordinator);
+
+    return state == LEVADA_COORDINATOR_ENDED || state >= LEVADA_COORDINATOR_STOPPED;
+}
 
 /* -- waiting ----------------------------------------------------------------------------------- */
 
@@ -33,7 +76,7 @@ static const levada_member *coordinator_live(const levada_coordinator *c,
 
 static bool coordinator_served(const levada_coordinator *c, const coordinator_wait *wait)
 {
-    if (wait->for_stop && atomic_load(&c->stop)) return true;
+    if (wait->for_stop && levada_coordinator_should_stop(c)) return true;
     return wait->for_threads && coordinator_live(c, wait) == NULL;
 }
 
@@ -144,8 +187,7 @@ levada_status levada_coordinator_create(levada_env *env, const levada_status *cl
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a coordinator");
     }
     atomic_init(&c->refs, 1);
-    atomic_init(&c->stop, false);
-    atomic_init(&c->joined, false);
+    atomic_init(&c->state, LEVADA_COORDINATOR_NEW);
     c->nclean = n;
     if (n > 0) memcpy(c->clean, clean != NULL ? clean : &usual, (size_t)n * sizeof(*c->clean));
     c->hub = levada_hub_ref(hub);
@@ -156,12 +198,17 @@ levada_status levada_coordinator_create(levada_env *env, const levada_status *cl
     return LEVADA_OK;
 }
 
+/* For good, also where it was joined before. */
 static void coordinator_stop(levada_coordinator *c)
 {
     levada_woken woken = { 0 };
 
     levada_lock_take(&c->lock);
-    atomic_store(&c->stop, true);
+    if (!levada_coordinator_should_stop(c)) {
+        levada_coordinator_move_locked(c, levada_coordinator_joined(c)
+                                              ? LEVADA_COORDINATOR_STOPPED
+                                              : LEVADA_COORDINATOR_STOPPING);
+    }
     levada_coordinator_settle_locked(c, &woken);
     levada_lock_give(&c->lock);
     levada_wake(&woken);
@@ -204,10 +251,10 @@ levada_status levada_coordinator_request_stop(levada_coordinator *coordinator,
 
     if (why != NULL && coordinator_is_clean(c, why->code)) why = NULL;
     levada_lock_take(&c->lock);
-    joined = atomic_load(&c->joined);
+    joined = levada_coordinator_joined(c);
     if (!joined) {
         if (why != NULL) levada_coordinator_keep_locked(c, why);
-        atomic_store(&c->stop, true);
+        levada_coordinator_move_locked(c, LEVADA_COORDINATOR_STOPPING);
         levada_coordinator_settle_locked(c, &woken);
     }
     levada_lock_give(&c->lock);
@@ -217,23 +264,15 @@ levada_status levada_coordinator_request_stop(levada_coordinator *coordinator,
     return why->code;
 }
 
-bool levada_coordinator_should_stop(const levada_coordinator *coordinator)
-{
-    return atomic_load_explicit(&coordinator->stop, memory_order_acquire);
-}
-
-bool levada_coordinator_joined(const levada_coordinator *coordinator)
-{
-    return atomic_load_explicit(&coordinator->joined, memory_order_acquire);
-}
-
 void levada_coordinator_clear_stop(levada_coordinator *coordinator)
 {
-    levada_lock_take(&coordinator->lock);
-    coordinator->nerrors = 0;
-    atomic_store(&coordinator->joined, false);
-    atomic_store(&coordinator->stop, false);
-    levada_lock_give(&coordinator->lock);
+    levada_coordinator *c = coordinator;
+
+    levada_lock_take(&c->lock);
+    c->nerrors = 0;
+    levada_coordinator_move_locked(c, c->first != NULL ? LEVADA_COORDINATOR_RUNNING
+                                                       : LEVADA_COORDINATOR_NEW);
+    levada_lock_give(&c->lock);
 }
 
 const levada_error *levada_coordinator_error(const levada_coordinator *coordinator, int32_t i)
@@ -308,11 +347,17 @@ static bool coordinator_is_own_locked(const levada_coordinator *c, uint64_t thre
     return m != NULL;
 }
 
+static levada_coordinator_state coordinator_after_join(const levada_coordinator *c)
+{
+    if (!levada_coordinator_should_stop(c)) return LEVADA_COORDINATOR_ENDED;
+    return c->nerrors > 0 ? LEVADA_COORDINATOR_FAILED : LEVADA_COORDINATOR_STOPPED;
+}
+
 static levada_status coordinator_joined_locked(levada_coordinator     *c,
                                                const coordinator_wait *wait, bool ignore_live,
                                                levada_error *err)
 {
-    atomic_store(&c->joined, true);
+    levada_coordinator_move_locked(c, coordinator_after_join(c));
     if (wait->to > c->joined_to) c->joined_to = wait->to;
     if (c->nerrors > 0) {
         if (err != NULL) *err = c->errors[0];

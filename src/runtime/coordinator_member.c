@@ -50,6 +50,9 @@ static void member_add_locked(levada_member *m)
     if (c->last != NULL) c->last->next = m;
     else c->first = m;
     c->last = m;
+    if (atomic_load(&c->state) == LEVADA_COORDINATOR_NEW) {
+        levada_coordinator_move_locked(c, LEVADA_COORDINATOR_RUNNING);
+    }
 }
 
 static void member_leave(levada_member *m)

@@ -18,6 +18,16 @@ typedef struct levada_thread_def {
 
 #define LEVADA_COORDINATOR_ERRORS 8
 
+/* In this order: from STOPPING on the stop was asked for. */
+typedef enum levada_coordinator_state {
+    LEVADA_COORDINATOR_NEW,
+    LEVADA_COORDINATOR_RUNNING,  /* it has, or had, a thread                                   */
+    LEVADA_COORDINATOR_ENDED,    /* joined, but nobody asked for a stop: the threads just ended */
+    LEVADA_COORDINATOR_STOPPING, /* the stop was asked for                                     */
+    LEVADA_COORDINATOR_STOPPED,  /* ... and joined                                             */
+    LEVADA_COORDINATOR_FAILED    /* ... with an error                                          */
+} levada_coordinator_state;
+
 struct levada_member {
     levada_member      *next, *prev;
     levada_coordinator *coordinator;
@@ -37,8 +47,8 @@ struct levada_coordinator {
     levada_status *clean;
     int32_t        nclean;
     levada_mutex   starting; /* held while threads are made; they wait for it before they run */
-    atomic_bool    stop, joined;
     levada_lock    lock;
+    atomic_int     state; /* levada_coordinator_state; anybody reads it */
     /* -- guarded by lock */
     levada_line    waits;
     levada_member *first, *last; /* threads that have not ended */
@@ -52,6 +62,8 @@ struct levada_coordinator {
 /* -- coordinator.c -- */
 
 void levada_coordinator_unref(levada_coordinator *coordinator);
+/* The only one that changes the state. */
+void levada_coordinator_move_locked(levada_coordinator *coordinator, levada_coordinator_state to);
 void levada_coordinator_keep_locked(levada_coordinator *coordinator, const levada_error *why);
 /* Wakes those whose wait is over. */
 void levada_coordinator_settle_locked(levada_coordinator *coordinator, levada_woken *woken);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Named cases of TensorFlow's coordinator_test.py stand at the tests that make the same claim. */
+#include "runtime/coordinator_priv.h"
 #include "support/coordinators.h"
+#include "support/deaths.h"
 #include "support/queues.h"
 
 #include <setjmp.h>
@@ -387,6 +389,56 @@ static void after_join_an_error_goes_to_the_caller(void **state)
     levada_coordinator_destroy(&c);
 }
 
+static void expect_state(levada_coordinator *c, levada_coordinator_state state, bool stop,
+                         bool joined)
+{
+    assert_int_equal(atomic_load(&c->state), state);
+    assert_int_equal(levada_coordinator_should_stop(c), stop);
+    assert_int_equal(levada_coordinator_joined(c), joined);
+}
+
+static void its_state_tells_stop_and_join(void **state)
+{
+    levada_coordinator *c = test_coordinator(NULL, 0);
+    levada_member      *m = NULL;
+
+    (void)state;
+    expect_state(c, LEVADA_COORDINATOR_NEW, false, false);
+    assert_int_equal(levada_coordinator_register(c, "a", &m, NULL), LEVADA_OK);
+    expect_state(c, LEVADA_COORDINATOR_RUNNING, false, false);
+    assert_int_equal(test_stop(c, LEVADA_OK, ""), LEVADA_OK);
+    expect_state(c, LEVADA_COORDINATOR_STOPPING, true, false);
+    levada_coordinator_clear_stop(c);
+    expect_state(c, LEVADA_COORDINATOR_RUNNING, false, false);
+    levada_member_end(&m);
+    test_joins(c, LEVADA_FOREVER, LEVADA_OK, NULL);
+    expect_state(c, LEVADA_COORDINATOR_ENDED, false, true);
+    levada_coordinator_clear_stop(c);
+    expect_state(c, LEVADA_COORDINATOR_NEW, false, false);
+    assert_int_equal(test_stop(c, LEVADA_OK, ""), LEVADA_OK);
+    test_joins(c, LEVADA_FOREVER, LEVADA_OK, NULL);
+    expect_state(c, LEVADA_COORDINATOR_STOPPED, true, true);
+    levada_coordinator_clear_stop(c);
+    assert_int_equal(test_stop(c, LEVADA_EINTERNAL, "x"), LEVADA_OK);
+    test_joins(c, LEVADA_FOREVER, LEVADA_EINTERNAL, "x");
+    expect_state(c, LEVADA_COORDINATOR_FAILED, true, true);
+    levada_coordinator_destroy(&c);
+}
+
+static void fail_at_once(void *user)
+{
+    levada_coordinator_move_locked(user, LEVADA_COORDINATOR_FAILED);
+}
+
+static void moves_that_make_no_sense_are_found(void **state)
+{
+    levada_coordinator *c = test_coordinator(NULL, 0);
+
+    (void)state;
+    if (LEVADA_DEBUG) test_aborts(fail_at_once, c, "coordinator_next[from]");
+    levada_coordinator_destroy(&c);
+}
+
 static levada_status fail_behind_the_gate(levada_coordinator *c, void *user, levada_error *err)
 {
     (void)test_gate_run(c, user, err);
@@ -512,6 +564,8 @@ int main(void)
         cmocka_unit_test(an_error_after_a_clean_stop_is_raised),
         cmocka_unit_test(clear_stop_forgets_the_error_too),
         cmocka_unit_test(after_join_an_error_goes_to_the_caller),
+        cmocka_unit_test(its_state_tells_stop_and_join),
+        cmocka_unit_test(moves_that_make_no_sense_are_found),
         cmocka_unit_test(an_error_of_a_thread_after_join_is_for_the_next_join),
         cmocka_unit_test(a_thread_of_its_own_cannot_join_it),
         cmocka_unit_test(two_may_join_at_once),
