@@ -189,7 +189,8 @@ class Ragged(Sequence):
         import numpy as np
 
         inner, marks = self.values, self.nested[0]
-        if len(self.nested) == 1 and length is None and (value is None or (type(value) is int and value == 0)):
+        zeros = value is None or (type(value) is int and value == 0)
+        if zeros and length is None and len(self.nested) == 1:
             out = _levada.padded(np.empty, inner, marks)
             if out is not None:
                 return out

@@ -140,13 +140,13 @@ def test_rows_of_any_dtype_are_padded(dtype, marks):
     values = np.arange(1, 8).astype("i8").astype(dtype)
     rows = lv.Ragged(values, [np.array([0, 3, 3, 7], marks)])
     empty = b"" if dtype == "O" else np.zeros((), dtype)
-    for given in (None, 0):
-        padded = rows.to_padded(given)
+    for value in (None, 0):
+        padded = rows.to_padded(value)
         assert padded.shape == (3, 4)
         assert padded.dtype == values.dtype
         for row, part in zip(padded, (values[0:3], values[3:3], values[3:7]), strict=True):
             assert row[: len(part)].tolist() == part.tolist()
-            fill = given if dtype == "O" and given is not None else empty
+            fill = value if dtype == "O" and value is not None else empty
             assert all(item == fill for item in row[len(part) :])
 
 

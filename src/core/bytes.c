@@ -54,7 +54,8 @@ static levada_status bytes_system_error(const levada_bytes *b, const char *what,
         status = LEVADA_EUNIMPLEMENTED;
         (void)levada_fail(err, status, "a URL: only files of this machine are read");
     } else {
-        (void)levada_fail(err, status, "can't %s it: %s", what, strerror_r(code, text, sizeof text));
+        (void)levada_fail(err, status, "can't %s it: %s", what,
+                          strerror_r(code, text, sizeof text));
     }
     levada_error_place(err, NULL, b->path, -1, -1);
     return status;
