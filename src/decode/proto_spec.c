@@ -253,14 +253,18 @@ levada_status levada_feature_default(levada_feature *f, const levada_value *valu
 /* FixedLenSequence: a scalar that pads. */
 static levada_status spec_pad(levada_feature *f, const levada_value *value, levada_error *err)
 {
+    int64_t element[2] = {0}; /* as aligned as any dtype wants it; the feature's is not */
+
+    _Static_assert(sizeof element == sizeof f->pad, "an element of any dtype");
     if (spec_is_null(value)) return LEVADA_OK;
     if (levada_value_kind_of(value) == LEVADA_VALUE_LIST ||
         (f->list == LEVADA_LIST_BYTES ? !spec_is_text(value)
-                                      : !spec_number(f, value, f->pad, 0))) {
+                                      : !spec_number(f, value, element, 0))) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "feature '%s': its default is not one %s", f->name,
                            levada_dtype_name(f->dtype));
     }
+    memcpy(f->pad, element, sizeof f->pad);
     return LEVADA_OK;
 }
 
