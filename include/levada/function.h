@@ -41,6 +41,10 @@ typedef struct levada_function_def {
     /* After open: what random numbers of this use may depend on, besides the records. May be NULL.
      */
     void (*begin)(void *run, uint64_t seed, int64_t epoch);
+    /* Before each call with a block, on its thread: the keys of the block's records, one terminated
+     * string after the other ("train-3.tfrecord:17"); for the call. An error is that of the call.
+     * NULL = they are not wanted, and not made. */
+    levada_status (*keys)(void *run, const char *keys, size_t size, levada_error *err);
 } levada_function_def;
 
 /* The strings of def are copied. */

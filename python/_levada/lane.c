@@ -63,6 +63,7 @@ void levada_py_lane_free(levada_py_task *task)
 
     levada_block_unref(&task->in);
     levada_block_unref(&task->out);
+    levada_block_unref(&task->keys);
     levada_block_unref(&memory);
 }
 
@@ -194,6 +195,14 @@ static levada_status lane_open(void *user, void **out, levada_error *err)
     return LEVADA_OK;
 }
 
+static levada_status lane_keys(void *user, const char *keys, size_t size, levada_error *err)
+{
+    levada_py_run *run = user;
+
+    levada_block_unref(&run->keys);
+    return levada_py_lane_keep(keys, size, &run->keys, err);
+}
+
 static void lane_begin(void *run, uint64_t seed, int64_t epoch)
 {
     ((levada_py_run *)run)->seed = seed, ((levada_py_run *)run)->epoch = epoch;
@@ -215,6 +224,8 @@ static levada_status lane_call(void *user, const levada_block *in, levada_block 
     if (!task) {
         LEVADA_TRY(lane_task_new(run, "call", &task, err));
         task->in = in ? levada_block_ref(in) : NULL;
+        task->keys = run->keys;
+        run->keys = NULL;
         lane_post(run->function->office, task);
     }
     st = lane_wait(task, in != NULL, out, NULL, err);
@@ -232,6 +243,16 @@ static void lane_cancel(void *user)
     run->cancelled = true;
     pthread_cond_broadcast(&run->wake);
     pthread_mutex_unlock(&office->lock);
+}
+
+levada_status levada_py_lane_keep(const void *bytes, size_t size, levada_block **out,
+                                  levada_error *err)
+{
+    void *at = NULL;
+
+    LEVADA_TRY(levada_py_scratch((int64_t)size, out, &at, err));
+    memcpy(at, bytes, size);
+    return LEVADA_OK;
 }
 
 const void *levada_py_lane_bytes(const levada_block *block)
@@ -282,6 +303,7 @@ static levada_status lane_restore(void *user, levada_state_reader *from, levada_
 static void lane_close(void *run)
 {
     lane_forget(run);
+    levada_block_unref(&((levada_py_run *)run)->keys);
     lane_post(((levada_py_run *)run)->function->office, &((levada_py_run *)run)->last);
 }
 
@@ -325,7 +347,8 @@ PyObject *levada_py_target_of(const levada_function *function)
 
 static PyObject *lane_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static const char *const names[] = {"target", "name", "pure", "workers", "source", NULL};
+    static const char *const names[] = {"target",  "name",   "pure", "workers",
+                                        "source", "keyed", NULL};
     levada_py_state    *state = PyType_GetModuleState(type);
     levada_function_def def = { .struct_size = sizeof def,
                                 .kind = "py",
@@ -336,19 +359,20 @@ static PyObject *lane_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
                                 .close = lane_close,
                                 .release = lane_release };
     PyObject      *target = NULL;
-    int            pure = 1, workers = 1, source = 0;
+    int            pure = 1, workers = 1, source = 0, keyed = 0;
     levada_py_target *function = NULL;
     lane_object   *self = NULL;
     levada_error   err = LEVADA_ERROR_INIT;
     char         **keywords = NULL;
 
     memcpy(&keywords, &(const char *const *){names}, sizeof keywords);
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|zpip:Function", keywords, &target, &def.name,
-                                     &pure, &workers, &source))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|zpipp:Function", keywords, &target, &def.name,
+                                     &pure, &workers, &source, &keyed))
         return NULL;
     levada_py_lane_bury(state->office);
     def.pure = pure;
     if (source) def.save = lane_save, def.restore = lane_restore;
+    if (keyed) def.keys = lane_keys;
     self = (lane_object *)PyType_GenericAlloc(type, 0);
     function = PyMem_Calloc(1, sizeof *function);
     if (!self || !function) goto out;

@@ -27,7 +27,7 @@ typedef struct levada_py_task {
     levada_block     *memory; /* where it lies itself, or NULL in a run */
     levada_py_run         *run;
     const char       *op;
-    levada_block     *in, *out;
+    levada_block     *in, *out, *keys; /* keys: bytes, or NULL */
     int64_t           size; /* of the bytes in `in` or `out`, -1 = it is a block */
     levada_status     status;
     levada_error      error;
@@ -46,6 +46,7 @@ struct levada_py_run {
     bool           cancelled;
     pthread_cond_t wake; /* for everybody who waits for an answer */
     levada_py_task     *pending; /* call that answered AGAIN and goes on; its thread's only */
+    levada_block       *keys;    /* of the records of the next call; its thread's only */
     levada_py_task      last; /* tells Python that the run is over     */
 };
 
@@ -66,6 +67,9 @@ void levada_py_lane_drop_locked(levada_py_office *office, levada_py_target *func
 void levada_py_lane_free(levada_py_task *task);
 /* Lets go of the functions that levada has let go of; with the interpreter. */
 void levada_py_lane_bury(levada_py_office *office);
+/* `size` bytes as a block, which may be dropped without the interpreter. */
+LEVADA_MUST_USE levada_status levada_py_lane_keep(const void *bytes, size_t size,
+                                                  levada_block **out, levada_error *err);
 const void *levada_py_lane_bytes(const levada_block *block);
 
 #endif

@@ -92,8 +92,17 @@ static PyObject *lane_serve_input(levada_py_state *state, const levada_py_task *
     return levada_py_block_new(state, &block);
 }
 
-/* take(most_idle) -> (task, target, op, run, input, last, (seed, epoch)) or None when too many
- * threads wait. */
+/* Keys of the records, each terminated. */
+static PyObject *lane_serve_keys(const levada_py_task *task)
+{
+    const char *at = task->keys ? levada_py_lane_bytes(task->keys) : NULL;
+
+    if (!at) return Py_NewRef(Py_None);
+    return PyBytes_FromStringAndSize(at, (Py_ssize_t)levada_block_at(task->keys, 0)->dims[0]);
+}
+
+/* take(most_idle) -> (task, target, op, run, input, last, (seed, epoch), keys) or None when too
+ * many threads wait. */
 static PyObject *lane_serve_take(PyObject *module, PyObject *most)
 {
     levada_py_state  *state = PyModule_GetState(module);
@@ -120,9 +129,10 @@ static PyObject *lane_serve_take(PyObject *module, PyObject *most)
     input = capsule ? lane_serve_input(state, task) : NULL;
     if (!capsule) lane_serve_finish(task, LEVADA_ERESOURCE_EXHAUSTED);
     if (!input) return Py_XDECREF(capsule), NULL;
-    return Py_BuildValue("(NOsLNN(KL))", capsule, task->run->function->target, task->op,
+    return Py_BuildValue("(NOsLNN(KL)N)", capsule, task->run->function->target, task->op,
                          (long long)task->run->number, input, PyBool_FromLong(alone),
-                         (unsigned long long)task->run->seed, (long long)task->run->epoch);
+                         (unsigned long long)task->run->seed, (long long)task->run->epoch,
+                         lane_serve_keys(task));
 }
 
 /* The task of a capsule that was not answered yet; from here on it is. */
@@ -208,8 +218,8 @@ static PyObject *lane_serve_wanted(PyObject *module, PyObject *capsule)
 
 PyMethodDef levada_py_lane_functions[] = {
     {"take", lane_serve_take, METH_O,
-      "take(most_idle): (task, target, op, run, input, alone), or None where enough threads "
-      "wait." },
+      "take(most_idle): (task, target, op, run, input, alone, (seed, epoch), keys), or None where "
+      "enough threads wait." },
     {"answer", lane_serve_answer, METH_VARARGS, "answer(task, result): Block, bytes or None."},
     {"fail", lane_serve_fail, METH_VARARGS, "fail(task, code, message)"},
     {"wanted", lane_serve_wanted, METH_O, "wanted(task): whether somebody waits for the answer."},

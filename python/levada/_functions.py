@@ -55,7 +55,7 @@ def _serve_one():
     given = _levada.take(_MOST_IDLE)
     if given is None:
         return False
-    task, target, op, run, data, alone, draw = given
+    task, target, op, run, data, alone, draw, keys = given
     if alone:
         _start()
     try:
@@ -63,6 +63,8 @@ def _serve_one():
             target.tasks[run] = task
         if getattr(target, "rng", False):
             target.draws[run] = draw
+        if keys is not None:
+            target.keys[run] = keys
         result = getattr(target, op)(run, data)
     except BaseException as error:
         _levada.fail(task, *errors.keep(error))
@@ -101,9 +103,10 @@ class _Target:
         self.states = {}
         self.draws = {}  # (seed, epoch) of each run, for those who draw random numbers
         self.tasks = {}  # the call of each run that goes on
+        self.keys = {}  # keys of the records of that call, for those who ask for them
 
     def __getstate__(self):
-        running = ("columns", "states", "draws", "tasks")
+        running = ("columns", "states", "draws", "tasks", "keys")
         return {name: value for name, value in self.__dict__.items() if name not in running}
 
     def __setstate__(self, state):
@@ -119,6 +122,7 @@ class _Target:
         self.states.pop(run, None)
         self.draws.pop(run, None)
         self.tasks.pop(run, None)
+        self.keys.pop(run, None)
 
 
 class Map(_Target):
@@ -140,14 +144,18 @@ class Map(_Target):
             return row
         raise TypeError(f"the function gives a dict for a record, not {type(row).__name__}")
 
+    def more(self, run, block):
+        """Iterator of what the function gets besides each record, or None."""
+        return _generators(block, self.draws[run]) if self.rng else None
+
     def rows(self, run, block):
         rows, rejects = [], []
-        generators = _generators(block, self.draws[run]) if self.rng else None
+        more = self.more(run, block)
         for i, record in enumerate(rows_of(block)):
             self.go_on(run)
             row = None
             try:
-                row = self.fn(record, next(generators)) if generators else self.fn(record)
+                row = self.fn(record, next(more)) if more else self.fn(record)
                 if row is None:
                     raise TypeError("the function gave None for a record")
                 row = self.made(row)
@@ -155,6 +163,13 @@ class Map(_Target):
                 rejects.append((i, *errors.keep(error)))
             rows.append(row)
         return rows, rejects
+
+
+class Decode(Map):
+    """fn(record, key) -> dict for each record; its handle is made with ``keyed=True``."""
+
+    def more(self, run, block):
+        return map(os.fsdecode, self.keys[run].split(b"\0"))
 
 
 class Keep(Map):

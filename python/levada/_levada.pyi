@@ -82,6 +82,7 @@ class Function:
         pure: bool = True,
         workers: int = 1,
         source: bool = False,
+        keyed: bool = False,
     ) -> Function: ...
 
 class Writer:

@@ -69,7 +69,10 @@ def register_source(name, cls):
 
 
 def register_decoder(name, fn):
-    """A decoder written in Python: ``ds.decode(name, field)`` calls ``fn(value, key) -> dict``."""
+    """A decoder written in Python: ``ds.decode(name, field)`` calls ``fn(value, key) -> dict``.
+
+    `key` names the record as ``Batch.record_keys`` and errors do: ``"train-3.tfrecord:17"``.
+    """
     _new_name(name)
     decoders[name] = fn
 
@@ -95,13 +98,23 @@ def open_source(name, cls, options):
 
 def apply_decoder(ds, name, fn, field, **options):
     """The dataset with one field decoded by a registered function."""
+    from levada import _functions
+
     if field is None:
         field = next(iter(ds.spec), "record")
 
-    def decode(record):
-        rest = dict(record)
-        value = rest.pop(field)
-        return {**rest, **fn(value, None, **options)}
+    decode = _Decoder(fn, field, options)
+    handle = _functions.handle(_functions.Decode(decode), decode, keyed=True)
+    return ds._append("map", {"fn": handle})
 
-    decode.__name__ = decode.__qualname__ = f"<{name}>"
-    return ds.map(decode)
+
+class _Decoder:
+    """(record, key) -> record with one field decoded."""
+
+    def __init__(self, fn, field, options):
+        self.fn, self.field, self.options = fn, field, options
+
+    def __call__(self, record, key):
+        rest = dict(record)
+        value = rest.pop(self.field)
+        return {**rest, **self.fn(value, key, **self.options)}

@@ -355,6 +355,27 @@ class TestRegistered:
         with pytest.raises(errors.AlreadyExistsError):
             lv.register_source("batch", Numbers)
 
+    @pytest.mark.parametrize("threads", [1, 3])
+    def test_decoders_get_the_key_of_their_record(self, tmp_path, threads):
+        name = f"test_keyed_{threads}"
+        lv.register_decoder(name, lambda value, key, tail="": {"key": key + tail, "n": len(value)})
+        files = [str(tmp_path / f"{i}-\u00e9.txt") for i in range(3)]
+        for i, path in enumerate(files):
+            with open(path, "w") as file:
+                file.write("".join("x" * k + "\n" for k in range(50 * i)))
+        ds = lv.text_lines(files).with_options(threads=threads, block_rows=7)
+        zipped = lv.zip(lv.range(150), ds.shuffle(20, seed=1).decode(name, "line"))
+        for decoded in (ds.decode(name).shuffle(30, seed=2), zipped):
+            given = list(decoded.batch(8).iterate(epoch=0))
+            keys = [key.decode() for batch in given for key in batch["key"].to_list()]
+            assert sorted(keys) == sorted(
+                f"{path}:{k}" for i, path in enumerate(files) for k in range(50 * i)
+            )
+            if decoded is not zipped:  # whose records have the origin of the first input
+                assert keys == [key for batch in given for key in batch.record_keys]
+        row = lv.from_records([{"v": b"a"}]).decode(name, "v", tail="!").first()
+        assert row == {"key": b"0.0:0!", "n": 1}
+
     def test_decoders(self):
         lv.register_decoder("test_upper", lambda value, key: {"up": value.upper(), "n": len(value)})
         ds = lv.from_arrays({"s": [b"a", b"bc"], "i": [1, 2]}).decode("test_upper", "s")

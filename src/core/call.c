@@ -3,6 +3,7 @@
 
 #include "core/columns.h"
 #include "core/env_priv.h"
+#include "core/iter_priv.h"
 
 levada_status levada_call_open(levada_call *call, const levada_function *function,
                                const levada_context *context, levada_error *err)
@@ -15,6 +16,7 @@ levada_status levada_call_open(levada_call *call, const levada_function *functio
     if (def->begin) def->begin(call->run, context->seed, context->epoch);
     call->def = def;
     call->pool = levada_env_pool(context->env);
+    call->of = context->run;
     return LEVADA_OK;
 }
 
@@ -35,6 +37,35 @@ static levada_status call_named(const levada_call *call, levada_status st, levad
     return st;
 }
 
+static void call_key(const levada_call *call, levada_origin origin, levada_text *text)
+{
+    bool               listed = origin.leaf >= 0 && origin.leaf < LEVADA_RUN_LEAVES;
+    const levada_iter *leaf = listed ? call->of->leaf[origin.leaf] : NULL;
+    const char        *file = leaf ? levada_iter_file(leaf, origin.leaf, origin.shard) : NULL;
+
+    if (file) levada_text_put(text, file);
+    else levada_text_format(text, "%d.%d", (int)origin.leaf, (int)origin.shard);
+    levada_text_format(text, ":%lld", (long long)origin.record);
+    if (origin.sub) levada_text_format(text, ".%d", (int)origin.sub);
+    levada_text_char(text, '\0');
+}
+
+static levada_status call_tell_keys(const levada_call *call, const levada_block *in,
+                                    levada_error *err)
+{
+    levada_text   text = {0};
+    size_t        size;
+    char         *keys = NULL;
+    levada_status st;
+
+    for (int64_t i = 0; i < in->n; i++) call_key(call, levada_block_origin(in, i), &text);
+    size = text.size;
+    LEVADA_TRY(levada_text_steal(&text, &keys, err));
+    st = call->def->keys(call->run, keys, size, err);
+    levada_free(keys);
+    return st;
+}
+
 levada_status levada_call_block(const levada_call *call, const levada_block *in,
                                 levada_block **out, levada_error *err)
 {
@@ -43,7 +74,8 @@ levada_status levada_call_block(const levada_call *call, const levada_block *in,
 
     if (in) LEVADA_TRY(levada_block_gather(call->pool, in, &flat, err));
     *out = NULL;
-    st = call->def->call(call->run, flat, out, err);
+    st = flat && call->def->keys ? call_tell_keys(call, flat, err) : LEVADA_OK;
+    if (st == LEVADA_OK) st = call->def->call(call->run, flat, out, err);
     if (st == LEVADA_OK && !*out) st = levada_fail(err, LEVADA_EINTERNAL, "it gave no block");
     if (st == LEVADA_OK && (*out)->kind == LEVADA_BLOCK_SELECTION) {
         levada_block *picked = *out;

@@ -13,6 +13,7 @@ typedef struct levada_call {
     const levada_function_def *def; /* borrowed from the function; NULL = not open */
     void                      *run;
     levada_pool               *pool;
+    const struct levada_run   *of; /* knows the names of files */
 } levada_call;
 
 LEVADA_MUST_USE levada_status levada_call_open(levada_call *call, const levada_function *function,
