@@ -88,7 +88,7 @@ static void serves_in_the_order_of_the_line(void **state)
 static void nodes_leave_from_anywhere(void **state)
 {
     levada_line   line = { 0 };
-    levada_waiter w[4], other = { 0 };
+    levada_waiter w[4] = { { .linked = false } }, other = { 0 };
 
     (void)state;
     for (int i = 0; i < 4; i++) levada_line_append(&line, &w[i]);
