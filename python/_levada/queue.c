@@ -261,6 +261,7 @@ static PyObject *queue_enqueue_block(PyObject *object, PyObject *const *args, Py
 typedef struct queue_want {
     int64_t n;
     bool    many, up_to;
+    bool    rows; /* into memory of ours, else as tensors */
 } queue_want;
 
 /* Where rows are to be written: a new array, or the place of one number. */
@@ -284,7 +285,7 @@ static levada_status queue_take_now(const queue_object *self, const queue_want *
                                     queue_frame *f, int64_t timeout, int64_t *got,
                                     levada_error *err)
 {
-    if (self->slots.rows)
+    if (want->rows)
         return levada_queue_dequeue_rows(self->queue, want->n, want->up_to, f->row, timeout, got,
                                          err);
     if (!want->many) return levada_queue_dequeue(self->queue, f->tensor, timeout, err);
@@ -297,7 +298,7 @@ static PyObject *queue_value(const queue_object *self, const queue_want *want, q
 {
     PyObject *array = f->part[i], *less = NULL;
 
-    if (!self->slots.rows)
+    if (!want->rows)
         return levada_py_from_tensor(self->state, &self->slots, i, &f->tensor[i], want->many);
     if (!array) return levada_py_scalar(&self->slots, i, f->row[i]);
     f->part[i] = NULL;
@@ -350,6 +351,18 @@ static int64_t queue_most(const queue_object *self, const queue_want *want)
     return rest < 1 ? 1 : rest < want->n ? rest : want->n;
 }
 
+static bool queue_is_little(const queue_object *self, const queue_want *want)
+{
+    return self->row_bytes == 0 || want->n <= QUEUE_COPY / self->row_bytes;
+}
+
+/* A closed queue that has too few says so, without memory for all that was asked for. */
+static bool queue_has_too_few(const queue_object *self, const queue_want *want)
+{
+    return !want->up_to && !queue_is_little(self, want) && levada_queue_is_closed(self->queue) &&
+           levada_queue_size(self->queue) < want->n;
+}
+
 static PyObject *queue_take(queue_object *self, queue_want *want, PyObject *seconds)
 {
     queue_frame   f;
@@ -358,13 +371,14 @@ static PyObject *queue_take(queue_object *self, queue_want *want, PyObject *seco
     levada_status st = LEVADA_AGAIN;
     int64_t       timeout, got = 0;
     PyObject     *result = NULL;
-    bool          good, plain = self->slots.rows && want->n >= 0;
+    bool          good;
 
     if (!queue_alive(self) || !levada_py_timeout(seconds, &timeout)) return NULL;
     if (!queue_frame_open(&f, self->slots.n)) return NULL;
     want->n = queue_most(self, want);
-    good = !plain || queue_targets(self, want, &f);
-    if (good && want->n * self->row_bytes <= QUEUE_COPY && self->taken <= QUEUE_COPY)
+    want->rows = self->slots.rows && !queue_has_too_few(self, want);
+    good = !want->rows || want->n < 0 || queue_targets(self, want, &f);
+    if (good && queue_is_little(self, want) && self->taken <= QUEUE_COPY)
         st = queue_take_now(self, want, &f, LEVADA_AT_ONCE, &got, &err);
     if (good && st == LEVADA_AGAIN) {
         levada_py_name_thread(self->state);
@@ -373,7 +387,7 @@ static PyObject *queue_take(queue_object *self, queue_want *want, PyObject *seco
         levada_py_enter(self->state, saved);
     }
     if (good && levada_py_ok(st, &err) && !PyErr_Occurred()) {
-        if (!self->slots.rows) queue_weigh(self, &f);
+        if (!want->rows) queue_weigh(self, &f);
         result = queue_values(self, want, &f, got);
     }
     queue_frame_close(&f);

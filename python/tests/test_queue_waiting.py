@@ -197,6 +197,17 @@ def test_a_closed_queue_drains_and_then_is_out_of_range(make):
 
 
 @EVERY
+@pytest.mark.parametrize("n", [10**9, 10**15, 2**62, 2**63 - 1])
+def test_a_closed_queue_refuses_any_number_without_memory_for_it(make, n):
+    queue = numbers(make, capacity=-1)
+    queue.enqueue_many([[1, 2, 3, 4]])
+    queue.close()
+    with pytest.raises(OUT, match=rf"requested {n}, current size 4"):
+        queue.dequeue_many(n)
+    assert sorted(drain_n(queue, 4)) == [1, 2, 3, 4]
+
+
+@EVERY
 def test_iteration_ends_when_the_queue_is_closed_and_empty(make):
     queue = numbers(make)
     queue.enqueue_many([range(5)])

@@ -89,6 +89,16 @@ static int64_t call_rest(const levada_queue *q, int64_t n)
     return rest < 1 ? 1 : rest < n ? rest : n;
 }
 
+/* A closed queue with too few elements says so before memory is taken for all of them. */
+static levada_status call_check_rest(const levada_queue *q, int64_t n, levada_error *err)
+{
+    int64_t rest;
+
+    if (atomic_load_explicit(&q->ready, memory_order_relaxed) != -1) return LEVADA_OK;
+    rest = levada_queue_size(q);
+    return rest >= n ? LEVADA_OK : levada_queue_drained(q, n, rest, err);
+}
+
 static levada_status call_check_n(const levada_queue *q, int64_t *n, bool up_to, levada_error *err)
 {
     int64_t capacity = q->options.capacity;
@@ -320,6 +330,7 @@ levada_status levada_queue_dequeue_many(levada_queue *queue, int64_t n, bool up_
     int32_t         all = queue->options.ncomponents;
 
     LEVADA_TRY(call_check_n(queue, &n, up_to, err));
+    if (!up_to) LEVADA_TRY(call_check_rest(queue, n, err));
     levada_queue_op_init(&op, LEVADA_QUEUE_DEQUEUE, up_to ? "dequeue_up_to" : "dequeue_many", n);
     op.up_to = up_to;
     op.hold = !queue->rows_only;

@@ -122,6 +122,9 @@ LEVADA_MUST_USE levada_status levada_queue_run(levada_queue *queue, levada_queue
 void levada_queue_return(levada_queue *queue, levada_queue_op *op);
 void levada_queue_release(levada_queue *queue, levada_queue_op *op);
 
+/* EOUT_OF_RANGE: the queue is closed and has `size` of the n elements. */
+levada_status levada_queue_drained(const levada_queue *queue, int64_t n, int64_t size,
+                                   levada_error *err);
 /* "FIFOQueue" */
 const char *levada_queue_kind_name(levada_queue_kind kind);
 

@@ -283,6 +283,16 @@ static void settle_wait(levada_queue *q, levada_queue_op *op, int64_t timeout)
     if (end == LEVADA_WAIT_STOPPED || !settle_accepted(q, op)) settle_undo(q, op);
 }
 
+levada_status levada_queue_drained(const levada_queue *queue, int64_t n, int64_t size,
+                                   levada_error *err)
+{
+    return levada_fail(err, LEVADA_EOUT_OF_RANGE,
+                       "%s '%s' is closed and has insufficient elements "
+                       "(requested %lld, current size %lld)",
+                       levada_queue_kind_name(queue->options.kind), queue->name, (long long)n,
+                       (long long)size);
+}
+
 static levada_status settle_status(const levada_queue *q, const levada_queue_op *op,
                                    int64_t timeout, levada_error *err)
 {
@@ -295,11 +305,7 @@ static levada_status settle_status(const levada_queue *q, const levada_queue_op 
         return levada_fail(err, LEVADA_ECANCELLED, "%s '%s' is closed", kind, name);
     case LEVADA_QUEUE_WHY_AGAIN:
         return levada_fail(err, LEVADA_ECANCELLED, "%s '%s' is already closed", kind, name);
-    case LEVADA_QUEUE_WHY_DRAINED:
-        return levada_fail(err, LEVADA_EOUT_OF_RANGE,
-                           "%s '%s' is closed and has insufficient elements "
-                           "(requested %lld, current size %lld)",
-                           kind, name, (long long)op->n, (long long)op->size);
+    case LEVADA_QUEUE_WHY_DRAINED: return levada_queue_drained(q, op->n, op->size, err);
     case LEVADA_QUEUE_WHY_CANCELLED:
         return levada_fail(err, LEVADA_ECANCELLED, "%s '%s': %s operation was cancelled", kind,
                            name, op->act == LEVADA_QUEUE_CLOSE ? "Close" : side);

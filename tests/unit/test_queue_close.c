@@ -131,6 +131,26 @@ static void up_to_any_number_needs_memory_for_what_a_closed_queue_has(void **sta
     levada_queue_unref(&queue);
 }
 
+static void a_closed_queue_refuses_any_number_without_memory_for_it(void **state)
+{
+    levada_queue  *queue = test_queue(LEVADA_QUEUE_SHUFFLE, 10, 2);
+    levada_tensor *out = NULL;
+    levada_error   err = LEVADA_ERROR_INIT;
+    int64_t        most = INT64_MAX / 16;
+
+    (void)state;
+    assert_int_equal(test_put(queue, 0, 4), LEVADA_OK);
+    assert_int_equal(levada_queue_dequeue_many(queue, most, false, &out, 0, &err),
+                     LEVADA_ERESOURCE_EXHAUSTED); /* it is open: they may come */
+    close_now(queue, false);
+    assert_int_equal(levada_queue_dequeue_many(queue, most, false, &out, 0, &err),
+                     LEVADA_EOUT_OF_RANGE);
+    assert_non_null(strstr(err.message, "(requested 576460752303423487, current size 4)"));
+    assert_int_equal(levada_queue_dequeue_many(queue, 4, false, &out, 0, NULL), LEVADA_OK);
+    levada_tensor_unref(&out);
+    levada_queue_unref(&queue);
+}
+
 static void up_to_waits_for_all_until_the_close(void **state)
 {
     levada_queue *queue = test_queue(LEVADA_QUEUE_FIFO, 10, 0);
@@ -441,6 +461,7 @@ int main(void)
         cmocka_unit_test(a_failed_dequeue_of_many_gives_its_elements_back),
         cmocka_unit_test(what_comes_back_stands_in_front),
         cmocka_unit_test(up_to_any_number_needs_memory_for_what_a_closed_queue_has),
+        cmocka_unit_test(a_closed_queue_refuses_any_number_without_memory_for_it),
         cmocka_unit_test(up_to_waits_for_all_until_the_close),
         cmocka_unit_test(a_close_waits_behind_earlier_enqueues),
         cmocka_unit_test(a_cancelling_close_ends_all_that_wait_to_enqueue),
