@@ -11,7 +11,7 @@
  * put back or wakes nobody; held room that is given back twice (in put_back() or by the release) or
  * never; a dequeue that lets go of what it holds, or keeps what it does not hold; at_once() that
  * overlooks held room or does not settle; a return that does not settle. Each ended in an assertion
- * or in somebody who waits for ever (for all but the dequeue that keeps too much it was this model).
+ * or in somebody who waits for ever (the dequeue that keeps too much in queue.pml, all else here).
  */
 #define CAPACITY 2
 #define MOST 3 /* or 5 */
