@@ -102,11 +102,17 @@ static levada_status handle_init(handle *h, const levada_iter_options *options, 
 levada_status levada_iter_open(const levada_dataset *dataset, const levada_iter_options *options,
                                levada_iter **out, levada_error *err)
 {
-    levada_iter  *it = levada_alloc_zero(sizeof *it);
-    handle       *h = levada_alloc_zero(sizeof *h);
-    levada_iter **inputs = levada_alloc_zero(sizeof(*inputs));
-    levada_status st = it && h && inputs ? handle_init(h, options, err) : handle_memory(err);
+    levada_iter  *it;
+    handle       *h;
+    levada_iter **inputs;
+    levada_status st;
 
+    LEVADA_TRY(levada_require(dataset != NULL, "dataset", err));
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
+    it = levada_alloc_zero(sizeof *it);
+    h = levada_alloc_zero(sizeof *h);
+    inputs = levada_alloc_zero(sizeof(*inputs));
+    st = it && h && inputs ? handle_init(h, options, err) : handle_memory(err);
     if (st == LEVADA_OK) {
         st = levada_run_create(dataset, &h->options, &it->run, inputs, err);
         if (st != LEVADA_OK) levada_mutex_clear(&h->lock);
@@ -136,6 +142,8 @@ levada_status levada_iter_next_within(levada_iter *it, int64_t nanoseconds, leva
     int64_t       now = levada_now();
     levada_status st;
 
+    LEVADA_TRY(levada_require(it != NULL, "it", err));
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
     levada_handle_enter(it);
     if (nanoseconds >= 0) {
         it->run->deadline = nanoseconds > INT64_MAX - now ? INT64_MAX : now + nanoseconds;
@@ -203,6 +211,9 @@ levada_status levada_iter_save(levada_iter *it, char **out, size_t *size, levada
 {
     levada_status st;
 
+    LEVADA_TRY(levada_require(it != NULL, "it", err));
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
+    LEVADA_TRY(levada_require(size != NULL, "size", err));
     levada_handle_enter(it);
     st = handle_save(it, out, size, err);
     levada_handle_leave(it);
@@ -291,6 +302,8 @@ levada_status levada_iter_restore(levada_iter *it, const void *bytes, size_t siz
 {
     levada_status st;
 
+    LEVADA_TRY(levada_require(it != NULL, "it", err));
+    LEVADA_TRY(levada_require(bytes != NULL || size == 0, "bytes", err));
     levada_handle_enter(it);
     st = handle_restore(it, bytes, size, err);
     levada_handle_leave(it);

@@ -2,6 +2,7 @@
 /*
  * Pulling: what happens around each node's own next(), for users and stages alike.
  */
+#include "base/assert.h"
 #include "core/iter_priv.h"
 #include "core/lane.h"
 #include "tensor/block_priv.h"
@@ -72,6 +73,8 @@ levada_status levada_iter_next(levada_iter *it, levada_block **out, levada_error
     levada_error  why = LEVADA_ERROR_INIT;
     levada_status st;
 
+    LEVADA_TRY(levada_require(it != NULL, "it", err));
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
     if (it->stuck != LEVADA_OK) return iter_stuck(it, err);
     if (it->ended) return LEVADA_END;
     began = levada_now();

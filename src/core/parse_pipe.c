@@ -5,6 +5,7 @@
 #include "core/parse.h"
 
 #include "base/alloc.h"
+#include "base/assert.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -250,6 +251,8 @@ levada_status levada_dataset_parse(levada_env *env, const char *text, levada_dat
     levada_parser p;
     levada_value *root = NULL;
 
+    LEVADA_TRY(levada_require(text != NULL, "text", err));
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
     LEVADA_TRY(levada_parser_init(&p, env, text, strlen(text), err));
     if (levada_parser_peek(&p) != '{') return parse_pipe_all(&p, out, err);
     LEVADA_TRY(levada_parse_whole(&p, false, &root, err));

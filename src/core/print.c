@@ -5,6 +5,7 @@
 #include "core/dataset_priv.h"
 
 #include "base/alloc.h"
+#include "base/assert.h"
 
 #include <string.h>
 
@@ -164,6 +165,8 @@ levada_status levada_dataset_text(const levada_dataset *dataset, char **out, lev
 {
     levada_text text = {0};
 
+    LEVADA_TRY(levada_require(dataset != NULL, "dataset", err));
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
     levada_dataset_print(&text, dataset, LEVADA_PRINT_TEXT);
     return levada_text_steal(&text, out, err);
 }
@@ -209,6 +212,8 @@ levada_status levada_dataset_json(const levada_dataset *dataset, char **out, lev
     levada_text   text = {0};
     print_plugins found = {.n = 0};
 
+    LEVADA_TRY(levada_require(dataset != NULL, "dataset", err));
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
     print_find_plugins(dataset, &found);
     levada_text_put(&text, "{\"levada\":1,\"plugins\":[");
     for (int32_t i = 0; i < found.n; i++) {

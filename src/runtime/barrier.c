@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/alloc.h"
+#include "base/assert.h"
 #include "base/hash.h"
 #include "base/refs.h"
 #include "runtime/barrier_priv.h"
@@ -125,6 +126,7 @@ levada_status levada_barrier_create(levada_env *env, int32_t ncomponents,
     levada_barrier *b, *have = NULL;
     levada_status   status = LEVADA_OK;
 
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
     LEVADA_TRY(barrier_check(ncomponents, dtypes, shapes, err));
     b = levada_alloc_zero(sizeof(*b));
     if (b == NULL) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
@@ -334,6 +336,9 @@ levada_status levada_barrier_insert_many(levada_barrier *barrier, int32_t compon
     levada_woken   woken = { 0 };
     levada_status  status;
 
+    LEVADA_TRY(levada_require(barrier != NULL, "barrier", err));
+    LEVADA_TRY(levada_require(keys != NULL, "keys", err));
+    LEVADA_TRY(levada_require(values != NULL, "values", err));
     in.n = keys->count;
     LEVADA_TRY(barrier_check_insert(barrier, &in, err));
     status = barrier_prepare(barrier, &in, err);
@@ -357,6 +362,7 @@ levada_status levada_barrier_close(levada_barrier *barrier, bool cancel_pending,
     levada_woken woken = { 0 };
     bool         again;
 
+    LEVADA_TRY(levada_require(barrier != NULL, "barrier", err));
     levada_lock_take(&barrier->lock);
     again = barrier->cancelled || (barrier->closed && !cancel_pending);
     if (!again) {

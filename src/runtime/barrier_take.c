@@ -281,11 +281,18 @@ levada_status levada_barrier_take_many(levada_barrier *barrier, const levada_bar
 {
     levada_tensor      *made[LEVADA_BARRIER_COMPONENTS + 2];
     levada_barrier_take all = { .timeout = LEVADA_FOREVER }; /* for what the caller does not know */
-    size_t              size = how->struct_size;
+    size_t              size;
     take_op             op = { 0 };
     levada_status       status;
-    int32_t             n = barrier->ncomponents;
+    int32_t             n;
 
+    LEVADA_TRY(levada_require(barrier != NULL, "barrier", err));
+    LEVADA_TRY(levada_require(how != NULL, "how", err));
+    LEVADA_TRY(levada_require(indices != NULL, "indices", err));
+    LEVADA_TRY(levada_require(keys != NULL, "keys", err));
+    LEVADA_TRY(levada_require(values != NULL, "values", err));
+    n = barrier->ncomponents;
+    size = how->struct_size;
     memcpy(&all, how, size < sizeof(all) ? size : sizeof(all));
     op.n = all.n;
     op.small = all.allow_small_batch;

@@ -172,6 +172,7 @@ levada_status levada_coordinator_create(levada_env *env, const levada_status *cl
     levada_hub                *hub = levada_env_hub(env), *names = levada_env_hub(NULL);
     levada_coordinator        *c;
 
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
     if (clean == NULL) n = 1;
     for (int32_t i = 0; i < n && clean != NULL; i++) {
         if (clean[i] < 0 && clean[i] >= LEVADA_EDATA_LOSS) continue;
@@ -249,6 +250,7 @@ levada_status levada_coordinator_request_stop(levada_coordinator *coordinator,
     levada_woken        woken = { 0 };
     bool                joined;
 
+    LEVADA_TRY(levada_require(coordinator != NULL, "coordinator", err));
     if (why != NULL && coordinator_is_clean(c, why->code)) why = NULL;
     levada_lock_take(&c->lock);
     joined = levada_coordinator_joined(c);
@@ -291,6 +293,7 @@ levada_status levada_coordinator_raise_requested(levada_coordinator *coordinator
     levada_coordinator *c = coordinator;
     levada_status       status = LEVADA_OK;
 
+    LEVADA_TRY(levada_require(coordinator != NULL, "coordinator", err));
     levada_lock_take(&c->lock);
     if (c->nerrors > 0) {
         status = c->errors[0].code;
@@ -375,6 +378,7 @@ levada_status levada_coordinator_join(levada_coordinator *coordinator, int64_t g
     levada_status       status;
     bool                own;
 
+    LEVADA_TRY(levada_require(coordinator != NULL, "coordinator", err));
     levada_lock_take(&c->lock);
     own = coordinator_is_own_locked(c, levada_thread_number());
     wait.after = c->joined_to;

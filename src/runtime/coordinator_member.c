@@ -6,6 +6,7 @@
 #include "runtime/coordinator_priv.h"
 
 #include "base/alloc.h"
+#include "base/assert.h"
 #include "base/refs.h"
 
 #include <string.h>
@@ -192,6 +193,7 @@ levada_status levada_coordinator_start_thread(
 {
     levada_thread_def def = { name, run, user };
 
+    LEVADA_TRY(levada_require(coordinator != NULL, "coordinator", err));
     if (run == NULL) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "thread '%s' has no function to run",
                            name != NULL ? name : "");
@@ -203,8 +205,11 @@ levada_status levada_coordinator_register(levada_coordinator *coordinator, const
                                           levada_member **out, levada_error *err)
 {
     levada_thread_def def = { name, NULL, NULL };
-    levada_member    *m = member_make(coordinator, &def);
+    levada_member    *m;
 
+    LEVADA_TRY(levada_require(coordinator != NULL, "coordinator", err));
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
+    m = member_make(coordinator, &def);
     if (m == NULL) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a thread");
     levada_refs_add(&coordinator->refs);
     levada_lock_take(&coordinator->lock);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/alloc.h"
+#include "base/assert.h"
 #include "base/random.h"
 #include "base/refs.h"
 #include "runtime/queue_priv.h"
@@ -258,8 +259,11 @@ levada_status levada_queue_create(levada_env *env, const levada_queue_options *o
     levada_queue_options all = LEVADA_QUEUE_OPTIONS_INIT;
     levada_queue        *q = NULL, *have;
     levada_status        status = LEVADA_OK;
-    size_t               size = options->struct_size;
+    size_t               size;
 
+    LEVADA_TRY(levada_require(options != NULL, "options", err));
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
+    size = options->struct_size;
     memcpy(&all, options, size < sizeof(all) ? size : sizeof(all));
     LEVADA_TRY(queue_check(&all, err));
     LEVADA_TRY(queue_make(env, &all, &q, err));

@@ -4,6 +4,7 @@
  * as they lie; rows of bytes and of what varies become tensors first, before anything goes in.
  */
 #include "base/alloc.h"
+#include "base/assert.h"
 #include "runtime/queue_priv.h"
 #include "tensor/block_priv.h"
 
@@ -235,9 +236,12 @@ levada_status levada_queue_enqueue_block(levada_queue *queue, const levada_block
                                          int64_t *done, levada_error *err)
 {
     levada_block *plain = NULL;
-    int64_t       went = 0, rows = levada_block_rows(block);
+    int64_t       went = 0, rows;
     levada_status status;
 
+    LEVADA_TRY(levada_require(queue != NULL, "queue", err));
+    LEVADA_TRY(levada_require(block != NULL, "block", err));
+    rows = levada_block_rows(block);
     if (done != NULL) *done = 0;
     if (first < 0 || first > rows) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "first=%lld is none of %lld rows",

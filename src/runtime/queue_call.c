@@ -4,6 +4,7 @@
  * without the lock. Padding happens here too.
  */
 #include "base/alloc.h"
+#include "base/assert.h"
 #include "runtime/queue_priv.h"
 
 #include <string.h>
@@ -136,6 +137,8 @@ levada_status levada_queue_enqueue(levada_queue *queue, levada_tensor *const *co
     levada_queue_op op;
     levada_status   status;
 
+    LEVADA_TRY(levada_require(queue != NULL, "queue", err));
+    LEVADA_TRY(levada_require(components != NULL, "components", err));
     levada_queue_op_init(&op, LEVADA_QUEUE_ENQUEUE, "enqueue", 1);
     LEVADA_TRY(call_check(queue, components, err));
     for (int32_t i = 0; i < queue->options.ncomponents; i++) {
@@ -209,6 +212,8 @@ levada_status levada_queue_enqueue_many(levada_queue *queue, levada_tensor *cons
     levada_queue_op op;
     levada_status   status;
 
+    LEVADA_TRY(levada_require(queue != NULL, "queue", err));
+    LEVADA_TRY(levada_require(components != NULL, "components", err));
     levada_queue_op_init(&op, LEVADA_QUEUE_ENQUEUE, "enqueue_many", 0);
     if (done != NULL) *done = 0;
     LEVADA_TRY(call_check_many(queue, components, &op.n, err));
@@ -229,6 +234,8 @@ levada_status levada_queue_enqueue_rows(levada_queue *queue, int64_t n, const vo
     levada_queue_op op;
     levada_status   status;
 
+    LEVADA_TRY(levada_require(queue != NULL, "queue", err));
+    LEVADA_TRY(levada_require(rows != NULL || n <= 0, "rows", err));
     levada_queue_op_init(&op, LEVADA_QUEUE_ENQUEUE, n == 1 ? "enqueue" : "enqueue_many", n);
     if (done != NULL) *done = 0;
     if (!queue->rows_only || n < 0) {
@@ -260,8 +267,11 @@ levada_status levada_queue_dequeue(levada_queue *queue, levada_tensor **componen
     call_frame      frame;
     levada_queue_op op;
     levada_status   status = LEVADA_OK;
-    int32_t         n = queue->options.ncomponents, made = 0;
+    int32_t         n, made = 0;
 
+    LEVADA_TRY(levada_require(queue != NULL, "queue", err));
+    LEVADA_TRY(levada_require(components != NULL, "components", err));
+    n = queue->options.ncomponents;
     levada_queue_op_init(&op, LEVADA_QUEUE_DEQUEUE, "dequeue", 1);
     for (; made < n && status == LEVADA_OK; made++) {
         frame.one[made] = NULL;
@@ -327,9 +337,12 @@ levada_status levada_queue_dequeue_many(levada_queue *queue, int64_t n, bool up_
     call_frame      frame;
     levada_queue_op op;
     levada_status   status;
-    int32_t         all = queue->options.ncomponents;
+    int32_t         all;
 
+    LEVADA_TRY(levada_require(queue != NULL, "queue", err));
+    LEVADA_TRY(levada_require(components != NULL, "components", err));
     LEVADA_TRY(call_check_n(queue, &n, up_to, err));
+    all = queue->options.ncomponents;
     if (!up_to) LEVADA_TRY(call_check_rest(queue, n, err));
     levada_queue_op_init(&op, LEVADA_QUEUE_DEQUEUE, up_to ? "dequeue_up_to" : "dequeue_many", n);
     op.up_to = up_to;
@@ -358,6 +371,8 @@ levada_status levada_queue_dequeue_rows(levada_queue *queue, int64_t n, bool up_
     levada_queue_op op;
     levada_status   status;
 
+    LEVADA_TRY(levada_require(queue != NULL, "queue", err));
+    LEVADA_TRY(levada_require(rows != NULL || n <= 0, "rows", err));
     if (got != NULL) *got = 0;
     LEVADA_TRY(call_check_n(queue, &n, up_to, err));
     if (!queue->rows_only) {

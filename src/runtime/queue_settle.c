@@ -401,6 +401,7 @@ levada_status levada_queue_close(levada_queue *queue, bool cancel_pending, int64
     levada_queue_op op;
     levada_woken    woken = { 0 };
 
+    LEVADA_TRY(levada_require(queue != NULL, "queue", err));
     if (!cancel_pending) {
         levada_queue_op_init(&op, LEVADA_QUEUE_CLOSE, "close", 0);
         return levada_queue_run(queue, &op, timeout, err);

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* NULL where an object is needed: named in a release, and in debug builds where it stops. */
+#include "support/deaths.h"
+#include <levada/barrier.h>
+#include <levada/coordinator.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+typedef struct misuse {
+    const char *argument;
+    levada_status (*call)(levada_error *err);
+} misuse;
+
+static levada_status iter_next(levada_error *err)
+{
+    levada_block *block = NULL;
+
+    return levada_iter_next(NULL, &block, err);
+}
+
+static levada_status iter_save(levada_error *err)
+{
+    char  *bytes = NULL;
+    size_t size;
+
+    return levada_iter_save(NULL, &bytes, &size, err);
+}
+
+static levada_status iter_open(levada_error *err)
+{
+    levada_iter *it = NULL;
+
+    return levada_iter_open(NULL, NULL, &it, err);
+}
+
+static levada_status dataset_parse(levada_error *err)
+{
+    return levada_dataset_parse(NULL, "range:count=1", NULL, err);
+}
+
+static levada_status dataset_json(levada_error *err)
+{
+    char *json = NULL;
+
+    return levada_dataset_json(NULL, &json, err);
+}
+
+static levada_status queue_create(levada_error *err)
+{
+    levada_queue *queue = NULL;
+
+    return levada_queue_create(NULL, NULL, &queue, err);
+}
+
+static levada_status queue_enqueue(levada_error *err)
+{
+    return levada_queue_enqueue(NULL, NULL, 0, err);
+}
+
+static levada_status queue_dequeue(levada_error *err)
+{
+    levada_tensor *out = NULL;
+
+    return levada_queue_dequeue(NULL, &out, 0, err);
+}
+
+static levada_status queue_dequeue_many(levada_error *err)
+{
+    levada_tensor *out = NULL;
+
+    return levada_queue_dequeue_many(NULL, 3, false, &out, 0, err);
+}
+
+static levada_status queue_close(levada_error *err)
+{
+    return levada_queue_close(NULL, false, 0, err);
+}
+
+static levada_status barrier_insert(levada_error *err)
+{
+    return levada_barrier_insert_many(NULL, 0, NULL, NULL, err);
+}
+
+static levada_status barrier_close(levada_error *err)
+{
+    return levada_barrier_close(NULL, false, err);
+}
+
+static levada_status coordinator_create(levada_error *err)
+{
+    return levada_coordinator_create(NULL, NULL, 0, NULL, err);
+}
+
+static levada_status coordinator_join(levada_error *err)
+{
+    return levada_coordinator_join(NULL, 0, false, err);
+}
+
+static levada_status coordinator_stop(levada_error *err)
+{
+    return levada_coordinator_request_stop(NULL, NULL, err);
+}
+
+static void misuse_call(void *user)
+{
+    const misuse *m = user;
+
+    assert_int_equal(m->call(NULL), LEVADA_EINVALID_ARGUMENT);
+}
+
+static void null_is_refused_by_the_name_of_the_argument(void **state)
+{
+    misuse all[] = {
+        { "it", iter_next },
+        { "it", iter_save },
+        { "dataset", iter_open },
+        { "out", dataset_parse },
+        { "dataset", dataset_json },
+        { "options", queue_create },
+        { "queue", queue_enqueue },
+        { "queue", queue_dequeue },
+        { "queue", queue_dequeue_many },
+        { "queue", queue_close },
+        { "barrier", barrier_insert },
+        { "barrier", barrier_close },
+        { "out", coordinator_create },
+        { "coordinator", coordinator_join },
+        { "coordinator", coordinator_stop },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
+        levada_error err = LEVADA_ERROR_INIT;
+        char         text[64];
+
+        (void)snprintf(text, sizeof(text), "%s must not be NULL", all[i].argument);
+        if (LEVADA_DEBUG) {
+            test_aborts(misuse_call, &all[i], text);
+            continue;
+        }
+        assert_int_equal(all[i].call(&err), LEVADA_EINVALID_ARGUMENT);
+        assert_string_equal(err.message, text);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(null_is_refused_by_the_name_of_the_argument),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
