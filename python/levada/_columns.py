@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Blocks from what Python functions give: columns whose types the first result fixes."""
 
-import copy
 import os
 import threading
 import weakref
@@ -126,60 +125,40 @@ class Columns:
 
     def __init__(self, spec=None, varies=False):
         self.kinds = kinds_of(spec)
+        self.fixed = bool(self.kinds)
         self.varies = varies
         self.lock = threading.Lock()
         _all.add(self)
 
     def block(self, rows, rejects=None, flags=0):
         """Block of `rows` (dicts); what stands in the rows of `rejects` (row, code, message) does
-        not matter. Rows that do not fit the columns are added to it; without it they raise."""
+        not matter. Rows that do not fit the columns of a spec are added to it. Without a spec they
+        raise: which row is the odd one would depend on which block came first."""
         with self.lock:
-            before = copy.deepcopy(self.kinds)
             try:
                 return self._block(rows, rejects or (), flags)
             except (TypeError, ValueError):
-                self.kinds = before
-                if rejects is None:
+                if rejects is None or not self.fixed:
                     raise
             rejects += self._misfits(rows, {row for row, *_ in rejects})
             rejects.sort(key=lambda reject: reject[0])
             return self._block(rows, rejects, flags)
 
     def _misfits(self, rows, bad):
-        """(row, code, message) of the rows that do not fit the columns, one by one. Columns that
-        are not known yet are those of the most rows from the first on that go together."""
-        good = [i for i, _ in enumerate(rows) if i not in bad]
-        if any(kind.depth is None for kind in self.kinds.values()) or not self.kinds:
-            self.kinds = self._longest([rows[i] for i in good])
+        """(row, code, message) of the rows that do not fit the columns, each by itself."""
         found = []
-        for i in good:
-            error = self._why([rows[i]], copy.deepcopy(self.kinds))
+        for i, row in enumerate(rows):
+            error = None if i in bad else self._why(row)
             if error is not None:
                 found.append((i, *keep(error)))
         return found
 
-    def _longest(self, rows):
-        """Columns of as many of the first rows as have some in common."""
-        least, most = 0, len(rows)  # so many go together; so many and one more do not, perhaps
-        while least < most:
-            middle = (least + most + 1) // 2
-            fits = self._why(rows[:middle], copy.deepcopy(self.kinds)) is None
-            least, most = (middle, most) if fits else (least, middle - 1)
-        kinds = copy.deepcopy(self.kinds)
-        self._why(rows[:least], kinds)
-        return kinds
-
-    def _why(self, rows, kinds):
-        """Why the rows do not fit the columns, which are filled in; None where they do."""
-        trial = Columns(varies=self.varies)
-        trial.kinds = kinds
+    def _why(self, row):
+        """Why a row does not fit the columns of the spec; None where it does."""
         try:
-            if rows:
-                trial._fields(rows, rows, ())
+            self._fields([row], [row], ())
         except (TypeError, ValueError) as error:
             return error
-        finally:
-            kinds.update(trial.kinds)
         return None
 
     def _block(self, rows, rejects, flags):

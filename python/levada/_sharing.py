@@ -60,7 +60,7 @@ class _Dealer:
 
     def deal(self, core):
         name, inputs = core.name, tuple(core.inputs())
-        if name == "interleave":
+        if name == "interleave" and not _by_slot(core.options()["pipe"]):
             return self.deal_pipe(core, inputs)
         if inputs and self.passes(core):
             return _levada.remake(core, tuple(map(self.deal, inputs)), {})
@@ -90,6 +90,16 @@ class _Dealer:
         if core.inputs() and not self.passes(core):
             return _order(core)
         return _first(self.choice, core.inputs())
+
+
+def _by_slot(core):
+    """Whether what comes out depends on which of the open pipes of an interleave this is, as what
+    draws by origins does. Parts have other records in a slot, so a shard must stand behind."""
+    options = core.options()
+    drawing = options.get("shuffle_files") or (core.name == "files" and options["shuffle"])
+    drawing = drawing or core.name in ("map", "filter", "call")  # a function may draw by origins
+    pipes = [options["pipe"]] if core.name == "interleave" else []
+    return bool(drawing) or any(map(_by_slot, [*core.inputs(), *pipes]))
 
 
 def _first(ask, cores):

@@ -6,6 +6,7 @@ import os
 import pickle
 
 import levada as lv
+import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -98,3 +99,20 @@ def test_iterators_are_neither_copied_nor_pickled():
     for move in (copy.copy, copy.deepcopy, pickle.dumps):
         with pytest.raises(TypeError, match=r"save\(\) and restore\(\) move it"):
             move(it)
+
+
+def test_the_last_bits_of_a_function_may_depend_on_the_block():
+    """A product of matrices has other last bits where it has another number of rows."""
+    w = np.linspace(-1, 1, 64 * 32, dtype=np.float32).reshape(64, 32)
+    x = np.sin(np.arange(2000 * 64, dtype=np.float32)).reshape(2000, 64)
+    ds = lv.from_arrays({"x": x, "i": np.arange(2000)})
+    ds = ds.map(lambda b: {"y": b["x"] @ w, "i": b["i"]}, batched=True)
+    ds = ds.shuffle(500, seed=1).batch(8).with_options(threads=1)
+    with ds.iterate(epoch=0) as it:
+        for _ in range(20):
+            next(it)
+        state = it.save()
+        rest = [batch["i"].tolist() for batch in it]
+    with ds.iterate(epoch=0) as it:
+        it.restore(state)
+        assert [batch["i"].tolist() for batch in it] == rest

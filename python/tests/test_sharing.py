@@ -2,6 +2,7 @@
 """Parts of a dataset for workers and ranks: every record is in exactly one of them."""
 
 import pickle
+import sys
 from collections import Counter
 from itertools import chain
 
@@ -313,3 +314,31 @@ class TestShared:
         self.rows(other)
         third = _sharing.share(ds, 0, 2).iterate(epoch=2)
         assert self.rows(other) == [int(row["value"]) for row in third]
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_pipes_that_shuffle_their_files_are_not_divided(tmp_path, count):
+    """What order the files of a pipe have depends on how many pipes are open beside it."""
+    for p in range(5):
+        for k in range(1 + p % 3):
+            (tmp_path / f"p{p}_{k}.txt").write_text(
+                "".join(f"{100 * p + 10 * k + j}\n" for j in range(1 + (p + k) % 4))
+            )
+    patterns = [str(tmp_path / f"p{p}_*.txt").encode() for p in range(5)]
+    ds = lv.from_arrays({"path": patterns}).interleave(
+        lambda record: lv.text_lines(record["path"], shuffle_files=True), cycle_length=3
+    )
+    for epoch in range(4):
+        assert_divided(ds.with_options(seed=5), count, epoch, field="line")
+
+
+def test_a_pickle_tells_workers_that_are_spawned_their_rank(monkeypatch):
+    class Group:
+        is_available = is_initialized = staticmethod(lambda: True)
+        get_rank = staticmethod(lambda: 1)
+        get_world_size = staticmethod(lambda: 2)
+
+    monkeypatch.setitem(sys.modules, "torch.distributed", Group)
+    told = pickle.dumps(Shared(lv.range(6)))
+    monkeypatch.setitem(sys.modules, "torch.distributed", None)
+    assert pickle.loads(told).part() == (1, 2)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/call.h"
 
+#include "base/alloc.h"
 #include "core/columns.h"
 #include "core/env_priv.h"
 #include "core/iter_priv.h"

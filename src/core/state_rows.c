@@ -189,6 +189,9 @@ static levada_status rows_get_spec(levada_state_reader *from, const char *key,
         *out = levada_spec_ref(declared);
         return LEVADA_OK;
     }
+    if (!(levada_spec_flags_of(declared) & LEVADA_SPEC_OPEN)) {
+        return levada_fail(err, LEVADA_EDATA_LOSS, "saved records have columns of their own");
+    }
     LEVADA_TRY(levada_state_get_i64s(from, name, &parts, &n, err));
     snprintf(name, sizeof name, "%s.names", key);
     LEVADA_TRY(levada_state_get_bytes(from, name, &names, &size, err));

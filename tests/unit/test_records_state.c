@@ -187,6 +187,64 @@ static void values_are_held_until_they_are_asked_for(void **state)
     t_clear(&head);
 }
 
+/* The state with columns for the records that it holds by value. */
+static t_bytes with_columns(t_bytes saved)
+{
+    int64_t             parts[6 + LEVADA_MAX_DIMS] = { LEVADA_INT8 };
+    levada_state_reader r;
+    levada_state_writer w = { 0 };
+    levada_iter         node = { 0 };
+    t_bytes             made = { 0 };
+    char                key[32], *bytes = NULL, *values = NULL;
+    size_t              size = 0;
+
+    assert_int_equal(levada_state_decode(saved.at, saved.size, NULL, &r, NULL), LEVADA_OK);
+    for (int32_t i = 0; i < r.n; i++) {
+        const levada_entry *e = &r.entries[i];
+
+        if (!values && strstr(e->key, ".0.values")) {
+            memcpy(key, e->key, sizeof key);
+            memcpy(node.path, e->path, sizeof node.path);
+            node.version = e->version;
+            values = strstr(key, "0.values");
+        }
+        assert_int_equal(levada_state_move(&w, &r.entries[i], NULL), LEVADA_OK);
+    }
+    assert_non_null(values);
+    w.node = &node;
+    (void)snprintf(values, 8, "fields");
+    assert_int_equal(levada_state_put_i64s(&w, key, parts, 6 + LEVADA_MAX_DIMS, NULL), LEVADA_OK);
+    (void)snprintf(values, 8, "names");
+    assert_int_equal(levada_state_put_bytes(&w, key, "value", 6, NULL), LEVADA_OK);
+    assert_int_equal(levada_state_encode(&w, &r.head, NULL, &bytes, &size, NULL), LEVADA_OK);
+    t_add(&made, bytes, size);
+    levada_string_free(&bytes);
+    levada_state_writer_clear(&w);
+    levada_state_reader_clear(&r);
+    return made;
+}
+
+/* What an input declares is what stages were checked with: a state can't say otherwise. */
+static void columns_of_a_state_are_refused_where_they_are_declared(void **state)
+{
+    const char  *text = "zip(range:200; range:200 | rename:{value:x}) | shuffle:100 | batch:4";
+    levada_iter *it = t_iter_open(text, 1, 4);
+    levada_error err = LEVADA_ERROR_INIT;
+    t_bytes      head = { 0 }, saved, forged;
+
+    (void)state;
+    (void)t_iter_read(it, 3, true, &head);
+    saved = t_iter_save(it);
+    forged = with_columns(saved);
+    assert_int_equal(levada_iter_restore(it, forged.at, forged.size, &err), LEVADA_EDATA_LOSS);
+    assert_non_null(strstr(err.message, "columns of their own"));
+    assert_int_equal(levada_iter_restore(it, saved.at, saved.size, &err), LEVADA_OK);
+    levada_iter_close(&it);
+    t_clear(&head);
+    t_clear(&saved);
+    t_clear(&forged);
+}
+
 /* -- files that are not what they were */
 
 static t_bytes saved_in_the_middle(const char *text)
@@ -444,6 +502,7 @@ int main(void)
         cmocka_unit_test(lines),
         cmocka_unit_test(origins_are_small),
         cmocka_unit_test(values_are_held_until_they_are_asked_for),
+        cmocka_unit_test(columns_of_a_state_are_refused_where_they_are_declared),
         cmocka_unit_test(a_changed_file_is_refused_by_name),
         cmocka_unit_test(a_changed_record_is_refused),
         cmocka_unit_test(a_changed_line_is_refused_by_name),

@@ -39,10 +39,15 @@ def _position(rank, world_size):
         if rank is None or world_size is None:
             raise ValueError("rank and world_size go together")
         return rank, world_size
+    return _group() or (int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1)))
+
+
+def _group():
+    """(rank, world size) of the process group of torch.distributed, where there is one."""
     distributed = sys.modules.get("torch.distributed")
     if distributed and distributed.is_available() and distributed.is_initialized():
         return distributed.get_rank(), distributed.get_world_size()
-    return int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
+    return None
 
 
 def _worker():
@@ -135,7 +140,11 @@ class Shared:
         self._state = state
 
     def __getstate__(self):
-        return {**self.__dict__, "_iterator": None}
+        """Workers that are spawned do not know the process group: they are told."""
+        told = {"_iterator": None}
+        if self.rank is None and _group() is not None:
+            told["rank"], told["world_size"] = _group()
+        return {**self.__dict__, **told}
 
 
 def __getattr__(name):
