@@ -21,7 +21,7 @@ static bool barrier_alive(const barrier_object *self)
 }
 
 /* keys: a list or tuple of str or bytes. */
-static levada_tensor *barrier_keys(const barrier_object *self, PyObject *keys)
+static levada_tensor *barrier_keys(PyObject *keys)
 {
     Py_ssize_t   n = PySequence_Size(keys);
     levada_shape shape = {1, {n}};
@@ -64,7 +64,7 @@ static PyObject *barrier_insert_many(PyObject *object, PyObject *const *args, Py
                           component, (int)self->slots.n);
         return levada_py_raise(&err);
     }
-    keys = barrier_keys(self, args[1]);
+    keys = barrier_keys(args[1]);
     if (keys) values = barrier_values(self, (int32_t)component, args[2]);
     if (keys && values)
         good = levada_py_ok(levada_barrier_insert_many(self->barrier, (int32_t)component, keys,

@@ -396,7 +396,7 @@ static PyObject *queue_take(queue_object *self, queue_want *want, PyObject *seco
 
 static PyObject *queue_dequeue(PyObject *self, PyObject *const *args, Py_ssize_t n)
 {
-    queue_want want = {1, false, false};
+    queue_want want = {.n = 1};
 
     if (!queue_arguments("dequeue", n, 0, 1)) return NULL;
     return queue_take((queue_object *)self, &want, n > 0 ? args[0] : NULL);
@@ -404,7 +404,7 @@ static PyObject *queue_dequeue(PyObject *self, PyObject *const *args, Py_ssize_t
 
 static PyObject *queue_dequeue_many(PyObject *self, PyObject *const *args, Py_ssize_t n)
 {
-    queue_want want = {0, true, false};
+    queue_want want = {.many = true};
 
     if (!queue_arguments("dequeue_many", n, 2, 3)) return NULL;
     want.n = PyLong_AsLongLong(args[0]);
