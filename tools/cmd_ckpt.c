@@ -5,6 +5,9 @@
  * The file (little endian): "LVDASTAT", format u16, flags u16, fingerprint 16 bytes, seed i64,
  * epoch i64, count u32, entries sorted by path and key, crc32c u32. An entry: path and key (length
  * u8, bytes), version u32, type u8, size u32, bytes. Integers are zigzag varints.
+ *
+ * Files that Python writes have such ones inside (docs/file-formats.md): a position between the
+ * records of a block, and the parts of a checkpoint.
  */
 #include "cli.h"
 #include "file.h"
@@ -33,6 +36,7 @@ typedef struct ckpt_file {
     uint32_t          format, count;
     const uint8_t    *fingerprint;
     int64_t           seed, epoch;
+    uint64_t          drop; /* records after the position, from "LVDROWS1" */
     const uint8_t    *next, *end; /* entries that are still to come */
     uint32_t          left;
 } ckpt_file;
@@ -45,13 +49,16 @@ static uint64_t cmd_ckpt_le(const uint8_t *at, int size)
     return value;
 }
 
-static levada_status cmd_ckpt_open(ckpt_file *file, const char *path, levada_error *err)
+/* Of file->bytes. */
+static levada_status cmd_ckpt_begin(ckpt_file *file, const char *path, levada_error *err)
 {
-    const uint8_t *at;
+    const uint8_t *at = (const uint8_t *)file->bytes.at, *end = at + file->bytes.size;
 
-    LEVADA_TRY(levada_cli_file_read(path, &file->bytes, err));
-    at = (const uint8_t *)file->bytes.at;
-    if (file->bytes.size < 52 || memcmp(at, "LVDASTAT", 8) != 0)
+    if (end - at >= 20 && memcmp(at, "LVDROWS1", 8) == 0) {
+        file->drop = cmd_ckpt_le(at + 12, 8);
+        at += 20;
+    }
+    if (end - at < 52 || memcmp(at, "LVDASTAT", 8) != 0)
         return levada_fail(err, LEVADA_EDATA_LOSS, "%s is no saved position", path);
     file->format = (uint32_t)cmd_ckpt_le(at + 8, 2);
     if (file->format != 2)
@@ -62,8 +69,14 @@ static levada_status cmd_ckpt_open(ckpt_file *file, const char *path, levada_err
     file->epoch = (int64_t)cmd_ckpt_le(at + 36, 8);
     file->count = file->left = (uint32_t)cmd_ckpt_le(at + 44, 4);
     file->next = at + 48;
-    file->end = at + file->bytes.size - 4;
+    file->end = end - 4;
     return LEVADA_OK;
+}
+
+static levada_status cmd_ckpt_open(ckpt_file *file, const char *path, levada_error *err)
+{
+    LEVADA_TRY(levada_cli_file_read(path, &file->bytes, err));
+    return cmd_ckpt_begin(file, path, err);
 }
 
 /* One of the two parts of a name. */
@@ -152,6 +165,32 @@ static void cmd_ckpt_head(levada_cli_buffer *b, const ckpt_file *file)
                       file->seed, file->epoch);
     levada_cli_bytes(b, (int64_t)file->bytes.size);
     levada_cli_puts(b, "\n");
+    if (file->drop > 0) levada_cli_printf(b, "and then     %" PRIu64 " records\n", file->drop);
+}
+
+/* The parts of a checkpoint, in their order: name, size, whether it is a saved position. */
+static levada_status cmd_ckpt_parts(const levada_cli_buffer *bytes, levada_cli_buffer *b,
+                                    levada_error *err)
+{
+    const uint8_t *at = (const uint8_t *)bytes->at + 16, *end = at - 16 + bytes->size;
+
+    while (at < end) {
+        uint64_t name = end - at < 12 ? UINT64_MAX : cmd_ckpt_le(at, 4);
+        uint64_t size = end - at < 12 ? 0 : cmd_ckpt_le(at + 4, 8),
+                 rest = (uint64_t)(end - at) - 12;
+        bool     state;
+
+        if (name > rest || size > rest - name)
+            return levada_fail(err, LEVADA_EDATA_LOSS, "the checkpoint is damaged");
+        at += 12;
+        levada_cli_printf(b, "  %-40.*s ", (int)name, (const char *)at);
+        at += name;
+        state = size >= 8 && (memcmp(at, "LVDASTAT", 8) == 0 || memcmp(at, "LVDROWS1", 8) == 0);
+        levada_cli_bytes(b, (int64_t)size);
+        levada_cli_puts(b, state ? ", a saved position\n" : "\n");
+        at += size;
+    }
+    return LEVADA_OK;
 }
 
 static levada_status cmd_ckpt_show(levada_env *env, const char *path, levada_cli_buffer *b,
@@ -159,8 +198,15 @@ static levada_status cmd_ckpt_show(levada_env *env, const char *path, levada_cli
 {
     ckpt_file     file = { 0 };
     ckpt_entry    e;
-    levada_status status = cmd_ckpt_open(&file, path, err);
+    levada_status status = levada_cli_file_read(path, &file.bytes, err);
 
+    if (status == LEVADA_OK && file.bytes.size >= 16
+        && memcmp(file.bytes.at, "LVDACKPT", 8) == 0) {
+        status = cmd_ckpt_parts(&file.bytes, b, err);
+        levada_cli_buffer_clear(&file.bytes);
+        return status;
+    }
+    if (status == LEVADA_OK) status = cmd_ckpt_begin(&file, path, err);
     if (status == LEVADA_OK) cmd_ckpt_head(b, &file);
     while (status == LEVADA_OK && (status = cmd_ckpt_next(&file, &e, err)) == LEVADA_OK) {
         if (strcmp(e.name, "dataset/json") == 0) {

@@ -4,6 +4,8 @@
 import copy
 import os
 import pickle
+import subprocess
+import sysconfig
 
 import levada as lv
 import numpy as np
@@ -23,6 +25,34 @@ def test_parts_come_back(tmp_path):
     lv.save_checkpoint(path, a=b"1", b=b"", it=Saved())
     assert lv.load_checkpoint(path) == {"a": b"1", "b": b"", "it": b"state"}
     assert os.listdir(tmp_path) == ["c"]
+
+
+def shown(path):
+    command = os.path.join(sysconfig.get_path("scripts"), "levada")
+    if not os.path.exists(command):
+        pytest.skip("the command is not installed")
+    return subprocess.run(
+        [command, "ckpt", "show", str(path)], capture_output=True, text=True, check=False
+    )
+
+
+def test_the_command_shows_what_python_saved(tmp_path):
+    it = iter(lv.range(100).shuffle(10, seed=1))
+    for _ in range(7):
+        next(it)
+    (tmp_path / "state").write_bytes(it.save())
+    told = shown(tmp_path / "state").stdout
+    assert "and then     7 records\n" in told
+    assert "dataset      range:100 | shuffle:10,seed=1\n" in told and "0.range/" in told
+    lv.save_checkpoint(tmp_path / "c", it=it, other=b"x" * 5)
+    lines = shown(tmp_path / "c").stdout.splitlines()
+    assert [line.split()[0] for line in lines] == ["it", "other"]
+    assert "a saved position" in lines[0] and lines[1].endswith("5 B")
+    whole = (tmp_path / "c").read_bytes()
+    for cut in (17, 30, len(whole) - 1):
+        (tmp_path / "c").write_bytes(whole[:cut])
+        done = shown(tmp_path / "c")
+        assert done.returncode == 1 and "the checkpoint is damaged" in done.stderr
 
 
 def test_replaces_the_old_file(tmp_path):
