@@ -18,7 +18,10 @@
 
 #include <cmocka.h>
 
-#ifdef __SANITIZE_THREAD__
+#if defined(__SANITIZE_ADDRESS__)
+#define FORKS 0 /* a child can hang in the sanitizer's own locks, which a fork does not take */
+#define CHILD_THREADS 0
+#elif defined(__SANITIZE_THREAD__)
 #define FORKS 60
 #define CHILD_THREADS 1 /* the sanitizer has none after such a fork */
 #else
@@ -133,5 +136,6 @@ int main(void)
         cmocka_unit_test(children_work_beside_busy_parents),
     };
 
+    if (FORKS == 0) return 77; /* skipped */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
