@@ -100,8 +100,7 @@ static void select_slice_column(levada_column *c, const levada_column *from, int
                                 int64_t n)
 {
     const levada_field *field = c->field;
-    int64_t             row = levada_dtype_size(field->dtype);
-    bool                levels = field->depth > 0 || field->dtype == LEVADA_BYTES;
+    int64_t             at = field->depth > 0 ? first : first * levada_column_inner(from);
 
     *c = *from;
     c->field = field;
@@ -109,16 +108,11 @@ static void select_slice_column(levada_column *c, const levada_column *from, int
     for (int32_t l = 0; l <= LEVADA_MAX_DEPTH; l++) {
         if (c->level[l].owner) c->level[l].owner = levada_buffer_ref(c->level[l].owner);
     }
-    for (int32_t d = 0; d < field->ndim; d++) row *= c->dims[d];
-    if (levels && field->depth == 0) {
-        first *= row ? row : 1; /* FIXED bytes with dims: the level counts elements */
-        for (int32_t d = 0; row == 0 && d < field->ndim; d++) first *= c->dims[d];
-    }
-    if (levels) {
-        c->level[0].begin += first;
-        c->level[0].end += first;
+    if (field->depth > 0 || field->dtype == LEVADA_BYTES) {
+        c->level[0].begin += at;
+        c->level[0].end += at;
     } else {
-        c->values += first * row;
+        c->values += at * levada_dtype_size(field->dtype);
     }
     if (c->lengths) c->lengths += first;
     if (c->owner) c->owner = levada_buffer_ref(c->owner);

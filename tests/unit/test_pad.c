@@ -94,18 +94,15 @@ static void pads_two_ragged_levels(void **state)
     levada_pool_unref(&pool);
 }
 
-static void pads_byte_strings_with_a_text(void **state)
+/* The rows ["one"] and ["two", "three"], padded with "<pad>". */
+static levada_block *padded_bytes(levada_pool *pool)
 {
     levada_field    field = { .name = "b", .dtype = LEVADA_BYTES, .depth = 1 };
     levada_padding  how = { .dims = { -1 }, .text = "<pad>", .text_size = 5 };
-    levada_pool    *pool = test_pool();
     levada_spec    *spec = NULL;
     levada_builder *b = NULL;
     levada_block   *block = NULL, *made = NULL;
-    const levada_column *c;
-    const char     *want[4] = { "one", "<pad>", "two", "three" };
 
-    (void)state;
     assert_int_equal(levada_spec_create(&field, 1, 0, &spec, NULL), LEVADA_OK);
     assert_int_equal(levada_builder_make(pool, spec, -1, &b, NULL), LEVADA_OK);
     assert_int_equal(levada_builder_push_bytes(b, 0, "one", 3, NULL), LEVADA_OK);
@@ -115,16 +112,48 @@ static void pads_byte_strings_with_a_text(void **state)
     assert_int_equal(levada_builder_end_row(b, 0, NULL), LEVADA_OK);
     assert_int_equal(levada_builder_publish(&b, &block, NULL), LEVADA_OK);
     assert_int_equal(pad(pool, block, &how, &made, NULL), LEVADA_OK);
-    c = levada_block_column(made, "b");
-    for (int i = 0; i < 4; i++) {
+    levada_block_unref(&block);
+    levada_spec_unref(&spec);
+    return made;
+}
+
+static void expect_strings(const levada_column *c, const char *const *want, int n)
+{
+    for (int i = 0; i < n; i++) {
         int32_t size = c->level[0].end[i] - c->level[0].begin[i];
 
         assert_int_equal(size, strlen(want[i]));
         assert_memory_equal(c->values + c->level[0].begin[i], want[i], (size_t)size);
     }
+}
+
+static void pads_byte_strings_with_a_text(void **state)
+{
+    levada_pool  *pool = test_pool();
+    levada_block *made = padded_bytes(pool);
+    const char   *want[4] = { "one", "<pad>", "two", "three" };
+
+    (void)state;
+    expect_strings(levada_block_column(made, "b"), want, 4);
     levada_block_unref(&made);
-    levada_block_unref(&block);
-    levada_spec_unref(&spec);
+    levada_pool_unref(&pool);
+}
+
+static void a_slice_of_padded_byte_strings_keeps_their_lengths(void **state)
+{
+    levada_pool         *pool = test_pool();
+    levada_block        *made = padded_bytes(pool), *last = NULL;
+    const levada_column *c;
+    const char          *want[2] = { "two", "three" };
+
+    (void)state;
+    assert_int_equal(levada_block_slice(pool, made, 1, 1, &last, NULL), LEVADA_OK);
+    c = levada_block_column(last, "b");
+    assert_int_equal(c->n, 1);
+    assert_int_equal(c->lengths[0], 2);
+    expect_strings(c, want, 2);
+    levada_block_unref(&last);
+    levada_block_unref(&made);
     levada_pool_unref(&pool);
 }
 
@@ -135,6 +164,7 @@ int main(void)
         cmocka_unit_test(pads_with_a_value_to_given_lengths_and_multiples),
         cmocka_unit_test(pads_two_ragged_levels),
         cmocka_unit_test(pads_byte_strings_with_a_text),
+        cmocka_unit_test(a_slice_of_padded_byte_strings_keeps_their_lengths),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
