@@ -33,7 +33,7 @@ static inline uint64_t fuzz_walk(const levada_column *c, int64_t *elements)
         }
         n = n > 0 ? c->level[l].end[n - 1] : 0;
     }
-    for (int32_t d = 0; d < c->field->ndim; d++) n *= c->dims[d];
+    n *= levada_column_inner(c);
     *elements = n;
     for (int64_t i = 0; i < n * item; i++) sum += c->values[i];
     for (int64_t i = 0; item == 0 && i < n; i++) {

@@ -21,7 +21,7 @@ static void conform_rows_end(levada_conform_rows *rows)
 static void conform_rows_value(levada_conform_rows *rows, const levada_column *c, int32_t level,
                                int64_t row)
 {
-    int64_t inner = 1, size = levada_dtype_size(c->field->dtype);
+    int64_t inner = levada_column_inner(c), size = levada_dtype_size(c->field->dtype);
 
     if (level < c->field->depth) {
         int32_t begin = c->level[level].begin[row], end = c->level[level].end[row];
@@ -30,7 +30,6 @@ static void conform_rows_value(levada_conform_rows *rows, const levada_column *c
         for (int32_t k = begin; k < end; k++) conform_rows_value(rows, c, level + 1, k);
         return;
     }
-    for (int32_t d = 0; d < c->field->ndim; d++) inner *= c->dims[d];
     if (size) {
         levada_cli_add(&rows->bytes, c->values + row * inner * size, (size_t)(inner * size));
         return;

@@ -167,11 +167,8 @@ static void rows_dims(levada_cli_buffer *b, const levada_column *column, int d, 
 /* Row i of ragged level l. */
 static void rows_level(levada_cli_buffer *b, const levada_column *column, int l, int64_t i)
 {
-    int64_t size = 1;
-
     if (l == column->field->depth) {
-        for (int d = 0; d < column->field->ndim; d++) size *= column->dims[d];
-        rows_dims(b, column, 0, i * size);
+        rows_dims(b, column, 0, i * levada_column_inner(column));
         return;
     }
     levada_cli_puts(b, "[");

@@ -42,15 +42,6 @@ static const levada_column *block_column(PyObject *self, PyObject *index)
     return column;
 }
 
-static int64_t block_inner(const levada_column *column)
-{
-    int64_t product = 1;
-    int32_t d;
-
-    for (d = 0; d < column->field->ndim; d++) product *= column->dims[d];
-    return product;
-}
-
 /* Rows while a column is packed: ranges of rows of the level that comes next. */
 typedef struct block_ranges {
     int64_t  n;
@@ -113,7 +104,7 @@ static PyObject *block_copy_values(PyObject *self, const levada_column *column,
                                    const block_ranges *r)
 {
     bool         bytes = column->field->dtype == LEVADA_BYTES;
-    int64_t row = levada_py_item_size(column->field->dtype) * (bytes ? 1 : block_inner(column));
+    int64_t row = levada_py_item_size(column->field->dtype) * (bytes ? 1 : levada_column_inner(column));
     int64_t      n = block_total(r), i;
     void        *at = NULL;
     PyObject    *owner = block_memory(levada_py_state_of(self), n * row, &at), *view = NULL;
@@ -137,7 +128,7 @@ static PyObject *block_gather(PyObject *self, const levada_column *column, int32
 {
     PyObject    *list = PyList_New(0), *view = NULL, *values = NULL;
     block_ranges r = {1, PyMem_Calloc(2, sizeof(int32_t)), NULL};
-    int32_t      l, *offsets = NULL, p = (int32_t)block_inner(column);
+    int32_t      l, *offsets = NULL, p = (int32_t)levada_column_inner(column);
     int64_t      i, m;
     bool         good = list && r.begin;
 
@@ -186,7 +177,7 @@ static PyObject *block_borrow(PyObject *self, const levada_column *column, int32
 {
     const levada_field *f = column->field;
     bool                bytes = f->dtype == LEVADA_BYTES;
-    int64_t             base = 0, n = column->n, inner = block_inner(column);
+    int64_t             base = 0, n = column->n, inner = levada_column_inner(column);
     int64_t             row = levada_py_item_size(f->dtype) * (bytes ? 1 : inner);
     PyObject           *list = PyList_New(0), *view = NULL;
     int32_t             l;

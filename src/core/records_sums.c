@@ -35,9 +35,8 @@ static bool sums_floating(levada_dtype dtype)
 /* n innermost values of a column, from number `first` on. */
 static uint64_t sums_values(const levada_column *c, int64_t first, int64_t n, uint64_t hash)
 {
-    int64_t inner = 1, size = levada_dtype_size(c->field->dtype);
+    int64_t inner = levada_column_inner(c), size = levada_dtype_size(c->field->dtype);
 
-    for (int32_t d = 0; d < c->field->ndim; d++) inner *= c->dims[d];
     if (c->field->dtype != LEVADA_BYTES) {
         return levada_hash64(c->values + first * inner * size, (size_t)(n * inner * size), hash);
     }

@@ -74,14 +74,6 @@ levada_status levada_origins_get(levada_state_reader *from, const char *key, lev
 
 /* -- values */
 
-static int64_t rows_inner(const levada_column *c)
-{
-    int64_t inner = 1;
-
-    for (int32_t d = 0; d < c->field->ndim; d++) inner *= c->dims[d];
-    return inner;
-}
-
 static int32_t rows_levels(const levada_field *f)
 {
     return f->depth + (f->dtype == LEVADA_BYTES ? 1 : 0);
@@ -93,7 +85,7 @@ static int64_t rows_count(const levada_column *c, int32_t l)
     int64_t n = c->n;
 
     for (int32_t k = 0; k < l; k++) n = n ? c->level[k].end[n - 1] : 0;
-    if (c->field->dtype == LEVADA_BYTES && l == c->field->depth) n *= rows_inner(c);
+    if (c->field->dtype == LEVADA_BYTES && l == c->field->depth) n *= levada_column_inner(c);
     return n;
 }
 
@@ -103,7 +95,7 @@ static int64_t rows_values(const levada_column *c)
     int32_t levels = rows_levels(c->field);
     int64_t n = rows_count(c, levels);
 
-    if (c->field->dtype != LEVADA_BYTES) return n * rows_inner(c);
+    if (c->field->dtype != LEVADA_BYTES) return n * levada_column_inner(c);
     n = rows_count(c, levels - 1);
     return n ? c->level[levels - 1].end[n - 1] : 0;
 }

@@ -26,19 +26,11 @@ typedef struct block_row {
     levada_shape         shape;
 } block_row;
 
-static int64_t block_inner(const levada_column *column)
-{
-    int64_t product = 1;
-
-    for (int32_t d = 0; d < column->field->ndim; d++) product *= column->dims[d];
-    return product;
-}
-
 static void block_find(block_row *r, int64_t row)
 {
     const levada_column *c = r->column;
     int32_t              front = c->field->depth;
-    int64_t              inner = block_inner(c), items = 1, begin = row;
+    int64_t              inner = levada_column_inner(c), items = 1, begin = row;
 
     r->row = row;
     if (front > 0) {

@@ -61,15 +61,6 @@ static levada_status gather_runs(gather_work *w, const levada_block *from, levad
     return LEVADA_OK;
 }
 
-/* Elements of one row behind the ragged levels. */
-static int64_t gather_inner(const levada_column *c)
-{
-    int64_t inner = 1;
-
-    for (int32_t d = 0; d < c->field->ndim; d++) inner *= c->dims[d];
-    return inner;
-}
-
 /* Replaces the ranges by what their rows cover in `level`; writes the offsets of the copy. */
 static levada_status gather_level(gather_work *w, int32_t field, int32_t level, levada_error *err)
 {
@@ -164,7 +155,7 @@ static levada_status gather_column(gather_work *w, int32_t field, const levada_b
     bool                 bytes = first->field->dtype == LEVADA_BYTES;
 
     LEVADA_TRY(gather_same_dims(w->b, field, from, err));
-    inner = gather_inner(first);
+    inner = levada_column_inner(first);
     w->n = w->nruns;
     w->ranges = levada_alloc((size_t)w->n * sizeof *w->ranges + 1);
     if (!w->ranges) return gather_memory(err);

@@ -169,9 +169,8 @@ static void pad_inner(pad_job *job, const levada_column *c, int32_t d, int64_t f
 static void pad_rows(pad_job *job, const levada_column *c, int32_t level, int64_t begin,
                      int64_t end, int64_t at, int64_t stop)
 {
-    int64_t inner = 1;
+    int64_t inner = levada_column_inner(c);
 
-    for (int32_t d = 0; d < c->field->ndim; d++) inner *= c->dims[d];
     if (level == job->depth && inner == job->stride[level]) {
         pad_elements(job, c, begin * inner, (end - begin) * inner, at);
         pad_fill(job, at + (end - begin) * inner, stop);
@@ -190,12 +189,11 @@ static void pad_rows(pad_job *job, const levada_column *c, int32_t level, int64_
 
 static int64_t pad_bytes_total(const levada_column *c, int32_t level, int64_t begin, int64_t end)
 {
-    int64_t total = 0, inner = 1;
+    int64_t total = 0;
 
     if (level == c->field->depth) {
-        for (int32_t d = 0; d < c->field->ndim; d++) inner *= c->dims[d];
-        begin *= inner;
-        end *= inner;
+        begin *= levada_column_inner(c);
+        end *= levada_column_inner(c);
     }
     for (int64_t r = begin; r < end; r++) {
         int64_t b = c->level[level].begin[r], e = c->level[level].end[r];

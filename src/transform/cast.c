@@ -150,8 +150,7 @@ static levada_status cast_column(cast_work *w, levada_error *err)
     int64_t             first = 0, last = w->from->n, bad;
     void               *values = NULL;
 
-    w->inner = 1;
-    for (int32_t d = 0; d < f->ndim; d++) w->inner *= w->from->dims[d];
+    w->inner = levada_column_inner(w->from);
     w->end = w->from->n;
     for (int32_t l = 0; l < f->depth; l++) {
         first = w->begin;
