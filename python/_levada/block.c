@@ -104,7 +104,8 @@ static PyObject *block_copy_values(PyObject *self, const levada_column *column,
                                    const block_ranges *r)
 {
     bool         bytes = column->field->dtype == LEVADA_BYTES;
-    int64_t row = levada_py_item_size(column->field->dtype) * (bytes ? 1 : levada_column_inner(column));
+    int64_t row =
+        levada_py_item_size(column->field->dtype) * (bytes ? 1 : levada_column_inner(column));
     int64_t      n = block_total(r), i;
     void        *at = NULL;
     PyObject    *owner = block_memory(levada_py_state_of(self), n * row, &at), *view = NULL;

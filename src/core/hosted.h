@@ -22,6 +22,16 @@ typedef struct levada_hosted_hooks {
     void (*cancel)(void *state);
 } levada_hosted_hooks;
 
+/* From the definition of a source, a stage or a joint: three types whose hooks bear the same names.
+ * `opens` makes the state of a node of that kind. */
+#define LEVADA_HOSTED_HOOKS(def, opens)                                                          \
+    { .state_size = (def)->state_size,                                                           \
+      .open = (opens),                                                                           \
+      .close = (def)->close,                                                                     \
+      .save = (def)->save,                                                                       \
+      .restore = (def)->restore,                                                                 \
+      .cancel = (def)->cancel }
+
 typedef struct levada_hosted {
     levada_hosted_hooks hooks;
     void               *state; /* aligned to 64 bytes, zeroed before each open() */

@@ -35,14 +35,7 @@ levada_status levada_node_joint(levada_run *run, const levada_dataset *at, levad
                                 int32_t nin, levada_iter **out, levada_error *err)
 {
     const levada_joint_def   *def = &at->op->def.joint;
-    const levada_hosted_hooks hooks = {
-        .state_size = def->state_size,
-        .open = joint_open,
-        .close = def->close,
-        .save = def->save,
-        .restore = def->restore,
-        .cancel = def->cancel,
-    };
+    const levada_hosted_hooks hooks = LEVADA_HOSTED_HOOKS(def, joint_open);
     levada_iter  *it = NULL;
     levada_status st;
 

@@ -139,14 +139,7 @@ levada_status levada_node_source(levada_run *run, const levada_dataset *at, leva
                                  levada_error *err)
 {
     const levada_source_def  *def = &at->op->def.source;
-    const levada_hosted_hooks hooks = {
-        .state_size = def->state_size,
-        .open = source_open,
-        .close = def->close,
-        .save = def->save,
-        .restore = def->restore,
-        .cancel = def->cancel,
-    };
+    const levada_hosted_hooks hooks = LEVADA_HOSTED_HOOKS(def, source_open);
     levada_iter  *it = NULL;
     levada_status st;
 

@@ -58,14 +58,7 @@ levada_status levada_node_stage(levada_run *run, const levada_dataset *at, levad
                                 levada_iter **out, levada_error *err)
 {
     const levada_stage_def   *def = &at->op->def.stage;
-    const levada_hosted_hooks hooks = {
-        .state_size = def->state_size,
-        .open = stage_open,
-        .close = def->close,
-        .save = def->save,
-        .restore = def->restore,
-        .cancel = def->cancel,
-    };
+    const levada_hosted_hooks hooks = LEVADA_HOSTED_HOOKS(def, stage_open);
     levada_iter  *it = NULL;
     levada_status st;
 
