@@ -84,13 +84,7 @@ LEVADA_API int64_t levada_column_length(const levada_column *column, int64_t row
 
 /* Values (of BYTES: strings) of one row behind the ragged levels: the product of dims, 1 of a
  * scalar. Row i of the last level begins at value i * levada_column_inner(). */
-static inline int64_t levada_column_inner(const levada_column *column)
-{
-    int64_t product = 1;
-
-    for (int32_t d = 0; d < column->field->ndim; d++) product *= column->dims[d];
-    return product;
-}
+LEVADA_API int64_t levada_column_inner(const levada_column *column);
 
 #ifdef __cplusplus
 }

@@ -221,6 +221,7 @@ typedef struct levada_host {
         int64_t *out, levada_error *err);
     levada_status (*context_gather)(const levada_context *context, const levada_block *block,
         levada_block **out, levada_error *err);
+    int64_t (*column_inner)(const levada_column *column);
 } levada_host;
 
 /* The one exported function: fill in *plugin (LEVADA_PLUGIN_BEGIN does), register, return OK. */

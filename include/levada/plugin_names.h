@@ -115,5 +115,6 @@
 #define levada_bytes_offset (levada_plugin_host->bytes_offset)
 #define levada_state_get_count (levada_plugin_host->state_get_count)
 #define levada_context_gather (levada_plugin_host->context_gather)
+#define levada_column_inner (levada_plugin_host->column_inner)
 
 #endif

@@ -163,6 +163,7 @@ static const levada_host plugin_table = {
     .bytes_offset = levada_bytes_offset,
     .state_get_count = levada_state_get_count,
     .context_gather = levada_context_gather,
+    .column_inner = levada_column_inner,
 };
 
 const levada_host *levada_plugin_table(void) { return &plugin_table; }

@@ -177,6 +177,14 @@ int64_t levada_column_dim(const levada_column *c, int32_t d)
     return d > 0 && d <= c->field->ndim ? c->dims[d - 1] : -1;
 }
 
+int64_t levada_column_inner(const levada_column *c)
+{
+    int64_t product = 1;
+
+    for (int32_t d = 0; d < c->field->ndim; d++) product *= c->dims[d];
+    return product;
+}
+
 int64_t levada_column_length(const levada_column *c, int64_t row)
 {
     if (c->field->depth > 0) return (int64_t)c->level[0].end[row] - c->level[0].begin[row];
