@@ -6,11 +6,11 @@
  * epoch i64, count u32, entries sorted by path and key, crc32c u32. An entry: path and key (length
  * u8, bytes), version u32, type u8, size u32, bytes. Integers are zigzag varints.
  *
- * Files that Python writes have such ones inside (docs/file-formats.md): a position between the
- * records of a block, and the parts of a checkpoint.
+ * Files that Python writes have such ones inside: saved.h.
  */
 #include "cli.h"
 #include "file.h"
+#include "saved.h"
 #include <levada/dataset.h>
 
 #include <inttypes.h>
@@ -18,6 +18,7 @@
 #include <string.h>
 
 static const levada_cli_option cmd_ckpt_options[] = {
+    { "part", 0, "NAME", "this part of a checkpoint of several parts" },
     LEVADA_CLI_OPTION_END
 };
 
@@ -31,89 +32,74 @@ typedef struct ckpt_entry {
     size_t         size;
 } ckpt_entry;
 
-typedef struct ckpt_file {
-    levada_cli_buffer bytes;
-    uint32_t          format, count;
-    const uint8_t    *fingerprint;
-    int64_t           seed, epoch;
-    uint64_t          drop; /* records after the position, from "LVDROWS1" */
-    const uint8_t    *next, *end; /* entries that are still to come */
-    uint32_t          left;
-} ckpt_file;
+typedef struct ckpt_state {
+    uint32_t       format, count;
+    const uint8_t *fingerprint;
+    int64_t        seed, epoch;
+    uint64_t       drop;       /* records after the position */
+    const uint8_t *next, *end; /* entries that are still to come */
+    uint32_t       left;
+} ckpt_state;
 
-static uint64_t cmd_ckpt_le(const uint8_t *at, int size)
+static levada_status cmd_ckpt_begin(ckpt_state *state, const levada_cli_part *part,
+                                    levada_error *err)
 {
-    uint64_t value = 0;
+    levada_cli_position position;
+    const uint8_t      *at;
 
-    for (int i = 0; i < size; i++) value |= (uint64_t)at[i] << (8 * i);
-    return value;
-}
-
-/* Of file->bytes. */
-static levada_status cmd_ckpt_begin(ckpt_file *file, const char *path, levada_error *err)
-{
-    const uint8_t *at = (const uint8_t *)file->bytes.at, *end = at + file->bytes.size;
-
-    if (end - at >= 20 && memcmp(at, "LVDROWS1", 8) == 0) {
-        file->drop = cmd_ckpt_le(at + 12, 8);
-        at += 20;
-    }
-    if (end - at < 52 || memcmp(at, "LVDASTAT", 8) != 0)
-        return levada_fail(err, LEVADA_EDATA_LOSS, "%s is no saved position", path);
-    file->format = (uint32_t)cmd_ckpt_le(at + 8, 2);
-    if (file->format != 2)
-        return levada_fail(err, LEVADA_EFAILED_PRECONDITION, "%s has format %u, this is made for 2",
-                           path, file->format);
-    file->fingerprint = at + 12;
-    file->seed = (int64_t)cmd_ckpt_le(at + 28, 8);
-    file->epoch = (int64_t)cmd_ckpt_le(at + 36, 8);
-    file->count = file->left = (uint32_t)cmd_ckpt_le(at + 44, 4);
-    file->next = at + 48;
-    file->end = end - 4;
+    LEVADA_TRY(levada_cli_part_position(part, &position, err));
+    at = position.state;
+    if (position.size < 52)
+        return levada_fail(err, LEVADA_EDATA_LOSS, "the saved position is damaged");
+    state->format = (uint32_t)levada_cli_le(at + 8, 2);
+    if (state->format != 2)
+        return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                           "it has format %u, this is made for 2", state->format);
+    state->fingerprint = at + 12;
+    state->seed = (int64_t)levada_cli_le(at + 28, 8);
+    state->epoch = (int64_t)levada_cli_le(at + 36, 8);
+    state->count = state->left = (uint32_t)levada_cli_le(at + 44, 4);
+    state->drop = position.drop;
+    state->next = at + 48;
+    state->end = at + position.size - 4;
     return LEVADA_OK;
 }
 
-static levada_status cmd_ckpt_open(ckpt_file *file, const char *path, levada_error *err)
-{
-    LEVADA_TRY(levada_cli_file_read(path, &file->bytes, err));
-    return cmd_ckpt_begin(file, path, err);
-}
-
 /* One of the two parts of a name. */
-static bool cmd_ckpt_part(ckpt_file *file, levada_cli_buffer *name)
+static bool cmd_ckpt_word(ckpt_state *state, levada_cli_buffer *name)
 {
     size_t n;
 
-    if (file->next == file->end) return false;
-    n = *file->next++;
-    if (n > (size_t)(file->end - file->next)) return false;
-    levada_cli_add(name, file->next, n);
-    file->next += n;
+    if (state->next == state->end) return false;
+    n = *state->next++;
+    if (n > (size_t)(state->end - state->next)) return false;
+    levada_cli_add(name, state->next, n);
+    state->next += n;
     return true;
 }
 
 /* The next entry; END after the last one. */
-static levada_status cmd_ckpt_next(ckpt_file *file, ckpt_entry *e, levada_error *err)
+static levada_status cmd_ckpt_next(ckpt_state *state, ckpt_entry *e, levada_error *err)
 {
     levada_cli_buffer name = { 0 };
     bool              good;
 
-    if (file->left == 0) return LEVADA_END;
-    good = cmd_ckpt_part(file, &name);
+    if (state->left == 0) return LEVADA_END;
+    good = cmd_ckpt_word(state, &name);
     levada_cli_puts(&name, "/");
-    good = good && cmd_ckpt_part(file, &name) && file->end - file->next >= 9;
+    good = good && cmd_ckpt_word(state, &name) && state->end - state->next >= 9;
     snprintf(e->name, sizeof e->name, "%s", name.at);
     levada_cli_buffer_clear(&name);
     if (good) {
-        e->version = (uint32_t)cmd_ckpt_le(file->next, 4);
-        e->type = file->next[4];
-        e->size = (size_t)cmd_ckpt_le(file->next + 5, 4);
-        e->at = file->next + 9;
-        good = e->size <= (size_t)(file->end - e->at);
+        e->version = (uint32_t)levada_cli_le(state->next, 4);
+        e->type = state->next[4];
+        e->size = (size_t)levada_cli_le(state->next + 5, 4);
+        e->at = state->next + 9;
+        good = e->size <= (size_t)(state->end - e->at);
     }
     if (!good) return levada_fail(err, LEVADA_EDATA_LOSS, "the saved position is damaged");
-    file->next = e->at + e->size;
-    file->left--;
+    state->next = e->at + e->size;
+    state->left--;
     return LEVADA_OK;
 }
 
@@ -157,58 +143,27 @@ static void cmd_ckpt_dataset(levada_env *env, levada_cli_buffer *b, const ckpt_e
     levada_cli_buffer_clear(&json);
 }
 
-static void cmd_ckpt_head(levada_cli_buffer *b, const ckpt_file *file)
+static void cmd_ckpt_head(levada_cli_buffer *b, const ckpt_state *state, size_t size)
 {
     levada_cli_puts(b, "fingerprint  ");
-    for (int i = 0; i < 16; i++) levada_cli_printf(b, "%02x", file->fingerprint[i]);
+    for (int i = 0; i < 16; i++) levada_cli_printf(b, "%02x", state->fingerprint[i]);
     levada_cli_printf(b, "\nseed         %" PRId64 "\nepoch        %" PRId64 "\nsize         ",
-                      file->seed, file->epoch);
-    levada_cli_bytes(b, (int64_t)file->bytes.size);
+                      state->seed, state->epoch);
+    levada_cli_bytes(b, (int64_t)size);
     levada_cli_puts(b, "\n");
-    if (file->drop > 0) levada_cli_printf(b, "and then     %" PRIu64 " records\n", file->drop);
+    if (state->drop > 0) levada_cli_printf(b, "and then     %" PRIu64 " records\n", state->drop);
 }
 
-/* The parts of a checkpoint, in their order: name, size, whether it is a saved position. */
-static levada_status cmd_ckpt_parts(const levada_cli_buffer *bytes, levada_cli_buffer *b,
-                                    levada_error *err)
+static levada_status cmd_ckpt_show_state(levada_env *env, const levada_cli_part *part,
+                                         levada_cli_buffer *b, levada_error *err)
 {
-    const uint8_t *at = (const uint8_t *)bytes->at + 16, *end = at - 16 + bytes->size;
-
-    while (at < end) {
-        uint64_t name = end - at < 12 ? UINT64_MAX : cmd_ckpt_le(at, 4);
-        uint64_t size = end - at < 12 ? 0 : cmd_ckpt_le(at + 4, 8),
-                 rest = (uint64_t)(end - at) - 12;
-        bool     state;
-
-        if (name > rest || size > rest - name)
-            return levada_fail(err, LEVADA_EDATA_LOSS, "the checkpoint is damaged");
-        at += 12;
-        levada_cli_printf(b, "  %-40.*s ", (int)name, (const char *)at);
-        at += name;
-        state = size >= 8 && (memcmp(at, "LVDASTAT", 8) == 0 || memcmp(at, "LVDROWS1", 8) == 0);
-        levada_cli_bytes(b, (int64_t)size);
-        levada_cli_puts(b, state ? ", a saved position\n" : "\n");
-        at += size;
-    }
-    return LEVADA_OK;
-}
-
-static levada_status cmd_ckpt_show(levada_env *env, const char *path, levada_cli_buffer *b,
-                                   levada_error *err)
-{
-    ckpt_file     file = { 0 };
+    ckpt_state    state = { 0 };
     ckpt_entry    e;
-    levada_status status = levada_cli_file_read(path, &file.bytes, err);
+    levada_status status;
 
-    if (status == LEVADA_OK && file.bytes.size >= 16
-        && memcmp(file.bytes.at, "LVDACKPT", 8) == 0) {
-        status = cmd_ckpt_parts(&file.bytes, b, err);
-        levada_cli_buffer_clear(&file.bytes);
-        return status;
-    }
-    if (status == LEVADA_OK) status = cmd_ckpt_begin(&file, path, err);
-    if (status == LEVADA_OK) cmd_ckpt_head(b, &file);
-    while (status == LEVADA_OK && (status = cmd_ckpt_next(&file, &e, err)) == LEVADA_OK) {
+    LEVADA_TRY(cmd_ckpt_begin(&state, part, err));
+    cmd_ckpt_head(b, &state, part->size);
+    while ((status = cmd_ckpt_next(&state, &e, err)) == LEVADA_OK) {
         if (strcmp(e.name, "dataset/json") == 0) {
             cmd_ckpt_dataset(env, b, &e);
             continue;
@@ -217,8 +172,47 @@ static levada_status cmd_ckpt_show(levada_env *env, const char *path, levada_cli
         cmd_ckpt_value(b, &e);
         levada_cli_puts(b, "\n");
     }
-    levada_cli_buffer_clear(&file.bytes);
     return status == LEVADA_END ? LEVADA_OK : status;
+}
+
+/* Name, size, whether it is a saved position. */
+static void cmd_ckpt_part(levada_cli_buffer *b, const char *sign, const levada_cli_part *part)
+{
+    levada_cli_printf(b, "%s %-40.*s ", sign, (int)part->name_size, part->name);
+    levada_cli_bytes(b, (int64_t)part->size);
+    levada_cli_puts(b, levada_cli_part_is_position(part) ? ", a saved position\n" : "\n");
+}
+
+/* All parts, or what stands in the one that was asked for. */
+static levada_status cmd_ckpt_show_file(levada_env *env, const levada_cli_buffer *file,
+                                        const char *name, levada_cli_buffer *b, levada_error *err)
+{
+    levada_cli_parts parts;
+    levada_cli_part  part;
+    levada_status    status;
+
+    LEVADA_TRY(levada_cli_parts_open(&parts, file, err));
+    if (name || !parts.named) {
+        LEVADA_TRY(levada_cli_saved_part(file, name, &part, err));
+        return cmd_ckpt_show_state(env, &part, b, err);
+    }
+    while ((status = levada_cli_parts_next(&parts, &part, err)) == LEVADA_OK)
+        cmd_ckpt_part(b, " ", &part);
+    return status == LEVADA_END ? LEVADA_OK : status;
+}
+
+static levada_status cmd_ckpt_show(levada_env *env, const char *path, const char *name,
+                                   levada_cli_buffer *b, levada_error *err)
+{
+    levada_cli_buffer bytes = { 0 };
+    levada_status     status = levada_cli_file_read(path, &bytes, err);
+
+    if (status == LEVADA_OK) {
+        status = cmd_ckpt_show_file(env, &bytes, name, b, err);
+        if (status != LEVADA_OK) levada_error_wrap(err, "can't show %s", path);
+    }
+    levada_cli_buffer_clear(&bytes);
+    return status;
 }
 
 static bool cmd_ckpt_same(const ckpt_entry *a, const ckpt_entry *b)
@@ -245,7 +239,7 @@ static int cmd_ckpt_order(const char *a, const char *b)
 }
 
 /* Both lists are sorted by name: they are walked side by side. */
-static levada_status cmd_ckpt_compare(ckpt_file *one, ckpt_file *two, levada_cli_buffer *out,
+static levada_status cmd_ckpt_entries(ckpt_state *one, ckpt_state *two, levada_cli_buffer *out,
                                       levada_error *err)
 {
     ckpt_entry    a, b;
@@ -262,22 +256,125 @@ static levada_status cmd_ckpt_compare(ckpt_file *one, ckpt_file *two, levada_cli
     return sa < 0 ? sa : sb < 0 ? sb : LEVADA_OK;
 }
 
-static levada_status cmd_ckpt_diff(char **paths, levada_cli_buffer *out, levada_error *err)
+static levada_status cmd_ckpt_states(const levada_cli_part *a, const levada_cli_part *b,
+                                     levada_cli_buffer *out, levada_error *err)
 {
-    ckpt_file     one = { 0 }, two = { 0 };
-    levada_status status = cmd_ckpt_open(&one, paths[0], err);
+    ckpt_state one = { 0 }, two = { 0 };
 
-    if (status == LEVADA_OK) status = cmd_ckpt_open(&two, paths[1], err);
-    if (status == LEVADA_OK && memcmp(one.fingerprint, two.fingerprint, 16) != 0)
+    LEVADA_TRY(cmd_ckpt_begin(&one, a, err));
+    LEVADA_TRY(cmd_ckpt_begin(&two, b, err));
+    if (memcmp(one.fingerprint, two.fingerprint, 16) != 0)
         levada_cli_puts(out, "the datasets differ\n");
-    if (status == LEVADA_OK && (one.seed != two.seed || one.epoch != two.epoch))
+    if (one.seed != two.seed || one.epoch != two.epoch)
         levada_cli_printf(out,
                           "- seed %" PRId64 ", epoch %" PRId64 "\n+ seed %" PRId64
                           ", epoch %" PRId64 "\n",
                           one.seed, one.epoch, two.seed, two.epoch);
-    if (status == LEVADA_OK) status = cmd_ckpt_compare(&one, &two, out, err);
-    levada_cli_buffer_clear(&one.bytes);
-    levada_cli_buffer_clear(&two.bytes);
+    if (one.drop != two.drop)
+        levada_cli_printf(out, "- and then %" PRIu64 " records\n+ and then %" PRIu64 " records\n",
+                          one.drop, two.drop);
+    return cmd_ckpt_entries(&one, &two, out, err);
+}
+
+/* Two parts of the same name. What differs in them stands below a line with their name. */
+static levada_status cmd_ckpt_compare(const levada_cli_part *a, const levada_cli_part *b,
+                                      levada_cli_buffer *out, levada_error *err)
+{
+    levada_cli_buffer lines = { 0 };
+    levada_status     status = LEVADA_OK;
+    bool              same = a->size == b->size && memcmp(a->at, b->at, a->size) == 0;
+
+    if (same) return LEVADA_OK;
+    if (levada_cli_part_is_position(a) && levada_cli_part_is_position(b)) {
+        status = cmd_ckpt_states(a, b, &lines, err);
+    } else {
+        cmd_ckpt_part(&lines, "-", a);
+        cmd_ckpt_part(&lines, "+", b);
+    }
+    if (lines.size > 0 && a->name_size > 0)
+        levada_cli_printf(out, "part %.*s\n", (int)a->name_size, a->name);
+    levada_cli_add(out, lines.at, lines.size);
+    levada_cli_buffer_clear(&lines);
+    return status;
+}
+
+/* The part of this name; END where the file has none. */
+static levada_status cmd_ckpt_find(const levada_cli_buffer *file, const levada_cli_part *like,
+                                   levada_cli_part *out, levada_error *err)
+{
+    levada_cli_parts parts;
+    levada_status    status = levada_cli_parts_open(&parts, file, err);
+
+    while (status == LEVADA_OK && (status = levada_cli_parts_next(&parts, out, err)) == LEVADA_OK)
+        if (out->name_size == like->name_size
+            && memcmp(out->name, like->name, like->name_size) == 0)
+            break;
+    return status;
+}
+
+/* The parts of `one` that `two` has not, and, where `both`, what differs in the others. */
+static levada_status cmd_ckpt_parts(const levada_cli_buffer *one, const levada_cli_buffer *two,
+                                    bool both, levada_cli_buffer *out, levada_error *err)
+{
+    levada_cli_parts parts;
+    levada_cli_part  a, b;
+    levada_status    status = levada_cli_parts_open(&parts, one, err), found;
+
+    while (status == LEVADA_OK && (status = levada_cli_parts_next(&parts, &a, err)) == LEVADA_OK) {
+        found = cmd_ckpt_find(two, &a, &b, err);
+        if (found < 0) status = found;
+        else if (found == LEVADA_END) cmd_ckpt_part(out, both ? "-" : "+", &a);
+        else if (both) status = cmd_ckpt_compare(&a, &b, out, err);
+    }
+    return status == LEVADA_END ? LEVADA_OK : status;
+}
+
+static levada_status cmd_ckpt_open(const char *path, levada_cli_buffer *bytes, bool *named,
+                                   levada_error *err)
+{
+    levada_cli_parts parts = { 0 };
+    levada_status    status = levada_cli_file_read(path, bytes, err);
+
+    if (status != LEVADA_OK) return status;
+    status = levada_cli_parts_open(&parts, bytes, err);
+    if (status != LEVADA_OK) levada_error_wrap(err, "can't read %s", path);
+    *named = parts.named;
+    return status;
+}
+
+/* The part of one file that is compared with one of another. */
+static levada_status cmd_ckpt_pick(const levada_cli_buffer *file, const char *path,
+                                   const char *name, levada_cli_part *out, levada_error *err)
+{
+    levada_cli_position position;
+    levada_status       status = levada_cli_saved_part(file, name, out, err);
+
+    if (status == LEVADA_OK && !name) status = levada_cli_part_position(out, &position, err);
+    if (status != LEVADA_OK) levada_error_wrap(err, "can't compare %s", path);
+    return status;
+}
+
+/* Checkpoints part by part; a position alone with the one that the other file has. */
+static levada_status cmd_ckpt_diff(char **paths, const char *name, levada_cli_buffer *out,
+                                   levada_error *err)
+{
+    levada_cli_buffer one = { 0 }, two = { 0 };
+    levada_cli_part   a, b;
+    bool              parts[2] = { false, false };
+    levada_status     status = cmd_ckpt_open(paths[0], &one, &parts[0], err);
+
+    if (status == LEVADA_OK) status = cmd_ckpt_open(paths[1], &two, &parts[1], err);
+    if (status == LEVADA_OK && parts[0] && parts[1] && !name) {
+        status = cmd_ckpt_parts(&one, &two, true, out, err);
+        if (status == LEVADA_OK) status = cmd_ckpt_parts(&two, &one, false, out, err);
+    } else if (status == LEVADA_OK) {
+        status = cmd_ckpt_pick(&one, paths[0], parts[0] ? name : NULL, &a, err);
+        if (status == LEVADA_OK)
+            status = cmd_ckpt_pick(&two, paths[1], parts[1] ? name : NULL, &b, err);
+        if (status == LEVADA_OK) status = cmd_ckpt_compare(&a, &b, out, err);
+    }
+    levada_cli_buffer_clear(&one);
+    levada_cli_buffer_clear(&two);
     return status;
 }
 
@@ -287,14 +384,15 @@ static levada_cli_status cmd_ckpt(levada_env *env, const levada_cli_args *args)
     levada_cli_buffer out = { 0 };
     levada_cli_status status = LEVADA_CLI_DONE;
     levada_status     done;
+    const char       *part = levada_cli_value(args, "part");
     bool              diff = strcmp(args->words[0], "diff") == 0;
 
     if ((!diff && strcmp(args->words[0], "show") != 0) || args->nwords != 2 + diff) {
         levada_cli_say("ckpt: it is ckpt show FILE or ckpt diff FILE FILE");
         return LEVADA_CLI_USAGE;
     }
-    done = diff ? cmd_ckpt_diff(args->words + 1, &out, &err)
-                : cmd_ckpt_show(env, args->words[1], &out, &err);
+    done = diff ? cmd_ckpt_diff(args->words + 1, part, &out, &err)
+                : cmd_ckpt_show(env, args->words[1], part, &out, &err);
     if (done != LEVADA_OK) status = levada_cli_fail(&err);
     else if (diff && out.size > 0) status = LEVADA_CLI_FAILED;
     levada_cli_out(&out);

@@ -6,6 +6,7 @@
 #include "json.h"
 #include "pipe.h"
 #include "rows.h"
+#include "saved.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,32 +17,45 @@ static const levada_cli_option cmd_run_options[] = {
     { "progress", 'p', NULL, "a line that moves, on a terminal" },
     { "stats", 0, "FILE", "write the statistics as JSON at the end; - = standard output" },
     { "save", 0, "FILE", "write the position at the end, also after --limit and Ctrl-C" },
-    { "resume", 0, "FILE", "go on where --save stopped" },
+    { "resume", 0, "FILE", "go on where --save, or Python, stopped" },
+    { "part", 0, "NAME", "of a checkpoint of several parts: the one to resume from" },
     LEVADA_CLI_PIPE_OPTIONS,
     LEVADA_CLI_OPTION_END
 };
 
-static levada_status cmd_run_resume(levada_cli_pipe *p, const char *path, levada_error *err)
+static levada_status cmd_run_resume(levada_cli_pipe *p, const char *path, const char *part,
+                                    levada_error *err)
 {
-    levada_cli_buffer state = { 0 };
-    levada_status     status = levada_cli_file_read(path, &state, err);
+    levada_cli_buffer   file = { 0 };
+    levada_cli_part     found;
+    levada_cli_position position;
+    levada_status       status = levada_cli_file_read(path, &file, err);
 
     if (status == LEVADA_OK) {
-        status = levada_iter_restore(p->it, state.at, state.size, err);
-        if (status != LEVADA_OK) levada_error_wrap(err, "can't resume from %s", path);
+        status = levada_cli_saved_part(&file, part, &found, err);
+        if (status == LEVADA_OK) status = levada_cli_part_position(&found, &position, err);
+        if (status == LEVADA_OK)
+            status = levada_iter_restore(p->it, position.state, position.size, err);
+        if (status == LEVADA_OK) p->drop = position.drop;
+        else levada_error_wrap(err, "can't resume from %s", path);
     }
-    levada_cli_buffer_clear(&state);
+    levada_cli_buffer_clear(&file);
     return status;
 }
 
+/* Also where the records that were to be left out have not all come yet. */
 static levada_status cmd_run_save(levada_cli_pipe *p, const char *path, levada_error *err)
 {
-    char         *state = NULL;
-    size_t        size = 0;
-    levada_status status = levada_iter_save(p->it, &state, &size, err);
+    char               *state = NULL;
+    levada_cli_position position = { .drop = p->drop };
+    levada_cli_buffer   file = { 0 };
+    levada_status       status = levada_iter_save(p->it, &state, &position.size, err);
 
     if (status != LEVADA_OK) return status;
-    status = levada_cli_file_write(path, state, size, err);
+    position.state = (const uint8_t *)state;
+    levada_cli_saved_put(&file, &position);
+    status = levada_cli_file_write(path, file.at, file.size, err);
+    levada_cli_buffer_clear(&file);
     levada_string_free(&state);
     return status;
 }
@@ -139,7 +153,7 @@ static levada_cli_status cmd_run(levada_env *env, const levada_cli_args *args)
 
     if (status != LEVADA_CLI_DONE) return status;
     levada_cli_progress_begin(&p.progress, levada_cli_flag(args, "progress"), NULL);
-    if (resume) done = cmd_run_resume(&p, resume, &err);
+    if (resume) done = cmd_run_resume(&p, resume, levada_cli_value(args, "part"), &err);
     if (done == LEVADA_OK) done = cmd_run_loop(&p, args, &reading, &err);
     levada_cli_progress_clear(&p.progress);
     if (done != LEVADA_OK) status = levada_cli_fail(&err);

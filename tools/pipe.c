@@ -3,6 +3,7 @@
 
 #include "file.h"
 #include "json.h"
+#include <levada/stage.h>
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -69,6 +70,21 @@ static void pipe_report(levada_cli_pipe *p)
     levada_string_free(&text);
 }
 
+/* What is left of a block behind the records that were given before; AGAIN where nothing is. */
+static levada_status pipe_leave_out(levada_cli_pipe *p, levada_block **block, levada_error *err)
+{
+    levada_cursor rest = { .block = *block };
+    int64_t       rows = levada_block_rows(rest.block);
+    levada_status status = LEVADA_AGAIN;
+
+    *block = NULL;
+    rest.row = p->drop < (uint64_t)rows ? (int64_t)p->drop : rows;
+    p->drop -= (uint64_t)rest.row;
+    if (rest.row < rows) status = levada_cursor_take(&rest, rows, block, err);
+    levada_cursor_clear(&rest);
+    return status;
+}
+
 levada_status levada_cli_pipe_next(levada_cli_pipe *p, levada_block **out, levada_error *err)
 {
     levada_status status = LEVADA_AGAIN;
@@ -78,7 +94,11 @@ levada_status levada_cli_pipe_next(levada_cli_pipe *p, levada_block **out, levad
         if (levada_cli_report_wanted()) pipe_report(p);
         levada_cli_progress_iter(&p->progress, p->it, p->records);
         status = levada_iter_next_within(p->it, PIPE_TICK, out, err);
+        if (status == LEVADA_OK && p->drop > 0) status = pipe_leave_out(p, out, err);
     }
+    if (status == LEVADA_END && p->drop > 0)
+        return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                           "the dataset ends before the position that was saved");
     if (status == LEVADA_OK) {
         p->records += levada_block_rows(*out);
         p->batches++;

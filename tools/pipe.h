@@ -16,7 +16,8 @@ typedef struct levada_cli_pipe {
     levada_dataset     *dataset;
     levada_iter        *it;
     levada_cli_progress progress;
-    int64_t             records, batches; /* given so far */
+    int64_t             records, batches; /* given so far                              */
+    uint64_t            drop; /* records to leave out first: they were given before a save */
 } levada_cli_pipe;
 
 /* Options that every command which runs a description has. */

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command on what Python saved: `run --resume`, `ckpt diff`."""
+
+import json
+import os
+import shutil
+import struct
+import subprocess
+import zlib
+
+import levada as lv
+import pytest
+
+LEVADA = os.environ.get("LEVADA_BIN") or shutil.which("levada")
+
+pytestmark = pytest.mark.skipif(LEVADA is None, reason="the command is not installed")
+
+
+def levada(*words, status=0, cwd=None):
+    done = subprocess.run(
+        [LEVADA, *map(str, words)], capture_output=True, text=True, timeout=60, cwd=cwd
+    )
+    assert done.returncode == status, done.stderr + done.stdout
+    return done
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "ten.txt").write_text("".join(f"line {i}\n" for i in range(10)))
+    return tmp_path
+
+
+def keys_of(done):
+    return [key for line in done.stdout.splitlines() for key in json.loads(line)["keys"]]
+
+
+@pytest.mark.parametrize("taken", [0, 1, 7, 10])
+def test_resume_goes_on_where_python_stopped(folder, taken):
+    text = f"text_lines:{folder}/ten.txt | shuffle:4,seed=1"
+    words = ["run", text, "--json", "--seed", 7]
+    whole = keys_of(levada(*words))
+    it = iter(lv.from_text(text).with_options(seed=7, block_rows=3))
+    for _ in range(taken):
+        next(it)
+    (folder / "state").write_bytes(it.save())
+    lv.save_checkpoint(folder / "one", model=b"weights", data=it)
+    for name in ["state", "one"]:
+        rest = levada(*words, "--resume", name, "--threads", 2, cwd=folder)
+        assert keys_of(rest) == whole[taken:]
+        # what a run that gives nothing saves is the same position
+        levada(*words, "--resume", name, "--limit", 0, "--save", "again", cwd=folder)
+        assert keys_of(levada(*words, "--resume", "again", cwd=folder)) == whole[taken:]
+    it.restore((folder / "again").read_bytes())
+    assert len(list(it)) == 10 - taken
+
+
+def test_resume_says_what_it_can_not_take(folder):
+    words = ["run", "range:10", "--json"]
+    it, other = iter(lv.range(10)), iter(lv.range(10))
+    next(it)
+    lv.save_checkpoint(folder / "two", model=b"weights", a=it, b=other)
+    lv.save_checkpoint(folder / "none", model=b"weights")
+
+    def refused(*more):
+        return levada(*words, "--resume", *more, cwd=folder, status=1).stderr
+
+    message = "can't resume from two: it has 2 saved positions, say which one with --part: a, b"
+    assert message in refused("two")
+    assert 'it has no part "c", but model, a, b' in refused("two", "--part", "c")
+    assert "this is no saved position" in refused("two", "--part", "model")
+    assert "none of its parts is a saved position: model" in refused("none")
+    rest = levada(*words, "--resume", "two", "--part", "a", cwd=folder).stdout
+    assert json.loads(rest)["records"] == 9
+    state = bytearray(it.save())
+    state[12] += 100
+    (folder / "bad").write_bytes(state)
+    assert "its checksum does not fit" in refused("bad")
+    state[8:12] = struct.pack("<I", zlib.crc32(state[12:]))
+    (folder / "bad").write_bytes(state)
+    assert "the dataset ends before the position that was saved" in refused("bad")
+
+
+def test_ckpt_compares_part_by_part(folder):
+    it, other = iter(lv.range(10)), iter(lv.range(20).batch(5))
+    next(it)
+    lv.save_checkpoint(folder / "a", model=b"old", data=it, more=other, gone=b"")
+    (folder / "state").write_bytes(it.save())
+    next(it)
+    lv.save_checkpoint(folder / "b", new=b"", more=other, data=it, model=b"newer")
+
+    def diff(*words, status=1):
+        done = levada("ckpt", "diff", *words, cwd=folder, status=status)
+        return [" ".join(line.split()) for line in done.stdout.splitlines()]
+
+    assert diff("a", "a", status=0) == []
+    parts = ["part model", "- model 3 B", "+ model 5 B"]
+    data = ["part data", "- and then 1 records", "+ and then 2 records"]
+    assert diff("a", "b") == [*parts, *data, "- gone 0 B", "+ new 0 B"]
+    assert diff("a", "b", "--part", "data") == data
+    assert diff("a", "b", "--part", "more", status=0) == []
+    assert diff("state", "b", "--part", "data") == data[1:]
+    done = levada("ckpt", "diff", "a", "state", cwd=folder, status=1)
+    assert "can't compare a: it has 2 saved positions" in done.stderr
+    text = levada("ckpt", "show", "a", "--part", "more", cwd=folder).stdout
+    assert "dataset      range:20 | batch:5\n" in text
+    (folder / "a").write_bytes((folder / "a").read_bytes()[:-1])
+    done = levada("ckpt", "diff", "a", "b", cwd=folder, status=1)
+    assert "can't read a: the checkpoint is damaged" in done.stderr
