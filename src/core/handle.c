@@ -158,6 +158,8 @@ levada_status levada_iter_next_within(levada_iter *it, int64_t nanoseconds, leva
 void levada_iter_unread(levada_iter *it, levada_block **block)
 {
     levada_handle_enter(it);
+    atomic_fetch_sub_explicit(&it->records, levada_block_rows(*block), memory_order_relaxed);
+    atomic_fetch_sub_explicit(&it->blocks, 1, memory_order_relaxed);
     levada_node_unread(it->inputs[0], block);
     levada_handle_leave(it);
 }

@@ -368,6 +368,25 @@ static void cancel_wakes_whoever_waits(void **state)
     }
 }
 
+static void what_comes_back_is_given_again_and_counted_once(void **state)
+{
+    levada_iter  *it = t_iter_open("t_rows:10 | batch:4", 1, 3);
+    levada_block *block = NULL;
+    t_bytes       all = { 0 }, expected = t_iter_all("t_rows:10 | batch:4", true);
+
+    (void)state;
+    assert_int_equal(levada_iter_next(it, &block, NULL), LEVADA_OK);
+    levada_iter_unread(it, &block);
+    assert_null(block);
+    assert_int_equal(t_iter_read(it, -1, true, &all), 3);
+    t_bytes_equal(all, expected, "a block that came back");
+    assert_int_equal(t_iter_stat(it, "records"), 10);
+    assert_int_equal(t_iter_stat(it, "batches"), 3);
+    t_clear(&all);
+    t_clear(&expected);
+    levada_iter_close(&it);
+}
+
 /* -- what it tells */
 
 static void stats_add_up(void **state)
@@ -562,6 +581,7 @@ int main(void)
         cmocka_unit_test(next_within_keeps_its_time),
         cmocka_unit_test(a_limit_may_be_for_ever),
         cmocka_unit_test(cancel_wakes_whoever_waits),
+        cmocka_unit_test(what_comes_back_is_given_again_and_counted_once),
         cmocka_unit_test(stats_add_up),
         cmocka_unit_test(without_workers_there_is_nothing_to_report),
         cmocka_unit_test(hundreds_of_stages_may_stand_in_a_row),
