@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Iterators as Python sees them.
+ * Iterators as Python sees them: each gives what its method _made(block) makes of a block, or one
+ * after the other the items of a list that it makes.
  *
- * Calls that can wait release the interpreter and look for Ctrl-C every 100 ms. One thread at a
- * time: a second one gets FailedPreconditionError. A child of fork() has no threads of the parent's
- * iterator, so there it only says so, and its finaliser leaves everything alone.
+ * Calls that can wait release the interpreter and look for Ctrl-C every 100 ms. Nothing of Python
+ * runs between the end of _made() and the caller's loop, and where _made() raises, whatever it was,
+ * its block is given again: so no Ctrl-C loses a record. One thread at a time: a second one gets
+ * FailedPreconditionError. A child of fork() has no threads of the parent's iterator, so there it
+ * only says so, and its finaliser leaves everything alone.
  */
 #include "module.h"
 
@@ -12,13 +15,21 @@
 #include <string.h>
 #include <unistd.h>
 
-#define ITER_SLICE INT64_C(100000000)
+#define ITER_SLICE    INT64_C(100000000)
+#define ITER_SNAPSHOT 4096 /* items after which the position is noted anew */
 
 typedef struct iter_object {
     PyObject_HEAD
-    levada_iter *it; /* NULL when closed */
-    pid_t        pid;
-    bool         busy; /* a thread is inside; guarded by the interpreter */
+    levada_py_state *state;
+    levada_iter     *it; /* NULL when closed */
+    pid_t            pid;
+    bool             busy;     /* a thread is inside; guarded by the interpreter */
+    PyObject        *back;     /* the block that is given again next, or NULL */
+    PyObject        *items;    /* the list made of the last block, or NULL */
+    int64_t          at;       /* the next one of it; those before it are None */
+    PyObject        *snapshot; /* bytes; NULL = the beginning; or why there is none */
+    int64_t          since;    /* items that came since the snapshot */
+    int64_t          drop;     /* items still to leave out after a restore */
 } iter_object;
 
 static PyObject *iter_refuse(const char *why)
@@ -45,16 +56,37 @@ static bool iter_enter(iter_object *self)
     return true;
 }
 
-static PyObject *iter_next(PyObject *object, PyObject *unused)
+/* A block that comes again is the object that it was: what that says of being writable holds. */
+static PyObject *iter_block(iter_object *self, levada_block **block)
 {
-    iter_object  *self = (iter_object *)object;
+    PyObject *back = self->back;
+
+    self->back = NULL;
+    if (back && ((levada_py_block *)back)->block == *block) {
+        levada_block_unref(block);
+        return back;
+    }
+    Py_XDECREF(back);
+    return levada_py_block_new(self->state, block);
+}
+
+/* Takes it back: the next one is this block again. */
+static void iter_unread(iter_object *self, PyObject *block)
+{
+    levada_block *same = levada_block_ref(((levada_py_block *)block)->block);
+
+    levada_iter_unread(self->it, &same);
+    self->back = Py_NewRef(block);
+}
+
+/* The next block; NULL at the end, and with an exception. */
+static PyObject *iter_pull(iter_object *self)
+{
     levada_error  err = LEVADA_ERROR_INIT;
     levada_block *block = NULL;
     levada_status st = LEVADA_AGAIN;
     bool          stopped = false;
 
-    (void)unused;
-    if (!iter_enter(self)) return NULL;
     while (st == LEVADA_AGAIN && !stopped) {
         Py_BEGIN_ALLOW_THREADS
         st = levada_iter_next_within(self->it, ITER_SLICE, &block, &err);
@@ -64,69 +96,168 @@ static PyObject *iter_next(PyObject *object, PyObject *unused)
     /* What came together with a signal would be lost where its handler raises in the caller. */
     if (!stopped && st >= 0) stopped = PyErr_Occurred() || PyErr_CheckSignals() < 0;
     if (stopped && block) levada_iter_unread(self->it, &block);
-    self->busy = false;
-    if (stopped) return NULL;
-    if (st == LEVADA_END) return Py_NewRef(Py_None);
-    if (!levada_py_ok(st, &err)) return NULL;
-    return levada_py_block_new(levada_py_state_of(object), &block);
+    if (stopped || st == LEVADA_END || !levada_py_ok(st, &err)) return NULL;
+    return iter_block(self, &block);
 }
 
-/* Between next() and this nobody else was inside: the package calls it where it was interrupted. */
-static PyObject *iter_unread(PyObject *object, PyObject *block)
+static PyObject *iter_position(iter_object *self)
 {
-    iter_object  *self = (iter_object *)object;
-    levada_block *same = NULL;
-
-    if (!Py_IS_TYPE(block, levada_py_state_of(object)->block)) {
-        PyErr_SetString(PyExc_TypeError, "not a block of levada");
-        return NULL;
-    }
-    if (!iter_enter(self)) return NULL;
-    same = levada_block_ref(((levada_py_block *)block)->block);
-    levada_iter_unread(self->it, &same);
-    self->busy = false;
-    return Py_NewRef(Py_None);
-}
-
-static PyObject *iter_save(PyObject *object, PyObject *unused)
-{
-    iter_object  *self = (iter_object *)object;
     levada_error  err = LEVADA_ERROR_INIT;
     levada_status st;
     char         *bytes = NULL;
     size_t        size = 0;
     PyObject     *made = NULL;
 
-    (void)unused;
-    if (!iter_enter(self)) return NULL;
     Py_BEGIN_ALLOW_THREADS
     st = levada_iter_save(self->it, &bytes, &size, &err);
     Py_END_ALLOW_THREADS
-    self->busy = false;
     if (!levada_py_ok(st, &err)) return NULL;
     made = PyBytes_FromStringAndSize(bytes, (Py_ssize_t)size);
     levada_string_free(&bytes);
     return made;
 }
 
-static PyObject *iter_restore(PyObject *object, PyObject *state)
+/* Items of the list that were not given yet. */
+static int64_t iter_waiting(const iter_object *self)
+{
+    return self->items ? PyList_Size(self->items) - self->at : 0;
+}
+
+/* Takes the object, which may be NULL. */
+static void iter_set(PyObject **place, PyObject *object)
+{
+    PyObject *old = *place;
+
+    *place = object;
+    Py_XDECREF(old);
+}
+
+/* Notes the position; where that is not possible, why, for save() to say. */
+static bool iter_note(iter_object *self)
+{
+    PyObject *noted = iter_position(self), *kind = NULL, *trace = NULL;
+
+    if (!noted) {
+        if (!PyErr_ExceptionMatches(PyExc_Exception)) return false; /* Ctrl-C */
+        PyErr_Fetch(&kind, &noted, &trace);
+        PyErr_NormalizeException(&kind, &noted, &trace);
+        Py_XDECREF(kind);
+        Py_XDECREF(trace);
+    }
+    iter_set(&self->snapshot, noted);
+    self->since = 0;
+    return true;
+}
+
+/* Takes the items of a block; the first ones are left out after a restore. */
+static void iter_keep(iter_object *self, PyObject *list)
+{
+    int64_t n = PyList_Size(list);
+
+    iter_set(&self->items, list);
+    self->at = n < self->drop ? n : self->drop;
+    self->drop -= self->at;
+    self->since += n;
+}
+
+/* What _made() makes of the next block: items, or *out. False at the end, and with an exception. */
+static bool iter_fetch(iter_object *self, PyObject **out)
+{
+    PyObject *block = NULL, *made = NULL;
+
+    if (self->since >= ITER_SNAPSHOT && self->drop == 0 && !iter_note(self)) return false;
+    block = iter_pull(self);
+    if (!block) return false;
+    made = PyObject_CallMethod((PyObject *)self, "_made", "O", block);
+    if (!made) iter_unread(self, block);
+    Py_DECREF(block);
+    if (made && PyList_CheckExact(made)) iter_keep(self, made);
+    else *out = made;
+    return made != NULL;
+}
+
+static PyObject *iter_next(PyObject *object)
+{
+    iter_object *self = (iter_object *)object;
+    PyObject    *value = NULL;
+
+    if (!iter_enter(self)) return NULL;
+    while (!value && (iter_waiting(self) > 0 || iter_fetch(self, &value))) {
+        if (iter_waiting(self) == 0) continue;
+        value = PySequence_GetItem(self->items, (Py_ssize_t)self->at);
+        (void)PyList_SetItem(self->items, (Py_ssize_t)self->at++, Py_NewRef(Py_None));
+    }
+    self->busy = false;
+    return value;
+}
+
+/* The part of the package replaces this. */
+static PyObject *iter_made(PyObject *object, PyObject *block)
+{
+    (void)object;
+    return Py_NewRef(block);
+}
+
+/* Leaves out what a restore has to: False where the dataset ends before. */
+static PyObject *iter_skip(PyObject *object, PyObject *unused)
+{
+    iter_object *self = (iter_object *)object;
+    PyObject    *value = NULL;
+    bool         more = true;
+
+    (void)unused;
+    if (!iter_enter(self)) return NULL;
+    while (more && self->drop > 0) more = iter_fetch(self, &value);
+    self->busy = false;
+    return PyErr_Occurred() ? NULL : PyBool_FromLong(more);
+}
+
+static PyObject *iter_held(PyObject *object, PyObject *unused)
+{
+    iter_object *self = (iter_object *)object;
+    int64_t      waiting = iter_waiting(self);
+
+    (void)unused;
+    if (waiting == 0 && self->drop == 0) return Py_NewRef(Py_None);
+    return Py_BuildValue("(OL)", self->snapshot ? self->snapshot : Py_None,
+                         (long long)(self->since + self->drop - waiting));
+}
+
+static PyObject *iter_save(PyObject *object, PyObject *unused)
+{
+    iter_object *self = (iter_object *)object;
+    PyObject    *made = NULL;
+
+    (void)unused;
+    if (!iter_enter(self)) return NULL;
+    made = iter_position(self);
+    self->busy = false;
+    return made;
+}
+
+static PyObject *iter_restore(PyObject *object, PyObject *args)
 {
     iter_object  *self = (iter_object *)object;
     levada_error  err = LEVADA_ERROR_INIT;
     levada_status st;
-    Py_buffer     bytes;
+    PyObject     *state = NULL;
+    char         *bytes = NULL;
+    Py_ssize_t    size = 0;
+    long long     drop = 0;
 
-    if (PyObject_GetBuffer(state, &bytes, PyBUF_SIMPLE) < 0) return NULL;
-    if (!iter_enter(self)) {
-        PyBuffer_Release(&bytes);
-        return NULL;
-    }
+    if (!PyArg_ParseTuple(args, "S|L:restore", &state, &drop)) return NULL;
+    if (PyBytes_AsStringAndSize(state, &bytes, &size) < 0 || !iter_enter(self)) return NULL;
     Py_BEGIN_ALLOW_THREADS
-    st = levada_iter_restore(self->it, bytes.buf, (size_t)bytes.len, &err);
+    st = levada_iter_restore(self->it, bytes, (size_t)size, &err);
     Py_END_ALLOW_THREADS
     self->busy = false;
-    PyBuffer_Release(&bytes);
-    return levada_py_ok(st, &err) ? Py_NewRef(Py_None) : NULL;
+    if (!levada_py_ok(st, &err)) return NULL;
+    iter_set(&self->back, NULL);
+    iter_set(&self->items, NULL);
+    iter_set(&self->snapshot, Py_NewRef(state));
+    self->since = 0;
+    self->drop = drop;
+    return Py_NewRef(Py_None);
 }
 
 static PyObject *iter_stats(PyObject *object, PyObject *unused)
@@ -175,7 +306,7 @@ static PyObject *iter_file(PyObject *object, PyObject *args)
     PyObject    *made = NULL;
     int          leaf = 0, shard = 0;
 
-    if (!PyArg_ParseTuple(args, "ii:file", &leaf, &shard)) return NULL;
+    if (!PyArg_ParseTuple(args, "ii:_file", &leaf, &shard)) return NULL;
     if (self->it && self->pid == getpid() &&
         !levada_py_ok(levada_iter_find_file(self->it, leaf, shard, &path, &err), &err))
         return NULL;
@@ -205,10 +336,33 @@ static PyObject *iter_close(PyObject *object, PyObject *unused)
     it = self->it;
     self->it = NULL;
     self->busy = false;
+    iter_set(&self->back, NULL);
+    iter_set(&self->items, NULL);
     Py_BEGIN_ALLOW_THREADS
     levada_iter_close(&it);
     Py_END_ALLOW_THREADS
     return Py_NewRef(Py_None);
+}
+
+static int iter_traverse(PyObject *object, visitproc visit, void *arg)
+{
+    iter_object *self = (iter_object *)object;
+
+    Py_VISIT(Py_TYPE(object));
+    Py_VISIT(self->back);
+    Py_VISIT(self->items);
+    Py_VISIT(self->snapshot);
+    return 0;
+}
+
+static int iter_clear(PyObject *object)
+{
+    iter_object *self = (iter_object *)object;
+
+    iter_set(&self->back, NULL);
+    iter_set(&self->items, NULL);
+    iter_set(&self->snapshot, NULL);
+    return 0;
 }
 
 /* Nobody is inside: they would hold a reference. */
@@ -216,8 +370,11 @@ static void iter_dealloc(PyObject *object)
 {
     iter_object  *self = (iter_object *)object;
     PyTypeObject *type = Py_TYPE(object);
+    freefunc      release = (freefunc)(uintptr_t)PyType_GetSlot(type, Py_tp_free);
     PyObject     *kind = NULL, *value = NULL, *trace = NULL;
 
+    PyObject_GC_UnTrack(object);
+    (void)iter_clear(object);
     if (self->it && self->pid == getpid()) {
         PyErr_Fetch(&kind, &value, &trace);
         Py_BEGIN_ALLOW_THREADS
@@ -225,15 +382,27 @@ static void iter_dealloc(PyObject *object)
         Py_END_ALLOW_THREADS
         PyErr_Restore(kind, value, trace);
     }
-    PyObject_Free(self);
+    release(object);
     Py_DECREF(type);
+}
+
+/* A class of the package that is based on ours has no module of its own. */
+static levada_py_state *iter_state_of(PyTypeObject *type)
+{
+    levada_py_state *state = NULL;
+
+    while (type && !(state = PyType_GetModuleState(type))) {
+        PyErr_Clear();
+        type = PyType_GetSlot(type, Py_tp_base);
+    }
+    return state;
 }
 
 static PyObject *iter_open(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     static const char *const names[] = {"dataset", "seed", "epoch", "threads", "block_rows",
                                         "errors", "max_bytes", "deterministic", NULL};
-    levada_py_state    *state = PyType_GetModuleState(type);
+    levada_py_state    *state = iter_state_of(type);
     levada_iter_options options = LEVADA_ITER_OPTIONS_INIT;
     levada_error        err = LEVADA_ERROR_INIT;
     levada_status       st;
@@ -258,6 +427,7 @@ static PyObject *iter_open(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     options.block_rows = rows;
     options.max_record_bytes = most;
     options.deterministic = deterministic;
+    self->state = state;
     self->pid = getpid();
     Py_BEGIN_ALLOW_THREADS
     st = levada_iter_open(dataset, &options, &self->it, &err);
@@ -267,23 +437,30 @@ static PyObject *iter_open(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 }
 
 static PyMethodDef iter_methods[] = {
-    {"next", iter_next, METH_NOARGS, "The next block, or None at the end."},
-    {"unread", iter_unread, METH_O, "The block that next() gave last is given again."},
+    {"_made", iter_made, METH_O, "What to give for a block, or a list of that; the block itself."},
+    {"_held", iter_held, METH_NOARGS,
+     "(snapshot, items to leave out behind it) where a save lies inside a list, else None."},
+    {"_skip", iter_skip, METH_NOARGS, "Leaves out what restore() was told; False at the end."},
+    {"_file", iter_file, METH_VARARGS, "_file(leaf, shard): path, or None."},
     {"save", iter_save, METH_NOARGS, "Position after the last block, as bytes."},
-    {"restore", iter_restore, METH_O, "Goes on where save() was called."},
+    {"restore", iter_restore, METH_VARARGS, "restore(state, drop=0): goes on there."},
     {"stats", iter_stats, METH_NOARGS, "Counters as JSON."},
     {"report", iter_report, METH_NOARGS, "Who waits for what, as JSON; any thread."},
-    {"progress", iter_progress, METH_NOARGS, "(bytes read, bytes in total or -1)."},
-    {"file", iter_file, METH_VARARGS, "file(leaf, shard): path, or None."},
-    {"cancel", iter_cancel, METH_NOARGS, "Wakes a waiting next(); any thread."},
+    {"progress", iter_progress, METH_NOARGS, "(bytes of input read, bytes in total or -1)."},
+    {"cancel", iter_cancel, METH_NOARGS,
+     "Makes a running and every later call raise CancelledError. Any thread."},
     {"close", iter_close, METH_NOARGS, "Stops and joins its threads; again is fine."},
     {NULL, NULL, 0, NULL},
 };
 
 static PyType_Slot iter_slots[] = {
-    { Py_tp_doc, (void *)(uintptr_t)"A running dataset; levada.Iterator wraps it." },
+    { Py_tp_doc, (void *)(uintptr_t)"A running dataset; levada.Iterator is based on it." },
     {Py_tp_new, (void *)(uintptr_t)iter_open},
     {Py_tp_dealloc, (void *)(uintptr_t)iter_dealloc},
+    {Py_tp_traverse, (void *)(uintptr_t)iter_traverse},
+    {Py_tp_clear, (void *)(uintptr_t)iter_clear},
+    {Py_tp_iter, (void *)(uintptr_t)PyObject_SelfIter},
+    {Py_tp_iternext, (void *)(uintptr_t)iter_next},
     {Py_tp_methods, iter_methods},
     {0, NULL},
 };
@@ -291,6 +468,6 @@ static PyType_Slot iter_slots[] = {
 PyType_Spec levada_py_iter_spec = {
     .name = "levada._levada.Iter",
     .basicsize = sizeof(iter_object),
-    .flags = Py_TPFLAGS_DEFAULT,
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
     .slots = iter_slots,
 };

@@ -39,7 +39,8 @@ typedef struct levada_py_dataset {
     levada_dataset *dataset;
 } levada_py_dataset;
 
-/* The state, from an object whose type was made by this module (none can be subclassed). */
+/* The state, from an object whose type was made by this module: Iter, which alone can be
+ * subclassed, keeps it. */
 levada_py_state *levada_py_state_of(PyObject *self);
 
 /* Type specs, in their files; added to the module in module.c. */

@@ -218,11 +218,13 @@ class Dataset(Stages):
 
     # -- running
 
-    def _open(self, epoch, seed=None):
+    def _open(self, epoch, seed=None, kind=_levada.Iter):
+        """An iterator over blocks of the extension, or of a class that is based on that one."""
         given = self._settings
         epoch = _integer("epoch", epoch, 0, _MOST)
         seed = given.get("seed") if seed is None else seed
-        return _levada.Iter(
+        return _levada.Iter.__new__(
+            kind,
             self._core,
             seed=-1 if seed is None else seed,
             epoch=epoch,

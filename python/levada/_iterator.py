@@ -9,13 +9,13 @@ import weakref
 import zlib
 from collections.abc import Mapping
 
+from levada import _levada
 from levada._batch import Batch, rows_of
-from levada.errors import DataLossError, FailedPreconditionError, LevadaError
+from levada.errors import DataLossError, FailedPreconditionError
 
 _live = weakref.WeakSet()
 _MAGIC = b"LVDROWS1"
 _MOST_LEAVES = 64
-_SNAPSHOT = 4096  # records after which the position is noted anew
 
 
 @atexit.register
@@ -57,17 +57,17 @@ class _Files:
         key = leaf, shard
         if key not in self.known:
             owner = self.owner()
-            path = owner._core.file(leaf, shard) if owner is not None else None
+            path = owner._file(leaf, shard) if owner is not None else None
             if path is None:
                 return None
             self.known[key] = path
         return self.known[key]
 
-    def keep(self, core):
+    def keep(self, owner):
         """Notes all paths, as batches that may ask for them live longer than the iterator."""
         for leaf in range(_MOST_LEAVES):
             for shard in itertools.count():
-                path = core.file(leaf, shard)
+                path = owner._file(leaf, shard)
                 if path is None:
                     break
                 self.known[leaf, shard] = path
@@ -79,62 +79,32 @@ def _state(state):
     return bytes(state)
 
 
-class Iterator:
+class Iterator(_levada.Iter):
     """A running dataset: ``Batch`` objects, or records as dicts where nothing was batched.
 
     One thread at a time; only ``cancel()`` and ``report()`` may be called from others. A context
     manager: leaving it stops and joins the threads. After an error each call raises it again until
-    ``restore()`` or ``close()``.
+    ``restore()`` or ``close()``. A Ctrl-C loses nothing that a ``for`` has not got: the next call
+    gives it, and ``save()`` counts it as not given.
     """
 
-    def __init__(self, dataset, epoch=0, blocks=False):
+    # The extension's part calls _made() and gives what that returns, with nothing of Python run in
+    # between; while something was raised it keeps the block.
+
+    def __new__(cls, dataset, epoch=0, blocks=False):
         lanes = sys.modules.get("levada._functions")
         if lanes is not None:
             lanes.ensure()
+        return dataset._open(epoch, kind=cls)
+
+    def __init__(self, dataset, epoch=0, blocks=False):
         self._dataset = dataset
-        self._core = dataset._open(epoch)
         self._batched = blocks or bool(dataset._core.flags & 2)
         self._files = None  # a weak reference to what its batches share
-        self._rows = []  # records of the last block, the next one last
-        self._since = 0  # records fetched since the snapshot
-        self._drop = 0  # records still to leave out after a restore
-        self._snapshot = None  # bytes; None = the beginning; or why there is none
         _live.add(self)
 
-    def __iter__(self):
-        return self
-
-    def __next__(self):
-        if self._batched:
-            block = self._core.next()
-            if block is None:
-                raise StopIteration
-            return Batch(block, self._shared_files())
-        while not self._rows:
-            if not self._fetch():
-                raise StopIteration
-        return self._rows.pop()
-
-    def _fetch(self):
-        """The records of the next block. False at the end; a signal loses none of them."""
-        if self._since >= _SNAPSHOT and not self._drop:
-            self._note()
-        block = self._core.next()
-        if block is None:
-            return False
-        try:
-            rows = rows_of(block)
-            rows.reverse()
-        except BaseException:
-            self._core.unread(block)
-            raise
-        self._since += len(rows)
-        if self._drop:
-            left = max(len(rows) - self._drop, 0)
-            self._drop -= len(rows) - left
-            rows = rows[:left]
-        self._rows = rows
-        return True
+    def _made(self, block):
+        return Batch(block, self._shared_files()) if self._batched else rows_of(block)
 
     def _shared_files(self):
         files = self._files() if self._files is not None else None
@@ -146,27 +116,21 @@ class Iterator:
     def _keep_files(self):
         files = self._files() if self._files is not None else None
         if files is not None:
-            files.keep(self._core)
-
-    def _note(self):
-        """Notes the position; where that is not possible, why, for save() to say."""
-        try:
-            self._snapshot = self._core.save()
-        except LevadaError as error:
-            self._snapshot = error
-        self._since = 0
+            files.keep(self)
 
     def save(self):
         """The position after the last value given, as bytes for ``restore``.
 
         Raises UnimplementedError where a source can't be saved.
         """
-        if not self._rows and not self._drop:
-            return self._core.save()
-        if isinstance(self._snapshot, LevadaError):
-            raise self._snapshot
-        inner = self._beginning() if self._snapshot is None else self._snapshot
-        drop = (self._since + self._drop - len(self._rows)).to_bytes(8, "little")
+        held = self._held()
+        if held is None:
+            return super().save()
+        snapshot, drop = held
+        if isinstance(snapshot, Exception):
+            raise snapshot
+        inner = self._beginning() if snapshot is None else snapshot
+        drop = drop.to_bytes(8, "little")
         return _MAGIC + zlib.crc32(drop + inner).to_bytes(4, "little") + drop + inner
 
     def _beginning(self):
@@ -189,12 +153,14 @@ class Iterator:
             if len(body) < 8 or zlib.crc32(body).to_bytes(4, "little") != state[8:12]:
                 raise DataLossError("the state is damaged: its checksum does not fit")
             drop, state = int.from_bytes(body[:8], "little"), body[8:]
-        self._core.restore(state)
-        self._rows, self._since, self._snapshot, self._drop = [], 0, state, drop
+            if self._batched:
+                raise FailedPreconditionError(
+                    "the state lies between the records of a block: restore it without blocks()"
+                )
+        super().restore(state, drop)
         self._dataset._epochs.seen(self.stats()["epoch"])
-        while self._drop:
-            if not self._fetch():
-                raise FailedPreconditionError("the dataset ends before the position that was saved")
+        if not self._skip():
+            raise FailedPreconditionError("the dataset ends before the position that was saved")
 
     def state_dict(self):
         """``save()`` as a dict, the form that training loops store."""
@@ -212,25 +178,16 @@ class Iterator:
         stages, and problems: what ``errors`` left out and files without a record, the first 64,
         each {stage, file, record, offset, message}. What was left out is counted and named over a
         restore; the other counts begin there."""
-        return json.loads(self._core.stats())
+        return json.loads(super().stats())
 
     def report(self):
         """Who waits for what, as a dict that prints as text. Any thread."""
-        return Report(json.loads(self._core.report()))
-
-    def progress(self):
-        """(bytes of input read, bytes in total or -1)."""
-        return self._core.progress()
-
-    def cancel(self):
-        """Makes a running and every later call raise CancelledError. Any thread."""
-        self._core.cancel()
+        return Report(json.loads(super().report()))
 
     def close(self):
         """Stops and joins its threads. Again is fine."""
         self._keep_files()
-        self._core.close()
-        self._rows = []
+        super().close()
 
     def __del__(self):
         if hasattr(self, "_files"):

@@ -389,8 +389,7 @@ def test_a_restore_that_ctrl_c_ended_is_finished_by_the_next_call():
     assert it.save() == state
     assert [int(record["x"]) for record in it] == list(range(30, 40))
     it = iter(make())
-    it._core.restore(state[20:])  # what restore() does before it leaves records out
-    it._rows, it._since, it._snapshot, it._drop = [], 0, state[20:], 30
+    lv._levada.Iter.restore(it, state[20:], 30)  # what restore() does before it leaves records out
     assert it.save() == state
     assert [int(record["x"]) for record in it] == list(range(30, 40))
 
@@ -513,7 +512,7 @@ def test_keys_are_told_beside_restores_and_the_end(lines):
         "keys = batch.record_keys\n"
         "def ask():\n"
         "    while not over.is_set():\n"
-        "        told.update(it._core.file(0, shard) for shard in range(3))\n"
+        "        told.update(it._file(0, shard) for shard in range(3))\n"
         "threads = [threading.Thread(target=ask) for _ in range(2)]\n"
         "[thread.start() for thread in threads]\n"
         "for _ in range(400): it.restore(state)\n"

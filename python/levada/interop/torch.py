@@ -3,9 +3,11 @@
 
 import os
 import sys
+import weakref
 
 from levada import _sharing
 from levada._batch import Bytes, Ragged
+from levada._iterator import Iterator
 from levada.errors import FailedPreconditionError
 
 
@@ -57,6 +59,14 @@ def _worker():
     return (info.id, info.num_workers, info.seed - info.id) if info else (0, 1, None)
 
 
+class _Part(Iterator):
+    """Batches as tensors, records as they are."""
+
+    def _made(self, block):
+        value = super()._made(block)
+        return value if isinstance(value, list) else batch_to_torch(value)
+
+
 class Shared:
     """A levada Dataset for DataLoader: ``DataLoader(TorchDataset(ds), batch_size=None)``.
 
@@ -79,7 +89,7 @@ class Shared:
         self.rank, self.world_size = rank, world_size
         self.epoch = None
         self._next_epoch = 0
-        self._iterator = None
+        self._iterator = None  # a weak reference to the running one
         self._state = None
 
     def part(self):
@@ -104,16 +114,11 @@ class Shared:
     def __iter__(self):
         epoch = self._next_epoch if self.epoch is None else self.epoch
         self._next_epoch = epoch + 1
-        iterator = self.share().iterate(epoch=epoch)
-        self._iterator = iterator
-        try:
-            if self._state is not None:
-                self._restore(iterator)
-            for value in iterator:
-                yield value if isinstance(value, dict) else batch_to_torch(value)
-        finally:
-            iterator.close()
-            self._iterator = None
+        iterator = _Part(self.share(), epoch)
+        if self._state is not None:
+            self._restore(iterator)
+        self._iterator = weakref.ref(iterator)
+        return iterator
 
     def _restore(self, iterator):
         index, count = self.part()
@@ -129,11 +134,12 @@ class Shared:
 
     def state_dict(self):
         """The position of the running iteration (of this worker), and which part it reads."""
-        if self._iterator is None:
-            if self._state is None:
-                raise FailedPreconditionError("no iteration is running")
-            return self._state
-        return {**self._iterator.state_dict(), "part": self.part()}
+        iterator = self._iterator and self._iterator()
+        if iterator is not None:
+            return {**iterator.state_dict(), "part": self.part()}
+        if self._state is None:
+            raise FailedPreconditionError("no iteration is running")
+        return self._state
 
     def load_state_dict(self, state):
         """The next iteration goes on there."""

@@ -69,7 +69,6 @@ class Feed:
             self._iterator = self._dataset.blocks()
         if self._cancelled:
             raise errors.CancelledError(f"{self._queue.name}: moving the dataset was cancelled")
-        block = self._iterator._core.next()
-        if block is None:
-            raise errors.OutOfRangeError(f"{self._queue.name}: the dataset has come to its end")
-        return block
+        for batch in self._iterator:
+            return batch._block
+        raise errors.OutOfRangeError(f"{self._queue.name}: the dataset has come to its end")

@@ -298,14 +298,14 @@ class _Source:
 
     def _next_block(self):
         try:
-            block = self._iterator.next()
+            block = next(self._iterator, None)
         except DataLossError:
             if self._given is None:
                 raise
             self._iterator.close()
             self._iterator = self._dataset.skip(self._given)._open(epoch=0, seed=0)
             self._given = None
-            block = self._iterator.next()
+            block = next(self._iterator, None)
         if block is not None and self._given is not None:
             self._given += block.rows
         return block
