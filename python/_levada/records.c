@@ -190,7 +190,7 @@ typedef struct records_decoder {
     levada_decoding *decoding;
     bool             busy;
     PyObject        *names, *features; /* tuples, where `single` can be asked; else NULL */
-    levada_py_slots  slots;            /* of the columns then: their arrays */
+    levada_py_slots  slots; /* of the columns then: their arrays, and indices where one is sparse */
 } records_decoder;
 
 #define RECORDS_DECODER "levada.decoder"
@@ -298,33 +298,95 @@ static PyObject *records_decode_column(PyObject *module, PyObject *args)
     return made;
 }
 
-/* The only row of a column as an array of its own. */
+/* What the array of the only row looks like; *first is the number of its first value. */
+static levada_shape records_shape(const levada_py_slot *slot, const levada_column *column,
+                                  int64_t *first)
+{
+    levada_shape shape = slot->shape;
+
+    *first = 0;
+    if (column->field->depth == 0) return shape;
+    shape.rank = shape.rank < 0 ? 1 : shape.rank; /* a sparse one has values in a row */
+    shape.dims[0] = levada_column_length(column, 0);
+    *first = column->level[0].begin[0] * levada_column_inner(column);
+    return shape;
+}
+
+static PyObject *records_objects(const records_decoder *self, int32_t i,
+                                 const levada_column *column, const levada_shape *shape,
+                                 int64_t first)
+{
+    const levada_level *at = &column->level[column->field->depth];
+    int64_t             n = 1;
+    PyObject           *list = NULL;
+
+    for (int32_t d = 0; d < shape->rank; d++) n *= shape->dims[d];
+    list = PyList_New((Py_ssize_t)n);
+    for (int64_t k = 0; list && k < n; k++) {
+        const char *bytes = (const char *)column->values + at->begin[first + k];
+        PyObject   *item =
+            PyBytes_FromStringAndSize(bytes, at->end[first + k] - at->begin[first + k]);
+
+        if (!item || PyList_SetItem(list, (Py_ssize_t)k, item) < 0) Py_CLEAR(list);
+    }
+    return levada_py_objects(&self->slots, i, list, shape);
+}
+
+static PyObject *records_numbers(const records_decoder *self, int32_t i,
+                                 const levada_column *column, const levada_shape *shape,
+                                 int64_t first)
+{
+    const levada_py_slot *slot = &self->slots.slot[i];
+    PyObject             *array = NULL;
+    PyObject *dims = slot->bytes < 0 ? levada_py_dims(shape, -1) : Py_NewRef(slot->dims);
+    int64_t   bytes = slot->item;
+    void     *to = NULL;
+
+    for (int32_t d = 0; d < shape->rank; d++) bytes *= shape->dims[d];
+    array = dims ? levada_py_array(&self->slots, i, dims, &to) : NULL;
+    Py_XDECREF(dims);
+    if (array && bytes) memcpy(to, column->values + first * slot->item, (size_t)bytes);
+    return array;
+}
+
+/* (indices [n, 1], values, dense_shape [1]) of n values (taken): every index has one. */
+static PyObject *records_sparse(const records_decoder *self, PyObject *values, int64_t n)
+{
+    int32_t   last = self->slots.n - 1;
+    PyObject *at = Py_BuildValue("(Li)", (long long)n, 1), *one = Py_BuildValue("(i)", 1);
+    void     *index = NULL, *size = NULL;
+    PyObject *indices = at ? levada_py_array(&self->slots, last, at, &index) : NULL;
+    PyObject *shape = one ? levada_py_array(&self->slots, last, one, &size) : NULL;
+    PyObject *made = values && indices && shape ? PyTuple_Pack(3, indices, values, shape) : NULL;
+
+    for (int64_t k = 0; made && k < n; k++) ((int64_t *)index)[k] = k;
+    if (made) *(int64_t *)size = n;
+    Py_XDECREF(at);
+    Py_XDECREF(one);
+    Py_XDECREF(indices);
+    Py_XDECREF(shape);
+    Py_XDECREF(values);
+    return made;
+}
+
+/* The only row of a column as an array of its own, or as a sparse one. */
 static PyObject *records_array(const records_decoder *self, int32_t i, const levada_column *column)
 {
     const levada_py_slot *slot = &self->slots.slot[i];
-    int64_t               row = slot->item, first = 0, bytes = slot->bytes;
-    levada_shape          shape = slot->shape;
-    PyObject             *dims = NULL, *array = NULL;
-    void                 *to = NULL;
+    int64_t               first = 0;
+    levada_shape          shape = records_shape(slot, column, &first);
+    PyObject             *array = slot->dtype == LEVADA_BYTES
+                                      ? records_objects(self, i, column, &shape, first)
+                                      : records_numbers(self, i, column, &shape, first);
 
-    if (bytes < 0) { /* of any length */
-        for (int32_t d = 1; d < shape.rank; d++) row *= shape.dims[d];
-        first = column->level[0].begin[0];
-        shape.dims[0] = column->level[0].end[0] - first;
-        bytes = shape.dims[0] * row;
-    }
-    dims = slot->bytes < 0 ? levada_py_dims(&shape, -1) : Py_NewRef(slot->dims);
-    array = dims ? levada_py_array(&self->slots, i, dims, &to) : NULL;
-    Py_XDECREF(dims);
-    if (array && bytes) memcpy(to, column->values + first * row, (size_t)bytes);
-    return array;
+    return slot->shape.rank < 0 ? records_sparse(self, array, shape.dims[0]) : array;
 }
 
 static PyObject *records_arrays(const records_decoder *self, const levada_block *block)
 {
     PyObject *made = PyDict_New();
 
-    for (int32_t i = 0; made && i < self->slots.n; i++) {
+    for (int32_t i = 0; made && i < PyTuple_Size(self->names); i++) {
         PyObject *name = PySequence_GetItem(self->names, i);
         PyObject *array = name ? records_array(self, i, levada_block_at(block, i)) : NULL;
 
@@ -351,9 +413,9 @@ static bool records_same(const records_decoder *self, PyObject *features)
     bool      dict = PyDict_CheckExact(features);
     PyObject *names = dict ? PyDict_Keys(features) : NULL;
     PyObject *values = dict ? PyDict_Values(features) : NULL;
-    bool      same = names && values && PyList_Size(names) == self->slots.n;
+    bool      same = names && values && PyList_Size(names) == PyTuple_Size(self->names);
 
-    for (int32_t i = 0; same && i < self->slots.n; i++)
+    for (int32_t i = 0; same && i < PyTuple_Size(self->names); i++)
         same = records_is(names, self->names, i) && records_is(values, self->features, i);
     Py_XDECREF(names);
     Py_XDECREF(values);

@@ -415,31 +415,36 @@ static PyObject *tensor_bytes_list(const levada_tensor *tensor)
     return list;
 }
 
-static PyObject *tensor_strings_out(const levada_py_slots *slots, int32_t i,
-                                    const levada_tensor *tensor)
+PyObject *levada_py_objects(const levada_py_slots *slots, int32_t i, PyObject *list,
+                            const levada_shape *shape)
 {
-    const levada_shape *shape = levada_tensor_shape(tensor);
-    const int32_t      *at = levada_tensor_offsets(tensor);
-    PyObject           *n = NULL, *list = NULL, *array = NULL, *dims = NULL, *folded = NULL;
-    bool                good;
+    PyObject *n = list ? PyLong_FromSsize_t(PyList_Size(list)) : NULL;
+    PyObject *array = NULL, *dims = NULL, *folded = NULL;
+    bool      good;
 
-    if (shape->rank == 0)
-        return PyBytes_FromStringAndSize((const char *)levada_tensor_data(tensor) + at[0],
-                                         at[1] - at[0]);
-    n = PyLong_FromLongLong(levada_tensor_count(tensor));
-    list = tensor_bytes_list(tensor);
-    if (n && list)
-        array = PyObject_CallFunctionObjArgs(slots->empty, n, slots->slot[i].numpy, NULL);
+    if (n) array = PyObject_CallFunctionObjArgs(slots->empty, n, slots->slot[i].numpy, NULL);
     good = array && PyObject_SetItem(array, Py_Ellipsis, list) == 0;
     Py_XDECREF(n);
     Py_XDECREF(list);
     if (!good) return Py_XDECREF(array), NULL;
     if (shape->rank == 1) return array;
     dims = levada_py_dims(shape, -1);
-    folded = dims ? PyObject_CallMethod(array, "reshape", "O", dims) : NULL;
+    folded = dims ? PyObject_CallMethod(array, "reshape", "(O)", dims) : NULL;
     Py_XDECREF(dims);
     Py_DECREF(array);
     return folded;
+}
+
+static PyObject *tensor_strings_out(const levada_py_slots *slots, int32_t i,
+                                    const levada_tensor *tensor)
+{
+    const levada_shape *shape = levada_tensor_shape(tensor);
+    const int32_t      *at = levada_tensor_offsets(tensor);
+
+    if (shape->rank == 0)
+        return PyBytes_FromStringAndSize((const char *)levada_tensor_data(tensor) + at[0],
+                                         at[1] - at[0]);
+    return levada_py_objects(slots, i, tensor_bytes_list(tensor), shape);
 }
 
 /* An array over the memory of the tensor, which is taken. */

@@ -49,26 +49,35 @@ class Prepared:
         return Batch(self.block(strings))
 
     def lone_for(self, features):
-        """Makes `lone`, where all features are plain: numbers, and nothing sparse."""
+        """Makes `lone`, where all features are plain: no partitions, no indices of their own."""
         found = _components(self.specs)
         self.lone = bool(found) and _levada.decoder(self.decoder, self.options, features, found)
         return self.lone
 
 
 def _components(specs):
-    """Of the columns, for the extension; () where a feature needs more than an array."""
+    """Of the columns, for the extension; () where a feature needs more than an array.
+
+    Sparse columns are those of any shape; behind the others then is one for their indices.
+    """
     components = []
     for value in specs.values():
         dtype, shape = value.get("dtype"), tuple(value.get("shape") or ())
-        if value.get("kind") not in ("FixedLen", "FixedLenSequence", "Ragged"):
+        if value.get("kind") not in ("FixedLen", "FixedLenSequence", "Ragged", "VarLen"):
             return ()
         if value.get("partitions") or len(shape) > _MOST_DIMS or _is_large(shape):
             return ()
-        if dtype not in DTYPES or dtype in ("string", "bfloat16"):  # what NumPy may see otherwise
+        if dtype not in DTYPES or dtype == "bfloat16":  # what NumPy may see otherwise
             return ()
         dims = shape if value["kind"] == "FixedLen" else (-1, *shape)
-        components.append((dtype, dims, *[DTYPES[dtype].dtype] * 2))
+        components.append(_component(dtype, None if value["kind"] == "VarLen" else dims))
+    if any(dims is None for _, dims, *_ in components):
+        components.append(_component("int64", (-1, 1)))
     return tuple(components)
+
+
+def _component(dtype, dims):
+    return dtype, dims, *[DTYPES[dtype].dtype] * 2
 
 
 def _is_large(shape):

@@ -479,7 +479,7 @@ def parse_single_example(serialized, spec, example_names=None, *, key=None):
 
 
 def _short(serialized, spec):
-    """What `parse_single_example` gives, where all features are plain numbers; else None."""
+    """What `parse_single_example` gives, where all features are plain; else None."""
     if not spec or not isinstance(spec, dict) or type(serialized) is not bytes:
         return None
     known = kept.get((_example_spec, (*spec, *map(id, spec.values()))))
