@@ -192,8 +192,10 @@ static levada_status expression_read_term(expression_parser *p, expression_term 
     bool   quoted;
 
     LEVADA_TRY(expression_text(p, &t->field, &size, &quoted, err));
-    t->length = !quoted && strcmp(t->field, "len") == 0 && expression_accept(p, "(");
-    if (t->length) {
+    if (!quoted && expression_accept(p, "(")) {
+        if (strcmp(t->field, "len") != 0)
+            return expression_wrong(p, "no such function (there is only len)", err);
+        t->length = true;
         LEVADA_TRY(expression_text(p, &t->field, &size, &quoted, err));
         if (!expression_accept(p, ")")) return expression_wrong(p, "')' is missing", err);
     }

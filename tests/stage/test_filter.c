@@ -65,6 +65,7 @@ static void refuses_nonsense(void **state)
         { "value == abc", "the text" },  { "y > 2", "no field" },
         { "value > 2 or value", "and" }, { "", "missing" },
         { "len(value > 2", "\x27)\x27" }, { "value == \x27" "a", "not closed" },
+        { "length(value) > 2", "only len" },
     };
 
     (void)state;
