@@ -98,7 +98,7 @@ static void cmd_head_record(levada_cli_buffer *b, const levada_cli_pipe *p,
     int64_t              size = 0;
     const uint8_t       *bytes = column ? levada_column_bytes(column, row, &size) : NULL;
 
-    if (!json) levada_cli_row_key(b, p->it, levada_block_origin(block, row));
+    if (!json) levada_cli_row_key(b, p->it, block, row);
     if (json && bytes) levada_cli_example_json(b, bytes, (size_t)size);
     else if (json) levada_cli_row_json(b, block, row);
     else if (bytes) cmd_head_bytes(b, bytes, (size_t)size);

@@ -7,14 +7,20 @@
 #include <math.h>
 #include <string.h>
 
-void levada_cli_row_key(levada_cli_buffer *b, const levada_iter *it, levada_origin origin)
+void levada_cli_row_key(levada_cli_buffer *b, const levada_iter *it, const levada_block *block,
+                        int64_t row)
 {
-    const char *file = it ? levada_iter_file(it, origin.leaf, origin.shard) : NULL;
+    for (int32_t i = 0; i < LEVADA_LANES; i++) {
+        levada_origin origin = levada_block_lane(block, row, i);
+        const char   *file = it ? levada_iter_file(it, origin.leaf, origin.shard) : NULL;
 
-    if (file) levada_cli_printf(b, "%s:", file);
-    else if (origin.leaf > 0) levada_cli_printf(b, "%d/", (int)origin.leaf);
-    levada_cli_printf(b, "%" PRId64, origin.record);
-    if (origin.sub > 0) levada_cli_printf(b, ".%d", (int)origin.sub);
+        if (origin.leaf < 0) continue;
+        if (i > 0) levada_cli_puts(b, " + ");
+        if (file) levada_cli_printf(b, "%s:", file);
+        else if (origin.leaf > 0) levada_cli_printf(b, "%d/", (int)origin.leaf);
+        levada_cli_printf(b, "%" PRId64, origin.record);
+        if (origin.sub > 0) levada_cli_printf(b, ".%d", (int)origin.sub);
+    }
 }
 
 /* Shape: rows, one null a ragged level, then the dimensions. */
@@ -61,7 +67,7 @@ void levada_cli_batch_json(levada_cli_buffer *b, const levada_iter *it, const le
     levada_cli_puts(b, "},\"keys\":[");
     for (int64_t row = 0; row < n; row++) {
         key.size = 0;
-        levada_cli_row_key(&key, it, levada_block_origin(block, row));
+        levada_cli_row_key(&key, it, block, row);
         if (row > 0) levada_cli_puts(b, ",");
         levada_cli_json_text(b, key.at, key.size);
     }

@@ -8,8 +8,10 @@
 #include "buffer.h"
 #include <levada/iter.h>
 
-/* Name of a record: "FILE:NUMBER"; without a file its number in its source. */
-void levada_cli_row_key(levada_cli_buffer *b, const levada_iter *it, levada_origin origin);
+/* Name of a record: "FILE:NUMBER"; without a file its number in its source. What a zip put together
+ * is "a.txt:3 + b.txt:7". */
+void levada_cli_row_key(levada_cli_buffer *b, const levada_iter *it, const levada_block *block,
+                        int64_t row);
 
 /* {"batch":0,"records":32,"columns":{"tokens":{"dtype":"int64","shape":[32,null],
  *  "lengths":[...]}},"keys":[...]} */

@@ -116,5 +116,7 @@
 #define levada_state_get_count (levada_plugin_host->state_get_count)
 #define levada_context_gather (levada_plugin_host->context_gather)
 #define levada_column_inner (levada_plugin_host->column_inner)
+#define levada_block_lanes (levada_plugin_host->block_lanes)
+#define levada_block_lane (levada_plugin_host->block_lane)
 
 #endif

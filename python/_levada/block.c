@@ -262,19 +262,28 @@ static PyObject *block_find(PyObject *self, PyObject *name)
     return PyLong_FromLong(found);
 }
 
-static PyObject *block_origins(PyObject *self, PyObject *unused)
+static PyObject *block_origins(PyObject *self, PyObject *args)
 {
     int64_t   i, n = levada_block_rows(block_of(self));
-    PyObject *bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)sizeof(levada_origin) * n);
-    char     *at = bytes ? PyBytes_AsString(bytes) : NULL;
+    int       lane = 0;
+    PyObject *bytes = NULL;
+    char     *at;
 
-    (void)unused;
+    if (!PyArg_ParseTuple(args, "|i", &lane)) return NULL;
+    bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)sizeof(levada_origin) * n);
+    at = bytes ? PyBytes_AsString(bytes) : NULL;
     for (i = 0; at && i < n; i++, at += sizeof(levada_origin)) {
-        levada_origin origin = levada_block_origin(block_of(self), i);
+        levada_origin origin = levada_block_lane(block_of(self), i, lane);
 
         memcpy(at, &origin, sizeof origin);
     }
     return bytes;
+}
+
+static PyObject *block_lanes(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyLong_FromLong(levada_block_lanes(block_of(self)));
 }
 
 static PyObject *block_rows(PyObject *self, void *unused)
@@ -303,11 +312,12 @@ static PyMethodDef block_methods[] = {
     {"values", block_values, METH_O, "View of a FIXED column, [n, dims...], or None."},
     {"parts", block_parts, METH_O, "(values, [offsets of each level]) of a column, packed."},
     {"lengths", block_lengths, METH_O, "View of the lengths before padding, or None."},
-    {"origins", block_origins, METH_NOARGS, "Origins as bytes, one struct a record."},
+    {"origins", block_origins, METH_VARARGS, "Origins in a lane as bytes, one struct a record."},
     {NULL, NULL, 0, NULL},
 };
 
 static PyGetSetDef block_getset[] = {
+    {"lanes", block_lanes, NULL, "Origins of a record.", NULL},
     {"rows", block_rows, NULL, "Records in the block.", NULL},
     {"bytes", block_bytes, NULL, "Bytes of memory that it keeps alive.", NULL},
     {"flags", block_flags, NULL, "Sum of levada_spec_flags: 1 open, 2 batched.", NULL},

@@ -413,20 +413,36 @@ class Batch(Mapping):
 
     @property
     def origins(self):
-        """Where records come from: structured array (leaf, opening, shard, sub, record, offset)."""
+        """Where records come from: structured array (leaf, opening, shard, sub, record, offset).
+
+        Of records that a ``zip`` put together, where those of its first input do: see `lanes`.
+        """
+        return self.lanes[0]
+
+    @property
+    def lanes(self):
+        """Arrays like `origins`, one for each input of a ``zip`` (at most four), else one.
+
+        The leaf of a record that a lane lacks is -1.
+        """
         import numpy as np
 
-        return np.frombuffer(self._block.origins(), ORIGIN)
+        return [np.frombuffer(self._block.origins(i), ORIGIN) for i in range(self._block.lanes)]
 
     @property
     def record_keys(self):
-        """Names of the records for ever: ["train-3.tfrecord:17", ...]."""
-        keys = []
-        for leaf, _, shard, sub, record, _ in self.origins.tolist():
-            path = self._files(leaf, shard) if self._files else None
-            key = f"{path}:{record}" if path else f"{leaf}.{shard}:{record}"
-            keys.append(f"{key}.{sub}" if sub else key)
-        return keys
+        """Names of the records for ever: ["train-3.tfrecord:17", ...].
+
+        Of records that a ``zip`` put together: ["a.tfrecord:17 + b.tfrecord:3", ...].
+        """
+        rows = zip(*(lane.tolist() for lane in self.lanes), strict=True)
+        return [" + ".join(self._key(lane) for lane in row if lane[0] >= 0) for row in rows]
+
+    def _key(self, origin):
+        leaf, _, shard, sub, record, _ = origin
+        path = self._files(leaf, shard) if self._files else None
+        key = f"{path}:{record}" if path else f"{leaf}.{shard}:{record}"
+        return f"{key}.{sub}" if sub else key
 
     def numpy(self):
         """Dict of name to value."""

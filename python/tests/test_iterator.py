@@ -42,6 +42,18 @@ def test_batched_gives_batches(lines):
     assert isinstance(batches[0], lv.Batch)
 
 
+def test_zipped_records_have_the_keys_of_all_inputs(lines):
+    batch = lv.zip(lv.text_lines(lines), lv.range(5, 900)).shuffle(50, seed=1).batch(4).first()
+    first, second = batch.lanes
+    assert batch.origins.tolist() == first.tolist()
+    assert (batch["value"] - 5 == second["record"]).all()
+    assert batch["line"].to_list() == [b"line %d" % k for k in first["record"]]
+    assert batch.record_keys == [
+        f"{lines}:{a} + 1.0:{b}" for a, b in zip(first["record"], second["record"], strict=True)
+    ]
+    assert len(lv.text_lines(lines).batch(4).first().lanes) == 1
+
+
 def test_blocks_are_the_records_as_they_came_together(lines):
     ds = lv.text_lines(lines).with_options(block_rows=64)
     blocks = list(ds.blocks())

@@ -38,7 +38,7 @@ static levada_status call_named(const levada_call *call, levada_status st, levad
     return st;
 }
 
-static void call_key(const levada_call *call, levada_origin origin, levada_text *text)
+static void call_origin(const levada_call *call, levada_origin origin, levada_text *text)
 {
     bool               listed = origin.leaf >= 0 && origin.leaf < LEVADA_RUN_LEAVES;
     const levada_iter *leaf = listed ? call->of->leaf[origin.leaf] : NULL;
@@ -48,18 +48,33 @@ static void call_key(const levada_call *call, levada_origin origin, levada_text 
     else levada_text_format(text, "%d.%d", (int)origin.leaf, (int)origin.shard);
     levada_text_format(text, ":%lld", (long long)origin.record);
     if (origin.sub) levada_text_format(text, ".%d", (int)origin.sub);
+}
+
+/* "a.txt:3", or of a record that a zip made "a.txt:3 + b.txt:7". */
+static void call_key(const levada_call *call, const levada_block *in, int64_t row, int32_t lanes,
+                     levada_text *text)
+{
+    call_origin(call, levada_block_origin(in, row), text);
+    for (int32_t i = 1; i < lanes; i++) {
+        levada_origin origin = levada_block_lane(in, row, i);
+
+        if (origin.leaf < 0) continue;
+        levada_text_put(text, " + ");
+        call_origin(call, origin, text);
+    }
     levada_text_char(text, '\0');
 }
 
 static levada_status call_tell_keys(const levada_call *call, const levada_block *in,
                                     levada_error *err)
 {
+    int32_t       lanes = levada_block_lanes(in);
     levada_text   text = {0};
     size_t        size;
     char         *keys = NULL;
     levada_status st;
 
-    for (int64_t i = 0; i < in->n; i++) call_key(call, levada_block_origin(in, i), &text);
+    for (int64_t i = 0; i < in->n; i++) call_key(call, in, i, lanes, &text);
     size = text.size;
     LEVADA_TRY(levada_text_steal(&text, &keys, err));
     st = call->def->keys(call->run, keys, size, err);

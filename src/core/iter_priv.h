@@ -227,7 +227,8 @@ void levada_crew_report(levada_crew *crew, struct levada_text *to);
 LEVADA_MUST_USE levada_status levada_run_reject(levada_run *run, const char *path,
                                                 const levada_block *in, levada_block **made,
                                                 levada_error *err);
-/* Puts file, record and offset of a row into an error. */
+/* Puts file, record and offset of a row into an error that has no place yet: of the first lane;
+ * those of the others stand in front of its message. */
 void levada_run_place(levada_run *run, const char *path, const levada_block *block,
                       int64_t row, levada_error *err);
 

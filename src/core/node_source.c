@@ -24,6 +24,7 @@ static void source_put_origins(const levada_iter *it, int64_t given, levada_bloc
     levada_origins *o = &block->origins;
     levada_origin  *each = o->each ? (levada_origin *)(void *)o->owner->data : NULL;
 
+    levada_block_drop_lanes(block); /* of another iterator, perhaps */
     for (int64_t i = 0; each && i < block->n; i++) {
         each[i].leaf = it->leaf;
         each[i].opening = source_opening(it);
@@ -89,7 +90,6 @@ static levada_status source_reread(levada_iter *it, const levada_origin *origins
                                    levada_block **out, levada_error *err)
 {
     int64_t      *numbers = levada_alloc((size_t)n * sizeof *numbers);
-    levada_origin *each;
     levada_status st;
 
     if (!numbers) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to read again");
@@ -97,17 +97,9 @@ static levada_status source_reread(levada_iter *it, const levada_origin *origins
     st = source_def(it)->at(levada_hosted_state(it), it->at->args, numbers, n, out, err);
     levada_free(numbers);
     if (st != LEVADA_OK) return st;
-    levada_buffer_unref(&(*out)->origins.owner);
-    st = levada_buffer_create(levada_env_pool(it->run->env), n * (int64_t)sizeof *each,
-                              &(*out)->origins.owner, err);
-    if (st != LEVADA_OK) {
-        levada_block_unref(out);
-        return st;
-    }
-    each = (levada_origin *)(void *)(*out)->origins.owner->data;
-    memcpy(each, origins, (size_t)n * sizeof *each);
-    (*out)->origins.each = each;
-    return LEVADA_OK;
+    st = levada_block_put_origins(levada_env_pool(it->run->env), *out, origins, 1, err);
+    if (st != LEVADA_OK) levada_block_unref(out);
+    return st;
 }
 
 static void source_progress(const levada_iter *it, int64_t *done, int64_t *total)

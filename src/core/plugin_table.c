@@ -164,6 +164,8 @@ static const levada_host plugin_table = {
     .state_get_count = levada_state_get_count,
     .context_gather = levada_context_gather,
     .column_inner = levada_column_inner,
+    .block_lanes = levada_block_lanes,
+    .block_lane = levada_block_lane,
 };
 
 const levada_host *levada_plugin_table(void) { return &plugin_table; }

@@ -52,7 +52,7 @@ levada_status levada_records_put(levada_state_writer *to, const char *key, levad
     if (!o) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a saved state");
     for (int64_t i = 0; i < block->n; i++) o[i] = levada_block_origin(block, i);
     if (records_by_origin(to->node, o, block->n)) {
-        st = levada_origins_put(to, key, o, block->n, err);
+        st = levada_origins_put(to, key, o, block->n, 1, err);
         if (st == LEVADA_OK) st = levada_records_put_sums(to, key, block, err);
     } else {
         st = levada_state_put_records(to, key, block, err);
@@ -255,6 +255,7 @@ levada_status levada_records_get(levada_state_reader *from, const char *key, lev
     levada_origin *o = NULL;
     levada_block  *made = NULL;
     int64_t        n = 0;
+    int32_t        lanes = 1;
     char           name[32];
     levada_status  st;
 
@@ -262,8 +263,8 @@ levada_status levada_records_get(levada_state_reader *from, const char *key, lev
     if (levada_state_has(from, name)) {
         return levada_rows_get(from, key, from->node->inputs[0]->spec, out, err);
     }
-    LEVADA_TRY(levada_origins_get(from, key, &o, &n, err));
-    if (n == 0) {
+    LEVADA_TRY(levada_origins_get(from, key, &o, &n, &lanes, err));
+    if (n == 0 || lanes != 1) {
         st = levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged");
     } else {
         st = records_reread(records_edge(from->node), o, n, &made, err);

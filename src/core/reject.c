@@ -6,21 +6,76 @@
  * the order of records (tally.c), so that threads do not decide where it ends.
  */
 #include "base/alloc.h"
+#include "base/text.h"
 #include "core/iter_priv.h"
 #include "tensor/block_priv.h"
 
 #include <string.h>
 
-void levada_run_place(levada_run *run, const char *path, const levada_block *block, int64_t row,
-                      levada_error *err)
+#define REJECT_LANE_LEAST 32 /* bytes of a message for each further lane, or none is told  */
+#define REJECT_LANE_GAP   8  /* of these: "with ", ", " and ": " around the text of a lane */
+
+static void reject_place(levada_run *run, const char *path, levada_origin origin,
+                         levada_error *err)
 {
-    levada_origin      origin = levada_block_origin(block, row);
     bool               listed = origin.leaf >= 0 && origin.leaf < LEVADA_RUN_LEAVES;
     const levada_iter *leaf = listed ? run->leaf[origin.leaf] : NULL;
     const char *file = leaf ? levada_iter_file(leaf, origin.leaf, origin.shard) : NULL;
 
     levada_error_place(err, path, file, origin.record, origin.offset);
     if (!leaf) levada_file_names_place(run, &origin, err);
+}
+
+/* "b.txt record 7 at byte 80", without what is in front where it has more than `most` bytes. */
+static void reject_lane(levada_run *run, levada_origin origin, size_t most, levada_text *to)
+{
+    levada_error at = LEVADA_ERROR_INIT;
+    levada_text  text = {0};
+    const char  *end;
+
+    reject_place(run, NULL, origin, &at);
+    if (at.file[0]) levada_text_put(&text, at.file);
+    else levada_text_format(&text, "source %d", (int)origin.leaf);
+    levada_text_format(&text, " record %lld", (long long)origin.record);
+    if (origin.offset >= 0) levada_text_format(&text, " at byte %lld", (long long)origin.offset);
+    if (!text.failed) {
+        end = text.at + (text.size > most ? text.size - most : 0);
+        while (((unsigned char)*end & 0xC0u) == 0x80u) end++; /* the middle of a character */
+        levada_text_put(to, end);
+    }
+    levada_text_clear(&text);
+}
+
+/* A zip made the record of several: the others stand in front of the message, as far as there is
+ * room for them, since the message itself tells the cause. */
+static void reject_place_lanes(levada_run *run, const levada_block *block, int64_t row,
+                               levada_error *err)
+{
+    int64_t     at;
+    int32_t     n = levada_block_row(block, row, &at)->nmore;
+    size_t      room = sizeof err->message - 1 - strlen(err->message);
+    levada_text with = {0};
+
+    if (n == 0 || room < (size_t)n * REJECT_LANE_LEAST) return;
+    room = room / (size_t)n - REJECT_LANE_GAP;
+    for (int32_t i = 1; i <= n; i++) {
+        levada_origin origin = levada_block_lane(block, row, i);
+
+        if (origin.leaf < 0) continue;
+        levada_text_put(&with, with.size ? ", " : "with ");
+        reject_lane(run, origin, room, &with);
+    }
+    if (with.size && !with.failed) levada_error_wrap(err, "%s", with.at);
+    levada_text_clear(&with);
+}
+
+void levada_run_place(levada_run *run, const char *path, const levada_block *block, int64_t row,
+                      levada_error *err)
+{
+    bool placed = !err || err->record >= 0;
+
+    reject_place(run, path, levada_block_origin(block, row), err);
+    if (!placed) reject_place_lanes(run, block, row, err);
 }
 
 static levada_status reject_cut(levada_block **made, levada_error *err)

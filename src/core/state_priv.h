@@ -105,12 +105,14 @@ LEVADA_MUST_USE levada_status levada_records_put_sums(levada_state_writer *to, c
 LEVADA_MUST_USE levada_status levada_records_check_sums(levada_state_reader *from, const char *key,
                                                         const levada_block *block,
                                                         levada_error *err);
-/* Origins of rows. */
+/* Origins of n rows, row by row, each with one of every lane. The first lane is the entry `key`,
+ * the others have entries of their own beside it, `key`+1 and so on: records of one lane are saved
+ * as they always were. */
 LEVADA_MUST_USE levada_status levada_origins_put(levada_state_writer *to, const char *key,
                                                  const levada_origin *origins, int64_t n,
-                                                 levada_error *err);
+                                                 int32_t lanes, levada_error *err);
 LEVADA_MUST_USE levada_status levada_origins_get(levada_state_reader *from, const char *key,
-                                                 levada_origin **out, int64_t *n,
+                                                 levada_origin **out, int64_t *n, int32_t *lanes,
                                                  levada_error *err);
 
 #endif

@@ -12,31 +12,44 @@
 
 #define ROWS_ORIGIN_PARTS 6
 
+static void rows_lane_key(char *to, size_t size, const char *key, int32_t lane)
+{
+    if (lane) snprintf(to, size, "%s+%d", key, (int)lane);
+    else snprintf(to, size, "%s", key);
+}
+
 /* Column by column, so that the differences of each part are small. */
-levada_status levada_origins_put(levada_state_writer *to, const char *key,
-                                 const levada_origin *o, int64_t n, levada_error *err)
+levada_status levada_origins_put(levada_state_writer *to, const char *key, const levada_origin *o,
+                                 int64_t n, int32_t lanes, levada_error *err)
 {
     int64_t      *parts = levada_alloc((size_t)n * ROWS_ORIGIN_PARTS * sizeof *parts + 1);
-    levada_status st;
+    char          name[32];
+    levada_status st = LEVADA_OK;
 
     if (!parts) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a saved state");
-    for (int64_t i = 0; i < n; i++) {
-        parts[i] = o[i].leaf;
-        parts[n + i] = o[i].opening;
-        parts[2 * n + i] = o[i].shard;
-        parts[3 * n + i] = o[i].sub;
-        parts[4 * n + i] = o[i].record;
-        parts[5 * n + i] = o[i].offset;
+    for (int32_t lane = 0; st == LEVADA_OK && lane < lanes; lane++) {
+        for (int64_t i = 0, k = lane; i < n; i++, k += lanes) {
+            parts[i] = o[k].leaf;
+            parts[n + i] = o[k].opening;
+            parts[2 * n + i] = o[k].shard;
+            parts[3 * n + i] = o[k].sub;
+            parts[4 * n + i] = o[k].record;
+            parts[5 * n + i] = o[k].offset;
+        }
+        rows_lane_key(name, sizeof name, key, lane);
+        st = levada_state_put_i64s(to, name, parts, n * ROWS_ORIGIN_PARTS, err);
     }
-    st = levada_state_put_i64s(to, key, parts, n * ROWS_ORIGIN_PARTS, err);
     levada_free(parts);
     return st;
 }
 
-/* Whether the parts of n origins are numbers that origins can have. */
-static bool rows_are_origins(const int64_t *parts, int64_t n)
+/* Whether the parts of n origins are numbers that origins can have: leaves from `leaf` on. */
+static bool rows_are_origins(const int64_t *parts, int64_t n, int64_t leaf)
 {
-    for (int64_t i = 0; i < 4 * n; i++) {
+    for (int64_t i = 0; i < n; i++) {
+        if (parts[i] < leaf || parts[i] > INT32_MAX) return false;
+    }
+    for (int64_t i = n; i < 4 * n; i++) {
         if (parts[i] < 0 || parts[i] > INT32_MAX) return false;
     }
     for (int64_t i = 4 * n; i < ROWS_ORIGIN_PARTS * n; i++) {
@@ -45,30 +58,66 @@ static bool rows_are_origins(const int64_t *parts, int64_t n)
     return true;
 }
 
+/* The parts of lane number `lane` that stands under `key`, of *n rows; of the first lane it is they
+ * that say how many. */
+static levada_status rows_get_lane(levada_state_reader *from, const char *key, int32_t lane,
+                                   const int64_t **parts, int64_t *n, levada_error *err)
+{
+    int64_t count = 0;
+    char    name[32];
+
+    rows_lane_key(name, sizeof name, key, lane);
+    LEVADA_TRY(levada_state_get_i64s(from, name, parts, &count, err));
+    if (lane == 0) *n = count / ROWS_ORIGIN_PARTS;
+    if (count != *n * ROWS_ORIGIN_PARTS || !rows_are_origins(*parts, *n, lane ? -1 : 0)) {
+        return levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged");
+    }
+    return LEVADA_OK;
+}
+
+/* How many lanes stand under `key`. */
+static int32_t rows_count_lanes(const levada_state_reader *from, const char *key)
+{
+    int32_t lanes = 1;
+    char    name[32];
+
+    for (; lanes < LEVADA_LANES; lanes++) {
+        rows_lane_key(name, sizeof name, key, lanes);
+        if (!levada_state_has(from, name)) break;
+    }
+    return lanes;
+}
+
 levada_status levada_origins_get(levada_state_reader *from, const char *key, levada_origin **out,
-                                 int64_t *n_out, levada_error *err)
+                                 int64_t *n_out, int32_t *lanes_out, levada_error *err)
 {
     const int64_t *parts = NULL;
     int64_t        n = 0;
+    int32_t        lanes = rows_count_lanes(from, key);
     levada_origin *o;
+    levada_status  st;
 
-    LEVADA_TRY(levada_state_get_i64s(from, key, &parts, &n, err));
-    if (n % ROWS_ORIGIN_PARTS || !rows_are_origins(parts, n / ROWS_ORIGIN_PARTS)) {
-        return levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged");
-    }
-    n /= ROWS_ORIGIN_PARTS;
-    o = levada_alloc((size_t)n * sizeof *o + 1);
+    LEVADA_TRY(rows_get_lane(from, key, 0, &parts, &n, err));
+    o = levada_alloc((size_t)n * (size_t)lanes * sizeof *o + 1);
     if (!o) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a saved state");
-    for (int64_t i = 0; i < n; i++) {
-        o[i].leaf = (int32_t)parts[i];
-        o[i].opening = (int32_t)parts[n + i];
-        o[i].shard = (int32_t)parts[2 * n + i];
-        o[i].sub = (int32_t)parts[3 * n + i];
-        o[i].record = parts[4 * n + i];
-        o[i].offset = parts[5 * n + i];
+    for (int32_t lane = 0; lane < lanes; lane++) {
+        st = rows_get_lane(from, key, lane, &parts, &n, err);
+        if (st != LEVADA_OK) {
+            levada_free(o);
+            return st;
+        }
+        for (int64_t i = 0, k = lane; i < n; i++, k += lanes) {
+            o[k].leaf = (int32_t)parts[i];
+            o[k].opening = (int32_t)parts[n + i];
+            o[k].shard = (int32_t)parts[2 * n + i];
+            o[k].sub = (int32_t)parts[3 * n + i];
+            o[k].record = parts[4 * n + i];
+            o[k].offset = parts[5 * n + i];
+        }
     }
     *out = o;
     *n_out = n;
+    *lanes_out = lanes;
     return LEVADA_OK;
 }
 
@@ -241,15 +290,17 @@ static levada_status rows_put_column(levada_state_writer *to, const char *key, i
 levada_status levada_rows_put(levada_state_writer *to, const char *key, const levada_block *block,
                               bool columns, levada_error *err)
 {
-    levada_origin *o = levada_alloc((size_t)block->n * sizeof *o + 1);
+    int32_t        lanes = levada_block_lanes(block);
+    int64_t        n = block->n * lanes;
+    levada_origin *o = levada_alloc((size_t)n * sizeof *o + 1);
     char           name[32];
     levada_status  st = LEVADA_OK;
 
     if (!o) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a saved state");
-    for (int64_t i = 0; i < block->n; i++) o[i] = levada_block_origin(block, i);
+    levada_block_get_origins(block, lanes, o);
     snprintf(name, sizeof name, "%s.origins", key);
-    st = levada_origins_put(to, name, o, block->n, err);
-    if (st == LEVADA_OK) st = levada_file_names_put(to, key, o, block->n, err);
+    st = levada_origins_put(to, name, o, block->n, lanes, err);
+    if (st == LEVADA_OK) st = levada_file_names_put(to, key, o, n, err);
     levada_free(o);
     if (st == LEVADA_OK && columns) st = rows_put_spec(to, key, block->spec, err);
     for (int32_t i = 0; st == LEVADA_OK && i < levada_spec_count(block->spec); i++) {
@@ -345,32 +396,27 @@ static levada_status rows_get_column(levada_state_reader *from, const char *key,
 levada_status levada_rows_get(levada_state_reader *from, const char *key,
                               const levada_spec *declared, levada_block **out, levada_error *err)
 {
+    levada_pool    *pool = levada_env_pool(from->node->run->env);
     levada_spec    *spec = NULL;
     levada_origin  *o = NULL;
     levada_builder *b = NULL;
     levada_block   *block = NULL;
     int64_t         n = 0;
+    int32_t         lanes = 1;
     char            name[32];
     levada_status   st;
 
     snprintf(name, sizeof name, "%s.origins", key);
-    LEVADA_TRY(levada_origins_get(from, name, &o, &n, err));
+    LEVADA_TRY(levada_origins_get(from, name, &o, &n, &lanes, err));
     st = levada_file_names_get(from, key, err);
     if (st == LEVADA_OK) st = rows_get_spec(from, key, declared, &spec, err);
-    if (st == LEVADA_OK) {
-        st = levada_builder_make(levada_env_pool(from->node->run->env), spec, n, &b, err);
-    }
+    if (st == LEVADA_OK) st = levada_builder_make(pool, spec, n, &b, err);
     for (int32_t i = 0; st == LEVADA_OK && i < levada_spec_count(spec); i++) {
         st = rows_get_column(from, key, b, i, n, err);
     }
     if (st == LEVADA_OK) st = levada_builder_publish(&b, &block, err);
+    if (st == LEVADA_OK) st = levada_block_put_origins(pool, block, o, lanes, err);
     if (st == LEVADA_OK) {
-        st = levada_buffer_wrap(o, n * (int64_t)sizeof *o, levada_free, o, &block->origins.owner,
-                                err);
-    }
-    if (st == LEVADA_OK) {
-        block->origins.each = o;
-        o = NULL;
         *out = block;
         block = NULL;
     }

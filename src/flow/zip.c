@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * zip - the columns of several inputs side by side: record i of each. It ends with the shortest.
- * Origins are those of the first input. Of batches, whole ones are joined, which must be equally
- * large.
+ * A record has the origins of all its parts, one lane each. Of batches, whole ones are joined,
+ * which must be equally large.
  */
 #include "base/alloc.h"
 #include "core/joint.h"
@@ -166,6 +166,9 @@ static levada_status zip_build(zip_state *s, int64_t n, levada_block **out, leva
     }
     st = levada_builder_publish(&b, &made, err);
     if (st == LEVADA_OK) st = levada_block_copy_origins(pool, made, s->parts[0], err);
+    for (int32_t i = 1; st == LEVADA_OK && i < s->n; i++) {
+        levada_block_join_origins(made, s->parts[i]);
+    }
     if (st == LEVADA_OK) {
         for (int32_t i = 0; i < s->n; i++) made->bytes += s->parts[i]->bytes;
         *out = made;

@@ -52,6 +52,7 @@ static void block_free(levada_block *block)
     levada_free(block->from);
     levada_buffer_unref(&block->index_owner);
     levada_buffer_unref(&block->origins.owner);
+    for (int32_t i = 0; i < block->nmore; i++) levada_buffer_unref(&block->more[i].owner);
     levada_free(block->rejects);
     levada_spec_unref(&block->spec);
     levada_free(block);
@@ -74,6 +75,7 @@ static int32_t block_references(const levada_block *block, const levada_buffer *
 {
     int32_t n = block->origins.owner == buffer;
 
+    for (int32_t i = 0; i < block->nmore; i++) n += block->more[i].owner == buffer;
     for (int32_t i = 0; i < levada_spec_count(block->spec); i++) {
         const levada_column *c = &block->columns[i];
 
@@ -120,20 +122,6 @@ const levada_column *levada_block_at(const levada_block *block, int32_t i)
 const levada_column *levada_block_column(const levada_block *block, const char *name)
 {
     return levada_block_at(block, levada_spec_find(block->spec, name));
-}
-
-levada_origin levada_block_origin(const levada_block *block, int64_t row)
-{
-    int64_t               at;
-    const levada_block   *data = levada_block_row(block, row, &at);
-    const levada_origins *o = &data->origins;
-    levada_origin         origin;
-
-    if (o->each) return o->each[at];
-    origin = o->first;
-    origin.record += at;
-    if (o->begin) origin.offset += (int64_t)o->begin[at] - o->begin[0];
-    return origin;
 }
 
 const int64_t *levada_column_i64(const levada_column *c)

@@ -4,6 +4,13 @@
  *
  * A DATA block owns columns. A SELECTION names rows of DATA blocks (never of other selections) and
  * copies nothing; levada_block_gather makes a DATA block of it.
+ *
+ * Origins lie beside each other in lanes: the first is what every block has, `more` are those that
+ * a zip added, nmore of them. Each lane is a run or an array by itself, so that a zip of two
+ * sources in order has two runs and no array. Whoever moves rows moves all lanes
+ * (levada_block_copy_origins, slices); whoever only wants the name of a record reads the first and
+ * never looks whether there are more. A selection may name blocks with different numbers of lanes;
+ * what a record lacks is an origin whose leaf is -1.
  */
 #ifndef LEVADA_TENSOR_BLOCK_PRIV_H
 #define LEVADA_TENSOR_BLOCK_PRIV_H
@@ -38,7 +45,9 @@ struct levada_block {
     int32_t          nfrom;
     const uint32_t  *which, *row; /* SELECTION: record i is row[i] of from[which[i]]             */
     levada_buffer   *index_owner; /* keeps which and row alive                                   */
-    levada_origins   origins;     /* DATA only                                                   */
+    levada_origins   origins;     /* DATA only: of the first lane                                */
+    int32_t          nmore;       /* further lanes                                               */
+    levada_origins   more[LEVADA_LANES - 1];
     int64_t          bound;       /* from bucketing to padding: boundary of the bucket, or -1    */
     int32_t          nrejects;
     levada_reject   *rejects;     /* NULL in the good case                                       */
@@ -51,10 +60,23 @@ LEVADA_MUST_USE levada_status levada_block_create(const levada_spec *spec, int64
 LEVADA_MUST_USE levada_status levada_builder_make(levada_pool *pool, const levada_spec *spec,
                                                   int64_t rows, levada_builder **out,
                                                   levada_error *err);
-/* Gives the finished block the origins of another block with the same rows. */
+/* Gives the finished block the origins of another block with the same rows, in all lanes. */
 LEVADA_MUST_USE levada_status levada_block_copy_origins(levada_pool *pool, levada_block *to,
                                                         const levada_block *from,
                                                         levada_error *err);
+/* Gives a block that has none yet the origins of the rows of another DATA block from `first` on. */
+void levada_block_slice_origins(levada_block *to, const levada_block *from, int64_t first);
+/* Adds the lanes of another DATA block with the same rows behind those of `to`. */
+void levada_block_join_origins(levada_block *to, const levada_block *from);
+/* One lane with nothing in it. */
+void levada_block_clear_origins(levada_block *block);
+/* One lane: those behind the first are dropped. */
+void levada_block_drop_lanes(levada_block *block);
+/* The first `lanes` origins of each row, row by row, to `to` and from it: n * lanes of them. */
+void levada_block_get_origins(const levada_block *block, int32_t lanes, levada_origin *to);
+LEVADA_MUST_USE levada_status levada_block_put_origins(levada_pool *pool, levada_block *block,
+                                                       const levada_origin *from, int32_t lanes,
+                                                       levada_error *err);
 /* A selection made of parts; takes the references in from[] (n_from of them) on success. which and
  * row lie in *index (taken). */
 LEVADA_MUST_USE levada_status levada_block_selection(levada_block **from, int32_t nfrom,

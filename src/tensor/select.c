@@ -122,22 +122,13 @@ static void select_slice_column(levada_column *c, const levada_column *from, int
 static levada_status select_slice_data(const levada_block *block, int64_t first, int64_t n,
                                        levada_block **out, levada_error *err)
 {
-    levada_block   *b;
-    levada_origins *o;
+    levada_block *b;
 
     LEVADA_TRY(levada_block_create(block->spec, n, &b, err));
     for (int32_t i = 0; i < levada_spec_count(block->spec); i++) {
         select_slice_column(&b->columns[i], &block->columns[i], first, n);
     }
-    o = &b->origins;
-    *o = block->origins;
-    if (o->owner) o->owner = levada_buffer_ref(o->owner);
-    if (o->each) {
-        o->each += first;
-    } else {
-        o->first = levada_block_origin(block, first);
-        if (o->begin) o->begin += first;
-    }
+    levada_block_slice_origins(b, block, first);
     b->bytes = block->n ? block->bytes / block->n * n : 0;
     b->bound = block->bound;
     *out = b;
@@ -160,23 +151,4 @@ levada_status levada_block_slice(levada_pool *pool, const levada_block *block, i
     st = select_share(block, &index, block->which + first, block->row + first, n, out, err);
     levada_buffer_unref(&index);
     return st;
-}
-
-levada_status levada_block_copy_origins(levada_pool *pool, levada_block *to,
-                                        const levada_block *from, levada_error *err)
-{
-    levada_origin *each;
-
-    levada_buffer_unref(&to->origins.owner);
-    if (from->kind == LEVADA_BLOCK_DATA) {
-        to->origins = from->origins;
-        if (to->origins.owner) to->origins.owner = levada_buffer_ref(to->origins.owner);
-        return LEVADA_OK;
-    }
-    LEVADA_TRY(
-        levada_buffer_create(pool, from->n * (int64_t)sizeof *each, &to->origins.owner, err));
-    each = (levada_origin *)(void *)to->origins.owner->data;
-    for (int64_t i = 0; i < from->n; i++) each[i] = levada_block_origin(from, i);
-    to->origins.each = each;
-    return LEVADA_OK;
 }

@@ -87,16 +87,13 @@ static levada_status filter_ask(const filter_state *s, const levada_block *in, u
     return LEVADA_OK;
 }
 
-/* Moves the bad records of `said` to their rows in the selection, each with its place. */
-static void filter_move_rejects(const levada_block *in, levada_block *said, const int32_t *rows,
-                                levada_block *made)
+/* Moves the bad records of `said` to their rows in the selection. */
+static void filter_move_rejects(levada_block *said, const int32_t *rows, levada_block *made)
 {
     for (int32_t i = 0; i < said->nrejects; i++) {
         levada_reject *reject = &said->rejects[i];
-        levada_origin  origin = levada_block_origin(in, reject->row);
         int64_t        k = 0;
 
-        levada_error_place(&reject->why, NULL, NULL, origin.record, origin.offset);
         while (rows[k] != reject->row) k++;
         reject->row = k;
     }
@@ -133,7 +130,7 @@ static levada_status filter_apply(void *state, const void *args, const levada_bl
     st = s->expression ? levada_expression_match(s->expression, in, keep, scratch, err)
                        : filter_ask(s, in, keep, &said, err);
     if (st == LEVADA_OK) st = filter_select(in, keep, rows, out, err);
-    if (st == LEVADA_OK && said && said->nrejects) filter_move_rejects(in, said, rows, *out);
+    if (st == LEVADA_OK && said && said->nrejects) filter_move_rejects(said, rows, *out);
     levada_block_unref(&said);
     levada_free(scratch);
     return st;

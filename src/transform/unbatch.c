@@ -270,26 +270,30 @@ static levada_status unbatch_column(levada_builder *b, int32_t i, const levada_c
     return unbatch_values(b, i, from, per, total, err);
 }
 
+/* Of all lanes: a step is a part of each record that a zip put together. */
 static levada_status unbatch_origins(levada_pool *pool, const levada_block *in, levada_block *made,
                                      levada_error *err)
 {
-    levada_origin *each;
-    int64_t        k = 0;
+    int32_t        lanes = levada_block_lanes(in);
+    levada_origin *all, *at;
+    levada_status  st;
 
     if (made->n == 0) return LEVADA_OK;
-    LEVADA_TRY(levada_buffer_create(pool, made->n * (int64_t)sizeof *each, &made->origins.owner,
-                                    err));
-    each = (levada_origin *)(void *)made->origins.owner->data;
+    all = at = levada_alloc((size_t)(made->n * lanes) * sizeof *all);
+    if (!all) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for origins");
     for (int64_t r = 0; r < in->n; r++) {
         int64_t steps = unbatch_steps(levada_block_at(in, 0), r);
 
-        for (int64_t t = 0; t < steps; t++, k++) {
-            each[k] = levada_block_origin(in, r);
-            each[k].sub = (int32_t)t;
+        for (int64_t t = 0; t < steps; t++) {
+            for (int32_t lane = 0; lane < lanes; lane++, at++) {
+                *at = levada_block_lane(in, r, lane);
+                at->sub = (int32_t)t;
+            }
         }
     }
-    made->origins.each = each;
-    return LEVADA_OK;
+    st = levada_block_put_origins(pool, made, all, lanes, err);
+    levada_free(all);
+    return st;
 }
 
 static levada_status unbatch_split(const unbatch_state *s, const levada_block *in,

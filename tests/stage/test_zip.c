@@ -4,6 +4,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,6 +58,68 @@ static void goes_on_after_a_restore(void **state)
     t_iter_sweep("zip(range:30 | batch:4; t_rows:30 | batch:4)", true, 1);
 }
 
+/* Lines of two files of another length; the third record of a is no Example. */
+static const char *write_parts(void)
+{
+    t_bytes records = { 0 }, lines = { 0 };
+
+    for (int i = 0; i < 5; i++) t_add_record(&records, "\xff\xff\xff", i == 2 ? 3 : 0);
+    for (int i = 0; i < 5; i++) t_add(&lines, "some words\n", 11);
+    t_write_file(t_path("a.tfrecord"), records.at, records.size);
+    t_write_file(t_path("b.txt"), lines.at, lines.size);
+    t_clear(&records);
+    t_clear(&lines);
+    return t_path("");
+}
+
+#define SPEC "{n:{kind:VarLen,dtype:int64}},field=record"
+
+/* The place is that of the first part; the others are told with the cause. */
+static void a_failure_names_all_its_parts(void **state)
+{
+    const char  *folder = t_folder(), *at = write_parts();
+    char         text[512], message[160];
+    levada_iter *it;
+
+    (void)state;
+    (void)folder;
+    (void)snprintf(text, sizeof text, "zip(tfrecord:%sa.tfrecord; text_lines:%sb.txt; range:9) "
+                   "| shuffle:1 | parse_example:" SPEC, at, at);
+    it = t_iter_open(text, 1, 4);
+    (void)snprintf(message, sizeof message, "with %sb.txt record 2 at byte 22, source 2 record 2: ",
+                   at);
+    assert_int_equal(t_iter_fails(it, LEVADA_EINVALID_ARGUMENT, message), 0);
+    t_iter_fails_at(it, LEVADA_EINVALID_ARGUMENT, "a.tfrecord", 2, 32);
+    levada_iter_close(&it);
+    t_folder_drop();
+}
+
+/* A name that is too long loses its beginning, and the cause nothing. */
+static void a_long_name_hides_no_cause(void **state)
+{
+    char         text[1024], deep[256];
+    const char  *at;
+    levada_error err = LEVADA_ERROR_INIT;
+    levada_iter *it;
+
+    (void)state;
+    (void)t_folder();
+    at = write_parts();
+    (void)snprintf(deep, sizeof deep, "%s./././././././././././././././././././././././b.txt", at);
+    (void)snprintf(text, sizeof text, "zip(tfrecord:%sa.tfrecord; text_lines:%s; text_lines:%s | "
+                   "rename:{line:a}; text_lines:%s | rename:{line:b}) | parse_example:" SPEC,
+                   at, deep, deep, deep);
+    it = t_iter_open(text, 1, 4);
+    for (levada_block *block = NULL; levada_iter_next(it, &block, &err) == LEVADA_OK;) {
+        levada_block_unref(&block);
+    }
+    assert_non_null(strstr(err.message, "with "));
+    assert_non_null(strstr(err.message, " at byte 22: ")); /* the last one */
+    assert_true(strlen(strstr(err.message, " at byte 22: ")) > 20);
+    levada_iter_close(&it);
+    t_folder_drop();
+}
+
 static int add_functions(void **state)
 {
     (void)state;
@@ -71,6 +134,8 @@ int main(void)
         cmocka_unit_test(joins_selections_and_cut_blocks),
         cmocka_unit_test(refuses_what_does_not_fit),
         cmocka_unit_test(goes_on_after_a_restore),
+        cmocka_unit_test(a_failure_names_all_its_parts),
+        cmocka_unit_test(a_long_name_hides_no_cause),
     };
 
     return cmocka_run_group_tests(tests, add_functions, NULL);

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Origins of the rows of blocks, lane by lane: runs stay runs where rows stay in order.
+ */
+#include "tensor/block_priv.h"
+
+#include <string.h>
+
+static levada_origin origins_at(const levada_origins *o, int64_t row)
+{
+    levada_origin origin;
+
+    if (o->each) return o->each[row];
+    origin = o->first;
+    origin.record += row;
+    if (o->begin) origin.offset += (int64_t)o->begin[row] - o->begin[0];
+    return origin;
+}
+
+levada_origin levada_block_origin(const levada_block *block, int64_t row)
+{
+    int64_t             at;
+    const levada_block *data = levada_block_row(block, row, &at);
+
+    return origins_at(&data->origins, at);
+}
+
+int32_t levada_block_lanes(const levada_block *block)
+{
+    int32_t more = block->nmore;
+
+    for (int32_t i = 0; i < block->nfrom; i++) {
+        if (block->from[i]->nmore > more) more = block->from[i]->nmore;
+    }
+    return 1 + more;
+}
+
+levada_origin levada_block_lane(const levada_block *block, int64_t row, int32_t lane)
+{
+    const levada_origin none = { .leaf = -1, .record = -1, .offset = -1 };
+    int64_t             at;
+    const levada_block *data = levada_block_row(block, row, &at);
+
+    if (lane == 0) return origins_at(&data->origins, at);
+    return lane > 0 && lane <= data->nmore ? origins_at(&data->more[lane - 1], at) : none;
+}
+
+void levada_block_drop_lanes(levada_block *block)
+{
+    for (int32_t i = 0; i < block->nmore; i++) levada_buffer_unref(&block->more[i].owner);
+    block->nmore = 0;
+}
+
+void levada_block_clear_origins(levada_block *block)
+{
+    levada_block_drop_lanes(block);
+    levada_buffer_unref(&block->origins.owner);
+    memset(&block->origins, 0, sizeof block->origins);
+    block->origins.first.offset = -1;
+}
+
+/* A lane as it is, from row `first` on. */
+static levada_origins origins_share(const levada_origins *from, int64_t first)
+{
+    levada_origins o = *from;
+
+    if (o.owner) o.owner = levada_buffer_ref(o.owner);
+    if (first == 0) return o; /* there may be no row */
+    if (o.each) {
+        o.each += first;
+    } else {
+        o.first = origins_at(from, first);
+        if (o.begin) o.begin += first;
+    }
+    return o;
+}
+
+void levada_block_slice_origins(levada_block *to, const levada_block *from, int64_t first)
+{
+    to->origins = origins_share(&from->origins, first);
+    to->nmore = from->nmore;
+    for (int32_t i = 0; i < from->nmore; i++) to->more[i] = origins_share(&from->more[i], first);
+}
+
+void levada_block_join_origins(levada_block *to, const levada_block *from)
+{
+    for (int32_t i = 0; i <= from->nmore && to->nmore < LEVADA_LANES - 1; i++) {
+        to->more[to->nmore++] = origins_share(i ? &from->more[i - 1] : &from->origins, 0);
+    }
+}
+
+/* An array of n origins in place of a lane that has none. */
+static levada_status origins_room(levada_pool *pool, levada_origins *lane, int64_t n,
+                                  levada_origin **out, levada_error *err)
+{
+    LEVADA_TRY(levada_buffer_create(pool, n * (int64_t)sizeof **out, &lane->owner, err));
+    *out = (levada_origin *)(void *)lane->owner->data;
+    lane->each = *out;
+    return LEVADA_OK;
+}
+
+static levada_status origins_add_lane(levada_pool *pool, levada_block *to,
+                                      const levada_block *from, levada_error *err)
+{
+    int32_t        lane = to->nmore + 1;
+    levada_origin *each = NULL;
+
+    memset(&to->more[to->nmore], 0, sizeof to->more[0]);
+    LEVADA_TRY(origins_room(pool, &to->more[to->nmore], from->n, &each, err));
+    to->nmore++;
+    for (int64_t i = 0; i < from->n; i++) each[i] = levada_block_lane(from, i, lane);
+    return LEVADA_OK;
+}
+
+levada_status levada_block_copy_origins(levada_pool *pool, levada_block *to,
+                                        const levada_block *from, levada_error *err)
+{
+    levada_origin *each = NULL;
+    int32_t        lanes;
+
+    levada_block_clear_origins(to);
+    if (from->kind == LEVADA_BLOCK_DATA) {
+        levada_block_slice_origins(to, from, 0);
+        return LEVADA_OK;
+    }
+    lanes = levada_block_lanes(from);
+    LEVADA_TRY(origins_room(pool, &to->origins, from->n, &each, err));
+    for (int64_t i = 0; i < from->n; i++) each[i] = levada_block_origin(from, i);
+    for (int32_t i = 1; i < lanes; i++) LEVADA_TRY(origins_add_lane(pool, to, from, err));
+    return LEVADA_OK;
+}
+
+void levada_block_get_origins(const levada_block *block, int32_t lanes, levada_origin *to)
+{
+    for (int64_t i = 0; i < block->n; i++) to[i * lanes] = levada_block_origin(block, i);
+    for (int32_t lane = 1; lane < lanes; lane++) {
+        for (int64_t i = 0; i < block->n; i++) {
+            to[i * lanes + lane] = levada_block_lane(block, i, lane);
+        }
+    }
+}
+
+levada_status levada_block_put_origins(levada_pool *pool, levada_block *block,
+                                       const levada_origin *from, int32_t lanes, levada_error *err)
+{
+    levada_block_clear_origins(block);
+    for (int32_t lane = 0; lane < lanes; lane++) {
+        levada_origins *o = lane ? &block->more[lane - 1] : &block->origins;
+        levada_origin  *each = NULL;
+
+        memset(o, 0, sizeof *o);
+        LEVADA_TRY(origins_room(pool, o, block->n, &each, err));
+        block->nmore = lane;
+        for (int64_t i = 0; i < block->n; i++) each[i] = from[i * lanes + lane];
+    }
+    return LEVADA_OK;
+}
