@@ -59,15 +59,37 @@ levada_cli_status levada_cli_pipe_open(levada_cli_pipe *p, levada_env *env,
     return status;
 }
 
+static void pipe_report_joint(const levada_value *joint)
+{
+    fprintf(stderr, "  %-28s %-18s %" PRId64 " of %" PRId64 " ready\n",
+            levada_cli_json_string(joint, "joint"), levada_cli_json_string(joint, "state"),
+            levada_cli_json_int(joint, "ready"), levada_cli_json_int(joint, "window"));
+}
+
 /* Who waits for what, as `kill -USR1` asks. */
 static void pipe_report(levada_cli_pipe *p)
 {
-    char *text = NULL;
+    char               *text = NULL;
+    levada_error        err = LEVADA_ERROR_INIT;
+    levada_value       *report = NULL;
+    const levada_value *joints;
+    int64_t             n;
 
     levada_cli_progress_clear(&p->progress);
-    if (levada_iter_report(p->it, &text, NULL) != LEVADA_OK) return;
-    levada_cli_say("%s", text);
-    levada_string_free(&text);
+    if (levada_iter_report(p->it, &text, &err) != LEVADA_OK ||
+        levada_cli_json_take(&text, &report, &err) != LEVADA_OK) {
+        (void)levada_cli_fail(&err);
+        return;
+    }
+    joints = levada_cli_json_get(report, "threads");
+    n = joints ? levada_value_count(joints) : 0;
+    if (n == 0) {
+        levada_cli_say("everything on one thread");
+    } else {
+        levada_cli_say("%" PRId64 " joint%s", n, n == 1 ? "" : "s");
+    }
+    for (int64_t i = 0; i < n; i++) pipe_report_joint(levada_value_item(joints, i));
+    levada_value_destroy(&report);
 }
 
 /* What is left of a block behind the records that were given before; AGAIN where nothing is. */

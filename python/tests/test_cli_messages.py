@@ -2,8 +2,11 @@
 """What the command says."""
 
 import os
+import re
 import shutil
+import signal
 import subprocess
+import time
 
 import pytest
 
@@ -46,3 +49,22 @@ def test_a_file_without_records_is_told_once(tmp_path):
     (tmp_path / "empty").write_bytes(b"")
     done = levada("head", "empty", cwd=tmp_path)
     assert done.stderr == "levada: empty: there is no record in the file\n"
+
+
+@pytest.mark.parametrize(("threads", "joints"), [(1, []), (2, ["4.batch", "2.prefetch"])])
+def test_a_signal_asks_who_waits_for_what(threads, joints):
+    pipe = "range:1000000000000 | shuffle:10 | prefetch | skip:3 | batch:10"
+    words = [LEVADA, "run", pipe, "--threads", str(threads)]
+    with subprocess.Popen(
+        words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    ) as process:
+        time.sleep(0.5)
+        process.send_signal(signal.SIGUSR1)
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    first, *rows = err.splitlines()
+    assert first == ("levada: 2 joints" if joints else "levada: everything on one thread")
+    assert [row.split()[0] for row in rows] == joints
+    assert all(re.fullmatch(r"  \S+ {2,}\w[\w ]+ {2,}\d+ of \d+ ready", row) for row in rows)
