@@ -156,7 +156,7 @@ class Columns:
     def _why(self, row):
         """Why a row does not fit the columns of the spec; None where it does."""
         try:
-            self._fields([row], [row], ())
+            self._fields([row], 1, ())
         except (TypeError, ValueError) as error:
             return error
         return None
@@ -164,9 +164,11 @@ class Columns:
     def _block(self, rows, rejects, flags):
         bad = {row for row, *_ in rejects}
         good = [row for i, row in enumerate(rows) if i not in bad] if bad else rows
-        return _levada.build(len(rows), self._fields(rows, good, rejects), list(rejects), flags)
+        fields = self._fields(good, len(rows), bad)
+        return _levada.build(len(rows), fields, list(rejects), flags)
 
-    def _fields(self, rows, good, rejects):
+    def _fields(self, good, count, bad):
+        """Fields of `count` rows: the good ones, and others in the places that are `bad`."""
         for row in good:
             if not hasattr(row, "keys"):
                 raise TypeError(f"a record is a dict, not {type(row).__name__}")
@@ -178,7 +180,7 @@ class Columns:
         for name, kind in self.kinds.items():
             values = [row[name] for row in good]
             if values or kind.dtype is not None:
-                fields.append(self._field(name, kind, values, rows, rejects))
+                fields.append(self._field(name, kind, values, count, bad))
         return fields
 
     def _check_names(self, row):
@@ -187,11 +189,11 @@ class Columns:
             text = f"lacks field {missing[0]!r}" if missing else "has fields that the first had not"
             raise InvalidArgumentError(f"a record {text}; it has {', '.join(map(str, row))}")
 
-    def _field(self, name, kind, values, rows, rejects):
-        if len(values) < len(rows):  # what stands for a rejected record does not matter
-            given, bad = iter(values), {row for row, *_ in rejects}
+    def _field(self, name, kind, values, count, bad):
+        if bad:  # what stands for a rejected record does not matter
+            given = iter(values)
             empty = values[0] if values else _empty(kind)
-            values = [empty if i in bad else next(given) for i in range(len(rows))]
+            values = [empty if i in bad else next(given) for i in range(count)]
         try:
             return (name, *pack(kind, values))
         except (TypeError, ValueError) as error:
