@@ -212,7 +212,7 @@ class Ragged(Sequence):
             return out
         inner = np.ascontiguousarray(inner)
         out = np.empty(shape, inner.dtype)
-        if not value and inner.ndim == 1:
+        if zeros and inner.ndim == 1:
             item = bytes(inner.itemsize)
         else:
             item = np.broadcast_to(_padding(value, inner.dtype), inner.shape[1:]).tobytes()
