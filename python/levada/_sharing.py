@@ -95,11 +95,19 @@ class _Dealer:
 def _by_slot(core):
     """Whether what comes out depends on which of the open pipes of an interleave this is, as what
     draws by origins does. Parts have other records in a slot, so a shard must stand behind."""
+    drawing = core.name in ("map", "filter", "call")  # a function may draw by origins
+    return drawing or _shuffles_files(core) or any(map(_by_slot, _below(core)))
+
+
+def _shuffles_files(core):
     options = core.options()
-    drawing = options.get("shuffle_files") or (core.name == "files" and options["shuffle"])
-    drawing = drawing or core.name in ("map", "filter", "call")  # a function may draw by origins
-    pipes = [options["pipe"]] if core.name == "interleave" else []
-    return bool(drawing) or any(map(_by_slot, [*core.inputs(), *pipes]))
+    return bool(options.get("shuffle_files") or (core.name == "files" and options["shuffle"]))
+
+
+def _below(core):
+    """What its records come from: its inputs, and the pipe of an interleave."""
+    pipes = [core.options()["pipe"]] if core.name == "interleave" else []
+    return [*core.inputs(), *pipes]
 
 
 def _first(ask, cores):
@@ -111,15 +119,13 @@ def _order(core, seeded=False):
     options = core.options()
     if "seed" in options and (seeded or options["seed"] is None):
         return core.name
-    if options.get("shuffle_files") or (core.name == "files" and options["shuffle"]):
+    if _shuffles_files(core):
         return f"the order of the files of {core.name}"
-    pipes = [options["pipe"]] if core.name == "interleave" else []
-    return _first(lambda below: _order(below, seeded), [*core.inputs(), *pipes])
+    return _first(lambda below: _order(below, seeded), _below(core))
 
 
 def _before(core, count):
     """What draws without a seed before a shard of so many parts, or None."""
     if core.name == "shard" and core.options()["count"] == count:
         return _order(core)
-    pipes = [core.options()["pipe"]] if core.name == "interleave" else []
-    return _first(lambda below: _before(below, count), [*core.inputs(), *pipes])
+    return _first(lambda below: _before(below, count), _below(core))
