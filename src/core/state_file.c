@@ -10,6 +10,7 @@
  * path and key. Reading checks the checksum first, then every length.
  */
 #include "base/alloc.h"
+#include "base/assert.h"
 #include "core/state_priv.h"
 
 #include <stdlib.h>
@@ -113,6 +114,7 @@ static levada_status state_put_entry(state_bytes *b, const levada_entry *e, leva
 {
     size_t at, size = e->type == LEVADA_ENTRY_BYTES ? e->size : e->size / sizeof(int64_t);
 
+    LEVADA_ASSERT(e->type != LEVADA_ENTRY_RECORDS); /* levada_records_spell() has replaced them */
     if (size > STATE_MOST_BYTES) return state_too_large(e, size, err);
     state_put_text(b, e->path);
     state_put_text(b, e->key);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/iter_priv.h"
+#include "support/deaths.h"
 #include "support/iters.h"
 
 #include <setjmp.h>
@@ -365,6 +366,28 @@ static void counts_are_checked(void **state)
     levada_string_free(&bytes);
 }
 
+static void encode_records(void *user)
+{
+    levada_state_writer w = { .node = &node_range };
+    levada_state_head   head = golden_head();
+    levada_iter        *it = t_iter_open("t_rows:3", 1, 3);
+    levada_block       *block = NULL;
+    char               *bytes = NULL;
+    size_t              size = 0;
+
+    (void)user;
+    assert_int_equal(levada_iter_next(it, &block, NULL), LEVADA_OK);
+    assert_int_equal(levada_state_put_records(&w, "r", block, NULL), LEVADA_OK);
+    assert_int_equal(levada_state_encode(&w, &head, NULL, &bytes, &size, NULL), LEVADA_OK);
+}
+
+static void held_records_never_reach_a_file(void **state)
+{
+    (void)state;
+    if (!LEVADA_DEBUG) skip();
+    test_aborts(encode_records, NULL, "e->type != LEVADA_ENTRY_RECORDS");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -377,6 +400,7 @@ int main(void)
         cmocka_unit_test(what_is_too_large_is_refused_by_name),
         cmocka_unit_test(too_many_entries_are_refused),
         cmocka_unit_test(counts_are_checked),
+        cmocka_unit_test(held_records_never_reach_a_file),
         cmocka_unit_test(another_format_is_refused),
         cmocka_unit_test(another_dataset_is_named),
     };
