@@ -325,10 +325,13 @@ const char *levada_iter_file(const levada_iter *it, int32_t leaf, int32_t shard)
 levada_status levada_iter_find_file(const levada_iter *it, int32_t leaf, int32_t shard, char **out,
                                     levada_error *err)
 {
-    handle     *h = it->self;
+    handle     *h;
     const char *path;
     bool        copied;
 
+    LEVADA_TRY(levada_require(it != NULL, "it", err));
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
+    h = it->self;
     *out = NULL;
     levada_mutex_lock(&h->lock);
     path = levada_iter_file(it, leaf, shard);
@@ -360,9 +363,12 @@ void levada_iter_progress(const levada_iter *it, int64_t *done, int64_t *total)
 
 levada_status levada_iter_report(levada_iter *it, char **out, levada_error *err)
 {
-    handle     *h = it->self;
+    handle     *h;
     levada_text text = { 0 };
 
+    LEVADA_TRY(levada_require(it != NULL, "it", err));
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
+    h = it->self;
     levada_text_put(&text, "{\"threads\":[");
     levada_mutex_lock(&h->lock);
     if (it->run->crew) levada_crew_report(it->run->crew, &text);

@@ -2,6 +2,7 @@
 /*
  * What an iterator counted.
  */
+#include "base/assert.h"
 #include "base/text.h"
 #include "core/iter_priv.h"
 
@@ -87,11 +88,15 @@ static void stats_node(levada_text *text, const levada_iter *it, stats_sum *sum)
 
 levada_status levada_iter_stats(levada_iter *it, char **out, levada_error *err)
 {
-    levada_run *run = it->run;
+    levada_run *run;
     levada_text text = { 0 }, stages = { 0 };
     stats_sum   sum = { 0, 0, 0, 0 };
-    int64_t     done, total, padded = atomic_load(&run->padded);
+    int64_t     done, total, padded;
 
+    LEVADA_TRY(levada_require(it != NULL, "it", err));
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
+    run = it->run;
+    padded = atomic_load(&run->padded);
     levada_handle_enter(it);
     levada_text_char(&stages, '[');
     stats_node(&stages, it->inputs[0], &sum);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/alloc.h"
+#include "base/assert.h"
 #include "runtime/coordinator_priv.h"
 
 #include <string.h>
@@ -40,8 +41,10 @@ levada_status levada_looper_start(levada_coordinator          *coordinator,
 {
     levada_looper_options all = LEVADA_LOOPER_OPTIONS_INIT, *copy;
     levada_status         status;
-    size_t                size = options->struct_size;
+    size_t                size;
 
+    LEVADA_TRY(levada_require(options != NULL, "options", err));
+    size = options->struct_size;
     memcpy(&all, options, size < sizeof(all) ? size : sizeof(all));
     if (coordinator == NULL || all.run == NULL) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "a looper needs %s",

@@ -5,6 +5,7 @@
  * one before.
  */
 #include "base/alloc.h"
+#include "base/assert.h"
 #include "base/refs.h"
 #include "runtime/coordinator_priv.h"
 #include "runtime/queue_priv.h"
@@ -144,8 +145,11 @@ levada_status levada_queue_runner_create(levada_queue                      *queu
 {
     levada_queue_runner_options all = LEVADA_QUEUE_RUNNER_OPTIONS_INIT;
     levada_queue_runner        *r;
-    size_t                      size = options->struct_size;
+    size_t                      size;
 
+    LEVADA_TRY(levada_require(options != NULL, "options", err));
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
+    size = options->struct_size;
     memcpy(&all, options, size < sizeof(all) ? size : sizeof(all));
     LEVADA_TRY(runner_check(queue, &all, err));
     r = levada_alloc_zero(sizeof(*r));
@@ -293,6 +297,7 @@ levada_status levada_queue_runner_start(levada_queue_runner *runner,
     levada_status        status = LEVADA_OK;
     bool                 busy;
 
+    LEVADA_TRY(levada_require(runner != NULL, "runner", err));
     levada_lock_take(&r->lock);
     busy = r->busy;
     if (!busy) {
@@ -323,6 +328,7 @@ levada_status levada_queue_runner_wait(levada_queue_runner *runner, int64_t time
     levada_waiter        waiter;
     bool                 waits, late;
 
+    LEVADA_TRY(levada_require(runner != NULL, "runner", err));
     waiter.linked = false;
     levada_lock_take(&r->lock);
     waits = r->busy && timeout != 0;

@@ -31,6 +31,27 @@ static levada_status iter_save(levada_error *err)
     return levada_iter_save(NULL, &bytes, &size, err);
 }
 
+static levada_status iter_stats(levada_error *err)
+{
+    char *json = NULL;
+
+    return levada_iter_stats(NULL, &json, err);
+}
+
+static levada_status iter_report(levada_error *err)
+{
+    char *json = NULL;
+
+    return levada_iter_report(NULL, &json, err);
+}
+
+static levada_status iter_find_file(levada_error *err)
+{
+    char *path = NULL;
+
+    return levada_iter_find_file(NULL, 0, 0, &path, err);
+}
+
 static levada_status iter_open(levada_error *err)
 {
     levada_iter *it = NULL;
@@ -106,6 +127,28 @@ static levada_status coordinator_stop(levada_error *err)
     return levada_coordinator_request_stop(NULL, NULL, err);
 }
 
+static levada_status looper_start(levada_error *err)
+{
+    return levada_looper_start(NULL, NULL, err);
+}
+
+static levada_status runner_create(levada_error *err)
+{
+    levada_queue_runner *runner = NULL;
+
+    return levada_queue_runner_create(NULL, NULL, &runner, err);
+}
+
+static levada_status runner_start(levada_error *err)
+{
+    return levada_queue_runner_start(NULL, NULL, err);
+}
+
+static levada_status runner_wait(levada_error *err)
+{
+    return levada_queue_runner_wait(NULL, 0, err);
+}
+
 static void misuse_call(void *user)
 {
     const misuse *m = user;
@@ -118,6 +161,9 @@ static void null_is_refused_by_the_name_of_the_argument(void **state)
     misuse all[] = {
         { "it", iter_next },
         { "it", iter_save },
+        { "it", iter_stats },
+        { "it", iter_report },
+        { "it", iter_find_file },
         { "dataset", iter_open },
         { "out", dataset_parse },
         { "dataset", dataset_json },
@@ -131,6 +177,10 @@ static void null_is_refused_by_the_name_of_the_argument(void **state)
         { "out", coordinator_create },
         { "coordinator", coordinator_join },
         { "coordinator", coordinator_stop },
+        { "options", looper_start },
+        { "options", runner_create },
+        { "runner", runner_start },
+        { "runner", runner_wait },
     };
 
     (void)state;
