@@ -15,14 +15,6 @@ static const levada_cli_option cmd_check_options[] = {
     LEVADA_CLI_OPTION_END
 };
 
-static levada_status cmd_check_list(levada_env *env, levada_value **out, levada_error *err)
-{
-    char *text = NULL;
-
-    LEVADA_TRY(levada_stages_json(env, &text, err));
-    return levada_cli_json_take(&text, out, err);
-}
-
 /* -- lines */
 
 static void cmd_check_json(levada_cli_buffer *b, const char *key, const char *text)
@@ -116,7 +108,7 @@ static levada_cli_status cmd_check(levada_env *env, const levada_cli_args *args)
     levada_cli_status status;
 
     if (levada_plugin_load(env, args->words[0], &plugin, &err) != LEVADA_OK
-        || cmd_check_list(env, &stages, &err) != LEVADA_OK) {
+        || levada_cli_json_stages(env, &stages, &err) != LEVADA_OK) {
         return levada_cli_fail(&err);
     }
     status = cmd_check_all(env, args->words[0], plugin, stages, levada_cli_flag(args, "json"));

@@ -119,13 +119,11 @@ static levada_cli_status cmd_stages(levada_env *env, const levada_cli_args *args
     levada_error        err = LEVADA_ERROR_INIT;
     levada_cli_status   status = LEVADA_CLI_DONE;
     levada_cli_buffer   out = { 0 };
-    char               *text = NULL;
     levada_value       *all = NULL;
     const levada_value *one = NULL;
     bool                json = levada_cli_flag(args, "json");
 
-    if (levada_stages_json(env, &text, &err) != LEVADA_OK) return levada_cli_fail(&err);
-    if (levada_cli_json_take(&text, &all, &err) != LEVADA_OK) return levada_cli_fail(&err);
+    if (levada_cli_json_stages(env, &all, &err) != LEVADA_OK) return levada_cli_fail(&err);
     if (args->nwords == 1) status = cmd_stages_find(all, args->words[0], &one);
     if (status == LEVADA_CLI_DONE) {
         if (json) levada_cli_json_put(&out, one ? one : all);

@@ -164,7 +164,6 @@ levada_conform_verdict levada_conform_limits(levada_conform *c)
     levada_dataset        *dataset = NULL;
     const levada_dataset  *at;
     levada_value          *stages = NULL;
-    char                  *json = NULL;
     int64_t                tried = 0;
     levada_error           err = LEVADA_ERROR_INIT;
     levada_conform_verdict verdict = levada_conform_prepare(c);
@@ -172,8 +171,7 @@ levada_conform_verdict levada_conform_limits(levada_conform *c)
 
     if (verdict != LEVADA_CONFORM_GOOD) return verdict;
     st = levada_dataset_parse(c->env, c->example, &dataset, &err);
-    if (st == LEVADA_OK) st = levada_stages_json(c->env, &json, &err);
-    if (st == LEVADA_OK) st = levada_cli_json_take(&json, &stages, &err);
+    if (st == LEVADA_OK) st = levada_cli_json_stages(c->env, &stages, &err);
     at = st == LEVADA_OK ? conform_limits_find(dataset, c->name) : NULL;
     if (st != LEVADA_OK) {
         verdict = levada_conform_failed(c, c->example, &err);

@@ -16,6 +16,16 @@ levada_status levada_cli_json_take(char **text, levada_value **out, levada_error
     return status;
 }
 
+levada_status levada_cli_json_stages(levada_env *env, levada_value **out, levada_error *err)
+{
+    char         *text = NULL;
+    levada_status status = levada_stages_json(env, &text, err);
+
+    if (status == LEVADA_OK) status = levada_value_parse_json(text, strlen(text), out, err);
+    levada_string_free(&text);
+    return status;
+}
+
 const levada_value *levada_cli_json_get(const levada_value *map, const char *key)
 {
     return map ? levada_value_get(map, key) : NULL;

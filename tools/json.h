@@ -6,11 +6,16 @@
 #define LEVADA_TOOLS_JSON_H
 
 #include "buffer.h"
+#include <levada/env.h>
 #include <levada/value.h>
 
 /* Takes the text (frees it, also where it can't be read). */
 LEVADA_MUST_USE levada_status levada_cli_json_take(char **text, levada_value **out,
                                                    levada_error *err);
+
+/* The tables of all names. A default that is a pipe stays a map: only `env` could make it one. */
+LEVADA_MUST_USE levada_status levada_cli_json_stages(levada_env *env, levada_value **out,
+                                                     levada_error *err);
 
 int64_t     levada_cli_json_int(const levada_value *map, const char *key);
 double      levada_cli_json_float(const levada_value *map, const char *key);

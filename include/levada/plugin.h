@@ -15,8 +15,8 @@
  * older host is left again by LEVADA_PLUGIN_BEGIN, and loading fails saying so. Descriptors must be
  * constant for the life of the process. Loading is all or nothing: where one descriptor is refused,
  * or levada_plugin_main fails, nothing is registered and the library is unloaded again; one that
- * was loaded is never unloaded. Until then its names are not there: the default of an option that
- * is a pipe can't use a stage of the same plug-in.
+ * was loaded is never unloaded. The default of an option that is a pipe may have stages of the same
+ * plug-in in it, in any order, but for those that have its own stage in their defaults.
  */
 #ifndef LEVADA_PLUGIN_H
 #define LEVADA_PLUGIN_H

@@ -39,6 +39,7 @@ struct levada_env {
     _Atomic(env_plugin *)   plugins;
     bool                    lockable;
     levada_mutex            loading; /* held while a library is loaded */
+    levada_env             *base;    /* of a view: who has the functions and the plug-ins */
 };
 
 /* The one global: made when it is first needed, and never freed. */
@@ -69,6 +70,7 @@ static void env_free(levada_env *env)
     levada_hub_unref(&env->hub);
     levada_pool_unref(&env->pool);
     if (env->lockable) levada_mutex_clear(&env->loading);
+    if (env->base != NULL) levada_env_unref(&env->base);
     levada_free(env);
 }
 
@@ -193,6 +195,27 @@ struct levada_registry *levada_env_registry(const levada_env *env)
     return env != NULL ? env->registry : NULL;
 }
 
+levada_status levada_env_view(levada_env *env, struct levada_registry **names, levada_env **out,
+                              levada_error *err)
+{
+    levada_env *view = levada_alloc_zero(sizeof(*view));
+
+    if (view != NULL) view->base = levada_env_ref(env);
+    if (view == NULL || view->base == NULL) {
+        levada_free(view);
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
+    }
+    atomic_init(&view->refs, 1);
+    view->options = view->base->options;
+    view->pool = levada_pool_ref(view->base->pool);
+    view->kernels = view->base->kernels;
+    view->hub = levada_hub_ref(view->base->hub);
+    view->registry = *names;
+    *names = NULL;
+    *out = view;
+    return LEVADA_OK;
+}
+
 void levada_env_log(const levada_env *env, const char *fmt, ...)
 {
     char    line[512];
@@ -232,6 +255,7 @@ levada_status levada_env_find_function(levada_env *env, const char *kind, const 
 
     if (env == NULL) env = env_get_default();
     if (env == NULL) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
+    if (env->base != NULL) env = env->base;
     env_function *entry = atomic_load_explicit(&env->functions, memory_order_acquire);
     for (; entry != NULL && found == NULL; entry = entry->older) {
         const levada_function_def *info = levada_function_info(entry->function);
@@ -258,6 +282,7 @@ const levada_plugin_info *levada_env_plugin(const levada_env *env, const char *n
 {
     env = env_or_default(env);
     if (env == NULL) return NULL;
+    if (env->base != NULL) env = env->base;
     const env_plugin *plugin = atomic_load_explicit(&env->plugins, memory_order_acquire);
     for (; plugin != NULL; plugin = plugin->older) {
         const char *have = name != NULL ? plugin->info.name : plugin->info.path;

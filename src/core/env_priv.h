@@ -41,6 +41,10 @@ const levada_plugin_info *levada_env_plugin(const levada_env *env, const char *n
 /* The table of names: registry.c knows what is in it. Made by levada_env_create. */
 struct levada_registry;
 struct levada_registry *levada_env_registry(const levada_env *env);
+/* Another environment that has these names and shares everything else with `env`, which it keeps;
+ * *names is taken over. For looking at descriptions, not for running them. */
+LEVADA_MUST_USE levada_status levada_env_view(levada_env *env, struct levada_registry **names,
+                                              levada_env **out, levada_error *err);
 
 levada_env *levada_env_ref(levada_env *env); /* NULL gives the default one */
 void        levada_env_unref(levada_env **env);

@@ -292,11 +292,9 @@ static size_t option_size(levada_arg_type type)
     return 0;
 }
 
-static levada_status option_check_row(levada_env *env, const levada_op *op, int32_t i,
-                                      levada_error *err)
+static levada_status option_check_row(const levada_op *op, int32_t i, levada_error *err)
 {
     const levada_arg *arg = &op->args[i];
-    levada_value     *value = NULL;
     size_t            size = option_size(arg->type);
     const char       *wrong = NULL;
 
@@ -310,23 +308,42 @@ static levada_status option_check_row(levada_env *env, const levada_op *op, int3
         wrong = "is a second positional one";
     } else if (arg->type == LEVADA_ARG_CHOICE && arg->choices == NULL) wrong = "has no choices";
     else if (arg->min > arg->max && arg->max != 0) wrong = "has min above max";
-    if (wrong != NULL) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "option '%s' %s", arg->name, wrong);
-    }
-    levada_status status = levada_option_default(env, arg, &value, err);
-    if (status != LEVADA_OK) levada_error_wrap(err, "default of option '%s'", arg->name);
-    levada_value_destroy(&value);
-    return status;
+    if (wrong == NULL) return LEVADA_OK;
+    return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "option '%s' %s", arg->name, wrong);
 }
 
-levada_status levada_option_check_table(levada_env *env, const levada_op *op, levada_error *err)
+levada_status levada_option_check_table(const levada_op *op, levada_error *err)
 {
     for (int32_t i = 0; op->args[i].name != NULL; i++) {
         if (i >= LEVADA_MAX_OPTIONS) {
             return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "more than %d options",
                                LEVADA_MAX_OPTIONS);
         }
-        LEVADA_TRY(option_check_row(env, op, i, err));
+        LEVADA_TRY(option_check_row(op, i, err));
     }
     return LEVADA_OK;
+}
+
+levada_status levada_option_check_defaults(levada_env *env, const levada_op *op,
+                                           levada_error *err)
+{
+    for (const levada_arg *arg = op->args; arg->name != NULL; arg++) {
+        levada_value *value = NULL;
+        levada_status status = levada_option_default(env, arg, &value, err);
+
+        levada_value_destroy(&value);
+        if (status == LEVADA_OK) continue;
+        levada_error_wrap(err, "default of option '%s'", arg->name);
+        return status;
+    }
+    return LEVADA_OK;
+}
+
+bool levada_option_names_stages(const levada_op *op)
+{
+    for (const levada_arg *arg = op->args; arg->name != NULL; arg++) {
+        bool holds = arg->type == LEVADA_ARG_PIPE || arg->type == LEVADA_ARG_VALUE;
+        if (holds && arg->otherwise != NULL) return true;
+    }
+    return false;
 }

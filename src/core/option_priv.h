@@ -60,7 +60,11 @@ bool levada_option_holds_text(levada_arg_type type);
 /* How a value of this option prints in text: PLAIN or TEXT. */
 levada_print levada_option_print(const levada_arg *arg);
 /* A table that breaks the contract is refused with the reason. */
-LEVADA_MUST_USE levada_status levada_option_check_table(levada_env *env, const levada_op *op,
-                                                        levada_error *err);
+LEVADA_MUST_USE levada_status levada_option_check_table(const levada_op *op, levada_error *err);
+/* The same of its defaults, which may be pipes of stages that `env` knows. */
+LEVADA_MUST_USE levada_status levada_option_check_defaults(levada_env *env, const levada_op *op,
+                                                           levada_error *err);
+/* Whether a default may have names of stages in it. */
+bool levada_option_names_stages(const levada_op *op);
 
 #endif

@@ -6,7 +6,7 @@
 #include "core/registry.h"
 
 #include "base/alloc.h"
-#include "core/registry_check.h"
+#include "core/registry_priv.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -28,6 +28,7 @@ typedef struct registry_table {
 
 struct levada_registry {
     _Atomic(registry_table *) table;
+    bool                      lent; /* the names are others' */
 };
 
 static const levada_arg registry_file_args[] = {
@@ -163,7 +164,7 @@ static levada_status registry_make_args(levada_op *op, levada_error *err)
     return LEVADA_OK;
 }
 
-static void registry_free_op(levada_op **op)
+void levada_op_destroy(levada_op **op)
 {
     union {
         const void *shared;
@@ -179,8 +180,8 @@ static void registry_free_op(levada_op **op)
     *op = NULL;
 }
 
-static levada_status registry_make_op(levada_env *env, levada_family family, const void *def,
-                                      const char *plugin, levada_op **out, levada_error *err)
+levada_status levada_op_create(levada_family family, const void *def, const char *plugin,
+                               levada_op **out, levada_error *err)
 {
     levada_op    *op = levada_alloc_zero(sizeof(*op));
     levada_status status = LEVADA_OK;
@@ -195,9 +196,9 @@ static levada_status registry_make_op(levada_env *env, levada_family family, con
             status = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
         }
     }
-    if (status == LEVADA_OK) status = levada_registry_check(env, op, err);
+    if (status == LEVADA_OK) status = levada_registry_check(op, err);
     if (status == LEVADA_OK) *out = op;
-    else registry_free_op(&op);
+    else levada_op_destroy(&op);
     return status;
 }
 
@@ -246,7 +247,7 @@ static registry_table *registry_extend(registry_table *old, int part, levada_op 
 
 static int registry_part(const levada_op *op) { return op->family == LEVADA_FAMILY_FILTER ? 1 : 0; }
 
-static levada_status registry_taken(const levada_op *by, levada_error *err)
+levada_status levada_op_taken(const levada_op *by, levada_error *err)
 {
     return levada_fail(err, LEVADA_EALREADY_EXISTS, "%s: the name is taken by a %s%s%s", by->name,
                        levada_family_name(by->family), by->plugin != NULL ? " of plug-in " : "",
@@ -265,7 +266,7 @@ static levada_status registry_extend_all(registry_table *old, levada_op *const *
         registry_table  *more = taken == NULL ? registry_extend(table, part, ops[i]) : NULL;
 
         if (table != old) levada_free(table);
-        if (taken != NULL) return registry_taken(taken, err);
+        if (taken != NULL) return levada_op_taken(taken, err);
         if (more == NULL) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
         table = more;
     }
@@ -274,8 +275,7 @@ static levada_status registry_extend_all(registry_table *old, levada_op *const *
     return LEVADA_OK;
 }
 
-/* All of them at once: who looks names up sees none or all. */
-static levada_status registry_insert(levada_registry *registry, levada_op *const *ops, int32_t n,
+levada_status levada_registry_insert(levada_registry *registry, levada_op *const *ops, int32_t n,
                                      levada_error *err)
 {
     registry_table *old = atomic_load_explicit(&registry->table, memory_order_acquire);
@@ -297,9 +297,10 @@ static levada_status registry_add(levada_registry *registry, levada_env *env, le
 {
     levada_op *op = NULL;
 
-    LEVADA_TRY(registry_make_op(env, family, def, plugin, &op, err));
-    levada_status status = registry_insert(registry, &op, 1, err);
-    if (status != LEVADA_OK) registry_free_op(&op);
+    LEVADA_TRY(levada_op_create(family, def, plugin, &op, err));
+    levada_status status = levada_registry_check_defaults(env, op, err);
+    if (status == LEVADA_OK) status = levada_registry_insert(registry, &op, 1, err);
+    if (status != LEVADA_OK) levada_op_destroy(&op);
     return status;
 }
 
@@ -337,8 +338,8 @@ void levada_registry_destroy(levada_registry **registry)
 {
     if (*registry == NULL) return;
     registry_table *table = atomic_load_explicit(&(*registry)->table, memory_order_acquire);
-    for (int part = 0; table != NULL && part < 2; part++) {
-        for (int32_t i = 0; i < table->n[part]; i++) registry_free_op(&table->ops[part][i]);
+    for (int part = 0; table != NULL && !(*registry)->lent && part < 2; part++) {
+        for (int32_t i = 0; i < table->n[part]; i++) levada_op_destroy(&table->ops[part][i]);
     }
     while (table != NULL) {
         registry_table *older = table->older;
@@ -365,68 +366,29 @@ static const registry_table *registry_now(const levada_env *env)
     return registry != NULL ? atomic_load_explicit(&registry->table, memory_order_acquire) : NULL;
 }
 
-static levada_status registry_batch_room(levada_registry_batch *batch, levada_error *err)
+const levada_op *levada_registry_find_like(const levada_env *env, const levada_op *op)
 {
-    int32_t     room = batch->room > 0 ? 2 * batch->room : 8;
-    levada_op **more;
-
-    if (batch->n < batch->room) return LEVADA_OK;
-    more = levada_realloc(batch->ops, (size_t)room * sizeof(*more));
-    if (more == NULL) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
-    batch->ops = more;
-    batch->room = room;
-    return LEVADA_OK;
+    return registry_find(registry_now(env), registry_part(op), op->name);
 }
 
-/* The one of that name among those that are registered and those of the batch. */
-static const levada_op *registry_batch_find(const levada_registry_batch *batch,
-                                            const registry_table *table, const levada_op *op)
+/* Its table has nothing older below it: that is the other registry's. */
+levada_status levada_registry_lend(levada_registry *from, levada_op *const *ops, int32_t n,
+                                   levada_registry **out, levada_error *err)
 {
-    for (int32_t i = 0; i < batch->n; i++) {
-        const levada_op *other = batch->ops[i];
-
-        if (registry_part(other) == registry_part(op) && strcmp(other->name, op->name) == 0) {
-            return other;
-        }
-    }
-    return registry_find(table, registry_part(op), op->name);
-}
-
-levada_status levada_registry_batch_add(levada_env *env, levada_registry_batch *batch,
-                                        levada_family family, const void *def, const char *plugin,
-                                        levada_error *err)
-{
-    levada_op *op = NULL;
-
-    LEVADA_TRY(registry_batch_room(batch, err));
-    LEVADA_TRY(registry_make_op(env, family, def, plugin, &op, err));
-    const levada_op *taken = registry_batch_find(batch, registry_now(env), op);
-    if (taken != NULL) {
-        levada_status status = registry_taken(taken, err);
-
-        registry_free_op(&op);
-        return status;
-    }
-    batch->ops[batch->n++] = op;
-    return LEVADA_OK;
-}
-
-levada_status levada_registry_batch_publish(levada_env *env, levada_registry_batch *batch,
-                                            levada_error *err)
-{
-    levada_registry *registry = levada_env_registry(env);
+    registry_table  *now = atomic_load_explicit(&from->table, memory_order_acquire), *table = NULL;
+    levada_registry *registry = levada_alloc_zero(sizeof(*registry));
 
     if (registry == NULL) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
-    if (batch->n > 0) LEVADA_TRY(registry_insert(registry, batch->ops, batch->n, err));
-    batch->n = 0;
+    levada_status status = registry_extend_all(now, ops, n, &table, err);
+    if (status != LEVADA_OK) {
+        levada_free(registry);
+        return status;
+    }
+    table->older = NULL;
+    registry->lent = true;
+    atomic_init(&registry->table, table);
+    *out = registry;
     return LEVADA_OK;
-}
-
-void levada_registry_batch_clear(levada_registry_batch *batch)
-{
-    for (int32_t i = 0; i < batch->n; i++) registry_free_op(&batch->ops[i]);
-    levada_free(batch->ops);
-    memset(batch, 0, sizeof(*batch));
 }
 
 const levada_op *levada_registry_find(const levada_env *env, const char *name)

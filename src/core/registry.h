@@ -75,15 +75,18 @@ LEVADA_MUST_USE levada_status levada_registry_add(levada_env *env, levada_family
 typedef struct levada_registry_batch {
     levada_op **ops; /* owned until they are published */
     int32_t     n, room;
+    int32_t     ready; /* of them; the rest have defaults with names in them that are missing */
 } levada_registry_batch;
 
-/* As levada_registry_add, but nobody finds the name yet. */
+/* As levada_registry_add, but nobody finds the name yet, save for defaults of the same batch. One
+ * with a default that names stages which are not there is taken: they may come. */
 LEVADA_MUST_USE levada_status levada_registry_batch_add(levada_env            *env,
                                                         levada_registry_batch *batch,
                                                         levada_family family, const void *def,
                                                         const char *plugin, levada_error *err);
 /* Registers all of it at once, and empties the batch. EALREADY_EXISTS: a name that was taken
- * meanwhile; nothing is registered then. */
+ * meanwhile; EINVALID_ARGUMENT: a default whose stages did not come, or that leads back to its own
+ * stage. Nothing is registered then. */
 LEVADA_MUST_USE levada_status levada_registry_batch_publish(levada_env            *env,
                                                             levada_registry_batch *batch,
                                                             levada_error          *err);

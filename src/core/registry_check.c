@@ -73,7 +73,7 @@ static const char *registry_check_hooks(const levada_op *op)
     return "no such family";
 }
 
-levada_status levada_registry_check(levada_env *env, const levada_op *op, levada_error *err)
+levada_status levada_registry_check(const levada_op *op, levada_error *err)
 {
     const char *name = op->name, *wrong = NULL;
 
@@ -85,7 +85,16 @@ levada_status levada_registry_check(levada_env *env, const levada_op *op, levada
     }
     wrong = registry_check_hooks(op);
     levada_status status = wrong != NULL ? levada_fail(err, LEVADA_EINVALID_ARGUMENT, "%s", wrong)
-                                         : levada_option_check_table(env, op, err);
+                                         : levada_option_check_table(op, err);
     if (status != LEVADA_OK) levada_error_wrap(err, "%s", name);
+    return status;
+}
+
+levada_status levada_registry_check_defaults(levada_env *env, const levada_op *op,
+                                             levada_error *err)
+{
+    levada_status status = levada_option_check_defaults(env, op, err);
+
+    if (status != LEVADA_OK) levada_error_wrap(err, "%s", op->name);
     return status;
 }

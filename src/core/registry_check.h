@@ -8,7 +8,9 @@
 #include "core/option_priv.h"
 
 /* What op->def lacks or has too much of; the message begins with the name. */
-LEVADA_MUST_USE levada_status levada_registry_check(levada_env *env, const levada_op *op,
-                                                    levada_error *err);
+LEVADA_MUST_USE levada_status levada_registry_check(const levada_op *op, levada_error *err);
+/* Whether the defaults of its options are values of them, where `env` has the names. */
+LEVADA_MUST_USE levada_status levada_registry_check_defaults(levada_env *env, const levada_op *op,
+                                                             levada_error *err);
 
 #endif

@@ -35,6 +35,47 @@ static levada_status half_add(const levada_host *host, levada_plugin *plugin, co
     return host->add_stage(plugin, &stage, err);
 }
 
+typedef struct half_args {
+    const levada_dataset *pipe;
+} half_args;
+
+/* A stage with a default that is a pipe. */
+static levada_status half_piped(const levada_host *host, levada_plugin *plugin, const char *name,
+                                const char *pipe, levada_error *err)
+{
+    const levada_arg options[] = {
+        LEVADA_ARG(PIPE, half_args, pipe, .otherwise = pipe, .doc = "is read by nobody"),
+        LEVADA_ARG_END
+    };
+    const levada_stage_def stage = {
+        .struct_size = sizeof stage,
+        .name = name,
+        .doc = "records as they are",
+        .example = "range:3",
+        .mode = LEVADA_MODE_PURE,
+        .rows = LEVADA_ROWS_SAME,
+        .takes_selection = true,
+        .args = options,
+        .args_size = sizeof(half_args),
+        .apply = half_apply,
+    };
+
+    return host->add_stage(plugin, &stage, err);
+}
+
+/* half_a has half_b in its default, and half_b what the test says. */
+static levada_status half_defaults(const levada_host *host, levada_plugin *plugin,
+                                   const char *wrong, levada_error *err)
+{
+    const char *other = "(range:3 | half_last)";
+
+    if (strcmp(wrong, "defaults, loop") == 0) other = "(range:3 | half_a)";
+    if (strcmp(wrong, "defaults, self") == 0) other = "(range:3 | half_b)";
+    if (strcmp(wrong, "defaults, unknown") == 0) other = "(range:3 | half_c)";
+    LEVADA_TRY(half_piped(host, plugin, "half_a", "(range:3 | half_b | half_first)", err));
+    return half_piped(host, plugin, "half_b", other, err);
+}
+
 static levada_status half_broken(const levada_host *host, levada_plugin *plugin, levada_error *err)
 {
     static const levada_filter_def filter = { .struct_size = sizeof filter, .name = "half_filter" };
@@ -57,6 +98,9 @@ LEVADA_API levada_status levada_plugin_main(const levada_host *host, levada_plug
     if (st == LEVADA_OK && strcmp(wrong, "taken") == 0) st = half_add(host, plugin, "take", err);
     if (st == LEVADA_OK && strcmp(wrong, "twice") == 0) {
         st = half_add(host, plugin, "half_first", err);
+    }
+    if (st == LEVADA_OK && strncmp(wrong, "defaults", 8) == 0) {
+        st = half_defaults(host, plugin, wrong, err);
     }
     if (strcmp(wrong, "ignored") == 0) (void)!half_add(host, plugin, "take", NULL);
     if (st == LEVADA_OK) st = half_add(host, plugin, "half_last", err);

@@ -380,6 +380,42 @@ static const levada_stage_def table_views = {
     .apply = table_views_apply,
 };
 
+/* -- a stage whose default is a pipe of the others, which are registered after it */
+
+typedef struct table_piped_args {
+    const levada_dataset *pipe;
+} table_piped_args;
+
+static const levada_arg table_piped_options[] = {
+    LEVADA_ARG(PIPE, table_piped_args, pipe,
+               .otherwise = "(text_lines:json.txt | table_numbers | table_views)",
+               .doc = "is read by nobody"),
+    LEVADA_ARG_END
+};
+
+static levada_status table_piped_apply(void *state, const void *args, const levada_block *in,
+                                       levada_block **out, levada_error *err)
+{
+    (void)state;
+    if (!((const table_piped_args *)args)->pipe) {
+        return levada_fail(err, LEVADA_EINTERNAL, "no default");
+    }
+    *out = levada_block_ref(in);
+    return LEVADA_OK;
+}
+
+static const levada_stage_def table_piped = {
+    .struct_size = sizeof(levada_stage_def),
+    .name = "table_piped",
+    .doc = "passes records on",
+    .example = "text_lines:json.txt | table_piped",
+    .mode = LEVADA_MODE_PURE,
+    .rows = LEVADA_ROWS_SAME,
+    .args = table_piped_options,
+    .args_size = sizeof(table_piped_args),
+    .apply = table_piped_apply,
+};
+
 /* -- the entry */
 
 static const levada_host *table_host(const levada_host *host, levada_plugin *plugin,
@@ -408,6 +444,7 @@ LEVADA_API levada_status levada_plugin_main(const levada_host *host, levada_plug
     LEVADA_PLUGIN_BEGIN(host, plugin, "table", 1);
     if (how && strcmp(how, "fits") == 0) return host->add_stage(plugin, &table_views, err);
     levada_free(levada_alloc(1)); /* not there in an older table */
+    LEVADA_TRY(host->add_stage(plugin, &table_piped, err));
     LEVADA_TRY(host->add_source(plugin, &table_lines, err));
     LEVADA_TRY(host->add_stage(plugin, &table_some, err));
     LEVADA_TRY(host->add_decoder(plugin, &table_numbers, err));

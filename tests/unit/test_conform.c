@@ -112,6 +112,7 @@ static void finds_nothing_in_good_ones(void **state)
     says(table, "table_some",
          "text_lines:lines.txt | filter:\"len(line) > 1\" | table_some:50", NULL, NULL);
     says(table, "table_numbers", "text_lines:json.txt | table_numbers", NULL, NULL);
+    says(table, "table_piped", "text_lines:json.txt | table_piped", NULL, NULL);
     assert_int_equal(chdir("/"), 0);
 }
 

@@ -110,6 +110,17 @@ static void a_good_one_is_loaded_once(void **state)
     assert_int_equal(names(), before + 2);
 }
 
+static void a_default_whose_stages_do_not_come_is_refused(void **state)
+{
+    (void)state;
+    refuses("defaults, unknown", LEVADA_EINVALID_ARGUMENT,
+            "half_b: default of option 'pipe': unknown stage 'half_c'");
+    refuses("defaults, loop", LEVADA_EINVALID_ARGUMENT,
+            "defaults that lead back to their own stages: of half_a, half_b");
+    refuses("defaults, self", LEVADA_EINVALID_ARGUMENT,
+            "defaults that lead back to their own stages: of half_a, half_b");
+}
+
 static void names_of_one_that_was_refused_are_free(void **state)
 {
     (void)state;
@@ -158,9 +169,11 @@ static void without_memory_nothing_is_left(void **state)
         int32_t before = names();
         int64_t live = fault_live();
 
+        assert_int_equal(setenv("LEVADA_TEST_PLUGIN", "defaults", 1), 0);
         fault_arm(i);
         st = levada_plugin_load(env, library, NULL, NULL);
         fault_disarm();
+        unsetenv("LEVADA_TEST_PLUGIN");
         if (st == LEVADA_OK) break;
         assert_int_equal(st, LEVADA_ERESOURCE_EXHAUSTED);
         assert_int_equal(fault_live(), live);
@@ -294,6 +307,29 @@ static t_bytes records(const char *text, const char *errors)
     return all;
 }
 
+/* half_a waits for half_b, and that for half_last. */
+static void a_default_may_have_stages_of_the_same_plugin(void **state)
+{
+    levada_error    err = LEVADA_ERROR_INIT;
+    levada_dataset *dataset = NULL;
+    int32_t         before = names();
+    t_bytes         a, b;
+
+    (void)state;
+    assert_int_equal(setenv("LEVADA_TEST_PLUGIN", "defaults", 1), 0);
+    if (levada_plugin_load(env, library, NULL, &err) != LEVADA_OK) fail_msg("%s", err.message);
+    unsetenv("LEVADA_TEST_PLUGIN");
+    mapped = true;
+    assert_int_equal(names(), before + 4);
+    assert_int_equal(levada_dataset_parse(env, "range:3 | half_a", &dataset, &err), LEVADA_OK);
+    levada_dataset_unref(&dataset);
+    a = records("range:3 | half_a | half_b:pipe=(range:4)", NULL);
+    b = records("range:3", NULL);
+    t_bytes_equal(b, a, "half_a");
+    t_clear(&a);
+    t_clear(&b);
+}
+
 static void gives_alike(const char *text, const char *errors, const char *like)
 {
     t_bytes a = records(text, errors), b = records(like, NULL);
@@ -335,7 +371,11 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(threads_that_load_it_at_once_share_it, set_up, tear_down),
         cmocka_unit_test_setup_teardown(without_memory_nothing_is_left, set_up, tear_down),
         cmocka_unit_test_setup_teardown(names_of_one_that_was_refused_are_free, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_default_whose_stages_do_not_come_is_refused, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(a_good_one_is_loaded_once, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_default_may_have_stages_of_the_same_plugin, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(one_that_needs_a_longer_table_is_left_again, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(one_that_needs_no_more_than_an_older_host_has_is_loaded,
