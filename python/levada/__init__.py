@@ -25,6 +25,44 @@ from levada._dataset import (
 from levada._dtypes import DTYPES as _DTYPES
 from levada._sources import *  # noqa: F403  tfrecord, text_lines, range, ...
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # what __getattr__ brings when it is asked for
+    from levada import train
+    from levada._batch import Batch, Bytes, Ragged
+    from levada._checkpoint import load_checkpoint, save_checkpoint
+    from levada._dtypes import DType
+    from levada._iterator import Iterator
+    from levada._parsing import (
+        FixedLenFeature,
+        FixedLenSequenceFeature,
+        RaggedFeature,
+        SparseFeature,
+        VarLenFeature,
+        parse_example,
+        parse_sequence_example,
+        parse_single_example,
+        parse_single_sequence_example,
+    )
+    from levada._plugins import load_library, load_op_library, register_decoder, register_source
+    from levada._writing import TFRecordWriter, make_example, make_sequence_example
+
+    bool: DType
+    int8: DType
+    int16: DType
+    int32: DType
+    int64: DType
+    uint8: DType
+    uint16: DType
+    uint32: DType
+    uint64: DType
+    float16: DType
+    bfloat16: DType
+    float32: DType
+    float64: DType
+    complex64: DType
+    complex128: DType
+    string: DType
+
 __version__ = _levada.VERSION
 
 _LAZY = {
@@ -49,23 +87,61 @@ _PARSING = (
 ).split()
 _LAZY.update(dict.fromkeys(_PARSING, "_parsing"))
 
+# Written out, because type checkers read it.
 __all__ = [
+    "Batch",
+    "Bytes",
     "Dataset",
+    "FixedLenFeature",
+    "FixedLenSequenceFeature",
+    "Iterator",
+    "Ragged",
+    "RaggedFeature",
+    "SparseFeature",
+    "TFRecordWriter",
+    "VarLenFeature",
+    "bfloat16",
+    "bool",
+    "complex64",
+    "complex128",
     "concat",
     "errors",
+    "float16",
+    "float32",
+    "float64",
     "from_arrays",
     "from_json",
     "from_records",
     "from_text",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "load_checkpoint",
+    "load_library",
+    "load_op_library",
+    "make_example",
+    "make_sequence_example",
     "mix",
+    "parse_example",
+    "parse_sequence_example",
+    "parse_single_example",
+    "parse_single_sequence_example",
     "range",
+    "register_decoder",
+    "register_source",
+    "save_checkpoint",
     "source",
+    "string",
     "torch_dataset",
+    "train",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
     "zip",
-    *_sources.__all__,
-    *_DTYPES,
-    *_LAZY,
 ]
+__all__ += _sources.__all__
 
 
 def __getattr__(name):

@@ -1,12 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """Batches: what an iterator gives, as NumPy arrays over the memory of levada."""
 
+from __future__ import annotations
+
 import operator
 import sys
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from typing import Any
 
 from levada import _levada
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Array = NDArray[Any]
+    _Files = Callable[[int, int], str | None]
 
 ORIGIN = [
     ("leaf", "<i4"), ("opening", "<i4"), ("shard", "<i4"), ("sub", "<i4"),
@@ -22,7 +35,7 @@ def _asarray(view):
     return _asarray(view)
 
 
-def array_of(view):
+def array_of(view: Any) -> Array:
     """NumPy array over a view of the extension: no copy."""
     array = _asarray(view)
     if view.dtype == "bfloat16" and "ml_dtypes" in sys.modules:
@@ -30,7 +43,7 @@ def array_of(view):
     return array
 
 
-def objects(items, shape=None):
+def objects(items: Sequence[Any], shape: tuple[int, ...] | None = None) -> Array:
     """Object array of `items` (bytes), of that shape."""
     import numpy as np
 
@@ -73,7 +86,7 @@ def _padding(value, dtype):
     raise ValueError(f"value={value!r} is no {dtype} that it can hold")
 
 
-class Bytes(Sequence):
+class Bytes(Sequence[bytes]):
     """Byte strings of a column: ``data`` (uint8) and ``offsets`` (int32, one more than strings).
 
     ``b[i]`` is ``bytes``, ``b[i:j]`` another ``Bytes`` over the same memory.
@@ -81,14 +94,14 @@ class Bytes(Sequence):
 
     __slots__ = ("data", "offsets")
 
-    def __init__(self, data, offsets):
+    def __init__(self, data: Array, offsets: Array) -> None:
         self.data = data
         self.offsets = offsets
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.offsets) - 1
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             first, last, step = index.indices(len(self))
             if step != 1:
@@ -97,10 +110,10 @@ class Bytes(Sequence):
         i = _row(index, len(self), "a Bytes")
         return self.data[self.offsets[i] : self.offsets[i + 1]].tobytes()
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[bytes]:
         return iter(self.to_list())
 
-    def __array__(self, dtype=None, copy=None):
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Array:
         return objects(self.to_list()) if dtype is None else objects(self.to_list()).astype(dtype)
 
     def __repr__(self):
@@ -108,11 +121,11 @@ class Bytes(Sequence):
         return f"levada.Bytes([{shown}{', ...' if len(self) > 3 else ''}], n={len(self)})"
 
     @property
-    def lengths(self):
+    def lengths(self) -> Array:
         """Bytes of each string, int32."""
         return self.offsets[1:] - self.offsets[:-1]
 
-    def to_list(self):
+    def to_list(self) -> list[bytes]:
         """List of ``bytes``."""
         import numpy as np
 
@@ -121,7 +134,7 @@ class Bytes(Sequence):
     tolist = to_list
 
 
-class Ragged(Sequence):
+class Ragged(Sequence[Any]):
     """Rows of different lengths: ``values`` (array or ``Bytes``) and offsets into them.
 
     ``offsets`` are those of the outermost level, int32 [n + 1]; ``nested`` is the tuple of all
@@ -131,32 +144,32 @@ class Ragged(Sequence):
 
     __slots__ = ("nested", "values")
 
-    def __init__(self, values, nested):
+    def __init__(self, values: Any, nested: Iterable[Array]) -> None:
         self.values = values
         self.nested = tuple(nested)
 
     @property
-    def offsets(self):
+    def offsets(self) -> Array:
         """Where rows begin, int32 [n + 1]."""
         return self.nested[0]
 
     @property
-    def lengths(self):
+    def lengths(self) -> Array:
         """Length of each row, int32 [n]."""
         return self.offsets[1:] - self.offsets[:-1]
 
     @property
-    def dtype(self):
+    def dtype(self) -> np.dtype[Any] | None:
         return getattr(self.values, "dtype", None)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.offsets) - 1
 
     @property
-    def _inner(self):
+    def _inner(self) -> Any:
         return Ragged(self.values, self.nested[1:]) if len(self.nested) > 1 else self.values
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             first, last, step = index.indices(len(self))
             if step != 1:
@@ -166,7 +179,7 @@ class Ragged(Sequence):
         i = _row(index, len(self), "a Ragged")
         return self._inner[self.offsets[i] : self.offsets[i + 1]]
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         inner = self._inner
         return (inner[a:b] for a, b in pairwise(self.offsets.tolist()))
 
@@ -174,14 +187,14 @@ class Ragged(Sequence):
         levels = " -> ".join(str(len(level) - 1) for level in self.nested)
         return f"levada.Ragged({levels} rows, {len(self.values)} values of {self.dtype or 'bytes'})"
 
-    def to_list(self):
+    def to_list(self) -> list[Any]:
         """Nested lists of Python values."""
         items = self._inner.tolist()
         return [items[a:b] for a, b in pairwise(self.offsets.tolist())]
 
     tolist = to_list
 
-    def to_padded(self, value=None, length=None):
+    def to_padded(self, value: Any = None, length: int | None = None) -> Array:
         """Array [n, longest row, ...], filled up with `value` (0, or b"").
 
         `length`: that many in the outermost level instead of the longest row; longer rows are cut.
@@ -219,7 +232,7 @@ class Ragged(Sequence):
         _levada.pad(_octets(out), _octets(inner), marks, item)
         return out
 
-    def to_sparse(self):
+    def to_sparse(self) -> tuple[Array, Any, Array]:
         """(indices int64 [values, levels + 1], values, dense_shape int64 [levels + 1])."""
         import numpy as np
 
@@ -237,7 +250,7 @@ class Ragged(Sequence):
         return indices, values, np.array([len(rows), longest, *shape[1:]], np.int64)
 
 
-def column_of(block, i):
+def column_of(block: _levada.Block, i: int) -> Any:
     """Column `i` of a block: array, Ragged or Bytes."""
     view = block.values(i)
     if view is not None:
@@ -261,7 +274,7 @@ def _rows_of_column(column):
     return list(column)
 
 
-def rows_of(block):
+def rows_of(block: _levada.Block) -> list[dict[str, Any]]:
     """The records of a block as dicts: NumPy scalars and arrays, ``bytes``, ``Ragged``."""
     names = [field[0] for field in block.fields()]
     columns = [_rows_of_column(column_of(block, i)) for i in range(len(names))]
@@ -270,7 +283,7 @@ def rows_of(block):
     return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
-class Batch(Mapping):
+class Batch(Mapping[str, Any]):
     """Records of one batch, by field name.
 
     ``batch["x"]`` is a NumPy array [n, ...] (FIXED: over the memory of the batch, without a copy,
@@ -280,37 +293,37 @@ class Batch(Mapping):
 
     __slots__ = ("__weakref__", "_block", "_cache", "_files", "_names")
 
-    def __init__(self, block, files=None):
+    def __init__(self, block: _levada.Block, files: _Files | None = None) -> None:
         self._block = block
-        self._cache = {}
+        self._cache: dict[str, Any] = {}
         self._files = files
-        self._names = None
+        self._names: tuple[str, ...] | None = None
 
-    def __getitem__(self, name):
+    def __getitem__(self, name: str) -> Any:
         value = self._cache.get(name)
         if value is None:
             value = self._cache[name] = column_of(self._block, self._index(name))
         return value
 
-    def _index(self, name):
+    def _index(self, name: str) -> int:
         i = self._block.find(name) if isinstance(name, str) else -1
         if i < 0:
             raise KeyError(f"no field {name!r}; there are {', '.join(self.keys())}")
         return i
 
-    def keys(self):
+    def keys(self) -> tuple[str, ...]:  # type: ignore[override]
         """Names of the fields, in order."""
         if self._names is None:
             self._names = tuple(field[0] for field in self._block.fields())
         return self._names
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[str]:
         return iter(self.keys())
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.keys())
 
-    def __contains__(self, name):
+    def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and self._block.find(name) >= 0
 
     def __repr__(self):
@@ -328,23 +341,23 @@ class Batch(Mapping):
         raise TypeError("a Batch lies in memory of levada and can't be pickled: pickle its numpy()")
 
     @property
-    def num_records(self):
+    def num_records(self) -> int:
         """Records in the batch."""
         return self._block.rows
 
     @property
-    def nbytes(self):
+    def nbytes(self) -> int:
         """Bytes of memory that the batch keeps alive."""
         return self._block.bytes
 
-    def column(self, name):
+    def column(self, name: str) -> _levada.View:
         """The memory of a FIXED column, or of the values of another one: an object with the buffer
         protocol, ``__dlpack__`` and ``__dlpack_device__``. Nothing is copied."""
         i = self._index(name)
         view = self._block.values(i)
         return self._block.parts(i)[0] if view is None else view
 
-    def lengths(self, name):
+    def lengths(self, name: str) -> Array:
         """Length of each record before padding, int32 [n]; of a ragged field its row lengths."""
         import numpy as np
 
@@ -358,7 +371,7 @@ class Batch(Mapping):
         steps = value.shape[1] if value.ndim > 1 else 1
         return np.full(self.num_records, steps, np.int32)
 
-    def mask(self, name):
+    def mask(self, name: str) -> Array:
         """bool [n, T]: True where a value is, False where padding is."""
         import numpy as np
 
@@ -369,7 +382,7 @@ class Batch(Mapping):
             steps = value.shape[1]
         return np.arange(steps, dtype=np.int32) < lengths[:, None]
 
-    def cu_seqlens(self, name):
+    def cu_seqlens(self, name: str) -> Array:
         """Cumulative lengths, int32 [n + 1], as variable-length attention kernels take them."""
         import numpy as np
 
@@ -377,12 +390,12 @@ class Batch(Mapping):
         np.cumsum(self.lengths(name), out=cumulative[1:])
         return cumulative
 
-    def max_seqlen(self, name):
+    def max_seqlen(self, name: str) -> int:
         """The longest length, an int."""
         lengths = self.lengths(name)
         return int(lengths.max()) if len(lengths) else 0
 
-    def positions(self, name):
+    def positions(self, name: str) -> Array:
         """Position of each value in its sequence: int32 [n, T] (0 in padding); ragged: [values].
 
         Packed batches have them as a field ``<name>_positions``, which is then given.
@@ -398,7 +411,7 @@ class Batch(Mapping):
         mask = self.mask(name)
         return np.arange(mask.shape[1], dtype=np.int32) * mask
 
-    def segment_ids(self, name):
+    def segment_ids(self, name: str) -> Array:
         """Which sequence each value is of, from 1: int32 [n, T] (0 in padding); ragged: [values].
 
         Packed batches have them as a field ``<name>_segment_ids``, which is then given.
@@ -412,7 +425,7 @@ class Batch(Mapping):
         return self.mask(name).astype(np.int32)
 
     @property
-    def origins(self):
+    def origins(self) -> Array:
         """Where records come from: structured array (leaf, opening, shard, sub, record, offset).
 
         Of records that a ``zip`` put together, where those of its first input do: see `lanes`.
@@ -420,7 +433,7 @@ class Batch(Mapping):
         return self.lanes[0]
 
     @property
-    def lanes(self):
+    def lanes(self) -> list[Array]:
         """Arrays like `origins`, one for each input of a ``zip`` (at most four), else one.
 
         The leaf of a record that a lane lacks is -1.
@@ -430,7 +443,7 @@ class Batch(Mapping):
         return [np.frombuffer(self._block.origins(i), ORIGIN) for i in range(self._block.lanes)]
 
     @property
-    def record_keys(self):
+    def record_keys(self) -> list[str]:
         """Names of the records for ever: ["train-3.tfrecord:17", ...].
 
         Of records that a ``zip`` put together: ["a.tfrecord:17 + b.tfrecord:3", ...].
@@ -438,30 +451,30 @@ class Batch(Mapping):
         rows = zip(*(lane.tolist() for lane in self.lanes), strict=True)
         return [" + ".join(self._key(lane) for lane in row if lane[0] >= 0) for row in rows]
 
-    def _key(self, origin):
+    def _key(self, origin: tuple[int, ...]) -> str:
         leaf, _, shard, sub, record, _ = origin
         path = self._files(leaf, shard) if self._files else None
         key = f"{path}:{record}" if path else f"{leaf}.{shard}:{record}"
         return f"{key}.{sub}" if sub else key
 
-    def numpy(self):
+    def numpy(self) -> dict[str, Any]:
         """Dict of name to value."""
         return {name: self[name] for name in self.keys()}
 
-    def torch(self, device=None):
+    def torch(self, device: Any = None) -> dict[str, Any]:
         """Dict of name to torch.Tensor over the same memory; ragged and byte fields stay as they
         are, with tensors inside. `device`: copy there."""
         from levada.interop.torch import batch_to_torch
 
         return batch_to_torch(self, device)
 
-    def jax(self):
+    def jax(self) -> dict[str, Any]:
         """Dict of name to jax.Array; byte fields stay as they are."""
         from levada.interop.jax import batch_to_jax
 
         return batch_to_jax(self)
 
-    def to_arrow(self):
+    def to_arrow(self) -> Any:
         """pyarrow.RecordBatch."""
         from levada.interop.arrow import batch_to_arrow
 

@@ -5,9 +5,12 @@ The file: "LVDACKPT", version u32, CRC32 u32 of what follows, then for each part
 and bytes (u32, u64), the name in UTF-8 and the bytes; little endian.
 """
 
+from __future__ import annotations
+
 import os
 import struct
 import zlib
+from typing import Any
 
 from levada.errors import (
     DataLossError,
@@ -28,7 +31,7 @@ def _bytes_of(name, part):
     return bytes(part)
 
 
-def save_checkpoint(path, **parts):
+def save_checkpoint(path: str | os.PathLike[str], **parts: Any) -> None:
     """Writes parts (bytes, or anything with ``save() -> bytes``: iterators, readers) to one file.
 
     The file appears complete or not at all, also when the machine stops in between.
@@ -65,7 +68,7 @@ def _sync_folder(path):
         os.close(folder)
 
 
-def load_checkpoint(path):
+def load_checkpoint(path: str | os.PathLike[str]) -> dict[str, bytes]:
     """{name: bytes} of a file of ``save_checkpoint``.
 
     Raises NotFoundError, DataLossError (damaged or cut off) or FailedPreconditionError (written by

@@ -4,6 +4,7 @@
 import os
 import threading
 import weakref
+from typing import Any
 
 from levada import _levada
 from levada._batch import Bytes, Ragged, objects
@@ -11,7 +12,7 @@ from levada._dtypes import DTYPES, name_of
 from levada.errors import InvalidArgumentError, keep
 
 _ADVICE = "; spec= says what all records have"
-_all = weakref.WeakSet()  # every Columns
+_all: weakref.WeakSet[Any] = weakref.WeakSet()  # every Columns
 
 
 def _forked():

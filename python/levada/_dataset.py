@@ -1,11 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Datasets: immutable descriptions of pipelines."""
 
+from __future__ import annotations
+
 import operator
 from builtins import zip as _zip
+from collections.abc import Sized
 
 from levada import _levada
 from levada._stages import Stages
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from typing import Any
+
+    from levada._iterator import Iterator
 
 _DTYPE_SIGNS = {"string": "bytes"}
 _MOST = 2**63 - 1
@@ -58,7 +68,7 @@ class Field:
 
     __slots__ = ("dtype", "padded", "ragged", "shape")
 
-    def __init__(self, dtype, depth, dims, padded):
+    def __init__(self, dtype: str, depth: int, dims: Iterable[int], padded: bool) -> None:
         from levada._dtypes import DTYPES
 
         self.dtype = DTYPES[dtype]
@@ -71,14 +81,14 @@ class Field:
             getattr(self, name) == getattr(other, name) for name in self.__slots__
         )
 
-    __hash__ = None
+    __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self):
         shape = ", ".join("?" if size is None else str(size) for size in self.shape)
         extra = ", padded" if self.padded else ", ragged" if self.ragged else ""
         return f"{self.dtype}[{shape}]{extra}"
 
-    def describe(self, batched):
+    def describe(self, batched: bool) -> str:
         """As in the representation of a dataset: "uint8[B, T]    padded, lengths int32[B]"."""
         letters = iter("TUVWXYZ")
         dims = [next(letters, "?") if size is None else str(size) for size in self.shape]
@@ -106,25 +116,25 @@ class Dataset(Stages):
 
     __slots__ = ("__weakref__", "_core", "_epochs", "_settings")
 
-    def __init__(self, core, settings=None):
+    def __init__(self, core: _levada.Dataset, settings: dict[str, Any] | None = None) -> None:
         self._core = core
         self._settings = settings or {}
         self._epochs = Epochs()
 
-    def to_value(self):
+    def to_value(self) -> _levada.Dataset:
         return self._core
 
     # -- making
 
-    def _append(self, name, options, more=()):
+    def _append(self, name: str, options: dict[str, Any], more: Iterable[Dataset] = ()) -> Dataset:
         inputs = (self._core, *(dataset._core for dataset in more))
         return Dataset(_levada.append(name, options, inputs), self._settings)
 
-    def stage(self, name, **options):
+    def stage(self, name: str, **options: Any) -> Dataset:
         """A stage by its name, for those of loaded libraries."""
         return self._append(name, options)
 
-    def decode(self, name, field=None, **options):
+    def decode(self, name: str, field: str | None = None, **options: Any) -> Dataset:
         """A decoder by its name, for those of loaded libraries."""
         from levada import _plugins
 
@@ -133,7 +143,16 @@ class Dataset(Stages):
             return _plugins.apply_decoder(self, name, fn, field, **options)
         return self._append(name, {"field": field, **options} if field else options)
 
-    def map(self, fn, *, spec=None, batched=False, workers=1, pure=True, rng=False):
+    def map(
+        self,
+        fn: Callable[..., Mapping[str, Any]],
+        *,
+        spec: Mapping[str, Any] | None = None,
+        batched: bool = False,
+        workers: int = 1,
+        pure: bool = True,
+        rng: bool = False,
+    ) -> Dataset:
         """fn(record) -> dict for each record: a dict of NumPy values in, array-likes out.
 
         `batched`: fn(Batch) -> dict of columns instead. `spec`: {field: dtype or feature} of the
@@ -151,7 +170,7 @@ class Dataset(Stages):
         handle = _functions.handle(target, fn, pure=pure, workers=workers)
         return self._append("map" if pure else "call", _with_spec(handle, spec))
 
-    def filter(self, fn):
+    def filter(self, fn: str | Callable[[Any], Any]) -> Dataset:
         """Records for which fn(record) is true, or an expression: ``"len(tokens) > 4"``."""
         if not callable(fn):
             return self._append("filter", {"expression": fn})
@@ -159,17 +178,28 @@ class Dataset(Stages):
 
         return self._append("filter", {"fn": _functions.handle(_functions.Keep(fn), fn)})
 
-    def select(self, *fields):
+    def select(self, *fields: str) -> Dataset:
         """Some of the fields, in that order."""
         return self._append("select", {"fields": fields})
 
-    def bucket_by_sequence_length(self, length, boundaries=None, batch_sizes=None, **options):
-        if boundaries is not None and hasattr(batch_sizes, "__len__"):
+    def bucket_by_sequence_length(  # type: ignore[override]
+        self,
+        length: str | Callable[[Any], int],
+        boundaries: Sequence[int] | None = None,
+        batch_sizes: int | Sequence[int] | None = None,
+        **options: Any,
+    ) -> Dataset:
+        if boundaries is not None and isinstance(batch_sizes, Sized):
             n, buckets = len(batch_sizes), len(boundaries) + 1
             if n != buckets:
                 raise ValueError(f"len(batch_sizes)={n} must be len(boundaries)+1={buckets}")
         if not callable(length):
-            return super().bucket_by_sequence_length(length, boundaries, batch_sizes, **options)
+            return super().bucket_by_sequence_length(
+                length,
+                boundaries,  # type: ignore[arg-type]  # the core says what is wrong with None
+                batch_sizes,
+                **options,
+            )
         from levada import _functions
 
         name = "bucket_length"
@@ -179,7 +209,13 @@ class Dataset(Stages):
 
     bucket_by_sequence_length.__doc__ = Stages.bucket_by_sequence_length.__doc__
 
-    def interleave(self, fn, *, cycle_length=4, block_length=1):
+    def interleave(
+        self,
+        fn: Dataset | Callable[[Any], Dataset],
+        *,
+        cycle_length: int = 4,
+        block_length: int = 1,
+    ) -> Dataset:
         """fn(record) -> Dataset for each record; their records by turns.
 
         fn is asked once, with an object whose ``["path"]`` is the text ``"{path}"``, which is
@@ -189,7 +225,7 @@ class Dataset(Stages):
         options = {"pipe": pipe, "cycle_length": cycle_length, "block_length": block_length}
         return self._append("interleave", options)
 
-    def with_options(self, **settings):
+    def with_options(self, **settings: Any) -> Dataset:
         """Settings of its iterators: seed, threads, errors, max_bytes, deterministic, block_rows.
 
         `seed`: None draws one. `threads`: 0 = CPUs. `errors`: "fail", "skip", "skip:1000" or
@@ -218,7 +254,7 @@ class Dataset(Stages):
 
     # -- running
 
-    def _open(self, epoch, seed=None, kind=_levada.Iter):
+    def _open(self, epoch: int, seed: int | None = None, kind: Any = _levada.Iter) -> Any:
         """An iterator over blocks of the extension, or of a class that is based on that one."""
         given = self._settings
         epoch = _integer("epoch", epoch, 0, _MOST)
@@ -235,18 +271,18 @@ class Dataset(Stages):
             deterministic=given.get("deterministic") is not False,
         )
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator:
         from levada._iterator import Iterator
 
         return Iterator(self, self._epochs.take())
 
-    def iterate(self, epoch=None):
+    def iterate(self, epoch: int | None = None) -> Iterator:
         """An iterator of that epoch; None: the next one, as ``iter(ds)``."""
         from levada._iterator import Iterator
 
         return Iterator(self, self._epochs.take() if epoch is None else epoch)
 
-    def blocks(self, epoch=None):
+    def blocks(self, epoch: int | None = None) -> Iterator:
         """An iterator of that epoch over blocks: ``Batch`` es as they lie in memory.
 
         The fastest way to look at every record: nothing is copied before a column is asked for. A
@@ -257,7 +293,7 @@ class Dataset(Stages):
 
         return Iterator(self, self._epochs.take() if epoch is None else epoch, blocks=True)
 
-    def first(self):
+    def first(self) -> Any:
         """The first batch (or record) of epoch 0. Raises OutOfRangeError where there is none."""
         from levada.errors import OutOfRangeError
 
@@ -269,22 +305,22 @@ class Dataset(Stages):
     # -- looking
 
     @property
-    def spec(self):
+    def spec(self) -> dict[str, Field]:
         """{field: Field(dtype, shape)} as far as it is known before anything runs."""
         return {f[0]: Field(f[1], f[2], f[3], f[4]) for f in self._core.fields()}
 
     def __str__(self):
         return self._core.text()
 
-    def to_json(self):
+    def to_json(self) -> str:
         """The canonical JSON: every option written out."""
         return self._core.json()
 
-    def fingerprint(self):
+    def fingerprint(self) -> str:
         """32 hex digits over the JSON, without what only tunes and without directories."""
         return self._core.fingerprint().hex()
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         """Equal descriptions and settings; of functions the same objects, of data the same."""
         if not isinstance(other, Dataset):
             return NotImplemented
@@ -293,13 +329,13 @@ class Dataset(Stages):
             or (self._core.json() == other._core.json() and _same_parts(self._core, other._core))
         )
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(self._core.json())
 
-    def __bool__(self):
+    def __bool__(self) -> bool:
         return True
 
-    def __len__(self):
+    def __len__(self) -> int:
         """Records or batches, where they can be known without reading. Else TypeError."""
         from levada._length import length
 
@@ -414,7 +450,7 @@ def _with_spec(handle, spec):
 # -- sources that are more than a name and options
 
 
-def source(name, **options):
+def source(name: str, **options: Any) -> Dataset:
     """A source by its name, for those of loaded libraries and of ``register_source``."""
     from levada import _plugins
 
@@ -424,19 +460,19 @@ def source(name, **options):
     return Dataset(_levada.append(name, options, ()))
 
 
-def range(start, stop=None, step=1):
+def range(start: int, stop: int | None = None, step: int = 1) -> Dataset:
     """Integers as the field ``value`` (int64): ``range(stop)`` or ``range(start, stop, step)``."""
     if stop is None:
         return source("range", count=start) if step == 1 else range(0, start, step)
     return source("range", start=start, stop=stop, step=step)
 
 
-def from_text(description):
+def from_text(description: str | bytes) -> Dataset:
     """Dataset of a description such as ``"tfrecord:a.tfrecord | shuffle:100"``."""
     return Dataset(_levada.parse(_text_of(description)))
 
 
-def from_json(text):
+def from_json(text: str | bytes) -> Dataset:
     """Dataset of what ``to_json()`` gave."""
     return Dataset(_levada.parse(_text_of(text)))
 
@@ -452,24 +488,28 @@ def _joint(name, datasets, options):
     return datasets[0]._append(name, options, datasets[1:])
 
 
-def zip(*datasets):
+def zip(*datasets: Dataset | Iterable[Dataset]) -> Dataset:
     """Records of all datasets side by side; ends with the shortest. Names must differ."""
     return _joint("zip", datasets, {})
 
 
-def concat(*datasets):
+def concat(*datasets: Dataset | Iterable[Dataset]) -> Dataset:
     """One dataset after the other."""
     return _joint("concat", datasets, {})
 
 
-def mix(datasets, weights=None, seed=None):
+def mix(
+    datasets: Dataset | Iterable[Dataset],
+    weights: Iterable[float] | None = None,
+    seed: int | None = None,
+) -> Dataset:
     """Records drawn from the datasets by weight; an exhausted one drops out."""
     options = {"weights": weights, "seed": seed}
     datasets = (datasets,) if isinstance(datasets, Dataset) else tuple(datasets)
     return _joint("mix", datasets, {k: v for k, v in options.items() if v is not None})
 
 
-def from_arrays(mapping):
+def from_arrays(mapping: Mapping[str, Any]) -> Dataset:
     """Records of arrays with the same first dimension; also lists of bytes, of arrays, Ragged."""
     from levada._columns import Columns
 
@@ -479,7 +519,11 @@ def from_arrays(mapping):
     return Dataset(_levada.append("memory", {"data": block}, ()))
 
 
-def from_records(records, *, spec=None):
+def from_records(
+    records: Iterable[Mapping[str, Any]] | Callable[[], Iterable[Mapping[str, Any]]],
+    *,
+    spec: Mapping[str, Any] | None = None,
+) -> Dataset:
     """Records (dicts) of an iterable, or of the iterable that a function of no arguments gives.
 
     An iterable is begun anew for each iterator. `spec`: {field: dtype or feature}; without one the
@@ -498,7 +542,11 @@ def from_records(records, *, spec=None):
     return Dataset(_levada.append("records", _with_spec(handle, spec), ()))
 
 
-def torch_dataset(ds, rank=None, world_size=None):
+def torch_dataset(
+    ds: Dataset | Callable[[int, int], Dataset],
+    rank: int | None = None,
+    world_size: int | None = None,
+) -> Any:
     """A ``torch.utils.data.IterableDataset`` with ``state_dict``, for DataLoader.
 
     Each worker of each rank reads its share. `ds` may be a function of (index, count) that places

@@ -7,6 +7,7 @@ preparing a decoder costs more than a message of some hundred numbers.
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 from levada import _levada
 from levada._batch import Batch, Bytes
@@ -16,9 +17,9 @@ _MOST = 32
 _MOST_DIMS = 4
 _MOST_VALUES = 1 << 16
 # (make, names, and ids or values of features): (specs, what was made); ids live as long as specs.
-kept = {}
+kept: dict[Any, Any] = {}
 # id of a dict of features: a decoder for `_levada.single`, which looks whether it still has them
-lones = {}
+lones: dict[int, Any] = {}
 
 
 class Prepared:

@@ -1,7 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Dtypes as light objects: known to NumPy, but made without it."""
 
+from __future__ import annotations
+
 import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    import numpy as np
 
 
 class DType:
@@ -12,11 +20,11 @@ class DType:
 
     __slots__ = ("name",)
 
-    def __init__(self, name):
+    def __init__(self, name: str) -> None:
         self.name = name
 
     @property
-    def dtype(self):
+    def dtype(self) -> np.dtype[Any]:
         """The NumPy dtype. bfloat16 is uint16 unless ml_dtypes is imported; string is object."""
         import numpy as np
 
@@ -28,10 +36,10 @@ class DType:
         return np.dtype(self.name)
 
     @property
-    def as_numpy_dtype(self):
+    def as_numpy_dtype(self) -> np.dtype[Any]:
         return self.dtype
 
-    def to_value(self):
+    def to_value(self) -> str:
         return self.name
 
     def __repr__(self):
@@ -40,13 +48,13 @@ class DType:
     def __str__(self):
         return self.name
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         try:
             return self.name == name_of(other)
         except TypeError:
             return NotImplemented
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(self.name)
 
     def __reduce__(self):
@@ -62,11 +70,11 @@ _ALIASES = {
     "bytes": "string", "str": "string", "object": "string", "int": "int64", "float": "float64",
     "half": "float16", "double": "float64", "single": "float32", "bool_": "bool",
 }  # fmt: skip
-_numpy_names = {}  # dtypes of NumPy, which takes long to say their names
+_numpy_names: dict[np.dtype[Any], str] = {}  # dtypes of NumPy, which takes long to say their names
 _BUILTIN = {bytes: "string", str: "string", bool: "bool", int: "int64", float: "float64"}
 
 
-def name_of(dtype):
+def name_of(dtype: Any) -> str:
     """The name of a dtype given as an object of levada, of NumPy, as a Python type or a name.
 
     Raises TypeError for anything else.
@@ -93,6 +101,6 @@ def name_of(dtype):
     raise TypeError(f"not a dtype: {dtype!r}")
 
 
-def as_dtype(dtype):
+def as_dtype(dtype: Any) -> DType:
     """The levada dtype of whatever names one."""
     return DTYPES[name_of(dtype)]

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Running datasets."""
 
+from __future__ import annotations
+
 import atexit
 import itertools
 import json
@@ -13,7 +15,13 @@ from levada import _levada
 from levada._batch import Batch, rows_of
 from levada.errors import DataLossError, FailedPreconditionError
 
-_live = weakref.WeakSet()
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Self
+
+    from levada._dataset import Dataset
+
+_live: weakref.WeakSet[Iterator] = weakref.WeakSet()
 _MAGIC = b"LVDROWS1"
 _MOST_LEAVES = 64
 
@@ -92,19 +100,19 @@ class Iterator(_levada.Iter):
     # The extension's part calls _made() and gives what that returns, with nothing of Python run in
     # between; while something was raised it keeps the block.
 
-    def __new__(cls, dataset, epoch=0, blocks=False):
+    def __new__(cls, dataset: Dataset, epoch: int = 0, blocks: bool = False) -> Self:
         lanes = sys.modules.get("levada._functions")
         if lanes is not None:
             lanes.ensure()
         return dataset._open(epoch, kind=cls)
 
-    def __init__(self, dataset, epoch=0, blocks=False):
+    def __init__(self, dataset: Dataset, epoch: int = 0, blocks: bool = False) -> None:
         self._dataset = dataset
         self._batched = blocks or bool(dataset._core.flags & 2)
-        self._files = None  # a weak reference to what its batches share
+        self._files: weakref.ref[_Files] | None = None  # a weak reference to what its batches share
         _live.add(self)
 
-    def _made(self, block):
+    def _made(self, block: _levada.Block) -> Any:
         return Batch(block, self._shared_files()) if self._batched else rows_of(block)
 
     def _shared_files(self):
@@ -119,7 +127,7 @@ class Iterator(_levada.Iter):
         if files is not None:
             files.keep(self)
 
-    def save(self):
+    def save(self) -> bytes:
         """The position after the last value given, as bytes for ``restore``.
 
         Raises UnimplementedError where a source can't be saved.
@@ -128,13 +136,13 @@ class Iterator(_levada.Iter):
         if held is None:
             return super().save()
         snapshot, drop = held
-        if isinstance(snapshot, Exception):
+        if isinstance(snapshot, BaseException):
             raise snapshot
         inner = self._beginning() if snapshot is None else snapshot
-        drop = drop.to_bytes(8, "little")
-        return _MAGIC + zlib.crc32(drop + inner).to_bytes(4, "little") + drop + inner
+        body = drop.to_bytes(8, "little") + inner
+        return _MAGIC + zlib.crc32(body).to_bytes(4, "little") + body
 
-    def _beginning(self):
+    def _beginning(self) -> bytes:
         stats = self.stats()
         fresh = self._dataset._open(stats["epoch"], stats["seed"])
         try:
@@ -142,7 +150,7 @@ class Iterator(_levada.Iter):
         finally:
             fresh.close()
 
-    def restore(self, state):
+    def restore(self, state: bytes) -> None:  # type: ignore[override]
         """Goes on bit for bit where ``save()`` was called.
 
         Raises FailedPreconditionError where the state is of another dataset (the first difference
@@ -163,17 +171,17 @@ class Iterator(_levada.Iter):
         if not self._skip():
             raise FailedPreconditionError("the dataset ends before the position that was saved")
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, Any]:
         """``save()`` as a dict, the form that training loops store."""
         return {"levada": self.save()}
 
-    def load_state_dict(self, state):
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """``restore()`` from a dict of ``state_dict()``."""
         if not isinstance(state, Mapping) or "levada" not in state:
             raise TypeError("what state_dict() gives has the key 'levada'; this has not")
         self.restore(state["levada"])
 
-    def stats(self):
+    def stats(self) -> dict[str, Any]:  # type: ignore[override]
         """Counters as a dict: records, batches, bytes, skipped_records, damaged_bytes,
         missing_files, empty_files, dropped_records, padding_fraction, seed, epoch, threads,
         stages, and problems: what ``errors`` left out and files without a record, the first 64,
@@ -181,11 +189,11 @@ class Iterator(_levada.Iter):
         restore; the other counts begin there."""
         return json.loads(super().stats())
 
-    def report(self):
+    def report(self) -> Report:  # type: ignore[override]
         """Who waits for what, as a dict that prints as text. Any thread."""
         return Report(json.loads(super().report()))
 
-    def close(self):
+    def close(self) -> None:
         """Stops and joins its threads. Again is fine."""
         self._keep_files()
         super().close()
@@ -197,10 +205,10 @@ class Iterator(_levada.Iter):
     def __reduce__(self):
         raise TypeError("an Iterator can't be copied or pickled: save() and restore() move it")
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __repr__(self):

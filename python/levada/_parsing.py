@@ -5,7 +5,9 @@ Sparse results are (indices, values, dense_shape), ragged ones (values, row_spli
 row_splits is one array, or a tuple of them, outermost first, where there are several levels.
 """
 
-from collections.abc import Mapping
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -90,7 +92,7 @@ class FixedLenFeature:
     dtype: Any
     default_value: Any = None
 
-    def to_value(self, name=None):
+    def to_value(self, name: str | None = None) -> dict[str, Any]:
         """The feature as data, as it stands in descriptions."""
         shape, dtype = _shape(name, self.shape), _dtype(name, self.dtype)
         default = None if self.default_value is None else _plain(self.default_value)
@@ -113,7 +115,7 @@ class VarLenFeature:
 
     dtype: Any
 
-    def to_value(self, name=None):
+    def to_value(self, name: str | None = None) -> dict[str, Any]:
         """The feature as data, as it stands in descriptions."""
         return {"kind": "VarLen", "dtype": _dtype(name, self.dtype)}
 
@@ -131,7 +133,7 @@ class FixedLenSequenceFeature:
     allow_missing: bool = False
     default_value: Any = None
 
-    def to_value(self, name=None):
+    def to_value(self, name: str | None = None) -> dict[str, Any]:
         """The feature as data, as it stands in descriptions."""
         shape, dtype = _shape(name, self.shape, sequence=True), _dtype(name, self.dtype)
         default = None if self.default_value is None else _plain(self.default_value)
@@ -162,7 +164,7 @@ class SparseFeature:
     size: Any
     already_sorted: bool = False
 
-    def to_value(self, name=None):
+    def to_value(self, name: str | None = None) -> dict[str, Any]:
         """The feature as data, as it stands in descriptions."""
         keys = [self.index_key] if isinstance(self.index_key, str) else list(self.index_key or ())
         sizes = [self.size] if isinstance(self.size, int) else list(self.size or ())
@@ -184,12 +186,12 @@ class SparseFeature:
 class _Keyed:
     """A partition whose numbers stand in an int64 feature."""
 
-    def __init__(self, key):
+    def __init__(self, key: str) -> None:
         if not isinstance(key, str):
             raise TypeError(f"a partition names a feature, not {key!r}")
         self.key = key
 
-    def to_value(self):
+    def to_value(self) -> dict[str, Any]:
         return {"type": type(self).__name__, "key": self.key}
 
     def __repr__(self):
@@ -209,12 +211,12 @@ def _partition(name):
 class UniformRowLength:
     """Rows of one length; at the end of the partitions a dimension of the values."""
 
-    def __init__(self, length):
+    def __init__(self, length: int) -> None:
         if int(length) < 1:
             raise ValueError(f"UniformRowLength({length}): a row has at least one value")
         self.length = int(length)
 
-    def to_value(self):
+    def to_value(self) -> dict[str, Any]:
         return {"type": "UniformRowLength", "length": self.length}
 
     def __repr__(self):
@@ -259,7 +261,7 @@ class RaggedFeature:
         ):
             raise ValueError("a RaggedFeature with partitions needs a value_key")
 
-    def to_value(self, name=None):
+    def to_value(self, name: str | None = None) -> dict[str, Any]:
         """The feature as data, as it stands in descriptions."""
         splits = name_of(self.row_splits_dtype)
         if splits not in ("int32", "int64"):
@@ -446,7 +448,13 @@ def _parse(serialized, spec, example_names, single, key):
     return {name: _result(name, value, batch, single) for name, value in prepared.specs.items()}
 
 
-def parse_example(serialized, spec, example_names=None, *, key=None):
+def parse_example(
+    serialized: Sequence[bytes] | Bytes,
+    spec: Mapping[str, Any],
+    example_names: Sequence[str | bytes] | None = None,
+    *,
+    key: str | None = None,
+) -> dict[str, Any]:
     """Parses a list of serialized tf.train.Example messages.
 
     Args:
@@ -466,7 +474,13 @@ def parse_example(serialized, spec, example_names=None, *, key=None):
     return _parse(serialized, spec, example_names, False, key)
 
 
-def parse_single_example(serialized, spec, example_names=None, *, key=None):
+def parse_single_example(
+    serialized: Any,
+    spec: Mapping[str, Any],
+    example_names: str | bytes | Sequence[str | bytes] | None = None,
+    *,
+    key: str | None = None,
+) -> dict[str, Any]:
     """Parses one serialized tf.train.Example: as `parse_example`, without the first dimension."""
     lone = lones.get(id(spec))
     try:
@@ -529,9 +543,15 @@ def _parse_sequence(serialized, context, sequence, example_names, single, key):
 
 
 def parse_sequence_example(
-    serialized, context_features=None, sequence_features=None, example_names=None, *,
-    context=None, sequence=None, key=None,
-):  # fmt: skip
+    serialized: Sequence[bytes] | Bytes,
+    context_features: Mapping[str, Any] | None = None,
+    sequence_features: Mapping[str, Any] | None = None,
+    example_names: Sequence[str | bytes] | None = None,
+    *,
+    context: Mapping[str, Any] | None = None,
+    sequence: Mapping[str, Any] | None = None,
+    key: str | None = None,
+) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
     """Parses a list of serialized tf.train.SequenceExample messages.
 
     Args:
@@ -554,9 +574,15 @@ def parse_sequence_example(
 
 
 def parse_single_sequence_example(
-    serialized, context_features=None, sequence_features=None, example_name=None, *,
-    context=None, sequence=None, key=None,
-):  # fmt: skip
+    serialized: Any,
+    context_features: Mapping[str, Any] | None = None,
+    sequence_features: Mapping[str, Any] | None = None,
+    example_name: str | bytes | None = None,
+    *,
+    context: Mapping[str, Any] | None = None,
+    sequence: Mapping[str, Any] | None = None,
+    key: str | None = None,
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """Parses one serialized tf.train.SequenceExample.
 
     Returns (context, sequence), as `parse_sequence_example` without the first dimension.

@@ -1,23 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
 """Libraries that add sources, stages and decoders, and those written in Python."""
 
+from __future__ import annotations
+
 import json
 import os
 from types import SimpleNamespace
 
 from levada import _levada
 
-sources = {}  # name: class (register_source)
-decoders = {}  # name: fn (register_decoder)
-_loaded = {}  # path: namespace
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+sources: dict[str, Any] = {}  # name: class (register_source)
+decoders: dict[str, Any] = {}  # name: fn (register_decoder)
+_loaded: dict[str, SimpleNamespace] = {}  # path: namespace
 
 
-def names():
+def names() -> dict[str, str]:
     """{name: family} of all that can stand in a description."""
     return {row["name"]: row["family"] for row in json.loads(_levada.stages())}
 
 
-def load_library(path):
+def load_library(path: str | os.PathLike[str]) -> str:
     """Loads a plug-in; returns its name. Loading it again does nothing.
 
     Raises NotFoundError, InvalidArgumentError (not a plug-in) or AlreadyExistsError.
@@ -25,7 +32,7 @@ def load_library(path):
     return _levada.load(os.fspath(path))
 
 
-def load_op_library(path):
+def load_op_library(path: str | os.PathLike[str]) -> SimpleNamespace:
     """Loads a plug-in and gives what it has as functions:
 
     ``lib.my_reader(**options)`` is a Dataset, ``lib.my_stage(ds, **options)`` and
@@ -58,7 +65,7 @@ def _function(name, family):
     return made
 
 
-def register_source(name, cls):
+def register_source(name: str, cls: Callable[..., Any]) -> None:
     """A source written in Python: ``levada.source(name, **options)`` makes ``cls(**options)``.
 
     Instances have ``spec`` ({field: dtype or feature}, may be None) and ``__iter__`` (records as
@@ -68,7 +75,7 @@ def register_source(name, cls):
     sources[name] = cls
 
 
-def register_decoder(name, fn):
+def register_decoder(name: str, fn: Callable[..., Mapping[str, Any]]) -> None:
     """A decoder written in Python: ``ds.decode(name, field)`` calls ``fn(value, key) -> dict``.
 
     `key` names the record as ``Batch.record_keys`` and errors do: ``"train-3.tfrecord:17"``.

@@ -8,6 +8,7 @@ from levada import _levada
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import Any
 
     from levada._dataset import Dataset
 
@@ -18,7 +19,7 @@ __all__ = [
 ]
 
 
-def _source(name, **options) -> Dataset:
+def _source(name: str, **options: Any) -> Dataset:
     from levada._dataset import Dataset
     from levada._values import paths
 

@@ -16,7 +16,10 @@ class Stages:
 
     __slots__ = ()
 
-    def _stage(self, name, **options) -> Dataset:
+    def _append(self, name: str, options: dict[str, Any], more: Iterable[Dataset] = ()) -> Dataset:
+        raise NotImplementedError
+
+    def _stage(self, name: str, **options: Any) -> Dataset:
         given = {key: value for key, value in options.items() if value is not None}
         return self._append(name, given)
 

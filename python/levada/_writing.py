@@ -1,7 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Records out: TFRecord files and tf.train.Example messages."""
 
+from __future__ import annotations
+
 from levada import _levada
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterable, Mapping
+    from typing import Any, Self
 
 
 class TFRecordWriter:
@@ -11,26 +19,32 @@ class TFRecordWriter:
     One thread at a time.
     """
 
-    def __init__(self, path, compression=None, *, level=None):
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        compression: str | None = None,
+        *,
+        level: int | None = None,
+    ) -> None:
         self._writer = _levada.Writer(path, compression, -1 if level is None else level)
 
-    def write(self, record):
+    def write(self, record: Any) -> None:
         """Appends one record: bytes, or anything with ``SerializeToString()``."""
         maker = getattr(record, "SerializeToString", None)
         self._writer.write(record if maker is None else maker())
 
-    def flush(self):
+    def flush(self) -> None:
         """Makes every record so far readable."""
         self._writer.flush()
 
-    def close(self):
+    def close(self) -> None:
         """Finishes the file. Again is fine."""
         self._writer.close()
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
@@ -98,7 +112,7 @@ def _features(features):
     return [feature for feature in given if feature[1]]
 
 
-def make_example(features):
+def make_example(features: Mapping[str, Any]) -> bytes:
     """Bytes of a tf.train.Example of {name: integers, floats or byte strings}, single or many.
 
     An empty list has no dtype and is left out, which readers take for the same; an empty array is
@@ -135,7 +149,9 @@ def _same_kind(key, steps):
     return [(None, "f", np.ascontiguousarray(values, np.float32)) for _, _, values in steps]
 
 
-def make_sequence_example(context, sequences):
+def make_sequence_example(
+    context: Mapping[str, Any], sequences: Mapping[str, Iterable[Any]]
+) -> bytes:
     """Bytes of a tf.train.SequenceExample: `context` as for make_example, `sequences` {name: list
     of steps}, each step integers, floats or byte strings; all of one list of the same kind."""
     lists = [(key, _steps(key, steps)) for key, steps in sequences.items()]

@@ -6,6 +6,12 @@ and where known, else ``None``: ``stage`` ("2.shuffle"), ``file``, ``offset`` (b
 (from 0) and ``key``. ``str()`` gives the message, then a line that says where.
 """
 
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 __all__ = [
     "AbortedError",
     "AlreadyExistsError",
@@ -31,7 +37,16 @@ class LevadaError(Exception):
 
     code = -2
 
-    def __init__(self, message="", *, stage=None, file=None, offset=None, record=None, key=None):
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        stage: str | None = None,
+        file: str | None = None,
+        offset: int | None = None,
+        record: int | None = None,
+        key: str | None = None,
+    ) -> None:
         super().__init__(message)
         self.message = message
         self.stage = stage
@@ -40,14 +55,14 @@ class LevadaError(Exception):
         self.record = record
         self.key = key
 
-    def __str__(self):
+    def __str__(self) -> str:
         place = self.place()
         return f"{self.message}\n  {place}" if place else str(self.message)
 
     def __reduce__(self):
         return _again, (type(self), self.__dict__)
 
-    def place(self):
+    def place(self) -> str:
         """Where it happened: "2.shuffle · a.tfrecord record 3 at byte 96", or ""."""
         words = [str(self.file)] if self.file is not None else []
         words += [f"record {self.record}"] if self.record is not None else []
@@ -157,11 +172,13 @@ class DataLossError(LevadaError):
 
 
 _CLASSES = {kind.code: kind for kind in LevadaError.__subclasses__()}
-_originals = {}  # message of a status: the exception of a user's function that it stands for
+_originals: dict[
+    str, tuple[int, BaseException, Any]
+] = {}  # message of a status: the exception of a user's function that it stands for
 _KEEP = 16
 
 
-def keep(exception):
+def keep(exception: BaseException) -> tuple[int, str]:
     """(code, message) under which an exception travels through C; from_status finds it again."""
     if isinstance(exception, StopIteration):  # would look like the end of the data
         told = RuntimeError("a function raised StopIteration")

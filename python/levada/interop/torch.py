@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """PyTorch: batches as tensors, datasets for DataLoader."""
 
+from __future__ import annotations
+
 import os
 import sys
 import weakref
@@ -9,6 +11,14 @@ from levada import _sharing
 from levada._batch import Bytes, Ragged
 from levada._iterator import Iterator
 from levada.errors import FailedPreconditionError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+    from levada._batch import Batch
+    from levada._dataset import Dataset
 
 
 def _tensor(value, device):
@@ -30,7 +40,7 @@ def _tensor(value, device):
     return tensor if device is None else tensor.to(device, non_blocking=True)
 
 
-def batch_to_torch(batch, device=None):
+def batch_to_torch(batch: Batch, device: Any = None) -> dict[str, Any]:
     """Dict of name to tensor over the memory of the batch."""
     return {name: _tensor(value, device) for name, value in batch.items()}
 
@@ -83,22 +93,27 @@ class Shared:
     hands all of them the epoch that this object has: call ``set_epoch`` before.
     """
 
-    def __init__(self, ds, rank=None, world_size=None):
+    def __init__(
+        self,
+        ds: Dataset | Callable[[int, int], Dataset],
+        rank: int | None = None,
+        world_size: int | None = None,
+    ) -> None:
         super().__init__()
         self.dataset = ds
         self.rank, self.world_size = rank, world_size
-        self.epoch = None
+        self.epoch: int | None = None
         self._next_epoch = 0
-        self._iterator = None  # a weak reference to the running one
-        self._state = None
+        self._iterator: weakref.ref[Iterator] | None = None  # a weak reference to the running one
+        self._state: Mapping[str, Any] | None = None
 
-    def part(self):
+    def part(self) -> tuple[int, int]:
         """(index, count): which part of how many this worker of this rank reads."""
         rank, world = _position(self.rank, self.world_size)
         worker, workers, _ = _worker()
         return rank * workers + worker, world * workers
 
-    def share(self):
+    def share(self) -> Dataset:
         """The part of the dataset that this worker of this rank reads."""
         index, count = self.part()
         _, workers, seed = _worker()
@@ -107,45 +122,45 @@ class Shared:
             return _sharing.checked(self.dataset(index, count), count, seed)
         return _sharing.share(self.dataset, index, count, seed)
 
-    def set_epoch(self, epoch):
+    def set_epoch(self, epoch: int) -> None:
         """The epoch that the next iteration takes."""
         self.epoch = epoch
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator:
         epoch = self._next_epoch if self.epoch is None else self.epoch
         self._next_epoch = epoch + 1
         iterator = _Part(self.share(), epoch)
         if self._state is not None:
-            self._restore(iterator)
+            self._restore(iterator, self._state)
         self._iterator = weakref.ref(iterator)
         return iterator
 
-    def _restore(self, iterator):
+    def _restore(self, iterator: Iterator, state: Mapping[str, Any]) -> None:
         index, count = self.part()
-        saved = tuple(self._state.get("part", (index, count)))
+        saved = tuple(state.get("part", (index, count)))
         if saved != (index, count):
             raise FailedPreconditionError(
                 f"the state is that of part {saved[0]} of {saved[1]}, this is part {index} of "
                 f"{count}: go on with as many ranks and workers, each with its own state"
             )
-        iterator.load_state_dict(self._state)
+        iterator.load_state_dict(state)
         self._next_epoch = iterator.stats()["epoch"] + 1
         self._state = None
 
-    def state_dict(self):
+    def state_dict(self) -> Mapping[str, Any]:
         """The position of the running iteration (of this worker), and which part it reads."""
-        iterator = self._iterator and self._iterator()
+        iterator = self._iterator() if self._iterator is not None else None
         if iterator is not None:
             return {**iterator.state_dict(), "part": self.part()}
         if self._state is None:
             raise FailedPreconditionError("no iteration is running")
         return self._state
 
-    def load_state_dict(self, state):
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """The next iteration goes on there."""
         self._state = state
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         """Workers that are spawned do not know the process group: they are told."""
         told = {"_iterator": None}
         if self.rank is None and _group() is not None:

@@ -57,7 +57,7 @@ class _Batcher:
         self.shapes = options.get("shapes")
         _check_shapes(self.shapes, self.dynamic_pad)
         self.keep = _keeper(options.get("keep_input", True), self.enqueue_many)
-        self.structure: Structure | None = None
+        self.structure: Any = None  # a Structure, once an example or a dataset has settled it
         self._lock = threading.Lock()
         self._ended = False
         shared_name = options.get("shared_name")
@@ -109,7 +109,7 @@ class _Batcher:
     def _loose(self, shape: Sequence[int | None]) -> tuple[int | None, ...]:
         return (None,) * len(shape) if self.dynamic_pad else tuple(shape)
 
-    def _shapes_of(self, structure: Structure, values: list[Any]) -> list[Any]:
+    def _shapes_of(self, structure: Structure, values: Sequence[Any]) -> list[Any]:
         if self.shapes is not None:
             return [tuple(shape) for shape in structure.in_order(self.shapes, "shapes")]
         shapes = []
@@ -143,7 +143,7 @@ class _Batcher:
                 raise
             raise self._misfit(values, error) from error
 
-    def _misfit(self, values: list[Any], error: Exception) -> InvalidArgumentError:
+    def _misfit(self, values: Sequence[Any], error: Exception) -> InvalidArgumentError:
         fields = ", ".join(repr(key) for key in self.structure.keys)
         return InvalidArgumentError(
             f"{self.who}: an example does not fit the first one (fields {fields}): {error}"

@@ -150,7 +150,7 @@ def _produce(
     def make(dtypes: list[Any], _: Any) -> FIFOQueue:
         return FIFOQueue(capacity, dtypes, [tuple(shape)], shared_name=shared_name, name=name)
 
-    queue = LateQueue(make, shared_name or name)
+    queue: Any = LateQueue(make, shared_name or name)
     if not callable(rows):
         queue = make([name_of(rows.dtype)], None)
     op = _Epochs(rows, queue, num_epochs, options["shuffle"], options["seed"], nothing)

@@ -81,7 +81,7 @@ class QueueRunnerDef:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, QueueRunnerDef) and vars(self) == vars(other)
 
-    __hash__ = None
+    __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         given = ", ".join(f"{name}={value!r}" for name, value in vars(self).items() if value)

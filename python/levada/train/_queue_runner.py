@@ -66,7 +66,7 @@ class QueueRunner:
                 raise ValueError("queue_runner_def and the other arguments are mutually exclusive.")
             given = _resolve(queue_runner_def)
         self._queue, ops, close, cancel, kinds = given
-        self._enqueue_ops = list(ops) if isinstance(ops, Iterable) else ops
+        self._enqueue_ops: Any = list(ops) if isinstance(ops, Iterable) else ops
         if self._queue is None or not self._enqueue_ops:
             raise ValueError("Must provide queue and enqueue_ops.")
         # None stands for a method of its own, which would keep it, and so the queue, alive.

@@ -40,9 +40,11 @@ __all__ = [
 
 _FIFO, _PADDING, _SHUFFLE, _PRIORITY = range(4)
 _NAMES = ("fifo_queue", "padding_fifo_queue", "random_shuffle_queue", "priority_queue")
-_counts = {}  # default name: numbers for the next ones
+_counts: dict[str, Any] = {}  # default name: numbers for the next ones
 _lock = threading.Lock()
-_live = weakref.WeakValueDictionary()  # every queue by number, to be found by name
+_live: weakref.WeakValueDictionary[int, Any] = (
+    weakref.WeakValueDictionary()
+)  # every queue by number, to be found by name
 _numbers = itertools.count()
 
 
@@ -315,9 +317,10 @@ class QueueBase:
 
 
 def _common_shape(shapes: Sequence[Shape]) -> Shape:
-    if any(shape is None or len(shape) != len(shapes[0]) for shape in shapes):
+    known = [shape for shape in shapes if shape is not None]
+    if len(known) < len(shapes) or len({len(shape) for shape in known}) != 1:
         return None
-    return tuple(dims[0] if len({*dims}) == 1 else None for dims in zip(*shapes, strict=True))
+    return tuple(dims[0] if len({*dims}) == 1 else None for dims in zip(*known, strict=True))
 
 
 class FIFOQueue(QueueBase):

@@ -8,6 +8,8 @@ records are passed over. Records are read in blocks by the sources of levada and
 there, so that a call for one record, and even more one for many, costs little.
 """
 
+from __future__ import annotations
+
 import contextlib
 import glob
 import operator
@@ -27,13 +29,20 @@ from levada.errors import (
     UnimplementedError,
 )
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from levada._dataset import Dataset
+
 ROWS = 256  # records in a block, where a call does not ask for another number
 _MOST_ROWS = 65536
 _CHUNK = 1 << 20  # bytes that are read at once from files of fixed-length records
 _MOST_BYTES = (1 << 31) - 1  # offsets of a block are int32
 
 
-class Keys(Sequence):
+class Keys(Sequence[bytes]):
     """Keys ``b"file:number"`` of the records of one file, made when they are looked at.
 
     ``name`` is the file's name, ``numbers`` an int64 array [n]. Also an array of bytes to NumPy.
@@ -41,28 +50,28 @@ class Keys(Sequence):
 
     __slots__ = ("name", "numbers")
 
-    def __init__(self, name, numbers):
+    def __init__(self, name: bytes, numbers: Any) -> None:
         self.name = name
         self.numbers = numbers
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.numbers)
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return Keys(self.name, self.numbers[index])
         return b"%b:%d" % (self.name, self.numbers[index])
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[bytes]:
         return map((self.name.replace(b"%", b"%%") + b":%d").__mod__, self.numbers.tolist())
 
-    def __array__(self, dtype=None, copy=None):
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         return objects(self.to_list()) if dtype is None else objects(self.to_list()).astype(dtype)
 
     def __repr__(self):
         return f"levada.train.Keys({list(self[:3])}{', ...' if len(self) > 3 else ''})"
 
-    def to_list(self):
+    def to_list(self) -> list[bytes]:
         """List of ``bytes``."""
         return list(self)
 
@@ -99,7 +108,7 @@ class _Reader:
 
     _whole = False  # whether a file is one record, so that its end is known with it
 
-    def __init__(self, name=None):
+    def __init__(self, name: str | None = None) -> None:
         self.name = name or type(self).__name__
         self._lock = threading.Lock()
         self._clear()
@@ -118,7 +127,7 @@ class _Reader:
         """Iterator of the `_Block`s of the file called `name` (bytes)."""
         raise NotImplementedError
 
-    def read(self, queue):
+    def read(self, queue: Any) -> tuple[bytes, bytes]:
         """The next record: (key, value), both ``bytes``.
 
         Args:
@@ -140,7 +149,7 @@ class _Reader:
             self._produced += 1
             return next(self._pairs)
 
-    def read_up_to(self, queue, num_records):
+    def read_up_to(self, queue: Any, num_records: int) -> tuple[Any, Any]:
         """Up to `num_records` records: (keys, values), sequences of ``bytes`` of one length.
 
         Fewer, but at least one, where a file ends. Both also are arrays to NumPy; values that come
@@ -150,7 +159,8 @@ class _Reader:
         num_records = operator.index(num_records)
         if num_records < 1:
             raise InvalidArgumentError(f"num_records={num_records} must be at least 1")
-        parts, need = [], num_records
+        parts: list[tuple[Any, Any]] = []
+        need = num_records
         with self._lock:
             self._pairs = iter(())
             while need:
@@ -205,24 +215,24 @@ class _Reader:
         self._block, self._before = block or _NOTHING, self._produced
         return block is not None
 
-    def num_records_produced(self):
+    def num_records_produced(self) -> int:
         """Records handed out since the beginning or ``reset()``."""
         return self._produced
 
-    def num_work_units_completed(self):
+    def num_work_units_completed(self) -> int:
         """Files read to their end; a file counts when a call has found its end."""
         return self._finished
 
-    def reset(self):
+    def reset(self) -> None:
         """Zeroes the counters and forgets the current file; the queue stays as it is."""
         with self._lock:
             self._clear()
 
-    def serialize_state(self):
+    def serialize_state(self) -> bytes:
         """The position as bytes; only an IdentityReader has one. Raises UnimplementedError."""
         raise UnimplementedError(f"{self.name} can't save its state")
 
-    def restore_state(self, state):
+    def restore_state(self, state: bytes) -> None:
         """Goes on where ``serialize_state()`` was called. Raises UnimplementedError."""
         _check_state(state)
         raise UnimplementedError(f"{self.name} can't restore a state")
@@ -323,7 +333,7 @@ class _Native(_Reader):
     def _open(self, name, rows):
         return _Source(self._dataset(_pattern(name)), name, self._number, self._first, rows)
 
-    def dataset(self, queue):
+    def dataset(self, queue: Any) -> Dataset:
         """A Dataset of the records of all files that the queue names, read when it is iterated.
 
         For what moves whole blocks: ``batch(reader.dataset(names).parse_example(spec), 64, ...)``
@@ -366,7 +376,7 @@ class TFRecordReader(_Native):
 
     _number = "offset"
 
-    def __init__(self, compression="auto", name=None):
+    def __init__(self, compression: str = "auto", name: str | None = None) -> None:
         super().__init__(name)
         self._compression = compression
         self._dataset("")  # refuses wrong options now
@@ -384,7 +394,7 @@ class TextLineReader(_Native):
         skip_header_lines: lines at the start of every file that are passed over, but counted.
     """
 
-    def __init__(self, skip_header_lines=0, name=None):
+    def __init__(self, skip_header_lines: int = 0, name: str | None = None) -> None:
         super().__init__(name)
         self._skip = skip_header_lines or 0
         self._first = self._skip + 1
@@ -407,14 +417,14 @@ class IdentityReader(_Reader):
     def _open(self, name, rows):
         return iter([_Block([name], [name])])
 
-    def serialize_state(self):
+    def serialize_state(self) -> bytes:
         """Counters and name as bytes: the message ReaderBaseState of TensorFlow."""
         with self._lock:
             counts = (self._finished, self._finished, self._produced)
             numbers = (bytes([8 * i]) + _varint(n) for i, n in enumerate(counts, 1))
             return b"".join(numbers) + b"\x22" + _varint(len(self._path)) + self._path
 
-    def restore_state(self, state):
+    def restore_state(self, state: bytes) -> None:
         """Goes on where ``serialize_state()`` was called.
 
         Raises ValueError where `state` is not bytes, InvalidArgumentError where it is no state.
@@ -492,8 +502,14 @@ class FixedLengthRecordReader(_Reader):
     """
 
     def __init__(
-        self, record_bytes, header_bytes=0, footer_bytes=0, hop_bytes=0, name=None, encoding=None
-    ):
+        self,
+        record_bytes: int,
+        header_bytes: int | None = 0,
+        footer_bytes: int | None = 0,
+        hop_bytes: int | None = 0,
+        name: str | None = None,
+        encoding: str | None = None,
+    ) -> None:
         super().__init__(name)
         header_bytes, footer_bytes = header_bytes or 0, footer_bytes or 0
         hop_bytes = hop_bytes or record_bytes

@@ -120,7 +120,7 @@ class Signature:
             raise ValueError(f"Queue must have names to enqueue a dictionary: {self.owner}")
         if not named and self.names is not None:
             raise ValueError(f"You must enqueue a dictionary in a Queue with names: {self.owner}")
-        if named:
+        if self.names is not None:
             if set(vals) != set(self.names):
                 raise ValueError(
                     f"Keys in dictionary to enqueue do not match names of Queue {self.owner}. "
@@ -150,7 +150,7 @@ class Signature:
 
     def _check(self, i: int, got: tuple[int, ...], rows: list[int] | None) -> None:
         want = self.shapes[i]
-        front = ()
+        front: tuple[int | None, ...] = ()
         if rows is not None:
             if rows[0] < 0 and got:
                 rows[0] = got[0]

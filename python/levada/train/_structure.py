@@ -29,7 +29,7 @@ class Structure:
 
     __slots__ = ("_pick", "keys", "kind")
 
-    def __init__(self, kind: type | None, keys: list[Hashable]) -> None:
+    def __init__(self, kind: type | None, keys: list[Any]) -> None:
         self.kind = kind
         self.keys = keys
         self._pick = itemgetter(*keys) if len(keys) > 1 else lambda example: [example[keys[0]]]
