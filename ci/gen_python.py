@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
 HELPER = """
 
-def _source(name, **options) -> Dataset:
+def _source(name: str, **options: Any) -> Dataset:
     from levada._dataset import Dataset
     from levada._values import paths
 
@@ -71,7 +71,12 @@ class Stages:
 
     __slots__ = ()
 
-    def _stage(self, name, **options) -> Dataset:
+    def _append(
+        self, name: str, options: dict[str, Any], more: Iterable[Dataset] = ()
+    ) -> Dataset:
+        raise NotImplementedError
+
+    def _stage(self, name: str, **options: Any) -> Dataset:
         given = {key: value for key, value in options.items() if value is not None}
         return self._append(name, given)
 '''
