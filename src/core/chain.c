@@ -24,6 +24,7 @@ typedef struct chain_link {
 
 struct levada_chain {
     int32_t      threads, n, room;
+    bool         carries;
     chain_link **links;
 };
 
@@ -46,6 +47,8 @@ levada_status levada_chain_create(int32_t threads, levada_chain **out, levada_er
     *out = chain;
     return LEVADA_OK;
 }
+
+void levada_chain_carry(levada_chain *chain) { chain->carries = true; }
 
 static void *chain_state(const chain_link *l, int32_t thread)
 {
@@ -352,7 +355,7 @@ static levada_status chain_link_apply(chain_pass *p, chain_link *l, const levada
     }
     if (st == LEVADA_OK) st = chain_origins(p, l, in, made, err);
     if (st == LEVADA_OK && made->nrejects) {
-        st = levada_run_reject(p->run, l->path, p->in, &made, err);
+        st = levada_run_reject(p->run, l->path, p->chain->carries, p->in, &made, err);
         if (st == LEVADA_OK) st = chain_keep_rejects(p, made, err);
     }
     if (st != LEVADA_OK) {

@@ -24,6 +24,8 @@ const levada_spec *levada_chain_spec(const levada_chain *chain);
 /* True when rows can be followed through it (no stage is FREE). */
 bool levada_chain_rereadable(const levada_chain *chain);
 
+/* Rejects go with the result whatever the policy is. Before it is applied. */
+void levada_chain_carry(levada_chain *chain);
 /* Applies all of it. `in` is borrowed; where the run's policy
  * lets rejects pass, the result carries them (levada_node_settle). */
 LEVADA_MUST_USE levada_status levada_chain_apply(levada_chain *chain, struct levada_run *run,

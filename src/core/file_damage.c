@@ -31,11 +31,8 @@ void levada_file_reader_count_empty(levada_file_reader *r)
 
 void levada_file_reader_count_records(levada_file_reader *r, int64_t n)
 {
-    levada_tally *outer = file_damage_outer(r);
-
     atomic_store_explicit(&r->records, atomic_load_explicit(&r->records, memory_order_relaxed) + n,
                           memory_order_relaxed);
-    if (outer) (void)atomic_fetch_add_explicit(&outer->read, n, memory_order_relaxed);
 }
 
 static void file_damage_count(levada_file_reader *r)
@@ -60,7 +57,7 @@ static bool file_damage_allowed(const levada_file_reader *reader)
     levada_file_reader *r = (levada_file_reader *)(uintptr_t)reader;
     levada_tally       *outer = file_damage_outer(r);
     int64_t             bad = 1 + atomic_load(outer ? &outer->bad : &r->skipped);
-    int64_t             good = atomic_load(outer ? &outer->read : &r->records);
+    int64_t             good = atomic_load(outer ? &outer->given : &r->records);
 
     return r->policy.skip && levada_policy_allows(&r->policy, bad, good + bad);
 }

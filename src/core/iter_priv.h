@@ -55,7 +55,8 @@ typedef struct levada_node_ops {
 /* What was left out at one place; the budget of `errors=` counts there, in the order of records. */
 typedef struct levada_tally {
     atomic_llong bad;        /* records; a place of damage in a file counts as one              */
-    atomic_llong seen, read; /* good and bad ones that stages saw; good ones that files gave    */
+    atomic_llong seen;       /* good and bad ones that stages saw                               */
+    atomic_llong given;      /* joints that open pipes: good ones, in the order of their turns  */
     atomic_llong pulled;    /* SERIAL stages: what their input gave before a restore             */
     atomic_llong damaged;   /* bytes                                                             */
     atomic_llong missing, empty; /* files */
@@ -223,8 +224,9 @@ void levada_crew_report(levada_crew *crew, struct levada_text *to);
 
 /* Applies the policy to the rejected rows of `made`, which has its origins: the first one as the
  * pipeline's error, or a block without these rows that carries their errors until it is settled, as
- * rejects of the rows of `in` that they were made of. Takes and replaces *made. Any thread. */
-LEVADA_MUST_USE levada_status levada_run_reject(levada_run *run, const char *path,
+ * rejects of the rows of `in` that they were made of. With `carry` always that: settling it tells
+ * the error in its turn. Takes and replaces *made. Any thread. */
+LEVADA_MUST_USE levada_status levada_run_reject(levada_run *run, const char *path, bool carry,
                                                 const levada_block *in, levada_block **made,
                                                 levada_error *err);
 /* Puts file, record and offset of a row into an error that has no place yet: of the first lane;
@@ -240,6 +242,10 @@ void levada_run_place(levada_run *run, const char *path, const levada_block *blo
 LEVADA_MUST_USE levada_status levada_node_settle(levada_iter *it, int64_t records,
                                                  levada_block **made, levada_error *err);
 levada_tally *levada_node_tally(levada_iter *it);
+/* A joint that opens pipes tells what they count with how many records it gave, before it pulls one
+ * and after each block; of pipes in pipes, the outermost joint is heard. */
+void    levada_node_tell_given(levada_iter *it, int64_t given);
+int64_t levada_node_given(const levada_iter *it);
 /* Counts and causes. Restoring is for a node that has counted nothing yet. */
 LEVADA_MUST_USE levada_status levada_tally_save(levada_iter *it, levada_state_writer *to,
                                                 levada_error *err);

@@ -240,6 +240,7 @@ levada_status levada_node_chain(levada_run *run, const levada_dataset *at, levad
     } else {
         st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a stage");
     }
+    if (st == LEVADA_OK && chain_cuts(it)) levada_chain_carry(c->joint.chain);
     if (st == LEVADA_OK && tickets && run->crew) {
         st = chain_tickets(run, &c->joint, window, window_bytes, err);
     }

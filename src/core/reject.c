@@ -153,8 +153,8 @@ static void reject_number(const levada_block *in, const levada_block *made, leva
     }
 }
 
-levada_status levada_run_reject(levada_run *run, const char *path, const levada_block *in,
-                                levada_block **made, levada_error *err)
+levada_status levada_run_reject(levada_run *run, const char *path, bool carry,
+                                const levada_block *in, levada_block **made, levada_error *err)
 {
     levada_block *block = *made, *whole;
     levada_status st;
@@ -164,7 +164,7 @@ levada_status levada_run_reject(levada_run *run, const char *path, const levada_
         levada_error *why = &block->rejects[i].why;
 
         levada_run_place(run, path, block, block->rejects[i].row, why);
-        if (run->policy.skip) continue;
+        if (carry || run->policy.skip) continue;
         if (err) *err = *why;
         return why->code;
     }

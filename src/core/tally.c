@@ -13,6 +13,13 @@
 
 levada_tally *levada_node_tally(levada_iter *it) { return it->outer ? it->outer : &it->tally; }
 
+void levada_node_tell_given(levada_iter *it, int64_t given)
+{
+    if (!it->outer) atomic_store(&it->tally.given, given);
+}
+
+int64_t levada_node_given(const levada_iter *it) { return atomic_load(&it->tally.given); }
+
 /* -- the first causes, in the order in which they came */
 
 static levada_note *tally_room_locked(levada_run *run)
@@ -50,6 +57,15 @@ static void tally_insert(levada_run *run, const levada_note *saved)
 
 /* -- counting */
 
+/* Good and bad ones up to a bad one that its place comes to as number `seen`. In a pipe of a joint
+ * the records that the joint gave and those that were left out: what a pipe has read ahead depends
+ * on the size of blocks. */
+static int64_t tally_records(const levada_iter *it, const levada_tally *t, int64_t seen)
+{
+    if (!it || !it->outer) return seen;
+    return atomic_load(&t->given) + atomic_load(&t->bad) + 1;
+}
+
 levada_status levada_node_settle(levada_iter *it, int64_t records, levada_block **made,
                                  levada_error *err)
 {
@@ -60,8 +76,9 @@ levada_status levada_node_settle(levada_iter *it, int64_t records, levada_block 
     for (int32_t i = 0; i < block->nrejects; i++) {
         levada_error *why = &block->rejects[i].why;
         int64_t       bad = atomic_load(&t->bad) + 1;
+        int64_t       all = tally_records(it, t, seen + block->rejects[i].row + 1);
 
-        if (!levada_policy_allows(&it->run->policy, bad, seen + block->rejects[i].row + 1)) {
+        if (!levada_policy_allows(&it->run->policy, bad, all)) {
             levada_status st = why->code;
 
             if (err) *err = *why;
@@ -96,6 +113,7 @@ levada_status levada_context_reject(const levada_context *context, const levada_
     int64_t       seen = atomic_load(&t->seen) + (node ? tally_pulled(node) - unread : 0);
 
     levada_run_place(run, node ? node->path : "", record, 0, &placed);
+    seen = tally_records(node, t, seen);
     if (!levada_policy_allows(&run->policy, atomic_load(&t->bad) + 1, seen)) {
         if (err) *err = placed;
         return why->code;
@@ -122,7 +140,7 @@ static void tally_counts(levada_tally *t, atomic_llong *counts[TALLY_COUNTS])
 {
     counts[0] = &t->bad;
     counts[1] = &t->seen;
-    counts[2] = &t->read;
+    counts[2] = &t->given;
     counts[3] = &t->pulled;
     counts[4] = &t->damaged;
     counts[5] = &t->missing;
@@ -175,7 +193,7 @@ levada_status levada_tally_save(levada_iter *it, levada_state_writer *to, levada
     tally_counts(&it->tally, counts);
     for (int i = 0; i < TALLY_COUNTS; i++) values[i] = atomic_load(counts[i]);
     LEVADA_TRY(tally_save_notes(it, chain, to, err));
-    some = some || values[0] || values[4] || values[5] || values[6];
+    some = some || values[0] || values[2] || values[4] || values[5] || values[6];
     if (!some) return LEVADA_OK;
     values[3] = chain ? 0 : tally_pulled(it);
     return levada_state_put_i64s(to, tally_keys[chain][0], values, TALLY_COUNTS, err);

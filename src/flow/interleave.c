@@ -46,6 +46,7 @@ typedef struct interleave_state {
     int32_t                leaf, leaves; /* numbers of sources: of the first slot; of each slot */
     int32_t                n, open;      /* slots; those that are not free */
     int64_t                admitted; /* records of the input so far */
+    int64_t                given;    /* records, as the tally has it between two blocks */
     int32_t                turn;
     int64_t                taken; /* records of this turn */
     interleave_slot       *slots;
@@ -273,6 +274,7 @@ static levada_status interleave_fill(const interleave_state *s, interleave_slot 
                                      levada_error *err)
 {
     if (slot->cursor.block && slot->cursor.row < slot->cursor.block->n) return LEVADA_OK;
+    levada_node_tell_given(s->context->node, s->given);
     LEVADA_TRY(levada_cursor_fill(&slot->cursor, slot->node, err));
     return interleave_flatten(s, slot, err);
 }
@@ -330,6 +332,7 @@ static levada_status interleave_collect(interleave_state *s, uint32_t *which, ui
         which[*n] = (uint32_t)interleave_mark(s, slot);
         row[*n] = (uint32_t)slot->cursor.row++;
         (*n)++;
+        s->given++;
         if (++s->taken == s->args->block_length) interleave_advance(s);
     }
     return *n ? LEVADA_OK : st; /* what stopped it comes again */
@@ -341,21 +344,19 @@ static levada_status interleave_batch(interleave_state *s, levada_block **out, l
 
     LEVADA_TRY(interleave_slot_next(s, &slot, err));
     LEVADA_TRY(levada_cursor_take(&slot->cursor, INT64_MAX, out, err));
+    s->given += levada_block_rows(*out);
     if (++s->taken == s->args->block_length) interleave_advance(s);
     return LEVADA_OK;
 }
 
-static levada_status interleave_next(void *state, const void *args, levada_block **out,
-                                     levada_error *err)
+static levada_status interleave_records(interleave_state *s, levada_block **out,
+                                        levada_error *err)
 {
-    interleave_state *s = state;
     int64_t           room = s->context->block_rows, n = 0;
     uint32_t         *index;
     levada_buffer    *owner = NULL;
     levada_status     st;
 
-    (void)args;
-    if (s->batched) return interleave_batch(s, out, err);
     LEVADA_TRY(levada_buffer_create(levada_env_pool(s->context->env), room * 8, &owner, err));
     index = (uint32_t *)(void *)owner->data;
     st = interleave_collect(s, index, index + room, &n, err);
@@ -364,6 +365,19 @@ static levada_status interleave_next(void *state, const void *args, levada_block
     }
     for (int32_t i = 0; st != LEVADA_OK && i < s->nfrom; i++) levada_block_unref(&s->from[i]);
     levada_buffer_unref(&owner);
+    return st;
+}
+
+static levada_status interleave_next(void *state, const void *args, levada_block **out,
+                                     levada_error *err)
+{
+    interleave_state *s = state;
+    levada_status     st;
+
+    (void)args;
+    s->given = levada_node_given(s->context->node);
+    st = s->batched ? interleave_batch(s, out, err) : interleave_records(s, out, err);
+    levada_node_tell_given(s->context->node, s->given);
     return st;
 }
 

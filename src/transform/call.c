@@ -62,7 +62,9 @@ static levada_status call_next(void *state, const void *args, levada_iter *in, l
         levada_node_unread(in, &block);
         return st;
     }
-    if (st == LEVADA_OK && made->nrejects) st = levada_run_reject(in->run, NULL, block, &made, err);
+    if (st == LEVADA_OK && made->nrejects) {
+        st = levada_run_reject(in->run, NULL, false, block, &made, err);
+    }
     if (st == LEVADA_OK) st = levada_node_settle(s->context->node, block->n, &made, err);
     levada_block_unref(&block);
     if (st == LEVADA_OK) {

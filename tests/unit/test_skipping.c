@@ -411,109 +411,6 @@ static void budgets_inside_an_interleave_are_one(void **state)
     ends_alike(text, "skip:5", 8);
 }
 
-#define PARSE "parse_example:{x:{kind:VarLen,dtype:int64}}"
-
-/* 40 records, the first and each `every`-th behind it no message. */
-static void write_undecodable(const char *name, int every)
-{
-    t_bytes file = { 0 };
-
-    for (int i = 0; i < 40; i++) t_add_record(&file, "\xff\xff", i % every ? 0 : 2);
-    t_write_file(t_path(name), file.at, file.size);
-    t_clear(&file);
-}
-
-static levada_iter *open_blocks(const char *text, int32_t threads, int32_t block_rows)
-{
-    levada_iter_options o = LEVADA_ITER_OPTIONS_INIT;
-
-    o.seed = 11;
-    o.threads = threads;
-    o.block_rows = block_rows;
-    o.errors = "skip:9";
-    return t_iter_open_with(text, &o);
-}
-
-/* The same rows, then the same record's error; closes the iterator. */
-static void ends_as(levada_iter *it, int64_t rows, const outcome *want)
-{
-    outcome got = { rows, LEVADA_ERROR_INIT };
-
-    assert_int_equal(read_rest(it, &got), want->why.code);
-    assert_int_equal(got.rows, want->rows);
-    assert_string_equal(got.why.file, want->why.file);
-    assert_int_equal(got.why.record, want->why.record);
-    levada_iter_close(&it);
-}
-
-/* Restored in front of each block into an iterator with blocks of another size. */
-static void ends_as_behind_restores(const char *text, int32_t threads, int32_t block_rows,
-                                    int32_t others, const outcome *want)
-{
-    levada_status st = LEVADA_OK;
-
-    for (int cut = 0; st == LEVADA_OK; cut++) {
-        levada_iter  *it = open_blocks(text, threads, block_rows), *other = NULL;
-        levada_block *block = NULL;
-        t_bytes       saved;
-        int64_t       rows = 0;
-
-        for (int i = 0; i < cut && st == LEVADA_OK; i++) {
-            st = levada_iter_next(it, &block, NULL);
-            if (st == LEVADA_OK) rows += levada_block_rows(block);
-            levada_block_unref(&block);
-        }
-        if (st == LEVADA_OK) {
-            saved = t_iter_save(it);
-            other = open_blocks(text, 5 - threads, others);
-            t_iter_restore(other, saved);
-            ends_as(other, rows, want);
-            t_clear(&saved);
-        }
-        levada_iter_close(&it);
-    }
-}
-
-static void ends_alike_in_blocks(const char *text, const char *file, int64_t record)
-{
-    const int32_t sizes[] = { 1, 2, 7, 256 };
-    outcome       want = { 0, LEVADA_ERROR_INIT };
-    levada_iter  *it = open_blocks(text, 1, 1);
-
-    assert_int_equal(read_rest(it, &want), LEVADA_EINVALID_ARGUMENT);
-    levada_iter_close(&it);
-    if (!strstr(want.why.file, file)) fail_msg("%s: %s", text, want.why.file);
-    assert_int_equal(want.why.record, record);
-    for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
-        for (int32_t threads = 1; threads <= 4; threads += 3) {
-            ends_as(open_blocks(text, threads, sizes[k]), 0, &want);
-            ends_as_behind_restores(text, threads, sizes[k], 3, &want);
-        }
-    }
-}
-
-/* A record of a pipe counts when the interleave comes to it. */
-static void budgets_inside_an_interleave_depend_on_no_block(void **state)
-{
-    static const char *const rests[] = {
-        "(tfrecord:\"{path}\" | " PARSE "),cycle_length=3",
-        "(tfrecord:\"{path}\" | " PARSE " | prefetch:2 | cast:x,dtype=int32 | take:38 | "
-        "enumerate),cycle_length=3",
-        "(tfrecord:\"{path}\" | skip:0 | " PARSE "),cycle_length=3",
-        "(tfrecord:\"{path}\" | " PARSE " | batch:1),cycle_length=3",
-    };
-    char text[1024];
-
-    (void)state;
-    write_undecodable("f0", 3);
-    write_undecodable("f1", 11);
-    write_undecodable("f2", 8);
-    for (size_t k = 0; k < sizeof rests / sizeof *rests; k++) {
-        (void)snprintf(text, sizeof text, "files:\"%s\" | interleave:%s", t_path("f?"), rests[k]);
-        ends_alike_in_blocks(text, "/f1", 11);
-    }
-}
-
 static int set_up(void **state)
 {
     (void)state;
@@ -534,7 +431,6 @@ int main(void)
         cmocka_unit_test(budgets_of_stages_end_at_the_same_record),
         cmocka_unit_test(budgets_of_files_end_at_the_same_record),
         cmocka_unit_test(budgets_inside_an_interleave_are_one),
-        cmocka_unit_test(budgets_inside_an_interleave_depend_on_no_block),
     };
 
     return cmocka_run_group_tests(tests, set_up, t_folder_tear_down);
