@@ -3,7 +3,7 @@
 
 import builtins
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, final
 
 STATUSES: list[tuple[str, int, str]]
 DTYPES: dict[str, str]
@@ -11,6 +11,7 @@ VERSION: str
 
 Part = tuple[str, str, int, tuple[int, ...], bool, bytes]
 
+@final
 class View:
     @property
     def dtype(self) -> str: ...
@@ -25,6 +26,7 @@ class View:
     def __dlpack_device__(self) -> tuple[int, int]: ...
     def __buffer__(self, flags: int, /) -> memoryview: ...
 
+@final
 class Block:
     @property
     def lanes(self) -> int: ...
@@ -42,6 +44,7 @@ class Block:
     def lengths(self, i: int, /) -> View | None: ...
     def origins(self, lane: int = 0, /) -> builtins.bytes: ...
 
+@final
 class Dataset:
     @property
     def name(self) -> str: ...
@@ -80,6 +83,7 @@ class Iter:
     def cancel(self) -> None: ...
     def close(self) -> None: ...
 
+@final
 class Function:
     def __new__(
         cls,
@@ -91,15 +95,18 @@ class Function:
         keyed: bool = False,
     ) -> Function: ...
 
+@final
 class Writer:
     def __new__(cls, path: Any, compression: str | None = None, level: int = -1) -> Writer: ...
     def write(self, record: Any, /) -> None: ...
     def flush(self) -> None: ...
     def close(self) -> None: ...
 
+@final
 class Tensor:
     def __buffer__(self, flags: int, /) -> memoryview: ...
 
+@final
 class Queue:
     def __new__(
         cls,
@@ -126,6 +133,7 @@ class Queue:
     def is_closed(self) -> bool: ...
     def dims(self) -> list[tuple[int, ...] | None]: ...
 
+@final
 class Barrier:
     def __new__(
         cls,

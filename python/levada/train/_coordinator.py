@@ -113,7 +113,7 @@ class Coordinator:
         self._joined = False
         self._registered: dict[threading.Thread, None] = {}
 
-    def request_stop(self, ex: BaseException | tuple | None = None) -> None:
+    def request_stop(self, ex: BaseException | tuple[Any, ...] | None = None) -> None:
         """Asks all threads to stop. ``ex``: an exception or ``sys.exc_info()``, for ``join``.
 
         The first exception is what ``join`` raises; later ones are ``secondary_errors``, and one
@@ -134,7 +134,7 @@ class Coordinator:
             value = reported[0]
             _LOG.info("Error reported to Coordinator: %s: %s", type(value).__name__, value)
 
-    def _reported(self, ex: BaseException | tuple | None) -> _Reported | None:
+    def _reported(self, ex: BaseException | tuple[Any, ...] | None) -> _Reported | None:
         if isinstance(ex, tuple) and len(ex) == 3:
             _, value, trace = ex
         else:
