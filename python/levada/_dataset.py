@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import operator
 from builtins import zip as _zip
-from collections.abc import Sized
 
 from levada import _levada
 from levada._stages import Stages
@@ -189,8 +188,8 @@ class Dataset(Stages):
         batch_sizes: int | Sequence[int] | None = None,
         **options: Any,
     ) -> Dataset:
-        if boundaries is not None and isinstance(batch_sizes, Sized):
-            n, buckets = len(batch_sizes), len(boundaries) + 1
+        if boundaries is not None and hasattr(batch_sizes, "__len__"):
+            n, buckets = len(batch_sizes), len(boundaries) + 1  # type: ignore[arg-type]
             if n != buckets:
                 raise ValueError(f"len(batch_sizes)={n} must be len(boundaries)+1={buckets}")
         if not callable(length):
