@@ -45,6 +45,10 @@ static const struct {
       "enumerate:field=value | select:[value]):weights=[2,1,1],seed=3 | take:60 | batch:3", NULL },
     { "text_lines:~/*.txt | prefetch:2 | filter:\"len(line) > 2\" | shuffle:11 | "
       "bucket_by_sequence_length:line,boundaries=[4,8],batch_sizes=3 | skip:1", NULL },
+    { "zip(text_lines:~/*.txt; zip(range:40 | repeat:2 | shuffle:5; range:9 | rename:{value:x} | "
+      "repeat) | filter:\"value > 3\") | shuffle:9 | prefetch:2 | batch:3", NULL },
+    { "zip(tfrecord:~/*.tfrecord | shuffle:6; range:30 | take:26) | repeat:2 | shuffle:7 | "
+      "bucket_by_sequence_length:record,boundaries=[5],batch_sizes=4", "skip" },
 };
 
 #define STATE_PIPES (sizeof state_pipes / sizeof state_pipes[0])

@@ -205,6 +205,14 @@ levada_status levada_iter_rewind(levada_iter *it, levada_error *err)
     return iter_rewind(it, err);
 }
 
+int32_t levada_node_lanes(const levada_iter *it)
+{
+    int32_t lanes = it->ninputs == 0;
+
+    for (int32_t i = 0; i < it->ninputs; i++) lanes += levada_node_lanes(it->inputs[i]);
+    return lanes;
+}
+
 bool levada_node_rereadable(const levada_iter *it)
 {
     if (!it->ops->reread) return false;

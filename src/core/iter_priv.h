@@ -40,8 +40,9 @@ typedef struct levada_node_ops {
     void (*halt)(levada_iter *it);
     /* From the beginning again; opening raised. Inputs are rewound before by the core. */
     levada_status (*rewind)(levada_iter *it, levada_error *err);
-    /* The records with these origins (all of one leaf, ascending), as this node gave them.
-     * NULL = records can't be read again through this node. */
+    /* n records again, as this node gave them. Each has levada_node_lanes(it) origins, row by row;
+     * all of a lane are of one leaf, and they ascend: by the first lane, where that is equal by the
+     * second. NULL = records can't be read again through this node. */
     levada_status (*reread)(levada_iter *it, const levada_origin *origins, int64_t n,
                             levada_block **out, levada_error *err);
     /* Whether reread works; NULL = if it does in the input. */
@@ -197,7 +198,14 @@ LEVADA_MUST_USE levada_status levada_node_restore(levada_iter *it, levada_state_
                                                   levada_error *err);
 LEVADA_MUST_USE levada_status levada_node_reread(levada_iter *it, const levada_origin *origins,
                                                  int64_t n, levada_block **out, levada_error *err);
+/* The same for records in any order, of which some may be the same: a selection of what was read in
+ * pieces, each file in one pass for each piece (records_state.c). */
+LEVADA_MUST_USE levada_status levada_records_reread(levada_iter *edge, const levada_origin *origins,
+                                                    int64_t n, levada_block **out,
+                                                    levada_error *err);
 bool levada_node_rereadable(const levada_iter *it);
+/* Origins that a record has here: those of all sources whose records zips put together. */
+int32_t levada_node_lanes(const levada_iter *it);
 void levada_node_cancel(levada_iter *it);
 
 /* -- handles (handle.c) */

@@ -25,6 +25,11 @@ typedef struct levada_joint_def {
                           levada_iter *const *in, int32_t nin, levada_error *err);
     void (*close)(void *state);
     levada_status (*next)(void *state, const void *args, levada_block **out, levada_error *err);
+    /* Records that were read again: row i of the output has row i of each part, one DATA block for
+     * each input, borrowed. For joints that put record i of all inputs together, and nothing else;
+     * NULL = records can't be read again through the joint. */
+    levada_status (*join)(void *state, const void *args, levada_block *const *parts,
+                          levada_block **out, levada_error *err);
     levada_status (*save)(const void *state, levada_state_writer *to, levada_error *err);
     levada_status (*restore)(void *state, levada_state_reader *from, levada_error *err);
     /* Makes a blocked next() return ECANCELLED soon; any thread, also beside it. For joints that

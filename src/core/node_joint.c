@@ -2,7 +2,11 @@
 /*
  * Joints: they run like SERIAL stages, on inputs that they pull themselves.
  */
+#include "base/alloc.h"
 #include "core/hosted.h"
+#include "tensor/block_priv.h"
+
+#include <string.h>
 
 static const levada_joint_def *joint_def(const levada_iter *it)
 {
@@ -22,11 +26,64 @@ static levada_status joint_open(levada_iter *it, void *state, levada_error *err)
     return def->open(state, it->at->args, &it->context, it->inputs, it->ninputs, err);
 }
 
+/* -- reading again: each input gives its own records, by its own lanes */
+
+static bool joint_rereadable(const levada_iter *it)
+{
+    if (!joint_def(it)->join || levada_node_lanes(it) > LEVADA_LANES) return false;
+    for (int32_t i = 0; i < it->ninputs; i++) {
+        if (!levada_node_rereadable(it->inputs[i])) return false;
+    }
+    return true;
+}
+
+/* The records of an input, whose origins are the first of `lanes` in each row. */
+static levada_status joint_part(levada_iter *in, const levada_origin *origins, int32_t lanes,
+                                int64_t n, levada_block **out, levada_error *err)
+{
+    int32_t        mine = levada_node_lanes(in);
+    levada_origin *own = levada_alloc((size_t)n * (size_t)mine * sizeof *own);
+    levada_block  *rows = NULL;
+    levada_status  st;
+
+    if (!own) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to read again");
+    for (int64_t i = 0; i < n; i++) {
+        memcpy(own + i * mine, origins + i * lanes, (size_t)mine * sizeof *own);
+    }
+    st = levada_records_reread(in, own, n, &rows, err);
+    levada_free(own);
+    if (st == LEVADA_OK) st = levada_block_gather(levada_env_pool(in->run->env), rows, out, err);
+    levada_block_unref(&rows);
+    return st;
+}
+
+static levada_status joint_reread(levada_iter *it, const levada_origin *origins, int64_t n,
+                                  levada_block **out, levada_error *err)
+{
+    int32_t        lanes = levada_node_lanes(it);
+    levada_block **parts = levada_alloc_zero((size_t)it->ninputs * sizeof(*parts));
+    levada_status  st = LEVADA_OK;
+
+    if (!parts) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to read again");
+    for (int32_t i = 0; st == LEVADA_OK && i < it->ninputs; i++) {
+        st = joint_part(it->inputs[i], origins, lanes, n, &parts[i], err);
+        origins += levada_node_lanes(it->inputs[i]);
+    }
+    if (st == LEVADA_OK) {
+        st = joint_def(it)->join(levada_hosted_state(it), it->at->args, parts, out, err);
+    }
+    for (int32_t i = 0; i < it->ninputs; i++) levada_block_unref(&parts[i]);
+    levada_free(parts);
+    return st;
+}
+
 static const levada_node_ops joint_ops = {
     .next = joint_next,
     .save = levada_hosted_save,
     .restore = levada_hosted_restore,
     .rewind = levada_hosted_rewind,
+    .rereadable = joint_rereadable,
+    .reread = joint_reread,
     .cancel = levada_hosted_cancel,
     .close = levada_hosted_close,
 };

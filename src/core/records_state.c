@@ -2,7 +2,8 @@
 /*
  * Records that wait at the input of a stage, in a state: as origins where that input can be read
  * again, else by value. Reading again goes through each file once: origins are sorted, read in
- * pieces, and the rows put back into the order that was saved.
+ * pieces, and the rows put back into the order that was saved. Records that zips put together have
+ * an origin for each part; the zip reads each of its inputs like this (node_joint.c).
  */
 #include "base/alloc.h"
 #include "core/iter_priv.h"
@@ -34,11 +35,16 @@ static levada_status records_pack(levada_pool *pool, const levada_block *block, 
 /* The edge that the node whose turn it is waits on. */
 static levada_iter *records_edge(levada_iter *node) { return node->inputs[0]; }
 
-static bool records_by_origin(const levada_iter *node, const levada_origin *o, int64_t n)
+/* Behind a zip all lanes must be there, and each must be of the records that its input gave. */
+static bool records_by_origin(const levada_iter *node, const levada_origin *o, int64_t n,
+                              int32_t lanes)
 {
     if (node->ninputs != 1 || !levada_node_rereadable(node->inputs[0])) return false;
-    for (int64_t i = 0; i < n; i++) {
-        if (o[i].sub || o[i].leaf != o[0].leaf) return false;
+    if (levada_node_lanes(node->inputs[0]) != lanes) return false;
+    for (int32_t lane = 0; lane < lanes; lane++) {
+        for (int64_t i = lane; i < n * lanes; i += lanes) {
+            if (o[i].sub || o[i].leaf < 0 || o[i].leaf != o[lane].leaf) return false;
+        }
     }
     return true;
 }
@@ -46,13 +52,14 @@ static bool records_by_origin(const levada_iter *node, const levada_origin *o, i
 levada_status levada_records_put(levada_state_writer *to, const char *key, levada_block *block,
                                  levada_error *err)
 {
-    levada_origin *o = levada_alloc((size_t)block->n * sizeof *o + 1);
+    int32_t        lanes = levada_block_lanes(block);
+    levada_origin *o = levada_alloc((size_t)block->n * (size_t)lanes * sizeof *o + 1);
     levada_status  st;
 
     if (!o) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a saved state");
-    for (int64_t i = 0; i < block->n; i++) o[i] = levada_block_origin(block, i);
-    if (records_by_origin(to->node, o, block->n)) {
-        st = levada_origins_put(to, key, o, block->n, 1, err);
+    levada_block_get_origins(block, lanes, o);
+    if (records_by_origin(to->node, o, block->n, lanes)) {
+        st = levada_origins_put(to, key, o, block->n, lanes, err);
         if (st == LEVADA_OK) st = levada_records_put_sums(to, key, block, err);
     } else {
         st = levada_state_put_records(to, key, block, err);
@@ -97,23 +104,33 @@ levada_status levada_records_spell(levada_state_writer *w, levada_run *run, leva
 /* -- reading again */
 
 typedef struct records_place {
-    levada_origin origin;
-    int64_t       at; /* index in the saved order */
+    const levada_origin *of; /* one of each lane         */
+    int64_t              at; /* index in the saved order */
+    int32_t              lanes;
 } records_place;
 
-static int records_order(const void *a, const void *b)
+static int records_order_lane(const levada_origin *x, const levada_origin *y)
 {
-    const levada_origin *x = &((const records_place *)a)->origin;
-    const levada_origin *y = &((const records_place *)b)->origin;
-
     if (x->shard != y->shard) return x->shard < y->shard ? -1 : 1;
     if (x->record != y->record) return x->record < y->record ? -1 : 1;
     if (x->opening != y->opening) return x->opening < y->opening ? -1 : 1;
     return 0;
 }
 
+static int records_order(const void *a, const void *b)
+{
+    const records_place *x = a, *y = b;
+    int                  order = records_order_lane(x->of, y->of);
+
+    for (int32_t i = 1; !order && i < x->lanes; i++) {
+        order = records_order_lane(&x->of[i], &y->of[i]);
+    }
+    return order;
+}
+
 typedef struct records_work {
     levada_iter   *edge;
+    int32_t        lanes;
     records_place *places; /* sorted */
     int64_t        n, at;  /* at: the first that was not read yet */
     int64_t        most;   /* records in a piece */
@@ -136,7 +153,7 @@ static int64_t records_pick(records_work *w, levada_origin *o, int64_t *next)
         bool same = i > w->at && records_order(&w->places[i - 1], &w->places[i]) == 0;
 
         if (!same && n == w->most) break;
-        if (!same) o[n++] = w->places[i].origin;
+        if (!same) memcpy(o + n++ * w->lanes, w->places[i].of, (size_t)w->lanes * sizeof *o);
         w->which[w->places[i].at] = (uint32_t)w->npieces;
         w->row[w->places[i].at] = (uint32_t)(n - 1);
     }
@@ -148,7 +165,7 @@ static int64_t records_pick(records_work *w, levada_origin *o, int64_t *next)
 static levada_status records_piece(records_work *w, levada_error *err)
 {
     levada_block **more = levada_realloc(w->pieces, (size_t)(w->npieces + 1) * sizeof *more);
-    levada_origin *o = levada_alloc((size_t)w->most * sizeof *o);
+    levada_origin *o = levada_alloc((size_t)w->most * (size_t)w->lanes * sizeof *o);
     levada_block  *block = NULL;
     int64_t        next = 0, n;
     levada_status  st;
@@ -226,20 +243,22 @@ static levada_status records_prepare(records_work *w, const levada_origin *o,
     w->which = (uint32_t *)(void *)(*index)->data;
     w->row = w->which + w->n;
     for (int64_t i = 0; i < w->n; i++) {
-        w->places[i].origin = o[i];
-        w->places[i].at = i;
+        w->places[i] = (records_place){ .of = o + i * w->lanes, .at = i, .lanes = w->lanes };
     }
     qsort(w->places, (size_t)w->n, sizeof *w->places, records_order);
     return LEVADA_OK;
 }
 
-static levada_status records_reread(levada_iter *edge, const levada_origin *o, int64_t n,
+levada_status levada_records_reread(levada_iter *edge, const levada_origin *o, int64_t n,
                                     levada_block **out, levada_error *err)
 {
     records_work   w = { .edge = edge, .n = n, .most = RECORDS_PIECE };
     levada_buffer *index = NULL;
-    levada_status  st = records_prepare(&w, o, &index, err);
+    levada_status  st;
 
+    w.lanes = levada_node_lanes(edge);
+    if (w.most > n) w.most = n;
+    st = records_prepare(&w, o, &index, err);
     while (st == LEVADA_OK && w.at < n) st = records_piece(&w, err);
     if (st == LEVADA_OK) st = records_assemble(&w, &index, out, err);
     for (int32_t i = 0; i < w.npieces; i++) levada_block_unref(&w.pieces[i]);
@@ -247,6 +266,17 @@ static levada_status records_reread(levada_iter *edge, const levada_origin *o, i
     levada_free(w.places);
     levada_free(w.pieces);
     return st;
+}
+
+/* Whether each record has the origins that it takes to read it again. */
+static bool records_are_whole(const levada_iter *edge, const levada_origin *o, int64_t n,
+                              int32_t lanes)
+{
+    if (n == 0 || lanes != levada_node_lanes(edge)) return false;
+    for (int64_t i = 0; i < n * lanes; i++) {
+        if (o[i].leaf < 0) return false;
+    }
+    return true;
 }
 
 levada_status levada_records_get(levada_state_reader *from, const char *key, levada_block **out,
@@ -264,10 +294,10 @@ levada_status levada_records_get(levada_state_reader *from, const char *key, lev
         return levada_rows_get(from, key, from->node->inputs[0]->spec, out, err);
     }
     LEVADA_TRY(levada_origins_get(from, key, &o, &n, &lanes, err));
-    if (n == 0 || lanes != 1) {
+    if (!records_are_whole(records_edge(from->node), o, n, lanes)) {
         st = levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged");
     } else {
-        st = records_reread(records_edge(from->node), o, n, &made, err);
+        st = levada_records_reread(records_edge(from->node), o, n, &made, err);
         if (st == LEVADA_OK) st = levada_records_check_sums(from, key, made, err);
     }
     levada_free(o);

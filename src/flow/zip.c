@@ -43,8 +43,8 @@ static levada_status zip_flags(const levada_spec *const *in, int32_t n, int32_t 
     return LEVADA_OK;
 }
 
-static levada_status zip_join(const levada_spec *const *in, int32_t n, int32_t flags,
-                              levada_spec **out, levada_error *err)
+static levada_status zip_fields(const levada_spec *const *in, int32_t n, int32_t flags,
+                                levada_spec **out, levada_error *err)
 {
     levada_field *fields;
     int32_t       count = 0, k = 0;
@@ -70,7 +70,7 @@ static levada_status zip_check(const void *args, const levada_spec *const *in, i
 
     (void)args;
     LEVADA_TRY(zip_flags(in, nin, &flags, err));
-    return zip_join(in, nin, flags, out, err);
+    return zip_fields(in, nin, flags, out, err);
 }
 
 static levada_status zip_open(void *state, const void *args, const levada_context *context,
@@ -123,7 +123,8 @@ static levada_status zip_fill(zip_state *s, int64_t *out, levada_error *err)
 }
 
 /* The spec of what the parts make; the declared one unless that is open. */
-static levada_status zip_spec(zip_state *s, const levada_spec **out, levada_error *err)
+static levada_status zip_spec(zip_state *s, levada_block *const *parts, const levada_spec **out,
+                              levada_error *err)
 {
     const levada_spec **in;
     levada_spec        *made = NULL;
@@ -134,8 +135,8 @@ static levada_status zip_spec(zip_state *s, const levada_spec **out, levada_erro
     if (flags == levada_spec_flags_of(s->context->out)) return LEVADA_OK;
     in = levada_alloc((size_t)s->n * sizeof(*in));
     if (!in) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a spec");
-    for (int32_t i = 0; i < s->n; i++) in[i] = s->parts[i]->spec;
-    st = zip_join(in, s->n, flags, &made, err);
+    for (int32_t i = 0; i < s->n; i++) in[i] = parts[i]->spec;
+    st = zip_fields(in, s->n, flags, &made, err);
     levada_free(in);
     LEVADA_TRY(st);
     if (s->spec && levada_spec_equal(s->spec, made)) {
@@ -148,7 +149,9 @@ static levada_status zip_spec(zip_state *s, const levada_spec **out, levada_erro
     return LEVADA_OK;
 }
 
-static levada_status zip_build(zip_state *s, int64_t n, levada_block **out, levada_error *err)
+/* One block of equally many rows of each input. */
+static levada_status zip_build(zip_state *s, levada_block *const *parts, levada_block **out,
+                               levada_error *err)
 {
     levada_pool       *pool = levada_env_pool(s->context->env);
     const levada_spec *spec = NULL;
@@ -157,20 +160,20 @@ static levada_status zip_build(zip_state *s, int64_t n, levada_block **out, leva
     int32_t            k = 0;
     levada_status      st;
 
-    LEVADA_TRY(zip_spec(s, &spec, err));
-    LEVADA_TRY(levada_builder_make(pool, spec, n, &b, err));
+    LEVADA_TRY(zip_spec(s, parts, &spec, err));
+    LEVADA_TRY(levada_builder_make(pool, spec, parts[0]->n, &b, err));
     for (int32_t i = 0; i < s->n; i++) {
-        for (int32_t c = 0; c < levada_spec_count(s->parts[i]->spec); c++) {
-            levada_builder_share(b, k++, &s->parts[i]->columns[c]);
+        for (int32_t c = 0; c < levada_spec_count(parts[i]->spec); c++) {
+            levada_builder_share(b, k++, &parts[i]->columns[c]);
         }
     }
     st = levada_builder_publish(&b, &made, err);
-    if (st == LEVADA_OK) st = levada_block_copy_origins(pool, made, s->parts[0], err);
+    if (st == LEVADA_OK) st = levada_block_copy_origins(pool, made, parts[0], err);
     for (int32_t i = 1; st == LEVADA_OK && i < s->n; i++) {
-        levada_block_join_origins(made, s->parts[i]);
+        levada_block_join_origins(made, parts[i]);
     }
     if (st == LEVADA_OK) {
-        for (int32_t i = 0; i < s->n; i++) made->bytes += s->parts[i]->bytes;
+        for (int32_t i = 0; i < s->n; i++) made->bytes += parts[i]->bytes;
         *out = made;
         made = NULL;
     }
@@ -200,7 +203,7 @@ static levada_status zip_next(void *state, const void *args, levada_block **out,
     (void)args;
     LEVADA_TRY(zip_fill(s, &n, err));
     for (int32_t i = 0; st == LEVADA_OK && i < s->n; i++) st = zip_part(s, i, n, err);
-    if (st == LEVADA_OK) st = zip_build(s, n, out, err);
+    if (st == LEVADA_OK) st = zip_build(s, s->parts, out, err);
     for (int32_t i = 0; i < s->n; i++) {
         levada_cursor *c = &s->cursors[i];
 
@@ -209,6 +212,13 @@ static levada_status zip_next(void *state, const void *args, levada_block **out,
         if (c->row == c->block->n) levada_cursor_clear(c);
     }
     return st;
+}
+
+static levada_status zip_join(void *state, const void *args, levada_block *const *parts,
+                              levada_block **out, levada_error *err)
+{
+    (void)args;
+    return zip_build(state, parts, out, err);
 }
 
 static levada_status zip_save(const void *state, levada_state_writer *to, levada_error *err)
@@ -250,6 +260,7 @@ const levada_joint_def levada_joint_zip = {
     .open = zip_open,
     .close = zip_close,
     .next = zip_next,
+    .join = zip_join,
     .save = zip_save,
     .restore = zip_restore,
 };

@@ -196,6 +196,23 @@ static void interleave_parse_shuffle(void **state)
     t_folder_drop();
 }
 
+/* What waits is read again from both parts; a bad record is named with all of its own. */
+static void zip_shuffle_parse(void **state)
+{
+    char text[1024];
+
+    (void)state;
+    (void)t_folder();
+    write_examples(t_path("a.tfrecord"));
+    (void)snprintf(text, sizeof text,
+                   "zip(tfrecord:%s; range:70 | shuffle:5) | shuffle:20 | "
+                   "parse_example:{x:{kind:VarLen,dtype:int64}},field=record | shuffle:6 | "
+                   "padded_batch:5",
+                   t_path("a.tfrecord"));
+    sweep(text, 1, 3);
+    t_folder_drop();
+}
+
 /* With workers another allocation has that number each time. */
 static void with_workers(void **state)
 {
@@ -210,6 +227,7 @@ int main(void)
         cmocka_unit_test(shuffle_parse_bucket),
         cmocka_unit_test(parse_shuffle_twice_batch),
         cmocka_unit_test(interleave_parse_shuffle),
+        cmocka_unit_test(zip_shuffle_parse),
         cmocka_unit_test(with_workers),
     };
 

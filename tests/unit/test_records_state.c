@@ -164,11 +164,11 @@ static size_t written(const levada_state_writer *w)
     return sum;
 }
 
-/* Behind a zip nothing can be read again. What a joint gathers for a save() that may never come
- * costs no copy of the records; that comes with the save(). */
+/* What is zipped with a stream can't be read again. What a joint gathers for a save() that may
+ * never come costs no copy of the records; that comes with the save(). */
 static void values_are_held_until_they_are_asked_for(void **state)
 {
-    levada_iter        *it = t_iter_open("zip(range:2000; range:2000 | rename:{value:x})"
+    levada_iter        *it = t_iter_open("zip(range:2000; t_stream:2000 | select:[n])"
                                          " | shuffle:1000",
                                          1, 4);
     levada_state_writer w = { 0 };
@@ -227,7 +227,7 @@ static t_bytes with_columns(t_bytes saved)
 /* What an input declares is what stages were checked with: a state can't say otherwise. */
 static void columns_of_a_state_are_refused_where_they_are_declared(void **state)
 {
-    const char  *text = "zip(range:200; range:200 | rename:{value:x}) | shuffle:100 | batch:4";
+    const char  *text = "zip(range:200; t_stream:200 | select:[n]) | shuffle:100 | batch:4";
     levada_iter *it = t_iter_open(text, 1, 4);
     levada_error err = LEVADA_ERROR_INIT;
     t_bytes      head = { 0 }, saved, forged;
