@@ -4,10 +4,15 @@
 #include "base/alloc.h"
 #include "base/hash.h"
 #include "base/random.h"
+#include "base/text.h"
 
-#include <glob.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static levada_status glob_short(levada_error *err)
@@ -15,24 +20,20 @@ static levada_status glob_short(levada_error *err)
     return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a table of files");
 }
 
-/* Makes room for n more. */
-static levada_status glob_room(levada_files *files, size_t n, levada_error *err)
-{
-    size_t bytes;
-    char **path = NULL;
-
-    if (levada_size_of((size_t)files->n + n, sizeof *path, 1, &bytes)) {
-        path = levada_realloc(files->path, bytes);
-    }
-    if (!path) return glob_short(err);
-    files->path = path;
-    return LEVADA_OK;
-}
-
+/* The table has room for the next power of two. */
 static levada_status glob_add(levada_files *files, const char *path, levada_error *err)
 {
-    char *copy = levada_strdup(path);
+    size_t n = (size_t)files->n, bytes;
+    char **more = NULL, *copy;
 
+    if ((n & (n - 1)) == 0) {
+        if (levada_size_of(n ? 2 * n : 1, sizeof *more, 1, &bytes)) {
+            more = levada_realloc(files->path, bytes);
+        }
+        if (!more) return glob_short(err);
+        files->path = more;
+    }
+    copy = levada_strdup(path);
     if (!copy) return glob_short(err);
     files->path[files->n++] = copy;
     return LEVADA_OK;
@@ -43,41 +44,156 @@ static int glob_compare(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Adds what was found, without folders (GLOB_MARK ends them with a slash), and sorts it. */
-static levada_status glob_take(const glob_t *found, levada_files *files, levada_error *err)
+/* -- looking through folders: not by glob(), which passes over those that it can't look into */
+
+typedef struct glob_search {
+    levada_text   path; /* as far as it is known; a folder ends with a slash, "" is this one */
+    levada_files *files;
+} glob_search;
+
+static bool glob_special(const char *text, size_t n)
 {
-    int64_t first = files->n;
+    size_t plain = strcspn(text, "*?[");
 
-    LEVADA_TRY(glob_room(files, found->gl_pathc, err));
-    for (size_t i = 0; i < found->gl_pathc; i++) {
-        const char *path = found->gl_pathv[i];
+    return plain < n;
+}
 
-        if (path[strlen(path) - 1] != '/') LEVADA_TRY(glob_add(files, path, err));
+/* What is not there has no files; neither has what is no folder. */
+static bool glob_absent(int why) { return why == ENOENT || why == ENOTDIR; }
+
+/* Of the folder that the path is, or ends in. */
+static levada_status glob_closed(const glob_search *g, int why, levada_error *err)
+{
+    const char   *path = g->path.at ? g->path.at : "", *slash = strrchr(path, '/');
+    char          folder[sizeof err->file], text[96];
+    size_t        n = slash == path ? 1 : slash ? (size_t)(slash - path) : 0;
+    levada_status status = LEVADA_EUNAVAILABLE;
+
+    if (why == EACCES || why == EPERM) status = LEVADA_EPERMISSION_DENIED;
+    if (why == EMFILE || why == ENFILE || why == ENOMEM) status = LEVADA_ERESOURCE_EXHAUSTED;
+    if (why == ENAMETOOLONG || why == ELOOP) status = LEVADA_EINVALID_ARGUMENT;
+    if (n >= sizeof folder) { /* as levada_error_place has it: the end of a long one counts */
+        path += n - (sizeof folder - 1);
+        n = sizeof folder - 1;
     }
-    qsort(files->path + first, (size_t)(files->n - first), sizeof *files->path, glob_compare);
-    return LEVADA_OK;
+    (void)snprintf(folder, sizeof folder, "%.*s", n ? (int)n : 1, n ? path : ".");
+    (void)levada_fail(err, status, "can't look for files in it: %s",
+                      strerror_r(why, text, sizeof text));
+    levada_error_place(err, NULL, folder, -1, -1);
+    return status;
+}
+
+static void glob_cut(glob_search *g, size_t size)
+{
+    g->path.size = size;
+    if (g->path.at) g->path.at[size] = '\0';
+}
+
+/* The path is whole: takes it where it is no folder. What a folder lists and nobody can look at is
+ * taken too, and refused when it is opened. */
+static levada_status glob_end(const glob_search *g, bool listed, levada_error *err)
+{
+    struct stat info;
+
+    if (!listed && lstat(g->path.at, &info) != 0) {
+        return glob_absent(errno) ? LEVADA_OK : glob_closed(g, errno, err);
+    }
+    if (stat(g->path.at, &info) == 0 && S_ISDIR(info.st_mode)) return LEVADA_OK;
+    return glob_add(g->files, g->path.at, err);
+}
+
+static levada_status glob_walk(glob_search *g, const char *rest, levada_error *err);
+
+/* A name that fits a word of the pattern; `rest` is behind the word. */
+static levada_status glob_enter(glob_search *g, const char *name, const char *rest,
+                                levada_error *err)
+{
+    struct stat info;
+
+    levada_text_put(&g->path, name);
+    if (g->path.failed) return glob_short(err);
+    if (*rest == '\0') return glob_end(g, true, err);
+    if (stat(g->path.at, &info) != 0) {
+        return glob_absent(errno) ? LEVADA_OK : glob_closed(g, errno, err);
+    }
+    return S_ISDIR(info.st_mode) ? glob_walk(g, rest, err) : LEVADA_OK;
+}
+
+/* The names of a folder that fit the word. */
+static levada_status glob_list(glob_search *g, const char *word, const char *rest,
+                               levada_error *err)
+{
+    DIR           *folder = opendir(g->path.size ? g->path.at : ".");
+    size_t         size = g->path.size;
+    struct dirent *entry = NULL;
+    levada_status  st = LEVADA_OK;
+
+    if (!folder) return glob_absent(errno) ? LEVADA_OK : glob_closed(g, errno, err);
+    for (errno = 0; st == LEVADA_OK && (entry = readdir(folder)) != NULL; errno = 0) {
+        if (fnmatch(word, entry->d_name, FNM_PERIOD) != 0) continue;
+        st = glob_enter(g, entry->d_name, rest, err);
+        glob_cut(g, size);
+    }
+    if (st == LEVADA_OK && errno != 0) st = glob_closed(g, errno, err);
+    (void)closedir(folder);
+    return st;
+}
+
+/* A word of the pattern without * ? [ as a name. */
+static void glob_name(glob_search *g, const char *word, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (word[i] == '\\' && i + 1 < n) i++;
+        levada_text_char(&g->path, word[i]);
+    }
+}
+
+/* What is left of the pattern, from the folder that the path is. */
+static levada_status glob_walk(glob_search *g, const char *rest, levada_error *err)
+{
+    levada_status st;
+    char         *word;
+
+    for (;;) {
+        size_t slashes = strspn(rest, "/"), n = strcspn(rest + slashes, "/");
+
+        levada_text_add(&g->path, rest, slashes);
+        rest += slashes;
+        if (*rest == '\0') return LEVADA_OK; /* a folder */
+        if (glob_special(rest, n)) break;
+        glob_name(g, rest, n);
+        rest += n;
+        if (g->path.failed) return glob_short(err);
+        if (*rest == '\0') return glob_end(g, false, err);
+    }
+    word = levada_strdup(rest);
+    if (!word || g->path.failed) {
+        levada_free(word);
+        return glob_short(err);
+    }
+    word[strcspn(word, "/")] = '\0';
+    st = glob_list(g, word, rest + strcspn(rest, "/"), err);
+    levada_free(word);
+    return st;
 }
 
 static levada_status glob_find(const char *pattern, levada_files *files, levada_error *err)
 {
     int64_t       before = files->n;
-    glob_t        found = {0};
+    glob_search   g = { .files = files };
     levada_status st;
-    int           code;
 
-    if (strpbrk(pattern, "*?[") == NULL) {
-        LEVADA_TRY(glob_room(files, 1, err));
-        return glob_add(files, pattern, err);
+    if (!glob_special(pattern, strlen(pattern))) return glob_add(files, pattern, err);
+    st = glob_walk(&g, pattern, err);
+    levada_text_clear(&g.path);
+    if (st != LEVADA_OK) return st;
+    if (files->n > before) {
+        qsort(files->path + before, (size_t)(files->n - before), sizeof *files->path,
+              glob_compare);
+        return LEVADA_OK;
     }
-    code = glob(pattern, GLOB_NOSORT | GLOB_MARK, NULL, &found);
-    st = code == 0 ? glob_take(&found, files, err) : LEVADA_OK;
-    globfree(&found);
-    if (st != LEVADA_OK || files->n > before) return st;
-    if (code == GLOB_NOSPACE) return glob_short(err);
-    if (access(pattern, F_OK) == 0) { /* a file whose name looks like a pattern */
-        LEVADA_TRY(glob_room(files, 1, err));
-        return glob_add(files, pattern, err);
-    }
+    /* A file whose name looks like a pattern? */
+    if (access(pattern, F_OK) == 0) return glob_add(files, pattern, err);
     (void)levada_fail(err, LEVADA_ENOT_FOUND, "no file matches '%s'", pattern);
     levada_error_place(err, NULL, pattern, -1, -1);
     return LEVADA_ENOT_FOUND;

@@ -15,8 +15,9 @@ typedef struct levada_files {
 
 /* The patterns one after the other; what a pattern (* ? [a-z]) finds is sorted by bytes and has no
  * folders in it. A name without * ? [ is taken as it is, and looked for when it is opened. A
- * pattern that finds nothing, or a list without one, is ENOT_FOUND. All-zero is a valid empty
- * table. */
+ * pattern that finds nothing, or a list without one, is ENOT_FOUND; one that would have to look
+ * into a folder that can't be looked into is an error with its name (EPERMISSION_DENIED where that
+ * is why). All-zero is a valid empty table. */
 LEVADA_MUST_USE levada_status levada_files_find(const levada_texts *patterns, levada_files *out,
                                                 levada_error *err);
 void levada_files_clear(levada_files *files);

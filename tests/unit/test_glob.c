@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -52,6 +53,72 @@ static void sorts_what_a_pattern_finds(void **state)
     assert_string_equal(found("plain", NULL), "plain "); /* looked for when it is opened */
 }
 
+/* What looking for the pattern fails with, and the folder that it names. */
+static levada_status fails(const char *pattern, const char *folder)
+{
+    const char  *at = t_path(pattern);
+    levada_texts patterns = {&at, 1};
+    levada_files files = {0};
+    levada_error err = LEVADA_ERROR_INIT;
+
+    assert_int_not_equal(levada_files_find(&patterns, &files, &err), LEVADA_OK);
+    assert_null(files.path);
+    assert_string_equal(err.file, t_path(folder));
+    assert_non_null(strstr(err.message, "can't look for files in it: "));
+    return err.code;
+}
+
+static void finds_through_folders(void **state)
+{
+    (void)state;
+    assert_int_equal(mkdir(t_path("d"), 0700), 0);
+    assert_int_equal(mkdir(t_path("d/one"), 0700), 0);
+    assert_int_equal(mkdir(t_path("d/two"), 0700), 0);
+    assert_int_equal(mkdir(t_path("d/two/x-3"), 0700), 0);
+    t_write_file(t_path("d/none"), "", 0);
+    t_write_file(t_path("d/one/x-1"), "", 0);
+    t_write_file(t_path("d/two/x-2"), "", 0);
+    t_write_file(t_path("d/two/.x"), "", 0);
+    t_write_file(t_path("d/two/x*"), "", 0);
+    assert_int_equal(symlink("nowhere", t_path("d/gone")), 0);
+    assert_int_equal(symlink("nowhere", t_path("d/one/x-9")), 0);
+    assert_string_equal(found("d/*/x-?", NULL), "x-1 x-9 x-2 ");
+    assert_string_equal(found("d/*/x-1", NULL), "x-1 ");
+    assert_string_equal(found("d/[t]*//x-2", NULL), "x-2 ");
+    assert_string_equal(found("*/two/*", NULL), "x* x-2 ");
+    assert_string_equal(found("d/*/x\\*", NULL), "x* ");
+    assert_string_equal(found("d/*/.*x", NULL), ".x ");
+    assert_string_equal(found("d/o*/", NULL), "ENOT_FOUND");
+    assert_string_equal(found("d/nowhere/*", NULL), "ENOT_FOUND");
+    assert_string_equal(found("d/none/*", NULL), "ENOT_FOUND");
+}
+
+static void a_folder_that_can_not_be_read_is_an_error(void **state)
+{
+    bool root = geteuid() == 0; /* who may read everything */
+
+    (void)state;
+    assert_int_equal(chmod(t_path(""), 0755), 0);
+    assert_int_equal(mkdir(t_path("p"), 0755), 0);
+    assert_int_equal(mkdir(t_path("p/closed"), 0755), 0);
+    assert_int_equal(mkdir(t_path("p/open"), 0755), 0);
+    t_write_file(t_path("p/closed/x-1"), "", 0);
+    t_write_file(t_path("p/open/x-2"), "", 0);
+    assert_int_equal(chmod(t_path("p/closed"), 0), 0);
+    if (root) assert_int_equal(seteuid(65534), 0);
+    assert_int_equal(fails("p/*/x-*", "p/closed"), LEVADA_EPERMISSION_DENIED);
+    assert_int_equal(fails("p/closed/x-*", "p/closed"), LEVADA_EPERMISSION_DENIED);
+    assert_int_equal(fails("p/*/x-1", "p/closed"), LEVADA_EPERMISSION_DENIED);
+    assert_string_equal(found("p/o*/x-*", NULL), "x-2 ");
+    assert_string_equal(found("p/*", "p/open/*"), "ENOT_FOUND"); /* folders only */
+    if (root) assert_int_equal(seteuid(0), 0);
+    assert_int_equal(chmod(t_path("p/closed"), 0755), 0);
+    assert_int_equal(symlink("loop", t_path("p/loop")), 0);
+    assert_int_equal(fails("p/*/x-*", "p"), LEVADA_EINVALID_ARGUMENT);
+    assert_int_equal(fails("p/loop/x-*", "p/loop"), LEVADA_EINVALID_ARGUMENT);
+    assert_string_equal(found("p/l*", NULL), "loop ");
+}
+
 static void shuffles_by_key(void **state)
 {
     int32_t a[1000], b[1000], seen[1000] = {0}, fixed = 0;
@@ -88,6 +155,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sorts_what_a_pattern_finds),
+        cmocka_unit_test(finds_through_folders),
+        cmocka_unit_test(a_folder_that_can_not_be_read_is_an_error),
         cmocka_unit_test(shuffles_by_key),
         cmocka_unit_test(shuffles_to_every_order_alike),
     };
