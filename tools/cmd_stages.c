@@ -51,7 +51,7 @@ static void cmd_stages_range(levada_cli_buffer *b, const levada_value *arg)
     int64_t     min = levada_cli_json_int(arg, "min"), max = levada_cli_json_int(arg, "max");
 
     if (*choices) levada_cli_printf(b, " (%s)", choices);
-    else if (min == 0 && max == 0) return;
+    else if ((min == 0 && max == 0) || (min < 0 && max >= INT32_MAX)) return;
     else if (max == INT64_MAX || max == INT32_MAX || max < min)
         levada_cli_printf(b, " (at least %" PRId64 ")", min);
     else levada_cli_printf(b, " (%" PRId64 " to %" PRId64 ")", min, max);
@@ -64,7 +64,7 @@ static void cmd_stages_arg(levada_cli_buffer *b, const levada_value *arg)
 
     levada_cli_printf(&left, "%s%s", levada_cli_json_string(arg, "name"),
                       levada_cli_json_bool(arg, "positional") ? " *" : "");
-    levada_cli_printf(b, "  %-20s %-9s", left.at, levada_cli_json_string(arg, "type"));
+    levada_cli_printf(b, "  %-24s %-9s", left.at, levada_cli_json_string(arg, "type"));
     levada_cli_printf(b, " %s", levada_cli_json_string(arg, "doc"));
     cmd_stages_range(b, arg);
     if (levada_cli_json_bool(arg, "required")) {
