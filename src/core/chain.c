@@ -208,9 +208,10 @@ static levada_status chain_strings(const levada_block *in, int32_t field, levada
 {
     size_t          n = (size_t)in->n;
     const uint8_t **data = levada_alloc(n * (sizeof *data + sizeof(int32_t)) + 1);
-    int32_t        *size = (int32_t *)(void *)(data + n);
+    int32_t        *size;
 
     if (!data) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a block");
+    size = (int32_t *)(void *)(data + n);
     for (int64_t i = 0; i < in->n; i++) {
         int64_t              row;
         const levada_column *c = &levada_block_row(in, i, &row)->columns[field];
