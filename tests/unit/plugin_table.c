@@ -203,6 +203,13 @@ static bool table_some_draws(const table_some_state *s, const table_some_args *a
            && levada_random_below(bits, 100) < (uint64_t)a->percent;
 }
 
+/* Of a source, without a zip: one lane, which is that of levada_block_origin. */
+static bool table_some_named(const levada_block *one)
+{
+    return levada_block_lanes(one) == 1 && levada_block_lane(one, 0, 1).leaf < 0
+           && levada_block_lane(one, 0, 0).record == levada_block_origin(one, 0).record;
+}
+
 /* One record at a time: what is taken was decided on. */
 static levada_status table_some_next(void *state, const void *args, levada_iter *in,
                                      levada_block **out, levada_error *err)
@@ -238,8 +245,9 @@ static levada_status table_some_next(void *state, const void *args, levada_iter 
         st = levada_block_select(one, NULL, 0, out, err);
     } else {
         *out = levada_block_ref(one);
-        st = levada_block_exclusive(one) ? levada_fail(err, LEVADA_EINTERNAL, "two references")
-                                         : LEVADA_OK;
+        st = levada_block_exclusive(one) || !table_some_named(one)
+                 ? levada_fail(err, LEVADA_EINTERNAL, "two references, one name")
+                 : LEVADA_OK;
     }
     if (st == LEVADA_OK) s->ordinal++;
     levada_block_unref(&one);
