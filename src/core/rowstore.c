@@ -426,14 +426,15 @@ levada_status levada_rowstore_restore(levada_rowstore *s, levada_state_reader *f
                                       levada_error *err)
 {
     levada_block *rows = NULL;
-    uint32_t     *slots = levada_alloc((size_t)n * sizeof *slots + 1);
+    uint32_t     *slots = NULL;
     levada_status st = LEVADA_OK;
 
-    if (!slots) return rowstore_memory(err);
     if (n) st = levada_records_get(from, key, &rows, err);
-    if (st == LEVADA_OK && n && rows->n != n) {
+    if (st == LEVADA_OK && n && rows->n != n) { /* before there is room for what it says */
         st = levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged");
     }
+    if (st == LEVADA_OK) slots = levada_alloc((size_t)n * sizeof *slots + 1);
+    if (st == LEVADA_OK && !slots) st = rowstore_memory(err);
     if (st == LEVADA_OK) {
         rowstore_drop_all(s);
         if (n) st = levada_rowstore_add(s, rows, 0, n, slots, err);
