@@ -80,9 +80,9 @@ static PyObject *barrier_tuple(const barrier_object *self, levada_tensor **tenso
 {
     PyObject *values = PyList_New(self->slots.n), *indices = NULL, *keys = NULL, *value = NULL;
 
-    indices = levada_py_from_tensor(self->state, &self->marks, 0, &tensors[0], true);
-    keys = levada_py_from_tensor(self->state, &self->marks, 1, &tensors[1], true);
-    for (int32_t i = 0; values && i < self->slots.n; i++) {
+    if (values) indices = levada_py_from_tensor(self->state, &self->marks, 0, &tensors[0], true);
+    if (indices) keys = levada_py_from_tensor(self->state, &self->marks, 1, &tensors[1], true);
+    for (int32_t i = 0; keys && values && i < self->slots.n; i++) {
         value = levada_py_from_tensor(self->state, &self->slots, i, &tensors[i + 2], true);
         if (!value || PyList_SetItem(values, i, value) < 0) Py_CLEAR(values);
     }

@@ -402,6 +402,13 @@ static PyObject *queue_dequeue(PyObject *self, PyObject *const *args, Py_ssize_t
     return queue_take((queue_object *)self, &want, n > 0 ? args[0] : NULL);
 }
 
+static PyObject *queue_next(PyObject *self)
+{
+    queue_want want = {.n = 1};
+
+    return queue_take((queue_object *)self, &want, NULL);
+}
+
 static PyObject *queue_dequeue_many(PyObject *self, PyObject *const *args, Py_ssize_t n)
 {
     queue_want want = {.many = true};
@@ -576,6 +583,8 @@ static PyType_Slot queue_slots[] = {
     { Py_tp_doc, (void *)(uintptr_t)"A queue; levada.train.QueueBase wraps it." },
     {Py_tp_new, (void *)(uintptr_t)queue_new},
     {Py_tp_dealloc, (void *)(uintptr_t)queue_dealloc},
+    {Py_tp_iter, (void *)(uintptr_t)PyObject_SelfIter},
+    {Py_tp_iternext, (void *)(uintptr_t)queue_next}, /* never ends: it raises what dequeue does */
     {Py_tp_methods, queue_methods},
     {0, NULL},
 };

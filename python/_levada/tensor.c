@@ -415,19 +415,31 @@ static PyObject *tensor_bytes_list(const levada_tensor *tensor)
     return list;
 }
 
+/* NumPy looks for signals where it copies a list, and then what was taken would be lost. */
+static void tensor_fill(PyObject **to, PyObject *list)
+{
+    Py_ssize_t n = PyList_Size(list);
+
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyObject *before = to[i];
+
+        to[i] = PySequence_GetItem(list, i);
+        Py_XDECREF(before);
+    }
+}
+
 PyObject *levada_py_objects(const levada_py_slots *slots, int32_t i, PyObject *list,
                             const levada_shape *shape)
 {
-    PyObject *n = list ? PyLong_FromSsize_t(PyList_Size(list)) : NULL;
-    PyObject *array = NULL, *dims = NULL, *folded = NULL;
-    bool      good;
+    PyObject *dims = list ? Py_BuildValue("(n)", PyList_Size(list)) : NULL;
+    PyObject *array = NULL, *folded = NULL;
+    void     *to = NULL;
 
-    if (n) array = PyObject_CallFunctionObjArgs(slots->empty, n, slots->slot[i].numpy, NULL);
-    good = array && PyObject_SetItem(array, Py_Ellipsis, list) == 0;
-    Py_XDECREF(n);
+    if (dims) array = levada_py_array(slots, i, dims, &to);
+    if (array) tensor_fill(to, list);
+    Py_XDECREF(dims);
     Py_XDECREF(list);
-    if (!good) return Py_XDECREF(array), NULL;
-    if (shape->rank == 1) return array;
+    if (!array || shape->rank == 1) return array;
     dims = levada_py_dims(shape, -1);
     folded = dims ? PyObject_CallMethod(array, "reshape", "(O)", dims) : NULL;
     Py_XDECREF(dims);

@@ -39,7 +39,8 @@ void levada_py_name_thread(const levada_py_state *state)
     Py_XDECREF(thread);
     Py_XDECREF(threading);
     Py_XDECREF(word);
-    PyErr_Clear(); /* without a name it is "thread N" */
+    if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_KeyboardInterrupt)) PyErr_SetInterrupt();
+    PyErr_Clear(); /* without a name it is "thread N"; a Ctrl-C comes where it waits */
 }
 
 static bool wait_is_main(const levada_py_main *main)

@@ -2,6 +2,7 @@
 """Ctrl-C at every place where Python could raise it: before each bytecode below a call."""
 
 import itertools
+import signal
 import sys
 
 
@@ -45,3 +46,42 @@ def everywhere(ours, step=1):
         if not interrupt.came:
             assert n > 0, "nothing of Python ran"
             return
+
+
+def stormed(take, end):
+    """What take() gives until it raises `end`, with a Ctrl-C each 130 microseconds or more.
+
+    Unlike the places above these are those where Python really looks for signals.
+    """
+    got, armed, came = [], False, 0
+    shortest = delay = 1.3e-4
+    before_this = 0
+
+    def ring(*_):
+        nonlocal armed, came
+        if armed:
+            armed, came = False, came + 1
+            raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, ring)
+    try:
+        while True:
+            # Where nothing came in between, the next one comes later: so that something does.
+            delay = shortest if len(got) > before_this else 2 * delay
+            before_this = len(got)
+            signal.setitimer(signal.ITIMER_REAL, delay)
+            try:
+                armed = True
+                while True:
+                    value = take()
+                    got.append(value)
+            except KeyboardInterrupt:
+                pass
+            except end:
+                armed = False
+                break
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert came > 0
+    return got

@@ -94,9 +94,10 @@ class Barrier:
         the barrier is closed and will not have enough. ``timeout`` in seconds:
         DeadlineExceededError, and nothing is taken.
         """
-        return self._barrier.take_many(
-            num_elements, bool(allow_small_batch), timeout, bool(wait_for_incomplete)
-        )
+        small, wait = bool(allow_small_batch), bool(wait_for_incomplete)
+        for taken in map(self._barrier.take_many, (num_elements,), (small,), (timeout,), (wait,)):
+            return taken  # as in _queues.py: no Ctrl-C comes in between
+        raise AssertionError("one call gives one value")
 
     def close(self, cancel_pending_enqueues: bool = False) -> None:
         """No new keys; those that wait for components can be completed, unless cancelled.

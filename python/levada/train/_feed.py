@@ -33,15 +33,22 @@ class Feed:
 
     def __call__(self) -> None:
         """Puts one block of records in. OutOfRangeError at the end of the dataset."""
-        with self._lock:
-            block, first = self._rest.pop() if self._rest else (self._next(), 0)
+        block, enqueue = None, self._queue._queue.enqueue_block
         try:
+            with self._lock:
+                if self._rest:
+                    block, first = self._rest[-1]
+                    del self._rest[-1]
+                else:
+                    block, first = self._next(), 0
             if self._columns is None:
                 self._columns = self._find([field[0] for field in block.fields()])
-            self._queue._queue.enqueue_block(block, self._columns, first)
+            for _ in map(enqueue, (block,), (self._columns,), (first,)):
+                return  # as in _queues.py: no Ctrl-C comes once all is in
         except BaseException as error:
-            with self._lock:
-                self._rest.append((block, first + getattr(error, "enqueued", 0)))
+            if block is not None:
+                with self._lock:
+                    self._rest.append((block, first + getattr(error, "enqueued", 0)))
             raise
 
     def cancel(self) -> None:

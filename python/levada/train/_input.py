@@ -26,7 +26,7 @@ from levada.train._input_block import (
     native_spec,
     shape_of_rows,
 )
-from levada.train._input_stream import Gauge, LateQueue, Stream
+from levada.train._input_stream import Gauge, LateQueue, Made, Stream
 from levada.train._queue_runner import QueueRunner
 from levada.train._queues import FIFOQueue, PaddingFIFOQueue, RandomShuffleQueue
 from levada.train._structure import Structure, as_source
@@ -62,6 +62,7 @@ class _Batcher:
         self._ended = False
         shared_name = options.get("shared_name")
         self._late = LateQueue(make, shared_name or f"{options.get('name') or who}/queue")
+        self._made = Made(self._dequeue, self._build)
         self.queue: Any = None  # the settled one
         self._enqueue: Callable[[Sequence[Any]], None]  # into it
 
@@ -153,12 +154,17 @@ class _Batcher:
 
     def take(self, timeout: float | None) -> Any:
         """The next batch."""
+        return self._made.next(timeout)
+
+    def _dequeue(self, timeout: float | None) -> Any:
         dequeue = self._late.dequeue_up_to if self.smaller else self._late.dequeue_many
         try:
-            values = dequeue(self.batch_size, timeout=timeout)
+            return dequeue(self.batch_size, timeout=timeout)
         except OutOfRangeError:
             self._ended = True
             raise
+
+    def _build(self, values: Any) -> Any:
         return self.structure.build([values] if len(self.structure.keys) == 1 else values)
 
     def counts(self) -> dict[str, int]:

@@ -163,6 +163,30 @@ def elements(take: Callable[[], Any]) -> Iterator[Any]:
         yield value
 
 
+class Made:
+    """What `make` makes of each value that `take` gives.
+
+    A value that a Ctrl-C kept from being handed over is the next one. Any thread.
+    """
+
+    def __init__(self, take: Callable[[float | None], Any], make: Callable[[Any], Any]) -> None:
+        self._take, self._make = take, make
+        self._back: list[Any] = []
+
+    def next(self, timeout: float | None) -> Any:
+        """The next value; raises what `take` raises."""
+        if self._back:
+            value = self._back[-1]
+            del self._back[-1]
+        else:
+            value = self._take(timeout)
+        try:
+            return self._make(value)
+        except BaseException:
+            self._back.append(value)
+            raise
+
+
 class Gauge:
     """How full a queue is: ``max(0, size - least) / (capacity - least)``, from 0 to 1."""
 
@@ -215,7 +239,7 @@ class Stream:
         return self._take(timeout)
 
     def __iter__(self) -> Iterator[Any]:
-        return elements(self)
+        return elements(self.__call__)  # a method: Python looks for no signals when it returns
 
     def mapped(self, take: Callable[..., Any]) -> Stream:
         """The same queue and runners, with other values; not added to the collection again."""

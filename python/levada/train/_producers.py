@@ -17,7 +17,7 @@ from typing import Any
 from levada._batch import objects
 from levada._dtypes import name_of
 from levada.errors import InvalidArgumentError, OutOfRangeError
-from levada.train._input_stream import Gauge, LateQueue, Stream
+from levada.train._input_stream import Gauge, LateQueue, Made, Stream
 from levada.train._queue_runner import QueueRunner
 from levada.train._queues import FIFOQueue
 from levada.train._structure import as_source
@@ -271,8 +271,7 @@ def slice_input_producer(
         sizes[0], num_epochs, shuffle, seed, capacity, shared_name, name or "input_producer"
     )
 
-    def take(timeout: float | None) -> list[Any]:
-        index = int(numbers(timeout))
-        return [array[index] for array in arrays]
+    def rows(number: Any) -> list[Any]:
+        return [array[int(number)] for array in arrays]
 
-    return numbers.mapped(take)
+    return numbers.mapped(Made(numbers.__call__, rows).next)

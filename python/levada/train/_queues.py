@@ -38,6 +38,10 @@ __all__ = [
 ]
 
 
+# How a value leaves: Python looks for Ctrl-C when a call of a C function has ended, not where a
+# `for` takes from C or where a function of Python returns. So `for v in map(f, ...): return v` is
+# `return f(...)` without the place where a Ctrl-C would lose what f has taken.
+
 _FIFO, _PADDING, _SHUFFLE, _PRIORITY = range(4)
 _NAMES = ("fifo_queue", "padding_fifo_queue", "random_shuffle_queue", "priority_queue")
 _counts: dict[str, Any] = {}  # default name: numbers for the next ones
@@ -257,7 +261,11 @@ class QueueBase:
         OutOfRangeError: the queue is closed and empty; or the error that ended its producers.
         """
         try:
-            return self._queue.dequeue(timeout)
+            if timeout is None:
+                for element in self._queue:
+                    return element
+            for element in map(self._queue.dequeue, (timeout,)):
+                return element
         except errors.OutOfRangeError as error:
             end = error
         raise self._fate.instead_of(end)
@@ -269,7 +277,8 @@ class QueueBase:
         InvalidArgumentError where no shapes were given.
         """
         try:
-            return self._queue.dequeue_many(n, False, timeout)
+            for elements in map(self._queue.dequeue_many, (n,), (False,), (timeout,)):
+                return elements
         except errors.OutOfRangeError as error:
             end = error
         raise self._fate.instead_of(end)
@@ -277,7 +286,8 @@ class QueueBase:
     def dequeue_up_to(self, n: int, timeout: float | None = None) -> Any:
         """As dequeue_many; but a closed queue gives what it has, from 1 to n elements."""
         try:
-            return self._queue.dequeue_many(n, True, timeout)
+            for elements in map(self._queue.dequeue_many, (n,), (True,), (timeout,)):
+                return elements
         except errors.OutOfRangeError as error:
             end = error
         raise self._fate.instead_of(end)
