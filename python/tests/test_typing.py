@@ -5,9 +5,9 @@ import inspect
 
 import levada as lv
 import pytest
-from levada import errors, train
+from levada import _levada, errors, train
 
-INHERITED = (tuple, dict, Exception, BaseException)
+FROM_C = {item for item in vars(_levada).values() if inspect.isclass(item)}
 
 
 def public(module):
@@ -38,15 +38,18 @@ def untyped(function):
     return names + ([] if given else ["return"])
 
 
+def ours(item):
+    """The classes of the package that a public class is made of."""
+    return [k for k in item.__mro__ if k.__module__.startswith("levada") and k not in FROM_C]
+
+
 def functions(module):
     for name, item in public(module):
         if inspect.isfunction(item):
             yield f"{module.__name__}.{name}", item
-        elif inspect.isclass(item):
-            for owner in item.__mro__:
-                if owner.__module__.startswith("levada") and owner.__module__ != "levada._levada":
-                    for method, function in methods(owner):
-                        yield f"{module.__name__}.{name}.{method}", function
+        for owner in ours(item) if inspect.isclass(item) else ():
+            for method, function in methods(owner):
+                yield f"{module.__name__}.{name}.{method}", function
 
 
 @pytest.mark.parametrize("module", [lv, train, errors], ids=lambda module: module.__name__)
