@@ -217,7 +217,14 @@ static levada_status check_memory_decoder(levada_plugin *plugin, const levada_de
 static levada_status check_memory_filter(levada_plugin *plugin, const levada_filter_def *def,
                                          levada_error *err)
 {
-    (void)plugin, (void)def, (void)err;
+    levada_check_memory *memory = plugin->host;
+    levada_filter_def    filter = { 0 };
+    size_t               size = sizeof filter;
+
+    (void)err;
+    if (memory->nfilters == LEVADA_CHECK_FILTERS) return LEVADA_OK;
+    memcpy(&filter, def, def->struct_size < size ? def->struct_size : size);
+    memory->filters[memory->nfilters++] = filter;
     return LEVADA_OK;
 }
 
@@ -239,9 +246,10 @@ static void check_memory_calls(levada_host *table)
     table->state_put_i64 = check_memory_state_put_i64;
 }
 
-static levada_status check_memory_meet(levada_check_memory *memory, levada_error *err)
+levada_status levada_check_meet(levada_check_memory *memory, levada_error *err)
 {
-    levada_plugin plugin = { .struct_size = sizeof plugin, .abi = LEVADA_PLUGIN_ABI };
+    levada_plugin plugin = { .struct_size = sizeof plugin, .abi = LEVADA_PLUGIN_ABI,
+                             .host = memory };
     levada_status (*run)(const levada_host *host, levada_plugin *plugin, levada_error *err);
     void *symbol;
     char  path[PATH_MAX];
@@ -264,6 +272,7 @@ static levada_status check_memory_meet(levada_check_memory *memory, levada_error
     check_memory_table.strdup = check_memory_strdup;
     check_memory_table.free = check_memory_free;
     check_memory_calls(&check_memory_table);
+    memory->nfilters = 0;
     return run(&check_memory_table, &plugin, err);
 }
 
@@ -279,7 +288,7 @@ static levada_status check_memory_open(void *user, levada_env **out, levada_erro
     options.free = check_memory_data_free;
     LEVADA_TRY(levada_env_create(&options, out, err));
     st = levada_plugin_load(*out, memory->path, NULL, err);
-    if (st == LEVADA_OK) st = check_memory_meet(memory, err);
+    if (st == LEVADA_OK) st = levada_check_meet(memory, err);
     if (st != LEVADA_OK) levada_env_destroy(out);
     return st;
 }

@@ -9,10 +9,17 @@
 
 #include "conform.h"
 
+enum { LEVADA_CHECK_FILTERS = 64 };
+
 typedef struct levada_check_memory {
-    const char *path;    /* of the plug-in; the rest begins as zeros */
-    void       *library;
+    const char       *path;    /* of the plug-in; the rest begins as zeros */
+    void             *library;
+    levada_filter_def filters[LEVADA_CHECK_FILTERS]; /* that it registered, once it met the table */
+    int               nfilters;
 } levada_check_memory;
+
+/* Hands the plug-in the copy of the table: its filters are known then. It has to be loaded. */
+LEVADA_MUST_USE levada_status levada_check_meet(levada_check_memory *memory, levada_error *err);
 
 /* Valid until levada_check_memory_clear. */
 levada_conform_faults levada_check_faults(levada_check_memory *memory);

@@ -23,12 +23,11 @@ static void cmd_check_json(levada_cli_buffer *b, const char *key, const char *te
     levada_cli_json_text(b, text, strlen(text));
 }
 
-static void cmd_check_line(levada_cli_buffer *b, bool json, const levada_value *op,
+static void cmd_check_line(levada_cli_buffer *b, bool json, const char *family,
                            const levada_conform_check *check, const levada_conform *c,
                            levada_conform_verdict verdict)
 {
     static const char *const words[] = { "ok", "FAIL", "skip" };
-    const char              *family = levada_cli_json_string(op, "family");
 
     if (json) {
         levada_cli_printf(b, "{\"result\":\"%s\"",
@@ -53,28 +52,45 @@ static void cmd_check_line(levada_cli_buffer *b, bool json, const levada_value *
 /* -- names */
 
 /* All checks of one name, each told as it is done. False: the rest can't be run. */
-static bool cmd_check_one(levada_env *env, const levada_value *op,
-                          const levada_conform_faults *faults, bool json, levada_cli_status *status)
+static bool cmd_check_one(levada_conform *c, const char *family, const levada_conform_check *check,
+                          bool json, levada_cli_status *status)
 {
-    levada_conform    c = { .env = env, .name = levada_cli_json_string(op, "name"),
-                            .example = levada_cli_json_string(op, "example"), .faults = faults };
     levada_cli_buffer line = { 0 };
     bool              more = true;
 
-    for (const levada_conform_check *check = levada_conform_checks; more && check->name; check++) {
-        levada_conform_verdict verdict = check->run(&c);
+    for (; more && check->name; check++) {
+        levada_conform_verdict verdict = check->run(c);
 
         /* An example whose file is elsewhere shows nothing about the plug-in. */
-        if (!c.known) verdict = LEVADA_CONFORM_BAD;
+        if (!c->known) verdict = LEVADA_CONFORM_BAD;
         if (verdict == LEVADA_CONFORM_BAD) *status = LEVADA_CLI_FAILED;
         line.size = 0;
-        cmd_check_line(&line, json, op, check, &c, verdict);
-        more = levada_cli_out(&line) && !c.stuck && !levada_cli_stopped();
-        if (!c.known) break; /* nothing else can be said about it */
+        cmd_check_line(&line, json, family, check, c, verdict);
+        more = levada_cli_out(&line) && !c->stuck && !levada_cli_stopped();
+        if (!c->known) break; /* nothing else can be said about it */
     }
     levada_cli_buffer_clear(&line);
-    levada_conform_clear(&c);
+    levada_conform_clear(c);
     return more;
+}
+
+/* False: the rest can't be run. */
+static bool cmd_check_filters(levada_check_memory *memory, const levada_conform_faults *faults,
+                              bool json, levada_cli_status *status)
+{
+    levada_error err = LEVADA_ERROR_INIT;
+
+    if (levada_check_meet(memory, &err) != LEVADA_OK) {
+        *status = levada_cli_fail(&err);
+        return false;
+    }
+    for (int i = 0; i < memory->nfilters; i++) {
+        const levada_filter_def *filter = &memory->filters[i];
+        levada_conform           c = { .name = filter->name, .filter = filter, .faults = faults };
+
+        if (!cmd_check_one(&c, "filter", levada_conform_filter_checks, json, status)) return false;
+    }
+    return true;
 }
 
 static levada_cli_status cmd_check_all(levada_env *env, const char *path, const char *plugin,
@@ -84,17 +100,24 @@ static levada_cli_status cmd_check_all(levada_env *env, const char *path, const 
     levada_check_memory   memory = { .path = path };
     levada_conform_faults faults = levada_check_faults(&memory);
     int64_t               n = 0;
+    bool                  more = true;
 
-    for (int64_t i = 0; i < levada_value_count(stages); i++) {
+    for (int64_t i = 0; more && i < levada_value_count(stages); i++) {
         const levada_value *op = levada_value_item(stages, i);
+        levada_conform      c = { .env = env, .name = levada_cli_json_string(op, "name"),
+                                  .example = levada_cli_json_string(op, "example"),
+                                  .faults = &faults };
 
         if (strcmp(levada_cli_json_string(op, "plugin"), plugin) != 0) continue;
         n++;
-        if (!cmd_check_one(env, op, &faults, json, &status)) break;
+        more = cmd_check_one(&c, levada_cli_json_string(op, "family"), levada_conform_checks, json,
+                             &status);
     }
+    if (more) (void)cmd_check_filters(&memory, &faults, json, &status);
+    n += memory.nfilters;
     levada_check_memory_clear(&memory);
     if (n == 0) {
-        levada_cli_say("%s registers no source, format, decoder or stage", path);
+        levada_cli_say("%s registers no source, format, decoder, stage or filter", path);
         return LEVADA_CLI_FAILED;
     }
     return levada_cli_stopped() ? LEVADA_CLI_INTERRUPTED : status;
@@ -122,8 +145,8 @@ const levada_cli_command levada_cli_check = {
     .doc = "load a plug-in and run the conformance suite on it",
     .more = "The example of each name is run in blocks of any size and with any number of threads, "
             "saved and restored at every cut, cancelled at every step, with every allocation "
-            "failing in turn, and with options beyond their limits. A line tells what broke, and "
-            "where to look.",
+            "failing in turn, and with options beyond their limits; byte filters on streams in "
+            "pieces, cut off and damaged. A line tells what broke, and where to look.",
     .options = cmd_check_options,
     .min_words = 1,
     .max_words = 1,

@@ -39,6 +39,8 @@ void levada_conform_look(levada_conform *c, const char *where)
 void levada_conform_clear(levada_conform *c)
 {
     levada_conform_rows_clear(&c->want);
+    levada_cli_buffer_clear(&c->plain);
+    levada_cli_buffer_clear(&c->packed);
     c->known = false;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The conformance suite: what holds for every name that can stand in a description.
+ * The conformance suite: what holds for every name that can stand in a description, and for byte
+ * filters.
  *
  * Its example gives the same records at any block size and with any number of threads, goes on
  * after a save at every cut, can be cancelled at every step and while it runs, survives that any
@@ -10,7 +11,9 @@
 #ifndef LEVADA_TOOLS_CONFORM_H
 #define LEVADA_TOOLS_CONFORM_H
 
+#include "buffer.h"
 #include "conform_rows.h"
+#include <levada/filter.h>
 #include <levada/iter.h>
 
 typedef enum levada_conform_verdict {
@@ -40,9 +43,12 @@ typedef struct levada_conform {
     const char                  *example; /* "" or NULL: there is none    */
     const levada_conform_faults *faults;  /* NULL: memory does not run out */
     bool may_be_empty; /* an example without a record is good enough       */
+    const levada_filter_def *filter; /* of a byte filter, in place of env and example; of the
+                                      * faults it needs no open, as it knows the table already */
 
     levada_conform_rows want; /* what the example gives              */
-    bool                known;    /* want is there                   */
+    levada_cli_buffer   plain, packed; /* what a filter is run on      */
+    bool                known;    /* want, or those, are there       */
     bool                unsteady; /* other runs gave something else  */
     bool stuck; /* a thread does not come back: the process can only end           */
     char note[96];  /* what was done: "10 records, 9 settings"        */
@@ -58,6 +64,8 @@ typedef struct levada_conform_check {
 
 /* All of them, the first one being that there are records at all; ends with a NULL name. */
 extern const levada_conform_check levada_conform_checks[];
+/* Those of byte filters. */
+extern const levada_conform_check levada_conform_filter_checks[];
 
 /* Two of them with a choice: cuts at each step-th block only (0 = at every one, also with one
  * record in a block). */

@@ -56,8 +56,11 @@ static const char *registry_check_joint(const levada_joint_def *def)
 static const char *registry_check_filter(const levada_filter_def *def)
 {
     if (def->probe == NULL || def->decode == NULL) return "a filter needs probe() and decode()";
-    bool one = def->encode != NULL && def->open_encoder == NULL;
-    return one ? "encode() needs open_encoder()" : NULL;
+    if (def->open == NULL || def->close == NULL || def->reset == NULL) {
+        return "a filter needs open(), close() and reset()";
+    }
+    bool one = def->encode != NULL && (def->open_encoder == NULL || def->close_encoder == NULL);
+    return one ? "encode() needs open_encoder() and close_encoder()" : NULL;
 }
 
 static const char *registry_check_hooks(const levada_op *op)

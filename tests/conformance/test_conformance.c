@@ -216,6 +216,7 @@ typedef struct subject {
     const char                 *name, *stage; /* the stage: whose options are tried */
     const char                 *example;
     const levada_conform_check *check;
+    const levada_filter_def    *filter; /* of the checks of filters */
     bool                        left_out;
     char                        claim[160], packed[96];
 } subject;
@@ -225,7 +226,7 @@ static void conforms(void **state)
 {
     const subject         *s = *state;
     levada_conform         c = { .env = t_iter_env(), .name = s->stage, .example = s->example,
-                                 .faults = &faults };
+                                 .faults = &faults, .filter = s->filter };
     levada_conform_verdict verdict;
 
     if (s->left_out) skip();
@@ -249,6 +250,24 @@ static subject of_filter(const levada_filter_def *filter)
     (void)snprintf(s.packed, sizeof s.packed, "tfrecord:packed.%s,compression=%s | shuffle:7",
                    filter->name, filter->name);
     return s;
+}
+
+static size_t add_filter_checks(struct CMUnitTest *tests, subject *subjects, size_t n,
+                                const levada_filter_def *filter, const char *wanted)
+{
+    const levada_conform_check *check = levada_conform_filter_checks;
+
+    if (wanted && strcmp(wanted, filter->name) != 0) return n;
+    for (; check->name; check++, n++) {
+        subject *s = &subjects[n];
+
+        *s = (subject){ .name = filter->name, .stage = filter->name, .check = check,
+                        .filter = filter, .left_out = !t_can(filter->name) };
+        (void)snprintf(s->claim, sizeof s->claim, "%s %s", s->name, check->claim);
+        tests[n] = (struct CMUnitTest){ .name = s->claim, .test_func = conforms,
+                                        .initial_state = s };
+    }
+    return n;
 }
 
 #define NAMES 256
@@ -289,6 +308,7 @@ int main(int argc, char **argv)
     }
     for (int32_t i = 0; (filter = levada_registry_filter_at(env, i)); i++) {
         n = add_checks(tests, subjects, n, of_filter(filter), wanted);
+        n = add_filter_checks(tests, subjects, n, filter, wanted);
     }
     if (levada_conform_checks[CHECKS - 1].name) return 1; /* a check that nobody runs */
     failed = _cmocka_run_group_tests("conformance", tests, n, write_files, drop_files);

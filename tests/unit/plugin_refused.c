@@ -83,6 +83,29 @@ static levada_status half_broken(const levada_host *host, levada_plugin *plugin,
     return host->add_filter(plugin, &filter, err);
 }
 
+static int32_t half_probe(const uint8_t *data, size_t size) { return data && size > 99; }
+
+static levada_status half_decode(void *state, levada_filter_step *step, levada_error *err)
+{
+    (void)state, (void)err;
+    step->finished = true;
+    return LEVADA_OK;
+}
+
+/* Nothing to open or close it by. */
+static levada_status half_unopened(const levada_host *host, levada_plugin *plugin,
+                                   levada_error *err)
+{
+    static const levada_filter_def filter = {
+        .struct_size = sizeof filter,
+        .name = "half_filter",
+        .probe = half_probe,
+        .decode = half_decode,
+    };
+
+    return host->add_filter(plugin, &filter, err);
+}
+
 LEVADA_API levada_status levada_plugin_main(const levada_host *host, levada_plugin *plugin,
                                             levada_error *err)
 {
@@ -95,6 +118,7 @@ LEVADA_API levada_status levada_plugin_main(const levada_host *host, levada_plug
     st = half_add(host, plugin, "half_first", err);
     if (strncmp(wrong, "slow", 4) == 0) nanosleep(&(struct timespec){ .tv_nsec = 50000000 }, NULL);
     if (st == LEVADA_OK && strcmp(wrong, "broken") == 0) st = half_broken(host, plugin, err);
+    if (st == LEVADA_OK && strcmp(wrong, "unopened") == 0) st = half_unopened(host, plugin, err);
     if (st == LEVADA_OK && strcmp(wrong, "taken") == 0) st = half_add(host, plugin, "take", err);
     if (st == LEVADA_OK && strcmp(wrong, "twice") == 0) {
         st = half_add(host, plugin, "half_first", err);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The conformance suite finds what is planted in plugin_broken, says what it is, and finds nothing
- * in what is good. Arguments of the program: the paths of plugin_broken and plugin_table.
+ * in what is good. Arguments of the program: the paths of plugin_broken, plugin_table and
+ * plugin_filters.
  */
 #include "check_memory.h"
 #include "conform.h"
@@ -16,7 +17,7 @@
 
 #include <cmocka.h>
 
-static const char *broken, *table;
+static const char *broken, *table, *filters;
 
 /* All checks of one name in order; the first that fails, or NULL. */
 static const levada_conform_check *first_bad(levada_conform *c)
@@ -116,6 +117,58 @@ static void finds_nothing_in_good_ones(void **state)
     assert_int_equal(chdir("/"), 0);
 }
 
+/* Of the filter with this name; as `says`. */
+static void says_of_filter(const char *name, bool encoder, const char *check, const char *what)
+{
+    levada_check_memory         memory = { .path = filters };
+    levada_conform_faults       faults = levada_check_faults(&memory);
+    levada_conform              c = { .name = name, .faults = &faults };
+    levada_conform_verdict      verdict = LEVADA_CONFORM_GOOD;
+    const levada_conform_check *bad = levada_conform_filter_checks;
+
+    assert_int_equal(levada_check_meet(&memory, NULL), LEVADA_OK);
+    for (int i = 0; i < memory.nfilters; i++) {
+        if (strcmp(memory.filters[i].name, name) == 0) c.filter = &memory.filters[i];
+        if (!encoder) memory.filters[i].encode = NULL;
+    }
+    assert_non_null(c.filter);
+    while (bad->name && (verdict = bad->run(&c)) == LEVADA_CONFORM_GOOD) bad++;
+    if (!bad->name && check) fail_msg("%s: no check fails", name);
+    if (bad->name && !check) fail_msg("%s: %s: %s", name, bad->claim, c.what);
+    if (check && strcmp(bad->name, check) != 0) fail_msg("%s: %s: %s", name, bad->name, c.what);
+    if (check && !strstr(c.what, what)) fail_msg("%s: '%s' is not in '%s'", name, what, c.what);
+    if (check && !c.where[0]) fail_msg("%s: where to look is not told", name);
+    levada_conform_clear(&c);
+    levada_check_memory_clear(&memory);
+}
+
+static void finds_what_is_wrong_with_filters(void **state)
+{
+    (void)state;
+    says_of_filter("filter_not", true, NULL, NULL);
+    says_of_filter("filter_step", true, "alike", "by 65536 bytes to 1: ");
+    says_of_filter("filter_encode", true, "alike", "encoded by 1 bytes to 1: ");
+    says_of_filter("filter_reset", true, "reset", "reset after a part: EDATA_LOSS");
+    says_of_filter("filter_cut", true, "cut", "1 of 2");
+    says_of_filter("filter_damage", true, "damage", "EOUT_OF_RANGE");
+    says_of_filter("filter_probe", true, "probe", "it verified 8 bits of 0 bytes");
+    says_of_filter("filter_leak", true, "memory", "1 allocations were not given back");
+    says_of_filter("filter_status", true, "memory", "EDATA_LOSS in place of ERESOURCE_EXHAUSTED");
+}
+
+static void a_filter_that_only_reads_needs_a_file(void **state)
+{
+    static const char good[] = "BF\1\x55\1\x54\0\xa9";
+
+    (void)state;
+    assert_int_equal(chdir(t_path("")), 0);
+    says_of_filter("filter_not", false, "alike", "there is no file example.bf");
+    t_write_file(t_path("example.bf"), good, sizeof good - 1);
+    says_of_filter("filter_not", false, NULL, NULL);
+    says_of_filter("filter_cut", false, "cut", "1 of 8 bytes are taken for a whole stream");
+    assert_int_equal(chdir("/"), 0);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -125,13 +178,16 @@ int main(int argc, char **argv)
         cmocka_unit_test(finds_who_loses_memory_or_takes_its_lack_for_the_end),
         cmocka_unit_test(finds_examples_that_show_nothing),
         cmocka_unit_test(finds_nothing_in_good_ones),
+        cmocka_unit_test(finds_what_is_wrong_with_filters),
+        cmocka_unit_test(a_filter_that_only_reads_needs_a_file),
     };
 
-    static char paths[2][PATH_MAX];
+    static char paths[3][PATH_MAX];
 
-    if (argc < 3) return 77;
+    if (argc < 4) return 77;
     broken = realpath(argv[1], paths[0]); /* tests change the folder */
     table = realpath(argv[2], paths[1]);
-    if (!broken || !table) return 1;
+    filters = realpath(argv[3], paths[2]);
+    if (!broken || !table || !filters) return 1;
     return cmocka_run_group_tests(tests, t_folder_set_up, t_folder_tear_down);
 }

@@ -133,6 +133,8 @@ static void one_that_is_refused_leaves_nothing(void **state)
     (void)state;
     refuses("taken", LEVADA_EALREADY_EXISTS, "take: the name is taken by a stage");
     refuses("broken", LEVADA_EINVALID_ARGUMENT, "half_filter: a filter needs probe() and decode()");
+    refuses("unopened", LEVADA_EINVALID_ARGUMENT,
+            "half_filter: a filter needs open(), close() and reset()");
     refuses("twice", LEVADA_EALREADY_EXISTS,
             "half_first: the name is taken by a stage of plug-in half");
     refuses("nameless", LEVADA_EINVALID_ARGUMENT, "a plug-in must give its name");
