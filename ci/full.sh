@@ -30,8 +30,8 @@ printf '\n== ci-full: batches as tensors of torch\n'
     torch==2.13.0 numpy pytest hypothesis .
 .venv-interop/bin/python -m pytest -q python/tests/test_interop.py
 
-# Leaks are not looked for, as Python itself keeps much until the end; how long an import takes means
-# nothing here; and the sanitizer's own locks do not stand a fork beside threads that begin.
+# Leaks are not looked for, as Python itself keeps much until the end, and the sanitizer's own locks do
+# not stand a fork beside threads that begin.
 printf '\n== ci-full: the extension: address and undefined behaviour\n'
 [ -x .venv-sanitized/bin/python ] || python3 -m venv .venv-sanitized
 mkdir -p build/full-extension
@@ -42,5 +42,4 @@ mkdir -p build/full-extension
 LD_PRELOAD="$(gcc -print-file-name=libasan.so) $(gcc -print-file-name=libubsan.so)" \
     ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
     PYTHONMALLOC=malloc .venv-sanitized/bin/python -m pytest --capture=sys python/tests \
-    --deselect python/tests/test_import.py::test_imports_fast \
     --deselect python/tests/test_iterator.py::test_children_run_what_the_parent_is_running
