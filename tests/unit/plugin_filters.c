@@ -12,6 +12,8 @@
  *     filter_leak     never gives back what it took
  *     filter_status   goes on without memory
  */
+#include <stdatomic.h>
+
 #define LEVADA_PLUGIN_MAIN
 #include <levada/plugin.h>
 
@@ -134,7 +136,14 @@ static levada_status filters_encode(void *state, levada_filter_step *step, levad
 
 static void filters_close(void *state) { levada_free(((filters_state *)state)->memory); }
 
-static void filters_leave(void *state) { (void)state; }
+/* Into a list that nobody frees: a leak checker reaches it, and leaves it to the suite. */
+static void filters_leave(void *state)
+{
+    static _Atomic(void *) kept;
+    filters_state         *s = state;
+
+    if (s->memory) *(void **)s->memory = atomic_exchange(&kept, s->memory);
+}
 
 static levada_status filters_reset(void *state, levada_error *err)
 {
