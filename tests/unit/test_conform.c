@@ -126,6 +126,8 @@ static void says_of_filter(const char *name, bool encoder, const char *check, co
     levada_conform_verdict      verdict = LEVADA_CONFORM_GOOD;
     const levada_conform_check *bad = levada_conform_filter_checks;
 
+    assert_int_equal(levada_env_create(NULL, &c.env, NULL), LEVADA_OK);
+    assert_int_equal(levada_plugin_load(c.env, filters, NULL, NULL), LEVADA_OK);
     assert_int_equal(levada_check_meet(&memory, NULL), LEVADA_OK);
     for (int i = 0; i < memory.nfilters; i++) {
         if (strcmp(memory.filters[i].name, name) == 0) c.filter = &memory.filters[i];
@@ -140,6 +142,7 @@ static void says_of_filter(const char *name, bool encoder, const char *check, co
     if (check && !c.where[0]) fail_msg("%s: where to look is not told", name);
     levada_conform_clear(&c);
     levada_check_memory_clear(&memory);
+    levada_env_destroy(&c.env);
 }
 
 static void finds_what_is_wrong_with_filters(void **state)
