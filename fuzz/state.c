@@ -49,6 +49,8 @@ static const struct {
       "repeat) | filter:\"value > 3\") | shuffle:9 | prefetch:2 | batch:3", NULL },
     { "zip(tfrecord:~/*.tfrecord | shuffle:6; range:30 | take:26) | repeat:2 | shuffle:7 | "
       "bucket_by_sequence_length:record,boundaries=[5],batch_sizes=4", "skip" },
+    { "mix(text_lines:~/a.txt | shuffle:3; concat(text_lines:~/b.txt; text_lines:~/a.txt)):"
+      "weights=[1,3] | shuffle:9 | prefetch:2 | batch:3", NULL },
 };
 
 #define STATE_PIPES (sizeof state_pipes / sizeof state_pipes[0])

@@ -205,12 +205,30 @@ levada_status levada_iter_rewind(levada_iter *it, levada_error *err)
     return iter_rewind(it, err);
 }
 
+static bool node_passes(const levada_iter *it) { return it->ops->passes && it->ops->passes(it); }
+
 int32_t levada_node_lanes(const levada_iter *it)
 {
+    bool    passes = node_passes(it);
     int32_t lanes = it->ninputs == 0;
 
-    for (int32_t i = 0; i < it->ninputs; i++) lanes += levada_node_lanes(it->inputs[i]);
+    for (int32_t i = 0; i < it->ninputs; i++) {
+        int32_t in = levada_node_lanes(it->inputs[i]);
+
+        lanes = !passes ? lanes + in : in > lanes ? in : lanes;
+    }
     return lanes;
+}
+
+bool levada_node_gives(const levada_iter *it, int32_t lane, int32_t leaf)
+{
+    bool passes = node_passes(it), found = it->ninputs == 0 && lane == 0 && it->leaf == leaf;
+
+    for (int32_t i = 0; !found && i < it->ninputs; i++) {
+        found = levada_node_gives(it->inputs[i], lane, leaf);
+        if (!passes) lane -= levada_node_lanes(it->inputs[i]);
+    }
+    return found;
 }
 
 bool levada_node_rereadable(const levada_iter *it)

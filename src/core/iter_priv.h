@@ -40,13 +40,16 @@ typedef struct levada_node_ops {
     void (*halt)(levada_iter *it);
     /* From the beginning again; opening raised. Inputs are rewound before by the core. */
     levada_status (*rewind)(levada_iter *it, levada_error *err);
-    /* n records again, as this node gave them. Each has levada_node_lanes(it) origins, row by row;
-     * all of a lane are of one leaf, and they ascend: by the first lane, where that is equal by the
-     * second. NULL = records can't be read again through this node. */
+    /* n records again, as this node gave them. Each has levada_node_lanes(it) origins, row by row,
+     * and they ascend: by the first lane, where that is equal by the second; in a lane by leaf,
+     * shard, record and opening. NULL = records can't be read again through this node. */
     levada_status (*reread)(levada_iter *it, const levada_origin *origins, int64_t n,
                             levada_block **out, levada_error *err);
     /* Whether reread works; NULL = if it does in the input. */
     bool (*rereadable)(const levada_iter *it);
+    /* Whether each record is one of an input, and not one of each put together; NULL = it is not.
+     */
+    bool (*passes)(const levada_iter *it);
     const char *(*file)(const levada_iter *it, int32_t shard); /* sources with files */
     void (*progress)(const levada_iter *it, int64_t *done, int64_t *total);
     void (*cancel)(levada_iter *it); /* any thread; may be NULL */
@@ -206,6 +209,8 @@ LEVADA_MUST_USE levada_status levada_records_reread(levada_iter *edge, const lev
 bool levada_node_rereadable(const levada_iter *it);
 /* Origins that a record has here: those of all sources whose records zips put together. */
 int32_t levada_node_lanes(const levada_iter *it);
+/* Whether origins of that lane may be of source `leaf`. */
+bool levada_node_gives(const levada_iter *it, int32_t lane, int32_t leaf);
 void levada_node_cancel(levada_iter *it);
 
 /* -- handles (handle.c) */

@@ -30,6 +30,9 @@ typedef struct levada_joint_def {
      * NULL = records can't be read again through the joint. */
     levada_status (*join)(void *state, const void *args, levada_block *const *parts,
                           levada_block **out, levada_error *err);
+    /* Instead of join: every record is one of an input, in whatever order, with the columns that
+     * levada_columns_adapt gives it; it is read again through that input. */
+    bool passes;
     levada_status (*save)(const void *state, levada_state_writer *to, levada_error *err);
     levada_status (*restore)(void *state, levada_state_reader *from, levada_error *err);
     /* Makes a blocked next() return ECANCELLED soon; any thread, also beside it. For joints that

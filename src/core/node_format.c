@@ -91,8 +91,8 @@ levada_status levada_node_format(levada_run *run, const levada_dataset *at, leva
     levada_status       st;
 
     LEVADA_TRY(levada_node_create(run, at, &format_ops, &it, err));
-    st = levada_file_reader_create(&it->context, at->op, at->args, levada_run_leaf(run, it),
-                                   &reader, err);
+    it->leaf = levada_run_leaf(run, it);
+    st = levada_file_reader_create(&it->context, at->op, at->args, it->leaf, &reader, err);
     it->self = reader;
     if (st == LEVADA_OK && run->inner) { /* n-th opening of a source of that number */
         it->context.opening = run->inner->opening;

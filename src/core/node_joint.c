@@ -3,6 +3,7 @@
  * Joints: they run like SERIAL stages, on inputs that they pull themselves.
  */
 #include "base/alloc.h"
+#include "core/columns.h"
 #include "core/hosted.h"
 #include "tensor/block_priv.h"
 
@@ -26,16 +27,23 @@ static levada_status joint_open(levada_iter *it, void *state, levada_error *err)
     return def->open(state, it->at->args, &it->context, it->inputs, it->ninputs, err);
 }
 
-/* -- reading again: each input gives its own records, by its own lanes */
+/* -- reading again */
+
+static bool joint_passes(const levada_iter *it) { return joint_def(it)->passes; }
 
 static bool joint_rereadable(const levada_iter *it)
 {
-    if (!joint_def(it)->join || levada_node_lanes(it) > LEVADA_LANES) return false;
+    const levada_joint_def *def = joint_def(it);
+
+    if (!def->join && !def->passes) return false;
+    if (levada_node_lanes(it) > (def->passes ? 1 : LEVADA_LANES)) return false;
     for (int32_t i = 0; i < it->ninputs; i++) {
         if (!levada_node_rereadable(it->inputs[i])) return false;
     }
     return true;
 }
+
+/* -- of a joint that puts records together: each input gives its own, by its own lanes */
 
 /* The records of an input, whose origins are the first of `lanes` in each row. */
 static levada_status joint_part(levada_iter *in, const levada_origin *origins, int32_t lanes,
@@ -57,8 +65,8 @@ static levada_status joint_part(levada_iter *in, const levada_origin *origins, i
     return st;
 }
 
-static levada_status joint_reread(levada_iter *it, const levada_origin *origins, int64_t n,
-                                  levada_block **out, levada_error *err)
+static levada_status joint_reread_joined(levada_iter *it, const levada_origin *origins, int64_t n,
+                                         levada_block **out, levada_error *err)
 {
     int32_t        lanes = levada_node_lanes(it);
     levada_block **parts = levada_alloc_zero((size_t)it->ninputs * sizeof(*parts));
@@ -77,6 +85,77 @@ static levada_status joint_reread(levada_iter *it, const levada_origin *origins,
     return st;
 }
 
+/* -- of one that passes records on: each is of the input that has its leaf */
+
+/* As many of the origins, which ascend by leaf, as are of one input. */
+static int64_t joint_run(const levada_iter *in, const levada_origin *origins, int64_t n)
+{
+    int64_t k = 0;
+
+    while (k < n && ((k > 0 && origins[k].leaf == origins[k - 1].leaf) ||
+                     levada_node_gives(in, 0, origins[k].leaf))) {
+        k++;
+    }
+    return k;
+}
+
+/* The next records of an input, as they come out of the joint. */
+static levada_status joint_passed(levada_iter *it, levada_iter *in, const levada_origin *origins,
+                                  int64_t n, levada_block **out, levada_error *err)
+{
+    levada_pool  *pool = levada_env_pool(it->run->env);
+    levada_block *rows = NULL;
+    levada_status st = levada_node_reread(in, origins, n, &rows, err);
+
+    if (st == LEVADA_OK) st = levada_columns_adapt(pool, it->context.out, &rows, err);
+    if (st == LEVADA_OK) st = levada_block_gather(pool, rows, out, err);
+    levada_block_unref(&rows);
+    return st;
+}
+
+static levada_status joint_reread_passed(levada_iter *it, const levada_origin *origins, int64_t n,
+                                         levada_block **out, levada_error *err)
+{
+    levada_block **parts = levada_alloc_zero((size_t)it->ninputs * sizeof(*parts));
+    levada_buffer *index = NULL;
+    int64_t        at = 0;
+    int32_t        nparts = 0;
+    levada_status  st = levada_buffer_create(levada_env_pool(it->run->env), n * 8, &index, err);
+
+    if (!parts) st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to read again");
+    for (int32_t i = 0; st == LEVADA_OK && i < it->ninputs; i++) {
+        int64_t   run = joint_run(it->inputs[i], origins + at, n - at);
+        uint32_t *which = (uint32_t *)(void *)index->data, *row = which + n;
+
+        if (run == 0) continue;
+        for (int64_t k = 0; k < run; k++) {
+            which[at + k] = (uint32_t)nparts;
+            row[at + k] = (uint32_t)k;
+        }
+        st = joint_passed(it, it->inputs[i], origins + at, run, &parts[nparts], err);
+        nparts += st == LEVADA_OK;
+        at += run;
+    }
+    if (st == LEVADA_OK && at < n)
+        st = levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged");
+    if (st == LEVADA_OK) {
+        const uint32_t *which = (const uint32_t *)(const void *)index->data;
+
+        st = levada_block_selection(parts, nparts, which, which + n, n, &index, out, err);
+    }
+    for (int32_t i = 0; st != LEVADA_OK && i < nparts; i++) levada_block_unref(&parts[i]);
+    levada_buffer_unref(&index);
+    levada_free(parts);
+    return st;
+}
+
+static levada_status joint_reread(levada_iter *it, const levada_origin *origins, int64_t n,
+                                  levada_block **out, levada_error *err)
+{
+    return joint_def(it)->passes ? joint_reread_passed(it, origins, n, out, err)
+                                 : joint_reread_joined(it, origins, n, out, err);
+}
+
 static const levada_node_ops joint_ops = {
     .next = joint_next,
     .save = levada_hosted_save,
@@ -84,6 +163,7 @@ static const levada_node_ops joint_ops = {
     .rewind = levada_hosted_rewind,
     .rereadable = joint_rereadable,
     .reread = joint_reread,
+    .passes = joint_passes,
     .cancel = levada_hosted_cancel,
     .close = levada_hosted_close,
 };

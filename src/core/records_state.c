@@ -43,7 +43,10 @@ static bool records_by_origin(const levada_iter *node, const levada_origin *o, i
     if (levada_node_lanes(node->inputs[0]) != lanes) return false;
     for (int32_t lane = 0; lane < lanes; lane++) {
         for (int64_t i = lane; i < n * lanes; i += lanes) {
-            if (o[i].sub || o[i].leaf < 0 || o[i].leaf != o[lane].leaf) return false;
+            bool same = i > lane && o[i].leaf == o[i - lanes].leaf;
+
+            if (o[i].sub) return false;
+            if (!same && !levada_node_gives(node->inputs[0], lane, o[i].leaf)) return false;
         }
     }
     return true;
@@ -111,6 +114,7 @@ typedef struct records_place {
 
 static int records_order_lane(const levada_origin *x, const levada_origin *y)
 {
+    if (x->leaf != y->leaf) return x->leaf < y->leaf ? -1 : 1;
     if (x->shard != y->shard) return x->shard < y->shard ? -1 : 1;
     if (x->record != y->record) return x->record < y->record ? -1 : 1;
     if (x->opening != y->opening) return x->opening < y->opening ? -1 : 1;

@@ -146,6 +146,7 @@ const levada_joint_def levada_joint_concat = {
     .check = concat_check,
     .open = concat_open,
     .next = concat_next,
+    .passes = true,
     .save = concat_save,
     .restore = concat_restore,
 };

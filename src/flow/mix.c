@@ -10,6 +10,7 @@
 #include "base/random.h"
 #include "core/iter_priv.h"
 #include "core/joint.h"
+#include "core/lane.h"
 
 #include <stdio.h>
 
@@ -186,7 +187,7 @@ static levada_status mix_save(const void *state, levada_state_writer *to, levada
     for (int32_t i = 0; i < s->n; i++) {
         ended[i] = s->weights[i] <= 0;
         snprintf(key, sizeof key, "input%d", i);
-        LEVADA_TRY(levada_cursor_save(&s->cursors[i], to, key, err));
+        LEVADA_TRY(levada_lane_save(&s->cursors[i], s->in[i], to, key, err));
     }
     LEVADA_TRY(levada_state_put_i64s(to, "ended", ended, s->n, err));
     LEVADA_TRY(levada_state_put_i64(to, "ordinal", s->ordinal, err));
@@ -226,7 +227,7 @@ static levada_status mix_restore(void *state, levada_state_reader *from, levada_
     }
     for (int32_t i = 0; i < s->n; i++) {
         snprintf(key, sizeof key, "input%d", i);
-        LEVADA_TRY(levada_cursor_restore(&s->cursors[i], from, key, err));
+        LEVADA_TRY(levada_lane_restore(&s->cursors[i], s->in[i], from, key, err));
         if (ended[i]) s->weights[i] = 0;
     }
     LEVADA_TRY(mix_restore_drawn(s, from, err));
@@ -249,6 +250,7 @@ const levada_joint_def levada_joint_mix = {
     .open = mix_open,
     .close = mix_close,
     .next = mix_next,
+    .passes = true,
     .save = mix_save,
     .restore = mix_restore,
 };

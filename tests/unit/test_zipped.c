@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records that wait behind a zip are saved as the origins of their parts and read again. */
+/* Records that wait behind a zip are saved as the origins of their parts and read again; behind a
+ * concat or mix as the origins of the inputs that gave them. */
 #include "core/iter_priv.h"
 #include "support/functions.h"
 #include "support/iters.h"
@@ -85,8 +86,40 @@ static void what_can_t_be_read_again_goes_by_value(void **state)
                    false, 3);
     expect_resumes("zip(range:30; t_stream:30) | shuffle:9", false, 3);
     expect_resumes("zip(t_stream:30; range:30) | shuffle:9", false, 3);
-    expect_resumes("zip(range:30; concat(" PART(9, x) "; " PART(30, x) ")) | shuffle:9", false, 3);
+    expect_resumes("zip(range:30; concat(t_rows:9; t_stream:30)) | shuffle:9", false, 3);
     expect_resumes("zip(range:30; t_rows:30 | select:[x] | unbatch) | shuffle:9", false, 3);
+}
+
+/* Each record is of one of the inputs, whose records have the same numbers. */
+static void records_that_are_passed_on(void **state)
+{
+    (void)state;
+    expect_resumes("concat(range:40; range:30,start=100) | shuffle:15", true, 3);
+    expect_resumes("concat(t_rows:20 | shuffle:4; t_rows:30 | prefetch:2; t_rows:9 | skip:2)"
+                   " | prefetch:2 | shuffle:25 | filter:\"len(x) > 2\" | shuffle:4 | batch:3",
+                   true, 1);
+    expect_resumes("mix(range:40; range:30,start=100; range:9,start=200):weights=[1,2,1]"
+                   " | shuffle:15",
+                   true, 3);
+    expect_resumes("mix(range:20 | repeat:2; range:30,start=100 | filter:\"value > 110\"):seed=3"
+                   " | shuffle:15 | repeat:2",
+                   true, 5);
+    expect_resumes("concat(mix(range:20; range:9); concat(range:7; range:5)) | shuffle:11", true,
+                   2);
+    expect_resumes("zip(" PART(40, b) "; concat(" PART(9, x) "; " PART(30, x) ")) | shuffle:9",
+                   true, 3);
+    expect_resumes("zip(mix(" PART(9, a) "; " PART(30, a) "); t_rows:30) | shuffle:9 | batch:2",
+                   true, 1);
+}
+
+/* By value: an input of records with several names, or one that can't be read again. */
+static void what_is_passed_on_by_value(void **state)
+{
+    (void)state;
+    expect_resumes("concat(t_rows:20; t_stream:20) | shuffle:9", false, 3);
+    expect_resumes("concat(zip(range:20; " PART(20, b) "); zip(range:9; " PART(9, b) "))"
+                   " | shuffle:9",
+                   false, 3);
 }
 
 /* As rows that came out of the state of an older version. */
@@ -296,6 +329,29 @@ static void a_changed_record_of_the_second_part_is_refused_by_name(void **state)
     t_folder_drop();
 }
 
+/* The file of the input that gave them is the one that is named. */
+static void changed_records_that_were_passed_on_are_refused_by_name(void **state)
+{
+    const char  *folder = t_folder();
+    char         text[1024];
+    t_bytes      saved;
+    levada_error err;
+
+    (void)state;
+    write_lines("a.txt", 1000, 20, 1000);
+    write_lines("b.txt", 1000, 20, 1000);
+    (void)snprintf(text, sizeof text,
+                   "mix(text_lines:%s/a.txt; text_lines:%s/b.txt) | shuffle:1500", folder, folder);
+    expect_resumes(text, true, 400);
+    saved = saved_behind(text, 2, 16);
+    write_lines("b.txt", 1000, 20, 300); /* behind what the table of files knows */
+    err = expect_refused(text, saved, "another one when it is read again");
+    assert_non_null(strstr(err.file, "/b.txt"));
+    assert_in_range(err.record, 300, 999);
+    t_clear(&saved);
+    t_folder_drop();
+}
+
 /* -- states that were edited */
 
 /* Without the entries whose key ends so. */
@@ -356,12 +412,15 @@ int main(void)
         cmocka_unit_test(records_of_all_kinds_of_parts),
         cmocka_unit_test(zips_in_zips),
         cmocka_unit_test(what_can_t_be_read_again_goes_by_value),
+        cmocka_unit_test(records_that_are_passed_on),
+        cmocka_unit_test(what_is_passed_on_by_value),
         cmocka_unit_test(a_record_that_lacks_a_lane_goes_by_value),
         cmocka_unit_test(many_records_in_pieces),
         cmocka_unit_test(files_of_every_kind),
         cmocka_unit_test(their_states_are_small),
         cmocka_unit_test(changed_files_of_the_second_part_are_refused_by_name),
         cmocka_unit_test(a_changed_record_of_the_second_part_is_refused_by_name),
+        cmocka_unit_test(changed_records_that_were_passed_on_are_refused_by_name),
         cmocka_unit_test(a_state_without_all_lanes_is_refused),
     };
 
