@@ -205,11 +205,11 @@ levada_status levada_iter_rewind(levada_iter *it, levada_error *err)
     return iter_rewind(it, err);
 }
 
-static bool node_passes(const levada_iter *it) { return it->ops->passes && it->ops->passes(it); }
+static bool iter_passes(const levada_iter *it) { return it->ops->passes && it->ops->passes(it); }
 
 int32_t levada_node_lanes(const levada_iter *it)
 {
-    bool    passes = node_passes(it);
+    bool    passes = iter_passes(it);
     int32_t lanes = it->ninputs == 0;
 
     for (int32_t i = 0; i < it->ninputs; i++) {
@@ -222,7 +222,7 @@ int32_t levada_node_lanes(const levada_iter *it)
 
 bool levada_node_gives(const levada_iter *it, int32_t lane, int32_t leaf)
 {
-    bool passes = node_passes(it), found = it->ninputs == 0 && lane == 0 && it->leaf == leaf;
+    bool passes = iter_passes(it), found = it->ninputs == 0 && lane == 0 && it->leaf == leaf;
 
     for (int32_t i = 0; !found && i < it->ninputs; i++) {
         found = levada_node_gives(it->inputs[i], lane, leaf);
