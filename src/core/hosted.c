@@ -77,7 +77,6 @@ levada_status levada_hosted_restore(levada_iter *it, levada_state_reader *from, 
 levada_status levada_hosted_rewind(levada_iter *it, levada_error *err)
 {
     hosted_close_state(it->self);
-    it->context.opening++;
     return hosted_open_state(it, err);
 }
 

@@ -189,9 +189,26 @@ static void iter_halt(levada_iter *it)
     for (int32_t i = 0; i < it->ninputs; i++) iter_halt(it->inputs[i]);
 }
 
-static levada_status iter_rewind(levada_iter *it, levada_error *err)
+/* How often what stands here began again. Chains have no number, but one input. */
+static int64_t iter_opening(const levada_iter *it)
 {
-    for (int32_t i = 0; i < it->ninputs; i++) LEVADA_TRY(iter_rewind(it->inputs[i], err));
+    while (levada_node_is_chain(it)) it = it->inputs[0];
+    return it->context.opening - it->opened_as;
+}
+
+/* That of its inputs where opening number n of a node begins: not how often they really began,
+ * since what was read ahead in the one before depends on threads and on the size of blocks. */
+static int64_t iter_first_opening(const levada_iter *it, int64_t n)
+{
+    return n <= LEVADA_COUNT_LIMIT / it->rounds ? n * it->rounds : n;
+}
+
+static levada_status iter_rewind(levada_iter *it, int64_t opening, levada_error *err)
+{
+    for (int32_t i = 0; i < it->ninputs; i++) {
+        LEVADA_TRY(iter_rewind(it->inputs[i], iter_first_opening(it, opening), err));
+    }
+    it->context.opening = it->opened_as + opening;
     it->ended = false;
     it->stuck = LEVADA_OK; /* of reading ahead, perhaps */
     it->drop = 0;
@@ -202,7 +219,7 @@ static levada_status iter_rewind(levada_iter *it, levada_error *err)
 levada_status levada_iter_rewind(levada_iter *it, levada_error *err)
 {
     iter_halt(it);
-    return iter_rewind(it, err);
+    return iter_rewind(it, iter_opening(it) + 1, err);
 }
 
 static bool iter_passes(const levada_iter *it) { return it->ops->passes && it->ops->passes(it); }

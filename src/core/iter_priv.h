@@ -31,6 +31,11 @@ typedef struct levada_prefetch_args {
     int64_t n, bytes;
 } levada_prefetch_args;
 
+/* The options of the stage `repeat` (transform/repeat.c), by which rounds above it are numbered. */
+typedef struct levada_repeat_args {
+    int64_t count;
+} levada_repeat_args;
+
 typedef struct levada_node_ops {
     levada_status (*next)(levada_iter *it, levada_block **out, levada_error *err);
     /* The node's own state; inputs are saved by the core. */
@@ -38,7 +43,8 @@ typedef struct levada_node_ops {
     levada_status (*restore)(levada_iter *it, levada_state_reader *from, levada_error *err);
     /* Waits until nothing above is on its way: before everything is rewound; may be NULL. */
     void (*halt)(levada_iter *it);
-    /* From the beginning again; opening raised. Inputs are rewound before by the core. */
+    /* From the beginning again; context.opening is the new one. Inputs are rewound before by the
+     * core. */
     levada_status (*rewind)(levada_iter *it, levada_error *err);
     /* n records again, as this node gave them. Each has levada_node_lanes(it) origins, row by row,
      * and they ascend: by the first lane, where that is equal by the second; in a lane by leaf,
@@ -80,6 +86,8 @@ struct levada_iter {
     char                   path[64];
     int32_t                version; /* of the state */
     int32_t leaf, first_opening; /* joints that open pipes: of their sources */
+    int64_t opened_as; /* context.opening before anything was rewound                            */
+    int64_t rounds;    /* openings of the inputs for each one of a repeat; of all others 1      */
     const levada_spec     *spec;    /* of the blocks that it gives */
     levada_iter          **inputs;
     int32_t                ninputs;

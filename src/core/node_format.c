@@ -37,7 +37,6 @@ static levada_status format_restore(levada_iter *it, levada_state_reader *from, 
 static levada_status format_rewind(levada_iter *it, levada_error *err)
 {
     (void)err;
-    it->context.opening++;
     levada_file_reader_rewind(it->self, format_opening(it), it->run->epoch);
     return LEVADA_OK;
 }
@@ -95,7 +94,7 @@ levada_status levada_node_format(levada_run *run, const levada_dataset *at, leva
     st = levada_file_reader_create(&it->context, at->op, at->args, it->leaf, &reader, err);
     it->self = reader;
     if (st == LEVADA_OK && run->inner) { /* n-th opening of a source of that number */
-        it->context.opening = run->inner->opening;
+        it->context.opening = it->opened_as = run->inner->opening;
         levada_file_reader_rewind(reader, format_opening(it), run->epoch);
     }
     if (st == LEVADA_OK) st = levada_file_reader_policy(reader, run->errors, err);

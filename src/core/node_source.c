@@ -138,7 +138,7 @@ levada_status levada_node_source(levada_run *run, const levada_dataset *at, leva
     LEVADA_TRY(levada_node_create(run, at, &source_ops, &it, err));
     it->version = def->state_version;
     it->leaf = levada_run_leaf(run, it);
-    it->context.opening = run->inner ? run->inner->opening : 0;
+    it->context.opening = it->opened_as = run->inner ? run->inner->opening : 0;
     st = levada_hosted_open(it, &hooks, err);
     if (st != LEVADA_OK) {
         levada_node_destroy(&it);

@@ -5,6 +5,8 @@
 #include "base/alloc.h"
 #include "core/hosted.h"
 
+#include <string.h>
+
 static const levada_stage_def *stage_def(const levada_iter *it) { return &it->at->op->def.stage; }
 
 static levada_status stage_next(levada_iter *it, levada_block **out, levada_error *err)
@@ -42,6 +44,18 @@ static const levada_node_ops stage_ops = {
     .close = levada_hosted_close,
 };
 
+#define STAGE_ROUNDS 1000003 /* that a repeat without an end has, or so many */
+
+/* Openings of the input for each one of the stage. Without an end they meet those of the next one
+ * some day; a number that is odd lets the last bits, which origins have, differ for long. */
+static int64_t stage_rounds(const levada_dataset *at)
+{
+    const levada_repeat_args *args = at->args;
+
+    if (strcmp(at->op->name, "repeat") != 0 || args->count == 0) return 1;
+    return args->count > 0 && args->count < STAGE_ROUNDS ? args->count : STAGE_ROUNDS;
+}
+
 levada_status levada_node_adopt(levada_iter *it, levada_iter **in, int32_t n, levada_error *err)
 {
     it->inputs = levada_alloc((size_t)n * sizeof(*it->inputs) + 1);
@@ -64,6 +78,7 @@ levada_status levada_node_stage(levada_run *run, const levada_dataset *at, levad
 
     LEVADA_TRY(levada_node_create(run, at, &stage_ops, &it, err));
     it->version = def->state_version;
+    it->rounds = stage_rounds(at);
     if (at->middle) it->spec = at->middle;
     st = levada_node_adopt(it, in, 1, err);
     if (st == LEVADA_OK) st = levada_hosted_open(it, &hooks, err);

@@ -84,6 +84,7 @@ levada_status levada_node_create(levada_run *run, const levada_dataset *at,
     it->spec = at->spec;
     it->context = plan_context(run, at);
     it->context.node = it;
+    it->rounds = 1;
     it->outer = run->inner ? run->inner->tally : NULL;
     plan_path(run, at, it->path, sizeof it->path);
     *out = it;

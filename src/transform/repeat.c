@@ -3,11 +3,7 @@
  * repeat - everything above it several times, or for ever. Each time is an opening of its own:
  * shuffles above it draw another order.
  */
-#include <levada/stage.h>
-
-typedef struct repeat_args {
-    int64_t count;
-} repeat_args;
+#include "core/iter_priv.h"
 
 typedef struct repeat_state {
     int64_t done;  /* rounds that have ended          */
@@ -15,12 +11,12 @@ typedef struct repeat_state {
 } repeat_state;
 
 static const levada_arg repeat_options[] = {
-    LEVADA_ARG(INT, repeat_args, count, .positional = true, .min = 0, .max = INT64_MAX,
+    LEVADA_ARG(INT, levada_repeat_args, count, .positional = true, .min = 0, .max = INT64_MAX,
                .doc = "how many times; null = for ever"),
     LEVADA_ARG_END,
 };
 
-static bool repeat_over(const repeat_state *s, const repeat_args *a)
+static bool repeat_over(const repeat_state *s, const levada_repeat_args *a)
 {
     return a->count != LEVADA_NULL_INT && s->done >= a->count;
 }
@@ -72,7 +68,7 @@ const levada_stage_def levada_stage_repeat = {
     .mode = LEVADA_MODE_SERIAL,
     .rows = LEVADA_ROWS_SUBSET,
     .args = repeat_options,
-    .args_size = sizeof(repeat_args),
+    .args_size = sizeof(levada_repeat_args),
     .state_size = sizeof(repeat_state),
     .state_version = 1,
     .next = repeat_next,

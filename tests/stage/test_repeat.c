@@ -37,6 +37,40 @@ static void goes_on_after_a_restore(void **state)
     t_iter_sweep("range:40 | map:{c:twice} | take:9 | repeat:3 | map:{c:twice}", false, 1);
 }
 
+/* A take leaves a round early: how many openings there were above it by then depends on threads and
+ * on the size of blocks, and the orders of the next round must not. */
+static void rounds_in_rounds_are_alike(void **state)
+{
+    (void)state;
+    t_iter_sweep("range:14 | shuffle:8 | repeat:2 | prefetch:2 | take:20 | repeat:3", false, 3);
+    t_iter_sweep("range:14 | shuffle:8 | repeat | prefetch:3 | take:20 | repeat:2 | take:29 |"
+                 " repeat:2",
+                 false, 3);
+    t_iter_sweep("zip(range:30; mix(range:10 | rename:{value:x} | shuffle:8 | repeat;"
+                 " range:14 | rename:{value:x})) | repeat:3",
+                 false, 5);
+    t_iter_sweep("range:3 | interleave:(range:5 | shuffle:5 | repeat | prefetch:2 | take:7 |"
+                 " repeat:2),cycle_length=2 | take:20 | repeat:2",
+                 false, 5);
+}
+
+/* As they always were where each round runs to its end. */
+static void openings_are_counted(void **state)
+{
+    levada_iter  *it = t_iter_open("range:2 | repeat:3 | prefetch:2 | repeat:2", 2, 2);
+    levada_block *block = NULL;
+
+    (void)state;
+    for (int32_t opening = 0; opening < 6; opening++) {
+        assert_int_equal(levada_iter_next(it, &block, NULL), LEVADA_OK);
+        assert_int_equal(levada_block_origin(block, 0).opening, opening);
+        assert_int_equal(levada_block_origin(block, 0).record, 0);
+        levada_block_unref(&block);
+    }
+    assert_int_equal(levada_iter_next(it, &block, NULL), LEVADA_END);
+    levada_iter_close(&it);
+}
+
 static int add_functions(void **state)
 {
     (void)state;
@@ -50,6 +84,8 @@ int main(void)
         cmocka_unit_test(begins_again),
         cmocka_unit_test(nothing_for_ever_is_nothing),
         cmocka_unit_test(goes_on_after_a_restore),
+        cmocka_unit_test(rounds_in_rounds_are_alike),
+        cmocka_unit_test(openings_are_counted),
     };
 
     return cmocka_run_group_tests(tests, add_functions, NULL);
