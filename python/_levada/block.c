@@ -16,7 +16,6 @@ PyObject *levada_py_block_new(levada_py_state *state, levada_block **block)
         self->block = *block;
         *block = NULL;
     }
-    levada_block_unref(block);
     return (PyObject *)self;
 }
 
@@ -83,9 +82,12 @@ static PyObject *block_memory(levada_py_state *state, int64_t size, void **out)
 {
     levada_block *memory = NULL;
     levada_error  err = LEVADA_ERROR_INIT;
+    PyObject     *made = NULL;
 
     if (!levada_py_ok(levada_py_scratch(size, &memory, out, &err), &err)) return NULL;
-    return levada_py_block_new(state, &memory);
+    made = levada_py_block_new(state, &memory);
+    levada_block_unref(&memory);
+    return made;
 }
 
 /* A view of `n` int32 that were packed into fresh memory, which `*out` points to. */

@@ -182,6 +182,7 @@ static PyObject *build_block(PyObject *module, PyObject *args)
     if (levada_py_ok(levada_builder_publish(&b, &block, &err), &err))
         result = levada_py_block_new(PyModule_GetState(module), &block);
 out:
+    levada_block_unref(&block);
     levada_builder_destroy(&b);
     levada_spec_unref(&spec);
     build_release(rows, n);
@@ -413,6 +414,7 @@ static PyObject *build_join(PyObject *module, PyObject *args)
         levada_py_ok(levada_builder_publish(&builder, &block, &err), &err))
         result = levada_py_block_new(state, &block);
 out:
+    levada_block_unref(&block);
     levada_builder_destroy(&builder);
     levada_spec_unref(&spec);
     return result;

@@ -67,7 +67,9 @@ static PyObject *iter_block(iter_object *self, levada_block **block)
         return back;
     }
     Py_XDECREF(back);
-    return levada_py_block_new(self->state, block);
+    back = levada_py_block_new(self->state, block);
+    if (!back) levada_iter_unread(self->it, block);
+    return back;
 }
 
 /* Takes it back: the next one is this block again. */

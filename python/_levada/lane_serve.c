@@ -84,12 +84,15 @@ static void lane_serve_capsule_free(PyObject *capsule)
 static PyObject *lane_serve_input(levada_py_state *state, const levada_py_task *task)
 {
     levada_block *block = NULL;
+    PyObject     *made = NULL;
 
     if (!task->in) return Py_NewRef(Py_None);
     if (task->size >= 0)
         return PyBytes_FromStringAndSize(levada_py_lane_bytes(task->in), (Py_ssize_t)task->size);
     block = levada_block_ref(task->in);
-    return levada_py_block_new(state, &block);
+    made = levada_py_block_new(state, &block);
+    levada_block_unref(&block);
+    return made;
 }
 
 /* Keys of the records, each terminated. */

@@ -73,7 +73,7 @@ PyObject *levada_py_view_new(PyObject *owner, const void *data, levada_dtype dty
                              const int64_t *dims, int32_t ndims);
 /* Bytes of an element; 1 for those of byte strings. */
 Py_ssize_t levada_py_item_size(levada_dtype dtype);
-/* Takes the block. */
+/* Takes the block, where there is memory for the object. */
 PyObject *levada_py_block_new(levada_py_state *state, levada_block **block);
 /* Tuple (name, dtype, depth, dims, padded, pad as bytes) of each field. */
 PyObject *levada_py_fields(const levada_spec *spec);

@@ -249,6 +249,7 @@ static PyObject *records_run(PyObject *module, PyObject *decoder, const records_
     levada_block    *block = NULL;
     levada_error     err = LEVADA_ERROR_INIT;
     levada_status    st;
+    PyObject        *made = NULL;
 
     if (!self) return NULL;
     if (self->busy) {
@@ -262,7 +263,9 @@ static PyObject *records_run(PyObject *module, PyObject *decoder, const records_
     Py_END_ALLOW_THREADS
     self->busy = false;
     if (!levada_py_ok(st, &err)) return NULL;
-    return levada_py_block_new(PyModule_GetState(module), &block);
+    made = levada_py_block_new(PyModule_GetState(module), &block);
+    levada_block_unref(&block);
+    return made;
 }
 
 static PyObject *records_decode(PyObject *module, PyObject *args)

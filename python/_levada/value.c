@@ -185,7 +185,7 @@ PyObject *levada_py_from_value(levada_py_state *state, const levada_value *value
     const char     *text = NULL;
     levada_dataset *dataset = NULL;
     levada_block   *block = NULL;
-    PyObject       *target = NULL;
+    PyObject       *target = NULL, *made = NULL;
 
     switch (levada_value_kind_of(value)) {
     case LEVADA_VALUE_BOOL: return PyBool_FromLong(levada_value_as_bool(value));
@@ -204,7 +204,9 @@ PyObject *levada_py_from_value(levada_py_state *state, const levada_value *value
         return levada_py_dataset_new(state, &dataset);
     case LEVADA_VALUE_BLOCK:
         block = levada_block_ref(levada_value_as_block(value));
-        return levada_py_block_new(state, &block);
+        made = levada_py_block_new(state, &block);
+        levada_block_unref(&block);
+        return made;
     case LEVADA_VALUE_FUNCTION:
         target = levada_py_target_of(levada_value_as_function(value));
         return Py_NewRef(target ? target : Py_None);

@@ -38,6 +38,8 @@ def _asarray(view):
 def array_of(view: Any) -> Array:
     """NumPy array over a view of the extension: no copy."""
     array = _asarray(view)
+    if array.ndim == 0:  # NumPy says nothing where it had no memory to look at the view
+        raise MemoryError("no memory for the array of a column")
     if view.dtype == "bfloat16" and "ml_dtypes" in sys.modules:
         return array.view(sys.modules["ml_dtypes"].bfloat16)
     return array
