@@ -264,7 +264,8 @@ def column_of(block: _levada.Block, i: int) -> Any:
     strings = Bytes(array_of(values), levels.pop())
     dims = block.dims(i)
     if levels:
-        return Ragged(objects(strings.to_list(), (-1, *dims)) if dims else strings, levels)
+        inner = int(levels[-1][-1]), *dims  # its number, as one of the others may be 0
+        return Ragged(objects(strings.to_list(), inner) if dims else strings, levels)
     return objects(strings.to_list(), (block.rows, *dims)) if dims else strings
 
 

@@ -489,7 +489,10 @@ def parse_single_example(
             found = _short(serialized, spec)
     except LevadaError as error:
         raise _say_where(error, _names(example_names, 1), True, key) from None
-    return _parse(serialized, spec, example_names, True, key) if found is None else found
+    if found is None:
+        return _parse(serialized, spec, example_names, True, key)
+    _names(example_names, 1)  # refuses more than one
+    return found
 
 
 def _short(serialized, spec):

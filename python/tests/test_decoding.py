@@ -56,6 +56,24 @@ def test_arrays_of_one_message_are_nobody_elses():
     assert (empty.shape, empty.dtype) == ((0,), np.float32)
 
 
+@pytest.mark.parametrize("dtype", [lv.string, lv.int64])
+def test_sequences_of_elements_without_values_keep_their_shape(dtype):
+    features = {"no": lv.FixedLenSequenceFeature([2, 0], dtype, allow_missing=True)}
+    one = lv.parse_single_example(MESSAGES[0], features)["no"]
+    again = lv.parse_single_example(bytearray(MESSAGES[0]), features)["no"]
+    assert one.shape == again.shape == (0, 2, 0)
+    assert lv.parse_example(MESSAGES, features)["no"].shape == (5, 0, 2, 0)
+
+
+@pytest.mark.parametrize("kind", [bytes, bytearray])
+def test_one_message_has_one_name(kind):
+    features = {"n": lv.FixedLenFeature([], lv.int64)}
+    for _ in range(3):
+        assert lv.parse_single_example(kind(MESSAGES[3]), features, ["name"])["n"] == 3
+        with pytest.raises(errors.InvalidArgumentError, match=r"name.shape=\[2\]"):
+            lv.parse_single_example(kind(MESSAGES[3]), features, ["name", "other"])
+
+
 def test_long_messages_and_buffers_give_what_short_bytes_give():
     long = list(range(40_000))
     message = lv.make_example({"t": long, "n": 7})
