@@ -137,7 +137,7 @@ class Iterator(_levada.Iter):
             return super().save()
         snapshot, drop = held
         if isinstance(snapshot, BaseException):
-            raise snapshot
+            raise snapshot.with_traceback(None)  # else it grows with each call
         inner = self._beginning() if snapshot is None else snapshot
         body = drop.to_bytes(8, "little") + inner
         return _MAGIC + zlib.crc32(body).to_bytes(4, "little") + body

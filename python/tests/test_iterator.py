@@ -579,3 +579,16 @@ def test_no_batch_is_lost_or_wrong_where_there_was_no_memory_for_its_objects():
         batches = [*it] if batch is None else [batch, *it]
         assert [batch["value"].tolist() for batch in batches] == [[0, 1], [2, 3]]
     assert failed > 8
+
+
+def test_a_source_that_cant_be_saved_says_so_each_time_alike():
+    ds = lv.from_records(({"x": i} for i in range(5000)), spec={"x": "int64"})
+    it = ds.with_options(threads=1, block_rows=100).iterate(epoch=0)
+    for _ in range(4250):
+        next(it)
+    depths = set()
+    for _ in range(3):
+        with pytest.raises(errors.UnimplementedError) as caught:
+            it.save()
+        depths.add(len(caught.traceback))
+    assert len(depths) == 1
