@@ -213,6 +213,22 @@ static void zip_shuffle_parse(void **state)
     t_folder_drop();
 }
 
+/* What waits is read again from the input that gave it. */
+static void mix_shuffle_parse(void **state)
+{
+    char text[1024];
+
+    (void)state;
+    (void)t_folder();
+    write_examples(t_path("a.tfrecord"));
+    (void)snprintf(text, sizeof text,
+                   "mix(tfrecord:%s; concat(tfrecord:%s | shuffle:5; tfrecord:%s)) | shuffle:20 | "
+                   "parse_example:{x:{kind:VarLen,dtype:int64}},field=record | padded_batch:5",
+                   t_path("a.tfrecord"), t_path("a.tfrecord"), t_path("a.tfrecord"));
+    sweep(text, 1, 3);
+    t_folder_drop();
+}
+
 /* With workers another allocation has that number each time. */
 static void with_workers(void **state)
 {
@@ -228,6 +244,7 @@ int main(void)
         cmocka_unit_test(parse_shuffle_twice_batch),
         cmocka_unit_test(interleave_parse_shuffle),
         cmocka_unit_test(zip_shuffle_parse),
+        cmocka_unit_test(mix_shuffle_parse),
         cmocka_unit_test(with_workers),
     };
 
