@@ -33,7 +33,8 @@ typedef struct interleave_slot {
     levada_dataset *pipe;   /* filled in with it                                    */
     levada_iter    *node;
     int64_t         ordinal; /* number of the record: makes the pipe's randomness its own */
-    levada_cursor   cursor; /* on the node; its block is DATA                       */
+    levada_cursor   cursor; /* on the node; its block is DATA but where it is raw   */
+    bool            raw;    /* that block is as the node gave it                    */
     int32_t         mark;   /* where that block stands among those of the selection */
 } interleave_slot;
 
@@ -266,6 +267,7 @@ static levada_status interleave_flatten(const interleave_state *s, interleave_sl
     LEVADA_TRY(levada_block_gather(pool, slot->cursor.block, &flat, err));
     levada_block_unref(&slot->cursor.block);
     slot->cursor.block = flat;
+    slot->raw = false;
     return LEVADA_OK;
 }
 
@@ -273,10 +275,12 @@ static levada_status interleave_flatten(const interleave_state *s, interleave_sl
 static levada_status interleave_fill(const interleave_state *s, interleave_slot *slot,
                                      levada_error *err)
 {
-    if (slot->cursor.block && slot->cursor.row < slot->cursor.block->n) return LEVADA_OK;
-    levada_node_tell_given(s->context->node, s->given);
-    LEVADA_TRY(levada_cursor_fill(&slot->cursor, slot->node, err));
-    return interleave_flatten(s, slot, err);
+    if (!slot->cursor.block || slot->cursor.row == slot->cursor.block->n) {
+        levada_node_tell_given(s->context->node, s->given);
+        LEVADA_TRY(levada_cursor_fill(&slot->cursor, slot->node, err));
+        slot->raw = true; /* until there was memory for it */
+    }
+    return slot->raw ? interleave_flatten(s, slot, err) : LEVADA_OK;
 }
 
 /* The slot whose turn it is, with a record: OK, END of all, or what went wrong. */

@@ -196,6 +196,13 @@ static void interleave_parse_shuffle(void **state)
     t_folder_drop();
 }
 
+/* A pipe gives selections, which are made flat where their turn comes. */
+static void interleave_filter(void **state)
+{
+    (void)state;
+    sweep("range:4 | interleave:(range:5 | filter:\"value > 0\"),cycle_length=2 | batch:3", 1, 1);
+}
+
 /* What waits is read again from both parts; a bad record is named with all of its own. */
 static void zip_shuffle_parse(void **state)
 {
@@ -243,6 +250,7 @@ int main(void)
         cmocka_unit_test(shuffle_parse_bucket),
         cmocka_unit_test(parse_shuffle_twice_batch),
         cmocka_unit_test(interleave_parse_shuffle),
+        cmocka_unit_test(interleave_filter),
         cmocka_unit_test(zip_shuffle_parse),
         cmocka_unit_test(mix_shuffle_parse),
         cmocka_unit_test(with_workers),
