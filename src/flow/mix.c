@@ -169,8 +169,11 @@ static levada_status mix_next(void *state, const void *args, levada_block **out,
             s->weights[i] = 0;
             continue;
         }
+        if (st == LEVADA_OK) {
+            st = levada_rowstore_add(s->store, c->block, c->row, 1, &s->slots[s->nslots], err);
+        }
+        if (st < 0 && s->nslots > 0) break; /* what is in front of it first: it comes again */
         LEVADA_TRY(st);
-        LEVADA_TRY(levada_rowstore_add(s->store, c->block, c->row, 1, &s->slots[s->nslots], err));
         s->nslots++;
         s->ordinal++;
         c->row++;

@@ -46,6 +46,24 @@ static void goes_on_after_a_restore(void **state)
                  1);
 }
 
+/* How many that are depends on no size of blocks. */
+static void what_is_in_front_of_an_error_comes_first(void **state)
+{
+    const int32_t sizes[] = { 1, 7, 256 };
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        levada_iter *it = t_iter_open("mix(t_rows:60,fail_at=33; t_rows:60,fail_at=50)", 1, 1);
+        int64_t      want = t_iter_fails(it, LEVADA_EDATA_LOSS, "");
+
+        levada_iter_close(&it);
+        assert_in_range(want, 33, 33 + 50);
+        it = t_iter_open("mix(t_rows:60,fail_at=33; t_rows:60,fail_at=50)", 1 + i, sizes[i]);
+        assert_int_equal(t_iter_fails(it, LEVADA_EDATA_LOSS, ""), want);
+        levada_iter_close(&it);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -53,6 +71,7 @@ int main(void)
         cmocka_unit_test(an_ended_input_drops_out),
         cmocka_unit_test(refuses_weights_that_do_not_fit),
         cmocka_unit_test(goes_on_after_a_restore),
+        cmocka_unit_test(what_is_in_front_of_an_error_comes_first),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
