@@ -111,20 +111,21 @@ static levada_status barrier_take(const barrier_object *self, levada_barrier_tak
     return st;
 }
 
-static PyObject *barrier_take_many(PyObject *object, PyObject *const *args, Py_ssize_t n)
+/* barrier[n, small, timeout, wait], as in queue.c */
+static PyObject *barrier_item(PyObject *object, PyObject *what)
 {
     barrier_object     *self = (barrier_object *)object;
     levada_barrier_take how = {.struct_size = sizeof how};
     levada_tensor     **tensors = NULL;
     levada_error        err = LEVADA_ERROR_INIT;
-    PyObject           *result = NULL;
+    PyObject           *n = NULL, *small = NULL, *seconds = NULL, *wait = NULL, *result = NULL;
     size_t              all = (size_t)self->slots.n + 2;
 
-    if (n != 4) return PyErr_SetString(PyExc_TypeError, "take_many takes 4 arguments"), NULL;
-    how.n = PyLong_AsLongLong(args[0]);
-    how.allow_small_batch = args[1] == Py_True;
-    how.wait_for_incomplete = args[3] == Py_True;
-    if (PyErr_Occurred() || !levada_py_timeout(args[2], &how.timeout) || !barrier_alive(self))
+    if (!PyArg_ParseTuple(what, "OOOO:take_many", &n, &small, &seconds, &wait)) return NULL;
+    how.n = PyLong_AsLongLong(n);
+    how.allow_small_batch = small == Py_True;
+    how.wait_for_incomplete = wait == Py_True;
+    if (PyErr_Occurred() || !levada_py_timeout(seconds, &how.timeout) || !barrier_alive(self))
         return NULL;
     tensors = PyMem_Calloc(all, sizeof(void *));
     if (!tensors) return PyErr_NoMemory();
@@ -230,8 +231,6 @@ static void barrier_dealloc(PyObject *object)
 static PyMethodDef barrier_methods[] = {
     {"insert_many", BARRIER_FAST(barrier_insert_many), METH_FASTCALL,
      "insert_many(component, keys, values)"},
-    {"take_many", BARRIER_FAST(barrier_take_many), METH_FASTCALL,
-     "take_many(n, small, timeout, wait)"},
     {"close", barrier_close, METH_O, "close(cancel_pending)"},
     {"cancel", barrier_cancel, METH_NOARGS, "Ends every waiting take."},
     {"ready_size", barrier_ready_size, METH_NOARGS, "Complete keys."},
@@ -243,6 +242,7 @@ static PyType_Slot barrier_slots[] = {
     { Py_tp_doc, (void *)(uintptr_t)"A barrier; levada.train.Barrier wraps it." },
     {Py_tp_new, (void *)(uintptr_t)barrier_new},
     {Py_tp_dealloc, (void *)(uintptr_t)barrier_dealloc},
+    {Py_mp_subscript, (void *)(uintptr_t)barrier_item},
     {Py_tp_methods, barrier_methods},
     {0, NULL},
 };

@@ -394,30 +394,20 @@ static PyObject *queue_take(queue_object *self, queue_want *want, PyObject *seco
     return result;
 }
 
-static PyObject *queue_dequeue(PyObject *self, PyObject *const *args, Py_ssize_t n)
+/* queue[n, up_to, timeout]: so many, stacked; queue[None, False, timeout]: one. They are no
+ * methods, as Python looks for Ctrl-C when a call of C has ended, which would lose what came; but
+ * not behind an item. */
+static PyObject *queue_item(PyObject *self, PyObject *what)
 {
     queue_want want = {.n = 1};
+    PyObject  *n = NULL, *up_to = NULL, *seconds = NULL;
 
-    if (!queue_arguments("dequeue", n, 0, 1)) return NULL;
-    return queue_take((queue_object *)self, &want, n > 0 ? args[0] : NULL);
-}
-
-static PyObject *queue_next(PyObject *self)
-{
-    queue_want want = {.n = 1};
-
-    return queue_take((queue_object *)self, &want, NULL);
-}
-
-static PyObject *queue_dequeue_many(PyObject *self, PyObject *const *args, Py_ssize_t n)
-{
-    queue_want want = {.many = true};
-
-    if (!queue_arguments("dequeue_many", n, 2, 3)) return NULL;
-    want.n = PyLong_AsLongLong(args[0]);
-    want.up_to = args[1] == Py_True;
+    if (!PyArg_ParseTuple(what, "OOO:dequeue", &n, &up_to, &seconds)) return NULL;
+    want.many = n != Py_None;
+    want.up_to = up_to == Py_True;
+    if (want.many) want.n = PyLong_AsLongLong(n);
     if (want.n == -1 && PyErr_Occurred()) return NULL;
-    return queue_take((queue_object *)self, &want, n > 2 ? args[2] : NULL);
+    return queue_take((queue_object *)self, &want, seconds);
 }
 
 /* -- the rest ---------------------------------------------------------------------------------- */
@@ -568,9 +558,6 @@ static PyMethodDef queue_methods[] = {
      "enqueue_many(vals, timeout=None)"},
     {"enqueue_block", QUEUE_FAST(queue_enqueue_block), METH_FASTCALL,
      "enqueue_block(block, columns, first)"},
-    {"dequeue", QUEUE_FAST(queue_dequeue), METH_FASTCALL, "dequeue(timeout=None)"},
-    {"dequeue_many", QUEUE_FAST(queue_dequeue_many), METH_FASTCALL,
-     "dequeue_many(n, up_to, timeout=None)"},
     {"close", QUEUE_FAST(queue_close), METH_FASTCALL, "close(cancel_pending, timeout)"},
     {"cancel", queue_cancel, METH_NOARGS, "Ends every waiting call; the queue stays usable."},
     {"size", queue_size, METH_NOARGS, "Elements in the queue."},
@@ -583,8 +570,7 @@ static PyType_Slot queue_slots[] = {
     { Py_tp_doc, (void *)(uintptr_t)"A queue; levada.train.QueueBase wraps it." },
     {Py_tp_new, (void *)(uintptr_t)queue_new},
     {Py_tp_dealloc, (void *)(uintptr_t)queue_dealloc},
-    {Py_tp_iter, (void *)(uintptr_t)PyObject_SelfIter},
-    {Py_tp_iternext, (void *)(uintptr_t)queue_next}, /* never ends: it raises what dequeue does */
+    {Py_mp_subscript, (void *)(uintptr_t)queue_item},
     {Py_tp_methods, queue_methods},
     {0, NULL},
 };

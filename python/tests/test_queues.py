@@ -2,11 +2,13 @@
 """What all queues have in common: spec/queues.md, Q1 to Q12 and the tests of upstream's
 fifo_queue_test.py, padding_fifo_queue_test.py and random_shuffle_queue_test.py."""
 
+import gc
 import random
+import weakref
 
 import numpy as np
 import pytest
-from levada import train
+from levada import errors, train
 from queue_makers import (
     EVERY,
     INVALID,
@@ -316,3 +318,19 @@ def test_many_producers_and_consumers_leave_what_was_there(make):
     taken = sum(sum(call.join()) for call in consumers)
     assert queue.size() == 49
     assert taken + queue.dequeue_many(49).sum() == 49 * 10.0 + 1000 * 20.0
+
+
+@EVERY
+def test_a_queue_at_its_end_is_nobodys_but_its_holders(make):
+    queue = numbers(make)
+    queue.close()
+    gc.disable()
+    try:
+        for take, n in ((queue.dequeue, ()), (queue.dequeue_many, (1,))):
+            with pytest.raises(errors.OutOfRangeError):
+                take(*n)
+        gone = weakref.ref(queue)
+        del take, queue
+        assert gone() is None
+    finally:
+        gc.enable()

@@ -95,9 +95,7 @@ class Barrier:
         DeadlineExceededError, and nothing is taken.
         """
         small, wait = bool(allow_small_batch), bool(wait_for_incomplete)
-        for taken in map(self._barrier.take_many, (num_elements,), (small,), (timeout,), (wait,)):
-            return taken  # as in _queues.py: no Ctrl-C comes in between
-        raise AssertionError("one call gives one value")
+        return self._barrier[num_elements, small, timeout, wait]
 
     def close(self, cancel_pending_enqueues: bool = False) -> None:
         """No new keys; those that wait for components can be completed, unless cancelled.

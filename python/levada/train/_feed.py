@@ -44,7 +44,7 @@ class Feed:
             if self._columns is None:
                 self._columns = self._find([field[0] for field in block.fields()])
             for _ in map(enqueue, (block,), (self._columns,), (first,)):
-                return  # as in _queues.py: no Ctrl-C comes once all is in
+                return  # Ctrl-C comes where a call of C has ended, not where a `for` has: all is in
         except BaseException as error:
             if block is not None:
                 with self._lock:

@@ -65,19 +65,20 @@ class LateQueue:
                 self._gate.close(True, None)
         return self._gate
 
-    def _settled(self, method: str, *args: Any) -> tuple[Any, float | None]:
-        """The queue, once it is there, and what is left of the timeout, the last argument.
+    def _settled(
+        self, n: int | None, up_to: bool, timeout: float | None
+    ) -> tuple[Any, float | None]:
+        """The queue, once it is there, and what is left of the timeout.
 
         Until then it waits at the gate as it would in the queue.
         """
-        timeout = args[-1]
         if self._queue is not None:
             return self._queue, timeout
         begin = time.monotonic()
         with self._lock:
             gate = self._gate_locked()
         try:
-            getattr(gate, method)(*args)
+            gate[n, up_to, timeout]
         except OutOfRangeError as error:
             if self._queue is None:
                 raise self._error or error from None
@@ -85,17 +86,17 @@ class LateQueue:
 
     def dequeue(self, timeout: float | None = None) -> Any:
         """One element: a bare value, or a list of components."""
-        queue, timeout = self._settled("dequeue", timeout)
+        queue, timeout = self._settled(None, False, timeout)
         return queue.dequeue(timeout=timeout)
 
     def dequeue_many(self, n: int, timeout: float | None = None) -> Any:
         """n elements, stacked."""
-        queue, timeout = self._settled("dequeue_many", n or 1, False, timeout)
+        queue, timeout = self._settled(n or 1, False, timeout)
         return queue.dequeue_many(n, timeout=timeout)
 
     def dequeue_up_to(self, n: int, timeout: float | None = None) -> Any:
         """n elements, stacked; fewer once it is closed."""
-        queue, timeout = self._settled("dequeue_many", n or 1, True, timeout)
+        queue, timeout = self._settled(n or 1, True, timeout)
         return queue.dequeue_up_to(n, timeout=timeout)
 
     def close(self, cancel_pending_enqueues: bool = False, timeout: float | None = None) -> None:

@@ -38,10 +38,6 @@ __all__ = [
 ]
 
 
-# How a value leaves: Python looks for Ctrl-C when a call of a C function has ended, not where a
-# `for` takes from C or where a function of Python returns. So `for v in map(f, ...): return v` is
-# `return f(...)` without the place where a Ctrl-C would lose what f has taken.
-
 _FIFO, _PADDING, _SHUFFLE, _PRIORITY = range(4)
 _NAMES = ("fifo_queue", "padding_fifo_queue", "random_shuffle_queue", "priority_queue")
 _counts: dict[str, Any] = {}  # default name: numbers for the next ones
@@ -260,15 +256,7 @@ class QueueBase:
 
         OutOfRangeError: the queue is closed and empty; or the error that ended its producers.
         """
-        try:
-            if timeout is None:
-                for element in self._queue:
-                    return element
-            for element in map(self._queue.dequeue, (timeout,)):
-                return element
-        except errors.OutOfRangeError as error:
-            end = error
-        raise self._fate.instead_of(end)
+        return self._take(None, False, timeout)
 
     def dequeue_many(self, n: int, timeout: float | None = None) -> Any:
         """Takes n elements, stacked along a new first dimension (PaddingFIFOQueue pads them).
@@ -276,21 +264,20 @@ class QueueBase:
         OutOfRangeError where the queue is closed and has fewer, which stay in it, in order.
         InvalidArgumentError where no shapes were given.
         """
-        try:
-            for elements in map(self._queue.dequeue_many, (n,), (False,), (timeout,)):
-                return elements
-        except errors.OutOfRangeError as error:
-            end = error
-        raise self._fate.instead_of(end)
+        return self._take(n, False, timeout)
 
     def dequeue_up_to(self, n: int, timeout: float | None = None) -> Any:
         """As dequeue_many; but a closed queue gives what it has, from 1 to n elements."""
+        return self._take(n, True, timeout)
+
+    def _take(self, n: int | None, up_to: bool, timeout: float | None) -> Any:
+        # Python looks for Ctrl-C when a call of C has ended, which would lose what came; but not
+        # behind an item of C, nor where a function of Python returns.
         try:
-            for elements in map(self._queue.dequeue_many, (n,), (True,), (timeout,)):
-                return elements
+            return self._queue[n, up_to, timeout]
         except errors.OutOfRangeError as error:
-            end = error
-        raise self._fate.instead_of(end)
+            end = [error]
+        raise self._fate.instead_of(end.pop())  # an error that is kept here would keep the queue
 
     def close(self, cancel_pending_enqueues: bool = False, timeout: float | None = None) -> None:
         """No more elements go in; those in the queue can still be taken.
