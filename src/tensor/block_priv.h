@@ -77,6 +77,12 @@ void levada_block_get_origins(const levada_block *block, int32_t lanes, levada_o
 LEVADA_MUST_USE levada_status levada_block_put_origins(levada_pool *pool, levada_block *block,
                                                        const levada_origin *from, int32_t lanes,
                                                        levada_error *err);
+/* Room for n origins in each of `lanes` lanes, which the caller fills in; those that it had are
+ * dropped. */
+LEVADA_MUST_USE levada_status levada_block_room_origins(levada_pool *pool, levada_block *block,
+                                                        int32_t        lanes,
+                                                        levada_origin *each[LEVADA_LANES],
+                                                        levada_error  *err);
 /* A selection made of parts; takes the references in from[] (n_from of them) on success. which and
  * row lie in *index (taken). */
 LEVADA_MUST_USE levada_status levada_block_selection(levada_block **from, int32_t nfrom,

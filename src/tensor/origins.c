@@ -140,18 +140,28 @@ void levada_block_get_origins(const levada_block *block, int32_t lanes, levada_o
     }
 }
 
-levada_status levada_block_put_origins(levada_pool *pool, levada_block *block,
-                                       const levada_origin *from, int32_t lanes, levada_error *err)
+levada_status levada_block_room_origins(levada_pool *pool, levada_block *block, int32_t lanes,
+                                        levada_origin *each[LEVADA_LANES], levada_error *err)
 {
     levada_block_clear_origins(block);
     for (int32_t lane = 0; lane < lanes; lane++) {
         levada_origins *o = lane ? &block->more[lane - 1] : &block->origins;
-        levada_origin  *each = NULL;
 
         memset(o, 0, sizeof *o);
-        LEVADA_TRY(origins_room(pool, o, block->n, &each, err));
+        LEVADA_TRY(origins_room(pool, o, block->n, &each[lane], err));
         block->nmore = lane;
-        for (int64_t i = 0; i < block->n; i++) each[i] = from[i * lanes + lane];
+    }
+    return LEVADA_OK;
+}
+
+levada_status levada_block_put_origins(levada_pool *pool, levada_block *block,
+                                       const levada_origin *from, int32_t lanes, levada_error *err)
+{
+    levada_origin *each[LEVADA_LANES];
+
+    LEVADA_TRY(levada_block_room_origins(pool, block, lanes, each, err));
+    for (int32_t lane = 0; lane < lanes; lane++) {
+        for (int64_t i = 0; i < block->n; i++) each[lane][i] = from[i * lanes + lane];
     }
     return LEVADA_OK;
 }

@@ -275,25 +275,24 @@ static levada_status unbatch_origins(levada_pool *pool, const levada_block *in, 
                                      levada_error *err)
 {
     int32_t        lanes = levada_block_lanes(in);
-    levada_origin *all, *at;
-    levada_status  st;
+    levada_origin *each[LEVADA_LANES];
 
     if (made->n == 0) return LEVADA_OK;
-    all = at = levada_alloc((size_t)(made->n * lanes) * sizeof *all);
-    if (!all) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for origins");
-    for (int64_t r = 0; r < in->n; r++) {
-        int64_t steps = unbatch_steps(levada_block_at(in, 0), r);
+    LEVADA_TRY(levada_block_room_origins(pool, made, lanes, each, err));
+    for (int32_t lane = 0; lane < lanes; lane++) {
+        levada_origin *at = each[lane];
 
-        for (int64_t t = 0; t < steps; t++) {
-            for (int32_t lane = 0; lane < lanes; lane++, at++) {
-                *at = levada_block_lane(in, r, lane);
+        for (int64_t r = 0; r < in->n; r++) {
+            levada_origin origin = levada_block_lane(in, r, lane);
+            int64_t       steps = unbatch_steps(levada_block_at(in, 0), r);
+
+            for (int64_t t = 0; t < steps; t++, at++) {
+                *at = origin;
                 at->sub = (int32_t)t;
             }
         }
     }
-    st = levada_block_put_origins(pool, made, all, lanes, err);
-    levada_free(all);
-    return st;
+    return LEVADA_OK;
 }
 
 static levada_status unbatch_split(const unbatch_state *s, const levada_block *in,
