@@ -356,11 +356,12 @@ static PyObject *records_numbers(const records_decoder *self, int32_t i,
 static PyObject *records_sparse(const records_decoder *self, PyObject *values, int64_t n)
 {
     int32_t   last = self->slots.n - 1;
-    PyObject *at = Py_BuildValue("(Li)", (long long)n, 1), *one = Py_BuildValue("(i)", 1);
+    PyObject *at = values ? Py_BuildValue("(Li)", (long long)n, 1) : NULL;
+    PyObject *one = at ? Py_BuildValue("(i)", 1) : NULL;
     void     *index = NULL, *size = NULL;
-    PyObject *indices = at ? levada_py_array(&self->slots, last, at, &index) : NULL;
-    PyObject *shape = one ? levada_py_array(&self->slots, last, one, &size) : NULL;
-    PyObject *made = values && indices && shape ? PyTuple_Pack(3, indices, values, shape) : NULL;
+    PyObject *indices = one ? levada_py_array(&self->slots, last, at, &index) : NULL;
+    PyObject *shape = indices ? levada_py_array(&self->slots, last, one, &size) : NULL;
+    PyObject *made = shape ? PyTuple_Pack(3, indices, values, shape) : NULL;
 
     for (int64_t k = 0; made && k < n; k++) ((int64_t *)index)[k] = k;
     if (made) *(int64_t *)size = n;

@@ -74,6 +74,23 @@ def test_one_message_has_one_name(kind):
             lv.parse_single_example(kind(MESSAGES[3]), features, ["name", "other"])
 
 
+def test_short_memory_for_the_values_of_a_sparse_feature_is_said(monkeypatch):
+    empty = np.empty
+    refused = []
+
+    def refuse(dims, dtype):
+        if dims == (4,) and refused:
+            raise MemoryError(refused.pop())
+        return empty(dims, dtype)
+
+    monkeypatch.setattr(np, "empty", refuse)
+    features = {"t": lv.VarLenFeature(lv.int64), "n": lv.FixedLenFeature([], lv.int64, 77)}
+    assert lv.parse_single_example(MESSAGES[4], features)["t"][1].tolist() == [0, 1, 2, 3]
+    refused.append("none")
+    with pytest.raises(MemoryError, match="none"):
+        lv.parse_single_example(MESSAGES[4], features)
+
+
 def test_long_messages_and_buffers_give_what_short_bytes_give():
     long = list(range(40_000))
     message = lv.make_example({"t": long, "n": 7})
