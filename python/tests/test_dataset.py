@@ -296,3 +296,13 @@ def test_names_of_files_may_be_bytes(tmp_path):
         with pytest.raises(ValueError, match="is not UTF-8: a pattern such as"):
             lv.text_lines(name)
     assert [record["line"] for record in lv.text_lines(tmp_path / "b*")] == [b"two"]
+
+
+def test_mix_gives_every_record_the_columns_of_its_first_input():
+    a = lv.from_arrays({"x": np.arange(5), "y": np.arange(5) * 10})
+    turned = a.map(lambda r: {"y": r["y"], "x": r["x"]})  # known when it runs
+    records = list(lv.mix([a, turned], seed=1))
+    assert sorted(r["x"] for r in records) == sorted([*range(5)] * 2)
+    assert all([*r] == ["x", "y"] and r["y"] == 10 * r["x"] for r in records)
+    with pytest.raises(lv.errors.InvalidArgumentError, match="column 'x' is missing"):
+        list(lv.mix([a, a.map(lambda r: {"y": r["y"]})], seed=1))

@@ -8,6 +8,7 @@
  */
 #include "base/alloc.h"
 #include "base/random.h"
+#include "core/columns.h"
 #include "core/iter_priv.h"
 #include "core/joint.h"
 #include "core/lane.h"
@@ -168,6 +169,10 @@ static levada_status mix_next(void *state, const void *args, levada_block **out,
         if (st == LEVADA_END) {
             s->weights[i] = 0;
             continue;
+        }
+        if (st == LEVADA_OK && c->row == 0) {
+            st = levada_columns_adapt(levada_env_pool(s->context->env), s->context->out, &c->block,
+                                      err);
         }
         if (st == LEVADA_OK) {
             st = levada_rowstore_add(s->store, c->block, c->row, 1, &s->slots[s->nslots], err);
