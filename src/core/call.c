@@ -40,9 +40,7 @@ static levada_status call_named(const levada_call *call, levada_status st, levad
 
 static void call_origin(const levada_call *call, levada_origin origin, levada_text *text)
 {
-    bool               listed = origin.leaf >= 0 && origin.leaf < LEVADA_RUN_LEAVES;
-    const levada_iter *leaf = listed ? call->of->leaf[origin.leaf] : NULL;
-    const char        *file = leaf ? levada_iter_file(leaf, origin.leaf, origin.shard) : NULL;
+    const char *file = levada_run_file(call->of, origin.leaf, origin.shard);
 
     if (file) levada_text_put(text, file);
     else levada_text_format(text, "%d.%d", (int)origin.leaf, (int)origin.shard);

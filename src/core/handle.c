@@ -314,12 +314,17 @@ levada_status levada_iter_restore(levada_iter *it, const void *bytes, size_t siz
 
 /* -- where things come from */
 
-const char *levada_iter_file(const levada_iter *it, int32_t leaf, int32_t shard)
+const char *levada_run_file(const levada_run *run, int32_t leaf, int32_t shard)
 {
     bool               listed = leaf >= 0 && leaf < LEVADA_RUN_LEAVES;
-    const levada_iter *node = listed ? it->run->leaf[leaf] : NULL;
+    const levada_iter *node = listed ? run->leaf[leaf] : NULL;
 
     return node && node->ops->file ? node->ops->file(node, shard) : NULL;
+}
+
+const char *levada_iter_file(const levada_iter *it, int32_t leaf, int32_t shard)
+{
+    return levada_run_file(it->run, leaf, shard);
 }
 
 levada_status levada_iter_find_file(const levada_iter *it, int32_t leaf, int32_t shard, char **out,

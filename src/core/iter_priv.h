@@ -197,6 +197,8 @@ levada_file_reader_counts levada_node_damage(const levada_iter *it);
 
 /* The number of a new leaf, which it is known by in origins. */
 int32_t levada_run_leaf(levada_run *run, levada_iter *it);
+/* As levada_iter_file, for whoever has the run alone. */
+const char *levada_run_file(const levada_run *run, int32_t leaf, int32_t shard);
 
 /* -- walking (iter.c) */
 

@@ -18,12 +18,10 @@
 static void reject_place(levada_run *run, const char *path, levada_origin origin,
                          levada_error *err)
 {
-    bool               listed = origin.leaf >= 0 && origin.leaf < LEVADA_RUN_LEAVES;
-    const levada_iter *leaf = listed ? run->leaf[origin.leaf] : NULL;
-    const char *file = leaf ? levada_iter_file(leaf, origin.leaf, origin.shard) : NULL;
+    const char *file = levada_run_file(run, origin.leaf, origin.shard);
 
     levada_error_place(err, path, file, origin.record, origin.offset);
-    if (!leaf) levada_file_names_place(run, &origin, err);
+    if (!file) levada_file_names_place(run, &origin, err);
 }
 
 /* "b.txt record 7 at byte 80", without what is in front where it has more than `most` bytes. */
