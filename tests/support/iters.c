@@ -232,6 +232,30 @@ levada_iter *t_iter_open_with(const char *text, const levada_iter_options *optio
     return it;
 }
 
+levada_iter *t_iter_open_policy(const char *text, const char *errors, int32_t threads,
+                                int32_t block_rows)
+{
+    levada_iter_options o = LEVADA_ITER_OPTIONS_INIT;
+
+    o.seed = 11;
+    o.threads = threads;
+    o.block_rows = block_rows;
+    o.errors = errors;
+    return t_iter_open_with(text, &o);
+}
+
+levada_status t_iter_read_rest(levada_iter *it, t_outcome *o)
+{
+    levada_block *block = NULL;
+    levada_status st;
+
+    while ((st = levada_iter_next(it, &block, &o->why)) == LEVADA_OK) {
+        o->rows += levada_block_rows(block);
+        levada_block_unref(&block);
+    }
+    return st;
+}
+
 levada_iter *t_iter_open(const char *text, int32_t threads, int32_t block_rows)
 {
     levada_iter_options o = LEVADA_ITER_OPTIONS_INIT;

@@ -26,6 +26,18 @@ levada_env *t_iter_env(void);
 /* An iterator over `text`, seed 11, epoch 0. */
 levada_iter *t_iter_open(const char *text, int32_t threads, int32_t block_rows);
 levada_iter *t_iter_open_with(const char *text, const levada_iter_options *options);
+/* With a policy for bad records. */
+levada_iter *t_iter_open_policy(const char *text, const char *errors, int32_t threads,
+                                int32_t block_rows);
+
+/* How reading ended: rows until then, and why. */
+typedef struct t_outcome {
+    int64_t      rows;
+    levada_error why;
+} t_outcome;
+
+/* Reads to the end, or to the error; adds the rows. */
+levada_status t_iter_read_rest(levada_iter *it, t_outcome *o);
 /* Expects that parsing or opening is refused. */
 void t_iter_refused(const char *text, levada_status code, const char *message);
 

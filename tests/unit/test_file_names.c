@@ -45,17 +45,6 @@ static const char *over_files(const char *rest)
     return text;
 }
 
-static levada_iter *open_with(const char *text, const char *errors, int32_t threads)
-{
-    levada_iter_options o = LEVADA_ITER_OPTIONS_INIT;
-
-    o.seed = 11;
-    o.threads = threads;
-    o.block_rows = 3;
-    o.errors = errors;
-    return t_iter_open_with(text, &o);
-}
-
 static int64_t read_blocks(levada_iter *it, int64_t most)
 {
     levada_block *block = NULL;
@@ -91,16 +80,16 @@ static void causes_name_their_file(const char *rest, const char *stage)
     const char *text = over_files(rest);
 
     for (int32_t threads = 1; threads <= 4; threads += 3) {
-        levada_iter *it = open_with(text, "skip", threads);
+        levada_iter *it = t_iter_open_policy(text, "skip", threads, 3);
         int64_t      n = read_blocks(it, -1);
 
         expect_causes(it, stage);
         levada_iter_close(&it);
         for (int64_t cut = 0, k = 0; k < n; cut++) {
-            levada_iter *other = open_with(text, "skip", 5 - threads);
+            levada_iter *other = t_iter_open_policy(text, "skip", 5 - threads, 3);
             t_bytes      state;
 
-            it = open_with(text, "skip", threads);
+            it = t_iter_open_policy(text, "skip", threads, 3);
             k = read_blocks(it, cut);
             state = t_iter_save(it);
             levada_iter_close(&it);
@@ -152,7 +141,7 @@ static void errors_name_the_file(void **state)
     for (int i = 0; i < FILES; i++) write_records(names[i], RECORDS, i == 3 ? 7 : -1);
     for (size_t k = 0; k < sizeof rests / sizeof *rests; k++) {
         for (int32_t threads = 1; threads <= 4; threads += 3) {
-            levada_iter *it = open_with(over_files(rests[k]), "fail", threads);
+            levada_iter *it = t_iter_open_policy(over_files(rests[k]), "fail", threads, 3);
 
             t_iter_fails_at(it, LEVADA_EINVALID_ARGUMENT, "/d", 7, 16 * 7);
             levada_iter_close(&it);
@@ -176,7 +165,7 @@ static void of_the_last_of_many_sources(void **state)
                               t_path(i < SOURCES - 1 ? "a" : "e"));
     }
     (void)snprintf(text + n, 256, ") | %s", PARSE);
-    it = open_with(text, "fail", 1);
+    it = t_iter_open_policy(text, "fail", 1, 3);
     t_iter_fails_at(it, LEVADA_EINVALID_ARGUMENT, "/e", 1, 16);
     levada_iter_close(&it);
     free(text);

@@ -308,30 +308,13 @@ static void a_file_that_vanishes_is_missing_or_read_to_its_end(void **state)
 
 /* -- budgets */
 
-typedef struct outcome {
-    int64_t      rows;
-    levada_error why;
-} outcome;
-
-static levada_status read_rest(levada_iter *it, outcome *o)
-{
-    levada_block *block = NULL;
-    levada_status st;
-
-    while ((st = levada_iter_next(it, &block, &o->why)) == LEVADA_OK) {
-        o->rows += levada_block_rows(block);
-        levada_block_unref(&block);
-    }
-    return st;
-}
-
 /* Where the budget ends does not depend on threads, nor on a restore at any block. */
 static void ends_alike(const char *text, const char *errors, int64_t record)
 {
-    outcome      want = { 0, LEVADA_ERROR_INIT };
+    t_outcome      want = { 0, LEVADA_ERROR_INIT };
     levada_iter *it = open_skipping(text, errors, 1);
 
-    assert_int_equal(read_rest(it, &want), LEVADA_EDATA_LOSS);
+    assert_int_equal(t_iter_read_rest(it, &want), LEVADA_EDATA_LOSS);
     assert_int_equal(want.why.record, record);
     levada_iter_close(&it);
     for (int32_t threads = 1; threads <= 4; threads += 3) {
@@ -339,7 +322,7 @@ static void ends_alike(const char *text, const char *errors, int64_t record)
 
         for (int cut = 0; st == LEVADA_OK; cut++) {
             levada_iter  *other = open_skipping(text, errors, 5 - threads);
-            outcome       got = { 0, LEVADA_ERROR_INIT };
+            t_outcome       got = { 0, LEVADA_ERROR_INIT };
             t_bytes       saved;
             levada_block *block = NULL;
 
@@ -352,7 +335,7 @@ static void ends_alike(const char *text, const char *errors, int64_t record)
             if (st == LEVADA_OK) {
                 saved = t_iter_save(it);
                 t_iter_restore(other, saved);
-                assert_int_equal(read_rest(other, &got), LEVADA_EDATA_LOSS);
+                assert_int_equal(t_iter_read_rest(other, &got), LEVADA_EDATA_LOSS);
                 t_clear(&saved);
             }
             assert_int_equal(got.rows, want.rows);

@@ -15,18 +15,6 @@
 
 #include <cmocka.h>
 
-static levada_iter *open_with(const char *text, const char *errors, int32_t threads,
-                              int32_t block_rows)
-{
-    levada_iter_options o = LEVADA_ITER_OPTIONS_INIT;
-
-    o.seed = 11;
-    o.threads = threads;
-    o.block_rows = block_rows;
-    o.errors = errors;
-    return t_iter_open_with(text, &o);
-}
-
 /* Reads at most `blocks` blocks, -1 = all. */
 static levada_status read_blocks(levada_iter *it, int blocks, levada_error *err)
 {
@@ -99,7 +87,7 @@ static void same_summary(const summary *got, const summary *want, bool in_order)
  * there is nothing that was read ahead), and those of a run in one piece at the end. */
 static void goes_on(const char *text)
 {
-    levada_iter  *whole = open_with(text, "skip", 1, 3);
+    levada_iter  *whole = t_iter_open_policy(text, "skip", 1, 3);
     summary       want;
     levada_status st = LEVADA_OK;
 
@@ -108,8 +96,8 @@ static void goes_on(const char *text)
     assert_true(count_of(want.problems, "\"stage\"") > 1);
     for (int cut = 0; st == LEVADA_OK; cut++) {
         for (int32_t threads = 1; threads <= 4; threads += 3) {
-            levada_iter *it = open_with(text, "skip", threads, 3);
-            levada_iter *other = open_with(text, "skip", threads, 3);
+            levada_iter *it = t_iter_open_policy(text, "skip", threads, 3);
+            levada_iter *other = t_iter_open_policy(text, "skip", threads, 3);
             t_bytes      saved;
             summary      before, after;
 
@@ -197,8 +185,8 @@ static void statistics_of_an_interleave_go_on(void **state)
 
 static void causes_are_bounded(void **state)
 {
-    levada_iter *it = open_with("range:2000 | map:{c:picky}", "skip", 1, 7);
-    levada_iter *other = open_with("range:2000 | map:{c:picky}", "skip", 1, 7);
+    levada_iter *it = t_iter_open_policy("range:2000 | map:{c:picky}", "skip", 1, 7);
+    levada_iter *other = t_iter_open_policy("range:2000 | map:{c:picky}", "skip", 1, 7);
     t_bytes      saved, again;
     summary      s;
 
@@ -223,7 +211,7 @@ static void causes_are_bounded(void **state)
 
 static void good_runs_save_nothing_of_it(void **state)
 {
-    levada_iter *it = open_with("range:20 | map:{c:twice}", "skip", 1, 7);
+    levada_iter *it = t_iter_open_policy("range:20 | map:{c:twice}", "skip", 1, 7);
     t_bytes      saved;
 
     (void)state;
@@ -247,7 +235,7 @@ static void forged_causes_do_no_harm(void **state)
 {
     static const uint8_t values[] = { 0x00, 0x7f, 0xff };
     const char          *text = "range:40 | map:{c:picky}";
-    levada_iter         *it = open_with(text, "skip", 1, 7);
+    levada_iter         *it = t_iter_open_policy(text, "skip", 1, 7);
     t_bytes              saved;
     int                  refused = 0;
 
@@ -258,7 +246,7 @@ static void forged_causes_do_no_harm(void **state)
         uint8_t before = saved.at[at];
 
         for (size_t v = 0; v < sizeof values; v++) {
-            levada_iter  *other = open_with(text, "skip", 1, 7);
+            levada_iter  *other = t_iter_open_policy(text, "skip", 1, 7);
             levada_status st;
 
             saved.at[at] = values[v];
@@ -297,7 +285,7 @@ static void share_is_exact(const char *text, const char *errors, int64_t record,
 {
     static const int32_t sizes[] = { 7, 256 };
     levada_error         want = LEVADA_ERROR_INIT;
-    levada_iter         *it = open_with(text, errors, 1, 1);
+    levada_iter         *it = t_iter_open_policy(text, errors, 1, 1);
 
     assert_true(read_blocks(it, -1, &want) < 0);
     if (record >= 0) assert_int_equal(want.record, record);
@@ -308,9 +296,9 @@ static void share_is_exact(const char *text, const char *errors, int64_t record,
         levada_status st = LEVADA_OK;
 
         for (int cut = 0; st == LEVADA_OK; cut += blocks) {
-            levada_iter *other = open_with(text, errors, 5 - threads, other_size);
+            levada_iter *other = t_iter_open_policy(text, errors, 5 - threads, other_size);
 
-            it = open_with(text, errors, threads, size);
+            it = t_iter_open_policy(text, errors, threads, size);
             st = read_blocks(it, cut, NULL);
             if (st == LEVADA_OK) {
                 t_bytes saved = t_iter_save(it);

@@ -12,23 +12,6 @@
 
 #include <cmocka.h>
 
-typedef struct outcome {
-    int64_t      rows;
-    levada_error why;
-} outcome;
-
-static levada_status read_rest(levada_iter *it, outcome *o)
-{
-    levada_block *block = NULL;
-    levada_status st;
-
-    while ((st = levada_iter_next(it, &block, &o->why)) == LEVADA_OK) {
-        o->rows += levada_block_rows(block);
-        levada_block_unref(&block);
-    }
-    return st;
-}
-
 #define PARSE "parse_example:{x:{kind:VarLen,dtype:int64}}"
 
 /* 40 records, the first and each `every`-th behind it no message. */
@@ -41,24 +24,12 @@ static void write_undecodable(const char *name, int every)
     t_clear(&file);
 }
 
-static levada_iter *open_blocks(const char *text, const char *errors, int32_t threads,
-                                int32_t block_rows)
-{
-    levada_iter_options o = LEVADA_ITER_OPTIONS_INIT;
-
-    o.seed = 11;
-    o.threads = threads;
-    o.block_rows = block_rows;
-    o.errors = errors;
-    return t_iter_open_with(text, &o);
-}
-
 /* The same rows, then the same record's error; closes the iterator. */
-static void ends_as(levada_iter *it, int64_t rows, const outcome *want)
+static void ends_as(levada_iter *it, int64_t rows, const t_outcome *want)
 {
-    outcome got = { rows, LEVADA_ERROR_INIT };
+    t_outcome got = { rows, LEVADA_ERROR_INIT };
 
-    assert_int_equal(read_rest(it, &got), want->why.code);
+    assert_int_equal(t_iter_read_rest(it, &got), want->why.code);
     assert_int_equal(got.rows, want->rows);
     assert_string_equal(got.why.file, want->why.file);
     assert_int_equal(got.why.record, want->why.record);
@@ -67,12 +38,12 @@ static void ends_as(levada_iter *it, int64_t rows, const outcome *want)
 
 /* Restored in front of each `step`-th block into an iterator with blocks of another size. */
 static void ends_as_behind_restores(const char *text, const char *errors, int32_t threads,
-                                    int32_t block_rows, int step, const outcome *want)
+                                    int32_t block_rows, int step, const t_outcome *want)
 {
     levada_status st = LEVADA_OK;
 
     for (int cut = 0; st == LEVADA_OK; cut += step) {
-        levada_iter  *it = open_blocks(text, errors, threads, block_rows), *other = NULL;
+        levada_iter  *it = t_iter_open_policy(text, errors, threads, block_rows), *other = NULL;
         levada_block *block = NULL;
         t_bytes       saved;
         int64_t       rows = 0;
@@ -84,7 +55,7 @@ static void ends_as_behind_restores(const char *text, const char *errors, int32_
         }
         if (st == LEVADA_OK) {
             saved = t_iter_save(it);
-            other = open_blocks(text, errors, 5 - threads, 3);
+            other = t_iter_open_policy(text, errors, 5 - threads, 3);
             t_iter_restore(other, saved);
             ends_as(other, rows, want);
             t_clear(&saved);
@@ -98,10 +69,10 @@ static void ends_alike_in_blocks(const char *text, const char *errors, int steps
                                  const char *file, int64_t record)
 {
     const int32_t sizes[] = { 1, 2, 7, 256 };
-    outcome       want = { 0, LEVADA_ERROR_INIT };
-    levada_iter  *it = open_blocks(text, errors, 1, 1);
+    t_outcome       want = { 0, LEVADA_ERROR_INIT };
+    levada_iter  *it = t_iter_open_policy(text, errors, 1, 1);
 
-    assert_true(read_rest(it, &want) < 0);
+    assert_true(t_iter_read_rest(it, &want) < 0);
     levada_iter_close(&it);
     if (!strstr(want.why.file, file)) fail_msg("%s: %s", text, want.why.file);
     assert_int_equal(want.why.record, record);
@@ -109,7 +80,7 @@ static void ends_alike_in_blocks(const char *text, const char *errors, int steps
         int step = 1 + (int)(want.rows / steps / sizes[k]);
 
         for (int32_t threads = 1; threads <= 4; threads += 3) {
-            ends_as(open_blocks(text, errors, threads, sizes[k]), 0, &want);
+            ends_as(t_iter_open_policy(text, errors, threads, sizes[k]), 0, &want);
             ends_as_behind_restores(text, errors, threads, sizes[k], step, &want);
         }
     }
