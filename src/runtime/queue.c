@@ -118,7 +118,8 @@ static void queue_free(levada_queue *queue)
 {
     LEVADA_ASSERT(queue_is_left(queue) && atomic_load(&queue->held) == 0);
     levada_queue_store_clear(queue);
-    levada_lock_clear(&queue->lock);
+    levada_lock_clear(&queue->in.lock);
+    levada_lock_clear(&queue->out.lock);
     levada_hub_unref(&queue->hub);
     if (queue->pool != NULL) levada_pool_unref(&queue->pool);
     levada_free(queue->dtypes);
@@ -168,6 +169,8 @@ static void queue_fill(levada_queue *q, const levada_queue_options *o)
         else q->row_bytes += (int64_t)q->width[i];
     }
     q->options = *o;
+    q->split = (o->kind == LEVADA_QUEUE_FIFO || o->kind == LEVADA_QUEUE_PADDING) &&
+               o->max_bytes < 0;
     q->options.struct_size = sizeof(q->options);
     if (q->options.capacity < 0) q->options.capacity = -1;
     q->options.dtypes = q->dtypes;
@@ -189,7 +192,8 @@ static levada_status queue_make(levada_env *env, const levada_queue_options *o, 
     memset(q, 0, sizeof(*q));
     atomic_init(&q->refs, 1);
     if (!queue_alloc(q, o, env) ||
-        levada_lock_init(&q->lock, LEVADA_LOCK_QUEUE, NULL) != LEVADA_OK) {
+        levada_lock_init(&q->in.lock, LEVADA_LOCK_QUEUE, NULL) != LEVADA_OK ||
+        levada_lock_init(&q->out.lock, LEVADA_LOCK_QUEUE_OUT, NULL) != LEVADA_OK) {
         queue_free(q);
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
     }
@@ -303,9 +307,9 @@ int64_t levada_queue_size(const levada_queue *queue)
     levada_queue *q = (levada_queue *)(uintptr_t)queue;
     int64_t       size;
 
-    levada_lock_take(&q->lock);
-    size = q->count;
-    levada_lock_give(&q->lock);
+    levada_queue_lock(q);
+    size = levada_queue_count(q);
+    levada_queue_unlock(q);
     return size;
 }
 
@@ -314,9 +318,9 @@ bool levada_queue_is_closed(const levada_queue *queue)
     levada_queue *q = (levada_queue *)(uintptr_t)queue;
     bool          closed;
 
-    levada_lock_take(&q->lock);
-    closed = q->closed;
-    levada_lock_give(&q->lock);
+    levada_queue_lock(q);
+    closed = levada_queue_closed(q);
+    levada_queue_unlock(q);
     return closed;
 }
 

@@ -85,7 +85,7 @@ static int64_t call_rest(const levada_queue *q, int64_t n)
 {
     int64_t rest = n;
 
-    if (atomic_load_explicit(&q->ready, memory_order_relaxed) != -1) return n;
+    if (!levada_queue_closed(q)) return n;
     rest = levada_queue_size(q);
     return rest < 1 ? 1 : rest < n ? rest : n;
 }
@@ -95,7 +95,7 @@ static levada_status call_check_rest(const levada_queue *q, int64_t n, levada_er
 {
     int64_t rest;
 
-    if (atomic_load_explicit(&q->ready, memory_order_relaxed) != -1) return LEVADA_OK;
+    if (!levada_queue_closed(q)) return LEVADA_OK;
     rest = levada_queue_size(q);
     return rest >= n ? LEVADA_OK : levada_queue_drained(q, n, rest, err);
 }

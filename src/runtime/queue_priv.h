@@ -53,6 +53,15 @@ typedef struct levada_queue_key { /* PRIORITY */
     int64_t priority, sequence, slot;
 } levada_queue_key;
 
+/* One side of a queue, in a line of the cache of its own: what each call of this side changes. The
+ * count of elements is what went in less what went out. */
+typedef struct levada_queue_end {
+    LEVADA_ALIGNED(64) levada_lock lock;
+    atomic_llong moved; /* elements that passed; those that came back are taken off again */
+    int64_t      seen;  /* what the other side had moved when this one last looked; never more */
+    int64_t      at;    /* ring: the next cell */
+} levada_queue_end;
+
 struct levada_queue {
     atomic_int           refs;
     levada_queue_options options; /* owned copies behind the pointers */
@@ -67,24 +76,41 @@ struct levada_queue {
     levada_hub          *hub;
     levada_site          site;
     levada_shared        shared;
-    atomic_llong         held; /* elements taken that may still come back: room is kept for them */
-    /* What every call changes, in one line of the cache with the lock that guards it ... */
-    LEVADA_ALIGNED(64) int64_t count;
-    int64_t      head;
-    atomic_llong ready; /* a hint for all: count as the last one with the lock left it, -1 closed */
-    levada_lock  lock;
-    /* ... and what most calls only look at; guarded as well. */
-    levada_line     enqueues, dequeues;
+    /* `split`: a call that finds nobody in line and all it wants holds the lock of its own end
+     * alone; all others hold both, in's first. Else in's lock guards the whole queue. */
+    bool             split;
+    levada_queue_end in, out;
+    /* What most calls only look at. Changed with all locks held. */
+    LEVADA_ALIGNED(64) levada_line enqueues, dequeues;
+    atomic_bool     closed; /* a hint for who has no lock */
+    atomic_llong    held; /* elements taken that may still come back: room is kept for them */
     uint8_t       **cells; /* of each component: room cells */
     int64_t         room, bytes;
-    bool            closed, has_late_close;
+    bool            has_late_close;
     levada_queue_op late_close; /* stands in for a close whose owner gave up */
     levada_queue_key *keys; /* PRIORITY: heap of count keys, then the free slots */
     int64_t         last_key, first_key; /* sequence numbers at the back and at the front */
     uint64_t        random_key, draws;
 };
 
-/* -- queue_store.c; the lock is held -- */
+/* Exact with the locks held, a hint for others. */
+static inline int64_t levada_queue_count(const levada_queue *queue)
+{
+    int64_t out = atomic_load_explicit(&queue->out.moved, memory_order_relaxed);
+
+    return atomic_load_explicit(&queue->in.moved, memory_order_relaxed) - out;
+}
+
+static inline bool levada_queue_closed(const levada_queue *queue)
+{
+    return atomic_load_explicit(&queue->closed, memory_order_relaxed);
+}
+
+/* All of the queue. */
+void levada_queue_lock(levada_queue *queue);
+void levada_queue_unlock(levada_queue *queue);
+
+/* -- queue_store.c; all locks are held; push and pop of a split queue: that of their end -- */
 
 /* Room for `count` cells altogether; false when memory is short. */
 bool levada_queue_reserve(levada_queue *queue, int64_t count);

@@ -6,12 +6,18 @@
  * Room is kept for what calls have taken and may still give back (count + held <= room), so that
  * putting back can't fail: dequeues that are not complete, and those with `hold` until they are
  * released. A put-back may lift the size above the capacity for a while.
+ *
+ * The two ends of a split queue have a lock each, so that producers and consumers do not wait for
+ * each other. A call that all goes well for takes that of its own end alone (settle_at_end): lines
+ * and `closed` do not change under it, and the other end can only make more room or bring more
+ * elements. Where it can't be sure, it takes both, and all is as if there were one.
  */
 #include "base/assert.h"
 #include "runtime/queue_priv.h"
 
 #define SETTLE_LOOKS 8       /* for elements that gather, ...        */
-#define SETTLE_PAUSES 64     /* ... one to three microseconds apart  */
+#define SETTLE_PAUSES 64     /* ... one to three microseconds apart, */
+#define SETTLE_PAUSES_ONE 4  /* ... at first less where it is one    */
 #define SETTLE_SHORT 1000000 /* nanoseconds; who has no longer to wait does not gather */
 
 static int64_t settle_held(const levada_queue *q)
@@ -23,7 +29,7 @@ static int64_t settle_held(const levada_queue *q)
 static void settle_took(levada_queue *q, int64_t n)
 {
     if (n != 0) atomic_fetch_add_explicit(&q->held, n, memory_order_relaxed);
-    LEVADA_ASSERT(n >= 0 && q->count + settle_held(q) <= q->room);
+    LEVADA_ASSERT(n >= 0 && levada_queue_count(q) + settle_held(q) <= q->room);
 }
 
 /* n of these came back, or never will. The one change that needs no lock. */
@@ -33,12 +39,22 @@ static void settle_let_go(levada_queue *q, int64_t n)
     if (n != 0) atomic_fetch_sub_explicit(&q->held, n, memory_order_relaxed);
 }
 
-static void settle_unlock(levada_queue *q)
+void levada_queue_unlock(levada_queue *queue)
 {
-    LEVADA_ASSERT(q->count >= 0 && settle_held(q) >= 0);
-    LEVADA_ASSERT(q->count + settle_held(q) <= q->room);
-    atomic_store_explicit(&q->ready, q->closed ? -1 : q->count, memory_order_relaxed);
-    levada_lock_give(&q->lock);
+    int64_t count = levada_queue_count(queue);
+
+    LEVADA_ASSERT(count >= 0 && settle_held(queue) >= 0);
+    LEVADA_ASSERT(count + settle_held(queue) <= queue->room);
+    /* What came back has been taken off `moved`: the other side must not think of it as gone. */
+    queue->in.seen = atomic_load_explicit(&queue->out.moved, memory_order_relaxed);
+    queue->out.seen = queue->in.seen + count;
+    if (queue->split) levada_lock_give(&queue->out.lock);
+    levada_lock_give(&queue->in.lock);
+}
+
+static void settle_close(levada_queue *q)
+{
+    atomic_store_explicit(&q->closed, true, memory_order_relaxed);
 }
 
 static levada_queue_op *settle_op(levada_waiter *waiter)
@@ -69,7 +85,8 @@ static int64_t settle_needed(const levada_queue *q)
 /* How many of the elements may go in. */
 static int64_t settle_room(const levada_queue *q, const levada_queue_op *op, int64_t *bytes)
 {
-    int64_t room = q->options.capacity < 0 ? INT64_MAX : q->options.capacity - q->count, k = 0;
+    int64_t count = levada_queue_count(q), k = 0;
+    int64_t room = q->options.capacity < 0 ? INT64_MAX : q->options.capacity - count;
     int64_t most = op->n - op->done < room ? op->n - op->done : room;
 
     *bytes = 0;
@@ -77,7 +94,7 @@ static int64_t settle_room(const levada_queue *q, const levada_queue_op *op, int
     while (k < most) {
         int64_t one = levada_queue_weigh(q, op->cells, op->done + k, 1);
 
-        if (q->bytes + *bytes + one > q->options.max_bytes && q->count + k >= settle_needed(q)) {
+        if (q->bytes + *bytes + one > q->options.max_bytes && count + k >= settle_needed(q)) {
             break;
         }
         *bytes += one;
@@ -93,19 +110,20 @@ static bool settle_enqueue(levada_queue *q, levada_queue_op *op, bool *moved, le
     int64_t          k, bytes;
 
     if (op->act == LEVADA_QUEUE_CLOSE) {
-        if (q->closed) why = LEVADA_QUEUE_WHY_AGAIN;
+        if (levada_queue_closed(q)) why = LEVADA_QUEUE_WHY_AGAIN;
         if (op == &q->late_close) q->has_late_close = false;
-        q->closed = *moved = true;
+        *moved = true;
+        settle_close(q);
         settle_finish(&q->enqueues, op, why, woken);
         return true;
     }
-    if (q->closed) {
+    if (levada_queue_closed(q)) {
         settle_finish(&q->enqueues, op, LEVADA_QUEUE_WHY_CLOSED, woken);
         return true;
     }
     k = settle_room(q, op, &bytes);
     if (k > 0) {
-        if (!levada_queue_reserve(q, q->count + settle_held(q) + k)) {
+        if (!levada_queue_reserve(q, levada_queue_count(q) + settle_held(q) + k)) {
             settle_finish(&q->enqueues, op, LEVADA_QUEUE_WHY_MEMORY, woken);
             return true;
         }
@@ -123,12 +141,11 @@ static bool settle_enqueue(levada_queue *q, levada_queue_op *op, bool *moved, le
 
 static int64_t settle_available(const levada_queue *q, const levada_queue_op *op)
 {
-    int64_t want = op->n - op->done, have = q->count;
+    int64_t want = op->n - op->done, have = levada_queue_count(q);
+    bool    closed = levada_queue_closed(q);
 
-    if (q->options.kind == LEVADA_QUEUE_SHUFFLE && !q->closed) {
-        have -= q->options.min_after_dequeue;
-    }
-    if (q->options.kind == LEVADA_QUEUE_PRIORITY && have < want && !(q->closed && op->up_to)) {
+    if (q->options.kind == LEVADA_QUEUE_SHUFFLE && !closed) have -= q->options.min_after_dequeue;
+    if (q->options.kind == LEVADA_QUEUE_PRIORITY && have < want && !(closed && op->up_to)) {
         return 0; /* all at once, so that they come out in order */
     }
     if (have < 0) have = 0;
@@ -147,7 +164,8 @@ static void settle_put_back(levada_queue *q, levada_queue_op *op)
 static bool settle_dequeue(levada_queue *q, levada_queue_op *op, bool *moved, levada_woken *woken)
 {
     int64_t k = settle_available(q, op), had = op->done;
-    bool    all = had + k == op->n || (q->closed && op->up_to && had + k > 0);
+    bool    closed = levada_queue_closed(q);
+    bool    all = had + k == op->n || (closed && op->up_to && had + k > 0);
 
     if (k > 0) {
         levada_queue_pop(q, op, k);
@@ -161,9 +179,9 @@ static bool settle_dequeue(levada_queue *q, levada_queue_op *op, bool *moved, le
         settle_finish(&q->dequeues, op, LEVADA_QUEUE_WHY_OK, woken);
         return true;
     }
-    if (!q->closed) return false;
+    if (!closed) return false;
     settle_put_back(q, op);
-    op->size = q->count;
+    op->size = levada_queue_count(q);
     settle_finish(&q->dequeues, op, LEVADA_QUEUE_WHY_DRAINED, woken);
     *moved = true;
     return true;
@@ -182,6 +200,20 @@ static void settle_locked(levada_queue *q, levada_woken *woken)
     }
 }
 
+void levada_queue_lock(levada_queue *queue)
+{
+    levada_woken woken = { 0 };
+    bool         moved;
+
+    levada_lock_take(&queue->in.lock);
+    if (!queue->split) return;
+    levada_lock_take(&queue->out.lock);
+    if (queue->enqueues.head != NULL || queue->dequeues.head == NULL) return;
+    /* What settle_enter left for it, which is too little to complete it. */
+    settle_dequeue(queue, settle_op(queue->dequeues.head), &moved, &woken);
+    LEVADA_ASSERT(woken.first == NULL);
+}
+
 /* -- calls ------------------------------------------------------------------------------------- */
 
 static levada_line *settle_line(levada_queue *q, const levada_queue_op *op)
@@ -194,11 +226,11 @@ static bool settle_at_once(levada_queue *q, levada_queue_op *op, levada_woken *w
 {
     if (q->options.max_bytes >= 0 || op->act == LEVADA_QUEUE_CLOSE) return false;
     if (op->act == LEVADA_QUEUE_ENQUEUE) {
-        if (q->enqueues.head != NULL || q->closed ||
-            q->count + settle_held(q) + op->n > q->room ||
-            (q->options.capacity >= 0 && q->count + op->n > q->options.capacity)) {
-            return false;
-        }
+        int64_t count = levada_queue_count(q) + op->n;
+
+        if (q->enqueues.head != NULL || levada_queue_closed(q)) return false;
+        if (count + settle_held(q) > q->room) return false;
+        if (q->options.capacity >= 0 && count > q->options.capacity) return false;
         levada_queue_push(q, op, op->n);
     } else {
         if (q->dequeues.head != NULL || settle_available(q, op) < op->n) return false;
@@ -208,6 +240,61 @@ static bool settle_at_once(levada_queue *q, levada_queue_op *op, levada_woken *w
     op->done = op->n;
     if (q->enqueues.head != NULL || q->dequeues.head != NULL) settle_locked(q, woken);
     return true;
+}
+
+/* Whether the head of the dequeues will be complete with `count` elements. Fewer are left for it
+ * where they are, until somebody has all locks (levada_queue_lock). */
+static bool settle_completes(const levada_queue *q, int64_t count)
+{
+    const levada_queue_op *first = (const levada_queue_op *)(const void *)q->dequeues.head;
+
+    return first != NULL && count >= first->n - first->done;
+}
+
+/* The same for a split queue, with the lock of one end: room only grows meanwhile. What is held is
+ * counted before it is taken out, so it is looked at after that. */
+static bool settle_enter(levada_queue *q, levada_queue_op *op)
+{
+    int64_t moved = atomic_load_explicit(&q->in.moved, memory_order_relaxed) + op->n;
+    int64_t capacity = q->options.capacity < 0 ? q->room : q->options.capacity;
+
+    if (q->enqueues.head != NULL || levada_queue_closed(q)) return false;
+    if (moved - q->in.seen > capacity || moved - q->in.seen + settle_held(q) > q->room) {
+        q->in.seen = atomic_load_explicit(&q->out.moved, memory_order_acquire);
+        if (moved - q->in.seen > capacity) return false;
+        if (moved - q->in.seen + settle_held(q) > q->room) return false;
+    }
+    if (settle_completes(q, moved - q->in.seen)) return false;
+    levada_queue_push(q, op, op->n);
+    op->done = op->n;
+    return true;
+}
+
+/* Elements only come meanwhile. */
+static bool settle_leave(levada_queue *q, levada_queue_op *op)
+{
+    int64_t moved = atomic_load_explicit(&q->out.moved, memory_order_relaxed) + op->n;
+
+    if (q->enqueues.head != NULL || q->dequeues.head != NULL) return false;
+    if (moved > q->out.seen) {
+        q->out.seen = atomic_load_explicit(&q->in.moved, memory_order_acquire);
+        if (moved > q->out.seen) return false;
+    }
+    if (op->hold) atomic_fetch_add_explicit(&q->held, op->n, memory_order_relaxed);
+    levada_queue_pop(q, op, op->n);
+    op->done = op->n;
+    return true;
+}
+
+static bool settle_at_end(levada_queue *q, levada_queue_op *op)
+{
+    levada_queue_end *end = op->act == LEVADA_QUEUE_ENQUEUE ? &q->in : &q->out;
+    bool              served;
+
+    levada_lock_take(&end->lock);
+    served = end == &q->in ? settle_enter(q, op) : settle_leave(q, op);
+    levada_lock_give(&end->lock);
+    return served;
 }
 
 /* Takes a call that still stands in line out of it. */
@@ -225,7 +312,7 @@ static void settle_give_up(levada_queue *q, levada_queue_op *op, levada_queue_wh
         return;
     }
     if (op->act == LEVADA_QUEUE_DEQUEUE) settle_put_back(q, op);
-    op->size = q->count;
+    op->size = levada_queue_count(q);
     settle_finish(settle_line(q, op), op, why, woken);
     settle_locked(q, woken);
 }
@@ -236,15 +323,15 @@ static void settle_undo(levada_queue *q, levada_queue_op *op)
     levada_woken woken = { 0 };
     int64_t      more = op->hold ? 0 : op->done; /* room is kept for what is held */
 
-    levada_lock_take(&q->lock);
-    if (levada_queue_reserve(q, q->count + settle_held(q) + more)) {
+    levada_queue_lock(q);
+    if (levada_queue_reserve(q, levada_queue_count(q) + settle_held(q) + more)) {
         settle_took(q, more);
         settle_put_back(q, op);
-        op->size = q->count;
+        op->size = levada_queue_count(q);
         op->why = LEVADA_QUEUE_WHY_CANCELLED;
         settle_locked(q, &woken);
     }
-    settle_unlock(q);
+    levada_queue_unlock(q);
     levada_wake(&woken);
 }
 
@@ -268,14 +355,14 @@ static void settle_wait(levada_queue *q, levada_queue_op *op, int64_t timeout)
         if (!settle_accepted(q, op)) settle_undo(q, op);
         return;
     }
-    levada_lock_take(&q->lock);
+    levada_queue_lock(q);
     mine = op->waiter.linked;
     if (mine) {
         settle_give_up(q, op, end == LEVADA_WAIT_LATE ? LEVADA_QUEUE_WHY_LATE
                                                       : LEVADA_QUEUE_WHY_CANCELLED,
                        &woken);
     }
-    settle_unlock(q);
+    levada_queue_unlock(q);
     levada_wake(&woken);
     if (mine) levada_waiter_clear(&op->waiter);
     else levada_waiter_settle(&op->waiter);
@@ -320,27 +407,32 @@ static levada_status settle_status(const levada_queue *q, const levada_queue_op 
     }
 }
 
-/* By the hint that the last one with the lock left. A closed queue lets nobody wait for long. */
+/* A hint. A closed queue lets nobody wait for long. */
 static bool settle_seems_ready(const levada_queue *q, const levada_queue_op *op)
 {
-    int64_t ready = atomic_load_explicit(&q->ready, memory_order_relaxed);
+    int64_t count = levada_queue_count(q);
 
-    if (ready < 0 || op->act == LEVADA_QUEUE_DEQUEUE) return ready < 0 || ready >= op->n;
-    return q->options.capacity < 0 || q->options.capacity - ready >= op->n;
+    if (levada_queue_closed(q)) return true;
+    if (op->act == LEVADA_QUEUE_DEQUEUE) return count >= op->n;
+    return q->options.capacity < 0 || q->options.capacity - count >= op->n;
 }
 
-/* Before it stands in line for many, a call waits a moment for them to gather: each one that came
- * meanwhile costs less than it would cost to serve a waiter. Whoever is not in line yet has not
- * been overtaken. */
-static void settle_gather(levada_queue *q, const levada_queue_op *op)
+/* Before it stands in line, a call looks around for a moment: elements that gather meanwhile cost
+ * less than to serve a waiter for each. Whoever is not in line yet has not been overtaken. Whether
+ * it may find now what it wants. */
+static bool settle_gather(levada_queue *q, const levada_queue_op *op)
 {
-    bool never = q->options.capacity >= 0 && op->n > q->options.capacity;
+    bool never = q->options.capacity >= 0 && op->n > q->options.capacity, ready = false;
+    int  pauses = op->n == 1 ? SETTLE_PAUSES_ONE : SETTLE_PAUSES;
 
-    if (op->n < 2 || never || settle_seems_ready(q, op) || !levada_site_look(&q->site)) return;
-    for (int look = 0; look < SETTLE_LOOKS && !settle_seems_ready(q, op); look++) {
-        for (int i = 0; i < SETTLE_PAUSES; i++) LEVADA_PAUSE();
+    if (never || !levada_site_look(&q->site)) return false;
+    for (int look = 0; look < SETTLE_LOOKS && !ready; look++) {
+        for (int i = 0; i < pauses; i++) LEVADA_PAUSE();
+        if (pauses < SETTLE_PAUSES) pauses *= 2;
+        ready = settle_seems_ready(q, op);
     }
     levada_site_look_end(&q->site);
+    return ready;
 }
 
 /* A call that was not served at once; the lock is held, and given back. */
@@ -355,7 +447,7 @@ static LEVADA_NOINLINE levada_status settle_in_line(levada_queue *q, levada_queu
     if (op->waiter.linked && timeout == 0) settle_give_up(q, op, LEVADA_QUEUE_WHY_LATE, &woken);
     waits = op->waiter.linked;
     if (waits) levada_waiter_prepare(&op->waiter);
-    settle_unlock(q);
+    levada_queue_unlock(q);
     levada_wake(&woken);
     if (waits) settle_wait(q, op, timeout);
     if (op->why == LEVADA_QUEUE_WHY_OK) return LEVADA_OK;
@@ -366,16 +458,22 @@ levada_status levada_queue_run(levada_queue *queue, levada_queue_op *op, int64_t
                                levada_error *err)
 {
     levada_woken woken = { 0 };
+    bool         patient = timeout == LEVADA_FOREVER || timeout > SETTLE_SHORT;
 
-    if (timeout == LEVADA_FOREVER || timeout > SETTLE_SHORT) settle_gather(queue, op);
-    levada_lock_take(&queue->lock);
+    if (queue->split && op->act != LEVADA_QUEUE_CLOSE) {
+        if (settle_at_end(queue, op)) return LEVADA_OK;
+        if (patient && settle_gather(queue, op) && settle_at_end(queue, op)) return LEVADA_OK;
+    } else if (patient && op->n > 1 && !settle_seems_ready(queue, op)) {
+        settle_gather(queue, op);
+    }
+    levada_queue_lock(queue);
     if (settle_at_once(queue, op, &woken)) {
-        settle_unlock(queue);
+        levada_queue_unlock(queue);
         if (woken.first != NULL) levada_wake(&woken);
         return LEVADA_OK;
     }
     if (timeout != LEVADA_AT_ONCE) return settle_in_line(queue, op, timeout, err);
-    settle_unlock(queue);
+    levada_queue_unlock(queue);
     return LEVADA_AGAIN;
 }
 
@@ -383,10 +481,10 @@ void levada_queue_return(levada_queue *queue, levada_queue_op *op)
 {
     levada_woken woken = { 0 };
 
-    levada_lock_take(&queue->lock);
+    levada_queue_lock(queue);
     settle_put_back(queue, op);
     settle_locked(queue, &woken);
-    settle_unlock(queue);
+    levada_queue_unlock(queue);
     levada_wake(&woken);
 }
 
@@ -406,15 +504,15 @@ levada_status levada_queue_close(levada_queue *queue, bool cancel_pending, int64
         levada_queue_op_init(&op, LEVADA_QUEUE_CLOSE, "close", 0);
         return levada_queue_run(queue, &op, timeout, err);
     }
-    levada_lock_take(&queue->lock);
-    queue->closed = true;
+    levada_queue_lock(queue);
+    settle_close(queue);
     queue->has_late_close = false;
     while (queue->enqueues.head != NULL) {
         settle_finish(&queue->enqueues, settle_op(queue->enqueues.head), LEVADA_QUEUE_WHY_CANCELLED,
                       &woken);
     }
     settle_locked(queue, &woken);
-    settle_unlock(queue);
+    levada_queue_unlock(queue);
     levada_wake(&woken);
     return LEVADA_OK;
 }
@@ -438,10 +536,10 @@ void levada_queue_cancel(levada_queue *queue)
 {
     levada_woken woken = { 0 };
 
-    levada_lock_take(&queue->lock);
+    levada_queue_lock(queue);
     settle_cancel(queue, &queue->enqueues, &woken);
     settle_cancel(queue, &queue->dequeues, &woken);
     settle_locked(queue, &woken);
-    settle_unlock(queue);
+    levada_queue_unlock(queue);
     levada_wake(&woken);
 }

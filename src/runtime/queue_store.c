@@ -26,15 +26,16 @@ static bool store_is_heap(const levada_queue *q)
 static void store_straighten(const levada_queue *q, int32_t c, uint8_t *to)
 {
     size_t  width = q->width[c];
-    int64_t first = q->room - q->head < q->count ? q->room - q->head : q->count;
+    int64_t count = levada_queue_count(q);
+    int64_t first = q->room - q->out.at < count ? q->room - q->out.at : count;
 
     if (store_is_heap(q)) first = q->room; /* slots stay where they are */
     if (first > 0) {
-        memcpy(to, q->cells[c] + (store_is_heap(q) ? 0 : (size_t)q->head * width),
+        memcpy(to, q->cells[c] + (store_is_heap(q) ? 0 : (size_t)q->out.at * width),
                (size_t)first * width);
     }
-    if (!store_is_heap(q) && q->count > first) {
-        memcpy(to + (size_t)first * width, q->cells[c], (size_t)(q->count - first) * width);
+    if (!store_is_heap(q) && count > first) {
+        memcpy(to + (size_t)first * width, q->cells[c], (size_t)(count - first) * width);
     }
 }
 
@@ -67,7 +68,8 @@ static bool store_grow(levada_queue *q, int64_t room)
         levada_free(q->cells[c]);
         q->cells[c] = fresh[c];
     }
-    q->head = 0;
+    q->out.at = 0;
+    q->in.at = levada_queue_count(q);
     q->room = room;
     return true;
 }
@@ -87,10 +89,12 @@ bool levada_queue_reserve(levada_queue *queue, int64_t count)
 
 void levada_queue_store_clear(levada_queue *queue)
 {
+    int64_t count = levada_queue_count(queue);
+
     for (int32_t c = 0; queue->cells != NULL && c < queue->options.ncomponents; c++) {
-        for (int64_t i = 0; queue->is_ref[c] && i < queue->count; i++) {
+        for (int64_t i = 0; queue->is_ref[c] && i < count; i++) {
             int64_t        at = store_is_heap(queue) ? queue->keys[i].slot
-                                                     : (queue->head + i) % queue->room;
+                                                     : (queue->out.at + i) % queue->room;
             levada_tensor *t;
 
             memcpy(&t, queue->cells[c] + (size_t)at * sizeof(t), sizeof(t));
@@ -167,19 +171,25 @@ static void store_ring(levada_queue *q, uint8_t *const *cells, int64_t from, int
 static int64_t store_wrap(const levada_queue *q, int64_t at)
 { return at >= q->room ? at - q->room : at; }
 
-/* Any one of the array; the last takes its place. */
-static void store_draw(levada_queue *q, uint8_t *const *cells, int64_t i)
+/* k elements have passed: whoever sees it at the other end sees the cells as they are now. */
+static void store_moved(levada_queue_end *end, int64_t k)
+{
+    int64_t moved = atomic_load_explicit(&end->moved, memory_order_relaxed);
+
+    atomic_store_explicit(&end->moved, moved + k, memory_order_release);
+}
+
+/* Any one of `count` in the array; the last takes its place. */
+static void store_draw(levada_queue *q, int64_t count, uint8_t *const *cells, int64_t i)
 {
     uint64_t bits = levada_random_at(q->random_key, q->draws++);
-    int64_t  slot = (int64_t)levada_random_below(bits, (uint64_t)q->count);
+    int64_t  slot = (int64_t)levada_random_below(bits, (uint64_t)count), last = count - 1;
 
     store_out(q, slot, cells, i);
-    q->count--;
-    for (int32_t c = 0; slot < q->count && c < q->options.ncomponents; c++) {
+    for (int32_t c = 0; slot < last && c < q->options.ncomponents; c++) {
         size_t width = q->width[c];
 
-        store_copy(q->cells[c] + (size_t)slot * width, q->cells[c] + (size_t)q->count * width,
-                   width);
+        store_copy(q->cells[c] + (size_t)slot * width, q->cells[c] + (size_t)last * width, width);
     }
 }
 
@@ -193,7 +203,7 @@ static bool store_before(const levada_queue_key *a, const levada_queue_key *b)
 
 static void store_heap_push(levada_queue *q, uint8_t *const *cells, int64_t i, int64_t sequence)
 {
-    int64_t          at = q->count++;
+    int64_t          at = levada_queue_count(q);
     levada_queue_key key = { 0, sequence, q->keys[at].slot };
 
     memcpy(&key.priority, cells[0] + (size_t)i * sizeof(int64_t), sizeof(int64_t));
@@ -203,11 +213,12 @@ static void store_heap_push(levada_queue *q, uint8_t *const *cells, int64_t i, i
         at = (at - 1) / 4;
     }
     q->keys[at] = key;
+    store_moved(&q->in, 1);
 }
 
-static int64_t store_least_child(const levada_queue *q, int64_t at)
+static int64_t store_least_child(const levada_queue *q, int64_t count, int64_t at)
 {
-    int64_t least = 4 * at + 1, end = least + 4 < q->count ? least + 4 : q->count;
+    int64_t least = 4 * at + 1, end = least + 4 < count ? least + 4 : count;
 
     for (int64_t child = least + 1; child < end; child++) {
         if (store_before(&q->keys[child], &q->keys[least])) least = child;
@@ -217,19 +228,20 @@ static int64_t store_least_child(const levada_queue *q, int64_t at)
 
 static void store_heap_pop(levada_queue *q, uint8_t *const *cells, int64_t i)
 {
-    int64_t          slot = q->keys[0].slot, at = 0;
-    levada_queue_key key = q->keys[--q->count];
+    int64_t          slot = q->keys[0].slot, at = 0, count = levada_queue_count(q) - 1;
+    levada_queue_key key = q->keys[count];
 
     store_out(q, slot, cells, i);
-    while (4 * at + 1 < q->count) {
-        int64_t child = store_least_child(q, at);
+    while (4 * at + 1 < count) {
+        int64_t child = store_least_child(q, count, at);
 
         if (!store_before(&q->keys[child], &key)) break;
         q->keys[at] = q->keys[child];
         at = child;
     }
     q->keys[at] = key;
-    q->keys[q->count].slot = slot; /* free now */
+    q->keys[count].slot = slot; /* free now */
+    store_moved(&q->out, 1);
 }
 
 /* -- what the engine asks for ------------------------------------------------------------------ */
@@ -242,10 +254,14 @@ void levada_queue_push(levada_queue *queue, const levada_queue_op *op, int64_t k
             store_heap_push(queue, op->cells, op->done + i, queue->last_key++);
         }
         break;
-    default: /* the array is a ring that begins at 0 */
-        store_ring(queue, op->cells, op->done, store_wrap(queue, queue->head + queue->count), k,
-                   true);
-        queue->count += k;
+    case LEVADA_QUEUE_SHUFFLE:
+        store_ring(queue, op->cells, op->done, levada_queue_count(queue), k, true);
+        store_moved(&queue->in, k);
+        break;
+    default:
+        store_ring(queue, op->cells, op->done, queue->in.at, k, true);
+        queue->in.at = store_wrap(queue, queue->in.at + k);
+        store_moved(&queue->in, k);
     }
 }
 
@@ -256,12 +272,15 @@ void levada_queue_pop(levada_queue *queue, const levada_queue_op *op, int64_t k)
         for (int64_t i = 0; i < k; i++) store_heap_pop(queue, op->cells, op->done + i);
         break;
     case LEVADA_QUEUE_SHUFFLE:
-        for (int64_t i = 0; i < k; i++) store_draw(queue, op->cells, op->done + i);
+        for (int64_t i = 0, count = levada_queue_count(queue); i < k; i++) {
+            store_draw(queue, count - i, op->cells, op->done + i);
+        }
+        store_moved(&queue->out, k);
         break;
     default:
-        store_ring(queue, op->cells, op->done, queue->head, k, false);
-        queue->head = store_wrap(queue, queue->head + k);
-        queue->count -= k;
+        store_ring(queue, op->cells, op->done, queue->out.at, k, false);
+        queue->out.at = store_wrap(queue, queue->out.at + k);
+        store_moved(&queue->out, k);
     }
 }
 
@@ -274,12 +293,13 @@ void levada_queue_put_back(levada_queue *queue, uint8_t *const *cells, int64_t n
         for (int64_t i = n; i-- > 0;) store_heap_push(queue, cells, i, --queue->first_key);
         break;
     case LEVADA_QUEUE_SHUFFLE:
-        for (int64_t i = 0; i < n; i++) store_in(queue, queue->count++, cells, i);
+        store_ring(queue, cells, 0, levada_queue_count(queue), n, true);
+        store_moved(&queue->out, -n);
         break;
     default:
-        at = queue->head - n < 0 ? queue->head - n + queue->room : queue->head - n;
+        at = queue->out.at - n < 0 ? queue->out.at - n + queue->room : queue->out.at - n;
         store_ring(queue, cells, 0, at, n, true);
-        queue->head = at;
-        queue->count += n;
+        queue->out.at = at;
+        store_moved(&queue->out, -n);
     }
 }

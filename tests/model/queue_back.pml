@@ -10,8 +10,10 @@
  * that does not put back, reserves no room, does not settle or wakes nobody; a cancel that does not
  * put back or wakes nobody; held room that is given back twice (in put_back() or by the release) or
  * never; a dequeue that lets go of what it holds, or keeps what it does not hold; at_once() that
- * overlooks held room or does not settle; a return that does not settle. Each ended in an assertion
- * or in somebody who waits for ever (the dequeue that keeps too much in queue.pml, all else here).
+ * overlooks held room or does not settle; a return that does not settle; enter() that overlooks held
+ * room or the head of the dequeues; elements that come back without the producers' end looking
+ * again. Each ended in an assertion or in somebody who waits for ever (the dequeue that keeps too
+ * much and the head that is overlooked in queue.pml, all else here).
  */
 #define CAPACITY 2
 #define MOST 3 /* or 5 */
@@ -25,9 +27,7 @@ proctype producer(byte i, n) {
     call_at_once(i, n);
     if
     :: why[i] == 0 ->
-        d_step { stand(i) };
-        wake_all();
-        wait_for(i, false)
+        stand_and_wait(i, false)
     :: else
     fi;
     end(i)

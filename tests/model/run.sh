@@ -11,17 +11,29 @@ fi
 here=$PWD
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-cd "$work"
-for model in "$here"/*.pml; do
-    name=$(basename "$model" .pml)
-    spin -a "$model"
+
+# In a folder of its own: what spin and pan write has the same names for all.
+check() {
+    mkdir "$work/$1"
+    cd "$work/$1"
+    spin -a "$here/$1.pml"
     "${CC:-cc}" -O2 -w -DSAFETY -DMEMLIM=3072 -DVECTORSZ=2048 -o pan pan.c
-    ./pan -m1000000 -n > "$name.out"
-    if ! grep -q 'errors: 0$' "$name.out" || grep -qE 'not completed|too small' "$name.out"; then
-        cat "$name.out"
-        [ ! -f "$name.pml.trail" ] || spin -t -p "$model" | tail -60
-        echo "models: $name failed"
-        exit 1
+    ./pan -m1000000 -n > out
+    if ! grep -q 'errors: 0$' out || grep -qE 'not completed|too small' out; then
+        cat out
+        [ ! -f "$1.pml.trail" ] || spin -t -p "$here/$1.pml" | tail -60
+        echo "models: $1 failed"
+        return 1
     fi
-    echo "models: $name holds in $(awk '/states, stored/ { print $1 }' "$name.out") states"
+    echo "models: $1 holds in $(awk '/states, stored/ { print $1 }' out) states"
+}
+
+# Side by side.
+checks=()
+for model in "$here"/*.pml; do
+    check "$(basename "$model" .pml)" &
+    checks+=($!)
 done
+failed=0
+for one in "${checks[@]}"; do wait "$one" || failed=1; done
+exit "$failed"

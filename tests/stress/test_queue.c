@@ -89,7 +89,55 @@ static void *consume(void *user)
     return NULL;
 }
 
-static void run_crew(levada_queue *queue, unsigned seed, bool cancels)
+/* The same with references: vectors of a padding queue, one to three times the value. */
+static void *produce_tensors(void *user)
+{
+    worker *w = user;
+
+    for (int64_t sent = 0; sent < EACH && w->failed == 0;) {
+        int64_t        value = w->id * EACH + sent, values[] = { value, value, value };
+        levada_tensor *t = test_tensor(LEVADA_INT64, 1, &(int64_t){ 1 + draw(w, 3) }, values);
+        levada_status  st = levada_queue_enqueue(w->crew->queue, &t, patience(w), NULL);
+
+        levada_tensor_unref(&t);
+        if (st == LEVADA_OK) sent++;
+        else if (st != LEVADA_EDEADLINE_EXCEEDED && st != LEVADA_ECANCELLED) w->failed = (int)st;
+    }
+    return NULL;
+}
+
+static void *consume_tensors(void *user)
+{
+    worker *w = user;
+
+    for (;;) {
+        levada_tensor *t = NULL;
+        bool           up_to = draw(w, 2) == 0;
+        int64_t        n = 1 + draw(w, 4);
+        levada_status  st = levada_queue_dequeue_many(w->crew->queue, n, up_to, &t, patience(w),
+                                                      NULL);
+
+        if (st == LEVADA_EOUT_OF_RANGE && n == 1) break;
+        if (st != LEVADA_OK) continue;
+        const int64_t *dims = levada_tensor_shape(t)->dims, *values = levada_tensor_data(t);
+        if (dims[0] != n && !up_to) w->failed = 3;
+        for (int64_t i = 0; i < dims[0]; i++) {
+            atomic_fetch_add(&w->crew->seen[values[i * dims[1]]], 1);
+        }
+        atomic_fetch_add(&w->crew->taken, dims[0]);
+        levada_tensor_unref(&t);
+    }
+    return NULL;
+}
+
+typedef struct trade {
+    void *(*produce)(void *), *(*consume)(void *);
+} trade;
+
+static const trade rows_trade = { produce, consume };
+static const trade tensors_trade = { produce_tensors, consume_tensors };
+
+static void run_crew(levada_queue *queue, const trade *by, unsigned seed, bool cancels)
 {
     static crew c;
     worker      in[PRODUCERS], out[CONSUMERS];
@@ -98,11 +146,11 @@ static void run_crew(levada_queue *queue, unsigned seed, bool cancels)
     c.queue = queue;
     for (int i = 0; i < PRODUCERS; i++) {
         in[i] = (worker){ &c, i, seed + (unsigned)i, 0, 0 };
-        pthread_create(&in[i].thread, NULL, produce, &in[i]);
+        pthread_create(&in[i].thread, NULL, by->produce, &in[i]);
     }
     for (int i = 0; i < CONSUMERS; i++) {
         out[i] = (worker){ &c, i, seed + 100u + (unsigned)i, 0, 0 };
-        pthread_create(&out[i].thread, NULL, consume, &out[i]);
+        pthread_create(&out[i].thread, NULL, by->consume, &out[i]);
     }
     for (int i = 0; cancels && i < 50; i++) {
         nanosleep(&(struct timespec){ 0, 100000 }, NULL);
@@ -119,18 +167,35 @@ static void run_crew(levada_queue *queue, unsigned seed, bool cancels)
     levada_queue_unref(&queue);
 }
 
+static levada_queue *padding_queue(int64_t capacity)
+{
+    levada_queue_options o = LEVADA_QUEUE_OPTIONS_INIT;
+
+    o.kind = LEVADA_QUEUE_PADDING;
+    o.capacity = capacity;
+    o.ncomponents = 1;
+    o.dtypes = &(levada_dtype){ LEVADA_INT64 };
+    o.shapes = &(levada_shape){ 1, { -1 } };
+    return test_queue_of(NULL, &o);
+}
+
 static void nothing_is_lost_or_doubled(void **state)
 {
     (void)state;
+    for (int cancels = 0; cancels < 2; cancels++) {
+        run_crew(padding_queue(3), &tensors_trade, 6, cancels != 0);
+        run_crew(padding_queue(64), &tensors_trade, 7, cancels != 0);
+        run_crew(padding_queue(-1), &tensors_trade, 8, cancels != 0);
+    }
     for (int kind = LEVADA_QUEUE_FIFO; kind <= LEVADA_QUEUE_SHUFFLE; kind++) {
         for (int cancels = 0; cancels < 2; cancels++) {
-            run_crew(test_queue((levada_queue_kind)kind, 3, 2), 1, cancels != 0);
-            run_crew(test_queue((levada_queue_kind)kind, 64, 5), 2, cancels != 0);
-            run_crew(test_queue((levada_queue_kind)kind, -1, 0), 3, cancels != 0);
+            run_crew(test_queue((levada_queue_kind)kind, 3, 2), &rows_trade, 1, cancels != 0);
+            run_crew(test_queue((levada_queue_kind)kind, 64, 5), &rows_trade, 2, cancels != 0);
+            run_crew(test_queue((levada_queue_kind)kind, -1, 0), &rows_trade, 3, cancels != 0);
         }
     }
-    run_crew(test_queue(LEVADA_QUEUE_PRIORITY, 16, 0), 4, true);
-    run_crew(test_queue(LEVADA_QUEUE_PRIORITY, -1, 0), 5, false);
+    run_crew(test_queue(LEVADA_QUEUE_PRIORITY, 16, 0), &rows_trade, 4, true);
+    run_crew(test_queue(LEVADA_QUEUE_PRIORITY, -1, 0), &rows_trade, 5, false);
 }
 
 /* -- order in time ----------------------------------------------------------------------------- */

@@ -471,6 +471,34 @@ static void one_call_may_be_larger_than_the_capacity(void **state)
     levada_queue_unref(&tiny);
 }
 
+/* Elements for a dequeue that stays incomplete are its own as soon as they are in: they take no
+ * room, and come back in front if it gives up. */
+static void what_a_waiting_dequeue_has_takes_no_room(void **state)
+{
+    levada_queue *queue = test_queue(LEVADA_QUEUE_FIFO, 4, 0);
+    test_call     out = test_call_of(queue, TEST_DEQUEUE, 6, 0), in;
+
+    (void)state;
+    test_start_waiting(&out);
+    for (int64_t i = 0; i < 5; i++) assert_int_equal(test_put(queue, i, 1), LEVADA_OK);
+    assert_int_equal(levada_queue_size(queue), 0);
+    levada_queue_cancel(queue);
+    test_join(&out);
+    assert_int_equal(levada_queue_size(queue), 5);
+    test_expect(queue, 0, 5);
+
+    test_start_waiting(&out);
+    assert_int_equal(test_put(queue, 0, 2), LEVADA_OK);
+    in = test_call_of(queue, TEST_ENQUEUE, 3, 2);
+    in.timeout = LEVADA_AT_ONCE;
+    test_run(&in);
+    assert_int_equal(in.status, LEVADA_OK);
+    assert_int_equal(test_put(queue, 5, 1), LEVADA_OK);
+    test_join(&out);
+    for (int64_t i = 0; i < 6; i++) assert_int_equal(out.values[i], i);
+    levada_queue_unref(&queue);
+}
+
 static void a_mixture_of_enqueues_keeps_the_order(void **state)
 {
     levada_queue *queue = test_queue(LEVADA_QUEUE_FIFO, 10, 0);
@@ -522,6 +550,7 @@ int main(void)
         cmocka_unit_test(blocked_calls_are_served_in_order),
         cmocka_unit_test(enqueues_of_many_do_not_interleave),
         cmocka_unit_test(one_call_may_be_larger_than_the_capacity),
+        cmocka_unit_test(what_a_waiting_dequeue_has_takes_no_room),
         cmocka_unit_test(a_mixture_of_enqueues_keeps_the_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
