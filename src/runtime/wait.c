@@ -7,7 +7,7 @@
 #define WAIT_SPIN_LEAST 2000 /* looks around for so long in any case: nothing beside a sleep */
 #define WAIT_GRACE 2000 /* nanoseconds */
 #define WAIT_LOOKS 16 /* between two looks at the clock */
-#define WAIT_RETRY 64 /* of so many short looks one is long, to see whether spinning helps */
+#define WAIT_RETRY 16 /* of so many short looks one is long, to see whether spinning helps */
 
 void levada_site_init(levada_site *site, levada_hub *hub, const char *object)
 {
@@ -142,12 +142,13 @@ static int wait_budget(levada_site *site)
     return budget < most ? budget : most;
 }
 
-static void wait_learn(levada_site *site, bool helped)
+static void wait_learn(levada_site *site, bool helped, int64_t spun)
 {
     int budget = atomic_load_explicit(&site->spin, memory_order_relaxed);
 
     if (helped) budget += (site->most - budget) / 4 + 1;
     else budget -= budget / 4 + 1;
+    if (helped && budget < 2 * spun) budget = (int)(2 * spun);
     if (budget < WAIT_SPIN_LEAST) budget = WAIT_SPIN_LEAST;
     if (budget > site->most) budget = site->most;
     atomic_store_explicit(&site->spin, budget, memory_order_relaxed);
@@ -177,9 +178,9 @@ static bool wait_spin(levada_waiter *waiter, levada_site *site)
 
         do {
             for (int i = 0; i < WAIT_LOOKS && !(done = wait_is_done(waiter)); i++) LEVADA_PAUSE();
-            spun = done ? spun : levada_now() - begin;
+            spun = levada_now() - begin;
         } while (!done && spun < budget && wait_may_spin(site, before, spun));
-        wait_learn(site, done);
+        wait_learn(site, done, spun);
     }
     atomic_fetch_sub_explicit(spinning, 1, memory_order_relaxed);
     return done;
