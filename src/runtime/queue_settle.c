@@ -462,6 +462,7 @@ levada_status levada_queue_run(levada_queue *queue, levada_queue_op *op, int64_t
 
     if (queue->split && op->act != LEVADA_QUEUE_CLOSE) {
         if (settle_at_end(queue, op)) return LEVADA_OK;
+        if (op->n == 1 && op->act == LEVADA_QUEUE_ENQUEUE) patient = false; /* room for one */
         if (patient && settle_gather(queue, op) && settle_at_end(queue, op)) return LEVADA_OK;
     } else if (patient && op->n > 1 && !settle_seems_ready(queue, op)) {
         settle_gather(queue, op);

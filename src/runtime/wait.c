@@ -103,23 +103,50 @@ void levada_waiter_prepare(levada_waiter *waiter)
 {
     waiter->waits = true;
     waiter->woken_at = 0;
+    waiter->wakes[0] = waiter->wakes[1] = NULL;
     levada_park_init(&waiter->park);
 }
 
+static void wait_rouse(levada_waiter *waiter)
+{
+    waiter->woken_at = levada_now();
+    levada_park_wake(&waiter->park);
+}
+
+/* Those who sleep become a binary heap in the order of the list: the caller has one of them to
+ * wake, and thousands are awake after a dozen wake-ups in a row. */
 void levada_wake(levada_woken *woken)
 {
-    levada_waiter *waiter = woken->first;
+    levada_waiter *waiter = woken->first, *root = NULL, *last = NULL, *parent = NULL;
 
     while (waiter != NULL) {
         levada_waiter *then = waiter->then; /* gone once it is woken */
 
-        if (atomic_load_explicit(&waiter->park.word, memory_order_relaxed) == LEVADA_PARK_ASLEEP) {
-            waiter->woken_at = levada_now();
+        if (atomic_load_explicit(&waiter->park.word, memory_order_relaxed) != LEVADA_PARK_ASLEEP) {
+            levada_park_wake(&waiter->park);
+        } else if (root == NULL) {
+            root = last = parent = waiter;
+        } else {
+            last = last->then = waiter;
+            if (parent->wakes[0] == NULL) {
+                parent->wakes[0] = waiter;
+            } else {
+                parent->wakes[1] = waiter;
+                parent = parent->then;
+            }
         }
-        levada_park_wake(&waiter->park);
         waiter = then;
     }
     woken->first = woken->last = NULL;
+    if (root != NULL) wait_rouse(root);
+}
+
+/* By the owner, who was woken. */
+static void wait_pass_on(levada_waiter *waiter)
+{
+    for (int i = 0; i < 2; i++) {
+        if (waiter->wakes[i] != NULL) wait_rouse(waiter->wakes[i]);
+    }
 }
 
 static bool wait_is_done(const levada_waiter *waiter)
@@ -230,13 +257,17 @@ levada_wait_end levada_waiter_wait(levada_waiter *waiter, levada_site *site, con
         levada_hub_leave(site->hub, &sleep);
         if (end == LEVADA_WAIT_DONE) wait_measure(waiter, site);
     }
-    if (end == LEVADA_WAIT_DONE) levada_park_clear(&waiter->park);
+    if (end == LEVADA_WAIT_DONE) {
+        wait_pass_on(waiter);
+        levada_park_clear(&waiter->park);
+    }
     return end;
 }
 
 void levada_waiter_settle(levada_waiter *waiter)
 {
     while (!levada_park_sleep(&waiter->park, -1)) {} /* a nudge that came too late ends one sleep */
+    wait_pass_on(waiter);
     levada_park_clear(&waiter->park);
 }
 

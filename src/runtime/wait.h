@@ -5,9 +5,10 @@
  * A call that cannot be served at once leaves a waiter, a node on its own stack, at the end of a
  * line of its object. Nobody overtakes. Whoever changes the object serves the heads of its lines by
  * moving data from or to the buffers of the waiters, takes those that are complete out of the line
- * (levada_waiter_finish), gives the lock back and then wakes them, one word each (levada_wake). So
- * a thread that wakes up has its result and takes no lock. Giving up is O(1): take the lock; a
- * waiter that still stands in line is taken out, else its result is on the way.
+ * (levada_waiter_finish), gives the lock back and then wakes them, one word each (levada_wake). To
+ * wake a thread that sleeps costs microseconds: of many it wakes one, and each that wakes up wakes
+ * two more. So a thread that wakes up has its result and takes no lock. Giving up is O(1): take the
+ * lock; a waiter that still stands in line is taken out, else its result is on the way.
  *
  * A thread that waits first spins, for at most what a wake-up costs (measured), when a CPU is free
  * for it and when that lately helped; then it sleeps, and is listed in the hub.
@@ -20,7 +21,8 @@
 
 typedef struct levada_waiter {
     struct levada_waiter *next, *prev; /* in its line */
-    struct levada_waiter *then;        /* woken after this one */
+    struct levada_waiter *then;        /* finished after this one */
+    struct levada_waiter *wakes[2];    /* sleepers that its owner wakes, once it is awake */
     bool                  linked;      /* stands in a line; guarded by the object's lock */
     bool                  waits;       /* its owner looks at `park`; guarded as well     */
     levada_status         status;      /* once finished */

@@ -144,7 +144,63 @@ static void a_wake_up_on_the_way_is_not_missed(void **state)
     }
 }
 
-/* Ten thousand nodes: taking one out anywhere costs what it costs with ten. */
+static bool is_done(const levada_waiter *w)
+{ return atomic_load(&w->park.word) == LEVADA_PARK_DONE; }
+
+/* Every third one does not sleep yet: it is woken at once, and wakes nobody. */
+static void of_many_that_sleep_each_wakes_two(void **state)
+{
+    enum { MANY = 100 };
+    levada_waiter w[MANY] = { { .linked = false } }, *asleep[MANY];
+
+    (void)state;
+    for (int all = 1; all <= MANY; all++) {
+        levada_line  line = { 0 };
+        levada_woken woken = { 0 };
+        int          n = 0;
+
+        for (int i = 0; i < all; i++) {
+            levada_line_append(&line, &w[i]);
+            levada_waiter_prepare(&w[i]);
+            if (i % 3 != 1) atomic_store(&(asleep[n++] = &w[i])->park.word, LEVADA_PARK_ASLEEP);
+        }
+        while (line.head != NULL) levada_waiter_finish(&line, line.head, LEVADA_OK, &woken);
+        levada_wake(&woken);
+        for (int i = 0; i < n; i++) assert_int_equal(is_done(asleep[i]), i == 0);
+        for (int i = 0; i < n; i++) {
+            levada_waiter_settle(asleep[i]); /* would wait for ever if nobody had woken it */
+            for (int k = i + 1; k < n; k++) assert_int_equal(is_done(asleep[k]), k <= 2 * i + 2);
+        }
+        for (int i = 1; i < all; i += 3) levada_waiter_settle(&w[i]);
+    }
+}
+
+static void all_who_are_served_together_wake_up(void **state)
+{
+    enum { MANY = 60 };
+    static guest g[MANY];
+    place        p;
+    levada_woken woken = { 0 };
+
+    (void)state;
+    place_init(&p);
+    for (int i = 0; i < MANY; i++) {
+        g[i] = (guest){ .at = &p };
+        levada_line_append(&p.line, &g[i].waiter);
+        levada_waiter_prepare(&g[i].waiter);
+        pthread_create(&g[i].thread, NULL, guest_wait, &g[i]);
+    }
+    levada_lock_take(&p.lock);
+    while (p.line.head != NULL) levada_waiter_finish(&p.line, p.line.head, LEVADA_OK, &woken);
+    levada_lock_give(&p.lock);
+    levada_wake(&woken);
+    for (int i = 0; i < MANY; i++) {
+        pthread_join(g[i].thread, NULL);
+        assert_int_equal(g[i].end, LEVADA_WAIT_DONE);
+    }
+    place_clear(&p);
+}
+
 /* Links all waiters but the i-th, and what its neighbours know of it, to where nothing lies: who
  * walks along the line faults. */
 static void hide_all_but(levada_waiter *w, int n, int i)
@@ -346,6 +402,8 @@ int main(void)
         cmocka_unit_test(serves_in_the_order_of_the_line),
         cmocka_unit_test(nodes_leave_from_anywhere),
         cmocka_unit_test(a_wait_without_end_is_late),
+        cmocka_unit_test(of_many_that_sleep_each_wakes_two),
+        cmocka_unit_test(all_who_are_served_together_wake_up),
         cmocka_unit_test(a_wake_up_on_the_way_is_not_missed),
         cmocka_unit_test(giving_up_looks_at_the_neighbours_only),
         cmocka_unit_test(a_waiter_stands_in_one_line_and_is_finished_once),
