@@ -302,28 +302,6 @@ void levada_queue_unref(levada_queue **queue)
 
 /* -- looking ----------------------------------------------------------------------------------- */
 
-int64_t levada_queue_size(const levada_queue *queue)
-{
-    levada_queue *q = (levada_queue *)(uintptr_t)queue;
-    int64_t       size;
-
-    levada_queue_lock(q);
-    size = levada_queue_count(q);
-    levada_queue_unlock(q);
-    return size;
-}
-
-bool levada_queue_is_closed(const levada_queue *queue)
-{
-    levada_queue *q = (levada_queue *)(uintptr_t)queue;
-    bool          closed;
-
-    levada_queue_lock(q);
-    closed = levada_queue_closed(q);
-    levada_queue_unlock(q);
-    return closed;
-}
-
 const levada_queue_options *levada_queue_info(const levada_queue *queue) { return &queue->options; }
 
 void levada_queue_set_poll(levada_queue *queue, bool (*poll)(void *user), void *user,

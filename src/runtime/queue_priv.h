@@ -106,10 +106,6 @@ static inline bool levada_queue_closed(const levada_queue *queue)
     return atomic_load_explicit(&queue->closed, memory_order_relaxed);
 }
 
-/* All of the queue. */
-void levada_queue_lock(levada_queue *queue);
-void levada_queue_unlock(levada_queue *queue);
-
 /* -- queue_store.c; all locks are held; push and pop of a split queue: that of their end -- */
 
 /* Room for `count` cells altogether; false when memory is short. */

@@ -39,17 +39,17 @@ static void settle_let_go(levada_queue *q, int64_t n)
     if (n != 0) atomic_fetch_sub_explicit(&q->held, n, memory_order_relaxed);
 }
 
-void levada_queue_unlock(levada_queue *queue)
+static void settle_unlock(levada_queue *q)
 {
-    int64_t count = levada_queue_count(queue);
-
-    LEVADA_ASSERT(count >= 0 && settle_held(queue) >= 0);
-    LEVADA_ASSERT(count + settle_held(queue) <= queue->room);
-    /* What came back has been taken off `moved`: the other side must not think of it as gone. */
-    queue->in.seen = atomic_load_explicit(&queue->out.moved, memory_order_relaxed);
-    queue->out.seen = queue->in.seen + count;
-    if (queue->split) levada_lock_give(&queue->out.lock);
-    levada_lock_give(&queue->in.lock);
+    LEVADA_ASSERT(levada_queue_count(q) >= 0 && settle_held(q) >= 0);
+    LEVADA_ASSERT(levada_queue_count(q) + settle_held(q) <= q->room);
+    if (q->split) {
+        /* What came back is taken off `moved`: the other side must not think of it as gone. */
+        q->in.seen = atomic_load_explicit(&q->out.moved, memory_order_relaxed);
+        q->out.seen = atomic_load_explicit(&q->in.moved, memory_order_relaxed);
+        levada_lock_give(&q->out.lock);
+    }
+    levada_lock_give(&q->in.lock);
 }
 
 static void settle_close(levada_queue *q)
@@ -200,18 +200,22 @@ static void settle_locked(levada_queue *q, levada_woken *woken)
     }
 }
 
-void levada_queue_lock(levada_queue *queue)
+static LEVADA_NOINLINE void settle_lock_out(levada_queue *q)
 {
     levada_woken woken = { 0 };
     bool         moved;
 
-    levada_lock_take(&queue->in.lock);
-    if (!queue->split) return;
-    levada_lock_take(&queue->out.lock);
-    if (queue->enqueues.head != NULL || queue->dequeues.head == NULL) return;
+    levada_lock_take(&q->out.lock);
+    if (q->enqueues.head != NULL || q->dequeues.head == NULL) return;
     /* What settle_enter left for it, which is too little to complete it. */
-    settle_dequeue(queue, settle_op(queue->dequeues.head), &moved, &woken);
+    settle_dequeue(q, settle_op(q->dequeues.head), &moved, &woken);
     LEVADA_ASSERT(woken.first == NULL);
+}
+
+static void settle_lock(levada_queue *q)
+{
+    levada_lock_take(&q->in.lock);
+    if (q->split) settle_lock_out(q);
 }
 
 /* -- calls ------------------------------------------------------------------------------------- */
@@ -243,7 +247,7 @@ static bool settle_at_once(levada_queue *q, levada_queue_op *op, levada_woken *w
 }
 
 /* Whether the head of the dequeues will be complete with `count` elements. Fewer are left for it
- * where they are, until somebody has all locks (levada_queue_lock). */
+ * where they are, until somebody has all locks (settle_lock). */
 static bool settle_completes(const levada_queue *q, int64_t count)
 {
     const levada_queue_op *first = (const levada_queue_op *)(const void *)q->dequeues.head;
@@ -323,7 +327,7 @@ static void settle_undo(levada_queue *q, levada_queue_op *op)
     levada_woken woken = { 0 };
     int64_t      more = op->hold ? 0 : op->done; /* room is kept for what is held */
 
-    levada_queue_lock(q);
+    settle_lock(q);
     if (levada_queue_reserve(q, levada_queue_count(q) + settle_held(q) + more)) {
         settle_took(q, more);
         settle_put_back(q, op);
@@ -331,7 +335,7 @@ static void settle_undo(levada_queue *q, levada_queue_op *op)
         op->why = LEVADA_QUEUE_WHY_CANCELLED;
         settle_locked(q, &woken);
     }
-    levada_queue_unlock(q);
+    settle_unlock(q);
     levada_wake(&woken);
 }
 
@@ -355,14 +359,14 @@ static void settle_wait(levada_queue *q, levada_queue_op *op, int64_t timeout)
         if (!settle_accepted(q, op)) settle_undo(q, op);
         return;
     }
-    levada_queue_lock(q);
+    settle_lock(q);
     mine = op->waiter.linked;
     if (mine) {
         settle_give_up(q, op, end == LEVADA_WAIT_LATE ? LEVADA_QUEUE_WHY_LATE
                                                       : LEVADA_QUEUE_WHY_CANCELLED,
                        &woken);
     }
-    levada_queue_unlock(q);
+    settle_unlock(q);
     levada_wake(&woken);
     if (mine) levada_waiter_clear(&op->waiter);
     else levada_waiter_settle(&op->waiter);
@@ -447,7 +451,7 @@ static LEVADA_NOINLINE levada_status settle_in_line(levada_queue *q, levada_queu
     if (op->waiter.linked && timeout == 0) settle_give_up(q, op, LEVADA_QUEUE_WHY_LATE, &woken);
     waits = op->waiter.linked;
     if (waits) levada_waiter_prepare(&op->waiter);
-    levada_queue_unlock(q);
+    settle_unlock(q);
     levada_wake(&woken);
     if (waits) settle_wait(q, op, timeout);
     if (op->why == LEVADA_QUEUE_WHY_OK) return LEVADA_OK;
@@ -467,14 +471,14 @@ levada_status levada_queue_run(levada_queue *queue, levada_queue_op *op, int64_t
     } else if (patient && op->n > 1 && !settle_seems_ready(queue, op)) {
         settle_gather(queue, op);
     }
-    levada_queue_lock(queue);
+    settle_lock(queue);
     if (settle_at_once(queue, op, &woken)) {
-        levada_queue_unlock(queue);
+        settle_unlock(queue);
         if (woken.first != NULL) levada_wake(&woken);
         return LEVADA_OK;
     }
     if (timeout != LEVADA_AT_ONCE) return settle_in_line(queue, op, timeout, err);
-    levada_queue_unlock(queue);
+    settle_unlock(queue);
     return LEVADA_AGAIN;
 }
 
@@ -482,10 +486,10 @@ void levada_queue_return(levada_queue *queue, levada_queue_op *op)
 {
     levada_woken woken = { 0 };
 
-    levada_queue_lock(queue);
+    settle_lock(queue);
     settle_put_back(queue, op);
     settle_locked(queue, &woken);
-    levada_queue_unlock(queue);
+    settle_unlock(queue);
     levada_wake(&woken);
 }
 
@@ -505,7 +509,7 @@ levada_status levada_queue_close(levada_queue *queue, bool cancel_pending, int64
         levada_queue_op_init(&op, LEVADA_QUEUE_CLOSE, "close", 0);
         return levada_queue_run(queue, &op, timeout, err);
     }
-    levada_queue_lock(queue);
+    settle_lock(queue);
     settle_close(queue);
     queue->has_late_close = false;
     while (queue->enqueues.head != NULL) {
@@ -513,7 +517,7 @@ levada_status levada_queue_close(levada_queue *queue, bool cancel_pending, int64
                       &woken);
     }
     settle_locked(queue, &woken);
-    levada_queue_unlock(queue);
+    settle_unlock(queue);
     levada_wake(&woken);
     return LEVADA_OK;
 }
@@ -537,10 +541,34 @@ void levada_queue_cancel(levada_queue *queue)
 {
     levada_woken woken = { 0 };
 
-    levada_queue_lock(queue);
+    settle_lock(queue);
     settle_cancel(queue, &queue->enqueues, &woken);
     settle_cancel(queue, &queue->dequeues, &woken);
     settle_locked(queue, &woken);
-    levada_queue_unlock(queue);
+    settle_unlock(queue);
     levada_wake(&woken);
+}
+
+/* -- looking ----------------------------------------------------------------------------------- */
+
+int64_t levada_queue_size(const levada_queue *queue)
+{
+    levada_queue *q = (levada_queue *)(uintptr_t)queue;
+    int64_t       size;
+
+    settle_lock(q);
+    size = levada_queue_count(q);
+    settle_unlock(q);
+    return size;
+}
+
+bool levada_queue_is_closed(const levada_queue *queue)
+{
+    levada_queue *q = (levada_queue *)(uintptr_t)queue;
+    bool          closed;
+
+    settle_lock(q);
+    closed = levada_queue_closed(q);
+    settle_unlock(q);
+    return closed;
 }
