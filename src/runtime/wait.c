@@ -158,9 +158,11 @@ static bool wait_is_done(const levada_waiter *waiter)
 static int wait_budget(levada_site *site)
 {
     int budget = atomic_load_explicit(&site->spin, memory_order_relaxed);
-    int most = atomic_load_explicit(&site->wake_cost, memory_order_relaxed);
+    /* Twice the mean: about half of the wake-ups take longer than that. */
+    int most = 2 * atomic_load_explicit(&site->wake_cost, memory_order_relaxed);
 
     if (levada_hub_cpus(site->hub) < 2) return 0;
+    if (most > site->most) most = site->most;
     if (budget <= WAIT_SPIN_LEAST) {
         int waits = atomic_fetch_add_explicit(&site->waits, 1, memory_order_relaxed);
 

@@ -10,7 +10,7 @@
  * two more. So a thread that wakes up has its result and takes no lock. Giving up is O(1): take the
  * lock; a waiter that still stands in line is taken out, else its result is on the way.
  *
- * A thread that waits first spins, for at most what a wake-up costs (measured), when a CPU is free
+ * A thread that waits first spins, for about what a wake-up costs (measured), when a CPU is free
  * for it and when that lately helped; then it sleeps, and is listed in the hub.
  */
 #ifndef LEVADA_RUNTIME_WAIT_H
