@@ -19,19 +19,38 @@ static void saved_put_le(uint8_t *to, uint64_t value, int size)
     for (int i = 0; i < size; i++) to[i] = (uint8_t)(value >> (8 * i));
 }
 
-/* The checksum of zlib, which Python has at hand; `crc` goes on from what was summed before. */
-static uint32_t saved_crc32(uint32_t crc, const uint8_t *at, size_t size)
+/* The polynomials, low bit first: zlib's, which Python has at hand, and that of states. */
+#define SAVED_CRC32 UINT32_C(0xEDB88320)
+#define SAVED_CRC32C UINT32_C(0x82F63B78)
+
+/* `crc` goes on from what was summed before. */
+static uint32_t saved_sum(uint32_t polynomial, uint32_t crc, const uint8_t *at, size_t size)
 {
     uint32_t table[256];
 
     for (uint32_t i = 0; i < 256; i++) {
         table[i] = i;
         for (int bit = 0; bit < 8; bit++)
-            table[i] = table[i] >> 1 ^ (table[i] & 1 ? 0xEDB88320 : 0);
+            table[i] = table[i] >> 1 ^ (table[i] & 1 ? polynomial : 0);
     }
     crc = ~crc;
     for (size_t i = 0; i < size; i++) crc = crc >> 8 ^ table[(crc ^ at[i]) & 0xFF];
     return ~crc;
+}
+
+static uint32_t saved_crc32(uint32_t crc, const uint8_t *at, size_t size)
+{
+    return saved_sum(SAVED_CRC32, crc, at, size);
+}
+
+/* A state ends with the checksum of all before it. */
+static bool saved_state_is_whole(const levada_cli_position *position)
+{
+    size_t size = position->size - 4;
+
+    return position->size >= SAVED_MAGIC + 4
+           && saved_sum(SAVED_CRC32C, 0, position->state, size)
+                  == levada_cli_le(position->state + size, 4);
 }
 
 static bool saved_begins(const uint8_t *at, size_t size, const char *magic)
@@ -105,6 +124,9 @@ levada_status levada_cli_part_position(const levada_cli_part *part, levada_cli_p
     }
     if (!saved_begins(out->state, out->size, "LVDASTAT"))
         return levada_fail(err, LEVADA_EDATA_LOSS, "this is no saved position");
+    if (!saved_state_is_whole(out))
+        return levada_fail(err, LEVADA_EDATA_LOSS,
+                           "the saved position is damaged: its checksum does not fit");
     return LEVADA_OK;
 }
 

@@ -106,3 +106,18 @@ def test_ckpt_compares_part_by_part(folder):
     (folder / "a").write_bytes((folder / "a").read_bytes()[:-1])
     done = levada("ckpt", "diff", "a", "b", cwd=folder, status=1)
     assert "can't read a: the checkpoint is damaged" in done.stderr
+
+
+@pytest.mark.parametrize("at", [30, -1])
+def test_ckpt_refuses_a_damaged_position(folder, at):
+    it = iter(lv.range(20).batch(5))
+    next(it)
+    state = bytearray(it.save())
+    (folder / "good").write_bytes(state)
+    assert "range:20" in levada("ckpt", "show", "good", cwd=folder).stdout
+    state[at] ^= 1
+    (folder / "bad").write_bytes(state)
+    for words in (["show", "bad"], ["diff", "bad", "good"], ["diff", "good", "bad"]):
+        done = levada("ckpt", *words, cwd=folder, status=1)
+        assert "bad: the saved position is damaged: its checksum does not fit" in done.stderr
+        assert done.stdout == ""
