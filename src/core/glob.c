@@ -113,8 +113,8 @@ static levada_status glob_enter(glob_search *g, const char *name, const char *re
     levada_text_put(&g->path, name);
     if (g->path.failed) return glob_short(err);
     if (*rest == '\0') return glob_end(g, true, err);
-    if (stat(g->path.at, &info) != 0) {
-        return glob_absent(errno) ? LEVADA_OK : glob_closed(g, errno, err);
+    if (stat(g->path.at, &info) != 0) { /* a link that goes round in a circle leads nowhere too */
+        return glob_absent(errno) || errno == ELOOP ? LEVADA_OK : glob_closed(g, errno, err);
     }
     return S_ISDIR(info.st_mode) ? glob_walk(g, rest, err) : LEVADA_OK;
 }
