@@ -48,6 +48,8 @@ void levada_park_clear(levada_park *park);
 bool levada_park_sleep(levada_park *park, int64_t until);
 /* Any thread, once. */
 void levada_park_wake(levada_park *park);
+/* The same if it is asleep, so that its sleep returns true; else false, and nothing was done. */
+bool levada_park_wake_asleep(levada_park *park);
 /* Ends one sleep, this or the next, without being done. Any thread; the park must be there. */
 void levada_park_nudge(levada_park *park);
 

@@ -89,6 +89,21 @@ void levada_park_wake(levada_park *park)
     pthread_mutex_unlock(&park->mutex);
 }
 
+bool levada_park_wake_asleep(levada_park *park)
+{
+    bool asleep;
+
+    levada_delay();
+    pthread_mutex_lock(&park->mutex);
+    asleep = atomic_load(&park->word) == LEVADA_PARK_ASLEEP;
+    if (asleep) {
+        atomic_store(&park->word, LEVADA_PARK_DONE);
+        pthread_cond_signal(&park->cond);
+    }
+    pthread_mutex_unlock(&park->mutex);
+    return asleep;
+}
+
 void levada_park_nudge(levada_park *park)
 {
     pthread_mutex_lock(&park->mutex);

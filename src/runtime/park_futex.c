@@ -115,7 +115,11 @@ bool levada_park_sleep(levada_park *park, int64_t until)
         if (word == LEVADA_PARK_DONE) return true;
         in_time = park_futex_wait(&park->word, LEVADA_PARK_ASLEEP, until);
     }
-    return atomic_load_explicit(&park->word, memory_order_acquire) == LEVADA_PARK_DONE;
+    /* Awake, unless something came while the time ran out. */
+    word = LEVADA_PARK_ASLEEP;
+    atomic_compare_exchange_strong_explicit(&park->word, &word, LEVADA_PARK_AWAKE,
+                                            memory_order_acquire, memory_order_acquire);
+    return word == LEVADA_PARK_DONE;
 }
 
 void levada_park_wake(levada_park *park)
@@ -127,6 +131,20 @@ void levada_park_wake(levada_park *park)
     LEVADA_ASSERT(before != LEVADA_PARK_DONE);
     levada_delay(); /* whoever is woken may be gone already */
     if (before == LEVADA_PARK_ASLEEP) park_futex_wake(&park->word);
+}
+
+bool levada_park_wake_asleep(levada_park *park)
+{
+    unsigned word = LEVADA_PARK_ASLEEP;
+
+    levada_delay();
+    if (!atomic_compare_exchange_strong_explicit(&park->word, &word, LEVADA_PARK_DONE,
+                                                 memory_order_release, memory_order_relaxed)) {
+        return false;
+    }
+    levada_delay();
+    park_futex_wake(&park->word);
+    return true;
 }
 
 void levada_park_nudge(levada_park *park)

@@ -107,10 +107,19 @@ void levada_waiter_prepare(levada_waiter *waiter)
     levada_park_init(&waiter->park);
 }
 
+/* One who sleeps wakes its own two as the first thing it does. One who does not sleep any more may
+ * be anywhere, in poll() for instance, and nobody shall wait for that: its two are woken here. */
 static void wait_rouse(levada_waiter *waiter)
 {
+    levada_waiter *wakes[2] = { waiter->wakes[0], waiter->wakes[1] };
+
     waiter->woken_at = levada_now();
+    if (levada_park_wake_asleep(&waiter->park)) return;
+    waiter->wakes[0] = waiter->wakes[1] = NULL;
     levada_park_wake(&waiter->park);
+    for (int i = 0; i < 2; i++) {
+        if (wakes[i] != NULL) wait_rouse(wakes[i]); /* as deep as the heap at most */
+    }
 }
 
 /* Those who sleep become a binary heap in the order of the list: the caller has one of them to

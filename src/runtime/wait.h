@@ -7,8 +7,9 @@
  * moving data from or to the buffers of the waiters, takes those that are complete out of the line
  * (levada_waiter_finish), gives the lock back and then wakes them, one word each (levada_wake). To
  * wake a thread that sleeps costs microseconds: of many it wakes one, and each that wakes up wakes
- * two more. So a thread that wakes up has its result and takes no lock. Giving up is O(1): take the
- * lock; a waiter that still stands in line is taken out, else its result is on the way.
+ * two more, before anything else. So a thread that wakes up has its result and takes no lock.
+ * Giving up is O(1): take the lock; a waiter that still stands in line is taken out, else its
+ * result is on the way.
  *
  * A thread that waits first spins, for about what a wake-up costs (measured), when a CPU is free
  * for it and when that lately helped; then it sleeps, and is listed in the hub.

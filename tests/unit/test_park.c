@@ -75,6 +75,28 @@ static void a_nudge_ends_one_sleep(void **state)
     }
 }
 
+static void only_one_who_sleeps_is_woken_as_a_sleeper(void **state)
+{
+    sleeper     s;
+    levada_park park;
+
+    (void)state;
+    start(&s);
+    while (!levada_park_wake_asleep(&s.park)) nanosleep(&(struct timespec){ 0, 20000 }, NULL);
+    pthread_join(s.thread, NULL);
+    levada_park_clear(&s.park);
+
+    levada_park_init(&park);
+    assert_false(levada_park_wake_asleep(&park));
+    assert_false(levada_park_sleep(&park, levada_now() + 1000000));
+    assert_false(levada_park_wake_asleep(&park)); /* its time was up */
+    levada_park_nudge(&park);
+    assert_false(levada_park_wake_asleep(&park));
+    levada_park_wake(&park);
+    assert_true(levada_park_sleep(&park, -1));
+    levada_park_clear(&park);
+}
+
 static void a_nudge_before_the_sleep_is_kept_once(void **state)
 {
     levada_park park;
@@ -123,6 +145,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_wake_ends_a_sleep_before_or_after_it_began),
         cmocka_unit_test(a_nudge_ends_one_sleep),
+        cmocka_unit_test(only_one_who_sleeps_is_woken_as_a_sleeper),
         cmocka_unit_test(a_nudge_before_the_sleep_is_kept_once),
         cmocka_unit_test(a_wake_and_a_nudge_at_once_are_a_wake),
         cmocka_unit_test(a_sleep_ends_in_time),

@@ -175,6 +175,94 @@ static void of_many_that_sleep_each_wakes_two(void **state)
     }
 }
 
+/* A sleeper whose time was up after it had been chosen to wake others: they do not wait for it. */
+static void who_is_awake_has_nobody_to_wake(void **state)
+{
+    enum { MANY = 31, LATE = 4 };
+    const int     late[LATE] = { 1, 4, 9, 20 }; /* from the root down to a leaf */
+    levada_waiter w[MANY] = { { .linked = false } };
+    levada_line   line = { 0 };
+    levada_woken  woken = { 0 };
+
+    (void)state;
+    for (int i = 0; i < MANY; i++) {
+        levada_line_append(&line, &w[i]);
+        levada_waiter_prepare(&w[i]);
+        atomic_store(&w[i].park.word, LEVADA_PARK_ASLEEP);
+    }
+    while (line.head != NULL) levada_waiter_finish(&line, line.head, LEVADA_OK, &woken);
+    levada_wake(&woken);
+    for (int k = 0; k < LATE; k++) atomic_store(&w[late[k]].park.word, LEVADA_PARK_AWAKE);
+    levada_waiter_settle(&w[0]);
+    for (int k = 0; k < LATE; k++) assert_true(is_done(&w[late[k]]));
+    for (int k = 0; k < LATE && 2 * late[k] + 2 < MANY; k++) {
+        assert_true(is_done(&w[2 * late[k] + 1]) && is_done(&w[2 * late[k] + 2]));
+    }
+    for (int i = 1; i < MANY; i++) levada_waiter_settle(&w[i]);
+}
+
+typedef struct party {
+    place       asks, p;
+    guest       g[2];
+    atomic_bool asked, left; /* the first guest, the second one */
+    bool        in_time;
+} party;
+
+/* As a handler of a signal may, that runs here. */
+static bool wait_for_the_other(void *user)
+{
+    party *all = user;
+
+    atomic_store(&all->asked, true);
+    for (int i = 0; i < 5000 && !atomic_load(&all->left); i++) {
+        nanosleep(&(struct timespec){ 0, 1000000 }, NULL);
+    }
+    all->in_time = atomic_load(&all->left);
+    return true;
+}
+
+static void *leave_the_party(void *user)
+{
+    party *all = user;
+
+    guest_wait(&all->g[1]);
+    atomic_store(&all->left, true);
+    return NULL;
+}
+
+static void nobody_waits_for_one_who_is_asked(void **state)
+{
+    static party all;
+    levada_woken woken = { 0 };
+
+    (void)state;
+    place_init(&all.p);
+    place_init(&all.asks);
+    all.asks.site.poll = wait_for_the_other;
+    all.asks.site.poll_user = &all;
+    all.asks.site.poll_every = 1000000;
+    all.g[0].at = &all.asks;
+    all.g[1].at = &all.p;
+    for (int i = 0; i < 2; i++) {
+        levada_line_append(&all.p.line, &all.g[i].waiter);
+        levada_waiter_prepare(&all.g[i].waiter);
+        pthread_create(&all.g[i].thread, NULL, i == 0 ? guest_wait : leave_the_party,
+                       i == 0 ? (void *)&all.g[0] : &all);
+    }
+    while (!atomic_load(&all.asked) ||
+           atomic_load(&all.g[1].waiter.park.word) != LEVADA_PARK_ASLEEP) {
+        nanosleep(&(struct timespec){ 0, 1000000 }, NULL);
+    }
+    for (int i = 0; i < 2; i++) {
+        levada_waiter_finish(&all.p.line, all.p.line.head, LEVADA_OK, &woken);
+    }
+    levada_wake(&woken);
+    for (int i = 0; i < 2; i++) pthread_join(all.g[i].thread, NULL);
+    assert_true(all.in_time);
+    place_clear(&all.asks);
+    place_clear(&all.p);
+}
+
 static void all_who_are_served_together_wake_up(void **state)
 {
     enum { MANY = 60 };
@@ -403,6 +491,8 @@ int main(void)
         cmocka_unit_test(nodes_leave_from_anywhere),
         cmocka_unit_test(a_wait_without_end_is_late),
         cmocka_unit_test(of_many_that_sleep_each_wakes_two),
+        cmocka_unit_test(who_is_awake_has_nobody_to_wake),
+        cmocka_unit_test(nobody_waits_for_one_who_is_asked),
         cmocka_unit_test(all_who_are_served_together_wake_up),
         cmocka_unit_test(a_wake_up_on_the_way_is_not_missed),
         cmocka_unit_test(giving_up_looks_at_the_neighbours_only),
