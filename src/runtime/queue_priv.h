@@ -108,8 +108,8 @@ static inline bool levada_queue_closed(const levada_queue *queue)
 
 /* -- queue_store.c; all locks are held; push and pop of a split queue: that of their end -- */
 
-/* Room for `count` cells altogether; false when memory is short. */
-bool levada_queue_reserve(levada_queue *queue, int64_t count);
+/* Room for n elements beside those that are there or may come back; false when memory is short. */
+bool levada_queue_reserve(levada_queue *queue, int64_t n);
 /* k cells from op->cells at op->done; there is room. Does not move op->done. */
 void levada_queue_push(levada_queue *queue, const levada_queue_op *op, int64_t k);
 /* k cells to op->cells at op->done; they are there. */

@@ -123,7 +123,7 @@ static bool settle_enqueue(levada_queue *q, levada_queue_op *op, bool *moved, le
     }
     k = settle_room(q, op, &bytes);
     if (k > 0) {
-        if (!levada_queue_reserve(q, levada_queue_count(q) + settle_held(q) + k)) {
+        if (!levada_queue_reserve(q, k)) {
             settle_finish(&q->enqueues, op, LEVADA_QUEUE_WHY_MEMORY, woken);
             return true;
         }
@@ -225,16 +225,23 @@ static levada_line *settle_line(levada_queue *q, const levada_queue_op *op)
     return op->act == LEVADA_QUEUE_DEQUEUE ? &q->dequeues : &q->enqueues;
 }
 
+/* Elements that may go in beside `count` as memory is. */
+static int64_t settle_space(const levada_queue *q, int64_t count)
+{
+    int64_t capacity = q->options.capacity, space = q->room - settle_held(q);
+
+    return (capacity >= 0 && capacity < space ? capacity : space) - count;
+}
+
 /* Most calls find nobody before them and all they want: they need not stand in line. */
 static bool settle_at_once(levada_queue *q, levada_queue_op *op, levada_woken *woken)
 {
     if (q->options.max_bytes >= 0 || op->act == LEVADA_QUEUE_CLOSE) return false;
     if (op->act == LEVADA_QUEUE_ENQUEUE) {
-        int64_t count = levada_queue_count(q) + op->n;
+        int64_t count = levada_queue_count(q);
 
         if (q->enqueues.head != NULL || levada_queue_closed(q)) return false;
-        if (count + settle_held(q) > q->room) return false;
-        if (q->options.capacity >= 0 && count > q->options.capacity) return false;
+        if (op->n > settle_space(q, count)) return false;
         levada_queue_push(q, op, op->n);
     } else {
         if (q->dequeues.head != NULL || settle_available(q, op) < op->n) return false;
@@ -259,16 +266,16 @@ static bool settle_completes(const levada_queue *q, int64_t count)
  * counted before it is taken out, so it is looked at after that. */
 static bool settle_enter(levada_queue *q, levada_queue_op *op)
 {
-    int64_t moved = atomic_load_explicit(&q->in.moved, memory_order_relaxed) + op->n;
-    int64_t capacity = q->options.capacity < 0 ? q->room : q->options.capacity;
+    int64_t moved = atomic_load_explicit(&q->in.moved, memory_order_relaxed);
+    int64_t count = moved - q->in.seen; /* or fewer */
 
     if (q->enqueues.head != NULL || levada_queue_closed(q)) return false;
-    if (moved - q->in.seen > capacity || moved - q->in.seen + settle_held(q) > q->room) {
+    if (op->n > settle_space(q, count)) {
         q->in.seen = atomic_load_explicit(&q->out.moved, memory_order_acquire);
-        if (moved - q->in.seen > capacity) return false;
-        if (moved - q->in.seen + settle_held(q) > q->room) return false;
+        count = moved - q->in.seen;
+        if (op->n > settle_space(q, count)) return false;
     }
-    if (settle_completes(q, moved - q->in.seen)) return false;
+    if (settle_completes(q, count + op->n)) return false;
     levada_queue_push(q, op, op->n);
     op->done = op->n;
     return true;
@@ -277,12 +284,12 @@ static bool settle_enter(levada_queue *q, levada_queue_op *op)
 /* Elements only come meanwhile. */
 static bool settle_leave(levada_queue *q, levada_queue_op *op)
 {
-    int64_t moved = atomic_load_explicit(&q->out.moved, memory_order_relaxed) + op->n;
+    int64_t moved = atomic_load_explicit(&q->out.moved, memory_order_relaxed);
 
     if (q->enqueues.head != NULL || q->dequeues.head != NULL) return false;
-    if (moved > q->out.seen) {
+    if (op->n > q->out.seen - moved) {
         q->out.seen = atomic_load_explicit(&q->in.moved, memory_order_acquire);
-        if (moved > q->out.seen) return false;
+        if (op->n > q->out.seen - moved) return false;
     }
     if (op->hold) atomic_fetch_add_explicit(&q->held, op->n, memory_order_relaxed);
     levada_queue_pop(q, op, op->n);
@@ -328,7 +335,7 @@ static void settle_undo(levada_queue *q, levada_queue_op *op)
     int64_t      more = op->hold ? 0 : op->done; /* room is kept for what is held */
 
     settle_lock(q);
-    if (levada_queue_reserve(q, levada_queue_count(q) + settle_held(q) + more)) {
+    if (levada_queue_reserve(q, more)) {
         settle_took(q, more);
         settle_put_back(q, op);
         op->size = levada_queue_count(q);
@@ -418,7 +425,7 @@ static bool settle_seems_ready(const levada_queue *q, const levada_queue_op *op)
 
     if (levada_queue_closed(q)) return true;
     if (op->act == LEVADA_QUEUE_DEQUEUE) return count >= op->n;
-    return q->options.capacity < 0 || q->options.capacity - count >= op->n;
+    return q->options.capacity < 0 || q->options.capacity - op->n >= count;
 }
 
 /* Before it stands in line, a call looks around for a moment: elements that gather meanwhile cost

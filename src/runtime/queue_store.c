@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define QUEUE_STORE_LEAST 16 /* cells to begin with */
+#define QUEUE_STORE_MOST (INT64_C(1) << 48) /* more fit in no memory, but for rows of no bytes */
 
 static inline void store_copy(uint8_t *to, const uint8_t *from, size_t size)
 {
@@ -74,11 +75,14 @@ static bool store_grow(levada_queue *q, int64_t room)
     return true;
 }
 
-bool levada_queue_reserve(levada_queue *queue, int64_t count)
+bool levada_queue_reserve(levada_queue *queue, int64_t n)
 {
-    int64_t room = 2 * queue->room;
+    int64_t room = 2 * queue->room, count = levada_queue_count(queue);
 
-    if (count <= queue->room) return true;
+    count += atomic_load_explicit(&queue->held, memory_order_relaxed);
+    if (n <= queue->room - count) return true;
+    if (n > QUEUE_STORE_MOST - count) return false;
+    count += n;
     if (queue->options.capacity > 0 && room > queue->options.capacity) {
         room = queue->options.capacity;
     }

@@ -499,6 +499,41 @@ static void what_a_waiting_dequeue_has_takes_no_room(void **state)
     levada_queue_unref(&queue);
 }
 
+/* Rows of no bytes: any number of them lies anywhere. */
+static void no_number_of_rows_is_too_large_to_count(void **state)
+{
+    levada_queue_options o = LEVADA_QUEUE_OPTIONS_INIT;
+    const int64_t        capacities[] = { -1, 4, INT64_MAX };
+    const void          *in = "";
+    void                *out = (char[1]){ 0 };
+    int64_t              most = INT64_MAX, done = -1;
+
+    (void)state;
+    o.ncomponents = 1;
+    o.dtypes = &(levada_dtype){ LEVADA_INT64 };
+    o.shapes = &(levada_shape){ 1, { 0 } };
+    for (int i = 0; i < 3 * 2; i++) {
+        o.capacity = capacities[i / 2];
+        o.kind = i % 2 == 0 ? LEVADA_QUEUE_FIFO : LEVADA_QUEUE_SHUFFLE;
+        levada_queue *queue = test_queue_of(NULL, &o);
+        assert_int_equal(levada_queue_enqueue_rows(queue, 3, &in, -1, NULL, NULL), LEVADA_OK);
+        assert_int_equal(levada_queue_dequeue_rows(queue, 1, false, &out, -1, NULL, NULL),
+                         LEVADA_OK);
+        for (int64_t time = LEVADA_AT_ONCE; time <= 0; time += 2) {
+            assert_int_equal(levada_queue_dequeue_rows(queue, most, false, &out, time, NULL, NULL),
+                             time == 0 ? LEVADA_EDEADLINE_EXCEEDED : LEVADA_AGAIN);
+        }
+        assert_int_equal(levada_queue_enqueue_rows(queue, most, &in, LEVADA_AT_ONCE, &done, NULL),
+                         LEVADA_AGAIN);
+        levada_status status = levada_queue_enqueue_rows(queue, most, &in, 0, &done, NULL);
+        assert_int_equal(status, o.capacity == 4 ? LEVADA_EDEADLINE_EXCEEDED
+                                                 : LEVADA_ERESOURCE_EXHAUSTED);
+        assert_int_equal(done, o.capacity == 4 ? 2 : 0);
+        assert_int_equal(levada_queue_size(queue), 2 + done);
+        levada_queue_unref(&queue);
+    }
+}
+
 static void a_mixture_of_enqueues_keeps_the_order(void **state)
 {
     levada_queue *queue = test_queue(LEVADA_QUEUE_FIFO, 10, 0);
@@ -551,6 +586,7 @@ int main(void)
         cmocka_unit_test(enqueues_of_many_do_not_interleave),
         cmocka_unit_test(one_call_may_be_larger_than_the_capacity),
         cmocka_unit_test(what_a_waiting_dequeue_has_takes_no_room),
+        cmocka_unit_test(no_number_of_rows_is_too_large_to_count),
         cmocka_unit_test(a_mixture_of_enqueues_keeps_the_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
