@@ -17,14 +17,14 @@
 
 enum { THREADS = 3, EACH = 6, OPS = THREADS * EACH + 1, MOST = 4, HELD = OPS * MOST };
 
-typedef enum act { PUT, TAKE, TAKE_UP_TO, CLOSE, CLOSE_CANCEL } act;
+typedef enum act { PUT, TAKE, TAKE_UP_TO, SIZE, CLOSE, CLOSE_CANCEL, CANCEL } act;
 
 typedef struct op {
     act           act;
     int           n;
-    int64_t       timeout; /* 0, a little, or for ever */
+    int64_t       timeout; /* 0, a little, for ever, or LEVADA_AT_ONCE */
     int64_t       values[MOST]; /* to put, or got */
-    int64_t       done;
+    int64_t       done; /* rows, or the size */
     levada_status status;
     int64_t       begin, end; /* on the clock of the history */
 } op;
@@ -139,9 +139,18 @@ static void model_settle(model *m, const op *ops)
 /* It stands in line from now on. */
 static void model_arrive(model *m, const op *ops, int id)
 {
-    if (ops[id].act == CLOSE_CANCEL) {
-        m->closed = m->over[id] = true;
+    if (ops[id].act >= SIZE && ops[id].act != CLOSE) {
+        m->over[id] = true;
+        m->done[id] = m->count;
+    }
+    if (ops[id].act == CLOSE_CANCEL || ops[id].act == CANCEL) {
+        m->closed = m->closed || ops[id].act == CLOSE_CANCEL;
         while (m->nputs > 0) model_put_leaves(m, 0, LEVADA_ECANCELLED);
+        while (m->ntakes > 0 && ops[id].act == CANCEL) {
+            model_take_leaves(m, m->ntakes - 1, LEVADA_ECANCELLED);
+        }
+    } else if (ops[id].act == SIZE) {
+        return;
     } else if (ops[id].act == PUT || ops[id].act == CLOSE) m->puts[m->nputs++] = id;
     else m->takes[m->ntakes++] = id;
     model_settle(m, ops);
@@ -172,7 +181,7 @@ static bool model_agrees(const model *m, const op *ops, int id)
     if (!m->over[id] || m->status[id] != o->status) return false;
     if (o->act >= CLOSE) return true;
     if (m->done[id] != o->done) return false;
-    return o->act == PUT ||
+    return o->act == PUT || o->act == SIZE ||
            memcmp(m->result[id], o->values, (size_t)o->done * sizeof(o->values[0])) == 0;
 }
 
@@ -194,12 +203,19 @@ static bool search_step(search *s, const model *m, int at, unsigned begun, unsig
     bool     waits = (arrived >> id & 1) != 0;
     const op *o = &s->ops[id];
 
+    /* One for which it was not the moment changes nothing, whenever it comes. */
+    if (o->status == LEVADA_AGAIN) {
+        if (o->timeout != LEVADA_AT_ONCE || o->done != 0) return false;
+        next.over[id] = true;
+        return search_from(s, &next, at, begun, arrived | 1u << id);
+    }
     if (waits) {
         if (o->status != LEVADA_EDEADLINE_EXCEEDED || o->timeout == 0) return false;
         if (!model_give_up(&next, s->ops, id)) return false;
     } else {
         model_arrive(&next, s->ops, id);
         if (o->timeout == 0 && !next.over[id]) (void)model_give_up(&next, s->ops, id);
+        if (o->timeout == LEVADA_AT_ONCE && !next.over[id]) return false;
     }
     for (int i = 0; i < s->nops; i++) {
         if (next.over[i] && !m->over[i] && !model_agrees(&next, s->ops, i)) return false;
@@ -246,6 +262,7 @@ static bool has_an_order(const op *ops, int nops, int capacity)
 
 typedef struct run {
     levada_queue *queue;
+    bool          tensors; /* vectors of one, which a queue that pads holds by reference */
     atomic_llong  clock;
     atomic_int    left;
     op            ops[OPS];
@@ -257,6 +274,26 @@ typedef struct runner {
     pthread_t thread;
 } runner;
 
+static void perform_put(run *r, op *o)
+{
+    levada_tensor *t = test_tensor(LEVADA_INT64, 2, (const int64_t[]){ o->n, 1 }, o->values);
+
+    o->status = levada_queue_enqueue_many(r->queue, &t, o->timeout, &o->done, NULL);
+    levada_tensor_unref(&t);
+}
+
+static void perform_take(run *r, op *o)
+{
+    levada_tensor *t = NULL;
+
+    o->status = levada_queue_dequeue_many(r->queue, o->n, o->act == TAKE_UP_TO, &t, o->timeout,
+                                          NULL);
+    if (o->status != LEVADA_OK) return;
+    o->done = levada_tensor_shape(t)->dims[0];
+    memcpy(o->values, levada_tensor_data(t), (size_t)o->done * sizeof(o->values[0]));
+    levada_tensor_unref(&t);
+}
+
 static void perform(run *r, op *o)
 {
     const void *in = o->values;
@@ -265,13 +302,23 @@ static void perform(run *r, op *o)
     o->begin = atomic_fetch_add(&r->clock, 1);
     switch (o->act) {
     case PUT:
+        if (r->tensors) {
+            perform_put(r, o);
+            break;
+        }
         o->status = levada_queue_enqueue_rows(r->queue, o->n, &in, o->timeout, &o->done, NULL);
         break;
+    case SIZE: o->done = levada_queue_size(r->queue); break;
+    case CANCEL: levada_queue_cancel(r->queue); break;
     case CLOSE:
     case CLOSE_CANCEL:
         o->status = levada_queue_close(r->queue, o->act == CLOSE_CANCEL, o->timeout, NULL);
         break;
     default:
+        if (r->tensors) {
+            perform_take(r, o);
+            break;
+        }
         o->status = levada_queue_dequeue_rows(r->queue, o->n, o->act == TAKE_UP_TO, &out,
                                               o->timeout, &o->done, NULL);
     }
@@ -289,12 +336,18 @@ static void *runner_main(void *user)
 
 static op draw_op(int id, unsigned *seed)
 {
-    int what = (int)((unsigned)rand_r(seed) % 16);
-    op  o = { .act = what < 8 ? PUT : what < 12 ? TAKE : what < 15 ? TAKE_UP_TO : CLOSE };
-    int patience = (int)((unsigned)rand_r(seed) % 4);
+    static const int64_t patience[] = { 0, 20000, 100, LEVADA_AT_ONCE };
+
+    int what = (int)((unsigned)rand_r(seed) % 19), when = (int)((unsigned)rand_r(seed) % 8);
+    op  o = { .act = what < 8    ? PUT
+                     : what < 12 ? TAKE
+                     : what < 15 ? TAKE_UP_TO
+                     : what < 17 ? SIZE
+                     : what < 18 ? CLOSE
+                                 : CANCEL };
 
     o.n = 1 + (int)((unsigned)rand_r(seed) % MOST);
-    o.timeout = patience == 0 ? 0 : patience == 1 ? 20000 : LEVADA_FOREVER;
+    o.timeout = when < 4 ? patience[when] : LEVADA_FOREVER;
     /* One that is late still takes effect later: that is a call of its own, not drawn here. */
     if (o.act == CLOSE) o.timeout = LEVADA_FOREVER;
     for (int i = 0; i < MOST && o.act == PUT; i++) o.values[i] = id * MOST + i;
@@ -329,14 +382,28 @@ static void dump(const run *r, int nops, int capacity)
     }
 }
 
+static levada_queue *history_padding_queue(int64_t capacity)
+{
+    levada_queue_options o = LEVADA_QUEUE_OPTIONS_INIT;
+
+    o.kind = LEVADA_QUEUE_PADDING;
+    o.capacity = capacity;
+    o.ncomponents = 1;
+    o.dtypes = &(levada_dtype){ LEVADA_INT64 };
+    o.shapes = &(levada_shape){ 1, { -1 } };
+    return test_queue_of(NULL, &o);
+}
+
 static void check_history(unsigned seed)
 {
     static run r;
     runner     w[THREADS];
-    int        capacity = 1 + (int)(seed % 5), n;
+    int        capacity = seed % 6 < 5 ? 1 + (int)(seed % 6) : -1, n;
 
     memset(&r, 0, sizeof(r));
-    r.queue = test_queue(LEVADA_QUEUE_FIFO, capacity, 0);
+    r.tensors = seed / 6 % 2 == 1;
+    r.queue = r.tensors ? history_padding_queue(capacity)
+                        : test_queue(LEVADA_QUEUE_FIFO, capacity, 0);
     atomic_store(&r.left, THREADS);
     for (int i = 0; i < THREADS * EACH; i++) r.ops[i] = draw_op(i, &seed);
     for (int i = 0; i < THREADS; i++) {
@@ -346,7 +413,7 @@ static void check_history(unsigned seed)
     n = finish(&r);
     for (int i = 0; i < THREADS; i++) pthread_join(w[i].thread, NULL);
     levada_queue_unref(&r.queue);
-    if (has_an_order(r.ops, n, capacity)) return;
+    if (has_an_order(r.ops, n, capacity > 0 ? capacity : HELD)) return;
     dump(&r, n, capacity);
     fail_msg("no order of these calls gives what they got");
 }
@@ -383,8 +450,11 @@ static void wrong_histories_have_none(void **state)
     const op lost[] = { call(PUT, 1, LEVADA_OK, 10, 0, 1), call(CLOSE, 0, LEVADA_OK, 0, 2, 3),
                         call(TAKE, 1, LEVADA_EOUT_OF_RANGE, 0, 4, 5) };
 
+    const op size[] = { call(PUT, 2, LEVADA_OK, 10, 0, 1), call(SIZE, 1, LEVADA_OK, 0, 2, 3) };
+
     (void)state;
     assert_true(has_an_order(fine, 2, 4));
+    assert_false(has_an_order(size, 2, 4));
     assert_false(has_an_order(early, 2, 4));
     assert_false(has_an_order(mixed, 3, 4));
     assert_false(has_an_order(twice, 3, 4));
