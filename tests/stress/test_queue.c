@@ -24,6 +24,8 @@ typedef struct crew {
     int64_t       least; /* min_after_dequeue */
     atomic_int    seen[ALL];
     atomic_llong  taken;
+    atomic_bool   works;
+    atomic_uint   asked;
 } crew;
 
 typedef struct worker {
@@ -130,6 +132,14 @@ static void *consume_tensors(void *user)
     return NULL;
 }
 
+/* As poll and as accept. */
+static bool refuse_now_and_then(void *user)
+{
+    crew *c = user;
+
+    return !atomic_load(&c->works) || atomic_fetch_add(&c->asked, 1) % 8 != 0;
+}
+
 typedef struct trade {
     void *(*produce)(void *), *(*consume)(void *);
 } trade;
@@ -144,6 +154,9 @@ static void run_crew(levada_queue *queue, const trade *by, unsigned seed, bool c
 
     memset(&c, 0, sizeof(c));
     c.queue = queue;
+    atomic_store(&c.works, true);
+    if (cancels) levada_queue_set_poll(queue, refuse_now_and_then, &c, 20000);
+    if (cancels) levada_queue_set_accept(queue, refuse_now_and_then, &c);
     for (int i = 0; i < PRODUCERS; i++) {
         in[i] = (worker){ &c, i, seed + (unsigned)i, 0, 0 };
         pthread_create(&in[i].thread, NULL, by->produce, &in[i]);
@@ -157,6 +170,7 @@ static void run_crew(levada_queue *queue, const trade *by, unsigned seed, bool c
         levada_queue_cancel(queue);
     }
     for (int i = 0; i < PRODUCERS; i++) pthread_join(in[i].thread, NULL);
+    atomic_store(&c.works, false);
     assert_int_equal(levada_queue_close(queue, false, -1, NULL), LEVADA_OK);
     for (int i = 0; i < CONSUMERS; i++) pthread_join(out[i].thread, NULL);
     for (int i = 0; i < PRODUCERS; i++) assert_int_equal(in[i].failed, 0);
