@@ -13,6 +13,7 @@
  * elements. Where it can't be sure, it takes both, and all is as if there were one.
  */
 #include "base/assert.h"
+#include "runtime/delay.h"
 #include "runtime/queue_priv.h"
 
 #define SETTLE_LOOKS 8       /* for elements that gather, ...        */
@@ -271,6 +272,7 @@ static bool settle_enter(levada_queue *q, levada_queue_op *op)
 
     if (q->enqueues.head != NULL || levada_queue_closed(q)) return false;
     if (op->n > settle_space(q, count)) {
+        levada_delay();
         q->in.seen = atomic_load_explicit(&q->out.moved, memory_order_acquire);
         count = moved - q->in.seen;
         if (op->n > settle_space(q, count)) return false;
@@ -292,6 +294,7 @@ static bool settle_leave(levada_queue *q, levada_queue_op *op)
         if (op->n > q->out.seen - moved) return false;
     }
     if (op->hold) atomic_fetch_add_explicit(&q->held, op->n, memory_order_relaxed);
+    levada_delay();
     levada_queue_pop(q, op, op->n);
     op->done = op->n;
     return true;

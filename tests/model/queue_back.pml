@@ -11,9 +11,10 @@
  * put back or wakes nobody; held room that is given back twice (in put_back() or by the release) or
  * never; a dequeue that lets go of what it holds, or keeps what it does not hold; at_once() that
  * overlooks held room or does not settle; a return that does not settle; enter() that overlooks held
- * room or the head of the dequeues; elements that come back without the producers' end looking
- * again. Each ended in an assertion or in somebody who waits for ever (the dequeue that keeps too
- * much and the head that is overlooked in queue.pml, all else here).
+ * room, looks at it before it looks at what was moved, or overlooks the head of the dequeues;
+ * elements that come back without the producers' end looking again. Each ended in an assertion or
+ * in somebody who waits for ever (the dequeue that keeps too much and the head that is overlooked in
+ * queue.pml, all else here).
  */
 #define CAPACITY 2
 #define MOST 3 /* or 5 */
