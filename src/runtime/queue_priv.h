@@ -80,7 +80,8 @@ struct levada_queue {
      * alone; all others hold both, in's first. Else in's lock guards the whole queue. */
     bool             split;
     levada_queue_end in, out;
-    /* What most calls only look at. Changed with all locks held. */
+    /* What most calls only look at. Changed with all locks held, but for `held`: that grows with
+     * the lock of out alone, too, and shrinks without any. */
     LEVADA_ALIGNED(64) levada_line enqueues, dequeues;
     atomic_bool     closed; /* a hint for who has no lock */
     atomic_llong    held; /* elements taken that may still come back: room is kept for them */
