@@ -378,6 +378,10 @@ static levada_status crew_deliver_locked(levada_crew *crew, levada_joint *j, lev
     int64_t        room;
 
     LEVADA_ASSERT(j->head < j->tail && t->done && !t->in);
+    if (t->st != LEVADA_OK) { /* it stays in front: a joint may be saved before it tells of that */
+        if (err) *err = t->why;
+        return t->st;
+    }
     j->head++;
     j->delivered += t->rows_in;
     j->bytes -= t->bytes;
@@ -385,10 +389,6 @@ static levada_status crew_deliver_locked(levada_crew *crew, levada_joint *j, lev
     room = j->window - (j->tail - j->head);
     /* Waking for each block costs more than the block: let some room gather first. */
     if (room * 4 >= j->window) crew_offer_locked(crew, j);
-    if (t->st != LEVADA_OK) {
-        if (err) *err = t->why;
-        return t->st;
-    }
     *out = t->out;
     t->out = NULL;
     return LEVADA_OK;

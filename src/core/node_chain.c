@@ -115,7 +115,7 @@ static levada_status chain_next(levada_iter *it, levada_block **out, levada_erro
         LEVADA_TRY(levada_iter_next(it->inputs[0], &in, err));
         records = levada_block_rows(in);
         st = levada_chain_apply(j->chain, it->run, 0, in, out, err);
-        if (st == LEVADA_AGAIN) levada_node_unread(it->inputs[0], &in);
+        if (st != LEVADA_OK) levada_node_unread(it->inputs[0], &in); /* part of the state */
         levada_block_unref(&in);
         if (st != LEVADA_OK) return st;
     }

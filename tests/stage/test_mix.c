@@ -64,6 +64,55 @@ static void what_is_in_front_of_an_error_comes_first(void **state)
     }
 }
 
+/* Read to its error after `front` blocks, or from a position saved there. */
+static int64_t rows_until_it_fails(const char *text, int32_t threads, int64_t front, bool again,
+                                   int64_t *blocks)
+{
+    levada_iter  *it = t_iter_open(text, threads, 16);
+    levada_error  err = LEVADA_ERROR_INIT;
+    levada_block *block = NULL;
+    t_bytes       rows = { 0 }, state;
+    int64_t       n = 0;
+
+    (void)t_iter_read(it, front, false, &rows);
+    if (again) {
+        state = t_iter_save(it);
+        levada_iter_close(&it);
+        it = t_iter_open(text, threads, 16);
+        t_iter_restore(it, state);
+        t_clear(&state);
+    }
+    for (*blocks = 0; levada_iter_next(it, &block, &err) == LEVADA_OK; ++*blocks) {
+        n += levada_block_rows(block);
+        levada_block_unref(&block);
+    }
+    if (err.code != LEVADA_EDATA_LOSS || err.record != 128 - 9) {
+        fail_msg("record %lld: %s", (long long)err.record, err.message);
+    }
+    levada_iter_close(&it);
+    t_clear(&rows);
+    return n;
+}
+
+/* A block for which a stage fails is in the state until the error is told. */
+static void an_error_comes_again_after_a_restore(void **state)
+{
+    const char *const text = "mix(range:300,start=9 | shuffle:1 | cast:value,dtype=int8; "
+                             "range:110 | cast:value,dtype=int8)";
+
+    (void)state;
+    for (int32_t threads = 1; threads <= 4; threads++) {
+        int64_t blocks = 0, left = 1;
+
+        for (int64_t front = 0; left > 0; front++) {
+            int64_t want = rows_until_it_fails(text, threads, front, false, &left);
+
+            assert_int_equal(rows_until_it_fails(text, threads, front, true, &blocks), want);
+            assert_int_equal(blocks, left);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -72,6 +121,7 @@ int main(void)
         cmocka_unit_test(refuses_weights_that_do_not_fit),
         cmocka_unit_test(goes_on_after_a_restore),
         cmocka_unit_test(what_is_in_front_of_an_error_comes_first),
+        cmocka_unit_test(an_error_comes_again_after_a_restore),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
