@@ -9,6 +9,22 @@
 
 #define CONFORM_MEMORY_EACH 200 /* allocations of a run that fail one by one, later ones in steps */
 
+/* A joint gives what is in front of a failure first. If records were lost by that, a save says so,
+ * and a later call why. */
+static levada_status conform_memory_save(levada_iter *it, char **bytes, size_t *size,
+                                         levada_error *err)
+{
+    levada_block *block = NULL;
+    levada_status st = levada_iter_save(it, bytes, size, err), why = LEVADA_OK;
+
+    if (st != LEVADA_EFAILED_PRECONDITION) return st;
+    while (why == LEVADA_OK) {
+        why = levada_iter_next(it, &block, err);
+        levada_block_unref(&block);
+    }
+    return why < 0 ? why : st;
+}
+
 /* Opens, reads a block, saves, restores into another one, reads the rest. */
 static levada_status conform_memory_run(const levada_conform *c, levada_env *env,
                                         levada_conform_rows *got, levada_error *err)
@@ -19,7 +35,7 @@ static levada_status conform_memory_run(const levada_conform *c, levada_env *env
     levada_status st = levada_conform_open(c, env, 1, 4, &it, err);
 
     if (st == LEVADA_OK) st = levada_conform_read(it, 1, got, err);
-    if (st >= 0) st = levada_iter_save(it, &bytes, &size, err);
+    if (st >= 0) st = conform_memory_save(it, &bytes, &size, err);
     if (st == LEVADA_OK) st = levada_conform_open(c, env, 1, 4, &other, err);
     if (st == LEVADA_OK) st = levada_iter_restore(other, bytes, size, err);
     if (st == LEVADA_OK) st = levada_conform_read(other, -1, got, err);

@@ -66,6 +66,15 @@ static levada_status iter_pull(levada_iter *it, levada_block **out, levada_error
     return st;
 }
 
+/* Whether a node that failed may have lost records. Readers of files and joints have not moved, and
+ * chains give back what they could not work on. Hooks may have stopped half-way, unless it was
+ * their input that failed. Memory runs out anywhere. */
+static bool iter_loses(const levada_iter *it, levada_status st)
+{
+    if (st == LEVADA_ERESOURCE_EXHAUSTED) return true;
+    return it->ops->hooks && (it->ninputs == 0 || it->inputs[0]->stuck == LEVADA_OK);
+}
+
 levada_status levada_iter_next(levada_iter *it, levada_block **out, levada_error *err)
 {
     int64_t       began;
@@ -95,6 +104,7 @@ levada_status levada_iter_next(levada_iter *it, levada_block **out, levada_error
         if (st != LEVADA_ECANCELLED || !atomic_load(&it->run->cancelled)) {
             it->stuck = st;
             it->why = why;
+            if (iter_loses(it, st)) it->lost = true;
         }
         if (err) *err = why;
     }
@@ -135,13 +145,23 @@ static levada_status iter_restore_unread(levada_iter *it, levada_state_reader *f
     return levada_lane_restore(&it->unread, it, from, key, err);
 }
 
+/* A joint gives what is in front of a failure first, and is asked for its state before it tells. */
+static levada_status iter_savable(const levada_iter *it, levada_error *err)
+{
+    if (!it->lost) return LEVADA_OK;
+    return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                       "a stage has failed and records may be lost: go on from an earlier "
+                       "position (%s)",
+                       it->why.message);
+}
+
 levada_status levada_node_save(levada_iter *it, levada_state_writer *to, levada_error *err)
 {
     levada_iter  *before = to->node;
-    levada_status st = LEVADA_OK;
+    levada_status st = iter_savable(it, err);
 
     to->node = it;
-    if (it->ops->save) st = it->ops->save(it, to, err);
+    if (st == LEVADA_OK && it->ops->save) st = it->ops->save(it, to, err);
     to->node = it;
     if (st == LEVADA_OK) st = levada_tally_save(it, to, err);
     if (st == LEVADA_OK && it->unread.block) {
@@ -169,6 +189,7 @@ levada_status levada_node_restore(levada_iter *it, levada_state_reader *from, le
     }
     from->node = it;
     it->ended = false;
+    it->lost = false;
     it->stuck = LEVADA_OK;
     it->drop = 0;
     if (!iter_is_tail(it) && levada_state_has(from, "drop")) {
@@ -210,6 +231,7 @@ static levada_status iter_rewind(levada_iter *it, int64_t opening, levada_error 
     }
     it->context.opening = it->opened_as + opening;
     it->ended = false;
+    it->lost = false;
     it->stuck = LEVADA_OK; /* of reading ahead, perhaps */
     it->drop = 0;
     levada_cursor_clear(&it->unread);

@@ -60,6 +60,7 @@ typedef struct levada_node_ops {
     void (*progress)(const levada_iter *it, int64_t *done, int64_t *total);
     void (*cancel)(levada_iter *it); /* any thread; may be NULL */
     void (*close)(levada_iter *it);
+    bool hooks; /* next() is that of a descriptor: it may fail with records in its hands */
 } levada_node_ops;
 
 /* What was left out at one place; the budget of `errors=` counts there, in the order of records. */
@@ -96,6 +97,7 @@ struct levada_iter {
     bool                   ended;
     levada_status          stuck; /* an error that is repeated */
     levada_error           why;
+    bool                   lost; /* it failed, and records with it, perhaps */
     int64_t                drop; /* records to drop before giving: from a restore */
     levada_cursor          unread; /* a block that came back: it is given again first */
     bool                   saves_inputs; /* ops->save writes the whole tree below it */

@@ -119,7 +119,9 @@ static levada_status chain_next(levada_iter *it, levada_block **out, levada_erro
         levada_block_unref(&in);
         if (st != LEVADA_OK) return st;
     }
-    return levada_node_settle(it, records, out, err);
+    st = levada_node_settle(it, records, out, err);
+    if (st != LEVADA_OK) it->lost = true; /* the block, some of whose bad records were counted */
+    return st;
 }
 
 #define CHAIN_REST "#chain.rest" /* behind a bad record; where there is some */

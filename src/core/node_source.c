@@ -119,6 +119,7 @@ static const levada_node_ops source_ops = {
     .progress = source_progress,
     .cancel = levada_hosted_cancel,
     .close = levada_hosted_close,
+    .hooks = true,
 };
 
 int32_t levada_run_leaf(levada_run *run, levada_iter *it)

@@ -42,6 +42,7 @@ static const levada_node_ops stage_ops = {
     .reread = stage_reread,
     .cancel = levada_hosted_cancel,
     .close = levada_hosted_close,
+    .hooks = true,
 };
 
 #define STAGE_ROUNDS 1000003 /* that a repeat without an end has, or so many */

@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -113,6 +114,49 @@ static void an_error_comes_again_after_a_restore(void **state)
     }
 }
 
+static void expect_no_save(const char *text, const char *stage, const char *cause)
+{
+    levada_iter  *it = t_iter_open(text, 1, 7);
+    levada_error  err = LEVADA_ERROR_INIT;
+    levada_block *block = NULL;
+    t_bytes       before = t_iter_save(it), again;
+    char         *bytes = NULL;
+    size_t        size = 0;
+
+    while (levada_iter_save(it, &bytes, &size, &err) == LEVADA_OK) {
+        levada_string_free(&bytes);
+        assert_int_equal(levada_iter_next(it, &block, &err), LEVADA_OK);
+        levada_block_unref(&block);
+    }
+    assert_int_equal(err.code, LEVADA_EFAILED_PRECONDITION);
+    assert_non_null(strstr(err.message, "records may be lost"));
+    assert_non_null(strstr(err.message, cause));
+    assert_string_equal(err.stage, stage);
+    t_iter_fails(it, LEVADA_EDATA_LOSS, cause);
+    t_iter_restore(it, before); /* mends it */
+    again = t_iter_save(it);
+    t_bytes_equal(before, again, "restored after a failure");
+    t_clear(&before);
+    t_clear(&again);
+    levada_iter_close(&it);
+}
+
+/* What a function or a source had in its hands when it failed is gone. */
+static void no_position_lacks_what_was_lost(void **state)
+{
+    (void)state;
+    expect_no_save("mix(range:60 | call:{c:picky},spec={value:int64}; range:60):weights=[1,9]",
+                   "1.call", "five times");
+    expect_no_save("mix(t_rows:60; t_rows:60,fail_at=33)", "1.t_rows", "record 33");
+}
+
+static int add_functions(void **state)
+{
+    (void)state;
+    t_functions_add(t_iter_env());
+    return 0;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -122,7 +166,8 @@ int main(void)
         cmocka_unit_test(goes_on_after_a_restore),
         cmocka_unit_test(what_is_in_front_of_an_error_comes_first),
         cmocka_unit_test(an_error_comes_again_after_a_restore),
+        cmocka_unit_test(no_position_lacks_what_was_lost),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, add_functions, NULL);
 }
