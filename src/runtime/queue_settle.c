@@ -72,15 +72,15 @@ static void settle_finish(levada_line *line, levada_queue_op *op, levada_queue_w
 
 /* -- enqueues ---------------------------------------------------------------------------------- */
 
-/* Elements below which max_bytes does not count: else those who wait for them would wait for ever.
- */
+/* Elements up to which max_bytes does not count for the next one: else those who wait for it would
+ * wait for ever. */
 static int64_t settle_needed(const levada_queue *q)
 {
     const levada_waiter *first = q->dequeues.head;
 
-    if (q->options.kind == LEVADA_QUEUE_SHUFFLE) return q->options.min_after_dequeue + 1;
-    if (q->options.kind != LEVADA_QUEUE_PRIORITY || first == NULL) return 1;
-    return ((const levada_queue_op *)(const void *)first)->n;
+    if (q->options.kind == LEVADA_QUEUE_SHUFFLE) return q->options.min_after_dequeue;
+    if (q->options.kind != LEVADA_QUEUE_PRIORITY || first == NULL) return 0;
+    return ((const levada_queue_op *)(const void *)first)->n - 1;
 }
 
 /* How many of the elements may go in. */
@@ -95,7 +95,7 @@ static int64_t settle_room(const levada_queue *q, const levada_queue_op *op, int
     while (k < most) {
         int64_t one = levada_queue_weigh(q, op->cells, op->done + k, 1);
 
-        if (q->bytes + *bytes + one > q->options.max_bytes && count + k >= settle_needed(q)) {
+        if (q->bytes + *bytes + one > q->options.max_bytes && count + k > settle_needed(q)) {
             break;
         }
         *bytes += one;

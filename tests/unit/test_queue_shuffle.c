@@ -128,6 +128,11 @@ static void bytes_do_not_stop_what_the_least_needs(void **state)
     assert_int_equal(test_put(queue, 4, 1), LEVADA_EDEADLINE_EXCEEDED);
     assert_true(test_take(queue) >= 0);
     levada_queue_unref(&queue);
+
+    o.min_after_dequeue = INT64_MAX; /* nothing can come out before it is closed */
+    queue = test_queue_of(NULL, &o);
+    assert_int_equal(test_put(queue, 0, 5), LEVADA_OK);
+    levada_queue_unref(&queue);
 }
 
 static void a_failed_take_gives_all_back(void **state)
