@@ -302,6 +302,8 @@ void levada_queue_unref(levada_queue **queue)
 
 /* -- looking ----------------------------------------------------------------------------------- */
 
+bool levada_queue_is_closed(const levada_queue *queue) { return levada_queue_closed(queue); }
+
 const levada_queue_options *levada_queue_info(const levada_queue *queue) { return &queue->options; }
 
 void levada_queue_set_poll(levada_queue *queue, bool (*poll)(void *user), void *user,

@@ -571,14 +571,3 @@ int64_t levada_queue_size(const levada_queue *queue)
     settle_unlock(q);
     return size;
 }
-
-bool levada_queue_is_closed(const levada_queue *queue)
-{
-    levada_queue *q = (levada_queue *)(uintptr_t)queue;
-    bool          closed;
-
-    settle_lock(q);
-    closed = levada_queue_closed(q);
-    settle_unlock(q);
-    return closed;
-}

@@ -257,16 +257,15 @@ void levada_queue_push(levada_queue *queue, const levada_queue_op *op, int64_t k
         for (int64_t i = 0; i < k; i++) {
             store_heap_push(queue, op->cells, op->done + i, queue->last_key++);
         }
-        break;
-    case LEVADA_QUEUE_SHUFFLE:
+        return; /* counted one by one */
+    case LEVADA_QUEUE_SHUFFLE: /* fills its array from 0 */
         store_ring(queue, op->cells, op->done, levada_queue_count(queue), k, true);
-        store_moved(&queue->in, k);
         break;
     default:
         store_ring(queue, op->cells, op->done, queue->in.at, k, true);
         queue->in.at = store_wrap(queue, queue->in.at + k);
-        store_moved(&queue->in, k);
     }
+    store_moved(&queue->in, k);
 }
 
 void levada_queue_pop(levada_queue *queue, const levada_queue_op *op, int64_t k)
@@ -274,18 +273,17 @@ void levada_queue_pop(levada_queue *queue, const levada_queue_op *op, int64_t k)
     switch (queue->options.kind) {
     case LEVADA_QUEUE_PRIORITY:
         for (int64_t i = 0; i < k; i++) store_heap_pop(queue, op->cells, op->done + i);
-        break;
+        return;
     case LEVADA_QUEUE_SHUFFLE:
         for (int64_t i = 0, count = levada_queue_count(queue); i < k; i++) {
             store_draw(queue, count - i, op->cells, op->done + i);
         }
-        store_moved(&queue->out, k);
         break;
     default:
         store_ring(queue, op->cells, op->done, queue->out.at, k, false);
         queue->out.at = store_wrap(queue, queue->out.at + k);
-        store_moved(&queue->out, k);
     }
+    store_moved(&queue->out, k);
 }
 
 void levada_queue_put_back(levada_queue *queue, uint8_t *const *cells, int64_t n)
@@ -295,15 +293,14 @@ void levada_queue_put_back(levada_queue *queue, uint8_t *const *cells, int64_t n
     switch (queue->options.kind) {
     case LEVADA_QUEUE_PRIORITY:
         for (int64_t i = n; i-- > 0;) store_heap_push(queue, cells, i, --queue->first_key);
-        break;
+        return;
     case LEVADA_QUEUE_SHUFFLE:
         store_ring(queue, cells, 0, levada_queue_count(queue), n, true);
-        store_moved(&queue->out, -n);
         break;
     default:
         at = queue->out.at - n < 0 ? queue->out.at - n + queue->room : queue->out.at - n;
         store_ring(queue, cells, 0, at, n, true);
         queue->out.at = at;
-        store_moved(&queue->out, -n);
     }
+    store_moved(&queue->out, -n);
 }

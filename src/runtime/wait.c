@@ -184,9 +184,12 @@ static void wait_learn(levada_site *site, bool helped, int64_t spun)
 {
     int budget = atomic_load_explicit(&site->spin, memory_order_relaxed);
 
-    if (helped) budget += (site->most - budget) / 4 + 1;
-    else budget -= budget / 4 + 1;
-    if (helped && budget < 2 * spun) budget = (int)(2 * spun);
+    if (helped) {
+        budget += (site->most - budget) / 4 + 1;
+        if (budget < 2 * spun) budget = (int)(2 * spun);
+    } else {
+        budget -= budget / 4 + 1;
+    }
     if (budget < WAIT_SPIN_LEAST) budget = WAIT_SPIN_LEAST;
     if (budget > site->most) budget = site->most;
     atomic_store_explicit(&site->spin, budget, memory_order_relaxed);

@@ -382,18 +382,6 @@ static void dump(const run *r, int nops, int capacity)
     }
 }
 
-static levada_queue *history_padding_queue(int64_t capacity)
-{
-    levada_queue_options o = LEVADA_QUEUE_OPTIONS_INIT;
-
-    o.kind = LEVADA_QUEUE_PADDING;
-    o.capacity = capacity;
-    o.ncomponents = 1;
-    o.dtypes = &(levada_dtype){ LEVADA_INT64 };
-    o.shapes = &(levada_shape){ 1, { -1 } };
-    return test_queue_of(NULL, &o);
-}
-
 static void check_history(unsigned seed)
 {
     static run r;
@@ -402,7 +390,7 @@ static void check_history(unsigned seed)
 
     memset(&r, 0, sizeof(r));
     r.tensors = seed / 6 % 2 == 1;
-    r.queue = r.tensors ? history_padding_queue(capacity)
+    r.queue = r.tensors ? test_padding_queue(capacity)
                         : test_queue(LEVADA_QUEUE_FIFO, capacity, 0);
     atomic_store(&r.left, THREADS);
     for (int i = 0; i < THREADS * EACH; i++) r.ops[i] = draw_op(i, &seed);

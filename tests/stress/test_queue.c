@@ -181,25 +181,13 @@ static void run_crew(levada_queue *queue, const trade *by, unsigned seed, bool c
     levada_queue_unref(&queue);
 }
 
-static levada_queue *padding_queue(int64_t capacity)
-{
-    levada_queue_options o = LEVADA_QUEUE_OPTIONS_INIT;
-
-    o.kind = LEVADA_QUEUE_PADDING;
-    o.capacity = capacity;
-    o.ncomponents = 1;
-    o.dtypes = &(levada_dtype){ LEVADA_INT64 };
-    o.shapes = &(levada_shape){ 1, { -1 } };
-    return test_queue_of(NULL, &o);
-}
-
 static void nothing_is_lost_or_doubled(void **state)
 {
     (void)state;
     for (int cancels = 0; cancels < 2; cancels++) {
-        run_crew(padding_queue(3), &tensors_trade, 6, cancels != 0);
-        run_crew(padding_queue(64), &tensors_trade, 7, cancels != 0);
-        run_crew(padding_queue(-1), &tensors_trade, 8, cancels != 0);
+        run_crew(test_padding_queue(3), &tensors_trade, 6, cancels != 0);
+        run_crew(test_padding_queue(64), &tensors_trade, 7, cancels != 0);
+        run_crew(test_padding_queue(-1), &tensors_trade, 8, cancels != 0);
     }
     for (int kind = LEVADA_QUEUE_FIFO; kind <= LEVADA_QUEUE_SHUFFLE; kind++) {
         for (int cancels = 0; cancels < 2; cancels++) {

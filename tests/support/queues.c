@@ -36,6 +36,18 @@ levada_queue *test_queue(levada_queue_kind kind, int64_t capacity, int64_t min_a
     return test_queue_of(NULL, &options);
 }
 
+levada_queue *test_padding_queue(int64_t capacity)
+{
+    levada_queue_options o = LEVADA_QUEUE_OPTIONS_INIT;
+
+    o.kind = LEVADA_QUEUE_PADDING;
+    o.capacity = capacity;
+    o.ncomponents = 1;
+    o.dtypes = &(levada_dtype){ LEVADA_INT64 };
+    o.shapes = &(levada_shape){ 1, { -1 } };
+    return test_queue_of(NULL, &o);
+}
+
 test_call test_call_of(levada_queue *queue, test_act act, int64_t n, int64_t first)
 {
     test_call call = { .queue = queue, .act = act, .n = n, .timeout = LEVADA_FOREVER };

@@ -35,7 +35,9 @@ typedef struct test_call {
 
 /* Queues of int64 scalars. capacity -1 = unbounded. */
 levada_queue *test_queue(levada_queue_kind kind, int64_t capacity, int64_t min_after_dequeue);
-/* PRIORITY with one more component: the priority and an int64. */
+/* Of vectors of int64, held by reference. */
+levada_queue *test_padding_queue(int64_t capacity);
+/* Any other; NULL = the default environment. */
 levada_queue *test_queue_of(levada_env *env, const levada_queue_options *options);
 
 /* values: first, first + 1, ... */
