@@ -16,9 +16,12 @@
 #include "runtime/delay.h"
 #include "runtime/queue_priv.h"
 
-#define SETTLE_LOOKS 8       /* for elements that gather, ...        */
-#define SETTLE_PAUSES 64     /* ... one to three microseconds apart, */
-#define SETTLE_PAUSES_ONE 4  /* ... at first less where it is one    */
+/* Looks at what gathers: at first a short time apart, in which the other side does not fill or
+ * empty the queue and has to wait in its turn; then one to three microseconds. */
+#define SETTLE_LOOKS 8
+#define SETTLE_PAUSES_ONE 4 /* before the first look, where it is one element ... */
+#define SETTLE_PAUSES_MANY 32 /* ... or more */
+#define SETTLE_PAUSES_MOST 64
 #define SETTLE_SHORT 1000000 /* nanoseconds; who has no longer to wait does not gather */
 
 static int64_t settle_held(const levada_queue *q)
@@ -437,12 +440,12 @@ static bool settle_seems_ready(const levada_queue *q, const levada_queue_op *op)
 static bool settle_gather(levada_queue *q, const levada_queue_op *op)
 {
     bool never = q->options.capacity >= 0 && op->n > q->options.capacity, ready = false;
-    int  pauses = op->n == 1 ? SETTLE_PAUSES_ONE : SETTLE_PAUSES;
+    int  pauses = op->n == 1 ? SETTLE_PAUSES_ONE : SETTLE_PAUSES_MANY;
 
     if (never || !levada_site_look(&q->site)) return false;
     for (int look = 0; look < SETTLE_LOOKS && !ready; look++) {
         for (int i = 0; i < pauses; i++) LEVADA_PAUSE();
-        if (pauses < SETTLE_PAUSES) pauses *= 2;
+        if (pauses < SETTLE_PAUSES_MOST) pauses *= 2;
         ready = settle_seems_ready(q, op);
     }
     levada_site_look_end(&q->site);

@@ -3,7 +3,7 @@
 
 #include "base/assert.h"
 
-#define WAIT_SPIN_MOST 50000 /* nanoseconds; more than a wake-up costs on most machines */
+#define WAIT_SPIN_MOST 200000 /* nanoseconds; wake-ups in virtual machines cost 50,000 and more */
 #define WAIT_SPIN_LEAST 2000 /* looks around for so long in any case: nothing beside a sleep */
 #define WAIT_GRACE 2000 /* nanoseconds */
 #define WAIT_LOOKS 16 /* between two looks at the clock */
