@@ -249,6 +249,21 @@ static PyObject *block_fields(PyObject *self, PyObject *unused)
     return levada_py_fields(levada_block_spec(block_of(self)));
 }
 
+/* Interned: a look-up by a name that is written out in a program compares pointers. */
+static PyObject *block_names(PyObject *self, void *unused)
+{
+    const levada_spec *spec = levada_block_spec(block_of(self));
+    int32_t            i, n = levada_spec_count(spec);
+    PyObject          *names = PyTuple_New(n), *name = NULL;
+
+    (void)unused;
+    for (i = 0; names && i < n; i++) {
+        name = PyUnicode_InternFromString(levada_spec_field(spec, i)->name);
+        if (!name || PyTuple_SetItem(names, i, name) < 0) Py_CLEAR(names);
+    }
+    return names;
+}
+
 static PyObject *block_find(PyObject *self, PyObject *name)
 {
     Py_ssize_t  size = 0;
@@ -322,6 +337,7 @@ static PyGetSetDef block_getset[] = {
     {"lanes", block_lanes, NULL, "Origins of a record.", NULL},
     {"rows", block_rows, NULL, "Records in the block.", NULL},
     {"bytes", block_bytes, NULL, "Bytes of memory that it keeps alive.", NULL},
+    {"names", block_names, NULL, "Names of the columns, a tuple.", NULL},
     {"flags", block_flags, NULL, "Sum of levada_spec_flags: 1 open, 2 batched.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };

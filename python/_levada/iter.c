@@ -170,7 +170,7 @@ static bool iter_fetch(iter_object *self, PyObject **out)
     if (self->since >= ITER_SNAPSHOT && self->drop == 0 && !iter_note(self)) return false;
     block = iter_pull(self);
     if (!block) return false;
-    made = PyObject_CallMethod((PyObject *)self, "_made", "O", block);
+    made = PyObject_CallMethodObjArgs((PyObject *)self, self->state->made, block, NULL);
     if (!made) iter_unread(self, block);
     Py_DECREF(block);
     if (made && PyList_CheckExact(made)) iter_keep(self, made);

@@ -171,7 +171,8 @@ static int module_exec(PyObject *module)
         module_add_type(module, &levada_py_barrier_spec, &state->barrier) < 0)
         return -1;
     state->office = levada_py_office_create();
-    if (!state->office) return -1;
+    state->made = PyUnicode_InternFromString("_made");
+    if (!state->office || !state->made) return -1;
     if (PyModule_AddFunctions(module, levada_py_dataset_functions) < 0 ||
         PyModule_AddFunctions(module, levada_py_build_functions) < 0 ||
         PyModule_AddFunctions(module, levada_py_lane_functions) < 0 ||

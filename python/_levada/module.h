@@ -25,6 +25,7 @@ typedef struct levada_py_state {
     PyTypeObject     *block, *view, *dataset, *iter, *function, *writer, *tensor, *queue, *barrier;
     levada_py_office *office;
     levada_py_main   *main;  /* stays for ever: queues have it */
+    PyObject         *made;  /* "_made"; stays for ever: iterators call it */
     long              forks; /* of this process' line; what is older belongs to the parent */
 } levada_py_state;
 

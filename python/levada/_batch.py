@@ -40,7 +40,7 @@ def array_of(view: Any) -> Array:
     array = _asarray(view)
     if array.ndim == 0:  # NumPy says nothing where it had no memory to look at the view
         raise MemoryError("no memory for the array of a column")
-    if view.dtype == "bfloat16" and "ml_dtypes" in sys.modules:
+    if "ml_dtypes" in sys.modules and view.dtype == "bfloat16":
         return array.view(sys.modules["ml_dtypes"].bfloat16)
     return array
 
@@ -279,7 +279,7 @@ def _rows_of_column(column):
 
 def rows_of(block: _levada.Block) -> list[dict[str, Any]]:
     """The records of a block as dicts: NumPy scalars and arrays, ``bytes``, ``Ragged``."""
-    names = [field[0] for field in block.fields()]
+    names = block.names
     columns = [_rows_of_column(column_of(block, i)) for i in range(len(names))]
     if not names:
         return [{} for _ in range(block.rows)]
@@ -294,13 +294,12 @@ class Batch(Mapping[str, Any]):
     Raises KeyError for a name that is not there.
     """
 
-    __slots__ = ("__weakref__", "_block", "_cache", "_files", "_names")
+    __slots__ = ("__weakref__", "_block", "_cache", "_files")
 
     def __init__(self, block: _levada.Block, files: _Files | None = None) -> None:
         self._block = block
         self._cache: dict[str, Any] = {}
         self._files = files
-        self._names: tuple[str, ...] | None = None
 
     def __getitem__(self, name: str) -> Any:
         value = self._cache.get(name)
@@ -316,15 +315,13 @@ class Batch(Mapping[str, Any]):
 
     def keys(self) -> tuple[str, ...]:  # type: ignore[override]
         """Names of the fields, in order."""
-        if self._names is None:
-            self._names = tuple(field[0] for field in self._block.fields())
-        return self._names
+        return self._block.names
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.keys())
+        return iter(self._block.names)
 
     def __len__(self) -> int:
-        return len(self.keys())
+        return len(self._block.names)
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and self._block.find(name) >= 0

@@ -113,14 +113,13 @@ class Iterator(_levada.Iter):
         _live.add(self)
 
     def _made(self, block: _levada.Block) -> Any:
-        return Batch(block, self._shared_files()) if self._batched else rows_of(block)
-
-    def _shared_files(self):
+        if not self._batched:
+            return rows_of(block)
         files = self._files() if self._files is not None else None
         if files is None:
             files = _Files(self)
             self._files = weakref.ref(files)
-        return files
+        return Batch(block, files)
 
     def _keep_files(self):
         files = self._files() if self._files is not None else None

@@ -10,6 +10,8 @@ from levada import errors
 from levada._dataset import Dataset
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from levada.train._queues import QueueBase
 
 
@@ -42,7 +44,7 @@ class Feed:
                 else:
                     block, first = self._next(), 0
             if self._columns is None:
-                self._columns = self._find([field[0] for field in block.fields()])
+                self._columns = self._find(block.names)
             for _ in map(enqueue, (block,), (self._columns,), (first,)):
                 return  # Ctrl-C comes where a call of C has ended, not where a `for` has: all is in
         except BaseException as error:
@@ -58,7 +60,7 @@ class Feed:
         if iterator is not None:
             iterator.cancel()
 
-    def _find(self, fields: list[str]) -> list[int]:
+    def _find(self, fields: Sequence[str]) -> list[int]:
         """The numbers of the columns for the components."""
         queue, names = self._queue, self._queue.names
         if names is None and len(fields) != len(queue.dtypes):
