@@ -12,13 +12,16 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <time.h>
 
 enum {
     QUEUES_CAPACITY = 1024,
     QUEUES_MOST = 64,   /* items of one call */
     QUEUES_CREW = 4,    /* threads of a side */
     QUEUES_SHUFFLE = 10000,
-    QUEUES_LEAST = 5000 /* min_after_dequeue of the shuffle */
+    QUEUES_LEAST = 5000, /* min_after_dequeue of the shuffle */
+    QUEUES_SLEEPS = 200,
+    QUEUES_ASLEEP = 1000000 /* nanoseconds */
 };
 
 /* -- ours -------------------------------------------------------------------------------------- */
@@ -100,6 +103,14 @@ typedef struct queues_worker {
     pthread_t           thread;
 } queues_worker;
 
+static int64_t queues_now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
 static void *queues_produce(void *user)
 {
     queues_worker *w = user;
@@ -178,6 +189,39 @@ static void queues_hand_over(void *state, levada_bench_count *count)
     pthread_join(w.thread, NULL);
     count->records += 2 * s->items;
     count->check += (uint64_t)item;
+}
+
+/* Items are the times at which they were pushed. */
+static void *queues_wake(void *user)
+{
+    queues_worker *w = user;
+    int64_t        pushed;
+
+    for (int64_t i = 0; i < w->items; ++i) {
+        w->state->kind->pop(w->state->queue, &pushed, 1);
+        w->check += (uint64_t)(queues_now() - pushed);
+    }
+    return NULL;
+}
+
+/* The consumer has waited for a millisecond: whatever it did before, it sleeps. The sum of the
+ * times from push to pop, in nanoseconds, is the check. */
+static void queues_hand_over_asleep(void *state, levada_bench_count *count)
+{
+    const queues_state *s = state;
+    queues_worker       w;
+
+    queues_start(&w, s, QUEUES_SLEEPS, queues_wake);
+    for (int64_t i = 0; i < QUEUES_SLEEPS; ++i) {
+        int64_t begin = queues_now(), now = begin;
+
+        while (now - begin < QUEUES_ASLEEP)
+            now = queues_now();
+        s->kind->push(s->queue, &now, 1);
+    }
+    pthread_join(w.thread, NULL);
+    count->records += QUEUES_SLEEPS;
+    count->check += w.check;
 }
 
 /* One in, one out, with 10,000 in it. */
@@ -297,6 +341,7 @@ static void *queues_open_shuffle(const levada_bench_args *a)
     {name "_2p2c_1", queues_open, queues_pass, QUEUES_SETUP(kind, 2, 2, 1, 1)},    \
     {name "_2p2c_64", queues_open, queues_pass, QUEUES_SETUP(kind, 2, 2, 64, 64)}, \
     {name "_4p_64", queues_open, queues_pass, QUEUES_SETUP(kind, 4, 1, 1, 64)},    \
+    {name "_asleep", queues_open, queues_hand_over_asleep, QUEUES_SETUP(kind, 1, 1, 1, 1)},  \
     {name "_handover", queues_open_back, queues_hand_over, QUEUES_SETUP(kind, 1, 1, 1, 1)}
 
 const levada_bench_work levada_bench_works[] = {
