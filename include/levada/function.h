@@ -32,7 +32,8 @@ typedef struct levada_function_def {
                           levada_error *err);
     /* Makes a blocked call return ECANCELLED soon; any thread. May be NULL. */
     void (*cancel)(void *run);
-    /* Position of a source; NULL = it can't be saved. */
+    /* Position of a source; NULL = it can't be saved. State of a function of blocks; NULL = it has
+     * none to save, and is called again for the block for which it failed or was cancelled. */
     levada_status (*save)(void *run, levada_state_writer *to, levada_error *err);
     levada_status (*restore)(void *run, levada_state_reader *from, levada_error *err);
     void (*close)(void *run);

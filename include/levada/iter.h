@@ -62,7 +62,7 @@ LEVADA_API void levada_iter_cancel(levada_iter *it);
 
 /* Position after the last block that next() gave, as bytes; free with levada_string_free.
  * EFAILED_PRECONDITION: the iterator has failed, or is about to after records that a joint gives in
- * front of the failure, and what a stage had taken may be lost. */
+ * front of the failure, or was cancelled, and what a source or a stage had taken may be lost. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_iter_save(levada_iter *it, char **out,
                                                           size_t *size, levada_error *err);
 /* Goes on bit for bit as the iterator that was saved, whatever this one did before; another

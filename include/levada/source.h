@@ -71,7 +71,8 @@ typedef struct levada_source_def {
     void (*close)(void *state);
     /* The next block (at most context->block_rows records), or END. The core numbers records. */
     levada_status (*next)(void *state, const void *args, levada_block **out, levada_error *err);
-    /* Makes a blocked next() return ECANCELLED soon; any thread. May be NULL. */
+    /* Makes a blocked next() return ECANCELLED soon; any thread. May be NULL. As after any error of
+     * next(), what it had taken counts as lost, and is not saved. */
     void (*cancel)(void *state);
     levada_status (*save)(const void *state, levada_state_writer *to, levada_error *err);
     levada_status (*restore)(void *state, levada_state_reader *from, levada_error *err);

@@ -117,7 +117,8 @@ typedef struct levada_stage_def {
     levada_status (*save)(const void *state, levada_state_writer *to, levada_error *err);
     levada_status (*restore)(void *state, levada_state_reader *from, levada_error *err);
     /* Makes a blocked next() or apply() return ECANCELLED soon; any thread, also beside them. For
-     * stages that call functions of the user. */
+     * stages that call functions of the user. As after any error of next() itself, what it had
+     * taken counts as lost, and is not saved. */
     void (*cancel)(void *state);
 } levada_stage_def;
 

@@ -50,6 +50,17 @@ static levada_status iter_drop(levada_iter *it, levada_block **block, levada_err
     return LEVADA_OK;
 }
 
+/* Whether a node that answered with an error may have lost records. Readers of files and joints
+ * have not moved, and chains give back what they could not work on. Hooks may have stopped
+ * half-way, unless it was their input that failed, or their block went back to it. Memory runs out
+ * anywhere. */
+static bool iter_loses(const levada_iter *it, levada_status st)
+{
+    if (st == LEVADA_ERESOURCE_EXHAUSTED) return true;
+    if (!it->ops->hooks) return false;
+    return it->ninputs == 0 || !(it->inputs[0]->failed || it->inputs[0]->unread.block);
+}
+
 static levada_status iter_pull(levada_iter *it, levada_block **out, levada_error *err)
 {
     levada_status st = LEVADA_OK;
@@ -63,16 +74,8 @@ static levada_status iter_pull(levada_iter *it, levada_block **out, levada_error
         if (st == LEVADA_OK && (*out)->n == 0) levada_block_unref(out);
         if (st == LEVADA_OK && *out) st = iter_drop(it, out, err);
     }
+    if (st < 0 && iter_loses(it, st)) it->lost = true;
     return st;
-}
-
-/* Whether a node that failed may have lost records. Readers of files and joints have not moved, and
- * chains give back what they could not work on. Hooks may have stopped half-way, unless it was
- * their input that failed. Memory runs out anywhere. */
-static bool iter_loses(const levada_iter *it, levada_status st)
-{
-    if (st == LEVADA_ERESOURCE_EXHAUSTED) return true;
-    return it->ops->hooks && (it->ninputs == 0 || it->inputs[0]->stuck == LEVADA_OK);
 }
 
 levada_status levada_iter_next(levada_iter *it, levada_block **out, levada_error *err)
@@ -100,12 +103,10 @@ levada_status levada_iter_next(levada_iter *it, levada_block **out, levada_error
         it->ended = true;
     } else if (st < 0) {
         levada_error_place(&why, it->path, NULL, -1, -1);
+        it->failed = true;
+        it->why = why;
         /* Whether the iterator was cancelled is looked up each time. */
-        if (st != LEVADA_ECANCELLED || !atomic_load(&it->run->cancelled)) {
-            it->stuck = st;
-            it->why = why;
-            if (iter_loses(it, st)) it->lost = true;
-        }
+        if (st != LEVADA_ECANCELLED || !atomic_load(&it->run->cancelled)) it->stuck = st;
         if (err) *err = why;
     }
     return st;
@@ -189,6 +190,7 @@ levada_status levada_node_restore(levada_iter *it, levada_state_reader *from, le
     }
     from->node = it;
     it->ended = false;
+    it->failed = false;
     it->lost = false;
     it->stuck = LEVADA_OK;
     it->drop = 0;
@@ -231,6 +233,7 @@ static levada_status iter_rewind(levada_iter *it, int64_t opening, levada_error 
     }
     it->context.opening = it->opened_as + opening;
     it->ended = false;
+    it->failed = false;
     it->lost = false;
     it->stuck = LEVADA_OK; /* of reading ahead, perhaps */
     it->drop = 0;

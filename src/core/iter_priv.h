@@ -97,7 +97,8 @@ struct levada_iter {
     bool                   ended;
     levada_status          stuck; /* an error that is repeated */
     levada_error           why;
-    bool                   lost; /* it failed, and records with it, perhaps */
+    bool                   failed; /* it answered with an error, or that it is cancelled */
+    bool                   lost; /* records are gone with that, perhaps */
     int64_t                drop; /* records to drop before giving: from a restore */
     levada_cursor          unread; /* a block that came back: it is given again first */
     bool                   saves_inputs; /* ops->save writes the whole tree below it */

@@ -58,7 +58,8 @@ static levada_status call_next(void *state, const void *args, levada_iter *in, l
     (void)args;
     LEVADA_TRY(levada_iter_next(in, &block, err));
     st = levada_call_rows(&s->call, block, s->context->out, &made, err);
-    if (st == LEVADA_AGAIN) {
+    /* Without a state to save, the function can begin again with the block. */
+    if (st == LEVADA_AGAIN || (st < 0 && !s->call.def->save)) {
         levada_node_unread(in, &block);
         return st;
     }

@@ -46,6 +46,34 @@ static void goes_on_after_a_restore(void **state)
     t_iter_sweep("range:30 | call:{c:sum} | shuffle:7 | batch:4", true, 1);
 }
 
+/* A mix gives what is in front of a failure first: its state has the block that failed. */
+static void an_error_comes_again_after_a_restore(void **state)
+{
+    const char *const text = "mix(range:60; range:20 | call:{c:longer},spec={value:int64}):seed=2";
+    levada_iter      *it = t_iter_open(text, 1, 7), *other = NULL;
+    levada_block     *block = NULL;
+    int64_t           cuts = 0, all = 0, rows = 0;
+
+    (void)state;
+    all = t_iter_fails(it, LEVADA_EINVALID_ARGUMENT, "records in");
+    levada_iter_close(&it);
+    it = t_iter_open(text, 1, 7);
+    do {
+        t_bytes position = t_iter_save(it);
+
+        if (block) rows += levada_block_rows(block);
+        levada_block_unref(&block);
+        other = t_iter_open(text, 1, 7);
+        t_iter_restore(other, position);
+        assert_int_equal(t_iter_fails(other, LEVADA_EINVALID_ARGUMENT, "records in"), all - rows);
+        levada_iter_close(&other);
+        t_clear(&position);
+        cuts++;
+    } while (levada_iter_next(it, &block, NULL) == LEVADA_OK);
+    assert_true(cuts > 1);
+    levada_iter_close(&it);
+}
+
 static int add_functions(void **state)
 {
     (void)state;
@@ -59,6 +87,7 @@ int main(void)
         cmocka_unit_test(calls_in_order),
         cmocka_unit_test(bad_records_follow_the_policy),
         cmocka_unit_test(goes_on_after_a_restore),
+        cmocka_unit_test(an_error_comes_again_after_a_restore),
     };
 
     return cmocka_run_group_tests(tests, add_functions, NULL);
