@@ -7,6 +7,12 @@
 
 #define WINDOW_LIMIT (INT64_C(1) << 30) /* offsets in a block are int32 */
 
+/* The system copies pages with `rep movsb`, which needs two to eight times as long where its target
+ * lies 1 to 63 bytes behind its source, seen within their pages (measured on Zen 3). So many bytes
+ * of each chunk stay unused, so that a window can begin further back. */
+#define WINDOW_LEAD 64
+#define WINDOW_PAGE 4096
+
 levada_status levada_window_open(levada_window *window, levada_env *env, const char *path,
                                  const levada_bytes_options *options, int64_t max_record,
                                  levada_error *err)
@@ -55,10 +61,10 @@ static levada_status window_judge(levada_window *w, int64_t need, levada_error *
     return LEVADA_OK;
 }
 
-/* Size of the chunk that takes the window as it is and more. */
+/* Bytes that the chunk has to hold: the window as it is and more. */
 static int64_t window_capacity(const levada_window *w, int64_t need)
 {
-    int64_t size = levada_window_size(w), wanted = w->step;
+    int64_t size = levada_window_size(w), wanted = w->step - WINDOW_LEAD;
 
     if (need > wanted && levada_bytes_left(w->bytes) >= 0) return need; /* the file has them */
     while (wanted <= size) wanted *= 2;
@@ -72,30 +78,38 @@ static bool window_reuses(const levada_window *w, int64_t capacity)
            atomic_load_explicit(&w->chunk->refs, memory_order_acquire) == 1;
 }
 
+/* Where the window begins in a chunk, so that what is read next is copied fast. */
+static int64_t window_lead(const levada_window *w, const levada_buffer *chunk)
+{
+    uint64_t behind = ((uint64_t)(uintptr_t)chunk->data - (uint64_t)w->offset) % WINDOW_PAGE;
+
+    return behind > 0 && behind < WINDOW_LEAD ? WINDOW_LEAD - (int64_t)behind : 0;
+}
+
 levada_status levada_window_fill(levada_window *w, int64_t need, levada_error *err)
 {
-    int64_t        size = levada_window_size(w), made = 0, capacity;
+    int64_t        size = levada_window_size(w), made = 0, capacity, lead;
     levada_buffer *chunk = NULL;
     levada_status  st;
 
     if (w->ended) return LEVADA_OK;
     if (size > 0) LEVADA_TRY(window_judge(w, need, err));
     capacity = window_capacity(w, need);
-    if (!window_reuses(w, capacity)) {
-        LEVADA_TRY(levada_buffer_create(w->pool, capacity, &chunk, err));
-        if (size > 0) memcpy(chunk->data, levada_window_data(w), (size_t)size);
-    } else if (w->at > 0) {
-        memmove(w->chunk->data, levada_window_data(w), (size_t)size);
-    }
-    if (chunk) {
+    if (!window_reuses(w, capacity + WINDOW_LEAD)) {
+        LEVADA_TRY(levada_buffer_create(w->pool, capacity + WINDOW_LEAD, &chunk, err));
+        lead = window_lead(w, chunk);
+        if (size > 0) memcpy(chunk->data + lead, levada_window_data(w), (size_t)size);
         levada_buffer_unref(&w->chunk);
         w->chunk = chunk;
+    } else {
+        lead = window_lead(w, w->chunk);
+        if (size > 0) memmove(w->chunk->data + lead, levada_window_data(w), (size_t)size);
     }
-    w->at = 0;
-    w->filled = size;
-    st = levada_bytes_read(w->bytes, w->chunk->data + size, capacity - size, &made, err);
+    w->at = lead;
+    w->filled = lead + size;
+    st = levada_bytes_read(w->bytes, w->chunk->data + w->filled, capacity - size, &made, err);
     w->filled += made;
-    LEVADA_ASSERT(made >= 0 && w->filled <= capacity && capacity <= w->chunk->capacity);
+    LEVADA_ASSERT(made >= 0 && w->filled - lead <= capacity && w->filled <= w->chunk->capacity);
     w->ended = st == LEVADA_OK && made == 0;
     return st;
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "core/window.h"
 #include "support/files.h"
 
 #include <setjmp.h>
@@ -151,6 +152,39 @@ static void gives_no_part_of_a_line_of_a_truncated_stream(void **state)
     t_clear(&packed);
 }
 
+/* A line is not copied, so that its address tells where the system put the bytes: never 1 to 63
+ * bytes behind their place in the file, seen within pages (window.c says why). The first line ends
+ * at each 32nd byte of the last page of a chunk, and the second one crosses into the next chunk. */
+static void reads_to_where_it_is_fast(void **state)
+{
+    char *text = malloc(LEVADA_CHUNK + 4096);
+
+    (void)state;
+    assert_non_null(text);
+    for (int64_t first = LEVADA_CHUNK - 4096; first < LEVADA_CHUNK; first += 32) {
+        t_reader t = {.format = "text_lines", .paths = {t_path("f")}, .block_rows = 1};
+
+        memset(text, 'x', LEVADA_CHUNK + 4096);
+        text[first - 1] = text[LEVADA_CHUNK + 4095] = '\n';
+        t_write_file(t_path("f"), text, LEVADA_CHUNK + 4096);
+        assert_int_equal(t_open(&t), LEVADA_OK);
+        for (int row = 0; row < 2; row++) {
+            levada_block        *block = NULL;
+            const levada_column *line;
+            int64_t              behind;
+
+            assert_int_equal(levada_file_reader_next(t.reader, &block, &t.err), LEVADA_OK);
+            line = levada_block_at(block, 0);
+            behind = (int64_t)(uintptr_t)(line->values + line->level[0].begin[0]) -
+                     levada_block_origin(block, 0).offset;
+            assert_true(behind % 4096 == 0 || behind % 4096 >= 64);
+            levada_block_unref(&block);
+        }
+        t_close(&t);
+    }
+    free(text);
+}
+
 /* "x^" is the beginning of a zlib stream too. */
 static void takes_text_for_text(void **state)
 {
@@ -173,6 +207,7 @@ int main(void)
         cmocka_unit_test(reads_a_line_longer_than_a_chunk),
         cmocka_unit_test(finds_lines_across_chunks),
         cmocka_unit_test(gives_no_part_of_a_line_of_a_truncated_stream),
+        cmocka_unit_test(reads_to_where_it_is_fast),
         cmocka_unit_test(takes_text_for_text),
     };
 
