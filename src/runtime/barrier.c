@@ -103,19 +103,37 @@ static void barrier_fill(levada_barrier *b, int32_t n, const levada_dtype *dtype
 
 static atomic_int *barrier_refs(void *object) { return &((levada_barrier *)object)->refs; }
 
+static levada_status barrier_unlike(const levada_barrier *have, const char *what, int32_t component,
+                                    const char *has, const char *asked, levada_error *err)
+{
+    return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                       "shared barrier '%s' has other component %s than asked for: "
+                       "component %d is %s, not %s",
+                       have->shared_name, what, (int)component, has, asked);
+}
+
 static levada_status barrier_compare(const levada_barrier *have, const levada_barrier *want,
                                      levada_error *err)
 {
-    bool types = have->ncomponents == want->ncomponents, shapes = true;
+    char a[LEVADA_SHAPE_TEXT], b[LEVADA_SHAPE_TEXT];
 
-    for (int32_t i = 0; types && i < have->ncomponents; i++) {
-        types = have->dtypes[i] == want->dtypes[i];
-        shapes = shapes && levada_shape_equal(&have->shapes[i], &want->shapes[i]);
+    if (have->ncomponents != want->ncomponents) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "shared barrier '%s' has other numbers of component types than asked "
+                           "for: %d, not %d",
+                           have->shared_name, (int)have->ncomponents, (int)want->ncomponents);
     }
-    if (types && shapes) return LEVADA_OK;
-    return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                       "shared barrier '%s' has other %s than asked for", have->shared_name,
-                       types ? "component shapes" : "component types");
+    for (int32_t i = 0; i < have->ncomponents; i++) {
+        if (have->dtypes[i] == want->dtypes[i]) continue;
+        return barrier_unlike(have, "types", i, levada_dtype_name(have->dtypes[i]),
+                              levada_dtype_name(want->dtypes[i]), err);
+    }
+    for (int32_t i = 0; i < have->ncomponents; i++) {
+        if (levada_shape_equal(&have->shapes[i], &want->shapes[i])) continue;
+        return barrier_unlike(have, "shapes", i, levada_shape_print(&have->shapes[i], a),
+                              levada_shape_print(&want->shapes[i], b), err);
+    }
+    return LEVADA_OK;
 }
 
 levada_status levada_barrier_create(levada_env *env, int32_t ncomponents,

@@ -209,27 +209,57 @@ static levada_status queue_make(levada_env *env, const levada_queue_options *o, 
 
 static atomic_int *queue_refs(void *object) { return &((levada_queue *)object)->refs; }
 
-static levada_status queue_unlike(const levada_queue *have, const char *what, levada_error *err)
+static levada_status queue_unlike(const levada_queue *have, const char *what, int64_t has,
+                                  int64_t asked, levada_error *err)
 {
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                       "shared queue '%s' has other %s than asked for", have->shared_name, what);
+                       "shared queue '%s' has other %s than asked for: %lld, not %lld",
+                       have->shared_name, what, (long long)has, (long long)asked);
 }
 
-static bool queue_same_shapes(const levada_queue *a, const levada_queue *b)
+static levada_status queue_compare_types(const levada_queue *have, const levada_queue *want,
+                                         levada_error *err)
 {
-    if (a->has_shapes != b->has_shapes) return false;
-    for (int32_t i = 0; a->has_shapes && i < a->options.ncomponents; i++) {
-        const levada_shape *x = &a->shapes[i], *y = &b->shapes[i];
+    int32_t n = have->options.ncomponents, asked = want->options.ncomponents;
 
-        if (x->rank != y->rank) return false;
-        for (int32_t d = 0; d < x->rank; d++) {
-            bool open = a->options.kind == LEVADA_QUEUE_PADDING &&
-                        (x->dims[d] < 0 || y->dims[d] < 0);
+    if (n != asked) return queue_unlike(have, "numbers of component types", n, asked, err);
+    for (int32_t i = 0; i < n; i++) {
+        if (have->dtypes[i] == want->dtypes[i]) continue;
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "shared queue '%s' has other component types than asked for: "
+                           "component %d is %s, not %s",
+                           have->shared_name, (int)i, levada_dtype_name(have->dtypes[i]),
+                           levada_dtype_name(want->dtypes[i]));
+    }
+    return LEVADA_OK;
+}
 
-            if (!open && x->dims[d] != y->dims[d]) return false;
-        }
+static bool queue_same_shape(const levada_queue *q, const levada_shape *a, const levada_shape *b)
+{
+    if (a->rank != b->rank) return false;
+    for (int32_t d = 0; d < a->rank; d++) {
+        bool open = q->options.kind == LEVADA_QUEUE_PADDING && (a->dims[d] < 0 || b->dims[d] < 0);
+
+        if (!open && a->dims[d] != b->dims[d]) return false;
     }
     return true;
+}
+
+static levada_status queue_compare_shapes(const levada_queue *have, const levada_queue *want,
+                                          levada_error *err)
+{
+    for (int32_t i = 0; i < have->options.ncomponents; i++) {
+        const levada_shape *a = &have->shapes[i], *b = &want->shapes[i];
+        char                x[LEVADA_SHAPE_TEXT], y[LEVADA_SHAPE_TEXT];
+
+        if (have->has_shapes == want->has_shapes && queue_same_shape(have, a, b)) continue;
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "shared queue '%s' has other component shapes than asked for: "
+                           "component %d is %s, not %s",
+                           have->shared_name, (int)i, levada_shape_print(a, x),
+                           levada_shape_print(b, y));
+    }
+    return LEVADA_OK;
 }
 
 static levada_status queue_compare(const levada_queue *have, const levada_queue *want,
@@ -242,19 +272,21 @@ static levada_status queue_compare(const levada_queue *have, const levada_queue 
                            "shared queue '%s': Expected %s, found %s", have->shared_name,
                            queue_kinds[a->kind], queue_kinds[b->kind]);
     }
-    if (a->capacity != b->capacity) return queue_unlike(have, "capacity", err);
-    if (a->max_bytes != b->max_bytes) return queue_unlike(have, "max_bytes", err);
-    if (a->ncomponents != b->ncomponents ||
-        memcmp(have->dtypes, want->dtypes, (size_t)a->ncomponents * sizeof(*have->dtypes)) != 0) {
-        return queue_unlike(have, "component types", err);
+    if (a->capacity != b->capacity) {
+        return queue_unlike(have, "capacity", a->capacity, b->capacity, err);
     }
-    if (!queue_same_shapes(have, want)) return queue_unlike(have, "component shapes", err);
+    if (a->max_bytes != b->max_bytes) {
+        return queue_unlike(have, "max_bytes", a->max_bytes, b->max_bytes, err);
+    }
+    LEVADA_TRY(queue_compare_types(have, want, err));
+    LEVADA_TRY(queue_compare_shapes(have, want, err));
     if (a->kind != LEVADA_QUEUE_SHUFFLE) return LEVADA_OK;
     if (a->min_after_dequeue != b->min_after_dequeue) {
-        return queue_unlike(have, "min_after_dequeue", err);
+        return queue_unlike(have, "min_after_dequeue", a->min_after_dequeue, b->min_after_dequeue,
+                            err);
     }
-    if (b->seed >= 0 && a->seed != b->seed) return queue_unlike(have, "random seeds", err);
-    return LEVADA_OK;
+    if (b->seed < 0 || a->seed == b->seed) return LEVADA_OK;
+    return queue_unlike(have, "random seeds", a->seed, b->seed, err);
 }
 
 levada_status levada_queue_create(levada_env *env, const levada_queue_options *options,
