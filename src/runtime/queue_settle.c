@@ -414,6 +414,11 @@ static levada_status settle_status(const levada_queue *q, const levada_queue_op 
         return levada_fail(err, LEVADA_ECANCELLED, "%s '%s': %s operation was cancelled", kind,
                            name, op->act == LEVADA_QUEUE_CLOSE ? "Close" : side);
     case LEVADA_QUEUE_WHY_LATE:
+        if (op->act == LEVADA_QUEUE_CLOSE) {
+            return levada_fail(err, LEVADA_EDEADLINE_EXCEEDED,
+                               "%s '%s': close timed out after %.3f s", kind, name,
+                               (double)timeout * 1e-9);
+        }
         return levada_fail(err, LEVADA_EDEADLINE_EXCEEDED,
                            "%s '%s': %s timed out after %.3f s (%lld of %lld elements)", kind, name,
                            op->what, (double)timeout * 1e-9, (long long)op->done,
