@@ -224,8 +224,11 @@ def test_wrong_sizes_are_refused():
                     {"record_bytes": 1, "encoding": "LZ"}):  # fmt: skip
         with pytest.raises(ValueError):
             lt.FixedLengthRecordReader(**options)
-    with pytest.raises(TypeError):
-        lt.FixedLengthRecordReader(1.5)
+    with pytest.raises(ValueError, match="skip_header_lines=-1 must be at least 0"):
+        lt.TextLineReader(-1)
+    for reader in (lt.FixedLengthRecordReader, lt.TextLineReader):
+        with pytest.raises(TypeError):
+            reader(1.5)
     queue = names("a")
     for wrong in (1.5, None, "3"):
         with pytest.raises(TypeError):

@@ -396,7 +396,9 @@ class TextLineReader(_Native):
 
     def __init__(self, skip_header_lines: int = 0, name: str | None = None) -> None:
         super().__init__(name)
-        self._skip = skip_header_lines or 0
+        self._skip = operator.index(skip_header_lines or 0)
+        if self._skip < 0:
+            raise ValueError(f"skip_header_lines={self._skip} must be at least 0")
         self._first = self._skip + 1
         self._dataset("")
 
