@@ -289,6 +289,60 @@ def test_a_batcher_made_before_a_fork_runs_in_the_child():
     assert out == ["child", "0"]
 
 
+@needs_fork
+def test_readers_that_waited_at_a_fork_work_in_the_child(tmp_path):
+    path = tmp_path / "a"
+    path.write_bytes(b"x\n")
+    out = python(
+        FORK
+        + textwrap.dedent(f"""
+        makers = (train.TextLineReader, train.WholeFileReader, train.IdentityReader,
+                  lambda: train.FixedLengthRecordReader(2))
+        readers = [make() for make in makers]
+        for reader in readers:
+            threading.Thread(target=reader.read, args=(words,), daemon=True).start()
+        while len(train.waiters()) < len(readers):
+            time.sleep(0.001)
+
+        def body():
+            for reader in readers:
+                names = train.FIFOQueue(1, "string", [()])
+                names.enqueue({str(path)!r})
+                reader.read(names)
+                reader.reset()
+
+        in_child(body)
+        """)
+    )
+    assert out == ["child", "0"]
+
+
+@needs_fork
+@pytest.mark.parametrize(
+    "make",
+    ["train.Coordinator()", "train.batch([1], 1).queue_runners[0]", "train.TextLineReader()"],
+)
+def test_no_lock_that_is_held_at_a_fork_is_held_in_the_child(make):
+    """The short ones too: here the parent's thread holds it for as long as it takes to fork."""
+    out = python(
+        FORK
+        + textwrap.dedent(f"""
+        made = {make}
+        made._lock.acquire()
+
+        def body():  # in another thread: one that holds an RLock has it anyway
+            got = []
+            thread = threading.Thread(target=lambda: got.append(made._lock.acquire(timeout=5)))
+            thread.start()
+            thread.join()
+            assert got == [True]
+
+        in_child(body)
+        """)
+    )
+    assert out == ["child", "0"]
+
+
 def test_a_sub_interpreter_is_refused_clearly():
     interpreters = pytest.importorskip("_xxsubinterpreters")
     sub = interpreters.create()

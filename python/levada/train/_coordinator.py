@@ -19,6 +19,7 @@ from types import TracebackType
 from typing import Any, NoReturn
 
 from levada.errors import CancelledError, OutOfRangeError
+from levada.train._locks import own_lock
 
 _LOG = logging.getLogger("levada")
 _MOST_ERRORS = 16
@@ -107,7 +108,8 @@ class Coordinator:
     ) -> None:
         self._clean = _types_of(clean_stop_exception_types)
         self._stop = _Signal()
-        self._lock = threading.RLock()  # a signal handler may come while its thread holds it
+        # An RLock: a signal handler may come while its thread holds it.
+        self._lock = own_lock(self, threading.RLock)
         # -- guarded by _lock
         self._errors: list[_Reported] = []
         self._joined = False

@@ -10,7 +10,6 @@ from __future__ import annotations
 import glob
 import operator
 import os
-import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -18,6 +17,7 @@ from levada._batch import objects
 from levada._dtypes import name_of
 from levada.errors import InvalidArgumentError, OutOfRangeError
 from levada.train._input_stream import Gauge, LateQueue, Made, Stream
+from levada.train._locks import own_lock
 from levada.train._queue_runner import QueueRunner
 from levada.train._queues import FIFOQueue
 from levada.train._structure import as_source
@@ -44,7 +44,7 @@ class _Limited:
 
     def __init__(self, source: Callable[[], Any], limit: int) -> None:
         self._source, self._limit = source, limit
-        self._lock = threading.Lock()
+        self._lock = own_lock(self)
         self._epochs = 0  # guarded by _lock
 
     def __call__(self) -> Any:

@@ -15,6 +15,7 @@ from typing import Any
 from levada import errors
 from levada.errors import CancelledError, LevadaError, OutOfRangeError
 from levada.train._coordinator import Coordinator
+from levada.train._locks import own_lock
 from levada.train._protos import QueueRunnerDef
 from levada.train._registry import (
     GraphKeys,
@@ -73,7 +74,7 @@ class QueueRunner:
         self._close_op, self._cancel_op = close, cancel
         self._closed_types = (OutOfRangeError,) if kinds is None else kinds
         self._check()
-        self._lock = threading.Lock()
+        self._lock = own_lock(self)
         # -- guarded by _lock
         self._exceptions_raised: list[BaseException] = []
         self._threads: list[threading.Thread] = []  # of the newest set, without close_on_stop

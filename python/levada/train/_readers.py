@@ -14,7 +14,6 @@ import contextlib
 import glob
 import operator
 import os
-import threading
 from collections.abc import Sequence
 
 from levada import _functions, _levada
@@ -28,6 +27,7 @@ from levada.errors import (
     UnavailableError,
     UnimplementedError,
 )
+from levada.train._locks import own_lock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ class _Reader:
 
     def __init__(self, name: str | None = None) -> None:
         self.name = name or type(self).__name__
-        self._lock = threading.Lock()
+        self._lock = own_lock(self)
         self._clear()
 
     def _clear(self):

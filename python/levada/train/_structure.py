@@ -9,13 +9,13 @@ exist in levada: what varies in length is a field of its own, ``dynamic_pad`` or
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
 from levada._parsing import RaggedValue
 from levada.errors import InvalidArgumentError, OutOfRangeError
+from levada.train._locks import own_lock
 
 _Source = Callable[[], Any]
 
@@ -141,7 +141,7 @@ class _Iterated:
     def __init__(self, source: Any) -> None:
         self._source = source
         self._iterator: Iterator[Any] | None = None
-        self._lock = threading.Lock()
+        self._lock = own_lock(self)
         self.__name__ = type(source).__name__
 
     def __call__(self) -> Any:
