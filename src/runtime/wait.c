@@ -206,7 +206,7 @@ static bool wait_may_spin(const levada_site *site, int before, int64_t spun)
     return atomic_load_explicit(levada_hub_spinning(site->hub), memory_order_relaxed) < cpus;
 }
 
-static bool wait_spin(levada_waiter *waiter, levada_site *site)
+static bool wait_spin(levada_waiter *waiter, levada_site *site, int64_t until)
 {
     atomic_int *spinning = levada_hub_spinning(site->hub);
     int         budget = wait_budget(site), before;
@@ -217,6 +217,7 @@ static bool wait_spin(levada_waiter *waiter, levada_site *site)
     if (wait_may_spin(site, before, 0)) {
         int64_t begin = levada_now(), spun = 0;
 
+        if (until >= 0 && until - begin < budget) budget = until > begin ? (int)(until - begin) : 0;
         do {
             for (int i = 0; i < WAIT_LOOKS && !(done = wait_is_done(waiter)); i++) LEVADA_PAUSE();
             spun = levada_now() - begin;
@@ -262,7 +263,7 @@ levada_wait_end levada_waiter_wait(levada_waiter *waiter, levada_site *site, con
 {
     levada_wait_end end = LEVADA_WAIT_DONE;
 
-    if (!wait_spin(waiter, site)) {
+    if (!wait_spin(waiter, site, until)) {
         levada_sleep sleep = { .object = site->object, .what = what, .n = n };
 
         if (site->watched) sleep.park = &waiter->park;

@@ -124,6 +124,33 @@ static void a_wait_without_end_is_late(void **state)
     place_clear(&p);
 }
 
+/* However long it would look around for who serves it. */
+static void a_short_wait_is_not_late_for_spinning(void **state)
+{
+    int64_t least = INT64_MAX, timeout = 1000000;
+    place   p;
+
+    (void)state;
+    place_init(&p);
+    for (int i = 0; i < 10; i++) {
+        guest   g = { 0 };
+        int64_t begin = levada_now(), took;
+
+        levada_site_spin(&p.site, 100000000);
+        levada_line_append(&p.line, &g.waiter);
+        levada_waiter_prepare(&g.waiter);
+        assert_int_equal(levada_waiter_wait(&g.waiter, &p.site, "a number", 3, begin + timeout),
+                         LEVADA_WAIT_LATE);
+        took = levada_now() - begin;
+        assert_true(took >= timeout);
+        if (took < least) least = took;
+        levada_line_remove(&p.line, &g.waiter);
+        levada_waiter_clear(&g.waiter);
+    }
+    assert_true(least < 25 * timeout);
+    place_clear(&p);
+}
+
 static void a_wake_up_on_the_way_is_not_missed(void **state)
 {
     (void)state;
@@ -490,6 +517,7 @@ int main(void)
         cmocka_unit_test(serves_in_the_order_of_the_line),
         cmocka_unit_test(nodes_leave_from_anywhere),
         cmocka_unit_test(a_wait_without_end_is_late),
+        cmocka_unit_test(a_short_wait_is_not_late_for_spinning),
         cmocka_unit_test(of_many_that_sleep_each_wakes_two),
         cmocka_unit_test(who_is_awake_has_nobody_to_wake),
         cmocka_unit_test(nobody_waits_for_one_who_is_asked),
