@@ -376,14 +376,15 @@ const char *levada_queue_runner_name(const levada_queue_runner *runner)
 void levada_queue_runner_destroy(levada_queue_runner **runner)
 {
     levada_queue_runner *r = *runner;
+    levada_coordinator  *own = r != NULL ? r->own : NULL; /* which its threads still look at */
     levada_status        status = LEVADA_OK;
 
     *runner = NULL;
     if (r == NULL) return;
-    if (r->own != NULL) {
-        status = levada_coordinator_request_stop(r->own, NULL, NULL); /* clean: never fails */
+    if (own != NULL) {
+        status = levada_coordinator_request_stop(own, NULL, NULL); /* clean: never fails */
         if (levada_queue_runner_wait(r, 0, NULL) != LEVADA_OK) runner_cancel(r);
-        levada_coordinator_destroy(&r->own);
+        levada_coordinator_destroy(&own);
     }
     (void)status;
     runner_unref(r);

@@ -3,6 +3,7 @@
 #include "support/coordinators.h"
 #include "support/queues.h"
 
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -500,6 +501,34 @@ static void may_be_destroyed_while_its_threads_run(void **state)
     levada_queue_unref(&queue);
 }
 
+static void set(void *user) { atomic_store((atomic_int *)user, 1); }
+
+static levada_status fail_once_set(void *user, levada_error *err)
+{
+    while (atomic_load((atomic_int *)user) == 0) sched_yield();
+    return levada_fail(err, LEVADA_EABORTED, "it was set");
+}
+
+/* At that very moment: a sanitizer of threads looks on. */
+static void may_be_destroyed_while_its_threads_fail(void **state)
+{
+    levada_queue               *queue = test_queue(LEVADA_QUEUE_FIFO, 2, 0);
+    levada_queue_runner_options o = LEVADA_QUEUE_RUNNER_OPTIONS_INIT;
+    atomic_int                  go = 0;
+    levada_enqueue_op           op = { fail_once_set, &go, NULL };
+
+    (void)state;
+    o.nops = 1;
+    o.ops = &op;
+    o.cancel = o.close = set;
+    o.user = &go;
+    levada_queue_runner *r = runner_of(queue, &o);
+    start(r, NULL);
+    levada_queue_runner_destroy(&r);
+    assert_int_equal(go, 1);
+    levada_queue_unref(&queue);
+}
+
 static void refuses(const levada_queue_runner_options *o, levada_queue *queue, const char *text)
 {
     levada_queue_runner *r = NULL;
@@ -554,6 +583,7 @@ int main(void)
         cmocka_unit_test(an_error_after_join_is_listed),
         cmocka_unit_test(other_ways_to_close_and_cancel_are_used),
         cmocka_unit_test(may_be_destroyed_while_its_threads_run),
+        cmocka_unit_test(may_be_destroyed_while_its_threads_fail),
         cmocka_unit_test(refuses_wrong_options),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
