@@ -126,7 +126,7 @@ static void take_undo(levada_barrier *b, take_op *op)
 
 static void take_wait(levada_barrier *b, take_op *op, int64_t timeout)
 {
-    int64_t      until = timeout < 0 || timeout > INT64_MAX / 2 ? -1 : levada_now() + timeout;
+    int64_t      until = levada_until(timeout);
     levada_woken woken = { 0 };
     bool         mine;
 

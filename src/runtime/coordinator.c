@@ -120,12 +120,6 @@ static bool coordinator_wait_for(levada_coordinator *c, coordinator_wait *wait, 
     return !mine;
 }
 
-/* A point on the clock, -1 = never. */
-static int64_t coordinator_until(int64_t timeout)
-{
-    return timeout < 0 || timeout > INT64_MAX / 2 ? -1 : levada_now() + timeout;
-}
-
 bool levada_coordinator_wait_until(levada_coordinator *coordinator, const char *what, int64_t until)
 {
     coordinator_wait wait = { .for_stop = true };
@@ -139,7 +133,7 @@ bool levada_coordinator_wait_for_stop(levada_coordinator *coordinator, int64_t t
     if (levada_coordinator_should_stop(coordinator) || timeout == 0) {
         return levada_coordinator_should_stop(coordinator);
     }
-    return levada_coordinator_wait_until(coordinator, "stop", coordinator_until(timeout));
+    return levada_coordinator_wait_until(coordinator, "stop", levada_until(timeout));
 }
 
 /* -- making and freeing ------------------------------------------------------------------------ */
@@ -390,7 +384,7 @@ levada_status levada_coordinator_join(levada_coordinator *coordinator, int64_t g
     }
     (void)coordinator_wait_for(c, &wait, "join", -1);
     wait.for_stop = false;
-    if (grace != 0) (void)coordinator_wait_for(c, &wait, "join", coordinator_until(grace));
+    if (grace != 0) (void)coordinator_wait_for(c, &wait, "join", levada_until(grace));
     levada_lock_take(&c->lock);
     status = coordinator_joined_locked(c, &wait, ignore_live, err);
     levada_lock_give(&c->lock);

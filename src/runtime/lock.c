@@ -149,6 +149,11 @@ int64_t levada_now(void)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
+int64_t levada_until(int64_t timeout)
+{
+    return timeout < 0 || timeout > INT64_MAX / 2 ? -1 : levada_now() + timeout;
+}
+
 int32_t levada_cpu_count(void)
 {
     cpu_set_t set;

@@ -82,6 +82,8 @@ void levada_at_fork(void (*before)(void), void (*parent)(void), void (*child)(vo
 
 /* Nanoseconds of the monotonic clock. */
 int64_t levada_now(void);
+/* So many nanoseconds from now; -1 = never: where it is negative, or centuries. */
+int64_t levada_until(int64_t timeout);
 /* CPUs that this process may use, at least 1. */
 int32_t levada_cpu_count(void);
 

@@ -339,7 +339,7 @@ levada_status levada_queue_runner_wait(levada_queue_runner *runner, int64_t time
     }
     levada_lock_give(&r->lock);
     if (waits) {
-        int64_t until = timeout < 0 || timeout > INT64_MAX / 2 ? -1 : levada_now() + timeout;
+        int64_t until = levada_until(timeout);
 
         if (levada_waiter_wait(&waiter, &r->site, "the end of its queue runner", -1, until) !=
             LEVADA_WAIT_DONE) {

@@ -360,12 +360,11 @@ static bool settle_accepted(const levada_queue *q, const levada_queue_op *op)
 
 static void settle_wait(levada_queue *q, levada_queue_op *op, int64_t timeout)
 {
-    int64_t         until = timeout < 0 ? -1 : levada_now() + timeout;
+    int64_t         until = levada_until(timeout);
     levada_woken    woken = { 0 };
     bool            mine;
     levada_wait_end end;
 
-    if (timeout > INT64_MAX / 2) until = -1;
     end = levada_waiter_wait(&op->waiter, &q->site, op->what,
                              op->act == LEVADA_QUEUE_CLOSE ? -1 : op->n, until);
     if (end == LEVADA_WAIT_DONE) {

@@ -246,7 +246,7 @@ static levada_wait_end wait_sleep(levada_waiter *waiter, levada_site *site,
     for (;;) {
         int64_t now = site->poll != NULL || until >= 0 ? levada_now() : 0, slice = until;
 
-        if (site->poll != NULL && (until < 0 || until - now > site->poll_every)) {
+        if (site->poll != NULL && (until < 0 ? INT64_MAX : until) - now > site->poll_every) {
             slice = now + site->poll_every;
         }
         if (levada_park_sleep(&waiter->park, slice)) return LEVADA_WAIT_DONE;

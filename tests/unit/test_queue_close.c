@@ -361,6 +361,32 @@ static void a_poll_can_end_a_wait(void **state)
     levada_queue_unref(&queue);
 }
 
+static bool go_on(void *user)
+{
+    (void)user;
+    return true;
+}
+
+/* Nor is a time between two polls; the sums with the clock must not overflow. */
+static void no_time_to_wait_is_too_long(void **state)
+{
+    static const int64_t times[] = { INT64_MAX, INT64_MAX - 1, INT64_MAX / 2, LEVADA_FOREVER };
+
+    (void)state;
+    for (size_t i = 0; i < 4; i++) {
+        levada_queue *queue = test_queue(LEVADA_QUEUE_FIFO, 1, 0);
+        test_call     out = test_call_of(queue, TEST_DEQUEUE, 1, 0);
+
+        out.timeout = times[i];
+        levada_queue_set_poll(queue, go_on, NULL, INT64_MAX - (int64_t)i);
+        test_start_waiting(&out);
+        assert_int_equal(test_put(queue, 7, 1), LEVADA_OK);
+        test_join(&out);
+        test_expect_status(&out, LEVADA_OK, NULL);
+        levada_queue_unref(&queue);
+    }
+}
+
 static bool put_and_stop(void *user)
 {
     assert_int_equal(test_put(user, 9, 1), LEVADA_OK);
@@ -472,6 +498,7 @@ int main(void)
         cmocka_unit_test(one_that_gives_up_lets_the_next_one_go),
         cmocka_unit_test(tensors_are_not_lost_either),
         cmocka_unit_test(a_poll_can_end_a_wait),
+        cmocka_unit_test(no_time_to_wait_is_too_long),
         cmocka_unit_test(who_is_stopped_too_late_gives_its_elements_back),
         cmocka_unit_test(what_is_not_accepted_goes_back),
         cmocka_unit_test(at_once_means_all_or_nothing),
