@@ -394,7 +394,7 @@ static PyObject *queue_take(queue_object *self, queue_want *want, PyObject *seco
     return result;
 }
 
-/* queue[n, up_to, timeout]: so many, stacked; queue[None, False, timeout]: one. They are no
+/* queue[n, up_to, timeout]: so many, stacked; queue[None, None, timeout]: one. They are no
  * methods, as Python looks for Ctrl-C when a call of C has ended, which would lose what came; but
  * not behind an item. */
 static PyObject *queue_item(PyObject *self, PyObject *what)
@@ -403,7 +403,7 @@ static PyObject *queue_item(PyObject *self, PyObject *what)
     PyObject  *n = NULL, *up_to = NULL, *seconds = NULL;
 
     if (!PyArg_ParseTuple(what, "OOO:dequeue", &n, &up_to, &seconds)) return NULL;
-    want.many = n != Py_None;
+    want.many = up_to != Py_None;
     want.up_to = up_to == Py_True;
     if (want.many) want.n = PyLong_AsLongLong(n);
     if (want.n == -1 && PyErr_Occurred()) return NULL;

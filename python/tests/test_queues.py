@@ -225,8 +225,17 @@ def test_a_negative_number_of_elements_is_refused(make):
     for call in (queue.dequeue_many, queue.dequeue_up_to):
         with pytest.raises(INVALID, match="requested -1 < 0 elements"):
             call(-1)
-    with pytest.raises(TypeError):
-        queue.dequeue_many(1.5)
+
+
+@EVERY
+def test_what_is_no_number_of_elements_is_refused(make):
+    queue = numbers(make)
+    queue.enqueue_many([[1, 2]])
+    for call in (queue.dequeue_many, queue.dequeue_up_to):
+        for n in (1.5, None, "2"):
+            with pytest.raises(TypeError):
+                call(n, timeout=0)
+    assert queue.size() == 2
 
 
 def test_the_number_of_elements_may_come_from_another_queue():

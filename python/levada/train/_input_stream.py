@@ -66,7 +66,7 @@ class LateQueue:
         return self._gate
 
     def _settled(
-        self, n: int | None, up_to: bool, timeout: float | None
+        self, n: int | None, up_to: bool | None, timeout: float | None
     ) -> tuple[Any, float | None]:
         """The queue, once it is there, and what is left of the timeout.
 
@@ -86,7 +86,7 @@ class LateQueue:
 
     def dequeue(self, timeout: float | None = None) -> Any:
         """One element: a bare value, or a list of components."""
-        queue, timeout = self._settled(None, False, timeout)
+        queue, timeout = self._settled(None, None, timeout)
         return queue.dequeue(timeout=timeout)
 
     def dequeue_many(self, n: int, timeout: float | None = None) -> Any:

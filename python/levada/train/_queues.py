@@ -256,7 +256,7 @@ class QueueBase:
 
         OutOfRangeError: the queue is closed and empty; or the error that ended its producers.
         """
-        return self._take(None, False, timeout)
+        return self._take(None, None, timeout)
 
     def dequeue_many(self, n: int, timeout: float | None = None) -> Any:
         """Takes n elements, stacked along a new first dimension (PaddingFIFOQueue pads them).
@@ -270,7 +270,7 @@ class QueueBase:
         """As dequeue_many; but a closed queue gives what it has, from 1 to n elements."""
         return self._take(n, True, timeout)
 
-    def _take(self, n: int | None, up_to: bool, timeout: float | None) -> Any:
+    def _take(self, n: int | None, up_to: bool | None, timeout: float | None) -> Any:
         # Python looks for Ctrl-C when a call of C has ended, which would lose what came; but not
         # behind an item of C, nor where a function of Python returns.
         try:
