@@ -4,6 +4,7 @@
 #include "base/assert.h"
 
 #define WAIT_SPIN_MOST 200000 /* nanoseconds; wake-ups in virtual machines cost 50,000 and more */
+#define WAIT_WAKE_COST 25000 /* nanoseconds, until one was measured */
 #define WAIT_SPIN_LEAST 2000 /* looks around for so long in any case: nothing beside a sleep */
 #define WAIT_GRACE 2000 /* nanoseconds */
 #define WAIT_LOOKS 16 /* between two looks at the clock */
@@ -21,6 +22,7 @@ void levada_site_init(levada_site *site, levada_hub *hub, const char *object)
     site->accept = NULL;
     site->accept_user = NULL;
     levada_site_spin(site, WAIT_SPIN_MOST);
+    atomic_init(&site->wake_cost, WAIT_WAKE_COST);
     site->patient = false;
 }
 
