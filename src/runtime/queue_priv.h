@@ -111,6 +111,9 @@ static inline bool levada_queue_closed(const levada_queue *queue)
 
 /* Room for n elements beside those that are there or may come back; false when memory is short. */
 bool levada_queue_reserve(levada_queue *queue, int64_t n);
+/* Gives memory back where much is not needed any more; does nothing where there is none to move to.
+ */
+void levada_queue_trim(levada_queue *queue);
 /* k cells from op->cells at op->done; there is room. Does not move op->done. */
 void levada_queue_push(levada_queue *queue, const levada_queue_op *op, int64_t k);
 /* k cells to op->cells at op->done; they are there. */

@@ -47,6 +47,7 @@ static void settle_unlock(levada_queue *q)
 {
     LEVADA_ASSERT(levada_queue_count(q) >= 0 && settle_held(q) >= 0);
     LEVADA_ASSERT(levada_queue_count(q) + settle_held(q) <= q->room);
+    levada_queue_trim(q);
     if (q->split) {
         /* What came back is taken off `moved`: the other side must not think of it as gone. */
         q->in.seen = atomic_load_explicit(&q->out.moved, memory_order_relaxed);

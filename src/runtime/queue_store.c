@@ -10,6 +10,8 @@
 #include <string.h>
 
 #define QUEUE_STORE_LEAST 16 /* cells to begin with */
+#define QUEUE_STORE_KEPT                                                         \
+    (INT64_C(1) << 16) /* so many stay in any case: a queue may fill up again */
 #define QUEUE_STORE_MOST (INT64_C(1) << 48) /* more fit in no memory, but for rows of no bytes */
 
 static inline void store_copy(uint8_t *to, const uint8_t *from, size_t size)
@@ -40,7 +42,7 @@ static void store_straighten(const levada_queue *q, int32_t c, uint8_t *to)
     }
 }
 
-static bool store_grow_keys(levada_queue *q, int64_t room)
+static bool store_resize_keys(levada_queue *q, int64_t room)
 {
     levada_queue_key *keys = levada_realloc(q->keys, (size_t)room * sizeof(*keys));
 
@@ -50,7 +52,7 @@ static bool store_grow_keys(levada_queue *q, int64_t room)
     return true;
 }
 
-static bool store_grow(levada_queue *q, int64_t room)
+static bool store_resize(levada_queue *q, int64_t room)
 {
     uint8_t *fresh[LEVADA_QUEUE_COMPONENTS];
     int32_t  n = q->options.ncomponents, made = 0;
@@ -60,7 +62,7 @@ static bool store_grow(levada_queue *q, int64_t room)
            (fresh[made] = levada_alloc(size)) != NULL) {
         made++;
     }
-    if (made < n || (store_is_heap(q) && !store_grow_keys(q, room))) {
+    if (made < n || (store_is_heap(q) && !store_resize_keys(q, room))) {
         while (made > 0) levada_free(fresh[--made]);
         return false;
     }
@@ -88,7 +90,19 @@ bool levada_queue_reserve(levada_queue *queue, int64_t n)
     }
     if (room < QUEUE_STORE_LEAST && queue->options.capacity < 0) room = QUEUE_STORE_LEAST;
     if (room < count) room = count;
-    return store_grow(queue, room);
+    return store_resize(queue, room);
+}
+
+/* By halves: what fills up again soon has not lost all. The slots of a heap do not move, so that it
+ * has to be empty. */
+void levada_queue_trim(levada_queue *queue)
+{
+    int64_t count = levada_queue_count(queue), room = queue->room;
+
+    count += atomic_load_explicit(&queue->held, memory_order_relaxed);
+    if (room <= QUEUE_STORE_KEPT || count > room / 8 || (count > 0 && store_is_heap(queue))) return;
+    if (store_is_heap(queue)) queue->room = 0;
+    if (!store_resize(queue, room / 2)) queue->room = room;
 }
 
 void levada_queue_store_clear(levada_queue *queue)

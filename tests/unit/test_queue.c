@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "support/queues.h"
 
-#ifdef __GLIBC__
-#include <malloc.h>
-#endif
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -110,52 +107,6 @@ static void holds_no_more_than_its_capacity(void **state)
     assert_int_equal(call.got, 3); /* a prefix stays */
     test_expect(queue, 0, 3);
     levada_queue_unref(&queue);
-}
-
-static void an_unbounded_queue_grows(void **state)
-{
-    levada_queue *queue = test_queue(LEVADA_QUEUE_FIFO, -1, 0);
-
-    (void)state;
-    for (int64_t i = 0; i < 5000; i += 500) {
-        assert_int_equal(test_put(queue, i, 500), LEVADA_OK);
-        test_expect(queue, i, 0);
-    }
-    assert_int_equal(levada_queue_size(queue), 5000);
-    for (int64_t i = 0; i < 5000; i += 250) test_expect(queue, i, 250);
-    levada_queue_unref(&queue);
-}
-
-/* Bytes in use on the heap; 0 where nobody counts them. */
-#ifdef __GLIBC__
-static int64_t heap_bytes(void)
-{
-    struct mallinfo2 now = mallinfo2();
-
-    return (int64_t)(now.uordblks + now.hblkhd);
-}
-#else
-static int64_t heap_bytes(void) { return 0; }
-#endif
-
-static void an_empty_queue_takes_less_than_four_kilobytes(void **state)
-{
-    enum { MANY = 100 };
-    levada_dtype  dtypes[] = { LEVADA_INT64, LEVADA_FLOAT32, LEVADA_BYTES };
-    levada_shape  shapes[] = { { 0, { 0 } }, { 1, { 4 } }, { 0, { 0 } } };
-    levada_queue *queues[MANY];
-
-    (void)state;
-    for (int kind = LEVADA_QUEUE_FIFO; kind <= LEVADA_QUEUE_PRIORITY; kind++) {
-        levada_queue_options o = options_of((levada_queue_kind)kind, 100000, dtypes, shapes, 3);
-        int64_t              before;
-
-        queues[0] = test_queue_of(NULL, &o); /* with it what all share */
-        before = heap_bytes();
-        for (int i = 1; i < MANY; i++) queues[i] = test_queue_of(NULL, &o);
-        assert_true(heap_bytes() - before < (MANY - 1) * 4096);
-        for (int i = 0; i < MANY; i++) levada_queue_unref(&queues[i]);
-    }
 }
 
 static void keeps_components_together(void **state)
@@ -571,8 +522,6 @@ int main(void)
         cmocka_unit_test(refuses_wrong_options),
         cmocka_unit_test(gives_elements_in_order),
         cmocka_unit_test(holds_no_more_than_its_capacity),
-        cmocka_unit_test(an_unbounded_queue_grows),
-        cmocka_unit_test(an_empty_queue_takes_less_than_four_kilobytes),
         cmocka_unit_test(keeps_components_together),
         cmocka_unit_test(any_shape_goes_where_none_was_given),
         cmocka_unit_test(names_the_component_that_does_not_fit),

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What queues take of memory, and give back.
+ */
+#include "runtime/queue_priv.h"
+#include "support/queues.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
+#ifdef __GLIBC__
+static int64_t heap_bytes(void)
+{
+    struct mallinfo2 now = mallinfo2();
+
+    return (int64_t)(now.uordblks + now.hblkhd);
+}
+#else
+static int64_t heap_bytes(void) { return 0; }
+#endif
+
+static void an_empty_queue_takes_less_than_four_kilobytes(void **state)
+{
+    enum { MANY = 100 };
+    levada_dtype  dtypes[] = { LEVADA_INT64, LEVADA_FLOAT32, LEVADA_BYTES };
+    levada_shape  shapes[] = { { 0, { 0 } }, { 1, { 4 } }, { 0, { 0 } } };
+    levada_queue *queues[MANY];
+
+    (void)state;
+    for (int kind = LEVADA_QUEUE_FIFO; kind <= LEVADA_QUEUE_PRIORITY; kind++) {
+        levada_queue_options o = LEVADA_QUEUE_OPTIONS_INIT;
+        int64_t              before;
+
+        o.kind = (levada_queue_kind)kind;
+        o.capacity = 100000;
+        o.ncomponents = 3;
+        o.dtypes = dtypes;
+        o.shapes = shapes;
+        queues[0] = test_queue_of(NULL, &o); /* with it what all share */
+        before = heap_bytes();
+        for (int i = 1; i < MANY; i++) queues[i] = test_queue_of(NULL, &o);
+        assert_true(heap_bytes() - before < (MANY - 1) * 4096);
+        for (int i = 0; i < MANY; i++) levada_queue_unref(&queues[i]);
+    }
+}
+
+static void an_unbounded_queue_grows(void **state)
+{
+    levada_queue *queue = test_queue(LEVADA_QUEUE_FIFO, -1, 0);
+
+    (void)state;
+    for (int64_t i = 0; i < 5000; i += 500) {
+        assert_int_equal(test_put(queue, i, 500), LEVADA_OK);
+        test_expect(queue, i, 0);
+    }
+    assert_int_equal(levada_queue_size(queue), 5000);
+    for (int64_t i = 0; i < 5000; i += 250) test_expect(queue, i, 250);
+    levada_queue_unref(&queue);
+}
+
+/* Bytes in use on the heap; 0 where nobody counts them. */
+/* Whoever finds it nearly empty gives a half of its memory back, down to what is not worth it. */
+static void a_queue_that_was_drained_is_small_again(void **state)
+{
+    enum { MANY = 1 << 20, PART = 1 << 9 };
+
+    (void)state;
+    for (int kind = LEVADA_QUEUE_FIFO; kind <= LEVADA_QUEUE_PRIORITY; kind++) {
+        bool          ordered = kind != LEVADA_QUEUE_SHUFFLE;
+        levada_queue *queue = test_queue((levada_queue_kind)kind, -1, 0);
+        int64_t       sum = 0, value;
+
+        for (int64_t i = 0; i < MANY; i += PART) {
+            assert_int_equal(test_put(queue, i, PART), LEVADA_OK);
+        }
+        assert_true(queue->room >= MANY);
+        for (int64_t i = 0; i < MANY; i++) {
+            assert_true((value = test_take(queue)) >= 0);
+            assert_true(!ordered || value == i);
+            if (i % PART == 0) assert_int_equal(levada_queue_size(queue), MANY - 1 - i);
+            sum += value;
+        }
+        assert_int_equal(sum, (int64_t)MANY * (MANY - 1) / 2);
+        for (int i = 0; i < 8; i++) assert_int_equal(levada_queue_size(queue), 0);
+        assert_true(queue->room <= 1 << 16);
+        for (int64_t i = 0; i < 256 * PART; i += PART) {
+            assert_int_equal(test_put(queue, i, PART), LEVADA_OK);
+        }
+        for (int64_t i = 0; i < 256 * PART; i++) {
+            value = test_take(queue);
+            assert_true(ordered ? value == i : value >= 0);
+        }
+        levada_queue_unref(&queue);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_empty_queue_takes_less_than_four_kilobytes),
+        cmocka_unit_test(an_unbounded_queue_grows),
+        cmocka_unit_test(a_queue_that_was_drained_is_small_again),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
