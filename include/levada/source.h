@@ -54,6 +54,10 @@ typedef struct levada_format_def {
     /* The record that begins at data[0] of the next next() is longer than may be, and nobody knows
      * how long: next() leaves it out, using up what it has seen. NULL = it can't: next file. */
     void (*leave_out)(void *state, const void *args);
+    /* Can a file of so many bytes be whole? Else an error that says why not, and where (with
+     * levada_error_place). Asked as a file is opened whose size is known and whose damage is not
+     * to be skipped, and behind the last byte of any: there it is EDATA_LOSS. NULL = any size. */
+    levada_status (*check_size)(const void *args, int64_t size, levada_error *err);
 } levada_format_def;
 
 typedef struct levada_source_def {

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "files",
+    "fixed_length",
     "text_lines",
     "tfrecord",
 ]
@@ -39,6 +40,48 @@ def files(pattern: str | Iterable[str], *, shuffle: bool = False) -> Dataset:
     As text: files:*.txt
     """
     return _source("files", pattern=pattern, shuffle=shuffle)
+
+
+def fixed_length(
+    files: str | Iterable[str],
+    record_bytes: int | str,
+    *,
+    header_bytes: int | str = 0,
+    footer_bytes: int | str = 0,
+    hop_bytes: int | str = 0,
+    drop_partial: bool = False,
+    compression: str = "auto",
+    shuffle_files: bool = False,
+    errors: str | None = None,
+) -> Dataset:
+    """Records of one length.
+
+    files: paths and globs of the files
+    record_bytes: length of a record
+    header_bytes: bytes to leave out at the start of every file
+    footer_bytes: bytes to leave out at the end of every file
+    hop_bytes: from the start of a record to that of the next; 0 = record_bytes, less: they
+        overlap, more: bytes are left out
+    drop_partial: leave out what is too short for a record at the end of a file; else it is an
+        error
+    compression: auto (looks at the first bytes), none, or a filter such as gzip
+    shuffle_files: reads the files in another order in each epoch
+    errors: at damage: fail, skip, skip:1000 or skip:0.1%; null = as the iterator
+
+    As text: fixed_length:images.bin,record_bytes=4
+    """
+    return _source(
+        "fixed_length",
+        files=files,
+        record_bytes=record_bytes,
+        header_bytes=header_bytes,
+        footer_bytes=footer_bytes,
+        hop_bytes=hop_bytes,
+        drop_partial=drop_partial,
+        compression=compression,
+        shuffle_files=shuffle_files,
+        errors=errors,
+    )
 
 
 def text_lines(

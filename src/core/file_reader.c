@@ -143,6 +143,25 @@ levada_run *levada_file_reader_unlisted(const levada_file_reader *r)
     return node && (node->outer || r->leaf >= LEVADA_RUN_LEAVES) ? node->run : NULL;
 }
 
+/* Before anything is read, where the size is known. A policy that skips wants what there is. */
+static levada_status file_reader_check_size(const levada_file_reader *r, levada_error *err)
+{
+    int64_t size = levada_bytes_left(r->window.bytes);
+
+    if (!r->format->check_size || r->policy.skip || size < 0) return LEVADA_OK;
+    return r->format->check_size(r->args, size, err);
+}
+
+/* There is no further byte. */
+static levada_status file_reader_check_end(const levada_file_reader *r, levada_error *err)
+{
+    levada_status st = LEVADA_OK;
+
+    if (r->format->check_size) st = r->format->check_size(r->args, r->window.offset, err);
+    if (st != LEVADA_OK && err) err->code = LEVADA_EDATA_LOSS;
+    return st == LEVADA_OK ? LEVADA_OK : LEVADA_EDATA_LOSS;
+}
+
 static levada_status file_reader_open(levada_file_reader *r, levada_error *err)
 {
     int32_t              shard = file_reader_shard(r);
@@ -155,7 +174,8 @@ static levada_status file_reader_open(levada_file_reader *r, levada_error *err)
     LEVADA_TRY(levada_window_open(&r->window, r->context->env, path, &options,
                                   r->context->max_record_bytes, err));
     r->marks[shard] = levada_bytes_mark_of(r->window.bytes);
-    st = levada_window_seek(&r->window, r->start, err);
+    st = file_reader_check_size(r, err);
+    if (st == LEVADA_OK) st = levada_window_seek(&r->window, r->start, err);
     if (st == LEVADA_OK) st = levada_file_reader_enter(r, r->state, r->start, err);
     if (st == LEVADA_OK && run) st = levada_file_names_enter(run, &origin, path, true, err);
     if (st != LEVADA_OK) {
@@ -267,7 +287,10 @@ static levada_status file_reader_frame(levada_file_reader *r, levada_error *err)
     while (st == LEVADA_OK && r->framed.n == 0) {
         int64_t size = levada_window_size(w), before = w->offset;
 
-        if (size == 0 && w->ended) return LEVADA_OK;
+        if (size == 0 && w->ended) {
+            st = file_reader_check_end(r, err);
+            break;
+        }
         if (size > 0) st = file_reader_try(r, &need, err);
         if (st == LEVADA_OK && r->framed.n == 0 && w->offset == before && !w->ended) {
             st = levada_window_fill(w, need, err);

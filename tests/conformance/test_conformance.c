@@ -86,6 +86,7 @@ static int write_files(void **state)
     write_records("a.tfrecord", 5);
     write_records("b.tfrecord", 3);
     t_write_file("lines.txt", lines, strlen(lines));
+    t_write_file("images.bin", "0000111122223333444455556666", 28);
     t_write_file("more.txt", table, strlen(table));
     t_write_file("table.csv", table, strlen(table));
     t_functions_add(t_iter_env());

@@ -192,10 +192,27 @@ const char *t_path(const char *name)
 
 static void files_set(const t_reader *t, const levada_op *op, uint8_t *args)
 {
+    const struct {
+        const char *name;
+        int64_t     number;
+        bool        flag;
+    } given[] = {
+        { "verify", 0, !t->unverified },
+        { "drop_partial", 0, t->drop_partial },
+        { "skip_lines", t->skip_lines, false },
+        { "record_bytes", t->record_bytes, false },
+        { "header_bytes", t->header_bytes, false },
+        { "footer_bytes", t->footer_bytes, false },
+        { "hop_bytes", t->hop_bytes, false },
+    };
+
     for (const levada_arg *a = op->args; a->name; a++) {
-        if (strcmp(a->name, "verify") == 0) *(bool *)(void *)(args + a->offset) = !t->unverified;
-        if (strcmp(a->name, "skip_lines") == 0) {
-            *(int64_t *)(void *)(args + a->offset) = t->skip_lines;
+        for (size_t i = 0; i < sizeof given / sizeof given[0]; i++) {
+            void *to = args + a->offset;
+
+            if (strcmp(a->name, given[i].name) != 0) continue;
+            if (a->type == LEVADA_ARG_BOOL) *(bool *)to = given[i].flag;
+            if (a->type != LEVADA_ARG_BOOL) *(int64_t *)to = given[i].number;
         }
     }
 }

@@ -39,7 +39,9 @@ typedef struct t_reader {
     const char *paths[8];
     bool        shuffle;
     bool        unverified;
+    bool        drop_partial;
     int64_t     skip_lines, max_record_bytes;
+    int64_t     record_bytes, header_bytes, footer_bytes, hop_bytes;
     uint64_t    seed;
     int32_t     block_rows;
     /* -- set by t_open */
