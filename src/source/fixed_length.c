@@ -6,8 +6,6 @@
  */
 #include <levada/source.h>
 
-#define FIXED_LENGTH_MOST (INT64_C(1) << 60) /* sums of all options fit in an int64_t */
-
 typedef struct fixed_length_args {
     int64_t record_bytes, header_bytes, footer_bytes, hop_bytes;
     bool    drop_partial;
@@ -19,13 +17,13 @@ typedef struct fixed_length_state {
 
 static const levada_arg fixed_length_options[] = {
     LEVADA_ARG(SIZE, fixed_length_args, record_bytes, .required = true, .min = 1,
-               .max = FIXED_LENGTH_MOST, .doc = "length of a record"),
+               .max = INT64_MAX, .doc = "length of a record"),
     LEVADA_ARG(SIZE, fixed_length_args, header_bytes, .otherwise = "0", .min = 0,
-               .max = FIXED_LENGTH_MOST, .doc = "bytes to leave out at the start of every file"),
+               .max = INT64_MAX, .doc = "bytes to leave out at the start of every file"),
     LEVADA_ARG(SIZE, fixed_length_args, footer_bytes, .otherwise = "0", .min = 0,
-               .max = FIXED_LENGTH_MOST, .doc = "bytes to leave out at the end of every file"),
+               .max = INT64_MAX, .doc = "bytes to leave out at the end of every file"),
     LEVADA_ARG(SIZE, fixed_length_args, hop_bytes, .otherwise = "0", .min = 0,
-               .max = FIXED_LENGTH_MOST,
+               .max = INT64_MAX,
                .doc = "from the start of a record to that of the next; 0 = record_bytes, less: "
                       "they overlap, more: bytes are left out"),
     LEVADA_ARG(BOOL, fixed_length_args, drop_partial, .otherwise = "false",
@@ -53,7 +51,7 @@ static levada_status fixed_length_open(void *state, const void *args,
     int64_t                  most = context->max_record_bytes;
 
     (void)state;
-    if (most <= 0 || a->record_bytes + a->footer_bytes <= most) return LEVADA_OK;
+    if (a->footer_bytes <= most && a->record_bytes <= most - a->footer_bytes) return LEVADA_OK;
     return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
                        "record_bytes=%lld and footer_bytes=%lld are more than "
                        "max_record_bytes=%lld",
@@ -71,7 +69,8 @@ static int64_t fixed_length_overlap(const fixed_length_args *a, int64_t n)
 static levada_status fixed_length_check_size(const void *args, int64_t size, levada_error *err)
 {
     const fixed_length_args *a = args;
-    int64_t body = size - a->header_bytes - a->footer_bytes, hop = fixed_length_hop(a);
+    int64_t front = a->header_bytes, hop = fixed_length_hop(a);
+    int64_t body = size < front ? -1 : size - front - a->footer_bytes; /* no sum overflows */
     int64_t n = fixed_length_records(a, body), left = body - n * hop;
 
     if (a->drop_partial) return LEVADA_OK;
@@ -79,16 +78,16 @@ static levada_status fixed_length_check_size(const void *args, int64_t size, lev
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "a file of %lld bytes has no room for header_bytes=%lld and "
                            "footer_bytes=%lld",
-                           (long long)size, (long long)a->header_bytes,
+                           (long long)size, (long long)front,
                            (long long)a->footer_bytes);
     }
     if (left <= fixed_length_overlap(a, n)) return LEVADA_OK;
     (void)levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                       "%lld bytes between header_bytes=%lld and footer_bytes=%lld: the last %lld "
                       "of them are less than record_bytes=%lld",
-                      (long long)body, (long long)a->header_bytes, (long long)a->footer_bytes,
+                      (long long)body, (long long)front, (long long)a->footer_bytes,
                       (long long)left, (long long)a->record_bytes);
-    levada_error_place(err, NULL, NULL, n, a->header_bytes + n * hop);
+    levada_error_place(err, NULL, NULL, n, front + n * hop);
     return LEVADA_EINVALID_ARGUMENT;
 }
 
