@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The same answers as TensorFlow itself: `make test-oracle` installs it and runs these."""
 
+import gzip
 import importlib.util
 import os
 import random
+import zlib
 
 import levada as lv
 import numpy as np
@@ -70,6 +72,39 @@ def test_we_read_its_files(tf, records, tmp_path, ours, theirs):
             writer.write(record)
     assert [r["record"] for r in lv.tfrecord(path)] == records
     assert [r["record"] for r in lv.tfrecord(path, compression=ours or "none")] == records
+
+
+@pytest.mark.parametrize(("ours", "theirs"), CODECS)
+def test_records_of_one_length_are_the_same(tf, tmp_path, ours, theirs):
+    body = bytes(range(60))
+    pack = {"": bytes, "GZIP": gzip.compress, "ZLIB": zlib.compress}[theirs]
+    for record in (1, 3, 4, 7, 60, 61):
+        for header, footer in ((0, 0), (5, 2), (0, 3), (61, 0)):
+            paths = [str(tmp_path / f"{i}") for i in range(2)]
+            for path in paths:
+                data = b"H" * min(header, 5) + body + b"F" * footer
+                (tmp_path / path).write_bytes(pack(data))
+            dataset = tf.data.FixedLengthRecordDataset(
+                paths, record, header, footer, compression_type=theirs
+            )
+            expected, why = until_error(dataset.as_numpy_iterator())
+            ds = lv.fixed_length(
+                paths, record, header_bytes=header, footer_bytes=footer, compression=ours or "none"
+            )
+            got, error = until_error(row["record"] for row in ds)
+            assert (got, error is None) == (expected, why is None)
+            if why and "exact multiple" in str(why):  # else the sizes underflow there
+                assert type(error).__name__ == type(why).__name__
+
+
+def until_error(values):
+    """What comes, and the error that ends it, or None."""
+    got = []
+    try:
+        got.extend(values)
+    except Exception as error:
+        return got, error
+    return got, None
 
 
 def test_it_understands_our_examples(tf, records):
