@@ -4,6 +4,7 @@
  * from each other, and end in front of its footer. Everything follows from a position in the file,
  * so that a record can be found again from its offset, and a gap from any byte in it.
  */
+#include "core/window.h"
 #include <levada/source.h>
 
 typedef struct fixed_length_args {
@@ -51,6 +52,7 @@ static levada_status fixed_length_open(void *state, const void *args,
     int64_t                  most = context->max_record_bytes;
 
     (void)state;
+    if (most < LEVADA_CHUNK) most = LEVADA_CHUNK; /* so much passes always */
     if (a->footer_bytes <= most && a->record_bytes <= most - a->footer_bytes) return LEVADA_OK;
     return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
                        "record_bytes=%lld and footer_bytes=%lld are more than "

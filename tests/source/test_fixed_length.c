@@ -272,18 +272,23 @@ static void reads_across_windows(void **state)
 
 static void refuses_more_than_a_record_may_have(void **state)
 {
-    t_reader t = reader(3000, 0, 2000, 0);
+    t_reader t = reader(300000, 0, 200000, 0);
 
     (void)state;
     t_write_file(t_path("f"), "", 0);
-    t.max_record_bytes = 4999;
-    assert_int_equal(t_open(&t), LEVADA_ERESOURCE_EXHAUSTED);
-    assert_non_null(strstr(t.err.message, "3000"));
-    t_close(&t);
-    t.max_record_bytes = 5000;
-    t_write_file(t_path("f"), "", 0);
     t.drop_partial = true;
+    t.max_record_bytes = 499999;
+    assert_int_equal(t_open(&t), LEVADA_ERESOURCE_EXHAUSTED);
+    assert_non_null(strstr(t.err.message, "record_bytes=300000"));
+    t_close(&t);
+    t.max_record_bytes = 500000;
     t_expect(&t, "", LEVADA_END);
+    t.record_bytes = LEVADA_CHUNK - 200000;
+    t.max_record_bytes = 1; /* a chunk passes always */
+    t_expect(&t, "", LEVADA_END);
+    t.record_bytes++;
+    assert_int_equal(t_open(&t), LEVADA_ERESOURCE_EXHAUSTED);
+    t_close(&t);
 }
 
 /* -- positions */
