@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 
 ROWS = 256  # records in a block, where a call does not ask for another number
 _MOST_ROWS = 65536
-_CHUNK = 1 << 20  # bytes that are read at once from files of fixed-length records
-_MOST_BYTES = (1 << 31) - 1  # offsets of a block are int32
+_BLOCK_BYTES = 2 << 20  # of records of one length that may overlap: what a block copies
+_MOST_BYTES = 1 << 30  # of a record: offsets of a block are int32
 
 
 class Keys(Sequence[bytes]):
@@ -408,6 +408,51 @@ class TextLineReader(_Native):
         return text_lines(path, skip_lines=self._skip)
 
 
+class FixedLengthRecordReader(_Native):
+    """Records of one length; keys are ``b"file:number"``, numbers count from 0.
+
+    Args:
+        record_bytes: length of a record.
+        header_bytes, footer_bytes: what is left out at the start and the end of each file.
+        hop_bytes: from the start of a record to that of the next; 0 = record_bytes. Less gives
+            records that overlap, more leaves bytes out.
+        encoding: None (files as they are), "GZIP" or "ZLIB"; sizes are those of the content.
+
+    What is too short for a record at the end of a file is left out.
+    """
+
+    def __init__(
+        self,
+        record_bytes: int,
+        header_bytes: int | None = 0,
+        footer_bytes: int | None = 0,
+        hop_bytes: int | None = 0,
+        name: str | None = None,
+        encoding: str | None = None,
+    ) -> None:
+        super().__init__(name)
+        self._sizes = {"record_bytes": record_bytes, "header_bytes": header_bytes or 0,
+                       "footer_bytes": footer_bytes or 0, "hop_bytes": hop_bytes or 0}  # fmt: skip
+        for word, size in self._sizes.items():
+            least = int(word == "record_bytes")
+            most = _MOST_BYTES if word in ("record_bytes", "footer_bytes") else 2**63 - 1
+            if not least <= operator.index(size) <= most:
+                raise ValueError(f"{word}={size} must be at least {least} and at most {most}")
+        if encoding not in (None, "", "GZIP", "ZLIB"):
+            raise ValueError(f'encoding={encoding!r} must be None, "GZIP" or "ZLIB"')
+        self._compression = encoding.lower() if encoding else "none"
+
+    def _open(self, name, rows):
+        rows = min(rows, max(_BLOCK_BYTES // self._sizes["record_bytes"], 1))
+        dataset = self._dataset(_pattern(name)).with_options(max_bytes=_MOST_BYTES)
+        return _Source(dataset, name, self._number, self._first, rows)
+
+    def _dataset(self, path):
+        from levada import fixed_length
+
+        return fixed_length(path, **self._sizes, drop_partial=True, compression=self._compression)
+
+
 # -- readers in Python
 
 
@@ -490,111 +535,20 @@ class WholeFileReader(_Reader):
             return iter([_Block([name], [file.read()])])
 
 
-class FixedLengthRecordReader(_Reader):
-    """Records of one length; keys are ``b"file:number"``, numbers count from 0.
-
-    Args:
-        record_bytes: length of a record.
-        header_bytes, footer_bytes: what is left out at the start and the end of each file.
-        hop_bytes: from the start of a record to that of the next; 0 = record_bytes. Less gives
-            records that overlap, more leaves bytes out.
-        encoding: None (files as they are), "GZIP" or "ZLIB"; sizes are those of the content.
-
-    What is too short for a record at the end of a file is left out.
-    """
-
-    def __init__(
-        self,
-        record_bytes: int,
-        header_bytes: int | None = 0,
-        footer_bytes: int | None = 0,
-        hop_bytes: int | None = 0,
-        name: str | None = None,
-        encoding: str | None = None,
-    ) -> None:
-        super().__init__(name)
-        header_bytes, footer_bytes = header_bytes or 0, footer_bytes or 0
-        hop_bytes = hop_bytes or record_bytes
-        for word, size, least in (
-            ("record_bytes", record_bytes, 1), ("header_bytes", header_bytes, 0),
-            ("footer_bytes", footer_bytes, 0), ("hop_bytes", hop_bytes, 0),
-        ):  # fmt: skip
-            if not least <= operator.index(size) <= _MOST_BYTES:
-                raise ValueError(f"{word}={size} must be at least {least} and below 2 GiB")
-        if encoding not in (None, "", "GZIP", "ZLIB"):
-            raise ValueError(f'encoding={encoding!r} must be None, "GZIP" or "ZLIB"')
-        self._sizes = record_bytes, header_bytes, footer_bytes, hop_bytes
-        self._encoding = encoding
-
-    def _open(self, name, rows):
-        return _fixed_blocks(name, self._encoding, *self._sizes)
-
-
-def _fixed_blocks(name, encoding, record, header, footer, hop):
-    """The blocks of one file, each of what one read gives."""
-    import numpy as np
-
-    rest, skip, number = b"", header, 0
-    most = max(2 * _CHUNK // record, 1)  # records in a block
-    with _reading(name, encoding) as file:
-        while chunk := file.read(max(_CHUNK, 2 * record)):
-            drop = min(skip, len(rest) + len(chunk))
-            rest, skip = (rest + chunk)[drop:], skip - drop
-            first, n = 0, (len(rest) - record - footer) // hop + 1
-            while first < n:  # records that overlap are more than what was read
-                part = min(n - first, most)
-                shape, data = (part, record), np.frombuffer(rest, np.uint8, offset=first * hop)
-                rows = np.lib.stride_tricks.as_strided(data, shape, (hop, 1), writeable=False)
-                offsets = np.arange(part + 1, dtype=np.int32) * np.int32(record)
-                numbers = np.arange(number, number + part)
-                yield _Block(Keys(name, numbers), Bytes(rows.reshape(-1), offsets))
-                number, first = number + part, first + part
-            if n > 0:
-                skip = max(n * hop - len(rest), 0)
-                rest = rest[n * hop :]
-
-
 @contextlib.contextmanager
-def _reading(name, encoding=None):
-    """The file, open; errors of the system and of decompressors become those of levada."""
-    import gzip
-    import zlib
-
+def _reading(name):
+    """The file, open; errors of the system become those of levada."""
     place = os.fsdecode(name)
     if b"\0" in name:
         raise InvalidArgumentError(f"the name of a file has a zero byte in it: {name!r}")
     try:
         with open(name, "rb") as file:
-            if encoding == "GZIP":
-                file = gzip.GzipFile(fileobj=file)
-            yield _Inflated(file) if encoding == "ZLIB" else file
+            yield file
     except IsADirectoryError as error:
         raise InvalidArgumentError("it is a folder", file=place) from error
     except FileNotFoundError as error:
         raise NotFoundError("no such file", file=place) from error
     except PermissionError as error:
         raise PermissionDeniedError("not allowed to read the file", file=place) from error
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise DataLossError(f"damaged compressed data: {error}", file=place) from error
     except OSError as error:
         raise UnavailableError(f"the file can't be read: {error}", file=place) from error
-
-
-class _Inflated:
-    """What a zlib stream holds, read in parts."""
-
-    def __init__(self, file):
-        import zlib
-
-        self._file = file
-        self._inflate = zlib.decompressobj()
-
-    def read(self, size):
-        """At most `size` bytes; b"" at the end. Raises EOFError where the stream is cut off."""
-        while not self._inflate.eof:
-            given = self._inflate.unconsumed_tail or self._file.read(size)
-            if not given:
-                raise EOFError("the stream is cut off")
-            if out := self._inflate.decompress(given, size):
-                return out
-        return b""
