@@ -136,7 +136,8 @@ static levada_cli_status cmd_head(levada_env *env, const levada_cli_args *args)
         const char     *source = levada_cli_value(args, "source");
         levada_status   done;
 
-        if (!source) source = levada_cli_source_guess(env, args->words[i]);
+        if (!source && !levada_cli_source_described(args->words[i]))
+            source = levada_cli_source_guess(env, args->words[i]);
         done = levada_cli_source_open(&p, env, source, args->words[i], NULL, &err);
         if (done == LEVADA_OK)
             done = cmd_head_rows(&p, levada_cli_number(args, "records", 3),
@@ -149,7 +150,7 @@ static levada_cli_status cmd_head(levada_env *env, const levada_cli_args *args)
 
 const levada_cli_command levada_cli_head = {
     .name = "head",
-    .words = "FILE...",
+    .words = "FILE|DESCRIPTION...",
     .doc = "the first records of files, decoded as far as possible",
     .options = cmd_head_options,
     .min_words = 1,

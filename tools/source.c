@@ -26,6 +26,14 @@ static size_t source_plain(const char *path)
     return strlen(path);
 }
 
+bool levada_cli_source_described(const char *word)
+{
+    size_t n = strspn(word, "abcdefghijklmnopqrstuvwxyz_0123456789");
+
+    return n > 0 && word[n] == ':' && strncmp(word + n, "://", 3) != 0 &&
+           levada_cli_file_size(word) < 0;
+}
+
 /* {"files": [path]} */
 static levada_status source_options(const char *path, levada_value **out, levada_error *err)
 {
@@ -47,12 +55,13 @@ levada_status levada_cli_source_open(levada_cli_pipe *p, levada_env *env, const 
 {
     levada_iter_options options = LEVADA_ITER_OPTIONS_INIT;
     levada_value       *values = NULL;
-    levada_status       status = source_options(path, &values, err);
+    levada_status       status = source ? source_options(path, &values, err)
+                                        : levada_dataset_parse(env, path, &p->dataset, err);
 
     options.threads = 1;
     options.seed = 0;
     options.errors = errors;
-    if (status == LEVADA_OK)
+    if (status == LEVADA_OK && source)
         status = levada_dataset_append(env, source, values, NULL, 0, &p->dataset, err);
     if (status == LEVADA_OK) status = levada_iter_open(p->dataset, &options, &p->it, err);
     if (status != LEVADA_OK) levada_dataset_unref(&p->dataset);

@@ -2,6 +2,8 @@
 """lv.fixed_length: records of one length."""
 
 import gzip
+import shutil
+import subprocess
 import zlib
 
 import levada as lv
@@ -102,3 +104,18 @@ def test_wrong_sizes_are_refused():
             lv.fixed_length("a", **wrong)
     with pytest.raises(TypeError):
         lv.fixed_length("a")
+
+
+@pytest.mark.skipif(shutil.which("levada") is None, reason="the command is not installed")
+def test_the_command_shows_records_of_a_description(path):
+    def head(*words):
+        return subprocess.run(
+            ["levada", "head", *words], capture_output=True, text=True, timeout=60, check=False
+        )
+
+    done = head(f"fixed_length:{path},record_bytes=5,header_bytes=5,footer_bytes=2", "-n", "2")
+    assert done.returncode == 0
+    words = [line.split()[0] for line in done.stdout.splitlines()]
+    assert words == [f"{path}:0", '"ABCDE"', f"{path}:1", '"FGHIJ"']
+    assert "record_bytes" in head(f"fixed_length:{path}").stderr
+    assert "no_such_source" in head(f"no_such_source:{path}").stderr
