@@ -18,6 +18,7 @@
 #include <levada/inspect.h>
 #include <levada/iter.h>
 #include <levada/queue.h>
+#include <levada/reader.h>
 #include <levada/spec.h>
 #include <levada/tensor.h>
 #include <levada/value.h>

@@ -22,7 +22,7 @@ typedef enum levada_lock_place {
     LEVADA_LOCK_NOTING,
     LEVADA_LOCK_CREW,
     LEVADA_LOCK_STARTING,
-    LEVADA_LOCK_LIST, /* of a coordinator, of a queue runner */
+    LEVADA_LOCK_LIST, /* of a coordinator, a queue runner, a reader */
     LEVADA_LOCK_QUEUE, /* or a barrier */
     LEVADA_LOCK_QUEUE_OUT, /* the far end of the same queue */
     LEVADA_LOCK_HUB

@@ -3,6 +3,7 @@
 #include "support/deaths.h"
 #include <levada/barrier.h>
 #include <levada/coordinator.h>
+#include <levada/reader.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -149,6 +150,28 @@ static levada_status runner_wait(levada_error *err)
     return levada_queue_runner_wait(NULL, 0, err);
 }
 
+static levada_status reader_create(levada_error *err)
+{
+    levada_reader *reader = NULL;
+
+    return levada_reader_create(NULL, NULL, &reader, err);
+}
+
+static levada_status reader_read(levada_error *err)
+{
+    levada_tensor *key = NULL, *value = NULL;
+
+    return levada_reader_read(NULL, NULL, 0, &key, &value, err);
+}
+
+static levada_status reader_serialize(levada_error *err)
+{
+    char  *bytes = NULL;
+    size_t size;
+
+    return levada_reader_serialize_state(NULL, &bytes, &size, err);
+}
+
 static void misuse_call(void *user)
 {
     const misuse *m = user;
@@ -181,6 +204,9 @@ static void null_is_refused_by_the_name_of_the_argument(void **state)
         { "options", runner_create },
         { "runner", runner_start },
         { "runner", runner_wait },
+        { "options", reader_create },
+        { "reader", reader_read },
+        { "reader", reader_serialize },
     };
 
     (void)state;

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Readers: file names from a queue in, (key, value) records out, as in TensorFlow 1.x.
+ *
+ * A reader takes a name from the queue when it has none, reads that file to its end and takes the
+ * next one; files without records are passed over. The end is the queue's EOUT_OF_RANGE. The queue
+ * has one component, byte strings, of which each is one name, never a pattern. It is given with
+ * each call and stays the caller's; whoever waits for a name waits in it, with the timeout of the
+ * call, and levada_queue_cancel ends that wait. Keys:
+ *
+ *     TFRECORD       "file:offset"   of the record in the decompressed file
+ *     TEXT_LINE      "file:line"     from 1; header lines count
+ *     FIXED_LENGTH   "file:number"   from 0
+ *     WHOLE_FILE     the name; the value is the content of the file
+ *     IDENTITY       the name, which is the value too; no file is opened
+ *
+ * A reader has one owner, who destroys it; every other function may be called from any thread. One
+ * call reads at a time: others wait for their turn, in the order in which they came, for the time
+ * of their timeout, as do reset and the functions for states, without limit. The counters never
+ * wait. Files are read by the calling thread.
+ *
+ * Errors. ENOT_FOUND, EPERMISSION_DENIED, EINVALID_ARGUMENT, EUNIMPLEMENTED: the file can't be
+ * opened (it is not there, may not be read, is a folder, has a zero byte in its name; names of
+ * TFRECORD, TEXT_LINE and FIXED_LENGTH must be UTF-8), and the next call goes on with the name
+ * after it. Any other error of a file, EDATA_LOSS first of all, comes after the records in front of
+ * it, and again at each call until reset. ERESOURCE_EXHAUSTED where memory is short: the next call
+ * tries again where that can be done.
+ */
+#ifndef LEVADA_READER_H
+#define LEVADA_READER_H
+
+#include <levada/block.h>
+#include <levada/queue.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct levada_reader levada_reader;
+
+typedef enum levada_reader_kind {
+    LEVADA_READER_TFRECORD,
+    LEVADA_READER_TEXT_LINE,
+    LEVADA_READER_FIXED_LENGTH,
+    LEVADA_READER_WHOLE_FILE,
+    LEVADA_READER_IDENTITY
+} levada_reader_kind;
+
+typedef struct levada_reader_options {
+    size_t             struct_size;
+    levada_reader_kind kind;
+    const char        *name;        /* for errors; NULL = "TFRecordReader" and the like         */
+    const char        *compression; /* "auto" (by content), "none", "gzip", "zlib", "zstd"; NULL =
+                                     * auto for TFRECORD and TEXT_LINE, else none               */
+    int64_t skip_header_lines; /* TEXT_LINE: left out at the start of each file                 */
+    int64_t record_bytes;      /* FIXED_LENGTH, and all below                                   */
+    int64_t header_bytes;      /* left out at the start of each file                            */
+    int64_t footer_bytes;      /* and at its end                                                */
+    int64_t hop_bytes;         /* from the start of a record to that of the next; 0 =
+                                * record_bytes                                                  */
+} levada_reader_options;
+
+#define LEVADA_READER_OPTIONS_INIT                                                             \
+    {                                                                                          \
+        sizeof(levada_reader_options), LEVADA_READER_TFRECORD, NULL, NULL, 0, 0, 0, 0, 0       \
+    }
+
+/* Copies the options. EINVALID_ARGUMENT names the one that is wrong. */
+LEVADA_API LEVADA_MUST_USE levada_status levada_reader_create(levada_env                  *env,
+                                                              const levada_reader_options *options,
+                                                              levada_reader              **out,
+                                                              levada_error                *err);
+/* Also where a file is open. Nobody may be in a call. Accepts NULL. */
+LEVADA_API void levada_reader_destroy(levada_reader **reader);
+
+/* The next record: two scalars of byte strings, the caller's. `timeout` as in the calls of a queue,
+ * for the turn and for names together; past it EDEADLINE_EXCEEDED, with nothing lost. */
+LEVADA_API LEVADA_MUST_USE levada_status levada_reader_read(levada_reader  *reader,
+                                                            levada_queue   *queue, int64_t timeout,
+                                                            levada_tensor **key,
+                                                            levada_tensor **value,
+                                                            levada_error   *err);
+/* The next 1 to n records as a block with the byte strings "key" and "value", the caller's. Fewer
+ * than n where a file ends, in front of an error (which the next call gives), and where they would
+ * be more than a block holds (1 GiB). Values may show the memory of what was read. */
+LEVADA_API LEVADA_MUST_USE levada_status levada_reader_read_up_to(levada_reader *reader,
+                                                                  levada_queue *queue, int64_t n,
+                                                                  int64_t        timeout,
+                                                                  levada_block **out,
+                                                                  levada_error  *err);
+
+/* Records handed out, and files read to their end, since the beginning or reset. A file counts when
+ * a call has found its end: that of WHOLE_FILE and IDENTITY with the record, of others at the next
+ * record. */
+LEVADA_API int64_t levada_reader_num_records_produced(levada_reader *reader);
+LEVADA_API int64_t levada_reader_num_work_units_completed(levada_reader *reader);
+/* Zeroes the counters and forgets the current file and its error; the queue stays as it is. */
+LEVADA_API void levada_reader_reset(levada_reader *reader);
+
+/* Counters and name of an IDENTITY reader as bytes, the message ReaderBaseState of TensorFlow; free
+ * them with levada_string_free. Other kinds: EUNIMPLEMENTED. */
+LEVADA_API LEVADA_MUST_USE levada_status levada_reader_serialize_state(levada_reader *reader,
+                                                                       char         **out,
+                                                                       size_t        *size,
+                                                                       levada_error  *err);
+/* Goes on where the state was made. EINVALID_ARGUMENT: these bytes are no state, and the reader is
+ * as it was. */
+LEVADA_API LEVADA_MUST_USE levada_status levada_reader_restore_state(levada_reader *reader,
+                                                                     const void *bytes, size_t size,
+                                                                     levada_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

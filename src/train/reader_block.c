@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Many records at once: keys and values of a block are made together. Values that come from one
+ * block of the file stay where they are, others are copied.
+ */
+#include "train/reader_priv.h"
+
+#include "base/assert.h"
+#include "tensor/block_priv.h"
+
+#include <string.h>
+
+#define READER_LIMIT (INT64_C(1) << 30) /* bytes of a column */
+#define READER_DIGITS 20                /* of a number      */
+
+/* More of the file until n rows are held; an error that comes behind them is kept. */
+static void reader_gather(levada_reader *r, int64_t n)
+{
+    levada_status st = LEVADA_OK;
+
+    while (st == LEVADA_OK && r->held < n && r->open && r->bytes < READER_LIMIT / 2) {
+        st = levada_reader_pull(r, NULL);
+    }
+}
+
+/* Rows up to n that a block holds: at least one. Also where its keys are long. */
+static int64_t reader_fitting(const levada_reader *r, int64_t n)
+{
+    int64_t bytes = 0, rows = 0, most;
+    size_t  name;
+
+    (void)levada_reader_path(r, &name);
+    most = READER_LIMIT / ((int64_t)name + 1 + READER_DIGITS);
+
+    if (n > most) n = most > 0 ? most : 1;
+    for (int32_t i = 0; i < r->nparts && rows < n; i++) {
+        int64_t first = i == 0 ? r->row : 0, last = levada_block_rows(r->parts[i]);
+
+        bytes += levada_reader_bytes(r->parts[i], first, last);
+        if (i > 0 && bytes > READER_LIMIT) break;
+        rows += last - first;
+    }
+    return rows < n ? rows : n;
+}
+
+typedef struct reader_spot {
+    int32_t part;
+    int64_t row;
+} reader_spot;
+
+static void reader_step(const levada_reader *r, reader_spot *at)
+{
+    if (++at->row < levada_block_rows(r->parts[at->part])) return;
+    at->part++;
+    at->row = 0;
+}
+
+static levada_status reader_keys(const levada_reader *r, levada_builder *b, int64_t n,
+                                 levada_error *err)
+{
+    reader_spot at = { 0, r->row };
+    int32_t    *offsets = NULL;
+    void       *values = NULL;
+
+    LEVADA_TRY(levada_builder_offsets(b, 0, 0, n, &offsets, err));
+    for (int64_t i = 0; i < n; i++, reader_step(r, &at)) {
+        int64_t bytes = levada_reader_key_size(r, r->parts[at.part], at.row);
+
+        offsets[i + 1] = offsets[i] + (int32_t)bytes;
+    }
+    LEVADA_TRY(levada_builder_values(b, 0, offsets[n], &values, err));
+    at = (reader_spot){ 0, r->row };
+    for (int64_t i = 0; i < n; i++, reader_step(r, &at)) {
+        uint8_t *to = values;
+
+        levada_reader_key_write(r, r->parts[at.part], at.row, to + offsets[i],
+                                offsets[i + 1] - offsets[i]);
+    }
+    return LEVADA_OK;
+}
+
+/* All of one block: its memory is shown. */
+static levada_status reader_share(const levada_reader *r, levada_builder *b, int64_t n,
+                                  levada_error *err)
+{
+    levada_block *part = NULL;
+
+    LEVADA_TRY(levada_block_slice(levada_env_pool(r->file.env), r->parts[0], r->row, n, &part,
+                                  err));
+    levada_builder_share(b, 1, levada_block_at(part, 0));
+    levada_block_unref(&part);
+    return LEVADA_OK;
+}
+
+static levada_status reader_copy(const levada_reader *r, levada_builder *b, int64_t n,
+                                 levada_error *err)
+{
+    reader_spot at = { 0, r->row };
+    int32_t    *offsets = NULL;
+    void       *values = NULL;
+
+    LEVADA_TRY(levada_builder_offsets(b, 1, 0, n, &offsets, err));
+    for (int64_t i = 0; i < n; i++, reader_step(r, &at)) {
+        const levada_level *level = &levada_block_at(r->parts[at.part], 0)->level[0];
+
+        offsets[i + 1] = offsets[i] + (level->end[at.row] - level->begin[at.row]);
+    }
+    LEVADA_TRY(levada_builder_values(b, 1, offsets[n], &values, err));
+    at = (reader_spot){ 0, r->row };
+    for (int64_t i = 0; i < n; i++, reader_step(r, &at)) {
+        int64_t        size = 0;
+        const uint8_t *from = levada_column_bytes(levada_block_at(r->parts[at.part], 0), at.row,
+                                                  &size);
+
+        if (size > 0) memcpy((uint8_t *)values + offsets[i], from, (size_t)size);
+    }
+    return LEVADA_OK;
+}
+
+static levada_status reader_block(levada_reader *r, int64_t n, levada_block **out,
+                                  levada_error *err)
+{
+    bool            one = n <= levada_block_rows(r->parts[0]) - r->row;
+    levada_builder *b = NULL;
+    levada_status   st;
+
+    LEVADA_TRY(levada_builder_create(r->file.env, r->spec, n, &b, err));
+    st = reader_keys(r, b, n, err);
+    if (st == LEVADA_OK) st = one ? reader_share(r, b, n, err) : reader_copy(r, b, n, err);
+    if (st == LEVADA_OK) st = levada_builder_publish(&b, out, err);
+    if (st == LEVADA_OK && one) {
+        (*out)->bytes += levada_reader_bytes(r->parts[0], r->row, r->row + n);
+    }
+    levada_builder_destroy(&b);
+    return st;
+}
+
+levada_status levada_reader_read_up_to(levada_reader *reader, levada_queue *queue, int64_t n,
+                                       int64_t timeout, levada_block **out, levada_error *err)
+{
+    int64_t       until = levada_reader_until(timeout), rows = 0;
+    levada_status st;
+
+    LEVADA_TRY(levada_reader_check(reader, queue, err));
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
+    if (n < 1) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "n=%lld must be at least 1",
+                           (long long)n);
+    }
+    LEVADA_TRY(levada_reader_enter(reader, timeout, err));
+    st = levada_reader_advance(reader, queue, n, timeout, until, err);
+    if (st == LEVADA_OK) {
+        reader_gather(reader, n);
+        rows = reader_fitting(reader, n);
+        st = reader_block(reader, rows, out, err);
+    }
+    if (st == LEVADA_OK) levada_reader_pass(reader, rows);
+    levada_reader_leave(reader, st == LEVADA_OK ? rows : 0);
+    return st;
+}

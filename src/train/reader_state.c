@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The state of an IDENTITY reader, byte for byte the message ReaderBaseState of TensorFlow:
+ * 1 = work started, 2 = work finished, 3 = records produced, 4 = the current name. All four are
+ * written, in this order, and nothing else is read.
+ */
+#include "train/reader_priv.h"
+
+#include "base/assert.h"
+#include "base/text.h"
+
+#include <string.h>
+
+static levada_status reader_no_state(const levada_reader *r, const char *what, levada_error *err)
+{
+    if (r->file.options.kind == LEVADA_READER_IDENTITY) return LEVADA_OK;
+    return levada_fail(err, LEVADA_EUNIMPLEMENTED, "%s can't %s a state", r->name, what);
+}
+
+static void reader_put_number(levada_text *text, uint64_t n)
+{
+    for (; n > 127; n >>= 7) levada_text_char(text, (char)((n & 127) | 128));
+    levada_text_char(text, (char)n);
+}
+
+levada_status levada_reader_serialize_state(levada_reader *reader, char **out, size_t *size,
+                                            levada_error *err)
+{
+    levada_text   text = { 0 };
+    const char   *name;
+    size_t        length, all;
+    int64_t       counts[3];
+    levada_status st;
+
+    LEVADA_TRY(levada_require(reader != NULL, "reader", err));
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
+    LEVADA_TRY(levada_require(size != NULL, "size", err));
+    LEVADA_TRY(reader_no_state(reader, "save", err));
+    LEVADA_TRY(levada_reader_enter(reader, LEVADA_FOREVER, err));
+    counts[0] = counts[1] = levada_reader_num_work_units_completed(reader);
+    counts[2] = levada_reader_num_records_produced(reader);
+    for (int i = 0; i < 3; i++) {
+        levada_text_char(&text, (char)(8 * (i + 1)));
+        reader_put_number(&text, (uint64_t)counts[i]);
+    }
+    name = levada_reader_path(reader, &length);
+    levada_text_char(&text, 0x22);
+    reader_put_number(&text, length);
+    levada_text_add(&text, name, length);
+    levada_reader_leave(reader, 0);
+    all = text.size;
+    st = levada_text_steal(&text, out, err);
+    if (st == LEVADA_OK) *size = all;
+    return st;
+}
+
+/* Behind a number of at most 63 bits; NULL where there is none. */
+static const uint8_t *reader_get_number(const uint8_t *at, const uint8_t *end, int64_t *out)
+{
+    *out = 0;
+    for (int shift = 0; at && at < end && shift < 63; shift += 7) {
+        uint8_t byte = *at++;
+
+        *out |= (int64_t)(byte & 127) << shift;
+        if (byte < 128) return at;
+    }
+    return NULL;
+}
+
+static const uint8_t *reader_get_field(const uint8_t *at, const uint8_t *end, uint8_t tag,
+                                       int64_t *out)
+{
+    return at && at < end && *at == tag ? reader_get_number(at + 1, end, out) : NULL;
+}
+
+/* The name begins where this points; NULL: it is no state. */
+static const uint8_t *reader_parse(const uint8_t *at, const uint8_t *end, int64_t counts[4])
+{
+    for (int i = 0; i < 4; i++) {
+        at = reader_get_field(at, end, (uint8_t)(i < 3 ? 8 * (i + 1) : 0x22), &counts[i]);
+    }
+    return at && counts[0] == counts[1] && counts[3] == end - at && counts[3] <= INT32_MAX ? at
+                                                                                          : NULL;
+}
+
+levada_status levada_reader_restore_state(levada_reader *reader, const void *bytes, size_t size,
+                                          levada_error *err)
+{
+    const levada_shape scalar = { 0, { 0 } };
+    const uint8_t     *name;
+    levada_tensor     *path = NULL;
+    int64_t            counts[4];
+    int32_t            offsets[2] = { 0 };
+
+    LEVADA_TRY(levada_require(reader != NULL, "reader", err));
+    LEVADA_TRY(levada_require(bytes != NULL || size == 0, "bytes", err));
+    LEVADA_TRY(reader_no_state(reader, "restore", err));
+    name = reader_parse(bytes, (const uint8_t *)bytes + size, counts);
+    if (!name) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "Could not parse state for IdentityReader '%s'", reader->name);
+    }
+    offsets[1] = (int32_t)counts[3];
+    LEVADA_TRY(levada_tensor_create_strings(reader->file.env, &scalar, offsets, name, &path, err));
+    LEVADA_BUG_ON(levada_reader_enter(reader, LEVADA_FOREVER, NULL) != LEVADA_OK);
+    levada_reader_forget(reader);
+    reader->path = path;
+    levada_reader_set_counts(reader, counts[2], counts[1]);
+    levada_reader_leave(reader, 0);
+    return LEVADA_OK;
+}
