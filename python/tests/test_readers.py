@@ -58,6 +58,23 @@ def test_identity_goes_on_through_epochs():
     assert list(keys) == list(values) == [b"EE"]
 
 
+@pytest.mark.parametrize("n", [1, 2, 8])
+@pytest.mark.parametrize("make", [lt.IdentityReader, lt.WholeFileReader])
+def test_a_file_that_is_one_record_ends_with_it(tmp_path, make, n):
+    paths = [tmp_path / name for name in "abc"]
+    for path in paths:
+        path.write_bytes(b"x")
+    reader, queue, found = make(), names(*paths), []
+    for i in range(3):
+        keys, values = reader.read_up_to(queue, n)
+        assert len(keys) == len(values) == 1
+        found += keys
+        assert (reader.num_records_produced(), reader.num_work_units_completed()) == (i + 1, i + 1)
+    assert found == [str(path).encode() for path in paths]
+    with pytest.raises(errors.OutOfRangeError):
+        reader.read_up_to(queue, n)
+
+
 def test_identity_state_goes_on_after_the_name_that_was_read():
     reader, queue = lt.IdentityReader("test_reader"), names("X", "Y", "Z")
     reader.read(queue)

@@ -183,6 +183,8 @@ class _Reader:
         if not parts:
             self._advance(queue, rows)
             return True
+        if self._file is None:  # one record was all of it
+            return False
         try:
             return self._next_block()
         except Exception as error:  # told by the next call, after what is good
