@@ -91,12 +91,6 @@ void levada_reader_destroy(levada_reader **reader)
 
 /* -- turns ------------------------------------------------------------------------------------- */
 
-/* A point on the clock, -1 = never. */
-int64_t levada_reader_until(int64_t timeout)
-{
-    return timeout < 0 || timeout > INT64_MAX / 2 ? -1 : levada_now() + timeout;
-}
-
 /* Whether the turn came in time. The site is not watched: nobody else ends this wait. */
 static bool reader_wait(levada_reader *r, levada_waiter *waiter, int64_t until)
 {
@@ -129,7 +123,7 @@ levada_status levada_reader_enter(levada_reader *r, int64_t timeout, levada_erro
     levada_lock_give(&r->lock);
     if (!waits) return LEVADA_OK;
     if (timeout == LEVADA_AT_ONCE) return LEVADA_AGAIN;
-    if (timeout != 0 && reader_wait(r, &waiter, levada_reader_until(timeout))) return LEVADA_OK;
+    if (timeout != 0 && reader_wait(r, &waiter, levada_until(timeout))) return LEVADA_OK;
     return levada_fail(err, LEVADA_EDEADLINE_EXCEEDED, "%s: another call had its turn",
                        r->name);
 }
@@ -397,7 +391,7 @@ static levada_status reader_pair(levada_reader *r, levada_tensor **key, levada_t
 levada_status levada_reader_read(levada_reader *reader, levada_queue *queue, int64_t timeout,
                                  levada_tensor **key, levada_tensor **value, levada_error *err)
 {
-    int64_t       until = levada_reader_until(timeout);
+    int64_t       until = levada_until(timeout);
     levada_status st;
 
     LEVADA_TRY(levada_reader_check(reader, queue, err));

@@ -138,7 +138,7 @@ static levada_status reader_block(levada_reader *r, int64_t n, levada_block **ou
 levada_status levada_reader_read_up_to(levada_reader *reader, levada_queue *queue, int64_t n,
                                        int64_t timeout, levada_block **out, levada_error *err)
 {
-    int64_t       until = levada_reader_until(timeout), rows = 0;
+    int64_t       until = levada_until(timeout), rows = 0;
     levada_status st;
 
     LEVADA_TRY(levada_reader_check(reader, queue, err));

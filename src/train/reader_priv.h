@@ -71,7 +71,5 @@ int64_t levada_reader_bytes(const levada_block *block, int64_t first, int64_t la
 int64_t levada_reader_key_size(const levada_reader *r, const levada_block *block, int64_t row);
 void levada_reader_key_write(const levada_reader *r, const levada_block *block, int64_t row,
                              uint8_t *to, int64_t size);
-/* A point on the clock, -1 = never. */
-int64_t levada_reader_until(int64_t timeout);
 
 #endif
