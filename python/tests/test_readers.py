@@ -3,14 +3,17 @@
 
 import gzip
 import threading
+import time
 import zlib
 from pathlib import Path
+from queue import SimpleQueue
 
 import levada as lv
 import numpy as np
 import pytest
 from levada import errors
 from levada import train as lt
+from levada.train._structure import as_source
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 
@@ -438,6 +441,55 @@ def test_a_reader_of_several_threads_loses_nothing(tmp_path):
     for thread in threads:
         thread.join(30)
     assert sorted(map(int, found)) == list(range(3000))
+
+
+def turns_at(name):
+    return [row for row in lt.waiters() if (row["object"], row["waits_for"]) == (name, "its turn")]
+
+
+def until(condition):
+    deadline = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+
+
+def test_threads_that_wait_for_their_turn_are_listed():
+    names = lt.FIFOQueue(3, [lv.string], shapes=[()])
+    reader = lt.IdentityReader(name="one for all")
+    calls = [(reader.read, names), (reader.read, names), (reader.read_up_to, names, 1)]
+    threads = [threading.Thread(target=call, args=args, name=f"turn {i}", daemon=True)
+               for i, (call, *args) in enumerate(calls)]  # fmt: skip
+    for thread in threads:
+        thread.start()
+    until(lambda: len(turns_at("one for all")) == 2)  # the third is inside, and waits for a name
+    found = turns_at("one for all")
+    assert {row["thread"] for row in found} < {"turn 0", "turn 1", "turn 2"}
+    assert all(0 <= row["seconds"] < 20 for row in found)
+    resetting = threading.Thread(target=reader.reset, daemon=True)
+    resetting.start()
+    until(lambda: len(turns_at("one for all")) == 3)
+    names.enqueue_many([["a", "b", "c"]])
+    for thread in (*threads, resetting):
+        thread.join(20)
+    assert turns_at("one for all") == []
+
+
+def test_threads_that_share_an_iterable_are_listed_in_front_of_it():
+    def numbers():
+        yield from iter(gate.get, None)
+
+    gate = SimpleQueue()
+    source = as_source(numbers(), "test")
+    threads = [threading.Thread(target=source, daemon=True) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    until(lambda: len(turns_at("generator")) == 2)
+    for i in range(3):
+        gate.put(i)
+    for thread in threads:
+        thread.join(20)
+    assert turns_at("generator") == []
 
 
 def test_readers_say_what_they_need():

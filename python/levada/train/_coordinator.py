@@ -19,35 +19,13 @@ from types import TracebackType
 from typing import Any, NoReturn
 
 from levada.errors import CancelledError, OutOfRangeError
-from levada.train._locks import own_lock
+from levada.train._locks import Listed, own_lock
 
 _LOG = logging.getLogger("levada")
 _MOST_ERRORS = 16
 _LEAST_GRACE = 0.001  # seconds; a grace period of 0 still lets threads that are ending end
 _LONG_NAME = 63  # bytes of a name that reports show
 _Reported = tuple[BaseException, TracebackType | None]
-_waits: dict[object, tuple[threading.Thread, str, float]] = {}  # of all coordinators
-
-
-@contextlib.contextmanager
-def _listed(what: str) -> Iterator[None]:
-    """The calling thread waits for `what` meanwhile; it may be interrupted by another such wait."""
-    key = object()
-    try:
-        _waits[key] = (threading.current_thread(), what, time.monotonic())
-        yield
-    finally:
-        _waits.pop(key, None)
-
-
-def waits() -> list[dict[str, Any]]:
-    """Every wait for a coordinator in this process; rows as those of ``waiters()``."""
-    now = time.monotonic()
-    return [
-        {"thread": thread.name, "object": "coordinator", "waits_for": what, "seconds": now - since}
-        for thread, what, since in tuple(_waits.values())
-        if thread.is_alive()  # in the child of a fork those of the parent are not
-    ]
 
 
 class _Signal:
@@ -168,7 +146,7 @@ class Coordinator:
         """Waits until a stop is requested or ``timeout`` seconds passed; whether it was."""
         if self._stop.on or (timeout is not None and not timeout > 0):
             return self._stop.on
-        with _listed("stop"):
+        with Listed("coordinator", "stop"):
             return self._stop.wait(timeout)
 
     @contextlib.contextmanager
@@ -205,7 +183,7 @@ class Coordinator:
         with self._lock:
             members = dict.fromkeys([*self._registered, *map(_as_thread, threads or ())])
         members.pop(threading.current_thread(), None)
-        with _listed("join"):
+        with Listed("coordinator", "join"):
             self._until_stop_or_end(members)
             _give_time(members, stop_grace_period_secs)
         alive = [thread for thread in members if thread.is_alive()]

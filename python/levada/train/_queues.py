@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from levada import _levada, errors
 from levada._dtypes import DType
-from levada.train._coordinator import waits
+from levada.train._locks import waits
 from levada.train._signature import Shape, Signature, as_list, as_shapes
 
 if TYPE_CHECKING:
@@ -432,7 +432,8 @@ class PriorityQueue(QueueBase):
 
 
 def waiters() -> list[dict[str, Any]]:
-    """Every call that waits in a queue or barrier of this process, or for a coordinator.
+    """Every call that waits in a queue or barrier of this process, for a coordinator, or for its
+    turn at a reader or an iterable.
 
     A list of dicts: ``thread`` (its name), ``object`` (the queue), ``waits_for``, ``seconds``.
     """

@@ -27,7 +27,7 @@ from levada.errors import (
     UnavailableError,
     UnimplementedError,
 )
-from levada.train._locks import own_lock
+from levada.train._locks import Listed, own_lock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -139,7 +139,8 @@ class _Reader:
                 on with the name after it.
             DataLossError: the file is damaged; again at each call until ``reset()``.
         """
-        with self._lock:
+        with Listed(self.name, "its turn") as wait, self._lock:
+            wait.over()
             for pair in self._pairs:
                 self._produced += 1
                 return pair
@@ -161,7 +162,8 @@ class _Reader:
             raise InvalidArgumentError(f"num_records={num_records} must be at least 1")
         parts: list[tuple[Any, Any]] = []
         need = num_records
-        with self._lock:
+        with Listed(self.name, "its turn") as wait, self._lock:
+            wait.over()
             self._pairs = iter(())
             while need:
                 if self._left() == 0 and not self._more(queue, num_records, parts):
@@ -227,7 +229,7 @@ class _Reader:
 
     def reset(self) -> None:
         """Zeroes the counters and forgets the current file; the queue stays as it is."""
-        with self._lock:
+        with Listed(self.name, "its turn"), self._lock:
             self._clear()
 
     def serialize_state(self) -> bytes:

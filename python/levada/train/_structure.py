@@ -15,7 +15,7 @@ from typing import Any
 
 from levada._parsing import RaggedValue
 from levada.errors import InvalidArgumentError, OutOfRangeError
-from levada.train._locks import own_lock
+from levada.train._locks import Listed, own_lock
 
 _Source = Callable[[], Any]
 
@@ -145,7 +145,8 @@ class _Iterated:
         self.__name__ = type(source).__name__
 
     def __call__(self) -> Any:
-        with self._lock:
+        with Listed(self.__name__, "its turn") as wait, self._lock:
+            wait.over()
             if self._iterator is None:
                 self._iterator = iter(self._source)
             try:
