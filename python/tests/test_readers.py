@@ -3,7 +3,6 @@
 
 import gzip
 import threading
-import time
 import zlib
 from pathlib import Path
 from queue import SimpleQueue
@@ -14,6 +13,7 @@ import pytest
 from levada import errors
 from levada import train as lt
 from levada.train._structure import as_source
+from waiting import until
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 
@@ -445,13 +445,6 @@ def test_a_reader_of_several_threads_loses_nothing(tmp_path):
 
 def turns_at(name):
     return [row for row in lt.waiters() if (row["object"], row["waits_for"]) == (name, "its turn")]
-
-
-def until(condition):
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.001)
 
 
 def test_threads_that_wait_for_their_turn_are_listed():

@@ -10,11 +10,6 @@ enum { READER_ROWS = 256, READER_LEAST_ROWS = 16, READER_MOST_ROWS = 65536 };
 
 /* -- making and freeing ------------------------------------------------------------------------ */
 
-static levada_status reader_short(levada_error *err)
-{
-    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a reader");
-}
-
 static levada_status reader_fill(levada_reader *r, levada_env *env,
                                  const levada_reader_options *options, levada_error *err)
 {
@@ -26,7 +21,7 @@ static levada_status reader_fill(levada_reader *r, levada_env *env,
     LEVADA_TRY(levada_reader_file_init(&r->file, env, options, err));
     LEVADA_TRY(levada_spec_create(fields, 2, LEVADA_SPEC_PLAIN, &r->spec, err));
     r->name = levada_strdup(name ? name : levada_reader_kind_name(options->kind));
-    if (!r->name || !hub) return reader_short(err);
+    if (!r->name || !hub) return levada_reader_short(err);
     LEVADA_TRY(levada_lock_init(&r->lock, LEVADA_LOCK_LIST, err));
     r->has_lock = true;
     r->hub = levada_hub_ref(hub);
@@ -47,7 +42,7 @@ levada_status levada_reader_create(levada_env *env, const levada_reader_options 
     size = options->struct_size;
     memcpy(&all, options, size < sizeof all ? size : sizeof all);
     r = levada_alloc_zero(sizeof *r);
-    if (!r) return reader_short(err);
+    if (!r) return levada_reader_short(err);
     levada_error_clear(&r->failed);
     st = reader_fill(r, env, &all, err);
     if (st == LEVADA_OK) *out = r;
@@ -222,7 +217,7 @@ static levada_status reader_room(levada_reader *r, levada_error *err)
 
     if (r->nparts < r->room) return LEVADA_OK;
     parts = levada_realloc(r->parts, (size_t)room * sizeof *parts);
-    if (!parts) return reader_short(err);
+    if (!parts) return levada_reader_short(err);
     r->parts = parts;
     r->room = room;
     return LEVADA_OK;

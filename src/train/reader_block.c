@@ -55,26 +55,47 @@ static void reader_step(const levada_reader *r, reader_spot *at)
     at->row = 0;
 }
 
-static levada_status reader_keys(const levada_reader *r, levada_builder *b, int64_t n,
-                                 levada_error *err)
+/* What stands in one row of a column: its size, and writing it. */
+typedef struct reader_cells {
+    int64_t (*size)(const levada_reader *r, const levada_block *block, int64_t row);
+    void (*write)(const levada_reader *r, const levada_block *block, int64_t row, uint8_t *to,
+                  int64_t size);
+} reader_cells;
+
+static int64_t reader_value_size(const levada_reader *r, const levada_block *block, int64_t row)
+{
+    (void)r;
+    return levada_reader_bytes(block, row, row + 1);
+}
+
+static void reader_value_write(const levada_reader *r, const levada_block *block, int64_t row,
+                               uint8_t *to, int64_t size)
+{
+    (void)r;
+    if (size > 0)
+        memcpy(to, levada_column_bytes(levada_block_at(block, 0), row, &size), (size_t)size);
+}
+
+static const reader_cells reader_keys = { levada_reader_key_size, levada_reader_key_write };
+static const reader_cells reader_values = { reader_value_size, reader_value_write };
+
+/* Writes column i for the n first rows. */
+static levada_status reader_fill(const levada_reader *r, const reader_cells *cells,
+                                 levada_builder *b, int32_t i, int64_t n, levada_error *err)
 {
     reader_spot at = { 0, r->row };
     int32_t    *offsets = NULL;
     void       *values = NULL;
 
-    LEVADA_TRY(levada_builder_offsets(b, 0, 0, n, &offsets, err));
-    for (int64_t i = 0; i < n; i++, reader_step(r, &at)) {
-        int64_t bytes = levada_reader_key_size(r, r->parts[at.part], at.row);
-
-        offsets[i + 1] = offsets[i] + (int32_t)bytes;
+    LEVADA_TRY(levada_builder_offsets(b, i, 0, n, &offsets, err));
+    for (int64_t k = 0; k < n; k++, reader_step(r, &at)) {
+        offsets[k + 1] = offsets[k] + (int32_t)cells->size(r, r->parts[at.part], at.row);
     }
-    LEVADA_TRY(levada_builder_values(b, 0, offsets[n], &values, err));
+    LEVADA_TRY(levada_builder_values(b, i, offsets[n], &values, err));
     at = (reader_spot){ 0, r->row };
-    for (int64_t i = 0; i < n; i++, reader_step(r, &at)) {
-        uint8_t *to = values;
-
-        levada_reader_key_write(r, r->parts[at.part], at.row, to + offsets[i],
-                                offsets[i + 1] - offsets[i]);
+    for (int64_t k = 0; k < n; k++, reader_step(r, &at)) {
+        cells->write(r, r->parts[at.part], at.row, (uint8_t *)values + offsets[k],
+                     offsets[k + 1] - offsets[k]);
     }
     return LEVADA_OK;
 }
@@ -92,31 +113,6 @@ static levada_status reader_share(const levada_reader *r, levada_builder *b, int
     return LEVADA_OK;
 }
 
-static levada_status reader_copy(const levada_reader *r, levada_builder *b, int64_t n,
-                                 levada_error *err)
-{
-    reader_spot at = { 0, r->row };
-    int32_t    *offsets = NULL;
-    void       *values = NULL;
-
-    LEVADA_TRY(levada_builder_offsets(b, 1, 0, n, &offsets, err));
-    for (int64_t i = 0; i < n; i++, reader_step(r, &at)) {
-        const levada_level *level = &levada_block_at(r->parts[at.part], 0)->level[0];
-
-        offsets[i + 1] = offsets[i] + (level->end[at.row] - level->begin[at.row]);
-    }
-    LEVADA_TRY(levada_builder_values(b, 1, offsets[n], &values, err));
-    at = (reader_spot){ 0, r->row };
-    for (int64_t i = 0; i < n; i++, reader_step(r, &at)) {
-        int64_t        size = 0;
-        const uint8_t *from = levada_column_bytes(levada_block_at(r->parts[at.part], 0), at.row,
-                                                  &size);
-
-        if (size > 0) memcpy((uint8_t *)values + offsets[i], from, (size_t)size);
-    }
-    return LEVADA_OK;
-}
-
 static levada_status reader_block(levada_reader *r, int64_t n, levada_block **out,
                                   levada_error *err)
 {
@@ -125,8 +121,9 @@ static levada_status reader_block(levada_reader *r, int64_t n, levada_block **ou
     levada_status   st;
 
     LEVADA_TRY(levada_builder_create(r->file.env, r->spec, n, &b, err));
-    st = reader_keys(r, b, n, err);
-    if (st == LEVADA_OK) st = one ? reader_share(r, b, n, err) : reader_copy(r, b, n, err);
+    st = reader_fill(r, &reader_keys, b, 0, n, err);
+    if (st == LEVADA_OK && one) st = reader_share(r, b, n, err);
+    else if (st == LEVADA_OK) st = reader_fill(r, &reader_values, b, 1, n, err);
     if (st == LEVADA_OK) st = levada_builder_publish(&b, out, err);
     if (st == LEVADA_OK && one) {
         (*out)->bytes += levada_reader_bytes(r->parts[0], r->row, r->row + n);

@@ -33,7 +33,7 @@ const char *levada_reader_kind_name(levada_reader_kind kind) { return reader_kin
 
 bool levada_reader_kind_whole(levada_reader_kind kind) { return reader_kinds[kind].source == NULL; }
 
-static levada_status reader_short(levada_error *err)
+levada_status levada_reader_short(levada_error *err)
 {
     return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a reader");
 }
@@ -60,7 +60,7 @@ static levada_value *reader_pattern(const char *name, size_t size)
 static levada_status reader_set(levada_value *map, const char *key, levada_value *value,
                                 levada_error *err)
 {
-    levada_status st = value ? levada_value_set(map, key, &value, err) : reader_short(err);
+    levada_status st = value ? levada_value_set(map, key, &value, err) : levada_reader_short(err);
 
     levada_value_destroy(&value);
     return st;
@@ -103,7 +103,7 @@ static levada_status reader_dataset(const levada_reader_file *f, const char *nam
 {
     const char   *source = reader_kinds[f->options.kind].source;
     levada_value *map = levada_value_map();
-    levada_status st = map ? reader_set_all(f, name, size, map, err) : reader_short(err);
+    levada_status st = map ? reader_set_all(f, name, size, map, err) : levada_reader_short(err);
 
     if (st == LEVADA_OK) st = levada_dataset_append(f->env, source, map, NULL, 0, out, err);
     levada_value_destroy(&map);
@@ -244,7 +244,7 @@ levada_status levada_reader_file_init(levada_reader_file *file, levada_env *env,
     file->options = *options;
     file->env = levada_env_ref(env);
     file->compression = levada_strdup(compression);
-    if (!file->env || !file->compression) return reader_short(err);
+    if (!file->env || !file->compression) return levada_reader_short(err);
     LEVADA_TRY(levada_bytes_check(file->env, compression, err));
     LEVADA_TRY(levada_spec_create(&field, 1, LEVADA_SPEC_PLAIN, &file->spec, err));
     if (levada_reader_kind_whole(options->kind)) return LEVADA_OK;

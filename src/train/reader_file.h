@@ -23,6 +23,9 @@ const char *levada_reader_kind_name(levada_reader_kind kind);
 /* Whether a file is one record, so that its end is known with it, and its key the name alone. */
 bool levada_reader_kind_whole(levada_reader_kind kind);
 
+/* ERESOURCE_EXHAUSTED. */
+levada_status levada_reader_short(levada_error *err);
+
 /* Checks and copies the options. */
 LEVADA_MUST_USE levada_status levada_reader_file_init(levada_reader_file *file, levada_env *env,
                                                       const levada_reader_options *options,

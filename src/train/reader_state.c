@@ -8,8 +8,12 @@
 
 #include "base/assert.h"
 #include "base/text.h"
+#include "base/wire.h"
 
 #include <string.h>
+
+static uint8_t reader_tag(int i)
+{ return i < 3 ? LEVADA_WIRE_VARINT(i + 1) : LEVADA_WIRE_SIZED(4); }
 
 static levada_status reader_no_state(const levada_reader *r, const char *what, levada_error *err)
 {
@@ -17,10 +21,11 @@ static levada_status reader_no_state(const levada_reader *r, const char *what, l
     return levada_fail(err, LEVADA_EUNIMPLEMENTED, "%s can't %s a state", r->name, what);
 }
 
-static void reader_put_number(levada_text *text, uint64_t n)
+static void reader_put(levada_text *text, uint8_t tag, uint64_t n)
 {
-    for (; n > 127; n >>= 7) levada_text_char(text, (char)((n & 127) | 128));
-    levada_text_char(text, (char)n);
+    uint8_t bytes[11] = { tag }, *end = levada_wire_put(bytes + 1, n);
+
+    levada_text_add(text, bytes, (size_t)(end - bytes));
 }
 
 levada_status levada_reader_serialize_state(levada_reader *reader, char **out, size_t *size,
@@ -39,13 +44,9 @@ levada_status levada_reader_serialize_state(levada_reader *reader, char **out, s
     LEVADA_TRY(levada_reader_enter(reader, LEVADA_FOREVER, err));
     counts[0] = counts[1] = levada_reader_num_work_units_completed(reader);
     counts[2] = levada_reader_num_records_produced(reader);
-    for (int i = 0; i < 3; i++) {
-        levada_text_char(&text, (char)(8 * (i + 1)));
-        reader_put_number(&text, (uint64_t)counts[i]);
-    }
+    for (int i = 0; i < 3; i++) reader_put(&text, reader_tag(i), (uint64_t)counts[i]);
     name = levada_reader_path(reader, &length);
-    levada_text_char(&text, 0x22);
-    reader_put_number(&text, length);
+    reader_put(&text, reader_tag(3), length);
     levada_text_add(&text, name, length);
     levada_reader_leave(reader, 0);
     all = text.size;
@@ -54,7 +55,8 @@ levada_status levada_reader_serialize_state(levada_reader *reader, char **out, s
     return st;
 }
 
-/* Behind a number of at most 63 bits; NULL where there is none. */
+/* Behind a number of at most 63 bits; NULL where there is none. (levada_wire_u64 may look behind
+ * the end, and these bytes are the caller's.) */
 static const uint8_t *reader_get_number(const uint8_t *at, const uint8_t *end, int64_t *out)
 {
     *out = 0;
@@ -77,7 +79,7 @@ static const uint8_t *reader_get_field(const uint8_t *at, const uint8_t *end, ui
 static const uint8_t *reader_parse(const uint8_t *at, const uint8_t *end, int64_t counts[4])
 {
     for (int i = 0; i < 4; i++) {
-        at = reader_get_field(at, end, (uint8_t)(i < 3 ? 8 * (i + 1) : 0x22), &counts[i]);
+        at = reader_get_field(at, end, reader_tag(i), &counts[i]);
     }
     return at && counts[0] == counts[1] && counts[3] == end - at && counts[3] <= INT32_MAX ? at
                                                                                           : NULL;

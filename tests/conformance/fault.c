@@ -3,9 +3,13 @@
 
 #include "base/alloc.h"
 
+#include <setjmp.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <cmocka.h>
 
 static atomic_llong fault_left = INT64_MAX, fault_seen, fault_asked, fault_pieces;
 
@@ -86,4 +90,17 @@ bool levada_size_of(size_t count, size_t size, size_t extra, size_t *out)
     if (size > 0 && count > (SIZE_MAX - extra) / size) return false;
     *out = count * size + extra;
     return true;
+}
+
+void fault_expect_short(levada_status st, const levada_error *err)
+{
+    if (st == LEVADA_ERESOURCE_EXHAUSTED && err->code == st) return;
+    fail_msg("%s: %s", levada_status_name(st), err->message);
+}
+
+void fault_expect_live(int64_t before, int64_t number)
+{
+    if (fault_live() == before) return;
+    fail_msg("allocation %lld: %lld pieces are left", (long long)number,
+             (long long)(fault_live() - before));
 }

@@ -27,23 +27,6 @@ typedef struct trial {
     t_bytes         rows;
 } trial;
 
-/* What may be done again, is. */
-#define AGAIN(call)                                                       \
-    do {                                                                  \
-        levada_error  again_err = LEVADA_ERROR_INIT, *err = &again_err;   \
-        levada_status again_st = (call);                                  \
-        if (again_st != LEVADA_OK) {                                      \
-            short_of_memory(again_st, err);                                 \
-            assert_int_equal((call), LEVADA_OK);                          \
-        }                                                                 \
-    } while (0)
-
-static void short_of_memory(levada_status st, const levada_error *err)
-{
-    if (st == LEVADA_ERESOURCE_EXHAUSTED && err->code == st) return;
-    fail_msg("%s: %s", levada_status_name(st), err->message);
-}
-
 static levada_status open_iter(const trial *t, levada_iter **out, levada_error *err)
 {
     levada_iter_options o = LEVADA_ITER_OPTIONS_INIT;
@@ -68,7 +51,7 @@ static void read_some(trial *t, levada_iter *it, int blocks)
         levada_block_unref(&block);
     }
     if (st == LEVADA_OK || st == LEVADA_END) return;
-    short_of_memory(st, &err);
+    fault_expect_short(st, &err);
     t->failed = true;
 }
 
@@ -76,9 +59,9 @@ static void look(levada_iter *it)
 {
     char *json = NULL;
 
-    AGAIN(levada_iter_stats(it, &json, err));
+    FAULT_AGAIN(levada_iter_stats(it, &json, err));
     levada_string_free(&json);
-    AGAIN(levada_iter_report(it, &json, err));
+    FAULT_AGAIN(levada_iter_report(it, &json, err));
     levada_string_free(&json);
 }
 
@@ -104,13 +87,13 @@ static t_bytes run(trial *t, const char *text)
     char  *bytes = NULL;
     size_t size = 0;
 
-    AGAIN(levada_env_create(NULL, &t->env, err));
-    AGAIN(levada_dataset_parse(t->env, text, &t->dataset, err));
-    AGAIN(open_iter(t, &t->it, err));
-    AGAIN(open_iter(t, &t->other, err));
+    FAULT_AGAIN(levada_env_create(NULL, &t->env, err));
+    FAULT_AGAIN(levada_dataset_parse(t->env, text, &t->dataset, err));
+    FAULT_AGAIN(open_iter(t, &t->it, err));
+    FAULT_AGAIN(open_iter(t, &t->other, err));
     read_some(t, t->it, t->cut);
     if (!t->failed && save(t, &bytes, &size)) {
-        AGAIN(levada_iter_restore(t->other, bytes, size, err));
+        FAULT_AGAIN(levada_iter_restore(t->other, bytes, size, err));
         levada_string_free(&bytes);
         read_some(t, t->other, 100);
     }
@@ -148,10 +131,7 @@ static void sweep_as(const trial *how, const char *text, int64_t step)
         fault_arm(number);
         got = run(&t, text);
         reached = fault_disarm() > number;
-        if (fault_live() != before) {
-            fail_msg("allocation %lld: %lld pieces are left", (long long)number,
-                     (long long)(fault_live() - before));
-        }
+        fault_expect_live(before, number);
         compare(&t, &want, &got, number);
         t_clear(&got);
     }

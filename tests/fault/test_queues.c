@@ -18,23 +18,6 @@
 
 #include <cmocka.h>
 
-static void short_of_memory(levada_status st, const levada_error *err)
-{
-    if (st == LEVADA_ERESOURCE_EXHAUSTED && err->code == st) return;
-    fail_msg("%s: %s", levada_status_name(st), err->message);
-}
-
-/* What may be done again, is. */
-#define AGAIN(call)                                                     \
-    do {                                                                \
-        levada_error  again_err = LEVADA_ERROR_INIT, *err = &again_err; \
-        levada_status again_st = (call);                                \
-        if (again_st != LEVADA_OK) {                                    \
-            short_of_memory(again_st, err);                             \
-            assert_int_equal((call), LEVADA_OK);                        \
-        }                                                               \
-    } while (0)
-
 /* Runs it with allocation 0, 1, 2, ... failing until all were reached. */
 static void sweep(void (*run)(void))
 {
@@ -47,10 +30,7 @@ static void sweep(void (*run)(void))
         fault_arm(number);
         run();
         reached = fault_disarm() > number;
-        if (fault_live() != before) {
-            fail_msg("allocation %lld: %lld pieces are left", (long long)number,
-                     (long long)(fault_live() - before));
-        }
+        fault_expect_live(before, number);
         assert_int_equal(fault_thread_live(), 0);
     }
 }
@@ -64,7 +44,7 @@ static levada_tensor *numbers(int32_t rank, int64_t n, int64_t first)
     int64_t        data[64];
 
     for (int64_t i = 0; i < (rank > 0 ? n : 1); i++) data[i] = first + i;
-    AGAIN(levada_tensor_create(NULL, LEVADA_INT64, &shape, data, &t, err));
+    FAULT_AGAIN(levada_tensor_create(NULL, LEVADA_INT64, &shape, data, &t, err));
     return t;
 }
 
@@ -77,7 +57,7 @@ static levada_tensor *words(int32_t rank, int64_t n)
 
     memset(bytes, 'w', sizeof(bytes));
     for (int32_t i = 0; i <= (rank > 0 ? n : 1); i++) offsets[i] = i;
-    AGAIN(levada_tensor_create_strings(NULL, &shape, offsets, bytes, &t, err));
+    FAULT_AGAIN(levada_tensor_create_strings(NULL, &shape, offsets, bytes, &t, err));
     return t;
 }
 
@@ -103,22 +83,22 @@ static void use_queue(levada_queue_kind kind)
     o.dtypes = dtypes;
     o.shapes = shapes;
     o.shared_name = "fault";
-    AGAIN(levada_queue_create(NULL, &o, &queue, err));
+    FAULT_AGAIN(levada_queue_create(NULL, &o, &queue, err));
     for (int64_t i = 0; i < 40; i += i < 20 ? 1 : 10) {
         bool many = i >= 20;
 
         t[0] = numbers(many, 10, i);
         t[1] = words(many, 10);
-        if (many) AGAIN(levada_queue_enqueue_many(queue, t, 0, NULL, err));
-        else AGAIN(levada_queue_enqueue(queue, t, 0, err));
+        if (many) FAULT_AGAIN(levada_queue_enqueue_many(queue, t, 0, NULL, err));
+        else FAULT_AGAIN(levada_queue_enqueue(queue, t, 0, err));
         drop(t);
     }
     assert_int_equal(levada_queue_size(queue), 40);
     for (int64_t i = 0; i < 40; i += i < 20 ? 10 : 1) {
         bool many = i < 20;
 
-        if (many) AGAIN(levada_queue_dequeue_many(queue, 10, false, t, 0, err));
-        else AGAIN(levada_queue_dequeue(queue, t, 0, err));
+        if (many) FAULT_AGAIN(levada_queue_dequeue_many(queue, 10, false, t, 0, err));
+        else FAULT_AGAIN(levada_queue_dequeue(queue, t, 0, err));
         for (int64_t k = 0; k < (many ? 10 : 1); k++) {
             int64_t value = ((const int64_t *)levada_tensor_data(t[0]))[k];
 
@@ -155,7 +135,7 @@ static levada_tensor *keys(int64_t n)
     levada_tensor *t = NULL;
     int32_t        offsets[] = { 0, 2, 4, 6, 8 };
 
-    AGAIN(levada_tensor_create_strings(NULL, &shape, offsets, "k0k1k2k3", &t, err));
+    FAULT_AGAIN(levada_tensor_create_strings(NULL, &shape, offsets, "k0k1k2k3", &t, err));
     return t;
 }
 
@@ -168,12 +148,12 @@ static void run_barrier(void)
     levada_tensor      *key = keys(4), *values[] = { numbers(1, 4, 7), words(1, 4) };
     levada_tensor      *indices = NULL, *out_keys = NULL, *out[2] = { 0 };
 
-    AGAIN(levada_barrier_create(NULL, 2, dtypes, shapes, "b", NULL, &barrier, err));
+    FAULT_AGAIN(levada_barrier_create(NULL, 2, dtypes, shapes, "b", NULL, &barrier, err));
     for (int32_t i = 0; i < 2; i++) {
-        AGAIN(levada_barrier_insert_many(barrier, i, key, values[i], err));
+        FAULT_AGAIN(levada_barrier_insert_many(barrier, i, key, values[i], err));
         assert_int_equal(levada_barrier_incomplete_size(barrier), i == 0 ? 4 : 0);
     }
-    AGAIN(levada_barrier_take_many(barrier, &how, &indices, &out_keys, out, err));
+    FAULT_AGAIN(levada_barrier_take_many(barrier, &how, &indices, &out_keys, out, err));
     assert_memory_equal(levada_tensor_data(out_keys), "k0k1k2k3", 8);
     for (int64_t i = 0; i < 4; i++) {
         assert_int_equal(((const int64_t *)levada_tensor_data(out[0]))[i], 7 + i);
@@ -256,7 +236,7 @@ static levada_queue *scalar_queue(void)
     o.ncomponents = 1;
     o.dtypes = &dtype;
     o.shapes = &shape;
-    AGAIN(levada_queue_create(NULL, &o, &queue, err));
+    FAULT_AGAIN(levada_queue_create(NULL, &o, &queue, err));
     return queue;
 }
 
@@ -268,7 +248,7 @@ static levada_queue_runner *make_runner(levada_queue *queue, producer *p)
 
     o.nops = 2;
     o.ops = ops;
-    AGAIN(levada_queue_runner_create(queue, &o, &runner, err));
+    FAULT_AGAIN(levada_queue_runner_create(queue, &o, &runner, err));
     return runner;
 }
 
@@ -287,12 +267,12 @@ static void run_coordinator(void)
     loop.interval = 1000000;
     loop.run = tick;
     watch.report = ignore;
-    AGAIN(levada_watchdog_create(NULL, &watch, &watchdog, err));
-    AGAIN(levada_coordinator_create(NULL, NULL, 0, &c, err));
-    AGAIN(levada_coordinator_start_thread(c, "t", test_gate_run_until_stop, &gate, err));
-    AGAIN(levada_looper_start(c, &loop, err));
-    AGAIN(levada_coordinator_register(c, "mine", &member, err));
-    AGAIN(levada_queue_runner_start(runner, c, err));
+    FAULT_AGAIN(levada_watchdog_create(NULL, &watch, &watchdog, err));
+    FAULT_AGAIN(levada_coordinator_create(NULL, NULL, 0, &c, err));
+    FAULT_AGAIN(levada_coordinator_start_thread(c, "t", test_gate_run_until_stop, &gate, err));
+    FAULT_AGAIN(levada_looper_start(c, &loop, err));
+    FAULT_AGAIN(levada_coordinator_register(c, "mine", &member, err));
+    FAULT_AGAIN(levada_queue_runner_start(runner, c, err));
     assert_int_equal(take_all(queue), 2 * 190);
     levada_member_end(&member);
     assert_int_equal(levada_coordinator_request_stop(c, NULL, NULL), LEVADA_OK);
@@ -311,7 +291,7 @@ static void run_runner(void)
     producer             p[2] = { { queue, 0 }, { queue, 0 } };
     levada_queue_runner *runner = make_runner(queue, p);
 
-    AGAIN(levada_queue_runner_start(runner, NULL, err));
+    FAULT_AGAIN(levada_queue_runner_start(runner, NULL, err));
     assert_int_equal(take_all(queue), 2 * 190);
     levada_queue_runner_destroy(&runner);
     levada_queue_unref(&queue);

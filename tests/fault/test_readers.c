@@ -24,23 +24,6 @@ typedef struct trial {
     bool                  whole; /* nothing of a file can be lost: all is given */
 } trial;
 
-static void short_of_memory(levada_status st, const levada_error *err)
-{
-    if (st == LEVADA_ERESOURCE_EXHAUSTED && err->code == st) return;
-    fail_msg("%s: %s", levada_status_name(st), err->message);
-}
-
-/* What may be done again, is. */
-#define AGAIN(call)                                                     \
-    do {                                                                \
-        levada_error  again_err = LEVADA_ERROR_INIT, *err = &again_err; \
-        levada_status again_st = (call);                                \
-        if (again_st != LEVADA_OK) {                                    \
-            short_of_memory(again_st, err);                             \
-            assert_int_equal((call), LEVADA_OK);                        \
-        }                                                               \
-    } while (0)
-
 static void show(char *text, const void *value, int64_t size)
 {
     size_t used = strlen(text);
@@ -88,7 +71,7 @@ static void drain(const trial *t, levada_reader *reader, levada_queue *queue)
                                     : give_one(reader, queue, text, &err);
 
         if (st == LEVADA_EOUT_OF_RANGE) break;
-        if (st != LEVADA_OK) short_of_memory(st, &err);
+        if (st != LEVADA_OK) fault_expect_short(st, &err);
         failures = st == LEVADA_OK ? 0 : failures + 1;
     }
     if (failures == 0) assert_string_equal(text, t->values);
@@ -101,8 +84,8 @@ static void keep_state(levada_reader *reader)
     char  *bytes = NULL;
     size_t size = 0;
 
-    AGAIN(levada_reader_serialize_state(reader, &bytes, &size, err));
-    AGAIN(levada_reader_restore_state(reader, bytes, size, err));
+    FAULT_AGAIN(levada_reader_serialize_state(reader, &bytes, &size, err));
+    FAULT_AGAIN(levada_reader_restore_state(reader, bytes, size, err));
     levada_string_free(&bytes);
 }
 
@@ -116,7 +99,7 @@ static bool run(const trial *t, int64_t number)
 
     assert_int_equal(levada_env_create(NULL, &env, NULL), LEVADA_OK);
     fault_arm(number);
-    AGAIN(levada_reader_create(env, &t->options, &reader, err));
+    FAULT_AGAIN(levada_reader_create(env, &t->options, &reader, err));
     drain(t, reader, queue);
     if (t->options.kind == LEVADA_READER_IDENTITY) keep_state(reader);
     reached = fault_disarm() > number;
@@ -135,9 +118,7 @@ static void sweep(const trial *t)
         int64_t before = fault_live();
 
         reached = run(t, number);
-        if (fault_live() == before) continue;
-        fail_msg("allocation %lld: %lld pieces are left", (long long)number,
-                 (long long)(fault_live() - before));
+        fault_expect_live(before, number);
     }
 }
 
