@@ -12,8 +12,8 @@
 
 #include <string.h>
 
-static uint8_t reader_tag(int i)
-{ return i < 3 ? LEVADA_WIRE_VARINT(i + 1) : LEVADA_WIRE_SIZED(4); }
+static const uint8_t reader_tags[4] = { LEVADA_WIRE_VARINT(1), LEVADA_WIRE_VARINT(2),
+                                        LEVADA_WIRE_VARINT(3), LEVADA_WIRE_SIZED(4) };
 
 static levada_status reader_no_state(const levada_reader *r, const char *what, levada_error *err)
 {
@@ -44,9 +44,9 @@ levada_status levada_reader_serialize_state(levada_reader *reader, char **out, s
     LEVADA_TRY(levada_reader_enter(reader, LEVADA_FOREVER, err));
     counts[0] = counts[1] = levada_reader_num_work_units_completed(reader);
     counts[2] = levada_reader_num_records_produced(reader);
-    for (int i = 0; i < 3; i++) reader_put(&text, reader_tag(i), (uint64_t)counts[i]);
+    for (int i = 0; i < 3; i++) reader_put(&text, reader_tags[i], (uint64_t)counts[i]);
     name = levada_reader_path(reader, &length);
-    reader_put(&text, reader_tag(3), length);
+    reader_put(&text, reader_tags[3], length);
     levada_text_add(&text, name, length);
     levada_reader_leave(reader, 0);
     all = text.size;
@@ -79,7 +79,7 @@ static const uint8_t *reader_get_field(const uint8_t *at, const uint8_t *end, ui
 static const uint8_t *reader_parse(const uint8_t *at, const uint8_t *end, int64_t counts[4])
 {
     for (int i = 0; i < 4; i++) {
-        at = reader_get_field(at, end, reader_tag(i), &counts[i]);
+        at = reader_get_field(at, end, reader_tags[i], &counts[i]);
     }
     return at && counts[0] == counts[1] && counts[3] == end - at && counts[3] <= INT32_MAX ? at
                                                                                           : NULL;
