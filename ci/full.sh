@@ -30,6 +30,25 @@ printf '\n== ci-full: batches as tensors of torch\n'
     torch==2.13.0 numpy pytest hypothesis .
 .venv-interop/bin/python -m pytest -q python/tests/test_interop.py
 
+# One wheel for all of them: built with the oldest, tried with each later one that is here.
+printf '\n== ci-full: the wheel with other Pythons\n'
+python3 -m pip wheel -qq --disable-pip-version-check --no-deps -w build/full-wheel .
+python_of() {
+    local candidate
+    for candidate in "python$1" "${PYENV_ROOT:-$HOME/.pyenv}/versions/$1".*/bin/python; do
+        "$candidate" -c '' 2> /dev/null && command -v "$candidate" && return
+    done
+    echo "no Python $1 here" >&2
+    return 1
+}
+for version in 3.12 3.13 3.14; do
+    python=$(python_of $version) || continue
+    [ -x .venv-$version/bin/python ] || "$python" -m venv .venv-$version
+    .venv-$version/bin/python -m pip install -qq --disable-pip-version-check --force-reinstall \
+        numpy pytest hypothesis build/full-wheel/*.whl
+    PATH="$PWD/.venv-$version/bin:$PATH" python -m pytest -q -p no:cacheprovider python/tests
+done
+
 # Leaks are not looked for, as Python itself keeps much until the end, and the sanitizer's own locks do
 # not stand a fork beside threads that begin.
 printf '\n== ci-full: the extension: address and undefined behaviour\n'
