@@ -77,7 +77,9 @@ static levada_status steps_one(steps_reader *r, const uint8_t *p, const uint8_t 
     return LEVADA_OK;
 }
 
-/* Usual steps from p on; returns where they end, or where there is no room for more. */
+/* Usual steps from p on; returns where they end, or where there is no room for more. Rows of floats
+ * mostly have one size: where the next one begins is then known before the one in front of it was
+ * looked at. */
 static const uint8_t *steps_usual(steps_reader *r, const uint8_t *p, const uint8_t *end)
 {
     levada_span *out = &r->x->step[r->lane][r->n];
@@ -85,17 +87,18 @@ static const uint8_t *steps_usual(steps_reader *r, const uint8_t *p, const uint8
     const uint64_t head = r->head, sizes = r->sizes;
     const uint64_t mask = (UINT64_C(1) << (8 * r->before)) - 1;
     const int64_t before = r->before, shift = 8 * before - 8;
+    const bool floats = r->slot->list == LEVADA_LIST_FLOAT;
 
     while (p < end && out < last) {
-        uint64_t word = levada_wire_load(p), size = word >> shift & 0xFF;
+        uint64_t word = levada_wire_load(p) & mask, size = word >> shift;
+        int64_t whole = before + (int64_t)size;
 
-        if ((word & mask) != head + size * sizes || size >= 124) break;
-        if (end - p < before + (int64_t)size) break;
-        out->at = p + before;
-        out->size = (int32_t)size;
-        out->loose = false;
-        out++;
-        p += before + (int64_t)size;
+        if (word != head + size * sizes || size >= 124) break;
+        if (end - p < whole) break;
+        do {
+            *out++ = (levada_span){ .at = p + before, .size = (int32_t)size };
+            p += whole;
+        } while (floats && out < last && end - p >= whole && (levada_wire_load(p) & mask) == word);
     }
     r->n = out - r->x->step[r->lane];
     return p;

@@ -121,6 +121,33 @@ static void steps_of_any_size(void **state)
     refused("{sequence:{a:{kind:VarLen,dtype:string}}}", "Data types don't match");
 }
 
+static void steps_of_floats_change_their_size(void **state)
+{
+    static const int32_t sizes[] = { 16, 16, 16, 8, 8, 0, 0, 16, 40, 40, 1, 16, 16 };
+    enum { STEPS = sizeof sizes / sizeof *sizes };
+    levada_block *block = NULL;
+    const levada_column *c;
+    float v[40];
+    int32_t n = 0;
+
+    (void)state;
+    begin("f");
+    for (int t = 0; t < STEPS; t++) {
+        for (int i = 0; i < sizes[t]; i++) v[i] = (float)n++;
+        assert_int_equal(levada_example_add_f32(builder, NULL, v, (size_t)sizes[t], NULL),
+                         LEVADA_OK);
+    }
+    end();
+    decode_ok("{sequence:{f:{kind:VarLen,dtype:float32}}}", &block);
+    c = levada_block_column(block, "f");
+    assert_int_equal(levada_column_length(c, 0), STEPS);
+    for (int t = 0; t < STEPS; t++) {
+        assert_int_equal(c->level[1].end[t] - c->level[1].begin[t], sizes[t]);
+    }
+    for (int i = 0; i < n; i++) assert_true(levada_column_f32(c)[i] == (float)i);
+    levada_block_unref(&block);
+}
+
 static void lists_may_lack_or_must_be_there(void **state)
 {
     levada_block *block = NULL;
@@ -187,6 +214,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(steps_of_one_size, set_up, tear_down),
         cmocka_unit_test_setup_teardown(steps_of_any_size, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(steps_of_floats_change_their_size, set_up, tear_down),
         cmocka_unit_test_setup_teardown(lists_may_lack_or_must_be_there, set_up, tear_down),
         cmocka_unit_test_setup_teardown(context_and_strings, set_up, tear_down),
         cmocka_unit_test_setup_teardown(partitions_need_as_many_steps, set_up, tear_down),
