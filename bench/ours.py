@@ -68,7 +68,7 @@ def columns(folder, limit=None, threads=1):
     return drained(source(folder, "b", limit).parse_example(SCALARS).batch(256), threads)
 
 
-def scan(folder, name="plain64", limit=None, block=1024, threads=1):
+def scan(folder, name="plain64", limit=None, block=2048, threads=1):
     """P4: verified records, in blocks."""
     ds = source(folder, name, limit).with_options(threads=threads, block_rows=block)
 
