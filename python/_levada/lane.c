@@ -82,20 +82,17 @@ static void lane_post(levada_py_office *office, levada_py_task *task)
     pthread_mutex_unlock(&office->lock);
 }
 
-/* Waits for the answer to a posted task; takes the task unless it answers AGAIN, which it does at a
- * signal, and after a while where `patient` is not set. OK leaves *out and *size filled. */
-static levada_status lane_wait(levada_py_task *task, bool patient, levada_block **out,
-                               int64_t *size, levada_error *err)
+/* Waits until the task is done or *what is set, or its run is cancelled; where `patient` is not
+ * set, only for a while. False at a signal. */
+static bool lane_until_locked(levada_py_task *task, const bool *what, bool patient)
 {
     levada_py_run         *run = task->run;
     levada_py_office *office = run->function->office;
     struct timespec   until = levada_py_soon();
-    levada_status     st = LEVADA_OK;
-    bool              over = true, stopped = false;
+    bool              stopped = false;
     int               late = 0;
 
-    pthread_mutex_lock(&office->lock);
-    while (!task->done && !run->cancelled && !stopped && !late) {
+    while (!task->done && !*what && !run->cancelled && !stopped && !late) {
         late = pthread_cond_timedwait(&run->wake, &office->lock, &until);
         if (!late || !patient) continue;
         pthread_mutex_unlock(&office->lock); /* who holds the interpreter may want the lock */
@@ -103,7 +100,21 @@ static levada_status lane_wait(levada_py_task *task, bool patient, levada_block 
         pthread_mutex_lock(&office->lock);
         until = levada_py_soon(), late = 0;
     }
-    if (stopped) {
+    return !stopped;
+}
+
+/* Waits for the answer to a posted task; takes the task unless it answers AGAIN, which it does at a
+ * signal, and after a while where `patient` is not set. OK leaves *out and *size filled. */
+static levada_status lane_wait(levada_py_task *task, bool patient, levada_block **out,
+                               int64_t *size, levada_error *err)
+{
+    levada_py_run         *run = task->run;
+    levada_py_office *office = run->function->office;
+    levada_status     st = LEVADA_OK;
+    bool              over = true;
+
+    pthread_mutex_lock(&office->lock);
+    if (!lane_until_locked(task, &task->done, patient)) {
         st = LEVADA_AGAIN;
     } else if (task->done) {
         st = task->status;
@@ -260,17 +271,44 @@ const void *levada_py_lane_bytes(const levada_block *block)
     return levada_column_u8(levada_block_at(block, 0));
 }
 
+/*
+ * What a call that goes on will give was not delivered: the position is the one before it, which it
+ * notes before it takes a record. Until then the note is that of an earlier call, so this waits for
+ * it, unless nobody has begun the call, which is then taken back. *noted where there is a note to
+ * ask for; else nothing was taken since the last answer, and the position is the present one.
+ */
+static levada_status lane_settle(levada_py_run *run, bool *noted, levada_error *err)
+{
+    levada_py_office *office = run->function->office;
+    levada_py_task   *task = run->pending;
+    bool              begun, stopped = false;
+
+    if (!task) return LEVADA_OK;
+    pthread_mutex_lock(&office->lock);
+    begun = task->taken;
+    if (begun) stopped = !lane_until_locked(task, &task->noted, true);
+    else (void)lane_leave_locked(office, task);
+    *noted = task->noted;
+    pthread_mutex_unlock(&office->lock);
+    if (stopped) return levada_fail(err, LEVADA_ECANCELLED, "interrupted by a signal");
+    if (begun) return LEVADA_OK;
+    levada_py_lane_free(task);
+    run->pending = NULL;
+    return LEVADA_OK;
+}
+
 static levada_status lane_save(void *user, levada_state_writer *to, levada_error *err)
 {
     levada_py_run     *run = user;
     levada_py_task    *task = NULL;
     levada_block *bytes = NULL;
+    bool          noted = false;
     int64_t       size = 0;
     levada_status st;
 
-    /* What a call that goes on will give was not delivered: the position is the one before it. */
-    LEVADA_TRY(lane_task_new(run, run->pending ? "save_before" : "save", &task, err));
-    task->aside = run->pending != NULL;
+    LEVADA_TRY(lane_settle(run, &noted, err));
+    LEVADA_TRY(lane_task_new(run, noted ? "save_before" : "save", &task, err));
+    task->aside = noted;
     LEVADA_TRY(lane_ask(task, &bytes, &size, err));
     if (!bytes) return levada_fail(err, LEVADA_EINTERNAL, "save gave no bytes");
     st = levada_state_put_bytes(to, "python", levada_py_lane_bytes(bytes), (size_t)size, err);

@@ -32,7 +32,7 @@ typedef struct levada_py_task {
     levada_status     status;
     levada_error      error;
     bool              aside; /* may run beside other calls of the function */
-    bool              taken, done, left;
+    bool              taken, noted, done, left; /* noted: its position is known */
     struct levada_py_task *next;
 } levada_py_task;
 

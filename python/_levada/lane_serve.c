@@ -219,6 +219,21 @@ static PyObject *lane_serve_wanted(PyObject *module, PyObject *capsule)
     return PyBool_FromLong(wanted);
 }
 
+/* noted(task): whoever saves may now ask for the position before the call. */
+static PyObject *lane_serve_noted(PyObject *module, PyObject *capsule)
+{
+    levada_py_office *office = ((levada_py_state *)PyModule_GetState(module))->office;
+    levada_py_task   *task = PyCapsule_GetPointer(capsule, "levada.task");
+
+    if (!task) return NULL;
+    if (PyCapsule_GetContext(capsule)) Py_RETURN_NONE; /* answered: it may be gone */
+    pthread_mutex_lock(&office->lock);
+    task->noted = true;
+    pthread_cond_broadcast(&task->run->wake);
+    pthread_mutex_unlock(&office->lock);
+    Py_RETURN_NONE;
+}
+
 PyMethodDef levada_py_lane_functions[] = {
     {"take", lane_serve_take, METH_O,
       "take(most_idle): (task, target, op, run, input, alone, (seed, epoch), keys), or None where "
@@ -226,6 +241,8 @@ PyMethodDef levada_py_lane_functions[] = {
     {"answer", lane_serve_answer, METH_VARARGS, "answer(task, result): Block, bytes or None."},
     {"fail", lane_serve_fail, METH_VARARGS, "fail(task, code, message)"},
     {"wanted", lane_serve_wanted, METH_O, "wanted(task): whether somebody waits for the answer."},
+    {"noted", lane_serve_noted, METH_O,
+      "noted(task): the position before this call is known to save_before()." },
     { "after_fork", lane_serve_after_fork, METH_NOARGS,
       "In the child of a fork: nobody waits here." },
     {NULL, NULL, 0, NULL},

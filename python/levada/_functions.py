@@ -255,10 +255,17 @@ class Records(_Target):
             self.states[run] = [given, None, None]  # and its position, and what it raised
         return self.states[run][0]
 
+    def noted(self, run):
+        """The iterator of a call, whose position is noted here: before its first record."""
+        iterator = self._iterator(run)
+        if hasattr(iterator, "save"):
+            self.states[run][1] = self.save(run, None)
+        _levada.noted(self.tasks[run])
+        return iterator
+
     def call(self, run, _):
         rows, until = [], None
-        if hasattr(self._iterator(run), "save"):
-            self.states[run][1] = self.save(run, None)
+        self.noted(run)
         first, most = not self.columns.kinds, BLOCK
         if first and type(self.source) not in (list, tuple):
             most = FIRST
@@ -295,8 +302,9 @@ class Records(_Target):
         return bytes(iterator.save())
 
     def save_before(self, run, _):
-        """The position before the call that is going on."""
-        before = self.states[run][1] if run in self.states else None
+        """The position before the call that is going on, beside which this runs. The extension
+        asks for it behind `noted` only: before, this would be that of an earlier call."""
+        before = self.states[run][1]
         return self.save(run, None) if before is None else before
 
     def restore(self, run, data):

@@ -356,7 +356,7 @@ class _Names(_functions.Records):
     """Records of which each is a block: a queue is not asked for more names than are needed."""
 
     def call(self, run, _):
-        record = next(self._iterator(run), None)
+        record = next(self.noted(run), None)
         return None if record is None else self.columns.block([record])
 
 
