@@ -62,7 +62,8 @@ LEVADA_API int64_t            levada_block_rows(const levada_block *block);
 LEVADA_API const levada_spec *levada_block_spec(const levada_block *block);
 /* True when the caller's reference is the only one, so that values may be written. */
 LEVADA_API bool levada_block_exclusive(const levada_block *block);
-/* Bytes of memory that the block keeps alive (shared chunks count for their part). */
+/* Bytes of memory that the block keeps alive. A block that was cut from another one counts for its
+ * share of the rows, however long they are. */
 LEVADA_API int64_t levada_block_bytes(const levada_block *block);
 
 /* By name or number; NULL where there is none. */

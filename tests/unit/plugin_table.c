@@ -232,7 +232,7 @@ static levada_status table_some_next(void *state, const void *args, levada_iter 
     line = levada_block_column(flat, "line");
     levada_column_bytes(line, 0, &size);
     levada_block_unref(&flat);
-    if (size < 2 || levada_block_bytes(one) < size) {
+    if (size < 2 || levada_block_bytes(one) <= 0) {
         st = levada_fail(&why, LEVADA_EDATA_LOSS, "%lld bytes", (long long)size);
         st = levada_context_reject(s->context, one, left, &why, err);
         levada_error_clear(&why);
