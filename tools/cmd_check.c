@@ -144,9 +144,9 @@ const levada_cli_command levada_cli_check = {
     .words = "PLUGIN",
     .doc = "load a plug-in and run the conformance suite on it",
     .more = "The example of each name is run in blocks of any size and with any number of threads, "
-            "saved and restored at every cut, cancelled at every step, with every allocation "
-            "failing in turn, and with options beyond their limits; byte filters on streams in "
-            "pieces, cut off and damaged. A line tells what broke, and where to look.",
+            "saved and restored at every cut, cancelled and saved at every step, with every "
+            "allocation failing in turn, and with options beyond their limits; byte filters on "
+            "streams in pieces, cut off and damaged. A line tells what broke, and where to look.",
     .options = cmd_check_options,
     .min_words = 1,
     .max_words = 1,

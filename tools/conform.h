@@ -4,9 +4,10 @@
  * filters.
  *
  * Its example gives the same records at any block size and with any number of threads, goes on
- * after a save at every cut, can be cancelled at every step and while it runs, survives that any
- * allocation fails, and refuses options beyond their limits. `levada check` runs it on what a
- * plug-in registers, and tests/conformance on everything that is built in. Public headers only.
+ * after a save at every cut, can be cancelled at every step and while it runs, and saved then,
+ * survives that any allocation fails, and refuses options beyond their limits. `levada check` runs
+ * it on what a plug-in registers, and tests/conformance on everything that is built in. Public
+ * headers only.
  */
 #ifndef LEVADA_TOOLS_CONFORM_H
 #define LEVADA_TOOLS_CONFORM_H

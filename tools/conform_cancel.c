@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The conformance suite: cancelling between two calls, and from another thread while one runs.
+ * The conformance suite: cancelling between two calls, and from another thread while one runs; and
+ * that what is saved then loses no record and gives none twice.
  */
 #include "conform.h"
 #include <levada/coordinator.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #define CONFORM_CANCEL_STEPS 40
@@ -20,17 +22,84 @@ static levada_conform_verdict conform_cancel_late(levada_conform *c, int32_t thr
     return levada_conform_broken(c, "threads=%d: %s", threads, what);
 }
 
+/* -- what is saved then */
+
+/* Saved behind a cancel, and what was given in front of it. */
+typedef struct conform_cancel_state {
+    levada_conform_rows got; /* begins with `batches` */
+    levada_status       st;
+    char               *at;
+    size_t              size;
+    levada_error        why;
+} conform_cancel_state;
+
+static void conform_cancel_save(levada_iter *it, conform_cancel_state *state)
+{
+    state->st = levada_iter_save(it, &state->at, &state->size, &state->why);
+}
+
+static void conform_cancel_clear(conform_cancel_state *state)
+{
+    levada_conform_rows_clear(&state->got);
+    levada_string_free(&state->at);
+}
+
+/* Where records may be lost a save is refused; that a name can't be saved at all is told by the
+ * check of saves. */
+static bool conform_cancel_refused(levada_status st)
+{
+    return st == LEVADA_EFAILED_PRECONDITION || st == LEVADA_ECANCELLED
+        || st == LEVADA_EUNIMPLEMENTED;
+}
+
+static levada_status conform_cancel_restore(const levada_conform *c, conform_cancel_state *state,
+                                            levada_error *err)
+{
+    levada_iter  *it = NULL;
+    levada_status st = levada_conform_open(c, c->env, 1, 7, &it, err);
+
+    if (st == LEVADA_OK) st = levada_iter_restore(it, state->at, state->size, err);
+    if (st == LEVADA_OK) st = levada_conform_read(it, -1, &state->got, err);
+    levada_iter_close(&it);
+    return st;
+}
+
+/* Another iterator goes on with exactly the rest. */
+static levada_conform_verdict conform_cancel_rest(levada_conform *c, conform_cancel_state *state,
+                                                  const char *when)
+{
+    levada_error  err = LEVADA_ERROR_INIT;
+    levada_status st = state->st;
+    char          text[512];
+
+    if (c->unsteady || conform_cancel_refused(st)) return LEVADA_CONFORM_GOOD;
+    if (st == LEVADA_OK) st = conform_cancel_restore(c, state, &err);
+    else err = state->why;
+    if (st != LEVADA_END) (void)levada_error_text(&err, text, sizeof text);
+    else if (!levada_conform_rows_differ(&c->want, &state->got, text, sizeof text))
+        return LEVADA_CONFORM_GOOD;
+    levada_conform_look(c, "what next() does once it is cancelled: LEVADA_ECANCELLED, never the "
+                           "end, where it stops half-way (records that it had are lost then, and "
+                           "a save is refused); and cancel(), which only wakes");
+    return levada_conform_broken(c, "%s, then saved and restored: %s", when, text);
+}
+
+/* -- between two calls */
+
 /* Cancelled after so many blocks: then it says so each time. */
 static levada_conform_verdict conform_cancel_between(levada_conform *c, int64_t blocks,
                                                      int32_t threads)
 {
-    levada_conform_rows    rows = { .batches = c->want.batches };
+    conform_cancel_state   state = { .got = { .batches = c->want.batches } };
     levada_iter           *it = NULL;
     levada_error           err = LEVADA_ERROR_INIT;
     levada_conform_verdict verdict = LEVADA_CONFORM_GOOD;
     levada_status          st = levada_conform_open(c, c->env, threads, 1, &it, &err);
+    char                   when[64];
 
-    if (st == LEVADA_OK) st = levada_conform_read(it, blocks, &rows, &err);
+    (void)snprintf(when, sizeof when, "cancelled after %lld blocks (threads=%d)",
+                   (long long)blocks, threads);
+    if (st == LEVADA_OK) st = levada_conform_read(it, blocks, &state.got, &err);
     if (st < 0) verdict = levada_conform_failed(c, "before cancelling", &err);
     for (int i = 0; st == LEVADA_OK && verdict == LEVADA_CONFORM_GOOD && i < 2; i++) {
         levada_block *block = NULL;
@@ -40,19 +109,25 @@ static levada_conform_verdict conform_cancel_between(levada_conform *c, int64_t 
         after = levada_iter_next(it, &block, &err);
         levada_block_unref(&block);
         if (after != LEVADA_ECANCELLED) {
-            verdict = levada_conform_broken(c, "cancelled after %lld blocks (threads=%d): %s",
-                                            (long long)blocks, threads, levada_status_name(after));
+            verdict = levada_conform_broken(c, "%s: %s", when, levada_status_name(after));
         }
     }
-    levada_conform_rows_clear(&rows);
+    if (st == LEVADA_OK && verdict == LEVADA_CONFORM_GOOD) {
+        conform_cancel_save(it, &state);
+        verdict = conform_cancel_rest(c, &state, when);
+    }
+    conform_cancel_clear(&state);
     levada_iter_close(&it);
     return verdict;
 }
 
+/* -- while a call runs */
+
 /* An iterator that other threads read and close: on the heap, as one of them may not come back. */
 typedef struct conform_cancel_run {
-    levada_coordinator *reading, *closing;
-    levada_iter        *it;
+    levada_coordinator  *reading, *closing;
+    levada_iter         *it;
+    conform_cancel_state state;
 } conform_cancel_run;
 
 /* Its end, whatever it is, is the stop that the caller waits for. */
@@ -60,15 +135,10 @@ static levada_status conform_cancel_reads(levada_coordinator *coordinator, void 
                                           levada_error *err)
 {
     conform_cancel_run *run = user;
-    levada_status       st = LEVADA_OK;
+    levada_status       st = levada_conform_read(run->it, -1, &run->state.got, err);
 
     (void)coordinator;
-    while (st == LEVADA_OK) {
-        levada_block *block = NULL;
-
-        st = levada_iter_next(run->it, &block, err);
-        levada_block_unref(&block);
-    }
+    conform_cancel_save(run->it, &run->state);
     return st == LEVADA_END ? levada_fail(err, LEVADA_EOUT_OF_RANGE, "the end") : st;
 }
 
@@ -111,12 +181,15 @@ static bool conform_cancel_through(conform_cancel_run *run, int64_t delay, bool 
 static levada_conform_verdict conform_cancel_while(levada_conform *c, int64_t delay,
                                                    int32_t threads)
 {
-    conform_cancel_run *run = calloc(1, sizeof *run);
-    levada_error        err = LEVADA_ERROR_INIT;
-    bool                soon = true;
-    levada_status       st;
+    conform_cancel_run    *run = calloc(1, sizeof *run);
+    levada_error           err = LEVADA_ERROR_INIT;
+    levada_conform_verdict verdict;
+    bool                   soon = true;
+    levada_status          st;
+    char                   when[64];
 
     if (!run) return levada_conform_broken(c, "out of memory");
+    run->state.got.batches = c->want.batches;
     st = levada_conform_open(c, c->env, threads, 7, &run->it, &err);
     if (st == LEVADA_OK) st = levada_coordinator_create(c->env, NULL, 0, &run->reading, &err);
     if (st == LEVADA_OK) st = levada_coordinator_create(c->env, NULL, 0, &run->closing, &err);
@@ -127,10 +200,13 @@ static levada_conform_verdict conform_cancel_while(levada_conform *c, int64_t de
     levada_coordinator_destroy(&run->reading);
     levada_coordinator_destroy(&run->closing);
     levada_iter_close(&run->it);
+    (void)snprintf(when, sizeof when, "threads=%d: cancelled while it ran", threads);
+    if (st != LEVADA_OK) verdict = levada_conform_failed(c, "cancelled while it ran", &err);
+    else if (soon) verdict = conform_cancel_rest(c, &run->state, when);
+    else verdict = conform_cancel_late(c, threads, "it went on for more than 1 s after cancel");
+    conform_cancel_clear(&run->state);
     free(run);
-    if (st != LEVADA_OK) return levada_conform_failed(c, "cancelled while it ran", &err);
-    if (soon) return LEVADA_CONFORM_GOOD;
-    return conform_cancel_late(c, threads, "it went on for more than 1 s after cancel");
+    return verdict;
 }
 
 levada_conform_verdict levada_conform_cancel(levada_conform *c)

@@ -557,6 +557,8 @@ def test_check_tells_what_broke_and_where_to_look(tmp_path):
         ("broken_restore", "save"),
         ("broken_save", "save"),
         ("broken_cancel", "cancel"),
+        ("broken_stop", "cancel"),
+        ("broken_drop", "cancel"),
         ("broken_status", "memory"),
         ("broken_leak", "memory"),
         ("broken_example", "limits"),

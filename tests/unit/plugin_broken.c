@@ -8,6 +8,8 @@
  *     broken_restore    leaves out a record after a restore
  *     broken_save       does not save what it changes
  *     broken_cancel     goes on for a while when it is cancelled
+ *     broken_stop       takes a cancel for the end
+ *     broken_drop       drops what waits when it is cancelled
  *     broken_status     takes missing memory for the end
  *     broken_leak       never gives back what it took
  *     broken_example    its example is that of another one
@@ -141,6 +143,25 @@ static levada_status cancel_next(void *state, const void *args, levada_block **o
 
 static void cancel_cancel(void *state) { atomic_store(&((broken_state *)state)->cancelled, true); }
 
+static levada_status stop_next(void *state, const void *args, levada_block **out,
+                               levada_error *err)
+{
+    broken_state         *s = state;
+    const struct timespec some = { 0, 10000000 };
+
+    for (int i = 0; s->at == 7 && i < 4; i++) (void)nanosleep(&some, NULL);
+    if (levada_context_cancelled(s->context)) return LEVADA_END;
+    return broken_next(state, args, out, err);
+}
+
+static levada_status drop_save(const void *state, levada_state_writer *to, levada_error *err)
+{
+    const broken_state *s = state;
+    bool                dropped = atomic_load(&s->cancelled);
+
+    return levada_state_put_i64(to, "at", dropped ? BROKEN_COUNT : s->at, err);
+}
+
 static levada_status status_next(void *state, const void *args, levada_block **out,
                                  levada_error *err)
 {
@@ -207,6 +228,9 @@ static const levada_source_def sources[] = {
            .restore = broken_restore),
     BROKEN(cancel, "broken_cancel", BROKEN_CLOSE, .next = cancel_next, .cancel = cancel_cancel,
            BROKEN_STATE),
+    BROKEN(stop, "broken_stop", BROKEN_CLOSE, .next = stop_next, BROKEN_STATE),
+    BROKEN(drop, "broken_drop", BROKEN_CLOSE, BROKEN_NEXT, .cancel = cancel_cancel,
+           .save = drop_save, .restore = broken_restore),
     BROKEN(status, "broken_status", BROKEN_CLOSE, .next = status_next, BROKEN_STATE),
     BROKEN(leak, "broken_leak", .close = leak_close, BROKEN_NEXT, BROKEN_STATE),
     BROKEN(example, "broken_not", BROKEN_CLOSE, BROKEN_NEXT, BROKEN_STATE),

@@ -82,6 +82,14 @@ static void finds_who_goes_on_after_cancel(void **state)
     finds("broken_cancel", "cancel", "it went on for more than 1 s after cancel");
 }
 
+static void finds_records_that_a_cancel_loses(void **state)
+{
+    (void)state;
+    finds("broken_stop", "cancel",
+          "threads=1: cancelled while it ran, then saved and restored: records 7 to 9 are missing");
+    finds("broken_drop", "cancel", "then saved and restored: record");
+}
+
 static void finds_who_loses_memory_or_takes_its_lack_for_the_end(void **state)
 {
     (void)state;
@@ -178,6 +186,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(finds_records_that_depend_on_how_it_is_run),
         cmocka_unit_test(finds_records_that_a_restore_loses_or_repeats),
         cmocka_unit_test(finds_who_goes_on_after_cancel),
+        cmocka_unit_test(finds_records_that_a_cancel_loses),
         cmocka_unit_test(finds_who_loses_memory_or_takes_its_lack_for_the_end),
         cmocka_unit_test(finds_examples_that_show_nothing),
         cmocka_unit_test(finds_nothing_in_good_ones),
