@@ -4,6 +4,8 @@
 import os
 import sys
 
+from levada.errors import InvalidArgumentError
+
 
 def paths(value):
     """Names of files as text: one, or a list of them. Those that ``files`` gives are bytes."""
@@ -23,7 +25,7 @@ def _path(path):
     try:
         name.encode()
     except UnicodeEncodeError:
-        raise ValueError(
+        raise InvalidArgumentError(
             f"the name {os.fsencode(name)!r} is not UTF-8: a pattern such as '*' can find the file"
         ) from None
     return name

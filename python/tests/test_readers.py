@@ -270,13 +270,6 @@ def test_records_that_overlap_much_stay_small_in_memory(tmp_path):
     assert at == len(data) - 4095
 
 
-def test_what_is_no_file_is_an_invalid_argument(tmp_path):
-    for make in (lt.WholeFileReader, lambda: lt.FixedLengthRecordReader(3), lt.TextLineReader):
-        for name in (tmp_path, "a\0b"):
-            with pytest.raises(errors.InvalidArgumentError):
-                make().read(names(name))
-
-
 def test_images_of_mnist():
     folder = DATA / "fixed" / "mnist-t10k"
     if not folder.exists():
@@ -374,16 +367,6 @@ def test_records_in_front_of_damage_come_first_and_the_error_again(tmp_path, bad
     assert info.value.offset == bad * 19
     reader.reset()
     assert reader.read(queue) == (key(good, 0), b"fine")
-
-
-@pytest.mark.parametrize("reader", [lt.TFRecordReader, lt.TextLineReader, lt.WholeFileReader])
-def test_a_missing_file_is_an_error_once(tmp_path, reader):
-    (tmp_path / "there").write_bytes(records(tmp_path / "r", [b"x"]).read_bytes())
-    reader, queue = reader(), names(tmp_path / "missing", tmp_path / "there")
-    with pytest.raises(errors.NotFoundError):
-        reader.read(queue)
-    assert reader.num_work_units_completed() == 0
-    assert reader.read(queue)[0].startswith(str(tmp_path / "there").encode())
 
 
 def test_names_that_look_like_patterns_are_names(tmp_path):

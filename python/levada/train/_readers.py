@@ -11,6 +11,7 @@ there, so that a call for one record, and even more one for many, costs little.
 from __future__ import annotations
 
 import contextlib
+import errno
 import glob
 import operator
 import os
@@ -40,6 +41,8 @@ ROWS = 256  # records in a block, where a call does not ask for another number
 _MOST_ROWS = 65536
 _BLOCK_BYTES = 2 << 20  # of records of one length that may overlap: what a block copies
 _MOST_BYTES = 1 << 30  # of a record: offsets of a block are int32
+# In front of the first block: the file can't be opened, which says nothing about the next one.
+_OF_OPENING = (NotFoundError, PermissionDeniedError, InvalidArgumentError, UnimplementedError)
 
 
 class Keys(Sequence[bytes]):
@@ -135,9 +138,11 @@ class _Reader:
 
         Raises:
             OutOfRangeError: the queue is closed and empty, and no file is open.
-            NotFoundError, PermissionDeniedError: the next file can't be opened; the next call goes
-                on with the name after it.
-            DataLossError: the file is damaged; again at each call until ``reset()``.
+            NotFoundError, PermissionDeniedError, InvalidArgumentError, UnimplementedError: the next
+                file can't be opened (is not there, may not be read, is a folder); the next call
+                goes on with the name after it.
+            DataLossError: the file is damaged; again at each call until ``reset()``, as is any
+                other error of a file.
         """
         with Listed(self.name, "its turn") as wait, self._lock:
             wait.over()
@@ -198,13 +203,13 @@ class _Reader:
         if self._error is not None:
             raise self._error
         if self._file is None:
-            name = name_from(queue)
-            self._file = self._open(name, min(max(rows, 16), _MOST_ROWS))
-            self._path, self._begun = name, False
+            self._path, self._begun = name_from(queue), False
         try:
+            if self._file is None:
+                self._file = self._open(self._path, min(max(rows, 16), _MOST_ROWS))
             self._next_block()
         except Exception as error:
-            if self._begun or not isinstance(error, (NotFoundError, PermissionDeniedError)):
+            if self._begun or not isinstance(error, _OF_OPENING):
                 self._error = error
             self._file = None
             raise
@@ -550,9 +555,11 @@ def _reading(name):
             yield file
     except IsADirectoryError as error:
         raise InvalidArgumentError("it is a folder", file=place) from error
-    except FileNotFoundError as error:
+    except (FileNotFoundError, NotADirectoryError) as error:
         raise NotFoundError("no such file", file=place) from error
     except PermissionError as error:
         raise PermissionDeniedError("not allowed to read the file", file=place) from error
     except OSError as error:
+        if error.errno in (errno.EINVAL, errno.ENAMETOOLONG):
+            raise InvalidArgumentError(f"can't open it: {error}", file=place) from error
         raise UnavailableError(f"the file can't be read: {error}", file=place) from error
