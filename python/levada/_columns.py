@@ -151,7 +151,7 @@ class Columns:
         for i, row in enumerate(rows):
             error = None if i in bad else self._why(row)
             if error is not None:
-                found.append((i, *keep(error)))
+                found.append((i, *keep(error, first=not found)))
         return found
 
     def _why(self, row):

@@ -160,7 +160,7 @@ class Map(_Target):
                     raise TypeError("the function gave None for a record")
                 row = self.made(row)
             except Exception as error:
-                rejects.append((i, *errors.keep(error)))
+                rejects.append((i, *errors.keep(error, first=not rejects)))
             rows.append(row)
         return rows, rejects
 

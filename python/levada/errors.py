@@ -172,14 +172,19 @@ class DataLossError(LevadaError):
 
 
 _CLASSES = {kind.code: kind for kind in LevadaError.__subclasses__()}
-_originals: dict[
-    str, tuple[int, BaseException, Any]
-] = {}  # message of a status: the exception of a user's function that it stands for
-_KEEP = 16
+_Kept = dict[str, tuple[int, BaseException, "Any"]]
+_originals: _Kept = {}  # message of a status: the exception of a user's function it stands for
+_further: _Kept = {}  # the same, for those behind the first one of a block
+_KEEP, _KEEP_FURTHER, _KEEP_FRAMES = 1024, 4096, 16
+_GENERATORS = 0x20 | 0x80 | 0x200  # and coroutines, in co_flags
+_whole: list[BaseException] = []  # the newest: what their frames hold is there, too
 
 
-def keep(exception: BaseException) -> tuple[int, str]:
-    """(code, message) under which an exception travels through C; from_status finds it again."""
+def keep(exception: BaseException, first: bool = True) -> tuple[int, str]:
+    """(code, message) under which an exception travels through C; from_status finds it again.
+
+    Not `first`: it comes behind another one of the same block, and may never be asked for.
+    """
     if isinstance(exception, StopIteration):  # would look like the end of the data
         told = RuntimeError("a function raised StopIteration")
         told.__cause__ = exception
@@ -190,17 +195,45 @@ def keep(exception: BaseException) -> tuple[int, str]:
         code, message = UnknownError.code, f"{type(exception).__name__}: {exception}"
     message = message.replace("\0", " ").encode("utf-8", "replace")[:200].decode("utf-8", "ignore")
     message = message or type(exception).__name__
-    _originals.pop(message, None)
-    _originals[message] = code, exception, exception.__traceback__
-    while len(_originals) > _KEEP:
-        _originals.pop(next(iter(_originals)), None)
+    kept, most = (_originals, _KEEP) if first else (_further, _KEEP_FURTHER)
+    kept.pop(message, None)
+    kept[message] = code, exception, exception.__traceback__
+    while len(kept) > most:
+        kept.pop(next(iter(kept)), None)
+    if not first:
+        _empty(exception)
+        return code, message
+    _whole.append(exception)
+    while len(_whole) > _KEEP_FRAMES:
+        _empty(_whole.pop(0))
     return code, message
+
+
+def _empty(exception):
+    """Lets go what the frames of an exception hold, records above all; the places stay."""
+    seen = set()
+    while exception is not None and id(exception) not in seen:
+        seen.add(id(exception))
+        trace = exception.__traceback__
+        while trace is not None:
+            _clear(trace.tb_frame)
+            trace = trace.tb_next
+        exception = exception.__context__
+
+
+def _clear(frame):
+    if frame.f_code.co_flags & _GENERATORS:  # would be closed where it waits
+        return
+    try:
+        frame.clear()
+    except RuntimeError:  # it runs
+        return
 
 
 def from_status(code, message, stage, file, offset, record, key):
     """The exception for a status of C: the original one where a user's function raised it."""
     message = message or ""
-    for text, (known, exception, trace) in list(_originals.items()):
+    for text, (known, exception, trace) in [*_originals.items(), *_further.items()]:
         if code == known and message.endswith(text):
             error = exception.with_traceback(trace)
             break

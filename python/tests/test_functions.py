@@ -79,6 +79,35 @@ def test_the_original_exception_is_caught():
         next(it)
 
 
+@pytest.mark.parametrize("policy", ["fail", "skip:400"])
+@pytest.mark.parametrize("threads", [1, 4])
+def test_the_original_exception_is_caught_where_all_records_fail(threads, policy):
+    def fails(record):
+        raise KeyError(f"my own {record['value']}")
+
+    ds = lv.range(3000).map(fails, workers=threads).with_options(threads=threads, errors=policy)
+    with pytest.raises(KeyError, match=f"my own {0 if policy == 'fail' else 400}'") as caught:
+        list(ds)
+    assert "fails" in [frame.name for frame in traceback.extract_tb(caught.value.__traceback__)]
+
+
+def test_what_failed_functions_held_is_let_go():
+    class Local:
+        pass
+
+    seen = []
+
+    def fails(record):
+        local = Local()
+        seen.append(weakref.ref(local))
+        raise KeyError(f"{record['value']}")
+
+    assert list(lv.range(2000).map(fails).with_options(errors="skip")) == []
+    gc.collect()
+    assert len(seen) == 2000
+    assert sum(ref() is not None for ref in seen) <= 16
+
+
 def test_bad_records_can_be_skipped():
     def fails(record):
         if record["value"] % 3 == 0:
