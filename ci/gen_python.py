@@ -29,6 +29,9 @@ POSITIONAL = {
     "shard": ["index", "count"],
     "slice": ["field", "begin", "size", "out"],
 }
+# Options that may be left out or be a function in Python, though not in a description.
+OPTIONAL = {("bucket_by_sequence_length", "boundaries")}
+FUNCTIONS = {("bucket_by_sequence_length", "length"): "str | Callable[[Any], int]"}
 TYPES = {
     "int": "int", "size": "int | str", "float": "float", "bool": "bool", "text": "str",
     "choice": "str", "dtype": "Any", "ints": "int | Iterable[int]", "texts": "str | Iterable[str]",
@@ -99,9 +102,10 @@ def ordered(row: dict) -> tuple[list[dict], list[dict]]:
     return by_position, [arg for name, arg in args.items() if name not in first]
 
 
-def parameter(arg: dict) -> str:
-    kind = TYPES[arg["type"]]
-    if arg["required"]:
+def parameter(row: dict, arg: dict) -> str:
+    place = row["name"], arg["name"]
+    kind = FUNCTIONS.get(place, TYPES[arg["type"]])
+    if arg["required"] and place not in OPTIONAL:
         return f"{arg['name']}: {kind}"
     default = arg["default"]
     if default is None:
@@ -131,9 +135,9 @@ def function(row: dict, indent: str) -> str:
     every = [*by_position, *by_name]
     width = 100 - len(indent)
     parameters = [] if is_source(row) else ["self"]
-    parameters += [parameter(arg) for arg in by_position]
+    parameters += [parameter(row, arg) for arg in by_position]
     parameters += ["*"] if by_name else []
-    parameters += [parameter(arg) for arg in by_name]
+    parameters += [parameter(row, arg) for arg in by_name]
     lines = [f"def {row['name']}({', '.join(parameters)}) -> Dataset:"]
     if len(lines[0]) > width:
         lines = [f"def {row['name']}("]

@@ -11,7 +11,7 @@ from levada._stages import Stages
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
     from levada._iterator import Iterator
@@ -181,32 +181,15 @@ class Dataset(Stages):
         """Some of the fields, in that order."""
         return self._append("select", {"fields": fields})
 
-    def bucket_by_sequence_length(  # type: ignore[override]
-        self,
-        length: str | Callable[[Any], int],
-        boundaries: Sequence[int] | None = None,
-        batch_sizes: int | Sequence[int] | None = None,
-        **options: Any,
-    ) -> Dataset:
-        if boundaries is not None and hasattr(batch_sizes, "__len__"):
-            n, buckets = len(batch_sizes), len(boundaries) + 1  # type: ignore[arg-type]
-            if n != buckets:
-                raise ValueError(f"len(batch_sizes)={n} must be len(boundaries)+1={buckets}")
-        if not callable(length):
-            return super().bucket_by_sequence_length(
-                length,
-                boundaries,  # type: ignore[arg-type]  # the core says what is wrong with None
-                batch_sizes,
-                **options,
-            )
+    def _stage(self, name: str, **options: Any) -> Dataset:
+        if not callable(options.get("length")):
+            return super()._stage(name, **options)
         from levada import _functions
 
-        name = "bucket_length"
-        ds = _functions.with_key(self, length, name)
-        ds = ds.bucket_by_sequence_length(name, boundaries, batch_sizes, **options)
+        column = "bucket_length"
+        ds = _functions.with_length(self, options["length"], column)
+        ds = ds._stage(name, **{**options, "length": column})
         return ds if self._core.flags & 1 else ds.select(*self.spec)
-
-    bucket_by_sequence_length.__doc__ = Stages.bucket_by_sequence_length.__doc__
 
     def interleave(
         self,

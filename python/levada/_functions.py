@@ -5,6 +5,7 @@ The threads are made by Python and wait in the extension with the interpreter re
 than is busy always waits, so that a function may itself iterate a dataset that calls functions.
 """
 
+import operator
 import os
 import threading
 import time
@@ -182,15 +183,19 @@ class Keep(Map):
         return {"keep": bool(row)}
 
 
-class Key(Map):
-    """fn(record) -> number or bytes, as one more column."""
+class Length(Map):
+    """fn(record) -> int, as one more column."""
 
     def __init__(self, fn, name):
         super().__init__(fn)
         self.name = name
 
     def made(self, row):
-        return {self.name: row}
+        try:
+            return {self.name: operator.index(row)}
+        except TypeError:
+            kind = type(row).__name__
+            raise TypeError(f"the length of a record is an integer, not {kind}") from None
 
     def call(self, run, block):
         rows, rejects = self.rows(run, block)
@@ -325,6 +330,6 @@ def _generators(block, draw):
         yield np.random.Generator(np.random.Philox(seed))
 
 
-def with_key(ds, fn, name):
+def with_length(ds, fn, name):
     """The dataset with fn(record) as one more field."""
-    return ds._append("map", {"fn": handle(Key(fn, name), fn)})
+    return ds._append("map", {"fn": handle(Length(fn, name), fn)})

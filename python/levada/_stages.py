@@ -5,7 +5,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from typing import Any
 
     from levada._dataset import Dataset
@@ -35,8 +35,8 @@ class Stages:
 
     def bucket_by_sequence_length(
         self,
-        length: str,
-        boundaries: int | Iterable[int],
+        length: str | Callable[[Any], int],
+        boundaries: int | Iterable[int] | None = None,
         batch_sizes: int | Iterable[int] | None = None,
         *,
         max_tokens: int | None = None,

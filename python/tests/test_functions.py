@@ -224,6 +224,15 @@ def test_buckets_by_a_function():
     assert {batch.max_seqlen("x") for batch in batches} <= {1, 3, 4}
 
 
+@pytest.mark.parametrize("length", [None, "abc", 2.5, [1, 2], np.arange(3)])
+def test_a_length_is_an_integer(length):
+    ds = lv.range(40).bucket_by_sequence_length(lambda r: length, [2, 4], 5)
+    with pytest.raises(TypeError, match="a record"):
+        list(ds)
+    ds = lv.range(40).bucket_by_sequence_length(lambda r: np.int32(3), [2, 4], 5)
+    assert sum(batch.num_records for batch in ds) == 40
+
+
 def test_nested_pipelines():
     inner = lv.range(3).map(double)
 
