@@ -196,6 +196,7 @@ class Iterator(_levada.Iter):
         """Stops and joins its threads. Again is fine."""
         self._keep_files()
         super().close()
+        self._files = None
 
     def __del__(self):
         if hasattr(self, "_files"):

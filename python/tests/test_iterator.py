@@ -543,9 +543,10 @@ def test_an_iterator_that_is_left_does_not_hang_the_exit(lines):
         "ds = lv.from_records(lambda: ({'x': i} for i in itertools.count()))\n"
         "it = iter(ds.batch(2).prefetch(4))\n"
         f"other = iter(lv.text_lines({str(lines)!r}).batch(2).prefetch(2))\n"
-        "next(it); next(other)\n"
+        "next(it); lv.left = other, next(other)\n"  # which are there until the end
     )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=20)
+    told = subprocess.run([sys.executable, "-c", code], check=True, timeout=20, capture_output=True)
+    assert told.stderr == b""
 
 
 def test_arrays_outlive_everything():
