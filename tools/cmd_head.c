@@ -15,7 +15,7 @@ enum { CMD_HEAD_WIDTH = 64 }; /* columns of a value */
 static const levada_cli_option cmd_head_options[] = {
     { "records", 'n', "N", "records of each file (default 3)" },
     { "json", 0, NULL, "one JSON object a record, with nothing left out" },
-    { "source", 0, "NAME", "tfrecord, text_lines, tar, ... (default: found out)" },
+    { "source", 0, "NAME", "tfrecord, text_lines, ... (default: found out)" },
     LEVADA_CLI_OPTION_END
 };
 
