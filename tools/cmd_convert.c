@@ -263,6 +263,7 @@ static levada_cli_status cmd_convert(levada_env *env, const levada_cli_args *arg
     levada_error      err = LEVADA_ERROR_INIT;
     levada_cli_status status;
     levada_status     done;
+    bool              wrong;
 
     job.in = args->words[0];
     job.out = args->words[1];
@@ -270,11 +271,13 @@ static levada_cli_status cmd_convert(levada_env *env, const levada_cli_args *arg
     if (status != LEVADA_CLI_DONE) return status;
     levada_cli_progress_begin(&job.pipe.progress, levada_cli_flag(args, "progress"), NULL);
     done = cmd_convert_open(&job, &err);
+    wrong = done == LEVADA_EINVALID_ARGUMENT && !err.stage[0]; /* an option, no file */
     if (done == LEVADA_OK) done = cmd_convert_all(&job, &err);
     levada_cli_progress_clear(&job.pipe.progress);
     done = cmd_convert_close(&job, done, &err);
     if (done != LEVADA_OK) status = levada_cli_fail(&err);
     else if (strcmp(job.out, "-") != 0) cmd_convert_summary(&job);
+    if (wrong) status = LEVADA_CLI_USAGE;
     levada_cli_pipe_close(&job.pipe);
     return status;
 }

@@ -45,6 +45,22 @@ def test_settings_out_of_range_are_wrong_usage(words, message):
     assert message in levada("run", "range:1", *words, status=2).stderr
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--errors", "never"), "errors='never' must be fail, skip"),
+        (("--compression", "lzma"), "compression='lzma' must be none, gzip"),
+        (("--level", "77", "-c", "gzip"), "level=77 must be from"),
+    ],
+)
+def test_settings_of_a_conversion_that_can_not_be_are_wrong_usage(words, message, tmp_path):
+    (tmp_path / "a.txt").write_text("one\n")
+    done = levada("convert", "a.txt", "b.tfrecord", *words, status=2, cwd=tmp_path)
+    assert message in done.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.txt"]
+    levada("convert", "nosuch.txt", "b.tfrecord", status=1, cwd=tmp_path)
+
+
 def test_a_file_without_records_is_told_once(tmp_path):
     (tmp_path / "empty").write_bytes(b"")
     done = levada("head", "empty", cwd=tmp_path)
