@@ -40,16 +40,18 @@ def load_op_library(path: str | os.PathLike[str]) -> SimpleNamespace:
     """
     key = os.path.realpath(path)
     if key not in _loaded:
-        before = names()
         library = load_library(path)
-        found = {name: family for name, family in names().items() if name not in before}
-        made = {name: _function(name, family) for name, family in found.items()}
+        rows = [row for row in json.loads(_levada.stages()) if row["plugin"] == library]
+        made = {row["name"]: _function(row) for row in rows}
         _loaded[key] = SimpleNamespace(__name__=library, **made)
     return _loaded[key]
 
 
-def _function(name, family):
+def _function(row):
+    """The function for a row of the table of stages."""
     from levada._dataset import source
+
+    name = row["name"]
 
     def reader(**options):
         return source(name, **options)
@@ -60,8 +62,10 @@ def _function(name, family):
     def decoder(ds, field=None, **options):
         return ds.decode(name, field, **options)
 
-    made = {"stage": stage, "decoder": decoder}.get(family, reader)
+    made = {"stage": stage, "decoder": decoder}.get(row["family"], reader)
     made.__name__ = made.__qualname__ = name
+    options = [f"{arg['name']}: {arg['doc'] or ''}" for arg in row["args"]]
+    made.__doc__ = "\n".join([row["doc"] or name, "", *options])
     return made
 
 
