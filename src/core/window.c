@@ -54,7 +54,8 @@ static levada_status window_judge(levada_window *w, int64_t need, levada_error *
     w->length = need > size ? need : 0;
     if (w->too_long) {
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
-                           "a record of %s%lld bytes is longer than max_record_bytes=%lld",
+                           "a record of %s%lld bytes is longer than "
+                           "max_record_bytes=%lld (in Python max_bytes)",
                            need > size ? "" : "more than ", (long long)(need > size ? need : size),
                            (long long)w->max_record);
     }
