@@ -10,6 +10,12 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+typedef struct progress_state {
+    const char *label; /* or NULL */
+    int64_t     records, done, total; /* done, total: bytes; total -1 = not known */
+    double      seconds;
+} progress_state;
+
 void levada_cli_progress_begin(levada_cli_progress *p, bool wanted, const char *label)
 {
     p->shown = wanted && isatty(STDERR_FILENO);
@@ -22,19 +28,6 @@ static int64_t progress_columns(void)
 {
     struct winsize window = { 0 };
     return ioctl(STDERR_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 0 ? window.ws_col : 80;
-}
-
-/* Up to 24 columns of the line. */
-static void progress_bar(levada_cli_buffer *line, double part)
-{
-    int64_t columns = progress_columns();
-    int     width = columns > 144 ? 24 : columns > 60 ? (int)columns / 6 : 10;
-    int     halves = (int)(part * 2 * width + 0.5);
-
-    levada_cli_repeat(line, "━", halves / 2);
-    levada_cli_repeat(line, "╸", halves % 2);
-    levada_cli_repeat(line, "─", width - halves / 2 - halves % 2);
-    levada_cli_printf(line, " %3.0f %%   ", part * 100);
 }
 
 /* Bytes of the line that fit into the width of the terminal. */
@@ -59,26 +52,40 @@ static void progress_draw(const levada_cli_buffer *line)
     fflush(stderr);
 }
 
-/* All but the slowest stage. */
-static void progress_line(levada_cli_buffer *line, const levada_cli_progress *p, int64_t records,
-                          int64_t done, int64_t total)
+/* Up to 24 columns of the line. */
+static void progress_bar(levada_cli_buffer *line, double part)
 {
-    double seconds = levada_cli_now() - p->begun;
-    double part = total > 0 ? (double)done / (double)total : 0;
+    int64_t columns = progress_columns();
+    int     width = columns > 144 ? 24 : columns > 60 ? (int)columns / 6 : 10;
+    int     halves = (int)(part * 2 * width + 0.5);
 
-    if (p->label) levada_cli_printf(line, "%s  ", p->label);
+    levada_cli_repeat(line, "━", halves / 2);
+    levada_cli_repeat(line, "╸", halves % 2);
+    levada_cli_repeat(line, "─", width - halves / 2 - halves % 2);
+    levada_cli_puts(line, " ");
+}
+
+/* All but the slowest stage. `brief`: what else would be cut off matters more than name and bar. */
+static void progress_line(levada_cli_buffer *line, const progress_state *at, bool brief)
+{
+    double part = at->total > 0 ? (double)at->done / (double)at->total : 0;
+
     if (part > 1) part = 1;
-    if (total > 0) progress_bar(line, part);
-    levada_cli_count(line, records);
-    levada_cli_puts(line, " records · ");
-    levada_cli_rate(line, (double)records / seconds, " records/s");
-    if (done > 0) {
-        levada_cli_puts(line, " · ");
-        levada_cli_rate(line, (double)done / seconds, "B/s");
+    if (at->label && !brief) levada_cli_printf(line, "%s  ", at->label);
+    if (at->total > 0 && !brief) progress_bar(line, part);
+    if (at->total > 0) levada_cli_printf(line, "%3.0f %%   ", part * 100);
+    if (!brief || at->total <= 0) {
+        levada_cli_count(line, at->records);
+        levada_cli_puts(line, " records · ");
     }
-    if (part > 0.01) {
+    levada_cli_rate(line, (double)at->records / at->seconds, " records/s");
+    if (at->done > 0) {
         levada_cli_puts(line, " · ");
-        levada_cli_clock(line, seconds * (1 - part) / part);
+        levada_cli_rate(line, (double)at->done / at->seconds, "B/s");
+    }
+    if (part > 0.01 && part < 1) { /* more may come, where the files are read again */
+        levada_cli_puts(line, " · ");
+        levada_cli_clock(line, at->seconds * (1 - part) / part);
         levada_cli_puts(line, " left");
     }
 }
@@ -116,31 +123,41 @@ static bool progress_due(levada_cli_progress *p)
     return true;
 }
 
+/* In full where that fits into the terminal. */
+static void progress_show(const progress_state *at, levada_iter *it)
+{
+    for (int brief = 0; brief < 2; brief++) {
+        levada_cli_buffer line = { 0 };
+        bool              fits;
+
+        progress_line(&line, at, brief);
+        if (it) progress_slowest(&line, it);
+        fits = progress_fit(&line) == line.size;
+        if (fits || brief) progress_draw(&line);
+        levada_cli_buffer_clear(&line);
+        if (fits) return;
+    }
+}
+
 void levada_cli_progress_iter(levada_cli_progress *p, levada_iter *it, int64_t records)
 {
-    levada_cli_buffer line = { 0 };
-    int64_t           done = 0, total = -1;
-    const char       *file;
+    progress_state at = { .label = p->label, .records = records, .total = -1 };
+    const char    *file;
 
     if (!progress_due(p)) return;
     file = p->label ? NULL : levada_iter_file(it, 0, 0);
-    if (file) levada_cli_printf(&line, "%s  ", levada_cli_file_name(file));
-    levada_iter_progress(it, &done, &total);
-    progress_line(&line, p, records, done, total);
-    progress_slowest(&line, it);
-    progress_draw(&line);
-    levada_cli_buffer_clear(&line);
+    if (file) at.label = levada_cli_file_name(file);
+    levada_iter_progress(it, &at.done, &at.total);
+    at.seconds = levada_cli_now() - p->begun;
+    progress_show(&at, it);
 }
 
 void levada_cli_progress_bytes(levada_cli_progress *p, int64_t records, int64_t done,
                                int64_t total)
 {
-    levada_cli_buffer line = { 0 };
+    progress_state at = { p->label, records, done, total, levada_cli_now() - p->begun };
 
-    if (!progress_due(p)) return;
-    progress_line(&line, p, records, done, total);
-    progress_draw(&line);
-    levada_cli_buffer_clear(&line);
+    if (progress_due(p)) progress_show(&at, NULL);
 }
 
 void levada_cli_progress_clear(levada_cli_progress *p)

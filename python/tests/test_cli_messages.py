@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the command says."""
 
+import fcntl
 import os
+import pty
 import re
 import shutil
 import signal
+import struct
 import subprocess
+import termios
 import time
 
 import pytest
@@ -84,3 +88,24 @@ def test_a_signal_asks_who_waits_for_what(threads, joints):
     assert first == ("levada: 2 joints" if joints else "levada: everything on one thread")
     assert [row.split()[0] for row in rows] == joints
     assert all(re.fullmatch(r"  \S+ {2,}\w[\w ]+ {2,}\d+ of \d+ ready", row) for row in rows)
+
+
+@pytest.mark.parametrize("columns", [80, 240])
+def test_the_progress_line_fits_into_the_terminal(tmp_path, columns):
+    name = "a_name_that_leaves_little_room_for_anything_else_in_a_line.txt"
+    (tmp_path / name).write_text("a line\n" * 1000)
+    terminal, end = pty.openpty()
+    fcntl.ioctl(end, termios.TIOCSWINSZ, struct.pack("4H", 24, columns, 0, 0))
+    words = [LEVADA, "run", f"text_lines:{name} | repeat | batch:10", "--progress"]
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=end, cwd=tmp_path) as process:
+        drawn = b""
+        while b"\x1b[K" not in drawn:
+            drawn += os.read(terminal, 1 << 16)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=30) == 130
+    os.close(end)
+    os.close(terminal)
+    line = drawn.decode().strip("\r").split("\x1b")[0]
+    assert re.search(r"100 %   .*records/s · [\d.]+ .?B/s · slowest: (text_lines|batch)$", line)
+    assert len(line) < columns
+    assert (name in line) == (columns == 240)
