@@ -50,6 +50,23 @@ static void ignores_what_follows(void **state)
     t_clear(&all);
 }
 
+/* The stream is a whole one without back references, had it not asked for a dictionary. */
+static void refuses_dictionaries(void **state)
+{
+    const uint8_t head[] = {0x78, 0x20, 0, 0, 0, 1};
+    t_bytes       plain = t_encode("zlib", "abc", 3, 0), all = {0}, out = {0};
+
+    (void)state;
+    t_add(&all, head, sizeof head);
+    t_add(&all, plain.at + 2, plain.size - 2);
+    for (size_t in_step = 0; in_step <= sizeof head; in_step++) {
+        assert_int_equal(t_decode("zlib", all, in_step, 0, &out), LEVADA_EDATA_LOSS);
+        t_clear(&out);
+    }
+    t_clear(&all);
+    t_clear(&plain);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -59,6 +76,7 @@ int main(void)
         cmocka_unit_test(flushes),
         cmocka_unit_test(reads_files),
         cmocka_unit_test(ignores_what_follows),
+        cmocka_unit_test(refuses_dictionaries),
     };
 
     if (!t_can("zlib")) return 77; /* built without it */
