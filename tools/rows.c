@@ -173,7 +173,7 @@ static void rows_dims(levada_cli_buffer *b, const levada_column *column, int d, 
 /* Row i of ragged level l. */
 static void rows_level(levada_cli_buffer *b, const levada_column *column, int l, int64_t i)
 {
-    if (l == column->field->depth) {
+    if (l == column->field->depth || l >= LEVADA_MAX_DEPTH) { /* the bound is for compilers */
         rows_dims(b, column, 0, i * levada_column_inner(column));
         return;
     }

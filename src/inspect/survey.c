@@ -65,12 +65,13 @@ void levada_survey_destroy(levada_survey **survey)
  *    only looks. */
 
 /* Takes the next field. False at the end, and where the bytes are no message: then p is NULL. A
- * field of bytes is put into *sized, any other is skipped and its tag given. */
+ * field of bytes is put into *sized, any other is skipped (*sized is empty) and its tag given. */
 static bool survey_field(survey_part *in, uint32_t *tag, survey_part *sized)
 {
     uint32_t size;
 
     if (!in->p || in->p == in->end) return false;
+    *sized = (survey_part){in->p, in->p};
     in->p = levada_wire_tag(in->p, in->end, tag);
     if (!in->p) return false;
     if ((*tag & 7) != 2) {

@@ -97,10 +97,11 @@ static levada_status encode_begin(levada_example *e, const encode_feature *f, ui
     uint8_t *p;
 
     if (e->open == (f->key != NULL)) {
-        return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                           e->open ? "feature '%s' stands in an open feature list"
-                                   : "a step%s needs an open feature list",
-                           f->key ? f->key : "");
+        (void)levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                          e->open ? "feature '%s' stands in an open feature list"
+                                  : "a step%s needs an open feature list",
+                          f->key ? f->key : "");
+        return LEVADA_EFAILED_PRECONDITION;
     }
     if (f->payload > INT32_MAX || key > INT32_MAX) entry = SIZE_MAX / 2;
     LEVADA_TRY(encode_room(b, entry + ENCODE_HEAD, err));

@@ -43,17 +43,24 @@ static const levada_column *pad_row(const pad_job *job, int64_t i, int64_t *row)
     return &levada_block_row(job->block, i, row)->columns[job->field];
 }
 
+/* Levels of a column. The bound, which every field keeps, is for compilers: they follow calls that
+ * go one level deeper as far as they like. */
+static int32_t pad_depth(const levada_column *c)
+{
+    return c->field->depth < LEVADA_MAX_DEPTH ? c->field->depth : LEVADA_MAX_DEPTH;
+}
+
 static int64_t pad_max(int64_t a, int64_t b) { return a > b ? a : b; }
 
 /* Longest extent of each dimension over rows [begin, end) of a level. */
 static void pad_measure(const levada_column *c, int32_t level, int64_t begin, int64_t end,
                         int64_t *most)
 {
-    for (int64_t r = begin; level < c->field->depth && r < end; r++) {
+    for (int64_t r = begin; level < pad_depth(c) && r < end; r++) {
         int64_t b = c->level[level].begin[r], e = c->level[level].end[r];
 
         most[level] = pad_max(most[level], e - b);
-        if (level + 1 < c->field->depth) pad_measure(c, level + 1, b, e, most);
+        if (level + 1 < pad_depth(c)) pad_measure(c, level + 1, b, e, most);
     }
 }
 
@@ -177,7 +184,7 @@ static void pad_rows(pad_job *job, const levada_column *c, int32_t level, int64_
         return;
     }
     for (int64_t r = begin; r < end; r++, at += job->stride[level]) {
-        if (level == job->depth) {
+        if (level >= pad_depth(c)) {
             pad_inner(job, c, level, r * inner, at);
         } else {
             pad_rows(job, c, level + 1, c->level[level].begin[r], c->level[level].end[r], at,
@@ -191,14 +198,14 @@ static int64_t pad_bytes_total(const levada_column *c, int32_t level, int64_t be
 {
     int64_t total = 0;
 
-    if (level == c->field->depth) {
+    if (level == pad_depth(c)) {
         begin *= levada_column_inner(c);
         end *= levada_column_inner(c);
     }
     for (int64_t r = begin; r < end; r++) {
         int64_t b = c->level[level].begin[r], e = c->level[level].end[r];
 
-        total += level == c->field->depth ? e - b : pad_bytes_total(c, level + 1, b, e);
+        total += level >= pad_depth(c) ? e - b : pad_bytes_total(c, level + 1, b, e);
     }
     return total;
 }
