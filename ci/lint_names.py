@@ -22,14 +22,14 @@ FOREIGN = re.compile(
     |_(Static_assert|Atomic|Alignas|Alignof|Bool|Generic|Noreturn|Thread_local|Pragma|GNU_SOURCE)
     |_(mm\d*_\w+|MM_\w+|cvt\w+|load_mask\w*|store_mask\w*|k\w+_mask\w+)
     |_(pext_\w+|pdep_\w+|tzcnt_\w+|lzcnt_\w+|bzhi_\w+|blsr_\w+|addcarry_\w+|bextr_\w+)
-    |_(SC_\w+|exit)
+    |_(SC_\w+|POSIX_C_SOURCE|exit)
     |PyInit__levada|_levada|_Py\w+|FUZZING_BUILD_MODE_\w+|_
     """,
     re.VERBOSE,
 )
 # Names that others give: what the system, Python and the fuzzer look for.
 ENTRY = re.compile(
-    r"main|PY_SSIZE_T_CLEAN|_GNU_SOURCE|PyInit__levada|LLVMFuzzer\w+|levada_plugin_main"
+    r"main|PY_SSIZE_T_CLEAN|_(GNU|POSIX_C)_SOURCE|PyInit__levada|LLVMFuzzer\w+|levada_plugin_main"
 )
 
 

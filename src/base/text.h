@@ -32,6 +32,10 @@ size_t levada_utf8_check(const char *bytes, size_t n);
 /* Writes one character (up to U+10FFFF, no surrogate) to out; returns its bytes, 1 to 4. */
 size_t levada_utf8_write(uint32_t character, char out[4]);
 
+/* What the system says about one of its error numbers, written to text, which it returns. Of any
+ * thread, unlike strerror. */
+const char *levada_text_errno(int code, char *text, size_t size);
+
 /* The nearest of the names to `name`: few letters missing, added, changed or swapped. Start with
  * *best = NULL and *distance = SIZE_MAX, call for each candidate; *best stays NULL where none is
  * near. */

@@ -2,6 +2,7 @@
 #include "core/bytes.h"
 
 #include "base/alloc.h"
+#include "base/text.h"
 #include "core/env_priv.h"
 #include "core/registry.h"
 
@@ -55,7 +56,7 @@ static levada_status bytes_system_error(const levada_bytes *b, const char *what,
         (void)levada_fail(err, status, "a URL: only files of this machine are read");
     } else {
         (void)levada_fail(err, status, "can't %s it: %s", what,
-                          strerror_r(code, text, sizeof text));
+                          levada_text_errno(code, text, sizeof text));
     }
     levada_error_place(err, NULL, b->path, -1, -1);
     return status;

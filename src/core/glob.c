@@ -78,7 +78,7 @@ static levada_status glob_closed(const glob_search *g, int why, levada_error *er
     }
     (void)snprintf(folder, sizeof folder, "%.*s", n ? (int)n : 1, n ? path : ".");
     (void)levada_fail(err, status, "can't look for files in it: %s",
-                      strerror_r(why, text, sizeof text));
+                      levada_text_errno(why, text, sizeof text));
     levada_error_place(err, NULL, folder, -1, -1);
     return status;
 }

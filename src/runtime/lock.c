@@ -3,19 +3,21 @@
 #include "runtime/lock.h"
 
 #include "base/assert.h"
+#include "base/text.h"
 #include "runtime/delay.h"
 
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
-#include <string.h>
 #include <time.h>
 
 static levada_status lock_check(int code, const char *what, levada_error *err)
 {
+    char text[96];
+
     if (code == 0) return LEVADA_OK;
     return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "can't make a %s: %s", what,
-                       strerror(code));
+                       levada_text_errno(code, text, sizeof text));
 }
 
 #if LEVADA_DEBUG

@@ -2,19 +2,21 @@
 #include "runtime/park.h"
 
 #include "base/assert.h"
+#include "base/text.h"
 #include "runtime/delay.h"
 
 #include <errno.h>
-#include <string.h>
 #include <time.h>
 
 levada_status levada_lock_init(levada_lock *lock, levada_lock_place place, levada_error *err)
 {
-    int code = pthread_mutex_init(&lock->system, NULL);
+    char text[96];
+    int  code = pthread_mutex_init(&lock->system, NULL);
 
     LEVADA_LOCK_PLACE(lock, place);
     if (code == 0) return LEVADA_OK;
-    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "can't make a mutex: %s", strerror(code));
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "can't make a mutex: %s",
+                       levada_text_errno(code, text, sizeof text));
 }
 
 void levada_lock_clear(levada_lock *lock) { pthread_mutex_destroy(&lock->system); }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/alloc.h"
+#include "base/text.h"
 #include "core/env_priv.h"
 #include "core/registry.h"
 #include <levada/writer.h>
@@ -43,7 +44,7 @@ static levada_status writer_failed(levada_writer *w, const char *what, int code)
         status = LEVADA_EINVALID_ARGUMENT;
     }
     (void)levada_fail(&w->failed, status, "can't %s %s: %s", what, w->path,
-                      strerror_r(code, text, sizeof text));
+                      levada_text_errno(code, text, sizeof text));
     levada_error_place(&w->failed, NULL, w->path, -1, -1);
     return status;
 }

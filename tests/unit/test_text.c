@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
@@ -94,6 +95,17 @@ static void finds_the_nearest_name(void **state)
     assert_null(nearest("", "take", "skip"));
 }
 
+static void says_what_the_numbers_of_the_system_mean(void **state)
+{
+    char text[96], tiny[3];
+
+    (void)state;
+    assert_ptr_equal(levada_text_errno(ENOENT, text, sizeof text), text);
+    assert_string_equal(text, strerror(ENOENT));
+    assert_string_not_equal(levada_text_errno(123456, text, sizeof text), "");
+    assert_true(strlen(levada_text_errno(ENOENT, tiny, sizeof tiny)) < sizeof tiny);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -103,6 +115,7 @@ int main(void)
         cmocka_unit_test(escapes_json),
         cmocka_unit_test(checks_utf8),
         cmocka_unit_test(finds_the_nearest_name),
+        cmocka_unit_test(says_what_the_numbers_of_the_system_mean),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
