@@ -23,7 +23,7 @@ static void conform_rows_value(levada_conform_rows *rows, const levada_column *c
 {
     int64_t inner = levada_column_inner(c), size = levada_dtype_size(c->field->dtype);
 
-    if (level < c->field->depth) {
+    if (level < c->field->depth && level < LEVADA_MAX_DEPTH) { /* the bound is for compilers */
         int32_t begin = c->level[level].begin[row], end = c->level[level].end[row];
 
         conform_rows_i64(rows, end - begin);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/number.h"
 
+#include "base/assert.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -101,6 +103,7 @@ static void number_mend_point(char *text)
 
 const char *levada_number_write(double x, char out[LEVADA_NUMBER_TEXT])
 {
+    LEVADA_ASSERT(out != NULL);
     if (isnan(x) || isinf(x)) return strcpy(out, isnan(x) ? "nan" : x < 0 ? "-inf" : "inf");
     int digits = 1, exponent;
     do snprintf(out, LEVADA_NUMBER_TEXT, "%.*e", digits - 1, x);

@@ -208,7 +208,7 @@ static void lines_have_numbers_from_1(void **state)
         levada_queue  *queue = test_names();
 
         for (int i = 0; i < 2; i++) {
-            char text[256] = "", name[8];
+            char text[256] = "", name[16];
 
             for (int j = 0; j < 3; j++) {
                 size_t used = strlen(text);
@@ -326,7 +326,7 @@ static void blocks_of_the_file_do_not_show(void **state)
     static const int64_t sizes[] = { 1, 3, 7, 256, 300, 1000, 5000, INT64_MAX };
     const char          *path = t_path("r");
     t_bytes              bytes = { 0 };
-    char                *text = calloc(1, 4096);
+    char                 text[4096] = { 0 };
 
     (void)state;
     t_add(&bytes, "", 0);
@@ -338,7 +338,6 @@ static void blocks_of_the_file_do_not_show(void **state)
     t_clear(&bytes);
     for (size_t k = 0; k < sizeof(sizes) / sizeof(sizes[0]); k++) expect_all(path, 2500, sizes[k]);
     expect_all(path, 2500, 0);
-    free(text);
 }
 
 static void empty_files_are_passed_over(void **state)
