@@ -6,13 +6,17 @@ cd "$(dirname "$0")/.."
 ci/setup.sh clang
 PATH="$PWD/.venv/bin:$PATH"
 
-variant() {
+compiled() {
     local name=$1
     shift
     printf '\n== ci-full: %s\n' "$name"
     [ -f "build/full-$name/build.ninja" ] || meson setup "build/full-$name" -Dwerror=true "$@" > /dev/null
     ninja -C "build/full-$name" --quiet
-    meson test -C "build/full-$name" --no-rebuild --print-errorlogs
+}
+
+variant() {
+    compiled "$@"
+    meson test -C "build/full-$1" --no-rebuild --print-errorlogs
 }
 
 debug=(-Dbuildtype=debug -Doptimization=0 -Db_ndebug=false -Dpython=disabled)
@@ -23,6 +27,12 @@ for option in futex isal zlib zstd simd; do
     CC=gcc variant "no-$option" "-D$option=disabled" -Dpython=disabled
 done
 CC=gcc variant no-tools -Dtools=false -Dpython=disabled
+# gcc warns of other things at other levels.
+for level in 1 3 s; do
+    CC=gcc compiled "gcc-O$level" -Doptimization=$level -Dpython=disabled
+done
+CC=gcc compiled gcc-O3-address -Db_sanitize=address,undefined -Db_lundef=false -Ddebug=true \
+    -Doptimization=3 -Db_ndebug=false -Dpython=disabled
 
 printf '\n== ci-full: batches as tensors of torch\n'
 [ -x .venv-interop/bin/python ] || python3 -m venv .venv-interop
