@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What CI has no time for: gcc and clang, debug and release, and each option off once.
+# What CI has no time for: gcc and clang, debug and release, aarch64, and each option off once.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 ci/setup.sh clang
@@ -33,6 +33,9 @@ for level in 1 3 s; do
 done
 CC=gcc compiled gcc-O3-address -Db_sanitize=address,undefined -Db_lundef=false -Ddebug=true \
     -Doptimization=3 -Db_ndebug=false -Dpython=disabled
+
+printf '\n== ci-full: aarch64\n'
+ci/cross.sh
 
 printf '\n== ci-full: batches as tensors of torch\n'
 [ -x .venv-interop/bin/python ] || python3 -m venv .venv-interop

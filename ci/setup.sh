@@ -4,6 +4,7 @@
 # again; when nothing is missing it asks neither apt nor pip.
 #   ci/setup.sh            build, run, test
 #   ci/setup.sh clang      and clang with its run-time libraries (fuzzing, ci-full)
+#   ci/setup.sh cross      and what builds and runs for aarch64 (ci/cross.sh)
 #   ci/setup.sh peers      and a queue of C++ that the benches compare ours with
 #   ci/setup.sh oracle     and the libraries that tests compare with (ci/requirements-oracle.txt)
 set -euo pipefail
@@ -96,6 +97,7 @@ virtual_environment() {
 
 for extra in "$@"; do
     case "$extra" in
+        cross) needed+=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static) ;;
         clang) needed+=(clang libclang-rt-14-dev) ;;
         peers)
             optional+=(libconcurrentqueue-dev)
