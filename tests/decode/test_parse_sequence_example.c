@@ -134,7 +134,7 @@ static void steps_of_floats_change_their_size(void **state)
     begin("f");
     for (int t = 0; t < STEPS; t++) {
         for (int i = 0; i < sizes[t]; i++) v[i] = (float)n++;
-        assert_int_equal(levada_example_add_f32(builder, NULL, v, (size_t)sizes[t], NULL),
+        assert_int_equal(levada_example_add_f32(builder, NULL, v, sizes[t], NULL),
                          LEVADA_OK);
     }
     end();
