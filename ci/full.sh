@@ -27,6 +27,9 @@ for option in futex isal zlib zstd simd; do
     CC=gcc variant "no-$option" "-D$option=disabled" -Dpython=disabled
 done
 CC=gcc variant no-tools -Dtools=false -Dpython=disabled
+# clang looks for more than gcc.
+CC=clang variant clang-undefined -Db_sanitize=undefined -Db_lundef=false -Ddebug=true \
+    -Doptimization=1 -Db_ndebug=false -Dpython=disabled
 # gcc warns of other things at other levels.
 for level in 1 3 s; do
     CC=gcc compiled "gcc-O$level" -Doptimization=$level -Dpython=disabled

@@ -54,7 +54,9 @@ static levada_status parse_no_memory(levada_error *err)
 levada_status levada_parser_init(levada_parser *p, levada_env *env, const char *text, size_t size,
                                  levada_error *err)
 {
-    *p = (levada_parser){.env = env, .text = text, .size = size, .limit = LEVADA_NEST_TEXT};
+    *p = (levada_parser){
+        .env = env, .text = text ? text : "", .size = size, .limit = LEVADA_NEST_TEXT
+    };
     size_t bad = levada_utf8_check(text, size);
     if (bad < size) return levada_parser_fail(p, bad, err, "the text is not valid UTF-8");
     if (levada_parser_peek(p) == '{') p->limit = LEVADA_NEST_RAW - 1;

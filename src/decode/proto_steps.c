@@ -144,7 +144,7 @@ static void steps_expect(steps_reader *r)
 levada_status levada_proto_items(levada_proto *x, const levada_feature *f, int32_t slot,
                                  int32_t lane, levada_items *out, levada_error *err)
 {
-    levada_span *spans = x->spans + slot * x->rows;
+    levada_span *spans = x->rows > 0 ? x->spans + slot * x->rows : NULL;
     steps_reader r = { .x = x, .slot = &x->plan->slots[slot], .lane = lane };
 
     if (!f->steps) {

@@ -81,7 +81,7 @@ static levada_status writer_encode(levada_writer *w, const uint8_t *data, size_t
             levada_error_place(&w->failed, NULL, w->path, -1, -1);
             return st;
         }
-        step.in += step.used;
+        if (step.used > 0) step.in += step.used; /* it may be NULL */
         step.in_size -= step.used;
         done = finish ? step.finished : step.in_size == 0 && (!flush || step.made < WRITER_BUFFER);
     }

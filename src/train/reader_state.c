@@ -97,7 +97,7 @@ levada_status levada_reader_restore_state(levada_reader *reader, const void *byt
     LEVADA_TRY(levada_require(reader != NULL, "reader", err));
     LEVADA_TRY(levada_require(bytes != NULL || size == 0, "bytes", err));
     LEVADA_TRY(reader_no_state(reader, "restore", err));
-    name = reader_parse(bytes, (const uint8_t *)bytes + size, counts);
+    name = size > 0 ? reader_parse(bytes, (const uint8_t *)bytes + size, counts) : NULL;
     if (!name) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "Could not parse state for IdentityReader '%s'", reader->name);

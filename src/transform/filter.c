@@ -120,13 +120,15 @@ static levada_status filter_apply(void *state, const void *args, const levada_bl
 {
     filter_state *s = state;
     int64_t      *scratch = levada_alloc((size_t)in->n * (sizeof *scratch + sizeof(int32_t) + 1));
-    int32_t      *rows = (int32_t *)(void *)(scratch + in->n);
-    uint8_t      *keep = (uint8_t *)(rows + in->n);
+    int32_t      *rows;
+    uint8_t      *keep;
     levada_block *said = NULL;
     levada_status st;
 
     (void)args;
     if (!scratch) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a filter");
+    rows = (int32_t *)(void *)(scratch + in->n);
+    keep = (uint8_t *)(rows + in->n);
     st = s->expression ? levada_expression_match(s->expression, in, keep, scratch, err)
                        : filter_ask(s, in, keep, &said, err);
     if (st == LEVADA_OK) st = filter_select(in, keep, rows, out, err);
