@@ -26,7 +26,8 @@ class Interrupt:
         return self._event
 
     def _call(self, frame, event, arg):
-        if frame.f_code.co_filename in (self._ours, __file__):
+        file = frame.f_code.co_filename
+        if file in (self._ours, __file__) or "/hypothesis/" in file:  # it looks at collections
             return None
         return self._event(frame, event, arg)
 
