@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
+    from levada._batch import Batch
     from levada._iterator import Iterator
 
 _DTYPE_SIGNS = {"string": "bytes"}
@@ -528,12 +529,17 @@ def torch_dataset(
     ds: Dataset | Callable[[int, int], Dataset],
     rank: int | None = None,
     world_size: int | None = None,
+    transform: Callable[[Batch], Any] | None = None,
 ) -> Any:
     """A ``torch.utils.data.IterableDataset`` with ``state_dict``, for DataLoader.
 
     Each worker of each rank reads its share. `ds` may be a function of (index, count) that places
     the shard itself. Ranks are those of torch.distributed or of RANK and WORLD_SIZE unless given.
+
+    ``transform(batch)`` makes of a ``Batch`` what the loader gives, in the worker, where the
+    default is ``batch.torch()``. ``lambda b: {**b.torch(), "mask": torch.from_numpy(b.mask("x"))}``
+    adds a mask. Workers that are spawned need one that can be pickled.
     """
     from levada.interop import torch
 
-    return torch.TorchDataset(ds, rank, world_size)
+    return torch.TorchDataset(ds, rank, world_size, transform)

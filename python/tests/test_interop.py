@@ -16,6 +16,12 @@ def data():
     )
 
 
+def masked(batch):
+    import torch
+
+    return {**batch.torch(), "mask": torch.from_numpy(batch.mask("r"))}
+
+
 def triple(record):
     return {"x": record["value"] * 3}
 
@@ -39,6 +45,14 @@ class TestTorch:
         assert tensors["x"].data_ptr() == batch["x"].ctypes.data
         assert tensors["r"].values.tolist() == [1, 2, 3, 4]
         assert tensors["s"] == [b"a", b"", b"bc", b"d"]
+
+    @pytest.mark.parametrize("workers", [0, 2])
+    def test_a_loop_under_a_data_loader_can_mask(self, torch, workers):
+        ds = lv.torch_dataset(data().padded_batch(2), transform=masked)
+        for tensors in torch.utils.data.DataLoader(ds, batch_size=None, num_workers=workers):
+            lengths = tensors["mask"].sum(1)
+            assert tensors["mask"].shape == tensors["r"].shape
+            assert (tensors["r"] != 0).sum(1).tolist() == lengths.tolist()
 
     def test_dlpack(self, torch):
         batch = data().batch(4).first()

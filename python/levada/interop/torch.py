@@ -70,11 +70,13 @@ def _worker():
 
 
 class _Part(Iterator):
-    """Batches as tensors, records as they are."""
+    """What `transform` makes of batches, records as they are."""
+
+    transform: Callable[[Batch], Any] | None = None  # None = tensors
 
     def _made(self, block):
         value = super()._made(block)
-        return value if isinstance(value, list) else batch_to_torch(value)
+        return value if isinstance(value, list) else (self.transform or batch_to_torch)(value)
 
 
 class Shared:
@@ -88,6 +90,9 @@ class Shared:
     the shuffle or of ``with_options(seed=)``. Between the workers of one loader it is the loader's
     where none was given; between ranks a missing one is a FailedPreconditionError.
 
+    ``transform(batch)``, which runs in the worker, makes of a ``Batch`` what the loader gives;
+    without it that is ``batch.torch()``, which leaves out lengths and masks.
+
     Give it a function of (index, count) instead of a Dataset to place the shard yourself, by files
     say. The iterator is made inside the worker. A loader that makes its workers anew for each epoch
     hands all of them the epoch that this object has: call ``set_epoch`` before.
@@ -98,9 +103,11 @@ class Shared:
         ds: Dataset | Callable[[int, int], Dataset],
         rank: int | None = None,
         world_size: int | None = None,
+        transform: Callable[[Batch], Any] | None = None,
     ) -> None:
         super().__init__()
         self.dataset = ds
+        self.transform = transform
         self.rank, self.world_size = rank, world_size
         self.epoch: int | None = None
         self._next_epoch = 0
@@ -130,6 +137,7 @@ class Shared:
         epoch = self._next_epoch if self.epoch is None else self.epoch
         self._next_epoch = epoch + 1
         iterator = _Part(self.share(), epoch)
+        iterator.transform = self.transform
         if self._state is not None:
             self._restore(iterator, self._state)
         self._iterator = weakref.ref(iterator)
