@@ -126,17 +126,19 @@ static bool progress_due(levada_cli_progress *p)
 /* In full where that fits into the terminal. */
 static void progress_show(const progress_state *at, levada_iter *it)
 {
-    for (int brief = 0; brief < 2; brief++) {
-        levada_cli_buffer line = { 0 };
-        bool              fits;
+    levada_cli_buffer line = { 0 }, slowest = { 0 };
 
-        progress_line(&line, at, brief);
-        if (it) progress_slowest(&line, it);
-        fits = progress_fit(&line) == line.size;
-        if (fits || brief) progress_draw(&line);
-        levada_cli_buffer_clear(&line);
-        if (fits) return;
+    if (it) progress_slowest(&slowest, it);
+    progress_line(&line, at, false);
+    levada_cli_add(&line, slowest.at, slowest.size);
+    if (progress_fit(&line) < line.size) {
+        line.size = 0;
+        progress_line(&line, at, true);
+        levada_cli_add(&line, slowest.at, slowest.size);
     }
+    progress_draw(&line);
+    levada_cli_buffer_clear(&slowest);
+    levada_cli_buffer_clear(&line);
 }
 
 void levada_cli_progress_iter(levada_cli_progress *p, levada_iter *it, int64_t records)
