@@ -21,14 +21,16 @@ define build
 	@mkdir -p build
 	@test -f build/$(1)/build.ninja || $(MESON) setup build/$(1) -Dwerror=$(WERROR) $(2) \
 		> build/$(1).log || { cat build/$(1).log; exit 1; }
+	@PATH="$(CURDIR)/$(BIN):$$PATH" ci/reconfigure.sh build/$(1)
 	@$(NINJA) -C build/$(1) -j $(JOBS) --quiet
 endef
 # $(call ctest,FOLDER,ARGUMENTS)
-ctest = @$(MESON) test -C build/$(1) --no-rebuild --print-errorlogs -j $(JOBS) $(2)
+ctest = @$(MESON) test -C build/$(1) --no-rebuild --print-errorlogs -j $(JOBS) $(2) \
+	$(if $(LEVADA_TEST_LENGTH),--timeout-multiplier 40)
 
 .PHONY: all setup build install run test test-c test-asan test-tsan-short test-minimal test-python
 .NOTPARALLEL:
-.PHONY: test-model test-oracle sanitize fuzz bench bench-peers lint format exports generated ci-full clean
+.PHONY: test-one test-model test-oracle sanitize fuzz bench bench-peers lint format exports generated ci-full clean
 
 all: build
 
@@ -38,12 +40,16 @@ setup:
 build: setup
 	$(call heading,build: release)
 	$(call build,release)
+	@test "$(CI)" = true || $(BIN)/python ci/lint_generated.py build/release --update
 
 # The package and the command into .venv, by the same way as `pip install .`
 install: setup
 	$(call heading,build: package)
 	@$(PIP) install -qq --no-deps --no-build-isolation --force-reinstall \
 		-Cbuild-dir=build/wheel -Csetup-args=-Dwerror=$(WERROR) .
+	@test "$(CI)" = true || $(BIN)/python ci/lint_generated.py build/wheel --update --changed || \
+		$(PIP) install -qq --no-deps --no-build-isolation --force-reinstall \
+			-Cbuild-dir=build/wheel -Csetup-args=-Dwerror=$(WERROR) .
 
 run: install
 	$(call heading,run)
@@ -54,6 +60,11 @@ test: test-c test-minimal test-asan test-tsan-short test-model test-python
 test-c: build
 	$(call heading,C tests: release)
 	$(call ctest,release)
+
+# make test-one NAME=every: the test programs of that name, and its part of the conformance suite.
+test-one: build
+	$(call ctest,release,$(NAME))
+	@build/release/tests/test_conformance_conformance $(NAME)
 
 # Every option off: names stay and answer EUNIMPLEMENTED, kernels are plain C.
 test-minimal: setup
@@ -71,9 +82,11 @@ test-tsan-short: setup
 	$(call build,tsan,-Db_sanitize=thread -Ddelays=true $(SANITIZED))
 	$(call ctest,tsan,--timeout-multiplier 6 --suite stress)
 
+# With torch where pip can install it; the tests that need it skip elsewhere.
 test-python: install
+	@ci/setup.sh torch
 	$(call heading,Python tests)
-	@$(PYTEST) $(wildcard python/tests tests/cli) ci
+	@$(PYTEST) -rs $(wildcard python/tests tests/cli) ci
 
 # Protocols over all their states, where spin is installed.
 test-model: setup
@@ -124,6 +137,7 @@ exports: build
 generated: build
 	@$(BIN)/python ci/lint_generated.py build/release --update
 
+ci-full: export LEVADA_TEST_LENGTH = 10
 ci-full: lint test sanitize
 	@ci/full.sh
 

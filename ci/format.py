@@ -8,8 +8,8 @@ would set, and inside of a statement lines are broken where the writer thinks fi
 """
 
 import difflib
+import importlib.util
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -20,7 +20,19 @@ import lib
 from lib import Finding
 
 COLUMNS = 100
-TOOL = shutil.which("clang-format", path=Path(sys.executable).parent) or "clang-format"
+
+
+def tool() -> str:
+    """The program itself: the script of that name in .venv starts a Python for every file."""
+    package = importlib.util.find_spec("clang_format")
+    if package and package.origin:
+        program = Path(package.origin).parent / "data" / "bin" / "clang-format"
+        if program.exists():
+            return str(program)
+    return "clang-format"
+
+
+TOOL = tool()
 # One line may hold all of these.
 COMPACT = re.compile(r"\s+[.\[]|\s+[?:] |.*\\$|typedef (enum|struct|union) \w+ \{.*\}")
 

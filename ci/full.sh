@@ -4,6 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 ci/setup.sh clang
+export LEVADA_TEST_LENGTH="${LEVADA_TEST_LENGTH:-10}" # trials of tests that draw them
 PATH="$PWD/.venv/bin:$PATH"
 
 compiled() {
@@ -16,7 +17,7 @@ compiled() {
 
 variant() {
     compiled "$@"
-    meson test -C "build/full-$1" --no-rebuild --print-errorlogs
+    meson test -C "build/full-$1" --no-rebuild --print-errorlogs --timeout-multiplier 10
 }
 
 debug=(-Dbuildtype=debug -Doptimization=0 -Db_ndebug=false -Dpython=disabled)
@@ -30,6 +31,9 @@ CC=gcc variant no-tools -Dtools=false -Dpython=disabled
 # clang looks for more than gcc.
 CC=clang variant clang-undefined -Db_sanitize=undefined -Db_lundef=false -Ddebug=true \
     -Doptimization=1 -Db_ndebug=false -Dpython=disabled
+printf '\n== ci-full: kernels under valgrind\n'
+ci/setup.sh valgrind
+meson test -C build/full-gcc-debug --no-rebuild --print-errorlogs valgrind
 # gcc warns of other things at other levels.
 for level in 1 3 s; do
     CC=gcc compiled "gcc-O$level" -Doptimization=$level -Dpython=disabled
@@ -39,12 +43,6 @@ CC=gcc compiled gcc-O3-address -Db_sanitize=address,undefined -Db_lundef=false -
 
 printf '\n== ci-full: aarch64\n'
 ci/cross.sh
-
-printf '\n== ci-full: batches as tensors of torch\n'
-[ -x .venv-interop/bin/python ] || python3 -m venv .venv-interop
-.venv-interop/bin/python -m pip install -qq --disable-pip-version-check \
-    torch==2.13.0 numpy pytest hypothesis .
-.venv-interop/bin/python -m pytest -q python/tests/test_interop.py
 
 # One wheel for all of them: built with the oldest, tried with each later one that is here.
 printf '\n== ci-full: the wheel with other Pythons\n'

@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Generated files that are committed are what the option tables make of them now.
 
-lint_generated.py BUILD   (make generated writes them)
+lint_generated.py BUILD                      compare
+lint_generated.py BUILD --update             write them (make generated; make build does, too)
+lint_generated.py BUILD --update --changed   the same; exit status 1 where one was stale
 """
 
 import subprocess
@@ -40,12 +42,21 @@ def check(root: Path, build: Path) -> list[Finding]:
     return [Finding(path, 1, "not what the tables say (make generated)") for path in stale]
 
 
+def update(root: Path, build: Path) -> bool:
+    """Writes the stale files. True: there were some."""
+    stale = check(root, build)
+    if stale:
+        generate(root, build, root)
+        print("generated:", ", ".join(str(finding.key) for finding in stale))
+    return bool(stale)
+
+
 def same(one: Path, other: Path) -> bool:
     return other.exists() and one.read_bytes() == other.read_bytes()
 
 
 if __name__ == "__main__":
     if "--update" in sys.argv:
-        generate(lib.ROOT, Path(sys.argv[1]), lib.ROOT)
-        sys.exit(0)
+        changed = update(lib.ROOT, Path(sys.argv[1]))
+        sys.exit(changed and "--changed" in sys.argv)
     sys.exit(lib.finish(lib.ROOT, "generated", check(lib.ROOT, Path(sys.argv[1]))))

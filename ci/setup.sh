@@ -5,7 +5,9 @@
 #   ci/setup.sh            build, run, test
 #   ci/setup.sh clang      and clang with its run-time libraries (fuzzing, ci-full)
 #   ci/setup.sh cross      and what builds and runs for aarch64 (ci/cross.sh)
+#   ci/setup.sh valgrind   and valgrind
 #   ci/setup.sh peers      and a queue of C++ that the benches compare ours with
+#   ci/setup.sh torch      and torch (ci/requirements-torch.txt), if pip can install it
 #   ci/setup.sh oracle     and the libraries that tests compare with (ci/requirements-oracle.txt)
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -14,6 +16,7 @@ venv=.venv
 needed=(libcmocka-dev pkg-config)
 optional=(zlib1g-dev libisal-dev libzstd-dev spin)
 requirements=(ci/requirements.txt)
+optional_requirements=()
 
 say() { printf 'setup: %s\n' "$*"; }
 fail() {
@@ -78,6 +81,22 @@ system_packages() {
         "peers are left out)"
 }
 
+# Without it `make test` still runs: the tests that need the file's packages skip and name it.
+optional_environment() {
+    local file stamp
+    for file in "${optional_requirements[@]}"; do
+        stamp="$venv/.$(basename "$file")"
+        cmp -s "$file" "$stamp" && continue
+        say "installing $file"
+        if "$venv/bin/python" -m pip install -qq --disable-pip-version-check -r "$file"; then
+            cp "$file" "$stamp"
+        else
+            say "WARNING: pip could not install $file (see the lines above):" \
+                "the tests that need it are SKIPPED" >&2
+        fi
+    done
+}
+
 virtual_environment() {
     local file stamp
     if ! "$venv/bin/python" -c 'import pip' 2> /dev/null; then
@@ -99,10 +118,12 @@ for extra in "$@"; do
     case "$extra" in
         cross) needed+=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static) ;;
         clang) needed+=(clang libclang-rt-14-dev) ;;
+        valgrind) optional+=(valgrind) ;;
         peers)
             optional+=(libconcurrentqueue-dev)
             command -v c++ > /dev/null || optional+=(g++)
             ;;
+        torch) optional_requirements+=(ci/requirements-torch.txt) ;;
         oracle) requirements+=(ci/requirements-oracle.txt) ;;
         *) fail "unknown argument $extra" ;;
     esac
@@ -112,3 +133,4 @@ command -v cc > /dev/null || needed+=(gcc libc6-dev)
 mapfile -t -O "${#needed[@]}" needed < <(python_packages "$python")
 system_packages
 virtual_environment "$python"
+optional_environment

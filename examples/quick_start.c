@@ -11,9 +11,9 @@ int main(void)
     levada_iter    *it = NULL;
     levada_block   *batch = NULL;
     levada_status   st = levada_dataset_parse(
-        NULL, "tfrecord:corpus.tfrecord.gz | shuffle:4096 | parse_sequence_example:sequence="
-              "{tokens:{kind:FixedLenSequence,shape:[],dtype:int64}} | bucket_by_sequence_length:"
-              "tokens,boundaries=[128,256,512,1024,2048],max_tokens=131072 | prefetch", &ds, &err);
+        NULL, "tfrecord:train-*.tfrecord.gz | shuffle:10000,seed=7 | parse_example:@spec.json | "
+              "bucket_by_sequence_length:tokens,boundaries=[64,128,256,512],max_tokens=16384 | "
+              "prefetch:4", &ds, &err);
 
     if (st == LEVADA_OK) st = levada_iter_open(ds, NULL, &it, &err);
     while (st == LEVADA_OK && (st = levada_iter_next(it, &batch, &err)) == LEVADA_OK) {

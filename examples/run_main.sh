@@ -11,7 +11,8 @@ mkdir -p "$folder"
 PYTHONDONTWRITEBYTECODE=1 python "$examples/main_job.py" "$folder"
 
 cd "$folder"
-printf '\nthe shortest programs\n'
+printf '\nthe shortest programs, on the sample files\n'
+levada sample . > /dev/null
 python "$examples/quick_start.py"
 for build in wheel release; do
     program=$examples/../build/$build/examples/example_quick_start

@@ -10,6 +10,8 @@
 
 #include <levada/error.h>
 
+#include <stdarg.h>
+
 typedef struct levada_cli_buffer {
     char  *at; /* terminated once anything was added */
     size_t size, capacity;
@@ -21,15 +23,12 @@ char *levada_cli_buffer_room(levada_cli_buffer *b, size_t n);
 void  levada_cli_add(levada_cli_buffer *b, const void *bytes, size_t n);
 void  levada_cli_puts(levada_cli_buffer *b, const char *text);
 LEVADA_PRINTF(2, 3) void levada_cli_printf(levada_cli_buffer *b, const char *fmt, ...);
+LEVADA_PRINTF(2, 0) void levada_cli_vprintf(levada_cli_buffer *b, const char *fmt, va_list list);
 /* The same as printf with "%lld" and "%llu", and quicker. */
 void levada_cli_int(levada_cli_buffer *b, int64_t n);
 void levada_cli_unsigned(levada_cli_buffer *b, uint64_t n);
 /* n times the same text. */
 void levada_cli_repeat(levada_cli_buffer *b, const char *text, int64_t n);
-
-bool levada_cli_is_utf8(const void *bytes, size_t n);
-/* A JSON string; bytes that are no UTF-8 become {"base64":"..."}, as in descriptions. */
-void levada_cli_json_text(levada_cli_buffer *b, const void *bytes, size_t n);
 
 /* "53 127" */
 void levada_cli_count(levada_cli_buffer *b, int64_t n);

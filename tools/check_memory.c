@@ -186,32 +186,47 @@ static levada_status check_memory_state_put_i64(levada_state_writer *to, const c
 
 /* -- the plug-in meets the copy */
 
+/* Names were registered when the plug-in was loaded; here the files of their examples are noted. */
+static levada_status check_memory_note(levada_plugin *plugin, const char *name,
+                                       const levada_example_file *files)
+{
+    levada_check_memory *memory = plugin->host;
+
+    if (files && memory->nexamples < LEVADA_CHECK_EXAMPLES) {
+        memory->examples[memory->nexamples++] = (levada_check_example){ name, files };
+    }
+    return LEVADA_OK;
+}
+
+#define CHECK_MEMORY_FILES(def) \
+    ((def)->struct_size >= sizeof *(def) ? (def)->example_files : NULL)
+
 static levada_status check_memory_stage(levada_plugin *plugin, const levada_stage_def *def,
                                         levada_error *err)
 {
-    (void)plugin, (void)def, (void)err; /* it was registered when it was loaded */
-    return LEVADA_OK;
+    (void)err;
+    return check_memory_note(plugin, def->name, CHECK_MEMORY_FILES(def));
 }
 
 static levada_status check_memory_format(levada_plugin *plugin, const levada_format_def *def,
                                          levada_error *err)
 {
-    (void)plugin, (void)def, (void)err;
-    return LEVADA_OK;
+    (void)err;
+    return check_memory_note(plugin, def->name, CHECK_MEMORY_FILES(def));
 }
 
 static levada_status check_memory_source(levada_plugin *plugin, const levada_source_def *def,
                                          levada_error *err)
 {
-    (void)plugin, (void)def, (void)err;
-    return LEVADA_OK;
+    (void)err;
+    return check_memory_note(plugin, def->name, CHECK_MEMORY_FILES(def));
 }
 
 static levada_status check_memory_decoder(levada_plugin *plugin, const levada_decoder_def *def,
                                           levada_error *err)
 {
-    (void)plugin, (void)def, (void)err;
-    return LEVADA_OK;
+    (void)err;
+    return check_memory_note(plugin, def->name, CHECK_MEMORY_FILES(def));
 }
 
 static levada_status check_memory_filter(levada_plugin *plugin, const levada_filter_def *def,
@@ -272,7 +287,7 @@ levada_status levada_check_meet(levada_check_memory *memory, levada_error *err)
     check_memory_table.strdup = check_memory_strdup;
     check_memory_table.free = check_memory_free;
     check_memory_calls(&check_memory_table);
-    memory->nfilters = 0;
+    memory->nfilters = memory->nexamples = 0;
     return run(&check_memory_table, &plugin, err);
 }
 

@@ -9,13 +9,21 @@
 
 #include "conform.h"
 
-enum { LEVADA_CHECK_FILTERS = 64 };
+enum { LEVADA_CHECK_FILTERS = 64, LEVADA_CHECK_EXAMPLES = 256 };
+
+/* What the example of a name reads. */
+typedef struct levada_check_example {
+    const char                *name;
+    const levada_example_file *files;
+} levada_check_example;
 
 typedef struct levada_check_memory {
     const char       *path;    /* of the plug-in; the rest begins as zeros */
     void             *library;
     levada_filter_def filters[LEVADA_CHECK_FILTERS]; /* that it registered, once it met the table */
     int               nfilters;
+    levada_check_example examples[LEVADA_CHECK_EXAMPLES]; /* known then, too */
+    int                  nexamples;
 } levada_check_memory;
 
 /* Hands the plug-in the copy of the table: its filters are known then. It has to be loaded. */

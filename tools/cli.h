@@ -30,11 +30,12 @@ typedef struct levada_cli_command {
 
 extern const levada_cli_command levada_cli_run, levada_cli_head, levada_cli_info,
     levada_cli_verify, levada_cli_stats, levada_cli_convert, levada_cli_stages, levada_cli_bench,
-    levada_cli_check, levada_cli_new_plugin, levada_cli_ckpt;
+    levada_cli_check, levada_cli_new_plugin, levada_cli_ckpt, levada_cli_sample;
 
-/* Ctrl-C and kill -USR1. A second Ctrl-C ends the process at once. */
+/* Ctrl-C and kill -USR1. A second Ctrl-C ends the process at once, as kill and a hang-up do:
+ * without leaving temporary files. A size limit is an error of the write. */
 void levada_cli_signals(void);
-void levada_cli_signals_default(void); /* Ctrl-C ends the process: work that can't stop itself */
+void levada_cli_signals_end(void);   /* Ctrl-C ends the process: work that can't stop itself  */
 bool levada_cli_stopped(void);       /* Ctrl-C was pressed                                     */
 bool levada_cli_report_wanted(void); /* kill -USR1 came; true once for each                    */
 
@@ -46,6 +47,8 @@ LEVADA_PRINTF(1, 2) void levada_cli_say(const char *fmt, ...);
 /* Writes the text to standard output and empties it. False when nobody reads any more (quiet) or
  * the disk is full (said): the command stops. */
 bool levada_cli_out(levada_cli_buffer *text);
+/* Everything so far is where standard output goes, on the disk if that is a file. */
+bool levada_cli_out_sync(void);
 /* At the end of the program: the rest of the output. Turns DONE into FAILED where it is lost. */
 levada_cli_status levada_cli_out_close(levada_cli_status status);
 

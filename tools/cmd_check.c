@@ -6,9 +6,14 @@
 #include "check_memory.h"
 #include "cli.h"
 #include "conform.h"
+#include "escape.h"
 #include "json.h"
 
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const levada_cli_option cmd_check_options[] = {
     { "json", 0, NULL, "one JSON line a check" },
@@ -74,6 +79,45 @@ static bool cmd_check_one(levada_conform *c, const char *family, const levada_co
     return more;
 }
 
+/* -- files of examples */
+
+static const levada_example_file *cmd_check_files(const levada_check_memory *memory,
+                                                  const char                *name)
+{
+    for (int i = 0; i < memory->nexamples; i++) {
+        if (strcmp(memory->examples[i].name, name) == 0) return memory->examples[i].files;
+    }
+    return NULL;
+}
+
+/* The same in a folder with the files of the example, where it has some. */
+static bool cmd_check_beside(levada_conform *c, const levada_example_file *files,
+                             const char *family, bool json, levada_cli_status *status)
+{
+    char          folder[] = "/tmp/levada-check-XXXXXX";
+    levada_error  err = LEVADA_ERROR_INIT;
+    levada_status st;
+    bool          more;
+    int           back;
+
+    if (!files) return cmd_check_one(c, family, levada_conform_checks, json, status);
+    back = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (back < 0 || !mkdtemp(folder) || chdir(folder) != 0) {
+        if (back >= 0) (void)close(back);
+        levada_cli_say("cannot make a folder for the files of the example in /tmp");
+        *status = LEVADA_CLI_FAILED;
+        return false;
+    }
+    st = levada_conform_write_files(files, &err);
+    if (st != LEVADA_OK) *status = levada_cli_fail(&err);
+    more = st == LEVADA_OK && cmd_check_one(c, family, levada_conform_checks, json, status);
+    levada_conform_drop_files(files);
+    if (fchdir(back) != 0) more = false;
+    (void)close(back);
+    (void)rmdir(folder);
+    return more;
+}
+
 /* False: the rest can't be run. */
 static bool cmd_check_filters(levada_check_memory *memory, const levada_conform_faults *faults,
                               bool json, levada_cli_status *status)
@@ -97,11 +141,14 @@ static levada_cli_status cmd_check_all(levada_env *env, const char *path, const 
                                        const levada_value *stages, bool json)
 {
     levada_cli_status     status = LEVADA_CLI_DONE;
+    levada_error          err = LEVADA_ERROR_INIT;
     levada_check_memory   memory = { .path = path };
     levada_conform_faults faults = levada_check_faults(&memory);
     int64_t               n = 0;
     bool                  more = true;
 
+    /* As in cmd_check_filters: the plug-in names the files of its examples. */
+    if (levada_check_meet(&memory, &err) != LEVADA_OK) return levada_cli_fail(&err);
     for (int64_t i = 0; more && i < levada_value_count(stages); i++) {
         const levada_value *op = levada_value_item(stages, i);
         levada_conform      c = { .env = env, .name = levada_cli_json_string(op, "name"),
@@ -110,8 +157,8 @@ static levada_cli_status cmd_check_all(levada_env *env, const char *path, const 
 
         if (strcmp(levada_cli_json_string(op, "plugin"), plugin) != 0) continue;
         n++;
-        more = cmd_check_one(&c, levada_cli_json_string(op, "family"), levada_conform_checks, json,
-                             &status);
+        more = cmd_check_beside(&c, cmd_check_files(&memory, c.name),
+                                levada_cli_json_string(op, "family"), json, &status);
     }
     if (more) (void)cmd_check_filters(&memory, &faults, json, &status);
     n += memory.nfilters;
@@ -126,15 +173,18 @@ static levada_cli_status cmd_check_all(levada_env *env, const char *path, const 
 static levada_cli_status cmd_check(levada_env *env, const levada_cli_args *args)
 {
     levada_error      err = LEVADA_ERROR_INIT;
-    const char       *plugin = NULL;
+    const char       *plugin = NULL, *word = args->words[0];
     levada_value     *stages = NULL;
     levada_cli_status status;
+    char              whole[PATH_MAX];
 
-    if (levada_plugin_load(env, args->words[0], &plugin, &err) != LEVADA_OK
+    /* Checks with files run in another folder. */
+    if (strchr(word, '/') && realpath(word, whole)) word = whole;
+    if (levada_plugin_load(env, word, &plugin, &err) != LEVADA_OK
         || levada_cli_json_stages(env, &stages, &err) != LEVADA_OK) {
         return levada_cli_fail(&err);
     }
-    status = cmd_check_all(env, args->words[0], plugin, stages, levada_cli_flag(args, "json"));
+    status = cmd_check_all(env, word, plugin, stages, levada_cli_flag(args, "json"));
     levada_value_destroy(&stages);
     return status;
 }

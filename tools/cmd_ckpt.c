@@ -9,12 +9,14 @@
  * Files that Python writes have such ones inside: saved.h.
  */
 #include "cli.h"
+#include "escape.h"
 #include "file.h"
 #include "saved.h"
 #include <levada/dataset.h>
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const levada_cli_option cmd_ckpt_options[] = {
@@ -25,7 +27,7 @@ static const levada_cli_option cmd_ckpt_options[] = {
 enum { CKPT_I64 = 1, CKPT_BYTES, CKPT_I64S }; /* types of entries */
 
 typedef struct ckpt_entry {
-    char           name[128]; /* "1.shuffle/slots" */
+    char           name[520]; /* "1.shuffle/slots" */
     uint32_t       version;
     uint8_t        type;
     const uint8_t *at;
@@ -168,7 +170,9 @@ static levada_status cmd_ckpt_show_state(levada_env *env, const levada_cli_part 
             cmd_ckpt_dataset(env, b, &e);
             continue;
         }
-        levada_cli_printf(b, "  %-40s ", e.name);
+        levada_cli_puts(b, "  ");
+        levada_cli_show_padded(b, e.name, strlen(e.name), 40);
+        levada_cli_puts(b, " ");
         cmd_ckpt_value(b, &e);
         levada_cli_puts(b, "\n");
     }
@@ -178,7 +182,9 @@ static levada_status cmd_ckpt_show_state(levada_env *env, const levada_cli_part 
 /* Name, size, whether it is a saved position. */
 static void cmd_ckpt_part(levada_cli_buffer *b, const char *sign, const levada_cli_part *part)
 {
-    levada_cli_printf(b, "%s %-40.*s ", sign, (int)part->name_size, part->name);
+    levada_cli_printf(b, "%s ", sign);
+    levada_cli_show_padded(b, part->name, part->name_size, 40);
+    levada_cli_puts(b, " ");
     levada_cli_bytes(b, (int64_t)part->size);
     levada_cli_puts(b, levada_cli_part_is_position(part) ? ", a saved position\n" : "\n");
 }
@@ -223,7 +229,13 @@ static bool cmd_ckpt_same(const ckpt_entry *a, const ckpt_entry *b)
 
 static void cmd_ckpt_line(levada_cli_buffer *out, const char *sign, const ckpt_entry *e)
 {
-    levada_cli_printf(out, "%s %-40s ", sign, e->name);
+    levada_cli_printf(out, "%s ", sign);
+    if (strcmp(e->name, "dataset/json") == 0) {
+        cmd_ckpt_dataset(NULL, out, e);
+        return;
+    }
+    levada_cli_show_padded(out, e->name, strlen(e->name), 40);
+    levada_cli_puts(out, " ");
     cmd_ckpt_value(out, e);
     levada_cli_puts(out, "\n");
 }
@@ -291,41 +303,94 @@ static levada_status cmd_ckpt_compare(const levada_cli_part *a, const levada_cli
         cmd_ckpt_part(&lines, "-", a);
         cmd_ckpt_part(&lines, "+", b);
     }
-    if (lines.size > 0 && a->name_size > 0)
-        levada_cli_printf(out, "part %.*s\n", (int)a->name_size, a->name);
+    if (lines.size > 0 && a->name_size > 0) {
+        levada_cli_puts(out, "part ");
+        levada_cli_show(out, a->name, a->name_size);
+        levada_cli_puts(out, "\n");
+    }
     levada_cli_add(out, lines.at, lines.size);
     levada_cli_buffer_clear(&lines);
     return status;
 }
 
-/* The part of this name; END where the file has none. */
-static levada_status cmd_ckpt_find(const levada_cli_buffer *file, const levada_cli_part *like,
-                                   levada_cli_part *out, levada_error *err)
+/* The parts of a file by name; of those with one name the first one counts. */
+typedef struct ckpt_index {
+    levada_cli_part *at;
+    size_t           n;
+} ckpt_index;
+
+static int cmd_ckpt_by_name(const levada_cli_part *a, const levada_cli_part *b)
+{
+    if (a->name_size != b->name_size) return a->name_size < b->name_size ? -1 : 1;
+    return a->name_size == 0 ? 0 : memcmp(a->name, b->name, a->name_size);
+}
+
+static int cmd_ckpt_by_place(const void *a, const void *b)
+{
+    const levada_cli_part *x = a, *y = b;
+    int                    order = cmd_ckpt_by_name(x, y);
+
+    return order ? order : x->at < y->at ? -1 : x->at > y->at;
+}
+
+static levada_status cmd_ckpt_count(const levada_cli_buffer *file, ckpt_index *index,
+                                    levada_error *err)
 {
     levada_cli_parts parts;
+    levada_cli_part  part;
     levada_status    status = levada_cli_parts_open(&parts, file, err);
 
-    while (status == LEVADA_OK && (status = levada_cli_parts_next(&parts, out, err)) == LEVADA_OK)
-        if (out->name_size == like->name_size
-            && memcmp(out->name, like->name, like->name_size) == 0)
-            break;
-    return status;
+    index->n = 0;
+    while (status == LEVADA_OK &&
+           (status = levada_cli_parts_next(&parts, &part, err)) == LEVADA_OK) {
+        if (index->at) index->at[index->n] = part;
+        index->n++;
+    }
+    return status == LEVADA_END ? LEVADA_OK : status;
+}
+
+static levada_status cmd_ckpt_index(const levada_cli_buffer *file, ckpt_index *index,
+                                    levada_error *err)
+{
+    LEVADA_TRY(cmd_ckpt_count(file, index, err));
+    index->at = malloc((index->n + 1) * sizeof *index->at);
+    if (!index->at) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory");
+    LEVADA_TRY(cmd_ckpt_count(file, index, err));
+    qsort(index->at, index->n, sizeof *index->at, cmd_ckpt_by_place);
+    return LEVADA_OK;
+}
+
+/* The first part of this name; NULL where the file has none. */
+static const levada_cli_part *cmd_ckpt_find(const ckpt_index *index, const levada_cli_part *like)
+{
+    size_t low = 0, high = index->n;
+
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+
+        if (cmd_ckpt_by_name(&index->at[mid], like) < 0) low = mid + 1;
+        else high = mid;
+    }
+    return low < index->n && cmd_ckpt_by_name(&index->at[low], like) == 0 ? &index->at[low] : NULL;
 }
 
 /* The parts of `one` that `two` has not, and, where `both`, what differs in the others. */
 static levada_status cmd_ckpt_parts(const levada_cli_buffer *one, const levada_cli_buffer *two,
                                     bool both, levada_cli_buffer *out, levada_error *err)
 {
+    ckpt_index       index = { 0 };
     levada_cli_parts parts;
-    levada_cli_part  a, b;
-    levada_status    status = levada_cli_parts_open(&parts, one, err), found;
+    levada_cli_part  a;
+    levada_status    status = levada_cli_parts_open(&parts, one, err);
 
+    if (status == LEVADA_OK) status = cmd_ckpt_index(two, &index, err);
     while (status == LEVADA_OK && (status = levada_cli_parts_next(&parts, &a, err)) == LEVADA_OK) {
-        found = cmd_ckpt_find(two, &a, &b, err);
-        if (found < 0) status = found;
-        else if (found == LEVADA_END) cmd_ckpt_part(out, both ? "-" : "+", &a);
-        else if (both) status = cmd_ckpt_compare(&a, &b, out, err);
+        const levada_cli_part *b = cmd_ckpt_find(&index, &a);
+
+        if (!b) cmd_ckpt_part(out, both ? "-" : "+", &a);
+        else if (both) status = cmd_ckpt_compare(&a, b, out, err);
     }
+    free(index.at);
     return status == LEVADA_END ? LEVADA_OK : status;
 }
 

@@ -2,10 +2,12 @@
 /*
  * levada convert: records from one file into another one of another kind or compression.
  */
+#include "escape.h"
 #include "example.h"
 #include "file.h"
 #include "rows.h"
 #include "source.h"
+#include <levada/output.h>
 #include <levada/writer.h>
 
 #include <inttypes.h>
@@ -13,7 +15,7 @@
 #include <string.h>
 
 static const levada_cli_option cmd_convert_options[] = {
-    { "from", 0, "KIND", "tfrecord, text, jsonl (default: found out)" },
+    { "from", 0, "KIND", "tfrecord, text, jsonl (default: by the name, or the first record)" },
     { "to", 0, "KIND", "tfrecord, jsonl (default: from the end of OUT)" },
     { "compression", 'c', "NAME", "none, gzip, zlib, zstd (default: from the end of OUT)" },
     { "level", 'l', "N", "of the compression" },
@@ -23,6 +25,8 @@ static const levada_cli_option cmd_convert_options[] = {
     { "progress", 'p', NULL, "a line that moves, on a terminal" },
     LEVADA_CLI_OPTION_END
 };
+
+enum { CONVERT_FLUSH = 1 << 16 }; /* bytes of lines to write at once */
 
 typedef enum convert_kind {
     CONVERT_TFRECORD,
@@ -40,10 +44,11 @@ typedef struct convert_job {
     const char            *field;
     bool                   raw;
     levada_cli_pipe        pipe;
-    levada_writer         *writer;  /* of TFRecord */
-    FILE                  *lines;   /* of JSON     */
-    levada_example        *example; /* the message that is made     */
-    levada_cli_buffer      temporary, record;
+    levada_writer         *writer;  /* of TFRecord                     */
+    levada_output         *lines;   /* of JSON; NULL = standard output */
+    levada_example        *example; /* the message that is made        */
+    levada_example_view   *view;    /* the message that is read        */
+    levada_cli_buffer      record, text; /* text: lines that are not written yet */
 } convert_job;
 
 static convert_kind cmd_convert_kind(const char *name)
@@ -55,13 +60,31 @@ static convert_kind cmd_convert_kind(const char *name)
     return CONVERT_UNKNOWN;
 }
 
-static bool cmd_convert_is_json(const char *path)
+/* The kind that the end of a name says, with or without that of a compression. */
+static convert_kind cmd_convert_named(const char *path)
 {
-    static const char *const ends[] = { ".jsonl", ".jsonl.gz", ".jsonl.zst", ".ndjson", ".json" };
+    static const struct {
+        const char  *end;
+        convert_kind kind;
+    } ends[] = {
+        { ".tfrecord", CONVERT_TFRECORD }, { ".tfrecords", CONVERT_TFRECORD },
+        { ".tfrec", CONVERT_TFRECORD },    { ".jsonl", CONVERT_JSONL },
+        { ".ndjson", CONVERT_JSONL },      { ".json", CONVERT_JSONL },
+        { ".txt", CONVERT_TEXT },          { ".csv", CONVERT_TEXT },
+        { ".tsv", CONVERT_TEXT },          { ".log", CONVERT_TEXT },
+        { ".md", CONVERT_TEXT },           { ".py", CONVERT_TEXT },
+        { ".c", CONVERT_TEXT },
+    };
+    static const char *const packed[] = { "", ".gz", ".zst", ".zz" };
+    char                     end[24];
 
-    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
-        if (levada_cli_file_ends(path, ends[i])) return true;
-    return false;
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        for (int k = 0; k < 4; k++) {
+            snprintf(end, sizeof end, "%s%s", ends[i].end, packed[k]);
+            if (levada_cli_file_ends(path, end)) return ends[i].kind;
+        }
+    }
+    return CONVERT_UNKNOWN;
 }
 
 /* The compression that the end of a name asks for; NULL = none. */
@@ -73,32 +96,60 @@ static const char *cmd_convert_suffix(const char *path)
     return NULL;
 }
 
+/* What a file is by its name, or by its first record: a record of a TFRecord has a checksum, while
+ * any bytes could be text. */
+static levada_status cmd_convert_input(const convert_job *job, convert_kind *out,
+                                       levada_error *err)
+{
+    const char *source = "";
+
+    *out = cmd_convert_named(job->in);
+    if (*out == CONVERT_JSONL) return LEVADA_OK;
+    LEVADA_TRY(levada_cli_source_guess(job->env, job->in, &source, err));
+    if (*out == CONVERT_UNKNOWN && strcmp(source, "tfrecord") == 0) *out = CONVERT_TFRECORD;
+    return LEVADA_OK;
+}
+
+/* What a file is to be, by its name. */
+static convert_kind cmd_convert_output(const char *path)
+{
+    return strcmp(path, "-") == 0 ? CONVERT_JSONL : cmd_convert_named(path);
+}
+
+/* Kinds that the names do not say and no option forces. */
+static bool cmd_convert_is_known(const convert_job *job)
+{
+    const char *from = levada_cli_value(job->args, "from"), *to = levada_cli_value(job->args, "to");
+
+    if (job->from == CONVERT_UNKNOWN && from)
+        levada_cli_say("convert: --from %s: convert reads tfrecord, text and jsonl", from);
+    else if (job->from == CONVERT_UNKNOWN)
+        levada_cli_say("convert: %s: unknown format; --from tfrecord, text or jsonl forces one",
+                       job->in);
+    else if (job->to == CONVERT_UNKNOWN && !to)
+        levada_cli_say("convert: %s: unknown format; --to tfrecord or jsonl forces one", job->out);
+    else if (job->to == CONVERT_UNKNOWN || job->to == CONVERT_TEXT)
+        levada_cli_say("convert: %s: convert writes tfrecord and jsonl", to ? to : job->out);
+    else return true;
+    return false;
+}
+
 /* What the options and names ask for. */
 static levada_cli_status cmd_convert_plan(convert_job *job)
 {
     const char *from = levada_cli_value(job->args, "from"), *to = levada_cli_value(job->args, "to");
     const char *packed = levada_cli_value(job->args, "compression");
+    levada_error err = LEVADA_ERROR_INIT;
 
+    job->to = to ? cmd_convert_kind(to) : cmd_convert_output(job->out);
     if (from) job->from = cmd_convert_kind(from);
-    else if (cmd_convert_is_json(job->in)) job->from = CONVERT_JSONL;
-    else if (strcmp(levada_cli_source_guess(job->env, job->in), "tfrecord") == 0)
-        job->from = CONVERT_TFRECORD;
-    else job->from = CONVERT_TEXT;
-    if (to) job->to = cmd_convert_kind(to);
-    else if (levada_cli_file_ends(job->out, ".txt")) job->to = CONVERT_TEXT;
-    else if (cmd_convert_is_json(job->out) || strcmp(job->out, "-") == 0) job->to = CONVERT_JSONL;
-    else job->to = CONVERT_TFRECORD;
+    else if (cmd_convert_input(job, &job->from, &err) != LEVADA_OK) return levada_cli_fail(&err);
     job->compression = packed ? packed : cmd_convert_suffix(job->out);
     if (job->compression && strcmp(job->compression, "none") == 0) job->compression = NULL;
     job->raw = levada_cli_flag(job->args, "raw");
     job->field = levada_cli_value(job->args, "field");
     if (!job->field) job->field = "line";
-    if (job->from == CONVERT_UNKNOWN || job->to == CONVERT_UNKNOWN || job->to == CONVERT_TEXT) {
-        levada_cli_say("convert: %s: tfrecord, text and jsonl can be read, tfrecord and jsonl "
-                       "written",
-                       job->from == CONVERT_UNKNOWN ? from : to ? to : job->out);
-        return LEVADA_CLI_USAGE;
-    }
+    if (!cmd_convert_is_known(job)) return LEVADA_CLI_USAGE;
     if (job->to == CONVERT_JSONL && job->compression) {
         levada_cli_say("convert: jsonl is written plain: leave out the compression");
         return LEVADA_CLI_USAGE;
@@ -115,34 +166,29 @@ static levada_status cmd_convert_open(convert_job *job, levada_error *err)
     const char *source = job->from == CONVERT_TFRECORD ? "tfrecord" : "text_lines";
     int32_t     level = (int32_t)levada_cli_number(job->args, "level", -1);
 
+    if (levada_cli_file_size(job->in) < 0) /* no policy makes an empty OUT of a missing IN */
+        return levada_fail(err, LEVADA_ENOT_FOUND, "there is no file %s", job->in);
     LEVADA_TRY(levada_example_create(&job->example, err));
+    LEVADA_TRY(levada_example_view_create(&job->view, err));
     LEVADA_TRY(levada_cli_source_open(&job->pipe, job->env, source, job->in,
                                       levada_cli_value(job->args, "errors"), err));
-    if (strcmp(job->out, "-") == 0) {
-        job->lines = stdout;
-        return LEVADA_OK;
-    }
-    levada_cli_file_temporary(job->out, &job->temporary);
-    if (strcmp(job->temporary.at, job->out) == 0 && levada_cli_file_same(job->in, job->out)) {
-        job->temporary.size = 0; /* not to be removed */
+    if (strcmp(job->out, "-") == 0) return LEVADA_OK;
+    if (levada_cli_file_same(job->in, job->out) && !levada_cli_file_regular(job->in))
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "%s is %s", job->out, job->in);
-    }
     if (job->to == CONVERT_TFRECORD)
-        return levada_writer_open(job->env, job->temporary.at, job->compression, level,
-                                  &job->writer, err);
-    job->lines = fopen(job->temporary.at, "wb");
-    return job->lines ? LEVADA_OK
-                      : levada_fail(err, LEVADA_EUNAVAILABLE, "can't write %s", job->out);
+        return levada_writer_open(job->env, job->out, job->compression, level, &job->writer, err);
+    return levada_output_open(job->out, &job->lines, err);
 }
 
-/* The JSON object of a line as a message. */
+/* The JSON object of a line as a record. */
 static levada_status cmd_convert_object(convert_job *job, const uint8_t *bytes, size_t size,
                                         levada_error *err)
 {
     levada_value *json = NULL;
     levada_status status = levada_value_parse_json((const char *)bytes, size, &json, err);
 
-    if (status == LEVADA_OK) status = levada_cli_example_make(job->example, json, err);
+    if (status == LEVADA_OK)
+        status = levada_cli_example_make(&job->record, job->example, json, err);
     levada_value_destroy(&json);
     return status;
 }
@@ -154,29 +200,52 @@ static levada_status cmd_convert_text(convert_job *job, const uint8_t *bytes, si
     const void *value = bytes;
 
     levada_example_reset(job->example);
-    return levada_example_add_bytes(job->example, job->field, &value, &size, 1, err);
+    LEVADA_TRY(levada_example_add_bytes(job->example, job->field, &value, &size, 1, err));
+    LEVADA_TRY(levada_example_finish(job->example, &bytes, &size, err));
+    levada_cli_add(&job->record, bytes, size);
+    return LEVADA_OK;
 }
 
-/* A record of the input as a line of the output; END where nobody reads it any more. */
+/* {"line":"..."}; a list where a text alone would mean a record that is no Example. */
+static void cmd_convert_text_json(convert_job *job, const uint8_t *bytes, size_t size)
+{
+    const char *field = job->raw ? "record" : job->field;
+    bool        list = !job->raw && strcmp(field, "record") == 0;
+
+    levada_cli_puts(&job->record, "{");
+    levada_cli_json_name(&job->record, field, strlen(field));
+    levada_cli_puts(&job->record, list ? ":[" : ":");
+    levada_cli_json_text(&job->record, bytes, size);
+    levada_cli_puts(&job->record, list ? "]}" : "}");
+}
+
+/* Writes the lines that wait; END where nobody reads standard output any more. */
+static levada_status cmd_convert_flush(convert_job *job, levada_error *err)
+{
+    levada_status status;
+
+    if (!job->lines) return levada_cli_out(&job->text) ? LEVADA_OK : LEVADA_END;
+    status = levada_output_write(job->lines, job->text.at, job->text.size, err);
+    job->text.size = 0;
+    return status;
+}
+
+/* A record of the input as a line of the output. */
 static levada_status cmd_convert_line(convert_job *job, const uint8_t *bytes, size_t size,
                                       levada_error *err)
 {
     if (job->from == CONVERT_TFRECORD) {
-        levada_cli_example_json(&job->record, bytes, size);
+        LEVADA_TRY(levada_cli_example_json(&job->record, job->view, bytes, size, true, err));
     } else if (job->from == CONVERT_JSONL) {
+        LEVADA_TRY(cmd_convert_object(job, bytes, size, err)); /* that it is one */
+        job->record.size = 0;
         levada_cli_add(&job->record, bytes, size);
     } else {
-        levada_cli_puts(&job->record, "{");
-        levada_cli_json_text(&job->record, job->field, strlen(job->field));
-        levada_cli_puts(&job->record, ":");
-        levada_cli_json_text(&job->record, bytes, size);
-        levada_cli_puts(&job->record, "}");
+        cmd_convert_text_json(job, bytes, size);
     }
-    levada_cli_puts(&job->record, "\n");
-    if (job->lines == stdout) return levada_cli_out(&job->record) ? LEVADA_OK : LEVADA_END;
-    if (fwrite(job->record.at, 1, job->record.size, job->lines) == job->record.size)
-        return LEVADA_OK;
-    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "can't write %s", job->out);
+    levada_cli_add(&job->text, job->record.at, job->record.size);
+    levada_cli_puts(&job->text, "\n");
+    return job->text.size < CONVERT_FLUSH ? LEVADA_OK : cmd_convert_flush(job, err);
 }
 
 static levada_status cmd_convert_record(convert_job *job, const uint8_t *bytes, size_t size,
@@ -188,8 +257,7 @@ static levada_status cmd_convert_record(convert_job *job, const uint8_t *bytes, 
         return levada_writer_write(job->writer, bytes, size, err);
     if (job->from == CONVERT_TEXT) LEVADA_TRY(cmd_convert_text(job, bytes, size, err));
     else LEVADA_TRY(cmd_convert_object(job, bytes, size, err));
-    LEVADA_TRY(levada_example_finish(job->example, &bytes, &size, err));
-    return levada_writer_write(job->writer, bytes, size, err);
+    return levada_writer_write(job->writer, job->record.at, job->record.size, err);
 }
 
 static levada_status cmd_convert_block(convert_job *job, const levada_block *block,
@@ -204,7 +272,7 @@ static levada_status cmd_convert_block(convert_job *job, const levada_block *blo
         levada_origin  origin = levada_block_origin(block, row);
 
         status = cmd_convert_record(job, bytes, (size_t)size, err);
-        if (status < 0)
+        if (status < 0 && !err->file[0]) /* else it is of the output */
             levada_error_place(err, NULL, job->in, origin.record, origin.offset);
     }
     return status;
@@ -223,21 +291,19 @@ static levada_status cmd_convert_all(convert_job *job, levada_error *err)
     return status == LEVADA_END ? LEVADA_OK : status;
 }
 
-/* Finishes the output; where anything failed it goes, and what was there before stays. */
+/* Finishes the output; where anything failed the file that was there before stays. */
 static levada_status cmd_convert_close(convert_job *job, levada_status status, levada_error *err)
 {
-    if (job->writer && status == LEVADA_OK) status = levada_writer_close(job->writer, err);
+    if (status == LEVADA_OK && job->text.size > 0) status = cmd_convert_flush(job, err);
+    if (status == LEVADA_OK && job->writer) status = levada_writer_close(job->writer, err);
+    if (status == LEVADA_OK && job->lines) status = levada_output_commit(job->lines, err);
     levada_writer_destroy(&job->writer);
-    if (job->lines && job->lines != stdout && fclose(job->lines) != 0 && status == LEVADA_OK)
-        status = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "can't write %s", job->out);
-    if (job->temporary.size > 0) {
-        if (status == LEVADA_OK) status = levada_cli_file_commit(job->temporary.at, job->out, err);
-        else levada_cli_file_discard(job->temporary.at, job->out);
-    }
+    levada_output_destroy(&job->lines);
     levada_example_destroy(&job->example);
-    levada_cli_buffer_clear(&job->temporary);
+    levada_example_view_destroy(&job->view);
+    levada_cli_buffer_clear(&job->text);
     levada_cli_buffer_clear(&job->record);
-    return status;
+    return status == LEVADA_END ? LEVADA_OK : status;
 }
 
 /* "a.txt → a.tfrecord.gz   53 127 records · 118.9 MiB → 41.2 MiB · 0.90 s" */
@@ -245,8 +311,10 @@ static void cmd_convert_summary(const convert_job *job)
 {
     levada_cli_buffer text = { 0 };
 
-    levada_cli_printf(&text, "%s → %s   ", levada_cli_file_name(job->in),
-                      levada_cli_file_name(job->out));
+    levada_cli_show_text(&text, levada_cli_file_name(job->in));
+    levada_cli_puts(&text, " → ");
+    levada_cli_show_text(&text, levada_cli_file_name(job->out));
+    levada_cli_puts(&text, "   ");
     levada_cli_count(&text, job->pipe.records);
     levada_cli_puts(&text, " records · ");
     levada_cli_bytes(&text, levada_cli_file_size(job->in));
@@ -271,7 +339,7 @@ static levada_cli_status cmd_convert(levada_env *env, const levada_cli_args *arg
     if (status != LEVADA_CLI_DONE) return status;
     levada_cli_progress_begin(&job.pipe.progress, levada_cli_flag(args, "progress"), NULL);
     done = cmd_convert_open(&job, &err);
-    wrong = done == LEVADA_EINVALID_ARGUMENT && !err.stage[0]; /* an option, no file */
+    wrong = done == LEVADA_EINVALID_ARGUMENT && !err.stage[0] && !err.file[0]; /* an option */
     if (done == LEVADA_OK) done = cmd_convert_all(&job, &err);
     levada_cli_progress_clear(&job.pipe.progress);
     done = cmd_convert_close(&job, done, &err);
@@ -290,7 +358,7 @@ const levada_cli_command levada_cli_convert = {
             "  levada convert a.txt a.tfrecord            a line becomes an Example\n"
             "  levada convert a.tfrecord a.jsonl          Examples as JSON; - = standard output\n"
             "  levada convert a.jsonl a.tfrecord.zst      and back\n\n"
-            "OUT appears when it is complete; a file of that name is replaced.",
+            "OUT appears when it is complete; a file of that name is replaced, a link is refused.",
     .options = cmd_convert_options,
     .min_words = 2,
     .max_words = 2,

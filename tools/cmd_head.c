@@ -2,6 +2,7 @@
 /*
  * levada head: the first records of files, decoded as far as can be done without a spec.
  */
+#include "escape.h"
 #include "example.h"
 #include "rows.h"
 #include "source.h"
@@ -19,6 +20,12 @@ static const levada_cli_option cmd_head_options[] = {
     LEVADA_CLI_OPTION_END
 };
 
+typedef struct head_out {
+    bool                 json;
+    levada_example_view *view;
+    levada_cli_buffer    text, key;
+} head_out;
+
 /* At most CMD_HEAD_WIDTH columns of the text, with a sign where something was left out. */
 static void cmd_head_short(levada_cli_buffer *b, const char *text, size_t n)
 {
@@ -34,45 +41,53 @@ static void cmd_head_short(levada_cli_buffer *b, const char *text, size_t n)
     levada_cli_puts(b, "\n");
 }
 
-typedef struct head_text {
-    levada_cli_buffer *out;
-    levada_cli_message kind;
-} head_text;
-
-static void cmd_head_feature(void *user, const levada_cli_feature *f)
+/* The kind of the first item that has one. */
+static const char *cmd_head_kind(const levada_example_feature *f)
 {
-    const head_text  *text = user;
-    levada_cli_buffer count = { 0 };
-
-    if (f->sequence) levada_cli_printf(&count, "%" PRId64 " steps", f->count);
-    else if (f->count != 1) levada_cli_printf(&count, "%" PRId64 " values", f->count);
-    if (text->kind == LEVADA_CLI_SEQUENCE)
-        levada_cli_printf(text->out, "  %-8s", f->sequence ? "sequence" : "context");
-    levada_cli_printf(text->out, "  %-16.*s  %-5s %12s  ", (int)f->name_size, f->name, f->type,
-                      count.at ? count.at : "");
-    /* One value stands for itself. */
-    if (f->count == 1 && !f->sequence)
-        cmd_head_short(text->out, f->values.at + 1, f->values.size - 2);
-    else
-        cmd_head_short(text->out, f->values.at, f->values.size);
-    levada_cli_buffer_clear(&count);
+    for (int64_t i = 0; i < f->nitems; i++)
+        if (f->items[i].dtype != LEVADA_NONE) return levada_cli_kind_name(f->items[i].dtype);
+    return "";
 }
 
-static void cmd_head_bytes(levada_cli_buffer *b, const uint8_t *bytes, size_t n)
+static levada_status cmd_head_feature(head_out *out, const levada_example_feature *f,
+                                      bool sections, levada_error *err)
 {
-    static const char *const names[] = { "bytes", "Example", "SequenceExample" };
-    head_text                text = { b, levada_cli_example_kind(bytes, n) };
-    levada_cli_buffer        value = { 0 };
+    int64_t           n = f->sequence ? f->nitems : f->items[0].count;
+    bool              single = n == 1 && !f->sequence; /* stands for itself */
+    levada_cli_buffer count = { 0 }, values = { 0 };
+    levada_status     status = levada_cli_feature_json(&values, out->view, f, err);
 
-    levada_cli_printf(b, "   %s, %zu bytes\n", names[text.kind], n);
-    if (text.kind == LEVADA_CLI_OTHER) {
-        levada_cli_json_text(&value, bytes, n);
-        levada_cli_puts(b, "  ");
-        cmd_head_short(b, value.at, value.size);
-    } else {
-        levada_cli_example_each(bytes, n, cmd_head_feature, &text);
-    }
+    if (f->sequence) levada_cli_printf(&count, "%" PRId64 " steps", n);
+    else if (n != 1) levada_cli_printf(&count, "%" PRId64 " values", n);
+    if (sections) levada_cli_printf(&out->text, "  %-8s", f->sequence ? "sequence" : "context");
+    levada_cli_puts(&out->text, "  ");
+    levada_cli_show_padded(&out->text, f->name, f->name_size, 16);
+    levada_cli_printf(&out->text, "  %-5s %12s  ", cmd_head_kind(f), count.at ? count.at : "");
+    if (status == LEVADA_OK)
+        cmd_head_short(&out->text, values.at + single, values.size - 2 * single);
+    levada_cli_buffer_clear(&count);
+    levada_cli_buffer_clear(&values);
+    return status;
+}
+
+static levada_status cmd_head_bytes(head_out *out, const uint8_t *bytes, size_t n,
+                                    levada_error *err)
+{
+    static const char *const      names[] = { "bytes", "Example", "SequenceExample" };
+    const levada_example_feature *f;
+    levada_cli_buffer             value = { 0 };
+    levada_example_kind           kind;
+
+    LEVADA_TRY(levada_example_view_parse(out->view, bytes, n, &kind, err));
+    levada_cli_printf(&out->text, "   %s, %zu bytes\n", names[kind], n);
+    for (int64_t i = 0; (f = levada_example_view_at(out->view, i)) != NULL; i++)
+        LEVADA_TRY(cmd_head_feature(out, f, kind == LEVADA_EXAMPLE_SEQUENCE, err));
+    if (kind != LEVADA_EXAMPLE_OTHER) return LEVADA_OK;
+    levada_cli_json_text(&value, bytes, n);
+    levada_cli_puts(&out->text, "  ");
+    cmd_head_short(&out->text, value.at, value.size);
     levada_cli_buffer_clear(&value);
+    return LEVADA_OK;
 }
 
 static void cmd_head_columns(levada_cli_buffer *b, const levada_block *block, int64_t row)
@@ -84,67 +99,82 @@ static void cmd_head_columns(levada_cli_buffer *b, const levada_block *block, in
     for (int32_t i = 0; (column = levada_block_at(block, i)) != NULL; i++) {
         text.size = 0;
         levada_cli_cell_json(&text, column, row);
-        levada_cli_printf(b, "  %-20s ", column->field->name);
+        levada_cli_puts(b, "  ");
+        levada_cli_show_padded(b, column->field->name, strlen(column->field->name), 20);
+        levada_cli_puts(b, " ");
         cmd_head_short(b, text.at, text.size);
     }
     levada_cli_buffer_clear(&text);
 }
 
 /* One record: serialized ones are looked into, others are shown column by column. */
-static void cmd_head_record(levada_cli_buffer *b, const levada_cli_pipe *p,
-                            const levada_block *block, int64_t row, bool json)
+static levada_status cmd_head_record(head_out *out, const levada_cli_pipe *p,
+                                     const levada_block *block, int64_t row, levada_error *err)
 {
     const levada_column *column = levada_block_column(block, "record");
     int64_t              size = 0;
     const uint8_t       *bytes = column ? levada_column_bytes(column, row, &size) : NULL;
+    levada_status        status = LEVADA_OK;
 
-    if (!json) levada_cli_row_key(b, p->it, block, row);
-    if (json && bytes) levada_cli_example_json(b, bytes, (size_t)size);
-    else if (json) levada_cli_row_json(b, block, row);
-    else if (bytes) cmd_head_bytes(b, bytes, (size_t)size);
-    else cmd_head_columns(b, block, row);
-    if (json) levada_cli_puts(b, "\n");
+    if (out->json) {
+        if (bytes)
+            status =
+                levada_cli_example_json(&out->text, out->view, bytes, (size_t)size, false, err);
+        else levada_cli_row_json(&out->text, block, row);
+        levada_cli_puts(&out->text, "\n");
+        return status;
+    }
+    out->key.size = 0;
+    levada_cli_row_key(&out->key, p->it, block, row);
+    levada_cli_show(&out->text, out->key.at, out->key.size);
+    if (bytes) return cmd_head_bytes(out, bytes, (size_t)size, err);
+    cmd_head_columns(&out->text, block, row);
+    return LEVADA_OK;
 }
 
-static levada_status cmd_head_rows(levada_cli_pipe *p, int64_t limit, bool json,
+static levada_status cmd_head_rows(head_out *out, levada_cli_pipe *p, int64_t limit,
                                    levada_error *err)
 {
-    levada_cli_buffer text = { 0 };
-    levada_block     *block = NULL;
-    levada_status     status = LEVADA_OK;
+    levada_block *block = NULL;
+    levada_status status = LEVADA_OK;
 
     while (status == LEVADA_OK && limit > 0) {
         status = levada_cli_pipe_next(p, &block, err);
         if (status != LEVADA_OK) break;
         for (int64_t row = 0; row < levada_block_rows(block) && limit > 0; row++, limit--) {
-            cmd_head_record(&text, p, block, row, json);
-            if (!levada_cli_out(&text)) limit = 0;
+            status = cmd_head_record(out, p, block, row, err);
+            if (!levada_cli_out(&out->text) || status != LEVADA_OK) limit = 0;
         }
         levada_block_unref(&block);
     }
-    levada_cli_buffer_clear(&text);
     return status == LEVADA_END ? LEVADA_OK : status;
 }
 
 static levada_cli_status cmd_head(levada_env *env, const levada_cli_args *args)
 {
     levada_cli_status status = LEVADA_CLI_DONE;
+    head_out          out = { .json = levada_cli_flag(args, "json") };
+    levada_error      none = LEVADA_ERROR_INIT;
 
+    if (levada_example_view_create(&out.view, &none) != LEVADA_OK) return levada_cli_fail(&none);
     for (int i = 0; i < args->nwords && !levada_cli_stopped(); i++) {
         levada_cli_pipe p = { 0 };
         levada_error    err = LEVADA_ERROR_INIT;
         const char     *source = levada_cli_value(args, "source");
-        levada_status   done;
+        levada_status   done = LEVADA_OK;
 
         if (!source && !levada_cli_source_described(args->words[i]))
-            source = levada_cli_source_guess(env, args->words[i]);
-        done = levada_cli_source_open(&p, env, source, args->words[i], NULL, &err);
+            done = levada_cli_source_guess(env, args->words[i], &source, &err);
         if (done == LEVADA_OK)
-            done = cmd_head_rows(&p, levada_cli_number(args, "records", 3),
-                                 levada_cli_flag(args, "json"), &err);
+            done = levada_cli_source_open(&p, env, source, args->words[i], NULL, &err);
+        if (done == LEVADA_OK)
+            done = cmd_head_rows(&out, &p, levada_cli_number(args, "records", 3), &err);
         if (done != LEVADA_OK) status = levada_cli_fail(&err);
         levada_cli_pipe_close(&p);
     }
+    levada_example_view_destroy(&out.view);
+    levada_cli_buffer_clear(&out.text);
+    levada_cli_buffer_clear(&out.key);
     return status;
 }
 

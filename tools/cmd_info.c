@@ -3,6 +3,7 @@
  * levada info: what is in files.
  */
 #include "cli.h"
+#include "escape.h"
 #include "file.h"
 #include "json.h"
 #include <levada/dataset.h>
@@ -12,6 +13,7 @@
 #include <string.h>
 
 static const levada_cli_option cmd_info_options[] = {
+    { "source", 0, "NAME", "read with this source instead of guessing from the name or content" },
     { "json", 0, NULL, "one JSON object a file" },
     LEVADA_CLI_OPTION_END
 };
@@ -23,6 +25,12 @@ static const char *cmd_info_format(const char *name)
     return name;
 }
 
+/* Neither the name nor the content says the format. */
+static bool cmd_info_guessed(const levada_value *info)
+{
+    return levada_cli_json_get(info, "guessed") != NULL;
+}
+
 /* "corpus.tfrecord.gz   TFRecord, gzip, 41.2 MiB (118.9 MiB raw), 53 127 records, ..." */
 static void cmd_info_head(levada_cli_buffer *b, const levada_value *info, double seconds)
 {
@@ -30,7 +38,12 @@ static void cmd_info_head(levada_cli_buffer *b, const levada_value *info, double
     const char *packed = levada_cli_json_string(info, "compression");
     int64_t     bad = levada_cli_json_int(info, "bad_records");
 
-    levada_cli_printf(b, "%s   %s", levada_cli_json_string(info, "path"), cmd_info_format(format));
+    levada_cli_show_text(b, levada_cli_json_string(info, "path"));
+    if (cmd_info_guessed(info))
+        levada_cli_printf(b, "   unknown format, read as %s (--source NAME chooses another)",
+                          cmd_info_format(format));
+    else
+        levada_cli_printf(b, "   %s", cmd_info_format(format));
     if (*packed) levada_cli_printf(b, ", %s", packed);
     levada_cli_puts(b, ", ");
     levada_cli_bytes(b, levada_cli_json_int(info, "size"));
@@ -45,11 +58,16 @@ static void cmd_info_head(levada_cli_buffer *b, const levada_value *info, double
     if (bad > 0) {
         levada_cli_puts(b, ", ");
         levada_cli_count(b, bad);
-        levada_cli_printf(b, " damaged: levada verify %s tells where",
-                          levada_cli_json_string(info, "path"));
+        levada_cli_puts(b, " damaged: levada verify ");
+        levada_cli_show_text(b, levada_cli_json_string(info, "path"));
+        levada_cli_puts(b, " tells where");
     } else if (strcmp(format, "tfrecord") == 0) {
         levada_cli_puts(b, ", all checksums good");
     }
+    if (*levada_cli_json_string(info, "content"))
+        levada_cli_printf(b, ", but the first bytes look like %s (--source %s reads them)",
+                          cmd_info_format(levada_cli_json_string(info, "content")),
+                          levada_cli_json_string(info, "content"));
     levada_cli_printf(b, "   %.2f s\n", seconds);
 }
 
@@ -83,14 +101,35 @@ static void cmd_info_values(levada_cli_buffer *b, const levada_value *quantiles,
     }
 }
 
+/* A name as people read it: its bytes where JSON has them in base64. */
+static void cmd_info_name(levada_cli_buffer *b, const char *name, int64_t width)
+{
+    levada_cli_buffer bytes = { 0 };
+
+    (void)levada_cli_name_read(&bytes, name);
+    levada_cli_show_padded(b, bytes.at, bytes.size, width);
+    levada_cli_buffer_clear(&bytes);
+}
+
+static int64_t cmd_info_name_width(const char *name)
+{
+    levada_cli_buffer shown = { 0 };
+    int64_t           width;
+
+    cmd_info_name(&shown, name, 0);
+    width = shown.size > 0 ? levada_cli_width(shown.at, shown.size) : 0;
+    levada_cli_buffer_clear(&shown);
+    return width;
+}
+
 static void cmd_info_feature(levada_cli_buffer *b, const levada_value *feature, int width,
                              int64_t records)
 {
     const levada_value *steps = levada_cli_json_get(feature, "steps");
     int64_t             in = levada_cli_json_int(feature, "records");
 
-    levada_cli_printf(b, "%-*s  %-5s   ", width, levada_cli_json_string(feature, "name"),
-                      levada_cli_json_string(feature, "kind"));
+    cmd_info_name(b, levada_cli_json_string(feature, "name"), width);
+    levada_cli_printf(b, "  %-5s   ", levada_cli_json_string(feature, "kind"));
     cmd_info_values(b, levada_cli_json_get(feature, "values"), steps ? " a step" : "");
     if (steps) {
         levada_cli_puts(b, "     steps  ");
@@ -108,7 +147,7 @@ static int cmd_info_widest(const levada_value *features, int width)
 {
     for (int64_t i = 0; features && i < levada_value_count(features); i++) {
         const char *name = levada_cli_json_string(levada_value_item(features, i), "name");
-        int         n = (int)levada_cli_width(name, strlen(name));
+        int         n = (int)cmd_info_name_width(name);
 
         if (n > width) width = n;
     }
@@ -148,7 +187,9 @@ static void cmd_info_lengths(levada_cli_buffer *b, const levada_value *lengths)
         int64_t n = levada_value_as_int(levada_value_item(counts, i));
         levada_cli_puts(b, n == 0 ? " " : bars[(n * 7 + most / 2) / most]);
     }
-    levada_cli_printf(b, "   %s: ", levada_cli_json_string(lengths, "name"));
+    levada_cli_puts(b, "   ");
+    cmd_info_name(b, levada_cli_json_string(lengths, "name"), 0);
+    levada_cli_puts(b, ": ");
     levada_cli_count(b, levada_cli_json_int(lengths, "from"));
     levada_cli_puts(b, " to ");
     levada_cli_count(b, levada_cli_json_int(lengths, "to"));
@@ -159,20 +200,26 @@ static void cmd_info_text(levada_cli_buffer *b, const levada_value *info, double
 {
     const char *payload = levada_cli_json_string(info, "payload");
     bool        sequence = strcmp(payload, "SequenceExample") == 0;
+    int64_t     unlisted = levada_cli_json_int(info, "unlisted_features");
 
     cmd_info_head(b, info, seconds);
     if (levada_cli_json_int(info, "records") == 0) return;
     if (sequence || strcmp(payload, "Example") == 0) levada_cli_printf(b, "  %s\n", payload);
     cmd_info_features(b, info, "features", sequence ? "context" : "feature");
     cmd_info_features(b, info, "sequences", "sequence");
+    if (unlisted > 0) {
+        levada_cli_puts(b, "  ");
+        levada_cli_count(b, unlisted);
+        levada_cli_puts(b, " features of records are not listed: the file has too many names\n");
+    }
     levada_cli_puts(b, "  bytes     ");
     cmd_info_quantiles(b, levada_cli_json_get(info, "bytes"));
     levada_cli_puts(b, "\n");
     cmd_info_lengths(b, levada_cli_json_get(info, "lengths"));
 }
 
-static levada_cli_status cmd_info_file(levada_env *env, const char *path, bool json,
-                                       levada_cli_buffer *b)
+static levada_cli_status cmd_info_file(levada_env *env, const char *path, const char *source,
+                                       bool json, levada_cli_buffer *b)
 {
     levada_error      err = LEVADA_ERROR_INIT;
     levada_cli_status status = LEVADA_CLI_DONE;
@@ -180,7 +227,8 @@ static levada_cli_status cmd_info_file(levada_env *env, const char *path, bool j
     levada_value     *info = NULL;
     double            begun = levada_cli_now();
 
-    if (levada_inspect_info(env, path, &text, &err) != LEVADA_OK) return levada_cli_fail(&err);
+    if (levada_inspect_info(env, path, source, &text, &err) != LEVADA_OK)
+        return levada_cli_fail(&err);
     if (json) levada_cli_printf(b, "%s\n", text);
     if (levada_cli_json_take(&text, &info, &err) != LEVADA_OK) return levada_cli_fail(&err);
     if (!json) cmd_info_text(b, info, levada_cli_now() - begun);
@@ -193,13 +241,14 @@ static levada_cli_status cmd_info(levada_env *env, const levada_cli_args *args)
 {
     levada_cli_buffer text = { 0 };
     levada_cli_status status = LEVADA_CLI_DONE;
+    const char       *source = levada_cli_value(args, "source");
     bool              reading = true;
 
-    levada_cli_signals_default();
+    levada_cli_signals_end();
     for (int i = 0; i < args->nwords && reading; i++) {
         bool json = levada_cli_flag(args, "json");
 
-        if (cmd_info_file(env, args->words[i], json, &text) != LEVADA_CLI_DONE)
+        if (cmd_info_file(env, args->words[i], source, json, &text) != LEVADA_CLI_DONE)
             status = LEVADA_CLI_FAILED;
         reading = levada_cli_out(&text);
     }

@@ -5,12 +5,35 @@
 #include "cli.h"
 #include "file.h"
 #include "template.h"
+#include <levada/output.h>
 
 #include <string.h>
 
 static const levada_cli_option cmd_new_plugin_options[] = {
+    { "kind", 0, "KIND", "source (the default), format, decoder or stage" },
     LEVADA_CLI_OPTION_END
 };
+
+static const struct cmd_new_plugin_kind {
+    const char        *name, *doc;
+    const char *const *lines;
+} cmd_new_plugin_kinds[] = {
+    { "source", "a source that counts", levada_cli_template_source },
+    { "format", "a file format with decimal lengths", levada_cli_template_format },
+    { "decoder", "a decoder of decimal numbers", levada_cli_template_decoder },
+    { "stage", "a PURE stage that divides", levada_cli_template_stage },
+};
+
+static const struct cmd_new_plugin_kind *cmd_new_plugin_kind(const char *name)
+{
+    const size_t n = sizeof cmd_new_plugin_kinds / sizeof cmd_new_plugin_kinds[0];
+
+    for (size_t i = 0; i < n; i++) {
+        if (!name || strcmp(cmd_new_plugin_kinds[i].name, name) == 0)
+            return &cmd_new_plugin_kinds[i];
+    }
+    return NULL;
+}
 
 /* A word that can stand in descriptions and in C. */
 static bool cmd_new_plugin_is_name(const char *name)
@@ -20,10 +43,10 @@ static bool cmd_new_plugin_is_name(const char *name)
            && !strstr(name, "__") && strlen(name) <= 40;
 }
 
-static void cmd_new_plugin_fill(levada_cli_buffer *b, const char *name)
+static void cmd_new_plugin_fill(levada_cli_buffer *b, const char *const *lines, const char *name)
 {
-    for (int i = 0; levada_cli_template[i]; i++) {
-        const char *line = levada_cli_template[i], *at;
+    for (int i = 0; lines[i]; i++) {
+        const char *line = lines[i], *at;
 
         for (; (at = strstr(line, "NAME")) != NULL; line = at + 4) {
             levada_cli_add(b, line, (size_t)(at - line));
@@ -40,22 +63,29 @@ static levada_cli_status cmd_new_plugin(levada_env *env, const levada_cli_args *
     levada_cli_buffer path = { 0 }, text = { 0 };
     levada_cli_status status = LEVADA_CLI_DONE;
 
+    const struct cmd_new_plugin_kind *kind = cmd_new_plugin_kind(levada_cli_value(args, "kind"));
+
     (void)env;
+    if (!kind) {
+        levada_cli_say("new-plugin: --kind is source, format, decoder or stage, not '%s'",
+                       levada_cli_value(args, "kind"));
+        return LEVADA_CLI_USAGE;
+    }
     if (!cmd_new_plugin_is_name(name)) {
         levada_cli_say("new-plugin: a name is made of a-z, 0-9 and single _, not '%s'", name);
         return LEVADA_CLI_USAGE;
     }
     levada_cli_printf(&path, "%s.c", name);
-    cmd_new_plugin_fill(&text, name);
+    cmd_new_plugin_fill(&text, kind->lines, name);
     if (levada_cli_file_size(path.at) >= 0) {
         levada_cli_say("%s is there already", path.at);
         status = LEVADA_CLI_FAILED;
-    } else if (levada_cli_file_write(path.at, text.at, text.size, &err) != LEVADA_OK) {
+    } else if (levada_output_save(path.at, text.at, text.size, &err) != LEVADA_OK) {
         status = levada_cli_fail(&err);
     } else {
         text.size = 0;
         levada_cli_printf(
-            &text, "%s   a source that counts; its first lines say how to compile it\n", path.at);
+            &text, "%s   %s; its first lines say how to compile it\n", path.at, kind->doc);
         levada_cli_out(&text);
     }
     levada_cli_buffer_clear(&path);

@@ -7,6 +7,7 @@
 #include "pipe.h"
 #include "rows.h"
 #include "saved.h"
+#include <levada/output.h>
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -43,18 +44,46 @@ static levada_status cmd_run_resume(levada_cli_pipe *p, const char *path, const 
     return status;
 }
 
-/* Also where the records that were to be left out have not all come yet. */
+/* A saved position has its own seed and epoch: an option that differs would be ignored. */
+static levada_status cmd_run_agree(levada_cli_pipe *p, const levada_cli_args *args,
+                                   levada_error *err)
+{
+    static const char *const names[] = { "seed", "epoch" };
+    char                    *json = NULL;
+    levada_value            *stats = NULL;
+    levada_status            status = levada_iter_stats(p->it, &json, err);
+
+    if (status == LEVADA_OK) status = levada_cli_json_take(&json, &stats, err);
+    for (int i = 0; i < 2 && status == LEVADA_OK; i++) {
+        int64_t saved = levada_cli_json_int(stats, names[i]);
+        int64_t asked = levada_cli_number(args, names[i], saved);
+
+        if (asked == saved) continue;
+        status = levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                             "--%s %" PRId64 " differs from that of --resume, %" PRId64
+                             "; omit it", names[i], asked, saved);
+    }
+    levada_value_destroy(&stats);
+    return status;
+}
+
+/* Also where the records that were to be left out have not all come yet. Only a position whose
+ * output was written: to resume from a later one would leave out what was lost. */
 static levada_status cmd_run_save(levada_cli_pipe *p, const char *path, levada_error *err)
 {
     char               *state = NULL;
     levada_cli_position position = { .drop = p->drop };
     levada_cli_buffer   file = { 0 };
-    levada_status       status = levada_iter_save(p->it, &state, &position.size, err);
+    levada_status       status;
 
+    if (!levada_cli_out_sync())
+        return levada_fail(err, LEVADA_EUNAVAILABLE,
+                           "the position is not saved to %s: output before it was lost", path);
+    status = levada_iter_save(p->it, &state, &position.size, err);
     if (status != LEVADA_OK) return status;
     position.state = (const uint8_t *)state;
     levada_cli_saved_put(&file, &position);
-    status = levada_cli_file_write(path, file.at, file.size, err);
+    status = levada_output_save(path, file.at, file.size, err);
     levada_cli_buffer_clear(&file);
     levada_string_free(&state);
     return status;
@@ -70,7 +99,7 @@ static levada_status cmd_run_stats(levada_cli_pipe *p, const char *path, levada_
     levada_cli_printf(&text, "%s\n", stats);
     levada_string_free(&stats);
     if (strcmp(path, "-") == 0) levada_cli_out(&text);
-    else status = levada_cli_file_write(path, text.at, text.size, err);
+    else status = levada_output_save(path, text.at, text.size, err);
     levada_cli_buffer_clear(&text);
     return status;
 }
@@ -154,6 +183,7 @@ static levada_cli_status cmd_run(levada_env *env, const levada_cli_args *args)
     if (status != LEVADA_CLI_DONE) return status;
     levada_cli_progress_begin(&p.progress, levada_cli_flag(args, "progress"), NULL);
     if (resume) done = cmd_run_resume(&p, resume, levada_cli_value(args, "part"), &err);
+    if (resume && done == LEVADA_OK) done = cmd_run_agree(&p, args, &err);
     if (done == LEVADA_OK) done = cmd_run_loop(&p, args, &reading, &err);
     levada_cli_progress_clear(&p.progress);
     if (done != LEVADA_OK) status = levada_cli_fail(&err);

@@ -5,6 +5,7 @@
 #include "json.h"
 #include "pipe.h"
 #include "strategy.h"
+#include <levada/lengths.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -200,29 +201,35 @@ static void cmd_stats_head(stats_job *job)
     levada_cli_puts(&job->out, job->json ? ",\"strategies\":[" : "\n");
 }
 
-static void cmd_stats_best(stats_job *job, int64_t k)
+static levada_status cmd_stats_best(stats_job *job, int64_t k, levada_error *err)
 {
-    int64_t boundaries[LEVADA_CLI_MAX_BUCKETS], n;
-    char    name[40];
+    const levada_cli_lengths *l = &job->lengths;
+    int64_t                   boundaries[LEVADA_CLI_MAX_BUCKETS], n = 0;
+    char                      name[40];
+    levada_status             st;
 
-    n = levada_cli_buckets_best(&job->lengths, k, boundaries);
+    st = levada_optimal_boundaries(l->at, l->count, l->distinct, k, 1, boundaries, &n, err);
+    if (st != LEVADA_OK) return st;
     snprintf(name, sizeof name, "best %d buckets", (int)k);
     cmd_stats_put(job, name, levada_cli_cost_buckets(&job->lengths, boundaries, n, job->budget),
                   boundaries, n);
+    return LEVADA_OK;
 }
 
-static void cmd_stats_strategies(stats_job *job, int64_t k)
+static levada_status cmd_stats_strategies(stats_job *job, int64_t k, levada_error *err)
 {
     int64_t equal[LEVADA_CLI_MAX_BUCKETS], n = levada_cli_buckets_equal(&job->lengths, 10, equal);
+    levada_status st;
 
     cmd_stats_put(job, "random, 64 rows", levada_cli_cost_random(&job->lengths, 64), NULL, 0);
     cmd_stats_put(job, "10 equal buckets",
                   levada_cli_cost_buckets(&job->lengths, equal, n, job->budget), NULL, 0);
-    cmd_stats_best(job, k ? k : 8);
-    if (k == 0) cmd_stats_best(job, 16);
+    st = cmd_stats_best(job, k ? k : 8, err);
+    if (st == LEVADA_OK && k == 0) st = cmd_stats_best(job, 16, err);
     cmd_stats_put(job, "packing, 64 open rows",
                   levada_cli_cost_packing(&job->lengths, 64, job->budget), NULL, 0);
     if (job->json) levada_cli_puts(&job->out, "]}\n");
+    return st;
 }
 
 static levada_status cmd_stats_read(stats_job *job, levada_cli_pipe *p, int64_t limit,
@@ -249,8 +256,8 @@ static levada_cli_status cmd_stats(levada_env *env, const levada_cli_args *args)
     int64_t           k = levada_cli_number(args, "buckets", 0);
     levada_cli_status status;
 
-    if (k > LEVADA_CLI_MAX_BUCKETS || job.budget < 1) {
-        levada_cli_say("stats: --buckets is at most %d, --max-tokens at least 1",
+    if (k < 0 || k > LEVADA_CLI_MAX_BUCKETS || job.budget < 1) {
+        levada_cli_say("stats: --buckets must be from 0 to %d, --max-tokens at least 1",
                        LEVADA_CLI_MAX_BUCKETS);
         return LEVADA_CLI_USAGE;
     }
@@ -263,7 +270,7 @@ static levada_cli_status cmd_stats(levada_env *env, const levada_cli_args *args)
     } else {
         cmd_stats_count(&job);
         cmd_stats_head(&job);
-        cmd_stats_strategies(&job, k);
+        if (cmd_stats_strategies(&job, k, &err) != LEVADA_OK) status = levada_cli_fail(&err);
     }
     levada_cli_pipe_close(&p);
     levada_cli_out(&job.out);

@@ -3,18 +3,22 @@
  * levada verify: checks every record of files, tells where they are damaged, writes what is good.
  */
 #include "cli.h"
+#include "escape.h"
 #include "file.h"
 #include "progress.h"
 #include <levada/inspect.h>
+#include <levada/output.h>
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 enum { CMD_VERIFY_LINES = 10 }; /* places of damage of one file that are shown */
 
 static const levada_cli_option cmd_verify_options[] = {
+    { "source", 0, "NAME", "read with this source instead of guessing from the name or content" },
     { "repair", 0, "OUT", "write the good records: a folder (for the damaged files), or a file" },
     { "quarantine", 0, "FILE", "write one JSON line for each place of damage" },
     { "json", 0, NULL, "one JSON object a file" },
@@ -24,13 +28,16 @@ static const levada_cli_option cmd_verify_options[] = {
 typedef struct verify_job {
     levada_env       *env;
     const char       *path;    /* of the file that is looked at */
+    const char       *source;  /* that was given; NULL = by name or content */
     bool              json;
     int64_t           places;  /* of damage in it               */
     levada_cli_buffer damage;  /* what is shown of them         */
     levada_cli_buffer list;    /* the quarantine                */
     levada_cli_buffer text;
     int64_t           files, good_files, unreadable, good, bad;
-    bool              repaired; /* some of them */
+    bool              repaired, unrepaired; /* some of them */
+    bool              irreparable; /* some damaged file: --repair would fail */
+    bool              lost; /* the output: not all files were looked at */
 } verify_job;
 
 static void cmd_verify_json_damage(levada_cli_buffer *b, const char *path, const levada_damage *d)
@@ -50,11 +57,14 @@ static void cmd_verify_json_damage(levada_cli_buffer *b, const char *path, const
 
 static void cmd_verify_line(levada_cli_buffer *b, const char *path, const levada_damage *d)
 {
-    levada_cli_printf(b, "%s   damaged: record ", path);
+    levada_cli_show_text(b, path);
+    levada_cli_puts(b, "   damaged: record ");
     levada_cli_count(b, d->record);
     levada_cli_puts(b, " at byte ");
     levada_cli_count(b, d->offset);
-    levada_cli_printf(b, ": %s; ", d->text);
+    levada_cli_puts(b, ": ");
+    levada_cli_show_text(b, d->text);
+    levada_cli_puts(b, "; ");
     if (d->next < 0) {
         levada_cli_puts(b, "nothing can be read after it\n");
         return;
@@ -79,13 +89,24 @@ static void cmd_verify_damage(void *user, const levada_damage *d)
     job->places++;
 }
 
+static void cmd_verify_content(verify_job *job, const levada_verify_result *r)
+{
+    levada_cli_show_text(&job->text, job->path);
+    levada_cli_printf(&job->text,
+                      "   is read as %s, but its first bytes look like %s (--source %s reads "
+                      "them)\n",
+                      r->format, r->content, r->content);
+}
+
 static void cmd_verify_tell(verify_job *job, const levada_verify_result *r)
 {
     if (job->json) {
         levada_cli_puts(&job->text, "{\"path\":");
         levada_cli_json_text(&job->text, job->path, strlen(job->path));
-        levada_cli_printf(&job->text, ",\"format\":\"%s\",\"compression\":\"%s\"", r->format,
-                          r->compression);
+        levada_cli_printf(&job->text, ",\"format\":\"%s\"", r->format);
+        if (r->content[0]) levada_cli_printf(&job->text, ",\"content\":\"%s\"", r->content);
+        if (r->guessed) levada_cli_puts(&job->text, ",\"guessed\":true");
+        levada_cli_printf(&job->text, ",\"compression\":\"%s\"", r->compression);
         levada_cli_printf(&job->text, ",\"size\":%" PRId64 ",\"raw_size\":%" PRId64, r->size,
                           r->raw_size);
         levada_cli_printf(&job->text, ",\"good_records\":%" PRId64 ",\"bad_records\":%" PRId64,
@@ -94,9 +115,19 @@ static void cmd_verify_tell(verify_job *job, const levada_verify_result *r)
                           r->damaged_bytes, job->damage.size ? job->damage.at : "");
         return;
     }
+    if (r->content[0])
+        cmd_verify_content(job, r);
+    if (r->guessed) {
+        levada_cli_show_text(&job->text, job->path);
+        levada_cli_printf(&job->text,
+                          "   unknown format: neither its name nor its content matches one; read "
+                          "as %s (--source NAME chooses another)\n",
+                          r->format);
+    }
     levada_cli_add(&job->text, job->damage.at, job->damage.size);
     if (job->places <= CMD_VERIFY_LINES) return;
-    levada_cli_printf(&job->text, "%s   and ", job->path);
+    levada_cli_show_text(&job->text, job->path);
+    levada_cli_puts(&job->text, "   and ");
     levada_cli_count(&job->text, job->places - CMD_VERIFY_LINES);
     levada_cli_puts(&job->text, " more places (--quarantine FILE lists all)\n");
 }
@@ -107,9 +138,9 @@ static bool cmd_verify_is_folder(const char *path)
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* Writes the good records of the file; into a folder under its own name. */
+/* Writes the good records of the file, as many as were counted; into a folder under its name. */
 static levada_status cmd_verify_repair(const verify_job *job, const char *out, bool folder,
-                                       levada_error *err)
+                                       int64_t good, levada_error *err)
 {
     levada_verify_options options = LEVADA_VERIFY_OPTIONS_INIT;
     levada_verify_result  result = LEVADA_VERIFY_RESULT_INIT;
@@ -119,6 +150,8 @@ static levada_status cmd_verify_repair(const verify_job *job, const char *out, b
     levada_cli_puts(&path, out);
     if (folder) levada_cli_printf(&path, "/%s", levada_cli_file_name(job->path));
     options.repair = path.at;
+    options.source = job->source;
+    options.expect_good = good;
     status = levada_inspect_verify(job->env, job->path, &options, &result, err);
     levada_cli_buffer_clear(&path);
     return status;
@@ -129,11 +162,13 @@ static levada_status cmd_verify_file(verify_job *job, const char *repair, bool f
 {
     levada_verify_options options = LEVADA_VERIFY_OPTIONS_INIT;
     levada_verify_result  result = LEVADA_VERIFY_RESULT_INIT;
+    bool                  failed = job->unrepaired; /* an earlier file */
 
     job->places = 0;
     job->damage.size = 0;
     options.damage = cmd_verify_damage;
     options.user = job;
+    options.source = job->source;
     job->files++;
     job->unreadable++;
     LEVADA_TRY(levada_inspect_verify(job->env, job->path, &options, &result, err));
@@ -141,16 +176,47 @@ static levada_status cmd_verify_file(verify_job *job, const char *repair, bool f
     job->good += result.good;
     job->bad += result.bad;
     if (job->places == 0 && result.bad == 0) job->good_files++;
+    else if (!result.repairable || result.good == 0) job->irreparable = true;
     cmd_verify_tell(job, &result);
     if (!repair || (folder && job->places == 0)) return LEVADA_OK;
-    LEVADA_TRY(cmd_verify_repair(job, repair, folder, err));
+    job->unrepaired = true;
+    LEVADA_TRY(cmd_verify_repair(job, repair, folder, result.good, err));
+    job->unrepaired = failed;
     job->repaired = true;
     return LEVADA_OK;
 }
 
-/* "63 of 64 files good · 1 damaged · 5 644 801 good records · 1 bad record" */
-static void cmd_verify_summary(verify_job *job, const char *repair)
+static int cmd_verify_compare(const void *a, const void *b)
 {
+    return strcmp(levada_cli_file_name(*(const char *const *)a),
+                  levada_cli_file_name(*(const char *const *)b));
+}
+
+/* Two damaged files of one name would end up in one. */
+static levada_status cmd_verify_names(const levada_cli_args *args, levada_error *err)
+{
+    size_t        n = (size_t)args->nwords;
+    const char  **words = malloc(n * sizeof *words);
+    levada_status status = LEVADA_OK;
+
+    if (!words) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory");
+    for (size_t i = 0; i < n; i++) words[i] = args->words[i];
+    qsort(words, n, sizeof *words, cmd_verify_compare);
+    for (size_t i = 1; i < n && status == LEVADA_OK; i++) {
+        if (cmd_verify_compare(&words[i - 1], &words[i]) == 0)
+            status = levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                                 "%s and %s would be one file in the folder of --repair",
+                                 words[i - 1], words[i]);
+    }
+    free(words);
+    return status;
+}
+
+/* "63 of 64 files good · 1 damaged · 5 644 801 good records · 1 bad record" */
+static void cmd_verify_summary(verify_job *job, const levada_cli_args *args, const char *repair)
+{
+    bool    advise = !repair && !job->irreparable && job->unreadable == 0
+                     && cmd_verify_names(args, NULL) == LEVADA_OK;
     int64_t damaged = job->files - job->good_files - job->unreadable;
 
     levada_cli_count(&job->text, job->good_files);
@@ -169,13 +235,15 @@ static void cmd_verify_summary(verify_job *job, const char *repair)
     }
     levada_cli_puts(&job->text, " · ");
     levada_cli_count(&job->text, job->good);
-    levada_cli_puts(&job->text, " good records");
+    levada_cli_puts(&job->text, job->good == 1 ? " good record" : " good records");
     if (job->bad > 0) {
         levada_cli_puts(&job->text, " · ");
         levada_cli_count(&job->text, job->bad);
         levada_cli_puts(&job->text, job->bad == 1 ? " bad record" : " bad records");
-        if (job->repaired) levada_cli_printf(&job->text, "   the good ones are in %s", repair);
-        else if (!repair)
+        if (job->repaired && !job->unrepaired) {
+            levada_cli_puts(&job->text, "   the good ones are in ");
+            levada_cli_show_text(&job->text, repair);
+        } else if (advise)
             levada_cli_puts(&job->text, "   levada verify --repair DIR writes the good ones");
     }
     levada_cli_puts(&job->text, "\n");
@@ -190,21 +258,6 @@ static levada_status cmd_verify_folder(const levada_cli_args *args, const char *
                          || cmd_verify_is_folder(repair));
     if (!*folder || cmd_verify_is_folder(repair) || mkdir(repair, 0777) == 0) return LEVADA_OK;
     return levada_fail(err, LEVADA_EUNAVAILABLE, "can't make the folder %s", repair);
-}
-
-/* Two damaged files of one name would end up in one. */
-static levada_status cmd_verify_names(const levada_cli_args *args, levada_error *err)
-{
-    for (int i = 0; i < args->nwords; i++) {
-        for (int k = 0; k < i; k++) {
-            if (strcmp(levada_cli_file_name(args->words[i]), levada_cli_file_name(args->words[k])))
-                continue;
-            return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                               "%s and %s would be one file in the folder of --repair",
-                               args->words[k], args->words[i]);
-        }
-    }
-    return LEVADA_OK;
 }
 
 static void cmd_verify_all(verify_job *job, const levada_cli_args *args, const char *repair,
@@ -225,31 +278,62 @@ static void cmd_verify_all(verify_job *job, const levada_cli_args *args, const c
         }
         done += levada_cli_file_size(job->path);
         if (job->text.size > 0) levada_cli_progress_clear(&progress);
-        if (!levada_cli_out(&job->text)) break;
+        job->lost = !levada_cli_out(&job->text);
+        if (job->lost) break;
         levada_cli_progress_bytes(&progress, job->good + job->bad, done, total);
     }
     levada_cli_progress_clear(&progress);
 }
 
+/* No file that is only read may be replaced by what is found in it. */
+static levada_status cmd_verify_apart(const levada_cli_args *args, const char *quarantine,
+                                      const char *repair, levada_error *err)
+{
+    for (int i = 0; quarantine && i < args->nwords; i++) {
+        if (levada_cli_file_same(args->words[i], quarantine) && levada_cli_file_regular(quarantine))
+            return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                               "--quarantine %s would replace the input %s; name another file",
+                               quarantine, args->words[i]);
+    }
+    if (quarantine && repair && strcmp(quarantine, repair) == 0)
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "--quarantine and --repair must be different files");
+    return LEVADA_OK;
+}
+
+/* The list of all damage, or none: part of one would pass for all. */
+static levada_status cmd_verify_quarantine(const verify_job *job, const char *path,
+                                           levada_error *err)
+{
+    if (job->lost)
+        return levada_fail(err, LEVADA_EUNAVAILABLE, "%s is not written: the output was lost",
+                           path);
+    if (job->unreadable > 0)
+        return levada_fail(err, LEVADA_EUNAVAILABLE,
+                           "%s is not written: %" PRId64 " file%s could not be read", path,
+                           job->unreadable, job->unreadable == 1 ? "" : "s");
+    return levada_output_save(path, job->list.at ? job->list.at : "", job->list.size, err);
+}
+
 static levada_cli_status cmd_verify(levada_env *env, const levada_cli_args *args)
 {
-    verify_job   job = { .env = env, .json = levada_cli_flag(args, "json") };
+    verify_job   job = { .env = env, .json = levada_cli_flag(args, "json"),
+                         .source = levada_cli_value(args, "source") };
     levada_error err = LEVADA_ERROR_INIT;
     const char  *repair = levada_cli_value(args, "repair");
     const char  *quarantine = levada_cli_value(args, "quarantine");
     bool         folder = false, good;
 
-    if (cmd_verify_folder(args, repair, &folder, &err) != LEVADA_OK
+    if (cmd_verify_apart(args, quarantine, repair, &err) != LEVADA_OK
+        || cmd_verify_folder(args, repair, &folder, &err) != LEVADA_OK
         || (folder && cmd_verify_names(args, &err) != LEVADA_OK))
         return levada_cli_fail(&err);
-    levada_cli_signals_default();
+    levada_cli_signals_end();
     cmd_verify_all(&job, args, repair, folder);
-    if (!job.json) cmd_verify_summary(&job, repair);
+    if (!job.json) cmd_verify_summary(&job, args, repair);
     levada_cli_out(&job.text);
-    good = job.good_files == job.files;
-    if (quarantine
-        && levada_cli_file_write(quarantine, job.list.at ? job.list.at : "", job.list.size, &err)
-               != LEVADA_OK) {
+    good = job.good_files == job.files && !job.unrepaired;
+    if (quarantine && cmd_verify_quarantine(&job, quarantine, &err) != LEVADA_OK) {
         levada_cli_fail(&err);
         good = false;
     }

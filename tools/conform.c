@@ -25,7 +25,7 @@ levada_conform_verdict levada_conform_broken(levada_conform *c, const char *fmt,
 levada_conform_verdict levada_conform_failed(levada_conform *c, const char *call,
                                              const levada_error *err)
 {
-    char text[640];
+    char text[LEVADA_ERROR_TEXT];
 
     return levada_conform_broken(c, "%s: %s, %s", call, levada_status_name(err->code),
                                  levada_error_text(err, text, sizeof text));

@@ -16,6 +16,7 @@
 #include "conform_rows.h"
 #include <levada/filter.h>
 #include <levada/iter.h>
+#include <levada/stage.h>
 
 typedef enum levada_conform_verdict {
     LEVADA_CONFORM_GOOD,
@@ -36,6 +37,15 @@ typedef struct levada_conform_faults {
     int64_t (*live)(void *user);
 } levada_conform_faults;
 
+/* Files that examples read, by number from 0, and ways to change them. */
+typedef struct levada_conform_files {
+    void *user;
+    /* Puts other content in place, which the example reads without an error. False: there is no
+     * such file, or no such way. */
+    bool (*change)(void *user, int32_t which, int32_t how);
+    void (*undo)(void *user, int32_t which); /* also where nothing was changed */
+} levada_conform_files;
+
 /* One name on its way through the checks. The first ones are the caller's, the rest begins as
  * zeros; levada_conform_clear at the end. */
 typedef struct levada_conform {
@@ -43,6 +53,7 @@ typedef struct levada_conform {
     const char                  *name;
     const char                  *example; /* "" or NULL: there is none    */
     const levada_conform_faults *faults;  /* NULL: memory does not run out */
+    const levada_conform_files  *files;   /* NULL: files stay as they are */
     bool may_be_empty; /* an example without a record is good enough       */
     const levada_filter_def *filter; /* of a byte filter, in place of env and example; of the
                                       * faults it needs no open, as it knows the table already */
@@ -73,7 +84,16 @@ extern const levada_conform_check levada_conform_filter_checks[];
 levada_conform_verdict levada_conform_alike(levada_conform *c);
 levada_conform_verdict levada_conform_cuts(levada_conform *c, int64_t step);
 
+/* A restore is refused, or goes on as a run over the changed files does. SKIPPED without `files`:
+ * only for callers whose files may change, so not for `levada check`. */
+levada_conform_verdict levada_conform_changed(levada_conform *c);
+
 void levada_conform_clear(levada_conform *c);
+
+/* The files of an example in the current folder. */
+LEVADA_MUST_USE levada_status levada_conform_write_files(const levada_example_file *files,
+                                                         levada_error              *err);
+void                          levada_conform_drop_files(const levada_example_file *files);
 
 /* -- for the files of the suite */
 

@@ -177,7 +177,7 @@ static bool conform_cancel_through(conform_cancel_run *run, int64_t delay, bool 
     return *st != LEVADA_OK || conform_cancel_ends(run->closing, soon);
 }
 
-/* Cancelled `delay` nanoseconds after reading began. */
+/* Cancelled `delay` nanoseconds after reading began, where it takes that long. */
 static levada_conform_verdict conform_cancel_while(levada_conform *c, int64_t delay,
                                                    int32_t threads)
 {
@@ -209,13 +209,15 @@ static levada_conform_verdict conform_cancel_while(levada_conform *c, int64_t de
     return verdict;
 }
 
+#define CONFORM_CANCEL_TRIES 10 /* each delay with each number of threads */
+
 levada_conform_verdict levada_conform_cancel(levada_conform *c)
 {
-    static const int64_t   delays[] = { 0, 200000, 2000000, 20000000 };
+    static const int64_t   delays[] = { 0, 200000, 2000000, 20000000, 500000000 };
     static const int32_t   threads[] = { 1, 4 };
     levada_conform_verdict verdict = levada_conform_prepare(c);
 
-    for (int32_t i = 0; verdict == LEVADA_CONFORM_GOOD && i < 8; i++) {
+    for (int32_t i = 0; verdict == LEVADA_CONFORM_GOOD && i < CONFORM_CANCEL_TRIES; i++) {
         verdict = conform_cancel_while(c, delays[i / 2], threads[i % 2]);
     }
     for (int64_t i = 0; verdict == LEVADA_CONFORM_GOOD && i < CONFORM_CANCEL_STEPS; i++) {

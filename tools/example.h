@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Records that are an Example or a SequenceExample: read without a spec, and made from JSON.
+ * Records that are an Example or a SequenceExample as JSON, and made from JSON.
+ *
+ *   Example          {"name":["a"],"tokens":[1,2]}
+ *   SequenceExample  {"context":{...},"sequence":{"tokens":[[1],[2]]}}
+ *   anything else    {"record":"..."}: text or {"base64":...}, never a list
+ *
+ * Bytes that are not UTF-8 are {"base64":"..."}, floats that are not finite {"float":"NaN"}. Names:
+ * escape.h. The library's view parses the record (levada/example_view.h).
  */
 #ifndef LEVADA_TOOLS_EXAMPLE_H
 #define LEVADA_TOOLS_EXAMPLE_H
@@ -9,37 +16,25 @@
 #include <levada/example.h>
 #include <levada/value.h>
 
-typedef enum levada_cli_message {
-    LEVADA_CLI_OTHER, /* neither of the two */
-    LEVADA_CLI_EXAMPLE,
-    LEVADA_CLI_SEQUENCE
-} levada_cli_message;
+/* The record as one JSON object. `exact` adds to a SequenceExample "kinds" where the lists alone
+ * would not be read back as the same message: {"context":{"a":"int64"},"sequence":{"b":["int64",
+ * "none"]}}, with a kind for each step. An empty list of an Example has no kind: it is read back as
+ * a feature without one, which suits every dtype. */
+LEVADA_MUST_USE levada_status levada_cli_example_json(levada_cli_buffer   *b,
+                                                      levada_example_view *view,
+                                                      const uint8_t *record, size_t size,
+                                                      bool exact, levada_error *err);
+/* All items of a feature: a JSON list, of lists for the steps of a feature list. */
+LEVADA_MUST_USE levada_status levada_cli_feature_json(levada_cli_buffer            *b,
+                                                      levada_example_view          *view,
+                                                      const levada_example_feature *feature,
+                                                      levada_error                 *err);
+/* "int64", "float", "bytes", or "none". */
+const char *levada_cli_kind_name(levada_dtype dtype);
 
-/* One feature of a record; for a feature list (`steps` >= 0) the values of each step. */
-typedef struct levada_cli_feature {
-    bool              first;    /* of its section                                 */
-    bool              sequence; /* in the feature lists of a SequenceExample      */
-    const char       *name;     /* not terminated                                 */
-    size_t            name_size;
-    const char       *type;     /* "int64", "float", "bytes", "" where unset      */
-    int64_t           count;    /* values; steps of a feature list                */
-    levada_cli_buffer values;   /* JSON list (of lists in a feature list)         */
-} levada_cli_feature;
-
-/* What the record is. Fields that neither message has make it OTHER. */
-levada_cli_message levada_cli_example_kind(const uint8_t *record, size_t size);
-
-/* Calls visit for each feature in file order. The record must not be OTHER. */
-void levada_cli_example_each(const uint8_t *record, size_t size,
-                             void (*visit)(void *user, const levada_cli_feature *feature),
-                             void *user);
-
-/* {"name":["a"],"tokens":[1,2]}; a SequenceExample {"context":{...},"sequence":{"tokens":
- * [[1],[2]]}}; anything else {"record":"..."}. */
-void levada_cli_example_json(levada_cli_buffer *b, const uint8_t *record, size_t size);
-
-/* The way back: begins a new message and fills it. */
-LEVADA_MUST_USE levada_status levada_cli_example_make(levada_example     *out,
+/* The way back: `record` gets the bytes of the record. `example` is scratch memory. */
+LEVADA_MUST_USE levada_status levada_cli_example_make(levada_cli_buffer  *record,
+                                                      levada_example     *example,
                                                       const levada_value *json,
                                                       levada_error       *err);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "example.h"
 
+#include "escape.h"
 #include "json.h"
 
 #include <math.h>
@@ -15,6 +16,13 @@ typedef struct make_values {
     levada_cli_buffer sizes;   /* size_t                                  */
 } make_values;
 
+/* A name, and the kinds that "kinds" has for it: a text, a list of them, or NULL. */
+typedef struct make_name {
+    const char         *at;
+    size_t              size;
+    const levada_value *kinds;
+} make_name;
+
 static void example_make_clear(make_values *v)
 {
     levada_cli_buffer_clear(&v->numbers);
@@ -24,34 +32,6 @@ static void example_make_clear(make_values *v)
     levada_cli_buffer_clear(&v->sizes);
 }
 
-static int example_make_digit(char c)
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    const char       *at = c ? strchr(digits, c) : NULL;
-    return at ? (int)(at - digits) : -1;
-}
-
-/* Stops at the first "=", and refuses anything else that is no digit. */
-static bool example_make_base64(levada_cli_buffer *out, const char *text)
-{
-    uint32_t bits = 0;
-    int      have = 0;
-
-    for (; *text && *text != '='; text++) {
-        int     digit = example_make_digit(*text);
-        uint8_t byte;
-
-        if (digit < 0) return false;
-        bits = bits << 6 | (uint32_t)digit;
-        have += 6;
-        if (have < 8) continue;
-        have -= 8;
-        byte = (uint8_t)(bits >> have);
-        levada_cli_add(out, &byte, 1);
-    }
-    return true;
-}
-
 /* {"float":"NaN"}: what JSON has no number for. */
 static bool example_make_special(const levada_value *value, float *out)
 {
@@ -59,6 +39,7 @@ static bool example_make_special(const levada_value *value, float *out)
     static const float       floats[] = { NAN, INFINITY, -INFINITY };
     const char              *word = levada_value_as_text(levada_value_get(value, "float"), NULL);
 
+    if (levada_value_count(value) != 1) return false;
     for (int i = 0; word && i < 3; i++) {
         if (strcmp(word, words[i]) != 0) continue;
         *out = floats[i];
@@ -67,48 +48,67 @@ static bool example_make_special(const levada_value *value, float *out)
     return false;
 }
 
-/* What a feature holds; an empty one what the others of its list do. */
-typedef enum make_kind { MAKE_NONE, MAKE_INTS, MAKE_FLOATS, MAKE_TEXTS } make_kind;
-
-static make_kind example_make_kind_of(const levada_value *value)
-{
-    levada_value_kind kind = levada_value_kind_of(value);
-    float             special;
-
-    if (kind == LEVADA_VALUE_FLOAT || example_make_special(value, &special)) return MAKE_FLOATS;
-    if (kind == LEVADA_VALUE_TEXT || kind == LEVADA_VALUE_BYTES || kind == LEVADA_VALUE_MAP) {
-        return MAKE_TEXTS;
-    }
-    return MAKE_INTS;
-}
-
-static levada_status example_make_string(make_values *v, const levada_value *value,
-                                         levada_error *err)
+/* Appends a text, or the bytes of {"base64":"..."}. */
+static bool example_make_bytes(levada_cli_buffer *b, const levada_value *value)
 {
     const levada_value *base64 = levada_value_get(value, "base64");
     size_t              size = 0;
     const char         *text = levada_value_as_text(base64 ? base64 : value, &size);
 
-    if (!text || (base64 && !example_make_base64(&v->bytes, text)))
+    if (!text || (base64 && levada_value_count(value) != 1)) return false;
+    if (base64) return levada_cli_base64_read(b, text, size);
+    levada_cli_add(b, text, size);
+    return true;
+}
+
+/* What a value is; LEVADA_NONE where it fits no feature. */
+static levada_dtype example_make_dtype_of(const levada_value *value)
+{
+    float special;
+
+    switch (levada_value_kind_of(value)) {
+    case LEVADA_VALUE_BOOL:
+    case LEVADA_VALUE_INT: return LEVADA_INT64;
+    case LEVADA_VALUE_FLOAT: return LEVADA_FLOAT32;
+    case LEVADA_VALUE_TEXT: return LEVADA_BYTES;
+    case LEVADA_VALUE_MAP:
+        return example_make_special(value, &special) ? LEVADA_FLOAT32 : LEVADA_BYTES;
+    default: return LEVADA_NONE;
+    }
+}
+
+static levada_status example_make_string(make_values *v, const levada_value *value,
+                                         levada_error *err)
+{
+    if (example_make_dtype_of(value) != LEVADA_BYTES)
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "a list mixes strings with other things");
-    if (!base64) levada_cli_add(&v->bytes, text, size);
+    if (!example_make_bytes(&v->bytes, value))
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "an object must be {\"base64\":\"...\"} with valid base64, or "
+                           "{\"float\":\"NaN\"}");
     levada_cli_add(&v->ends, &v->bytes.size, sizeof v->bytes.size);
     return LEVADA_OK;
 }
 
-static levada_status example_make_number(make_values *v, const levada_value *value, bool floats,
-                                         levada_error *err)
+static levada_status example_make_number(make_values *v, const levada_value *value,
+                                         levada_dtype dtype, levada_error *err)
 {
-    levada_value_kind kind = levada_value_kind_of(value);
-    int64_t           whole = levada_value_as_int(value);
-    float             number = (float)levada_value_as_float(value);
+    levada_dtype own = example_make_dtype_of(value);
+    int64_t      whole = levada_value_kind_of(value) == LEVADA_VALUE_BOOL
+                             ? levada_value_as_bool(value)
+                             : levada_value_as_int(value);
+    float        number = (float)levada_value_as_float(value);
 
-    if (example_make_special(value, &number)) kind = LEVADA_VALUE_FLOAT;
-    if (kind == LEVADA_VALUE_BOOL) whole = levada_value_as_bool(value);
-    else if (kind != LEVADA_VALUE_INT && kind != LEVADA_VALUE_FLOAT)
+    if (own != LEVADA_INT64 && own != LEVADA_FLOAT32)
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "a list mixes numbers with other things");
-    if (floats) levada_cli_add(&v->numbers, &number, sizeof number);
-    else levada_cli_add(&v->numbers, &whole, sizeof whole);
+    if (own == LEVADA_INT64 && levada_value_kind_of(value) == LEVADA_VALUE_BOOL)
+        number = (float)whole;
+    if (!example_make_special(value, &number) && !isfinite(number))
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "%g does not fit in float32",
+                           levada_value_as_float(value));
+    if (dtype == LEVADA_FLOAT32) levada_cli_add(&v->numbers, &number, sizeof number);
+    else if (own == LEVADA_INT64) levada_cli_add(&v->numbers, &whole, sizeof whole);
+    else return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "a list of int64 holds a float");
     return LEVADA_OK;
 }
 
@@ -116,10 +116,11 @@ static levada_status example_make_number(make_values *v, const levada_value *val
 static void example_make_spans(make_values *v, int64_t n)
 {
     const size_t *ends = (const size_t *)(const void *)v->ends.at;
+    const char   *bytes = v->bytes.at ? v->bytes.at : "";
     size_t        begin = 0;
 
     for (int64_t i = 0; i < n; i++) {
-        const void *start = v->bytes.at + begin;
+        const void *start = bytes + begin;
         size_t      size = ends[i] - begin;
 
         levada_cli_add(&v->starts, &start, sizeof start);
@@ -142,94 +143,221 @@ static int64_t example_make_count(const levada_value *value)
     return kind == LEVADA_VALUE_LIST ? levada_value_count(value) : 1;
 }
 
-/* Integers, or floats where one value is one, or strings, by the first. */
-static make_kind example_make_kind(const levada_value *value, make_kind least)
+/* Integers, or floats where one value is one, or strings, by the first; `least` where there is no
+ * value. */
+static levada_dtype example_make_dtype(const levada_value *value, levada_dtype least)
 {
     int64_t n = example_make_count(value);
 
     for (int64_t i = 0; i < n; i++) {
-        make_kind kind = example_make_kind_of(example_make_item(value, i));
+        levada_dtype dtype = example_make_dtype_of(example_make_item(value, i));
 
-        if (i == 0 && kind == MAKE_TEXTS) return kind;
-        if (kind > least && kind != MAKE_TEXTS) least = kind;
+        if (i == 0 && dtype == LEVADA_BYTES) return dtype;
+        if (dtype == LEVADA_FLOAT32 || least == LEVADA_NONE) least = dtype;
     }
     return least;
 }
 
-/* A feature of at least this kind. A step has no key. */
-static levada_status example_make_feature(levada_example *out, const char *key,
-                                          const levada_value *value, make_kind least,
+/* The dtype that "kinds" names. */
+static levada_status example_make_named(const levada_value *kind, levada_dtype *out,
+                                        levada_error *err)
+{
+    static const levada_dtype dtypes[] = { LEVADA_INT64, LEVADA_FLOAT32, LEVADA_BYTES,
+                                           LEVADA_NONE };
+    const char               *name = levada_value_as_text(kind, NULL);
+
+    for (size_t i = 0; name && i < sizeof dtypes / sizeof dtypes[0]; i++) {
+        if (strcmp(name, levada_cli_kind_name(dtypes[i])) != 0) continue;
+        *out = dtypes[i];
+        return LEVADA_OK;
+    }
+    return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                       "\"kinds\" must name int64, float, bytes or none");
+}
+
+static levada_status example_make_fill(make_values *v, const levada_value *value,
+                                       levada_example_values *out, levada_error *err)
+{
+    for (int64_t i = 0; i < out->count; i++) {
+        const levada_value *item = example_make_item(value, i);
+
+        if (out->dtype == LEVADA_BYTES) LEVADA_TRY(example_make_string(v, item, err));
+        else LEVADA_TRY(example_make_number(v, item, out->dtype, err));
+    }
+    if (out->dtype == LEVADA_BYTES) example_make_spans(v, out->count);
+    out->i64 = (const int64_t *)(const void *)v->numbers.at;
+    out->f32 = (const float *)(const void *)v->numbers.at;
+    out->bytes = (const void *const *)(void *)v->starts.at;
+    out->sizes = (const size_t *)(void *)v->sizes.at;
+    return LEVADA_OK;
+}
+
+/* A feature of that dtype. A step has no name. */
+static levada_status example_make_feature(levada_example *out, const make_name *name,
+                                          const levada_value *value, levada_dtype dtype,
                                           levada_error *err)
 {
-    make_values   v = { 0 };
-    int64_t       n = example_make_count(value);
-    make_kind     kind = example_make_kind(value, least);
-    bool          texts = kind == MAKE_TEXTS, floats = kind == MAKE_FLOATS;
-    levada_status status = LEVADA_OK;
+    levada_example_values values = { .dtype = dtype, .count = example_make_count(value) };
+    make_values           v = { 0 };
+    levada_status         status = LEVADA_OK;
 
-    if (kind == MAKE_NONE) return levada_example_add_empty(out, key, err);
-    for (int64_t i = 0; i < n && status == LEVADA_OK; i++) {
-        const levada_value *item = example_make_item(value, i);
-        status = texts ? example_make_string(&v, item, err)
-                       : example_make_number(&v, item, floats, err);
-    }
-    if (status == LEVADA_OK && texts) {
-        example_make_spans(&v, n);
-        status = levada_example_add_bytes(out, key, (const void *const *)(void *)v.starts.at,
-                                          (const size_t *)(void *)v.sizes.at, n, err);
-    } else if (status == LEVADA_OK && floats) {
-        status = levada_example_add_f32(out, key, (const float *)(void *)v.numbers.at, n, err);
-    } else if (status == LEVADA_OK) {
-        status = levada_example_add_i64(out, key, (const int64_t *)(void *)v.numbers.at, n, err);
-    }
+    if (dtype == LEVADA_NONE && values.count > 0)
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "a feature must hold numbers or strings, or one list of them");
+    status = example_make_fill(&v, value, &values, err);
+    if (status == LEVADA_OK)
+        status = levada_example_add_values(out, name ? name->at : NULL, name ? name->size : 0,
+                                           &values, err);
     example_make_clear(&v);
     return status;
 }
 
-static levada_status example_make_list(levada_example *out, const char *key,
+static levada_status example_make_single(levada_example *out, const make_name *name,
+                                         const levada_value *value, levada_error *err)
+{
+    levada_dtype dtype = example_make_dtype(value, LEVADA_NONE);
+
+    if (name->kinds) LEVADA_TRY(example_make_named(name->kinds, &dtype, err));
+    return example_make_feature(out, name, value, dtype, err);
+}
+
+/* A feature list; a step without values has the kind of the others. */
+static levada_status example_make_list(levada_example *out, const make_name *name,
                                        const levada_value *value, levada_error *err)
 {
-    int64_t   n = example_make_count(value);
-    make_kind kind = MAKE_NONE;
+    int64_t      n = example_make_count(value);
+    levada_dtype dtype = LEVADA_NONE;
 
-    for (int64_t i = 0; i < n && kind != MAKE_TEXTS; i++)
-        kind = example_make_kind(example_make_item(value, i), kind);
-    LEVADA_TRY(levada_example_begin_list(out, key, err));
-    for (int64_t i = 0; i < n; i++)
-        LEVADA_TRY(example_make_feature(out, NULL, example_make_item(value, i), kind, err));
+    if (name->kinds && levada_value_count(name->kinds) != n)
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "\"kinds\" must have one for each step");
+    for (int64_t i = 0; i < n && dtype != LEVADA_BYTES; i++)
+        dtype = example_make_dtype(example_make_item(value, i), dtype);
+    LEVADA_TRY(levada_example_begin_list_key(out, name->at, name->size, err));
+    for (int64_t i = 0; i < n; i++) {
+        if (name->kinds)
+            LEVADA_TRY(example_make_named(levada_value_item(name->kinds, i), &dtype, err));
+        LEVADA_TRY(example_make_feature(out, NULL, example_make_item(value, i), dtype, err));
+    }
     return levada_example_end_list(out, err);
 }
 
-static levada_status example_make_map(levada_example *out, const levada_value *map, bool lists,
-                                      levada_error *err)
+static levada_status example_make_entry(levada_example *out, const char *key,
+                                        const levada_value *value, const levada_value *kinds,
+                                        bool lists, levada_error *err)
 {
-    for (int64_t i = 0; i < levada_value_count(map); i++) {
-        const char         *key = levada_value_key(map, i);
-        const levada_value *value = levada_value_get(map, key);
-        levada_status       status = lists ? example_make_list(out, key, value, err)
-                                           : example_make_feature(out, key, value, MAKE_NONE, err);
+    levada_cli_buffer bytes = { 0 };
+    make_name         name = { .kinds = kinds ? levada_value_get(kinds, key) : NULL };
+    levada_status     status;
 
-        if (status == LEVADA_OK) continue;
-        levada_error_wrap(err, "'%s'", key);
-        return status;
+    if (levada_cli_name_read(&bytes, key)) {
+        name.at = bytes.at;
+        name.size = bytes.size;
+        status = lists ? example_make_list(out, &name, value, err)
+                       : example_make_single(out, &name, value, err);
+    } else {
+        status = levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                             "base64 in a name must be valid, and needed");
+    }
+    levada_cli_buffer_clear(&bytes);
+    if (status != LEVADA_OK) levada_error_wrap(err, "'%.100s'", key);
+    return status;
+}
+
+static levada_status example_make_map(levada_example *out, const levada_value *map,
+                                      const levada_value *kinds, bool lists, levada_error *err)
+{
+    for (int64_t i = 0; i < levada_value_count(map); i++)
+        LEVADA_TRY(example_make_entry(out, levada_value_key(map, i), levada_value_item(map, i),
+                                      kinds, lists, err));
+    return LEVADA_OK;
+}
+
+static bool example_make_is_map(const levada_value *value)
+{
+    return levada_value_kind_of(value) == LEVADA_VALUE_MAP;
+}
+
+/* {"context":{},"sequence":{}}, with or without "kinds". */
+static bool example_make_is_sequence(const levada_value *json)
+{
+    return example_make_is_map(levada_value_get(json, "context")) &&
+           example_make_is_map(levada_value_get(json, "sequence")) &&
+           levada_value_count(json) ==
+               2 + (int64_t)example_make_is_map(levada_value_get(json, "kinds"));
+}
+
+/* What "kinds" says of a feature that the record does not have is a mistake. */
+static levada_status example_make_check(const levada_value *kinds, const levada_value *of,
+                                        levada_error *err)
+{
+    if (kinds && !example_make_is_map(kinds))
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "\"kinds\" must hold objects");
+    for (int64_t i = 0; i < levada_value_count(kinds); i++) {
+        const char *key = levada_value_key(kinds, i);
+
+        if (!levada_value_get(of, key))
+            return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                               "\"kinds\" names '%.100s', which the record does not have", key);
     }
     return LEVADA_OK;
 }
 
-levada_status levada_cli_example_make(levada_example *out, const levada_value *json,
-                                      levada_error *err)
+static levada_status example_make_sequence(levada_example *out, const levada_value *json,
+                                           levada_error *err)
 {
-    const levada_value *context, *sequence;
+    static const char *const sections[] = { "context", "sequence" };
+    const levada_value      *kinds = levada_value_get(json, "kinds");
 
-    levada_example_reset(out);
-    if (levada_value_kind_of(json) != LEVADA_VALUE_MAP)
+    LEVADA_TRY(example_make_check(kinds, json, err));
+    if (levada_value_get(kinds, "kinds"))
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "\"kinds\" has no kinds itself");
+    for (int i = 0; i < 2; i++)
+        LEVADA_TRY(example_make_check(levada_value_get(kinds, sections[i]),
+                                      levada_value_get(json, sections[i]), err));
+    LEVADA_TRY(example_make_map(out, levada_value_get(json, "context"),
+                                levada_cli_json_get(kinds, "context"), false, err));
+    return example_make_map(out, levada_value_get(json, "sequence"),
+                            levada_cli_json_get(kinds, "sequence"), true, err);
+}
+
+/* {"record":"..."}: the record itself. */
+static bool example_make_is_raw(const levada_value *json)
+{
+    const levada_value *record = levada_value_get(json, "record");
+    levada_value_kind   kind = levada_value_kind_of(record);
+
+    return record && levada_value_count(json) == 1 &&
+           (kind == LEVADA_VALUE_TEXT ||
+            (kind == LEVADA_VALUE_MAP && levada_value_get(record, "base64")));
+}
+
+static levada_status example_make_message(levada_cli_buffer *record, levada_example *example,
+                                          const levada_value *json, levada_error *err)
+{
+    static const uint8_t no_lists[] = { 0x12, 0 }; /* an empty FeatureLists message */
+    bool                 sequence = example_make_is_sequence(json);
+    const uint8_t       *bytes;
+    size_t               size;
+
+    levada_example_reset(example);
+    if (sequence) LEVADA_TRY(example_make_sequence(example, json, err));
+    else LEVADA_TRY(example_make_map(example, json, NULL, false, err));
+    if (!sequence && levada_value_count(json) == 0) return LEVADA_OK; /* no byte */
+    LEVADA_TRY(levada_example_finish(example, &bytes, &size, err));
+    levada_cli_add(record, bytes, size);
+    if (sequence && levada_value_count(levada_value_get(json, "sequence")) == 0)
+        levada_cli_add(record, no_lists, sizeof no_lists);
+    return LEVADA_OK;
+}
+
+levada_status levada_cli_example_make(levada_cli_buffer *record, levada_example *example,
+                                      const levada_value *json, levada_error *err)
+{
+    record->size = 0;
+    levada_cli_add(record, "", 0);
+    if (!example_make_is_map(json))
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "a line must hold a JSON object");
-    context = levada_value_get(json, "context");
-    sequence = levada_value_get(json, "sequence");
-    if (!context || !sequence || levada_value_count(json) != 2
-        || levada_value_kind_of(context) != LEVADA_VALUE_MAP
-        || levada_value_kind_of(sequence) != LEVADA_VALUE_MAP)
-        return example_make_map(out, json, false, err);
-    LEVADA_TRY(example_make_map(out, context, false, err));
-    return example_make_map(out, sequence, true, err);
+    if (!example_make_is_raw(json)) return example_make_message(record, example, json, err);
+    if (example_make_bytes(record, levada_value_get(json, "record"))) return LEVADA_OK;
+    return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "'record': the base64 is damaged");
 }

@@ -2,11 +2,9 @@
 #include "file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #define FILE_MOST ((size_t)1 << 30) /* to read at once: a device may have no end */
 
@@ -40,67 +38,17 @@ levada_status levada_cli_file_read(const char *path, levada_cli_buffer *out, lev
     return status;
 }
 
-/* A device, a pipe or a link such as /dev/stderr is written as it is: it would be replaced. */
-void levada_cli_file_temporary(const char *path, levada_cli_buffer *out)
-{
-    struct stat st;
-
-    if (lstat(path, &st) == 0 && !S_ISREG(st.st_mode)) levada_cli_puts(out, path);
-    else levada_cli_printf(out, "%s.%ld.tmp", path, (long)getpid());
-}
-
-void levada_cli_file_discard(const char *temporary, const char *path)
-{
-    if (strcmp(temporary, path) != 0) unlink(temporary);
-}
-
-levada_status levada_cli_file_commit(const char *temporary, const char *path, levada_error *err)
-{
-    levada_status status;
-    bool          good;
-    int           fd;
-
-    if (strcmp(temporary, path) == 0) return LEVADA_OK;
-    fd = open(temporary, O_RDONLY | O_CLOEXEC);
-    good = fd >= 0 && fsync(fd) == 0;
-    if (fd >= 0) close(fd);
-    if (good && rename(temporary, path) == 0) return LEVADA_OK;
-    status = file_fail(err, "write", path);
-    levada_cli_file_discard(temporary, path);
-    return status;
-}
-
-levada_status levada_cli_file_write(const char *path, const void *bytes, size_t size,
-                                    levada_error *err)
-{
-    levada_cli_buffer temporary = { 0 };
-    levada_status     status = LEVADA_OK;
-    FILE             *file;
-    bool              good;
-
-    levada_cli_file_temporary(path, &temporary);
-    file = fopen(temporary.at, "wb");
-    if (!file) {
-        status = file_fail(err, "write", path);
-        goto out;
-    }
-    good = fwrite(bytes, 1, size, file) == size;
-    if (fclose(file) != 0 || !good) {
-        status = file_fail(err, "write", path);
-        levada_cli_file_discard(temporary.at, path);
-        goto out;
-    }
-    status = levada_cli_file_commit(temporary.at, path, err);
-out:
-    levada_cli_buffer_clear(&temporary);
-    return status;
-}
-
 bool levada_cli_file_same(const char *one, const char *other)
 {
     struct stat a, b;
     return stat(one, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev
         && a.st_ino == b.st_ino;
+}
+
+bool levada_cli_file_regular(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
 int64_t levada_cli_file_size(const char *path)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "json.h"
 
+#include "escape.h"
+
 #include <levada/dataset.h>
 
 #include <math.h>

@@ -3,6 +3,7 @@
  * The command: finds the command that is asked for, reads its options, runs it.
  */
 #include "cli.h"
+#include "json.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,12 +14,12 @@
 static const levada_cli_command *const main_commands[] = {
     &levada_cli_run,    &levada_cli_head,    &levada_cli_info,   &levada_cli_verify,
     &levada_cli_stats,  &levada_cli_convert, &levada_cli_stages, &levada_cli_bench,
-    &levada_cli_check,  &levada_cli_new_plugin, &levada_cli_ckpt,  NULL,
+    &levada_cli_check,  &levada_cli_new_plugin, &levada_cli_ckpt, &levada_cli_sample, NULL,
 };
 
 static const levada_cli_option main_options[] = {
     { "plugin", 0, "PATH", "load a plug-in first; may be given again" },
-    { "version", 0, NULL, "print the version" },
+    { "version", 0, NULL, "print the version and what this build has" },
     LEVADA_CLI_OPTION_END
 };
 
@@ -89,6 +90,36 @@ static levada_cli_status main_unknown(const char *name)
     return LEVADA_CLI_USAGE;
 }
 
+/* "levada 0.1.0 (cpu avx512, simd on, futex on, isal 2.30.0, zlib 1.2.13, zstd 1.5.4)" */
+static levada_cli_status main_version(levada_env *env)
+{
+    static const char *const switches[] = { "simd", "futex" };
+    static const char *const libraries[] = { "isal", "zlib", "zstd" };
+    levada_cli_buffer        text = { 0 };
+    levada_value            *config = NULL;
+    char                    *json = NULL;
+    levada_error             err = LEVADA_ERROR_INIT;
+
+    if (levada_config_describe(env, &json, &err) != LEVADA_OK
+        || levada_cli_json_take(&json, &config, &err) != LEVADA_OK)
+        return levada_cli_fail(&err);
+    levada_cli_printf(&text, "levada %s (cpu %s", levada_version(),
+                      levada_cli_json_string(config, "cpu"));
+    for (int i = 0; i < 2; i++)
+        levada_cli_printf(&text, ", %s %s", switches[i],
+                          levada_cli_json_bool(config, switches[i]) ? "on" : "off");
+    for (int i = 0; i < 3; i++) {
+        const char *version = levada_cli_json_string(config, libraries[i]);
+
+        levada_cli_printf(&text, ", %s %s", libraries[i], version[0] ? version : "off");
+    }
+    levada_cli_puts(&text, levada_cli_json_bool(config, "debug") ? ", debug)\n" : ")\n");
+    levada_cli_out(&text);
+    levada_cli_buffer_clear(&text);
+    levada_value_destroy(&config);
+    return LEVADA_CLI_DONE;
+}
+
 /* The options in front of the command. Gives the index of the first word that is none of them;
  * 0 where they are wrong. */
 static int main_globals(int argc, char **argv, levada_env *env, levada_cli_status *status)
@@ -107,9 +138,7 @@ static int main_globals(int argc, char **argv, levada_env *env, levada_cli_statu
             return 0;
         }
         if (args.help || levada_cli_flag(&args, "version")) {
-            *status = LEVADA_CLI_DONE;
-            if (args.help) main_help();
-            else printf("levada %s\n", levada_version());
+            *status = args.help ? main_help() : main_version(env);
             return 0;
         }
         if (levada_plugin_load(env, levada_cli_value(&args, "plugin"), NULL, &err) != LEVADA_OK) {
@@ -146,11 +175,12 @@ static levada_cli_status main_run(const levada_cli_command *command, levada_env 
 }
 
 /* A command that looks at a file twice says what it found once. Any thread. */
-static void main_log(void *user, const char *line)
+static void main_log(void *user, levada_log_level level, const char *line)
 {
     static char last[512]; /* guarded by the lock of stderr */
 
     (void)user;
+    (void)level;
     flockfile(stderr);
     if (strncmp(last, line, sizeof last - 1) != 0) levada_cli_say("%s", line);
     snprintf(last, sizeof last, "%s", line);
@@ -167,6 +197,7 @@ static levada_status main_env(levada_env **out, levada_error *err)
     for (int i = 0; cpu && i < 5; i++)
         if (strcasecmp(cpu, levels[i]) == 0) options.cpu = (levada_cpu_level)i;
     options.log = main_log;
+    options.log_level = LEVADA_LOG_WARNING;
     return levada_env_create(&options, out, err);
 }
 

@@ -115,7 +115,7 @@ levada_status levada_cli_pipe_next(levada_cli_pipe *p, levada_block **out, levad
         if (levada_cli_stopped()) return levada_fail(err, LEVADA_ECANCELLED, "interrupted");
         if (levada_cli_report_wanted()) pipe_report(p);
         levada_cli_progress_iter(&p->progress, p->it, p->records);
-        status = levada_iter_next_within(p->it, PIPE_TICK, out, err);
+        status = levada_iter_next_slice(p->it, PIPE_TICK, out, err);
         if (status == LEVADA_OK && p->drop > 0) status = pipe_leave_out(p, out, err);
     }
     if (status == LEVADA_END && p->drop > 0)

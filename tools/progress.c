@@ -2,6 +2,7 @@
 #include "progress.h"
 
 #include "cli.h"
+#include "escape.h"
 #include "file.h"
 #include "json.h"
 
@@ -71,7 +72,10 @@ static void progress_line(levada_cli_buffer *line, const progress_state *at, boo
     double part = at->total > 0 ? (double)at->done / (double)at->total : 0;
 
     if (part > 1) part = 1;
-    if (at->label && !brief) levada_cli_printf(line, "%s  ", at->label);
+    if (at->label && !brief) {
+        levada_cli_show_text(line, at->label);
+        levada_cli_puts(line, "  ");
+    }
     if (at->total > 0 && !brief) progress_bar(line, part);
     if (at->total > 0) levada_cli_printf(line, "%3.0f %%   ", part * 100);
     if (!brief || at->total <= 0) {

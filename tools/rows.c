@@ -1,23 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "rows.h"
 
+#include "escape.h"
 #include "json.h"
+#include <levada/dataset.h>
 
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
+
+/* The file of a record. Files of pipes that an interleave opens are known by a copy of their name.
+ */
+static void rows_file(levada_cli_buffer *b, const levada_iter *it, const levada_origin *origin)
+{
+    const char *listed = it ? levada_iter_file(it, origin->leaf, origin->shard) : NULL;
+    char       *opened = NULL;
+
+    if (it && !listed && levada_iter_origin_file(it, origin, &opened, NULL) != LEVADA_OK)
+        opened = NULL;
+    if (listed || opened) levada_cli_printf(b, "%s:", listed ? listed : opened);
+    else if (origin->leaf > 0) levada_cli_printf(b, "%d/", (int)origin->leaf);
+    levada_string_free(&opened);
+}
 
 void levada_cli_row_key(levada_cli_buffer *b, const levada_iter *it, const levada_block *block,
                         int64_t row)
 {
     for (int32_t i = 0; i < LEVADA_LANES; i++) {
         levada_origin origin = levada_block_lane(block, row, i);
-        const char   *file = it ? levada_iter_file(it, origin.leaf, origin.shard) : NULL;
 
         if (origin.leaf < 0) continue;
         if (i > 0) levada_cli_puts(b, " + ");
-        if (file) levada_cli_printf(b, "%s:", file);
-        else if (origin.leaf > 0) levada_cli_printf(b, "%d/", (int)origin.leaf);
+        rows_file(b, it, &origin);
         levada_cli_printf(b, "%" PRId64, origin.record);
         if (origin.sub > 0) levada_cli_printf(b, ".%d", (int)origin.sub);
     }

@@ -3,6 +3,8 @@
  * How the command talks: messages, output that may lose its reader, signals and the clock.
  */
 #include "cli.h"
+#include "escape.h"
+#include <levada/output.h>
 
 #include <errno.h>
 #include <signal.h>
@@ -10,28 +12,45 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 static volatile sig_atomic_t say_stop, say_report;
 static int                   say_lost; /* errno of the write that failed first */
 
+/* Leaves no temporary file; then the signal ends the process as it would have. */
+static void say_end(int number)
+{
+    levada_output_drop_all();
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
 static void say_on_signal(int number)
 {
-    if (number == SIGINT) say_stop = 1;
-    else say_report = 1;
+    if (number == SIGUSR1) say_report = 1;
+    else if (say_stop) say_end(number);
+    else say_stop = 1;
+}
+
+static void say_handle(int number, void (*handler)(int))
+{
+    struct sigaction action = { .sa_handler = handler };
+
+    sigemptyset(&action.sa_mask);
+    sigaction(number, &action, NULL);
 }
 
 void levada_cli_signals(void)
 {
-    struct sigaction action = { .sa_handler = say_on_signal };
-
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGUSR1, &action, NULL);
-    action.sa_flags = (int)SA_RESETHAND; /* the second Ctrl-C is the system's */
-    sigaction(SIGINT, &action, NULL);
+    say_handle(SIGUSR1, say_on_signal);
+    say_handle(SIGINT, say_on_signal);
+    say_handle(SIGTERM, say_end);
+    if (signal(SIGHUP, SIG_IGN) != SIG_IGN) say_handle(SIGHUP, say_end); /* nohup ignores it */
     signal(SIGPIPE, SIG_IGN); /* a write says it */
+    signal(SIGXFSZ, SIG_IGN);
 }
 
-void levada_cli_signals_default(void) { signal(SIGINT, SIG_DFL); }
+void levada_cli_signals_end(void) { say_handle(SIGINT, say_end); }
 
 bool levada_cli_stopped(void) { return say_stop != 0; }
 
@@ -44,7 +63,7 @@ bool levada_cli_report_wanted(void)
 
 levada_cli_status levada_cli_fail(const levada_error *err)
 {
-    char text[768];
+    char text[LEVADA_ERROR_TEXT];
 
     if (levada_cli_stopped() && err->code == LEVADA_ECANCELLED) return LEVADA_CLI_INTERRUPTED;
     levada_cli_say("%s", levada_error_text(err, text, sizeof text));
@@ -53,24 +72,51 @@ levada_cli_status levada_cli_fail(const levada_error *err)
 
 void levada_cli_say(const char *fmt, ...)
 {
-    va_list list;
+    levada_cli_buffer text = { 0 }, shown = { 0 };
+    va_list           list;
 
-    fflush(stdout);
-    fputs("levada: ", stderr);
     va_start(list, fmt);
-    vfprintf(stderr, fmt, list);
+    levada_cli_vprintf(&text, fmt, list);
     va_end(list);
-    fputc('\n', stderr);
+    levada_cli_puts(&shown, "levada: ");
+    levada_cli_show(&shown, text.at, text.size); /* it quotes names and values */
+    levada_cli_puts(&shown, "\n");
+    fflush(stdout);
+    fwrite(shown.at, 1, shown.size, stderr);
+    levada_cli_buffer_clear(&text);
+    levada_cli_buffer_clear(&shown);
+}
+
+/* Whatever is still raw in a text (a name from a state file, say) is escaped here. */
+static void say_show(levada_cli_buffer *text)
+{
+    levada_cli_buffer shown = { 0 };
+
+    if (levada_cli_is_plain(text->at, text->size)) return;
+    levada_cli_show_lines(&shown, text->at, text->size);
+    levada_cli_buffer_clear(text);
+    *text = shown;
 }
 
 bool levada_cli_out(levada_cli_buffer *text)
 {
-    bool good = (text->size == 0 || fwrite(text->at, 1, text->size, stdout) == text->size)
-                && !ferror(stdout);
+    bool good;
 
+    say_show(text);
+    good = (text->size == 0 || fwrite(text->at, 1, text->size, stdout) == text->size)
+           && !ferror(stdout);
     if (!good && say_lost == 0) say_lost = errno;
     text->size = 0;
     return good;
+}
+
+bool levada_cli_out_sync(void)
+{
+    if (fflush(stdout) != 0 && say_lost == 0) say_lost = errno;
+    if (say_lost == 0 && fsync(STDOUT_FILENO) != 0 && errno != EINVAL && errno != EROFS
+        && errno != ENOTSUP && errno != EBADF)
+        say_lost = errno;
+    return say_lost == 0;
 }
 
 levada_cli_status levada_cli_out_close(levada_cli_status status)

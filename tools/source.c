@@ -2,35 +2,15 @@
 #include "source.h"
 
 #include "file.h"
+#include <levada/inspect.h>
 
 #include <string.h>
-
-/* Ends of names, without ".gz" and the like. */
-static const char *const source_ends[][2] = {
-    { ".tfrecord", "tfrecord" },  { ".tfrecords", "tfrecord" }, { ".tfrec", "tfrecord" },
-    { ".txt", "text_lines" },     { ".csv", "text_lines" },     { ".tsv", "text_lines" },
-    { ".jsonl", "text_lines" },   { ".json", "text_lines" },    { ".ndjson", "text_lines" },
-    { ".log", "text_lines" },     { ".py", "text_lines" },      { ".c", "text_lines" },
-    { ".md", "text_lines" },      { ".tar", "tar" },            { ".tgz", "tar" },
-    { NULL, NULL },
-};
-
-static const char *const source_packed[] = { ".gz", ".zst", ".zz", ".lz4", NULL };
-
-/* Bytes of the path without the end that a compression gave it. */
-static size_t source_plain(const char *path)
-{
-    for (int i = 0; source_packed[i]; i++)
-        if (levada_cli_file_ends(path, source_packed[i]))
-            return strlen(path) - strlen(source_packed[i]);
-    return strlen(path);
-}
 
 bool levada_cli_source_described(const char *word)
 {
     size_t n = strspn(word, "abcdefghijklmnopqrstuvwxyz_0123456789");
 
-    return n > 0 && word[n] == ':' && strncmp(word + n, "://", 3) != 0 &&
+    return n > 0 && (word[n] == ':' || word[n] == '(') && strncmp(word + n, "://", 3) != 0 &&
            levada_cli_file_size(word) < 0;
 }
 
@@ -69,29 +49,23 @@ levada_status levada_cli_source_open(levada_cli_pipe *p, levada_env *env, const 
     return status;
 }
 
-/* True when the file begins with a good record of that kind. */
-static bool source_begins(levada_env *env, const char *source, const char *path)
+levada_status levada_cli_source_guess(levada_env *env, const char *path, const char **out,
+                                      levada_error *err)
 {
-    levada_cli_pipe p = { 0 };
-    levada_block   *block = NULL;
-    bool            good = false;
+    static levada_file_kind kind; /* of the last file */
 
-    if (levada_cli_source_open(&p, env, source, path, NULL, NULL) == LEVADA_OK)
-        good = levada_cli_pipe_next(&p, &block, NULL) == LEVADA_OK;
-    levada_block_unref(&block);
-    levada_cli_pipe_close(&p);
-    return good;
-}
-
-const char *levada_cli_source_guess(levada_env *env, const char *path)
-{
-    size_t n = source_plain(path);
-
-    for (int i = 0; source_ends[i][0]; i++) {
-        size_t m = strlen(source_ends[i][0]);
-        if (n >= m && memcmp(path + n - m, source_ends[i][0], m) == 0) return source_ends[i][1];
-    }
-    /* Every record of a TFRecord has a checksum: text does not look like one by accident. */
-    return source_begins(env, "tfrecord", path) || levada_cli_file_size(path) <= 0 ? "tfrecord"
-                                                                                   : "text_lines";
+    *out = "tar";
+    if (levada_cli_file_ends(path, ".tar") || levada_cli_file_ends(path, ".tgz") ||
+        levada_cli_file_ends(path, ".tar.gz"))
+        return LEVADA_OK;
+    kind = (levada_file_kind)LEVADA_FILE_KIND_INIT;
+    LEVADA_TRY(levada_inspect_kind(env, path, NULL, &kind, err));
+    if (kind.content[0])
+        levada_cli_say("%s is read as %s, but its first bytes look like %s (--source %s reads "
+                       "them)",
+                       path, kind.source, kind.content, kind.content);
+    if (kind.guessed)
+        levada_cli_say("%s has an unknown format; it is read as %s", path, kind.source);
+    *out = kind.source;
+    return LEVADA_OK;
 }

@@ -7,8 +7,10 @@
 
 #include "pipe.h"
 
-/* "tfrecord", "text_lines" or "tar": from the end of the name, else from the first record. */
-const char *levada_cli_source_guess(levada_env *env, const char *path);
+/* "tfrecord", "text_lines" or "tar": from the end of the name, else from the content, as verify and
+ * info do. Reports where they differ. *out is valid until the next call. */
+LEVADA_MUST_USE levada_status levada_cli_source_guess(levada_env *env, const char *path,
+                                                      const char **out, levada_error *err);
 
 /* True where the word is no file, but begins as a description does: "fixed_length:a.bin,...". */
 bool levada_cli_source_described(const char *word);

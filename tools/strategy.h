@@ -39,7 +39,5 @@ levada_cli_cost levada_cli_cost_packing(const levada_cli_lengths *lengths, int64
 
 /* `k` buckets with about the same number of records; gives how many boundaries (k - 1 or fewer). */
 int64_t levada_cli_buckets_equal(const levada_cli_lengths *lengths, int64_t k, int64_t *out);
-/* The k buckets with the least padding; gives how many boundaries (k - 1 or fewer). */
-int64_t levada_cli_buckets_best(const levada_cli_lengths *lengths, int64_t k, int64_t *out);
 
 #endif

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The plug-in that `levada new-plugin` begins with. Every NAME in it becomes the name.
+ * The plug-ins that `levada new-plugin` writes. Every NAME in them becomes the name.
  */
 #ifndef LEVADA_TOOLS_TEMPLATE_H
 #define LEVADA_TOOLS_TEMPLATE_H
 
-/* The lines of the file; ends with NULL. */
-extern const char *const levada_cli_template[];
+/* The lines of the files; each ends with NULL. */
+extern const char *const levada_cli_template_decoder[];
+extern const char *const levada_cli_template_format[];
+extern const char *const levada_cli_template_source[];
+extern const char *const levada_cli_template_stage[];
 
 #endif

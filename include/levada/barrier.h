@@ -16,10 +16,26 @@ extern "C" {
 
 typedef struct levada_barrier levada_barrier;
 
-LEVADA_API LEVADA_MUST_USE levada_status
-levada_barrier_create(levada_env *env, int32_t ncomponents, const levada_dtype *dtypes,
-                      const levada_shape *shapes, const char *name, const char *shared_name,
-                      levada_barrier **out, levada_error *err);
+typedef struct levada_barrier_options {
+    size_t              struct_size;
+    int32_t             ncomponents;
+    const levada_dtype *dtypes; /* ncomponents                                                   */
+    const levada_shape *shapes; /* ncomponents, of one value; NULL: any shape for each value     */
+    const char         *name;
+    const char         *shared_name; /* NULL = private. The same barrier for all who ask by it   */
+} levada_barrier_options;
+
+#define LEVADA_BARRIER_OPTIONS_INIT                                    \
+    {                                                                  \
+        sizeof(levada_barrier_options), 0, NULL, NULL, NULL, NULL      \
+    }
+/* The same for languages without macros; size is sizeof(levada_barrier_options). */
+LEVADA_API void levada_barrier_options_init(levada_barrier_options *all, size_t size);
+
+LEVADA_API
+LEVADA_MUST_USE levada_status levada_barrier_create(levada_env *env,
+                                                    const levada_barrier_options *options,
+                                                    levada_barrier **out, levada_error *err);
 LEVADA_API levada_barrier *levada_barrier_ref(levada_barrier *barrier);
 LEVADA_API void            levada_barrier_unref(levada_barrier **barrier);
 
@@ -38,6 +54,13 @@ typedef struct levada_barrier_take {
     int64_t timeout; /* nanoseconds, LEVADA_FOREVER, LEVADA_AT_ONCE */
 } levada_barrier_take;
 
+#define LEVADA_BARRIER_TAKE_INIT                                              \
+    {                                                                         \
+        sizeof(levada_barrier_take), 0, false, false, LEVADA_FOREVER          \
+    }
+/* The same for languages without macros; size is sizeof(levada_barrier_take). */
+LEVADA_API void levada_barrier_take_init(levada_barrier_take *all, size_t size);
+
 /* indices int64 [n], keys byte strings [n], values[ncomponents]; all the caller's. */
 LEVADA_API LEVADA_MUST_USE levada_status
 levada_barrier_take_many(levada_barrier *barrier, const levada_barrier_take *how,
@@ -46,13 +69,8 @@ levada_barrier_take_many(levada_barrier *barrier, const levada_barrier_take *how
 LEVADA_API LEVADA_MUST_USE levada_status levada_barrier_close(levada_barrier *barrier,
                                                               bool            cancel_pending,
                                                               levada_error   *err);
-LEVADA_API void    levada_barrier_cancel(levada_barrier *barrier); /* frees waiting takes */
-/* As levada_queue_set_poll. */
-LEVADA_API void    levada_barrier_set_poll(levada_barrier *barrier, bool (*poll)(void *user),
-                                           void *user, int64_t every);
-/* As levada_queue_set_accept. */
-LEVADA_API void    levada_barrier_set_accept(levada_barrier *barrier, bool (*accept)(void *user),
-                                             void           *user);
+/* Ends waiting takes with ECANCELLED. Not from a signal handler (interrupt.h does that). */
+LEVADA_API void    levada_barrier_cancel(levada_barrier *barrier);
 LEVADA_API int64_t levada_barrier_ready_size(const levada_barrier *barrier);
 LEVADA_API int64_t levada_barrier_incomplete_size(const levada_barrier *barrier);
 

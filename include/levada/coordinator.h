@@ -98,6 +98,8 @@ typedef struct levada_looper_options {
     {                                                                            \
         sizeof(levada_looper_options), -1, NULL, NULL, NULL, NULL, "looper"      \
     }
+/* The same for languages without macros; size is sizeof(levada_looper_options). */
+LEVADA_API void levada_looper_options_init(levada_looper_options *all, size_t size);
 
 /* Starts the loop on a thread of the coordinator's: join waits for it and its memory is freed when
  * it ends. Tick k is due k intervals after the first, whatever the ticks before it took. */
@@ -131,6 +133,8 @@ typedef struct levada_queue_runner_options {
     {                                                                                      \
         sizeof(levada_queue_runner_options), 0, NULL, NULL, 0, NULL, NULL, NULL            \
     }
+/* The same for languages without macros; size is sizeof(levada_queue_runner_options). */
+LEVADA_API void levada_queue_runner_options_init(levada_queue_runner_options *all, size_t size);
 
 /* Takes a reference to the queue. */
 LEVADA_API LEVADA_MUST_USE levada_status
@@ -140,7 +144,9 @@ levada_queue_runner_create(levada_queue *queue, const levada_queue_runner_option
  * With a coordinator: its threads, named QueueRunnerThread-<queue>-<op>; an error of one asks for
  * the stop; and one more, close_on_stop, cancels the queue when the stop is asked for, so that a
  * blocked enqueue ends (this one waits for the stop also when the others have ended). NULL: the
- * runner's own threads; an error ends its thread and is listed. */
+ * runner's own threads; an error ends its thread and is listed. ECANCELLED is not an error once
+ * somebody closed the queue while the threads ran: consumers get what is left and EOUT_OF_RANGE. It
+ * is one where the queue was closed before the start. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_queue_runner_start(levada_queue_runner *runner,
                                                                    levada_coordinator  *coordinator,
                                                                    levada_error        *err);

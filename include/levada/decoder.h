@@ -41,6 +41,7 @@ typedef struct levada_decoder_def {
      * rejected with levada_builder_reject and its values left well-formed. */
     levada_status (*decode)(void *state, const void *args, const levada_strings *in,
                             levada_builder *out, levada_error *err);
+    const levada_example_file *example_files; /* that the example reads; NULL = none */
 } levada_decoder_def;
 
 #ifdef __cplusplus

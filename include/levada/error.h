@@ -58,17 +58,21 @@ typedef enum levada_status {
 
 typedef struct levada_error {
     levada_status code;         /* LEVADA_OK when clear                                   */
-    char          stage[28];    /* path such as "2.shuffle", "" where not known; so below */
-    char          file[112], key[64];
+    char          stage[60];    /* path such as "2.shuffle", "" where not known; so below */
+    char          file[512];    /* of a longer path the end, behind an ellipsis           */
+    char          key[64];
     int64_t       record;       /* number in the file, -1 where not known                 */
     int64_t       offset;       /* byte position in the file, -1 where not known          */
-    char          message[288]; /* always terminated                                      */
+    char          message[512]; /* always terminated                                      */
 } levada_error;
 
-#define LEVADA_ERROR_INIT                           \
-    {                                               \
-        LEVADA_OK, { 0 }, { 0 }, { 0 }, -1, -1, { 0 } \
+#define LEVADA_ERROR_INIT                                  \
+    {                                                      \
+        LEVADA_OK, { 0 }, { 0 }, { 0 }, -1, -1, { 0 }      \
     }
+
+/* Bytes that hold the text of any error: char text[LEVADA_ERROR_TEXT]; */
+#define LEVADA_ERROR_TEXT 1280
 
 /* Fills *err (clearing its place) and returns code. The only maker of errors: one breakpoint. */
 LEVADA_API LEVADA_PRINTF(3, 4) levada_status

@@ -10,6 +10,7 @@
 #ifndef LEVADA_EXAMPLE_H
 #define LEVADA_EXAMPLE_H
 
+#include <levada/example_view.h>
 #include <levada/value.h>
 
 #ifdef __cplusplus
@@ -46,11 +47,22 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_example_add_empty(levada_example
                                                                   const char     *key,
                                                                   levada_error   *err);
 
+/* The same for values as a view shows them (example_view.h); the key may hold any bytes. A step has
+ * the key NULL. */
+LEVADA_API LEVADA_MUST_USE levada_status
+levada_example_add_values(levada_example *example, const char *key, size_t key_size,
+                          const levada_example_values *values, levada_error *err);
+
 /* A feature list: begin, its steps, end. Between begin and end add_*() with key NULL adds the next
  * step. EFAILED_PRECONDITION where they do not alternate. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_example_begin_list(levada_example *example,
                                                                    const char *key,
                                                                    levada_error *err);
+/* The same with a key of any bytes. */
+LEVADA_API LEVADA_MUST_USE levada_status levada_example_begin_list_key(levada_example *example,
+                                                                       const char     *key,
+                                                                       size_t key_size,
+                                                                       levada_error *err);
 LEVADA_API LEVADA_MUST_USE levada_status levada_example_end_list(levada_example *example,
                                                                  levada_error *err);
 

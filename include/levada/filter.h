@@ -38,7 +38,10 @@ typedef struct levada_filter_def {
     levada_status (*reset)(void *state, levada_error *err);
     /* Makes progress, or sets finished: then the rest of the file is ignored. Streams that follow
      * each other are the filter's business. A stream that ends early is OK with the last bytes,
-     * then EDATA_LOSS without any, once in_ended. Bytes of a call that fails count for nothing. */
+     * then EDATA_LOSS without any, once in_ended. Return every byte before damage first: bytes of a
+     * call that fails count for nothing. EDATA_LOSS with `finished` set says that the stream was
+     * complete and only its own checksum is wrong: `used` counts then, and a caller that accepts
+     * the damage calls again for what follows. */
     levada_status (*decode)(void *state, levada_filter_step *step, levada_error *err);
     /* The way back, with a state of its own. NULL = it can't compress. level -1 = the default.
      * encode with in_ended finishes the stream and sets finished; a flush is done once a call takes

@@ -46,6 +46,9 @@ typedef struct levada_function_def {
      * string after the other ("train-3.tfrecord:17"); for the call. An error is that of the call.
      * NULL = they are not wanted, and not made. */
     levada_status (*keys)(void *run, const char *keys, size_t size, levada_error *err);
+    /* It treats each row of a block as one record. After a batching stage a batch is one element,
+     * so `map`, `call` and `filter` refuse such a function there. */
+    bool per_record;
 } levada_function_def;
 
 /* The strings of def are copied. */

@@ -2,8 +2,12 @@
 /*
  * Looking into files: what is in them, what is damaged, and writing what is still good.
  *
- * Both functions read one file from its beginning to its end on the caller's thread. Format and
- * compression are found by content. Damage is no error of the call: it is counted and told.
+ * Each function reads one file on the caller's thread; verify and info read all of it. The format
+ * is that of the `source` argument, else that of the file's name, else that of its content. Where
+ * the content looks like another format, both are reported. A file that matches no format is read
+ * as TFRecord, and that guess is reported. The compression is found by content.
+ * Damage is not an error of the call: it is counted and reported, and so is a record beyond the
+ * 1 GiB that levada reads. A failure of the system is an error.
  */
 #ifndef LEVADA_INSPECT_H
 #define LEVADA_INSPECT_H
@@ -26,30 +30,42 @@ typedef struct levada_verify_options {
     size_t      struct_size;
     const char *compression; /* NULL = by content */
     /* File that gets every good record, compressed as the original; NULL = none. It appears when it
-     * is complete; the original may be named. TFRecord files only. */
+     * is complete (levada/output.h). EINVALID_ARGUMENT where it is the original, also by another
+     * name. TFRecord files only. */
     const char *repair;
     void (*damage)(void *user, const levada_damage *damage); /* may be NULL */
-    void *user;
+    void       *user;
+    const char *source; /* "tfrecord", "text_lines", ...; NULL = by name, else by content */
+    /* Good records that an earlier pass counted, -1 = not known. Where the repair finds another
+     * number it is EUNAVAILABLE, and nothing is written. */
+    int64_t expect_good;
 } levada_verify_options;
 
-#define LEVADA_VERIFY_OPTIONS_INIT                              \
-    {                                                           \
-        sizeof(levada_verify_options), NULL, NULL, NULL, NULL   \
+#define LEVADA_VERIFY_OPTIONS_INIT                                      \
+    {                                                                   \
+        sizeof(levada_verify_options), NULL, NULL, NULL, NULL, NULL, -1 \
     }
+/* The same for languages without macros; size is sizeof(levada_verify_options). */
+LEVADA_API void levada_verify_options_init(levada_verify_options *all, size_t size);
 
 typedef struct levada_verify_result {
     size_t  struct_size;
     int64_t good, bad;      /* records; a lost length hides how many it cost and counts as one */
     int64_t damaged_bytes;  /* that belong to no good record                                   */
     int64_t size, raw_size; /* of the file, and decompressed                                   */
-    char    format[32];     /* "tfrecord"                                                      */
-    char    compression[32]; /* "gzip", "" where there is none                                 */
+    char    format[48];     /* "tfrecord"                                                      */
+    char    compression[48]; /* "gzip", "" where there is none                                 */
+    char    content[48]; /* format that the first bytes look like where it is another one; "" */
+    bool    guessed;    /* neither name nor content names a format: read as tfrecord           */
+    bool    repairable; /* not guessed, and levada_verify_options.repair can write this format */
 } levada_verify_result;
 
-#define LEVADA_VERIFY_RESULT_INIT                               \
-    {                                                           \
-        sizeof(levada_verify_result), 0, 0, 0, 0, 0, "", ""     \
+#define LEVADA_VERIFY_RESULT_INIT                                             \
+    {                                                                         \
+        sizeof(levada_verify_result), 0, 0, 0, 0, 0, "", "", "", false, false \
     }
+/* The same for languages without macros; size is sizeof(levada_verify_result). */
+LEVADA_API void levada_verify_result_init(levada_verify_result *all, size_t size);
 
 /* `options` may be NULL. LEVADA_OK also for a damaged file: see result->bad. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_inspect_verify(levada_env *env, const char *path,
@@ -57,8 +73,34 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_inspect_verify(levada_env *env, 
                                                                levada_verify_result *result,
                                                                levada_error *err);
 
-/* One JSON object; free it with levada_string_free:
- * {"path","format","compression","size","raw_size","records","bad_records","damaged_bytes",
+/* How a file is read: by which source, and with which compression. */
+typedef struct levada_file_kind {
+    size_t struct_size;
+    char   source[48];      /* "tfrecord"                                                        */
+    char   content[48];     /* format that the first bytes look like where it is another one; "" */
+    char   compression[48]; /* "gzip", "" where there is none                                    */
+    bool   guessed; /* neither name nor content names a format: read as tfrecord                 */
+} levada_file_kind;
+
+#define LEVADA_FILE_KIND_INIT                       \
+    {                                               \
+        sizeof(levada_file_kind), "", "", "", false \
+    }
+/* The same for languages without macros; size is sizeof(levada_file_kind). */
+LEVADA_API void levada_file_kind_init(levada_file_kind *all, size_t size);
+
+/* Reads the first bytes only. A name decides before the content does; damaged first bytes of files
+ * whose name says nothing are searched for a record. EINVALID_ARGUMENT where `source` is not a
+ * format. */
+LEVADA_API LEVADA_MUST_USE levada_status levada_inspect_kind(levada_env *env, const char *path,
+                                                             const char       *source,
+                                                             levada_file_kind *out,
+                                                             levada_error     *err);
+
+/* `source`: as in levada_verify_options. One JSON object; free it with levada_string_free:
+ * {"path","format","content" (only where it is another format),
+ *  "guessed":true (only where neither name nor content names a format),"compression",
+ *  "size","raw_size","records","bad_records","damaged_bytes",
  *  "payload":"Example" | "SequenceExample" | "text" | "other",
  *  "bytes":Q, "features":[F], "sequences":[F], "lengths":{"name","from","to",
  *  "scale":"linear" | "logarithmic","counts":[up to 16]}}
@@ -68,7 +110,8 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_inspect_verify(levada_env *env, 
  * SequenceExample are its context. Quantiles are exact up to 512, then within 0.4 %. "lengths" is a
  * histogram of the feature with the most values or steps in a record, null where there is none. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_inspect_info(levada_env *env, const char *path,
-                                                             char **out, levada_error *err);
+                                                             const char *source, char **out,
+                                                             levada_error *err);
 
 #ifdef __cplusplus
 }

@@ -19,7 +19,7 @@ extern "C" {
 
 typedef struct levada_iter levada_iter;
 
-#define LEVADA_FOREVER INT64_C(-1)
+#define LEVADA_FOREVER (-1LL)
 
 typedef struct levada_iter_options {
     size_t      struct_size;
@@ -38,6 +38,8 @@ typedef struct levada_iter_options {
     {                                                                   \
         sizeof(levada_iter_options), -1, 0, 0, 0, NULL, 0, true         \
     }
+/* The same for languages without macros; size is sizeof(levada_iter_options). */
+LEVADA_API void levada_iter_options_init(levada_iter_options *all, size_t size);
 
 LEVADA_API LEVADA_MUST_USE levada_status levada_iter_open(const levada_dataset *dataset,
                                                           const levada_iter_options *options,
@@ -48,16 +50,24 @@ LEVADA_API void levada_iter_close(levada_iter **it);
 /* The next block, owned by the caller. END after the last one. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_iter_next(levada_iter *it, levada_block **out,
                                                           levada_error *err);
-/* The same, but answers AGAIN when nothing came within that time (state unchanged, nothing lost).
- */
+/* The same, but returns AGAIN if no block came within that time (state unchanged, nothing lost).
+ * Where workers run the dataset the deadline holds, whatever its sources do: the caller only
+ * waits. The caller itself pulls with threads=1, and from sources with no parallel stage and no
+ * prefetch downstream. There it checks the deadline before each block of a source but the first, so
+ * a source or a function that blocks delays the call. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_iter_next_within(levada_iter *it,
                                                                  int64_t nanoseconds,
                                                                  levada_block **out,
                                                                  levada_error *err);
-/* Takes back the block that was given last, whole, to give it again next: for who was interrupted
- * before using it. Until then it is part of what save() keeps. */
-LEVADA_API void levada_iter_unread(levada_iter *it, levada_block **block);
-/* Makes a running and every later next() return ECANCELLED; any thread. */
+/* The same for callers that check for signals, say, between two slices of a longer wait: the caller
+ * works upstream like a worker meanwhile. Faster than next_within, but a source or a function that
+ * blocks may delay the call. */
+LEVADA_API LEVADA_MUST_USE levada_status levada_iter_next_slice(levada_iter *it,
+                                                                int64_t nanoseconds,
+                                                                levada_block **out,
+                                                                levada_error *err);
+/* Makes a running and every later next() and restore() return ECANCELLED; any thread. Not from a
+ * signal handler (interrupt.h does that). */
 LEVADA_API void levada_iter_cancel(levada_iter *it);
 
 /* Position after the last block that next() gave, as bytes; free with levada_string_free.
@@ -65,17 +75,32 @@ LEVADA_API void levada_iter_cancel(levada_iter *it);
  * front of the failure, or was cancelled, and what a source or a stage had taken may be lost. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_iter_save(levada_iter *it, char **out,
                                                           size_t *size, levada_error *err);
+/* The same for callers that use records one by one: the position in front of record `row` of
+ * `last`, the block that next() gave last; the records before it count as delivered.
+ * EINVALID_ARGUMENT: a row that the block does not have, or one inside a batch.
+ * EFAILED_PRECONDITION, too: the block was taken back (binding.h). */
+LEVADA_API LEVADA_MUST_USE levada_status levada_iter_save_at(levada_iter        *it,
+                                                             const levada_block *last,
+                                                             int64_t row, char **out,
+                                                             size_t *size, levada_error *err);
 /* Goes on bit for bit as the iterator that was saved, whatever this one did before; another
  * thread count or block size is fine. On failure the iterator is as it was.
- * EFAILED_PRECONDITION: saved from another dataset (first difference named), or a record that is
- * gone or changed; EDATA_LOSS: damaged bytes. */
+ * EFAILED_PRECONDITION: saved from another dataset (first difference named), by another rank or
+ * world size of `shard`, from files that have changed, or a record that is gone or changed;
+ * EDATA_LOSS: damaged bytes; ECANCELLED. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_iter_restore(levada_iter *it, const void *bytes,
                                                              size_t size, levada_error *err);
 
-/* One JSON object: records, batches, bytes, skipped_records, damaged_bytes, missing_files,
- * empty_files, dropped_records, padding_fraction, seed, epoch, threads,
- * stages:[{"path","records","blocks","seconds"}], problems:[{"stage","file","record","offset",
- * "message"}]: what `errors` left out and files without a record, the first 64. */
+/* One JSON object:
+ *     records, batches, padding_fraction: what next() has returned
+ *     skipped_records, damaged_bytes, missing_files, empty_files, dropped_records: lost on the way
+ *         to there, whatever the threads have read ahead. A block counts as a whole
+ *     problems:[{"stage","file","record","offset","message"}]: the first 64 records that `errors`
+ *         skipped, and files without a record; those read ahead are among them
+ *     bytes, stages:[{"path","records","blocks","seconds"}]: work done, ahead too, since the
+ *         iterator was opened or restored
+ *     seed, epoch, threads
+ * A state keeps all but the work: a restored iterator continues the counts. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_iter_stats(levada_iter *it, char **out,
                                                            levada_error *err);
 /* One JSON object: who waits for what; any thread. */
@@ -89,6 +114,17 @@ LEVADA_API const char *levada_iter_file(const levada_iter *it, int32_t leaf, int
 LEVADA_API LEVADA_MUST_USE levada_status levada_iter_find_file(const levada_iter *it, int32_t leaf,
                                                                int32_t shard, char **out,
                                                                levada_error *err);
+/* Path of the file that a record comes from, as a copy, which levada_string_free frees; NULL where
+ * it comes from no file. Unlike levada_iter_file it knows the files of pipes that an interleave
+ * opens: all that are open, and the last 65,536 of the others. Any thread. */
+LEVADA_API LEVADA_MUST_USE levada_status levada_iter_origin_file(const levada_iter   *it,
+                                                                 const levada_origin *of,
+                                                                 char **out, levada_error *err);
+/* Those files one by one, from i = 0: leaf, opening and shard of *of, and the path, as above. END
+ * after the last one. A file that is opened meanwhile may be missed. Any thread. */
+LEVADA_API LEVADA_MUST_USE levada_status levada_iter_opened_file(const levada_iter *it, int32_t i,
+                                                                 levada_origin *of, char **out,
+                                                                 levada_error *err);
 /* Bytes of input read so far and in total (-1 where not known), for progress; any thread. */
 LEVADA_API void levada_iter_progress(const levada_iter *it, int64_t *done, int64_t *total);
 

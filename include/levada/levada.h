@@ -2,6 +2,26 @@
 /*
  * Everything that users of levada need. Authors of stages, sources, decoders and plug-ins include
  * the header of what they write (stage.h, source.h, decoder.h, filter.h).
+ *
+ * NULL. The same rule holds for every function:
+ *   - a function that destroys, closes, frees or drops a reference accepts NULL and a pointer to
+ *     NULL, and does nothing;
+ *   - a function that returns a status returns EINVALID_ARGUMENT and names the argument (a debug
+ *     build of the library aborts there), where the argument is not optional;
+ *   - any other function returns NULL, 0 or false (-1 where it has -1 for "not found"), or does
+ *     nothing. An environment of NULL is the default environment; `err` may always be NULL.
+ *
+ * fork(). These handles belong to the process that created them: iterators, queues, barriers,
+ * coordinators and their members, queue runners, watchdogs, readers, writers and interrupts. In the
+ * child of a fork their calls return EFAILED_PRECONDITION, and calls without a status do what they
+ * do for NULL. (The names and options of a handle stay readable. A coordinator says that it should
+ * stop, so that loops end.) Destroying such a handle neither waits nor joins, and frees its memory;
+ * memory that a thread of the parent was changing during the fork stays until the child ends.
+ * Everything else may be used in the child: environments, datasets, functions, blocks, tensors,
+ * specs, values. Processes made by vfork(), _Fork() or clone() must not call the library.
+ *
+ * Signals. levada_interrupt_raise is async-signal-safe, and the only function that is. It cancels
+ * iterators, queues, barriers and coordinators from a signal handler (interrupt.h).
  */
 #ifndef LEVADA_LEVADA_H
 #define LEVADA_LEVADA_H
@@ -14,14 +34,21 @@
 #include <levada/env.h>
 #include <levada/error.h>
 #include <levada/example.h>
+#include <levada/example_view.h>
 #include <levada/function.h>
 #include <levada/inspect.h>
+#include <levada/interrupt.h>
 #include <levada/iter.h>
+#include <levada/lengths.h>
+#include <levada/output.h>
 #include <levada/queue.h>
 #include <levada/reader.h>
+#include <levada/sample.h>
 #include <levada/spec.h>
+#include <levada/state.h>
 #include <levada/tensor.h>
 #include <levada/value.h>
+#include <levada/version.h>
 #include <levada/watchdog.h>
 #include <levada/writer.h>
 

@@ -41,7 +41,7 @@ typedef enum levada_arg_type {
     LEVADA_ARG_PIPE      /* const levada_dataset *: a pipe in parentheses                       */
 } levada_arg_type;
 
-#define LEVADA_NULL_INT INT64_MIN
+#define LEVADA_NULL_INT (-9223372036854775807LL - 1)
 
 typedef struct levada_ints {
     const int64_t *at;
@@ -74,10 +74,38 @@ typedef struct levada_arg {
         .struct_size = sizeof(levada_arg), .name = #member, .type = LEVADA_ARG_##kind,        \
         .offset = offsetof(args_type, member), __VA_ARGS__                                    \
     }
-#define LEVADA_ARG_END \
-    {                  \
-        .name = NULL   \
+#define LEVADA_ARG_END                                                                        \
+    {                                                                                         \
+        0, NULL, LEVADA_ARG_NONE, 0, false, false, false, false, 0, 0, NULL, NULL, NULL       \
     }
+
+/* The same without designated initializers, which C++17 does not have:
+ *
+ *     LEVADA_OPTION(INT, take_args, count, LEVADA_OPTION_REQUIRED | LEVADA_OPTION_POSITIONAL, 0, 0,
+ *                   NULL, "records to pass on"),
+ *     LEVADA_OPTION_CHOICE(take_args, where, LEVADA_OPTION_PLAIN, "first|last", "which of them"),
+ *
+ * `flags` is a sum of these. */
+enum {
+    LEVADA_OPTION_PLAIN      = 0,
+    LEVADA_OPTION_REQUIRED   = 1,
+    LEVADA_OPTION_POSITIONAL = 2,
+    LEVADA_OPTION_TUNING     = 4,
+    LEVADA_OPTION_PATHS      = 8
+};
+
+#define LEVADA_OPTION_OF_(kind, args_type, member, flags, least, most, otherwise, choices, doc)  \
+    {                                                                                         \
+        sizeof(levada_arg), #member, LEVADA_ARG_##kind, offsetof(args_type, member),          \
+            ((flags) & LEVADA_OPTION_REQUIRED) != 0, ((flags) & LEVADA_OPTION_POSITIONAL) != 0, \
+            ((flags) & LEVADA_OPTION_TUNING) != 0, ((flags) & LEVADA_OPTION_PATHS) != 0,      \
+            (least), (most), (otherwise), (choices), (doc)                                    \
+    }
+#define LEVADA_OPTION(kind, args_type, member, flags, least, most, otherwise, doc) \
+    LEVADA_OPTION_OF_(kind, args_type, member, flags, least, most, otherwise, NULL, doc)
+#define LEVADA_OPTION_CHOICE(args_type, member, flags, choices, doc) \
+    LEVADA_OPTION_OF_(CHOICE, args_type, member, flags, 0, 0, NULL, choices, doc)
+#define LEVADA_OPTION_END LEVADA_ARG_END
 
 #ifdef __cplusplus
 }

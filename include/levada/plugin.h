@@ -10,7 +10,14 @@
  *     #define LEVADA_PLUGIN_MAIN
  *     #include <levada/plugin.h>
  *
- * (other files of it include the header without the macro). The table only grows at its end, and a
+ * (other files of it include the header without the macro).
+ *
+ * A program that links levada can register its own descriptors without a shared object: it passes a
+ * function like levada_plugin_main, of any name, to levada_plugin_register (env.h). Such a file
+ * defines LEVADA_PLUGIN_HOST_SIDE in place of LEVADA_PLUGIN_MAIN: the usual names are then those of
+ * the library, and levada_plugin_table() has the entries that the library does not export.
+ *
+ * The table only grows at its end, and a
  * plug-in runs with every host whose table is at least as long as what it was compiled with: an
  * older host is left again by LEVADA_PLUGIN_BEGIN, and loading fails saying so. Descriptors must be
  * constant for the life of the process. Loading is all or nothing: where one descriptor is refused,
@@ -30,7 +37,7 @@
 extern "C" {
 #endif
 
-#define LEVADA_PLUGIN_ABI 1
+#define LEVADA_PLUGIN_ABI 2
 
 typedef struct levada_bytes levada_bytes;
 
@@ -140,7 +147,6 @@ typedef struct levada_host {
     levada_status (*iter_next)(levada_iter *it, levada_block **out, levada_error *err);
     levada_status (*iter_rewind)(levada_iter *in, levada_error *err);
     void (*context_dropped)(const levada_context *context, int64_t records);
-    void (*context_padded)(const levada_context *context, int64_t all, int64_t payload);
     levada_status (*state_put_i64)(levada_state_writer *to, const char *key, int64_t value,
         levada_error *err);
     levada_status (*state_put_bytes)(levada_state_writer *to, const char *key, const void *bytes,
@@ -188,7 +194,8 @@ typedef struct levada_host {
     levada_status (*context_reject)(const levada_context *context, const levada_block *record,
         int64_t unread, const levada_error *why, levada_error *err);
     bool (*context_cancelled)(const levada_context *context);
-    void (*context_log)(const levada_context *context, const char *fmt, ...);
+    void (*context_log)(const levada_context *context, levada_log_level level,
+        const char *fmt, ...);
     const char *(*error_text)(const levada_error *err, char *text, size_t size);
     void (*error_clear)(levada_error *err);
     const char *(*status_name)(levada_status status);
@@ -232,9 +239,11 @@ LEVADA_API levada_status levada_plugin_main(const levada_host *host, levada_plug
 
 #ifdef LEVADA_PLUGIN_HOST_SIDE
 
-/* The table that levada_plugin_load hands to plug-ins, for who wants to stand between: `levada
- * check` runs a plug-in with a copy of it in which allocations fail. Lives for ever. */
+/* The table that levada_plugin_load and levada_plugin_register pass. `levada check` runs a plug-in
+ * with a copy of it in which allocations fail. Lives forever. */
 LEVADA_API const levada_host *levada_plugin_table(void);
+
+#define LEVADA_PLUGIN_HOST_(host_table) ((void)(host_table))
 
 #else
 
@@ -243,6 +252,10 @@ const levada_host *levada_plugin_host;
 #else
 extern const levada_host *levada_plugin_host;
 #endif
+
+#define LEVADA_PLUGIN_HOST_(host_table) (levada_plugin_host = (host_table))
+
+#endif /* LEVADA_PLUGIN_HOST_SIDE */
 
 /* Bytes of the table that the plug-in uses. One that is to run with older hosts too defines it
  * before it includes this header, as offsetof(levada_host, E): it uses neither the entry E nor any
@@ -258,7 +271,7 @@ extern const levada_host *levada_plugin_host;
     do {                                                                                  \
         bool levada_fits_ = (plugin_out)->abi == LEVADA_PLUGIN_ABI                        \
                             && (host_table)->struct_size >= LEVADA_PLUGIN_NEEDS;          \
-        levada_plugin_host = (host_table);                                                \
+        LEVADA_PLUGIN_HOST_(host_table);                                                  \
         (plugin_out)->abi = LEVADA_PLUGIN_ABI;                                            \
         (plugin_out)->needs = LEVADA_PLUGIN_NEEDS;                                        \
         (plugin_out)->name = (plugin_name);                                               \
@@ -266,9 +279,9 @@ extern const levada_host *levada_plugin_host;
         LEVADA_TRY(levada_fits_ ? LEVADA_OK : LEVADA_EUNIMPLEMENTED);                     \
     } while (0)
 
+#ifndef LEVADA_PLUGIN_HOST_SIDE
 #include <levada/plugin_names.h>
-
-#endif /* LEVADA_PLUGIN_HOST_SIDE */
+#endif
 
 #ifdef __cplusplus
 }

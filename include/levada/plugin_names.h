@@ -62,7 +62,6 @@
 #define levada_iter_next (levada_plugin_host->iter_next)
 #define levada_iter_rewind (levada_plugin_host->iter_rewind)
 #define levada_context_dropped (levada_plugin_host->context_dropped)
-#define levada_context_padded (levada_plugin_host->context_padded)
 #define levada_state_put_i64 (levada_plugin_host->state_put_i64)
 #define levada_state_put_bytes (levada_plugin_host->state_put_bytes)
 #define levada_state_put_i64s (levada_plugin_host->state_put_i64s)

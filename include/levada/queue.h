@@ -28,7 +28,7 @@ typedef struct levada_queue levada_queue;
  * be met after all may get AGAIN too (the first ones, which make room; every one with max_bytes),
  * so it is followed by one that may wait. For callers with something to give back before they wait.
  */
-#define LEVADA_AT_ONCE INT64_C(-2)
+#define LEVADA_AT_ONCE (-2LL)
 
 typedef enum levada_queue_kind {
     LEVADA_QUEUE_FIFO,
@@ -56,6 +56,8 @@ typedef struct levada_queue_options {
     {                                                                                          \
         sizeof(levada_queue_options), LEVADA_QUEUE_FIFO, -1, -1, 0, -1, 0, NULL, NULL, NULL, NULL \
     }
+/* The same for languages without macros; size is sizeof(levada_queue_options). */
+LEVADA_API void levada_queue_options_init(levada_queue_options *all, size_t size);
 
 LEVADA_API LEVADA_MUST_USE levada_status levada_queue_create(levada_env                 *env,
                                                              const levada_queue_options *options,
@@ -111,18 +113,9 @@ levada_queue_enqueue_block(levada_queue *queue, const levada_block *block, const
 LEVADA_API LEVADA_MUST_USE levada_status levada_queue_close(levada_queue *queue,
                                                             bool cancel_pending, int64_t timeout,
                                                             levada_error *err);
-/* Ends every waiting call with ECANCELLED; the queue stays usable. */
+/* Ends every waiting call with ECANCELLED; the queue stays usable. Not from a signal handler
+ * (interrupt.h does that). */
 LEVADA_API void    levada_queue_cancel(levada_queue *queue);
-/* A thread that waits calls poll(user) every `every` nanoseconds with nothing held; false ends its
- * call with ECANCELLED, nothing lost. It keeps its place in the line meanwhile, which a caller who
- * waits in short slices would not. To be set before anybody waits (the same once more
- * does nothing); NULL = none. */
-LEVADA_API void levada_queue_set_poll(levada_queue *queue, bool (*poll)(void *user), void *user,
-                                      int64_t every);
-/* A thread that waited in a dequeue calls accept(user), with nothing held, when its elements have
- * come; false gives them back to the front and ends the call with ECANCELLED. As set_poll. */
-LEVADA_API void    levada_queue_set_accept(levada_queue *queue, bool (*accept)(void *user),
-                                           void         *user);
 LEVADA_API int64_t levada_queue_size(const levada_queue *queue);
 LEVADA_API bool    levada_queue_is_closed(const levada_queue *queue);
 LEVADA_API const levada_queue_options *levada_queue_info(const levada_queue *queue);

@@ -64,6 +64,8 @@ typedef struct levada_reader_options {
     {                                                                                          \
         sizeof(levada_reader_options), LEVADA_READER_TFRECORD, NULL, NULL, 0, 0, 0, 0, 0       \
     }
+/* The same for languages without macros; size is sizeof(levada_reader_options). */
+LEVADA_API void levada_reader_options_init(levada_reader_options *all, size_t size);
 
 /* Copies the options. EINVALID_ARGUMENT names the one that is wrong. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_reader_create(levada_env                  *env,

@@ -44,7 +44,8 @@ typedef struct levada_format_def {
      * `at_end`: nothing follows. OK with spans filled. n may be 0: more bytes are needed, or
      * `used` bytes hold no record (a heading). The frame of the first record begins at data[0], and
      * the distance of two frames is that of their payloads.
-     * EDATA_LOSS: records before the damage are in spans, used is the position of the damage. */
+     * EDATA_LOSS: records before the damage are in spans, used is the position of the damage. Where
+     * that is data[0] and the length of the bad record is certain, need is that length. */
     levada_status (*next)(void *state, const void *args, const uint8_t *data, int64_t size,
                           bool at_end, levada_spans *out, levada_error *err);
     /* After damage at data[0]: the position (> 0) where a valid record seems to begin, or `size`
@@ -58,6 +59,7 @@ typedef struct levada_format_def {
      * levada_error_place). Asked as a file is opened whose size is known and whose damage is not
      * to be skipped, and behind the last byte of any: there it is EDATA_LOSS. NULL = any size. */
     levada_status (*check_size)(const void *args, int64_t size, levada_error *err);
+    const levada_example_file *example_files; /* that the example reads; NULL = none */
 } levada_format_def;
 
 typedef struct levada_source_def {
@@ -86,6 +88,10 @@ typedef struct levada_source_def {
                         levada_block **out, levada_error *err);
     /* Records in total, -1 where not known. May be NULL. */
     int64_t (*count)(const void *args);
+    /* Back to the beginning: context->opening is the next one. For sources that look something up
+     * once for an iterator. NULL = close() and open(). */
+    levada_status (*rewind)(void *state, const void *args, levada_error *err);
+    const levada_example_file *example_files; /* that the example reads; NULL = none */
 } levada_source_def;
 
 #ifdef __cplusplus

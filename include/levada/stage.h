@@ -64,9 +64,6 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_context_reject(const levada_cont
                                                                int64_t               unread,
                                                                const levada_error   *why,
                                                                levada_error         *err);
-/* Counts elements of padded columns: all, and those that records brought. Any thread. */
-LEVADA_API void levada_context_padded(const levada_context *context, int64_t all,
-                                      int64_t payload);
 /* The block with columns of its own. A block that next() pulls may name rows of others, and has no
  * columns to look at (levada_block_column gives NULL): it is copied together here, once. One that
  * has columns is referred to. apply() and decode() get blocks with columns unless they take
@@ -78,9 +75,18 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_context_gather(const levada_cont
 /* True once the iterator is cancelled or closed: work that takes long, or waits for the outside,
  * looks now and then and ends with ECANCELLED. Any thread. */
 LEVADA_API bool levada_context_cancelled(const levada_context *context);
-/* One line for the log of the environment, if it has one. Any thread. */
-LEVADA_API LEVADA_PRINTF(2, 3) void levada_context_log(const levada_context *context,
-                                                       const char *fmt, ...);
+/* One line for the log of the environment, if it has one for that level. Any thread. */
+LEVADA_API LEVADA_PRINTF(3, 4) void levada_context_log(const levada_context *context,
+                                                       levada_log_level level, const char *fmt,
+                                                       ...);
+
+/* A file that the example of a descriptor reads. The conformance suite writes it, in a folder of
+ * its own. */
+typedef struct levada_example_file {
+    const char *name;  /* as in the example, without a folder; NULL ends a list */
+    const void *bytes;
+    size_t      size;
+} levada_example_file;
 
 typedef struct levada_stage_def {
     size_t            struct_size;   /* sizeof(levada_stage_def) as compiled      */
@@ -120,6 +126,7 @@ typedef struct levada_stage_def {
      * stages that call functions of the user. As after any error of next() itself, what it had
      * taken counts as lost, and is not saved. */
     void (*cancel)(void *state);
+    const levada_example_file *example_files; /* that the example reads; NULL = none */
 } levada_stage_def;
 
 /* A block that is partly used up. All-zero is a valid empty cursor. */
@@ -142,8 +149,9 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_cursor_restore(levada_cursor    
                                                                levada_state_reader *from,
                                                                const char *key, levada_error *err);
 
-/* From the beginning again, after END: the next opening of everything above. For stages that repeat
- * their input. */
+/* From the beginning again: the next opening of everything upstream. For stages that repeat their
+ * input, after END; and for the owner of an iterator, who may call it at any time: another order
+ * where something is shuffled. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_iter_rewind(levada_iter *in, levada_error *err);
 
 /* A block that names n rows of another one, in that order; shares everything, copies nothing. */

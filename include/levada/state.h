@@ -2,8 +2,10 @@
 /*
  * State: what a stage writes when its iterator is saved and reads when it is restored.
  *
- * Keys are local to the stage. A key that is missing when reading is EFAILED_PRECONDITION with its
- * path. A restore hook reads and checks everything first and changes its state last.
+ * Keys are local to the stage. They have at most 63 bytes; those of cursors and row stores, from
+ * which others are made, at most 40. A longer one is EINVALID_ARGUMENT. A key that is missing when
+ * reading is EFAILED_PRECONDITION with its path. A restore hook reads and checks everything first
+ * and changes its state last.
  */
 #ifndef LEVADA_STATE_H
 #define LEVADA_STATE_H
@@ -15,7 +17,7 @@ extern "C" {
 #endif
 
 /* Counts of records, rounds, bytes stay below this, and sums of a few of them in an int64. */
-#define LEVADA_COUNT_LIMIT (INT64_C(1) << 60)
+#define LEVADA_COUNT_LIMIT (1LL << 60)
 
 LEVADA_API LEVADA_MUST_USE levada_status levada_state_put_i64(levada_state_writer *to,
                                                               const char *key, int64_t value,

@@ -21,12 +21,20 @@ extern "C" {
 typedef struct levada_watchdog levada_watchdog;
 
 typedef struct levada_wait {
+    size_t  struct_size;
     char    thread[64]; /* as given with levada_waiter_name, else "thread 1234" */
     char    object[64];
     char    waits_for[64]; /* "dequeue_many(64)" */
     int64_t nanoseconds;   /* so far                                   */
     bool    cancelled;     /* by the watchdog: the call is on its way out */
 } levada_wait;
+
+#define LEVADA_WAIT_INIT                              \
+    {                                                 \
+        sizeof(levada_wait), "", "", "", 0, false     \
+    }
+/* The same for languages without macros; size is sizeof(levada_wait). */
+LEVADA_API void levada_wait_init(levada_wait *all, size_t size);
 
 typedef struct levada_watchdog_options {
     size_t  struct_size;
@@ -43,6 +51,8 @@ typedef struct levada_watchdog_options {
     {                                                                          \
         sizeof(levada_watchdog_options), INT64_C(30000000000), false, NULL, NULL \
     }
+/* The same for languages without macros; size is sizeof(levada_watchdog_options). */
+LEVADA_API void levada_watchdog_options_init(levada_watchdog_options *all, size_t size);
 
 /* Watches the queues and barriers of the environment. */
 LEVADA_API LEVADA_MUST_USE levada_status
@@ -52,7 +62,8 @@ levada_watchdog_create(levada_env *env, const levada_watchdog_options *options,
  * `timeout` nanoseconds without one (LEVADA_FOREVER), END once the watchdog is stopped. One thread
  * at a time, none where there is `report`. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_watchdog_next(levada_watchdog *watchdog,
-                                                              int64_t timeout, levada_wait *out);
+                                                              int64_t timeout, levada_wait *out,
+                                                              levada_error *err);
 /* Any thread, at any time, more than once. Does not wait. */
 LEVADA_API void levada_watchdog_stop(levada_watchdog *watchdog);
 /* Stops it and joins its thread; none may be in levada_watchdog_next. */

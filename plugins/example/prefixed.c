@@ -36,11 +36,19 @@ static levada_status prefixed_next(void *state, const void *args, const uint8_t 
                        (long long)(size - at), (long long)need);
 }
 
+/* What the example reads; the conformance suite writes it to a folder of its own. */
+static const levada_example_file prefixed_files[] = {
+    { "points.bin", "\20\0\0\0" "\1\0\0\0\0\0\0\0" "\0\0\200?" "\0\0\0@"
+                    "\20\0\0\0" "\2\0\0\0\0\0\0\0" "\0\0\0@" "\0\0\200?", 40 },
+    { NULL, NULL, 0 },
+};
+
 static const levada_format_def prefixed = {
     .struct_size = sizeof(levada_format_def),
     .name = "prefixed",
     .doc = "records with their length in front",
     .example = "prefixed:points.bin",
+    .example_files = prefixed_files,
     .field = "record",
     .next = prefixed_next,
 };
@@ -85,6 +93,7 @@ static const levada_decoder_def decode_point = {
     .name = "decode_point",
     .doc = "an int64 and two float32",
     .example = "prefixed:points.bin | decode_point",
+    .example_files = prefixed_files,
     .field = "record",
     .check = point_check,
     .decode = point_decode,

@@ -3,7 +3,7 @@
 #include "tensor.h"
 #include "wait.h"
 
-#include <levada/barrier.h>
+#include <levada/binding.h>
 #include <string.h>
 
 typedef struct barrier_object {
@@ -181,6 +181,7 @@ static PyObject *barrier_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     PyObject        *components = NULL, *marks = NULL, *signature = NULL;
     const char      *name = NULL, *shared_name = NULL;
     barrier_object  *self = NULL;
+    levada_barrier_options options = LEVADA_BARRIER_OPTIONS_INIT;
     levada_py_main  *main = NULL;
     levada_error     err = LEVADA_ERROR_INIT;
     void            *memory = NULL;
@@ -201,9 +202,12 @@ static PyObject *barrier_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     good = main && levada_py_slots_init(&self->slots, components) &&
            levada_py_slots_init(&self->marks, marks) &&
            levada_py_slots_tables(&self->slots, &memory, &dtypes, &shapes);
-    good = good && levada_py_ok(levada_barrier_create(NULL, self->slots.n, dtypes, shapes,
-                                                      name, shared_name, &self->barrier, &err),
-                                &err);
+    options.ncomponents = self->slots.n;
+    options.dtypes = dtypes;
+    options.shapes = shapes;
+    options.name = name;
+    options.shared_name = shared_name;
+    good = good && levada_py_ok(levada_barrier_create(NULL, &options, &self->barrier, &err), &err);
     PyMem_Free(memory);
     if (good) {
         levada_barrier_set_poll(self->barrier, levada_py_poll, main, LEVADA_PY_POLL);

@@ -4,9 +4,10 @@
 
 #include <string.h>
 
-enum { BUILD_PARTS = 6 };
+enum { BUILD_PARTS = 7, BUILD_LENGTHS = 6 };
 
-/* One row of the argument `fields`: (name, dtype, depth, dims, values, [offsets...]). */
+/* One row of the argument `fields`: (name, dtype, depth, dims, values, [offsets...]), and the
+ * lengths of a padded column. */
 typedef struct build_row {
     PyObject    *part[BUILD_PARTS];
     levada_field field;
@@ -45,13 +46,17 @@ static bool build_dims(build_row *row)
 static bool build_read(build_row *row, PyObject *fields, Py_ssize_t i)
 {
     PyObject   *tuple = PySequence_GetItem(fields, i);
+    Py_ssize_t  parts = tuple ? PySequence_Size(tuple) : 0;
     const char *dtype = NULL;
     long        depth;
     int         p;
 
-    for (p = 0; tuple && p < BUILD_PARTS; p++) row->part[p] = PySequence_GetItem(tuple, p);
+    if (parts > BUILD_PARTS) parts = BUILD_PARTS;
+    if (tuple && parts < BUILD_LENGTHS) PyErr_SetString(PyExc_ValueError, "a field has six parts");
+    for (p = 0; p < parts; p++) row->part[p] = PySequence_GetItem(tuple, p);
     Py_XDECREF(tuple);
     if (PyErr_Occurred()) return false;
+    row->field.padded = row->part[BUILD_LENGTHS] != NULL;
     row->field.name = PyUnicode_AsUTF8AndSize(row->part[0], NULL);
     dtype = PyUnicode_AsUTF8AndSize(row->part[1], NULL);
     depth = PyLong_AsLong(row->part[2]);
@@ -87,6 +92,29 @@ static bool build_level(levada_builder *b, int32_t i, int32_t level, PyObject *o
                                                        &err),
                                 &err);
     if (good) memcpy(to, from.buf, (size_t)from.len);
+    PyBuffer_Release(&from);
+    return good;
+}
+
+/* Lengths before padding: one int32 a row, none beyond the first dimension. */
+static bool build_lengths(levada_builder *b, int32_t i, const build_row *row, int64_t rows)
+{
+    levada_error err = LEVADA_ERROR_INIT;
+    Py_buffer    from;
+    int32_t     *to = NULL;
+    int64_t      steps = row->field.ndim ? row->field.dims[0] : 0;
+    bool         good;
+
+    if (!row->field.padded) return true;
+    if (!build_bytes(row->part[BUILD_LENGTHS], &from)) return false;
+    good = from.len == (Py_ssize_t)(rows * (int64_t)sizeof *to);
+    if (!good) PyErr_SetString(PyExc_ValueError, "a padded column has one length for each record");
+    good = good && levada_py_ok(levada_builder_lengths(b, i, &to, &err), &err);
+    if (good) memcpy(to, from.buf, (size_t)from.len);
+    for (int64_t r = 0; good && r < rows; r++) good = to[r] >= 0 && to[r] <= steps;
+    if (!good && !PyErr_Occurred())
+        PyErr_Format(PyExc_ValueError, "field '%s': a length is outside of 0..%lld",
+                     row->field.name, (long long)steps);
     PyBuffer_Release(&from);
     return good;
 }
@@ -177,7 +205,10 @@ static PyObject *build_block(PyObject *module, PyObject *args)
     for (i = 0; good && i < n; i++) good = build_read(&rows[i], fields, i);
     spec = good ? build_spec(rows, n, flags) : NULL;
     if (!spec || !levada_py_ok(levada_builder_create(NULL, spec, count, &b, &err), &err)) goto out;
-    for (i = 0; good && i < n; i++) good = build_fill(b, (int32_t)i, &rows[i]);
+    for (i = 0; good && i < n; i++) {
+        good = build_fill(b, (int32_t)i, &rows[i]) &&
+               build_lengths(b, (int32_t)i, &rows[i], count);
+    }
     if (!good || !build_reject(b, rejects)) goto out;
     if (levada_py_ok(levada_builder_publish(&b, &block, &err), &err))
         result = levada_py_block_new(PyModule_GetState(module), &block);
@@ -423,7 +454,7 @@ out:
 PyMethodDef levada_py_build_functions[] = {
     {"build", build_block, METH_VARARGS,
      "build(rows, fields, rejects, flags=0): block of [(name, dtype, depth, dims, values, "
-     "[offsets])]; rejects are (row, code, message)."},
+     "[offsets], [lengths])]; rejects are (row, code, message)."},
     {"join", build_join, METH_VARARGS, "join(block, block, rejects): the columns of both."},
     {"longest", build_longest, METH_O, "longest(offsets): of the rows between int32 offsets."},
     {"pad", build_pad, METH_VARARGS,

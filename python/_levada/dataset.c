@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Datasets as Python sees them: made from a name and options, read from text, printed. */
 #include "module.h"
+#include <levada/sample.h>
 
 #include <string.h>
 
@@ -283,6 +284,32 @@ static PyObject *dataset_load(PyObject *module, PyObject *path)
     return PyUnicode_FromString(name ? name : "");
 }
 
+static PyObject *dataset_config(PyObject *module, PyObject *unused)
+{
+    char         *json = NULL;
+    levada_error  err = LEVADA_ERROR_INIT;
+    levada_status st = levada_config_describe(NULL, &json, &err);
+
+    (void)module, (void)unused;
+    return levada_py_ok(st, &err) ? levada_py_text(&json) : NULL;
+}
+
+static PyObject *dataset_write_sample(PyObject *module, PyObject *folder)
+{
+    PyObject     *encoded = NULL;
+    levada_error  err = LEVADA_ERROR_INIT;
+    levada_status st;
+
+    (void)module;
+    if (!PyUnicode_FSConverter(folder, &encoded)) return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    st = levada_sample_write(NULL, PyBytes_AsString(encoded), &err);
+    Py_END_ALLOW_THREADS
+    Py_DECREF(encoded);
+    if (!levada_py_ok(st, &err)) return NULL;
+    Py_RETURN_NONE;
+}
+
 PyMethodDef levada_py_dataset_functions[] = {
     {"append", dataset_append, METH_VARARGS,
      "append(name, options, inputs): a stage on top of a tuple of datasets."},
@@ -291,5 +318,7 @@ PyMethodDef levada_py_dataset_functions[] = {
     {"parse", dataset_parse, METH_O, "Dataset from text or JSON."},
     {"stages", dataset_stages, METH_NOARGS, "Every name with its options, as JSON."},
     {"load", dataset_load, METH_O, "Loads a plug-in and returns its name."},
+    {"config", dataset_config, METH_NOARGS, "What this build and machine have, as JSON."},
+    {"write_sample", dataset_write_sample, METH_O, "Writes the sample files into a directory."},
     {NULL, NULL, 0, NULL},
 };

@@ -11,12 +11,13 @@
  */
 #include "module.h"
 
+#include <levada/binding.h>
+
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#define ITER_SLICE    INT64_C(100000000)
-#define ITER_SNAPSHOT 4096 /* items after which the position is noted anew */
+#define ITER_SLICE INT64_C(100000000)
 
 typedef struct iter_object {
     PyObject_HEAD
@@ -24,11 +25,11 @@ typedef struct iter_object {
     levada_iter     *it; /* NULL when closed */
     pid_t            pid;
     bool             busy;     /* a thread is inside; guarded by the interpreter */
+    bool             ended;    /* _ended() was called */
     PyObject        *back;     /* the block that is given again next, or NULL */
     PyObject        *items;    /* the list made of the last block, or NULL */
-    int64_t          at;       /* the next one of it; those before it are None */
-    PyObject        *snapshot; /* bytes; NULL = the beginning; or why there is none */
-    int64_t          since;    /* items that came since the snapshot */
+    levada_block    *last;     /* that block, while items of it wait */
+    int64_t          at;       /* the next item; those before it are None */
     int64_t          drop;     /* items still to leave out after a restore */
 } iter_object;
 
@@ -81,6 +82,19 @@ static void iter_unread(iter_object *self, PyObject *block)
     self->back = Py_NewRef(block);
 }
 
+/* Calls _ended() once; it may look at the iterator, and may raise. */
+static void iter_end(iter_object *self)
+{
+    PyObject *done;
+
+    if (self->ended) return;
+    self->ended = true;
+    self->busy = false;
+    done = PyObject_CallMethod((PyObject *)self, "_ended", NULL);
+    self->busy = true;
+    Py_XDECREF(done);
+}
+
 /* The next block; NULL at the end, and with an exception. */
 static PyObject *iter_pull(iter_object *self)
 {
@@ -91,38 +105,42 @@ static PyObject *iter_pull(iter_object *self)
 
     while (st == LEVADA_AGAIN && !stopped) {
         Py_BEGIN_ALLOW_THREADS
-        st = levada_iter_next_within(self->it, ITER_SLICE, &block, &err);
+        st = levada_iter_next_slice(self->it, ITER_SLICE, &block, &err);
         Py_END_ALLOW_THREADS
         if (st == LEVADA_AGAIN) stopped = PyErr_Occurred() || PyErr_CheckSignals() < 0;
     }
     /* What came together with a signal would be lost where its handler raises in the caller. */
     if (!stopped && st >= 0) stopped = PyErr_Occurred() || PyErr_CheckSignals() < 0;
     if (stopped && block) levada_iter_unread(self->it, &block);
+    if (!stopped && st == LEVADA_END) iter_end(self);
     if (stopped || st == LEVADA_END || !levada_py_ok(st, &err)) return NULL;
     return iter_block(self, &block);
-}
-
-static PyObject *iter_position(iter_object *self)
-{
-    levada_error  err = LEVADA_ERROR_INIT;
-    levada_status st;
-    char         *bytes = NULL;
-    size_t        size = 0;
-    PyObject     *made = NULL;
-
-    Py_BEGIN_ALLOW_THREADS
-    st = levada_iter_save(self->it, &bytes, &size, &err);
-    Py_END_ALLOW_THREADS
-    if (!levada_py_ok(st, &err)) return NULL;
-    made = PyBytes_FromStringAndSize(bytes, (Py_ssize_t)size);
-    levada_string_free(&bytes);
-    return made;
 }
 
 /* Items of the list that were not given yet. */
 static int64_t iter_waiting(const iter_object *self)
 {
     return self->items ? PyList_Size(self->items) - self->at : 0;
+}
+
+/* In front of the items that wait. */
+static PyObject *iter_position(iter_object *self)
+{
+    levada_error  err = LEVADA_ERROR_INIT;
+    levada_status st;
+    char         *bytes = NULL;
+    size_t        size = 0;
+    bool          within = iter_waiting(self) > 0;
+    PyObject     *made = NULL;
+
+    Py_BEGIN_ALLOW_THREADS
+    st = within ? levada_iter_save_at(self->it, self->last, self->at, &bytes, &size, &err)
+                : levada_iter_save(self->it, &bytes, &size, &err);
+    Py_END_ALLOW_THREADS
+    if (!levada_py_ok(st, &err)) return NULL;
+    made = PyBytes_FromStringAndSize(bytes, (Py_ssize_t)size);
+    levada_string_free(&bytes);
+    return made;
 }
 
 /* Takes the object, which may be NULL. */
@@ -134,32 +152,22 @@ static void iter_set(PyObject **place, PyObject *object)
     Py_XDECREF(old);
 }
 
-/* Notes the position; where that is not possible, why, for save() to say. */
-static bool iter_note(iter_object *self)
+static void iter_forget(iter_object *self)
 {
-    PyObject *noted = iter_position(self), *kind = NULL, *trace = NULL;
-
-    if (!noted) {
-        if (!PyErr_ExceptionMatches(PyExc_Exception)) return false; /* Ctrl-C */
-        PyErr_Fetch(&kind, &noted, &trace);
-        PyErr_NormalizeException(&kind, &noted, &trace);
-        Py_XDECREF(kind);
-        Py_XDECREF(trace);
-    }
-    iter_set(&self->snapshot, noted);
-    self->since = 0;
-    return true;
+    iter_set(&self->items, NULL);
+    levada_block_unref(&self->last);
+    self->at = 0;
 }
 
-/* Takes the items of a block; the first ones are left out after a restore. */
-static void iter_keep(iter_object *self, PyObject *list)
+/* Takes the items of a block, one of each record; the first ones are left out after a restore. */
+static void iter_keep(iter_object *self, PyObject *list, PyObject *block)
 {
     int64_t n = PyList_Size(list);
 
     iter_set(&self->items, list);
+    self->last = levada_block_ref(((levada_py_block *)block)->block);
     self->at = n < self->drop ? n : self->drop;
     self->drop -= self->at;
-    self->since += n;
 }
 
 /* What _made() makes of the next block: items, or *out. False at the end, and with an exception. */
@@ -167,14 +175,14 @@ static bool iter_fetch(iter_object *self, PyObject **out)
 {
     PyObject *block = NULL, *made = NULL;
 
-    if (self->since >= ITER_SNAPSHOT && self->drop == 0 && !iter_note(self)) return false;
+    iter_forget(self);
     block = iter_pull(self);
     if (!block) return false;
     made = PyObject_CallMethodObjArgs((PyObject *)self, self->state->made, block, NULL);
     if (!made) iter_unread(self, block);
-    Py_DECREF(block);
-    if (made && PyList_CheckExact(made)) iter_keep(self, made);
+    if (made && PyList_CheckExact(made)) iter_keep(self, made, block);
     else *out = made;
+    Py_DECREF(block);
     return made != NULL;
 }
 
@@ -200,6 +208,14 @@ static PyObject *iter_made(PyObject *object, PyObject *block)
     return Py_NewRef(block);
 }
 
+/* The part of the package replaces this. */
+static PyObject *iter_ended(PyObject *object, PyObject *unused)
+{
+    (void)object;
+    (void)unused;
+    Py_RETURN_NONE;
+}
+
 /* Leaves out what a restore has to: False where the dataset ends before. */
 static PyObject *iter_skip(PyObject *object, PyObject *unused)
 {
@@ -214,15 +230,11 @@ static PyObject *iter_skip(PyObject *object, PyObject *unused)
     return PyErr_Occurred() ? NULL : PyBool_FromLong(more);
 }
 
-static PyObject *iter_held(PyObject *object, PyObject *unused)
+/* Items to leave out behind the position of a save: where a restore was interrupted. */
+static PyObject *iter_left_out(PyObject *object, PyObject *unused)
 {
-    iter_object *self = (iter_object *)object;
-    int64_t      waiting = iter_waiting(self);
-
     (void)unused;
-    if (waiting == 0 && self->drop == 0) return Py_NewRef(Py_None);
-    return Py_BuildValue("(OL)", self->snapshot ? self->snapshot : Py_None,
-                         (long long)(self->since + self->drop - waiting));
+    return PyLong_FromLongLong(((iter_object *)object)->drop);
 }
 
 static PyObject *iter_save(PyObject *object, PyObject *unused)
@@ -255,9 +267,7 @@ static PyObject *iter_restore(PyObject *object, PyObject *args)
     self->busy = false;
     if (!levada_py_ok(st, &err)) return NULL;
     iter_set(&self->back, NULL);
-    iter_set(&self->items, NULL);
-    iter_set(&self->snapshot, Py_NewRef(state));
-    self->since = 0;
+    iter_forget(self);
     self->drop = drop;
     return Py_NewRef(Py_None);
 }
@@ -306,16 +316,42 @@ static PyObject *iter_file(PyObject *object, PyObject *args)
     levada_error err = LEVADA_ERROR_INIT;
     char        *path = NULL;
     PyObject    *made = NULL;
-    int          leaf = 0, shard = 0;
+    levada_origin of = {0};
 
-    if (!PyArg_ParseTuple(args, "ii:_file", &leaf, &shard)) return NULL;
+    if (!PyArg_ParseTuple(args, "iii:_file", &of.leaf, &of.opening, &of.shard)) return NULL;
     if (self->it && self->pid == getpid() &&
-        !levada_py_ok(levada_iter_find_file(self->it, leaf, shard, &path, &err), &err))
+        !levada_py_ok(levada_iter_origin_file(self->it, &of, &path, &err), &err))
         return NULL;
     if (!path) return Py_NewRef(Py_None);
     made = PyUnicode_DecodeFSDefault(path);
     levada_string_free(&path);
     return made;
+}
+
+/* [((leaf, opening, shard), path), ...] of the pipes that an interleave opened. */
+static PyObject *iter_opened(PyObject *object, PyObject *unused)
+{
+    iter_object  *self = (iter_object *)object;
+    PyObject     *list = PyList_New(0);
+    levada_origin of;
+    char         *path = NULL;
+
+    (void)unused;
+    for (int32_t i = 0; list && self->it && self->pid == getpid(); i++) {
+        levada_error  err = LEVADA_ERROR_INIT;
+        levada_status st = levada_iter_opened_file(self->it, i, &of, &path, &err);
+        PyObject     *name, *item;
+        bool          good;
+
+        if (st == LEVADA_END) break;
+        name = levada_py_ok(st, &err) ? PyUnicode_DecodeFSDefault(path) : NULL;
+        levada_string_free(&path);
+        item = name ? Py_BuildValue("((iii)N)", of.leaf, of.opening, of.shard, name) : NULL;
+        good = item && PyList_Append(list, item) == 0;
+        Py_XDECREF(item);
+        if (!good) Py_CLEAR(list);
+    }
+    return list;
 }
 
 static PyObject *iter_cancel(PyObject *object, PyObject *unused)
@@ -339,7 +375,7 @@ static PyObject *iter_close(PyObject *object, PyObject *unused)
     self->it = NULL;
     self->busy = false;
     iter_set(&self->back, NULL);
-    iter_set(&self->items, NULL);
+    iter_forget(self);
     Py_BEGIN_ALLOW_THREADS
     levada_iter_close(&it);
     Py_END_ALLOW_THREADS
@@ -353,7 +389,6 @@ static int iter_traverse(PyObject *object, visitproc visit, void *arg)
     Py_VISIT(Py_TYPE(object));
     Py_VISIT(self->back);
     Py_VISIT(self->items);
-    Py_VISIT(self->snapshot);
     return 0;
 }
 
@@ -362,8 +397,7 @@ static int iter_clear(PyObject *object)
     iter_object *self = (iter_object *)object;
 
     iter_set(&self->back, NULL);
-    iter_set(&self->items, NULL);
-    iter_set(&self->snapshot, NULL);
+    iter_forget(self);
     return 0;
 }
 
@@ -440,11 +474,12 @@ static PyObject *iter_open(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 
 static PyMethodDef iter_methods[] = {
     {"_made", iter_made, METH_O, "What to give for a block, or a list of that; the block itself."},
-    {"_held", iter_held, METH_NOARGS,
-     "(snapshot, items to leave out behind it) where a save lies inside a list, else None."},
+    {"_ended", iter_ended, METH_NOARGS, "Called once, when the end is reached."},
+    {"_left_out", iter_left_out, METH_NOARGS, "Items to leave out behind what save() gives."},
     {"_skip", iter_skip, METH_NOARGS, "Leaves out what restore() was told; False at the end."},
-    {"_file", iter_file, METH_VARARGS, "_file(leaf, shard): path, or None."},
-    {"save", iter_save, METH_NOARGS, "Position after the last block, as bytes."},
+    {"_file", iter_file, METH_VARARGS, "_file(leaf, opening, shard): path, or None."},
+    {"_opened", iter_opened, METH_NOARGS, "_opened(): [((leaf, opening, shard), path), ...]."},
+    {"save", iter_save, METH_NOARGS, "Position after the last item, as bytes."},
     {"restore", iter_restore, METH_VARARGS, "restore(state, drop=0): goes on there."},
     {"stats", iter_stats, METH_NOARGS, "Counters as JSON."},
     {"report", iter_report, METH_NOARGS, "Who waits for what, as JSON; any thread."},

@@ -386,7 +386,7 @@ PyObject *levada_py_target_of(const levada_function *function)
 static PyObject *lane_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     static const char *const names[] = {"target",  "name",   "pure", "workers",
-                                        "source", "keyed", NULL};
+                                        "source", "keyed", "per_record", NULL};
     levada_py_state    *state = PyType_GetModuleState(type);
     levada_function_def def = { .struct_size = sizeof def,
                                 .kind = "py",
@@ -397,18 +397,19 @@ static PyObject *lane_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
                                 .close = lane_close,
                                 .release = lane_release };
     PyObject      *target = NULL;
-    int            pure = 1, workers = 1, source = 0, keyed = 0;
+    int            pure = 1, workers = 1, source = 0, keyed = 0, per_record = 0;
     levada_py_target *function = NULL;
     lane_object   *self = NULL;
     levada_error   err = LEVADA_ERROR_INIT;
     char         **keywords = NULL;
 
     memcpy(&keywords, &(const char *const *){names}, sizeof keywords);
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|zpipp:Function", keywords, &target, &def.name,
-                                     &pure, &workers, &source, &keyed))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|zpippp:Function", keywords, &target,
+                                     &def.name, &pure, &workers, &source, &keyed, &per_record))
         return NULL;
     levada_py_lane_bury(state->office);
     def.pure = pure;
+    def.per_record = per_record;
     if (source) def.save = lane_save, def.restore = lane_restore;
     if (keyed) def.keys = lane_keys;
     self = (lane_object *)PyType_GenericAlloc(type, 0);

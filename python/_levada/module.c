@@ -178,7 +178,8 @@ static int module_exec(PyObject *module)
         PyModule_AddFunctions(module, levada_py_lane_functions) < 0 ||
         PyModule_AddFunctions(module, levada_py_records_functions) < 0 ||
         PyModule_AddFunctions(module, levada_py_queue_functions) < 0 ||
-        PyModule_AddFunctions(module, levada_py_watchdog_functions) < 0)
+        PyModule_AddFunctions(module, levada_py_watchdog_functions) < 0 ||
+        PyModule_AddFunctions(module, levada_py_writer_functions) < 0)
         return -1;
     return module_add_tables(module);
 }

@@ -52,6 +52,7 @@ extern PyType_Spec levada_py_tensor_spec, levada_py_queue_spec, levada_py_barrie
 extern PyMethodDef levada_py_dataset_functions[], levada_py_build_functions[];
 extern PyMethodDef levada_py_lane_functions[], levada_py_records_functions[];
 extern PyMethodDef levada_py_queue_functions[], levada_py_watchdog_functions[];
+extern PyMethodDef levada_py_writer_functions[];
 
 /* Sets the exception of a status; returns NULL. Looks up the original exception of a function. */
 PyObject *levada_py_raise(const levada_error *err);

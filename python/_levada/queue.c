@@ -10,7 +10,7 @@
 #include "tensor.h"
 #include "wait.h"
 
-#include <levada/queue.h>
+#include <levada/binding.h>
 #include <string.h>
 
 #define QUEUE_COPY 262144 /* bytes that are copied with the interpreter held */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tensor.h"
 
+#include <math.h>
 #include <string.h>
 
 #define TENSOR_EXACT (INT64_C(1) << 53) /* integers that a double holds */
@@ -180,12 +181,16 @@ static bool tensor_integer(const levada_py_slot *slot, PyObject *value, levada_p
 /* Numbers of Python, for scalars. */
 static bool tensor_number(const levada_py_slot *slot, PyObject *value, levada_py_given *out)
 {
+    double d;
+
     out->data = &out->one;
     if (PyLong_CheckExact(value)) return tensor_integer(slot, value, out);
     if (PyFloat_CheckExact(value)) {
         out->one.d = PyFloat_AsDouble(value);
-        if (slot->dtype == LEVADA_FLOAT32) out->one.f = (float)out->one.d;
-        return slot->dtype == LEVADA_FLOAT64 || slot->dtype == LEVADA_FLOAT32;
+        if (slot->dtype != LEVADA_FLOAT32) return slot->dtype == LEVADA_FLOAT64;
+        d = out->one.d;
+        out->one.f = (float)d;
+        return isfinite(out->one.f) || !isfinite(d); /* digits may be lost, never the size */
     }
     out->one.b = value == Py_True;
     return slot->dtype == LEVADA_BOOL && (value == Py_True || value == Py_False);

@@ -64,12 +64,12 @@ static PyObject *watchdog_next(PyObject *module, PyObject *capsule)
 {
     levada_py_state *state = PyModule_GetState(module);
     watchdog_handle *h = PyCapsule_GetPointer(capsule, WATCHDOG_NAME);
-    levada_wait      wait;
+    levada_wait      wait = LEVADA_WAIT_INIT;
     levada_status    st;
 
     if (!h || !levada_py_ours(state, h->forks, "watchdog")) return NULL;
     Py_BEGIN_ALLOW_THREADS
-    st = levada_watchdog_next(h->watchdog, LEVADA_FOREVER, &wait);
+    st = levada_watchdog_next(h->watchdog, LEVADA_FOREVER, &wait, NULL);
     Py_END_ALLOW_THREADS
     if (st != LEVADA_OK) return Py_NewRef(Py_None);
     return Py_BuildValue("(NNNdO)", watchdog_text(wait.thread), watchdog_text(wait.object),

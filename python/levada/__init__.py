@@ -27,9 +27,10 @@ from levada._sources import *  # noqa: F403  tfrecord, text_lines, range, ...
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # what __getattr__ brings when it is asked for
-    from levada import train
-    from levada._batch import Batch, Bytes, Ragged
+    from levada import samples, train
+    from levada._batch import Batch, Bytes, Padded, Ragged
     from levada._checkpoint import load_checkpoint, save_checkpoint
+    from levada._config import show_config
     from levada._dtypes import DType
     from levada._iterator import Iterator
     from levada._parsing import (
@@ -68,6 +69,7 @@ __version__ = _levada.VERSION
 _LAZY = {
     "Batch": "_batch",
     "Bytes": "_batch",
+    "Padded": "_batch",
     "Ragged": "_batch",
     "Iterator": "_iterator",
     "load_library": "_plugins",
@@ -76,9 +78,11 @@ _LAZY = {
     "register_source": "_plugins",
     "load_checkpoint": "_checkpoint",
     "save_checkpoint": "_checkpoint",
+    "show_config": "_config",
     "TFRecordWriter": "_writing",
     "make_example": "_writing",
     "make_sequence_example": "_writing",
+    "samples": "samples",
     "train": "train",
 }
 _PARSING = (
@@ -95,6 +99,7 @@ __all__ = [
     "FixedLenFeature",
     "FixedLenSequenceFeature",
     "Iterator",
+    "Padded",
     "Ragged",
     "RaggedFeature",
     "SparseFeature",
@@ -130,7 +135,9 @@ __all__ = [
     "range",
     "register_decoder",
     "register_source",
+    "samples",
     "save_checkpoint",
+    "show_config",
     "source",
     "string",
     "torch_dataset",

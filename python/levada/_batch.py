@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Array = NDArray[Any]
-    _Files = Callable[[int, int], str | None]
+    _Files = Callable[[int, int, int], str | None]
 
 ORIGIN = [
     ("leaf", "<i4"), ("opening", "<i4"), ("shard", "<i4"), ("sub", "<i4"),
@@ -110,6 +110,8 @@ class Bytes(Sequence[bytes]):
                 return self.to_list()[index]
             return Bytes(self.data, self.offsets[first : max(first, last) + 1])
         i = _row(index, len(self), "a Bytes")
+        if not 0 <= self.offsets[i] <= self.offsets[i + 1] <= len(self.data):
+            raise ValueError("offsets lie outside the data")
         return self.data[self.offsets[i] : self.offsets[i + 1]].tobytes()
 
     def __iter__(self) -> Iterator[bytes]:
@@ -136,6 +138,25 @@ class Bytes(Sequence[bytes]):
     tolist = to_list
 
 
+def _check_offsets(nested, n):
+    """Raises where offsets of arrays do not ascend, or lie outside: slices would cut silently."""
+    import numpy as np
+
+    for marks in reversed(nested):
+        if not isinstance(marks, np.ndarray):  # tensors, made of arrays that were checked
+            return
+        if len(marks) == 0 or marks[0] < 0 or marks[-1] > n or (marks[1:] < marks[:-1]).any():
+            raise ValueError("offsets lie outside the values, or do not ascend")
+        n = len(marks) - 1
+
+
+def _part(values, nested):
+    """A Ragged whose offsets are known to be right."""
+    made = object.__new__(Ragged)
+    made.values, made.nested = values, tuple(nested)
+    return made
+
+
 class Ragged(Sequence[Any]):
     """Rows of different lengths: ``values`` (array or ``Bytes``) and offsets into them.
 
@@ -149,6 +170,7 @@ class Ragged(Sequence[Any]):
     def __init__(self, values: Any, nested: Iterable[Array]) -> None:
         self.values = values
         self.nested = tuple(nested)
+        _check_offsets(self.nested, len(values))
 
     @property
     def offsets(self) -> Array:
@@ -169,7 +191,7 @@ class Ragged(Sequence[Any]):
 
     @property
     def _inner(self) -> Any:
-        return Ragged(self.values, self.nested[1:]) if len(self.nested) > 1 else self.values
+        return _part(self.values, self.nested[1:]) if len(self.nested) > 1 else self.values
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
@@ -177,7 +199,7 @@ class Ragged(Sequence[Any]):
             if step != 1:
                 raise ValueError("a Ragged is sliced with step 1")
             marks = self.offsets[first : max(first, last) + 1]
-            return Ragged(self.values, (marks, *self.nested[1:]))
+            return _part(self.values, (marks, *self.nested[1:]))
         i = _row(index, len(self), "a Ragged")
         return self._inner[self.offsets[i] : self.offsets[i + 1]]
 
@@ -252,6 +274,35 @@ class Ragged(Sequence[Any]):
         return indices, values, np.array([len(rows), longest, *shape[1:]], np.int64)
 
 
+class Padded:
+    """A padded column that a function of batches returns: ``values`` [n, T, ...] and ``lengths``.
+
+    ``lengths`` are those before padding, n integers from 0 to T.
+    """
+
+    __slots__ = ("lengths", "values")
+
+    def __init__(self, values: Any, lengths: Any) -> None:
+        import numpy as np
+
+        self.values = np.asarray(values)
+        given = np.asarray(lengths)
+        if self.values.ndim < 2:
+            raise ValueError(f"a padded column has the shape [n, T, ...], not {self.values.shape}")
+        n, steps = self.values.shape[:2]
+        if given.shape != (n,) or (n and given.dtype.kind not in "iu"):
+            raise ValueError(f"lengths are {n} integers, not {given.dtype}{list(given.shape)}")
+        if n and (given.min() < 0 or given.max() > steps):
+            raise ValueError(f"a length is outside of 0..{steps}")
+        self.lengths = given.astype(np.int32)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __repr__(self):
+        return f"levada.Padded({list(self.values.shape)} of {self.values.dtype})"
+
+
 def column_of(block: _levada.Block, i: int) -> Any:
     """Column `i` of a block: array, Ragged or Bytes."""
     view = block.values(i)
@@ -260,12 +311,12 @@ def column_of(block: _levada.Block, i: int) -> Any:
     values, offsets = block.parts(i)
     levels = [array_of(level) for level in offsets]
     if values.dtype != "string":
-        return Ragged(array_of(values), levels)
+        return _part(array_of(values), levels)
     strings = Bytes(array_of(values), levels.pop())
     dims = block.dims(i)
     if levels:
         inner = int(levels[-1][-1]), *dims  # its number, as one of the others may be 0
-        return Ragged(objects(strings.to_list(), inner) if dims else strings, levels)
+        return _part(objects(strings.to_list(), inner) if dims else strings, levels)
     return objects(strings.to_list(), (block.rows, *dims)) if dims else strings
 
 
@@ -273,7 +324,7 @@ def _rows_of_column(column):
     if isinstance(column, Bytes):
         return column.to_list()
     if isinstance(column, Ragged) and isinstance(column.values, Bytes):
-        column = Ragged(objects(column.values.to_list()), column.nested)
+        column = _part(objects(column.values.to_list()), column.nested)
     return list(column)
 
 
@@ -358,21 +409,37 @@ class Batch(Mapping[str, Any]):
         return self._block.parts(i)[0] if view is None else view
 
     def lengths(self, name: str) -> Array:
-        """Length of each record before padding, int32 [n]; of a ragged field its row lengths."""
+        """Length of each record before padding, int32 [n]; of a ragged field its row lengths.
+
+        Records that ``shard(equal="pad")`` has added (field ``is_padding``) have length 0, except
+        in ragged fields, where lengths are those of the values.
+        """
         import numpy as np
 
         i = self._index(name)
         view = self._block.lengths(i)
-        if view is not None:
-            return array_of(view)
-        value = self[name]
+        value = array_of(view) if view is not None else self[name]
         if isinstance(value, (Ragged, Bytes)):
             return value.lengths
-        steps = value.shape[1] if value.ndim > 1 else 1
-        return np.full(self.num_records, steps, np.int32)
+        if view is None:
+            steps = value.shape[1] if value.ndim > 1 else 1
+            value = np.full(self.num_records, steps, np.int32)
+        return self._without_padding_records(value)
+
+    def _without_padding_records(self, lengths):
+        """Lengths with 0 for the records that ``shard(equal="pad")`` has added."""
+        import numpy as np
+
+        if "is_padding" not in self:
+            return lengths
+        added = self["is_padding"]
+        if getattr(added, "dtype", "") != "bool" or added.ndim != 1 or not added.any():
+            return lengths
+        return np.where(added, 0, lengths).astype(np.int32)
 
     def mask(self, name: str) -> Array:
-        """bool [n, T]: True where a value is, False where padding is."""
+        """bool [n, T]: True where a value is, False where padding is, and in all of a record that
+        ``shard(equal="pad")`` has added."""
         import numpy as np
 
         value, lengths = self[name], self.lengths(name)
@@ -380,6 +447,7 @@ class Batch(Mapping[str, Any]):
             steps = int(lengths.max()) if len(lengths) else 0
         else:
             steps = value.shape[1]
+        lengths = self._without_padding_records(lengths)
         return np.arange(steps, dtype=np.int32) < lengths[:, None]
 
     def cu_seqlens(self, name: str) -> Array:
@@ -452,8 +520,8 @@ class Batch(Mapping[str, Any]):
         return [" + ".join(self._key(lane) for lane in row if lane[0] >= 0) for row in rows]
 
     def _key(self, origin: tuple[int, ...]) -> str:
-        leaf, _, shard, sub, record, _ = origin
-        path = self._files(leaf, shard) if self._files else None
+        leaf, opening, shard, sub, record, _ = origin
+        path = self._files(leaf, opening, shard) if self._files else None
         key = f"{path}:{record}" if path else f"{leaf}.{shard}:{record}"
         return f"{key}.{sub}" if sub else key
 

@@ -8,15 +8,19 @@ and bytes (u32, u64), the name in UTF-8 and the bytes; little endian.
 from __future__ import annotations
 
 import os
+import stat
 import struct
 import zlib
 from typing import Any
 
+from levada import _levada
 from levada.errors import (
     DataLossError,
     FailedPreconditionError,
     InvalidArgumentError,
     NotFoundError,
+    PermissionDeniedError,
+    UnavailableError,
 )
 
 _MAGIC = b"LVDACKPT"
@@ -34,7 +38,9 @@ def _bytes_of(name, part):
 def save_checkpoint(path: str | os.PathLike[str], **parts: Any) -> None:
     """Writes parts (bytes, or anything with ``save() -> bytes``: iterators, readers) to one file.
 
-    The file appears complete or not at all, also when the machine stops in between.
+    The file appears complete or not at all, also when the machine stops in between, or other
+    threads and processes save to the same path. It keeps the permissions of the file that it
+    replaces. A symbolic link is refused.
     """
     body = bytearray()
     for name, part in parts.items():
@@ -42,30 +48,9 @@ def save_checkpoint(path: str | os.PathLike[str], **parts: Any) -> None:
         body += struct.pack("<IQ", len(encoded), len(data)) + encoded + data
     head = _MAGIC + struct.pack("<II", _VERSION, zlib.crc32(body))
     path = os.fsdecode(path)
-    if os.path.exists(path) and not os.path.isfile(path):  # it would be replaced
+    if os.path.exists(path) and not os.path.isfile(path):
         raise InvalidArgumentError("a checkpoint is a file", file=path)
-    temporary = f"{path}.{os.getpid()}.tmp"
-    try:
-        with open(temporary, "wb") as file:
-            file.write(head + body)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except FileNotFoundError:
-        raise NotFoundError("its folder does not exist", file=path) from None
-    except BaseException:
-        if os.path.exists(temporary):
-            os.unlink(temporary)
-        raise
-    _sync_folder(os.path.dirname(path) or ".")
-
-
-def _sync_folder(path):
-    folder = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    _levada.save_file(path, head + body)
 
 
 def load_checkpoint(path: str | os.PathLike[str]) -> dict[str, bytes]:
@@ -75,13 +60,7 @@ def load_checkpoint(path: str | os.PathLike[str]) -> dict[str, bytes]:
     a later version).
     """
     path = os.fsdecode(path)
-    try:
-        with open(path, "rb") as file:
-            data = file.read()
-    except FileNotFoundError:
-        raise NotFoundError("no such checkpoint", file=path) from None
-    except IsADirectoryError:
-        raise InvalidArgumentError("a checkpoint is a file", file=path) from None
+    data = _read(path)
     if len(data) < 16 or data[:8] != _MAGIC:
         raise DataLossError("not a checkpoint", file=path)
     version, checksum = struct.unpack_from("<II", data, 8)
@@ -91,10 +70,43 @@ def load_checkpoint(path: str | os.PathLike[str]) -> dict[str, bytes]:
         raise DataLossError("the checksum of the checkpoint does not fit", file=path)
     parts, at = {}, 16
     while at < len(data):
-        name_size, size = struct.unpack_from("<IQ", data, at)
-        at += 12
-        name = data[at : at + name_size].decode()
-        at += name_size
-        parts[name] = data[at : at + size]
-        at += size
+        name, part, at = _part(data, at, path)
+        if name in parts:
+            raise DataLossError(f"the checkpoint has the part {name!r} twice", file=path)
+        parts[name] = part
     return parts
+
+
+def _open(path, flags):
+    return os.open(path, flags | os.O_NONBLOCK)  # a pipe would wait for its other end
+
+
+def _read(path):
+    try:
+        with open(path, "rb", opener=_open) as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise InvalidArgumentError("a checkpoint is a file", file=path)
+            return file.read()
+    except FileNotFoundError:
+        raise NotFoundError("no such checkpoint", file=path) from None
+    except IsADirectoryError:
+        raise InvalidArgumentError("a checkpoint is a file", file=path) from None
+    except PermissionError:
+        raise PermissionDeniedError("not allowed to read the checkpoint", file=path) from None
+    except OSError as error:
+        raise UnavailableError(f"cannot read the checkpoint: {error}", file=path) from error
+
+
+def _part(data, at, path):
+    """(name, bytes, position after it) of the part at a position; its sizes may be made up."""
+    if len(data) - at < 12:
+        raise DataLossError(f"the checkpoint ends inside a part, at byte {at}", file=path)
+    name_size, size = struct.unpack_from("<IQ", data, at)
+    start = at + 12 + name_size
+    if start + size > len(data):
+        raise DataLossError(f"the part at byte {at} is longer than the checkpoint", file=path)
+    try:
+        name = data[at + 12 : start].decode()
+    except UnicodeDecodeError:
+        raise DataLossError(f"the name of the part at byte {at} is not UTF-8", file=path) from None
+    return name, data[start : start + size], start + size

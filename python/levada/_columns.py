@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Blocks from what Python functions give: columns whose types the first result fixes."""
+"""Blocks from what Python functions give: columns whose types a spec or the first result fixes."""
 
 import os
 import threading
@@ -7,11 +7,13 @@ import weakref
 from typing import Any
 
 from levada import _levada
-from levada._batch import Bytes, Ragged, objects
-from levada._dtypes import DTYPES, name_of
+from levada._batch import Bytes, Padded, Ragged
+from levada._dtypes import name_of
+from levada._exact import ADVICE, array_type, as_array, cast, check_mixed, common, encode, is_text
+from levada._exact import shown as _shown
 from levada.errors import InvalidArgumentError, keep
 
-_ADVICE = "; spec= says what all records have"
+_BATCHED = 2  # flag of blocks that have left a batching stage
 _all: weakref.WeakSet[Any] = weakref.WeakSet()  # every Columns
 
 
@@ -27,45 +29,32 @@ os.register_at_fork(after_in_child=_forked)
 def _offsets(lengths):
     import numpy as np
 
-    marks = np.zeros(len(lengths) + 1, np.int32)
+    marks = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=marks[1:])
-    return marks
-
-
-def _encode(value):
-    if isinstance(value, bytes):
-        return bytes(value)
-    if isinstance(value, str):
-        return value.encode()
-    if isinstance(value, (bytearray, memoryview)):
-        return bytes(value)
-    raise TypeError(f"{_shown(value)}, a byte string was expected")
-
-
-def _shown(value):
-    text = repr(value)
-    return f"{text if len(text) < 40 else text[:36] + ' ...'} ({type(value).__name__})"
-
-
-def _is_text(value):
-    return isinstance(value, (bytes, str, bytearray))
+    if marks[-1] > np.iinfo(np.int32).max:
+        raise ValueError(f"{marks[-1]} elements are more than a block may have")
+    return marks.astype(np.int32)
 
 
 def _strings(items):
     """(values, offsets) of byte strings."""
     import numpy as np
 
-    items = [_encode(item) for item in items]
+    items = [encode(item) for item in items]
     return np.frombuffer(b"".join(items), np.uint8), _offsets([len(item) for item in items])
 
 
 class Kind:
-    """Type of one column: dtype name, ragged levels, inner dims. None = not known yet."""
+    """Type of one column: dtype name, ragged levels, inner dims (None: any). None = not known yet.
 
-    __slots__ = ("depth", "dims", "dtype", "varies")
+    `declared`: of a spec. `guessed`: of values without an element, which do not say their dtype.
+    """
 
-    def __init__(self, dtype=None, depth=None, dims=None, varies=False):
-        self.dtype, self.depth, self.dims, self.varies = dtype, depth, dims, varies
+    __slots__ = ("declared", "depth", "dims", "dtype", "guessed")
+
+    def __init__(self, dtype=None, depth=None, dims=None, declared=False):
+        self.dtype, self.depth, self.dims, self.declared = dtype, depth, dims, declared
+        self.guessed = False
 
     @classmethod
     def of(cls, given):
@@ -73,38 +62,63 @@ class Kind:
         maker = getattr(given, "to_value", None)
         value = maker() if maker is not None and not isinstance(given, type) else given
         if isinstance(value, tuple) and len(value) == 2:
-            return cls(name_of(value[0]), 0, tuple(value[1]))
+            return cls(name_of(value[0]), 0, _dims(value[1]), declared=True)
         if not isinstance(value, dict):
-            return cls(name_of(value), 0, ())
-        shape = tuple(value.get("shape") or ())
+            return cls(name_of(value), 0, (), declared=True)
         depth = 0 if value.get("kind") == "FixedLen" else 1
-        return cls(name_of(value["dtype"]), depth, shape)
+        return cls(name_of(value["dtype"]), depth, _dims(value.get("shape")), declared=True)
 
     def to_value(self):
         """As the option `spec` of stages says it."""
         kind = "VarLen" if self.depth else "FixedLen"
         return {"dtype": self.dtype, "kind": kind, "shape": list(self.dims)}
 
-    def settle(self, dtype, depth, dims):
-        """What the values are; refuses what does not fit."""
-        if self.dtype is None:
-            self.dtype = dtype
-        elif (self.dtype == "string") != (dtype == "string"):
-            raise TypeError(f"{dtype} values, {self.dtype} were expected{_ADVICE}")
-        dims = tuple(dims)
-        if self.depth not in (None, depth) or self.dims not in (None, dims):
-            raise ValueError(
-                f"a value of shape {dims}, {self.dims} was expected; a spec= with a VarLenFeature "
-                "or FixedLenSequenceFeature allows values of different lengths"
-            )
-        self.depth, self.dims = depth, dims
+    def copy(self):
+        other = Kind(self.dtype, self.depth, self.dims, self.declared)
+        other.guessed = self.guessed
+        return other
 
-    def is_ragged(self, shapes, rows):
-        """Whether values of these shapes make a ragged column; decided once, by the first block."""
-        if self.depth is not None:
-            return self.depth == 1
-        flat = max(map(len, shapes)) == 1
-        return len(shapes) > 1 or (flat and (self.varies or rows == 1 or (0,) in shapes))
+    def shape(self, depth, dims):
+        """What the values are like; refuses what does not fit."""
+        dims = tuple(dims)
+        if self.depth not in (None, depth) or not _alike(self.dims, dims):
+            raise ValueError(
+                f"{_like(depth, dims)} came where {_like(self.depth, self.dims)} was expected; a "
+                "spec= with a VarLenFeature or FixedLenSequenceFeature allows values of different "
+                "lengths, a Ragged more than one level"
+            )
+        self.depth = depth
+        self.dims = dims if self.dims is None else self.dims
+
+    def settle(self, dtypes):
+        """The dtype for values of these dtypes; refuses what does not fit."""
+        if not dtypes:
+            self.guessed = self.guessed or self.dtype is None
+            self.dtype = self.dtype or "float64"
+        elif self.dtype is None:
+            self.dtype = common(dtypes)
+        elif self.guessed and dtypes != {array_type(self.dtype)}:
+            raise TypeError(f"{common(dtypes)} values came after empty ones alone{ADVICE}")
+        else:
+            self.guessed = False
+        return self.dtype
+
+
+def _dims(shape):
+    return tuple(None if size is None or size == -1 else int(size) for size in shape or ())
+
+
+def _alike(declared, dims):
+    if declared is None:
+        return True
+    return len(declared) == len(dims) and all(
+        a is None or a == b for a, b in zip(declared, dims, strict=True)
+    )
+
+
+def _like(depth, dims):
+    shape = ", ".join(["any"] * (depth or 0) + ["any" if d is None else str(d) for d in dims or ()])
+    return f"a value of shape ({shape})" if shape else "a single value"
 
 
 def kinds_of(spec):
@@ -113,23 +127,31 @@ def kinds_of(spec):
         return {}
     if not hasattr(spec, "items"):
         raise TypeError(f"spec is {{field: dtype or feature}}, not {_shown(spec)}")
-    return {name: Kind.of(given) for name, given in spec.items()}
+    return {_name(name): Kind.of(given) for name, given in spec.items()}
 
 
 class Columns:
-    """Makes blocks of rows. A spec, or else the first rows, fix names and dtypes.
+    """Makes blocks of rows. A spec, or else the first rows, fix names, dtypes and dimensions.
 
-    Single values are FIXED; arrays are FIXED where all of the first block have one shape, else
-    ragged in the first dimension. One-dimensional arrays are also ragged where what they are made
-    from varies (`varies`). bytes and str are byte strings.
+    Single values are FIXED. Lists and arrays are sequences: ragged in their first dimension, unless
+    a spec says otherwise. bytes and str are byte strings. The dtypes of the first block widen until
+    they hold all of its values; whatever does not fit them later, or not exactly, is refused.
     """
 
-    def __init__(self, spec=None, varies=False):
+    def __init__(self, spec=None):
         self.kinds = kinds_of(spec)
         self.fixed = bool(self.kinds)
-        self.varies = varies
         self.lock = threading.Lock()
         _all.add(self)
+
+    @classmethod
+    def like(cls, fields):
+        """For blocks with columns like these: (name, dtype, depth, dims, ...) of each."""
+        made = cls()
+        made.fixed = True
+        for name, dtype, depth, dims, *_ in fields:
+            made.kinds[name] = Kind(dtype, depth, _dims(dims), declared=True)
+        return made
 
     def block(self, rows, rejects=None, flags=0):
         """Block of `rows` (dicts); what stands in the rows of `rejects` (row, code, message) does
@@ -157,7 +179,7 @@ class Columns:
     def _why(self, row):
         """Why a row does not fit the columns of the spec; None where it does."""
         try:
-            self._fields([row], 1, ())
+            self._fields(self._kinds([row]), [row], 1, ())
         except (TypeError, ValueError) as error:
             return error
         return None
@@ -165,58 +187,78 @@ class Columns:
     def _block(self, rows, rejects, flags):
         bad = {row for row, *_ in rejects}
         good = [row for i, row in enumerate(rows) if i not in bad] if bad else rows
-        fields = self._fields(good, len(rows), bad)
-        return _levada.build(len(rows), fields, list(rejects), flags)
+        kinds = self._kinds(good)
+        fields = self._fields(kinds, good, len(rows), bad)
+        made = _levada.build(len(rows), fields, list(rejects), flags)
+        self.kinds = kinds  # from now on: until here nothing was delivered
+        return made
 
-    def _fields(self, good, count, bad):
-        """Fields of `count` rows: the good ones, and others in the places that are `bad`."""
-        for row in good:
+    def _kinds(self, rows):
+        """Copies of the kinds, which are those of the first row where none are known."""
+        for row in rows:
             if not hasattr(row, "keys"):
                 raise TypeError(f"a record is a dict, not {type(row).__name__}")
-        if good and not self.kinds:
-            self.kinds = {_name(name): Kind(varies=self.varies) for name in good[0]}
+        if self.kinds or not rows:
+            return {name: kind.copy() for name, kind in self.kinds.items()}
+        return _first_kinds(rows[0], "a record")
+
+    def _fields(self, kinds, good, count, bad):
+        """Fields of `count` rows: the good ones, and others in the places that are `bad`."""
         for row in good:
-            self._check_names(row)
+            _check_names(kinds, row)
         fields = []
-        for name, kind in self.kinds.items():
+        for name, kind in kinds.items():
             values = [row[name] for row in good]
             if values or kind.dtype is not None:
-                fields.append(self._field(name, kind, values, count, bad))
+                fields.append(_field(name, kind, values, count, bad))
         return fields
 
-    def _check_names(self, row):
-        if len(row) != len(self.kinds) or any(name not in row for name in self.kinds):
-            missing = [name for name in self.kinds if name not in row]
-            text = f"lacks field {missing[0]!r}" if missing else "has fields that the first had not"
-            raise InvalidArgumentError(f"a record {text}; it has {', '.join(map(str, row))}")
-
-    def _field(self, name, kind, values, count, bad):
-        if bad:  # what stands for a rejected record does not matter
-            given = iter(values)
-            empty = values[0] if values else _empty(kind)
-            values = [empty if i in bad else next(given) for i in range(count)]
-        try:
-            return (name, *pack(kind, values))
-        except (TypeError, ValueError) as error:
-            raise InvalidArgumentError(f"field {name!r}: {error}") from error
-
     def batch(self, columns, flags=0):
-        """Block of whole columns: arrays [n, ...], Ragged, Bytes, lists of rows."""
-        if not self.kinds:
-            self.kinds = {_name(name): Kind(varies=self.varies) for name in columns}
-        self._check_names(columns)
-        fields, count = [], None
-        for name, kind in self.kinds.items():
-            column = columns[name]
-            n = _entries(name, column)
-            if count is not None and n != count:
-                raise InvalidArgumentError(f"field {name!r} has {n} records, others have {count}")
-            count = n
-            try:
-                fields.append((name, *pack_column(kind, column)))
-            except (TypeError, ValueError) as error:
-                raise InvalidArgumentError(f"field {name!r}: {error}") from error
-        return _levada.build(count or 0, fields, [], flags)
+        """Block of whole columns: arrays [n, ...], Padded, Ragged, Bytes, lists of rows."""
+        with self.lock:
+            known = {name: kind.copy() for name, kind in self.kinds.items()}
+            kinds = known or _first_kinds(columns, "a batch")
+            _check_names(kinds, columns)
+            fields, count = [], None
+            for name, kind in kinds.items():
+                column = columns[name]
+                n = _entries(name, column)
+                if count is not None and n != count:
+                    text = f"field {name!r} has {n} records, others have {count}"
+                    raise InvalidArgumentError(text)
+                count = n
+                try:
+                    fields.append((name, *pack_column(kind, column, bool(flags & _BATCHED))))
+                except (TypeError, ValueError) as error:
+                    raise InvalidArgumentError(f"field {name!r}: {error}") from error
+            made = _levada.build(count or 0, fields, [], flags)
+            self.kinds = kinds
+            return made
+
+
+def _first_kinds(fields, what):
+    kinds = {_name(name): Kind() for name in fields}
+    if not kinds:
+        raise InvalidArgumentError(f"{what} has no field")
+    return kinds
+
+
+def _check_names(kinds, row):
+    if len(row) != len(kinds) or any(name not in row for name in kinds):
+        missing = [name for name in kinds if name not in row]
+        text = f"lacks field {missing[0]!r}" if missing else "has fields that the first had not"
+        raise InvalidArgumentError(f"a record {text}; it has {', '.join(map(str, row))}")
+
+
+def _field(name, kind, values, count, bad):
+    if bad:  # what stands for a rejected record does not matter
+        given = iter(values)
+        empty = values[0] if values else _empty(kind)
+        values = [empty if i in bad else next(given) for i in range(count)]
+    try:
+        return (name, *pack(kind, values))
+    except (TypeError, ValueError) as error:
+        raise InvalidArgumentError(f"field {name!r}: {error}") from error
 
 
 def _name(name):
@@ -240,38 +282,62 @@ def _entries(name, column):
 def _empty(kind):
     import numpy as np
 
-    inner = tuple(max(size, 0) for size in kind.dims or ())
+    inner = tuple(size or 0 for size in kind.dims or ())
+    if (kind.depth or 0) > 1:
+        flat = Bytes(np.zeros(0, np.uint8), _offsets([]))
+        values = flat if kind.dtype == "string" else np.zeros((0, *inner), array_type(kind.dtype))
+        return Ragged(values, [_offsets([])] * (kind.depth - 1))
     shape = (0, *inner) if kind.depth else inner
     if kind.dtype != "string":
         return np.zeros(shape, array_type(kind.dtype))
-    return objects([b""] * int(np.prod(shape)), shape) if shape else b""
+    return np.full(shape, b"", object) if shape else b""
 
 
-def array_type(name):
-    """NumPy dtype for a dtype's name."""
-    return DTYPES[name].dtype
-
-
-def pack_column(kind, column):
-    """(dtype, depth, dims, values, offsets) of a whole column."""
+def pack_column(kind, column, batched=False):
+    """(dtype, depth, dims, values, offsets) of a whole column, and of a padded one its lengths."""
     import numpy as np
 
-    if isinstance(column, (Ragged, Bytes)) or type(column) is list:
-        return pack(kind, list(column)) if len(column) else _nothing(kind)
-    array = np.asarray(column)
+    if isinstance(column, Padded):
+        return _pack_padded(kind, column, batched)
+    if isinstance(column, (Ragged, Bytes)) or isinstance(column, (list, tuple)):
+        return pack(kind, list(column)) if len(column) else _nothing(kind, column)
+    array = as_array(np.asarray(column))
     if array.ndim == 0:
         raise ValueError("a column has one entry a record")
-    if array.dtype.kind in "OSU":
-        return pack(kind, list(array)) if len(array) else _nothing(kind)
-    kind.settle(name_of(array.dtype), 0, array.shape[1:])
-    return kind.dtype, 0, array.shape[1:], _cast(array, kind), []
+    if array.ndim > 1 and (kind.depth if kind.depth is not None else not batched):
+        if batched:
+            raise ValueError(
+                "an array of a batch has no lengths: a spec= of FixedLenFeature([None]) says that, "
+                "a Ragged or levada.Padded(array, lengths) has some"
+            )
+        n, steps, *inner = array.shape
+        return _pack_arrays(kind, [steps] * n, [array.reshape(n * steps, *inner)])
+    kind.shape(0, array.shape[1:])
+    if batched and not kind.declared:
+        kind.dims = (None,) * (array.ndim - 1)
+    return _pack_flat(kind, array.shape[1:], [array], [])
 
 
-def _nothing(kind):
+def _pack_padded(kind, column, batched):
+    """A padded batch; without one, rows of their lengths."""
+    array, lengths = as_array(column.values), column.lengths
+    if not batched or kind.depth == 1:
+        rows = [row[:length] for row, length in zip(array, lengths.tolist(), strict=True)]
+        return pack(kind, rows) if rows else _nothing(kind, array)
+    kind.shape(0, array.shape[1:])
+    if not kind.declared:
+        kind.dims = (None,) * (array.ndim - 1)
+    return (*_pack_flat(kind, array.shape[1:], [array], []), lengths)
+
+
+def _nothing(kind, column):
     """A column without rows."""
-    levels = (kind.depth or 0) + (kind.dtype == "string")
-    empty = b"" if levels else _cast(_empty(Kind(kind.dtype or "int64", 1)), kind)
-    return kind.dtype or "int64", kind.depth or 0, kind.dims or (), empty, [_offsets([])] * levels
+    dtype = getattr(column, "dtype", None)
+    known = kind.dtype or (name_of(dtype) if dtype is not None else "int64")
+    levels = (kind.depth or 0) + (known == "string")
+    empty = b"" if known == "string" else cast(_empty(Kind(known, 1)), known)
+    dims = tuple(size or 0 for size in kind.dims or ())
+    return known, kind.depth or 0, dims, empty, [_offsets([])] * levels
 
 
 def pack(kind, values):
@@ -279,93 +345,93 @@ def pack(kind, values):
     import numpy as np
 
     first = values[0]
-    if _is_text(first):
-        kind.settle("string", 0, ())
+    if isinstance(first, Ragged) or (kind.depth or 0) > 1:
+        return _pack_ragged(kind, values)
+    if is_text(first) and kind.dtype in (None, "string") and kind.depth != 1:
+        kind.shape(0, ())
+        kind.dtype = "string"
         data, offsets = _strings(values)
         return "string", 0, (), data, [offsets]
-    if isinstance(first, Ragged):
-        return _pack_ragged(kind, values)
-    if isinstance(first, (int, float, complex, np.generic)) and kind.depth != 1:
+    if kind.depth != 1 and all(isinstance(v, (int, float, complex, np.generic)) for v in values):
         array = np.asarray(values)
         if array.ndim == 1 and array.dtype.kind not in "OSU":
-            kind.settle(name_of(array.dtype), 0, ())
-            return kind.dtype, 0, (), _cast(array, kind), []
-    return _pack_arrays(kind, [_array(value) for value in values])
-
-
-def _array(value):
-    import numpy as np
-
-    if isinstance(value, Bytes):
-        return objects(value.to_list())
-    try:
-        array = np.asarray(value)
-    except ValueError:
-        raise ValueError(
-            "a list whose parts differ in length is no array; a Ragged can hold it"
-        ) from None
-    if isinstance(value, int) and array.dtype == object:
-        raise ValueError(f"{value} fits neither int64 nor uint64")
-    if array.dtype == object and array.ndim == 0 and not _is_text(array.item()):
-        raise TypeError(f"{_shown(value)} is neither a number nor a byte string nor an array")
-    return array.astype(object) if array.dtype.kind in "US" else array
-
-
-def _pack_arrays(kind, arrays):
-    import numpy as np
-
-    shapes = {array.shape for array in arrays}
-    ragged = kind.is_ragged(shapes, len(arrays))
-    if ragged and () in shapes:
+            if array.dtype.kind in "fc":
+                check_mixed(array, values)
+                _check_whole(kind, values)
+            kind.shape(0, ())
+            return _pack_flat(kind, (), [array], [])
+    arrays = [as_array(value) for value in values]
+    depth = kind.depth if kind.depth is not None else int(arrays[0].ndim > 0)
+    if depth == 0:
+        return _pack_fixed(kind, arrays)
+    if any(array.ndim == 0 for array in arrays):
         raise ValueError("some values are single, others are not")
-    inner = {shape[1:] if ragged else shape for shape in shapes}
-    if len(inner) > 1 and ragged:
-        raise ValueError("values differ in more than the first dimension")
-    if len(inner) > 1:
-        kind.settle(kind.dtype, 0, next(shape for shape in inner if shape != kind.dims))
-    inner = inner.pop()
-    filled = next((array for array in arrays if array.size), arrays[0])
-    dtype = "string" if filled.dtype == object else name_of(filled.dtype)
-    kind.settle(dtype if filled.size or kind.dtype is None else kind.dtype, int(ragged), inner)
-    if ragged:
-        joined = np.concatenate([array for array in arrays if array.size] or arrays[:1])
-    else:
-        joined = np.stack(arrays)
-    levels = [_offsets([len(array) for array in arrays])] if ragged else []
-    if kind.dtype == "string":
-        data, offsets = _strings(joined.reshape(-1).tolist())
-        return "string", int(ragged), inner, data, [*levels, offsets]
-    return kind.dtype, int(ragged), inner, _cast(joined, kind), levels
+    return _pack_arrays(kind, [len(array) for array in arrays], arrays)
+
+
+def _check_whole(kind, values):
+    """Raises where integers among floats do not fit a declared dtype, which rounds floats alone."""
+    import numpy as np
+
+    whole = [value for value in values if isinstance(value, (int, np.integer))]
+    if kind.declared and whole:
+        cast(np.asarray(whole), kind.dtype)
+
+
+def _pack_fixed(kind, arrays):
+    """Values of one shape."""
+    import numpy as np
+
+    for array in arrays:
+        kind.shape(0, array.shape)
+        if array.shape != arrays[0].shape:
+            raise ValueError(f"shapes {arrays[0].shape} and {array.shape} stand in one block")
+    stacked = [np.asarray(array)[None] for array in arrays]
+    return _pack_flat(kind, arrays[0].shape, stacked, [])
+
+
+def _pack_arrays(kind, lengths, arrays):
+    """Sequences of these lengths: the arrays have their steps, one after the other."""
+    shapes = {array.shape[1:] for array in arrays if array.shape != (0,)}
+    if len(shapes) > 1:
+        raise ValueError(f"values differ in more than the first dimension: {sorted(shapes)}")
+    inner = shapes.pop() if shapes else tuple(size or 0 for size in kind.dims or ())
+    kind.shape(1, inner)
+    return _pack_flat(kind, inner, arrays, [_offsets(lengths)], 1)
+
+
+def _pack_flat(kind, dims, arrays, levels, depth=0):
+    """The elements of arrays, one after the other, in the dtype of the kind."""
+    import numpy as np
+
+    unknown = {array.dtype for array in arrays if array.size == 0 and array.dtype == object}
+    dtype = kind.settle({array.dtype for array in arrays if array.size} or
+                        {array.dtype for array in arrays} - unknown)  # fmt: skip
+    full = [array for array in arrays if array.size]
+    if dtype == "string":
+        items = [item for array in full for item in array.reshape(-1).tolist()]
+        data, offsets = _strings(items)
+        return dtype, depth, dims, data, [*levels, offsets]
+    if len({array.dtype for array in full}) > 1:
+        full = [cast(array, dtype, kind.declared) for array in full]
+        joined = np.concatenate([array.reshape(-1) for array in full])
+        return dtype, depth, dims, joined, levels
+    joined = np.concatenate(full) if len(full) > 1 else full[0] if full else np.empty(0, "f8")
+    return dtype, depth, dims, cast(joined, dtype, kind.declared), levels
 
 
 def _pack_ragged(kind, values):
     """Rows that are ragged themselves: one level more."""
+    first = values[0]
+    depth = len(first.nested) + 1 if isinstance(first, Ragged) else kind.depth
+    if kind.depth not in (None, depth):
+        kind.shape(depth, ())
     rows = [row for value in values for row in value]
-    below = Kind(kind.dtype, 1)
-    if rows:
-        _, depth, dims, data, offsets = pack(below, rows)
-    else:
-        _, depth, dims, data, offsets = _nothing(Kind(kind.dtype or "int64", 1, ()))
-    kind.dtype = kind.dtype or below.dtype or "int64"
-    kind.depth, kind.dims = depth + 1, dims
-    return kind.dtype, depth + 1, dims, data, [_offsets([len(v) for v in values]), *offsets]
-
-
-def _cast(array, kind):
-    """The array in the dtype of its kind, contiguous; refuses what would change values."""
-    import numpy as np
-
-    name = kind.dtype or "int64"
-    target = array_type(name)
-    if array.dtype != target and array.size:
-        safe = np.can_cast(array.dtype, target, "same_kind")
-        whole = array.dtype.kind in "biu" and target.kind in "biufc"
-        if not (safe or whole):
-            given = "string" if array.dtype.kind in "OSU" else array.dtype
-            raise TypeError(f"{given} values, {name} were expected{_ADVICE}")
-        if target.kind in "iu" and array.dtype.kind in "iu":
-            limits = np.iinfo(target)
-            if array.min() < limits.min or array.max() > limits.max:
-                raise ValueError(f"a value does not fit {name}")
-    array = np.ascontiguousarray(array.astype(target, copy=False))
-    return array.view(np.uint16) if name == "bfloat16" else array
+    below = Kind(kind.dtype, depth - 1, kind.dims, kind.declared)
+    if not rows and kind.dtype is None:
+        below.dtype = name_of(first.dtype) if first.dtype is not None else "string"
+        below.dims = () if first.dtype is None else first.values.shape[1:]
+    dtype, _, dims, data, offsets = pack(below, rows) if rows else _nothing(below, rows)
+    kind.dtype, kind.depth, kind.guessed = dtype, depth, below.guessed
+    kind.dims = dims if below.dims is None else below.dims
+    return dtype, depth, dims, data, [_offsets([len(value) for value in values]), *offsets]

@@ -8,6 +8,7 @@ from builtins import zip as _zip
 
 from levada import _levada
 from levada._stages import Stages
+from levada.errors import InvalidArgumentError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 _DTYPE_SIGNS = {"string": "bytes"}
 _MOST = 2**63 - 1
+_POLICY = r"fail|skip(:[0-9]+|:[0-9][0-9.e+-]*%)?"
 _LIMITS = {
     "seed": (-1, _MOST),  # -1 draws one, too
     "threads": (0, 256),
@@ -155,11 +157,15 @@ class Dataset(Stages):
     ) -> Dataset:
         """fn(record) -> dict for each record: a dict of NumPy values in, array-likes out.
 
-        `batched`: fn(Batch) -> dict of columns instead. `spec`: {field: dtype or feature} of the
-        result; without one the first result fixes it. `workers`: calls at the same time. `pure`:
-        may be called again for a record after a restore. `rng`: fn(record, generator), a NumPy
-        generator that depends on the record alone. A record whose call raises is bad: what happens
-        to it says ``with_options(errors=)``; the consumer catches the original exception.
+        `batched`: fn(Batch) -> dict of columns instead, the only form after a batching stage,
+        where a batch is one element. A padded field that comes back with the same number of steps
+        keeps its lengths; ``levada.Padded(array, lengths)`` and a Ragged have their own.
+        `spec`: {field: dtype or feature} of the result. Without one, lists and arrays of records
+        are sequences of any length, and the first result fixes dtypes. `workers`: calls at the
+        same time. `pure`: may be called again for a record after a restore. `rng`: fn(record,
+        generator), a NumPy generator that depends on the record alone. A record whose call raises
+        is bad: what happens to it says ``with_options(errors=)``; the consumer catches the
+        original exception.
         """
         from levada import _functions
 
@@ -167,7 +173,7 @@ class Dataset(Stages):
             raise TypeError(f"map takes a function, not {type(fn).__name__}")
         kind = _functions.BatchMap if batched else _functions.Map
         target = kind(fn, spec, rng)
-        handle = _functions.handle(target, fn, pure=pure, workers=workers)
+        handle = _functions.handle(target, fn, pure=pure, workers=workers, per_record=not batched)
         return self._append("map" if pure else "call", _with_spec(handle, spec))
 
     def filter(self, fn: str | Callable[[Any], Any]) -> Dataset:
@@ -176,7 +182,8 @@ class Dataset(Stages):
             return self._append("filter", {"expression": fn})
         from levada import _functions
 
-        return self._append("filter", {"fn": _functions.handle(_functions.Keep(fn), fn)})
+        handle = _functions.handle(_functions.Keep(fn), fn, per_record=True)
+        return self._append("filter", {"fn": handle})
 
     def select(self, *fields: str) -> Dataset:
         """Some of the fields, in that order."""
@@ -230,6 +237,12 @@ class Dataset(Stages):
             raise TypeError(f"deterministic={settings['deterministic']!r} must be True or False")
         if not isinstance(settings.get("errors"), (str, type(None))):
             raise TypeError(f"errors={settings['errors']!r} must be a str")
+        import re
+
+        if not re.fullmatch(_POLICY, settings.get("errors") or "fail"):
+            raise InvalidArgumentError(
+                f"errors={settings['errors']!r} must be fail, skip, skip:COUNT or skip:SHARE%"
+            )
         for name, (least, most) in _LIMITS.items():
             if settings.get(name) is not None:
                 settings[name] = _integer(name, settings[name], least, most)
@@ -393,8 +406,10 @@ class _Stored:
         from levada._columns import Columns
         from levada._functions import handle_again
 
-        makers = {"function": handle_again, "pipe": _grown, "block": Columns().batch}
-        return makers[self.kind](self.value)
+        if self.kind == "block":
+            fields, columns = self.value
+            return Columns.like(fields).batch(columns)
+        return {"function": handle_again, "pipe": _grown}[self.kind](self.value)
 
 
 def _stored(value):
@@ -403,7 +418,7 @@ def _stored(value):
     if isinstance(value, _levada.Block):
         from levada._batch import Batch
 
-        return _Stored("block", Batch(value).numpy())
+        return _Stored("block", (value.fields(), Batch(value).numpy()))
     return _Stored("function", value) if _is_target(value) else value
 
 
@@ -492,13 +507,18 @@ def mix(
     return _joint("mix", datasets, {k: v for k, v in options.items() if v is not None})
 
 
-def from_arrays(mapping: Mapping[str, Any]) -> Dataset:
-    """Records of arrays with the same first dimension; also lists of bytes, of arrays, Ragged."""
+def from_arrays(mapping: Mapping[str, Any], *, spec: Mapping[str, Any] | None = None) -> Dataset:
+    """Records of arrays with the same first dimension; also lists of bytes, of arrays, Ragged.
+
+    What a record has of an array with more dimensions is a sequence: its first dimension may have
+    any length, and a padded batch has lengths of it. `spec`: {field: dtype or feature} says
+    otherwise, such as ``{"image": lv.FixedLenFeature([28, 28], lv.float32)}``.
+    """
     from levada._columns import Columns
 
     if not hasattr(mapping, "keys"):
         raise TypeError(f"from_arrays takes {{field: column}}, not {type(mapping).__name__}")
-    block = Columns().batch(dict(mapping))
+    block = Columns(spec).batch(dict(mapping))
     return Dataset(_levada.append("memory", {"data": block}, ()))
 
 
@@ -509,10 +529,13 @@ def from_records(
 ) -> Dataset:
     """Records (dicts) of an iterable, or of the iterable that a function of no arguments gives.
 
-    An iterable is begun anew for each iterator. `spec`: {field: dtype or feature}; without one the
-    first 8 records fix it (of a list or tuple the first 256), and a later one that does not fit
-    raises InvalidArgumentError. The position can be saved where the iterable is a sequence such as
-    a list (as an index), or where its iterator has ``save() -> bytes`` and ``restore(bytes)``.
+    Each pass (epoch) begins the iterable anew. A generator or another iterator that can be read
+    only once has no second pass: that is a FailedPreconditionError. `spec`: {field: dtype or
+    feature}. Without one, lists and arrays are sequences of any length in their first dimension,
+    and the first 8 records (of a list or tuple the first 256) fix dtypes and the other dimensions;
+    a later record that does not fit exactly raises InvalidArgumentError. The position can be saved
+    where the iterable is a sequence such as a list (as an index), or where its iterator has
+    ``save() -> bytes`` and ``restore(bytes)``.
     """
     from levada import _functions
 
@@ -529,6 +552,8 @@ def torch_dataset(
     ds: Dataset | Callable[[int, int], Dataset],
     rank: int | None = None,
     world_size: int | None = None,
+    *,
+    equal: str | bool | None = None,
     transform: Callable[[Batch], Any] | None = None,
 ) -> Any:
     """A ``torch.utils.data.IterableDataset`` with ``state_dict``, for DataLoader.
@@ -539,7 +564,11 @@ def torch_dataset(
     ``transform(batch)`` makes of a ``Batch`` what the loader gives, in the worker, where the
     default is ``batch.torch()``. ``lambda b: {**b.torch(), "mask": torch.from_numpy(b.mask("x"))}``
     adds a mask. Workers that are spawned need one that can be pickled.
+
+    ``equal="drop"`` or ``equal="pad"`` gives every rank the same number of batches: the last ones
+    that not all ranks have are dropped, or copies are added whose ``is_padding`` is True and whose
+    lengths and masks are 0. With several ranks and neither of them it warns once (False: never).
     """
     from levada.interop import torch
 
-    return torch.TorchDataset(ds, rank, world_size, transform)
+    return torch.TorchDataset(ds, rank, world_size, equal=equal, transform=transform)

@@ -9,11 +9,13 @@ import operator
 import os
 import threading
 import time
+import weakref
 from collections.abc import Sequence
 
 from levada import _levada, errors
 from levada._batch import Batch, rows_of
 from levada._columns import Columns
+from levada._exact import own
 
 BLOCK = 256  # records in a block of a Python source
 FIRST = 8  # records of the first block, which fix the columns; of a list or tuple BLOCK
@@ -107,7 +109,7 @@ class _Target:
         self.keys = {}  # keys of the records of that call, for those who ask for them
 
     def __getstate__(self):
-        running = ("columns", "states", "draws", "tasks", "keys")
+        running = ("columns", "states", "draws", "tasks", "keys", "last_pass", "last_read")
         return {name: value for name, value in self.__dict__.items() if name not in running}
 
     def __setstate__(self, state):
@@ -134,8 +136,6 @@ class Map(_Target):
         self.fn, self.rng = fn, rng
 
     def call(self, run, block):
-        fields = block.fields()
-        self.columns.varies = any(field[2] or field[1] == "string" for field in fields)
         rows, rejects = self.rows(run, block)
         return self.columns.block(rows, rejects, block.flags & 2)
 
@@ -159,7 +159,7 @@ class Map(_Target):
                 row = self.fn(record, next(more)) if more else self.fn(record)
                 if row is None:
                     raise TypeError("the function gave None for a record")
-                row = self.made(row)
+                row = own(self.made(row))
             except Exception as error:
                 rejects.append((i, *errors.keep(error, first=not rejects)))
             rows.append(row)
@@ -248,6 +248,9 @@ class _Positions:
 class Records(_Target):
     """Records of an iterable, or of what a factory gives."""
 
+    last_pass = None  # (reference to its iterator, its run)
+    last_read = False  # whether it got a record
+
     def __init__(self, source, spec=None, name=None):
         super().__init__(spec)
         self.source = source
@@ -260,6 +263,27 @@ class Records(_Target):
             self.states[run] = [given, None, None]  # and its position, and what it raised
         return self.states[run][0]
 
+    def _begin_pass(self, run):
+        """Notes the first call of a pass. Refuses one over an iterator that was read before and can
+        be read only once; returns True where that shows only if it has no record."""
+        given = self.states[run][0]
+        reference, last = self.last_pass or (None, None)
+        if last == run:
+            return False
+        again = reference is not None and reference() is given and self.last_read
+        again = again and not hasattr(given, "restore")
+        if again and not hasattr(type(given).__iter__, "__code__"):  # a class may begin anew there
+            raise self._read_before()
+        self.last_pass, self.last_read = (_reference(given), run), False
+        return again
+
+    def _read_before(self):
+        return errors.FailedPreconditionError(
+            f"from_records: {self.name} is an iterator, which can be read only once, and an "
+            "earlier pass (epoch) has read it; pass a list, or a function that returns a new "
+            "iterator for each pass: from_records(lambda: ...)"
+        )
+
     def noted(self, run):
         """The iterator of a call, whose position is noted here: before its first record."""
         iterator = self._iterator(run)
@@ -271,6 +295,7 @@ class Records(_Target):
     def call(self, run, _):
         rows, until = [], None
         self.noted(run)
+        again = self._begin_pass(run)
         first, most = not self.columns.kinds, BLOCK
         if first and type(self.source) not in (list, tuple):
             most = FIRST
@@ -278,6 +303,9 @@ class Records(_Target):
             if not self._take(run, rows):
                 break
             until = until or time.monotonic() + PATIENCE
+        self.last_read = self.last_read or again or bool(rows)
+        if again and not rows:
+            raise self._read_before()
         return self.columns.block(rows) if rows else None
 
     def _take(self, run, rows):
@@ -287,7 +315,8 @@ class Records(_Target):
         if state[2] is not None:
             raise state[2]
         try:
-            rows.append(next(state[0]))
+            row = next(state[0])
+            rows.append(row if isinstance(state[0], _Positions) else own(row))
         except StopIteration:
             return False
         except Exception as error:
@@ -319,6 +348,14 @@ class Records(_Target):
         iterator.restore(data)
 
 
+def _reference(value):
+    """A function that returns the value; a weak reference where the type allows one."""
+    try:
+        return weakref.ref(value)
+    except TypeError:
+        return lambda: value
+
+
 def _generators(block, draw):
     """One NumPy generator a record, a function of (seed, epoch) and the record's origin."""
     import numpy as np
@@ -332,4 +369,4 @@ def _generators(block, draw):
 
 def with_length(ds, fn, name):
     """The dataset with fn(record) as one more field."""
-    return ds._append("map", {"fn": handle(Length(fn, name), fn)})
+    return ds._append("map", {"fn": handle(Length(fn, name), fn, per_record=True)})

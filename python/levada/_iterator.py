@@ -6,7 +6,9 @@ from __future__ import annotations
 import atexit
 import itertools
 import json
+import logging
 import sys
+import warnings
 import weakref
 import zlib
 from collections.abc import Mapping
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 _live: weakref.WeakSet[Iterator] = weakref.WeakSet()
 _MAGIC = b"LVDROWS1"
 _MOST_LEAVES = 64
+_EMPTY = "there is no record in the file"
+_log = logging.getLogger("levada")
 
 
 @atexit.register
@@ -62,13 +66,15 @@ class _Files:
         self.owner = weakref.ref(owner)
         self.known = {}
 
-    def __call__(self, leaf, shard):
-        key = leaf, shard
+    def __call__(self, leaf, opening, shard):
+        # The files of a source that was closed are known without its opening.
+        key = (leaf, opening, shard) if (leaf, opening, shard) in self.known else (leaf, shard)
         if key not in self.known:
             owner = self.owner()
-            path = owner._file(leaf, shard) if owner is not None else None
+            path = owner._file(leaf, opening, shard) if owner is not None else None
             if path is None:
                 return None
+            key = leaf, opening, shard
             self.known[key] = path
         return self.known[key]
 
@@ -76,16 +82,24 @@ class _Files:
         """Notes all paths, as batches that may ask for them live longer than the iterator."""
         for leaf in range(_MOST_LEAVES):
             for shard in itertools.count():
-                path = owner._file(leaf, shard)
+                path = owner._file(leaf, -1, shard)
                 if path is None:
                     break
                 self.known[leaf, shard] = path
+        self.known.update(owner._opened())
 
 
 def _state(state):
     if isinstance(state, (int, str)) or state is None:
         raise TypeError(f"a state is bytes, not {type(state).__name__}")
     return bytes(state)
+
+
+def _problem_text(problem):
+    place = problem["file"] or problem["stage"]
+    if problem["record"] >= 0:
+        place += f" record {problem['record']}"
+    return f"{place}: {problem['message']}"
 
 
 class Iterator(_levada.Iter):
@@ -109,6 +123,7 @@ class Iterator(_levada.Iter):
     def __init__(self, dataset: Dataset, epoch: int = 0, blocks: bool = False) -> None:
         self._dataset = dataset
         self._batched = blocks or bool(dataset._core.flags & 2)
+        self._restored = False
         self._files: weakref.ref[_Files] | None = None  # a weak reference to what its batches share
         _live.add(self)
 
@@ -121,6 +136,27 @@ class Iterator(_levada.Iter):
             self._files = weakref.ref(files)
         return Batch(block, files)
 
+    def _ended(self) -> None:
+        stats = self.stats()
+        for problem in stats["problems"] if stats["empty_files"] else ():
+            if problem["message"] == _EMPTY:
+                _log.warning("%s: %s", problem["file"], _EMPTY)
+        skipped = stats["skipped_records"]
+        if skipped == 0:
+            return
+        problems = [each for each in stats["problems"] if each["message"] != _EMPTY]
+        first = f", the first one for: {_problem_text(problems[0])}" if problems else ""
+        if stats["records"] > 0 or self._restored:  # a for loop and a DataLoader have no stats()
+            were = "1 record or file was" if skipped == 1 else f"{skipped} records or files were"
+            _log.warning("%s skipped%s", were, first)
+            return
+        were = "1 record was" if skipped == 1 else f"{skipped} records were"
+        warnings.warn(
+            f"no record was delivered: {were} skipped{first}",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+
     def _keep_files(self):
         files = self._files() if self._files is not None else None
         if files is not None:
@@ -131,23 +167,11 @@ class Iterator(_levada.Iter):
 
         Raises UnimplementedError where a source can't be saved.
         """
-        held = self._held()
-        if held is None:
-            return super().save()
-        snapshot, drop = held
-        if isinstance(snapshot, BaseException):
-            raise snapshot.with_traceback(None)  # else it grows with each call
-        inner = self._beginning() if snapshot is None else snapshot
-        body = drop.to_bytes(8, "little") + inner
+        state, drop = super().save(), self._left_out()
+        if not drop:
+            return state
+        body = drop.to_bytes(8, "little") + state
         return _MAGIC + zlib.crc32(body).to_bytes(4, "little") + body
-
-    def _beginning(self) -> bytes:
-        stats = self.stats()
-        fresh = self._dataset._open(stats["epoch"], stats["seed"])
-        try:
-            return fresh.save()
-        finally:
-            fresh.close()
 
     def restore(self, state: bytes) -> None:  # type: ignore[override]
         """Goes on bit for bit where ``save()`` was called.
@@ -166,6 +190,7 @@ class Iterator(_levada.Iter):
                     "the state lies between the records of a block: restore it without blocks()"
                 )
         super().restore(state, drop)
+        self._restored = True
         self._dataset._epochs.seen(self.stats()["epoch"])
         if not self._skip():
             raise FailedPreconditionError("the dataset ends before the position that was saved")
@@ -184,8 +209,10 @@ class Iterator(_levada.Iter):
         """Counters as a dict: records, batches, bytes, skipped_records, damaged_bytes,
         missing_files, empty_files, dropped_records, padding_fraction, seed, epoch, threads,
         stages, and problems: what ``errors`` left out and files without a record, the first 64,
-        each {stage, file, record, offset, message}. What was left out is counted and named over a
-        restore; the other counts begin there."""
+        each {stage, file, record, offset, message}. All but ``bytes`` and ``stages`` describe what
+        this iterator has returned, for any number of threads, and continue after a restore. These
+        two, and ``problems``, include work that threads did ahead; ``bytes`` and ``stages`` restart
+        at a restore."""
         return json.loads(super().stats())
 
     def report(self) -> Report:  # type: ignore[override]

@@ -47,6 +47,8 @@ def _stage(name, options, n):
         return max(n - count, 0)
     if name == "repeat":
         return n * count if count is not None and count >= 0 else None
+    if name == "shard" and options["equal"] is not None:
+        return n // options["count"] if options["equal"] == "drop" else -(-n // options["count"])
     if name == "shard":
         return len(range(options["index"], n, options["count"]))
     if name in ("batch", "padded_batch"):

@@ -115,7 +115,7 @@ def apply_decoder(ds, name, fn, field, **options):
         field = next(iter(ds.spec), "record")
 
     decode = _Decoder(fn, field, options)
-    handle = _functions.handle(_functions.Decode(decode), decode, keyed=True)
+    handle = _functions.handle(_functions.Decode(decode), decode, keyed=True, per_record=True)
     return ds._append("map", {"fn": handle})
 
 

@@ -13,8 +13,14 @@ _FREE = _SAME.union(
     "call concat filter mix repeat shuffle".split(),
 )
 
+# Equal numbers of records (batches) stay equal through these, whatever the records are. The others
+# may also reject records, which ends the run unless `errors` says otherwise.
+_EVEN = frozenset("prefetch rename repeat select shuffle".split())
+_EVEN_OR_FAIL = frozenset("batch call cast map padded_batch".split())
+_LOSES_COLUMNS = frozenset("call map select".split())
 
-def share(dataset, index, count, seed=None):
+
+def share(dataset, index, count, seed=None, equal=None):
     """Part `index` of `count` of a dataset: each record is in exactly one of the parts.
 
     The shard stands directly behind each source (inside the pipe of an ``interleave``), so that
@@ -23,13 +29,18 @@ def share(dataset, index, count, seed=None):
     plug-in, where there is one. What stands before the shard runs in all parts and has to give the
     same there: what it draws, it draws from the seed of ``with_options``, or else from `seed`.
 
+    `equal`: "drop" or "pad", as of the stage ``shard``: every part then has the same number of
+    batches (records where nothing was batched). There is one shard then: as near to the source as
+    the stages downstream of it keep equal numbers equal. A filter, buckets or an ``interleave``
+    do not, so they run in all parts.
+
     Raises FailedPreconditionError where such a seed is needed and there is none.
     """
-    if count == 1:
+    if count == 1 and equal != "pad":
         return dataset
-    dealer = _Dealer(index, count, dataset._settings.get("errors") in (None, "fail"))
+    dealer = _Dealer(index, count, dataset._settings.get("errors") in (None, "fail"), equal)
     made = Dataset(dealer.deal(dataset._core), dataset._settings)
-    return _seeded(made, dealer.drawn, seed)
+    return _seeded(made, dealer.drawn if count > 1 else None, seed)
 
 
 def checked(dataset, count, seed=None):
@@ -51,8 +62,11 @@ def _seeded(dataset, drawn, seed):
 class _Dealer:
     """Puts the shard into a description; `drawn` is then what needs a common seed, or None."""
 
-    def __init__(self, index, count, strict):
+    def __init__(self, index, count, strict, equal=None):
         self.options = {"index": index, "count": count}
+        if equal is not None:
+            self.options["equal"] = equal
+        self.equal = equal
         self.strict = strict
         self.drawn = None
         self.draws = False  # whether anything before a shard draws, with a seed or without
@@ -60,7 +74,7 @@ class _Dealer:
 
     def deal(self, core):
         name, inputs = core.name, tuple(core.inputs())
-        if name == "interleave" and not _by_slot(core.options()["pipe"]):
+        if self.equal is None and name == "interleave" and not _by_slot(core.options()["pipe"]):
             return self.deal_pipe(core, inputs)
         if inputs and self.passes(core):
             return _levada.remake(core, tuple(map(self.deal, inputs)), {})
@@ -75,9 +89,17 @@ class _Dealer:
         return _levada.remake(core, inputs, {"pipe": pipe})
 
     def passes(self, core):
+        if self.equal is not None:
+            return self.evens(core)
         if core.name == "zip":
             return self.strict and self.aligned(core)
         return core.name in _FREE or core.name in self.decoders
+
+    def evens(self, core):
+        if self.equal == "pad" and core.name in _LOSES_COLUMNS:
+            return False
+        may_fail = core.name in _EVEN_OR_FAIL or core.name in self.decoders
+        return core.name in _EVEN or (self.strict and may_fail)
 
     def aligned(self, core):
         """Whether record i is made of record i of the source, or of each source."""
@@ -122,6 +144,12 @@ def _order(core, seeded=False):
     if _shuffles_files(core):
         return f"the order of the files of {core.name}"
     return _first(lambda below: _order(below, seeded), _below(core))
+
+
+def equalized(core):
+    """Whether a shard with `equal` stands in a description."""
+    placed = core.name == "shard" and core.options()["equal"] is not None
+    return placed or any(map(equalized, _below(core)))
 
 
 def _before(core, count):

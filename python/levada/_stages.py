@@ -90,9 +90,9 @@ class Stages:
         return self._stage("cast", field=field, dtype=dtype)
 
     def enumerate(self, start: int = 0, *, field: str = "index") -> Dataset:
-        """The number of each record, as a column.
+        """The number of each record (batch), as a column.
 
-        start: number of the first record
+        start: number of the first record (batch)
         field: name of the column
 
         As text: range:10,start=5 | enumerate
@@ -183,15 +183,18 @@ class Stages:
         """
         return self._stage("repeat", count=count)
 
-    def shard(self, index: int, count: int) -> Dataset:
-        """One of several equal parts.
+    def shard(self, index: int, count: int, *, equal: str | None = None) -> Dataset:
+        """One of several parts.
 
         index: which part, from 0
         count: number of parts
+        equal: drop: all parts have the same number of records (batches), the last ones are
+            dropped; pad: parts that are short by one get a copy, with is_padding true; null =
+            the last round may be incomplete
 
         As text: range:10 | shard:1,count=3
         """
-        return self._stage("shard", index=index, count=count)
+        return self._stage("shard", index=index, count=count, equal=equal)
 
     def shuffle(
         self, buffer_size: int, *, seed: int | None = None, reshuffle: bool = True

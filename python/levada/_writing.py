@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import os
+import warnings
+
 from levada import _levada
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import os
     from collections.abc import Iterable, Mapping
     from typing import Any, Self
 
@@ -15,9 +17,15 @@ if TYPE_CHECKING:
 class TFRecordWriter:
     """Writes records (bytes) to a TFRecord file; a context manager.
 
+    The file appears at its path when ``close()`` succeeds, or the block ends without an exception.
+    Otherwise the records are dropped, and a file that was there before stays. A pipe or a device is
+    written to directly. A symbolic link is refused.
+
     compression: None, "gzip", "zlib" or "zstd"; level: of the compression, None = its default.
     One thread at a time.
     """
+
+    _open = False
 
     def __init__(
         self,
@@ -27,6 +35,7 @@ class TFRecordWriter:
         level: int | None = None,
     ) -> None:
         self._writer = _levada.Writer(path, compression, -1 if level is None else level)
+        self._path, self._pid, self._open = path, os.getpid(), True
 
     def write(self, record: Any) -> None:
         """Appends one record: bytes, or anything with ``SerializeToString()``."""
@@ -34,18 +43,33 @@ class TFRecordWriter:
         self._writer.write(record if maker is None else maker())
 
     def flush(self) -> None:
-        """Makes every record so far readable."""
+        """Passes every record so far to the system: the other end of a pipe can read them."""
         self._writer.flush()
 
     def close(self) -> None:
-        """Finishes the file. Again is fine."""
+        """Finishes the file, which appears at its path. Again is fine."""
+        self._open = False
         self._writer.close()
+
+    def discard(self) -> None:
+        """Drops the records; nothing changes at the path. Again, and after close(), is fine."""
+        self._open = False
+        self._writer.discard()
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self.discard()
+
+    def __del__(self) -> None:
+        if self._open and self._pid == os.getpid():
+            text = f"TFRecordWriter({str(self._path)!r}) was not closed: its records are dropped"
+            # Not a ResourceWarning, which Python hides: the program would lose its output silently.
+            warnings.warn(text, RuntimeWarning, source=self, stacklevel=2)
 
 
 def _feature(key, value):
@@ -73,7 +97,7 @@ def _feature(key, value):
     if array.dtype.kind in "iub":
         return key, "i", _fits(key, array)
     if array.dtype.kind == "f":
-        return key, "f", np.ascontiguousarray(array, np.float32)
+        return key, "f", _floats(key, array, value)
     raise TypeError(f"feature {key!r}: {array.dtype}; integers, floats or bytes are possible")
 
 
@@ -94,6 +118,21 @@ def _fits(key, array):
     if array.dtype == np.uint64 and array.size and array.max() > np.iinfo(np.int64).max:
         raise ValueError(f"feature {key!r}: {array.max()} does not fit int64")
     return np.ascontiguousarray(array, np.int64)
+
+
+def _floats(key, array, value):
+    """As the format has them: rounded to float32, but none larger than that holds."""
+    import numpy as np
+
+    from levada._exact import check_mixed
+
+    check_mixed(array, value)
+    with np.errstate(over="ignore"):
+        made = np.ascontiguousarray(array, np.float32)
+    if (np.isinf(made) & np.isfinite(array)).any():
+        large = array[np.isinf(made) & np.isfinite(array)][0]
+        raise ValueError(f"feature {key!r}: {large} does not fit float32")
+    return made
 
 
 def _bytes(key, item):

@@ -2,7 +2,43 @@
 """Where pytest was started in the background (`make test &`) shells have it ignore Ctrl-C, and so
 do its children: tests that press it would wait for ever."""
 
+import os
+import shutil
 import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(scope="session")
+def length():
+    """The multiplier of trial counts: 1 in `make test`, 10 in `make ci-full`."""
+    return int(os.environ.get("LEVADA_TEST_LENGTH", "1"))
+
+
+@pytest.fixture(scope="session")
+def shim(tmp_path_factory):
+    """A library that makes one call of the system fail."""
+    compiler = shutil.which(os.environ.get("CC", "cc"))
+    if compiler is None or sys.platform != "linux":
+        pytest.skip("no C compiler, or another system")
+    path = tmp_path_factory.mktemp("shim") / "preload.so"
+    source = Path(__file__).resolve().parents[2] / "tests" / "fault" / "preload.c"
+    words = [
+        compiler,
+        "-std=gnu17",
+        "-D_GNU_SOURCE",
+        "-shared",
+        "-fPIC",
+        "-o",
+        path,
+        source,
+        "-ldl",
+    ]
+    subprocess.run(words, check=True)
+    return path

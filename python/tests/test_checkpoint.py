@@ -13,6 +13,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from levada import errors
+from positions import dropping
 
 
 class Saved:
@@ -40,7 +41,7 @@ def test_the_command_shows_what_python_saved(tmp_path):
     it = iter(lv.range(100).shuffle(10, seed=1))
     for _ in range(7):
         next(it)
-    (tmp_path / "state").write_bytes(it.save())
+    (tmp_path / "state").write_bytes(dropping(it.save(), 7))
     told = shown(tmp_path / "state").stdout
     assert "and then     7 records\n" in told
     assert "dataset      range:100 | shuffle:10,seed=1\n" in told and "0.range/" in told

@@ -302,7 +302,7 @@ def test_progress_line_is_drawn_and_wiped():
     assert 1 <= drawn.count("\r") <= 8  # at most ten a second
 
 
-# head, info, verify
+# head, info (verify: test_cli_verify.py)
 
 
 def test_head_looks_into_examples(folder):
@@ -339,40 +339,6 @@ def test_info_json(folder):
 def test_info_of_a_missing_file_fails(tmp_path):
     done = levada("info", "nothing.tfrecord", cwd=tmp_path, status=1)
     assert "nothing.tfrecord" in done.stderr
-
-
-def test_verify_good_files(folder):
-    done = levada("verify", "ten.tfrecord", "ten.tfrecord.gz", cwd=folder)
-    assert "2 of 2 files good" in done.stdout and "20 good records" in done.stdout
-
-
-def test_verify_finds_damage(folder):
-    done = levada("verify", "ten.tfrecord", "bad.tfrecord", cwd=folder, status=1)
-    assert "bad.tfrecord" in done.stdout and "record 3" in done.stdout
-    assert "1 of 2 files good" in done.stdout
-
-
-def test_verify_repairs(folder):
-    levada("verify", "bad.tfrecord", "--repair", "good/", cwd=folder, status=1)
-    levada("verify", "good/bad.tfrecord", cwd=folder)
-    text = levada("head", "good/bad.tfrecord", "-n", "20", "--json", cwd=folder).stdout
-    rest = PARSED[:3] + PARSED[4:]
-    assert [json.loads(line) for line in text.splitlines()] == rest
-
-
-def test_verify_repairs_no_two_files_into_one(folder):
-    (folder / "other").mkdir()
-    shutil.copy(folder / "bad.tfrecord", folder / "other")
-    words = ["bad.tfrecord", "other/bad.tfrecord", "--repair", "good/"]
-    done = levada("verify", *words, cwd=folder, status=1)
-    assert "would be one file" in done.stderr
-
-
-def test_verify_repairs_into_files_only(folder):
-    os.mkfifo(folder / "pipe")
-    done = levada("verify", "bad.tfrecord", "--repair", "pipe", cwd=folder, status=1)
-    assert "writes a file" in done.stderr
-    assert (folder / "pipe").is_fifo()
 
 
 # stats
@@ -495,7 +461,7 @@ def test_convert_that_fails_leaves_the_old_file(folder):
 def test_convert_writes_into_a_pipe_and_leaves_it(folder):
     os.mkfifo(folder / "pipe")
     with subprocess.Popen(["cat", "pipe"], cwd=folder, stdout=subprocess.PIPE) as reader:
-        levada("convert", "ten.tfrecord", "pipe", cwd=folder)
+        levada("convert", "ten.tfrecord", "pipe", "--to", "tfrecord", cwd=folder)
         assert reader.stdout.read() == (folder / "ten.tfrecord").read_bytes()
     assert (folder / "pipe").is_fifo()
 
@@ -525,18 +491,41 @@ def test_check_runs_the_conformance_suite_on_a_plugin(tmp_path):
     assert levada(*words, cwd=tmp_path).stdout.startswith("10 records in ")
 
 
+# Each kind of plug-in to begin with, and a description that uses it with what is printed.
+NEW_PLUGINS = {
+    "source": ("my_numbers:300 | batch:100", "300 records in 3 batches"),
+    "format": ("my_numbers:my.bin", "2 records in"),
+    "decoder": ("text_lines:my.txt | my_numbers", "2 records in"),
+    "stage": ("range:10 | my_numbers:3", "10 records in"),
+}
+
+
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
-def test_a_new_plugin_compiles_and_passes_its_check(tmp_path):
-    levada("new-plugin", "my_numbers", cwd=tmp_path)
+@pytest.mark.parametrize("kind", NEW_PLUGINS)
+def test_a_new_plugin_compiles_and_passes_its_check(kind, tmp_path):
+    levada("new-plugin", "my_numbers", "--kind", kind, cwd=tmp_path)
     include = GOLDEN.parents[1] / "include"
-    words = ["cc", "-std=c17", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-I", include]
-    subprocess.run([*words, "my_numbers.c", "-o", "my_numbers.so"], cwd=tmp_path, check=True)
+    words = ["cc", "-std=c17", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror"]
+    words += ["-shared", "-fPIC", "-I", include, "my_numbers.c", "-o", "my_numbers.so"]
+    subprocess.run(words, cwd=tmp_path, check=True)
     lines = levada("check", "./my_numbers.so", cwd=tmp_path).stdout.splitlines()
     assert [line[:4] for line in lines] == ["ok  "] * len(CHECKS)
-    words = ["--plugin", "./my_numbers.so", "run", "my_numbers:300 | batch:100"]
-    assert levada(*words, cwd=tmp_path).stdout.startswith("300 records in 3 batches")
-    levada("new-plugin", "my_numbers", cwd=tmp_path, status=1)
+    (tmp_path / "my.bin").write_bytes(b"12:twelve bytes3:one")
+    (tmp_path / "my.txt").write_text("12\n345\n")
+    text, told = NEW_PLUGINS[kind]
+    words = ["--plugin", "./my_numbers.so", "run", text]
+    assert levada(*words, cwd=tmp_path).stdout.startswith(told)
+
+
+def test_a_new_plugin_replaces_no_file(tmp_path):
+    levada("new-plugin", "my_numbers", cwd=tmp_path)
+    text = (tmp_path / "my_numbers.c").read_text()
+    assert text.startswith("/*\n * my_numbers - a source")  # the default
+    assert max(map(len, text.splitlines())) <= 100
+    levada("new-plugin", "my_numbers", "--kind", "stage", cwd=tmp_path, status=1)
     levada("new-plugin", "My-Numbers", cwd=tmp_path, status=2)
+    levada("new-plugin", "other", "--kind", "filter", cwd=tmp_path, status=2)
+    assert (tmp_path / "my_numbers.c").read_text() == text
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")

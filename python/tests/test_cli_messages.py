@@ -12,6 +12,7 @@ import subprocess
 import termios
 import time
 
+import levada as lv
 import pytest
 
 LEVADA = os.environ.get("LEVADA_BIN") or shutil.which("levada")
@@ -30,6 +31,24 @@ def levada(*words, status=0, cwd=None):
 def test_version_is_one_line():
     text = levada("--version").stdout
     assert text.startswith("levada 0.") and text.count("\n") == 1
+
+
+def test_version_and_config_name_the_build(capsys):
+    config = lv.show_config(mode="dicts")
+    assert config["version"] == lv.__version__
+    assert list(config) == ("version cpu cpu_detected simd futex debug isal zlib zstd".split())
+    text = levada("--version").stdout
+    for key in ("isal", "zlib", "zstd"):
+        assert f", {key} {config[key] or 'off'}" in text
+    assert f"(cpu {config['cpu']}, " in text
+    environ = os.environ | {"LEVADA_CPU": "portable"}
+    done = subprocess.run([LEVADA, "--version"], env=environ, capture_output=True, text=True)
+    assert "(cpu portable, " in done.stdout
+    assert lv.show_config() is None
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == list(config)
+    with pytest.raises(ValueError, match="mode='x'"):
+        lv.show_config("x")
 
 
 def test_one_is_singular():

@@ -10,6 +10,7 @@ import zlib
 
 import levada as lv
 import pytest
+from positions import dropping
 
 LEVADA = os.environ.get("LEVADA_BIN") or shutil.which("levada")
 
@@ -71,7 +72,7 @@ def test_resume_says_what_it_can_not_take(folder):
     assert "none of its parts is a saved position: model" in refused("none")
     rest = levada(*words, "--resume", "two", "--part", "a", cwd=folder).stdout
     assert json.loads(rest)["records"] == 9
-    state = bytearray(it.save())
+    state = bytearray(dropping(iter(lv.range(10)).save(), 1))
     state[12] += 100
     (folder / "bad").write_bytes(state)
     assert "its checksum does not fit" in refused("bad")
@@ -81,12 +82,11 @@ def test_resume_says_what_it_can_not_take(folder):
 
 
 def test_ckpt_compares_part_by_part(folder):
-    it, other = iter(lv.range(10)), iter(lv.range(20).batch(5))
-    next(it)
-    lv.save_checkpoint(folder / "a", model=b"old", data=it, more=other, gone=b"")
-    (folder / "state").write_bytes(it.save())
-    next(it)
-    lv.save_checkpoint(folder / "b", new=b"", more=other, data=it, model=b"newer")
+    start, other = iter(lv.range(10)).save(), iter(lv.range(20).batch(5))
+    one, two = dropping(start, 1), dropping(start, 2)
+    lv.save_checkpoint(folder / "a", model=b"old", data=one, more=other, gone=b"")
+    (folder / "state").write_bytes(one)
+    lv.save_checkpoint(folder / "b", new=b"", more=other, data=two, model=b"newer")
 
     def diff(*words, status=1):
         done = levada("ckpt", "diff", *words, cwd=folder, status=status)
@@ -108,6 +108,18 @@ def test_ckpt_compares_part_by_part(folder):
     assert "can't read a: the checkpoint is damaged" in done.stderr
 
 
+def test_another_shard_is_refused_and_shown(folder):
+    texts = [f"range:40 | shard:0,count={count}" for count in (2, 4)]
+    for text in texts:
+        levada("run", text, "--limit", 1, "--seed", 1, "--save", text[-1], cwd=folder)
+    for text in (texts[1], "range:40 | shard:1,count=2", "range:40"):
+        done = levada("run", text, "--resume", "2", cwd=folder, status=1)
+        assert "the state was saved from shard 0 of 2, this is " in done.stderr
+    lines = levada("ckpt", "diff", "2", "4", cwd=folder, status=1).stdout.splitlines()
+    lines = [line for line in lines if "dataset/" not in line]  # counts of what was received
+    assert lines == [f"{sign} dataset      {text}" for sign, text in zip("-+", texts, strict=True)]
+
+
 @pytest.mark.parametrize("at", [30, -1])
 def test_ckpt_refuses_a_damaged_position(folder, at):
     it = iter(lv.range(20).batch(5))
@@ -121,3 +133,23 @@ def test_ckpt_refuses_a_damaged_position(folder, at):
         done = levada("ckpt", *words, cwd=folder, status=1)
         assert "bad: the saved position is damaged: its checksum does not fit" in done.stderr
         assert done.stdout == ""
+
+
+@pytest.mark.parametrize("words", [("--seed", 3), ("--epoch", 1)])
+def test_a_resume_refuses_another_seed_or_epoch(tmp_path, words):
+    run = ("run", "range:9 | shuffle:4", "--seed", 7)
+    levada(*run, "-n", 2, "--save", "s", cwd=tmp_path)
+    done = levada(*run[:2], "--resume", "s", *words, "--save", "t", cwd=tmp_path, status=1)
+    assert f"{words[0]} {words[1]} differs from that of --resume" in done.stderr
+    assert not (tmp_path / "t").exists()
+    levada(*run, "--resume", "s", "--epoch", 0, cwd=tmp_path)
+
+
+def test_many_parts_are_compared_by_name(tmp_path):
+    parts = {f"p{i}": b"%d" % i for i in range(3000)}
+    lv.save_checkpoint(tmp_path / "a", **parts)
+    lv.save_checkpoint(tmp_path / "b", **{**parts, "p7": b"other", "new": b"1"}, q=b"")
+    lines = levada("ckpt", "diff", "a", "b", cwd=tmp_path, status=1).stdout.splitlines()
+    assert "part p7" in lines and any("new" in line for line in lines)
+    assert len([line for line in lines if line[0] in "+-"]) == 4  # p7 twice, new, q
+    assert levada("ckpt", "diff", "a", "a", cwd=tmp_path).stdout == ""

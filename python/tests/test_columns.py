@@ -51,30 +51,25 @@ def test_records_come_back(data):
         assert same(before["many"], after["many"])
 
 
-def test_equal_shapes_are_fixed():
-    batch = Batch(Columns().block([{"x": [1, 2]}, {"x": [3, 4]}]))
-    assert batch["x"].tolist() == [[1, 2], [3, 4]]
-    assert batch["x"].dtype == np.int64
-
-
-def test_the_first_block_fixes_what_is_ragged():
+def test_arrays_are_sequences_whatever_their_shapes():
+    for rows in ([{"x": [1, 2]}, {"x": [3, 4]}], [{"x": [1]}, {"x": [2, 3]}], [{"x": [1, 2]}]):
+        x = Batch(Columns().block(rows))["x"]
+        assert isinstance(x, Ragged)
+        assert x.dtype == np.int64
+        assert x.to_list() == [row["x"] for row in rows]
     columns = Columns()
-    assert isinstance(Batch(columns.block([{"x": [1]}, {"x": [2, 3]}]))["x"], Ragged)
-    assert isinstance(Batch(columns.block([{"x": [1]}, {"x": [2]}]))["x"], Ragged)
-    columns = Columns()
-    assert isinstance(Batch(columns.block([{"x": [1]}, {"x": [2]}]))["x"], np.ndarray)
-    with pytest.raises(lv.errors.InvalidArgumentError, match="shape"):
-        columns.block([{"x": [1]}, {"x": [2, 3]}])
-    with pytest.raises(lv.errors.InvalidArgumentError, match="shape"):
-        columns.block([{"x": [1, 2]}, {"x": [2, 3]}])
+    for length in (3, 0, 5):
+        assert Batch(columns.block([{"x": np.ones((length, 2))}]))["x"].lengths.tolist() == [length]
+    with pytest.raises(lv.errors.InvalidArgumentError, match="spec="):
+        columns.block([{"x": np.ones((4, 3))}])
 
 
-def test_a_single_array_and_what_varies_is_ragged():
-    assert isinstance(Batch(Columns().block([{"x": [1, 2]}]))["x"], Ragged)
-    varying = Columns(varies=True)
-    assert isinstance(Batch(varying.block([{"x": [1]}, {"x": [2]}]))["x"], Ragged)
-    image = Batch(Columns(varies=True).block([{"x": [[1], [2]]}, {"x": [[3], [4]]}]))["x"]
-    assert image.shape == (2, 2, 1)
+def test_a_spec_makes_arrays_fixed():
+    columns = Columns({"x": (lv.int64, (2,)), "y": lv.FixedLenFeature([None, 2], lv.float32)})
+    batch = Batch(columns.block([{"x": [1, 2], "y": np.ones((3, 2))}] * 4))
+    assert batch["x"].tolist() == [[1, 2]] * 4
+    assert batch["y"].shape == (4, 3, 2)
+    assert Batch(columns.block([{"x": [1, 2], "y": np.ones((5, 2))}]))["y"].shape == (1, 5, 2)
 
 
 def test_a_list_of_strings_is_ragged_bytes():
@@ -189,9 +184,13 @@ class TestRagged:
         assert r[0:0].to_padded().shape == (0, 0, 2)
 
     def test_padded_refuses_offsets_outside_of_the_values(self):
-        r = lv.Ragged(np.arange(5), (np.array([0, 3, 9], np.int32),))
-        with pytest.raises(ValueError, match="outside"):
-            r.to_padded()
+        for marks in ([0, 3, 9], [-1, 2], [4, 2, 5], []):
+            with pytest.raises(ValueError, match="outside"):
+                lv.Ragged(np.arange(5), (np.array(marks, np.int32),))
+        strings = lv.Bytes(np.frombuffer(b"abc", np.uint8), np.array([0, 9], np.int32))
+        for read in (lambda: strings[0], strings.to_list, lambda: list(strings)):
+            with pytest.raises(ValueError, match="outside"):
+                read()
 
     def test_sparse(self):
         indices, values, shape = self.ragged().to_sparse()

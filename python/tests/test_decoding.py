@@ -218,3 +218,63 @@ def test_threads_share_features():
     for thread in threads:
         thread.join()
     assert len(found) == 1200 and all(found)
+
+
+PLAIN_TOKENS = {"tokens": lv.FixedLenFeature([2], lv.int64, [0, 0])}
+
+
+def made_sequence():
+    return lv.make_sequence_example({"id": [7]}, {"tokens": [[1], [2, 3]]})
+
+
+@pytest.mark.parametrize("features", [{"tokens": lv.VarLenFeature(lv.int64)}, PLAIN_TOKENS])
+def test_a_message_of_the_other_type_is_named(features):
+    with pytest.raises(lv.errors.InvalidArgumentError, match="use parse_sequence_example"):
+        lv.parse_example([made_sequence()] * 4, features)
+    with pytest.raises(lv.errors.InvalidArgumentError, match="feature_lists; use"):
+        lv.parse_single_example(made_sequence(), features)
+    example = lv.make_example({"tokens": [1, 2]})
+    with pytest.raises(lv.errors.InvalidArgumentError, match="use parse_example"):
+        lv.parse_single_sequence_example(
+            example, sequence_features={"tokens": lv.FixedLenSequenceFeature([], lv.int64)}
+        )
+
+
+def test_files_of_the_other_type_are_named(tmp_path):
+    path = tmp_path / "sequences.tfrecord"
+    with lv.TFRecordWriter(path) as writer:
+        for _ in range(3):
+            writer.write(made_sequence())
+    ds = lv.tfrecord(path).parse_example({"tokens": lv.VarLenFeature(lv.int64)}).batch(2)
+    with pytest.raises(lv.errors.InvalidArgumentError, match="use parse_sequence_example") as told:
+        list(ds)
+    assert "record 0" in str(told.value)
+    it = iter(ds.with_options(errors="skip"))
+    assert list(it) == []
+    assert it.stats()["skipped_records"] == 3
+
+
+@pytest.mark.parametrize("name", ["base64", "float", "py", "c", "block", "pipe", "map"])
+def test_a_feature_may_have_the_name_of_a_mark(name, tmp_path):
+    path = tmp_path / "a.tfrecord"
+    with lv.TFRecordWriter(path) as writer:
+        writer.write(lv.make_example({name: [1, 2]}))
+    ds = lv.tfrecord(str(path)).parse_example({name: lv.VarLenFeature(lv.int64)})
+    text = f"tfrecord:{path} | parse_example:{{{name}:{{kind:VarLen,dtype:int64}}}}"
+    for same in (ds, lv.from_text(text), lv.from_text(str(ds)), lv.from_json(ds.to_json())):
+        assert same.to_json() == ds.to_json()
+        assert [list(r[name]) for r in same] == [[1, 2]]
+
+
+def test_names_of_sparse_features_may_be_long():
+    names = ["n" * 300 + end for end in ("a", "b")]
+    spec = {n: lv.SparseFeature("i", "v", lv.int64, 10) for n in names}
+    record = lv.make_example({"i": [3], "v": [5]})
+    got = lv.parse_single_example(record, spec)
+    assert [*got] == names
+
+
+def test_an_option_of_a_feature_is_one_word(tmp_path):
+    text = 'tfrecord:a | parse_example:{x:{kind:VarLen,dtype:int64,"kind key":5}}'
+    with pytest.raises(lv.errors.InvalidArgumentError, match="has no 'kind key'"):
+        lv.from_text(text)

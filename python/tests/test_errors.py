@@ -81,3 +81,19 @@ def test_a_file_that_can_not_be_read_is_named_once(path, kind, text):
     with pytest.raises(kind, match=f"^{text}\n  0.tfrecord · {path}$") as caught:
         list(lv.tfrecord(path))
     assert caught.value.file == path
+
+
+@pytest.mark.parametrize("policy", ["never", "skip:", "skip:-1", "skip:x%", "skipped"])
+def test_a_policy_is_checked_where_it_is_passed(policy):
+    with pytest.raises(errors.InvalidArgumentError, match="must be fail, skip"):
+        lv.range(3).with_options(errors=policy)
+    with pytest.raises(errors.InvalidArgumentError, match="must be fail, skip"):
+        lv.text_lines("none.txt", errors=policy)
+
+
+def test_a_compression_is_checked_where_it_is_passed():
+    with pytest.raises(errors.InvalidArgumentError, match="compression='rar' must be auto"):
+        lv.tfrecord("none.tfrecord", compression="rar")
+    pipe = 'files:x | interleave:(tfrecord:"{path}",compression=rar)'
+    with pytest.raises(errors.InvalidArgumentError, match="compression='rar' must be auto"):
+        lv.from_text(pipe)

@@ -274,6 +274,31 @@ def test_cancel_frees_a_waiting_call():
     never.set()
 
 
+class Twice:
+    """An iterator of a class that does not begin anew."""
+
+    def __init__(self, rows):
+        self.rows = iter(rows)
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        return next(self.rows)
+
+
+class Restarting:
+    def __iter__(self):
+        self.left = 3
+        return self
+
+    def __next__(self):
+        self.left -= 1
+        if self.left < 0:
+            raise StopIteration
+        return {"x": self.left}
+
+
 class TestRecords:
     def test_iterables(self):
         rows = [{"x": i, "s": f"{i}"} for i in range(5)]
@@ -284,6 +309,40 @@ class TestRecords:
     def test_factories(self):
         ds = lv.from_records(lambda: ({"x": i} for i in range(600))).shuffle(100, seed=1)
         assert sorted(row["x"] for row in ds) == list(range(600))
+
+    @pytest.mark.parametrize(
+        "once",
+        [
+            lambda rows: (row for row in rows),
+            iter,
+            lambda rows: map(dict, rows),
+            lambda rows: (lambda generator: lambda: generator)(row for row in rows),
+            Twice,
+        ],
+    )
+    def test_what_can_be_read_once_has_no_second_pass(self, once):
+        ds = lv.from_records(once([{"x": i} for i in range(600)]))
+        assert len(list(ds)) == 600
+        for _ in range(2):
+            with pytest.raises(errors.FailedPreconditionError, match=r"from_records\(lambda"):
+                list(ds)
+
+    def test_not_even_after_a_first_record(self):
+        ds = lv.from_records({"x": i} for i in range(600))
+        ds.first()
+        with pytest.raises(errors.FailedPreconditionError, match="only once"):
+            next(iter(ds))
+
+    def test_nor_in_a_repeat(self):
+        it = iter(lv.from_records({"x": i} for i in range(3)).repeat(2))
+        assert [next(it)["x"] for _ in range(3)] == [0, 1, 2]
+        with pytest.raises(errors.FailedPreconditionError, match="only once"):
+            next(it)
+
+    def test_what_begins_anew_has_one(self):
+        ds = lv.from_records(Restarting())
+        assert [len(list(ds)) for _ in range(3)] == [3, 3, 3]
+        assert [len(list(lv.from_records(iter([])))) for _ in range(2)] == [0, 0]
 
     def test_many(self):
         ds = lv.from_records(lambda: ({"x": i} for i in range(10_000)))

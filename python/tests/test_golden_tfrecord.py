@@ -12,6 +12,15 @@ GOLDEN = Path(__file__).resolve().parents[3] / "shared" / "spec" / "golden"
 COMPRESSION = {"": "none", "GZIP": "gzip", "ZLIB": "zlib"}
 
 
+# TensorFlow ignores them after zlib, and reports them after gzip. levada reports both.
+STRICTER = {"bytes after the ZLIB stream": lv.errors.DataLossError}
+
+# TensorFlow drops what it decompressed with the wrong checksum of a stream. levada delivers the
+# records, which have checksums of their own, and then reports it.
+DELIVERED = {"GZIP trailer crc changed", "ZLIB adler changed"}
+ALL = [b"abc", b"", b"xyz1"]
+
+
 def cases():
     path = GOLDEN / "tfrecord.json"
     if not path.exists():
@@ -23,6 +32,8 @@ def cases():
 
 def ending(case):
     """The class of the error that ends the file, or None."""
+    if case["note"] in STRICTER:
+        return STRICTER[case["note"]]
     if "levada" in case:
         return getattr(lv.errors, case["levada"])
     return None if case["end"] == "eof" else getattr(lv.errors, case["end"]["class"])
@@ -46,7 +57,8 @@ def test_file(case, tmp_path):
         with pytest.raises(error):
             read()
     if error is not lv.errors.InvalidArgumentError:
-        assert found == [record.encode("latin-1") for record in case["records"]]
+        good = [record.encode("latin-1") for record in case["records"]]
+        assert found == (ALL if case["note"] in DELIVERED else good)
 
 
 @pytest.mark.parametrize("case", cases())

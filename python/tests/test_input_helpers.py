@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Batchers of levada.train: spec/input_helpers.md sections 2 to 5."""
 
+import contextlib
 import functools
 import itertools
 import time
@@ -503,3 +504,51 @@ def test_gauges_have_the_names_of_tensorflow_and_stay_in_bounds(running):
         for _ in range(20):
             assert 0 <= stream.stats()[name] <= 1
             stream()
+
+
+# -- closed from outside
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("cancel_pending", [False, True])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda n: lt.input_producer(np.arange(5)),
+        lambda n: lt.string_input_producer(["a", "b"]),
+        lambda n: lt.range_input_producer(4),
+        lambda n: lt.slice_input_producer([np.arange(4), np.arange(4)]),
+        lambda n: lt.batch(itertools.count(), 2, num_threads=n),
+        lambda n: lt.batch(itertools.count(), 2, num_threads=n, allow_smaller_final_batch=True),
+        lambda n: lt.batch({"x": itertools.count()}["x"], 2, dynamic_pad=True),
+        lambda n: lt.batch(lv.range(10**9), 2),
+        lambda n: lt.maybe_batch(itertools.count(), True, 2, num_threads=n),
+        lambda n: lt.shuffle_batch(itertools.count(), 2, 16, 4, num_threads=n),
+        lambda n: lt.maybe_shuffle_batch(itertools.count(), 2, 16, 4, True, num_threads=n),
+        lambda n: lt.batch_join([itertools.count() for _ in range(n)], 2),
+        lambda n: lt.maybe_batch_join([itertools.count() for _ in range(n)], True, 2),
+        lambda n: lt.shuffle_batch_join([itertools.count() for _ in range(n)], 2, 16, 4),
+        lambda n: lt.maybe_shuffle_batch_join(
+            [itertools.count() for _ in range(n)], 2, 16, 4, True
+        ),
+    ],
+)
+def test_a_queue_that_is_closed_ends_its_threads_cleanly(make, cancel_pending, threads):
+    lt.clear_collection("queue_runners")
+    coord, stream = lt.Coordinator(), make(threads)
+    started = lt.start_queue_runners(coord, daemon=True)
+    stream(60)
+    with contextlib.suppress(errors.DeadlineExceededError):  # in line behind enqueues that wait
+        stream.queue.close(cancel_pending_enqueues=cancel_pending, timeout=0)
+    with pytest.raises(errors.OutOfRangeError):
+        while True:
+            stream(60)
+    assert stream.queue.size() <= 1  # all that fill a batch of two were delivered
+    for thread in started:
+        if not thread.name.endswith("close_on_stop"):
+            thread.join(60)
+            assert not thread.is_alive()
+    assert not coord.should_stop()
+    coord.request_stop()
+    coord.join(started, stop_grace_period_secs=60)  # without an error
+    lt.clear_collection("queue_runners")

@@ -12,7 +12,12 @@ def data():
             "x": np.arange(8, dtype=np.float32).reshape(4, 2),
             "r": [[1], [2, 3], [], [4]],
             "s": [b"a", b"", b"bc", b"d"],
-        }
+        },
+        spec={
+            "x": lv.FixedLenFeature([2], lv.float32),
+            "r": lv.VarLenFeature(lv.int64),
+            "s": lv.string,
+        },
     )
 
 
@@ -20,6 +25,21 @@ def masked(batch):
     import torch
 
     return {**batch.torch(), "mask": torch.from_numpy(batch.mask("r"))}
+
+
+class Made:
+    """What a transform makes of a batch: one of several kinds of value."""
+
+    kinds = (list, tuple, dict, set, str, type(None), lambda keys: [keys[0]], lambda keys: [])
+
+    def __init__(self, kind):
+        self.kind = kind
+
+    def __call__(self, batch):
+        make = self.kinds[self.kind]
+        if make is type(None):
+            return None
+        return make([(key, 1) for key in batch.record_keys])
 
 
 def triple(record):
@@ -53,6 +73,23 @@ class TestTorch:
             lengths = tensors["mask"].sum(1)
             assert tensors["mask"].shape == tensors["r"].shape
             assert (tensors["r"] != 0).sum(1).tolist() == lengths.tolist()
+
+    @pytest.mark.parametrize("kind", range(len(Made.kinds)))
+    def test_whatever_a_transform_makes_stays_one_value(self, kind):
+        plain = lv.range(10).batch(4)
+        made = [Made(kind)(batch) for batch in plain]
+        ds = lv.torch_dataset(plain, 0, 1, transform=Made(kind))
+        assert list(ds) == made
+        for taken in range(len(made)):
+            running = iter(ds)
+            assert [next(running) for _ in range(taken)] == made[:taken]
+            other = lv.torch_dataset(plain, 0, 1, transform=Made(kind))
+            other.load_state_dict(ds.state_dict())
+            assert list(other) == made[taken:]
+
+    def test_a_transform_of_records_is_refused(self):
+        with pytest.raises(lv.errors.InvalidArgumentError, match="padded_batch"):
+            iter(lv.torch_dataset(lv.range(10), 0, 1, transform=dict))
 
     def test_dlpack(self, torch):
         batch = data().batch(4).first()

@@ -75,6 +75,13 @@ def test_a_padding_queue_wants_shapes_of_a_known_rank():
         train.PaddingFIFOQueue(10, ["int32"], None)
     with pytest.raises(ValueError, match="must have a defined rank"):
         train.PaddingFIFOQueue(10, ["int32", "int32"], [(2,), None])
+    # One component: a flat list would be read as one shape, [None] as a vector of any length.
+    for flat in ([None], (None,), [3], [2, None]):
+        with pytest.raises(ValueError, match="must have a defined rank"):
+            train.PaddingFIFOQueue(10, ["int32"], flat)
+    queue = train.PaddingFIFOQueue(10, ["int32"], [[None]])
+    queue.enqueue_many(np.zeros((2, 3), np.int32))
+    assert queue.dequeue_many(2).shape == (2, 3)
 
 
 def test_sizes_that_do_not_fit_a_partial_shape_are_named():

@@ -63,7 +63,7 @@ def test_components_stay_together(make):
 
 @EVERY
 def test_a_queue_of_one_component_takes_and_gives_bare_values(make):
-    queue = make(10, "int64", (2,))
+    queue = make(10, "int64", [(2,)])
     queue.enqueue(np.array([1, 2]))
     queue.enqueue([[1, 2]])
     queue.enqueue_many(np.array([[1, 2]]))

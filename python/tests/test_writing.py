@@ -20,14 +20,15 @@ def test_records_come_back(tmp_path, compression):
     assert [row["record"] for row in lv.tfrecord(path)] == RECORDS
 
 
-def test_flushed_records_can_be_read(tmp_path):
+def test_a_file_appears_when_it_is_closed(tmp_path):
     path = tmp_path / "a.tfrecord"
     writer = lv.TFRecordWriter(path)
     writer.write(b"one")
     writer.flush()
+    assert not path.exists()
+    writer.close()
+    writer.close()
     assert lv.tfrecord(path).first() == {"record": b"one"}
-    writer.close()
-    writer.close()
     with pytest.raises(lv.errors.FailedPreconditionError):
         writer.write(b"two")
 

@@ -20,6 +20,8 @@
 #define LEVADA_NOINLINE __attribute__((noinline))
 #define LEVADA_NORETURN __attribute__((noreturn, cold, noinline))
 #define LEVADA_UNUSED __attribute__((unused))
+#define LEVADA_HIDDEN __attribute__((visibility("hidden")))
+#define LEVADA_CONSTRUCTOR __attribute__((constructor))
 #define LEVADA_ALIGNED(bytes) __attribute__((aligned(bytes)))
 
 #define LEVADA_LIKELY(cond) __builtin_expect(!!(cond), 1)

@@ -29,6 +29,22 @@ static void error_copy(char *to, size_t size, const char *from)
     error_mend_end(to);
 }
 
+/* Of a path that is too long the end says more than the beginning. */
+static void error_copy_path(char *to, size_t size, const char *path)
+{
+    static const char ellipsis[] = "\xE2\x80\xA6";
+    const size_t      n = strlen(path), first = sizeof(ellipsis) - 1;
+
+    if (n < size) {
+        memmove(to, path, n + 1);
+        return;
+    }
+    path += n - (size - 1 - first);
+    while (((unsigned char)*path & 0xC0u) == 0x80u) path++; /* inside a character */
+    memmove(to + first, path, strlen(path) + 1);
+    memcpy(to, ellipsis, first);
+}
+
 /* Messages are one line: what a message quotes may hold anything. */
 static void error_one_line(char *text)
 {
@@ -83,7 +99,7 @@ void levada_error_place(levada_error *err, const char *stage, const char *file, 
 {
     if (err == NULL) return;
     if (stage != NULL && err->stage[0] == '\0') error_copy(err->stage, sizeof(err->stage), stage);
-    if (file != NULL && err->file[0] == '\0') error_copy(err->file, sizeof(err->file), file);
+    if (file != NULL && err->file[0] == '\0') error_copy_path(err->file, sizeof(err->file), file);
     if (err->record < 0) err->record = record;
     if (err->offset < 0) err->offset = offset;
 }

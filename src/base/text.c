@@ -61,10 +61,10 @@ void levada_text_format(levada_text *text, const char *fmt, ...)
     text->size += (size_t)n;
 }
 
-static void text_escape(levada_text *text, unsigned char c)
+static void text_escape(levada_text *text, uint32_t c)
 {
     static const char from[] = "\"\\\b\f\n\r\t", to[] = "\"\\bfnrt";
-    const char *found = strchr(from, c);
+    const char *found = c < 0x80u ? strchr(from, (int)c) : NULL;
 
     if (c != '\0' && found != NULL) {
         levada_text_char(text, '\\');
@@ -74,19 +74,89 @@ static void text_escape(levada_text *text, unsigned char c)
     }
 }
 
+/* Bytes of the valid character that begins at p, 0 where there is none. */
+static size_t text_character(const unsigned char *p, size_t n)
+{
+    size_t size = p[0] < 0x80u ? 1 : p[0] < 0xC2u ? 0 : p[0] < 0xE0u ? 2 : p[0] < 0xF0u ? 3 : 4;
+
+    if (size == 0 || size > n || p[0] > 0xF4u) return 0;
+    for (size_t i = 1; i < size; i++) {
+        if ((p[i] & 0xC0u) != 0x80u) return 0;
+    }
+    if (p[0] == 0xE0u && p[1] < 0xA0u) return 0; /* too long a form */
+    if (p[0] == 0xEDu && p[1] > 0x9Fu) return 0; /* a surrogate     */
+    if (p[0] == 0xF0u && p[1] < 0x90u) return 0;
+    if (p[0] == 0xF4u && p[1] > 0x8Fu) return 0;
+    return size;
+}
+
+/* A character of up to 3 bytes; what is escaped has no more. */
+static uint32_t text_code(const unsigned char *p, size_t size)
+{
+    if (size == 1) return p[0];
+    if (size == 2) return (uint32_t)(p[0] & 0x1Fu) << 6 | (p[1] & 0x3Fu);
+    return (uint32_t)(p[0] & 0xFu) << 12 | (uint32_t)(p[1] & 0x3Fu) << 6 | (p[2] & 0x3Fu);
+}
+
+/* Characters that a terminal obeys, as well as quotes: control characters, bidi controls,
+ * separators of lines and paragraphs. */
+static bool text_is_escaped(uint32_t c)
+{
+    if (c < 0xA0u) return c < 0x20u || c >= 0x7Fu || c == '"' || c == '\\';
+    return c == 0x061Cu || c == 0x200Eu || c == 0x200Fu || (c >= 0x2028u && c <= 0x202Eu) ||
+           (c >= 0x2066u && c <= 0x2069u);
+}
+
 void levada_text_json(levada_text *text, const char *bytes, size_t n)
 {
-    size_t from = 0;
+    const unsigned char *p = (const unsigned char *)bytes;
+    size_t from = 0, size;
 
     levada_text_char(text, '"');
-    for (size_t i = 0; i < n; i++) {
-        unsigned char c = (unsigned char)bytes[i];
-        if (c >= 0x20u && c != '"' && c != '\\') continue;
+    for (size_t i = 0; i < n; i += size) {
+        uint32_t c;
+
+        size = 1;
+        if (p[i] >= 0x20u && p[i] < 0x7Fu && p[i] != '"' && p[i] != '\\') continue;
+        size = text_character(p + i, n - i);
+        c = size > 0 && size < 4 ? text_code(p + i, size) : size == 0 ? 0xFFFDu : 0x10000u;
+        if (size > 0 && !text_is_escaped(c)) continue;
         levada_text_add(text, bytes + from, i - from);
         text_escape(text, c);
-        from = i + 1;
+        if (size == 0) size = 1;
+        from = i + size;
     }
     levada_text_add(text, bytes + from, n - from);
+    levada_text_char(text, '"');
+}
+
+void levada_text_base64(levada_text *text, const char *bytes, size_t n)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+    for (size_t i = 0; i < n; i += 3) {
+        uint32_t bits = 0;
+        char     four[4] = {'=', '=', '=', '='};
+        size_t   m = n - i < 3 ? n - i : 3;
+        for (size_t k = 0; k < m; k++) bits |= (uint32_t)(uint8_t)bytes[i + k] << (16 - 8 * k);
+        for (size_t k = 0; k <= m; k++) four[k] = digits[bits >> (18 - 6 * k) & 0x3Fu];
+        levada_text_add(text, four, 4);
+    }
+}
+
+void levada_text_json_name(levada_text *text, const char *bytes, size_t n)
+{
+    static const char prefix[] = "base64:";
+    const size_t      skip = sizeof prefix - 1;
+    bool              hard = levada_utf8_check(bytes, n) < n || (n > 0 && memchr(bytes, 0, n)) ||
+                (n >= skip && memcmp(bytes, prefix, skip) == 0);
+
+    if (!hard) {
+        levada_text_json(text, bytes, n);
+        return;
+    }
+    levada_text_format(text, "\"%s", prefix);
+    levada_text_base64(text, bytes, n);
     levada_text_char(text, '"');
 }
 
@@ -106,22 +176,6 @@ void levada_text_clear(levada_text *text)
 {
     levada_free(text->at);
     *text = (levada_text){0};
-}
-
-/* Bytes of the valid character that begins at p, 0 where there is none. */
-static size_t text_character(const unsigned char *p, size_t n)
-{
-    size_t size = p[0] < 0x80u ? 1 : p[0] < 0xC2u ? 0 : p[0] < 0xE0u ? 2 : p[0] < 0xF0u ? 3 : 4;
-
-    if (size == 0 || size > n || p[0] > 0xF4u) return 0;
-    for (size_t i = 1; i < size; i++) {
-        if ((p[i] & 0xC0u) != 0x80u) return 0;
-    }
-    if (p[0] == 0xE0u && p[1] < 0xA0u) return 0; /* too long a form */
-    if (p[0] == 0xEDu && p[1] > 0x9Fu) return 0; /* a surrogate     */
-    if (p[0] == 0xF0u && p[1] < 0x90u) return 0;
-    if (p[0] == 0xF4u && p[1] > 0x8Fu) return 0;
-    return size;
 }
 
 size_t levada_utf8_check(const char *bytes, size_t n)

@@ -59,9 +59,9 @@ static LEVADA_ALWAYS_INLINE const uint8_t *varint_avx2_slow(const uint8_t *p, co
 {
     while (p < until) {
         uint64_t word = levada_load_u64(p), ends = ~word & LEVADA_VARINT_TOPS, value;
-        size_t   size = _tzcnt_u64(ends) / 8 + 1;
+        size_t   size = _tzcnt_u64(ends) / 8 + 1; /* 9 without an end */
 
-        value = _pext_u64(word & (ends ^ (ends - 1)), VARINT_PAYLOAD);
+        value = _pext_u64(_bzhi_u64(word, (unsigned)(8 * size)), VARINT_PAYLOAD);
         if (LEVADA_UNLIKELY(ends == 0)) size = levada_varint_long(p, value, &value);
         if (size == 0) return NULL;
         levada_varint_put(sink, value);
@@ -122,7 +122,8 @@ static LEVADA_ALWAYS_INLINE void varint_avx2_put4(const levada_varint_sink *sink
 
     x = _mm_and_si128(x, _mm_set1_epi32(0x7f7f7f));
     x = _mm_maddubs_epi16(_mm_set1_epi16((short)0x8001), x); /* first + second * 128 */
-    x = _mm_madd_epi16(x, _mm_set1_epi32(0x40000001));       /* ... + third * 16384  */
+    x = _mm_or_si128(_mm_and_si128(x, _mm_set1_epi32(0x3fff)), /* ... + third * 16384  */
+                     _mm_and_si128(_mm_srli_epi32(x, 2), _mm_set1_epi32(0x1fc000)));
     if (sink->wide != NULL) {
         _mm256_storeu_si256((__m256i *)(void *)(sink->wide + sink->count),
                             _mm256_cvtepu32_epi64(x));
@@ -165,14 +166,15 @@ static LEVADA_ALWAYS_INLINE int64_t varint_avx2_decode(const uint8_t *p, size_t 
     if (!levada_varint_ends(p, n)) return -1;
     while (p < end) {
         size_t   left = (size_t)(end - p);
-        uint64_t tops = varint_avx2_tops(p), ends, runs;
+        unsigned take = left < 64 ? (unsigned)left : 64;
+        uint64_t tops = _bzhi_u64(varint_avx2_tops(p), take), ends, runs;
 
         if (tops == 0 && left >= 64) {
             varint_avx2_widen(p, &sink);
             p += 64;
             continue;
         }
-        ends = _bzhi_u64(~tops, left < 64 ? (unsigned)left : 64);
+        ends = _bzhi_u64(~tops, take);
         runs = tops & tops >> 1; /* two continuation bytes, */
         runs &= runs >> 2;       /* four,                   */
         runs &= runs >> 4;       /* eight in a row          */

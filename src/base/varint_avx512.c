@@ -68,7 +68,7 @@ static LEVADA_ALWAYS_INLINE const uint8_t *varint_avx512_slow(const uint8_t *p,
         uint64_t word = levada_load_u64(p), ends = ~word & LEVADA_VARINT_TOPS, value;
 
         size = _tzcnt_u64(ends) / 8 + 1;
-        value = _pext_u64(word & (ends ^ (ends - 1)), VARINT_PAYLOAD);
+        value = _pext_u64(_bzhi_u64(word, (unsigned)(8 * size)), VARINT_PAYLOAD);
         if (LEVADA_UNLIKELY(ends == 0)) size = levada_varint_long(p, value, &value);
         if (size == 0) return NULL;
         levada_varint_put(sink, value);
@@ -165,13 +165,14 @@ static LEVADA_ALWAYS_INLINE int64_t varint_avx512_decode(const uint8_t *p, size_
     if (!levada_varint_ends(p, n)) return -1;
     while (p < end) {
         size_t   left = (size_t)(end - p), take = left < VARINT_STRIDE ? left : VARINT_STRIDE;
-        __m512i  window = _mm512_loadu_si512(p);
+        uint64_t mine = _bzhi_u64(UINT64_MAX, (unsigned)(left < 64 ? left : 64));
+        __m512i  window = _mm512_maskz_loadu_epi8(mine, p);
         uint64_t tops = _mm512_movepi8_mask(window);
         uint64_t starts = _bzhi_u64(~tops << 1 | carry, (unsigned)take);
         uint64_t runs = tops & tops >> 1; /* two continuation bytes in a row, */
 
         runs = _bzhi_u64(runs & runs >> 2, (unsigned)take); /* four */
-        if (tops == 0 && carry != 0 && left >= 64) {
+        if (left >= 64 && carry != 0 && tops == 0) {
             varint_avx512_widen(p, &sink);
             p += 64;
         } else if (LEVADA_LIKELY(runs == 0)) {

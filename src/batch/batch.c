@@ -4,6 +4,7 @@
  * cu_seqlens.
  */
 #include "batch/waiting.h"
+#include "core/columns.h"
 #include "core/env_priv.h"
 #include "tensor/block_priv.h"
 
@@ -32,6 +33,7 @@ static levada_status batch_check(const void *args, const levada_spec *in, levada
     int32_t      n = levada_spec_count(in);
 
     (void)args;
+    LEVADA_TRY(levada_spec_want_records(in, err));
     return levada_spec_create(n ? levada_spec_field(in, 0) : fields, n,
                               levada_spec_flags_of(in) | LEVADA_SPEC_BATCHED, out, err);
 }

@@ -9,6 +9,7 @@
  */
 #include "batch/buckets.h"
 #include "batch/padding.h"
+#include "core/columns.h"
 #include "core/env_priv.h"
 
 typedef struct bucket_args {
@@ -88,6 +89,7 @@ static levada_status bucket_check(const void *args, const levada_spec *in, levad
     levada_field           none = { 0 };
     int32_t                n = levada_spec_count(in);
 
+    LEVADA_TRY(levada_spec_want_records(in, err));
     LEVADA_TRY(bucket_check_sizes(a, err));
     LEVADA_TRY(levada_buckets_check_length(a->length, in, err));
     if (!a->no_padding) return levada_padding_spec(&how, in, out, err);

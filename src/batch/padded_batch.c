@@ -4,6 +4,7 @@
  */
 #include "batch/padding.h"
 #include "batch/waiting.h"
+#include "core/columns.h"
 
 typedef struct padded_batch_args {
     int64_t             batch_size, pad_to_multiple;
@@ -43,6 +44,7 @@ static levada_status padded_batch_check(const void *args, const levada_spec *in,
 {
     levada_padding_options how = padded_batch_how(args);
 
+    LEVADA_TRY(levada_spec_want_records(in, err));
     return levada_padding_spec(&how, in, out, err);
 }
 

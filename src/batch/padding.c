@@ -180,20 +180,6 @@ void levada_padding_clear(levada_padding_plan *plan)
     plan->how = NULL;
 }
 
-static void padding_count(const levada_context *context, const levada_block *made)
-{
-    int64_t all = 0, payload = 0;
-
-    for (int32_t i = 0; i < levada_spec_count(made->spec); i++) {
-        const levada_column *c = &made->columns[i];
-
-        if (!c->lengths || c->field->ndim == 0) continue;
-        all += made->n * c->dims[0];
-        for (int64_t r = 0; r < made->n; r++) payload += c->lengths[r];
-    }
-    levada_context_padded(context, all, payload);
-}
-
 /* The same plan with the dimensions that are left open set to the bucket's boundary. */
 static levada_status padding_bounded(const levada_padding_plan *plan, int64_t bound,
                                      levada_padding **out, levada_error *err)
@@ -230,6 +216,5 @@ levada_status levada_padding_apply(levada_padding_plan *plan, const levada_paddi
                           &bad, err);
     levada_free(how);
     if (bad >= 0) levada_run_place(context->run, NULL, in, bad, err);
-    if (st == LEVADA_OK) padding_count(context, *out);
     return st;
 }

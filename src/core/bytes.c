@@ -32,8 +32,10 @@ struct levada_bytes {
     bool                     filter_open;
     levada_buffer           *input;
     int64_t                  input_at, input_end;
+    int64_t                  moved; /* bytes that were copied to make room for more input */
     bool                     input_ended;
-    levada_error             failed; /* once not clear, repeated */
+    levada_error             failed;   /* once not clear, repeated                               */
+    bool                     complete; /* of that failure: reading can continue after the stream */
     atomic_llong             done;
 };
 
@@ -43,7 +45,7 @@ static levada_status bytes_system_error(const levada_bytes *b, const char *what,
                                         levada_error *err)
 {
     char          text[96];
-    levada_status status = LEVADA_EDATA_LOSS;
+    levada_status status = LEVADA_EUNAVAILABLE;
 
     if (code == ENOENT || code == ENOTDIR) status = LEVADA_ENOT_FOUND;
     if (code == EACCES || code == EPERM) status = LEVADA_EPERMISSION_DENIED;
@@ -108,7 +110,7 @@ static levada_status bytes_open_file(levada_bytes *b, levada_error *err)
 
 static const levada_filter_def *bytes_filter(const levada_env *env, const char *name)
 {
-    char lower[32];
+    char lower[48];
 
     for (size_t i = 0; i < sizeof lower; i++) {
         lower[i] = name[i] >= 'A' && name[i] <= 'Z' ? (char)(name[i] + 32) : name[i];
@@ -135,21 +137,34 @@ levada_status levada_bytes_check(const levada_env *env, const char *compression,
                        compression);
 }
 
+/* The filter whose suffix the name has: what damaged first bytes do not say. */
+static const levada_filter_def *bytes_named(const levada_bytes *b)
+{
+    size_t size = strlen(b->path);
+
+    for (int32_t i = 0;; i++) {
+        const levada_filter_def *filter = levada_registry_filter_at(b->env, i);
+        size_t                   n = filter && filter->suffix ? strlen(filter->suffix) : 0;
+
+        if (!filter) return NULL;
+        if (n > 0 && n < size && strcmp(b->path + size - n, filter->suffix) == 0) return filter;
+    }
+}
+
 static const levada_filter_def *bytes_choose(const levada_bytes *b,
                                              const levada_bytes_options *options,
                                              const uint8_t *head, int64_t size)
 {
     const char              *wanted = options->compression;
     const levada_filter_def *filter;
+    int32_t                  bits;
 
     if (wanted && (*wanted == '\0' || bytes_wants(wanted, "none"))) return NULL;
     if (wanted && !bytes_wants(wanted, "auto")) return bytes_filter(b->env, wanted);
     filter = levada_registry_probe(b->env, head, (size_t)size);
-    if (filter && options->probe &&
-        options->probe(head, size) > filter->probe(head, (size_t)size)) {
-        return NULL;
-    }
-    return filter;
+    bits = options->probe ? options->probe(head, size) : 0;
+    if (filter) return bits > filter->probe(head, (size_t)size) ? NULL : filter;
+    return options->probe && bits == 0 ? bytes_named(b) : NULL;
 }
 
 /* Reads the first bytes, which name the file and its compression, and goes back. */
@@ -222,6 +237,7 @@ static levada_status bytes_refill(levada_bytes *b, levada_error *err)
     int64_t left = b->input_end - b->input_at, made;
 
     memmove(b->input->data, b->input->data + b->input_at, (size_t)left);
+    b->moved += left;
     b->input_at = 0;
     b->input_end = left;
     LEVADA_TRY(bytes_pread(b, b->input->data + left, BYTES_INPUT - left, &made, err));
@@ -230,22 +246,32 @@ static levada_status bytes_refill(levada_bytes *b, levada_error *err)
     return LEVADA_OK;
 }
 
+/* Refilling moves the bytes that are left, so it waits until they are the smaller part. */
+static bool bytes_needs_input(const levada_bytes *b, int idle)
+{
+    int64_t left = b->input_end - b->input_at;
+
+    return !b->input_ended && (left == 0 || (idle > 0 && left < BYTES_INPUT / 2));
+}
+
 static levada_status bytes_decode(levada_bytes *b, uint8_t *data, int64_t size, int64_t *made,
                                   levada_error *err)
 {
-    int idle = 0;
+    levada_status st;
+    int           idle = 0;
 
     while (*made < size && !b->ended) {
         levada_filter_step step = {.out = data + *made, .out_size = (size_t)(size - *made)};
 
-        if (!b->input_ended && (idle > 0 || b->input_at == b->input_end)) {
-            LEVADA_TRY(bytes_refill(b, err));
-        }
+        if (bytes_needs_input(b, idle)) LEVADA_TRY(bytes_refill(b, err));
         step.in = b->input->data + b->input_at;
         step.in_size = (size_t)(b->input_end - b->input_at);
         step.in_ended = b->input_ended;
-        LEVADA_TRY(b->filter->decode(b->state, &step, err));
+        st = b->filter->decode(b->state, &step, err);
+        if (st != LEVADA_OK && !step.finished) return st;
         b->input_at += (int64_t)step.used;
+        b->complete = st == LEVADA_EDATA_LOSS;
+        if (st != LEVADA_OK) return st;
         *made += (int64_t)step.made;
         b->ended = step.finished;
         idle = step.used + step.made > 0 ? 0 : idle + 1;
@@ -300,6 +326,7 @@ levada_status levada_bytes_seek(levada_bytes *b, int64_t offset, levada_error *e
     bool    failed = b->failed.code != LEVADA_OK;
 
     levada_error_clear(&b->failed);
+    b->complete = false;
     if (!b->filter) {
         made = levada_bytes_left(b) + b->at; /* the whole file, which may have grown */
         if (offset <= made) {
@@ -319,7 +346,13 @@ levada_status levada_bytes_seek(levada_bytes *b, int64_t offset, levada_error *e
 
 int64_t levada_bytes_offset(const levada_bytes *b) { return b->offset; }
 
-bool levada_bytes_broken(const levada_bytes *b) { return b->failed.code != LEVADA_OK; }
+bool levada_bytes_resume(levada_bytes *b)
+{
+    if (b->failed.code != LEVADA_EDATA_LOSS || !b->complete) return false;
+    levada_error_clear(&b->failed);
+    b->complete = false;
+    return true;
+}
 
 int64_t levada_bytes_left(const levada_bytes *b)
 {
@@ -345,6 +378,8 @@ const char *levada_bytes_compression(const levada_bytes *b)
 {
     return b->filter ? b->filter->name : "";
 }
+
+int64_t levada_bytes_moved(const levada_bytes *b) { return b->moved; }
 
 const char *levada_bytes_path(const levada_bytes *b) { return b->path; }
 

@@ -5,7 +5,8 @@
  * A byte stream reads a local regular file with pread (never a mapping: a file that shrinks is an
  * error, not a signal) and passes it through the filter that its first bytes ask for. Offsets count
  * decompressed bytes. Damage comes after every good byte in front of it and is repeated by later
- * reads. One owner, one thread; levada_bytes_done may be called from any thread.
+ * reads. A failure of the system is never EDATA_LOSS: EUNAVAILABLE where no other code fits. One
+ * owner, one thread; levada_bytes_done may be called from any thread.
  */
 #ifndef LEVADA_CORE_BYTES_H
 #define LEVADA_CORE_BYTES_H
@@ -15,7 +16,8 @@
 typedef struct levada_bytes levada_bytes;
 
 typedef struct levada_bytes_options {
-    /* NULL or "auto": by content; "none" or "": plain; else the name of a filter, in any case. */
+    /* NULL or "auto": by content, and by name where the content is neither compressed nor of the
+     * format; "none" or "": plain; else the name of a filter, in any case. */
     const char *compression;
     /* Verified bits of the format that is expected; more than the best filter has = plain. */
     int32_t (*probe)(const uint8_t *data, int64_t size);
@@ -47,13 +49,16 @@ LEVADA_MUST_USE levada_status levada_bytes_seek(levada_bytes *bytes, int64_t off
                                                 levada_error *err);
 
 int64_t levada_bytes_offset(const levada_bytes *bytes);
-/* True when every later read fails. */
-bool levada_bytes_broken(const levada_bytes *bytes);
+/* After EDATA_LOSS: true when only the checksum of a complete stream was wrong. Then no byte is
+ * missing, and reading continues after that stream. */
+bool levada_bytes_resume(levada_bytes *bytes);
 /* Bytes from the offset to the end of the file, as far as known; -1 where it is compressed. */
 int64_t           levada_bytes_left(const levada_bytes *bytes);
 levada_bytes_mark levada_bytes_mark_of(const levada_bytes *bytes);
 /* Bytes of the file (as it lies on disk) read so far. */
 int64_t levada_bytes_done(const levada_bytes *bytes);
+/* Compressed bytes that were copied to make room for more: a count of work. */
+int64_t levada_bytes_moved(const levada_bytes *bytes);
 /* "gzip", or "" for a plain file. */
 const char *levada_bytes_compression(const levada_bytes *bytes);
 const char *levada_bytes_path(const levada_bytes *bytes);

@@ -5,6 +5,58 @@
 #include "core/columns.h"
 #include "core/env_priv.h"
 #include "core/iter_priv.h"
+#include "tensor/builder_priv.h"
+
+#include <string.h>
+
+/* In the spec of a batch a field has lengths where its first dimension is open, or where the field
+ * of that name had them before. */
+static levada_status call_mark_padded(const levada_spec *declared, const levada_spec *in,
+                                      levada_spec **out, levada_error *err)
+{
+    levada_field *fields = levada_spec_copy_fields(declared);
+    levada_status st;
+
+    if (!fields) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a spec");
+    for (int32_t i = 0; i < levada_spec_count(declared); i++) {
+        levada_field       *f = &fields[i];
+        int32_t             at = levada_spec_find(in, f->name);
+        const levada_field *before = at >= 0 ? levada_spec_field(in, at) : NULL;
+        bool                had = before && before->padded;
+
+        if (f->depth == 0 && f->ndim > 0) f->padded = f->dims[0] < 0 || had;
+        if (f->padded && had && f->dtype == before->dtype)
+            memcpy(f->pad, before->pad, sizeof f->pad);
+    }
+    st = levada_spec_create(fields, levada_spec_count(declared), levada_spec_flags_of(declared),
+                            out, err);
+    levada_free(fields);
+    return st;
+}
+
+levada_status levada_call_spec(const levada_function *function, const levada_value *spec,
+                               const levada_spec *in, levada_spec **out, levada_error *err)
+{
+    int32_t       batched = levada_spec_flags_of(in) & LEVADA_SPEC_BATCHED;
+    levada_spec  *declared = NULL;
+    levada_status st;
+
+    if (batched && levada_function_info(function)->per_record) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "the function takes single records, and after batching a batch is one "
+                           "element: unbatch() first, or pass batched=True and a function of "
+                           "batches");
+    }
+    if (!spec) return levada_spec_create(NULL, 0, batched | LEVADA_SPEC_OPEN, out, err);
+    LEVADA_TRY(levada_spec_read(spec, batched, &declared, err));
+    if (!batched) {
+        *out = declared;
+        return LEVADA_OK;
+    }
+    st = call_mark_padded(declared, in, out, err);
+    levada_spec_unref(&declared);
+    return st;
+}
 
 levada_status levada_call_open(levada_call *call, const levada_function *function,
                                const levada_context *context, levada_error *err)
@@ -102,6 +154,103 @@ levada_status levada_call_block(const levada_call *call, const levada_block *in,
     return call_named(call, st, err);
 }
 
+/* -- lengths of padded fields */
+
+/* The column of `in` whose lengths column `c` of the result keeps, or NULL. */
+static const levada_column *call_padded(const levada_block *in, const levada_column *c)
+{
+    const levada_column *before;
+
+    if (c->field->depth || c->field->ndim == 0 || c->field->padded) return NULL;
+    before = levada_block_column(in, c->field->name);
+    return before && before->field->padded && before->lengths ? before : NULL;
+}
+
+/* Which fields get lengths: those that had some before, and those whose spec says so. */
+static levada_status call_find_padded(const levada_block *in, const levada_block *made,
+                                      const levada_spec *spec, levada_field *fields, bool *any,
+                                      levada_error *err)
+{
+    for (int32_t i = 0; i < levada_spec_count(made->spec); i++) {
+        const levada_column *c = &made->columns[i], *before = call_padded(in, c);
+        int32_t              at = spec ? levada_spec_find(spec, c->field->name) : -1;
+
+        if (before && before->dims[0] != c->dims[0]) {
+            return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                               "padded field '%s' comes back with %lld steps and had %lld: return "
+                               "it with its lengths, or under another name",
+                               c->field->name, (long long)c->dims[0], (long long)before->dims[0]);
+        }
+        if (before && before->field->dtype == c->field->dtype)
+            memcpy(fields[i].pad, before->field->pad, sizeof fields[i].pad);
+        if (c->field->depth == 0 && c->field->ndim > 0 && !c->field->padded)
+            fields[i].padded = before || (at >= 0 && levada_spec_field(spec, at)->padded);
+        *any = *any || fields[i].padded != c->field->padded;
+    }
+    return LEVADA_OK;
+}
+
+/* Lengths of the fields of `made` that are padded and have none: those before, or all steps. */
+static levada_status call_fill_lengths(levada_builder *b, const levada_block *in,
+                                       const levada_block *made, levada_error *err)
+{
+    for (int32_t i = 0; i < levada_spec_count(made->spec); i++) {
+        const levada_column *c = &made->columns[i], *before = call_padded(in, c);
+        int32_t             *lengths = NULL;
+
+        levada_builder_share(b, i, c);
+        if (c->field->padded || !levada_spec_field(b->block->spec, i)->padded) continue;
+        LEVADA_TRY(levada_builder_lengths(b, i, &lengths, err));
+        for (int64_t r = 0; r < made->n; r++)
+            lengths[r] = before ? before->lengths[r] : (int32_t)c->dims[0];
+    }
+    return LEVADA_OK;
+}
+
+static levada_status call_with_lengths(const levada_call *call, const levada_block *in,
+                                       levada_block **made, const levada_field *fields,
+                                       levada_error *err)
+{
+    const levada_block *from = *made;
+    levada_spec        *spec = NULL;
+    levada_builder     *b = NULL;
+    levada_block       *own = NULL;
+    levada_status       st;
+
+    LEVADA_TRY(levada_spec_create(fields, levada_spec_count(from->spec),
+                                  levada_spec_flags_of(from->spec), &spec, err));
+    st = levada_builder_make(call->pool, spec, from->n, &b, err);
+    levada_spec_unref(&spec);
+    if (st == LEVADA_OK) st = call_fill_lengths(b, in, from, err);
+    for (int32_t i = 0; st == LEVADA_OK && i < from->nrejects; i++) {
+        st = levada_builder_reject(b, from->rejects[i].row, &from->rejects[i].why, err);
+    }
+    if (st == LEVADA_OK) st = levada_builder_publish(&b, &own, err);
+    levada_builder_destroy(&b);
+    if (st != LEVADA_OK) return st;
+    own->bytes += from->bytes;
+    own->bound = from->bound;
+    levada_block_unref(made);
+    *made = own;
+    return LEVADA_OK;
+}
+
+/* What came back as it was padded keeps its lengths. */
+static levada_status call_keep_lengths(const levada_call *call, const levada_block *in,
+                                       const levada_spec *spec, levada_block **made,
+                                       levada_error *err)
+{
+    levada_field *fields = levada_spec_copy_fields((*made)->spec);
+    bool          any = false;
+    levada_status st;
+
+    if (!fields) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a spec");
+    st = call_find_padded(in, *made, spec, fields, &any, err);
+    if (st == LEVADA_OK && any) st = call_with_lengths(call, in, made, fields, err);
+    levada_free(fields);
+    return st;
+}
+
 /* What a function gives may be held elsewhere, or be its input: origins go into a block of ours. */
 static levada_status call_own(const levada_call *call, const levada_block *in, levada_block **made,
                               levada_error *err)
@@ -119,16 +268,23 @@ static levada_status call_own(const levada_call *call, const levada_block *in, l
 levada_status levada_call_rows(const levada_call *call, const levada_block *in,
                                const levada_spec *spec, levada_block **out, levada_error *err)
 {
-    levada_block *made = NULL;
+    levada_block *flat = NULL, *made = NULL;
     levada_status st;
 
-    LEVADA_TRY(levada_call_block(call, in, &made, err));
-    st = spec ? levada_spec_fits(spec, made->spec, err) : LEVADA_OK;
-    if (st == LEVADA_OK && made->n != in->n) {
+    LEVADA_TRY(levada_block_gather(call->pool, in, &flat, err));
+    st = levada_call_block(call, flat, &made, err);
+    if (st != LEVADA_OK) {
+        levada_block_unref(&flat);
+        return st;
+    }
+    if (made->n != in->n) {
         st = levada_fail(err, LEVADA_EINVALID_ARGUMENT, "%lld records in, %lld out",
                          (long long)in->n, (long long)made->n);
     }
+    if (st == LEVADA_OK) st = call_keep_lengths(call, flat, spec, &made, err);
+    if (st == LEVADA_OK && spec) st = levada_spec_fits(spec, made->spec, err);
     if (st == LEVADA_OK) st = call_own(call, in, &made, err);
+    levada_block_unref(&flat);
     if (st == LEVADA_OK) {
         *out = made;
         made = NULL;

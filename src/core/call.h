@@ -16,6 +16,11 @@ typedef struct levada_call {
     const struct levada_run   *of; /* knows the names of files */
 } levada_call;
 
+/* The columns that a stage has behind a function: those of `spec`, or an open spec where that is
+ * NULL. Refuses a function of single records where `in` has batches. */
+LEVADA_MUST_USE levada_status levada_call_spec(const levada_function *function,
+                                               const levada_value *spec, const levada_spec *in,
+                                               levada_spec **out, levada_error *err);
 LEVADA_MUST_USE levada_status levada_call_open(levada_call *call, const levada_function *function,
                                                const levada_context *context, levada_error *err);
 void levada_call_close(levada_call *call);
@@ -25,7 +30,8 @@ void levada_call_cancel(const levada_call *call);
 LEVADA_MUST_USE levada_status levada_call_block(const levada_call *call, const levada_block *in,
                                                 levada_block **out, levada_error *err);
 /* The same for functions from rows to rows: the result has as many rows as `in`, fits `spec`
- * (NULL = any), and has its origins. */
+ * (NULL = any), and has its origins. A padded field of `in` that comes back without lengths of its
+ * own keeps those that it had. */
 LEVADA_MUST_USE levada_status levada_call_rows(const levada_call *call, const levada_block *in,
                                                const levada_spec *spec, levada_block **out,
                                                levada_error *err);

@@ -2,6 +2,7 @@
 #include "core/chain.h"
 
 #include "base/alloc.h"
+#include "core/dataset_priv.h"
 #include "core/iter_priv.h"
 #include "tensor/block_priv.h"
 
@@ -167,9 +168,10 @@ static levada_status chain_field(const chain_link *l, const levada_block *in, in
         (const void *)((const uint8_t *)l->args + l->op->core_offset);
     const char *name = core->field ? core->field : l->op->def.decoder.field;
     int32_t     found = name ? levada_spec_find(in->spec, name) : -1, n = 0;
+    const levada_field *field;
 
     for (int32_t i = 0; found < 0 && !core->field && i < levada_spec_count(in->spec); i++) {
-        if (levada_spec_field(in->spec, i)->dtype != LEVADA_BYTES) continue;
+        if (!levada_field_decodable(levada_spec_field(in->spec, i))) continue;
         *out = i;
         n++;
     }
@@ -178,14 +180,8 @@ static levada_status chain_field(const chain_link *l, const levada_block *in, in
                            name ? name : "record");
     }
     if (found >= 0) *out = found;
-    if (levada_spec_field(in->spec, *out)->dtype != LEVADA_BYTES ||
-        levada_spec_field(in->spec, *out)->depth > 0) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "column '%s' holds %s, not one byte string a record",
-                           levada_spec_field(in->spec, *out)->name,
-                           levada_dtype_name(levada_spec_field(in->spec, *out)->dtype));
-    }
-    return LEVADA_OK;
+    field = levada_spec_field(in->spec, *out);
+    return levada_field_decodable(field) ? LEVADA_OK : levada_field_undecodable(field, err);
 }
 
 /* One buffer that keeps all strings alive, where there is one. */

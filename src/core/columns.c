@@ -92,6 +92,14 @@ levada_field *levada_spec_copy_fields(const levada_spec *spec)
     return fields;
 }
 
+levada_status levada_spec_want_records(const levada_spec *in, levada_error *err)
+{
+    if (!(levada_spec_flags_of(in) & LEVADA_SPEC_BATCHED)) return LEVADA_OK;
+    return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                       "the input has batches, and this stage works on records: move it before "
+                       "the batching stage, or unbatch() first");
+}
+
 levada_status levada_spec_require(const levada_spec *spec, const char *name, int32_t *out,
                                   levada_error *err)
 {
@@ -181,7 +189,8 @@ levada_status levada_spec_read(const levada_value *map, int32_t flags, levada_sp
 static bool columns_like(const levada_field *declared, const levada_field *is)
 {
     if (strcmp(declared->name, is->name) != 0 || declared->dtype != is->dtype ||
-        declared->depth != is->depth || declared->ndim != is->ndim) {
+        declared->depth != is->depth || declared->ndim != is->ndim ||
+        declared->padded != is->padded) {
         return false;
     }
     for (int32_t d = 0; d < is->ndim; d++) {
@@ -206,6 +215,13 @@ levada_status levada_spec_fits(const levada_spec *declared, const levada_spec *i
         const levada_field *a = levada_spec_field(declared, i), *b = levada_spec_field(is, i);
 
         if (columns_like(a, b)) continue;
+        if (a->padded != b->padded && a->depth == b->depth && a->ndim == b->ndim) {
+            return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                               "field '%s' %s lengths, its spec %s: in the spec of a batch a first "
+                               "dimension of null has lengths",
+                               b->name, b->padded ? "has" : "has no",
+                               a->padded ? "has" : "has not");
+        }
         return levada_fail(
             err, LEVADA_EINVALID_ARGUMENT,
             "field '%s' of %s, %d ragged levels and %d dimensions came where '%s' of "

@@ -37,6 +37,9 @@ void levada_derived_clear(levada_derived *derived);
 /* A copy of the fields of a spec, one more than there are; to be freed with levada_free. NULL when
  * memory is short. */
 levada_field *levada_spec_copy_fields(const levada_spec *spec);
+/* EINVALID_ARGUMENT where `in` has batches: a batch is one element, which the stage cannot take
+ * apart. */
+LEVADA_MUST_USE levada_status levada_spec_want_records(const levada_spec *in, levada_error *err);
 /* Index of the field; -1 where it may still come (an open spec); else EINVALID_ARGUMENT with the
  * names that there are. */
 LEVADA_MUST_USE levada_status levada_spec_require(const levada_spec *spec, const char *name,
@@ -46,7 +49,8 @@ LEVADA_MUST_USE levada_status levada_spec_require(const levada_spec *spec, const
 LEVADA_MUST_USE levada_status levada_spec_read(const levada_value *map, int32_t flags,
                                                levada_spec **out, levada_error *err);
 /* Whether blocks of `is` are what was declared: the same columns in that order, dimensions as
- * declared or anything where that says -1. An open `declared` fits all. Else EINVALID_ARGUMENT. */
+ * declared or anything where that says -1, with lengths where declared. An open `declared` fits
+ * all. Else EINVALID_ARGUMENT. */
 LEVADA_MUST_USE levada_status levada_spec_fits(const levada_spec *declared, const levada_spec *is,
                                                levada_error *err);
 

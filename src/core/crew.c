@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/assert.h"
+#include "base/process.h"
 #include "base/text.h"
 #include "runtime/wait.h"
 
@@ -89,6 +90,8 @@ static void crew_unlock(levada_crew *crew)
     levada_wake(&woken);
 }
 
+bool levada_crew_runs(const levada_crew *crew) { return crew && crew->running; }
+
 bool levada_crew_idle(const levada_crew *crew) { return !crew->joints; }
 
 /* Number of the calling thread: workers 1.., everybody else 0. */
@@ -101,6 +104,8 @@ static int32_t crew_self(const levada_crew *crew)
     }
     return 0;
 }
+
+bool levada_crew_is_consumer(const levada_crew *crew) { return crew_self(crew) == 0; }
 
 /* -- snapshots */
 
@@ -283,6 +288,7 @@ static void crew_apply_locked(levada_crew *crew, levada_joint *j, levada_ticket 
 static void crew_work_locked(levada_crew *crew, levada_joint *j)
 {
     levada_block  *in = NULL;
+    levada_losses  losses;
     levada_error   why = LEVADA_ERROR_INIT;
     levada_ticket *t;
     levada_status  st;
@@ -293,12 +299,15 @@ static void crew_work_locked(levada_crew *crew, levada_joint *j)
     if (crew_snapshot_due_locked(j)) crew_snapshot_locked(crew, j);
     crew_unlock(crew);
     st = levada_iter_next(j->node->inputs[0], &in, &why);
+    /* Nobody else works upstream before the intake is free. */
+    losses = levada_stats_since(j->node->inputs[0], &j->ahead);
     crew_lock(crew);
     j->intake = false;
     if (st != LEVADA_OK) {
         if (st != LEVADA_AGAIN) {
             j->closed = st;
             j->why = why;
+            j->last = losses;
         }
         crew_tell_locked(crew, j);
         crew_offer_locked(crew, j);
@@ -309,6 +318,7 @@ static void crew_work_locked(levada_crew *crew, levada_joint *j)
     LEVADA_ASSERT(number - j->head < j->window && !t->in && !t->out); /* delivered, or never used */
     memset(t, 0, sizeof *t);
     t->rows_in = levada_block_rows(in);
+    t->losses = losses;
     j->drawn += t->rows_in;
     crew_apply_locked(crew, j, t, number, in);
 }
@@ -340,6 +350,7 @@ static void crew_first_snapshots_locked(levada_crew *crew, levada_joint *j)
 {
     if (!j) return;
     crew_first_snapshots_locked(crew, j->next);
+    j->losses = levada_stats_since(j->node->inputs[0], &j->ahead);
     crew_snapshot_locked(crew, j);
 }
 
@@ -369,6 +380,26 @@ void levada_crew_stop(levada_crew *crew)
     crew->started = 0;
 }
 
+static bool crew_idle_locked(const levada_joint *j)
+{
+    if (j->intake) return false;
+    for (int64_t i = j->head; i < j->tail; i++) {
+        if (!j->ring[i % j->window].done) return false;
+    }
+    return true;
+}
+
+bool levada_crew_abandon(levada_crew *crew)
+{
+    if (!levada_lock_is_free(&crew->lock)) return false;
+    for (const levada_joint *j = crew->joints; j; j = j->next) {
+        if (!crew_idle_locked(j)) return false;
+    }
+    crew->idle = (levada_line){ 0 };
+    crew->started = 0;
+    return true;
+}
+
 /* -- the consumer's side */
 
 static levada_status crew_deliver_locked(levada_crew *crew, levada_joint *j, levada_block **out,
@@ -384,6 +415,7 @@ static levada_status crew_deliver_locked(levada_crew *crew, levada_joint *j, lev
     }
     j->head++;
     j->delivered += t->rows_in;
+    j->losses = t->losses;
     j->bytes -= t->bytes;
     LEVADA_ASSERT(j->bytes >= 0 && j->delivered <= j->drawn);
     room = j->window - (j->tail - j->head);
@@ -418,6 +450,13 @@ static levada_status crew_closed_locked(const levada_joint *j, levada_error *err
     return j->closed;
 }
 
+/* Whether a consumer with that deadline leaves all work to the workers: what it began itself could
+ * take longer. */
+static bool crew_waits_only(const levada_crew *crew, int64_t until)
+{
+    return until >= 0 && !crew->run->soft;
+}
+
 levada_status levada_crew_take(levada_crew *crew, levada_joint *j, levada_block **out,
                                levada_error *err)
 {
@@ -442,11 +481,12 @@ levada_status levada_crew_take(levada_crew *crew, levada_joint *j, levada_block 
         } else if (atomic_load(&crew->run->cancelled) || crew->stop) {
             st = levada_fail(err, LEVADA_ECANCELLED, "cancelled");
         } else if (j->head == j->tail && j->closed != LEVADA_OK) {
+            j->losses = j->last;
             st = crew_closed_locked(j, err);
         } else if (until >= 0 && levada_now() >= until) {
             st = LEVADA_AGAIN;
-        } else if (!crew_help_locked(crew, j)) {
-            crew_wait_locked(crew, j, j, until);
+        } else if (crew_waits_only(crew, until) || !crew_help_locked(crew, j)) {
+            crew_wait_locked(crew, j, crew_waits_only(crew, until) ? NULL : j, until);
             waited = true;
         }
     }
@@ -500,35 +540,45 @@ void levada_crew_report(levada_crew *crew, levada_text *to)
     crew_unlock(crew);
 }
 
-static bool crew_idle_locked(const levada_joint *j)
-{
-    if (j->intake) return false;
-    for (int64_t i = j->head; i < j->tail; i++) {
-        if (!j->ring[i % j->window].done) return false;
-    }
-    return true;
-}
-
 /* Others work on what they have drawn without waiting for us: they are further up, or apply. */
-void levada_crew_halt(levada_crew *crew, levada_joint *j)
+levada_status levada_crew_halt(levada_crew *crew, levada_joint *j)
 {
+    int64_t       until = levada_crew_is_consumer(crew) ? crew->run->deadline : -1;
+    levada_status st = LEVADA_OK;
+
     crew_lock(crew);
     j->halting = true;
-    if (j->closed == LEVADA_OK) j->closed = LEVADA_END; /* nothing new is drawn */
-    while (!crew_idle_locked(j)) crew_wait_locked(crew, j, NULL, -1);
+    if (j->closed == LEVADA_OK) { /* nothing new is drawn */
+        j->closed = LEVADA_END;
+        j->last = j->losses;
+    }
+    while (st == LEVADA_OK && !crew_idle_locked(j)) {
+        if (until >= 0 && levada_now() >= until) st = LEVADA_AGAIN;
+        else crew_wait_locked(crew, j, NULL, until);
+    }
     j->halting = false;
     crew_unlock(crew);
+    return st;
+}
+
+static void crew_empty(levada_joint *j)
+{
+    for (int64_t i = 0; j->ring && i < j->window; i++) {
+        levada_block_unref(&j->ring[i].in);
+        levada_block_unref(&j->ring[i].out);
+    }
+    crew_snapshot_free(j->snapshots);
+    j->snapshots = NULL;
 }
 
 void levada_crew_reset(levada_crew *crew, levada_joint *j)
 {
+    levada_losses ahead = levada_stats_since(j->node->inputs[0], &j->ahead);
+
     crew_lock(crew);
-    for (int64_t i = j->head; i < j->tail; i++) {
-        levada_block_unref(&j->ring[i % j->window].in);
-        levada_block_unref(&j->ring[i % j->window].out);
-    }
-    crew_snapshot_free(j->snapshots);
-    j->snapshots = NULL;
+    levada_losses_add(&ahead, &j->losses, -1);
+    levada_losses_add(&j->ahead, &ahead, 1);
+    crew_empty(j);
     j->head = j->tail = j->drawn = j->delivered = j->bytes = 0;
     if (crew->running) crew_snapshot_locked(crew, j); /* while it is closed nobody works on it */
     j->closed = LEVADA_OK;
@@ -538,11 +588,7 @@ void levada_crew_reset(levada_crew *crew, levada_joint *j)
 
 void levada_joint_clear(levada_joint *j)
 {
-    for (int64_t i = 0; j->ring && i < j->window; i++) {
-        levada_block_unref(&j->ring[i].in);
-        levada_block_unref(&j->ring[i].out);
-    }
+    crew_empty(j);
     levada_free(j->ring);
-    crew_snapshot_free(j->snapshots);
     levada_chain_destroy(&j->chain);
 }

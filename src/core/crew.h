@@ -7,7 +7,7 @@
  * the ticket's slot. Results leave in the order of the tickets. Workers look for work nearest to
  * the consumer first. A thread that waits for a result does not sleep while there is work further
  * up: it helps. So with N threads there are N - 1 workers, and the caller is the N-th while it
- * waits.
+ * waits. Only a consumer with a deadline leaves the work to the workers.
  *
  * No deadlock: a thread that holds an intake waits only for results of joints further up, and those
  * are being worked on by threads that wait for nothing or for something still further up.
@@ -29,6 +29,7 @@ typedef struct levada_ticket {
     levada_status st;
     levada_error  why;
     int64_t       rows_in, bytes;
+    levada_losses losses; /* upstream, when it was drawn */
     bool          done;
 } levada_ticket;
 
@@ -53,6 +54,9 @@ typedef struct levada_joint {
     bool             halting;            /* somebody waits until it is idle   */
     levada_status    closed;             /* END or an error from above   */
     levada_error     why;
+    /* Losses upstream: as of delivery, at the end, and of what was read ahead before a rewind. The
+     * first two without the last. The first is the consumer's alone. */
+    levada_losses    losses, last, ahead;
     levada_snapshot *snapshots;          /* newest first */
     levada_error     unsaved;    /* why there is none, where save() is not possible */
     int64_t          snapshot_cost, snapshot_at; /* nanoseconds; clock */
@@ -66,8 +70,11 @@ LEVADA_MUST_USE levada_status levada_crew_take(levada_crew *crew, levada_joint *
 /* State of everything above the joint and the records to drop below it. */
 LEVADA_MUST_USE levada_status levada_crew_save(levada_crew *crew, levada_joint *joint,
                                                levada_state_writer *to, levada_error *err);
-/* Waits until no thread works for the joint; nothing new is drawn until it is reset. */
-void levada_crew_halt(levada_crew *crew, levada_joint *joint);
+/* Waits until no thread works for the joint; nothing new is drawn until it is reset. AGAIN at the
+ * consumer's deadline: to be halted again. */
+levada_status levada_crew_halt(levada_crew *crew, levada_joint *joint);
+/* Whether the calling thread is none of the workers. */
+bool levada_crew_is_consumer(const levada_crew *crew);
 /* Empty again, after it was halted and everything above it rewound. */
 void levada_crew_reset(levada_crew *crew, levada_joint *joint);
 void levada_joint_clear(levada_joint *joint);

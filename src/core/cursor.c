@@ -3,6 +3,7 @@
  * Cursors: a block that is partly used up; and the public makers of blocks.
  */
 #include "base/alloc.h"
+#include "base/assert.h"
 #include "core/iter_priv.h"
 #include "tensor/block_priv.h"
 
@@ -11,11 +12,15 @@
 levada_status levada_builder_create(levada_env *env, const levada_spec *spec, int64_t rows,
                                     levada_builder **out, levada_error *err)
 {
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
+    LEVADA_TRY(levada_require(spec != NULL, "spec", err));
     return levada_builder_make(levada_env_pool(env), spec, rows, out, err);
 }
 
 levada_status levada_cursor_fill(levada_cursor *cur, levada_iter *in, levada_error *err)
 {
+    LEVADA_TRY(levada_require(cur != NULL, "cur", err));
+    LEVADA_TRY(levada_require(in != NULL, "in", err));
     if (cur->block && cur->row < cur->block->n) return LEVADA_OK;
     levada_cursor_clear(cur);
     return levada_iter_next(in, &cur->block, err);
@@ -24,6 +29,8 @@ levada_status levada_cursor_fill(levada_cursor *cur, levada_iter *in, levada_err
 levada_status levada_cursor_take(levada_cursor *cur, int64_t limit, levada_block **out,
                                  levada_error *err)
 {
+    LEVADA_TRY(levada_require(cur != NULL, "cur", err));
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
     int64_t left = cur->block->n - cur->row, n = left < limit ? left : limit;
 
     LEVADA_TRY(levada_block_slice(NULL, cur->block, cur->row, n, out, err));
@@ -34,6 +41,7 @@ levada_status levada_cursor_take(levada_cursor *cur, int64_t limit, levada_block
 
 void levada_cursor_clear(levada_cursor *cur)
 {
+    if (!cur) return;
     levada_block_unref(&cur->block);
     cur->row = 0;
 }
@@ -42,9 +50,12 @@ void levada_cursor_clear(levada_cursor *cur)
 levada_status levada_cursor_save(const levada_cursor *cur, levada_state_writer *to, const char *key,
                                  levada_error *err)
 {
+    LEVADA_TRY(levada_require(cur != NULL, "cur", err));
+    LEVADA_TRY(levada_require(to != NULL, "to", err));
+    LEVADA_TRY(levada_require(key != NULL, "key", err));
     levada_block *rest = NULL;
     int64_t       n = cur->block ? cur->block->n - cur->row : 0;
-    char          name[32];
+    char          name[LEVADA_STATE_NAME];
     levada_status st;
 
     snprintf(name, sizeof name, "%s.n", key);
@@ -59,9 +70,12 @@ levada_status levada_cursor_save(const levada_cursor *cur, levada_state_writer *
 levada_status levada_cursor_restore(levada_cursor *cur, levada_state_reader *from, const char *key,
                                     levada_error *err)
 {
+    LEVADA_TRY(levada_require(cur != NULL, "cur", err));
+    LEVADA_TRY(levada_require(from != NULL, "from", err));
+    LEVADA_TRY(levada_require(key != NULL, "key", err));
     levada_block *block = NULL;
     int64_t       n = 0;
-    char          name[32];
+    char          name[LEVADA_STATE_NAME];
 
     snprintf(name, sizeof name, "%s.n", key);
     LEVADA_TRY(levada_state_get_count(from, name, LEVADA_COUNT_LIMIT, &n, err));

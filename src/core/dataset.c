@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "core/bytes.h"
 #include "core/dataset_priv.h"
+#include "core/policy.h"
 
 #include "base/alloc.h"
+#include "base/assert.h"
 #include "base/hash.h"
 #include "base/refs.h"
 
@@ -80,6 +83,21 @@ static levada_status dataset_adopt(levada_dataset *ds, levada_dataset *const *in
     return LEVADA_OK;
 }
 
+/* In a pipe a record may name them, which an iterator checks as it opens the pipe. */
+static bool dataset_is_known(const char *text) { return text && !strchr(text, '{'); }
+
+static levada_status dataset_check_files(const levada_dataset *ds, levada_error *err)
+{
+    const levada_file_args *a = (const void *)((const char *)ds->args + ds->op->core_offset);
+    levada_policy           policy;
+
+    if (ds->op->family != LEVADA_FAMILY_FORMAT) return LEVADA_OK;
+    if (dataset_is_known(a->compression)) {
+        LEVADA_TRY(levada_bytes_check(ds->env, a->compression, err));
+    }
+    return dataset_is_known(a->errors) ? levada_policy_parse(a->errors, &policy, err) : LEVADA_OK;
+}
+
 static levada_status dataset_fill(levada_dataset *ds, levada_value *options,
                                   levada_dataset *const *inputs, int32_t ninputs,
                                   const levada_places *places, levada_error *err)
@@ -93,6 +111,7 @@ static levada_status dataset_fill(levada_dataset *ds, levada_value *options,
     ds->args = bound.args;
     ds->memory = bound.memory;
     ds->nmemory = bound.nmemory;
+    LEVADA_TRY(dataset_check_files(ds, err));
     LEVADA_TRY(dataset_measure(ds, err));
     return levada_dataset_derive(ds, err);
 }
@@ -124,6 +143,8 @@ levada_status levada_dataset_append(levada_env *env, const char *name, const lev
                                     const levada_dataset *const *inputs, int32_t ninputs,
                                     levada_dataset **out, levada_error *err)
 {
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
+    LEVADA_TRY(levada_require(name != NULL, "name", err));
     const levada_op *op = levada_registry_find(env, name);
     levada_value    *copy = NULL;
     levada_dataset **refs = NULL;
@@ -179,6 +200,8 @@ levada_status levada_dataset_remake(const levada_dataset *dataset, const levada_
                                     const levada_dataset *const *inputs, int32_t ninputs,
                                     levada_dataset **out, levada_error *err)
 {
+    LEVADA_TRY(levada_require(dataset != NULL, "dataset", err));
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
     levada_value *options = NULL;
     levada_status status;
 
@@ -191,6 +214,7 @@ levada_status levada_dataset_remake(const levada_dataset *dataset, const levada_
 
 levada_dataset *levada_dataset_ref(const levada_dataset *dataset)
 {
+    if (!dataset) return NULL;
     levada_dataset *same = (levada_dataset *)(uintptr_t)dataset; /* counts are not content */
 
     levada_refs_add(&same->refs);
@@ -199,6 +223,7 @@ levada_dataset *levada_dataset_ref(const levada_dataset *dataset)
 
 void levada_dataset_unref(levada_dataset **dataset)
 {
+    if (!dataset) return;
     levada_dataset *gone = *dataset;
 
     *dataset = NULL;
@@ -209,6 +234,8 @@ void levada_dataset_unref(levada_dataset **dataset)
 levada_status levada_dataset_fingerprint(const levada_dataset *dataset, uint8_t out[16],
                                          levada_error *err)
 {
+    LEVADA_TRY(levada_require(dataset != NULL, "dataset", err));
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
     levada_text text = {0};
     char       *json = NULL;
 
@@ -221,31 +248,37 @@ levada_status levada_dataset_fingerprint(const levada_dataset *dataset, uint8_t 
 
 const levada_spec *levada_dataset_spec(const levada_dataset *dataset)
 {
+    if (!dataset) return NULL;
     return dataset->spec;
 }
 
 const char *levada_dataset_name(const levada_dataset *dataset)
 {
+    if (!dataset) return NULL;
     return dataset->op->name;
 }
 
 const levada_value *levada_dataset_options(const levada_dataset *dataset)
 {
+    if (!dataset) return NULL;
     return dataset->options;
 }
 
 int32_t levada_dataset_inputs(const levada_dataset *dataset)
 {
+    if (!dataset) return 0;
     return dataset->ninputs;
 }
 
 const levada_dataset *levada_dataset_input(const levada_dataset *dataset, int32_t i)
 {
+    if (!dataset) return NULL;
     return i >= 0 && i < dataset->ninputs ? dataset->inputs[i] : NULL;
 }
 
 void levada_string_free(char **text)
 {
+    if (!text) return;
     levada_free(*text);
     *text = NULL;
 }

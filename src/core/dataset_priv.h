@@ -41,6 +41,13 @@ LEVADA_MUST_USE levada_status levada_dataset_make(levada_env *env, const levada_
 /* Derives spec and middle from the inputs; resolves the field of decoders. */
 LEVADA_MUST_USE levada_status levada_dataset_derive(levada_dataset *dataset, levada_error *err);
 
+/* True for one byte string per record, which is what decoders read: checked before any data where
+ * the columns are known, and for each block where they are not. */
+bool levada_field_decodable(const levada_field *field);
+/* Fails with the reason why a field cannot be decoded. */
+LEVADA_MUST_USE levada_status levada_field_undecodable(const levada_field *field,
+                                                       levada_error *err);
+
 /* Appends the stages from the first source on: TEXT, or the list "[...]" of JSON or HASH. */
 void levada_dataset_print(levada_text *text, const levada_dataset *dataset, levada_print how);
 

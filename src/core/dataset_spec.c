@@ -8,10 +8,18 @@
 
 #include <string.h>
 
-/* One byte string a record: what decoders take. */
-static bool dataset_spec_decodable(const levada_field *field)
+bool levada_field_decodable(const levada_field *field)
 {
     return field->dtype == LEVADA_BYTES && field->depth == 0 && field->ndim == 0;
+}
+
+levada_status levada_field_undecodable(const levada_field *field, levada_error *err)
+{
+    bool many = field->depth + field->ndim > 0;
+
+    return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                       "field '%s' is %s%s, not one byte string per record", field->name,
+                       many ? "a sequence of " : "", levada_dtype_name(field->dtype));
 }
 
 static levada_status dataset_spec_format(levada_dataset *ds, levada_error *err)
@@ -70,7 +78,7 @@ static levada_status dataset_spec_no_field(const levada_spec *in, levada_error *
 
     for (int32_t i = 0; i < levada_spec_count(in) && list.size < 160; i++) {
         const levada_field *field = levada_spec_field(in, i);
-        if (!dataset_spec_decodable(field)) continue;
+        if (!levada_field_decodable(field)) continue;
         levada_text_format(&list, "%s%s", list.size > 0 ? ", " : "", field->name);
     }
     levada_status status =
@@ -90,7 +98,7 @@ static const char *dataset_spec_guess(const levada_decoder_def *def, const levad
     if (def->field != NULL && levada_spec_find(in, def->field) >= 0) return def->field;
     for (int32_t i = 0; i < levada_spec_count(in); i++) {
         const levada_field *field = levada_spec_field(in, i);
-        if (!dataset_spec_decodable(field)) continue;
+        if (!levada_field_decodable(field)) continue;
         if (only != NULL) return NULL;
         only = field->name;
     }
@@ -115,11 +123,7 @@ static levada_status dataset_spec_choose(levada_dataset *ds, levada_error *err)
         return status;
     }
     const levada_field *field = levada_spec_field(in, i);
-    if (dataset_spec_decodable(field)) return LEVADA_OK;
-    bool sequence = field->depth + field->ndim > 0;
-    return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                       "field '%s' is %s%s, not one byte string a record", field->name,
-                       sequence ? "a sequence of " : "", levada_dtype_name(field->dtype));
+    return levada_field_decodable(field) ? LEVADA_OK : levada_field_undecodable(field, err);
 }
 
 /* The input's columns without the decoded one, then what was made of it. */

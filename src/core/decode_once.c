@@ -3,6 +3,7 @@
  * A decoder as a plain function: no dataset, no iterator, one block.
  */
 #include "base/alloc.h"
+#include "base/assert.h"
 #include "core/option_priv.h"
 #include "tensor/block_priv.h"
 #include <levada/example.h>
@@ -109,6 +110,8 @@ static levada_status decode_once_start(levada_decoding *d, levada_error *err)
 levada_status levada_decoding_open(levada_env *env, const char *name, const levada_value *options,
                                    levada_decoding **out, levada_error *err)
 {
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
+    LEVADA_TRY(levada_require(name != NULL, "name", err));
     levada_decoding *d = levada_alloc(sizeof *d);
     levada_status st = d ? LEVADA_OK : decode_once_no_memory(err);
 
@@ -125,6 +128,7 @@ levada_status levada_decoding_open(levada_env *env, const char *name, const leva
 
 void levada_decoding_close(levada_decoding **decoding)
 {
+    if (!decoding) return;
     levada_decoding *d = *decoding;
 
     if (!d) return;
@@ -155,6 +159,8 @@ levada_status levada_decoding_run(levada_decoding *decoding, const void *const *
                                   const size_t *sizes, int64_t n, levada_block **out,
                                   levada_error *err)
 {
+    LEVADA_TRY(levada_require(decoding != NULL, "decoding", err));
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
     const levada_decoder_def *def = &decoding->op->def.decoder;
     decode_once d = { .n = n };
     levada_block *block = NULL;
@@ -185,6 +191,8 @@ levada_status levada_decode_strings(levada_env *env, const char *name,
                                     const size_t *sizes, int64_t n, levada_block **out,
                                     levada_error *err)
 {
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
+    LEVADA_TRY(levada_require(name != NULL, "name", err));
     levada_decoding *d = NULL;
     levada_status st = levada_decoding_open(env, name, options, &d, err);
 

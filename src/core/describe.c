@@ -3,6 +3,7 @@
  * The option tables as JSON: help, Python methods, stubs and the reference page are made of it.
  */
 #include "core/dataset_priv.h"
+#include "base/assert.h"
 
 #include <string.h>
 
@@ -91,6 +92,7 @@ static levada_status describe_op(levada_text *text, levada_env *env, const levad
 
 levada_status levada_stages_json(levada_env *env, char **out, levada_error *err)
 {
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
     levada_text      text = {0};
     const levada_op *op;
     levada_status    status = LEVADA_OK;

@@ -5,7 +5,10 @@
 #include "core/env_priv.h"
 
 #include "base/alloc.h"
+#include "base/assert.h"
+#include "base/process.h"
 #include "base/refs.h"
+#include "base/versioned.h"
 #include "core/registry.h"
 #include "runtime/hub.h"
 #include "runtime/lock.h"
@@ -14,8 +17,6 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-
-#define ENV_VERSION "0.1.0"
 
 typedef struct env_function {
     struct env_function *older;
@@ -38,6 +39,7 @@ struct levada_env {
     _Atomic(env_function *) functions;
     _Atomic(env_plugin *)   plugins;
     bool                    lockable;
+    levada_guard            guard;
     levada_mutex            loading; /* held while a library is loaded */
     levada_env             *base;    /* of a view: who has the functions and the plug-ins */
 };
@@ -47,7 +49,7 @@ static _Atomic(levada_env *) env_default;
 
 const char *levada_version(void)
 {
-    return ENV_VERSION;
+    return LEVADA_VERSION;
 }
 
 static void env_free(levada_env *env)
@@ -69,35 +71,53 @@ static void env_free(levada_env *env)
     levada_registry_destroy(&env->registry);
     levada_hub_unref(&env->hub);
     levada_pool_unref(&env->pool);
+    levada_guard_remove(&env->guard);
     if (env->lockable) levada_mutex_clear(&env->loading);
     if (env->base != NULL) levada_env_unref(&env->base);
     levada_free(env);
 }
 
+/* A fork does not wait for a library that is being loaded: the child may load it again. */
+static void env_release(void *env, bool child)
+{
+    if (child) levada_mutex_renew(&((levada_env *)env)->loading);
+}
+
+static levada_status env_check(const levada_env_options *o, levada_error *err)
+{
+    if ((o->alloc == NULL) != (o->free == NULL)) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "alloc and free go together");
+    }
+    if (o->log_level < LEVADA_LOG_DEBUG || o->log_level > LEVADA_LOG_ERROR) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "log_level=%d is not a levada_log_level",
+                           (int)o->log_level);
+    }
+    return LEVADA_OK;
+}
+
 levada_status levada_env_create(const levada_env_options *options, levada_env **out,
                                 levada_error *err)
 {
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
     levada_env_options all = LEVADA_ENV_OPTIONS_INIT;
-    levada_env        *env = levada_alloc_zero(sizeof(*env));
+    levada_env        *env;
     levada_status      status = LEVADA_OK;
 
-    if (env == NULL) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
     if (options != NULL) {
-        size_t theirs = options->struct_size;
-        memcpy(&all, options, theirs < sizeof(all) ? theirs : sizeof(all));
-        all.struct_size = sizeof(all);
+        LEVADA_TRY(LEVADA_VERSIONED_READ(all, options, levada_env_options, err));
     }
+    env = levada_alloc_zero(sizeof(*env));
+    if (env == NULL) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
     atomic_init(&env->refs, 1);
     env->options = all;
     env->kernels = levada_kernels_for(all.cpu);
-    if ((all.alloc == NULL) != (all.free == NULL)) {
-        status = levada_fail(err, LEVADA_EINVALID_ARGUMENT, "alloc and free go together");
-    }
+    status = env_check(&all, err);
     if (status == LEVADA_OK) status = levada_mutex_init(&env->loading, LEVADA_LOCK_LOADING, err);
     env->lockable = status == LEVADA_OK;
     if (status == LEVADA_OK) status = levada_pool_create(&all, &env->pool, err);
     if (status == LEVADA_OK) status = levada_registry_create(&env->registry, err);
     if (status == LEVADA_OK) status = levada_hub_create(&env->hub, err);
+    if (status == LEVADA_OK) levada_guard_add(&env->guard, NULL, env_release, env);
     if (status == LEVADA_OK) *out = env;
     else env_free(env);
     return status;
@@ -105,35 +125,9 @@ levada_status levada_env_create(const levada_env_options *options, levada_env **
 
 void levada_env_destroy(levada_env **env)
 {
+    if (!env) return;
     levada_env_unref(env);
 }
-
-/*
- * fork() beside threads: the child has only the thread that forked, and a lock that another one
- * held would stay held for ever. So those that a whole environment shares are taken before, in
- * their order, and given back after, on both sides. This is done for the default environment.
- */
-static void env_before_fork(void)
-{
-    levada_env *env = atomic_load_explicit(&env_default, memory_order_acquire);
-
-    levada_hub_hold(env->hub);
-    levada_pool_hold(env->pool);
-}
-
-static void env_after_fork(bool child)
-{
-    levada_env *env = atomic_load_explicit(&env_default, memory_order_acquire);
-
-    levada_pool_release(env->pool);
-    levada_hub_release(env->hub, child);
-    /* A fork does not wait for a library that is loaded: it would have come whole. */
-    if (child) levada_mutex_renew(&env->loading);
-}
-
-static void env_in_parent(void) { env_after_fork(false); }
-
-static void env_in_child(void) { env_after_fork(true); }
 
 /* NULL only when memory is short. */
 static levada_env *env_get_default(void)
@@ -143,7 +137,6 @@ static levada_env *env_get_default(void)
     if (env != NULL || levada_env_create(NULL, &made, NULL) != LEVADA_OK) return env;
     if (atomic_compare_exchange_strong_explicit(&env_default, &env, made, memory_order_acq_rel,
                                                 memory_order_acquire)) {
-        levada_at_fork(env_before_fork, env_in_parent, env_in_child);
         return made;
     }
     levada_env_unref(&made); /* another thread was faster */
@@ -216,27 +209,34 @@ levada_status levada_env_view(levada_env *env, struct levada_registry **names, l
     return LEVADA_OK;
 }
 
-void levada_env_log(const levada_env *env, const char *fmt, ...)
+bool levada_env_logs(const levada_env *env, levada_log_level level)
 {
-    char    line[512];
+    env = env_or_default(env);
+    return env != NULL && env->options.log != NULL && level >= env->options.log_level;
+}
+
+void levada_env_log(const levada_env *env, levada_log_level level, const char *fmt, ...)
+{
+    char    line[LEVADA_ERROR_TEXT + 256]; /* an error, and what it is about */
     va_list args;
 
     env = env_or_default(env);
-    if (env == NULL || env->options.log == NULL) return;
+    if (!levada_env_logs(env, level)) return;
     va_start(args, fmt);
     int n = vsnprintf(line, sizeof(line), fmt, args);
     va_end(args);
     for (char *c = line; n >= 0 && *c != '\0'; c++) {
         if (*c == '\n') *c = ' ';
     }
-    if (n >= 0) env->options.log(env->options.user, line);
+    if (n >= 0) env->options.log(env->options.user, level, line);
 }
 
 levada_status levada_env_add_function(levada_env *env, const levada_function *function,
                                       levada_error *err)
 {
     if (env == NULL) env = env_get_default();
-    if (function == NULL || levada_function_info(function)->name == NULL) {
+    LEVADA_TRY(levada_require(function != NULL, "function", err));
+    if (levada_function_info(function)->name == NULL) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "the function has no name");
     }
     env_function *entry = env != NULL ? levada_alloc(sizeof(*entry)) : NULL;
@@ -251,6 +251,9 @@ levada_status levada_env_add_function(levada_env *env, const levada_function *fu
 levada_status levada_env_find_function(levada_env *env, const char *kind, const char *name,
                                        levada_function **out, levada_error *err)
 {
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
+    LEVADA_TRY(levada_require(kind != NULL, "kind", err));
+    LEVADA_TRY(levada_require(name != NULL, "name", err));
     levada_function *found = NULL;
 
     if (env == NULL) env = env_get_default();
@@ -332,3 +335,5 @@ levada_status levada_env_add_plugin(levada_env *env, const char *name, const cha
     levada_env_take_plugin(env, made);
     return LEVADA_OK;
 }
+
+LEVADA_VERSIONED_INIT(levada_env_options_init, levada_env_options, LEVADA_ENV_OPTIONS_INIT)

@@ -11,8 +11,10 @@
 
 /* NULL stands for the default environment everywhere here. Borrowed. */
 const levada_kernels *levada_env_kernels(const levada_env *env);
-/* One line to the log callback, if there is one. */
-LEVADA_PRINTF(2, 3) void levada_env_log(const levada_env *env, const char *fmt, ...);
+/* One line to the log callback, if there is one for that level. */
+LEVADA_PRINTF(3, 4)
+void levada_env_log(const levada_env *env, levada_log_level level, const char *fmt, ...);
+bool levada_env_logs(const levada_env *env, levada_log_level level);
 
 /* A library that was loaded, and is never unloaded; the strings live as long as the environment. */
 typedef struct levada_plugin_info {

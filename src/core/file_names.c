@@ -192,6 +192,38 @@ void levada_file_names_place(levada_run *run, const levada_origin *of, levada_er
     levada_mutex_unlock(&run->noting);
 }
 
+levada_status levada_file_names_copy(levada_run *run, const levada_origin *of, char **out,
+                                     levada_error *err)
+{
+    int32_t i;
+
+    *out = NULL;
+    levada_mutex_lock(&run->noting);
+    i = file_names_find(&run->names, of);
+    if (i >= 0) *out = levada_strdup(run->names.entries[i].path);
+    levada_mutex_unlock(&run->noting);
+    return i < 0 || *out ? LEVADA_OK : file_names_memory(err);
+}
+
+levada_status levada_file_names_at(levada_run *run, int32_t i, levada_origin *of, char **out,
+                                   levada_error *err)
+{
+    bool there;
+
+    *out = NULL;
+    levada_mutex_lock(&run->noting);
+    there = i >= 0 && i < run->names.n;
+    if (there) {
+        const levada_file_name *e = &run->names.entries[i];
+
+        *of = (levada_origin){ .leaf = e->leaf, .opening = e->opening, .shard = e->shard };
+        *out = levada_strdup(e->path);
+    }
+    levada_mutex_unlock(&run->noting);
+    if (!there) return LEVADA_END;
+    return *out ? LEVADA_OK : file_names_memory(err);
+}
+
 void levada_file_names_clear(levada_file_names *names)
 {
     for (int32_t i = 0; i < names->n; i++) levada_free(names->entries[i].path);
@@ -252,7 +284,7 @@ levada_status levada_file_names_put(levada_state_writer *to, const char *key, le
     levada_run   *run = to->node->run;
     int64_t      *parts, k;
     levada_text   paths = { 0 };
-    char          name[32];
+    char          name[LEVADA_STATE_NAME];
     levada_status st = LEVADA_OK;
 
     if (n == 0 || !file_names_any(run)) return LEVADA_OK;
@@ -276,7 +308,7 @@ levada_status levada_file_names_get(levada_state_reader *from, const char *key, 
     const char    *at, *end;
     int64_t        n = 0;
     size_t         size = 0;
-    char           name[32];
+    char           name[LEVADA_STATE_NAME];
 
     snprintf(name, sizeof name, "%s.files", key);
     if (!levada_state_has(from, name)) return LEVADA_OK;

@@ -32,6 +32,12 @@ LEVADA_MUST_USE levada_status levada_file_names_enter(levada_run *run, const lev
 void levada_file_names_leave(levada_run *run, const levada_origin *of);
 /* Puts the name of the file into an error, where it is known. Any thread, as all here. */
 void levada_file_names_place(levada_run *run, const levada_origin *of, levada_error *err);
+/* Copies of a name: of an origin (NULL where it is not known), or number i with its origin (END
+ * after the last). */
+LEVADA_MUST_USE levada_status levada_file_names_copy(levada_run *run, const levada_origin *of,
+                                                     char **out, levada_error *err);
+LEVADA_MUST_USE levada_status levada_file_names_at(levada_run *run, int32_t i, levada_origin *of,
+                                                   char **out, levada_error *err);
 
 /* The names for saved records: sorts the origins. Nothing is saved where there is none. */
 LEVADA_MUST_USE levada_status levada_file_names_put(levada_state_writer *to, const char *key,

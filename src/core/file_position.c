@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/random.h"
 #include "core/file_reader_priv.h"
+#include "core/iter_priv.h"
 
 #include <levada/state.h>
 #include <string.h>
@@ -36,81 +37,150 @@ void levada_file_reader_rewind(levada_file_reader *r, int32_t opening, int64_t e
 
 /* -- files */
 
-/* Three numbers for each file that was opened: shard, size, first bytes. */
-static levada_status file_position_put_marks(const levada_file_reader *r, levada_state_writer *to,
-                                             levada_error *err)
+/* The sources of the tree know their files by number: folders may move. */
+static levada_file_key file_position_key(const levada_file_reader *r, int32_t shard)
 {
-    int64_t      *list = levada_alloc((size_t)r->files.n * 3 * sizeof *list);
-    int64_t       n = 0;
-    levada_status st;
+    const levada_iter *node = r->context->node;
 
-    if (!list && r->files.n > 0) {
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for marks of files");
-    }
-    for (int64_t i = 0; i < r->files.n; i++) {
-        if (r->marks[i].size < 0) continue;
-        list[n++] = i;
-        list[n++] = r->marks[i].size;
-        list[n++] = r->marks[i].head;
-    }
-    st = levada_state_put_i64s(to, "marks", list, n, err);
-    levada_free(list);
-    return st;
+    if (!node) return (levada_file_key){ .owner = r, .shard = shard };
+    if (node->outer) return (levada_file_key){ .path = r->files.path[shard] };
+    return (levada_file_key){ .owner = node, .shard = shard };
 }
 
-static levada_status file_position_check_mark(const levada_file_reader *r, const int64_t *mark,
-                                              levada_error *err)
+static levada_file_marks *file_position_lock(levada_file_reader *r)
 {
-    levada_bytes_mark now;
-    const char       *path;
-    levada_status     st;
+    levada_run *run = r->context->node ? r->context->node->run : NULL;
 
-    if (mark[0] < 0 || mark[0] >= r->files.n) {
-        return levada_fail(err, LEVADA_EFAILED_PRECONDITION, "the state names file %lld of %lld",
-                           (long long)mark[0], (long long)r->files.n);
+    if (!run) return &r->own;
+    levada_mutex_lock(&run->noting);
+    return &run->marks;
+}
+
+static void file_position_unlock(const levada_file_reader *r)
+{
+    if (r->context->node) levada_mutex_unlock(&r->context->node->run->noting);
+}
+
+levada_status levada_file_reader_mark(levada_file_reader *r, levada_error *err)
+{
+    int32_t            shard = r->order[r->turn];
+    levada_file_key    key = file_position_key(r, shard);
+    levada_bytes_mark  now = levada_bytes_mark_of(r->window.bytes), was = now;
+    levada_file_marks *marks = file_position_lock(r);
+    bool midst = r->start > 0 && levada_file_marks_find(marks, &key, &was) &&
+                 !levada_bytes_mark_equal(&now, &was);
+    levada_status st = midst ? LEVADA_OK : levada_file_marks_enter(marks, &key, &now, err);
+
+    if (!midst) r->sizes[shard] = now.size;
+    file_position_unlock(r);
+    return midst ? levada_file_marks_changed(r->files.path[shard], &now, &was, err) : st;
+}
+
+/* Three numbers for each file that was opened: shard, size, first bytes. */
+static levada_status file_position_check_marks(const levada_file_reader *r,
+                                               levada_state_reader *from, levada_error *err)
+{
+    const int64_t *list;
+    int64_t        n;
+
+    if (!levada_state_has(from, "marks")) return LEVADA_OK; /* with those of the run, by path */
+    LEVADA_TRY(levada_state_get_i64s(from, "marks", &list, &n, err));
+    if (n % 3 != 0) return levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged");
+    for (int64_t i = 0; i < n; i += 3) {
+        levada_bytes_mark mark = { .size = list[i + 1], .head = (uint32_t)list[i + 2] };
+
+        if (r->context->run) LEVADA_TRY(levada_run_check_cancelled(r->context->run, err));
+        if (list[i] < 0 || list[i] >= r->files.n) {
+            return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                               "the state names file %lld of %lld", (long long)list[i],
+                               (long long)r->files.n);
+        }
+        LEVADA_TRY(levada_file_marks_check(r->context->env, r->files.path[list[i]], &mark, err));
     }
-    path = r->files.path[mark[0]];
-    st = levada_bytes_mark_file(r->context->env, path, &now, err);
-    if (st == LEVADA_ERESOURCE_EXHAUSTED) return st;
-    if (st != LEVADA_OK) {
-        if (err) err->code = LEVADA_EFAILED_PRECONDITION;
-        levada_error_wrap(err, "a file of the state is gone");
-        return LEVADA_EFAILED_PRECONDITION;
-    }
-    if (now.size == mark[1] && now.head == mark[2]) return LEVADA_OK;
-    (void)levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                      "%s was changed since the state was saved: %lld bytes, then %lld%s", path,
-                      (long long)now.size, (long long)mark[1],
-                      now.size == mark[1] ? "; its first bytes differ" : "");
-    levada_error_place(err, NULL, path, -1, -1);
-    return LEVADA_EFAILED_PRECONDITION;
+    return LEVADA_OK;
 }
 
 static levada_status file_position_check_files(const levada_file_reader *r,
                                                levada_state_reader *from, levada_error *err)
 {
-    const int64_t *marks;
-    int64_t        n;
-
     LEVADA_TRY(levada_files_verify(&r->files, from, err));
-    LEVADA_TRY(levada_state_get_i64s(from, "marks", &marks, &n, err));
-    if (n % 3 != 0) return levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged");
-    for (int64_t i = 0; i < n; i += 3) LEVADA_TRY(file_position_check_mark(r, marks + i, err));
-    return LEVADA_OK;
+    LEVADA_TRY(file_position_check_marks(r, from, err));
+    return levada_files_verify_sizes(&r->files, r->sizes, from, err);
 }
 
 /* What was opened before the state was saved is still known afterwards: checked at the next
- * restore, and counted as read. */
+ * restore. */
 static levada_status file_position_adopt_marks(levada_file_reader *r, levada_state_reader *from,
                                                levada_error *err)
 {
-    const int64_t *marks;
-    int64_t        n;
+    const int64_t     *list;
+    int64_t            n;
+    levada_file_marks *marks;
+    levada_status      st = LEVADA_OK;
 
-    LEVADA_TRY(levada_state_get_i64s(from, "marks", &marks, &n, err));
-    for (int64_t i = 0; i < n; i += 3) {
-        r->marks[marks[i]].size = marks[i + 1];
-        r->marks[marks[i]].head = (uint32_t)marks[i + 2];
+    if (!levada_state_has(from, "marks")) return LEVADA_OK;
+    LEVADA_TRY(levada_state_get_i64s(from, "marks", &list, &n, err));
+    marks = file_position_lock(r);
+    for (int64_t i = 0; st == LEVADA_OK && i < n; i += 3) {
+        levada_file_key   key = file_position_key(r, (int32_t)list[i]);
+        levada_bytes_mark mark = { .size = list[i + 1], .head = (uint32_t)list[i + 2] };
+
+        st = levada_file_marks_enter(marks, &key, &mark, err);
+    }
+    file_position_unlock(r);
+    return st;
+}
+
+levada_status levada_file_reader_save_marks(levada_file_reader *r, levada_state_writer *to,
+                                            levada_error *err)
+{
+    levada_file_key    key = { 0 };
+    levada_file_marks *marks = file_position_lock(r);
+    levada_status      st;
+
+    if (r->files.n > 0) key = file_position_key(r, 0);
+    st = levada_files_save_sizes(&r->files, r->sizes, to, err);
+    if (st == LEVADA_OK && key.owner) st = levada_file_marks_put(marks, key.owner, to, err);
+    file_position_unlock(r);
+    return st;
+}
+
+/* How many changes of files the state knows of. */
+static void file_position_note(const levada_file_reader *reader, levada_state_writer *to)
+{
+    levada_file_reader      *r = (levada_file_reader *)(uintptr_t)reader;
+    const levada_file_marks *marks = file_position_lock(r);
+    int64_t                  since = marks->changes + 1;
+
+    file_position_unlock(r);
+    if (!to->since || since < to->since) to->since = since;
+}
+
+/* -- what budgets in percent count: only where something was lost */
+
+static const char *const file_position_losses[] = { "good", "early", "unseen" };
+
+static levada_status file_position_put_losses(const levada_file_reader *r, levada_state_writer *to,
+                                              levada_error *err)
+{
+    const int64_t values[] = { r->good, r->early, r->unseen };
+
+    if (r->policy.share < 0) return LEVADA_OK;
+    for (int i = 0; i < 3; i++) {
+        LEVADA_TRY(levada_state_put_i64(to, file_position_losses[i], values[i], err));
+    }
+    return LEVADA_OK;
+}
+
+static levada_status file_position_get_losses(levada_state_reader *from, int64_t values[3],
+                                              levada_error *err)
+{
+    for (int i = 0; i < 3; i++) {
+        const char *key = file_position_losses[i];
+
+        values[i] = 0;
+        if (!levada_state_has(from, key)) continue;
+        LEVADA_TRY(levada_state_get_count(from, key, LEVADA_COUNT_LIMIT, &values[i], err));
     }
     return LEVADA_OK;
 }
@@ -138,12 +208,15 @@ levada_status levada_file_reader_save(const levada_file_reader *r, levada_state_
     LEVADA_TRY(levada_state_put_i64(to, "damaged", counts.damaged_bytes, err));
     LEVADA_TRY(levada_state_put_i64(to, "missing", counts.missing, err));
     LEVADA_TRY(levada_state_put_i64(to, "empty", counts.empty, err));
+    LEVADA_TRY(file_position_put_losses(r, to, err));
     LEVADA_TRY(levada_files_save(&r->files, to, err));
-    return file_position_put_marks(r, to, err);
+    file_position_note(r, to);
+    return LEVADA_OK;
 }
 
 typedef struct file_position {
     int64_t opening, epoch, turn, record, offset, records, skipped, damaged, missing, empty;
+    int64_t losses[3];
 } file_position;
 
 static levada_status file_position_get(const levada_file_reader *r, levada_state_reader *from,
@@ -160,7 +233,8 @@ static levada_status file_position_get(const levada_file_reader *r, levada_state
     LEVADA_TRY(levada_state_get_count(from, "skipped", most, &p->skipped, err));
     LEVADA_TRY(levada_state_get_count(from, "damaged", most, &p->damaged, err));
     LEVADA_TRY(levada_state_get_count(from, "missing", most, &p->missing, err));
-    return levada_state_get_count(from, "empty", most, &p->empty, err);
+    LEVADA_TRY(levada_state_get_count(from, "empty", most, &p->empty, err));
+    return file_position_get_losses(from, p->losses, err);
 }
 
 levada_status levada_file_reader_restore(levada_file_reader *r, levada_state_reader *from,
@@ -175,13 +249,16 @@ levada_status levada_file_reader_restore(levada_file_reader *r, levada_state_rea
     r->turn = p.turn;
     r->record = p.record;
     r->start = p.offset;
+    r->good = p.losses[0];
+    r->early = p.losses[1];
+    r->unseen = p.losses[2];
     atomic_store(&r->records, p.records);
     atomic_store(&r->skipped, p.skipped);
     atomic_store(&r->damaged, p.damaged);
     atomic_store(&r->missing, p.missing);
     atomic_store(&r->empty, p.empty);
     for (int64_t i = 0; i < p.turn; i++) {
-        int64_t size = r->marks[r->order[i]].size;
+        int64_t size = r->sizes[r->order[i]];
 
         (void)atomic_fetch_add(&r->finished, size > 0 ? size : 0);
     }

@@ -63,15 +63,15 @@ static levada_status file_reader_fill(levada_file_reader *r, levada_error *err)
     LEVADA_TRY(levada_file_reader_make_state(r, &r->state, err));
     n = (size_t)r->files.n;
     r->order = levada_alloc(n * sizeof *r->order);
-    r->marks = levada_alloc(n * sizeof *r->marks);
-    if (n > 0 && (!r->order || !r->marks)) {
+    r->sizes = levada_alloc(n * sizeof *r->sizes);
+    if (n > 0 && (!r->order || !r->sizes)) {
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for %zu files", n);
     }
     for (size_t i = 0; i < n; i++) {
-        r->marks[i] = (levada_bytes_mark){.size = -1};
-        if (stat(r->files.path[i], &info) == 0) {
-            (void)atomic_fetch_add(&r->total, (long long)info.st_size);
-        }
+        r->sizes[i] = -1;
+        if (stat(r->files.path[i], &info) != 0) continue;
+        r->sizes[i] = info.st_size;
+        (void)atomic_fetch_add(&r->total, (long long)info.st_size);
     }
     levada_file_reader_rewind(r, 0, r->context->epoch);
     return LEVADA_OK;
@@ -113,7 +113,8 @@ void levada_file_reader_destroy(levada_file_reader **reader)
     levada_spec_unref(&r->spec);
     levada_files_clear(&r->files);
     levada_free(r->order);
-    levada_free(r->marks);
+    levada_free(r->sizes);
+    levada_file_marks_clear(&r->own);
     levada_free(r);
 }
 
@@ -171,10 +172,12 @@ static levada_status file_reader_open(levada_file_reader *r, levada_error *err)
     levada_origin        origin = file_reader_origin(r);
     levada_status        st;
 
+    r->stream = false;
+    r->bad_bytes = 0;
     LEVADA_TRY(levada_window_open(&r->window, r->context->env, path, &options,
                                   r->context->max_record_bytes, err));
-    r->marks[shard] = levada_bytes_mark_of(r->window.bytes);
-    st = file_reader_check_size(r, err);
+    st = levada_file_reader_mark(r, err);
+    if (st == LEVADA_OK) st = file_reader_check_size(r, err);
     if (st == LEVADA_OK) st = levada_window_seek(&r->window, r->start, err);
     if (st == LEVADA_OK) st = levada_file_reader_enter(r, r->state, r->start, err);
     if (st == LEVADA_OK && run) st = levada_file_names_enter(run, &origin, path, true, err);
@@ -200,6 +203,7 @@ void levada_file_reader_leave(levada_file_reader *r)
     r->open = false;
     r->framed.n = r->framed.next = 0;
     r->framed.used = 0;
+    r->wasted = 0;
 }
 
 /* Counts that a file had no record, and says so: no error, but seldom what was meant. */
@@ -209,15 +213,15 @@ static void file_reader_empty(levada_file_reader *r)
     levada_error why = LEVADA_ERROR_INIT;
 
     levada_file_reader_count_empty(r);
-    levada_env_log(r->context->env, "%s: there is no record in the file", path);
-    (void)levada_fail(&why, LEVADA_ENOT_FOUND, "there is no record in the file");
+    levada_env_log(r->context->env, LEVADA_LOG_WARNING, "%s: " LEVADA_FILE_EMPTY, path);
+    (void)levada_fail(&why, LEVADA_ENOT_FOUND, LEVADA_FILE_EMPTY);
     levada_error_place(&why, NULL, path, -1, -1);
     levada_file_reader_note(r, &why);
 }
 
 void levada_file_reader_next_file(levada_file_reader *r)
 {
-    int64_t size = r->open ? r->marks[file_reader_shard(r)].size : 0;
+    int64_t size = r->open ? r->sizes[file_reader_shard(r)] : 0;
 
     if (r->open && r->record == 0) file_reader_empty(r);
     if (r->open) (void)atomic_fetch_add(&r->bytes, (long long)r->window.offset);
@@ -259,6 +263,8 @@ static levada_status file_reader_try(levada_file_reader *r, int64_t *need, levad
     st = r->format->next(r->state, r->args, levada_window_data(&r->window),
                          levada_window_size(&r->window), r->window.ended, &spans, err);
     *need = spans.need;
+    r->bad_bytes = st == LEVADA_EDATA_LOSS ? spans.need : 0;
+    r->checked += spans.used + r->bad_bytes;
     if (st != LEVADA_OK && st != LEVADA_EDATA_LOSS) return st;
     r->framed.n = spans.n;
     r->framed.next = 0;
@@ -284,6 +290,7 @@ static levada_status file_reader_frame(levada_file_reader *r, levada_error *err)
     levada_status  st = LEVADA_OK;
 
     r->framed.n = 0;
+    r->stream = false;
     while (st == LEVADA_OK && r->framed.n == 0) {
         int64_t size = levada_window_size(w), before = w->offset;
 
@@ -294,6 +301,7 @@ static levada_status file_reader_frame(levada_file_reader *r, levada_error *err)
         if (size > 0) st = file_reader_try(r, &need, err);
         if (st == LEVADA_OK && r->framed.n == 0 && w->offset == before && !w->ended) {
             st = levada_window_fill(w, need, err);
+            r->stream = w->broken;
             atomic_store_explicit(&r->done, atomic_load(&r->finished) + levada_bytes_done(w->bytes),
                                   memory_order_relaxed);
         }
@@ -330,6 +338,7 @@ static levada_status file_reader_give(levada_file_reader *r, levada_block **out,
     };
     block->origins.begin = f->begin + i;
     block->origins.owner = levada_buffer_ref(f->index);
+    r->good += (i + n < f->n ? f->begin[i + n] - f->begin[0] : f->used) - f->begin[i] + f->begin[0];
     f->next += n;
     r->record += n;
     levada_file_reader_count_records(r, n);
@@ -345,7 +354,7 @@ levada_status levada_file_reader_next(levada_file_reader *r, levada_block **out,
         if (r->framed.next < r->framed.n) return file_reader_give(r, out, err);
         levada_window_skip(&r->window, r->framed.used);
         r->framed.used = 0;
-        if (r->turn >= r->files.n) return LEVADA_END;
+        if (r->turn >= r->files.n) return levada_file_reader_check_budget(r, err);
         if (!r->open) st = file_reader_open(r, err);
         if (st == LEVADA_OK) {
             st = file_reader_frame(r, err);
@@ -356,6 +365,10 @@ levada_status levada_file_reader_next(levada_file_reader *r, levada_block **out,
 }
 
 /* -- what it says about itself */
+
+void levada_file_reader_walk(levada_file_reader *r) { r->walks = true; }
+
+bool levada_file_reader_too_long(const levada_file_reader *r) { return r->too_long; }
 
 const char *levada_file_reader_file(const levada_file_reader *r, int32_t shard)
 {

@@ -49,10 +49,14 @@ LEVADA_MUST_USE levada_status levada_file_reader_next(levada_file_reader *reader
 /* Back to the beginning: the n-th opening of these files. */
 void levada_file_reader_rewind(levada_file_reader *reader, int32_t opening, int64_t epoch);
 
-/* Position of the next record, and marks of the files that were opened so far. restore checks
- * everything first: EFAILED_PRECONDITION names a file that is another one now. */
+/* Position of the next record, and the names of the files. save_marks adds what a state holds of
+ * their content: sizes of all, and marks of those that were opened so far; any thread. restore
+ * checks everything first: EFAILED_PRECONDITION names a file that is another one now. */
 LEVADA_MUST_USE levada_status levada_file_reader_save(const levada_file_reader *reader,
                                                       levada_state_writer *to, levada_error *err);
+LEVADA_MUST_USE levada_status levada_file_reader_save_marks(levada_file_reader  *reader,
+                                                            levada_state_writer *to,
+                                                            levada_error *err);
 LEVADA_MUST_USE levada_status levada_file_reader_restore(levada_file_reader *reader,
                                                          levada_state_reader *from,
                                                          levada_error *err);
@@ -65,8 +69,12 @@ LEVADA_MUST_USE levada_status levada_file_reader_reread(levada_file_reader  *rea
                                                         const levada_origin *sorted, int64_t n,
                                                         levada_block **out, levada_error *err);
 
-/* After EDATA_LOSS: counts the damage and passes it, whatever the policy says. *next_offset is
- * where the next record of the same file seems to begin, or -1: there is none. */
+/* The caller passes over damage itself; before the first record. */
+void levada_file_reader_walk(levada_file_reader *reader);
+/* True when the last error was that of a record longer than the limit. */
+bool levada_file_reader_too_long(const levada_file_reader *reader);
+/* After EDATA_LOSS or too long a record: counts it and passes it, whatever the policy says.
+ * *next_offset is where the next record of the same file seems to begin, or -1: there is none. */
 LEVADA_MUST_USE levada_status levada_file_reader_pass(levada_file_reader *reader,
                                                       int64_t *next_offset, levada_error *err);
 

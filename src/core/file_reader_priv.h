@@ -6,6 +6,7 @@
 #ifndef LEVADA_CORE_FILE_READER_PRIV_H
 #define LEVADA_CORE_FILE_READER_PRIV_H
 
+#include "core/file_marks.h"
 #include "core/file_reader.h"
 #include "core/glob.h"
 #include "core/window.h"
@@ -28,7 +29,8 @@ struct levada_file_reader {
     levada_policy            policy;
     levada_files             files;
     int32_t                 *order; /* shard read as the i-th */
-    levada_bytes_mark       *marks; /* of each shard; size -1 = not opened yet */
+    int64_t                 *sizes; /* of each shard on disk, -1 = not known */
+    levada_file_marks        own;   /* of a reader without a run */
     levada_spec             *spec;
     void                    *state; /* of the format */
 
@@ -41,6 +43,20 @@ struct levada_file_reader {
     bool          open;
     levada_window window;
     levada_framed framed;
+
+    /* -- the last failure */
+    bool    stream;    /* of the bytes of the file, not of a record                             */
+    bool    too_long;  /* a record beyond the limit                                             */
+    bool    behind;    /* of that: the window begins after it already                           */
+    int64_t bad_bytes; /* length of a bad record whose header is good, else 0                   */
+    int64_t wasted;    /* bytes of this file that were checked in vain, less those passed since */
+    int64_t checked;   /* bytes of records that the format looked at, over the reader's life    */
+    bool    walks;     /* whoever reads passes over damage: the position may be beyond it       */
+
+    /* -- for budgets in percent */
+    int64_t good;   /* bytes of good records, frames included                     */
+    int64_t early;  /* bytes that were lost before the first good record          */
+    int64_t unseen; /* records that were lost beyond those counted in `skipped`   */
 
     /* -- any thread */
     atomic_llong skipped, damaged, records, bytes, done, total, finished, missing, empty;
@@ -61,6 +77,9 @@ LEVADA_MUST_USE levada_status levada_file_reader_enter(const levada_file_reader 
 /* LEVADA_OK: the policy allows it, the reader stands behind it. Else st, and *err as it was. */
 LEVADA_MUST_USE levada_status levada_file_reader_judge(levada_file_reader *reader,
                                                        levada_status st, levada_error *err);
+/* END, or EDATA_LOSS where all files were read and a budget in percent turns out to be exceeded. */
+LEVADA_MUST_USE levada_status levada_file_reader_check_budget(levada_file_reader *reader,
+                                                              levada_error *err);
 void levada_file_reader_note(const levada_file_reader *reader, const levada_error *why);
 void levada_file_reader_count_empty(levada_file_reader *reader);
 void levada_file_reader_count_records(levada_file_reader *reader, int64_t n);
@@ -68,6 +87,10 @@ void levada_file_reader_count_records(levada_file_reader *reader, int64_t n);
 void levada_file_reader_next_file(levada_file_reader *reader);
 /* Leaves the file that is open, if one is; the position stays. */
 void levada_file_reader_leave(levada_file_reader *reader);
+/* Notes that the file whose turn it is was opened. EFAILED_PRECONDITION where the position lies in
+ * the midst of another file. */
+LEVADA_MUST_USE levada_status levada_file_reader_mark(levada_file_reader *reader,
+                                                      levada_error *err);
 /* The files in the order of this opening and epoch. */
 void levada_file_reader_arrange(levada_file_reader *reader);
 

@@ -35,7 +35,10 @@ static levada_status file_reread_gone(const file_reread *x, levada_status st, le
     const levada_origin *o = &x->origins[x->at];
     const char          *path = levada_file_reader_file(x->reader, o->shard);
 
-    if (st == LEVADA_ERESOURCE_EXHAUSTED || st == LEVADA_EUNIMPLEMENTED) return st;
+    if (st == LEVADA_ERESOURCE_EXHAUSTED || st == LEVADA_EUNIMPLEMENTED ||
+        st == LEVADA_EUNAVAILABLE) {
+        return st;
+    }
     if (err && err->code == LEVADA_OK) {
         (void)levada_fail(err, st, "the file ends in front of it");
     }
@@ -67,6 +70,7 @@ static levada_status file_reread_frame(file_reread *x, int32_t *begin, int32_t *
     levada_window            *w = &x->window;
     int32_t                   room[2][1 + LEVADA_KERNEL_SLACK]; /* kernels write past the first */
     int64_t                   need = 0;
+    levada_status             filled;
 
     for (;;) {
         levada_spans spans = {.begin = room[0], .end = room[1], .capacity = 1};
@@ -85,7 +89,10 @@ static levada_status file_reread_frame(file_reread *x, int32_t *begin, int32_t *
             if (w->ended || spans.used > 0) return LEVADA_END;
             need = spans.need;
         }
-        LEVADA_TRY(levada_window_fill(w, need, err));
+        filled = levada_window_fill(w, need, err);
+        /* After a wrong checksum no byte is missing, and a policy accepted what follows. */
+        if (filled == LEVADA_EDATA_LOSS && levada_bytes_resume(w->bytes)) levada_error_clear(err);
+        else if (filled != LEVADA_OK) return filled;
     }
 }
 
@@ -209,6 +216,9 @@ static levada_status file_reread_all(file_reread *x, levada_error *err)
     LEVADA_TRY(levada_file_reader_make_state(x->reader, &x->state, err));
     LEVADA_TRY(file_reread_begin_part(x, err));
     while (x->at < x->n) {
+        if (x->reader->context->run) {
+            LEVADA_TRY(levada_run_check_cancelled(x->reader->context->run, err));
+        }
         LEVADA_TRY(file_reread_name(x, err));
         LEVADA_TRY(file_reread_same(x) ? file_reread_repeat(x, err) : file_reread_fetch(x, err));
         if (x->used < FILE_REREAD_PART || x->at == x->n) continue;

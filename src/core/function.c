@@ -2,7 +2,9 @@
 #include <levada/function.h>
 
 #include "base/alloc.h"
+#include "base/assert.h"
 #include "base/refs.h"
+#include "base/versioned.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -25,28 +27,30 @@ static void function_free(levada_function *function)
 levada_status levada_function_create(const levada_function_def *def, void *user,
                                      levada_function **out, levada_error *err)
 {
-    size_t size = def->struct_size < sizeof(*def) ? def->struct_size : sizeof(*def);
+    levada_function_def own = { 0 };
 
-    if (def->kind == NULL || (strcmp(def->kind, "c") != 0 && strcmp(def->kind, "py") != 0)) {
+    LEVADA_TRY(levada_require(def != NULL, "def", err));
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
+    LEVADA_TRY(LEVADA_VERSIONED_READ(own, def, levada_function_def, err));
+    if (own.kind == NULL || (strcmp(own.kind, "c") != 0 && strcmp(own.kind, "py") != 0)) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "kind=%s must be c or py",
-                           def->kind != NULL ? def->kind : "NULL");
+                           own.kind != NULL ? own.kind : "NULL");
     }
-    if (def->call == NULL) {
+    if (own.call == NULL) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "a function needs call()");
     }
     levada_function *function = levada_alloc_zero(sizeof(*function));
     bool             ready = function != NULL;
     if (ready) {
-        memcpy(&function->def, def, size);
-        function->kind = levada_strdup(def->kind);
-        function->name = def->name != NULL ? levada_strdup(def->name) : NULL;
-        ready = function->kind != NULL && (def->name == NULL || function->name != NULL);
+        function->def = own;
+        function->kind = levada_strdup(own.kind);
+        function->name = own.name != NULL ? levada_strdup(own.name) : NULL;
+        ready = function->kind != NULL && (own.name == NULL || function->name != NULL);
     }
     if (!ready) {
         function_free(function);
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a function");
     }
-    function->def.struct_size = sizeof(*def);
     function->def.kind = function->kind;
     function->def.name = function->name;
     function->user = user;
@@ -57,6 +61,7 @@ levada_status levada_function_create(const levada_function_def *def, void *user,
 
 levada_function *levada_function_ref(const levada_function *function)
 {
+    if (!function) return NULL;
     levada_function *same = (levada_function *)(uintptr_t)function; /* counts are not content */
 
     if (same != NULL) levada_refs_add(&same->refs);
@@ -65,6 +70,7 @@ levada_function *levada_function_ref(const levada_function *function)
 
 void levada_function_unref(levada_function **function)
 {
+    if (!function) return;
     levada_function *gone = *function;
 
     *function = NULL;

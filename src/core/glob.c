@@ -321,3 +321,66 @@ levada_status levada_files_verify(const levada_files *files, levada_state_reader
     }
     return LEVADA_OK;
 }
+
+/* -- sizes: of up to 64 files each, of more a hash of neighbors */
+
+static int64_t glob_sizes(const levada_files *files, const int64_t *sizes,
+                          int64_t out[GLOB_HASHES])
+{
+    int64_t n = files->n < GLOB_HASHES ? files->n : GLOB_HASHES;
+
+    for (int64_t k = 0; k < n; k++) {
+        int64_t first = glob_group(k, n, files->n), end = glob_group(k + 1, n, files->n);
+
+        out[k] = sizes[k];
+        if (files->n <= GLOB_HASHES) continue;
+        out[k] = (int64_t)levada_hash64(sizes + first, (size_t)(end - first) * sizeof *sizes, 0);
+    }
+    return n;
+}
+
+levada_status levada_files_save_sizes(const levada_files *files, const int64_t *sizes,
+                                      levada_state_writer *to, levada_error *err)
+{
+    int64_t list[GLOB_HASHES], n = glob_sizes(files, sizes, list);
+
+    return levada_state_put_i64s(to, "sizes", list, n, err);
+}
+
+static levada_status glob_resized(const levada_files *files, int64_t k, int64_t now, int64_t was,
+                                  levada_error *err)
+{
+    int64_t     first = glob_group(k, GLOB_HASHES, files->n);
+    const char *path = files->path[files->n <= GLOB_HASHES ? k : first];
+
+    if (files->n > GLOB_HASHES) {
+        (void)levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                          "a file from '%s' to '%s' had another size when the state was saved",
+                          path, files->path[glob_group(k + 1, GLOB_HASHES, files->n) - 1]);
+    } else if (now < 0 || was < 0) {
+        (void)levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                          now < 0 ? "%s is gone, which was there when the state was saved"
+                                  : "%s is there, which was not when the state was saved", path);
+    } else {
+        (void)levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                          "%s was changed since the state was saved: %lld bytes, then %lld", path,
+                          (long long)now, (long long)was);
+    }
+    levada_error_place(err, NULL, path, -1, -1);
+    return LEVADA_EFAILED_PRECONDITION;
+}
+
+levada_status levada_files_verify_sizes(const levada_files *files, const int64_t *sizes,
+                                        levada_state_reader *from, levada_error *err)
+{
+    int64_t        now[GLOB_HASHES], n = glob_sizes(files, sizes, now), m = 0;
+    const int64_t *saved = NULL;
+
+    if (!levada_state_has(from, "sizes")) return LEVADA_OK; /* of an older version */
+    LEVADA_TRY(levada_state_get_i64s(from, "sizes", &saved, &m, err));
+    if (m != n) return levada_fail(err, LEVADA_EDATA_LOSS, "the saved sizes of files are damaged");
+    for (int64_t k = 0; k < n; k++) {
+        if (now[k] != saved[k]) return glob_resized(files, k, now[k], saved[k], err);
+    }
+    return LEVADA_OK;
+}

@@ -33,4 +33,13 @@ LEVADA_MUST_USE levada_status levada_files_save(const levada_files *files, levad
 LEVADA_MUST_USE levada_status levada_files_verify(const levada_files *files,
                                                   levada_state_reader *from, levada_error *err);
 
+/* The same for sizes on disk (-1 = not there). */
+LEVADA_MUST_USE levada_status levada_files_save_sizes(const levada_files *files,
+                                                      const int64_t *sizes,
+                                                      levada_state_writer *to, levada_error *err);
+LEVADA_MUST_USE levada_status levada_files_verify_sizes(const levada_files  *files,
+                                                        const int64_t       *sizes,
+                                                        levada_state_reader *from,
+                                                        levada_error *err);
+
 #endif

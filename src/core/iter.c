@@ -3,6 +3,8 @@
  * Pulling: what happens around each node's own next(), for users and stages alike.
  */
 #include "base/assert.h"
+#include "base/process.h"
+#include "core/crew.h"
 #include "core/iter_priv.h"
 #include "core/lane.h"
 #include "tensor/block_priv.h"
@@ -16,8 +18,8 @@ static levada_status iter_stuck(const levada_iter *it, levada_error *err)
     return it->stuck;
 }
 
-/* Without workers the consumer's deadline is looked at where work begins, in the leaves; with them,
- * where their results are taken (crew.c). */
+/* The consumer's deadline is checked where it pulls a leaf itself, before each block but the first,
+ * and where it takes results of workers (crew.c). */
 static levada_status iter_interrupted(const levada_iter *it, levada_error *err)
 {
     levada_run *run = it->run;
@@ -25,7 +27,7 @@ static levada_status iter_interrupted(const levada_iter *it, levada_error *err)
     if (atomic_load_explicit(&run->cancelled, memory_order_relaxed)) {
         return levada_fail(err, LEVADA_ECANCELLED, "cancelled");
     }
-    if (it->ninputs || run->crew) return LEVADA_OK;
+    if (it->ninputs || (run->crew && !levada_crew_is_consumer(run->crew))) return LEVADA_OK;
     if (run->deadline >= 0 && run->pulls > 0 && levada_now() >= run->deadline) return LEVADA_AGAIN;
     run->pulls++;
     return LEVADA_OK;
@@ -85,7 +87,7 @@ levada_status levada_iter_next(levada_iter *it, levada_block **out, levada_error
     levada_error  why = LEVADA_ERROR_INIT;
     levada_status st;
 
-    LEVADA_TRY(levada_require(it != NULL, "it", err));
+    LEVADA_TRY(LEVADA_USABLE(it, "iterator", err));
     LEVADA_TRY(levada_require(out != NULL, "out", err));
     if (it->stuck != LEVADA_OK) return iter_stuck(it, err);
     if (it->ended) return LEVADA_END;
@@ -138,7 +140,7 @@ static levada_status iter_restore_unread(levada_iter *it, levada_state_reader *f
                                          levada_error *err)
 {
     const char *key = iter_unread_key(it);
-    char        name[32];
+    char        name[LEVADA_STATE_NAME];
 
     levada_cursor_clear(&it->unread);
     snprintf(name, sizeof name, "%s.n", key);
@@ -179,6 +181,20 @@ levada_status levada_node_save(levada_iter *it, levada_state_writer *to, levada_
     return LEVADA_OK;
 }
 
+levada_status levada_node_save_late(levada_iter *it, levada_state_writer *to, levada_error *err)
+{
+    levada_iter  *before = to->node;
+    levada_status st = LEVADA_OK;
+
+    to->node = it;
+    if (it->ops->save_late) st = it->ops->save_late(it, to, err);
+    to->node = before;
+    for (int32_t i = 0; st == LEVADA_OK && i < it->ninputs; i++) {
+        st = levada_node_save_late(it->inputs[i], to, err);
+    }
+    return st;
+}
+
 /* Inputs first: a row store that reads records again needs them in their place. */
 levada_status levada_node_restore(levada_iter *it, levada_state_reader *from, levada_error *err)
 {
@@ -206,16 +222,17 @@ levada_status levada_node_restore(levada_iter *it, levada_state_reader *from, le
 }
 
 /* The lowest first: what is halted pulls no more from what stands above. */
-static void iter_halt(levada_iter *it)
+static levada_status iter_halt(levada_iter *it)
 {
-    if (it->ops->halt) it->ops->halt(it);
-    for (int32_t i = 0; i < it->ninputs; i++) iter_halt(it->inputs[i]);
+    if (it->ops->halt) LEVADA_TRY(it->ops->halt(it));
+    for (int32_t i = 0; i < it->ninputs; i++) LEVADA_TRY(iter_halt(it->inputs[i]));
+    return LEVADA_OK;
 }
 
-/* How often what stands here began again. Chains have no number, but one input. */
+/* How often what stands here began again. Chains and handles have no number, but one input. */
 static int64_t iter_opening(const levada_iter *it)
 {
-    while (levada_node_is_chain(it)) it = it->inputs[0];
+    while (levada_node_is_chain(it) || levada_node_is_handle(it)) it = it->inputs[0];
     return it->context.opening - it->opened_as;
 }
 
@@ -243,8 +260,14 @@ static levada_status iter_rewind(levada_iter *it, int64_t opening, levada_error 
 
 levada_status levada_iter_rewind(levada_iter *it, levada_error *err)
 {
-    iter_halt(it);
-    return iter_rewind(it, iter_opening(it) + 1, err);
+    levada_status st;
+
+    LEVADA_TRY(LEVADA_USABLE(it, "iterator", err));
+    if (levada_node_is_handle(it)) levada_handle_enter(it);
+    st = iter_halt(it);
+    if (st == LEVADA_OK) st = iter_rewind(it, iter_opening(it) + 1, err);
+    if (levada_node_is_handle(it)) levada_handle_leave(it);
+    return st;
 }
 
 static bool iter_passes(const levada_iter *it) { return it->ops->passes && it->ops->passes(it); }

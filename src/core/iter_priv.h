@@ -15,6 +15,7 @@
 
 #include "core/chain.h"
 #include "core/dataset_priv.h"
+#include "core/file_marks.h"
 #include "core/file_names.h"
 #include "core/file_reader.h"
 #include "core/policy.h"
@@ -41,8 +42,12 @@ typedef struct levada_node_ops {
     /* The node's own state; inputs are saved by the core. */
     levada_status (*save)(levada_iter *it, levada_state_writer *to, levada_error *err);
     levada_status (*restore)(levada_iter *it, levada_state_reader *from, levada_error *err);
-    /* Waits until nothing above is on its way: before everything is rewound; may be NULL. */
-    void (*halt)(levada_iter *it);
+    /* Adds to a state what the snapshots that it is made of may be too old to know. Beside the
+     * thread that the node belongs to; may be NULL. */
+    levada_status (*save_late)(levada_iter *it, levada_state_writer *to, levada_error *err);
+    /* Waits until nothing above is on its way: before everything is rewound; may be NULL. AGAIN at
+     * the consumer's deadline. */
+    levada_status (*halt)(levada_iter *it);
     /* From the beginning again; context.opening is the new one. Inputs are rewound before by the
      * core. */
     levada_status (*rewind)(levada_iter *it, levada_error *err);
@@ -69,9 +74,16 @@ typedef struct levada_tally {
     atomic_llong seen;       /* good and bad ones that stages saw                               */
     atomic_llong given;      /* joints that open pipes: good ones, in the order of their turns  */
     atomic_llong pulled;    /* SERIAL stages: what their input gave before a restore             */
+    atomic_llong unseen;    /* of files, beyond `bad`: estimated for a budget in percent         */
     atomic_llong damaged;   /* bytes                                                             */
     atomic_llong missing, empty; /* files */
+    atomic_llong dropped;   /* records that stages left out by design, such as drop_remainder    */
 } levada_tally;
+
+/* Losses upstream of some place, as of the records that have passed it. */
+typedef struct levada_losses {
+    int64_t skipped, damaged_bytes, missing, empty, dropped;
+} levada_losses;
 
 /* Why something was left out, and where that is counted. */
 typedef struct levada_note {
@@ -82,6 +94,7 @@ typedef struct levada_note {
 
 struct levada_iter {
     const levada_node_ops *ops;
+    unsigned               process; /* that it belongs to (base/process.h) */
     levada_run            *run;
     const levada_dataset  *at; /* where in the description; borrowed from the run */
     char                   path[64];
@@ -138,17 +151,19 @@ struct levada_run {
     levada_iter    *leaf[LEVADA_RUN_LEAVES]; /* the first sources, for paths and progress    */
     char           *errors;       /* as given; NULL = fail                                    */
     levada_policy   policy;
-    atomic_llong    dropped;
     levada_tally    tally; /* of stages that have no node of their own                         */
     levada_mutex    noting;
     /* -- guarded by noting */
     levada_note *notes; /* the first LEVADA_RUN_NOTES by number, NULL until there is one       */
     int64_t      noted, note_number;
     levada_file_names names; /* of files of sources that are not in leaf[]                     */
+    levada_file_marks marks; /* of all files that were opened                                  */
     /* -- */
-    atomic_llong    padded, payload; /* elements of padded columns: all, and those of records */
+    atomic_llong    padded, payload; /* elements of padded columns that the consumer received:
+                                      * all, and those of records                             */
     atomic_bool      cancelled;
     int64_t deadline; /* of the consumer's call; -1 = none                                      */
+    bool    soft;     /* that call works upstream itself, where a block may take longer          */
     int64_t pulls;    /* what that call got so far: none gives up before it got something        */
     bool    interrupted; /* a function that it ran had to stop: it gives up now                  */
     levada_crew    *crew;     /* the workers; NULL where threads = 1 */
@@ -161,6 +176,8 @@ LEVADA_MUST_USE levada_status levada_run_create(const levada_dataset *dataset,
                                                 levada_error *err);
 void levada_run_destroy(levada_run **run, levada_iter **root);
 bool levada_run_is_cancelled(levada_run *run);
+/* ECANCELLED where it is. */
+LEVADA_MUST_USE levada_status levada_run_check_cancelled(levada_run *run, levada_error *err);
 /* A node with everything common filled in; on failure nothing is left. */
 LEVADA_MUST_USE levada_status levada_node_create(levada_run *run, const levada_dataset *at,
                                                  const levada_node_ops *ops, levada_iter **out,
@@ -195,6 +212,8 @@ LEVADA_MUST_USE levada_status levada_node_adopt(levada_iter *it, levada_iter **i
                                                 levada_error *err);
 /* The chain of a node that is one, else NULL; whether it is a file reader; what that counted. */
 levada_chain             *levada_node_is_chain(const levada_iter *it);
+/* Losses upstream of a chain with tickets, as of the last one delivered; NULL = of other nodes. */
+const levada_losses *levada_node_delivered(const levada_iter *it);
 bool                      levada_node_is_format(const levada_iter *it);
 levada_file_reader_counts levada_node_damage(const levada_iter *it);
 
@@ -210,6 +229,9 @@ const char *levada_run_file(const levada_run *run, int32_t leaf, int32_t shard);
 void levada_node_unread(levada_iter *it, levada_block **block);
 LEVADA_MUST_USE levada_status levada_node_save(levada_iter *it, levada_state_writer *to,
                                                levada_error *err);
+/* After levada_node_save of the root: what all sources add late, and marks of the run. */
+LEVADA_MUST_USE levada_status levada_node_save_late(levada_iter *it, levada_state_writer *to,
+                                                    levada_error *err);
 LEVADA_MUST_USE levada_status levada_node_restore(levada_iter *it, levada_state_reader *from,
                                                   levada_error *err);
 LEVADA_MUST_USE levada_status levada_node_reread(levada_iter *it, const levada_origin *origins,
@@ -226,8 +248,14 @@ int32_t levada_node_lanes(const levada_iter *it);
 bool levada_node_gives(const levada_iter *it, int32_t lane, int32_t leaf);
 void levada_node_cancel(levada_iter *it);
 
+/* Whether two descriptions that are alike but for their `shard` stages agree in these, too:
+ * EFAILED_PRECONDITION says which part a state is of (shards.c). */
+LEVADA_MUST_USE levada_status levada_shards_check(const char *now, const char *saved, size_t size,
+                                                  levada_error *err);
+
 /* -- handles (handle.c) */
 
+bool levada_node_is_handle(const levada_iter *it);
 /* Around the calls of a handle's owner: debug builds check that it has one at a time. */
 void levada_handle_enter(const levada_iter *it);
 void levada_handle_leave(const levada_iter *it);
@@ -242,6 +270,11 @@ void levada_crew_destroy(levada_crew **crew);
 void levada_crew_wake(levada_crew *crew);
 /* True when there is no joint that it could work for. */
 bool levada_crew_idle(const levada_crew *crew);
+/* Whether its threads were started; false for NULL. */
+bool levada_crew_runs(const levada_crew *crew);
+/* In the child of a fork, where the workers do not exist: whether none of them had work, so that
+ * everything may be freed. It is as if they had never been started then. */
+bool levada_crew_abandon(levada_crew *crew);
 struct levada_text;
 /* Appends JSON objects {"joint","state","since","ready","window"}; any thread. */
 void levada_crew_report(levada_crew *crew, struct levada_text *to);
@@ -267,6 +300,29 @@ void levada_run_place(levada_run *run, const char *path, const levada_block *blo
  * which the budget ends. Takes *made then. */
 LEVADA_MUST_USE levada_status levada_node_settle(levada_iter *it, int64_t records,
                                                  levada_block **made, levada_error *err);
+/* Adds the losses of `it` and everything upstream, as of the last block that it returned: work that
+ * threads do ahead is not in it. For the thread that the node belongs to. */
+void levada_losses_add(levada_losses *to, const levada_losses *more, int64_t times);
+void levada_stats_losses(const levada_iter *it, levada_losses *sum);
+/* The same, less those of before. */
+levada_losses levada_stats_since(const levada_iter *it, const levada_losses *before);
+/* What the consumer received: records, blocks, elements of padded columns and those of records. */
+#define LEVADA_RECEIVED_COUNTS 4
+/* Counts the padding of a block once more (1) or not (-1); levada_iter_next counts the rest. */
+void levada_stats_padding(levada_run *run, const levada_block *block, int64_t times);
+/* All but the first `from` rows of a block count as received once more (1), or not (-1). */
+void levada_stats_recount(levada_iter *it, const levada_block *block, int64_t from, int64_t times);
+LEVADA_MUST_USE levada_status levada_stats_save(const levada_iter *it, levada_state_writer *to,
+                                                levada_error *err);
+/* Zeros where the state of an older version has none. */
+LEVADA_MUST_USE levada_status levada_stats_load(levada_state_reader *from,
+                                                int64_t counts[LEVADA_RECEIVED_COUNTS],
+                                                levada_error *err);
+void levada_stats_set(levada_iter *it, const int64_t counts[LEVADA_RECEIVED_COUNTS]);
+/* The message of a note that names a file without a record: nothing was skipped there. */
+#define LEVADA_FILE_EMPTY "there is no record in the file"
+/* At the end: logs how many records were skipped, and the first reason. */
+void levada_stats_conclude(levada_iter *it);
 levada_tally *levada_node_tally(levada_iter *it);
 /* A joint that opens pipes tells what they count with how many records it gave, before it pulls one
  * and after each block; of pipes in pipes, the outermost joint is heard. */

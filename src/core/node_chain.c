@@ -145,11 +145,11 @@ static levada_status chain_restore(levada_iter *it, levada_state_reader *from, l
     return levada_cursor_restore(&c->in, from, CHAIN_REST, err);
 }
 
-static void chain_halt(levada_iter *it)
+static levada_status chain_halt(levada_iter *it)
 {
     levada_joint *j = chain_joint(it);
 
-    if (it->run->crew && j->ring) levada_crew_halt(it->run->crew, j);
+    return it->run->crew && j->ring ? levada_crew_halt(it->run->crew, j) : LEVADA_OK;
 }
 
 /* Halted before: nothing is on its way. */
@@ -206,6 +206,13 @@ static const levada_node_ops chain_ops = {
 levada_chain *levada_node_is_chain(const levada_iter *it)
 {
     return it->ops == &chain_ops ? chain_joint(it)->chain : NULL;
+}
+
+const levada_losses *levada_node_delivered(const levada_iter *it)
+{
+    const levada_joint *j = it->ops == &chain_ops ? chain_joint(it) : NULL;
+
+    return j && j->ring && levada_crew_runs(it->run->crew) ? &j->losses : NULL;
 }
 
 static levada_status chain_tickets(levada_run *run, levada_joint *j, int64_t window,

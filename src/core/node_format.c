@@ -19,7 +19,13 @@ static levada_status format_save(levada_iter *it, levada_state_writer *to, levad
 {
     LEVADA_TRY(levada_state_put_i64(to, "#opening", it->context.opening, err));
     LEVADA_TRY(levada_state_put_i64(to, "#ended", it->ended, err));
-    return levada_file_reader_save(it->self, to, err);
+    LEVADA_TRY(levada_file_reader_save(it->self, to, err));
+    return it->outer ? levada_file_reader_save_marks(it->self, to, err) : LEVADA_OK;
+}
+
+static levada_status format_save_late(levada_iter *it, levada_state_writer *to, levada_error *err)
+{
+    return levada_file_reader_save_marks(it->self, to, err);
 }
 
 static levada_status format_restore(levada_iter *it, levada_state_reader *from, levada_error *err)
@@ -67,6 +73,7 @@ static void format_close(levada_iter *it)
 static const levada_node_ops format_ops = {
     .next = format_next,
     .save = format_save,
+    .save_late = format_save_late,
     .restore = format_restore,
     .rewind = format_rewind,
     .reread = format_reread,
@@ -102,7 +109,7 @@ levada_status levada_node_format(levada_run *run, const levada_dataset *at, leva
         levada_node_destroy(&it);
         return st;
     }
-    it->version = 2; /* 1 had one hash of all names */
+    it->version = 3; /* 1 had one hash of all names, 2 no sizes */
     *out = it;
     return LEVADA_OK;
 }

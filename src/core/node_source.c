@@ -77,7 +77,10 @@ static levada_status source_open(levada_iter *it, void *state, levada_error *err
 
 static levada_status source_rewind(levada_iter *it, levada_error *err)
 {
-    ((levada_hosted *)it->self)->given = 0;
+    levada_hosted *s = it->self;
+
+    s->given = 0;
+    if (source_def(it)->rewind) return source_def(it)->rewind(s->state, it->at->args, err);
     return levada_hosted_rewind(it, err);
 }
 

@@ -21,10 +21,15 @@ static levada_status stage_open(levada_iter *it, void *state, levada_error *err)
     return def->open ? def->open(state, it->at->args, &it->context, err) : LEVADA_OK;
 }
 
-/* A SERIAL stage that is not FREE gives records of its input as they are. */
+/* A SERIAL stage that is not FREE emits records of its input unchanged, unless its options add
+ * columns. */
 static bool stage_rereadable(const levada_iter *it)
 {
-    return stage_def(it)->rows != LEVADA_ROWS_FREE && levada_node_rereadable(it->inputs[0]);
+    const levada_context *c = &it->context;
+    bool same = !c->in || !c->out || c->in == c->out || levada_spec_equal(c->in, c->out);
+
+    return same && stage_def(it)->rows != LEVADA_ROWS_FREE &&
+           levada_node_rereadable(it->inputs[0]);
 }
 
 static levada_status stage_reread(levada_iter *it, const levada_origin *origins, int64_t n,

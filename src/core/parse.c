@@ -2,6 +2,7 @@
 #include "core/parse.h"
 
 #include "base/alloc.h"
+#include "base/assert.h"
 #include "base/number.h"
 
 #include <math.h>
@@ -443,6 +444,8 @@ levada_status levada_parse_whole(levada_parser *p, bool plain, levada_value **ou
 
 levada_status levada_value_parse(const char *text, levada_value **out, levada_error *err)
 {
+    LEVADA_TRY(levada_require(text != NULL, "text", err));
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
     levada_parser p;
     levada_value *value = NULL;
 
@@ -458,6 +461,8 @@ levada_status levada_value_parse(const char *text, levada_value **out, levada_er
 levada_status levada_value_parse_json(const char *text, size_t size, levada_value **out,
                                       levada_error *err)
 {
+    LEVADA_TRY(levada_require(text != NULL || size == 0, "text", err));
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
     levada_parser p;
 
     LEVADA_TRY(levada_parser_init(&p, NULL, text, size, err));

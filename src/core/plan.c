@@ -4,6 +4,7 @@
  * neighbouring PURE stages, to which the tails of SERIAL stages and prefetches belong.
  */
 #include "base/alloc.h"
+#include "base/process.h"
 #include "base/hash.h"
 #include "base/random.h"
 #include "core/iter_priv.h"
@@ -79,6 +80,7 @@ levada_status levada_node_create(levada_run *run, const levada_dataset *at,
 
     if (!it) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a stage");
     it->ops = ops;
+    it->process = levada_process();
     it->run = run;
     it->at = at;
     it->spec = at->spec;

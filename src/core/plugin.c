@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Loading plug-ins: the host's side of levada/plugin.h.
+ * Loading plug-ins, and registering those of the program: the host's side of levada/plugin.h.
  */
 #include "core/plugin_priv.h"
 
 #include "base/alloc.h"
+#include "base/assert.h"
 
 #include <dlfcn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -38,9 +40,6 @@ levada_status levada_plugin_add(levada_plugin *plugin, levada_family family, con
     if (err) *err = why;
     return st;
 }
-
-typedef levada_status (*plugin_main)(const levada_host *host, levada_plugin *plugin,
-                                     levada_error *err);
 
 /* dlopen wants a path with a slash, or it searches the system's folders. */
 static levada_status plugin_open(const char *path, void **library, levada_error *err)
@@ -74,22 +73,28 @@ static levada_status plugin_fits(const char *path, const levada_plugin *plugin, 
     return LEVADA_OK;
 }
 
-/* A plug-in that goes on behind a refused descriptor is refused all the same. */
-static levada_status plugin_run(void *library, const char *path, levada_plugin *plugin,
-                                levada_error *err)
+static levada_status plugin_find_entry(void *library, const char *path, levada_plugin_entry *out,
+                                       levada_error *err)
 {
-    const plugin_loading *loading = plugin->host;
-    void                 *symbol = dlsym(library, "levada_plugin_main");
-    plugin_main           run;
-    levada_error          why = LEVADA_ERROR_INIT;
-    levada_status         st;
+    void *symbol = dlsym(library, "levada_plugin_main");
 
     if (!symbol) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "'%s' is no plug-in: it exports no levada_plugin_main", path);
     }
-    memcpy(&run, &symbol, sizeof run); /* ISO C has no cast from object to function */
-    st = run(levada_plugin_table(), plugin, &why);
+    memcpy(out, &symbol, sizeof *out); /* ISO C has no cast from object to function */
+    return LEVADA_OK;
+}
+
+/* A plug-in that goes on behind a refused descriptor is refused all the same. */
+static levada_status plugin_run(levada_plugin_entry entry, const char *path, levada_plugin *plugin,
+                                levada_error *err)
+{
+    const plugin_loading *loading = plugin->host;
+    levada_error          why = LEVADA_ERROR_INIT;
+    levada_status         st;
+
+    st = entry(levada_plugin_table(), plugin, &why);
     LEVADA_TRY(plugin_fits(path, plugin, err));
     if (st != LEVADA_OK && why.code == LEVADA_OK) {
         return levada_fail(err, st < 0 ? st : LEVADA_EUNKNOWN, "'%s' gave up: %s", path,
@@ -119,32 +124,47 @@ static levada_status plugin_publish(plugin_loading *loading, const char *path,
     st = levada_registry_batch_publish(loading->env, &loading->batch, err);
     if (st == LEVADA_OK) {
         levada_env_take_plugin(loading->env, made);
+        levada_env_log(loading->env, LEVADA_LOG_INFO, "plug-in '%s' (version %lld) from %s",
+                       plugin->name, (long long)plugin->version, path);
     } else {
         levada_free(made);
     }
     return st;
 }
 
-static levada_status plugin_load(levada_env *env, const char *path, levada_error *err)
+/* `path` stands for the entry in messages, and tells whether it was registered before. */
+static levada_status plugin_take(levada_env *env, levada_plugin_entry entry, const char *path,
+                                 levada_error *err)
 {
     plugin_loading loading = { .env = env, .refused = LEVADA_ERROR_INIT };
     levada_plugin  plugin = {
         .struct_size = sizeof plugin, .abi = LEVADA_PLUGIN_ABI, .host = &loading
     };
-    void          *library = NULL;
     levada_status  st;
 
-    LEVADA_TRY(plugin_open(path, &library, err));
-    st = plugin_run(library, path, &plugin, err);
+    st = plugin_run(entry, path, &plugin, err);
     if (st == LEVADA_OK) st = plugin_publish(&loading, path, &plugin, err);
     levada_registry_batch_clear(&loading.batch);
+    return st;
+}
+
+static levada_status plugin_load(levada_env *env, const char *path, levada_error *err)
+{
+    levada_plugin_entry entry = NULL;
+    void               *library = NULL;
+    levada_status       st;
+
+    LEVADA_TRY(plugin_open(path, &library, err));
+    st = plugin_find_entry(library, path, &entry, err);
+    if (st == LEVADA_OK) st = plugin_take(env, entry, path, err);
     if (st != LEVADA_OK) dlclose(library);
     return st;
 }
 
-/* Who comes while the same library is loaded finds it loaded, or tries again what failed. */
-levada_status levada_plugin_load(levada_env *env, const char *path, const char **name_out,
-                                 levada_error *err)
+/* Who comes while the same library is loaded finds it loaded, or tries again what failed. entry
+ * NULL: the path is that of a library. */
+static levada_status plugin_once(levada_env *env, levada_plugin_entry entry, const char *path,
+                                 const char **name_out, levada_error *err)
 {
     const levada_plugin_info *info;
     levada_env               *own = levada_env_ref(env);
@@ -154,11 +174,30 @@ levada_status levada_plugin_load(levada_env *env, const char *path, const char *
     levada_env_begin_loading(own);
     info = levada_env_plugin(own, NULL, path);
     if (!info) {
-        st = plugin_load(own, path, err);
+        st = entry ? plugin_take(own, entry, path, err) : plugin_load(own, path, err);
         if (st == LEVADA_OK) info = levada_env_plugin(own, NULL, path);
     }
     levada_env_end_loading(own);
     if (st == LEVADA_OK && name_out) *name_out = info->name;
     levada_env_unref(&own);
     return st;
+}
+
+levada_status levada_plugin_load(levada_env *env, const char *path, const char **name_out,
+                                 levada_error *err)
+{
+    LEVADA_TRY(levada_require(path != NULL, "path", err));
+    return plugin_once(env, NULL, path, name_out, err);
+}
+
+levada_status levada_plugin_register(levada_env *env, levada_plugin_entry entry,
+                                     const char **name_out, levada_error *err)
+{
+    char      path[40];
+    uintptr_t at = 0;
+
+    LEVADA_TRY(levada_require(entry != NULL, "entry", err));
+    memcpy(&at, &entry, sizeof at < sizeof entry ? sizeof at : sizeof entry);
+    (void)snprintf(path, sizeof path, "function 0x%llx", (unsigned long long)at);
+    return plugin_once(env, entry, path, name_out, err);
 }

@@ -110,7 +110,6 @@ static const levada_host plugin_table = {
     .iter_next = levada_iter_next,
     .iter_rewind = levada_iter_rewind,
     .context_dropped = levada_context_dropped,
-    .context_padded = levada_context_padded,
     .state_put_i64 = levada_state_put_i64,
     .state_put_bytes = levada_state_put_bytes,
     .state_put_i64s = levada_state_put_i64s,

@@ -263,7 +263,10 @@ levada_status levada_records_reread(levada_iter *edge, const levada_origin *o, i
     w.lanes = levada_node_lanes(edge);
     if (w.most > n) w.most = n;
     st = records_prepare(&w, o, &index, err);
-    while (st == LEVADA_OK && w.at < n) st = records_piece(&w, err);
+    while (st == LEVADA_OK && w.at < n) {
+        st = levada_run_check_cancelled(edge->run, err);
+        if (st == LEVADA_OK) st = records_piece(&w, err);
+    }
     if (st == LEVADA_OK) st = records_assemble(&w, &index, out, err);
     for (int32_t i = 0; i < w.npieces; i++) levada_block_unref(&w.pieces[i]);
     levada_buffer_unref(&index);
@@ -290,7 +293,7 @@ levada_status levada_records_get(levada_state_reader *from, const char *key, lev
     levada_block  *made = NULL;
     int64_t        n = 0;
     int32_t        lanes = 1;
-    char           name[32];
+    char           name[LEVADA_STATE_NAME];
     levada_status  st;
 
     snprintf(name, sizeof name, "%s.origins", key);

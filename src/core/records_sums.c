@@ -95,7 +95,7 @@ levada_status levada_records_put_sums(levada_state_writer *to, const char *key,
 {
     int64_t sums[RECORDS_SUMS], n = sums_count(block);
     bool    exact = !sums_calls(to->node->inputs[0]->at);
-    char    name[32];
+    char    name[LEVADA_STATE_NAME];
 
     for (int64_t k = 0; k < n; k++) sums[k] = sums_record(block, sums_place(block, k), exact);
     snprintf(name, sizeof name, "%s.sums", key);
@@ -108,7 +108,7 @@ levada_status levada_records_check_sums(levada_state_reader *from, const char *k
     const int64_t *sums = NULL;
     int64_t        n = 0;
     bool           exact = !sums_calls(from->node->inputs[0]->at);
-    char           name[32];
+    char           name[LEVADA_STATE_NAME];
 
     snprintf(name, sizeof name, "%s.sums", key);
     LEVADA_TRY(levada_state_get_i64s(from, name, &sums, &n, err));

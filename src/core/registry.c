@@ -6,6 +6,7 @@
 #include "core/registry.h"
 
 #include "base/alloc.h"
+#include "base/versioned.h"
 #include "core/registry_priv.h"
 
 #include <stdatomic.h>
@@ -59,21 +60,11 @@ const char *levada_family_name(levada_family family)
     return names[family];
 }
 
-/* Copies as much of a descriptor as both sides know. */
-static void registry_copy(void *to, size_t size, const void *def)
-{
-    size_t theirs;
-
-    memcpy(&theirs, def, sizeof(theirs)); /* struct_size comes first in each family */
-    memcpy(to, def, theirs < size ? theirs : size);
-    memcpy(to, &size, sizeof(size));
-}
-
-#define REGISTRY_TAKE(op, kind, def_)                                   \
-    do {                                                                \
-        registry_copy(&(op)->def.kind, sizeof((op)->def.kind), (def_)); \
-        (op)->name = (op)->def.kind.name;                               \
-        (op)->doc = (op)->def.kind.doc;                                 \
+#define REGISTRY_TAKE(op, kind, type, def_)                                         \
+    do {                                                                            \
+        LEVADA_TRY(LEVADA_VERSIONED_READ((op)->def.kind, (def_), type, err));       \
+        (op)->name = (op)->def.kind.name;                                           \
+        (op)->doc = (op)->def.kind.doc;                                             \
     } while (0)
 
 #define REGISTRY_TAKE_ARGS(op, kind)                    \
@@ -83,35 +74,40 @@ static void registry_copy(void *to, size_t size, const void *def)
         (op)->args_size = (op)->def.kind.args_size;     \
     } while (0)
 
-static void registry_take(levada_op *op, const void *def)
+static levada_status registry_take(levada_op *op, const void *def, levada_error *err)
 {
     switch (op->family) {
     case LEVADA_FAMILY_STAGE:
-        REGISTRY_TAKE(op, stage, def);
+        REGISTRY_TAKE(op, stage, levada_stage_def, def);
         REGISTRY_TAKE_ARGS(op, stage);
+        op->example_files = op->def.stage.example_files;
         op->min_inputs = op->max_inputs = 1;
         break;
     case LEVADA_FAMILY_FORMAT:
-        REGISTRY_TAKE(op, format, def);
+        REGISTRY_TAKE(op, format, levada_format_def, def);
         REGISTRY_TAKE_ARGS(op, format);
+        op->example_files = op->def.format.example_files;
         break;
     case LEVADA_FAMILY_SOURCE:
-        REGISTRY_TAKE(op, source, def);
+        REGISTRY_TAKE(op, source, levada_source_def, def);
         REGISTRY_TAKE_ARGS(op, source);
+        op->example_files = op->def.source.example_files;
         break;
     case LEVADA_FAMILY_DECODER:
-        REGISTRY_TAKE(op, decoder, def);
+        REGISTRY_TAKE(op, decoder, levada_decoder_def, def);
         REGISTRY_TAKE_ARGS(op, decoder);
+        op->example_files = op->def.decoder.example_files;
         op->min_inputs = op->max_inputs = 1;
         break;
     case LEVADA_FAMILY_JOINT:
-        REGISTRY_TAKE(op, joint, def);
+        REGISTRY_TAKE(op, joint, levada_joint_def, def);
         REGISTRY_TAKE_ARGS(op, joint);
         op->min_inputs = op->def.joint.min_inputs;
         op->max_inputs = op->def.joint.max_inputs;
         break;
-    case LEVADA_FAMILY_FILTER: REGISTRY_TAKE(op, filter, def); break;
+    case LEVADA_FAMILY_FILTER: REGISTRY_TAKE(op, filter, levada_filter_def, def); break;
     }
+    return LEVADA_OK;
 }
 
 /* Appends the rows of a table whose rows may be of another size than ours. */
@@ -132,6 +128,26 @@ static int32_t registry_append(levada_arg *to, int32_t n, const levada_arg *from
     return n;
 }
 
+/* All rows of a table have the size of its first one. */
+static levada_status registry_check_rows(const levada_op *op, const levada_arg *row,
+                                         levada_error *err)
+{
+    size_t        stride = row->struct_size;
+    levada_status status = LEVADA_OK;
+
+    while (status == LEVADA_OK && row->name != NULL) {
+        status = levada_versioned_check(row, sizeof(*row), "levada_arg", err);
+        if (status == LEVADA_OK && row->struct_size != stride) {
+            status = levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                                 "struct_size=%zu of levada_arg differs from %zu, that of the row "
+                                 "before", row->struct_size, stride);
+        }
+        if (status != LEVADA_OK) levada_error_wrap(err, "%s: option '%s'", op->name, row->name);
+        row = (const levada_arg *)(const void *)((const char *)row + stride);
+    }
+    return status;
+}
+
 static bool registry_has_positional(const levada_arg *args, int32_t n)
 {
     for (int32_t i = 0; i < n; i++) {
@@ -141,14 +157,16 @@ static bool registry_has_positional(const levada_arg *args, int32_t n)
 }
 
 /* The whole table of options: own ones, then what the core adds. */
-static levada_status registry_make_args(levada_op *op, levada_error *err)
+static levada_status registry_make_args(levada_op *op, const levada_arg *own, levada_error *err)
 {
     bool              format = op->family == LEVADA_FAMILY_FORMAT;
     bool              decoder = op->family == LEVADA_FAMILY_DECODER;
-    const levada_arg *own = op->args != NULL ? op->args : registry_no_args;
     const levada_arg *core = format    ? registry_file_args
                              : decoder ? registry_decoder_args
                                        : registry_no_args;
+
+    if (own == NULL) own = registry_no_args;
+    LEVADA_TRY(registry_check_rows(op, own, err));
     int32_t           n = registry_append(NULL, 0, own, 0, false);
     int32_t           most = registry_append(NULL, n, core, 0, false) + 1;
     levada_arg       *args = levada_alloc_zero((size_t)most * sizeof(*args));
@@ -183,13 +201,16 @@ void levada_op_destroy(levada_op **op)
 levada_status levada_op_create(levada_family family, const void *def, const char *plugin,
                                levada_op **out, levada_error *err)
 {
-    levada_op    *op = levada_alloc_zero(sizeof(*op));
-    levada_status status = LEVADA_OK;
+    levada_op        *op = levada_alloc_zero(sizeof(*op));
+    const levada_arg *own;
+    levada_status     status = LEVADA_OK;
 
     if (op == NULL) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
     op->family = family;
-    registry_take(op, def);
-    status = registry_make_args(op, err);
+    status = registry_take(op, def, err);
+    own = op->args;
+    op->args = NULL; /* that table is the caller's */
+    if (status == LEVADA_OK) status = registry_make_args(op, own, err);
     if (status == LEVADA_OK && plugin != NULL) {
         op->plugin = levada_strdup(plugin);
         if (op->plugin == NULL) {

@@ -31,6 +31,7 @@ typedef enum levada_family {
 typedef struct levada_op {
     levada_family     family;
     const char       *name, *doc, *example;
+    const levada_example_file *example_files; /* that the example reads; NULL = none */
     const char       *plugin;      /* NULL = built in */
     const levada_arg *args;        /* own options first, then the core's; ends with NULL name */
     size_t            args_size;   /* of the whole struct: core options lie behind own ones   */

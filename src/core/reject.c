@@ -13,6 +13,7 @@
 #include <string.h>
 
 #define REJECT_LANE_LEAST 32 /* bytes of a message for each further lane, or none is told  */
+#define REJECT_CUT "..." /* in place of the beginning of a name that is cut off */
 #define REJECT_LANE_GAP   8  /* of these: "with ", ", " and ": " around the text of a lane */
 
 static void reject_place(levada_run *run, const char *path, levada_origin origin,
@@ -37,7 +38,8 @@ static void reject_lane(levada_run *run, levada_origin origin, size_t most, leva
     levada_text_format(&text, " record %lld", (long long)origin.record);
     if (origin.offset >= 0) levada_text_format(&text, " at byte %lld", (long long)origin.offset);
     if (!text.failed) {
-        end = text.at + (text.size > most ? text.size - most : 0);
+        if (text.size > most) levada_text_put(to, REJECT_CUT);
+        end = text.at + (text.size > most ? text.size - most + strlen(REJECT_CUT) : 0);
         while (((unsigned char)*end & 0xC0u) == 0x80u) end++; /* the middle of a character */
         levada_text_put(to, end);
     }

@@ -164,12 +164,24 @@ static levada_status resolve_mark(levada_env *env, levada_value *map, levada_val
     return status;
 }
 
+/* A map of one entry whose key means something. What a mark holds is never a map itself, except
+ * that of "map", which is one that looks like a mark: so a feature may be named "c" or "py". */
+static bool resolve_marks(const levada_value *value)
+{
+    const char         *key = levada_value_key(value, 0);
+    const levada_value *content = levada_value_item(value, 0);
+
+    if (key == NULL || levada_value_count(value) != 1 || !levada_value_marks(key)) return false;
+    if (levada_value_kind_of(content) != LEVADA_VALUE_MAP) return true;
+    if (strcmp(key, "map") != 0 || levada_value_count(content) != 1) return false;
+    return levada_value_marks(levada_value_key(content, 0));
+}
+
 levada_status levada_value_resolve(levada_env *env, levada_value **value, levada_error *err)
 {
     levada_value *made = NULL;
-    const char   *key = levada_value_key(*value, 0);
 
-    if (key == NULL || levada_value_count(*value) != 1 || !levada_value_marks(key)) {
+    if (!resolve_marks(*value)) {
         return resolve_inside(env, *value, err);
     }
     levada_status status = resolve_mark(env, *value, &made, err);

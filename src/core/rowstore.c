@@ -48,6 +48,8 @@ static levada_status rowstore_memory(levada_error *err)
 levada_status levada_rowstore_create(const levada_context *context, levada_rowstore **out,
                                      levada_error *err)
 {
+    LEVADA_TRY(levada_require(context != NULL, "context", err));
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
     levada_rowstore *s = levada_alloc_zero(sizeof *s);
 
     if (!s) return rowstore_memory(err);
@@ -69,6 +71,7 @@ static void rowstore_drop_all(levada_rowstore *s)
 
 void levada_rowstore_destroy(levada_rowstore **store)
 {
+    if (!store) return;
     levada_rowstore *s = *store;
 
     *store = NULL;
@@ -80,7 +83,11 @@ void levada_rowstore_destroy(levada_rowstore **store)
     levada_free(s);
 }
 
-int64_t levada_rowstore_count(const levada_rowstore *store) { return store->count; }
+int64_t levada_rowstore_count(const levada_rowstore *store)
+{
+    if (!store) return 0;
+    return store->count;
+}
 
 static int64_t rowstore_row_bytes(const levada_block *block)
 {
@@ -128,10 +135,13 @@ static levada_status rowstore_index_room(levada_rowstore *s, levada_error *err)
 
     if (2 * (s->indexed + 1) <= s->index_size) return LEVADA_OK;
     while (size < 4 * (s->nheld + 1)) size *= 2;
-    index = levada_alloc(size * sizeof *index);
-    if (!index) return rowstore_memory(err);
-    levada_free(s->index);
-    s->index = index;
+    if (size > s->index_size) { /* else it is full of blocks that were released */
+        index = levada_realloc(s->index, size * sizeof *index);
+        if (!index) return rowstore_memory(err);
+        s->index = index;
+    }
+    index = s->index;
+    if (size < s->index_size) size = s->index_size;
     s->index_size = size;
     s->indexed = 0;
     for (uint32_t i = 0; i < size; i++) index[i] = ROWSTORE_FREE;
@@ -225,6 +235,46 @@ static levada_status rowstore_add_data(levada_rowstore *s, levada_block *block, 
     return LEVADA_OK;
 }
 
+static void rowstore_forget(levada_rowstore *s, uint32_t slot)
+{
+    uint32_t       held = s->slots[slot].held;
+    rowstore_held *h = &s->held[held];
+
+    LEVADA_ASSERT(held < s->nheld && h->live > 0); /* else it is taken for the second time */
+    s->live_bytes -= rowstore_row_bytes(h->block);
+    if (--h->live == 0) rowstore_release(s, held);
+}
+
+static void rowstore_free_slot(levada_rowstore *s, uint32_t slot)
+{
+    rowstore_forget(s, slot);
+    s->slots[slot].held = ROWSTORE_FREE;
+    s->slots[slot].row = s->free;
+    s->free = slot;
+}
+
+/* No more rows than the selection has blocks: only the blocks of these rows are looked up, without
+ * scratch memory. */
+static levada_status rowstore_add_few(levada_rowstore *s, const levada_block *block, int64_t first,
+                                      int64_t n, uint32_t *slots, levada_error *err)
+{
+    for (int64_t i = 0; i < n; i++) {
+        uint32_t      held = 0;
+        levada_status st = rowstore_hold(s, block->from[block->which[first + i]], &held, err);
+
+        if (st != LEVADA_OK) {
+            while (i > 0) rowstore_free_slot(s, slots[--i]);
+            return st;
+        }
+        slots[i] = rowstore_new_slot(s);
+        s->slots[slots[i]].held = held;
+        s->slots[slots[i]].row = block->row[first + i];
+        s->held[held].live++;
+        s->live_bytes += rowstore_row_bytes(s->held[held].block);
+    }
+    return LEVADA_OK;
+}
+
 static levada_status rowstore_add_selection(levada_rowstore *s, const levada_block *block,
                                             int64_t first, int64_t n, uint32_t *slots,
                                             levada_error *err)
@@ -259,10 +309,13 @@ static levada_status rowstore_compact(levada_rowstore *s, levada_error *err);
 levada_status levada_rowstore_add(levada_rowstore *s, const levada_block *block, int64_t first,
                                   int64_t n, uint32_t *slots, levada_error *err)
 {
+    LEVADA_TRY(levada_require(s != NULL, "store", err));
     if (n == 0) return LEVADA_OK;
     LEVADA_TRY(rowstore_reserve(s, n, err));
     if (block->kind == LEVADA_BLOCK_DATA) {
         LEVADA_TRY(rowstore_add_data(s, (levada_block *)(uintptr_t)block, first, n, slots, err));
+    } else if (n <= block->nfrom) {
+        LEVADA_TRY(rowstore_add_few(s, block, first, n, slots, err));
     } else {
         LEVADA_TRY(rowstore_add_selection(s, block, first, n, slots, err));
     }
@@ -331,26 +384,13 @@ static levada_status rowstore_select(levada_rowstore *s, const uint32_t *slots, 
     return st;
 }
 
-static void rowstore_forget(levada_rowstore *s, uint32_t slot)
-{
-    uint32_t       held = s->slots[slot].held;
-    rowstore_held *h = &s->held[held];
-
-    LEVADA_ASSERT(held < s->nheld && h->live > 0); /* else it is taken for the second time */
-    s->live_bytes -= rowstore_row_bytes(h->block);
-    if (--h->live == 0) rowstore_release(s, held);
-}
-
 levada_status levada_rowstore_take(levada_rowstore *s, const uint32_t *slots, int64_t n,
                                    levada_block **out, levada_error *err)
 {
+    LEVADA_TRY(levada_require(s != NULL, "store", err));
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
     LEVADA_TRY(rowstore_select(s, slots, n, out, err));
-    for (int64_t i = 0; i < n; i++) {
-        rowstore_forget(s, slots[i]);
-        s->slots[slots[i]].held = ROWSTORE_FREE;
-        s->slots[slots[i]].row = s->free;
-        s->free = slots[i];
-    }
+    for (int64_t i = 0; i < n; i++) rowstore_free_slot(s, slots[i]);
     s->count -= n;
     LEVADA_ASSERT(s->count >= 0 && (s->count > 0 || s->pinned_bytes == 0));
     return LEVADA_OK;
@@ -359,6 +399,8 @@ levada_status levada_rowstore_take(levada_rowstore *s, const uint32_t *slots, in
 levada_status levada_rowstore_peek(const levada_rowstore *s, const uint32_t *slots, int64_t n,
                                    levada_block **out, levada_error *err)
 {
+    LEVADA_TRY(levada_require(s != NULL, "store", err));
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
     /* Marks are scratch memory: the store is as it was for its owner. */
     return rowstore_select((levada_rowstore *)(uintptr_t)s, slots, n, out, err);
 }
@@ -411,6 +453,7 @@ static levada_status rowstore_compact(levada_rowstore *s, levada_error *err)
 levada_status levada_rowstore_save(const levada_rowstore *s, const uint32_t *slots, int64_t n,
                                    levada_state_writer *to, const char *key, levada_error *err)
 {
+    LEVADA_TRY(levada_require(s != NULL, "store", err));
     levada_block *rows = NULL;
     levada_status st;
 
@@ -425,6 +468,10 @@ levada_status levada_rowstore_restore(levada_rowstore *s, levada_state_reader *f
                                       const char *key, int64_t n, uint32_t **slots_out,
                                       levada_error *err)
 {
+    LEVADA_TRY(levada_require(s != NULL, "store", err));
+    LEVADA_TRY(levada_require(from != NULL, "from", err));
+    LEVADA_TRY(levada_require(key != NULL, "key", err));
+    LEVADA_TRY(levada_require(slots_out != NULL, "slots_out", err));
     levada_block *rows = NULL;
     uint32_t     *slots = NULL;
     levada_status st = LEVADA_OK;
@@ -450,6 +497,7 @@ levada_status levada_rowstore_restore(levada_rowstore *s, levada_state_reader *f
 
 void levada_slots_free(uint32_t **slots)
 {
+    if (!slots) return;
     levada_free(*slots);
     *slots = NULL;
 }

@@ -3,6 +3,7 @@
  * A run: the settings of one running dataset, and its tree from opening to the end.
  */
 #include "base/alloc.h"
+#include "base/assert.h"
 #include "base/random.h"
 #include "core/iter_priv.h"
 #include "tensor/block_priv.h"
@@ -14,7 +15,7 @@
 
 #define RUN_BLOCK_ROWS 256
 #define RUN_RECORD_BYTES (INT64_C(256) << 20)
-#define RUN_LOG_LINE 512
+#define RUN_LOG_LINE LEVADA_ERROR_TEXT
 
 static levada_status run_options(levada_run *run, const levada_iter_options *given,
                                  levada_error *err)
@@ -99,6 +100,7 @@ void levada_run_destroy(levada_run **run, levada_iter **root)
     levada_free(r->visits.names);
     levada_free(r->notes);
     levada_file_names_clear(&r->names);
+    levada_file_marks_clear(&r->marks);
     levada_mutex_clear(&r->noting);
     levada_mutex_clear(&r->opening);
     levada_free(r);
@@ -106,35 +108,44 @@ void levada_run_destroy(levada_run **run, levada_iter **root)
 
 bool levada_run_is_cancelled(levada_run *run) { return atomic_load(&run->cancelled); }
 
+levada_status levada_run_check_cancelled(levada_run *run, levada_error *err)
+{
+    if (!levada_run_is_cancelled(run)) return LEVADA_OK;
+    return levada_fail(err, LEVADA_ECANCELLED, "cancelled");
+}
+
 levada_status levada_context_gather(const levada_context *context, const levada_block *block,
                                     levada_block **out, levada_error *err)
 {
+    LEVADA_TRY(levada_require(context != NULL, "context", err));
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
     return levada_block_gather(levada_env_pool(context->env), block, out, err);
 }
 
 bool levada_context_cancelled(const levada_context *context)
 {
+    if (!context) return false;
     return context->run && levada_run_is_cancelled(context->run);
 }
 
-void levada_context_log(const levada_context *context, const char *fmt, ...)
+void levada_context_log(const levada_context *context, levada_log_level level, const char *fmt,
+                        ...)
 {
     char    line[RUN_LOG_LINE];
     va_list args;
 
+    if (!context || !levada_env_logs(context->env, level)) return;
     va_start(args, fmt);
     (void)vsnprintf(line, sizeof line, fmt, args);
     va_end(args);
-    levada_env_log(context->env, "%s", line);
+    levada_env_log(context->env, level, "%s", line);
 }
 
 void levada_context_dropped(const levada_context *context, int64_t records)
 {
-    atomic_fetch_add_explicit(&context->run->dropped, records, memory_order_relaxed);
-}
+    levada_tally *tally;
 
-void levada_context_padded(const levada_context *context, int64_t all, int64_t payload)
-{
-    atomic_fetch_add_explicit(&context->run->padded, all, memory_order_relaxed);
-    atomic_fetch_add_explicit(&context->run->payload, payload, memory_order_relaxed);
+    if (!context) return;
+    tally = context->node ? levada_node_tally(context->node) : &context->run->tally;
+    atomic_fetch_add_explicit(&tally->dropped, records, memory_order_relaxed);
 }

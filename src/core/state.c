@@ -3,6 +3,7 @@
  * Entries of states: gathering and looking up. The file around them is state_file.c.
  */
 #include "base/alloc.h"
+#include "base/assert.h"
 #include "core/iter_priv.h"
 
 #include <stdio.h>
@@ -76,6 +77,7 @@ levada_status levada_state_move(levada_state_writer *to, levada_entry *from, lev
 levada_status levada_state_append(levada_state_writer *to, const levada_state_writer *from,
                                   levada_error *err)
 {
+    if (from->since && (!to->since || from->since < to->since)) to->since = from->since;
     for (int32_t i = 0; i < from->n; i++) {
         const levada_entry *e = &from->entries[i];
 
@@ -90,8 +92,9 @@ static levada_status state_begin(const levada_state_writer *to, const char *key,
 {
     *e = (levada_entry){ .version = to->node->version, .type = (uint8_t)type };
     if (strlen(key) >= sizeof e->key) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "the key '%s' of a state is too long",
-                           key);
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "the key '%s' of a state is too long: at most %d bytes", key,
+                           LEVADA_STATE_KEY - 1);
     }
     snprintf(e->path, sizeof e->path, "%s", to->node->path);
     snprintf(e->key, sizeof e->key, "%s", key);
@@ -127,18 +130,21 @@ levada_status levada_state_put_records(levada_state_writer *to, const char *key,
 levada_status levada_state_put_i64(levada_state_writer *to, const char *key, int64_t value,
                                    levada_error *err)
 {
+    LEVADA_TRY(levada_require(to != NULL, "to", err));
     return state_put(to, key, LEVADA_ENTRY_I64, &value, sizeof value, err);
 }
 
 levada_status levada_state_put_bytes(levada_state_writer *to, const char *key, const void *bytes,
                                      size_t size, levada_error *err)
 {
+    LEVADA_TRY(levada_require(to != NULL, "to", err));
     return state_put(to, key, LEVADA_ENTRY_BYTES, bytes, size, err);
 }
 
 levada_status levada_state_put_i64s(levada_state_writer *to, const char *key,
                                     const int64_t *values, int64_t n, levada_error *err)
 {
+    LEVADA_TRY(levada_require(to != NULL, "to", err));
     return state_put(to, key, LEVADA_ENTRY_I64S, values, (size_t)n * sizeof *values, err);
 }
 
@@ -191,6 +197,7 @@ static const levada_entry *state_find(const levada_state_reader *from, const cha
 
 bool levada_state_has(const levada_state_reader *from, const char *key)
 {
+    if (!from) return false;
     return state_find(from, key) != NULL;
 }
 
@@ -219,6 +226,8 @@ static levada_status state_get(levada_state_reader *from, const char *key, levad
 levada_status levada_state_get_i64(levada_state_reader *from, const char *key, int64_t *out,
                                    levada_error *err)
 {
+    LEVADA_TRY(levada_require(from != NULL, "from", err));
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
     const levada_entry *e = NULL;
 
     LEVADA_TRY(state_get(from, key, LEVADA_ENTRY_I64, &e, err));
@@ -229,6 +238,8 @@ levada_status levada_state_get_i64(levada_state_reader *from, const char *key, i
 levada_status levada_state_get_count(levada_state_reader *from, const char *key, int64_t most,
                                      int64_t *out, levada_error *err)
 {
+    LEVADA_TRY(levada_require(from != NULL, "from", err));
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
     int64_t value;
 
     LEVADA_TRY(levada_state_get_i64(from, key, &value, err));
@@ -244,6 +255,10 @@ levada_status levada_state_get_count(levada_state_reader *from, const char *key,
 levada_status levada_state_get_bytes(levada_state_reader *from, const char *key, const void **out,
                                      size_t *size, levada_error *err)
 {
+    LEVADA_TRY(levada_require(from != NULL, "from", err));
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
+    LEVADA_TRY(levada_require(key != NULL, "key", err));
+    LEVADA_TRY(levada_require(size != NULL, "size", err));
     const levada_entry *e = NULL;
 
     LEVADA_TRY(state_get(from, key, LEVADA_ENTRY_BYTES, &e, err));
@@ -255,6 +270,10 @@ levada_status levada_state_get_bytes(levada_state_reader *from, const char *key,
 levada_status levada_state_get_i64s(levada_state_reader *from, const char *key,
                                     const int64_t **out, int64_t *n, levada_error *err)
 {
+    LEVADA_TRY(levada_require(from != NULL, "from", err));
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
+    LEVADA_TRY(levada_require(key != NULL, "key", err));
+    LEVADA_TRY(levada_require(n != NULL, "n", err));
     const levada_entry *e = NULL;
 
     LEVADA_TRY(state_get(from, key, LEVADA_ENTRY_I64S, &e, err));

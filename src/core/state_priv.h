@@ -24,9 +24,13 @@ typedef enum levada_entry_type {
     LEVADA_ENTRY_I64S
 } levada_entry_type;
 
+#define LEVADA_STATE_KEY 64 /* with the zero at its end */
+/* For names made of a key: one that is cut off is too long for an entry, and refused. */
+#define LEVADA_STATE_NAME 96
+
 typedef struct levada_entry {
     char     path[64];
-    char     key[32];
+    char     key[LEVADA_STATE_KEY];
     int32_t  version;
     uint8_t  type;
     uint8_t *data; /* owned; int64s of I64 and I64S in native order */
@@ -39,6 +43,7 @@ struct levada_state_writer {
     levada_entry *entries;
     int32_t       n, capacity;
     levada_iter  *node; /* whose turn it is */
+    int64_t since; /* changes of files from this one on are later (file_marks.h); 0 = all */
 };
 
 typedef struct levada_state_head {

@@ -23,7 +23,7 @@ levada_status levada_origins_put(levada_state_writer *to, const char *key, const
                                  int64_t n, int32_t lanes, levada_error *err)
 {
     int64_t      *parts = levada_alloc((size_t)n * ROWS_ORIGIN_PARTS * sizeof *parts + 1);
-    char          name[32];
+    char          name[LEVADA_STATE_NAME];
     levada_status st = LEVADA_OK;
 
     if (!parts) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a saved state");
@@ -64,7 +64,7 @@ static levada_status rows_get_lane(levada_state_reader *from, const char *key, i
                                    const int64_t **parts, int64_t *n, levada_error *err)
 {
     int64_t count = 0;
-    char    name[32];
+    char    name[LEVADA_STATE_NAME];
 
     rows_lane_key(name, sizeof name, key, lane);
     LEVADA_TRY(levada_state_get_i64s(from, name, parts, &count, err));
@@ -79,7 +79,7 @@ static levada_status rows_get_lane(levada_state_reader *from, const char *key, i
 static int32_t rows_count_lanes(const levada_state_reader *from, const char *key)
 {
     int32_t lanes = 1;
-    char    name[32];
+    char    name[LEVADA_STATE_NAME];
 
     for (; lanes < LEVADA_LANES; lanes++) {
         rows_lane_key(name, sizeof name, key, lanes);
@@ -169,7 +169,7 @@ static levada_status rows_put_spec(levada_state_writer *to, const char *key,
     int32_t       n = levada_spec_count(spec);
     int64_t      *parts = levada_alloc((size_t)n * ROWS_FIELD_PARTS * sizeof *parts + 1);
     levada_text   names = { 0 };
-    char          name[32];
+    char          name[LEVADA_STATE_NAME];
     levada_status st = LEVADA_OK;
 
     for (int32_t i = 0; parts && i < n; i++) {
@@ -223,7 +223,7 @@ static levada_status rows_get_spec(levada_state_reader *from, const char *key,
     size_t         size = 0;
     levada_field  *fields;
     levada_status  st;
-    char           name[32];
+    char           name[LEVADA_STATE_NAME];
 
     snprintf(name, sizeof name, "%s.fields", key);
     if (!levada_state_has(from, name)) {
@@ -270,7 +270,7 @@ static levada_status rows_put_column(levada_state_writer *to, const char *key, i
                                      const levada_column *c, levada_error *err)
 {
     int64_t size = c->field->dtype == LEVADA_BYTES ? 1 : levada_dtype_size(c->field->dtype);
-    char    name[32];
+    char    name[LEVADA_STATE_NAME];
 
     snprintf(name, sizeof name, "%s.%d.dims", key, i);
     LEVADA_TRY(levada_state_put_i64s(to, name, c->dims, c->field->ndim, err));
@@ -293,7 +293,7 @@ levada_status levada_rows_put(levada_state_writer *to, const char *key, const le
     int32_t        lanes = levada_block_lanes(block);
     int64_t        n = block->n * lanes;
     levada_origin *o = levada_alloc((size_t)n * sizeof *o + 1);
-    char           name[32];
+    char           name[LEVADA_STATE_NAME];
     levada_status  st = LEVADA_OK;
 
     if (!o) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a saved state");
@@ -373,7 +373,7 @@ static levada_status rows_get_column(levada_state_reader *from, const char *key,
     int64_t             inner = 1, size = bytes ? 1 : levada_dtype_size(f->dtype), rows = n;
     int32_t            *lengths = NULL;
     void               *values = NULL;
-    char                name[32];
+    char                name[LEVADA_STATE_NAME];
 
     snprintf(name, sizeof name, "%s.%d.dims", key, i);
     LEVADA_TRY(rows_get_dims(from, name, b, i, &inner, err));
@@ -403,7 +403,7 @@ levada_status levada_rows_get(levada_state_reader *from, const char *key,
     levada_block   *block = NULL;
     int64_t         n = 0;
     int32_t         lanes = 1;
-    char            name[32];
+    char            name[LEVADA_STATE_NAME];
     levada_status   st;
 
     snprintf(name, sizeof name, "%s.origins", key);

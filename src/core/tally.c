@@ -5,6 +5,7 @@
  * state.
  */
 #include "base/alloc.h"
+#include "base/assert.h"
 #include "base/text.h"
 #include "core/iter_priv.h"
 #include "tensor/block_priv.h"
@@ -106,6 +107,9 @@ static int64_t tally_pulled(const levada_iter *it)
 levada_status levada_context_reject(const levada_context *context, const levada_block *record,
                                     int64_t unread, const levada_error *why, levada_error *err)
 {
+    LEVADA_TRY(levada_require(context != NULL, "context", err));
+    LEVADA_TRY(levada_require(record != NULL, "record", err));
+    LEVADA_TRY(levada_require(why != NULL, "why", err));
     levada_run   *run = context->run;
     levada_iter  *node = context->node;
     levada_tally *t = node ? levada_node_tally(node) : &run->tally;
@@ -126,7 +130,8 @@ levada_status levada_context_reject(const levada_context *context, const levada_
 /* -- in the state: only where there is something, so that a run without bad records costs nothing
  */
 
-#define TALLY_COUNTS 7
+#define TALLY_COUNTS 9
+#define TALLY_LEAST 7 /* of older states, which lack the last ones */
 #define TALLY_NUMBERS 4 /* of a note */
 #define TALLY_TEXTS 4
 
@@ -145,6 +150,8 @@ static void tally_counts(levada_tally *t, atomic_llong *counts[TALLY_COUNTS])
     counts[4] = &t->damaged;
     counts[5] = &t->missing;
     counts[6] = &t->empty;
+    counts[7] = &t->unseen;
+    counts[8] = &t->dropped;
 }
 
 static levada_status tally_damaged(levada_error *err)
@@ -193,7 +200,8 @@ levada_status levada_tally_save(levada_iter *it, levada_state_writer *to, levada
     tally_counts(&it->tally, counts);
     for (int i = 0; i < TALLY_COUNTS; i++) values[i] = atomic_load(counts[i]);
     LEVADA_TRY(tally_save_notes(it, chain, to, err));
-    some = some || values[0] || values[2] || values[4] || values[5] || values[6];
+    some = some || values[0] || values[2] || values[4] || values[5] || values[6] || values[7] ||
+           values[8];
     if (!some) return LEVADA_OK;
     values[3] = chain ? 0 : tally_pulled(it);
     return levada_state_put_i64s(to, tally_keys[chain][0], values, TALLY_COUNTS, err);
@@ -256,9 +264,10 @@ levada_status levada_tally_restore(levada_iter *it, levada_state_reader *from, l
     LEVADA_TRY(tally_restore_notes(it, chain, from, err));
     if (!levada_state_has(from, tally_keys[chain][0])) return LEVADA_OK;
     LEVADA_TRY(levada_state_get_i64s(from, tally_keys[chain][0], &values, &n, err));
-    if (n != TALLY_COUNTS) return tally_damaged(err);
+    if (n < TALLY_LEAST || n > TALLY_COUNTS) return tally_damaged(err);
     tally_counts(&it->tally, counts);
-    for (int i = 0; i < TALLY_COUNTS; i++) { /* made up: sums must not overflow */
+    for (int i = TALLY_LEAST; i < TALLY_COUNTS; i++) atomic_store(counts[i], 0);
+    for (int64_t i = 0; i < n; i++) { /* made up: sums must not overflow */
         if (values[i] < 0 || values[i] > LEVADA_COUNT_LIMIT) return tally_damaged(err);
         atomic_store(counts[i], values[i]);
     }

@@ -2,6 +2,7 @@
 #include "core/value_priv.h"
 
 #include "base/alloc.h"
+#include "base/assert.h"
 #include "base/hash.h"
 #include "core/dataset_priv.h"
 
@@ -104,16 +105,18 @@ levada_value *levada_value_map(void)
 
 levada_value *levada_value_pipe(const levada_dataset *dataset)
 {
+    if (!dataset) return NULL;
     levada_value *value = value_create(LEVADA_VALUE_PIPE);
 
     if (value == NULL) return NULL;
-    value->u.pipe = dataset != NULL ? levada_dataset_ref(dataset) : NULL;
-    value->nest = dataset != NULL ? dataset->nest + 1 : 1;
+    value->u.pipe = levada_dataset_ref(dataset);
+    value->nest = dataset->nest + 1;
     return value;
 }
 
 levada_value *levada_value_function(const levada_function *function)
 {
+    if (!function) return NULL;
     levada_value *value = value_create(LEVADA_VALUE_FUNCTION);
 
     if (value != NULL) value->u.function = levada_function_ref(function);
@@ -146,6 +149,7 @@ static void value_clear_items(levada_value *value)
 
 void levada_value_destroy(levada_value **value)
 {
+    if (!value) return;
     levada_value *v = *value;
 
     if (v == NULL) return;
@@ -199,6 +203,7 @@ static void value_adopt(levada_value *container, levada_value **item)
 
 levada_status levada_value_push(levada_value *list, levada_value **item, levada_error *err)
 {
+    LEVADA_TRY(levada_require(item != NULL, "item", err));
     if (list == NULL || list->kind != LEVADA_VALUE_LIST) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "the value is not a list");
     }
@@ -247,6 +252,8 @@ static levada_status value_reindex(levada_value *map, levada_error *err)
 levada_status levada_value_set(levada_value *map, const char *key, levada_value **item,
                                levada_error *err)
 {
+    LEVADA_TRY(levada_require(key != NULL, "key", err));
+    LEVADA_TRY(levada_require(item != NULL, "item", err));
     if (map == NULL || map->kind != LEVADA_VALUE_MAP) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "the value is not a map");
     }
@@ -310,11 +317,13 @@ const levada_block *levada_value_as_block(const levada_value *value)
 
 int64_t levada_value_count(const levada_value *value)
 {
+    if (!value) return 0;
     return value_holds(value) ? value->n : 0;
 }
 
 const levada_value *levada_value_item(const levada_value *value, int64_t i)
 {
+    if (!value) return NULL;
     return i >= 0 && i < levada_value_count(value) ? value->u.items[i] : NULL;
 }
 

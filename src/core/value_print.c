@@ -2,6 +2,7 @@
 #include "core/value_priv.h"
 
 #include "base/alloc.h"
+#include "base/assert.h"
 #include "base/number.h"
 #include "core/dataset_priv.h"
 
@@ -69,24 +70,6 @@ void levada_value_print_key(levada_text *text, const char *key, levada_print how
     }
 }
 
-static void value_print_base64(levada_text *text, const char *bytes, size_t n)
-{
-    static const char digits[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    const unsigned char *p = (const unsigned char *)bytes;
-
-    for (size_t i = 0; i < n; i += 3) {
-        uint32_t bits = (uint32_t)p[i] << 16;
-        if (i + 1 < n) bits |= (uint32_t)p[i + 1] << 8;
-        if (i + 2 < n) bits |= p[i + 2];
-        char four[4] = {digits[bits >> 18], digits[bits >> 12 & 63], digits[bits >> 6 & 63],
-                        digits[bits & 63]};
-        if (i + 1 >= n) four[2] = '=';
-        if (i + 2 >= n) four[3] = '=';
-        levada_text_add(text, four, 4);
-    }
-}
-
 /* {"name": and what follows is the caller's. */
 static void value_print_mark(levada_text *text, const char *name, levada_print how)
 {
@@ -102,7 +85,7 @@ static void value_print_bytes(levada_text *text, const levada_value *value, leva
 
     value_print_mark(text, "base64", how);
     levada_text_char(text, '"');
-    value_print_base64(text, bytes, size);
+    levada_text_base64(text, bytes, size);
     levada_text_put(text, "\"}");
 }
 
@@ -199,6 +182,8 @@ void levada_value_print(levada_text *text, const levada_value *value, levada_pri
 
 levada_status levada_value_json(const levada_value *value, char **out, levada_error *err)
 {
+    LEVADA_TRY(levada_require(value != NULL, "value", err));
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
     levada_text text = {0};
 
     levada_value_print(&text, value, LEVADA_PRINT_JSON);

@@ -27,6 +27,7 @@ levada_status levada_window_open(levada_window *window, levada_env *env, const c
         .pool = levada_env_pool(env),
         .bytes = bytes,
         .step = LEVADA_CHUNK,
+        .total = -1,
         .max_record = max_record > 0 && max_record < WINDOW_LIMIT ? max_record : WINDOW_LIMIT,
     };
     return LEVADA_OK;
@@ -39,11 +40,18 @@ void levada_window_close(levada_window *window)
     *window = (levada_window){0};
 }
 
+/* Bytes of the file after the window, -1 where not known. */
+static int64_t window_left(const levada_window *w)
+{
+    if (w->total < 0) return levada_bytes_left(w->bytes);
+    return w->total - w->offset - levada_window_size(w);
+}
+
 /* Is a record of `need` bytes possible? A length may lie. What fits in one chunk is simply read:
  * then the format can say better what is missing. */
 static levada_status window_judge(levada_window *w, int64_t need, levada_error *err)
 {
-    int64_t size = levada_window_size(w), left = levada_bytes_left(w->bytes);
+    int64_t size = levada_window_size(w), left = window_left(w);
 
     if (left >= 0 && need > w->step && need - size > left) {
         return levada_fail(err, LEVADA_EDATA_LOSS,
@@ -53,23 +61,37 @@ static levada_status window_judge(levada_window *w, int64_t need, levada_error *
     w->too_long = need > w->max_record || size >= w->max_record;
     w->length = need > size ? need : 0;
     if (w->too_long) {
+        const char *more = need > size ? "" : "more than ";
+        long long   bytes = need > size ? need : size;
+
+        if (w->max_record >= WINDOW_LIMIT) {
+            return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                               "a record of %s%lld bytes is longer than %lld, the most that levada "
+                               "reads",
+                               more, bytes, (long long)WINDOW_LIMIT);
+        }
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
-                           "a record of %s%lld bytes is longer than "
-                           "max_record_bytes=%lld (in Python max_bytes)",
-                           need > size ? "" : "more than ", (long long)(need > size ? need : size),
-                           (long long)w->max_record);
+                           "a record of %s%lld bytes is longer than max_record_bytes=%lld (in "
+                           "Python max_bytes): raise it to at most %lld to read the record",
+                           more, bytes, (long long)w->max_record, (long long)WINDOW_LIMIT);
     }
     return LEVADA_OK;
 }
 
-/* Bytes that the chunk has to hold: the window as it is and more. */
+/* Bytes that the chunk has to hold: the window as it is and more. A quarter of a large window is
+ * new, so that moving it costs no more than reading does, whatever lengths a file claims. */
 static int64_t window_capacity(const levada_window *w, int64_t need)
 {
     int64_t size = levada_window_size(w), wanted = w->step - WINDOW_LEAD;
+    int64_t left = levada_bytes_left(w->bytes);
 
-    if (need > wanted && levada_bytes_left(w->bytes) >= 0) return need; /* the file has them */
-    while (wanted <= size) wanted *= 2;
-    return wanted;
+    if (need > wanted && left >= 0) { /* the file has them */
+        int64_t grown = size + size / 4 < size + left ? size + size / 4 : size + left;
+
+        return need > grown ? need : grown;
+    }
+    while (wanted - size < wanted / 4) wanted *= 2;
+    return wanted > w->max_record && size < w->max_record ? w->max_record : wanted;
 }
 
 /* Nobody else reads the chunk, and it is not one that was made for a huge record. */
@@ -93,6 +115,7 @@ levada_status levada_window_fill(levada_window *w, int64_t need, levada_error *e
     levada_buffer *chunk = NULL;
     levada_status  st;
 
+    w->broken = false;
     if (w->ended) return LEVADA_OK;
     if (size > 0) LEVADA_TRY(window_judge(w, need, err));
     capacity = window_capacity(w, need);
@@ -108,23 +131,33 @@ levada_status levada_window_fill(levada_window *w, int64_t need, levada_error *e
     }
     w->at = lead;
     w->filled = lead + size;
+    w->moved += size;
     st = levada_bytes_read(w->bytes, w->chunk->data + w->filled, capacity - size, &made, err);
     w->filled += made;
     LEVADA_ASSERT(made >= 0 && w->filled - lead <= capacity && w->filled <= w->chunk->capacity);
     w->ended = st == LEVADA_OK && made == 0;
+    w->broken = st != LEVADA_OK;
     return st;
 }
 
 /* Decompresses up to the offset, a chunk at a time. */
 static levada_status window_forward(levada_window *w, int64_t offset, levada_error *err)
 {
+    levada_status st;
+
     while (offset - w->offset > levada_window_size(w)) {
         levada_window_skip(w, levada_window_size(w));
         if (w->ended) {
             return levada_fail(err, LEVADA_EOUT_OF_RANGE, "byte %lld is beyond the end of the file",
                                (long long)offset);
         }
-        LEVADA_TRY(levada_window_fill(w, 0, err));
+        st = levada_window_fill(w, 0, err);
+        /* A state lies behind a wrong checksum only where a policy accepted that. */
+        if (st == LEVADA_EDATA_LOSS && levada_bytes_resume(w->bytes)) {
+            levada_error_clear(err);
+        } else if (st != LEVADA_OK) {
+            return st;
+        }
     }
     levada_window_skip(w, offset - w->offset);
     return LEVADA_OK;
@@ -147,4 +180,23 @@ levada_status levada_window_seek(levada_window *w, int64_t offset, levada_error 
         LEVADA_TRY(levada_bytes_seek(w->bytes, w->offset, err));
     }
     return window_forward(w, offset, err);
+}
+
+levada_status levada_window_pass(levada_window *w, int64_t length, levada_error *err)
+{
+    int64_t       from = w->offset, seen;
+    levada_error  why = LEVADA_ERROR_INIT;
+    levada_status st = levada_window_seek(w, from + length, &why);
+
+    if (st == LEVADA_OK) return LEVADA_OK;
+    if (st != LEVADA_EOUT_OF_RANGE && st != LEVADA_EDATA_LOSS) {
+        if (err) *err = why;
+        return st;
+    }
+    seen = w->offset + levada_window_size(w);
+    if (levada_bytes_left(w->bytes) < 0) w->total = seen;
+    LEVADA_TRY(levada_window_seek(w, from, err));
+    return levada_fail(err, LEVADA_EDATA_LOSS,
+                       "truncated record: %lld of %lld bytes, then the file ends",
+                       (long long)(seen - from), (long long)length);
 }

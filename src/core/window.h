@@ -29,6 +29,9 @@ typedef struct levada_window {
     int64_t        max_record;
     bool           too_long; /* the record at its beginning is longer than that, ...           */
     int64_t        length;   /* so long, or 0: not known                                       */
+    bool           broken;   /* the last fill failed in the bytes of the file, not by the limit */
+    int64_t        moved;    /* bytes that were copied to make room for more                   */
+    int64_t        total;    /* decompressed bytes of the file, once known; else -1            */
 } levada_window;
 
 LEVADA_MUST_USE levada_status levada_window_open(levada_window *window, levada_env *env,
@@ -61,6 +64,11 @@ LEVADA_MUST_USE levada_status levada_window_fill(levada_window *window, int64_t 
                                                  levada_error *err);
 /* The window begins at this offset, empty or with what it had from there on. */
 LEVADA_MUST_USE levada_status levada_window_seek(levada_window *window, int64_t offset,
+                                                 levada_error *err);
+/* Moves to the end of the record of `length` bytes at the window's beginning. EDATA_LOSS when the
+ * file ends inside it: the window then begins at the record again, and the size of a compressed
+ * file is known from then on. */
+LEVADA_MUST_USE levada_status levada_window_pass(levada_window *window, int64_t length,
                                                  levada_error *err);
 
 #endif

@@ -6,6 +6,7 @@
  *   proto_keys     which slot a key belongs to, by predicting that it follows the key before it
  *   proto_scan     first pass, record by record: for each slot and row a span of plain payload
  *   proto_feature  one Feature message in any form to plain payload (the slow, general path)
+ *   proto_kind     records of the other message type, in which everything would be missing
  *   proto_steps    feature lists: the spans of the steps
  *   proto_numbers, proto_strings, proto_ragged, proto_sparse
  *                  second pass, column by column: payload to the block
@@ -88,6 +89,7 @@ typedef struct levada_slot {
     uint8_t tag;       /* of that list in a Feature                                      */
     bool steps;     /* in feature lists                                               */
     bool dense;     /* FixedLen and FixedLenSequence: one feature only                */
+    bool fixed;     /* FixedLen                                                       */
     bool required;  /* a record without it is rejected                                */
     bool need_kind; /* a Feature without a kind is rejected (context of sequences)    */
     levada_dtype dtype;     /* of the feature that named it first                             */
@@ -101,6 +103,8 @@ typedef struct levada_proto_plan {
     levada_feature *features;
     levada_slot *slots; /* those of the context first */
     int32_t nfeatures, nslots, ncontext, room;
+    uint32_t *index; /* while the spec is read: hash table of slots, number + 1, 0 = free */
+    uint32_t mask;
     levada_spec *spec;
 } levada_proto_plan;
 
@@ -158,7 +162,8 @@ typedef enum levada_trouble_kind {
     LEVADA_TROUBLE_LIST, /* another list than asked for          */
     LEVADA_TROUBLE_SIZE, /* another number of values             */
     LEVADA_TROUBLE_RANGE,
-    LEVADA_TROUBLE_NO_KIND
+    LEVADA_TROUBLE_NO_KIND,
+    LEVADA_TROUBLE_BROKEN /* not a Feature message */
 } levada_trouble_kind;
 
 /* Why the last Feature of a slot in this record can't be used. */
@@ -216,6 +221,10 @@ levada_proto_reject(levada_proto *x, int64_t row, levada_error *err, const char 
 /* The row of an item. */
 int64_t levada_items_row(const levada_items *items, int64_t item);
 
+/* Rejects a record that is a message of the other type: a SequenceExample where Examples are read,
+ * or the reverse. For records in which something of the spec is missing. */
+LEVADA_MUST_USE levada_status levada_proto_check_kind(levada_proto *x, int64_t row,
+                                                      levada_error *err);
 /* First pass over all records. */
 LEVADA_MUST_USE levada_status levada_proto_scan(levada_proto *x, levada_error *err);
 
@@ -225,6 +234,10 @@ typedef enum levada_plain {
     LEVADA_PLAIN_MEMORY
 } levada_plain;
 
+/* The key and value of one map entry in any form; a value in pieces is joined in x->arena. The
+ * spans may be empty, never NULL. */
+levada_plain levada_entry_read(levada_proto *x, const uint8_t *p, const uint8_t *end,
+                               levada_span *key, levada_span *value);
 /* The general path: any Feature message to its list and plain payload. */
 levada_plain levada_feature_plain(levada_arena *arena, const uint8_t *p, const uint8_t *end,
                                   levada_list *list, levada_span *out);

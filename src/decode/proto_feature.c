@@ -73,6 +73,19 @@ void levada_arena_clear(levada_arena *arena)
     arena->now = NULL;
 }
 
+/* Whole varints of at most 10 bytes each. Checked here, since a list may be dropped unread where a
+ * later kind of the same Feature wins. */
+static bool feature_run(const uint8_t *p, uint32_t size)
+{
+    uint32_t more = 0;
+
+    for (uint32_t i = 0; i < size; i++) {
+        more = p[i] >= 0x80 ? more + 1 : 0;
+        if (more > 9) return false;
+    }
+    return more == 0;
+}
+
 /* Bytes of the value behind a tag of the list that belongs to it; NULL where it is broken. */
 static const uint8_t *feature_value(levada_list list, uint32_t tag, const uint8_t *p,
                                     const uint8_t *end, bool *known, uint32_t *size)
@@ -85,7 +98,7 @@ static const uint8_t *feature_value(levada_list list, uint32_t tag, const uint8_
         p = levada_wire_sized(p, end, size);
         if (!p) return NULL;
         if (list == LEVADA_LIST_FLOAT && *size % 4 != 0) return NULL;
-        if (list == LEVADA_LIST_INT64 && *size > 0 && p[*size - 1] >= 0x80) return NULL;
+        if (list == LEVADA_LIST_INT64 && !feature_run(p, *size)) return NULL;
         return p;
     }
     if (list == LEVADA_LIST_INT64 && tag == LEVADA_WIRE_VARINT(1)) {
@@ -103,13 +116,10 @@ static const uint8_t *feature_value(levada_list list, uint32_t tag, const uint8_
     return next ? p : NULL;
 }
 
-/* Appends the payload of one list message to `to`; NULL where it is broken. Like TensorFlow, and
- * unlike protobuf, a list that begins with packed numbers ends where a number stands that is not
- * (golden case "packed and unpacked mixed in one list"); no writer makes such lists. */
+/* Appends the payload of one list message to `to`; NULL where it is broken. Packed and unpacked
+ * numbers may be mixed: all values are kept, in order, as in protobuf. */
 static uint8_t *feature_list(levada_list list, const uint8_t *p, const uint8_t *end, uint8_t *to)
 {
-    bool packed = false, over = false;
-
     while (p < end) {
         uint32_t tag, size;
         bool known;
@@ -118,11 +128,6 @@ static uint8_t *feature_list(levada_list list, const uint8_t *p, const uint8_t *
         if (!p) return NULL;
         p = feature_value(list, tag, p, end, &known, &size);
         if (!p) return NULL;
-        if (list != LEVADA_LIST_BYTES) {
-            packed = packed || tag == LEVADA_WIRE_SIZED(1);
-            over = over || (known && packed && tag != LEVADA_WIRE_SIZED(1));
-            known = known && !over;
-        }
         if (known && list == LEVADA_LIST_BYTES) {
             *to++ = LEVADA_WIRE_SIZED(1);
             to = levada_wire_put(to, size);

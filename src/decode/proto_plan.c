@@ -5,8 +5,9 @@
 #include "decode/proto.h"
 
 #include "base/alloc.h"
+#include "base/hash.h"
 
-#include <stdio.h>
+#include <string.h>
 
 void levada_proto_plan_destroy(levada_proto_plan **plan)
 {
@@ -18,6 +19,7 @@ void levada_proto_plan_destroy(levada_proto_plan **plan)
     levada_spec_unref(&p->spec);
     levada_free(p->features);
     levada_free(p->slots);
+    levada_free(p->index);
     levada_free(p);
 }
 
@@ -46,6 +48,43 @@ static levada_status plan_share(levada_slot *s, levada_list list, const levada_f
     return LEVADA_OK;
 }
 
+/* The place of a key in the index: free where no slot has it. */
+static uint32_t plan_place(const levada_proto_plan *plan, const char *key, size_t size, bool steps)
+{
+    uint32_t i = (uint32_t)levada_hash64(key, size, steps) & plan->mask;
+
+    for (; plan->index[i] != 0; i = (i + 1) & plan->mask) {
+        const levada_slot *s = &plan->slots[plan->index[i] - 1];
+
+        if (s->steps == steps && s->size == size && memcmp(s->key, key, size) == 0) break;
+    }
+    return i;
+}
+
+/* Memory for one more slot; the index is at most half full. */
+static levada_status plan_reserve(levada_proto_plan *plan, levada_error *err)
+{
+    int32_t room = plan->room ? 2 * plan->room : 16;
+    levada_slot *slots;
+    uint32_t *index;
+
+    if (plan->nslots < plan->room) return LEVADA_OK;
+    slots = levada_realloc(plan->slots, (size_t)room * sizeof *slots);
+    if (slots) plan->slots = slots;
+    index = slots ? levada_alloc_zero(2 * (size_t)room * sizeof *index) : NULL;
+    if (!index) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a spec");
+    levada_free(plan->index);
+    plan->index = index;
+    plan->mask = 2 * (uint32_t)room - 1;
+    plan->room = room;
+    for (int32_t i = 0; i < plan->nslots; i++) {
+        const levada_slot *s = &plan->slots[i];
+
+        index[plan_place(plan, s->key, s->size, s->steps)] = (uint32_t)i + 1;
+    }
+    return LEVADA_OK;
+}
+
 levada_status levada_proto_plan_slot(levada_proto_plan *plan, const char *key, size_t size,
                                      levada_list list, const levada_feature *f, int32_t *out,
                                      levada_error *err)
@@ -53,22 +92,15 @@ levada_status levada_proto_plan_slot(levada_proto_plan *plan, const char *key, s
     /* The key of a partition or index has no dtype of its own. */
     levada_dtype dtype = list == f->list && (f->kind < LEVADA_FEATURE_RAGGED) ? f->dtype
                                                                               : LEVADA_NONE;
+    uint32_t place;
     levada_slot *s;
 
-    for (int32_t i = 0; i < plan->nslots; i++) {
-        s = &plan->slots[i];
-        if (s->steps == f->steps && s->size == size && memcmp(s->key, key, size) == 0) {
-            *out = i;
-            return plan_share(s, list, f, dtype == LEVADA_NONE ? s->dtype : dtype, err);
-        }
-    }
-    if (plan->nslots == plan->room) {
-        int32_t room = plan->room ? 2 * plan->room : 16;
-        levada_slot *more = levada_realloc(plan->slots, (size_t)room * sizeof *more);
-
-        if (!more) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a spec");
-        plan->slots = more;
-        plan->room = room;
+    LEVADA_TRY(plan_reserve(plan, err));
+    place = plan_place(plan, key, size, f->steps);
+    if (plan->index[place] != 0) {
+        *out = (int32_t)plan->index[place] - 1;
+        s = &plan->slots[*out];
+        return plan_share(s, list, f, dtype == LEVADA_NONE ? s->dtype : dtype, err);
     }
     s = &plan->slots[plan->nslots];
     *s = (levada_slot){
@@ -83,6 +115,7 @@ levada_status levada_proto_plan_slot(levada_proto_plan *plan, const char *key, s
         .feature = plan->nfeatures,
     };
     *out = plan->nslots++;
+    plan->index[place] = (uint32_t)plan->nslots;
     return LEVADA_OK;
 }
 
@@ -94,6 +127,7 @@ static void plan_mark(levada_proto_plan *plan, const levada_feature *f)
 
     if (fixed && !f->otherwise) s->required = true;
     if (f->kind == LEVADA_FEATURE_SEQUENCE && f->steps && !f->allow_missing) s->required = true;
+    if (fixed) s->fixed = true;
     if (fixed && plan->sequence) s->need_kind = true;
     s->direct = fixed && f->per == 1 && f->list != LEVADA_LIST_BYTES && s->uses == 1;
 }
@@ -117,8 +151,20 @@ static levada_status plan_read(levada_proto_plan *plan, const levada_value *spec
     return LEVADA_OK;
 }
 
-/* The fields of one feature; returns their number. */
-static int32_t plan_fields(const levada_feature *f, levada_field out[2], char names[2][300])
+/* "name/indices"; NULL without memory. */
+static char *plan_name(const levada_feature *f, const char *end)
+{
+    size_t size = strlen(f->name), more = strlen(end) + 1;
+    char *name = levada_alloc(size + more);
+
+    if (!name) return NULL;
+    memcpy(name, f->name, size);
+    memcpy(name + size, end, more);
+    return name;
+}
+
+/* The fields of one feature; returns their number. `names`: what was allocated for them. */
+static int32_t plan_fields(const levada_feature *f, levada_field out[2], char *names[2])
 {
     levada_field *v = &out[0];
 
@@ -135,10 +181,8 @@ static int32_t plan_fields(const levada_feature *f, levada_field out[2], char na
     out[0].dtype = LEVADA_INT64;
     out[0].ndim = 1;
     out[0].dims[0] = f->nindex;
-    (void)snprintf(names[0], 300, "%.280s/indices", f->name);
-    (void)snprintf(names[1], 300, "%.280s/values", f->name);
-    out[0].name = names[0];
-    out[1].name = names[1];
+    out[0].name = names[0] = plan_name(f, "/indices");
+    out[1].name = names[1] = plan_name(f, "/values");
     return 2;
 }
 
@@ -146,19 +190,21 @@ static levada_status plan_spec(levada_proto_plan *plan, levada_error *err)
 {
     size_t most = 2 * (size_t)plan->nfeatures;
     levada_field *fields = levada_alloc(most * sizeof *fields);
-    char (*names)[300] = levada_alloc(most * sizeof *names);
+    char **names = levada_alloc_zero(most * sizeof *names);
+    bool good = fields && names;
     int32_t n = 0;
     levada_status st;
 
-    if (fields && names) {
-        for (int32_t i = 0; i < plan->nfeatures; i++) {
-            plan->features[i].column = n;
-            n += plan_fields(&plan->features[i], &fields[n], &names[n]);
-        }
-        st = levada_spec_create(fields, n, LEVADA_SPEC_PLAIN, &plan->spec, err);
-    } else {
-        st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a spec");
+    for (int32_t i = 0; good && i < plan->nfeatures; i++) {
+        int32_t first = n;
+
+        plan->features[i].column = n;
+        n += plan_fields(&plan->features[i], &fields[n], &names[n]);
+        good = fields[first].name && fields[n - 1].name;
     }
+    st = good ? levada_spec_create(fields, n, LEVADA_SPEC_PLAIN, &plan->spec, err)
+              : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a spec");
+    for (int32_t i = 0; names && i < n; i++) levada_free(names[i]);
     levada_free(fields);
     levada_free(names);
     return st;

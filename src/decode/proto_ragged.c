@@ -158,7 +158,7 @@ static levada_status ragged_item(ragged_walk *w, const int64_t *items, int32_t f
     return LEVADA_OK;
 }
 
-/* Partitions of feature lists need as many steps as the values have. */
+/* Partitions of feature lists need as many steps as the values have, in every record. */
 static levada_status ragged_aligned(ragged_walk *w, levada_error *err)
 {
     const int32_t *v = w->values.first;
@@ -166,12 +166,13 @@ static levada_status ragged_aligned(ragged_walk *w, levada_error *err)
     for (int32_t k = 0; v && k < w->f->nparts; k++) {
         const int32_t *p = w->part[k].first;
 
-        if (!p || v[w->row + 1] - v[w->row] == p[w->row + 1] - p[w->row]) continue;
-        LEVADA_TRY(levada_proto_reject(w->x, w->row, err,
-                                       "Feature %s: values and partitions are not aligned: %d "
-                                       "steps and %d steps",
-                                       w->f->name,
-                                       v[w->row + 1] - v[w->row], p[w->row + 1] - p[w->row]));
+        for (int64_t row = 0; p && row < w->x->rows; row++) {
+            if (v[row + 1] - v[row] == p[row + 1] - p[row]) continue;
+            LEVADA_TRY(levada_proto_reject(w->x, row, err,
+                                           "Feature %s: values and partitions are not aligned: "
+                                           "%d steps and %d steps",
+                                           w->f->name, v[row + 1] - v[row], p[row + 1] - p[row]));
+        }
     }
     return LEVADA_OK;
 }
@@ -182,6 +183,7 @@ static levada_status ragged_walk_items(ragged_walk *w, const int32_t *counts, in
     int64_t total = 0;
 
     outer[0] = 0;
+    LEVADA_TRY(ragged_aligned(w, err));
     for (int64_t i = 0; i < w->values.n; i++) {
         const int32_t *first = w->values.first;
         int64_t items[LEVADA_MAX_DEPTH];
@@ -189,7 +191,6 @@ static levada_status ragged_walk_items(ragged_walk *w, const int32_t *counts, in
 
         while (first && first[w->row + 1] <= i) w->row++;
         if (!first) w->row = i;
-        if (!first || first[w->row] == i) LEVADA_TRY(ragged_aligned(w, err));
         for (int32_t k = 0; k < w->f->nparts; k++) {
             const int32_t *p = w->part[k].first;
 

@@ -24,8 +24,7 @@ static void scan_forget(levada_proto *x, int32_t slot)
 }
 
 /* A single number to its column, whatever its dtype and size. */
-static levada_plain scan_number(levada_proto *x, int32_t slot, int64_t row,
-                                const levada_span *span)
+static void scan_number(levada_proto *x, int32_t slot, int64_t row, const levada_span *span)
 {
     const levada_slot *s = &x->plan->slots[slot];
     int64_t count, v;
@@ -38,47 +37,62 @@ static levada_plain scan_number(levada_proto *x, int32_t slot, int64_t row,
         memcpy(&f, span->at, 4);
         fits = levada_float_store(s->dtype, x->direct[slot], row, f);
     } else {
+        levada_trouble_kind kind = LEVADA_TROUBLE_SIZE;
+
         count = levada_payload_count(x, s->list, span);
-        if (count < 0) return LEVADA_PLAIN_BROKEN;
-        scan_note(x, slot, (levada_trouble){ LEVADA_TROUBLE_SIZE, s->list, count });
-        return LEVADA_PLAIN_OK;
+        if (count < 0) kind = LEVADA_TROUBLE_BROKEN;
+        scan_note(x, slot, (levada_trouble){ kind, s->list, count });
+        return;
     }
     if (!fits) scan_note(x, slot, (levada_trouble){ LEVADA_TROUBLE_RANGE, s->list, 1 });
-    return LEVADA_PLAIN_OK;
 }
 
-/* A Feature that does not look as usual: the general path. */
+/* An entry without a kind. In an Example a FixedLen feature keeps the value of an earlier entry of
+ * the same key; other features are empty again, as in TensorFlow and protobuf. */
+static void scan_no_kind(levada_proto *x, int32_t slot, int64_t row)
+{
+    const levada_slot *s = &x->plan->slots[slot];
+
+    if (s->need_kind) {
+        scan_note(x, slot, (levada_trouble){ LEVADA_TROUBLE_NO_KIND, LEVADA_LIST_NONE, 0 });
+    } else if (!s->fixed) {
+        scan_forget(x, slot);
+        x->spans[slot * x->rows + row] = (levada_span){ 0 };
+    }
+}
+
+/* A Feature that does not look as usual: the general path. A broken one is noted, not returned: a
+ * later entry of its key replaces it. */
 static LEVADA_NOINLINE levada_plain scan_unusual(levada_proto *x, int32_t slot, int64_t row,
                                                  const scan_entry *e, levada_span *span)
 {
     const levada_slot *s = &x->plan->slots[slot];
-    bool seen = x->seen[slot >> 6] >> (slot & 63) & 1;
     levada_list list;
     levada_plain plain = levada_feature_plain(&x->arena, e->value, e->end, &list, span);
 
-    if (plain != LEVADA_PLAIN_OK) return plain;
-    if (list == LEVADA_LIST_NONE) {
-        if (s->need_kind && !seen) {
-            scan_note(x, slot, (levada_trouble){ LEVADA_TROUBLE_NO_KIND, list, 0 });
-        }
+    if (plain == LEVADA_PLAIN_MEMORY) return plain;
+    if (plain == LEVADA_PLAIN_OK && list == LEVADA_LIST_NONE) {
+        scan_no_kind(x, slot, row);
         return LEVADA_PLAIN_OK;
     }
     x->seen[slot >> 6] |= UINT64_C(1) << (slot & 63);
     scan_forget(x, slot);
-    if (list != s->list) {
+    if (plain == LEVADA_PLAIN_BROKEN) {
+        scan_note(x, slot, (levada_trouble){ LEVADA_TROUBLE_BROKEN, LEVADA_LIST_NONE, 0 });
+        *span = (levada_span){ 0 };
+    } else if (list != s->list) {
         scan_note(x, slot, (levada_trouble){ LEVADA_TROUBLE_LIST, list, 0 });
-        span->at = NULL;
-        span->size = 0;
+        *span = (levada_span){ 0 };
     } else if (s->direct) {
-        return scan_number(x, slot, row, span);
+        scan_number(x, slot, row, span);
     }
     if (!s->direct) x->spans[slot * x->rows + row] = *span;
     return LEVADA_PLAIN_OK;
 }
 
 /* Plain payload of the list that the slot wants. */
-static LEVADA_ALWAYS_INLINE levada_plain scan_payload(levada_proto *x, int32_t slot, int64_t row,
-                                                      levada_span span)
+static LEVADA_ALWAYS_INLINE void scan_payload(levada_proto *x, int32_t slot, int64_t row,
+                                              levada_span span)
 {
     const levada_slot *s = &x->plan->slots[slot];
 
@@ -86,17 +100,17 @@ static LEVADA_ALWAYS_INLINE levada_plain scan_payload(levada_proto *x, int32_t s
     if (LEVADA_UNLIKELY(x->ntrouble > 0)) scan_forget(x, slot);
     if (!s->direct) {
         x->spans[slot * x->rows + row] = span;
-        return LEVADA_PLAIN_OK;
+        return;
     }
     if (s->dtype == LEVADA_FLOAT32 && span.size == 4) {
         memcpy((char *)x->direct[slot] + 4 * row, span.at, 4);
-        return LEVADA_PLAIN_OK;
+        return;
     }
     if (s->dtype == LEVADA_INT64 &&
         levada_payload_one(span.at, span.size, (int64_t *)x->direct[slot] + row)) {
-        return LEVADA_PLAIN_OK;
+        return;
     }
-    return scan_number(x, slot, row, &span);
+    scan_number(x, slot, row, &span);
 }
 
 static levada_plain scan_feature(levada_proto *x, int32_t slot, int64_t row, const scan_entry *e)
@@ -106,7 +120,8 @@ static levada_plain scan_feature(levada_proto *x, int32_t slot, int64_t row, con
     if (LEVADA_UNLIKELY(!levada_feature_usual(&x->plan->slots[slot], e->value, e->end, &span))) {
         return scan_unusual(x, slot, row, e, &span);
     }
-    return scan_payload(x, slot, row, span);
+    scan_payload(x, slot, row, span);
+    return LEVADA_PLAIN_OK;
 }
 
 /* A map entry as everybody writes it: key, then value, nothing else. */
@@ -144,14 +159,16 @@ static levada_plain scan_join(levada_proto *x, scan_entry *e, uint8_t **room, co
     return LEVADA_PLAIN_OK;
 }
 
-/* A map entry in any form. As in TensorFlow it needs a key and a value. */
+/* A map entry in any form. As in TensorFlow it has two fields at least; of two keys the last one
+ * counts, a missing key is the empty one, and a missing value has no kind. */
 static LEVADA_NOINLINE levada_plain scan_any_entry(levada_proto *x, const uint8_t *p,
                                                    const uint8_t *end, scan_entry *e)
 {
     uint8_t *room = NULL;
+    int64_t known = 0;
 
-    *e = (scan_entry){ 0 };
-    while (p < end) {
+    *e = (scan_entry){ .key = end };
+    for (; p < end; known++) {
         uint32_t tag, size;
 
         p = levada_wire_tag(p, end, &tag);
@@ -159,6 +176,7 @@ static LEVADA_NOINLINE levada_plain scan_any_entry(levada_proto *x, const uint8_
         if (tag != LEVADA_WIRE_SIZED(1) && tag != LEVADA_WIRE_SIZED(2)) {
             p = levada_wire_skip(tag, p, end);
             if (!p) return LEVADA_PLAIN_BROKEN;
+            known--;
             continue;
         }
         p = levada_wire_sized(p, end, &size);
@@ -176,7 +194,21 @@ static LEVADA_NOINLINE levada_plain scan_any_entry(levada_proto *x, const uint8_
         }
         p += size;
     }
-    return e->key && e->value ? LEVADA_PLAIN_OK : LEVADA_PLAIN_BROKEN;
+    if (!e->value) e->value = e->end = end;
+    return known >= 2 ? LEVADA_PLAIN_OK : LEVADA_PLAIN_BROKEN;
+}
+
+levada_plain levada_entry_read(levada_proto *x, const uint8_t *p, const uint8_t *end,
+                               levada_span *key, levada_span *value)
+{
+    levada_plain plain = LEVADA_PLAIN_OK;
+    scan_entry e;
+
+    if (!scan_usual_entry(p, end, &e)) plain = scan_any_entry(x, p, end, &e);
+    if (plain != LEVADA_PLAIN_OK) return plain;
+    *key = (levada_span){ .at = e.key ? e.key : p, .size = (int32_t)e.key_size };
+    *value = (levada_span){ .at = e.value ? e.value : p, .size = (int32_t)(e.end - e.value) };
+    return LEVADA_PLAIN_OK;
 }
 
 /* A feature list stays as it is until its column is made; the last one of a key wins. */
@@ -233,7 +265,7 @@ static levada_plain scan_map(levada_proto *x, const uint8_t *p, const uint8_t *e
             levada_span span = { p + k->form.head, (int32_t)(p[1] - k->form.least), false };
 
             p += 2 + p[1];
-            plain = scan_payload(x, k->slot, row, span);
+            scan_payload(x, k->slot, row, span);
         } else {
             plain = scan_entry_at(x, &p, end, lists, row);
         }
@@ -348,6 +380,7 @@ static levada_status scan_report(levada_proto *x, int32_t slot, int64_t row, lev
                                    s->key,
                                    levada_list_name(s->list), (long long)t->count,
                                    levada_feature_shape(&x->plan->features[s->feature], shape));
+    case LEVADA_TROUBLE_BROKEN: return levada_proto_broken(x, row, err);
     case LEVADA_TROUBLE_NO_KIND:
         return levada_proto_reject(x, row, err,
                                    "Context feature '%s' has no kind: Unexpected number of "
@@ -390,6 +423,7 @@ static levada_status scan_row(levada_proto *x, int64_t row, levada_error *err)
     }
     for (int32_t w = 0; w < x->nwords; w++) {
         if (x->seen[w] != x->full[w]) {
+            LEVADA_TRY(levada_proto_check_kind(x, row, err));
             LEVADA_TRY(scan_missing(x, row, err));
             break;
         }

@@ -73,7 +73,7 @@ static levada_status spec_check_names(const levada_feature *f, const levada_valu
         char word[32];
 
         (void)snprintf(word, sizeof word, " %.28s ", name);
-        if (!strstr(spec_known[f->kind], word)) {
+        if (strchr(name, ' ') || !strstr(spec_known[f->kind], word)) {
             return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                                "feature '%s': %s has no '%s'; it has%s", f->name,
                                spec_kinds[f->kind], name, spec_known[f->kind]);

@@ -90,10 +90,7 @@ static levada_status interleave_check(const void *args, const levada_spec *const
     const levada_dataset *pipe = ((const interleave_args *)args)->pipe;
 
     (void)nin;
-    if (levada_spec_flags_of(in[0]) & LEVADA_SPEC_BATCHED) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "the input must give records, no batches");
-    }
+    LEVADA_TRY(levada_spec_want_records(in[0], err));
     LEVADA_TRY(levada_pipe_check(pipe, in[0], err));
     LEVADA_TRY(interleave_check_nested(args, err));
     *out = levada_spec_ref(levada_dataset_spec(pipe));

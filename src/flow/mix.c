@@ -4,7 +4,7 @@
  *
  * Draw number i is a function of (seed, epoch, opening, i). An input that has ended drops out and
  * the weights of the others count as if it had never been there; the draw that met its end is made
- * again among them.
+ * again among them. Of batches, whole ones are drawn.
  */
 #include "base/alloc.h"
 #include "base/random.h"
@@ -28,6 +28,7 @@ typedef struct mix_state {
     levada_cursor        *cursors;
     double               *weights; /* 0 once the input has ended */
     int32_t               n;
+    bool                  batched;
     int64_t               ordinal;
     levada_rowstore      *store; /* records drawn for the next block */
     uint32_t             *slots;
@@ -75,8 +76,13 @@ static levada_status mix_check(const void *args, const levada_spec *const *in, i
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "more than %d inputs", MIX_MOST);
     }
     for (int32_t i = 1; i < nin; i++) {
-        bool open = (levada_spec_flags_of(in[0]) | levada_spec_flags_of(in[i])) & LEVADA_SPEC_OPEN;
+        int32_t first = levada_spec_flags_of(in[0]), flags = levada_spec_flags_of(in[i]);
+        bool    open = (first | flags) & LEVADA_SPEC_OPEN;
 
+        if ((first ^ flags) & LEVADA_SPEC_BATCHED) {
+            return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                               "some inputs have batches and others records");
+        }
         if (open || levada_spec_equal(in[0], in[i])) continue;
         return levada_fail(
             err, LEVADA_EINVALID_ARGUMENT,
@@ -96,6 +102,7 @@ static levada_status mix_open(void *state, const void *args, const levada_contex
     s->context = context;
     s->in = in;
     s->n = nin;
+    s->batched = levada_spec_flags_of(context->out) & LEVADA_SPEC_BATCHED;
     s->cursors = levada_alloc_zero((size_t)nin * sizeof *s->cursors + 1);
     s->weights = levada_alloc((size_t)nin * sizeof *s->weights + 1);
     s->slots = levada_alloc((size_t)context->block_rows * sizeof *s->slots);
@@ -155,11 +162,32 @@ static levada_status mix_take(mix_state *s, levada_block **out, levada_error *er
     return LEVADA_OK;
 }
 
-static levada_status mix_next(void *state, const void *args, levada_block **out, levada_error *err)
+/* The next batch of the input that is drawn, whole. */
+static levada_status mix_batch(mix_state *s, uint64_t key, levada_block **out, levada_error *err)
 {
-    mix_state *s = state;
-    uint64_t   key = mix_key(s, args);
+    int32_t i;
 
+    while ((i = mix_draw(s, key)) >= 0) {
+        levada_cursor *c = &s->cursors[i];
+        levada_status  st = levada_cursor_fill(c, s->in[i], err);
+
+        if (st == LEVADA_END) {
+            s->weights[i] = 0;
+            continue;
+        }
+        LEVADA_TRY(st);
+        LEVADA_TRY(levada_columns_adapt(levada_env_pool(s->context->env), s->context->out,
+                                        &c->block, err));
+        s->ordinal++;
+        *out = c->block;
+        c->block = NULL;
+        return LEVADA_OK;
+    }
+    return LEVADA_END;
+}
+
+static levada_status mix_records(mix_state *s, uint64_t key, levada_block **out, levada_error *err)
+{
     while (s->nslots < s->context->block_rows) {
         int32_t        i = mix_draw(s, key);
         levada_cursor *c = i < 0 ? NULL : &s->cursors[i];
@@ -184,6 +212,14 @@ static levada_status mix_next(void *state, const void *args, levada_block **out,
         c->row++;
     }
     return mix_take(s, out, err);
+}
+
+static levada_status mix_next(void *state, const void *args, levada_block **out, levada_error *err)
+{
+    mix_state *s = state;
+    uint64_t   key = mix_key(s, args);
+
+    return s->batched ? mix_batch(s, key, out, err) : mix_records(s, key, out, err);
 }
 
 static levada_status mix_save(const void *state, levada_state_writer *to, levada_error *err)
@@ -246,7 +282,7 @@ static levada_status mix_restore(void *state, levada_state_reader *from, levada_
 const levada_joint_def levada_joint_mix = {
     .struct_size = sizeof(levada_joint_def),
     .name = "mix",
-    .doc = "records drawn from several inputs by weight",
+    .doc = "records (batches) drawn from several inputs by weight",
     .example = "mix(range:10; range:5,start=100):weights=[2,1],seed=3",
     .args = mix_options,
     .args_size = sizeof(mix_args),

@@ -1,79 +1,89 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/alloc.h"
+#include "base/assert.h"
+#include "base/versioned.h"
 #include "inspect/scan.h"
 #include "inspect/survey.h"
 #include "tensor/block_priv.h"
 #include <levada/inspect.h>
 #include <levada/writer.h>
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #define INSPECT_BARS 16
 
 /* -- verify */
 
-typedef struct inspect_repair {
-    levada_writer *writer; /* NULL = nothing to write */
-    char          *part;   /* name until it is complete */
-} inspect_repair;
-
-static levada_status inspect_repair_open(inspect_repair *repair, levada_env *env,
-                                         const levada_scan *scan, const char *path,
-                                         levada_error *err)
+/* The writer writes TFRecord files, in compressions that have an encoder. */
+static levada_status inspect_repair_check(const levada_scan *scan, levada_error *err)
 {
-    size_t      size = strlen(path) + sizeof ".part";
-    struct stat st;
+    const levada_filter_def *filter = levada_registry_filter(scan->dataset->env, scan->compression);
 
-    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) { /* it would be replaced */
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "repair writes a file, %s is none", path);
-    }
     if (strcmp(levada_dataset_name(scan->dataset), "tfrecord") != 0) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "repair writes TFRecord files, this is %s",
                            levada_dataset_name(scan->dataset));
     }
-    repair->part = levada_alloc(size);
-    if (!repair->part) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to repair");
-    (void)snprintf(repair->part, size, "%s.part", path);
-    return levada_writer_open(env, repair->part, scan->compression, -1, &repair->writer, err);
+    if (!scan->compression[0] || (filter && filter->encode)) return LEVADA_OK;
+    return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "repair cannot write %s files",
+                       scan->compression);
 }
 
-static levada_status inspect_repair_write(const inspect_repair *repair, const levada_block *block,
+/* A repair reads and writes at once: the file must not be the one that it reads. */
+static levada_status inspect_repair_open(levada_writer **writer, levada_env *env,
+                                         const levada_scan *scan, const char *path,
+                                         const levada_verify_options *o, levada_error *err)
+{
+    struct stat in, out;
+
+    if (stat(o->repair, &out) == 0 && !S_ISREG(out.st_mode)) { /* it would be replaced */
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "repair writes a file, %s is not one",
+                           o->repair);
+    }
+    if (stat(path, &in) == 0 && stat(o->repair, &out) == 0 && in.st_dev == out.st_dev &&
+        in.st_ino == out.st_ino) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "repair cannot write to its input: %s is %s; name another file",
+                           o->repair, path);
+    }
+    LEVADA_TRY(inspect_repair_check(scan, err));
+    return levada_writer_open(env, o->repair, scan->compression, -1, writer, err);
+}
+
+static levada_status inspect_repair_write(levada_writer *writer, const levada_block *block,
                                           levada_error *err)
 {
     const levada_column *column = levada_block_at(block, 0);
 
-    if (!repair->writer) return LEVADA_OK;
+    if (!writer) return LEVADA_OK;
     for (int64_t i = 0; i < levada_block_rows(block); i++) {
         int64_t        size;
         const uint8_t *bytes = levada_column_bytes(column, i, &size);
 
-        LEVADA_TRY(levada_writer_write(repair->writer, bytes, (size_t)size, err));
+        LEVADA_TRY(levada_writer_write(writer, bytes, (size_t)size, err));
     }
     return LEVADA_OK;
 }
 
-static levada_status inspect_repair_finish(const inspect_repair *repair, const char *path,
-                                           levada_error *err)
+/* The file gets its name only where it has as many records as were counted before. */
+static levada_status inspect_repair_finish(levada_writer *writer, const levada_scan *scan,
+                                           const levada_verify_options *o, levada_error *err)
 {
-    if (!repair->writer) return LEVADA_OK;
-    LEVADA_TRY(levada_writer_close(repair->writer, err));
-    if (rename(repair->part, path) == 0) return LEVADA_OK;
-    return levada_fail(err, LEVADA_EUNAVAILABLE, "can't rename %s to %s", repair->part, path);
+    int64_t good = levada_file_reader_counted(scan->reader).records;
+
+    if (!writer) return LEVADA_OK;
+    if (o->expect_good >= 0 && good != o->expect_good) {
+        return levada_fail(err, LEVADA_EUNAVAILABLE,
+                           "%lld good records where there were %lld before: the file changed, or "
+                           "cannot be read reliably; %s is not written",
+                           (long long)good, (long long)o->expect_good, o->repair);
+    }
+    return levada_writer_close(writer, err);
 }
 
-static void inspect_repair_close(inspect_repair *repair, bool failed)
-{
-    if (failed && repair->writer) (void)unlink(repair->part);
-    levada_writer_destroy(&repair->writer);
-    levada_free(repair->part);
-}
-
-static levada_status inspect_walk(levada_scan *scan, const inspect_repair *repair,
+static levada_status inspect_walk(levada_scan *scan, levada_writer *writer,
                                   const levada_verify_options *options, levada_error *err)
 {
     for (;;) {
@@ -93,7 +103,7 @@ static levada_status inspect_walk(levada_scan *scan, const inspect_repair *repai
             if (err) *err = why;
             return st;
         }
-        st = inspect_repair_write(repair, block, err);
+        st = inspect_repair_write(writer, block, err);
         levada_block_unref(&block);
         if (st != LEVADA_OK) return st;
     }
@@ -103,38 +113,40 @@ static void inspect_fill_result(const levada_scan *scan, levada_verify_result *r
 {
     levada_file_reader_counts counts = levada_file_reader_counted(scan->reader);
     levada_verify_result      all = {
-             .struct_size = result->struct_size,
              .good = counts.records,
              .bad = counts.skipped_records,
              .damaged_bytes = counts.damaged_bytes,
              .size = scan->size,
              .raw_size = counts.bytes,
     };
-    size_t size = result->struct_size < sizeof all ? result->struct_size : sizeof all;
 
     (void)snprintf(all.format, sizeof all.format, "%s", levada_dataset_name(scan->dataset));
     (void)snprintf(all.compression, sizeof all.compression, "%s", scan->compression);
-    memcpy(result, &all, size);
+    (void)snprintf(all.content, sizeof all.content, "%s", scan->content);
+    all.guessed = scan->guessed;
+    all.repairable = !scan->guessed && inspect_repair_check(scan, NULL) == LEVADA_OK;
+    levada_versioned_write(result, &all, sizeof all);
 }
 
 levada_status levada_inspect_verify(levada_env *env, const char *path,
                                     const levada_verify_options *options,
                                     levada_verify_result *result, levada_error *err)
 {
+    LEVADA_TRY(levada_require(path != NULL, "path", err));
+    LEVADA_TRY(levada_require(result != NULL, "result", err));
     levada_verify_options o = LEVADA_VERIFY_OPTIONS_INIT;
     levada_scan           scan;
-    inspect_repair        repair = {0};
+    levada_writer        *writer = NULL;
     levada_status         st;
 
-    if (options) {
-        memcpy(&o, options, options->struct_size < sizeof o ? options->struct_size : sizeof o);
-    }
-    LEVADA_TRY(levada_scan_open(&scan, env, path, o.compression, err));
-    st = o.repair ? inspect_repair_open(&repair, env, &scan, o.repair, err) : LEVADA_OK;
-    if (st == LEVADA_OK) st = inspect_walk(&scan, &repair, &o, err);
-    if (st == LEVADA_OK) st = inspect_repair_finish(&repair, o.repair, err);
+    if (options) LEVADA_TRY(LEVADA_VERSIONED_READ(o, options, levada_verify_options, err));
+    LEVADA_TRY(levada_versioned_check(result, sizeof *result, "levada_verify_result", err));
+    LEVADA_TRY(levada_scan_open(&scan, env, path, o.source, o.compression, err));
+    st = o.repair ? inspect_repair_open(&writer, env, &scan, path, &o, err) : LEVADA_OK;
+    if (st == LEVADA_OK) st = inspect_walk(&scan, writer, &o, err);
+    if (st == LEVADA_OK) st = inspect_repair_finish(writer, &scan, &o, err);
     if (st == LEVADA_OK) inspect_fill_result(&scan, result);
-    inspect_repair_close(&repair, st != LEVADA_OK);
+    levada_writer_destroy(&writer);
     levada_scan_close(&scan);
     return st;
 }
@@ -162,21 +174,24 @@ static levada_status inspect_info_read(inspect_info *info, levada_error *err)
         }
         if (st != LEVADA_OK) return st;
         column = levada_block_at(block, 0);
-        for (int64_t i = 0; i < levada_block_rows(block); i++) {
+        for (int64_t i = 0; st == LEVADA_OK && i < levada_block_rows(block); i++) {
             int64_t        size;
             const uint8_t *payload = levada_column_bytes(column, i, &size);
 
             levada_histogram_add(&info->bytes, size, 1);
-            levada_survey_add(info->survey, payload, size);
+            st = levada_survey_add(info->survey, payload, size, err);
         }
         levada_block_unref(&block);
+        if (st != LEVADA_OK) return st;
     }
 }
 
 static void inspect_lengths_json(const inspect_info *info, const char *kind, levada_text *text)
 {
     const char             *name = "bytes";
-    const levada_histogram *h = kind ? levada_survey_longest(info->survey, &name) : &info->bytes;
+    size_t                  size = strlen(name);
+    const levada_histogram *h =
+        kind ? levada_survey_longest(info->survey, &name, &size) : &info->bytes;
     int64_t                 bars[INSPECT_BARS];
     int32_t                 n = INSPECT_BARS;
 
@@ -188,7 +203,7 @@ static void inspect_lengths_json(const inspect_info *info, const char *kind, lev
     if (h->max - h->min + 1 < n) n = (int32_t)(h->max - h->min + 1);
     levada_histogram_bars(h, bars, n);
     levada_text_put(text, "{\"name\":");
-    levada_text_json(text, name, strlen(name));
+    levada_text_json_name(text, name, size);
     levada_text_format(text, ",\"from\":%lld,\"to\":%lld,\"scale\":\"%s\",\"counts\":[",
                        (long long)h->min, (long long)h->max,
                        levada_histogram_logarithmic(h) ? "logarithmic" : "linear");
@@ -207,8 +222,12 @@ static void inspect_info_json(const inspect_info *info, const char *path, levada
 
     levada_text_put(text, "{\"path\":");
     levada_text_json(text, path, strlen(path));
-    levada_text_format(text, ",\"format\":\"%s\",\"compression\":\"%s\"", format,
-                       info->scan.compression);
+    levada_text_format(text, ",\"format\":\"%s\"", format);
+    if (info->scan.content[0]) {
+        levada_text_format(text, ",\"content\":\"%s\"", info->scan.content);
+    }
+    if (info->scan.guessed) levada_text_put(text, ",\"guessed\":true");
+    levada_text_format(text, ",\"compression\":\"%s\"", info->scan.compression);
     levada_text_format(text, ",\"size\":%lld,\"raw_size\":%lld,\"records\":%lld",
                        (long long)info->scan.size, (long long)counts.bytes,
                        (long long)counts.records);
@@ -227,13 +246,35 @@ static void inspect_info_json(const inspect_info *info, const char *path, levada
     levada_text_char(text, '}');
 }
 
-levada_status levada_inspect_info(levada_env *env, const char *path, char **out, levada_error *err)
+levada_status levada_inspect_kind(levada_env *env, const char *path, const char *source,
+                                  levada_file_kind *out, levada_error *err)
 {
+    levada_scan      scan = {0};
+    levada_file_kind all = LEVADA_FILE_KIND_INIT;
+    const char      *name = NULL;
+
+    LEVADA_TRY(levada_require(path != NULL, "path", err));
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
+    LEVADA_TRY(levada_versioned_check(out, sizeof all, "levada_file_kind", err));
+    LEVADA_TRY(levada_scan_identify(&scan, env, path, source, NULL, &name, err));
+    (void)snprintf(all.source, sizeof all.source, "%s", name);
+    (void)snprintf(all.content, sizeof all.content, "%s", scan.content);
+    (void)snprintf(all.compression, sizeof all.compression, "%s", scan.compression);
+    all.guessed = scan.guessed;
+    levada_versioned_write(out, &all, sizeof all);
+    return LEVADA_OK;
+}
+
+levada_status levada_inspect_info(levada_env *env, const char *path, const char *source,
+                                  char **out, levada_error *err)
+{
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
+    LEVADA_TRY(levada_require(path != NULL, "path", err));
     inspect_info  info = {0};
     levada_text   text = {0};
     levada_status st;
 
-    LEVADA_TRY(levada_scan_open(&info.scan, env, path, NULL, err));
+    LEVADA_TRY(levada_scan_open(&info.scan, env, path, source, NULL, err));
     st = levada_survey_create(&info.survey, err);
     if (st == LEVADA_OK) st = inspect_info_read(&info, err);
     if (st == LEVADA_OK) {
@@ -245,3 +286,9 @@ levada_status levada_inspect_info(levada_env *env, const char *path, char **out,
     levada_scan_close(&info.scan);
     return st;
 }
+
+LEVADA_VERSIONED_INIT(levada_verify_options_init, levada_verify_options, LEVADA_VERIFY_OPTIONS_INIT)
+
+LEVADA_VERSIONED_INIT(levada_verify_result_init, levada_verify_result, LEVADA_VERIFY_RESULT_INIT)
+
+LEVADA_VERSIONED_INIT(levada_file_kind_init, levada_file_kind, LEVADA_FILE_KIND_INIT)

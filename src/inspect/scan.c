@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "inspect/scan.h"
 
+#include "base/alloc.h"
 #include "core/bytes.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #define SCAN_HEAD 4096
+#define SCAN_SEARCH 65536 /* bytes in which a record is looked for                */
+#define SCAN_SURE 32      /* bits of a checksum: more than any guess is worth     */
 #define SCAN_BLOCK 1024
 
 /* The format that knows these first bytes best; NULL where none does. */
@@ -29,41 +32,170 @@ static const levada_op *scan_best(const levada_env *env, const uint8_t *head, in
     }
 }
 
-/* Opens the file, reads its first bytes, and closes it. Damage in them is none of ours. */
-static levada_status scan_head(levada_env *env, const char *path,
-                               const levada_bytes_options *options, uint8_t *head, int64_t *made,
-                               levada_bytes_mark *mark, char *compression, levada_error *err)
-{
-    levada_bytes *bytes = NULL;
+/* Ends of names, without that of a compression. */
+static const char *const scan_ends[][2] = {
+    {".tfrecord", "tfrecord"}, {".tfrecords", "tfrecord"}, {".tfrec", "tfrecord"},
+    {"_tfrecord", "tfrecord"},
+    {".txt", "text_lines"},    {".csv", "text_lines"},     {".tsv", "text_lines"},
+    {".jsonl", "text_lines"},  {".json", "text_lines"},    {".ndjson", "text_lines"},
+    {".log", "text_lines"},    {".py", "text_lines"},      {".c", "text_lines"},
+    {".md", "text_lines"},
+};
 
-    LEVADA_TRY(levada_bytes_open(env, path, options, &bytes, err));
-    if (levada_bytes_read(bytes, head, SCAN_HEAD, made, NULL) != LEVADA_OK) *made = 0;
-    *mark = levada_bytes_mark_of(bytes);
-    (void)snprintf(compression, sizeof((levada_scan *)0)->compression, "%s",
-                   levada_bytes_compression(bytes));
-    levada_bytes_close(&bytes);
+static bool scan_ends_with(const char *path, size_t size, const char *end)
+{
+    size_t n = strlen(end);
+
+    return n > 0 && n < size && memcmp(path + size - n, end, n) == 0;
+}
+
+/* Bytes of the path without "-00000-of-00012", as files of one data set are numbered. */
+static size_t scan_unnumbered(const char *path, size_t size)
+{
+    size_t at = size, end;
+
+    for (int i = 0; i < 2; i++) {
+        end = at;
+        while (at > 0 && path[at - 1] >= '0' && path[at - 1] <= '9') at--;
+        if (at == end) return size;
+        if (i == 0 && (at < 4 || memcmp(path + at - 4, "-of-", 4) != 0)) return size;
+        if (i == 0) at -= 4;
+    }
+    return at > 0 && path[at - 1] == '-' ? at - 1 : size;
+}
+
+/* Bytes of the path without the suffix of a filter. */
+static size_t scan_unpacked(const levada_env *env, const char *path, size_t size)
+{
+    for (int32_t i = 0;; i++) {
+        const levada_filter_def *filter = levada_registry_filter_at(env, i);
+
+        if (!filter) return size;
+        if (filter->suffix && scan_ends_with(path, size, filter->suffix)) {
+            return size - strlen(filter->suffix);
+        }
+    }
+}
+
+/* Bytes of the path up to what says the format: a.tfrecord-00000-of-00012.gz, or the number after
+ * the suffix. */
+static size_t scan_stem(const levada_env *env, const char *path)
+{
+    size_t size = scan_unnumbered(path, scan_unpacked(env, path, strlen(path)));
+
+    return scan_unpacked(env, path, size);
+}
+
+/* The format that the name says; NULL where it says none. */
+static const levada_op *scan_named(const levada_env *env, const char *path)
+{
+    size_t size = scan_stem(env, path);
+
+    for (size_t i = 0; i < sizeof scan_ends / sizeof *scan_ends; i++) {
+        if (scan_ends_with(path, size, scan_ends[i][0])) {
+            return levada_registry_find(env, scan_ends[i][1]);
+        }
+    }
+    return NULL;
+}
+
+static levada_status scan_source(const levada_env *env, const char *path, const char *source,
+                                 const levada_op **out, levada_error *err)
+{
+    *out = source ? levada_registry_find(env, source) : scan_named(env, path);
+    if (source && (!*out || (*out)->family != LEVADA_FAMILY_FORMAT)) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "source='%s' must be a format of files: tfrecord, text_lines or one of "
+                           "a plug-in",
+                           source);
+    }
     return LEVADA_OK;
 }
 
-/* The format's name, by content. Where the first bytes are damaged, records are looked for. */
-static levada_status scan_identify(levada_scan *scan, levada_env *env, const char *path,
-                                   const char *compression, const char **name, levada_error *err)
+/* Opens the file, reads its first bytes, and closes it. Damage in them is none of ours; that the
+ * system fails is. */
+static levada_status scan_head(levada_scan *scan, levada_env *env, const char *path,
+                               const levada_bytes_options *options, uint8_t *head, int64_t *made,
+                               levada_error *err)
+{
+    levada_bytes *bytes = NULL;
+    levada_error  why = LEVADA_ERROR_INIT;
+    levada_status st;
+
+    LEVADA_TRY(levada_bytes_open(env, path, options, &bytes, err));
+    st = levada_bytes_read(bytes, head, SCAN_SEARCH, made, &why);
+    if (st != LEVADA_OK) *made = 0;
+    scan->size = levada_bytes_mark_of(bytes).size;
+    (void)snprintf(scan->compression, sizeof scan->compression, "%s",
+                   levada_bytes_compression(bytes));
+    levada_bytes_close(&bytes);
+    if (st == LEVADA_OK || st == LEVADA_EDATA_LOSS) return LEVADA_OK;
+    if (err) *err = why;
+    return st;
+}
+
+/* A format that finds records by a checksum, where one stands somewhere in the first bytes: damage
+ * in front of it may look like text. */
+static const levada_op *scan_search(const levada_env *env, const uint8_t *head, int64_t size)
+{
+    for (int32_t i = 0;; i++) {
+        const levada_op *op = levada_registry_at(env, i);
+
+        if (!op) return NULL;
+        if (op->family != LEVADA_FAMILY_FORMAT || !op->def.format.resync) continue;
+        for (int64_t at = 0; op->def.format.probe && at < size; at++) {
+            if (op->def.format.probe(head + at, size - at) >= SCAN_SURE) return op;
+        }
+    }
+}
+
+/* A source that was given or a name override the content. */
+static levada_status scan_choose(levada_scan *scan, levada_env *env, const char *path,
+                                 const levada_op *said, const char *compression, uint8_t *head,
+                                 const levada_op **out, levada_error *err)
 {
     levada_bytes_options options = {.compression = "none"};
-    levada_bytes_mark    mark;
-    uint8_t              head[SCAN_HEAD];
-    int64_t              made = 0;
-    const levada_op     *op;
+    int64_t              made = 0, first;
+    const levada_op     *op = said, *content;
 
-    LEVADA_TRY(scan_head(env, path, &options, head, &made, &mark, scan->compression, err));
-    op = scan_best(env, head, made);
+    if (!op) {
+        LEVADA_TRY(scan_head(scan, env, path, &options, head, &made, err));
+        op = scan_best(env, head, made < SCAN_HEAD ? made : SCAN_HEAD);
+    }
     options.compression = compression;
     options.probe = op ? op->def.format.probe : NULL;
-    LEVADA_TRY(scan_head(env, path, &options, head, &made, &mark, scan->compression, err));
-    scan->size = mark.size;
-    op = scan_best(env, head, made);
-    *name = op ? op->name : "tfrecord";
+    LEVADA_TRY(scan_head(scan, env, path, &options, head, &made, err));
+    first = made < SCAN_HEAD ? made : SCAN_HEAD;
+    content = scan_best(env, head, first);
+    if (!said && (!content || content->def.format.probe(head, first) < SCAN_SURE)) {
+        const levada_op *found = scan_search(env, head, made);
+
+        if (found) content = found;
+    }
+    *out = said ? said : content ? content : levada_registry_find(env, "tfrecord");
+    scan->guessed = !said && !content && scan->size != 0; /* an empty file fits any format */
+    if (content && content != *out &&
+        !((*out)->def.format.probe && (*out)->def.format.probe(head, first) > 0)) {
+        (void)snprintf(scan->content, sizeof scan->content, "%s", content->name);
+    }
     return LEVADA_OK;
+}
+
+levada_status levada_scan_identify(levada_scan *scan, levada_env *env, const char *path,
+                                   const char *source, const char *compression, const char **name,
+                                   levada_error *err)
+{
+    const levada_op *op = NULL;
+    uint8_t         *head;
+    levada_status    st;
+
+    LEVADA_TRY(scan_source(env, path, source, &op, err));
+    head = levada_alloc(SCAN_SEARCH);
+    if (!head) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to look at a file");
+    st = scan_choose(scan, env, path, op, compression, head, &op, err);
+    levada_free(head);
+    if (st == LEVADA_OK) *name = op->name;
+    return st;
 }
 
 static levada_status scan_describe(levada_scan *scan, levada_env *env, const char *path,
@@ -86,13 +218,13 @@ static levada_status scan_describe(levada_scan *scan, levada_env *env, const cha
 }
 
 levada_status levada_scan_open(levada_scan *scan, levada_env *env, const char *path,
-                               const char *compression, levada_error *err)
+                               const char *source, const char *compression, levada_error *err)
 {
     const char   *name = NULL;
     levada_status st;
 
     *scan = (levada_scan){0};
-    LEVADA_TRY(scan_identify(scan, env, path, compression, &name, err));
+    LEVADA_TRY(levada_scan_identify(scan, env, path, source, compression, &name, err));
     LEVADA_TRY(scan_describe(scan, env, path, name, err));
     scan->context = (levada_context){
         .struct_size = sizeof scan->context,
@@ -104,7 +236,8 @@ levada_status levada_scan_open(levada_scan *scan, levada_env *env, const char *p
     };
     st = levada_file_reader_create(&scan->context, scan->dataset->op, scan->dataset->args, 0,
                                    &scan->reader, err);
-    if (st != LEVADA_OK) levada_scan_close(scan);
+    if (st == LEVADA_OK) levada_file_reader_walk(scan->reader);
+    else levada_scan_close(scan);
     return st;
 }
 
@@ -119,7 +252,12 @@ levada_status levada_scan_next(levada_scan *scan, levada_block **out, int64_t *n
 {
     levada_status st = levada_file_reader_next(scan->reader, out, err);
 
-    if (st != LEVADA_EDATA_LOSS) return st;
-    LEVADA_TRY(levada_file_reader_pass(scan->reader, next, NULL));
-    return st;
+    levada_error  late = LEVADA_ERROR_INIT;
+    levada_status passed;
+
+    if (st != LEVADA_EDATA_LOSS && !levada_file_reader_too_long(scan->reader)) return st;
+    passed = levada_file_reader_pass(scan->reader, next, &late);
+    if (passed == LEVADA_OK) return LEVADA_EDATA_LOSS;
+    if (err) *err = late;
+    return passed;
 }

@@ -2,46 +2,43 @@
 #include "inspect/survey.h"
 
 #include "base/alloc.h"
-#include "base/kernels.h"
-#include "base/wire.h"
+#include "base/hash.h"
+#include <levada/example_view.h>
 
 #include <string.h>
 
-#define SURVEY_FEATURES 1024 /* more are not told apart; each costs 90 kB */
+#define SURVEY_FEATURES 1024 /* more are counted in one sum; each costs 90 kB */
 
-typedef enum survey_kind { SURVEY_NONE, SURVEY_BYTES, SURVEY_FLOAT, SURVEY_INT64 } survey_kind;
+#define SURVEY_SLOTS (2 * SURVEY_FEATURES) /* a power of two */
 
 typedef struct survey_feature {
     char            *name;
     uint32_t         size;
     bool             sequence;
-    uint32_t         kinds; /* a bit for each kind that was seen */
+    uint32_t         kinds; /* a bit for each dtype that items had */
     int64_t          records;
     levada_histogram values, steps;
 } survey_feature;
 
 struct levada_survey {
-    const levada_kernels *kernels;
-    survey_feature       *feature;
-    int32_t               n, next; /* next: where the feature that follows usually is */
+    levada_example_view *view;
+    survey_feature      *feature;
+    int32_t              *index; /* 1 + number of the feature by hash of its name, or 0 */
+    int32_t               n;
+    int64_t               more; /* features of records whose names found no place */
     int64_t               examples, sequences, others;
 };
-
-/* A piece of a message. */
-typedef struct survey_part {
-    const uint8_t *p, *end;
-} survey_part;
 
 levada_status levada_survey_create(levada_survey **out, levada_error *err)
 {
     levada_survey *s = levada_alloc_zero(sizeof *s);
 
     if (s) s->feature = levada_alloc_zero(SURVEY_FEATURES * sizeof *s->feature);
-    if (!s || !s->feature) {
-        levada_free(s);
+    if (s) s->index = levada_alloc_zero(SURVEY_SLOTS * sizeof *s->index);
+    if (!s || !s->feature || !s->index || levada_example_view_create(&s->view, NULL) != LEVADA_OK) {
+        levada_survey_destroy(&s);
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a survey");
     }
-    s->kernels = levada_kernels_for(LEVADA_CPU_AUTO);
     *out = s;
     return LEVADA_OK;
 }
@@ -57,188 +54,78 @@ void levada_survey_destroy(levada_survey **survey)
         levada_histogram_clear(&s->feature[i].values);
         levada_histogram_clear(&s->feature[i].steps);
     }
+    levada_example_view_destroy(&s->view);
     levada_free(s->feature);
+    levada_free(s->index);
     levada_free(s);
-}
-
-/* -- messages. A reader returns false where the bytes are no such message; with survey == NULL it
- *    only looks. */
-
-/* Takes the next field. False at the end, and where the bytes are no message: then p is NULL. A
- * field of bytes is put into *sized, any other is skipped (*sized is empty) and its tag given. */
-static bool survey_field(survey_part *in, uint32_t *tag, survey_part *sized)
-{
-    uint32_t size;
-
-    if (!in->p || in->p == in->end) return false;
-    *sized = (survey_part){in->p, in->p};
-    in->p = levada_wire_tag(in->p, in->end, tag);
-    if (!in->p) return false;
-    if ((*tag & 7) != 2) {
-        in->p = levada_wire_skip(*tag, in->p, in->end);
-        return in->p != NULL;
-    }
-    in->p = levada_wire_sized(in->p, in->end, &size);
-    if (!in->p) return false;
-    *sized = (survey_part){in->p, in->p + size};
-    in->p += size;
-    return true;
-}
-
-/* Values of a list: bytes one by one, numbers packed or one by one. */
-static bool survey_list(const levada_survey *s, survey_part in, survey_kind kind, int64_t *values)
-{
-    survey_part sized;
-    uint32_t    tag;
-
-    while (survey_field(&in, &tag, &sized)) {
-        if (tag >> 3 != 1) continue;
-        if (kind == SURVEY_BYTES || (tag & 7) != 2) {
-            *values += 1;
-        } else if (kind == SURVEY_FLOAT) {
-            if ((sized.end - sized.p) % 4 != 0) return false;
-            *values += (sized.end - sized.p) / 4;
-        } else {
-            if (sized.p < sized.end && sized.end[-1] >= 0x80) return false;
-            *values += s->kernels->varint_count(sized.p, (size_t)(sized.end - sized.p));
-        }
-    }
-    return in.p != NULL;
-}
-
-static bool survey_value(const levada_survey *s, survey_part in, survey_kind *kind, int64_t *values)
-{
-    survey_part sized;
-    uint32_t    tag;
-
-    *kind = SURVEY_NONE;
-    *values = 0;
-    while (survey_field(&in, &tag, &sized)) {
-        if ((tag & 7) != 2 || tag >> 3 > SURVEY_INT64) return false; /* no Feature has others */
-        if (*kind != (survey_kind)(tag >> 3)) *values = 0;
-        *kind = (survey_kind)(tag >> 3);
-        if (!survey_list(s, sized, *kind, values)) return false;
-    }
-    return in.p != NULL;
 }
 
 /* -- features */
 
-static survey_feature *survey_find(levada_survey *s, survey_part key, bool sequence)
+/* Where the index has this feature, or would have it. */
+static int32_t *survey_place(levada_survey *s, const levada_example_feature *seen)
 {
-    uint32_t        size = (uint32_t)(key.end - key.p);
-    survey_feature *f;
+    uint64_t at = levada_hash64(seen->name, seen->name_size, seen->sequence);
 
-    for (int32_t i = 0; i < s->n; i++) {
-        int32_t at = (s->next + i) % s->n;
+    for (;; at++) {
+        int32_t              *place = &s->index[at % SURVEY_SLOTS];
+        const survey_feature *f = *place ? &s->feature[*place - 1] : NULL;
 
-        f = &s->feature[at];
-        if (f->size == size && f->sequence == sequence && memcmp(f->name, key.p, size) == 0) {
-            s->next = at + 1 < s->n ? at + 1 : 0;
-            return f;
+        if (!f || (f->size == seen->name_size && f->sequence == seen->sequence &&
+                   memcmp(f->name, seen->name, f->size) == 0)) {
+            return place;
         }
     }
+}
+
+static survey_feature *survey_find(levada_survey *s, const levada_example_feature *seen)
+{
+    size_t          size = seen->name_size;
+    int32_t        *place = survey_place(s, seen);
+    survey_feature *f;
+
+    if (*place) return &s->feature[*place - 1];
     if (s->n == SURVEY_FEATURES) return NULL;
     f = &s->feature[s->n];
-    f->name = levada_alloc((size_t)size + 1);
+    f->name = levada_alloc(size + 1);
     if (!f->name) return NULL;
-    memcpy(f->name, key.p, size);
+    memcpy(f->name, seen->name, size);
     f->name[size] = '\0';
-    f->size = size;
-    f->sequence = sequence;
-    s->n++;
-    s->next = 0;
+    f->size = (uint32_t)size;
+    f->sequence = seen->sequence;
+    *place = ++s->n;
     return f;
 }
 
-static bool survey_take_feature(levada_survey *s, survey_feature *f, survey_part value)
+static void survey_take(levada_survey *s, const levada_example_feature *seen)
 {
-    survey_kind kind;
-    int64_t     values;
+    survey_feature *f = survey_find(s, seen);
 
-    if (!survey_value(s, value, &kind, &values)) return false;
-    if (!f) return true;
-    f->kinds |= 1u << kind;
-    f->records++;
-    levada_histogram_add(&f->values, values, 1);
-    return true;
-}
-
-static bool survey_take_steps(levada_survey *s, survey_feature *f, survey_part list)
-{
-    survey_part step;
-    uint32_t    tag;
-    survey_kind kind;
-    int64_t     values, steps = 0;
-
-    while (survey_field(&list, &tag, &step)) {
-        if (tag != LEVADA_WIRE_SIZED(1)) continue;
-        if (!survey_value(s, step, &kind, &values)) return false;
-        steps++;
-        if (!f) continue;
-        f->kinds |= 1u << kind;
-        levada_histogram_add(&f->values, values, 1);
-    }
-    if (!list.p) return false;
-    if (!f) return true;
-    f->records++;
-    levada_histogram_add(&f->steps, steps, 1);
-    return true;
-}
-
-/* A map from names to features, or to lists of them. */
-static bool survey_map(levada_survey *s, survey_part in, bool sequence, bool looks, int32_t *found)
-{
-    survey_part entry, sized;
-    uint32_t    tag;
-
-    while (survey_field(&in, &tag, &entry)) {
-        survey_part     key = {entry.p, entry.p}, value = {entry.p, entry.p};
-        survey_feature *f;
-
-        if (tag != LEVADA_WIRE_SIZED(1)) return false; /* a map has nothing else */
-        while (survey_field(&entry, &tag, &sized)) {
-            if (tag == LEVADA_WIRE_SIZED(1)) key = sized;
-            if (tag == LEVADA_WIRE_SIZED(2)) value = sized;
-        }
-        if (!entry.p) return false;
-        *found += 1;
-        f = looks ? NULL : survey_find(s, key, sequence);
-        if (!(sequence ? survey_take_steps(s, f, value) : survey_take_feature(s, f, value))) {
-            return false;
-        }
-    }
-    return in.p != NULL;
-}
-
-static bool survey_message(levada_survey *s, survey_part in, bool looks, int32_t found[2])
-{
-    survey_part sized;
-    uint32_t    tag;
-
-    found[0] = found[1] = 0;
-    while (survey_field(&in, &tag, &sized)) {
-        uint32_t number = tag >> 3;
-
-        if ((tag & 7) != 2 || number < 1 || number > 2) return false;
-        if (!survey_map(s, sized, number == 2, looks, &found[number - 1])) return false;
-    }
-    return in.p != NULL;
-}
-
-void levada_survey_add(levada_survey *s, const uint8_t *data, int64_t size)
-{
-    survey_part all = {data, data + size};
-    int32_t     found[2];
-
-    s->next = 0;
-    if (!survey_message(s, all, true, found)) {
-        s->others++;
+    if (!f) {
+        s->more++;
         return;
     }
-    (void)survey_message(s, all, false, found);
-    s->sequences += found[1] > 0;
-    s->examples += found[1] == 0 && found[0] > 0;
+    f->records++;
+    for (int64_t i = 0; i < seen->nitems; i++) {
+        f->kinds |= 1u << seen->items[i].dtype;
+        levada_histogram_add(&f->values, seen->items[i].count, 1);
+    }
+    if (seen->sequence) levada_histogram_add(&f->steps, seen->nitems, 1);
+}
+
+levada_status levada_survey_add(levada_survey *s, const uint8_t *data, int64_t size,
+                                levada_error *err)
+{
+    levada_example_kind kind;
+    int64_t             n;
+
+    LEVADA_TRY(levada_example_view_parse(s->view, data, (size_t)size, &kind, err));
+    n = levada_example_view_count(s->view);
+    for (int64_t i = 0; i < n; i++) survey_take(s, levada_example_view_at(s->view, i));
+    s->others += kind == LEVADA_EXAMPLE_OTHER;
+    s->sequences += kind == LEVADA_EXAMPLE_SEQUENCE && n > 0;
+    s->examples += kind == LEVADA_EXAMPLE_PLAIN && n > 0;
+    return LEVADA_OK;
 }
 
 const char *levada_survey_kind(const levada_survey *s)
@@ -251,12 +138,12 @@ const char *levada_survey_kind(const levada_survey *s)
 
 static const char *survey_kind_name(uint32_t kinds)
 {
-    uint32_t filled = kinds & ~1u;
+    uint32_t filled = kinds & ~(1u << LEVADA_NONE);
 
     if (filled == 0) return "none";
-    if (filled == 1u << SURVEY_BYTES) return "bytes";
-    if (filled == 1u << SURVEY_FLOAT) return "float";
-    return filled == 1u << SURVEY_INT64 ? "int64" : "mixed";
+    if (filled == 1u << LEVADA_BYTES) return "bytes";
+    if (filled == 1u << LEVADA_FLOAT32) return "float";
+    return filled == 1u << LEVADA_INT64 ? "int64" : "mixed";
 }
 
 static void survey_list_json(const levada_survey *s, bool sequence, levada_text *text)
@@ -268,7 +155,7 @@ static void survey_list_json(const levada_survey *s, bool sequence, levada_text 
 
         if (f->sequence != sequence) continue;
         levada_text_format(text, "%s{\"name\":", comma);
-        levada_text_json(text, f->name, f->size);
+        levada_text_json_name(text, f->name, f->size);
         levada_text_format(text, ",\"kind\":\"%s\",\"records\":%lld,\"values\":",
                            survey_kind_name(f->kinds), (long long)f->records);
         levada_histogram_json(&f->values, text);
@@ -288,9 +175,11 @@ void levada_survey_json(const levada_survey *s, levada_text *text)
     levada_text_put(text, "],\"sequences\":[");
     survey_list_json(s, true, text);
     levada_text_char(text, ']');
+    if (s->more > 0) levada_text_format(text, ",\"unlisted_features\":%lld", (long long)s->more);
 }
 
-const levada_histogram *levada_survey_longest(const levada_survey *s, const char **name)
+const levada_histogram *levada_survey_longest(const levada_survey *s, const char **name,
+                                             size_t *size)
 {
     const levada_histogram *longest = NULL;
     bool                    sequence = false;
@@ -304,6 +193,7 @@ const levada_histogram *levada_survey_longest(const levada_survey *s, const char
         longest = h;
         sequence = f->sequence; /* steps come before values of the context */
         *name = f->name;
+        *size = f->size;
     }
     return longest;
 }

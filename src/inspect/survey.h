@@ -13,8 +13,9 @@ typedef struct levada_survey levada_survey;
 LEVADA_MUST_USE levada_status levada_survey_create(levada_survey **out, levada_error *err);
 void levada_survey_destroy(levada_survey **survey);
 
-/* One payload, with LEVADA_KERNEL_SLACK readable bytes behind it. */
-void levada_survey_add(levada_survey *survey, const uint8_t *data, int64_t size);
+/* One payload. ERESOURCE_EXHAUSTED is the only failure. */
+LEVADA_MUST_USE levada_status levada_survey_add(levada_survey *survey, const uint8_t *data,
+                                                int64_t size, levada_error *err);
 
 /* "Example", "SequenceExample", or NULL where most payloads are neither. */
 const char *levada_survey_kind(const levada_survey *survey);
@@ -22,6 +23,7 @@ const char *levada_survey_kind(const levada_survey *survey);
 void levada_survey_json(const levada_survey *survey, levada_text *text);
 /* Steps of the sequence that has the most in one record, else values of such a feature; NULL where
  * there is none. */
-const levada_histogram *levada_survey_longest(const levada_survey *survey, const char **name);
+const levada_histogram *levada_survey_longest(const levada_survey *survey, const char **name,
+                                             size_t *size);
 
 #endif

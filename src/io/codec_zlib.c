@@ -5,13 +5,18 @@
 #include "base/alloc.h"
 #include "io/inflate.h"
 
+#include <string.h>
 #include <zlib.h>
 
 #define CODEC_ZLIB_MEMORY_LEVEL 9
 
 typedef struct codec_zlib {
-    z_stream stream;
-    bool     deflates, used_up;
+    z_stream    stream;
+    levada_wrap wrap;
+    bool        deflates, used_up;
+    const char *failed;   /* damage that is reported after the bytes before it; borrowed      */
+    bool        complete; /* of that damage: only the checksum of the stream is wrong          */
+    size_t      tail;     /* of that damage: bytes of the trailer that zlib has not read       */
 } codec_zlib;
 
 /* zlib asks for memory through these, so that limits and counts of the allocator hold. */
@@ -44,6 +49,7 @@ static levada_status codec_zlib_make(void **codec, bool deflates, levada_wrap wr
     c->stream.zalloc = codec_zlib_alloc;
     c->stream.zfree = codec_zlib_free;
     c->deflates = deflates;
+    c->wrap = wrap;
     code = deflates ? deflateInit2(&c->stream, level, Z_DEFLATED, codec_zlib_bits(wrap),
                                    CODEC_ZLIB_MEMORY_LEVEL, Z_DEFAULT_STRATEGY)
                     : inflateInit2(&c->stream, codec_zlib_bits(wrap));
@@ -86,7 +92,30 @@ static levada_status codec_zlib_reset(void *codec, levada_error *err)
     int         code = c->deflates ? deflateReset(&c->stream) : inflateReset(&c->stream);
 
     c->used_up = false;
+    c->failed = NULL;
     return code == Z_OK ? LEVADA_OK : levada_fail(err, LEVADA_EINTERNAL, "zlib: no reset");
+}
+
+/* zlib stops after the first of the two numbers in the trailer of gzip. */
+static void codec_zlib_broken(codec_zlib *c)
+{
+    const char *why = c->stream.msg ? c->stream.msg : "damaged stream";
+    bool        data = strcmp(why, "incorrect data check") == 0;
+
+    c->failed = why;
+    c->complete = data || strcmp(why, "incorrect length check") == 0;
+    c->tail = data && c->wrap == LEVADA_WRAP_GZIP ? 4 : 0;
+}
+
+static levada_status codec_zlib_report(codec_zlib *c, levada_filter_step *step, levada_error *err)
+{
+    size_t left = step->in_size - step->used, n = left < c->tail ? left : c->tail;
+
+    step->used += n;
+    c->tail -= n;
+    if (c->tail > 0 && !step->in_ended) return LEVADA_OK;
+    step->finished = c->used_up = c->complete;
+    return levada_fail(err, LEVADA_EDATA_LOSS, "%s", c->failed);
 }
 
 static levada_status codec_zlib_run(void *codec, levada_filter_step *step, levada_error *err)
@@ -103,6 +132,7 @@ static levada_status codec_zlib_run(void *codec, levada_filter_step *step, levad
     step->used = step->made = 0;
     step->finished = c->used_up;
     if (c->used_up) return LEVADA_OK;
+    if (c->failed) return codec_zlib_report(c, step, err);
     s->next_in = (Bytef *)(uintptr_t)step->in;
     s->avail_in = in;
     s->next_out = step->out;
@@ -111,11 +141,12 @@ static levada_status codec_zlib_run(void *codec, levada_filter_step *step, levad
     if (code == Z_MEM_ERROR) {
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for zlib");
     }
-    if (code != Z_OK && code != Z_STREAM_END && code != Z_BUF_ERROR) {
-        return levada_fail(err, LEVADA_EDATA_LOSS, "%s", s->msg ? s->msg : "damaged stream");
-    }
     step->used = in - s->avail_in;
     step->made = out - s->avail_out;
+    if (code != Z_OK && code != Z_STREAM_END && code != Z_BUF_ERROR) {
+        codec_zlib_broken(c);
+        return step->made > 0 ? LEVADA_OK : codec_zlib_report(c, step, err);
+    }
     c->used_up = step->finished = code == Z_STREAM_END;
     return LEVADA_OK;
 }

@@ -43,32 +43,41 @@ static levada_status gzip_reset(void *state, levada_error *err)
     return levada_codec_inflate->reset(s->in.codec, err);
 }
 
-/* Between members: padding is taken, the first byte of a member begins the next one. */
-static levada_status gzip_between(gzip_state *s, levada_filter_step *step, levada_error *err)
+/* Between members: skips padding; the first byte of a member begins the next one, which is decoded
+ * in the same step, so that many small members cost no more than one large one. */
+static levada_status gzip_between(gzip_state *s, levada_filter_step *step, bool *begins,
+                                  levada_error *err)
 {
-    while (step->used < step->in_size && step->in[step->used] == 0) step->used++;
-    if (step->used == step->in_size) {
-        step->finished = step->in_ended;
-        return LEVADA_OK;
-    }
+    levada_inflate_padding(step);
+    *begins = step->used < step->in_size;
+    if (!*begins) return LEVADA_OK;
     if (step->in[step->used] != 0x1f) {
-        return levada_fail(err, LEVADA_EDATA_LOSS, "gzip: bytes after the stream are no gzip");
+        return levada_fail(err, LEVADA_EDATA_LOSS, "gzip: bytes after the stream are not gzip");
     }
     return gzip_reset(s, err);
 }
 
 static levada_status gzip_decode(void *state, levada_filter_step *step, levada_error *err)
 {
-    gzip_state *s = state;
+    gzip_state        *s = state;
+    levada_filter_step rest = *step;
+    bool               begins = true;
+    levada_status      st;
 
     step->used = step->made = 0;
     step->finished = false;
-    if (s->in.ended) return gzip_between(s, step, err);
-    LEVADA_TRY(levada_inflate_step(&s->in, "gzip", step, err));
-    if (!step->finished) return LEVADA_OK;
-    s->in.ended = true;
-    step->finished = step->in_ended && step->used == step->in_size;
-    return LEVADA_OK;
+    if (s->in.ended) LEVADA_TRY(gzip_between(s, step, &begins, err));
+    if (!begins) return LEVADA_OK;
+    rest.in += step->used;
+    rest.in_size -= step->used;
+    st = levada_inflate_step(&s->in, "gzip", &rest, err);
+    step->used += rest.used;
+    step->made = rest.made;
+    step->finished = rest.finished;
+    if (st == LEVADA_OK && rest.finished) {
+        step->finished = step->in_ended && step->used == step->in_size;
+    }
+    return st;
 }
 
 static levada_status gzip_open_encoder(void *state, int32_t level, levada_error *err)

@@ -9,10 +9,17 @@ bool levada_inflate_tries(levada_wrap wrap, const uint8_t *data, size_t size)
     void              *codec = NULL;
     levada_filter_step step = {.in = data, .in_size = size, .out = out, .out_size = sizeof out};
     levada_status      st = levada_codec_inflate->open(&codec, wrap, -1, NULL);
+    bool               more = true;
 
-    if (st == LEVADA_OK) st = levada_codec_inflate->run(codec, &step, NULL);
+    while (st == LEVADA_OK && more) { /* damage comes after the bytes before it */
+        st = levada_codec_inflate->run(codec, &step, NULL);
+        step.in += step.used;
+        step.in_size -= step.used;
+        more = step.used + step.made > 0 && step.made < sizeof out && !step.finished;
+        step.out = out; /* only the status counts */
+    }
     levada_codec_inflate->close(&codec);
-    return st == LEVADA_OK || st == LEVADA_EUNIMPLEMENTED;
+    return st == LEVADA_OK || st == LEVADA_EUNIMPLEMENTED || step.finished;
 }
 
 levada_status levada_inflate_step(levada_inflate_state *state, const char *name,
@@ -20,16 +27,23 @@ levada_status levada_inflate_step(levada_inflate_state *state, const char *name,
 {
     levada_status st = levada_codec_inflate->run(state->codec, step, err);
 
+    state->made += (int64_t)step->made;
+    state->taken += (int64_t)step->used;
+    state->ended = step->finished;
     if (st != LEVADA_OK) {
         levada_error_wrap(err, "%s", name);
         return st;
     }
-    state->made += (int64_t)step->made;
-    state->taken += (int64_t)step->used;
     if (step->finished || step->made > 0 || step->used < step->in_size || !step->in_ended) {
         return LEVADA_OK;
     }
     return levada_fail(err, LEVADA_EDATA_LOSS,
                        "%s: the stream ends early, after %lld compressed bytes (%lld decompressed)",
                        name, (long long)state->taken, (long long)state->made);
+}
+
+void levada_inflate_padding(levada_filter_step *step)
+{
+    while (step->used < step->in_size && step->in[step->used] == 0) step->used++;
+    step->finished = step->used == step->in_size && step->in_ended;
 }

@@ -16,7 +16,8 @@ typedef struct levada_codec {
     void (*close)(void **codec); /* accepts NULL */
     /* Back to the beginning of a stream. */
     levada_status (*reset)(void *codec, levada_error *err);
-    /* One step of one stream: checks its checksum at its end, where it sets finished. */
+    /* One step of one stream: checks its checksum at its end, where it sets finished. It returns
+     * every byte before damage first. EDATA_LOSS with finished: only the checksum is wrong. */
     levada_status (*run)(void *codec, levada_filter_step *step, levada_error *err);
 } levada_codec;
 
@@ -24,7 +25,7 @@ extern const levada_codec *const levada_codec_inflate; /* the faster one of thos
 extern const levada_codec        levada_codec_zlib_inflate;
 extern const levada_codec        levada_codec_zlib_deflate;
 
-/* True when the first bytes can be inflated without an error. */
+/* True when the first bytes can be inflated without an error but a wrong checksum at the end. */
 bool levada_inflate_tries(levada_wrap wrap, const uint8_t *data, size_t size);
 
 /* What both filters share: a stream and the way it ends. All-zero is a valid closed state. */
@@ -34,8 +35,11 @@ typedef struct levada_inflate_state {
     bool    ended;       /* the last stream is complete: another one may follow          */
 } levada_inflate_state;
 
-/* One step of the current stream; EDATA_LOSS names the filter and where it ended early. */
+/* One step of the current stream; EDATA_LOSS names the filter and where it ended early. Sets
+ * `ended` when the stream is complete, also when its checksum is wrong. */
 levada_status levada_inflate_step(levada_inflate_state *state, const char *name,
                                   levada_filter_step *step, levada_error *err);
+/* After a stream: skips zeros, which are padding, and finishes at the end of the input. */
+void levada_inflate_padding(levada_filter_step *step);
 
 #endif

@@ -7,6 +7,7 @@
 #include "io/inflate.h"
 
 #include <isa-l/igzip_lib.h>
+#include <string.h>
 
 typedef struct inflate_isal {
     struct inflate_state    stream;
@@ -14,6 +15,7 @@ typedef struct inflate_isal {
     struct isal_zlib_header zlib;
     levada_wrap             wrap;
     bool                    used_up; /* the stream is complete */
+    int                     failed;  /* damage, reported after the bytes before it; 0 = none */
 } inflate_isal;
 
 static levada_status inflate_isal_reset(void *codec, levada_error *err)
@@ -22,17 +24,21 @@ static levada_status inflate_isal_reset(void *codec, levada_error *err)
 
     (void)err;
     isal_inflate_reset(&c->stream);
+    /* Damaged streams may look up codes that no block defined: always find the same there. */
+    memset(&c->stream.lit_huff_code, 0, sizeof c->stream.lit_huff_code);
+    memset(&c->stream.dist_huff_code, 0, sizeof c->stream.dist_huff_code);
     c->stream.crc_flag = c->wrap == LEVADA_WRAP_GZIP ? ISAL_GZIP : ISAL_ZLIB;
     c->gzip = (struct isal_gzip_header){0};
     c->zlib = (struct isal_zlib_header){0};
     c->used_up = false;
+    c->failed = ISAL_DECOMP_OK;
     return LEVADA_OK;
 }
 
 static levada_status inflate_isal_open(void **codec, levada_wrap wrap, int32_t level,
                                        levada_error *err)
 {
-    inflate_isal *c = levada_alloc(sizeof *c);
+    inflate_isal *c = levada_alloc_zero(sizeof *c);
 
     (void)level;
     if (!c) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to inflate");
@@ -73,6 +79,25 @@ static int inflate_isal_header(inflate_isal *c)
     return code == ISAL_DECOMP_OK && c->zlib.dict_flag ? ISAL_NEED_DICT : code;
 }
 
+/* After damage: first the bytes that ISA-L had decompressed but not yet copied out. */
+static levada_status inflate_isal_report(inflate_isal *c, levada_filter_step *step,
+                                         levada_error *err)
+{
+    struct inflate_state *s = &c->stream;
+    int64_t               left = (int64_t)s->tmp_out_valid - s->tmp_out_processed;
+    int64_t               room = step->out_size < INT32_MAX ? (int64_t)step->out_size : INT32_MAX;
+    int64_t               n = left < room ? left : room;
+
+    if (n > 0) {
+        memcpy(step->out, s->tmp_out_buffer + s->tmp_out_processed, (size_t)n);
+        s->tmp_out_processed += (int32_t)n;
+        step->made = (size_t)n;
+        return LEVADA_OK;
+    }
+    step->finished = c->used_up = c->failed == ISAL_INCORRECT_CHECKSUM;
+    return levada_fail(err, LEVADA_EDATA_LOSS, "%s", inflate_isal_text(c->failed));
+}
+
 static levada_status inflate_isal_run(void *codec, levada_filter_step *step, levada_error *err)
 {
     inflate_isal *c = codec;
@@ -83,17 +108,20 @@ static levada_status inflate_isal_run(void *codec, levada_filter_step *step, lev
     step->used = step->made = 0;
     step->finished = c->used_up;
     if (c->used_up) return LEVADA_OK;
+    if (c->failed != ISAL_DECOMP_OK) return inflate_isal_report(c, step, err);
     c->stream.next_in = (uint8_t *)(uintptr_t)step->in;
     c->stream.avail_in = in;
     c->stream.next_out = step->out;
     c->stream.avail_out = out;
     code = inflate_isal_header(c);
     if (code == ISAL_DECOMP_OK) code = isal_inflate(&c->stream);
-    if (code < 0 || code == ISAL_NEED_DICT) {
-        return levada_fail(err, LEVADA_EDATA_LOSS, "%s", inflate_isal_text(code));
-    }
     step->used = in - c->stream.avail_in;
     step->made = out - c->stream.avail_out;
+    if (code < 0 || code == ISAL_NEED_DICT) {
+        c->failed = code;
+        if (step->made > 0) return LEVADA_OK;
+        return inflate_isal_report(c, step, err);
+    }
     c->used_up = step->finished = c->stream.block_state == ISAL_BLOCK_FINISH;
     return LEVADA_OK;
 }

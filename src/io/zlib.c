@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * zlib (RFC 1950): one stream; whatever follows it is ignored.
+ * zlib (RFC 1950): one stream; zeros after it are padding.
  */
 #include "io/inflate.h"
 
@@ -41,9 +41,19 @@ static levada_status zlib_reset(void *state, levada_error *err)
 
 static levada_status zlib_decode(void *state, levada_filter_step *step, levada_error *err)
 {
+    zlib_state   *s = state;
+    levada_status st = LEVADA_OK;
+
     step->used = step->made = 0;
     step->finished = false;
-    return levada_inflate_step(&((zlib_state *)state)->in, "zlib", step, err);
+    if (!s->in.ended) {
+        st = levada_inflate_step(&s->in, "zlib", step, err);
+        if (st != LEVADA_OK || !step->finished) return st;
+    }
+    levada_inflate_padding(step);
+    if (step->used == step->in_size) return LEVADA_OK;
+    if (step->made > 0) return LEVADA_OK; /* these bytes first */
+    return levada_fail(err, LEVADA_EDATA_LOSS, "zlib: bytes after the stream are not zlib");
 }
 
 static levada_status zlib_open_encoder(void *state, int32_t level, levada_error *err)

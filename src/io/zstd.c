@@ -11,7 +11,10 @@ typedef struct zstd_state {
     ZSTD_DCtx *decoder;
     ZSTD_CCtx *encoder;
     int64_t    made, taken;
-    bool       between; /* nothing of a frame is pending */
+    size_t     hint;    /* bytes that the decoder wants next                       */
+    bool       between; /* nothing of a frame is pending                           */
+    bool       full;    /* the output was full: the decoder may hold decoded bytes */
+    size_t     failed;  /* error that is reported after the bytes before it; 0 = none */
 } zstd_state;
 
 static int32_t zstd_probe(const uint8_t *data, size_t size)
@@ -46,6 +49,8 @@ static levada_status zstd_reset(void *state, levada_error *err)
 
     s->made = s->taken = 0;
     s->between = true;
+    s->full = false;
+    s->failed = 0;
     if (ZSTD_isError(ZSTD_DCtx_reset(s->decoder, ZSTD_reset_session_only))) {
         return levada_fail(err, LEVADA_EINTERNAL, "zstd: no reset");
     }
@@ -60,28 +65,69 @@ static levada_status zstd_failed(size_t code, levada_error *err)
                        ZSTD_getErrorName(code));
 }
 
+/* After a wrong checksum the frame is complete, and another one may follow. */
+static levada_status zstd_report(zstd_state *s, levada_filter_step *step, levada_error *err)
+{
+    size_t code = s->failed;
+
+    step->finished = ZSTD_getErrorCode(code) == ZSTD_error_checksum_wrong;
+    if (step->finished) LEVADA_TRY(zstd_reset(s, err));
+    return zstd_failed(code, err);
+}
+
+/* Bytes to pass in the next call. A call that fails does not say what it wrote, so one call decodes
+ * one block at most: never a whole frame, and never a block and the header after it. */
+static size_t zstd_piece(const zstd_state *s)
+{
+    const size_t header = 3; /* of a block; the hint for a block includes the next one */
+
+    if (s->full) return 0;
+    if (s->between) return 1;
+    return s->hint > header ? s->hint - header : s->hint > 0 ? s->hint : 1;
+}
+
+/* One call of the decoder. False when it made no progress. */
+static bool zstd_call(zstd_state *s, ZSTD_inBuffer *in, ZSTD_outBuffer *out, size_t size)
+{
+    size_t before = in->pos, wrote = out->pos, piece = zstd_piece(s), left;
+    bool   flushed = s->full;
+
+    in->size = size - in->pos < piece ? size : in->pos + piece;
+    left = ZSTD_decompressStream(s->decoder, out, in);
+    if (ZSTD_isError(left)) {
+        s->failed = left;
+        in->pos = in->size;
+        return false;
+    }
+    s->hint = left;
+    s->full = out->pos == out->size;
+    if (in->pos != before || out->pos != wrote) s->between = left == 0;
+    return in->pos != before || out->pos != wrote || flushed;
+}
+
 static levada_status zstd_decode(void *state, levada_filter_step *step, levada_error *err)
 {
     zstd_state    *s = state;
-    ZSTD_inBuffer  in = {step->in, step->in_size, 0};
+    ZSTD_inBuffer  in = {step->in, 0, 0};
     ZSTD_outBuffer out = {step->out, step->out_size, 0};
 
+    step->used = step->made = 0;
     step->finished = s->between && step->in_ended && step->in_size == 0;
-    while (!step->finished) {
-        size_t before = in.pos, wrote = out.pos;
-        size_t left = ZSTD_decompressStream(s->decoder, &out, &in);
-
-        if (ZSTD_isError(left)) return zstd_failed(left, err);
-        if (in.pos != before || out.pos != wrote) s->between = left == 0;
-        step->finished = s->between && step->in_ended && in.pos == in.size;
-        if (in.pos == before && out.pos == wrote) break;
-        if (in.pos == in.size || out.pos == out.size) break;
+    if (s->failed != 0) return zstd_report(s, step, err);
+    while (!step->finished && (s->full || in.pos < step->in_size) &&
+           zstd_call(s, &in, &out, step->in_size)) {
+        step->finished = s->between && step->in_ended && in.pos == step->in_size;
+        if (s->full) break;
     }
     step->used = in.pos;
     step->made = out.pos;
     s->taken += (int64_t)in.pos;
     s->made += (int64_t)out.pos;
-    if (step->finished || step->made > 0 || in.pos < in.size || !step->in_ended) return LEVADA_OK;
+    if (s->failed != 0 && step->made == 0) return zstd_report(s, step, err);
+    if (s->failed != 0 || step->finished || step->made > 0 || in.pos < step->in_size ||
+        !step->in_ended) {
+        return LEVADA_OK;
+    }
     return levada_fail(err, LEVADA_EDATA_LOSS,
                        "zstd: the stream ends early, after %lld compressed bytes "
                        "(%lld decompressed)",

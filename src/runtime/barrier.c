@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <levada/binding.h>
+
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "base/hash.h"
+#include "base/process.h"
 #include "base/refs.h"
+#include "base/versioned.h"
 #include "runtime/barrier_priv.h"
 
 #include <string.h>
@@ -136,29 +140,31 @@ static levada_status barrier_compare(const levada_barrier *have, const levada_ba
     return LEVADA_OK;
 }
 
-levada_status levada_barrier_create(levada_env *env, int32_t ncomponents,
-                                    const levada_dtype *dtypes, const levada_shape *shapes,
-                                    const char *name, const char *shared_name,
+levada_status levada_barrier_create(levada_env *env, const levada_barrier_options *options,
                                     levada_barrier **out, levada_error *err)
 {
-    levada_barrier *b, *have = NULL;
-    levada_status   status = LEVADA_OK;
+    levada_barrier_options all = LEVADA_BARRIER_OPTIONS_INIT;
+    levada_barrier        *b, *have = NULL;
+    levada_status          status = LEVADA_OK;
 
+    LEVADA_TRY(levada_require(options != NULL, "options", err));
     LEVADA_TRY(levada_require(out != NULL, "out", err));
-    LEVADA_TRY(barrier_check(ncomponents, dtypes, shapes, err));
+    LEVADA_TRY(LEVADA_VERSIONED_READ(all, options, levada_barrier_options, err));
+    LEVADA_TRY(barrier_check(all.ncomponents, all.dtypes, all.shapes, err));
     b = levada_alloc_zero(sizeof(*b));
     if (b == NULL) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
     atomic_init(&b->refs, 1);
-    if (!barrier_alloc(b, env, (size_t)ncomponents, name, shared_name) ||
+    b->process = levada_process();
+    if (!barrier_alloc(b, env, (size_t)all.ncomponents, all.name, all.shared_name) ||
         levada_lock_init(&b->lock, LEVADA_LOCK_QUEUE, NULL) != LEVADA_OK) {
         barrier_free(b);
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
     }
-    barrier_fill(b, ncomponents, dtypes, shapes);
+    barrier_fill(b, all.ncomponents, all.dtypes, all.shapes);
     levada_site_init(&b->site, b->hub, b->name);
     b->site.watched = true;
     b->shared = (levada_shared){ NULL, "barrier", b->shared_name, b };
-    if (shared_name != NULL) have = levada_hub_share(b->hub, &b->shared, barrier_refs);
+    if (all.shared_name != NULL) have = levada_hub_share(b->hub, &b->shared, barrier_refs);
     if (have != NULL) {
         status = barrier_compare(have, b, err);
         barrier_free(b);
@@ -171,20 +177,30 @@ levada_status levada_barrier_create(levada_env *env, int32_t ncomponents,
 
 levada_barrier *levada_barrier_ref(levada_barrier *barrier)
 {
-    levada_refs_add(&barrier->refs);
+    if (barrier != NULL) levada_refs_add(&barrier->refs);
     return barrier;
+}
+
+/* As queue_abandon. */
+static void barrier_abandon(levada_barrier *b)
+{
+    if (!levada_lock_is_free(&b->lock)) return;
+    b->takes = (levada_line){ 0 };
+    atomic_store(&b->held, 0);
+    barrier_free(b);
 }
 
 void levada_barrier_unref(levada_barrier **barrier)
 {
-    levada_barrier *b = *barrier;
+    levada_barrier *b = barrier != NULL ? *barrier : NULL;
     bool            last;
 
-    *barrier = NULL;
     if (b == NULL) return;
+    *barrier = NULL;
     if (b->shared_name != NULL) last = levada_hub_drop(b->hub, &b->shared, &b->refs);
     else last = levada_refs_drop(&b->refs);
-    if (last) barrier_free(b);
+    if (last && LEVADA_OURS(b)) barrier_free(b);
+    else if (last) barrier_abandon(b);
 }
 
 /* -- inserting --------------------------------------------------------------------------------- */
@@ -354,7 +370,7 @@ levada_status levada_barrier_insert_many(levada_barrier *barrier, int32_t compon
     levada_woken   woken = { 0 };
     levada_status  status;
 
-    LEVADA_TRY(levada_require(barrier != NULL, "barrier", err));
+    LEVADA_TRY(LEVADA_USABLE(barrier, "barrier", err));
     LEVADA_TRY(levada_require(keys != NULL, "keys", err));
     LEVADA_TRY(levada_require(values != NULL, "values", err));
     in.n = keys->count;
@@ -380,7 +396,7 @@ levada_status levada_barrier_close(levada_barrier *barrier, bool cancel_pending,
     levada_woken woken = { 0 };
     bool         again;
 
-    LEVADA_TRY(levada_require(barrier != NULL, "barrier", err));
+    LEVADA_TRY(LEVADA_USABLE(barrier, "barrier", err));
     levada_lock_take(&barrier->lock);
     again = barrier->cancelled || (barrier->closed && !cancel_pending);
     if (!again) {
@@ -410,17 +426,18 @@ static int64_t barrier_count(const levada_barrier *barrier, const int64_t *what)
 
 int64_t levada_barrier_ready_size(const levada_barrier *barrier)
 {
-    return barrier_count(barrier, &barrier->nready);
+    return LEVADA_OURS(barrier) ? barrier_count(barrier, &barrier->nready) : 0;
 }
 
 int64_t levada_barrier_incomplete_size(const levada_barrier *barrier)
 {
-    return barrier_count(barrier, &barrier->nincomplete);
+    return LEVADA_OURS(barrier) ? barrier_count(barrier, &barrier->nincomplete) : 0;
 }
 
 void levada_barrier_set_poll(levada_barrier *barrier, bool (*poll)(void *user), void *user,
                              int64_t every)
 {
+    if (!LEVADA_OURS(barrier)) return;
     if (every < 1) every = 1;
     if (barrier->site.poll == poll && barrier->site.poll_user == user &&
         barrier->site.poll_every == every) {
@@ -433,7 +450,11 @@ void levada_barrier_set_poll(levada_barrier *barrier, bool (*poll)(void *user), 
 
 void levada_barrier_set_accept(levada_barrier *barrier, bool (*accept)(void *user), void *user)
 {
+    if (!LEVADA_OURS(barrier)) return;
     if (barrier->site.accept == accept && barrier->site.accept_user == user) return;
     barrier->site.accept_user = user;
     barrier->site.accept = accept;
 }
+
+LEVADA_VERSIONED_INIT(levada_barrier_options_init, levada_barrier_options,
+                      LEVADA_BARRIER_OPTIONS_INIT)

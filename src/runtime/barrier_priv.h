@@ -27,6 +27,7 @@ typedef struct levada_barrier_entry {
 
 struct levada_barrier {
     atomic_int     refs;
+    unsigned       process; /* that it belongs to (base/process.h) */
     int32_t        ncomponents;
     bool           has_shapes;
     levada_dtype  *dtypes;

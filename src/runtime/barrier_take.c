@@ -5,6 +5,8 @@
  */
 #include "base/alloc.h"
 #include "base/assert.h"
+#include "base/process.h"
+#include "base/versioned.h"
 #include "runtime/barrier_priv.h"
 
 #include <string.h>
@@ -14,7 +16,8 @@ typedef enum take_why {
     TAKE_DRAINED,
     TAKE_CANCELLED,
     TAKE_LATE,
-    TAKE_NOT_NOW
+    TAKE_NOT_NOW,
+    TAKE_FORKED
 } take_why;
 
 typedef struct take_op {
@@ -86,6 +89,7 @@ void levada_barrier_cancel(levada_barrier *barrier)
 {
     levada_woken woken = { 0 };
 
+    if (!LEVADA_OURS(barrier)) return;
     levada_lock_take(&barrier->lock);
     while (barrier->takes.head != NULL) {
         take_finish(barrier, (take_op *)(void *)barrier->takes.head, TAKE_CANCELLED, &woken);
@@ -131,6 +135,10 @@ static void take_wait(levada_barrier *b, take_op *op, int64_t timeout)
     bool         mine;
 
     levada_wait_end end = levada_waiter_wait(&op->waiter, &b->site, "take_many", op->n, until);
+    if (end == LEVADA_WAIT_FORKED) {
+        op->why = TAKE_FORKED;
+        return;
+    }
     if (end == LEVADA_WAIT_DONE) {
         if (!take_accepted(b, op)) take_undo(b, op);
         return;
@@ -170,6 +178,7 @@ static levada_status take_run(levada_barrier *b, take_op *op, int64_t timeout, l
     switch (op->why) {
     case TAKE_OK: return LEVADA_OK;
     case TAKE_NOT_NOW: return LEVADA_AGAIN;
+    case TAKE_FORKED: return levada_process_refuse("barrier", err);
     case TAKE_DRAINED:
         return levada_fail(err, LEVADA_EOUT_OF_RANGE,
                            "Barrier '%s' is closed and has insufficient elements "
@@ -280,20 +289,18 @@ levada_status levada_barrier_take_many(levada_barrier *barrier, const levada_bar
                                        levada_tensor **values, levada_error *err)
 {
     levada_tensor      *made[LEVADA_BARRIER_COMPONENTS + 2];
-    levada_barrier_take all = { .timeout = LEVADA_FOREVER }; /* for what the caller does not know */
-    size_t              size;
+    levada_barrier_take all = LEVADA_BARRIER_TAKE_INIT;
     take_op             op = { 0 };
     levada_status       status;
     int32_t             n;
 
-    LEVADA_TRY(levada_require(barrier != NULL, "barrier", err));
+    LEVADA_TRY(LEVADA_USABLE(barrier, "barrier", err));
     LEVADA_TRY(levada_require(how != NULL, "how", err));
     LEVADA_TRY(levada_require(indices != NULL, "indices", err));
     LEVADA_TRY(levada_require(keys != NULL, "keys", err));
     LEVADA_TRY(levada_require(values != NULL, "values", err));
     n = barrier->ncomponents;
-    size = how->struct_size;
-    memcpy(&all, how, size < sizeof(all) ? size : sizeof(all));
+    LEVADA_TRY(LEVADA_VERSIONED_READ(all, how, levada_barrier_take, err));
     op.n = all.n;
     op.small = all.allow_small_batch;
     op.patient = all.wait_for_incomplete;
@@ -322,3 +329,5 @@ levada_status levada_barrier_take_many(levada_barrier *barrier, const levada_bar
     memcpy(values, made + 2, sizeof(made[0]) * (size_t)n);
     return LEVADA_OK;
 }
+
+LEVADA_VERSIONED_INIT(levada_barrier_take_init, levada_barrier_take, LEVADA_BARRIER_TAKE_INIT)

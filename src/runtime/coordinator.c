@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/assert.h"
+#include "base/process.h"
 #include "base/refs.h"
 
 #include <stdarg.h>
@@ -44,15 +45,19 @@ void levada_coordinator_move_locked(levada_coordinator *c, levada_coordinator_st
     atomic_store(&c->state, (int)to);
 }
 
+/* In the child of a fork nobody else would ask for the stop: loops shall end. */
 bool levada_coordinator_should_stop(const levada_coordinator *coordinator)
 {
+    if (!LEVADA_OURS(coordinator)) return coordinator != NULL;
     return coordinator_state(coordinator) >= LEVADA_COORDINATOR_STOPPING;
 }
 
 bool levada_coordinator_joined(const levada_coordinator *coordinator)
 {
-    levada_coordinator_state state = coordinator_state(coordinator);
+    levada_coordinator_state state;
 
+    if (!LEVADA_OURS(coordinator)) return false;
+    state = coordinator_state(coordinator);
     return state == LEVADA_COORDINATOR_ENDED || state >= LEVADA_COORDINATOR_STOPPED;
 }
 
@@ -130,6 +135,7 @@ bool levada_coordinator_wait_until(levada_coordinator *coordinator, const char *
 
 bool levada_coordinator_wait_for_stop(levada_coordinator *coordinator, int64_t timeout)
 {
+    if (!LEVADA_OURS(coordinator)) return coordinator != NULL;
     if (levada_coordinator_should_stop(coordinator) || timeout == 0) {
         return levada_coordinator_should_stop(coordinator);
     }
@@ -182,6 +188,7 @@ levada_status levada_coordinator_create(levada_env *env, const levada_status *cl
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a coordinator");
     }
     atomic_init(&c->refs, 1);
+    c->process = levada_process();
     atomic_init(&c->state, LEVADA_COORDINATOR_NEW);
     c->nclean = n;
     if (n > 0) memcpy(c->clean, clean != NULL ? clean : &usual, (size_t)n * sizeof(*c->clean));
@@ -211,11 +218,15 @@ static void coordinator_stop(levada_coordinator *c)
 
 void levada_coordinator_destroy(levada_coordinator **coordinator)
 {
-    levada_coordinator *c = *coordinator;
+    levada_coordinator *c = coordinator != NULL ? *coordinator : NULL;
     coordinator_wait    wait = { .for_threads = true, .ours = true, .to = INT64_MAX };
 
-    *coordinator = NULL;
     if (c == NULL) return;
+    *coordinator = NULL;
+    if (!LEVADA_OURS(c)) {
+        levada_coordinator_abandon(c);
+        return;
+    }
     coordinator_stop(c);
     (void)coordinator_wait_for(c, &wait, "the end of its threads", -1);
     levada_coordinator_reap(c);
@@ -244,7 +255,7 @@ levada_status levada_coordinator_request_stop(levada_coordinator *coordinator,
     levada_woken        woken = { 0 };
     bool                joined;
 
-    LEVADA_TRY(levada_require(coordinator != NULL, "coordinator", err));
+    LEVADA_TRY(LEVADA_USABLE(coordinator, "coordinator", err));
     if (why != NULL && coordinator_is_clean(c, why->code)) why = NULL;
     levada_lock_take(&c->lock);
     joined = levada_coordinator_joined(c);
@@ -264,6 +275,7 @@ void levada_coordinator_clear_stop(levada_coordinator *coordinator)
 {
     levada_coordinator *c = coordinator;
 
+    if (!LEVADA_OURS(c)) return;
     levada_lock_take(&c->lock);
     c->nerrors = 0;
     levada_coordinator_move_locked(c, c->first != NULL ? LEVADA_COORDINATOR_RUNNING
@@ -276,6 +288,7 @@ const levada_error *levada_coordinator_error(const levada_coordinator *coordinat
     levada_coordinator *c = (levada_coordinator *)(uintptr_t)coordinator;
     bool                there;
 
+    if (!LEVADA_OURS(c)) return NULL;
     levada_lock_take(&c->lock);
     there = i >= 0 && i < c->nerrors;
     levada_lock_give(&c->lock);
@@ -287,7 +300,7 @@ levada_status levada_coordinator_raise_requested(levada_coordinator *coordinator
     levada_coordinator *c = coordinator;
     levada_status       status = LEVADA_OK;
 
-    LEVADA_TRY(levada_require(coordinator != NULL, "coordinator", err));
+    LEVADA_TRY(LEVADA_USABLE(coordinator, "coordinator", err));
     levada_lock_take(&c->lock);
     if (c->nerrors > 0) {
         status = c->errors[0].code;
@@ -372,7 +385,7 @@ levada_status levada_coordinator_join(levada_coordinator *coordinator, int64_t g
     levada_status       status;
     bool                own;
 
-    LEVADA_TRY(levada_require(coordinator != NULL, "coordinator", err));
+    LEVADA_TRY(LEVADA_USABLE(coordinator, "coordinator", err));
     levada_lock_take(&c->lock);
     own = coordinator_is_own_locked(c, levada_thread_number());
     wait.after = c->joined_to;

@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/assert.h"
+#include "base/process.h"
 #include "base/refs.h"
 
 #include <string.h>
@@ -25,6 +26,33 @@ void levada_coordinator_reap(levada_coordinator *c)
         levada_thread_join(&m->system);
         levada_free(m);
     }
+}
+
+/* Whether this is a thread of the coordinator's: it forked, and runs on in the child. */
+static bool member_forked(const levada_coordinator *c)
+{
+    const levada_member *m = c->first;
+
+    while (m != NULL && !(m->ours && pthread_equal(m->system.system, pthread_self()))) m = m->next;
+    return m != NULL;
+}
+
+void levada_coordinator_abandon(levada_coordinator *c)
+{
+    levada_member *m, *next;
+
+    if (!levada_lock_is_free(&c->lock) || member_forked(c)) return;
+    c->waits = (levada_line){ 0 };
+    for (m = c->ended; m != NULL; m = next) {
+        next = m->next;
+        levada_free(m);
+    }
+    for (m = c->first, c->first = c->last = NULL; m != NULL; m = next) {
+        next = m->next;
+        m->next = m->prev = NULL;
+        if (m->ours) levada_free(m); /* others belong to who registered them */
+    }
+    levada_coordinator_unref(c);
 }
 
 static levada_member *member_make(levada_coordinator *c, const levada_thread_def *def)
@@ -108,6 +136,7 @@ static void member_main(void *user)
     m->thread = number;
     levada_lock_give(&c->lock);
     status = m->def.run(c, m->def.user, &err);
+    if (!LEVADA_OURS(c)) return; /* it forked, and this is the child */
     if (status < 0) member_fail(m, status, &err);
     levada_hub_name(c->names, number, "");
     member_leave(m);
@@ -193,7 +222,7 @@ levada_status levada_coordinator_start_thread(
 {
     levada_thread_def def = { name, run, user };
 
-    LEVADA_TRY(levada_require(coordinator != NULL, "coordinator", err));
+    LEVADA_TRY(LEVADA_USABLE(coordinator, "coordinator", err));
     if (run == NULL) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "thread '%s' has no function to run",
                            name != NULL ? name : "");
@@ -207,7 +236,7 @@ levada_status levada_coordinator_register(levada_coordinator *coordinator, const
     levada_thread_def def = { name, NULL, NULL };
     levada_member    *m;
 
-    LEVADA_TRY(levada_require(coordinator != NULL, "coordinator", err));
+    LEVADA_TRY(LEVADA_USABLE(coordinator, "coordinator", err));
     LEVADA_TRY(levada_require(out != NULL, "out", err));
     m = member_make(coordinator, &def);
     if (m == NULL) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a thread");
@@ -221,12 +250,18 @@ levada_status levada_coordinator_register(levada_coordinator *coordinator, const
 
 void levada_member_end(levada_member **member)
 {
-    levada_member      *m = *member;
+    levada_member      *m = member != NULL ? *member : NULL;
     levada_coordinator *c;
 
-    *member = NULL;
     if (m == NULL) return;
+    *member = NULL;
     c = m->coordinator;
+    if (!LEVADA_OURS(c)) {
+        if (!levada_lock_is_free(&c->lock)) return; /* it was being changed: it stays */
+        c->waits = (levada_line){ 0 };
+        if (m->prev == NULL && c->first != m) c->first = m; /* its list was abandoned */
+        if (m->next == NULL && c->last != m) c->last = m;
+    }
     member_leave(m);
     levada_free(m);
     levada_coordinator_unref(c);

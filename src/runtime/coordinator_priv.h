@@ -42,6 +42,7 @@ struct levada_member {
 
 struct levada_coordinator {
     atomic_int     refs;
+    unsigned       process; /* that it belongs to (base/process.h) */
     levada_hub    *hub, *names;
     levada_site    site;
     levada_status *clean;
@@ -75,6 +76,9 @@ bool levada_coordinator_wait_until(levada_coordinator *coordinator, const char *
 
 /* Joins the threads that have ended, as the system wants it. */
 void levada_coordinator_reap(levada_coordinator *coordinator);
+/* In place of destroying it, in the child of a fork: its threads do not exist there. Where one of
+ * them was changing it, or is the thread that forked, its memory stays until the process ends. */
+void levada_coordinator_abandon(levada_coordinator *coordinator);
 /* Starts all of them or none: where one can't be started, no run was called. */
 LEVADA_MUST_USE levada_status levada_coordinator_start_all(levada_coordinator      *coordinator,
                                                            const levada_thread_def *defs, int32_t n,

@@ -2,6 +2,8 @@
 #include "runtime/hub.h"
 
 #include "base/alloc.h"
+#include "base/assert.h"
+#include "base/process.h"
 #include "base/refs.h"
 #include "runtime/park.h"
 
@@ -22,6 +24,7 @@ struct levada_hub {
     atomic_int   refs;
     int32_t      cpus;
     atomic_int   spinning;
+    levada_guard guard;
     levada_mutex lock;
     /* -- guarded by lock */
     uint64_t       forks; /* number of the thread that forks */
@@ -32,9 +35,11 @@ struct levada_hub {
     int32_t        nnames, room, oldest;
 };
 
-void levada_hub_hold(levada_hub *hub)
+static void hub_hold(void *object)
 {
-    levada_mutex_lock(&hub->lock);
+    levada_hub *hub = object;
+
+    levada_mutex_hold(&hub->lock);
     hub->forks = levada_thread_number();
 }
 
@@ -58,10 +63,14 @@ static void hub_forget_locked(levada_hub *hub)
     atomic_store(&hub->spinning, 0);
 }
 
-void levada_hub_release(levada_hub *hub, bool child)
+/* In the child the other threads are gone with their stacks, so the hub forgets who sleeps, and the
+ * objects with shared names, which are the parent's. */
+static void hub_release(void *object, bool child)
 {
+    levada_hub *hub = object;
+
     if (child) hub_forget_locked(hub);
-    levada_mutex_unlock(&hub->lock);
+    levada_mutex_release(&hub->lock);
 }
 
 levada_status levada_hub_create(levada_hub **out, levada_error *err)
@@ -75,6 +84,7 @@ levada_status levada_hub_create(levada_hub **out, levada_error *err)
         levada_free(hub);
         return LEVADA_ERESOURCE_EXHAUSTED;
     }
+    levada_guard_add(&hub->guard, hub_hold, hub_release, hub);
     *out = hub;
     return LEVADA_OK;
 }
@@ -91,6 +101,7 @@ void levada_hub_unref(levada_hub **hub)
 
     *hub = NULL;
     if (gone == NULL || !levada_refs_drop(&gone->refs)) return;
+    levada_guard_remove(&gone->guard);
     levada_mutex_clear(&gone->lock);
     levada_free(gone->names);
     levada_free(gone);
@@ -199,6 +210,7 @@ static void hub_copy(char *to, size_t size, const char *text)
 static void hub_describe(const levada_sleep *sleep, levada_wait *out)
 {
     memset(out, 0, sizeof(*out));
+    out->struct_size = sizeof(*out);
     hub_copy(out->object, sizeof(out->object), sleep->object);
     hub_copy(out->waits_for, sizeof(out->waits_for), sleep->what);
     if (sleep->n >= 0) {
@@ -308,6 +320,7 @@ void levada_hub_print(levada_hub *hub, levada_hub *names, levada_text *to)
 
 levada_status levada_waiters_json(levada_env *env, char **out, levada_error *err)
 {
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
     levada_hub *hub = levada_env_hub(env), *names = levada_env_hub(NULL);
     levada_text text = { 0 };
 

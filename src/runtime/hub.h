@@ -19,11 +19,6 @@ levada_hub *levada_hub_ref(levada_hub *hub);
 void        levada_hub_unref(levada_hub **hub);
 /* Of an environment (NULL = the default one, NULL where memory is short). Borrowed. core/env.c */
 levada_hub *levada_env_hub(const levada_env *env);
-/* Around a fork, see core/env.c: takes the lock and gives it back. In the child the other threads
- * are gone with their stacks, so the hub forgets who sleeps, and the objects with shared names,
- * which are the parent's. */
-void levada_hub_hold(levada_hub *hub);
-void levada_hub_release(levada_hub *hub, bool child);
 
 /* One sleep, on the stack of the thread that sleeps. The list is in the order of `since`. */
 typedef struct levada_sleep {

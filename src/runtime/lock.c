@@ -75,6 +75,10 @@ void levada_mutex_unlock(levada_mutex *mutex)
 
 void levada_mutex_renew(levada_mutex *mutex) { (void)pthread_mutex_init(&mutex->system, NULL); }
 
+void levada_mutex_hold(levada_mutex *mutex) { pthread_mutex_lock(&mutex->system); }
+
+void levada_mutex_release(levada_mutex *mutex) { pthread_mutex_unlock(&mutex->system); }
+
 levada_status levada_cond_init(levada_cond *cond, levada_error *err)
 {
     pthread_condattr_t attr;
@@ -129,11 +133,6 @@ levada_status levada_thread_start(levada_thread *thread, void (*run)(void *user)
     code = pthread_create(&thread->system, NULL, lock_thread_main, thread);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return lock_check(code, "thread", err);
-}
-
-void levada_at_fork(void (*before)(void), void (*parent)(void), void (*child)(void))
-{
-    (void)pthread_atfork(before, parent, child);
 }
 
 void levada_thread_join(levada_thread *thread)

@@ -15,7 +15,8 @@
 #include <pthread.h>
 
 typedef enum levada_lock_place {
-    LEVADA_LOCK_LOADING, /* of an environment */
+    LEVADA_LOCK_INTERRUPT, /* of an interrupt, which cancels with it held */
+    LEVADA_LOCK_LOADING,   /* of an environment */
     LEVADA_LOCK_HANDLE,
     LEVADA_LOCK_OPENING,
     LEVADA_LOCK_NODE, /* one may be taken with others held, from a joint to what is in it */
@@ -65,6 +66,10 @@ void levada_mutex_lock(levada_mutex *mutex);
 void levada_mutex_unlock(levada_mutex *mutex);
 /* In the child of a fork: it is free, whoever held it. */
 void levada_mutex_renew(levada_mutex *mutex);
+/* During a fork: without the check of the order, since the forking thread holds several locks of
+ * one place. */
+void levada_mutex_hold(levada_mutex *mutex);
+void levada_mutex_release(levada_mutex *mutex);
 
 LEVADA_MUST_USE levada_status levada_cond_init(levada_cond *cond, levada_error *err);
 void levada_cond_clear(levada_cond *cond);
@@ -76,9 +81,6 @@ void levada_cond_wake_all(levada_cond *cond);
 LEVADA_MUST_USE levada_status levada_thread_start(levada_thread *thread, void (*run)(void *user),
                                                   void *user, levada_error *err);
 void levada_thread_join(levada_thread *thread);
-/* What every fork of the process calls: before it, and after it on both sides. Where memory is too
- * short to note that, nothing is called. */
-void levada_at_fork(void (*before)(void), void (*parent)(void), void (*child)(void));
 
 /* Nanoseconds of the monotonic clock. */
 int64_t levada_now(void);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/alloc.h"
 #include "base/assert.h"
+#include "base/process.h"
+#include "base/versioned.h"
 #include "runtime/coordinator_priv.h"
 
 #include <string.h>
@@ -41,11 +43,10 @@ levada_status levada_looper_start(levada_coordinator          *coordinator,
 {
     levada_looper_options all = LEVADA_LOOPER_OPTIONS_INIT, *copy;
     levada_status         status;
-    size_t                size;
 
+    if (coordinator != NULL) LEVADA_TRY(LEVADA_USABLE(coordinator, "coordinator", err));
     LEVADA_TRY(levada_require(options != NULL, "options", err));
-    size = options->struct_size;
-    memcpy(&all, options, size < sizeof(all) ? size : sizeof(all));
+    LEVADA_TRY(LEVADA_VERSIONED_READ(all, options, levada_looper_options, err));
     if (coordinator == NULL || all.run == NULL) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "a looper needs %s",
                            all.run == NULL ? "a function to run" : "a coordinator");
@@ -58,3 +59,5 @@ levada_status levada_looper_start(levada_coordinator          *coordinator,
     if (status != LEVADA_OK) levada_free(copy);
     return status;
 }
+
+LEVADA_VERSIONED_INIT(levada_looper_options_init, levada_looper_options, LEVADA_LOOPER_OPTIONS_INIT)

@@ -29,6 +29,9 @@ LEVADA_MUST_USE levada_status levada_lock_init(levada_lock *lock, levada_lock_pl
 void levada_lock_clear(levada_lock *lock);
 void levada_lock_take(levada_lock *lock);
 void levada_lock_give(levada_lock *lock);
+/* In the child of a fork, where no other thread can take it: whether nobody held it during the
+ * fork, so that what it guards is whole. */
+bool levada_lock_is_free(levada_lock *lock);
 
 #define LEVADA_PARK_AWAKE 0u
 #define LEVADA_PARK_ASLEEP 1u

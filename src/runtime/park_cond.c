@@ -35,6 +35,13 @@ void levada_lock_give(levada_lock *lock)
     levada_delay();
 }
 
+bool levada_lock_is_free(levada_lock *lock)
+{
+    if (pthread_mutex_trylock(&lock->system) != 0) return false;
+    pthread_mutex_unlock(&lock->system);
+    return true;
+}
+
 void levada_park_init(levada_park *park)
 {
     pthread_condattr_t attr;

@@ -94,6 +94,8 @@ void levada_lock_give(levada_lock *lock)
     levada_delay();
 }
 
+bool levada_lock_is_free(levada_lock *lock) { return atomic_load(&lock->word) == 0; }
+
 void levada_park_init(levada_park *park) { atomic_init(&park->word, LEVADA_PARK_AWAKE); }
 
 void levada_park_clear(levada_park *park) { (void)park; }

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <levada/binding.h>
+
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "base/random.h"
+#include "base/process.h"
 #include "base/refs.h"
+#include "base/versioned.h"
 #include "runtime/queue_priv.h"
 
 #include <string.h>
@@ -191,6 +195,7 @@ static levada_status queue_make(levada_env *env, const levada_queue_options *o, 
     if (q == NULL) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
     memset(q, 0, sizeof(*q));
     atomic_init(&q->refs, 1);
+    q->process = levada_process();
     if (!queue_alloc(q, o, env) ||
         levada_lock_init(&q->in.lock, LEVADA_LOCK_QUEUE, NULL) != LEVADA_OK ||
         levada_lock_init(&q->out.lock, LEVADA_LOCK_QUEUE_OUT, NULL) != LEVADA_OK) {
@@ -295,12 +300,10 @@ levada_status levada_queue_create(levada_env *env, const levada_queue_options *o
     levada_queue_options all = LEVADA_QUEUE_OPTIONS_INIT;
     levada_queue        *q = NULL, *have;
     levada_status        status = LEVADA_OK;
-    size_t               size;
 
     LEVADA_TRY(levada_require(options != NULL, "options", err));
     LEVADA_TRY(levada_require(out != NULL, "out", err));
-    size = options->struct_size;
-    memcpy(&all, options, size < sizeof(all) ? size : sizeof(all));
+    LEVADA_TRY(LEVADA_VERSIONED_READ(all, options, levada_queue_options, err));
     LEVADA_TRY(queue_check(&all, err));
     LEVADA_TRY(queue_make(env, &all, &q, err));
     have = q->shared_name != NULL ? levada_hub_share(q->hub, &q->shared, queue_refs) : NULL;
@@ -316,31 +319,50 @@ levada_status levada_queue_create(levada_env *env, const levada_queue_options *o
 
 levada_queue *levada_queue_ref(levada_queue *queue)
 {
-    levada_refs_add(&queue->refs);
+    if (queue != NULL) levada_refs_add(&queue->refs);
     return queue;
+}
+
+/* In the child of a fork: the calls that were waiting there do not exist. Where a thread of the
+ * parent was changing the queue, its memory stays until the process ends. */
+static void queue_abandon(levada_queue *q)
+{
+    if (!levada_lock_is_free(&q->in.lock) || !levada_lock_is_free(&q->out.lock)) return;
+    q->enqueues = q->dequeues = (levada_line){ 0 };
+    q->has_late_close = false;
+    atomic_store(&q->held, 0);
+    queue_free(q);
 }
 
 void levada_queue_unref(levada_queue **queue)
 {
-    levada_queue *q = *queue;
+    levada_queue *q = queue != NULL ? *queue : NULL;
     bool          last;
 
-    *queue = NULL;
     if (q == NULL) return;
+    *queue = NULL;
     if (q->shared_name != NULL) last = levada_hub_drop(q->hub, &q->shared, &q->refs);
     else last = levada_refs_drop(&q->refs);
-    if (last) queue_free(q);
+    if (last && LEVADA_OURS(q)) queue_free(q);
+    else if (last) queue_abandon(q);
 }
 
 /* -- looking ----------------------------------------------------------------------------------- */
 
-bool levada_queue_is_closed(const levada_queue *queue) { return levada_queue_closed(queue); }
+bool levada_queue_is_closed(const levada_queue *queue)
+{
+    return LEVADA_OURS(queue) && levada_queue_closed(queue);
+}
 
-const levada_queue_options *levada_queue_info(const levada_queue *queue) { return &queue->options; }
+const levada_queue_options *levada_queue_info(const levada_queue *queue)
+{
+    return queue != NULL ? &queue->options : NULL;
+}
 
 void levada_queue_set_poll(levada_queue *queue, bool (*poll)(void *user), void *user,
                            int64_t every)
 {
+    if (!LEVADA_OURS(queue)) return;
     if (every < 1) every = 1;
     if (queue->site.poll == poll && queue->site.poll_user == user &&
         queue->site.poll_every == every) {
@@ -353,7 +375,10 @@ void levada_queue_set_poll(levada_queue *queue, bool (*poll)(void *user), void *
 
 void levada_queue_set_accept(levada_queue *queue, bool (*accept)(void *user), void *user)
 {
+    if (!LEVADA_OURS(queue)) return;
     if (queue->site.accept == accept && queue->site.accept_user == user) return;
     queue->site.accept_user = user;
     queue->site.accept = accept;
 }
+
+LEVADA_VERSIONED_INIT(levada_queue_options_init, levada_queue_options, LEVADA_QUEUE_OPTIONS_INIT)

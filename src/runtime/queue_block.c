@@ -5,6 +5,7 @@
  */
 #include "base/alloc.h"
 #include "base/assert.h"
+#include "base/process.h"
 #include "runtime/queue_priv.h"
 #include "tensor/block_priv.h"
 
@@ -231,7 +232,7 @@ levada_status levada_queue_enqueue_block(levada_queue *queue, const levada_block
     int64_t       went = 0, rows;
     levada_status status;
 
-    LEVADA_TRY(levada_require(queue != NULL, "queue", err));
+    LEVADA_TRY(LEVADA_USABLE(queue, "queue", err));
     LEVADA_TRY(levada_require(block != NULL, "block", err));
     rows = levada_block_rows(block);
     if (done != NULL) *done = 0;

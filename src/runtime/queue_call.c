@@ -5,6 +5,7 @@
  */
 #include "base/alloc.h"
 #include "base/assert.h"
+#include "base/process.h"
 #include "runtime/queue_priv.h"
 
 #include <string.h>
@@ -137,7 +138,7 @@ levada_status levada_queue_enqueue(levada_queue *queue, levada_tensor *const *co
     levada_queue_op op;
     levada_status   status;
 
-    LEVADA_TRY(levada_require(queue != NULL, "queue", err));
+    LEVADA_TRY(LEVADA_USABLE(queue, "queue", err));
     LEVADA_TRY(levada_require(components != NULL, "components", err));
     levada_queue_op_init(&op, LEVADA_QUEUE_ENQUEUE, "enqueue", 1);
     LEVADA_TRY(call_check(queue, components, err));
@@ -212,7 +213,7 @@ levada_status levada_queue_enqueue_many(levada_queue *queue, levada_tensor *cons
     levada_queue_op op;
     levada_status   status;
 
-    LEVADA_TRY(levada_require(queue != NULL, "queue", err));
+    LEVADA_TRY(LEVADA_USABLE(queue, "queue", err));
     LEVADA_TRY(levada_require(components != NULL, "components", err));
     levada_queue_op_init(&op, LEVADA_QUEUE_ENQUEUE, "enqueue_many", 0);
     if (done != NULL) *done = 0;
@@ -234,7 +235,7 @@ levada_status levada_queue_enqueue_rows(levada_queue *queue, int64_t n, const vo
     levada_queue_op op;
     levada_status   status;
 
-    LEVADA_TRY(levada_require(queue != NULL, "queue", err));
+    LEVADA_TRY(LEVADA_USABLE(queue, "queue", err));
     LEVADA_TRY(levada_require(rows != NULL || n <= 0, "rows", err));
     levada_queue_op_init(&op, LEVADA_QUEUE_ENQUEUE, n == 1 ? "enqueue" : "enqueue_many", n);
     if (done != NULL) *done = 0;
@@ -269,7 +270,7 @@ levada_status levada_queue_dequeue(levada_queue *queue, levada_tensor **componen
     levada_status   status = LEVADA_OK;
     int32_t         n, made = 0;
 
-    LEVADA_TRY(levada_require(queue != NULL, "queue", err));
+    LEVADA_TRY(LEVADA_USABLE(queue, "queue", err));
     LEVADA_TRY(levada_require(components != NULL, "components", err));
     n = queue->options.ncomponents;
     levada_queue_op_init(&op, LEVADA_QUEUE_DEQUEUE, "dequeue", 1);
@@ -339,7 +340,7 @@ levada_status levada_queue_dequeue_many(levada_queue *queue, int64_t n, bool up_
     levada_status   status;
     int32_t         all;
 
-    LEVADA_TRY(levada_require(queue != NULL, "queue", err));
+    LEVADA_TRY(LEVADA_USABLE(queue, "queue", err));
     LEVADA_TRY(levada_require(components != NULL, "components", err));
     LEVADA_TRY(call_check_n(queue, &n, up_to, err));
     all = queue->options.ncomponents;
@@ -371,7 +372,7 @@ levada_status levada_queue_dequeue_rows(levada_queue *queue, int64_t n, bool up_
     levada_queue_op op;
     levada_status   status;
 
-    LEVADA_TRY(levada_require(queue != NULL, "queue", err));
+    LEVADA_TRY(LEVADA_USABLE(queue, "queue", err));
     LEVADA_TRY(levada_require(rows != NULL || n <= 0, "rows", err));
     if (got != NULL) *got = 0;
     LEVADA_TRY(call_check_n(queue, &n, up_to, err));

@@ -33,6 +33,7 @@ typedef enum levada_queue_why {
     LEVADA_QUEUE_WHY_DRAINED,   /* closed, and too few elements          */
     LEVADA_QUEUE_WHY_CANCELLED, /* by cancel(), close(true) or poll()    */
     LEVADA_QUEUE_WHY_LATE,
+    LEVADA_QUEUE_WHY_FORKED, /* poll() forked, and this is the child */
     LEVADA_QUEUE_WHY_MEMORY
 } levada_queue_why;
 
@@ -64,6 +65,7 @@ typedef struct levada_queue_end {
 
 struct levada_queue {
     atomic_int           refs;
+    unsigned             process; /* that it belongs to (base/process.h) */
     levada_queue_options options; /* owned copies behind the pointers */
     levada_dtype        *dtypes;
     levada_shape        *shapes; /* always there; rank -1 where none was given */

@@ -6,7 +6,9 @@
  */
 #include "base/alloc.h"
 #include "base/assert.h"
+#include "base/process.h"
 #include "base/refs.h"
+#include "base/versioned.h"
 #include "runtime/coordinator_priv.h"
 #include "runtime/queue_priv.h"
 
@@ -18,11 +20,14 @@
 typedef struct runner_thread {
     levada_queue_runner *runner;
     levada_enqueue_op    op;
-    char                *name; /* of the thread */
+    char                *name;  /* of the thread */
+    pthread_t            self;  /* while it runs */
+    bool                 runs;
 } runner_thread;
 
 struct levada_queue_runner {
     atomic_int     refs;
+    unsigned       process; /* that it belongs to (base/process.h) */
     levada_queue  *queue;
     int32_t        nops, nclosed;
     runner_thread *threads; /* nops, and one for close_on_stop */
@@ -35,6 +40,7 @@ struct levada_queue_runner {
     levada_lock         lock;
     /* -- guarded by lock */
     bool          busy;
+    bool          closed_before; /* the queue was closed already at the start */
     int32_t       live; /* threads that still enqueue */
     int32_t       nerrors;
     levada_error *errors; /* room for nops */
@@ -145,12 +151,11 @@ levada_status levada_queue_runner_create(levada_queue                      *queu
 {
     levada_queue_runner_options all = LEVADA_QUEUE_RUNNER_OPTIONS_INIT;
     levada_queue_runner        *r;
-    size_t                      size;
 
+    if (queue != NULL) LEVADA_TRY(LEVADA_USABLE(queue, "queue", err));
     LEVADA_TRY(levada_require(options != NULL, "options", err));
     LEVADA_TRY(levada_require(out != NULL, "out", err));
-    size = options->struct_size;
-    memcpy(&all, options, size < sizeof(all) ? size : sizeof(all));
+    LEVADA_TRY(LEVADA_VERSIONED_READ(all, options, levada_queue_runner_options, err));
     LEVADA_TRY(runner_check(queue, &all, err));
     r = levada_alloc_zero(sizeof(*r));
     if (r == NULL || levada_lock_init(&r->lock, LEVADA_LOCK_LIST, NULL) != LEVADA_OK) {
@@ -158,6 +163,7 @@ levada_status levada_queue_runner_create(levada_queue                      *queu
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a queue runner");
     }
     atomic_init(&r->refs, 1);
+    r->process = levada_process();
     r->queue = levada_queue_ref(queue);
     r->close = all.close != NULL ? all.close : runner_close_queue;
     r->cancel = all.cancel != NULL ? all.cancel : runner_cancel_queue;
@@ -217,6 +223,18 @@ static bool runner_is_closed(const levada_queue_runner *r, levada_status status)
     return false;
 }
 
+/* Whether somebody closed the queue while the threads ran: that ends them, and is no error. To
+ * start them on a closed queue is one. */
+static bool runner_was_closed(levada_queue_runner *r)
+{
+    bool before;
+
+    levada_lock_take(&r->lock);
+    before = r->closed_before;
+    levada_lock_give(&r->lock);
+    return !before && levada_queue_is_closed(r->queue);
+}
+
 /* An error goes to the coordinator; where there is none, or it was joined, to the list. */
 static void runner_fail(runner_thread *t, levada_coordinator *coordinator, levada_status status,
                         levada_error *err)
@@ -224,7 +242,10 @@ static void runner_fail(runner_thread *t, levada_coordinator *coordinator, levad
     levada_queue_runner *r = t->runner;
 
     if (runner_is_closed(r, status)) return;
-    if (status == LEVADA_ECANCELLED && levada_coordinator_should_stop(coordinator)) return;
+    if (status == LEVADA_ECANCELLED &&
+        (levada_coordinator_should_stop(coordinator) || runner_was_closed(r))) {
+        return;
+    }
     if (err->code != status) levada_fail(err, status, "failed: %s", levada_status_text(status));
     levada_error_wrap(err, "thread '%s'", t->name);
     if (coordinator != r->own &&
@@ -242,10 +263,14 @@ static levada_status runner_main(levada_coordinator *coordinator, void *user, le
     levada_queue_runner *r = t->runner;
     levada_status        status = LEVADA_OK;
 
+    t->self = pthread_self();
+    t->runs = true;
     while ((status == LEVADA_OK || status == LEVADA_AGAIN) &&
            !levada_coordinator_should_stop(coordinator)) {
         status = t->op.run(t->op.user, err);
     }
+    if (!LEVADA_OURS(r)) return LEVADA_OK; /* the op forked, and this is the child */
+    t->runs = false;
     if (status == LEVADA_END) {
         status = levada_fail(err, LEVADA_EOUT_OF_RANGE, "its source is at its end");
     }
@@ -297,11 +322,12 @@ levada_status levada_queue_runner_start(levada_queue_runner *runner,
     levada_status        status = LEVADA_OK;
     bool                 busy;
 
-    LEVADA_TRY(levada_require(runner != NULL, "runner", err));
+    LEVADA_TRY(LEVADA_USABLE(runner, "runner", err));
     levada_lock_take(&r->lock);
     busy = r->busy;
     if (!busy) {
         r->busy = true;
+        r->closed_before = levada_queue_is_closed(r->queue);
         r->live = r->nops;
         r->nerrors = 0;
     }
@@ -328,7 +354,7 @@ levada_status levada_queue_runner_wait(levada_queue_runner *runner, int64_t time
     levada_waiter        waiter;
     bool                 waits, late;
 
-    LEVADA_TRY(levada_require(runner != NULL, "runner", err));
+    LEVADA_TRY(LEVADA_USABLE(runner, "runner", err));
     waiter.linked = false;
     levada_lock_take(&r->lock);
     waits = r->busy && timeout != 0;
@@ -362,6 +388,7 @@ const levada_error *levada_queue_runner_error(const levada_queue_runner *runner,
     levada_queue_runner *r = (levada_queue_runner *)(uintptr_t)runner;
     bool                 there;
 
+    if (!LEVADA_OURS(r)) return NULL;
     levada_lock_take(&r->lock);
     there = i >= 0 && i < r->nerrors;
     levada_lock_give(&r->lock);
@@ -370,17 +397,34 @@ const levada_error *levada_queue_runner_error(const levada_queue_runner *runner,
 
 const char *levada_queue_runner_name(const levada_queue_runner *runner)
 {
-    return levada_queue_info(runner->queue)->name;
+    return runner != NULL ? levada_queue_info(runner->queue)->name : NULL;
+}
+
+/* In the child of a fork: its threads, and their references, do not exist there. Where one of them
+ * was changing it, or is the thread that forked, its memory stays until the process ends. */
+static void runner_abandon(levada_queue_runner *r)
+{
+    if (!levada_lock_is_free(&r->lock)) return;
+    for (int32_t i = 0; i < r->nops; i++) {
+        if (r->threads[i].runs && pthread_equal(r->threads[i].self, pthread_self())) return;
+    }
+    levada_coordinator_destroy(&r->own);
+    atomic_store(&r->refs, 1);
+    runner_unref(r);
 }
 
 void levada_queue_runner_destroy(levada_queue_runner **runner)
 {
-    levada_queue_runner *r = *runner;
+    levada_queue_runner *r = runner != NULL ? *runner : NULL;
     levada_coordinator  *own = r != NULL ? r->own : NULL; /* which its threads still look at */
     levada_status        status = LEVADA_OK;
 
-    *runner = NULL;
     if (r == NULL) return;
+    *runner = NULL;
+    if (!LEVADA_OURS(r)) {
+        runner_abandon(r);
+        return;
+    }
     if (own != NULL) {
         status = levada_coordinator_request_stop(own, NULL, NULL); /* clean: never fails */
         if (levada_queue_runner_wait(r, 0, NULL) != LEVADA_OK) runner_cancel(r);
@@ -389,3 +433,6 @@ void levada_queue_runner_destroy(levada_queue_runner **runner)
     (void)status;
     runner_unref(r);
 }
+
+LEVADA_VERSIONED_INIT(levada_queue_runner_options_init, levada_queue_runner_options,
+                      LEVADA_QUEUE_RUNNER_OPTIONS_INIT)

@@ -13,6 +13,7 @@
  * elements. Where it can't be sure, it takes both, and all is as if there were one.
  */
 #include "base/assert.h"
+#include "base/process.h"
 #include "runtime/delay.h"
 #include "runtime/queue_priv.h"
 
@@ -368,6 +369,11 @@ static void settle_wait(levada_queue *q, levada_queue_op *op, int64_t timeout)
 
     end = levada_waiter_wait(&op->waiter, &q->site, op->what,
                              op->act == LEVADA_QUEUE_CLOSE ? -1 : op->n, until);
+    if (end == LEVADA_WAIT_FORKED) {
+        op->why = LEVADA_QUEUE_WHY_FORKED;
+        op->done = 0;
+        return;
+    }
     if (end == LEVADA_WAIT_DONE) {
         if (!settle_accepted(q, op)) settle_undo(q, op);
         return;
@@ -423,6 +429,7 @@ static levada_status settle_status(const levada_queue *q, const levada_queue_op 
                            "%s '%s': %s timed out after %.3f s (%lld of %lld elements)", kind, name,
                            op->what, (double)timeout * 1e-9, (long long)op->done,
                            (long long)op->n);
+    case LEVADA_QUEUE_WHY_FORKED: return levada_process_refuse("queue", err);
     default:
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for the elements of %s '%s'",
                            kind, name);
@@ -522,7 +529,7 @@ levada_status levada_queue_close(levada_queue *queue, bool cancel_pending, int64
     levada_queue_op op;
     levada_woken    woken = { 0 };
 
-    LEVADA_TRY(levada_require(queue != NULL, "queue", err));
+    LEVADA_TRY(LEVADA_USABLE(queue, "queue", err));
     if (!cancel_pending) {
         levada_queue_op_init(&op, LEVADA_QUEUE_CLOSE, "close", 0);
         return levada_queue_run(queue, &op, timeout, err);
@@ -559,6 +566,7 @@ void levada_queue_cancel(levada_queue *queue)
 {
     levada_woken woken = { 0 };
 
+    if (!LEVADA_OURS(queue)) return;
     settle_lock(queue);
     settle_cancel(queue, &queue->enqueues, &woken);
     settle_cancel(queue, &queue->dequeues, &woken);
@@ -574,6 +582,7 @@ int64_t levada_queue_size(const levada_queue *queue)
     levada_queue *q = (levada_queue *)(uintptr_t)queue;
     int64_t       size;
 
+    if (!LEVADA_OURS(queue)) return 0;
     settle_lock(q);
     size = levada_queue_count(q);
     settle_unlock(q);

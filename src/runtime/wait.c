@@ -2,6 +2,7 @@
 #include "runtime/wait.h"
 
 #include "base/assert.h"
+#include "base/process.h"
 
 #define WAIT_SPIN_MOST 200000 /* nanoseconds; wake-ups in virtual machines cost 50,000 and more */
 #define WAIT_WAKE_COST 25000 /* nanoseconds, until one was measured */
@@ -245,6 +246,8 @@ static void wait_measure(const levada_waiter *waiter, levada_site *site)
 static levada_wait_end wait_sleep(levada_waiter *waiter, levada_site *site,
                                   const levada_sleep *sleep, int64_t until)
 {
+    unsigned process = levada_process();
+
     for (;;) {
         int64_t now = site->poll != NULL || until >= 0 ? levada_now() : 0, slice = until;
 
@@ -257,6 +260,7 @@ static levada_wait_end wait_sleep(levada_waiter *waiter, levada_site *site,
         }
         if (until >= 0 && levada_now() >= until) return LEVADA_WAIT_LATE;
         if (site->poll != NULL && !site->poll(site->poll_user)) return LEVADA_WAIT_STOPPED;
+        if (process != levada_process()) return LEVADA_WAIT_FORKED;
     }
 }
 

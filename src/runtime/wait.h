@@ -60,7 +60,8 @@ typedef struct levada_site {
 typedef enum levada_wait_end {
     LEVADA_WAIT_DONE,
     LEVADA_WAIT_LATE,   /* the time is up */
-    LEVADA_WAIT_STOPPED /* poll() or a watchdog said so */
+    LEVADA_WAIT_STOPPED, /* poll() or a watchdog said so */
+    LEVADA_WAIT_FORKED   /* poll() forked, and this is the child: the object is the parent's */
 } levada_wait_end;
 
 void levada_site_init(levada_site *site, levada_hub *hub, const char *object);

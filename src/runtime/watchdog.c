@@ -2,12 +2,15 @@
 #include <levada/watchdog.h>
 
 #include "base/alloc.h"
+#include "base/process.h"
+#include "base/versioned.h"
 #include "runtime/hub.h"
 #include "runtime/park.h"
 
 #include <string.h>
 
 struct levada_watchdog {
+    unsigned                process; /* that it belongs to (base/process.h) */
     levada_watchdog_options options;
     levada_hub             *hub, *names;
     uint64_t                seen; /* number of the last sleep that was reported */
@@ -20,16 +23,16 @@ struct levada_watchdog {
 static void watchdog_main(void *user)
 {
     levada_watchdog *w = user;
-    levada_wait      wait;
+    levada_wait      wait = LEVADA_WAIT_INIT;
 
-    while (levada_watchdog_next(w, -1, &wait) == LEVADA_OK) {
+    while (levada_watchdog_next(w, -1, &wait, NULL) == LEVADA_OK) {
         w->options.report(w->options.user, &wait);
     }
 }
 
 static void watchdog_free(levada_watchdog *w)
 {
-    levada_park_clear(&w->park);
+    if (LEVADA_OURS(w)) levada_park_clear(&w->park);
     levada_hub_unref(&w->hub);
     levada_hub_unref(&w->names);
     levada_free(w);
@@ -42,15 +45,17 @@ levada_status levada_watchdog_create(levada_env *env, const levada_watchdog_opti
     levada_hub             *hub = levada_env_hub(env), *names = levada_env_hub(NULL);
     levada_watchdog        *w;
     levada_status           status = LEVADA_OK;
-    size_t                  size = options->struct_size;
 
-    memcpy(&all, options, size < sizeof(all) ? size : sizeof(all));
+    LEVADA_TRY(levada_require(options != NULL, "options", err));
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
+    LEVADA_TRY(LEVADA_VERSIONED_READ(all, options, levada_watchdog_options, err));
     if (all.limit < 1) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "limit=%lld must be at least 1 ns",
                            (long long)all.limit);
     }
     w = hub != NULL && names != NULL ? levada_alloc_zero(sizeof(*w)) : NULL;
     if (w == NULL) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
+    w->process = levada_process();
     w->options = all;
     w->hub = levada_hub_ref(hub);
     w->names = levada_hub_ref(names);
@@ -65,16 +70,23 @@ levada_status levada_watchdog_create(levada_env *env, const levada_watchdog_opti
     return status;
 }
 
-levada_status levada_watchdog_next(levada_watchdog *watchdog, int64_t timeout, levada_wait *out)
+levada_status levada_watchdog_next(levada_watchdog *watchdog, int64_t timeout, levada_wait *out,
+                                   levada_error *err)
 {
     levada_watchdog *w = watchdog;
-    int64_t          now = levada_now(), limit = w->options.limit, since;
+    levada_wait      found;
+    int64_t          now = levada_now(), limit, since;
     int64_t          until = timeout < 0 || timeout > INT64_MAX - now ? INT64_MAX : now + timeout;
 
+    LEVADA_TRY(LEVADA_USABLE(w, "watchdog", err));
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
+    LEVADA_TRY(levada_versioned_check(out, sizeof(found), "levada_wait", err));
+    limit = w->options.limit;
     for (;;) {
         if (atomic_load(&w->stopped)) return LEVADA_END;
-        if (levada_hub_overdue(w->hub, w->names, &w->seen, now - limit, w->options.cancel, out,
+        if (levada_hub_overdue(w->hub, w->names, &w->seen, now - limit, w->options.cancel, &found,
                                &since)) {
+            levada_versioned_write(out, &found, sizeof(found));
             return LEVADA_OK;
         }
         if (now >= until) return LEVADA_AGAIN;
@@ -89,16 +101,22 @@ levada_status levada_watchdog_next(levada_watchdog *watchdog, int64_t timeout, l
 
 void levada_watchdog_stop(levada_watchdog *watchdog)
 {
+    if (!LEVADA_OURS(watchdog)) return;
     if (!atomic_exchange(&watchdog->stopped, true)) levada_park_wake(&watchdog->park);
 }
 
 void levada_watchdog_destroy(levada_watchdog **watchdog)
 {
-    levada_watchdog *w = *watchdog;
+    levada_watchdog *w = watchdog != NULL ? *watchdog : NULL;
 
-    *watchdog = NULL;
     if (w == NULL) return;
+    *watchdog = NULL;
     levada_watchdog_stop(w);
-    if (w->has_thread) levada_thread_join(&w->thread);
+    if (w->has_thread && LEVADA_OURS(w)) levada_thread_join(&w->thread);
     watchdog_free(w);
 }
+
+LEVADA_VERSIONED_INIT(levada_watchdog_options_init, levada_watchdog_options,
+                      LEVADA_WATCHDOG_OPTIONS_INIT)
+
+LEVADA_VERSIONED_INIT(levada_wait_init, levada_wait, LEVADA_WAIT_INIT)

@@ -5,6 +5,7 @@
  * written when the part is whole.
  */
 #include "base/alloc.h"
+#include "base/assert.h"
 #include "base/wire.h"
 #include <levada/example.h>
 
@@ -24,6 +25,7 @@ struct levada_example {
 /* One Feature that is about to be written: its payload is in [at, at + size) of no buffer yet. */
 typedef struct encode_feature {
     const char *key; /* NULL = a step */
+    size_t key_size;
     uint8_t list;
     bool packed;
     size_t payload;
@@ -31,6 +33,7 @@ typedef struct encode_feature {
 
 levada_status levada_example_create(levada_example **out, levada_error *err)
 {
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
     *out = levada_alloc_zero(sizeof **out);
     return *out ? LEVADA_OK
                 : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for an example");
@@ -38,6 +41,7 @@ levada_status levada_example_create(levada_example **out, levada_error *err)
 
 void levada_example_destroy(levada_example **example)
 {
+    if (!example) return;
     levada_example *e = *example;
 
     *example = NULL;
@@ -52,6 +56,7 @@ void levada_example_destroy(levada_example **example)
 
 void levada_example_reset(levada_example *example)
 {
+    if (!example) return;
     example->features.size = example->lists.size = example->steps.size = 0;
     example->open = false;
 }
@@ -90,7 +95,7 @@ static levada_status encode_begin(levada_example *e, const encode_feature *f, ui
                                   levada_error *err)
 {
     encode_bytes *b = f->key ? &e->features : &e->steps;
-    size_t key = f->key ? strlen(f->key) : 0;
+    size_t key = f->key ? f->key_size : 0;
     size_t list = f->packed && f->payload > 0 ? encode_sized_size(f->payload) : f->payload;
     size_t feature = f->list ? encode_sized_size(list) : 0;
     size_t entry = encode_sized_size(key) + encode_sized_size(feature);
@@ -98,9 +103,9 @@ static levada_status encode_begin(levada_example *e, const encode_feature *f, ui
 
     if (e->open == (f->key != NULL)) {
         (void)levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                          e->open ? "feature '%s' stands in an open feature list"
-                                  : "a step%s needs an open feature list",
-                          f->key ? f->key : "");
+                          e->open ? "feature '%.*s' stands in an open feature list"
+                                  : "a step%.*s needs an open feature list",
+                          (int)(key < 100 ? key : 100), f->key ? f->key : "");
         return LEVADA_EFAILED_PRECONDITION;
     }
     if (f->payload > INT32_MAX || key > INT32_MAX) entry = SIZE_MAX / 2;
@@ -121,36 +126,38 @@ static levada_status encode_begin(levada_example *e, const encode_feature *f, ui
     return LEVADA_OK;
 }
 
-levada_status levada_example_add_i64(levada_example *example, const char *key,
-                                     const int64_t *values, int64_t n, levada_error *err)
+static levada_status encode_i64(levada_example *e, encode_feature f, const int64_t *values,
+                                int64_t n, levada_error *err)
 {
-    encode_feature f = { .key = key, .list = 3, .packed = true };
     uint8_t *p;
 
+    f.list = 3;
+    f.packed = true;
     for (int64_t i = 0; i < n; i++) f.payload += levada_wire_size_of((uint64_t)values[i]);
-    LEVADA_TRY(encode_begin(example, &f, &p, err));
+    LEVADA_TRY(encode_begin(e, &f, &p, err));
     for (int64_t i = 0; i < n; i++) p = levada_wire_put(p, (uint64_t)values[i]);
     return LEVADA_OK;
 }
 
-levada_status levada_example_add_f32(levada_example *example, const char *key,
-                                     const float *values, int64_t n, levada_error *err)
+static levada_status encode_f32(levada_example *e, encode_feature f, const float *values, int64_t n,
+                                levada_error *err)
 {
-    encode_feature f = { .key = key, .list = 2, .packed = true, .payload = (size_t)n * 4 };
     uint8_t *p;
 
-    LEVADA_TRY(encode_begin(example, &f, &p, err));
+    f.list = 2;
+    f.packed = true;
+    f.payload = (size_t)n * 4;
+    LEVADA_TRY(encode_begin(e, &f, &p, err));
     if (n > 0) memcpy(p, values, f.payload);
     return LEVADA_OK;
 }
 
-levada_status levada_example_add_bytes(levada_example *example, const char *key,
-                                       const void *const *values, const size_t *sizes, int64_t n,
-                                       levada_error *err)
+static levada_status encode_strings(levada_example *e, encode_feature f, const void *const *values,
+                                    const size_t *sizes, int64_t n, levada_error *err)
 {
-    encode_feature f = { .key = key, .list = 1 };
     uint8_t *p;
 
+    f.list = 1;
     for (int64_t i = 0; i < n; i++) {
         if (sizes[i] > INT32_MAX) {
             return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
@@ -158,7 +165,7 @@ levada_status levada_example_add_bytes(levada_example *example, const char *key,
         }
         f.payload += encode_sized_size(sizes[i]);
     }
-    LEVADA_TRY(encode_begin(example, &f, &p, err));
+    LEVADA_TRY(encode_begin(e, &f, &p, err));
     for (int64_t i = 0; i < n; i++) {
         p = encode_sized(p, 1, sizes[i]);
         if (sizes[i] > 0) memcpy(p, values[i], sizes[i]);
@@ -167,27 +174,83 @@ levada_status levada_example_add_bytes(levada_example *example, const char *key,
     return LEVADA_OK;
 }
 
+/* A feature of a terminated key; NULL = a step. */
+static encode_feature encode_key(const char *key)
+{
+    return (encode_feature){ .key = key, .key_size = key ? strlen(key) : 0 };
+}
+
+levada_status levada_example_add_i64(levada_example *example, const char *key,
+                                     const int64_t *values, int64_t n, levada_error *err)
+{
+    LEVADA_TRY(levada_require(example != NULL, "example", err));
+    return encode_i64(example, encode_key(key), values, n, err);
+}
+
+levada_status levada_example_add_f32(levada_example *example, const char *key,
+                                     const float *values, int64_t n, levada_error *err)
+{
+    LEVADA_TRY(levada_require(example != NULL, "example", err));
+    return encode_f32(example, encode_key(key), values, n, err);
+}
+
+levada_status levada_example_add_bytes(levada_example *example, const char *key,
+                                       const void *const *values, const size_t *sizes, int64_t n,
+                                       levada_error *err)
+{
+    LEVADA_TRY(levada_require(example != NULL, "example", err));
+    return encode_strings(example, encode_key(key), values, sizes, n, err);
+}
+
 levada_status levada_example_add_empty(levada_example *example, const char *key,
                                        levada_error *err)
 {
-    encode_feature f = { .key = key };
+    LEVADA_TRY(levada_require(example != NULL, "example", err));
+    encode_feature f = encode_key(key);
     uint8_t *p;
 
     return encode_begin(example, &f, &p, err);
 }
 
+levada_status levada_example_add_values(levada_example *example, const char *key, size_t key_size,
+                                        const levada_example_values *values, levada_error *err)
+{
+    LEVADA_TRY(levada_require(example != NULL, "example", err));
+    encode_feature f = { .key = key, .key_size = key_size };
+    uint8_t *p;
+
+    switch (values->dtype) {
+    case LEVADA_INT64: return encode_i64(example, f, values->i64, values->count, err);
+    case LEVADA_FLOAT32: return encode_f32(example, f, values->f32, values->count, err);
+    case LEVADA_BYTES:
+        return encode_strings(example, f, values->bytes, values->sizes, values->count, err);
+    case LEVADA_NONE: return encode_begin(example, &f, &p, err);
+    default:
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "an Example holds int64, float32 and bytes, not %s",
+                           levada_dtype_name(values->dtype));
+    }
+}
+
 levada_status levada_example_begin_list(levada_example *example, const char *key,
                                         levada_error *err)
 {
-    size_t size = strlen(key);
+    LEVADA_TRY(levada_require(example != NULL, "example", err));
+    return levada_example_begin_list_key(example, key, strlen(key), err);
+}
 
+levada_status levada_example_begin_list_key(levada_example *example, const char *key,
+                                            size_t size, levada_error *err)
+{
+    LEVADA_TRY(levada_require(example != NULL, "example", err));
     if (example->open) {
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                           "list '%s' begins in an open feature list", key);
+                           "list '%.*s' begins in an open feature list",
+                           (int)(size < 100 ? size : 100), key);
     }
     example->key.size = 0;
     LEVADA_TRY(encode_room(&example->key, size, err));
-    memcpy(example->key.at, key, size);
+    if (size > 0) memcpy(example->key.at, key, size);
     example->key.size = size;
     example->steps.size = 0;
     example->open = true;
@@ -196,6 +259,7 @@ levada_status levada_example_begin_list(levada_example *example, const char *key
 
 levada_status levada_example_end_list(levada_example *example, levada_error *err)
 {
+    LEVADA_TRY(levada_require(example != NULL, "example", err));
     const encode_bytes *key = &example->key, *steps = &example->steps;
     encode_bytes *b = &example->lists;
     size_t entry;
@@ -219,6 +283,7 @@ levada_status levada_example_end_list(levada_example *example, levada_error *err
 levada_status levada_example_finish(levada_example *example, const uint8_t **data, size_t *size,
                                     levada_error *err)
 {
+    LEVADA_TRY(levada_require(example != NULL, "example", err));
     encode_bytes *m = &example->message;
     const size_t features = example->features.size, lists = example->lists.size;
     uint8_t *p;

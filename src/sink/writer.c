@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/alloc.h"
+#include "base/process.h"
 #include "base/text.h"
 #include "core/env_priv.h"
 #include "core/registry.h"
+#include <levada/output.h>
 #include <levada/writer.h>
 
-#include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <strings.h>
-#include <unistd.h>
 
 #define WRITER_BUFFER (256 * 1024)
 #define WRITER_DIRECT (64 * 1024) /* a larger record is not copied first */
 
 struct levada_writer {
+    unsigned                 process; /* that it belongs to (base/process.h) */
     levada_env              *env; /* a reference */
     const levada_kernels    *kernels;
     char                    *path;
-    int                      fd;
+    levada_output           *output;
     const levada_filter_def *filter; /* NULL = plain */
     void                    *state;
     bool                     encoding, closed;
@@ -28,38 +28,11 @@ struct levada_writer {
     levada_error             failed; /* once not clear, repeated */
 };
 
-/* -- bytes to the file */
-
-static levada_status writer_failed(levada_writer *w, const char *what, int code)
-{
-    char          text[96];
-    levada_status status = LEVADA_EUNAVAILABLE;
-
-    if (code == ENOSPC || code == EDQUOT || code == EFBIG || code == ENOMEM || code == EMFILE) {
-        status = LEVADA_ERESOURCE_EXHAUSTED;
-    }
-    if (code == ENOENT || code == ENOTDIR) status = LEVADA_ENOT_FOUND;
-    if (code == EACCES || code == EPERM || code == EROFS) status = LEVADA_EPERMISSION_DENIED;
-    if (code == EISDIR || code == EINVAL || code == ENAMETOOLONG) {
-        status = LEVADA_EINVALID_ARGUMENT;
-    }
-    (void)levada_fail(&w->failed, status, "can't %s %s: %s", what, w->path,
-                      levada_text_errno(code, text, sizeof text));
-    levada_error_place(&w->failed, NULL, w->path, -1, -1);
-    return status;
-}
+/* -- bytes to the output */
 
 static levada_status writer_put(levada_writer *w, const uint8_t *data, size_t size)
 {
-    while (size > 0) {
-        ssize_t n = write(w->fd, data, size);
-
-        if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) return writer_failed(w, "write", n < 0 ? errno : ENOSPC);
-        data += n;
-        size -= (size_t)n;
-    }
-    return LEVADA_OK;
+    return levada_output_write(w->output, data, size, &w->failed);
 }
 
 /* Compresses until everything is taken, and flushed or finished where that is asked for. */
@@ -119,7 +92,7 @@ static levada_status writer_add(levada_writer *w, const void *data, size_t size)
 static levada_status writer_choose(levada_writer *w, const char *compression, int32_t level,
                                    levada_error *err)
 {
-    char lower[32] = "";
+    char lower[48] = "";
 
     if (!compression || *compression == '\0' || strcasecmp(compression, "none") == 0) {
         return LEVADA_OK;
@@ -146,29 +119,26 @@ static levada_status writer_choose(levada_writer *w, const char *compression, in
 static levada_status writer_fill(levada_writer *w, const char *path, const char *compression,
                                  int32_t level, levada_error *err)
 {
-    levada_status st;
-
     w->path = levada_strdup(path);
     w->held = levada_alloc(WRITER_BUFFER);
     if (!w->path || !w->held) {
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a writer");
     }
     LEVADA_TRY(writer_choose(w, compression, level, err));
-    w->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (w->fd >= 0) return LEVADA_OK;
-    st = writer_failed(w, "open", errno);
-    if (err) *err = w->failed;
-    return st;
+    return levada_output_open(path, &w->output, err);
 }
 
 levada_status levada_writer_open(levada_env *env, const char *path, const char *compression,
                                  int32_t level, levada_writer **out, levada_error *err)
 {
-    levada_writer *w = levada_alloc_zero(sizeof *w);
+    levada_writer *w;
     levada_status  st;
 
+    LEVADA_TRY(levada_require(path != NULL, "path", err));
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
+    w = levada_alloc_zero(sizeof *w);
     if (!w) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a writer");
-    w->fd = -1;
+    w->process = levada_process();
     w->env = levada_env_ref(env);
     w->kernels = levada_env_kernels(w->env);
     st = writer_fill(w, path, compression, level, err);
@@ -184,6 +154,7 @@ levada_status levada_writer_open(levada_env *env, const char *path, const char *
 
 static levada_status writer_ready(const levada_writer *w, levada_error *err)
 {
+    LEVADA_TRY(LEVADA_USABLE(w, "writer", err));
     if (w->failed.code != LEVADA_OK) {
         if (err) *err = w->failed;
         return w->failed.code;
@@ -211,6 +182,13 @@ levada_status levada_writer_write(levada_writer *w, const void *record, size_t s
     levada_status st;
 
     LEVADA_TRY(writer_ready(w, err));
+    if (size > (size_t)LEVADA_RECORD_LIMIT) {
+        (void)levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                          "a record of %zu bytes is longer than %lld, the most that levada reads",
+                          size, (long long)LEVADA_RECORD_LIMIT);
+        levada_error_place(err, NULL, w->path, -1, -1);
+        return LEVADA_EINVALID_ARGUMENT;
+    }
     writer_number(head, size, 8);
     writer_number(head + 8, levada_crc32c_mask(w->kernels->crc32c(0, head, 8)), 4);
     writer_number(foot, levada_crc32c_mask(w->kernels->crc32c(0, record, size)), 4);
@@ -234,24 +212,25 @@ levada_status levada_writer_close(levada_writer *w, levada_error *err)
 {
     levada_status st;
 
+    LEVADA_TRY(LEVADA_USABLE(w, "writer", err));
     if (w->closed && w->failed.code == LEVADA_OK) return LEVADA_OK;
     LEVADA_TRY(writer_ready(w, err));
     w->closed = true;
     st = writer_drain(w);
     if (st == LEVADA_OK && w->filter) st = writer_encode(w, NULL, 0, false, true);
-    if (close(w->fd) != 0 && st == LEVADA_OK) st = writer_failed(w, "close", errno);
-    w->fd = -1;
+    if (st == LEVADA_OK) st = levada_output_commit(w->output, &w->failed);
+    levada_output_destroy(&w->output); /* where anything failed nothing remains */
     return writer_report(w, st, err);
 }
 
 void levada_writer_destroy(levada_writer **writer)
 {
-    levada_writer *w = *writer;
+    levada_writer *w = writer ? *writer : NULL;
 
-    *writer = NULL;
     if (!w) return;
+    *writer = NULL;
     if (w->encoding) w->filter->close_encoder(w->state);
-    if (w->fd >= 0) (void)close(w->fd);
+    levada_output_destroy(&w->output);
     levada_free(w->state);
     levada_free(w->packed);
     levada_free(w->held);

@@ -77,6 +77,17 @@ static void files_close(void *state)
     s->order = NULL;
 }
 
+/* The files that were found at first: one that appears later does not change the order. */
+static levada_status files_rewind(void *state, const void *args, levada_error *err)
+{
+    files_state *s = state;
+
+    (void)args, (void)err;
+    s->next = 0;
+    files_arrange(s);
+    return LEVADA_OK;
+}
+
 /* A block of the names of these files. */
 static levada_status files_block(const files_state *s, const int64_t *numbers, int64_t n,
                                  levada_block **out, levada_error *err)
@@ -185,4 +196,5 @@ const levada_source_def levada_source_files = {
     .at = files_at,
     .save = files_save,
     .restore = files_restore,
+    .rewind = files_rewind,
 };

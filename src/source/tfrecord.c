@@ -103,6 +103,7 @@ static levada_status tfrecord_next(void *state, const void *args, const uint8_t 
     case LEVADA_FRAME_BAD_LENGTH_CRC: return tfrecord_wrong(s, "length", at, 8, err);
     case LEVADA_FRAME_BAD_DATA_CRC: break;
     }
+    if (out->n == 0) out->need = (int64_t)r.need;
     return tfrecord_wrong(s, "payload", at + TFRECORD_HEADER, r.need - TFRECORD_EXTRA, err);
 }
 

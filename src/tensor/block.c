@@ -31,6 +31,7 @@ levada_status levada_block_create(const levada_spec *spec, int64_t n, levada_blo
 
 levada_block *levada_block_ref(const levada_block *block)
 {
+    if (!block) return NULL;
     levada_block *b = (levada_block *)(uintptr_t)block;
 
     levada_refs_add(&b->refs);
@@ -60,15 +61,24 @@ static void block_free(levada_block *block)
 
 void levada_block_unref(levada_block **block)
 {
+    if (!block) return;
     levada_block *b = *block;
 
     *block = NULL;
     if (b && levada_refs_drop(&b->refs)) block_free(b);
 }
 
-int64_t levada_block_rows(const levada_block *block) { return block->n; }
+int64_t levada_block_rows(const levada_block *block)
+{
+    if (!block) return 0;
+    return block->n;
+}
 
-const levada_spec *levada_block_spec(const levada_block *block) { return block->spec; }
+const levada_spec *levada_block_spec(const levada_block *block)
+{
+    if (!block) return NULL;
+    return block->spec;
+}
 
 /* References that this block itself holds to a buffer: its columns may share one slab. */
 static int32_t block_references(const levada_block *block, const levada_buffer *buffer)
@@ -94,6 +104,7 @@ static int32_t block_refs(const levada_buffer *buffer)
  * enough. */
 bool levada_block_exclusive(const levada_block *block)
 {
+    if (!block) return false;
     const levada_buffer *last = NULL; /* neighbours often share one */
     levada_block        *self = (levada_block *)(uintptr_t)block;
 
@@ -111,16 +122,22 @@ bool levada_block_exclusive(const levada_block *block)
     return true;
 }
 
-int64_t levada_block_bytes(const levada_block *block) { return block->bytes; }
+int64_t levada_block_bytes(const levada_block *block)
+{
+    if (!block) return 0;
+    return block->bytes;
+}
 
 const levada_column *levada_block_at(const levada_block *block, int32_t i)
 {
+    if (!block) return NULL;
     if (!block->columns || i < 0 || i >= levada_spec_count(block->spec)) return NULL;
     return &block->columns[i];
 }
 
 const levada_column *levada_block_column(const levada_block *block, const char *name)
 {
+    if (!block) return NULL;
     return levada_block_at(block, levada_spec_find(block->spec, name));
 }
 
@@ -167,6 +184,7 @@ int64_t levada_column_dim(const levada_column *c, int32_t d)
 
 int64_t levada_column_inner(const levada_column *c)
 {
+    if (!c) return 0;
     int64_t product = 1;
 
     for (int32_t d = 0; d < c->field->ndim; d++) product *= c->dims[d];
@@ -175,6 +193,7 @@ int64_t levada_column_inner(const levada_column *c)
 
 int64_t levada_column_length(const levada_column *c, int64_t row)
 {
+    if (!c) return 0;
     if (c->field->depth > 0) return (int64_t)c->level[0].end[row] - c->level[0].begin[row];
     if (c->lengths) return c->lengths[row];
     return c->field->ndim > 0 ? c->dims[0] : 1;

@@ -6,6 +6,7 @@
 #include "tensor/builder_priv.h"
 
 #include "base/alloc.h"
+#include "base/assert.h"
 
 #include <string.h>
 
@@ -32,6 +33,7 @@ levada_status levada_builder_make(levada_pool *pool, const levada_spec *spec, in
 
 void levada_builder_destroy(levada_builder **builder)
 {
+    if (!builder) return;
     levada_builder *b = *builder;
 
     *builder = NULL;
@@ -83,6 +85,7 @@ static levada_status builder_piece(levada_builder *b, int64_t size, uint8_t **ou
 
 void levada_builder_dims(levada_builder *b, int32_t field, const int64_t *dims)
 {
+    if (!b) return;
     levada_column *c = &b->block->columns[field];
 
     memcpy(c->dims, dims, c->field->ndim * sizeof c->dims[0]);
@@ -91,6 +94,8 @@ void levada_builder_dims(levada_builder *b, int32_t field, const int64_t *dims)
 levada_status levada_builder_offsets(levada_builder *b, int32_t field, int32_t level, int64_t n,
                                      int32_t **out, levada_error *err)
 {
+    LEVADA_TRY(levada_require(b != NULL, "b", err));
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
     levada_level *l = &b->block->columns[field].level[level];
     uint8_t      *at = NULL;
 
@@ -105,6 +110,9 @@ levada_status levada_builder_offsets(levada_builder *b, int32_t field, int32_t l
 levada_status levada_builder_ranges(levada_builder *b, int32_t field, int32_t level, int64_t n,
                                     int32_t **begin, int32_t **end, levada_error *err)
 {
+    LEVADA_TRY(levada_require(b != NULL, "b", err));
+    LEVADA_TRY(levada_require(begin != NULL, "begin", err));
+    LEVADA_TRY(levada_require(end != NULL, "end", err));
     levada_level *l = &b->block->columns[field].level[level];
     uint8_t      *at = NULL;
 
@@ -119,6 +127,8 @@ levada_status levada_builder_ranges(levada_builder *b, int32_t field, int32_t le
 levada_status levada_builder_values(levada_builder *b, int32_t field, int64_t count, void **out,
                                     levada_error *err)
 {
+    LEVADA_TRY(levada_require(b != NULL, "b", err));
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
     levada_column *c = &b->block->columns[field];
     int64_t        size = levada_dtype_size(c->field->dtype);
     uint8_t       *at = NULL;
@@ -134,6 +144,8 @@ levada_status levada_builder_values(levada_builder *b, int32_t field, int64_t co
 levada_status levada_builder_lengths(levada_builder *b, int32_t field, int32_t **out,
                                      levada_error *err)
 {
+    LEVADA_TRY(levada_require(b != NULL, "b", err));
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
     levada_column *c = &b->block->columns[field];
     uint8_t       *at = NULL;
 
@@ -146,6 +158,7 @@ levada_status levada_builder_lengths(levada_builder *b, int32_t field, int32_t *
 void levada_builder_share_values(levada_builder *b, int32_t field, const uint8_t *values,
                                  const levada_buffer *owner)
 {
+    if (!b) return;
     levada_column *c = &b->block->columns[field];
 
     levada_buffer_unref(&c->owner);
@@ -160,6 +173,7 @@ static levada_buffer *builder_ref(const levada_buffer *buffer)
 
 void levada_builder_share(levada_builder *b, int32_t field, const levada_column *column)
 {
+    if (!b) return;
     levada_column      *c = &b->block->columns[field];
     const levada_field *f = c->field;
 
@@ -175,6 +189,7 @@ void levada_builder_share(levada_builder *b, int32_t field, const levada_column 
 levada_status levada_builder_reject(levada_builder *b, int64_t row, const levada_error *why,
                                     levada_error *err)
 {
+    LEVADA_TRY(levada_require(b != NULL, "b", err));
     levada_block *block = b->block;
 
     if ((block->nrejects & (block->nrejects - 1)) == 0) {
@@ -221,6 +236,8 @@ static levada_status builder_missing(const levada_column *c, levada_error *err)
 levada_status levada_builder_publish(levada_builder **builder, levada_block **out,
                                      levada_error *err)
 {
+    LEVADA_TRY(levada_require(builder != NULL, "builder", err));
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
     levada_builder *b = *builder;
     levada_status   st = levada_builder_flush_pushed(b, err);
     levada_block   *block = b->block;

@@ -3,6 +3,7 @@
  * Appending to columns value by value: convenient for plug-ins and tests, not for hot loops.
  */
 #include "base/alloc.h"
+#include "base/assert.h"
 #include "tensor/builder_priv.h"
 
 #include <string.h>
@@ -41,6 +42,7 @@ static levada_status push_wrong(const levada_column *c, const char *what, levada
 levada_status levada_builder_push_bytes(levada_builder *b, int32_t field, const void *data,
                                         int64_t size, levada_error *err)
 {
+    LEVADA_TRY(levada_require(b != NULL, "b", err));
     const levada_column *c = &b->block->columns[field];
     levada_push         *p = &b->push[field];
 
@@ -83,6 +85,7 @@ static bool push_fits(levada_dtype dtype, int64_t value)
 levada_status levada_builder_push_i64(levada_builder *b, int32_t field, int64_t value,
                                       levada_error *err)
 {
+    LEVADA_TRY(levada_require(b != NULL, "b", err));
     const levada_column *c = &b->block->columns[field];
     int64_t              size = levada_dtype_size(c->field->dtype);
     push_number          number = { 0 };
@@ -103,6 +106,7 @@ levada_status levada_builder_push_i64(levada_builder *b, int32_t field, int64_t 
 levada_status levada_builder_push_f64(levada_builder *b, int32_t field, double value,
                                       levada_error *err)
 {
+    LEVADA_TRY(levada_require(b != NULL, "b", err));
     const levada_column *c = &b->block->columns[field];
     push_number          number = { 0 };
 
@@ -126,6 +130,7 @@ static int64_t push_row_values(const levada_column *c)
 
 levada_status levada_builder_end_row(levada_builder *b, int32_t field, levada_error *err)
 {
+    LEVADA_TRY(levada_require(b != NULL, "b", err));
     const levada_column *c = &b->block->columns[field];
     levada_push         *p = &b->push[field];
     size_t               size = (size_t)levada_dtype_size(c->field->dtype);

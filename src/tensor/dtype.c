@@ -35,6 +35,7 @@ const char *levada_dtype_name(levada_dtype dtype)
 
 levada_dtype levada_dtype_find(const char *name)
 {
+    if (!name) return LEVADA_NONE;
     if (strcmp(name, "bytes") == 0) return LEVADA_BYTES;
     for (int i = LEVADA_NONE + 1; i < DTYPE_COUNT; i++) {
         if (strcmp(dtype_table[i].name, name) == 0) return (levada_dtype)i;

@@ -19,6 +19,7 @@ static levada_origin origins_at(const levada_origins *o, int64_t row)
 
 levada_origin levada_block_origin(const levada_block *block, int64_t row)
 {
+    if (!block) return (levada_origin){ .leaf = -1, .record = -1, .offset = -1 };
     int64_t             at;
     const levada_block *data = levada_block_row(block, row, &at);
 
@@ -27,6 +28,7 @@ levada_origin levada_block_origin(const levada_block *block, int64_t row)
 
 int32_t levada_block_lanes(const levada_block *block)
 {
+    if (!block) return 0;
     int32_t more = block->nmore;
 
     for (int32_t i = 0; i < block->nfrom; i++) {
@@ -37,6 +39,7 @@ int32_t levada_block_lanes(const levada_block *block)
 
 levada_origin levada_block_lane(const levada_block *block, int64_t row, int32_t lane)
 {
+    if (!block) return (levada_origin){ .leaf = -1, .record = -1, .offset = -1 };
     const levada_origin none = { .leaf = -1, .record = -1, .offset = -1 };
     int64_t             at;
     const levada_block *data = levada_block_row(block, row, &at);

@@ -2,6 +2,7 @@
 #include "tensor/pool.h"
 
 #include "base/alloc.h"
+#include "base/process.h"
 #include "base/refs.h"
 #include "base/spin.h"
 
@@ -22,6 +23,7 @@ struct levada_pool {
     atomic_int         refs;
     levada_env_options options;
     atomic_llong       used;
+    levada_guard       guard;
     levada_spin        lock;
     /* -- guarded by lock */
     int64_t        cached;
@@ -43,6 +45,14 @@ static int32_t pool_class(int64_t size, int64_t *capacity)
     return class;
 }
 
+static void pool_hold(void *pool) { levada_spin_lock(&((levada_pool *)pool)->lock); }
+
+static void pool_release(void *pool, bool child)
+{
+    (void)child;
+    levada_spin_unlock(&((levada_pool *)pool)->lock);
+}
+
 levada_status levada_pool_create(const levada_env_options *options, levada_pool **out,
                                  levada_error *err)
 {
@@ -53,13 +63,10 @@ levada_status levada_pool_create(const levada_env_options *options, levada_pool 
     atomic_init(&pool->used, 0);
     atomic_flag_clear(&pool->lock.held);
     pool->options = *options;
+    levada_guard_add(&pool->guard, pool_hold, pool_release, pool);
     *out = pool;
     return LEVADA_OK;
 }
-
-void levada_pool_hold(levada_pool *pool) { levada_spin_lock(&pool->lock); }
-
-void levada_pool_release(levada_pool *pool) { levada_spin_unlock(&pool->lock); }
 
 static void *pool_memory(levada_pool *pool, size_t size)
 {
@@ -90,6 +97,7 @@ void levada_pool_unref(levada_pool **pool)
 
     *pool = NULL;
     if (!p || !levada_refs_drop(&p->refs)) return;
+    levada_guard_remove(&p->guard);
     for (int32_t i = 0; i < POOL_CLASSES; i++) {
         while (p->ready[i]) {
             levada_buffer *buffer = p->ready[i];

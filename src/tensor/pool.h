@@ -42,9 +42,6 @@ levada_status levada_pool_create(const levada_env_options *options, levada_pool 
 /* Of an environment (NULL = the default one, NULL where memory is short). Borrowed. core/env.c */
 levada_pool *levada_env_pool(const levada_env *env);
 levada_pool *levada_pool_ref(levada_pool *pool);
-/* Around a fork: nobody takes or returns a buffer meanwhile. */
-void levada_pool_hold(levada_pool *pool);
-void levada_pool_release(levada_pool *pool);
 void         levada_pool_unref(levada_pool **pool);
 /* Bytes handed out and not given back; bytes that lie in the cache. */
 int64_t levada_pool_used(const levada_pool *pool);

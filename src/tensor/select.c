@@ -3,6 +3,7 @@
  * Selections: naming rows instead of copying them.
  */
 #include "base/alloc.h"
+#include "base/assert.h"
 #include "tensor/block_priv.h"
 #include <levada/stage.h>
 
@@ -80,6 +81,8 @@ static levada_status select_share(const levada_block *block, levada_buffer **ind
 levada_status levada_block_select(const levada_block *block, const int32_t *rows, int64_t n,
                                   levada_block **out, levada_error *err)
 {
+    LEVADA_TRY(levada_require(block != NULL, "block", err));
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
     levada_buffer *index = NULL;
     uint32_t      *which = NULL, *row = NULL;
     levada_status  st;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/alloc.h"
+#include "base/assert.h"
+#include "base/hash.h"
 #include "base/refs.h"
 #include <levada/spec.h>
 
@@ -9,7 +11,9 @@
 struct levada_spec {
     atomic_int   refs;
     int32_t      flags, n;
-    levada_field fields[]; /* names lie behind them, in the same allocation */
+    uint32_t     mask;     /* slots of the index - 1 */
+    uint32_t    *index;    /* hash table: number of a field + 1, 0 = free */
+    levada_field fields[]; /* the index and the names follow, in the same allocation */
 };
 
 static levada_status spec_check(const levada_field *fields, int32_t n, levada_error *err)
@@ -23,12 +27,38 @@ static levada_status spec_check(const levada_field *fields, int32_t n, levada_er
                                "field '%s' has depth %d and %d dimensions; at most %d and %d",
                                f->name, f->depth, f->ndim, LEVADA_MAX_DEPTH, LEVADA_MAX_DIMS);
         }
-        for (int32_t j = 0; j < i; j++) {
-            if (strcmp(fields[j].name, f->name) == 0) {
-                return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "two fields are named '%s'",
-                                   f->name);
-            }
+    }
+    return LEVADA_OK;
+}
+
+/* The slot of a name: free where no field has it. */
+static uint32_t spec_slot(const levada_spec *spec, const char *name, size_t size)
+{
+    uint32_t slot = (uint32_t)levada_hash64(name, size, 0) & spec->mask;
+
+    while (spec->index[slot] != 0 && strcmp(spec->fields[spec->index[slot] - 1].name, name) != 0) {
+        slot = (slot + 1) & spec->mask;
+    }
+    return slot;
+}
+
+/* Copies fields and names, and enters them in the index. */
+static levada_status spec_fill(levada_spec *spec, const levada_field *fields, levada_error *err)
+{
+    char *at = (char *)(spec->index + spec->mask + 1);
+
+    for (int32_t i = 0; i < spec->n; i++) {
+        size_t   size = strlen(fields[i].name);
+        uint32_t slot = spec_slot(spec, fields[i].name, size);
+
+        if (spec->index[slot] != 0) {
+            return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "two fields are named '%s'",
+                               fields[i].name);
         }
+        spec->index[slot] = (uint32_t)i + 1;
+        spec->fields[i] = fields[i];
+        spec->fields[i].name = memcpy(at, fields[i].name, size + 1);
+        at += size + 1;
     }
     return LEVADA_OK;
 }
@@ -36,27 +66,26 @@ static levada_status spec_check(const levada_field *fields, int32_t n, levada_er
 levada_status levada_spec_create(const levada_field *fields, int32_t n, int32_t flags,
                                  levada_spec **out, levada_error *err)
 {
-    size_t       text = 0;
-    levada_spec *spec;
-    char        *at;
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
+    size_t        text = 0, slots = 4;
+    levada_spec  *spec;
+    levada_status st;
 
     LEVADA_TRY(spec_check(fields, n, err));
+    while (slots < 2 * (size_t)n) slots *= 2;
     for (int32_t i = 0; i < n; i++) text += strlen(fields[i].name) + 1;
-    spec = levada_alloc(sizeof *spec + (size_t)n * sizeof *fields + text);
+    spec = levada_alloc_zero(sizeof *spec + (size_t)n * sizeof *fields +
+                             slots * sizeof *spec->index + text);
     if (!spec) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for %d fields", n);
     atomic_init(&spec->refs, 1);
     spec->flags = flags;
     spec->n = n;
-    at = (char *)(spec->fields + n);
-    for (int32_t i = 0; i < n; i++) {
-        size_t size = strlen(fields[i].name) + 1;
-
-        spec->fields[i] = fields[i];
-        spec->fields[i].name = memcpy(at, fields[i].name, size);
-        at += size;
-    }
-    *out = spec;
-    return LEVADA_OK;
+    spec->mask = (uint32_t)slots - 1;
+    spec->index = (uint32_t *)(void *)(spec->fields + n);
+    st = spec_fill(spec, fields, err);
+    if (st == LEVADA_OK) *out = spec;
+    else levada_free(spec);
+    return st;
 }
 
 /* Reference counts are the only part of a spec that changes: hence the cast. */
@@ -64,6 +93,7 @@ static levada_spec *spec_mutable(const levada_spec *spec) { return (levada_spec 
 
 levada_spec *levada_spec_ref(const levada_spec *spec)
 {
+    if (!spec) return NULL;
     levada_spec *s = spec_mutable(spec);
 
     levada_refs_add(&s->refs);
@@ -72,28 +102,36 @@ levada_spec *levada_spec_ref(const levada_spec *spec)
 
 void levada_spec_unref(levada_spec **spec)
 {
+    if (!spec) return;
     levada_spec *s = *spec;
 
     *spec = NULL;
     if (s && levada_refs_drop(&s->refs)) levada_free(s);
 }
 
-int32_t levada_spec_count(const levada_spec *spec) { return spec->n; }
+int32_t levada_spec_count(const levada_spec *spec)
+{
+    if (!spec) return 0;
+    return spec->n;
+}
 
 const levada_field *levada_spec_field(const levada_spec *spec, int32_t i)
 {
+    if (!spec) return NULL;
     return i >= 0 && i < spec->n ? &spec->fields[i] : NULL;
 }
 
 int32_t levada_spec_find(const levada_spec *spec, const char *name)
 {
-    for (int32_t i = 0; i < spec->n; i++) {
-        if (strcmp(spec->fields[i].name, name) == 0) return i;
-    }
-    return -1;
+    if (!spec) return -1;
+    return (int32_t)spec->index[spec_slot(spec, name, strlen(name))] - 1;
 }
 
-int32_t levada_spec_flags_of(const levada_spec *spec) { return spec->flags; }
+int32_t levada_spec_flags_of(const levada_spec *spec)
+{
+    if (!spec) return 0;
+    return spec->flags;
+}
 
 static bool spec_field_equal(const levada_field *a, const levada_field *b)
 {
@@ -105,6 +143,7 @@ static bool spec_field_equal(const levada_field *a, const levada_field *b)
 bool levada_spec_equal(const levada_spec *a, const levada_spec *b)
 {
     if (a == b) return true;
+    if (!a || !b) return false;
     if (a->n != b->n) return false;
     for (int32_t i = 0; i < a->n; i++) {
         if (!spec_field_equal(&a->fields[i], &b->fields[i])) return false;

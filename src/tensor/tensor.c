@@ -2,6 +2,7 @@
 #include "tensor/tensor_priv.h"
 
 #include "base/alloc.h"
+#include "base/assert.h"
 #include "base/refs.h"
 
 #include <string.h>
@@ -104,6 +105,8 @@ levada_status levada_tensor_make_strings(levada_pool *pool, const levada_shape *
 levada_status levada_tensor_create(levada_env *env, levada_dtype dtype, const levada_shape *shape,
                                    const void *data, levada_tensor **out, levada_error *err)
 {
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
+    LEVADA_TRY(levada_require(shape != NULL, "shape", err));
     levada_tensor *t = NULL;
 
     if (dtype == LEVADA_BYTES) {
@@ -120,6 +123,9 @@ levada_status levada_tensor_create_strings(levada_env *env, const levada_shape *
                                            const int32_t *offsets, const void *bytes,
                                            levada_tensor **out, levada_error *err)
 {
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
+    LEVADA_TRY(levada_require(shape != NULL, "shape", err));
+    LEVADA_TRY(levada_require(offsets != NULL, "offsets", err));
     levada_tensor *t = NULL;
     int64_t        count = 0, size;
 
@@ -143,6 +149,8 @@ levada_status levada_tensor_wrap(levada_dtype dtype, const levada_shape *shape, 
                                  void (*release)(void *user), void *user, levada_tensor **out,
                                  levada_error *err)
 {
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
+    LEVADA_TRY(levada_require(shape != NULL, "shape", err));
     levada_tensor *t = NULL;
     int64_t        count = 0, size = levada_dtype_size(dtype);
     levada_status  status;
@@ -166,6 +174,7 @@ levada_status levada_tensor_wrap(levada_dtype dtype, const levada_shape *shape, 
 
 levada_tensor *levada_tensor_ref(const levada_tensor *tensor)
 {
+    if (!tensor) return NULL;
     levada_tensor *t = (levada_tensor *)(uintptr_t)tensor;
 
     if (t != NULL) levada_refs_add(&t->refs);
@@ -174,6 +183,7 @@ levada_tensor *levada_tensor_ref(const levada_tensor *tensor)
 
 void levada_tensor_unref(levada_tensor **tensor)
 {
+    if (!tensor) return;
     levada_tensor *t = *tensor;
 
     *tensor = NULL;
@@ -188,17 +198,41 @@ void levada_tensor_unref(levada_tensor **tensor)
     levada_free(t);
 }
 
-levada_dtype levada_tensor_dtype(const levada_tensor *tensor) { return tensor->dtype; }
+levada_dtype levada_tensor_dtype(const levada_tensor *tensor)
+{
+    if (!tensor) return (levada_dtype)0;
+    return tensor->dtype;
+}
 
-const levada_shape *levada_tensor_shape(const levada_tensor *tensor) { return &tensor->shape; }
+const levada_shape *levada_tensor_shape(const levada_tensor *tensor)
+{
+    if (!tensor) return NULL;
+    return &tensor->shape;
+}
 
-int64_t levada_tensor_count(const levada_tensor *tensor) { return tensor->count; }
+int64_t levada_tensor_count(const levada_tensor *tensor)
+{
+    if (!tensor) return 0;
+    return tensor->count;
+}
 
-int64_t levada_tensor_bytes(const levada_tensor *tensor) { return tensor->bytes; }
+int64_t levada_tensor_bytes(const levada_tensor *tensor)
+{
+    if (!tensor) return 0;
+    return tensor->bytes;
+}
 
-void *levada_tensor_data(const levada_tensor *tensor) { return tensor->data; }
+void *levada_tensor_data(const levada_tensor *tensor)
+{
+    if (!tensor) return NULL;
+    return tensor->data;
+}
 
-const int32_t *levada_tensor_offsets(const levada_tensor *tensor) { return tensor->offsets; }
+const int32_t *levada_tensor_offsets(const levada_tensor *tensor)
+{
+    if (!tensor) return NULL;
+    return tensor->offsets;
+}
 
 /* -- rows -------------------------------------------------------------------------------------- */
 

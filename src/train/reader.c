@@ -3,6 +3,8 @@
 
 #include "base/alloc.h"
 #include "base/assert.h"
+#include "base/process.h"
+#include "base/versioned.h"
 
 #include <string.h>
 
@@ -35,14 +37,13 @@ levada_status levada_reader_create(levada_env *env, const levada_reader_options 
     levada_reader_options all = LEVADA_READER_OPTIONS_INIT;
     levada_reader        *r;
     levada_status         st;
-    size_t                size;
 
     LEVADA_TRY(levada_require(options != NULL, "options", err));
     LEVADA_TRY(levada_require(out != NULL, "out", err));
-    size = options->struct_size;
-    memcpy(&all, options, size < sizeof all ? size : sizeof all);
+    LEVADA_TRY(LEVADA_VERSIONED_READ(all, options, levada_reader_options, err));
     r = levada_alloc_zero(sizeof *r);
     if (!r) return levada_reader_short(err);
+    r->process = levada_process();
     levada_error_clear(&r->failed);
     st = reader_fill(r, env, &all, err);
     if (st == LEVADA_OK) *out = r;
@@ -69,10 +70,12 @@ void levada_reader_forget(levada_reader *r)
 
 void levada_reader_destroy(levada_reader **reader)
 {
-    levada_reader *r = *reader;
+    levada_reader *r = reader ? *reader : NULL;
 
-    *reader = NULL;
     if (!r) return;
+    *reader = NULL;
+    /* In the child of a fork: a call of another thread that was changing it never ends there. */
+    if (!LEVADA_OURS(r) && (!levada_lock_is_free(&r->lock) || r->busy)) return;
     LEVADA_ASSERT(!r->busy); /* nobody is in a call */
     levada_reader_forget(r);
     levada_free(r->parts);
@@ -155,7 +158,7 @@ levada_status levada_reader_check(levada_reader *r, levada_queue *queue, levada_
 {
     const levada_queue_options *o;
 
-    LEVADA_TRY(levada_require(r != NULL, "reader", err));
+    LEVADA_TRY(LEVADA_USABLE(r, "reader", err));
     LEVADA_TRY(levada_require(queue != NULL, "queue", err));
     o = levada_queue_info(queue);
     if (o->ncomponents == 1 && o->dtypes[0] == LEVADA_BYTES) return LEVADA_OK;
@@ -414,12 +417,12 @@ static int64_t reader_look(levada_reader *r, const int64_t *counter)
 
 int64_t levada_reader_num_records_produced(levada_reader *reader)
 {
-    return reader_look(reader, &reader->produced);
+    return LEVADA_OURS(reader) ? reader_look(reader, &reader->produced) : 0;
 }
 
 int64_t levada_reader_num_work_units_completed(levada_reader *reader)
 {
-    return reader_look(reader, &reader->finished);
+    return LEVADA_OURS(reader) ? reader_look(reader, &reader->finished) : 0;
 }
 
 void levada_reader_set_counts(levada_reader *r, int64_t produced, int64_t finished)
@@ -432,8 +435,11 @@ void levada_reader_set_counts(levada_reader *r, int64_t produced, int64_t finish
 
 void levada_reader_reset(levada_reader *reader)
 {
+    if (!LEVADA_OURS(reader)) return;
     LEVADA_BUG_ON(levada_reader_enter(reader, LEVADA_FOREVER, NULL) != LEVADA_OK);
     levada_reader_forget(reader);
     levada_reader_set_counts(reader, 0, 0);
     levada_reader_leave(reader, 0);
 }
+
+LEVADA_VERSIONED_INIT(levada_reader_options_init, levada_reader_options, LEVADA_READER_OPTIONS_INIT)

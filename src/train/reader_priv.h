@@ -15,6 +15,7 @@
 #include "train/reader_file.h"
 
 struct levada_reader {
+    unsigned            process; /* that it belongs to (base/process.h) */
     char               *name;
     levada_spec        *spec; /* key, value */
     levada_hub         *hub;

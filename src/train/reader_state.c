@@ -7,6 +7,7 @@
 #include "train/reader_priv.h"
 
 #include "base/assert.h"
+#include "base/process.h"
 #include "base/text.h"
 #include "base/wire.h"
 
@@ -37,7 +38,7 @@ levada_status levada_reader_serialize_state(levada_reader *reader, char **out, s
     int64_t       counts[3];
     levada_status st;
 
-    LEVADA_TRY(levada_require(reader != NULL, "reader", err));
+    LEVADA_TRY(LEVADA_USABLE(reader, "reader", err));
     LEVADA_TRY(levada_require(out != NULL, "out", err));
     LEVADA_TRY(levada_require(size != NULL, "size", err));
     LEVADA_TRY(reader_no_state(reader, "save", err));
@@ -94,7 +95,7 @@ levada_status levada_reader_restore_state(levada_reader *reader, const void *byt
     int64_t            counts[4];
     int32_t            offsets[2] = { 0 };
 
-    LEVADA_TRY(levada_require(reader != NULL, "reader", err));
+    LEVADA_TRY(LEVADA_USABLE(reader, "reader", err));
     LEVADA_TRY(levada_require(bytes != NULL || size == 0, "bytes", err));
     LEVADA_TRY(reader_no_state(reader, "restore", err));
     name = size > 0 ? reader_parse(bytes, (const uint8_t *)bytes + size, counts) : NULL;

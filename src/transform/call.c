@@ -29,10 +29,8 @@ static levada_status call_check(const void *args, const levada_spec *in, levada_
                                 levada_error *err)
 {
     const call_args *a = args;
-    int32_t          batched = levada_spec_flags_of(in) & LEVADA_SPEC_BATCHED;
 
-    if (a->spec) return levada_spec_read(a->spec, batched, out, err);
-    return levada_spec_create(NULL, 0, batched | LEVADA_SPEC_OPEN, out, err);
+    return levada_call_spec(a->fn, a->spec, in, out, err);
 }
 
 static levada_status call_open(void *state, const void *args, const levada_context *context,

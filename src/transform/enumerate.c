@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * enumerate - the number of each record in a column of its own.
+ * enumerate - the number of each record in a column of its own. After batching, every row has the
+ * number of its batch.
  */
 #include "base/alloc.h"
 #include "core/columns.h"
@@ -15,12 +16,13 @@ typedef struct enumerate_args {
 typedef struct enumerate_state {
     const levada_context *context;
     levada_derived        columns;
-    int64_t               seen;
+    bool                  batches;
+    int64_t               seen; /* records, or batches */
 } enumerate_state;
 
 static const levada_arg enumerate_options[] = {
     LEVADA_ARG(INT, enumerate_args, start, .positional = true, .otherwise = "0",
-               .doc = "number of the first record"),
+               .doc = "number of the first record (batch)"),
     LEVADA_ARG(TEXT, enumerate_args, field, .otherwise = "index", .doc = "name of the column"),
     LEVADA_ARG_END,
 };
@@ -47,6 +49,7 @@ static levada_status enumerate_open(void *state, const void *args, const levada_
     (void)args;
     (void)err;
     ((enumerate_state *)state)->context = context;
+    ((enumerate_state *)state)->batches = levada_spec_flags_of(context->in) & LEVADA_SPEC_BATCHED;
     return LEVADA_OK;
 }
 
@@ -55,15 +58,16 @@ static void enumerate_close(void *state)
     levada_derived_clear(&((enumerate_state *)state)->columns);
 }
 
-static levada_status enumerate_fill(levada_builder *b, int32_t field, uint64_t first, int64_t n,
-                                    levada_error *err)
+/* n numbers from `first`, `step` apart. */
+static levada_status enumerate_fill(levada_builder *b, int32_t field, uint64_t first,
+                                    uint64_t step, int64_t n, levada_error *err)
 {
     void    *values = NULL;
     int64_t *to;
 
     LEVADA_TRY(levada_builder_values(b, field, n, &values, err));
     to = values;
-    for (int64_t i = 0; i < n; i++) to[i] = (int64_t)(first + (uint64_t)i);
+    for (int64_t i = 0; i < n; i++) to[i] = (int64_t)(first + step * (uint64_t)i);
     return LEVADA_OK;
 }
 
@@ -79,7 +83,7 @@ static levada_status enumerate_block(enumerate_state *s, const enumerate_args *a
     LEVADA_TRY(levada_derived_get(&s->columns, enumerate_check, a, in->spec, &spec, err));
     LEVADA_TRY(levada_builder_create(s->context->env, spec, in->n, &b, err));
     for (int32_t i = 0; i < n; i++) levada_builder_share(b, i, &in->columns[i]);
-    st = enumerate_fill(b, n, (uint64_t)a->start + (uint64_t)s->seen, in->n, err);
+    st = enumerate_fill(b, n, (uint64_t)a->start + (uint64_t)s->seen, !s->batches, in->n, err);
     if (st == LEVADA_OK) st = levada_builder_publish(&b, &made, err);
     if (st == LEVADA_OK) {
         st = levada_block_copy_origins(levada_env_pool(s->context->env), made, in, err);
@@ -104,27 +108,36 @@ static levada_status enumerate_next(void *state, const void *args, levada_iter *
     LEVADA_TRY(levada_iter_next(in, &block, err));
     st = levada_block_gather(levada_env_pool(s->context->env), block, &flat, err);
     if (st == LEVADA_OK) st = enumerate_block(s, args, flat, out, err);
-    if (st == LEVADA_OK) s->seen += block->n;
+    if (st == LEVADA_OK) s->seen += s->batches ? 1 : block->n;
     levada_block_unref(&flat);
     levada_block_unref(&block);
     return st;
 }
 
+/* A state that counted the records of batches does not pass for one that counts batches. */
+static const char *enumerate_key(const enumerate_state *s)
+{
+    return s->batches ? "batches" : "seen";
+}
+
 static levada_status enumerate_save(const void *state, levada_state_writer *to, levada_error *err)
 {
-    return levada_state_put_i64(to, "seen", ((const enumerate_state *)state)->seen, err);
+    const enumerate_state *s = state;
+
+    return levada_state_put_i64(to, enumerate_key(s), s->seen, err);
 }
 
 static levada_status enumerate_restore(void *state, levada_state_reader *from, levada_error *err)
 {
-    return levada_state_get_count(from, "seen", LEVADA_COUNT_LIMIT,
-                                  &((enumerate_state *)state)->seen, err);
+    enumerate_state *s = state;
+
+    return levada_state_get_count(from, enumerate_key(s), LEVADA_COUNT_LIMIT, &s->seen, err);
 }
 
 const levada_stage_def levada_stage_enumerate = {
     .struct_size = sizeof(levada_stage_def),
     .name = "enumerate",
-    .doc = "the number of each record, as a column",
+    .doc = "the number of each record (batch), as a column",
     .example = "range:10,start=5 | enumerate",
     .mode = LEVADA_MODE_SERIAL,
     .rows = LEVADA_ROWS_FREE,

@@ -4,6 +4,7 @@
  */
 #include "base/alloc.h"
 #include "core/call.h"
+#include "core/columns.h"
 #include "core/env_priv.h"
 #include "tensor/convert.h"
 #include "transform/expression.h"
@@ -34,6 +35,7 @@ static levada_status filter_check(const void *args, const levada_spec *in, levad
     levada_status      st;
 
     (void)out;
+    LEVADA_TRY(levada_spec_want_records(in, err));
     if (!a->expression == !a->fn) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "give either expression or fn");
     }

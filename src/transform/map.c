@@ -28,15 +28,13 @@ static levada_status map_check(const void *args, const levada_spec *in, levada_s
                                levada_error *err)
 {
     const map_args *a = args;
-    int32_t         batched = levada_spec_flags_of(in) & LEVADA_SPEC_BATCHED;
 
     if (!levada_function_info(a->fn)->pure) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "map may call a function again for the same records; this one is not "
                            "pure: use call");
     }
-    if (a->spec) return levada_spec_read(a->spec, batched, out, err);
-    return levada_spec_create(NULL, 0, batched | LEVADA_SPEC_OPEN, out, err);
+    return levada_call_spec(a->fn, a->spec, in, out, err);
 }
 
 static levada_status map_open(void *state, const void *args, const levada_context *context,

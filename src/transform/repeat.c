@@ -21,6 +21,12 @@ static bool repeat_over(const repeat_state *s, const levada_repeat_args *a)
     return a->count != LEVADA_NULL_INT && s->done >= a->count;
 }
 
+/* Whether the round that goes on is the last one. */
+static bool repeat_last(const repeat_state *s, const levada_repeat_args *a)
+{
+    return a->count != LEVADA_NULL_INT && s->done + 1 >= a->count;
+}
+
 static levada_status repeat_next(void *state, const void *args, levada_iter *in,
                                  levada_block **out, levada_error *err)
 {
@@ -30,10 +36,11 @@ static levada_status repeat_next(void *state, const void *args, levada_iter *in,
     while (st == LEVADA_END && !repeat_over(s, args)) {
         bool empty = s->given == 0;
 
+        /* AGAIN: the next call finds the end once more. */
+        if (!empty && !repeat_last(s, args)) LEVADA_TRY(levada_iter_rewind(in, err));
         s->done++;
         s->given = 0;
         if (empty || repeat_over(s, args)) return LEVADA_END; /* nothing, again and again */
-        LEVADA_TRY(levada_iter_rewind(in, err));
         st = levada_iter_next(in, out, err);
     }
     if (st == LEVADA_OK) s->given += levada_block_rows(*out);

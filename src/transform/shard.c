@@ -1,19 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * shard - one part of `count` equal ones: record (after batching: batch) number i of the input
- * belongs to part i % count.
+ * shard - one part of `count`: record (after batching: batch) number i of the input belongs to part
+ * i % count.
+ *
+ * Records number k * count to (k + 1) * count - 1 are a round: one record for each part. Without
+ * `equal` the last round may be incomplete, so some parts have one record more than others.
+ * equal=drop holds a record back until its round is complete, and drops it at the end of the input.
+ * equal=pad adds the field `is_padding`; at the end, each part without a record in the last round
+ * emits a copy of one of that round with is_padding true. In a copy of a batch all sequences have
+ * length 0.
  */
 #include "base/alloc.h"
-#include "tensor/block_priv.h"
-#include <levada/stage.h>
+#include "core/columns.h"
+#include "core/env_priv.h"
+#include "tensor/builder_priv.h"
+#include <levada/rowstore.h>
+
+#include <string.h>
 
 typedef struct shard_args {
-    int64_t index, count;
+    int64_t     index, count;
+    const char *equal;
 } shard_args;
 
 typedef struct shard_state {
-    bool    batches;
-    int64_t seen;
+    const levada_context *context;
+    bool                  batches;
+    char                  equal;   /* 'd'rop, 'p'ad, or 0 */
+    int64_t               seen;    /* elements of the input */
+    levada_cursor         held;    /* one element: to emit once its round is complete, or to copy */
+    levada_derived        columns; /* of pad */
+    shard_args            args;
 } shard_state;
 
 static const levada_arg shard_options[] = {
@@ -21,27 +38,65 @@ static const levada_arg shard_options[] = {
                .max = INT64_MAX, .doc = "which part, from 0"),
     LEVADA_ARG(INT, shard_args, count, .required = true, .min = 1, .max = INT64_MAX,
                .doc = "number of parts"),
+    LEVADA_ARG(TEXT, shard_args, equal,
+               .doc = "drop: all parts have the same number of records (batches), the last ones "
+                      "are dropped; pad: parts that are short by one get a copy, with is_padding "
+                      "true; null = the last round may be incomplete"),
     LEVADA_ARG_END,
 };
+
+/* With pad, the flag comes last. */
+static levada_status shard_derive(const void *args, const levada_spec *in, levada_spec **out,
+                                  levada_error *err)
+{
+    int32_t       n = levada_spec_count(in);
+    levada_field *fields = levada_spec_copy_fields(in);
+    levada_status st;
+
+    (void)args;
+    if (!fields) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a spec");
+    fields[n].name = "is_padding";
+    fields[n].dtype = LEVADA_BOOL;
+    st = levada_spec_create(fields, n + 1, levada_spec_flags_of(in), out, err);
+    levada_free(fields);
+    return st;
+}
 
 static levada_status shard_check(const void *args, const levada_spec *in, levada_spec **out,
                                  levada_error *err)
 {
     const shard_args *a = args;
 
-    (void)in;
-    (void)out;
-    if (a->index < a->count) return LEVADA_OK;
-    return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "index=%lld must be below count=%lld",
-                       (long long)a->index, (long long)a->count);
+    if (a->index >= a->count) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "index=%lld must be below count=%lld",
+                           (long long)a->index, (long long)a->count);
+    }
+    if (!a->equal || strcmp(a->equal, "drop") == 0) return LEVADA_OK;
+    if (strcmp(a->equal, "pad") == 0) return shard_derive(args, in, out, err);
+    return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "equal='%.32s' must be drop or pad",
+                       a->equal);
 }
 
 static levada_status shard_open(void *state, const void *args, const levada_context *context,
                                 levada_error *err)
 {
-    (void)args, (void)err;
-    ((shard_state *)state)->batches = levada_spec_flags_of(context->in) & LEVADA_SPEC_BATCHED;
+    shard_state      *s = state;
+    const shard_args *a = args;
+
+    (void)err;
+    s->context = context;
+    s->args = *a;
+    s->batches = levada_spec_flags_of(context->in) & LEVADA_SPEC_BATCHED;
+    s->equal = a->equal ? a->equal[0] : 0;
     return LEVADA_OK;
+}
+
+static void shard_close(void *state)
+{
+    shard_state *s = state;
+
+    levada_cursor_clear(&s->held);
+    levada_derived_clear(&s->columns);
 }
 
 /* First row of a block, whose first record has the number `seen`, that belongs to the part. */
@@ -52,18 +107,220 @@ static int64_t shard_first(const shard_args *a, int64_t seen)
     return over <= a->index ? a->index - over : a->count - over + a->index;
 }
 
-static levada_status shard_pick(const shard_args *a, const levada_block *block, int64_t first,
+/* Whether the last round of `seen` elements is incomplete, and the part has none in it. */
+static bool shard_lacks(const shard_args *a, int64_t seen)
+{
+    int64_t in_round = seen % a->count;
+
+    return in_round > 0 && a->index >= in_round;
+}
+
+/* -- pad */
+
+static levada_status shard_empty_rows(levada_builder *b, int32_t i, levada_error *err)
+{
+    levada_column *c = &b->block->columns[i];
+    size_t         bytes = (size_t)c->n * sizeof(int32_t);
+    int32_t       *begin = NULL, *end = NULL;
+
+    if (c->field->padded) {
+        levada_buffer_unref(&c->lengths_owner);
+        c->lengths = NULL;
+        LEVADA_TRY(levada_builder_lengths(b, i, &begin, err));
+        memset(begin, 0, bytes);
+    } else if (c->field->depth > 0) {
+        levada_buffer_unref(&c->level[0].owner);
+        memset(&c->level[0], 0, sizeof c->level[0]);
+        LEVADA_TRY(levada_builder_ranges(b, i, 0, c->n, &begin, &end, err));
+        memset(begin, 0, bytes);
+        memset(end, 0, bytes);
+    }
+    return LEVADA_OK;
+}
+
+static levada_status shard_fill(shard_state *s, levada_builder *b, const levada_block *in,
+                                bool padding, levada_error *err)
+{
+    int32_t       n = levada_spec_count(in->spec);
+    void         *flags = NULL;
+    levada_status st = LEVADA_OK;
+
+    for (int32_t i = 0; st == LEVADA_OK && i < n; i++) {
+        levada_builder_share(b, i, &in->columns[i]);
+        if (padding && s->batches) st = shard_empty_rows(b, i, err);
+    }
+    if (st == LEVADA_OK) st = levada_builder_values(b, n, in->n, &flags, err);
+    if (st == LEVADA_OK) memset(flags, padding, (size_t)in->n);
+    return st;
+}
+
+/* The block with is_padding in all of its rows; takes *block. */
+static levada_status shard_flag(shard_state *s, levada_block **block, bool padding,
                                 levada_block **out, levada_error *err)
 {
-    int64_t       most = (block->n - first - 1) / a->count + 1, n = 0;
-    int32_t      *rows = levada_alloc((size_t)most * sizeof *rows);
-    levada_status st;
+    levada_pool       *pool = levada_env_pool(s->context->env);
+    const levada_spec *spec = NULL;
+    levada_block      *flat = NULL, *made = NULL;
+    levada_builder    *b = NULL;
+    levada_status      st = levada_block_gather(pool, *block, &flat, err);
 
-    if (!rows) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a part");
-    for (int64_t i = first; n < most; i += a->count) rows[n++] = (int32_t)i;
-    st = levada_block_select(block, rows, n, out, err);
-    levada_free(rows);
+    levada_block_unref(block);
+    if (st != LEVADA_OK) return st;
+    st = levada_derived_get(&s->columns, shard_derive, NULL, flat->spec, &spec, err);
+    if (st == LEVADA_OK) st = levada_builder_make(pool, spec, flat->n, &b, err);
+    if (st == LEVADA_OK) st = shard_fill(s, b, flat, padding, err);
+    if (st == LEVADA_OK) st = levada_builder_publish(&b, &made, err);
+    if (st == LEVADA_OK) st = levada_block_copy_origins(pool, made, flat, err);
+    if (st == LEVADA_OK) {
+        made->bytes += flat->bytes;
+        *out = made;
+        made = NULL;
+    }
+    levada_block_unref(&made);
+    levada_builder_destroy(&b);
+    levada_block_unref(&flat);
     return st;
+}
+
+/* -- records */
+
+static void shard_hold(shard_state *s, levada_block **block)
+{
+    levada_cursor_clear(&s->held);
+    s->held.block = *block;
+    *block = NULL;
+}
+
+/* Row `from` of a block of any kind as a row of a DATA block: the number of that block in `all`. */
+static uint32_t shard_row(const levada_block *block, int64_t from, uint32_t *row)
+{
+    bool data = block->kind == LEVADA_BLOCK_DATA;
+
+    *row = data ? (uint32_t)from : block->row[from];
+    return data ? 0 : block->which[from];
+}
+
+static int32_t shard_sources(const levada_block *block, levada_block **to)
+{
+    int32_t n = block->kind == LEVADA_BLOCK_DATA ? 1 : block->nfrom;
+
+    for (int32_t i = 0; i < n; i++) {
+        to[i] = levada_block_ref(block->kind == LEVADA_BLOCK_DATA ? block : block->from[i]);
+    }
+    return n;
+}
+
+/* The record `held` (if not NULL), then n of the block, each a->count after the one before. */
+static levada_status shard_pick(const shard_args *a, const levada_block *held,
+                                const levada_block *block, int64_t first, int64_t n,
+                                levada_block **out, levada_error *err)
+{
+    int64_t        rows = n + (held != NULL), most = 2 + block->nfrom + (held ? held->nfrom : 0);
+    uint32_t      *index = levada_alloc((size_t)rows * 2 * sizeof *index);
+    levada_block **from = levada_alloc((size_t)most * sizeof *from);
+    levada_buffer *owner = NULL;
+    int32_t        nheld = 0, nfrom = 0;
+    int64_t        k = 0;
+    levada_status  st = LEVADA_OK;
+
+    if (!index || !from) st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a part");
+    if (st == LEVADA_OK) st = levada_buffer_wrap(index, rows * 8, levada_free, index, &owner, err);
+    if (st != LEVADA_OK) {
+        levada_free(index);
+        levada_free(from);
+        return st;
+    }
+    if (held) nheld = shard_sources(held, from);
+    nfrom = nheld + shard_sources(block, from + nheld);
+    if (held) index[k++] = shard_row(held, 0, &index[rows]);
+    for (int64_t i = first; k < rows; i += a->count, k++) {
+        index[k] = (uint32_t)nheld + shard_row(block, i, &index[rows + k]);
+    }
+    st = levada_block_selection(from, nfrom, index, index + rows, rows, &owner, out, err);
+    for (int32_t i = 0; st != LEVADA_OK && i < nfrom; i++) levada_block_unref(&from[i]);
+    levada_buffer_unref(&owner);
+    levada_free(from);
+    return st;
+}
+
+/* *out stays NULL where no record of the block goes out now. */
+static levada_status shard_records(shard_state *s, const shard_args *a, const levada_block *block,
+                                   levada_block **out, levada_error *err)
+{
+    int64_t       first = shard_first(a, s->seen), seen = s->seen + block->n;
+    int64_t       mine = first < block->n ? (block->n - first - 1) / a->count + 1 : 0;
+    bool          drop = s->equal == 'd', whole = seen / a->count > s->seen / a->count;
+    bool          release = drop && s->held.block && whole;
+    bool          keep = drop && mine > 0 && seen % a->count > a->index;
+    bool          spare = s->equal == 'p' && shard_lacks(a, seen);
+    levada_block *next = NULL;
+    levada_status st = LEVADA_OK;
+
+    if (keep) {
+        st = levada_block_slice(NULL, block, first + (mine - 1) * a->count, 1, &next, err);
+        mine--;
+    }
+    if (spare) st = levada_block_slice(NULL, block, block->n - 1, 1, &next, err);
+    if (st == LEVADA_OK && mine + release > 0) {
+        st = shard_pick(a, release ? s->held.block : NULL, block, first, mine, out, err);
+    }
+    if (st == LEVADA_OK && *out && s->equal == 'p') {
+        levada_block *picked = *out;
+
+        *out = NULL;
+        st = shard_flag(s, &picked, false, out, err);
+    }
+    if (st == LEVADA_OK && (keep || release || s->equal == 'p')) shard_hold(s, &next);
+    if (st == LEVADA_OK) s->seen = seen;
+    levada_block_unref(&next);
+    return st;
+}
+
+/* -- batches */
+
+static levada_status shard_batch(shard_state *s, const shard_args *a, levada_block *block,
+                                 levada_block **out, levada_error *err)
+{
+    bool          mine = s->seen % a->count == a->index, whole = (s->seen + 1) % a->count == 0;
+    levada_block *mark = levada_block_ref(block);
+    levada_status st = LEVADA_OK;
+
+    if (s->equal == 'd' && mine) {
+        shard_hold(s, &mark);
+    } else if (s->equal == 'p' && mine) {
+        st = shard_flag(s, &mark, false, out, err);
+        if (st == LEVADA_OK) levada_cursor_clear(&s->held);
+    } else if (s->equal == 'p' && shard_lacks(a, s->seen + 1)) {
+        shard_hold(s, &mark);
+    } else if (mine) {
+        *out = mark;
+        mark = NULL;
+    }
+    if (s->equal == 'd' && whole) {
+        *out = s->held.block;
+        s->held.block = NULL;
+    }
+    levada_block_unref(&mark);
+    if (st == LEVADA_OK) s->seen++;
+    return st;
+}
+
+/* The end of the input: what the last round still lacks. */
+static levada_status shard_end(shard_state *s, const shard_args *a, levada_block **out,
+                               levada_error *err)
+{
+    levada_block *block = NULL;
+
+    if (!s->held.block) return LEVADA_END;
+    if (s->equal == 'd') {
+        levada_context_dropped(s->context, s->held.block->n);
+    } else {
+        block = levada_block_ref(s->held.block);
+        LEVADA_TRY(shard_flag(s, &block, true, out, err));
+    }
+    levada_cursor_clear(&s->held);
+    s->seen += a->count - s->seen % a->count;
+    return *out ? LEVADA_OK : LEVADA_END;
 }
 
 static levada_status shard_next(void *state, const void *args, levada_iter *in, levada_block **out,
@@ -72,52 +329,59 @@ static levada_status shard_next(void *state, const void *args, levada_iter *in, 
     shard_state      *s = state;
     const shard_args *a = args;
     levada_block     *block = NULL;
-    levada_status     st;
+    levada_status     st = LEVADA_OK;
 
-    if (a->count == 1) return levada_iter_next(in, out, err);
-    for (;;) {
-        int64_t first;
-
-        LEVADA_TRY(levada_iter_next(in, &block, err));
-        first = shard_first(a, s->seen);
-        s->seen += s->batches ? 1 : block->n;
-        if (s->batches && first == 0) {
-            *out = block;
-            return LEVADA_OK;
-        }
-        if (!s->batches && first < block->n) {
-            st = shard_pick(a, block, first, out, err);
-            levada_block_unref(&block);
-            return st;
-        }
+    if (a->count == 1 && s->equal != 'p') return levada_iter_next(in, out, err);
+    *out = NULL;
+    while (st == LEVADA_OK && !*out) {
+        st = levada_iter_next(in, &block, err);
+        if (st == LEVADA_END) return shard_end(s, a, out, err);
+        if (st != LEVADA_OK) return st;
+        st = s->batches ? shard_batch(s, a, block, out, err)
+                        : shard_records(s, a, block, out, err);
         levada_block_unref(&block);
     }
+    return st;
 }
 
 static levada_status shard_save(const void *state, levada_state_writer *to, levada_error *err)
 {
-    return levada_state_put_i64(to, "seen", ((const shard_state *)state)->seen, err);
+    const shard_state *s = state;
+
+    LEVADA_TRY(levada_state_put_i64(to, "seen", s->seen, err));
+    return s->equal ? levada_cursor_save(&s->held, to, "held", err) : LEVADA_OK;
 }
 
 static levada_status shard_restore(void *state, levada_state_reader *from, levada_error *err)
 {
-    return levada_state_get_count(from, "seen", LEVADA_COUNT_LIMIT, &((shard_state *)state)->seen,
-                                  err);
+    shard_state      *s = state;
+    const shard_args *a = &s->args;
+    bool              holds;
+
+    LEVADA_TRY(levada_state_get_count(from, "seen", LEVADA_COUNT_LIMIT, &s->seen, err));
+    if (!s->equal) return LEVADA_OK;
+    LEVADA_TRY(levada_cursor_restore(&s->held, from, "held", err));
+    holds = s->equal == 'p' ? shard_lacks(a, s->seen) : s->seen % a->count > a->index;
+    if (holds == (s->held.block != NULL) && (!holds || s->batches || s->held.block->n == 1)) {
+        return LEVADA_OK;
+    }
+    return levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged");
 }
 
 const levada_stage_def levada_stage_shard = {
     .struct_size = sizeof(levada_stage_def),
     .name = "shard",
-    .doc = "one of several equal parts",
+    .doc = "one of several parts",
     .example = "range:10 | shard:1,count=3",
     .mode = LEVADA_MODE_SERIAL,
     .rows = LEVADA_ROWS_SUBSET,
     .args = shard_options,
     .args_size = sizeof(shard_args),
     .state_size = sizeof(shard_state),
-    .state_version = 1,
+    .state_version = 2,
     .check = shard_check,
     .open = shard_open,
+    .close = shard_close,
     .next = shard_next,
     .save = shard_save,
     .restore = shard_restore,

@@ -8,6 +8,7 @@
  */
 #include "base/alloc.h"
 #include "base/random.h"
+#include "core/columns.h"
 #include <levada/rowstore.h>
 
 #include <string.h>
@@ -47,9 +48,7 @@ static levada_status shuffle_check(const void *args, const levada_spec *in, leva
                                    levada_error *err)
 {
     (void)args, (void)out;
-    if (!(levada_spec_flags_of(in) & LEVADA_SPEC_BATCHED)) return LEVADA_OK;
-    return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                       "records were batched before: shuffle first, or unbatch");
+    return levada_spec_want_records(in, err);
 }
 
 static levada_status shuffle_open(void *state, const void *args, const levada_context *context,

@@ -21,12 +21,15 @@
 
 #include <cmocka.h>
 
-/* -- files that examples read */
+/* -- files that examples read, and their changes */
 
-/* Readable as Example and as SequenceExample. */
-static void add_sequence(t_bytes *to, levada_example *e, int64_t i)
+#define CHANGES 3
+
+/* Readable as Example and as SequenceExample. Its size does not depend on `base`, from 0 to 90. */
+static void add_sequence(t_bytes *to, levada_example *e, int64_t i, int64_t base)
 {
-    const int64_t  tokens[] = { i, i + 1, i + 2, i + 3, i + 4 };
+    int64_t        t = base + i;
+    const int64_t  tokens[] = { t, t + 1, t + 2, t + 3, t + 4 };
     const float    frame[16] = { (float)i, 0.5F };
     const uint8_t *data = NULL;
     size_t         size = 0;
@@ -42,55 +45,111 @@ static void add_sequence(t_bytes *to, levada_example *e, int64_t i)
     t_add_record(to, data, size);
 }
 
-static void write_records(const char *name, int64_t n)
+static void write_records(const char *name, int64_t n, int64_t base)
 {
     levada_example *e = NULL;
     t_bytes         bytes = { 0 };
 
     assert_int_equal(levada_example_create(&e, NULL), LEVADA_OK);
-    for (int64_t i = 0; i < n; i++) add_sequence(&bytes, e, i);
+    for (int64_t i = 0; i < n; i++) add_sequence(&bytes, e, i, base);
     t_write_file(name, bytes.at, bytes.size);
     t_clear(&bytes);
     levada_example_destroy(&e);
 }
 
-/* What the filters of this build read: train.tfrecord as packed.gzip, ... */
-static void write_packed(void)
+/* The files of the folder, and what stands in them: in `how` ways, and as they are (CHANGES). */
+typedef struct content {
+    const char *name;
+    int64_t     records;             /* of a TFRecord file */
+    const char *text[CHANGES + 1];
+} content;
+
+#define LINES   "one\ntwo\n\nfour\nfive, the last one"
+#define TABLE "a,b\n1,x\n2,y\n3,\"z, and more\"\n"
+#define IMAGES "0000111122223333444455556666"
+
+static const content contents[] = {
+    { "train.tfrecord", 20, { NULL } },
+    { "examples.tfrecord", 9, { NULL } },
+    { "a.tfrecord", 5, { NULL } },
+    { "b.tfrecord", 3, { NULL } },
+    { "lines.txt", 0,
+      { "ONE\nTWO\n\nFOUR\nFIVE, THE LAST ONE", "one\n", LINES "\nsix", LINES } },
+    { "images.bin", 0, { "aaaabbbbccccddddeeeeffffgggg", "0000", IMAGES "7777", IMAGES } },
+    { "more.txt", 0, { "A,B\n5,X\n2,y\n3,\"Z, and more\"\n", "a,b\n", TABLE "4,q\n", TABLE } },
+    { "table.csv", 0,
+      { "a,b\n5,X\n2,y\n3,\"Z, and more\"\n", "a,b\n1,x\n", TABLE "4,q\n", TABLE } },
+};
+
+#define CONTENTS ((int32_t)(sizeof contents / sizeof contents[0]))
+
+static void write_content(int32_t which, int32_t how)
 {
-    t_bytes                  plain = t_read_file("train.tfrecord");
-    const levada_filter_def *filter;
+    const content *c = &contents[which];
+    int64_t        more = how == 1 ? -1 : how == 2 ? 1 : 0;
 
-    for (int32_t i = 0; (filter = levada_registry_filter_at(NULL, i)); i++) {
-        char    name[64];
-        t_bytes packed;
+    if (c->records) write_records(c->name, c->records + more, how == 0 ? 60 : 0);
+    else t_write_file(c->name, c->text[how], strlen(c->text[how]));
+}
 
-        if (!t_can(filter->name)) continue;
-        (void)snprintf(name, sizeof name, "packed.%s", filter->name);
-        packed = t_encode(filter->name, plain.at, plain.size, 0);
-        t_write_file(name, packed.at, packed.size);
-        t_clear(&packed);
-    }
+/* What a filter of this build reads: train.tfrecord as packed.gzip, ... */
+static void write_packed(const levada_filter_def *filter)
+{
+    t_bytes plain = t_read_file("train.tfrecord"), packed;
+    char    name[64];
+
+    (void)snprintf(name, sizeof name, "packed.%s", filter->name);
+    packed = t_encode(filter->name, plain.at, plain.size, 0);
+    t_write_file(name, packed.at, packed.size);
+    t_clear(&packed);
     t_clear(&plain);
 }
 
+static const levada_filter_def *packed_filter(int32_t i)
+{
+    const levada_filter_def *filter = i < 0 ? NULL : levada_registry_filter_at(NULL, i);
+
+    return filter && t_can(filter->name) ? filter : NULL;
+}
+
+/* The first way keeps the size, the second one makes it smaller, the third one larger. */
+static bool change_content(void *user, int32_t which, int32_t how)
+{
+    const levada_filter_def *filter = packed_filter(which - CONTENTS);
+
+    (void)user;
+    if (how >= CHANGES || (which >= CONTENTS && !filter)) return false;
+    write_content(filter ? 0 : which, how);
+    if (!filter) return true;
+    write_packed(filter);
+    write_content(0, CHANGES);
+    return true;
+}
+
+static void undo_content(void *user, int32_t which)
+{
+    const levada_filter_def *filter = packed_filter(which - CONTENTS);
+
+    (void)user;
+    if (filter) write_packed(filter);
+    else if (which < CONTENTS) write_content(which, CHANGES);
+}
+
+static const levada_conform_files files = { NULL, change_content, undo_content };
+
 static int write_files(void **state)
 {
-    const char *folder = t_folder();
-    const char *lines = "one\ntwo\n\nfour\nfive, the last one";
-    const char *table = "a,b\n1,x\n2,y\n3,\"z, and more\"\n";
+    const char      *folder = t_folder();
+    const levada_op *op;
 
     (void)state;
     assert_int_equal(chdir(folder), 0);
-    write_records("train.tfrecord", 20);
-    write_records("examples.tfrecord", 9);
-    write_records("a.tfrecord", 5);
-    write_records("b.tfrecord", 3);
-    t_write_file("lines.txt", lines, strlen(lines));
-    t_write_file("images.bin", "0000111122223333444455556666", 28);
-    t_write_file("more.txt", table, strlen(table));
-    t_write_file("table.csv", table, strlen(table));
+    for (int32_t i = 0; i < CONTENTS; i++) write_content(i, CHANGES);
     t_functions_add(t_iter_env());
-    write_packed();
+    for (int32_t i = 0; packed_filter(i); i++) write_packed(packed_filter(i));
+    for (int32_t i = 0; (op = levada_registry_at(NULL, i)); i++) {
+        assert_int_equal(levada_conform_write_files(op->example_files, NULL), LEVADA_OK);
+    }
     return 0;
 }
 
@@ -210,6 +269,10 @@ static levada_conform_verdict refuses_numbers_that_were_made_up(levada_conform *
 
 /* -- all names, all checks */
 
+static const levada_conform_check changed = {
+    "changed", "goes on over a changed file as a run over it, or not at all", levada_conform_changed
+};
+
 static const levada_conform_check made_up = { "made up", "refuses numbers that were made up",
                                               refuses_numbers_that_were_made_up };
 
@@ -227,7 +290,8 @@ static void conforms(void **state)
 {
     const subject         *s = *state;
     levada_conform         c = { .env = t_iter_env(), .name = s->stage, .example = s->example,
-                                 .faults = &faults, .filter = s->filter };
+                                 .faults = &faults, .filter = s->filter,
+                                 .files = &files };
     levada_conform_verdict verdict;
 
     if (s->left_out) skip();
@@ -272,7 +336,8 @@ static size_t add_filter_checks(struct CMUnitTest *tests, subject *subjects, siz
 }
 
 #define NAMES 256
-#define CHECKS 6 /* of the suite, and one of ours */
+#define SUITE 5
+#define CHECKS 7 /* and two of ours */
 
 static size_t add_checks(struct CMUnitTest *tests, subject *subjects, size_t n, subject of,
                          const char *wanted)
@@ -283,8 +348,40 @@ static size_t add_checks(struct CMUnitTest *tests, subject *subjects, size_t n, 
 
         *s = of;
         if (!s->example && s->packed[0]) s->example = s->packed;
-        s->check = k + 1 < CHECKS ? &levada_conform_checks[k] : &made_up;
+        s->check = k < SUITE ? &levada_conform_checks[k] : k == SUITE ? &changed : &made_up;
         (void)snprintf(s->claim, sizeof s->claim, "%s %s", s->name, s->check->claim);
+        tests[n] = (struct CMUnitTest){ .name = s->claim, .test_func = conforms,
+                                        .initial_state = s };
+    }
+    return n;
+}
+
+/* Pipelines that read files and hold records: only changes of files are tried. */
+static const char *const pipes[] = {
+    "tfrecord:[a.tfrecord,b.tfrecord,train.tfrecord] | shuffle:5",
+    "tfrecord:[a.tfrecord,train.tfrecord],shuffle_files=true | repeat:2 | batch:4",
+    "tfrecord:[a.tfrecord,b.tfrecord] | repeat:3 | shuffle:4 | batch:3 | prefetch:2",
+    "tfrecord:train.tfrecord | parse_sequence_example:context={tokens:{kind:VarLen,dtype:int64}} | "
+    "bucket_by_sequence_length:tokens,boundaries=[2,4],batch_sizes=[2,3,2] | prefetch:3",
+    "text_lines:[lines.txt,more.txt] | shuffle:3 | prefetch:2",
+    "zip(text_lines:lines.txt; tfrecord:a.tfrecord) | shuffle:3",
+    "mix(text_lines:[lines.txt,more.txt]; text_lines:table.csv):weights=[2,1],seed=3 | shuffle:3",
+    "concat(text_lines:lines.txt; text_lines:table.csv) | batch:2",
+    "files:*.tfrecord | interleave:(tfrecord:\"{path}\"),cycle_length=2 | prefetch:2",
+    "files:[lines.txt,more.txt] | repeat:2 | interleave:(text_lines:\"{path}\" | shuffle:2),"
+    "cycle_length=2 | shuffle:3 | batch:2",
+};
+
+#define PIPES (sizeof pipes / sizeof pipes[0])
+
+static size_t add_pipes(struct CMUnitTest *tests, subject *subjects, size_t n)
+{
+    for (size_t i = 0; i < PIPES; i++, n++) {
+        subject *s = &subjects[n];
+
+        *s = (subject){ .name = pipes[i], .stage = "tfrecord", .example = pipes[i],
+                        .check = &changed };
+        (void)snprintf(s->claim, sizeof s->claim, "pipe %zu %s", i, changed.claim);
         tests[n] = (struct CMUnitTest){ .name = s->claim, .test_func = conforms,
                                         .initial_state = s };
     }
@@ -311,7 +408,8 @@ int main(int argc, char **argv)
         n = add_checks(tests, subjects, n, of_filter(filter), wanted);
         n = add_filter_checks(tests, subjects, n, filter, wanted);
     }
-    if (levada_conform_checks[CHECKS - 1].name) return 1; /* a check that nobody runs */
+    if (!wanted) n = add_pipes(tests, subjects, n);
+    if (levada_conform_checks[SUITE].name) return 1; /* a check that nobody runs */
     failed = _cmocka_run_group_tests("conformance", tests, n, write_files, drop_files);
     levada_env_destroy(&env);
     return failed;

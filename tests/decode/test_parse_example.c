@@ -90,6 +90,27 @@ static void packed_and_unpacked_lists_are_the_same(void **state)
     levada_block_unref(&block);
 }
 
+static void values_of_mixed_lists_are_all_delivered(void **state)
+{
+    /* packed [1, 2], packed [3], unpacked 4; packed [1.0], unpacked 2.0 */
+    const message ints = BYTES("\x0a\x14\x0a\x12\x0a\x01"
+                               "a\x12\x0d\x1a\x0b\x0a\x02\x01\x02\x0a\x01\x03\x08\x04\x0a\x00");
+    const message floats = BYTES("\x0a\x16\x0a\x14\x0a\x01"
+                                 "a\x12\x0f\x12\x0d\x0a\x04\0\0\x80\x3f\x0d\0\0\0\x40\x0a\x00");
+    static const int64_t want[] = { 1, 2, 3, 4 };
+    static const float real_want[] = { 1, 2 };
+    levada_block *block = NULL;
+
+    (void)state;
+    decode_ok("{a:{kind:VarLen,dtype:int64}}", &ints, 1, &block);
+    assert_int_equal(levada_column_length(levada_block_column(block, "a"), 0), 4);
+    assert_memory_equal(levada_column_i64(levada_block_column(block, "a")), want, sizeof want);
+    levada_block_unref(&block);
+    decode_ok("{a:{kind:FixedLen,shape:[2],dtype:float32}}", &floats, 1, &block);
+    assert_memory_equal(levada_block_column(block, "a")->values, real_want, sizeof real_want);
+    levada_block_unref(&block);
+}
+
 static void single_numbers_and_defaults(void **state)
 {
     const message three[] = { seven, empty, minus };
@@ -157,6 +178,75 @@ static void the_last_entry_of_a_key_wins(void **state)
     decode_ok("{a:{kind:FixedLen,shape:[],dtype:int64}}", &m, 1, &block);
     assert_int_equal(levada_column_i64(levada_block_column(block, "a"))[0], 8);
     levada_block_unref(&block);
+}
+
+/* {"a": [1, 2]}, then "a" without a kind: as TensorFlow and protobuf, empty. */
+static void an_entry_without_a_kind_clears_all_but_fixed_features(void **state)
+{
+    const message two[] = { BYTES("\x0a\x14\x0a\x0b\x0a\x01"
+                                  "a\x12\x06\x1a\x04\x0a\x02\x01\x02\x0a\x05\x0a\x01"
+                                  "a\x12\x00"),
+                            packed };
+    static const char *const specs[] = {
+        "{a:{kind:VarLen,dtype:int64}}",
+        "{a:{kind:Ragged,dtype:int64}}",
+        "{a:{kind:FixedLenSequence,shape:[],dtype:int64,allow_missing:true}}",
+    };
+    levada_block *block = NULL;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
+        decode_ok(specs[i], two, 2, &block);
+        assert_int_equal(levada_column_length(levada_block_column(block, "a"), 0), 0);
+        assert_int_equal(levada_column_length(levada_block_column(block, "a"), 1), 3);
+        levada_block_unref(&block);
+    }
+    decode_ok("{a:{kind:FixedLen,shape:[2],dtype:int64}}", two, 1, &block);
+    assert_int_equal(levada_column_i64(levada_block_column(block, "a"))[1], 2);
+    levada_block_unref(&block);
+}
+
+/* Entries of two keys, of two values (both of the key ""), and of a key and two values. */
+static void an_entry_may_repeat_its_key_or_its_value(void **state)
+{
+    const message m = BYTES("\x0a\x2b\x0a\x06\x0a\x01z\x0a\x01"
+                            "b"
+                            "\x0a\x0e\x12\x05\x1a\x03\x0a\x01\x05\x12\x05\x1a\x03\x0a\x01\x06"
+                            "\x0a\x11\x0a\x01"
+                            "a\x12\x05\x1a\x03\x0a\x01\x07\x12\x05\x1a\x03\x0a\x01\x08");
+    levada_block *block = NULL;
+
+    (void)state;
+    decode_ok("{a:{kind:VarLen,dtype:int64},b:{kind:VarLen,dtype:int64},"
+              "none:{kind:Ragged,value_key:\"\",dtype:int64}}",
+              &m, 1, &block);
+    assert_int_equal(levada_column_length(levada_block_column(block, "a"), 0), 2);
+    assert_int_equal(levada_column_i64(levada_block_column(block, "a"))[1], 8);
+    assert_int_equal(levada_column_length(levada_block_column(block, "b"), 0), 0);
+    assert_int_equal(levada_column_length(levada_block_column(block, "none"), 0), 2);
+    levada_block_unref(&block);
+    refused("{a:{kind:VarLen,dtype:int64}}", (message)BYTES("\x0a\x05\x0a\x03\x0a\x01"
+                                                            "a"),
+            "tf.train.Example");
+}
+
+/* A broken Feature counts only where no later entry replaces it. */
+static void a_later_entry_replaces_a_broken_one(void **state)
+{
+    const message m = BYTES("\x0a\x18\x0a\x0a\x0a\x01"
+                            "a\x12\x05\x1a\x05\x0a\x01\x07\x0a\x0a\x0a\x01"
+                            "a\x12\x05\x1a\x03\x0a\x01\x08");
+    const message wrong = { m.bytes + 0, 14 };
+    levada_block *block = NULL;
+
+    (void)state;
+    decode_ok("{a:{kind:VarLen,dtype:int64}}", &m, 1, &block);
+    assert_int_equal(levada_column_i64(levada_block_column(block, "a"))[0], 8);
+    levada_block_unref(&block);
+    decode_ok("{a:{kind:FixedLen,shape:[],dtype:int64}}", &m, 1, &block);
+    assert_int_equal(levada_column_i64(levada_block_column(block, "a"))[0], 8);
+    levada_block_unref(&block);
+    refused("{a:{kind:VarLen,dtype:int64}}", wrong, "tf.train.Example");
 }
 
 static size_t put_sized(char *to, int tag, size_t size)
@@ -348,15 +438,50 @@ static void a_decoder_is_used_again(void **state)
     assert_null(decoding);
 }
 
+/* feature_lists {"a": [{int64 [1, 2, 3]}]}; in the second one after context {"b": int64 [7]} */
+static const message lists = BYTES("\x12\x10\x0a\x0e\x0a\x01"
+                                   "a\x12\x09\x0a\x07\x1a\x05\x0a\x03\x01\x02\x03");
+static const message mixed = BYTES("\x0a\x0c\x0a\x0a\x0a\x01"
+                                   "b\x12\x05\x1a\x03\x0a\x01\x07"
+                                   "\x12\x10\x0a\x0e\x0a\x01"
+                                   "a\x12\x09\x0a\x07\x1a\x05\x0a\x03\x01\x02\x03");
+
+static void a_sequence_example_is_named(void **state)
+{
+    const message strange[] = { BYTES("\x12\x03xyz"), BYTES("\x12\x00"), BYTES("\x18\x07"),
+                                BYTES("\x12\x05\x0a\x03xyz"), BYTES("\x12\x04\x0a\x02\x0a\x00") };
+    levada_block *block = NULL;
+
+    (void)state;
+    refused("{a:{kind:VarLen,dtype:int64}}", lists, "'a' is in its feature_lists; use parse_seq");
+    refused("{a:{kind:VarLen,dtype:int64}}", mixed, "looks like a tf.train.SequenceExample");
+    refused("{z:{kind:VarLen,dtype:int64}}", lists, "looks like a tf.train.SequenceExample");
+    refused("{a:{kind:FixedLen,dtype:int64,shape:[]}}", lists, "use parse_sequence_example");
+    refused("{a:{kind:VarLen,dtype:int64},b:{kind:VarLen,dtype:int64}}", mixed, "'a' is in its");
+    /* only the context is asked for, as TensorFlow allows */
+    decode_ok("{b:{kind:VarLen,dtype:int64}}", &mixed, 1, &block);
+    assert_int_equal(levada_column_length(levada_block_column(block, "b"), 0), 1);
+    levada_block_unref(&block);
+    for (size_t i = 0; i < sizeof strange / sizeof *strange; i++) {
+        decode_ok("{a:{kind:VarLen,dtype:int64}}", &strange[i], 1, &block);
+        assert_int_equal(levada_column_length(levada_block_column(block, "a"), 0), 0);
+        levada_block_unref(&block);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_decoder_is_used_again),
         cmocka_unit_test(packed_and_unpacked_lists_are_the_same),
+        cmocka_unit_test(values_of_mixed_lists_are_all_delivered),
         cmocka_unit_test(single_numbers_and_defaults),
         cmocka_unit_test(narrower_dtypes_are_range_checked),
         cmocka_unit_test(strings_and_their_defaults),
         cmocka_unit_test(the_last_entry_of_a_key_wins),
+        cmocka_unit_test(an_entry_without_a_kind_clears_all_but_fixed_features),
+        cmocka_unit_test(an_entry_may_repeat_its_key_or_its_value),
+        cmocka_unit_test(a_later_entry_replaces_a_broken_one),
         cmocka_unit_test(many_values_in_one_entry_are_merged_in_its_size),
         cmocka_unit_test(says_what_does_not_fit),
         cmocka_unit_test(refuses_every_truncation),
@@ -365,6 +490,7 @@ int main(void)
         cmocka_unit_test(sparse_is_sorted_by_index),
         cmocka_unit_test(partitions_divide_or_reject),
         cmocka_unit_test(no_records_are_a_block_too),
+        cmocka_unit_test(a_sequence_example_is_named),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -209,6 +209,31 @@ static void needs_a_feature(void **state)
     refused("{sequence:{a:{kind:FixedLen,shape:[],dtype:int64}}}", "FixedLen is for the context");
 }
 
+static void an_example_is_named(void **state)
+{
+    static const int64_t v[] = { 1, 2, 3 };
+    const char *either = "{context:{w:{kind:VarLen,dtype:int64,key:v}},"
+                         "sequence:{v:{kind:VarLen,dtype:int64}}}";
+    levada_block *block = NULL;
+
+    (void)state;
+    assert_int_equal(levada_example_add_i64(builder, "v", v, 3, NULL), LEVADA_OK);
+    refused("{sequence:{v:{kind:VarLen,dtype:int64}}}", "looks like a tf.train.Example");
+    levada_example_reset(builder);
+    assert_int_equal(levada_example_add_i64(builder, "v", v, 3, NULL), LEVADA_OK);
+    refused("{sequence:{v:{kind:FixedLenSequence,shape:[],dtype:int64}}}", "use parse_example");
+    levada_example_reset(builder);
+    assert_int_equal(levada_example_add_i64(builder, "v", v, 3, NULL), LEVADA_OK);
+    decode_ok(either, &block);
+    levada_block_unref(&block);
+    levada_example_reset(builder);
+    assert_int_equal(levada_example_add_i64(builder, "v", v, 3, NULL), LEVADA_OK);
+    begin("other");
+    end();
+    decode_ok("{sequence:{v:{kind:VarLen,dtype:int64}}}", &block);
+    levada_block_unref(&block);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -219,6 +244,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(context_and_strings, set_up, tear_down),
         cmocka_unit_test_setup_teardown(partitions_need_as_many_steps, set_up, tear_down),
         cmocka_unit_test_setup_teardown(needs_a_feature, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(an_example_is_named, set_up, tear_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

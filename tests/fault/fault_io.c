@@ -7,13 +7,14 @@
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 static atomic_int   fault_calls, fault_kind;
-static atomic_bool  fault_armed, fault_after;
+static atomic_bool  fault_armed, fault_after, fault_named;
 static atomic_llong fault_number, fault_seen;
 
 void fault_io_arm(fault_io_calls calls, fault_io_kind kind, int64_t number, bool after)
@@ -25,6 +26,8 @@ void fault_io_arm(fault_io_calls calls, fault_io_kind kind, int64_t number, bool
     atomic_store(&fault_seen, 0);
     atomic_store(&fault_armed, true);
 }
+
+void fault_io_nameless(bool can) { atomic_store(&fault_named, !can); }
 
 int64_t fault_io_disarm(void)
 {
@@ -104,9 +107,64 @@ int open(const char *path, int flags, ...)
     va_start(args, flags);
     if (flags & O_CREAT) mode = va_arg(args, int);
     va_end(args);
-    if (fault_size(FAULT_IO_OPENS, 1) < 0) return -1;
+    if (fault_size(flags & O_DIRECTORY ? FAULT_IO_FILES : FAULT_IO_OPENS, 1) < 0) return -1;
     fault_real("open64", &real);
     return real(path, flags, mode);
+}
+
+/* Only new files are made relative to a folder. */
+int openat(int folder, const char *path, int flags, ...)
+{
+    int (*real)(int, const char *, int, ...);
+    va_list args;
+    int     mode;
+
+    va_start(args, flags);
+    mode = va_arg(args, int);
+    va_end(args);
+    if ((flags & O_TMPFILE) == O_TMPFILE && atomic_load(&fault_named)) {
+        errno = EOPNOTSUPP;
+        return -1;
+    }
+    if (fault_size(FAULT_IO_FILES, 1) < 0) return -1;
+    fault_real("openat64", &real);
+    return real(folder, path, flags, mode);
+}
+
+int fsync(int fd)
+{
+    int (*real)(int);
+
+    if (fault_size(FAULT_IO_FILES, 1) < 0) return -1;
+    fault_real("fsync", &real);
+    return real(fd);
+}
+
+int fchmod(int fd, mode_t mode)
+{
+    int (*real)(int, mode_t);
+
+    if (fault_size(FAULT_IO_FILES, 1) < 0) return -1;
+    fault_real("fchmod", &real);
+    return real(fd, mode);
+}
+
+int linkat(int from, const char *old, int to, const char *new, int flags)
+{
+    int (*real)(int, const char *, int, const char *, int);
+
+    if (fault_size(FAULT_IO_FILES, 1) < 0) return -1;
+    fault_real("linkat", &real);
+    return real(from, old, to, new, flags);
+}
+
+int renameat(int from, const char *old, int to, const char *new)
+{
+    int (*real)(int, const char *, int, const char *);
+
+    if (fault_size(FAULT_IO_FILES, 1) < 0) return -1;
+    fault_real("renameat", &real);
+    return real(from, old, to, new);
 }
 
 int fstat(int fd, struct stat *out)
@@ -118,11 +176,12 @@ int fstat(int fd, struct stat *out)
     return real(fd, out);
 }
 
-/* A failed close has closed nevertheless. */
+/* A failed close has closed nevertheless. Of what was only read it means nothing. */
 int close(int fd)
 {
     int (*real)(int);
-    ssize_t n = fault_size(FAULT_IO_WRITES, 1);
+    bool    written = (fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDONLY;
+    ssize_t n = written ? fault_size(FAULT_IO_WRITES, 1) : 1;
     int     code = errno;
 
     fault_real("close", &real);

@@ -279,6 +279,31 @@ static void with_workers(void **state)
                " | bucket_by_sequence_length:x,boundaries=[2,5],batch_sizes=4 | prefetch:2", 3, 5);
 }
 
+/* Memory is for blocks: records that mix draws from shuffled inputs cost none each. */
+static void mix_allocates_for_blocks_only(void **state)
+{
+    levada_iter *it = t_iter_open("mix(range:20000 | shuffle:2000; range:20000,start=50000 | "
+                                  "shuffle:2000):seed=3",
+                                  1, 256);
+    t_bytes      rows = { 0 };
+    int64_t      first = t_iter_read(it, 10, false, &rows), pieces;
+
+    (void)state;
+    fault_arm(INT64_MAX);
+    for (int i = 0; i < 100; i++) {
+        levada_block *block = NULL;
+
+        assert_int_equal(levada_iter_next(it, &block, NULL), LEVADA_OK);
+        levada_block_unref(&block);
+    }
+    pieces = fault_disarm();
+    if (pieces >= 100 * 64) print_error("%lld allocations\n", (long long)pieces);
+    assert_int_equal(first, 10);
+    assert_true(pieces < 100 * 64); /* blocks of 256 records */
+    t_clear(&rows);
+    levada_iter_close(&it);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -288,6 +313,7 @@ int main(void)
         cmocka_unit_test(interleave_filter),
         cmocka_unit_test(zip_shuffle_parse),
         cmocka_unit_test(mix_shuffle_parse),
+        cmocka_unit_test(mix_allocates_for_blocks_only),
         cmocka_unit_test(a_save_in_front_of_a_failure),
         cmocka_unit_test(with_workers),
     };

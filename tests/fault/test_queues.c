@@ -144,11 +144,16 @@ static void run_barrier(void)
     levada_dtype        dtypes[] = { LEVADA_INT64, LEVADA_BYTES };
     levada_shape        shapes[] = { TEST_SCALAR, TEST_SCALAR };
     levada_barrier     *barrier = NULL;
+    levada_barrier_options options = LEVADA_BARRIER_OPTIONS_INIT;
     levada_barrier_take how = { sizeof(how), 4, false, false, 0 };
     levada_tensor      *key = keys(4), *values[] = { numbers(1, 4, 7), words(1, 4) };
     levada_tensor      *indices = NULL, *out_keys = NULL, *out[2] = { 0 };
 
-    FAULT_AGAIN(levada_barrier_create(NULL, 2, dtypes, shapes, "b", NULL, &barrier, err));
+    options.ncomponents = 2;
+    options.dtypes = dtypes;
+    options.shapes = shapes;
+    options.name = "b";
+    FAULT_AGAIN(levada_barrier_create(NULL, &options, &barrier, err));
     for (int32_t i = 0; i < 2; i++) {
         FAULT_AGAIN(levada_barrier_insert_many(barrier, i, key, values[i], err));
         assert_int_equal(levada_barrier_incomplete_size(barrier), i == 0 ? 4 : 0);

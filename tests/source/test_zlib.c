@@ -38,15 +38,27 @@ static void reads_files(void **state)
     t_codec_reads_files("zlib");
 }
 
-static void ignores_what_follows(void **state)
+static void reports_bytes_after_the_stream_unless_they_are_zeros(void **state)
 {
     t_bytes all = t_encode("zlib", "abc", 3, 0), out = {0};
 
     (void)state;
-    t_add(&all, "junk, junk", 10);
-    assert_int_equal(t_decode("zlib", all, 0, 0, &out), LEVADA_OK);
-    assert_string_equal((char *)out.at, "abc");
-    t_clear(&out);
+    for (size_t step = 0; step < 3; step++) {
+        t_bytes padded = {0}, junk = {0};
+
+        t_add(&padded, all.at, all.size);
+        t_add(&padded, "\0\0\0", 3);
+        assert_int_equal(t_decode("zlib", padded, step, 0, &out), LEVADA_OK);
+        assert_string_equal((char *)out.at, "abc");
+        t_clear(&out);
+        t_add(&junk, padded.at, padded.size);
+        t_add(&junk, "junk", 4);
+        assert_int_equal(t_decode("zlib", junk, step, 0, &out), LEVADA_EDATA_LOSS);
+        assert_string_equal((char *)out.at, "abc");
+        t_clear(&out);
+        t_clear(&junk);
+        t_clear(&padded);
+    }
     t_clear(&all);
 }
 
@@ -75,7 +87,7 @@ int main(void)
         cmocka_unit_test(reports_changes),
         cmocka_unit_test(flushes),
         cmocka_unit_test(reads_files),
-        cmocka_unit_test(ignores_what_follows),
+        cmocka_unit_test(reports_bytes_after_the_stream_unless_they_are_zeros),
         cmocka_unit_test(refuses_dictionaries),
     };
 

@@ -88,10 +88,10 @@ static void goes_on_after_restores(void **state)
     t_iter_sweep("t_rows:50 | batch:4", true, 1);
     t_iter_sweep("t_stream:50 | batch:4", true, 1);
     t_iter_sweep("t_stream:50 | batch:13,drop_remainder=true", true, 1);
-    t_iter_sweep("t_stream:50 | batch:3 | batch:5", true, 1);
+    t_iter_sweep("t_stream:50 | batch:3 | unbatch | batch:5", true, 1);
     t_iter_sweep("t_rows:50 | batch:100", true, 1);
     t_iter_sweep("t_rows:50 | batch:4 | prefetch:3", true, 1);
-    t_iter_sweep("t_rows:50 | prefetch:2 | batch:4 | prefetch:3 | batch:6", true, 1);
+    t_iter_sweep("t_rows:50 | prefetch:2 | batch:4 | prefetch:3 | unbatch | batch:6", true, 1);
     t_iter_sweep("t_stream:50 | shuffle:17 | batch:4", true, 1);
 }
 
@@ -105,7 +105,7 @@ static void repeats(void **state)
     t_iter_sweep("t_rows:7 | batch:4 | repeat:3", true, 1);
     t_iter_sweep("t_rows:7 | repeat:3 | batch:4", true, 1);
     t_iter_sweep("t_rows:7 | prefetch:2 | repeat:3 | batch:4", true, 1);
-    t_iter_sweep("t_stream:7 | prefetch:2 | batch:4 | repeat:3 | batch:3", true, 1);
+    t_iter_sweep("t_stream:7 | prefetch:2 | batch:4 | repeat:3 | unbatch | batch:3", true, 1);
 }
 
 static void refuses_bad_options(void **state)

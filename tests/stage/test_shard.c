@@ -4,6 +4,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include <cmocka.h>
@@ -32,9 +33,115 @@ static void refuses_a_part_that_is_not_there(void **state)
 
 static void goes_on_after_a_restore(void **state)
 {
+    const char *pipes[] = {
+        "t_rows:40 | shard:0,count=3,equal=drop | batch:3",
+        "t_rows:40 | shard:2,count=3,equal=pad | batch:3",
+        "t_stream:41 | shard:0,count=3,equal=drop | batch:3",
+        "t_stream:41 | shard:2,count=3,equal=pad | shuffle:5 | batch:3",
+        "t_rows:41 | shuffle:7 | shard:1,count=7,equal=pad | shuffle:3 | padded_batch:2",
+        "t_rows:41 | shuffle:7 | shard:1,count=7,equal=drop | shuffle:3 | padded_batch:2",
+        "t_rows:41 | padded_batch:4 | shard:1,count=4,equal=drop",
+        "t_rows:41 | padded_batch:4 | shard:3,count=4,equal=pad",
+        "t_rows:41 | batch:4 | shard:0,count=4,equal=drop",
+        "t_rows:41 | batch:4 | shard:3,count=4,equal=pad | repeat:2",
+        "t_rows:41 | bucket_by_sequence_length:x,boundaries=[2,4],batch_sizes=[3,4,5]"
+        " | shard:1,count=3,equal=pad",
+        "t_rows:10 | shard:3,count=4,equal=drop | repeat:3 | batch:2",
+    };
+
     (void)state;
     t_iter_sweep("t_rows:40 | shard:1,count=3", false, 1);
     t_iter_sweep("t_stream:40 | shuffle:5 | shard:2,count=3 | batch:4", true, 1);
+    for (size_t i = 0; i < sizeof pipes / sizeof pipes[0]; i++) t_iter_sweep(pipes[i], true, 1);
+}
+
+/* The last round of 10 records in 3 parts has 1 record. */
+static void drops_an_incomplete_round(void **state)
+{
+    const int64_t zero[] = { 0, 3, 6 }, one[] = { 1, 4, 7 }, two[] = { 2, 5, 8 };
+
+    (void)state;
+    t_expect_i64("range:10 | shard:0,count=3,equal=drop", "value", zero, 3);
+    t_expect_i64("range:10 | shard:1,count=3,equal=drop", "value", one, 3);
+    t_expect_i64("range:10 | shard:2,count=3,equal=drop", "value", two, 3);
+    t_expect_i64("range:2 | shard:0,count=3,equal=drop", "value", zero, 0);
+    t_expect_i64("range:3 | shard:0,count=1,equal=drop | skip:2", "value", two, 1);
+}
+
+static void pads_an_incomplete_round(void **state)
+{
+    const int64_t zero[] = { 0, 3, 6, 9 }, one[] = { 1, 4, 7, 9 }, two[] = { 2, 5, 8, 9 };
+    const int64_t none[] = { 0, 0, 0, 0 }, last[] = { 0, 0, 0, 1 };
+    char          text[96];
+
+    (void)state;
+    t_expect_i64("range:10 | shard:0,count=3,equal=pad", "value", zero, 4);
+    t_expect_i64("range:10 | shard:1,count=3,equal=pad", "value", one, 4);
+    t_expect_i64("range:10 | shard:2,count=3,equal=pad", "value", two, 4);
+    for (int part = 0; part < 3; part++) {
+        (void)snprintf(text, sizeof text,
+                       "range:10 | shard:%d,count=3,equal=pad | cast:is_padding,dtype=int64", part);
+        t_expect_i64(text, "is_padding", part == 0 ? none : last, 4);
+    }
+    t_expect_i64("range:0 | shard:2,count=3,equal=pad", "value", zero, 0);
+}
+
+/* Batches of 4 of 10 records, in 2 parts: batch 2 has a copy in part 1, with empty sequences. */
+static void a_padding_batch_has_empty_sequences(void **state)
+{
+    const char *pipes[] = { "t_rows:10 | padded_batch:4 | shard:1,count=2,equal=pad",
+                            "t_rows:10 | batch:4 | shard:1,count=2,equal=pad" };
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        levada_iter  *it = t_iter_open(pipes[i], 2, 0);
+        levada_block *block = NULL;
+        levada_error  err = LEVADA_ERROR_INIT;
+
+        for (int64_t k = 0; k < 2; k++) {
+            const levada_column *x, *flag;
+
+            assert_int_equal(levada_iter_next(it, &block, &err), LEVADA_OK);
+            assert_int_equal(levada_block_rows(block), k ? 2 : 4);
+            x = levada_block_column(block, "x");
+            flag = levada_block_column(block, "is_padding");
+            for (int64_t row = 0; row < levada_block_rows(block); row++) {
+                assert_int_equal(flag->values[row], k);
+                if (k) assert_int_equal(levada_column_length(x, row), 0);
+            }
+            levada_block_unref(&block);
+        }
+        assert_int_equal(levada_iter_next(it, &block, &err), LEVADA_END);
+        levada_iter_close(&it);
+    }
+}
+
+static void counts_what_it_drops(void **state)
+{
+    const char *pipes[] = { "range:11 | shard:0,count=4,equal=drop",
+                            "range:11 | batch:2 | shard:1,count=4,equal=drop",
+                            "range:11 | shard:3,count=4,equal=drop" };
+    const int64_t dropped[] = { 1, 1, 0 }; /* batches 4 and 5 have 2 records and 1 */
+
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        levada_iter *it = t_iter_open(pipes[i], 1, 0);
+        t_bytes      all = { 0 };
+
+        (void)t_iter_read(it, -1, false, &all);
+        assert_int_equal(t_iter_stat(it, "dropped_records"), dropped[i]);
+        t_clear(&all);
+        levada_iter_close(&it);
+    }
+}
+
+static void refuses_another_equal(void **state)
+{
+    (void)state;
+    t_iter_refused("range:3 | shard:0,count=2,equal=wrap", LEVADA_EINVALID_ARGUMENT,
+                   "equal='wrap' must be drop or pad");
+    t_iter_refused("range:3 | shard:0,count=2,equal=pad | shard:0,count=2,equal=pad",
+                   LEVADA_EINVALID_ARGUMENT, "is_padding");
 }
 
 int main(void)
@@ -43,6 +150,11 @@ int main(void)
         cmocka_unit_test(parts_make_the_whole),
         cmocka_unit_test(refuses_a_part_that_is_not_there),
         cmocka_unit_test(goes_on_after_a_restore),
+        cmocka_unit_test(drops_an_incomplete_round),
+        cmocka_unit_test(pads_an_incomplete_round),
+        cmocka_unit_test(a_padding_batch_has_empty_sequences),
+        cmocka_unit_test(counts_what_it_drops),
+        cmocka_unit_test(refuses_another_equal),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

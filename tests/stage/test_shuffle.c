@@ -188,7 +188,7 @@ static void after_batches(void **state)
 {
     (void)state;
     t_iter_refused("t_rows:83,bare=true | padded_batch:4 | shuffle:11", LEVADA_EINVALID_ARGUMENT,
-                   "shuffle first");
+                   "unbatch() first");
     t_iter_sweep("t_rows:83 | batch:4 | unbatch | shuffle:11", false, 3);
 }
 

@@ -97,7 +97,8 @@ static void a_failure_names_all_its_parts(void **state)
 /* A name that is too long loses its beginning, and the cause nothing. */
 static void a_long_name_hides_no_cause(void **state)
 {
-    char         text[1024], deep[256];
+    char         text[4096], deep[1024];
+    int          n;
     const char  *at;
     levada_error err = LEVADA_ERROR_INIT;
     levada_iter *it;
@@ -105,7 +106,9 @@ static void a_long_name_hides_no_cause(void **state)
     (void)state;
     (void)t_folder();
     at = write_parts();
-    (void)snprintf(deep, sizeof deep, "%s./././././././././././././././././././././././b.txt", at);
+    n = snprintf(deep, sizeof deep, "%s", at);
+    for (int i = 0; i < 400; i++) n += snprintf(deep + n, sizeof deep - (size_t)n, "./");
+    (void)snprintf(deep + n, sizeof deep - (size_t)n, "b.txt");
     (void)snprintf(text, sizeof text, "zip(tfrecord:%sa.tfrecord; text_lines:%s; text_lines:%s | "
                    "rename:{line:a}; text_lines:%s | rename:{line:b}) | parse_example:" SPEC,
                    at, deep, deep, deep);
@@ -113,7 +116,7 @@ static void a_long_name_hides_no_cause(void **state)
     for (levada_block *block = NULL; levada_iter_next(it, &block, &err) == LEVADA_OK;) {
         levada_block_unref(&block);
     }
-    assert_non_null(strstr(err.message, "with "));
+    assert_non_null(strstr(err.message, "with ...")); /* else a number loses digits unseen */
     assert_non_null(strstr(err.message, " at byte 22: ")); /* the last one */
     assert_true(strlen(strstr(err.message, " at byte 22: ")) > 20);
     levada_iter_close(&it);

@@ -5,6 +5,8 @@
  */
 #include "support/queues.h"
 
+#include <levada/binding.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>

@@ -22,7 +22,7 @@ static const char *const texts[] = {
     over_a_file,
     "t_rows:300,bare=true | prefetch:2 | shuffle:40 | prefetch:1 | batch:7 | prefetch:3",
     "t_rows:300 | shuffle:40 | bucket_by_sequence_length:x,boundaries=[2,5],batch_sizes=[4,3,2]",
-    "t_stream:300 | prefetch:5,bytes=100 | padded_batch:6 | batch:2 | prefetch:4",
+    "t_stream:300 | prefetch:5,bytes=100 | padded_batch:6 | unbatch | batch:2 | prefetch:4",
     "t_rows:60,bare=true | prefetch:2 | repeat:5 | shuffle:90 | batch:7",
     "t_rows:300,wait=20000,bare=true | prefetch:2 | batch:5 | prefetch:2",
     "t_rows:50 | batch:4 | repeat:6 | prefetch:2",
@@ -95,7 +95,9 @@ static void one_life(const char *text, t_bytes want, uint64_t *random, bool canc
         if (draw(random) % 8 == 0) {
             t_bytes saved = t_iter_save(it);
 
-            t_iter_restore(it, saved);
+            levada_status st = levada_iter_restore(it, saved.at, saved.size, NULL);
+
+            assert_true(st == LEVADA_OK || (cancel && st == LEVADA_ECANCELLED));
             t_clear(&saved);
         }
         if (draw(random) % 8 == 0) (void)t_iter_stat(it, "records");

@@ -243,3 +243,10 @@ void t_expect_i64(const char *text, const char *name, const int64_t *want, int64
         levada_iter_close(&it);
     }
 }
+
+int t_functions_set_up(void **state)
+{
+    (void)state;
+    t_functions_add(t_iter_env());
+    return t_folder() == NULL;
+}

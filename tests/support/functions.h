@@ -19,6 +19,8 @@
 
 /* Puts them into the table of the environment. */
 void t_functions_add(levada_env *env);
+/* A set-up of a group of tests: the functions are known to t_iter_env(), and there is a folder. */
+int t_functions_set_up(void **state);
 /* Uses of functions that were opened and not closed. */
 int t_functions_open(void);
 

@@ -64,7 +64,7 @@ static levada_status table_lines_open(void *state, const void *args, const levad
     s->line = levada_alloc_zero(TABLE_WINDOW);
     s->room = TABLE_WINDOW;
     if (!s->line) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a line");
-    levada_context_log(context, "reads %s", a->path);
+    levada_context_log(context, LEVADA_LOG_DEBUG, "reads %s", a->path);
     return levada_bytes_open(context->env, a->path, a->compression, &s->bytes, err);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "support/queues.h"
 
+#include <levada/binding.h>
 #include <levada/barrier.h>
 
 #include <setjmp.h>
@@ -11,6 +12,20 @@
 
 #include <cmocka.h>
 
+static levada_status create(int32_t n, const levada_dtype *dtypes, const levada_shape *shapes,
+                            const char *name, const char *shared_name, levada_barrier **out,
+                            levada_error *err)
+{
+    levada_barrier_options o = LEVADA_BARRIER_OPTIONS_INIT;
+
+    o.ncomponents = n;
+    o.dtypes = dtypes;
+    o.shapes = shapes;
+    o.name = name;
+    o.shared_name = shared_name;
+    return levada_barrier_create(NULL, &o, out, err);
+}
+
 /* Two components: int64 scalars and byte strings. */
 static levada_barrier *make(void)
 {
@@ -18,7 +33,7 @@ static levada_barrier *make(void)
     levada_shape    shapes[] = { { 0, { 0 } }, { 0, { 0 } } };
     levada_barrier *b = NULL;
 
-    assert_int_equal(levada_barrier_create(NULL, 2, dtypes, shapes, "b", NULL, &b, NULL),
+    assert_int_equal(create(2, dtypes, shapes, "b", NULL, &b, NULL),
                      LEVADA_OK);
     return b;
 }
@@ -414,20 +429,20 @@ static void refuses_empty_shapes_and_other_types_of_a_name(void **state)
     levada_error    err = LEVADA_ERROR_INIT;
 
     (void)state;
-    assert_int_equal(levada_barrier_create(NULL, 1, &dtype, &empty, NULL, NULL, &a, &err),
+    assert_int_equal(create(1, &dtype, &empty, NULL, NULL, &a, &err),
                      LEVADA_EINVALID_ARGUMENT);
     assert_non_null(strstr(err.message, "Empty tensors are not supported"));
-    assert_int_equal(levada_barrier_create(NULL, 1, &dtype, &any, NULL, NULL, &a, &err),
+    assert_int_equal(create(1, &dtype, &any, NULL, NULL, &a, &err),
                      LEVADA_EINVALID_ARGUMENT);
     assert_non_null(strstr(err.message, "all shapes must be fully defined; shape 0 is [?]"));
-    assert_int_equal(levada_barrier_create(NULL, 1, &dtype, &one, NULL, "n", &a, &err), LEVADA_OK);
-    assert_int_equal(levada_barrier_create(NULL, 1, &dtype, &one, NULL, "n", &b, &err), LEVADA_OK);
+    assert_int_equal(create(1, &dtype, &one, NULL, "n", &a, &err), LEVADA_OK);
+    assert_int_equal(create(1, &dtype, &one, NULL, "n", &b, &err), LEVADA_OK);
     assert_ptr_equal(a, b);
     levada_barrier_unref(&b);
-    assert_int_equal(levada_barrier_create(NULL, 1, &other, &one, NULL, "n", &b, &err),
+    assert_int_equal(create(1, &other, &one, NULL, "n", &b, &err),
                      LEVADA_EINVALID_ARGUMENT);
     assert_non_null(strstr(err.message, "component 0 is int64, not int32"));
-    assert_int_equal(levada_barrier_create(NULL, 1, &dtype, &two, NULL, "n", &b, &err),
+    assert_int_equal(create(1, &dtype, &two, NULL, "n", &b, &err),
                      LEVADA_EINVALID_ARGUMENT);
     assert_non_null(strstr(err.message, "component 0 is [1], not [2]"));
     levada_barrier_unref(&a);

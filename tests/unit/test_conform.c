@@ -86,7 +86,7 @@ static void finds_records_that_a_cancel_loses(void **state)
 {
     (void)state;
     finds("broken_stop", "cancel",
-          "threads=1: cancelled while it ran, then saved and restored: records 7 to 9 are missing");
+          "cancelled while it ran, then saved and restored: records 7 to 9 are missing");
     finds("broken_drop", "cancel", "then saved and restored: record");
 }
 

@@ -74,7 +74,7 @@ static void decoders_settle_their_field(void **state)
     t_ops_refused(env, "t_numbers:3 | t_split", LEVADA_EINVALID_ARGUMENT,
                   "t_split: there is no column of bytes to decode");
     t_ops_refused(env, "t_numbers:3 | t_split:value", LEVADA_EINVALID_ARGUMENT,
-                  "t_split: field 'value' is int64, not one byte string a record");
+                  "t_split: field 'value' is int64, not one byte string per record");
     t_ops_refused(env, "t_lines:a | t_split:lin", LEVADA_EINVALID_ARGUMENT,
                   "t_split: there is no field 'lin': give field=, one of the columns of bytes: "
                   "line");

@@ -20,13 +20,14 @@ typedef struct saved {
 
 static levada_iter state_node; /* states are kept under the path of a node */
 
-static saved save(const levada_file_reader *reader)
+static saved save(levada_file_reader *reader)
 {
     levada_state_writer to = {.node = &state_node};
     levada_state_head   head = {{0}, 0, 0};
     saved               out = {0};
 
     assert_int_equal(levada_file_reader_save(reader, &to, NULL), LEVADA_OK);
+    assert_int_equal(levada_file_reader_save_marks(reader, &to, NULL), LEVADA_OK);
     assert_int_equal(levada_state_encode(&to, &head, NULL, &out.bytes, &out.size, NULL), LEVADA_OK);
     levada_state_writer_clear(&to);
     return out;

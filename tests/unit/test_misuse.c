@@ -32,6 +32,14 @@ static levada_status iter_save(levada_error *err)
     return levada_iter_save(NULL, &bytes, &size, err);
 }
 
+static levada_status iter_save_at(levada_error *err)
+{
+    char  *bytes = NULL;
+    size_t size = 0;
+
+    return levada_iter_save_at(NULL, NULL, 0, &bytes, &size, err);
+}
+
 static levada_status iter_stats(levada_error *err)
 {
     char *json = NULL;
@@ -182,11 +190,12 @@ static void misuse_call(void *user)
 static void null_is_refused_by_the_name_of_the_argument(void **state)
 {
     misuse all[] = {
-        { "it", iter_next },
-        { "it", iter_save },
-        { "it", iter_stats },
-        { "it", iter_report },
-        { "it", iter_find_file },
+        { "iterator", iter_next },
+        { "iterator", iter_save },
+        { "iterator", iter_save_at },
+        { "iterator", iter_stats },
+        { "iterator", iter_report },
+        { "iterator", iter_find_file },
         { "dataset", iter_open },
         { "out", dataset_parse },
         { "dataset", dataset_json },

@@ -2,7 +2,10 @@
 /*
  * What closing, cancelling and time do to calls that wait. (The words of spec rules Q5 to Q11.)
  */
+#include "support/coordinators.h"
 #include "support/queues.h"
+
+#include <levada/binding.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -479,9 +482,55 @@ static void who_waits_for_what_can_be_listed(void **state)
     levada_queue_unref(&queue);
 }
 
+static levada_status close_put(void *user, levada_error *err)
+{
+    const int64_t     one = 1;
+    const void *const rows[] = { &one };
+
+    return levada_queue_enqueue_rows(user, 1, rows, LEVADA_FOREVER, NULL, err);
+}
+
+/* Somebody closes the queue of a runner: no error, and what is left is delivered. */
+static void a_close_ends_a_queue_runner_cleanly(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        levada_queue               *queue = test_queue(LEVADA_QUEUE_FIFO, 5, 0);
+        levada_coordinator         *c = i < 2 ? test_coordinator(NULL, 0) : NULL;
+        levada_queue_runner_options o = LEVADA_QUEUE_RUNNER_OPTIONS_INIT;
+        const levada_enqueue_op     ops[] = { { close_put, queue, NULL },
+                                              { close_put, queue, NULL } };
+        levada_queue_runner        *r = NULL;
+        int                         left = 0;
+
+        o.nops = 2;
+        o.ops = ops;
+        assert_int_equal(levada_queue_runner_create(queue, &o, &r, NULL), LEVADA_OK);
+        assert_int_equal(levada_queue_runner_start(r, c, NULL), LEVADA_OK);
+        test_until_waiting(NULL, c != NULL ? 3 : 2); /* for room; one for the stop */
+        /* A plain close stands in line behind the enqueues, also when it does not wait. */
+        assert_int_equal(levada_queue_close(queue, i % 2 != 0, 0, NULL),
+                         i % 2 != 0 ? LEVADA_OK : LEVADA_EDEADLINE_EXCEEDED);
+        while (test_take(queue) >= 0) left++;
+        assert_true(left >= 5);
+        assert_int_equal(levada_queue_runner_wait(r, LEVADA_FOREVER, NULL), LEVADA_OK);
+        assert_int_equal(test_take(queue), LEVADA_EOUT_OF_RANGE);
+        assert_null(levada_queue_runner_error(r, 0));
+        if (c != NULL) {
+            assert_false(levada_coordinator_should_stop(c));
+            assert_int_equal(test_stop(c, LEVADA_OK, ""), LEVADA_OK);
+            test_joins(c, LEVADA_FOREVER, LEVADA_OK, NULL);
+        }
+        levada_queue_runner_destroy(&r);
+        levada_coordinator_destroy(&c);
+        levada_queue_unref(&queue);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_close_ends_a_queue_runner_cleanly),
         cmocka_unit_test(a_closed_queue_drains_then_is_out_of_range),
         cmocka_unit_test(closing_twice_is_an_error_but_not_with_cancel),
         cmocka_unit_test(a_waiting_dequeue_gets_the_close),

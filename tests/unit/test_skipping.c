@@ -161,8 +161,9 @@ static void an_empty_file_is_no_error_but_told(void **state)
     t_iter_refused("text_lines:/nowhere/x-*.txt", LEVADA_ENOT_FOUND, "'/nowhere/x-*.txt'");
 }
 
-static void log_line(void *user, const char *line)
+static void log_line(void *user, levada_log_level level, const char *line)
 {
+    assert_int_equal(level, LEVADA_LOG_WARNING);
     (void)snprintf(user, 256, "%s", line);
 }
 
@@ -201,7 +202,7 @@ static void a_record_beyond_the_limit_is_left_out(void **state)
     (void)state;
     (void)snprintf(limit, sizeof limit,
                    "\"record\":1,\"offset\":18,\"message\":\"a record of 700016 bytes is longer "
-                   "than max_record_bytes=%lld (in Python max_bytes)\"",
+                   "than max_record_bytes=%lld (in Python max_bytes): raise it",
                    (long long)LEVADA_CHUNK);
     write_words("c", c, NULL);
     for (size_t f = 0; f < 3; f++) {
@@ -394,13 +395,6 @@ static void budgets_inside_an_interleave_are_one(void **state)
     ends_alike(text, "skip:5", 8);
 }
 
-static int set_up(void **state)
-{
-    (void)state;
-    t_functions_add(t_iter_env());
-    return t_folder() == NULL;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -416,5 +410,5 @@ int main(void)
         cmocka_unit_test(budgets_inside_an_interleave_are_one),
     };
 
-    return cmocka_run_group_tests(tests, set_up, t_folder_tear_down);
+    return cmocka_run_group_tests(tests, t_functions_set_up, t_folder_tear_down);
 }

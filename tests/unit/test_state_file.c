@@ -126,12 +126,12 @@ static void keys_are_short_and_stand_once(void **state)
     levada_state_writer w = { .node = &node_range };
     levada_state_head   head = { .seed = 1 };
     levada_error        err = LEVADA_ERROR_INIT;
-    char               *bytes = NULL;
+    char               *bytes = NULL, key[65] = "";
     size_t              size = 0;
 
     (void)state;
-    assert_int_equal(levada_state_put_i64(&w, "a key of more than thirty-one letters", 1, &err),
-                     LEVADA_EINVALID_ARGUMENT);
+    memset(key, 'k', sizeof key - 1);
+    assert_int_equal(levada_state_put_i64(&w, key, 1, &err), LEVADA_EINVALID_ARGUMENT);
     assert_non_null(strstr(err.message, "too long"));
     assert_int_equal(levada_state_put_i64(&w, "twice", 1, NULL), LEVADA_OK);
     assert_int_equal(levada_state_put_i64(&w, "twice", 2, NULL), LEVADA_OK);

@@ -345,13 +345,6 @@ static void shares_of_buckets_are_exact(void **state)
                    "skip:20.01%", 1000, 500);
 }
 
-static int set_up(void **state)
-{
-    (void)state;
-    t_functions_add(t_iter_env());
-    return t_folder() == NULL;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -366,5 +359,5 @@ int main(void)
         cmocka_unit_test(shares_of_buckets_are_exact),
     };
 
-    return cmocka_run_group_tests(tests, set_up, t_folder_tear_down);
+    return cmocka_run_group_tests(tests, t_functions_set_up, t_folder_tear_down);
 }

@@ -65,6 +65,23 @@ static void reads_and_prints(void **state)
     prints("{base64:x,c:y}", "{\"base64\":\"x\",\"c\":\"y\"}");
 }
 
+/* A mark never holds a map, so names of features may be those of marks. */
+static void marks_that_hold_maps_are_names(void **state)
+{
+    static const char *const names[] = {"base64", "float", "py", "c", "block", "pipe", "map"};
+    char                     text[64], want[80];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        snprintf(text, sizeof text, "{%s:{kind:a,dtype:b}}", names[i]);
+        snprintf(want, sizeof want, "{\"map\":{\"%s\":{\"kind\":\"a\",\"dtype\":\"b\"}}}",
+                 names[i]);
+        prints(text, want);
+        prints(want, want);
+    }
+    prints("{map:{map:{c:{}}}}", "{\"map\":{\"map\":{\"map\":{\"c\":{}}}}}");
+}
+
 static void refuses(void **state)
 {
     (void)state;
@@ -207,6 +224,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_and_prints),
+        cmocka_unit_test(marks_that_hold_maps_are_names),
         cmocka_unit_test(refuses),
         cmocka_unit_test(json_is_json_only),
         cmocka_unit_test(nesting_is_bounded),

@@ -67,18 +67,18 @@ static void names_who_waits_for_what_and_how_long(void **state)
     levada_queue    *queue = named_queue(env, "words");
     levada_watchdog *watchdog = open_watchdog(env, 20 * MS, false, NULL, NULL);
     test_call        call = test_call_of(queue, TEST_DEQUEUE, 3, 0);
-    levada_wait      wait;
+    levada_wait      wait = LEVADA_WAIT_INIT;
 
     (void)state;
     pthread_create(&call.thread, NULL, wait_named, &call);
-    assert_int_equal(levada_watchdog_next(watchdog, LEVADA_FOREVER, &wait), LEVADA_OK);
+    assert_int_equal(levada_watchdog_next(watchdog, LEVADA_FOREVER, &wait, NULL), LEVADA_OK);
     assert_string_equal(wait.thread, "reader 1");
     assert_string_equal(wait.object, "words");
     assert_string_equal(wait.waits_for, "dequeue_many(3)");
     assert_true(wait.nanoseconds >= 20 * MS);
     assert_false(wait.cancelled);
     /* Once for each wait, and the call goes on. */
-    assert_int_equal(levada_watchdog_next(watchdog, 50 * MS, &wait), LEVADA_AGAIN);
+    assert_int_equal(levada_watchdog_next(watchdog, 50 * MS, &wait, NULL), LEVADA_AGAIN);
     assert_int_equal(test_put(queue, 7, 3), LEVADA_OK);
     test_join(&call);
     assert_int_equal(call.status, LEVADA_OK);
@@ -93,12 +93,12 @@ static void a_cancelled_wait_loses_nothing(void **state)
     levada_queue    *queue = named_queue(env, "words");
     levada_watchdog *watchdog = open_watchdog(env, 20 * MS, true, NULL, NULL);
     test_call        call = test_call_of(queue, TEST_DEQUEUE, 5, 0);
-    levada_wait      wait;
+    levada_wait      wait = LEVADA_WAIT_INIT;
 
     (void)state;
     assert_int_equal(test_put(queue, 1, 3), LEVADA_OK);
     test_start(&call);
-    assert_int_equal(levada_watchdog_next(watchdog, LEVADA_FOREVER, &wait), LEVADA_OK);
+    assert_int_equal(levada_watchdog_next(watchdog, LEVADA_FOREVER, &wait, NULL), LEVADA_OK);
     assert_true(wait.cancelled);
     test_join(&call);
     test_expect_status(&call, LEVADA_ECANCELLED, "Dequeue operation was cancelled");
@@ -106,7 +106,7 @@ static void a_cancelled_wait_loses_nothing(void **state)
 
     call = test_call_of(queue, TEST_ENQUEUE, 12, 0);
     test_start(&call);
-    assert_int_equal(levada_watchdog_next(watchdog, LEVADA_FOREVER, &wait), LEVADA_OK);
+    assert_int_equal(levada_watchdog_next(watchdog, LEVADA_FOREVER, &wait, NULL), LEVADA_OK);
     test_join(&call);
     test_expect_status(&call, LEVADA_ECANCELLED, NULL);
     assert_int_equal(call.got, 10); /* as after a cancel: a prefix stays, and the call says so */
@@ -138,15 +138,18 @@ static void takes_of_a_barrier_are_watched(void **state)
 {
     levada_env      *env = new_env();
     levada_dtype     dtype = LEVADA_INT64;
+    levada_barrier_options o = LEVADA_BARRIER_OPTIONS_INIT;
     levada_watchdog *watchdog = open_watchdog(env, 10 * MS, true, NULL, NULL);
     take             t = { NULL, LEVADA_OK, 0 };
-    levada_wait      wait;
+    levada_wait      wait = LEVADA_WAIT_INIT;
 
     (void)state;
-    assert_int_equal(levada_barrier_create(env, 1, &dtype, NULL, "keys", NULL, &t.barrier, NULL),
-                     LEVADA_OK);
+    o.ncomponents = 1;
+    o.dtypes = &dtype;
+    o.name = "keys";
+    assert_int_equal(levada_barrier_create(env, &o, &t.barrier, NULL), LEVADA_OK);
     assert_int_equal(pthread_create(&t.thread, NULL, take_two, &t), 0);
-    assert_int_equal(levada_watchdog_next(watchdog, LEVADA_FOREVER, &wait), LEVADA_OK);
+    assert_int_equal(levada_watchdog_next(watchdog, LEVADA_FOREVER, &wait, NULL), LEVADA_OK);
     assert_string_equal(wait.object, "keys");
     assert_string_equal(wait.waits_for, "take_many(2)");
     pthread_join(t.thread, NULL);
@@ -162,13 +165,13 @@ static void leaves_short_waits_alone(void **state)
     levada_queue    *queue = named_queue(env, "words");
     levada_watchdog *watchdog = open_watchdog(env, 3600 * TEST_SECOND, true, NULL, NULL);
     test_call        call = test_call_of(queue, TEST_DEQUEUE, 1, 0);
-    levada_wait      wait;
+    levada_wait      wait = LEVADA_WAIT_INIT;
 
     (void)state;
     test_start(&call);
     test_until_waiting(env, 1);
-    assert_int_equal(levada_watchdog_next(watchdog, 0, &wait), LEVADA_AGAIN);
-    assert_int_equal(levada_watchdog_next(watchdog, 30 * MS, &wait), LEVADA_AGAIN);
+    assert_int_equal(levada_watchdog_next(watchdog, 0, &wait, NULL), LEVADA_AGAIN);
+    assert_int_equal(levada_watchdog_next(watchdog, 30 * MS, &wait, NULL), LEVADA_AGAIN);
     assert_int_equal(test_put(queue, 1, 1), LEVADA_OK);
     test_join(&call);
     assert_int_equal(call.status, LEVADA_OK);
@@ -219,16 +222,16 @@ static void reports_each_wait_once_on_its_own_thread(void **state)
 
 static void *next_forever(void *user)
 {
-    levada_wait wait;
+    levada_wait wait = LEVADA_WAIT_INIT;
 
-    return levada_watchdog_next(user, LEVADA_FOREVER, &wait) == LEVADA_END ? user : NULL;
+    return levada_watchdog_next(user, LEVADA_FOREVER, &wait, NULL) == LEVADA_END ? user : NULL;
 }
 
 static void a_stop_ends_the_watch_at_once(void **state)
 {
     levada_env      *env = new_env();
     levada_watchdog *watchdog = open_watchdog(env, 3600 * TEST_SECOND, true, NULL, NULL);
-    levada_wait      wait;
+    levada_wait      wait = LEVADA_WAIT_INIT;
     pthread_t        thread;
     void            *ended = NULL;
 
@@ -238,7 +241,7 @@ static void a_stop_ends_the_watch_at_once(void **state)
     levada_watchdog_stop(watchdog);
     pthread_join(thread, &ended);
     assert_ptr_equal(ended, watchdog);
-    assert_int_equal(levada_watchdog_next(watchdog, LEVADA_FOREVER, &wait), LEVADA_END);
+    assert_int_equal(levada_watchdog_next(watchdog, LEVADA_FOREVER, &wait, NULL), LEVADA_END);
     levada_env_destroy(&env); /* it may outlive its environment */
     levada_watchdog_destroy(&watchdog);
     assert_null(watchdog);
@@ -264,10 +267,15 @@ static void *hand_over(void *user)
     levada_queue *queue = user;
 
     for (int64_t i = 0; i < 300; i++) {
-        const void *rows = &i;
+        const void   *rows = &i;
+        levada_status st = LEVADA_ECANCELLED;
 
         nanosleep(&(struct timespec){ 0, 100000 + (i % 5) * 300000 }, NULL);
-        if (levada_queue_enqueue_rows(queue, 1, &rows, -1, NULL, NULL) != LEVADA_OK) return queue;
+        /* The queue may be full for longer than the limit: the watchdog cancels that wait, too. */
+        while (st == LEVADA_ECANCELLED) {
+            st = levada_queue_enqueue_rows(queue, 1, &rows, -1, NULL, NULL);
+        }
+        if (st != LEVADA_OK) return queue;
     }
     return NULL;
 }

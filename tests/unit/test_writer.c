@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "support/files.h"
 
+#include <fcntl.h>
 #include <levada/writer.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -69,12 +70,18 @@ static void round_trips_each_compression(void **state)
     }
 }
 
+/* Where the writer writes directly: a descriptor, a pipe. */
 static void a_flush_makes_records_readable(void **state)
 {
     (void)state;
     for (size_t k = 0; k < 4 && t_can(writer_kinds[k]); k++) {
-        levada_writer *w = begin(writer_kinds[k]);
+        int            fd = open(t_path("w"), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+        char           name[32];
+        levada_writer *w = NULL;
 
+        (void)snprintf(name, sizeof name, "/dev/fd/%d", fd);
+        assert_int_equal(levada_writer_open(NULL, name, writer_kinds[k], -1, &w, NULL), LEVADA_OK);
+        assert_int_equal(close(fd), 0);
         put(w, "abc");
         assert_int_equal(levada_writer_flush(w, NULL), LEVADA_OK);
         expect("abc@0 ", writer_kinds[k] ? LEVADA_EDATA_LOSS : LEVADA_END);
@@ -84,6 +91,35 @@ static void a_flush_makes_records_readable(void **state)
         expect("abc@0 d@19 ", writer_kinds[k] ? LEVADA_EDATA_LOSS : LEVADA_END);
         levada_writer_destroy(&w); /* without closing: unfinished */
         expect("abc@0 d@19 ", writer_kinds[k] ? LEVADA_EDATA_LOSS : LEVADA_END);
+    }
+}
+
+static void a_file_appears_when_it_is_closed(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < 4 && t_can(writer_kinds[k]); k++) {
+        levada_writer *w = NULL;
+        t_bytes        old;
+
+        (void)unlink(t_path("w"));
+        w = begin(writer_kinds[k]);
+        put(w, "abc");
+        assert_int_equal(levada_writer_flush(w, NULL), LEVADA_OK);
+        assert_int_equal(access(t_path("w"), F_OK), -1);
+        levada_writer_destroy(&w); /* without a close */
+        assert_int_equal(access(t_path("w"), F_OK), -1);
+        t_write_file(t_path("w"), "old", 3);
+        w = begin(writer_kinds[k]);
+        put(w, "abc");
+        levada_writer_destroy(&w);
+        old = t_read_file(t_path("w"));
+        assert_int_equal(old.size, 3);
+        t_clear(&old);
+        w = begin(writer_kinds[k]);
+        put(w, "abc");
+        assert_int_equal(levada_writer_close(w, NULL), LEVADA_OK);
+        levada_writer_destroy(&w);
+        expect("abc@0 ", LEVADA_END);
     }
 }
 
@@ -156,6 +192,24 @@ static void refuses_what_it_cannot_do(void **state)
     assert_null(w);
 }
 
+static void refuses_a_record_that_no_reader_accepts(void **state)
+{
+    levada_error   err = LEVADA_ERROR_INIT;
+    levada_writer *w = begin(NULL);
+    const size_t   sizes[] = {(size_t)LEVADA_RECORD_LIMIT + 1, (size_t)1 << 31, SIZE_MAX};
+
+    (void)state;
+    put(w, "a");
+    for (size_t i = 0; i < 3; i++) { /* none of these bytes is looked at */
+        assert_int_equal(levada_writer_write(w, "x", sizes[i], &err), LEVADA_EINVALID_ARGUMENT);
+        assert_non_null(strstr(err.message, "the most that levada reads"));
+    }
+    put(w, "b");
+    assert_int_equal(levada_writer_close(w, NULL), LEVADA_OK);
+    levada_writer_destroy(&w);
+    expect("a@0 b@17 ", LEVADA_END);
+}
+
 static void names_a_full_disk_and_repeats_it(void **state)
 {
     static const char data[300000];
@@ -185,9 +239,11 @@ int main(void)
         cmocka_unit_test(writes_the_frame_byte_for_byte),
         cmocka_unit_test(round_trips_each_compression),
         cmocka_unit_test(a_flush_makes_records_readable),
+        cmocka_unit_test(a_file_appears_when_it_is_closed),
         cmocka_unit_test(writes_records_of_all_sizes),
         cmocka_unit_test(is_closed_after_close),
         cmocka_unit_test(refuses_what_it_cannot_do),
+        cmocka_unit_test(refuses_a_record_that_no_reader_accepts),
         cmocka_unit_test(names_a_full_disk_and_repeats_it),
     };
 

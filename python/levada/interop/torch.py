@@ -3,14 +3,17 @@
 
 from __future__ import annotations
 
+import operator
 import os
 import sys
+import warnings
 import weakref
 
 from levada import _sharing
 from levada._batch import Bytes, Ragged
 from levada._iterator import Iterator
-from levada.errors import FailedPreconditionError
+from levada.errors import FailedPreconditionError, InvalidArgumentError
+from levada.interop._epochs import Epochs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,11 +50,33 @@ def batch_to_torch(batch: Batch, device: Any = None) -> dict[str, Any]:
 
 def _position(rank, world_size):
     """(rank, world size) as given, or of torch.distributed, or of the environment."""
-    if rank is not None or world_size is not None:
-        if rank is None or world_size is None:
-            raise ValueError("rank and world_size go together")
-        return rank, world_size
-    return _group() or (int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1)))
+    return (rank, world_size) if rank is not None else _group() or _environment()
+
+
+def _checked(rank, world_size, of=""):
+    if (rank is None) != (world_size is None):
+        raise ValueError(f"{of}rank and world_size go together: rank={rank}, {world_size=}")
+    if rank is None:
+        return None, None
+    try:
+        rank, world_size = operator.index(rank), operator.index(world_size)
+    except TypeError:
+        raise TypeError(f"{of}{rank=} and {world_size=} must be integers") from None
+    if not 0 <= rank < world_size:
+        raise ValueError(f"{of}{rank=} must be 0..world_size - 1, with {world_size=} at least 1")
+    return rank, world_size
+
+
+def _environment():
+    """(rank, world size) of RANK and WORLD_SIZE, as launchers set them; (0, 1) without them."""
+    rank, world = os.environ.get("RANK"), os.environ.get("WORLD_SIZE")
+    if rank is None and world is None:
+        return 0, 1
+    try:
+        given = [None if text is None else int(text) for text in (rank, world)]
+    except ValueError:
+        raise ValueError(f"RANK={rank!r} and WORLD_SIZE={world!r} must be integers") from None
+    return _checked(*given, of="the environment variables RANK and WORLD_SIZE: ")
 
 
 def _group():
@@ -69,14 +94,31 @@ def _worker():
     return (info.id, info.num_workers, info.seed - info.id) if info else (0, 1, None)
 
 
+_DIVIDERS = ("accelerate.data_loader", "transformers.trainer_pt_utils")
+
+
+def _divider():
+    """The library that calls to divide batches between ranks by its own means, or None."""
+    frame = sys._getframe(2)
+    while frame is not None:
+        name = frame.f_globals.get("__name__")
+        if name in _DIVIDERS:
+            return name.partition(".")[0]
+        frame = frame.f_back
+    return None
+
+
 class _Part(Iterator):
-    """What `transform` makes of batches, records as they are."""
+    """What `transform` makes of batches; records as they are, where there are no batches."""
 
     transform: Callable[[Batch], Any] | None = None  # None = tensors
 
     def _made(self, block):
         value = super()._made(block)
-        return value if isinstance(value, list) else (self.transform or batch_to_torch)(value)
+        if isinstance(value, list):
+            return value
+        made = (self.transform or batch_to_torch)(value)
+        return [made] if type(made) is list else made  # the items of a list come one by one
 
 
 class Shared:
@@ -93,9 +135,22 @@ class Shared:
     ``transform(batch)``, which runs in the worker, makes of a ``Batch`` what the loader gives;
     without it that is ``batch.torch()``, which leaves out lengths and masks.
 
+    ``equal="drop"`` or ``"pad"`` gives every rank the same number of batches. The shard then stands
+    downstream of whatever may change their number: with a filter, buckets or ``errors="skip"`` each
+    rank does all the work up to there. "drop" leaves out less than one batch (record, where the
+    shard stands upstream of batching) per part, counted in ``stats()["dropped_records"]``. "pad"
+    adds the field ``is_padding``, bool [B]: True for copies that were added; their lengths and
+    masks are 0. Without `equal` several ranks warn once; ``equal=False`` accepts unequal ranks.
+
     Give it a function of (index, count) instead of a Dataset to place the shard yourself, by files
-    say. The iterator is made inside the worker. A loader that makes its workers anew for each epoch
-    hands all of them the epoch that this object has: call ``set_epoch`` before.
+    say. The iterator is made inside the worker.
+
+    Each pass takes the next epoch, in all workers the same one, whether they are persistent or not.
+    ``set_epoch`` sets the epoch of the next pass.
+
+    The dataset divides its data itself. ``accelerator.prepare()`` (and the ``Trainer`` of
+    transformers, which calls it) divides what the loader returns once more, which would lose data:
+    with more than one rank this is a FailedPreconditionError.
     """
 
     def __init__(
@@ -103,14 +158,23 @@ class Shared:
         ds: Dataset | Callable[[int, int], Dataset],
         rank: int | None = None,
         world_size: int | None = None,
+        *,
+        equal: str | bool | None = None,
         transform: Callable[[Batch], Any] | None = None,
     ) -> None:
         super().__init__()
+        if equal not in ("drop", "pad", False, None):
+            raise ValueError(f'{equal=} must be "drop", "pad", False or None')
+        if equal and callable(ds):
+            raise ValueError(
+                f"{equal=} needs a Dataset: a function of (index, count) places the shard itself, "
+                f"as with ds.shard(index, count, equal={equal!r})"
+            )
         self.dataset = ds
+        self.equal = equal
         self.transform = transform
-        self.rank, self.world_size = rank, world_size
-        self.epoch: int | None = None
-        self._next_epoch = 0
+        self.rank, self.world_size = _checked(rank, world_size)
+        self._epochs = Epochs()
         self._iterator: weakref.ref[Iterator] | None = None  # a weak reference to the running one
         self._state: Mapping[str, Any] | None = None
 
@@ -126,20 +190,63 @@ class Shared:
         _, workers, seed = _worker()
         seed = seed if workers == count else None  # ranks draw other ones
         if callable(self.dataset):
-            return _sharing.checked(self.dataset(index, count), count, seed)
-        return _sharing.share(self.dataset, index, count, seed)
+            made = _sharing.checked(self.dataset(index, count), count, seed)
+        else:
+            made = _sharing.share(self.dataset, index, count, seed, self.equal or None)
+        self._warn_of_steps(made)
+        return made
+
+    def _warn_of_steps(self, ds: Dataset) -> None:
+        """Warns once, in the first worker of the first rank, where nothing makes ranks equal."""
+        rank, world = _position(self.rank, self.world_size)
+        worker, _, seed = _worker()
+        if world == 1 or rank or worker or self.equal is not None:
+            return
+        if not _sharing.equalized(ds._core) and self._epochs.once(seed is not None):
+            warnings.warn(
+                f"torch_dataset: {world} ranks may end after different numbers of batches, and a "
+                'data-parallel job then hangs; pass equal="drop" or equal="pad", or equal=False '
+                "if your loop handles it",
+                stacklevel=4,
+            )
+
+    def _refuse_divider(self) -> None:
+        """Data that this dataset has divided must not be divided again."""
+        library = _divider()
+        world = _position(self.rank, self.world_size)[1]
+        if library is None or world == 1:
+            return
+        raise FailedPreconditionError(
+            f"{library} divides the batches of this loader between {world} ranks, and "
+            "torch_dataset has already divided the records between them: records would be lost. "
+            "Either do not pass the loader to accelerator.prepare() (iterate over it as it is, and "
+            "move each batch with .to(accelerator.device)), or leave the division to accelerate: "
+            "torch_dataset(ds, rank=0, world_size=1)"
+        )
 
     def set_epoch(self, epoch: int) -> None:
-        """The epoch that the next iteration takes."""
-        self.epoch = epoch
+        """Sets the epoch of the next pass; the pass after it takes epoch + 1. Call it in the
+        process that iterates over the loader; workers of any kind see it."""
+        number = operator.index(epoch)
+        if not 0 <= number < 2**63:
+            raise ValueError(f"{epoch=} must be at least 0")
+        self._refuse_divider()
+        self._epochs.set(number)
 
     def __iter__(self) -> Iterator:
-        epoch = self._next_epoch if self.epoch is None else self.epoch
-        self._next_epoch = epoch + 1
-        iterator = _Part(self.share(), epoch)
+        self._refuse_divider()
+        worker, _, seed = _worker()
+        share = self.share()
+        if self.transform is not None and not share._core.flags & 2:
+            raise InvalidArgumentError(
+                "transform= receives batches, but this dataset emits records: add batch() or "
+                "padded_batch(), or use map() on the records"
+            )
+        iterator = _Part(share, self._epochs.begin(worker, seed))
         iterator.transform = self.transform
         if self._state is not None:
             self._restore(iterator, self._state)
+            self._epochs.resume(iterator.stats()["epoch"], worker, seed)
         self._iterator = weakref.ref(iterator)
         return iterator
 
@@ -152,7 +259,6 @@ class Shared:
                 f"{count}: go on with as many ranks and workers, each with its own state"
             )
         iterator.load_state_dict(state)
-        self._next_epoch = iterator.stats()["epoch"] + 1
         self._state = None
 
     def state_dict(self) -> Mapping[str, Any]:

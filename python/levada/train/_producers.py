@@ -15,6 +15,7 @@ from typing import Any
 
 from levada._batch import objects
 from levada._dtypes import name_of
+from levada._exact import check_mixed
 from levada.errors import InvalidArgumentError, OutOfRangeError
 from levada.train._input_stream import Gauge, LateQueue, Made, Stream
 from levada.train._locks import own_lock
@@ -80,6 +81,8 @@ def _as_rows(values: Any) -> Any:
     if isinstance(values, np.ndarray) and values.dtype.kind not in "OSU":
         return values
     array = np.asarray(values)
+    if array.dtype.kind in "fc" and not hasattr(values, "dtype"):
+        check_mixed(array, values, "")
     if array.dtype.kind in "OSU":
         array = array.astype(object)
         flat = [os.fsencode(item) for item in array.reshape(-1).tolist()]

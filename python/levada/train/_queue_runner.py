@@ -32,11 +32,18 @@ _CLASSES = {-getattr(errors, name).code: getattr(errors, name) for name in error
 _CLASSES[-errors.UnknownError.code] = errors.UnknownError  # LevadaError has the same code
 
 
-class _Run:
-    """One set of threads: how many of them have not ended."""
+def _is_closed(queue: Any) -> bool:
+    """False for a queue of another kind, which cannot tell."""
+    is_closed = getattr(queue, "is_closed", None)
+    return is_closed is not None and bool(is_closed())
 
-    def __init__(self, left: int) -> None:
+
+class _Run:
+    """One set of threads: how many of them have not ended, and whether they began too late."""
+
+    def __init__(self, left: int, closed_before: bool) -> None:
         self.left = left
+        self.closed_before = closed_before  # the queue was closed already
 
 
 class QueueRunner:
@@ -46,7 +53,9 @@ class QueueRunner:
     ``(OutOfRangeError,)``; StopIteration counts as OutOfRangeError), when the coordinator stops,
     or with an error, which stops the coordinator. The last thread to end calls ``close_op``
     (default ``queue.close()``), whatever the cause, so that consumers get what is left and then
-    OutOfRangeError, or the error where there was one. When the coordinator stops, ``cancel_op``
+    OutOfRangeError, or the error where there was one. When somebody else closes the queue, a thread
+    that then gets CancelledError ends as cleanly; where the queue was closed before the threads
+    were made, that is an error. When the coordinator stops, ``cancel_op``
     (default ``queue.close(cancel_pending_enqueues=True)``) frees threads that wait for room.
 
     ``queue`` needs ``name`` and ``close``. Functions of several threads run at the same time.
@@ -147,7 +156,7 @@ class QueueRunner:
         call run, gives []; those that were never started do not count.
         """
         check_coordinator(coord)
-        run = _Run(len(self._enqueue_ops))
+        run = _Run(len(self._enqueue_ops), _is_closed(self._queue))
         with self._lock:
             if any(thread.is_alive() for thread in self._threads):
                 return []
@@ -181,9 +190,12 @@ class QueueRunner:
             self._loop(op, coord)
         except self._closed_types as error:
             _LOG.debug("%s ends: %s", threading.current_thread().name, error)
-        except BaseException as error:
-            if not (_stopped(coord) and isinstance(error, CancelledError)):
+        except CancelledError as error:
+            closed = not run.closed_before and _is_closed(self._queue)
+            if not closed and not _stopped(coord):
                 self._report(error, coord)
+        except BaseException as error:
+            self._report(error, coord)
         finally:
             self._leave(run)
 
@@ -357,7 +369,6 @@ def start_queue_runners(
         )
     threads: list[threading.Thread] = []
     for runner in runners:
-        is_closed = getattr(runner.queue, "is_closed", None)
-        if is_closed is None or not is_closed():
+        if not _is_closed(runner.queue):
             threads += runner.create_threads(coord=coord, daemon=daemon, start=start)
     return threads

@@ -364,15 +364,20 @@ class PaddingFIFOQueue(QueueBase):
         max_bytes: int | None = None,
     ) -> None:
         dtypes = as_list(dtypes)
-        shapes = as_shapes(shapes, dtypes)
-        if shapes is None:
+        flat = isinstance(shapes, (list, tuple)) and any(
+            dim is None or hasattr(dim, "__index__") for dim in shapes
+        )
+        partial = None if flat else as_shapes(shapes, dtypes)
+        if partial is None:
             raise ValueError(
-                "When providing partial shapes, a list of shapes must be provided, got shapes=None"
+                "When providing partial shapes, a list of shapes must be provided, got "
+                f"shapes={shapes!r}; a shape must have a defined rank: [[None]] is one vector of "
+                "any length"
             )
-        for i, shape in enumerate(shapes):
+        for i, shape in enumerate(partial):
             if shape is None:
                 raise ValueError(f"shape {i} must have a defined rank, got None")
-        self._open(_PADDING, capacity, dtypes, shapes, names, shared_name, name, max_bytes)
+        self._open(_PADDING, capacity, dtypes, partial, names, shared_name, name, max_bytes)
 
 
 class RandomShuffleQueue(QueueBase):

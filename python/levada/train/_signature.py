@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from levada import errors
 from levada._dtypes import as_dtype
+from levada._exact import check_mask, check_mixed, other_value
 
 if TYPE_CHECKING:
     import numpy as np
@@ -177,32 +178,49 @@ class Signature:
         import numpy as np
 
         target = self.dtypes[i].dtype
+        check_mask(value)
         try:
             array = np.asarray(value)
         except ValueError as error:  # rows of different lengths
             raise ValueError(f"{self._label(i)}: {error}") from None
         if array.size == 0 and not hasattr(value, "dtype"):
             array = array.astype(target)
-        if array.dtype != target and not self._may_cast(array, target, hasattr(value, "dtype")):
+        made = self._cast(i, array, value)
+        made = made if made.dtype is target else made.view(target)  # long long is int64 too
+        return made.view(np.uint16) if self.dtypes[i].name == "bfloat16" else made
+
+    def _cast(self, i: int, array: np.ndarray, value: Any) -> np.ndarray:
+        """The array in the dtype of the component: numbers of Python may lose digits where they
+        are floats, nothing else changes."""
+        import numpy as np
+
+        target, typed = self.dtypes[i].dtype, hasattr(value, "dtype")
+        raw = self.dtypes[i].name == "bfloat16" and target.kind == "u"  # without ml_dtypes
+        if not typed and array.dtype.kind in "fc":
+            try:
+                check_mixed(array, value, "")
+            except ValueError as error:
+                raise TypeError(f"{self._label(i)}: {error}") from None
+        if array.dtype == target and (typed or not raw):
+            return array.astype(target, order="C", copy=False)
+        if raw or not self._may_cast(array, target, typed):
             raise TypeError(
                 f"{self._label(i)} is {self.dtypes[i]}; {array.dtype} does not become that "
                 f"without loss: {value!r:.60}"
             )
-        made = array.astype(target, order="C", copy=False)
-        made = made if made.dtype is target else made.view(target)  # long long is int64 too
-        return made.view(np.uint16) if self.dtypes[i].name == "bfloat16" else made
+        with np.errstate(over="ignore", invalid="ignore"):
+            made = array.astype(target, order="C", copy=False)
+        lost = other_value(array, made, not typed)
+        if lost is not None:
+            raise TypeError(f"{self._label(i)} is {self.dtypes[i]}; {lost} does not fit")
+        return made
 
     def _may_cast(self, array: np.ndarray, target: np.dtype, typed: bool) -> bool:
         if keeps_values(array.dtype, target):
             return typed or (array.dtype.kind == "b") == (target.kind == "b")
         if typed:
             return False
-        import numpy as np
-
-        if array.dtype.kind in "iu" and target.kind in "iu":  # integers of Python
-            limits = np.iinfo(target)
-            return limits.min <= array.min() and array.max() <= limits.max
-        wider = {"i": "fc", "u": "fc", "f": "fcV", "c": "c"}
+        wider = {"i": "iufcV", "u": "iufcV", "f": "fcV", "c": "c"}
         return target.kind in wider.get(array.dtype.kind, "")
 
     def _strings(self, i: int, value: Any, rows: list[int] | None) -> Any:

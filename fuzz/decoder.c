@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Any decoder, FUZZ_NAME, with the options of its example: the build makes a target of each. A
+ * string is decoded or rejected with a reason, and the strings around it do not matter.
+ */
+#include <levada/levada.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void decoder_require(bool holds)
+{
+    if (!holds) abort();
+}
+
+/* {"decoder": {"example": "..."}} of levada_stages_json. */
+static levada_dataset *decoder_example(void)
+{
+    levada_dataset *ds = NULL;
+    levada_value   *stages = NULL;
+    const char     *example = NULL;
+    char           *text = NULL;
+
+    decoder_require(levada_stages_json(NULL, &text, NULL) == LEVADA_OK);
+    decoder_require(levada_value_parse_json(text, strlen(text), &stages, NULL) == LEVADA_OK);
+    levada_string_free(&text);
+    for (int64_t i = 0; i < levada_value_count(stages); i++) {
+        const levada_value *op = levada_value_item(stages, i);
+        const char *name = levada_value_as_text(levada_value_get(op, "name"), NULL);
+
+        if (name && strcmp(name, FUZZ_NAME) == 0)
+            example = levada_value_as_text(levada_value_get(op, "example"), NULL);
+    }
+    decoder_require(example && levada_dataset_parse(NULL, example, &ds, NULL) == LEVADA_OK);
+    levada_value_destroy(&stages);
+    return ds;
+}
+
+/* The decoder with the options of the last stage of its example. */
+static levada_decoding *decoder_open(void)
+{
+    levada_dataset     *ds = decoder_example();
+    levada_decoding    *decoding = NULL;
+    levada_value       *json = NULL;
+    const levada_value *stages;
+    char               *text = NULL;
+
+    decoder_require(levada_dataset_json(ds, &text, NULL) == LEVADA_OK);
+    decoder_require(levada_value_parse(text, &json, NULL) == LEVADA_OK);
+    stages = levada_value_get(json, "stages");
+    stages = levada_value_item(stages, levada_value_count(stages) - 1);
+    decoder_require(levada_decoding_open(NULL, FUZZ_NAME, levada_value_get(stages, "args"),
+                                         &decoding, NULL) == LEVADA_OK);
+    levada_value_destroy(&json);
+    levada_string_free(&text);
+    levada_dataset_unref(&ds);
+    return decoding;
+}
+
+static levada_status decoder_run(levada_decoding *decoding, const void *const *strings,
+                                 const size_t *sizes, int64_t n, levada_block **out)
+{
+    levada_error  err = LEVADA_ERROR_INIT;
+    levada_status st = levada_decoding_run(decoding, strings, sizes, n, out, &err);
+
+    decoder_require(st == LEVADA_OK || (err.code == st && err.message[0]));
+    decoder_require(st == LEVADA_OK || st == LEVADA_EINVALID_ARGUMENT ||
+                    st == LEVADA_EDATA_LOSS || st == LEVADA_ERESOURCE_EXHAUSTED);
+    return st;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static levada_decoding *decoding;
+    const void             *strings[] = { data, data };
+    const size_t            sizes[] = { size, size };
+    levada_block           *one = NULL, *two = NULL;
+    levada_status           st;
+
+    if (size > 1 << 16) return 0;
+    if (!decoding) decoding = decoder_open();
+    st = decoder_run(decoding, strings, sizes, 1, &one);
+    decoder_require(decoder_run(decoding, strings, sizes, 2, &two) == st);
+    decoder_require(st != LEVADA_OK ||
+                    (levada_block_rows(one) == 1 && levada_block_rows(two) == 2));
+    levada_block_unref(&one);
+    levada_block_unref(&two);
+    return 0;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Hooks for bindings to languages with an interpreter: what the Python package needs to interrupt a
+ * call that waits, and to lose nothing then. Programs in C do not need them (interrupt.h cancels
+ * from a signal handler). They may change in any version: docs/versions.md promises nothing here.
+ */
+#ifndef LEVADA_BINDING_H
+#define LEVADA_BINDING_H
+
+#include <levada/barrier.h>
+#include <levada/iter.h>
+#include <levada/queue.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A thread that waits calls poll(user) every `every` nanoseconds with nothing held; false ends its
+ * call with ECANCELLED, nothing lost. It keeps its place in the line meanwhile, which a caller who
+ * waits in short slices would not. To be set before anybody waits (the same once more
+ * does nothing); NULL = none. */
+LEVADA_API void levada_queue_set_poll(levada_queue *queue, bool (*poll)(void *user), void *user,
+                                      int64_t every);
+/* A thread that waited in a dequeue calls accept(user), with nothing held, when its elements have
+ * come; false gives them back to the front and ends the call with ECANCELLED. As set_poll. */
+LEVADA_API void levada_queue_set_accept(levada_queue *queue, bool (*accept)(void *user),
+                                        void *user);
+/* The same for the calls of a barrier. */
+LEVADA_API void levada_barrier_set_poll(levada_barrier *barrier, bool (*poll)(void *user),
+                                        void *user, int64_t every);
+LEVADA_API void levada_barrier_set_accept(levada_barrier *barrier, bool (*accept)(void *user),
+                                          void *user);
+/* Takes back the block that next() returned last, whole; the next call returns it again. For
+ * callers interrupted before they used it. Until then it is part of what save() keeps. */
+LEVADA_API void levada_iter_unread(levada_iter *it, levada_block **block);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

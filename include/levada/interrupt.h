@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Interrupts: cancel iterators, queues, barriers and coordinators from a signal handler.
+ *
+ * levada_iter_cancel and its kind take locks, which the interrupted thread may hold: a handler that
+ * calls them can wait for itself forever. An interrupt has a thread that waits for
+ * levada_interrupt_raise and then makes these calls:
+ *
+ *     static levada_interrupt *interrupt;
+ *     static void on_signal(int number) { (void)number; levada_interrupt_raise(interrupt); }
+ *
+ *     levada_interrupt_create(&interrupt, &err);
+ *     levada_interrupt_add_iter(interrupt, it, &err);
+ *     sigaction(SIGINT, ...);    // levada_iter_next returns ECANCELLED after a SIGINT
+ *     ...
+ *     sigaction(SIGINT, ...);    // no handler uses it any more
+ *     levada_interrupt_destroy(&interrupt);
+ *     levada_iter_close(&it);
+ *
+ * Signals are blocked in its thread. Each function may be called from any thread; add and destroy
+ * not from a handler.
+ */
+#ifndef LEVADA_INTERRUPT_H
+#define LEVADA_INTERRUPT_H
+
+#include <levada/barrier.h>
+#include <levada/coordinator.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct levada_interrupt levada_interrupt;
+
+/* ERESOURCE_EXHAUSTED: no thread or no memory. */
+LEVADA_API LEVADA_MUST_USE levada_status levada_interrupt_create(levada_interrupt **out,
+                                                                 levada_error      *err);
+/* Adds what levada_interrupt_raise cancels. The interrupt keeps a reference to a queue or barrier.
+ * It borrows an iterator or coordinator, which must be closed after the interrupt is destroyed. */
+LEVADA_API LEVADA_MUST_USE levada_status levada_interrupt_add_iter(levada_interrupt *interrupt,
+                                                                   levada_iter      *it,
+                                                                   levada_error     *err);
+LEVADA_API LEVADA_MUST_USE levada_status levada_interrupt_add_queue(levada_interrupt *interrupt,
+                                                                    levada_queue     *queue,
+                                                                    levada_error     *err);
+LEVADA_API LEVADA_MUST_USE levada_status levada_interrupt_add_barrier(levada_interrupt *interrupt,
+                                                                      levada_barrier   *barrier,
+                                                                      levada_error     *err);
+LEVADA_API LEVADA_MUST_USE levada_status
+levada_interrupt_add_coordinator(levada_interrupt *interrupt, levada_coordinator *coordinator,
+                                 levada_error *err);
+/* Async-signal-safe: never waits, takes no lock, allocates nothing and keeps errno. Soon afterwards
+ * the thread of the interrupt calls, in the order in which they were added, levada_iter_cancel (the
+ * iterator stays cancelled), levada_queue_cancel and levada_barrier_cancel (calls that wait by then
+ * end with ECANCELLED; the object stays usable) and levada_coordinator_request_stop (a clean
+ * stop). May be called again; calls that come before the thread got to work count as one. In the
+ * child of a fork, and with NULL, it does nothing. */
+LEVADA_API void levada_interrupt_raise(levada_interrupt *interrupt);
+/* Cancels for raises that came before, then joins the thread. No handler may raise it any more. */
+LEVADA_API void levada_interrupt_destroy(levada_interrupt **interrupt);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

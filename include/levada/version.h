@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The version of the headers. levada_version() is that of the library which runs: it may be newer.
+ * docs/versions.md says what stays the same from version to version.
+ */
+#ifndef LEVADA_VERSION_H
+#define LEVADA_VERSION_H
+
+#include <levada/error.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define LEVADA_VERSION_MAJOR 0
+#define LEVADA_VERSION_MINOR 1
+#define LEVADA_VERSION_PATCH 0
+#define LEVADA_VERSION "0.1.0"
+
+/* For #if: LEVADA_VERSION_AT_LEAST(0, 2, 0) */
+#define LEVADA_VERSION_AT_LEAST(major, minor, patch)                               \
+    (LEVADA_VERSION_MAJOR * 1000000 + LEVADA_VERSION_MINOR * 1000 + LEVADA_VERSION_PATCH >= \
+     (major) * 1000000 + (minor) * 1000 + (patch))
+
+/* "0.1.0" */
+LEVADA_API const char *levada_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

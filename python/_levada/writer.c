@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Files out: TFRecord files, and whole files that appear at once. */
+#include "module.h"
+
+#include <levada/output.h>
+#include <levada/writer.h>
+
+#include <string.h>
+
+typedef struct writer_object {
+    PyObject_HEAD
+    levada_writer *writer;
+    bool           busy;
+} writer_object;
+
+static PyObject *writer_open(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    static const char *const names[] = {"path", "compression", "level", NULL};
+    PyObject       *path = NULL;
+    const char     *compression = NULL;
+    int             level = -1;
+    writer_object *self = NULL;
+    levada_error    err = LEVADA_ERROR_INIT;
+    char          **keywords = NULL;
+
+    memcpy(&keywords, &(const char *const *){names}, sizeof keywords);
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&|zi:Writer", keywords, PyUnicode_FSConverter,
+                                     &path, &compression, &level))
+        return NULL;
+    self = (writer_object *)PyType_GenericAlloc(type, 0);
+    if (self && !levada_py_ok(levada_writer_open(NULL, PyBytes_AsString(path), compression, level,
+                                                 &self->writer, &err),
+                              &err))
+        Py_CLEAR(self);
+    Py_DECREF(path);
+    return (PyObject *)self;
+}
+
+static bool writer_enter(writer_object *self)
+{
+    levada_error err = LEVADA_ERROR_INIT;
+
+    if (self->busy) {
+        PyErr_SetString(PyExc_RuntimeError, "another thread uses this writer");
+        return false;
+    }
+    if (self->writer) return self->busy = true;
+    (void)levada_fail(&err, LEVADA_EFAILED_PRECONDITION, "the writer was discarded");
+    levada_py_raise(&err);
+    return false;
+}
+
+static PyObject *writer_write(PyObject *object, PyObject *record)
+{
+    writer_object *self = (writer_object *)object;
+    levada_error    err = LEVADA_ERROR_INIT;
+    levada_status   st;
+    Py_buffer       bytes;
+
+    if (PyObject_GetBuffer(record, &bytes, PyBUF_SIMPLE) < 0) return NULL;
+    if (!writer_enter(self)) {
+        PyBuffer_Release(&bytes);
+        return NULL;
+    }
+    Py_BEGIN_ALLOW_THREADS
+    st = levada_writer_write(self->writer, bytes.buf, (size_t)bytes.len, &err);
+    Py_END_ALLOW_THREADS
+    self->busy = false;
+    PyBuffer_Release(&bytes);
+    return levada_py_ok(st, &err) ? Py_NewRef(Py_None) : NULL;
+}
+
+static PyObject *writer_end(PyObject *object,
+                             levada_status (*end)(levada_writer *writer, levada_error *err))
+{
+    writer_object *self = (writer_object *)object;
+    levada_error    err = LEVADA_ERROR_INIT;
+    levada_status   st;
+
+    if (!writer_enter(self)) return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    st = end(self->writer, &err);
+    Py_END_ALLOW_THREADS
+    self->busy = false;
+    return levada_py_ok(st, &err) ? Py_NewRef(Py_None) : NULL;
+}
+
+static PyObject *writer_flush(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    return writer_end(object, levada_writer_flush);
+}
+
+static PyObject *writer_close(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    return writer_end(object, levada_writer_close);
+}
+
+static PyObject *writer_discard(PyObject *object, PyObject *unused)
+{
+    writer_object *self = (writer_object *)object;
+
+    (void)unused;
+    if (!self->writer) return Py_NewRef(Py_None);
+    if (!writer_enter(self)) return NULL;
+    levada_writer_destroy(&self->writer);
+    self->busy = false;
+    return Py_NewRef(Py_None);
+}
+
+static void writer_dealloc(PyObject *object)
+{
+    PyTypeObject *type = Py_TYPE(object);
+
+    levada_writer_destroy(&((writer_object *)object)->writer);
+    PyObject_Free(object);
+    Py_DECREF(type);
+}
+
+static PyMethodDef writer_methods[] = {
+    {"write", writer_write, METH_O, "Appends one record (bytes)."},
+    {"flush", writer_flush, METH_NOARGS, "Passes every record so far to the system."},
+    {"close", writer_close, METH_NOARGS, "Finishes the file; again is fine."},
+    {"discard", writer_discard, METH_NOARGS, "Drops what is not closed; again is fine."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot writer_slots[] = {
+    { Py_tp_doc, (void *)(uintptr_t)"Writer of a TFRecord file; levada.TFRecordWriter wraps it." },
+    {Py_tp_new, (void *)(uintptr_t)writer_open},
+    {Py_tp_dealloc, (void *)(uintptr_t)writer_dealloc},
+    {Py_tp_methods, writer_methods},
+    {0, NULL},
+};
+
+PyType_Spec levada_py_writer_spec = {
+    .name = "levada._levada.Writer",
+    .basicsize = sizeof(writer_object),
+    .flags = Py_TPFLAGS_DEFAULT,
+    .slots = writer_slots,
+};
+
+static PyObject *writer_save(PyObject *module, PyObject *args)
+{
+    PyObject     *path = NULL;
+    Py_buffer     bytes;
+    levada_error  err = LEVADA_ERROR_INIT;
+    levada_status st;
+
+    (void)module;
+    if (!PyArg_ParseTuple(args, "O&y*:save_file", PyUnicode_FSConverter, &path, &bytes))
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    st = levada_output_save(PyBytes_AsString(path), bytes.buf, (size_t)bytes.len, &err);
+    Py_END_ALLOW_THREADS
+    PyBuffer_Release(&bytes);
+    Py_DECREF(path);
+    return levada_py_ok(st, &err) ? Py_NewRef(Py_None) : NULL;
+}
+
+PyMethodDef levada_py_writer_functions[] = {
+    {"save_file", writer_save, METH_VARARGS,
+     "save_file(path, bytes): a file that appears complete or not at all."},
+    {NULL, NULL, 0, NULL},
+};

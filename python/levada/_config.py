@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What this build and this machine have."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from levada import _levada
+
+
+def show_config(mode: str = "stdout") -> dict[str, Any] | None:
+    """Prints what this build has: version, CPU level of the kernels, options, libraries.
+
+    mode: "stdout" prints; "dicts" returns a dict with the same keys. A library that the build lacks
+    is None there: without isal gzip files are read 2.5 times slower, without zstd .zst files cannot
+    be read.
+    """
+    config: dict[str, Any] = json.loads(_levada.config())
+    if mode == "dicts":
+        return config
+    if mode != "stdout":
+        raise ValueError(f"mode={mode!r} must be 'stdout' or 'dicts'")
+    for key, value in config.items():
+        shown = "off" if value in (None, False) else "on" if value is True else value
+        print(f"{key:<14}{shown}")
+    return None

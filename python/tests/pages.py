@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs every snippet of a documentation page as a reader would, from top to bottom in one folder.
+
+A fence begins with a word that says what becomes of it:
+
+- ``python`` runs; all of a page share their names. ``norun`` and ``before`` (TensorFlow) do not.
+- ``console``: each line after ``$ `` runs in bash and must exit with 0; lines below it are its
+  output. A command goes on while a quote is open. An output line ``...`` stands for any lines.
+- ``output`` is what the snippet before it printed.
+- ``c FILE`` is written to FILE, for a command below it to compile.
+- ``sh`` is a command that installs something: one of NOT_RUN.
+- ``c`` without a file is part of a plug-in that test_samples.py builds; ``text`` is a picture.
+
+Durations and rates differ from run to run and are not compared.
+
+    python pages.py PAGE...           runs pages and shows the differences
+    python pages.py --update PAGE...  writes the real output into them
+"""
+
+import contextlib
+import io
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+FENCE = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+NOT_RUN = {
+    "pip install .": "changes the environment of the tests",
+    "make run": "runs for a minute; the build machine runs it",
+    "make test": "this is part of it",
+    "meson setup build/library -Dpython=disabled -Dtests=disabled --buildtype=release "
+    "--prefix=$HOME/.local": "installs; ci/full.sh does the same",
+    "meson install -C build/library": "installs",
+}
+VARIES = [
+    (re.compile(r"(?<![\w.])\d+(\.\d+)? (s|ms|us|ns)\b"), "T s"),
+    (re.compile(r"\d[\d ,.]*[kMG]? ?(records|batches|tokens|[KMG]i?B|B)/s"), "R/s"),
+    (re.compile(r'"(seconds|elapsed|wait_seconds|cpu_seconds)":[\d.e+-]+'), r'"\1":T'),
+    (re.compile(r"peak memory +\d[\d ,.]* [KMG]iB"), "peak memory M"),
+    (re.compile(r" +"), " "),
+]
+
+
+@dataclass
+class Fence:
+    """One fenced block of a page."""
+
+    words: list[str]
+    code: str
+    start: int  # of the code in the page
+    end: int
+
+
+@dataclass
+class Difference:
+    """A snippet whose output is not the one shown."""
+
+    command: str
+    shown: str
+    real: str
+    start: int
+    end: int
+
+
+@dataclass
+class Run:
+    """One page on its way: the folder, the names of its Python, what it printed last."""
+
+    folder: Path
+    names: dict = field(default_factory=lambda: {"__name__": "page"})
+    printed: str = ""
+    differences: list[Difference] = field(default_factory=list)
+
+
+def fences(text):
+    for match in FENCE.finditer(text):
+        yield Fence(match[1].split(), match[2], match.start(2), match.end(2))
+
+
+def same(shown, real):
+    """Whether an output is the one shown: durations aside, ``...`` for any lines."""
+
+    def plain(text):
+        for pattern, word in VARIES:
+            text = pattern.sub(word, text)
+        return "\n".join(line.rstrip() for line in text.strip().split("\n"))
+
+    parts = [re.escape(part) for part in re.split(r"^ ?\.\.\.$\n?", plain(shown), flags=re.M)]
+    text = plain(real) + "\n" * shown.endswith("...\n")
+    return re.fullmatch("(?:(?<!.).*\n)*".join(parts), text)
+
+
+def environment(folder):
+    """The command and the built library are found as after an installation."""
+    build = ROOT / "build" / "release"
+    return os.environ | {
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "PKG_CONFIG_PATH": str(build / "meson-uninstalled"),
+        "LD_LIBRARY_PATH": str(build / "src"),
+        "COLUMNS": "100",
+        "HOME": str(folder),
+    }
+
+
+def commands(code):
+    """(command, output shown, start and end of the output) of a console fence."""
+    lines, at, found = code.splitlines(keepends=True), 0, []
+    for line in lines:
+        open_quote = bool(found) and found[-1][0].count("'") % 2 == 1
+        if line.startswith("$ ") and not open_quote:
+            found.append([line[2:], "", at + len(line), at + len(line)])
+        elif open_quote:
+            found[-1][0] += line
+            found[-1][2] = found[-1][3] = at + len(line)
+        else:
+            found[-1][1] += line
+            found[-1][3] = at + len(line)
+        at += len(line)
+    return found
+
+
+def run_console(run, fence):
+    for command, shown, start, end in commands(fence.code):
+        joined = re.sub(r"\n +", " ", command.strip())
+        if joined in NOT_RUN:
+            continue
+        done = subprocess.run(
+            ["bash", "-c", joined], cwd=run.folder, env=environment(run.folder),
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+            text=True, timeout=300, check=False,
+        )  # fmt: skip
+        if done.returncode != 0:
+            raise AssertionError(f"exit status {done.returncode}: {joined}\n{done.stdout}")
+        if shown and not same(shown, done.stdout):
+            place = fence.start + start, fence.start + end
+            run.differences.append(Difference(joined, shown, done.stdout, *place))
+
+
+def run_python(run, fence):
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(fence.code, "snippet", "exec"), run.names)
+    run.printed = printed.getvalue()
+
+
+def run_output(run, fence):
+    if not same(fence.code, run.printed):
+        place = fence.start, fence.end
+        run.differences.append(Difference("the snippet", fence.code, run.printed, *place))
+
+
+def run_fence(run, fence):
+    kind, words = (fence.words[0] if fence.words else ""), fence.words[1:]
+    if kind == "python" and not {"norun", "before"} & set(words):
+        run_python(run, fence)
+    elif kind == "console":
+        run_console(run, fence)
+    elif kind == "output":
+        run_output(run, fence)
+    elif kind == "c" and words:
+        (run.folder / words[0]).write_text(fence.code)
+    elif kind == "sh":
+        unknown = [
+            line for line in fence.code.splitlines() if line.split("#")[0].strip() not in NOT_RUN
+        ]
+        assert not unknown, f"not run, and not known as an installation: {unknown}"
+    elif kind not in ("python", "c", "text"):
+        raise AssertionError(f"a fence needs a word that says what it is: ```{kind}")
+
+
+def run_page(page):
+    """Runs a page in a new folder; returns its differences."""
+    with tempfile.TemporaryDirectory() as name:
+        run = Run(Path(name))
+        for link in ("include", "plugins", "examples"):
+            (run.folder / link).symlink_to(ROOT / link)
+        os.chdir(run.folder)
+        try:
+            for fence in fences(page.read_text()):
+                run_fence(run, fence)
+        finally:
+            os.chdir(ROOT)
+        return run.differences
+
+
+def update(page, differences):
+    text = page.read_text()
+    for d in reversed(differences):
+        text = text[: d.start] + d.real + text[d.end :]
+    page.write_text(text)
+
+
+def main(words):
+    failed = False
+    for name in [word for word in words if word != "--update"]:
+        differences = run_page(ROOT / name)
+        for d in differences:
+            print(f"{name}: {shlex.quote(d.command)}\n-- shown\n{d.shown}-- real\n{d.real}")
+        if "--update" in words:
+            update(ROOT / name, differences)
+        failed = failed or bool(differences)
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""levada verify, and files whose format cannot be determined."""
+
+import gzip
+import json
+import os
+import shutil
+
+import pytest
+import test_cli
+from test_cli import LEVADA, PARSED, levada
+
+pytestmark = pytest.mark.skipif(LEVADA is None, reason="the command is not installed")
+folder = test_cli.folder  # a fixture
+
+
+def test_verify_good_files(folder):
+    done = levada("verify", "ten.tfrecord", "ten.tfrecord.gz", cwd=folder)
+    assert "2 of 2 files good" in done.stdout and "20 good records" in done.stdout
+
+
+def test_verify_finds_damage(folder):
+    done = levada("verify", "ten.tfrecord", "bad.tfrecord", cwd=folder, status=1)
+    assert "bad.tfrecord" in done.stdout and "record 3" in done.stdout
+    assert "1 of 2 files good" in done.stdout
+
+
+def test_verify_repairs(folder):
+    levada("verify", "bad.tfrecord", "--repair", "good/", cwd=folder, status=1)
+    levada("verify", "good/bad.tfrecord", cwd=folder)
+    text = levada("head", "good/bad.tfrecord", "-n", "20", "--json", cwd=folder).stdout
+    rest = PARSED[:3] + PARSED[4:]
+    assert [json.loads(line) for line in text.splitlines()] == rest
+
+
+def test_verify_recommends_a_repair_only_where_it_works(folder):
+    advice = "--repair DIR writes the good ones"
+    assert advice in levada("verify", "bad.tfrecord", cwd=folder, status=1).stdout
+    (folder / "other").mkdir()
+    shutil.copy(folder / "bad.tfrecord", folder / "other")
+    (folder / "cut.bin").write_bytes(b"\0" * 20)
+    (folder / "lines.txt.gz").write_bytes(gzip.compress(b"one\ntwo\n" * 9000)[:-20])
+    for words in (["bad.tfrecord", "other/bad.tfrecord"], ["cut.bin"], ["lines.txt.gz"]):
+        assert advice not in levada("verify", *words, cwd=folder, status=1).stdout
+    levada("verify", "bad.tfrecord", "cut.bin", "--repair", "good/", cwd=folder, status=1)
+
+
+def test_an_unknown_format_is_reported(folder):
+    (folder / "x.bin").write_bytes(bytes(range(200)))
+    for command in ("info", "verify"):
+        text = levada(command, "x.bin", cwd=folder, status=1).stdout
+        assert "x.bin   unknown format" in text and "--source NAME" in text
+        done = levada(command, "x.bin", "--json", cwd=folder, status=1)
+        assert json.loads(done.stdout)["guessed"] is True
+        done = levada(command, "x.bin", "--source", "tfrecord", cwd=folder, status=1)
+        assert "unknown format" not in done.stdout
+    assert "x.bin has an unknown format" in levada("head", "x.bin", cwd=folder, status=1).stderr
+
+
+def test_verify_repairs_no_two_files_into_one(folder):
+    (folder / "other").mkdir()
+    shutil.copy(folder / "bad.tfrecord", folder / "other")
+    words = ["bad.tfrecord", "other/bad.tfrecord", "--repair", "good/"]
+    done = levada("verify", *words, cwd=folder, status=1)
+    assert "would be one file" in done.stderr
+
+
+def test_verify_repairs_into_files_only(folder):
+    os.mkfifo(folder / "pipe")
+    done = levada("verify", "bad.tfrecord", "--repair", "pipe", cwd=folder, status=1)
+    assert "writes a file" in done.stderr
+    assert (folder / "pipe").is_fifo()

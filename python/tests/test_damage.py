@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Damaged files: reading in Python and the commands run, verify, info and head agree on each."""
+
+import gzip
+import json
+import logging
+import os
+import random
+import subprocess
+import warnings
+import zlib
+from pathlib import Path
+
+import levada as lv
+import pytest
+from test_cli import LEVADA
+
+TRIALS = 16 * int(os.environ.get("LEVADA_TEST_LENGTH", "1"))
+PACK = {"": bytes, ".gz": gzip.compress, ".zz": zlib.compress}
+
+
+def command(*words, cwd, statuses=(0, 1)):
+    done = subprocess.run([LEVADA, *words], cwd=cwd, capture_output=True, text=True, timeout=60)
+    assert done.returncode in statuses, done.stderr
+    return done
+
+
+def records(path, n):
+    with lv.TFRecordWriter(path) as writer:
+        for i in range(n):
+            writer.write(b"record %d of many" % i)
+    return bytearray(Path(path).read_bytes())
+
+
+def hurt(data, chance):
+    """One kind of damage, in place."""
+    at = chance.randrange(len(data))
+    size = chance.choice([1, 16, 300, 6000])
+    kind = chance.randrange(6)
+    if kind == 0:
+        data[at] ^= 1 << chance.randrange(8)
+    elif kind == 1:
+        data[at : at + size] = bytes([chance.choice(b"\0\xff x")]) * len(data[at : at + size])
+    elif kind == 2:
+        del data[max(at, 1) :]
+    elif kind == 3:
+        del data[at : min(at + size, len(data) - 1)]
+    elif kind == 4:
+        data[:size] = b"x" * len(data[:size])
+    else:
+        data[-1 - chance.randrange(min(9, len(data)))] ^= 1
+
+
+def read(path):
+    """Good records, skipped ones, and whether reading without a policy fails."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with iter(lv.tfrecord(str(path)).with_options(errors="skip")) as it:
+            good = sum(1 for _ in it)
+            skipped = it.stats()["skipped_records"]
+    try:
+        for _ in lv.tfrecord(str(path)):
+            pass
+    except lv.errors.DataLossError:
+        return good, skipped, True
+    return good, skipped, False
+
+
+@pytest.mark.parametrize("trial", range(TRIALS))
+def test_every_way_to_read_a_damaged_file_agrees(trial, tmp_path):
+    chance = random.Random(trial)
+    suffix = chance.choice(list(PACK))
+    path = tmp_path / f"f.tfrecord{suffix}"
+    data = bytearray(PACK[suffix](bytes(records(tmp_path / "plain", chance.randint(1, 400)))))
+    for _ in range(chance.randint(1, 3)):
+        hurt(data, chance)
+    path.write_bytes(data)
+    good, bad, fails = read(path)
+    source = chance.choice([(), ("--source", "tfrecord")])
+    verify = command("verify", "--json", *source, path.name, cwd=tmp_path)
+    told = json.loads(verify.stdout)
+    assert (told["format"], told["good_records"], told["bad_records"]) == ("tfrecord", good, bad)
+    assert (verify.returncode == 1) == fails == (bad > 0)
+    info = command("info", "--json", *source, path.name, cwd=tmp_path)
+    told = json.loads(info.stdout)
+    assert (told["format"], told["records"], told["bad_records"]) == ("tfrecord", good, bad)
+    assert (info.returncode == 1) == fails
+    words = ("run", f"tfrecord:{path.name}", "--errors", "skip", "--stats", "-")
+    told = json.loads(command(*words, cwd=tmp_path).stdout)
+    assert (told["records"], told["skipped_records"]) == (good, bad)
+    assert (command("run", f"tfrecord:{path.name}", cwd=tmp_path).returncode == 1) == fails
+    head = command("head", "-n", "100000", "--json", *source, path.name, cwd=tmp_path)
+    assert (head.returncode == 1) == fails
+    assert len(head.stdout.splitlines()) <= good
+
+
+def test_a_wrong_checksum_of_a_stream_costs_no_record(tmp_path):
+    data = bytearray(gzip.compress(bytes(records(tmp_path / "plain", 100))))
+    data[-5] ^= 1
+    path = tmp_path / "f.tfrecord.gz"
+    path.write_bytes(data)
+    assert read(path) == (100, 1, True)
+    done = command("verify", "f.tfrecord.gz", "--repair", "out.tfrecord.gz", cwd=tmp_path)
+    assert "100 good records" in done.stdout
+    assert read(tmp_path / "out.tfrecord.gz") == (100, 0, False)
+
+
+def test_a_budget_in_percent_refuses_what_it_cannot_count(tmp_path):
+    data = gzip.compress(bytes(records(tmp_path / "plain", 16000)))
+    (tmp_path / "f.tfrecord.gz").write_bytes(data[: len(data) // 2])
+    (tmp_path / "out.tfrecord").write_bytes(b"old")
+    words = ("convert", "f.tfrecord.gz", "out.tfrecord", "--errors", "skip:0.1%")
+    done = command(*words, cwd=tmp_path, statuses=(1,))
+    assert "a budget in percent cannot count the records lost here" in done.stderr
+    assert (tmp_path / "out.tfrecord").read_bytes() == b"old"
+    with pytest.raises(lv.errors.DataLossError, match="cannot count"):
+        list(lv.tfrecord(str(tmp_path / "f.tfrecord.gz")).with_options(errors="skip:0.1%"))
+
+
+def test_both_formats_are_reported_where_name_and_content_differ(tmp_path):
+    data = records(tmp_path / "plain", 300)
+    data[:5000] = b"\xff" * 5000
+    (tmp_path / "f.tfrecord").write_bytes(data)
+    for words in (("verify",), ("info",)):
+        done = command(*words, "f.tfrecord", cwd=tmp_path, statuses=(1,))
+        assert "but" in done.stdout and "first bytes look like text" in done.stdout
+    (tmp_path / "f.txt").write_bytes(bytes(records(tmp_path / "plain", 3)))
+    done = command("verify", "--source", "tfrecord", "f.txt", cwd=tmp_path, statuses=(0,))
+    assert "3 good records" in done.stdout
+    done = command("verify", "--source", "range", "f.txt", cwd=tmp_path, statuses=(1,))
+    assert "source='range' must be a format of files" in done.stderr
+
+
+def test_an_iterator_that_skipped_everything_says_so(tmp_path, caplog):
+    records(tmp_path / "f.tfrecord", 5)
+    (tmp_path / "empty").write_bytes(b"")
+    ds = lv.tfrecord([str(tmp_path / "f.tfrecord"), str(tmp_path / "empty")])
+    ds = ds.parse_example({"x": lv.FixedLenFeature([], lv.int64)}).batch(2)
+    reason = "no record was delivered: 5 records were skipped, .*f.tfrecord record 0"
+    with caplog.at_level(logging.WARNING, logger="levada"):
+        with pytest.warns(RuntimeWarning, match=reason):
+            assert list(ds.with_options(errors="skip")) == []
+    assert "empty: there is no record in the file" in caplog.text
+    spec = '{"x":{"kind":"FixedLen","shape":[],"dtype":"int64"}}'
+    words = ("run", f"tfrecord:f.tfrecord | parse_example:{spec} | batch:2", "--errors", "skip")
+    done = command(*words, cwd=tmp_path, statuses=(0,))
+    assert "no record was delivered: 5 were skipped, the first one for: " in done.stderr
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(list(lv.tfrecord(str(tmp_path / "f.tfrecord")))) == 5
+
+
+@pytest.mark.parametrize("batched", [False, True])
+def test_a_loop_that_cannot_ask_for_counts_logs_what_was_skipped(tmp_path, caplog, batched):
+    if batched:
+        pytest.importorskip("torch")
+    data = records(tmp_path / "f.tfrecord", 300)
+    ds = lv.tfrecord([str(tmp_path / "f.tfrecord"), str(tmp_path / "missing")])
+    ds = (ds.batch(7) if batched else ds).with_options(errors="skip")
+    it = iter(ds)
+    next(it)
+    state = it.save()
+    it.close()
+    assert caplog.text == ""
+    data[-6] ^= 1
+    (tmp_path / "f.tfrecord").write_bytes(data)
+    resumed = iter(ds)
+    resumed.restore(state)
+    for run in (ds, lv.torch_dataset(ds, 0, 1, transform=len) if batched else ds, resumed):
+        caplog.clear()
+        with caplog.at_level(logging.WARNING, logger="levada"):
+            for _ in run:
+                pass
+        assert caplog.text.count("2 records or files were skipped, the first one for: ") == 1
+        assert "f.tfrecord record 299" in caplog.text
+
+
+@pytest.mark.parametrize("data", [b"\xff" * 5000, b"x" * 5000, b"lines\n" * 900])
+def test_names_of_shards_say_the_format(tmp_path, data):
+    names = ["a.tfrecord-00000-of-00012", "data_tfrecord-00003-of-00012", "a.tfrecords-1-of-2"]
+    for name in names:
+        (tmp_path / name).write_bytes(data)
+        for word in ("verify", "info", "head"):
+            done = command(word, name, cwd=tmp_path, statuses=(1,))
+            assert "text" in done.stdout + done.stderr
+    for name in ("a.tfrecord.gz-00000-of-00012", "a.tfrecord-00000-of-00012.gz"):
+        (tmp_path / name).write_bytes(gzip.compress(data))
+        command("verify", name, cwd=tmp_path, statuses=(1,))
+    for name in ("tfrecord-00000-of-", "a.tfrecord-x-of-2", "a-of-1", "00000-of-00001"):
+        (tmp_path / name).write_bytes(b"line\n")
+        command("verify", name, cwd=tmp_path, statuses=(0,))
+
+
+def test_a_missing_input_is_no_bad_record(tmp_path):
+    (tmp_path / "out.tfrecord").write_bytes(b"old")
+    for words in ((), ("--from", "tfrecord"), ("--from", "text")):
+        words = ("convert", "missing", "out.tfrecord", "--errors", "skip", *words)
+        assert "missing" in command(*words, cwd=tmp_path, statuses=(1,)).stderr
+        assert (tmp_path / "out.tfrecord").read_bytes() == b"old"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("run", "tfrecord:f.tfrecord"),
+        ("run", "tfrecord:[empty,f.tfrecord] | batch:7", "--json"),
+        ("run", "tfrecord:f.tfrecord", "--stats", "stats"),
+        ("convert", "f.tfrecord", "out.tfrecord"),
+        ("convert", "f.tfrecord", "-", "--to", "jsonl"),
+        ("bench", "tfrecord:f.tfrecord", "--repeat", "1"),
+    ],
+)
+def test_every_command_says_how_many_records_it_skipped(tmp_path, words):
+    data = records(tmp_path / "f.tfrecord", 300)
+    data[100] ^= 1
+    data[-6] ^= 1
+    (tmp_path / "f.tfrecord").write_bytes(data)
+    (tmp_path / "empty").write_bytes(b"")
+    done = command(*words, "--errors", "skip", cwd=tmp_path, statuses=(0,))
+    (line,) = [line for line in done.stderr.splitlines() if "skipped" in line]
+    assert "2 records or files were skipped, the first one for: " in line
+    assert "f.tfrecord record " in line and "checksum" in line
+    assert command(*words, cwd=tmp_path, statuses=(1,)).stderr.count("skipped") == 0

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every snippet of the README and the guides runs as it stands, and every output shown is real."""
+
+import subprocess
+import sys
+
+import pages
+import pytest
+
+# stages.md is generated from the tables; the conformance suite runs its examples.
+PAGES = ["README.md", *sorted(f"docs/{p.name}" for p in (pages.ROOT / "docs").glob("*.md"))]
+RUN = [page for page in PAGES if page != "docs/stages.md"]
+
+
+@pytest.mark.parametrize("page", RUN)
+def test_a_page_runs_as_it_stands(page):
+    if not (pages.ROOT / "build/release/meson-uninstalled").is_dir():
+        pytest.skip("needs the library of `make build`")
+    words = [sys.executable, pages.__file__, page]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, f"{done.stdout}{done.stderr[-3000:]}"
+
+
+@pytest.mark.parametrize(
+    ("shown", "real", "equal"),
+    [
+        ("a 0.31 s\n", "a 12 s\n", True),
+        ("3 records\n", "4 records\n", False),
+        ("a\n...\nz\n", "a\nb\nc\nz\n", True),
+        ("a\n...\n", "a\nb\n", True),
+        ("a\n...\nz\n", "a\nb\n", False),
+        ("a\n", "a\nb\n", False),
+        ("", "a\n", False),
+        ("5.1 MiB/s\n", "7 KiB/s\n", True),
+    ],
+)
+def test_outputs_are_compared_but_for_durations(shown, real, equal):
+    assert bool(pages.same(shown, real)) == equal
+
+
+def test_a_command_goes_on_while_a_quote_is_open():
+    found = pages.commands("$ a 'b\n  c' d\nout\n$ e\n")
+    assert [(command, shown) for command, shown, _, _ in found] == [
+        ("a 'b\n  c' d\n", "out\n"),
+        ("e\n", ""),
+    ]

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Names of temporary files that exist now, in a form that a signal handler can read: slots that are
+ * never freed, filled before the file has its name and emptied after it has lost it. Any thread.
+ */
+#ifndef LEVADA_SINK_OUTPUT_NAMES_H
+#define LEVADA_SINK_OUTPUT_NAMES_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+#define LEVADA_OUTPUT_NAME 32
+
+typedef struct levada_output_name {
+    atomic_int state;
+    pid_t      process;
+    int        folder; /* a descriptor, borrowed */
+    char       text[LEVADA_OUTPUT_NAME];
+} levada_output_name;
+
+/* NULL where there is no memory. */
+levada_output_name *levada_output_name_add(int folder, const char *text);
+/* Sets *name to NULL; does nothing where it is. */
+void levada_output_name_drop(levada_output_name **name);
+/* True once levada_output_drop_all was called. */
+bool levada_output_names_ended(void);
+
+#endif
