@@ -198,8 +198,9 @@ def keep(exception: BaseException, first: bool = True) -> tuple[int, str]:
     kept, most = (_originals, _KEEP) if first else (_further, _KEEP_FURTHER)
     kept.pop(message, None)
     kept[message] = code, exception, exception.__traceback__
-    while len(kept) > most:
-        kept.pop(next(iter(kept)), None)
+    if len(kept) > most:
+        for oldest in list(kept)[:-most]:
+            kept.pop(oldest, None)
     if not first:
         _empty(exception)
         return code, message
@@ -233,7 +234,8 @@ def _clear(frame):
 def from_status(code, message, stage, file, offset, record, key):
     """The exception for a status of C: the original one where a user's function raised it."""
     message = message or ""
-    for text, (known, exception, trace) in [*_originals.items(), *_further.items()]:
+    # Other threads keep exceptions meanwhile: a copy of a dict is one step, a loop is not.
+    for text, (known, exception, trace) in [*_originals.copy().items(), *_further.copy().items()]:
         if code == known and message.endswith(text):
             error = exception.with_traceback(trace)
             break

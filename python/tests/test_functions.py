@@ -2,6 +2,7 @@
 """Python functions inside pipelines."""
 
 import gc
+import itertools
 import threading
 import time
 import traceback
@@ -89,6 +90,30 @@ def test_the_original_exception_is_caught_where_all_records_fail(threads, policy
     with pytest.raises(KeyError, match=f"my own {0 if policy == 'fail' else 400}'") as caught:
         list(ds)
     assert "fails" in [frame.name for frame in traceback.extract_tb(caught.value.__traceback__)]
+
+
+def test_exceptions_are_kept_while_another_one_is_looked_for():
+    """The collector may run in the middle of a look, and with it any code, on any thread."""
+    kept = itertools.count()
+
+    class Cycle:
+        def __init__(self):
+            self.itself = self
+
+        def __del__(self):
+            errors.keep(KeyError(f"kept {next(kept)}"), first=False)
+
+    place = {name: None for name in ("stage", "file", "offset", "record", "key")}
+    thresholds = gc.get_threshold()
+    gc.set_threshold(10)
+    try:
+        for number in range(2000):
+            Cycle()
+            mine = KeyError(f"mine {number}")
+            assert errors.from_status(*errors.keep(mine), **place) is mine
+    finally:
+        gc.set_threshold(*thresholds)
+    assert next(kept) > 1000
 
 
 def test_what_failed_functions_held_is_let_go():
