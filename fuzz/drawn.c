@@ -3,7 +3,8 @@
  * Runs a fuzz target over random inputs of up to 20 bytes, drawn from a seed, for targets that read
  * their input as choices. LEVADA_TEST_LENGTH multiplies their number; a first argument is the seed.
  */
-#include <stdint.h>
+#include "support/length.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,9 +15,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int main(int argc, char **argv)
 {
-    const char *length = getenv("LEVADA_TEST_LENGTH");
-    uint64_t    seed = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
-    uint64_t    n = DRAWN_INPUTS * (length ? strtoull(length, NULL, 10) : 1);
+    uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
+    uint64_t n = DRAWN_INPUTS * (uint64_t)t_length();
 
     for (uint64_t i = 0; i < n; i++) {
         uint64_t state = (seed + i) * UINT64_C(0x9E3779B97F4A7C15);

@@ -6,8 +6,9 @@
  * from the seed; LEVADA_TEST_LENGTH multiplies their number, and a first argument is the seed to
  * begin with.
  */
+#include "support/length.h"
+
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -208,9 +209,8 @@ static void hostile_message(hostile_bytes *b)
 
 int main(int argc, char **argv)
 {
-    const char *length = getenv("LEVADA_TEST_LENGTH");
-    uint64_t    seed = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
-    uint64_t    n = HOSTILE_MESSAGES * (length ? strtoull(length, NULL, 10) : 1);
+    uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
+    uint64_t n = HOSTILE_MESSAGES * (uint64_t)t_length();
 
     for (uint64_t i = 0; i < n; i++) {
         hostile_bytes message = { .size = 0 };

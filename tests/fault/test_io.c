@@ -370,18 +370,39 @@ static void end_by(int number)
     (void)raise(number);
 }
 
-/* Writes file after file until a signal comes; more outputs are open than one table has slots. */
-static void write_for_ever(void)
+/* Saves a file again and again until a signal arrives, and writes one byte to `ready` after each
+ * save. More outputs are open than one table has slots. */
+static void write_until_signal(int ready)
 {
     levada_output *held[100];
 
+    (void)alarm(60); /* ends the child where the test fails before it sends the signal */
     (void)signal(SIGTERM, end_by);
     for (int i = 0; i < 100; i++) {
         if (levada_output_open(t_path("held"), &held[i], NULL) != LEVADA_OK) _exit(1);
     }
     for (;;) {
         if (levada_output_save(t_path("ended"), "complete", 8, NULL) != LEVADA_OK) _exit(2);
+        if (write(ready, "", 1) != 1) _exit(3);
     }
+}
+
+/* Starts a child in write_until_signal and returns after it saved `saves` files. The caller closes
+ * *ready after the child has ended. */
+static pid_t start_writer(int64_t saves, int *ready)
+{
+    int   ends[2];
+    pid_t child;
+    char  byte;
+
+    assert_int_equal(pipe(ends), 0);
+    child = fork();
+    assert_true(child >= 0);
+    if (child == 0) write_until_signal(ends[1]);
+    (void)close(ends[1]);
+    for (int64_t i = 0; i < saves; i++) assert_int_equal(read(ends[0], &byte, 1), 1);
+    *ready = ends[0];
+    return child;
 }
 
 static void a_signal_leaves_nothing_behind(void **state)
@@ -392,15 +413,15 @@ static void a_signal_leaves_nothing_behind(void **state)
     assert_int_equal(levada_output_save(t_path("ended"), "complete", 8, NULL), LEVADA_OK);
     for (int64_t i = 0; i < trials; i++) {
         pid_t   child;
-        int     status = 0;
+        int     status = 0, ready = -1;
         t_bytes got;
 
         fault_io_nameless(i % 2 == 0);
-        child = fork();
-        if (child == 0) write_for_ever();
-        (void)usleep((useconds_t)(2000 + 997 * i % 5000));
+        child = start_writer(1 + i % 5, &ready);
+        (void)usleep((useconds_t)(97 * i % 500)); /* another moment of a save each time */
         assert_int_equal(kill(child, SIGTERM), 0);
         assert_int_equal(waitpid(child, &status, 0), child);
+        (void)close(ready);
         assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
         got = t_read_file(t_path("ended"));
         assert_int_equal(got.size, 8);

@@ -125,6 +125,7 @@ static void children_work_beside_busy_parents(void **state)
         int   status = -1;
         pid_t pid = fork();
 
+        assert_true(pid >= 0);
         if (pid == 0) {
             alarm(PATIENCE);
             _exit(child());

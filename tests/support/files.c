@@ -104,14 +104,6 @@ static void files_encode_part(const levada_filter_def *filter, void *state, t_by
     }
 }
 
-int t_trials(int trials)
-{
-    const char *text = getenv("LEVADA_TEST_LENGTH");
-    int         length = text ? atoi(text) : 1;
-
-    return trials * (length > 1 ? length : 1);
-}
-
 bool t_can(const char *name)
 {
     const levada_filter_def *filter = name ? levada_registry_filter(NULL, name) : NULL;

@@ -33,9 +33,6 @@ bool t_can(const char *filter);
 /* The same bytes through the encoder of a filter; `flush_at` > 0 flushes after so many bytes. */
 t_bytes t_encode(const char *filter, const void *data, size_t size, size_t flush_at);
 
-/* `trials` times LEVADA_TEST_LENGTH, which is 1 where it is not set. */
-int t_trials(int trials);
-
 /* A reader of one format. Fill in what is wanted, open, close. */
 typedef struct t_reader {
     const char *format, *compression, *errors;

@@ -62,19 +62,26 @@ static levada_status functions_build(const char *name, levada_dtype dtype, int64
     return st;
 }
 
-static levada_status functions_numbers(void *run, const levada_block *in, levada_block **out,
-                                       levada_error *err)
+levada_status t_numbers_block(const int64_t *from, int64_t first, int64_t n, levada_block **out,
+                              levada_error *err)
 {
-    functions_run  *r = run;
-    int64_t         n = r->at < 9 ? 3 : 10 - r->at;
     levada_builder *b = NULL;
     void           *values = NULL;
 
+    LEVADA_TRY(functions_build("value", LEVADA_INT64, n, &b, &values, err));
+    for (int64_t i = 0; i < n; i++) ((int64_t *)values)[i] = from ? from[i] : first + i;
+    return levada_builder_publish(&b, out, err);
+}
+
+static levada_status functions_numbers(void *run, const levada_block *in, levada_block **out,
+                                       levada_error *err)
+{
+    functions_run *r = run;
+    int64_t        n = r->at < 9 ? 3 : 10 - r->at;
+
     (void)in;
     if (n <= 0) return LEVADA_END;
-    LEVADA_TRY(functions_build("value", LEVADA_INT64, n, &b, &values, err));
-    for (int64_t i = 0; i < n; i++) ((int64_t *)values)[i] = r->at + i;
-    LEVADA_TRY(levada_builder_publish(&b, out, err));
+    LEVADA_TRY(t_numbers_block(NULL, r->at, n, out, err));
     r->at += n;
     return LEVADA_OK;
 }
@@ -116,14 +123,8 @@ static levada_status functions_odd(void *run, const levada_block *in, levada_blo
 static levada_status functions_longer(void *run, const levada_block *in, levada_block **out,
                                       levada_error *err)
 {
-    int64_t         n = levada_block_rows(in) + 1;
-    levada_builder *b = NULL;
-    void           *values = NULL;
-
     (void)run;
-    LEVADA_TRY(functions_build("value", LEVADA_INT64, n, &b, &values, err));
-    for (int64_t i = 0; i < n; i++) ((int64_t *)values)[i] = i;
-    return levada_builder_publish(&b, out, err);
+    return t_numbers_block(NULL, 0, levada_block_rows(in) + 1, out, err);
 }
 
 /* As twice, but values that can be divided by `divisor` are bad. */

@@ -27,4 +27,9 @@ int t_functions_open(void);
 /* The integers of column `name` in all records of `text`, at block sizes 1, 7 and 256. */
 void t_expect_i64(const char *text, const char *name, const int64_t *want, int64_t n);
 
+/* Publishes a block of one int64 column `value` with n rows: those of `from`, or the numbers from
+ * `first` on where `from` is NULL. */
+levada_status t_numbers_block(const int64_t *from, int64_t first, int64_t n, levada_block **out,
+                              levada_error *err);
+
 #endif

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "support/length.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 int64_t t_length(void)
 {
     const char *text = getenv("LEVADA_TEST_LENGTH");
-    long long   length = text ? strtoll(text, NULL, 10) : 1;
+    char       *end = NULL;
+    long        length = text ? strtol(text, &end, 10) : 1;
 
-    return length < 1 ? 1 : length;
+    if (length >= 1 && length <= 1000000 && (!text || *end == '\0')) return length;
+    (void)fprintf(stderr, "LEVADA_TEST_LENGTH='%s' must be an integer from 1 to 1000000\n", text);
+    exit(1);
 }

@@ -5,7 +5,9 @@
 
 #include <stdint.h>
 
-/* LEVADA_TEST_LENGTH of the environment, 1 where it is not set: the factor of counts of trials. */
+/* The factor of counts of trials: LEVADA_TEST_LENGTH in the environment, 1 where it is not set.
+ * Ends the program with status 1 where the value is not an integer of at least 1, so that no test
+ * passes because it tried nothing. */
 int64_t t_length(void);
 
 #endif

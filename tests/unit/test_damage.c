@@ -6,6 +6,7 @@
  */
 #include "core/file_reader_priv.h"
 #include "support/codec.h"
+#include "support/length.h"
 
 #include <levada/inspect.h>
 #include <setjmp.h>
@@ -505,7 +506,7 @@ static void reading_verify_and_info_agree_on_any_damage(void **state)
 {
     static const char *const names[] = { "f.tfrecord", "f.tfrecord.gz", "f.tfrecord.zz",
                                          "f.tfrecord.zst" };
-    int                      n = t_trials(400);
+    int                      n = 400 * (int)t_length();
 
     (void)state;
     for (int trial = 0; trial < n; trial++) {

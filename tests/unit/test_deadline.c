@@ -5,7 +5,6 @@
  */
 #include "support/functions.h"
 #include "support/iters.h"
-#include <levada/builder.h>
 #include <levada/function.h>
 
 #include <pthread.h>
@@ -79,27 +78,6 @@ static void gate_cancel(void *run)
     pthread_mutex_unlock(&gate_lock);
 }
 
-static levada_status gate_build(const int64_t *from, int64_t first, int64_t n, levada_block **out,
-                                levada_error *err)
-{
-    levada_field field = { .name = "value", .dtype = LEVADA_INT64 };
-    levada_spec *spec = NULL;
-    levada_builder *b = NULL;
-    void *values = NULL;
-    levada_status st;
-
-    LEVADA_TRY(levada_spec_create(&field, 1, LEVADA_SPEC_PLAIN, &spec, err));
-    st = levada_builder_create(NULL, spec, n, &b, err);
-    levada_spec_unref(&spec);
-    if (st == LEVADA_OK) st = levada_builder_values(b, 0, n, &values, err);
-    for (int64_t i = 0; st == LEVADA_OK && i < n; i++) {
-        ((int64_t *)values)[i] = from ? from[i] : first + i;
-    }
-    if (st == LEVADA_OK) st = levada_builder_publish(&b, out, err);
-    levada_builder_destroy(&b);
-    return st;
-}
-
 /* A source of one record a block. */
 static levada_status gate_numbers(void *user, const levada_block *in, levada_block **out,
                                   levada_error *err)
@@ -109,7 +87,7 @@ static levada_status gate_numbers(void *user, const levada_block *in, levada_blo
     (void)in;
     if (run->at == GATE_RECORDS) return LEVADA_END;
     LEVADA_TRY(gate_pass(run, 0, err));
-    return gate_build(NULL, run->at++, 1, out, err);
+    return t_numbers_block(NULL, run->at++, 1, out, err);
 }
 
 /* A function that returns its input. Threads call it in any order, and the gate lets the first
@@ -120,7 +98,7 @@ static levada_status gate_same(void *user, const levada_block *in, levada_block 
     const int64_t *from = levada_column_i64(levada_block_at(in, 0));
 
     LEVADA_TRY(gate_pass(user, from[0], err));
-    return gate_build(from, 0, levada_block_rows(in), out, err);
+    return t_numbers_block(from, 0, levada_block_rows(in), out, err);
 }
 
 static void gate_add(const char *name, bool source)

@@ -169,6 +169,7 @@ static void leaves_files_alone_in_a_child(void **state)
     assert_int_equal(levada_output_open(t_path("forked"), &o, NULL), LEVADA_OK);
     assert_int_equal(levada_output_write(o, "parent", 6, NULL), LEVADA_OK);
     child = fork();
+    assert_true(child >= 0);
     if (child == 0) {
         bool good = levada_output_write(o, "child", 5, NULL) == LEVADA_EFAILED_PRECONDITION &&
                     levada_output_commit(o, NULL) == LEVADA_EFAILED_PRECONDITION;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Every struct of the public headers that begins with struct_size is refused where its size cannot
- * be right. Argument of the program: the folder of the public headers, which are searched for
- * structs that have no test here.
+ * be right. Argument of the program: the folder of the public headers. The last test searches them
+ * for structs that have no case here; it is skipped without the argument.
  */
 #include "base/versioned.h"
 #include "core/registry.h"
@@ -548,12 +548,14 @@ static int count_structs(const char *path)
 
 static void each_struct_of_the_headers_has_a_case(void **state)
 {
-    DIR           *folder = opendir(headers);
+    DIR           *folder;
     struct dirent *entry;
     char           path[4096];
     int            n = 0;
 
     (void)state;
+    if (!headers) skip();
+    folder = opendir(headers);
     assert_non_null(folder);
     while ((entry = readdir(folder)) != NULL) {
         if (!strstr(entry->d_name, ".h")) continue;
@@ -586,7 +588,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(each_struct_of_the_headers_has_a_case),
     };
 
-    if (argc < 2) return 77;
-    headers = argv[1];
+    if (argc >= 2) headers = argv[1];
     return cmocka_run_group_tests(tests, set_up, t_folder_tear_down);
 }
