@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from command import LENGTH
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -18,7 +19,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 @pytest.fixture(scope="session")
 def length():
     """The multiplier of trial counts: 1 in `make test`, 10 in `make ci-full`."""
-    return int(os.environ.get("LEVADA_TEST_LENGTH", "1"))
+    return LENGTH
 
 
 @pytest.fixture(scope="session")

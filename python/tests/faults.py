@@ -3,10 +3,9 @@
 
 import errno
 import os
-import shutil
 import subprocess
 
-LEVADA = os.environ.get("LEVADA_BIN") or shutil.which("levada")
+from command import LEVADA
 
 
 def run(words, folder, **more):

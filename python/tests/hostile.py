@@ -8,20 +8,11 @@ does not. Some messages are then truncated or have bytes changed.
 
 import struct
 
+from wire import varint
+
 KEYS = [b"a", b"a", b"f", b"s", b"p", b"x", b"y"]
 KIND_OF = {b"f": 2, b"s": 1}  # all other keys hold int64
 LISTS = (1, 2, 3)
-
-
-def varint(value, pad=0):
-    """A varint, with `pad` bytes more than it needs."""
-    out = bytearray()
-    while value >= 0x80 or pad > 0:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-        pad -= value < 1
-    out.append(value)
-    return bytes(out)
 
 
 class Hostile:

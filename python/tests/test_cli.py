@@ -12,7 +12,6 @@ import pty
 import select
 import shutil
 import signal
-import struct
 import subprocess
 import time
 from pathlib import Path
@@ -20,13 +19,14 @@ from pathlib import Path
 import levada as lv
 import numpy as np
 import pytest
+from command import LEVADA, needs_command
+from wire import frame, sized, varint
 
 GOLDEN = Path(__file__).resolve().parents[2] / "tests" / "cli"
-LEVADA = os.environ.get("LEVADA_BIN") or shutil.which("levada")
 COMMANDS = ["run", "head", "info", "verify", "stats", "convert", "stages", "bench", "check"]
 COMMANDS += ["new-plugin", "ckpt"]
 
-pytestmark = pytest.mark.skipif(LEVADA is None, reason="the command is not installed")
+pytestmark = needs_command
 
 
 def levada(*words, cwd=None, status=0):
@@ -48,62 +48,27 @@ def golden(name, text):
 # Files made without levada.
 
 
-def crc32c(data, table=[]):  # noqa: B006 - the table is made once
-    if not table:
-        for byte in range(256):
-            for _ in range(8):
-                byte = byte >> 1 ^ (0x82F63B78 if byte & 1 else 0)
-            table.append(byte)
-    crc = 0xFFFFFFFF
-    for byte in data:
-        crc = crc >> 8 ^ table[(crc ^ byte) & 255]
-    return crc ^ 0xFFFFFFFF
-
-
-def masked(data):
-    crc = crc32c(data)
-    return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
-
-
-def frame(record):
-    head = struct.pack("<Q", len(record))
-    body = record + struct.pack("<I", masked(record))
-    return head + struct.pack("<I", masked(head)) + body
-
-
-def varint(n):
-    out = bytearray()
-    while n > 127:
-        out.append(n & 127 | 128)
-        n >>= 7
-    return bytes([*out, n])
-
-
-def field(number, content):
-    return varint(number << 3 | 2) + varint(len(content)) + content
-
-
 def ints(values):
-    return field(3, field(1, b"".join(map(varint, values))))
+    return sized(3, sized(1, b"".join(map(varint, values))))
 
 
 def texts(values):
-    return field(1, b"".join(field(1, value) for value in values))
+    return sized(1, b"".join(sized(1, value) for value in values))
 
 
 def features(mapping):
-    entries = (field(1, k.encode()) + field(2, v) for k, v in mapping.items())
-    return b"".join(field(1, entry) for entry in entries)
+    entries = (sized(1, k.encode()) + sized(2, v) for k, v in mapping.items())
+    return b"".join(sized(1, entry) for entry in entries)
 
 
 def example(i):
     tokens = ints(range(i % 5 + 1))
-    return field(1, features({"name": texts([b"r%d" % i]), "tokens": tokens}))
+    return sized(1, features({"name": texts([b"r%d" % i]), "tokens": tokens}))
 
 
 def sequence_example(i):
-    steps = b"".join(field(1, ints([t])) for t in range(i))
-    return field(1, features({"id": ints([i])})) + field(2, features({"tokens": steps}))
+    steps = b"".join(sized(1, ints([t])) for t in range(i))
+    return sized(1, features({"id": ints([i])})) + sized(2, features({"tokens": steps}))
 
 
 RECORDS = [example(i) for i in range(10)]
@@ -353,7 +318,7 @@ def padding(lengths, boundaries):
 
 def test_stats_finds_the_best_boundaries(tmp_path):
     lengths = [1, 1, 2, 3, 3, 3, 7, 8, 12, 12, 13, 20, 21, 40]
-    records = [field(1, features({"x": ints([5] * n)})) for n in lengths]
+    records = [sized(1, features({"x": ints([5] * n)})) for n in lengths]
     (tmp_path / "x.tfrecord").write_bytes(b"".join(map(frame, records)))
     words = ["stats", "tfrecord:x.tfrecord | parse_example:{x:{kind:VarLen,dtype:int64}}"]
     result = json.loads(levada(*words, "--json", "-k", 4, cwd=tmp_path).stdout)

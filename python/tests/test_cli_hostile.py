@@ -10,10 +10,10 @@ import unicodedata
 
 import levada as lv
 import pytest
+from command import LEVADA, needs_command
+from wire import sized, varint
 
-LEVADA = os.environ.get("LEVADA_BIN") or shutil.which("levada")
-
-pytestmark = pytest.mark.skipif(LEVADA is None, reason="the command is not installed")
+pytestmark = needs_command
 
 BIDI = {0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A)}
 HOSTILE = [
@@ -46,18 +46,6 @@ def check_text(data):
 
 
 # -- messages on the wire
-
-
-def varint(n):
-    out = bytearray()
-    while n > 0x7F:
-        out.append(n & 0x7F | 0x80)
-        n >>= 7
-    return bytes([*out, n])
-
-
-def sized(field, body):
-    return bytes([field << 3 | 2]) + varint(len(body)) + body
 
 
 def entry(key, value):

@@ -5,7 +5,6 @@ import fcntl
 import os
 import pty
 import re
-import shutil
 import signal
 import struct
 import subprocess
@@ -14,10 +13,9 @@ import time
 
 import levada as lv
 import pytest
+from command import LEVADA, needs_command
 
-LEVADA = os.environ.get("LEVADA_BIN") or shutil.which("levada")
-
-pytestmark = pytest.mark.skipif(LEVADA is None, reason="the command is not installed")
+pytestmark = needs_command
 
 
 def levada(*words, status=0, cwd=None):

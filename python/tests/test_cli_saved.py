@@ -2,19 +2,16 @@
 """The command on what Python saved: `run --resume`, `ckpt diff`."""
 
 import json
-import os
-import shutil
 import struct
 import subprocess
 import zlib
 
 import levada as lv
 import pytest
+from command import LEVADA, needs_command
 from positions import dropping
 
-LEVADA = os.environ.get("LEVADA_BIN") or shutil.which("levada")
-
-pytestmark = pytest.mark.skipif(LEVADA is None, reason="the command is not installed")
+pytestmark = needs_command
 
 
 def levada(*words, status=0, cwd=None):

@@ -6,11 +6,11 @@ import json
 import os
 import shutil
 
-import pytest
 import test_cli
-from test_cli import LEVADA, PARSED, levada
+from command import needs_command
+from test_cli import PARSED, levada
 
-pytestmark = pytest.mark.skipif(LEVADA is None, reason="the command is not installed")
+pytestmark = needs_command
 folder = test_cli.folder  # a fixture
 
 

@@ -4,7 +4,6 @@
 import gzip
 import json
 import logging
-import os
 import random
 import subprocess
 import warnings
@@ -13,9 +12,9 @@ from pathlib import Path
 
 import levada as lv
 import pytest
-from test_cli import LEVADA
+from command import LENGTH, LEVADA, needs_command
 
-TRIALS = 16 * int(os.environ.get("LEVADA_TEST_LENGTH", "1"))
+TRIALS = 16 * LENGTH
 PACK = {"": bytes, ".gz": gzip.compress, ".zz": zlib.compress}
 
 
@@ -66,6 +65,7 @@ def read(path):
     return good, skipped, False
 
 
+@needs_command
 @pytest.mark.parametrize("trial", range(TRIALS))
 def test_every_way_to_read_a_damaged_file_agrees(trial, tmp_path):
     chance = random.Random(trial)

@@ -2,13 +2,13 @@
 """lv.fixed_length: records of one length."""
 
 import gzip
-import shutil
 import subprocess
 import zlib
 
 import levada as lv
 import numpy as np
 import pytest
+from command import LEVADA, needs_command
 from levada import errors
 
 BODY = bytes(range(65, 90))
@@ -106,11 +106,11 @@ def test_wrong_sizes_are_refused():
         lv.fixed_length("a")
 
 
-@pytest.mark.skipif(shutil.which("levada") is None, reason="the command is not installed")
+@needs_command
 def test_the_command_shows_records_of_a_description(path):
     def head(*words):
         return subprocess.run(
-            ["levada", "head", *words], capture_output=True, text=True, timeout=60, check=False
+            [LEVADA, "head", *words], capture_output=True, text=True, timeout=60, check=False
         )
 
     done = head(f"fixed_length:{path},record_bytes=5,header_bytes=5,footer_bytes=2", "-n", "2")

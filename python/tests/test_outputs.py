@@ -19,14 +19,13 @@ from pathlib import Path
 
 import levada as lv
 import pytest
-from faults import LEVADA, fault, fired, run
+from command import LENGTH, LEVADA, needs_command
+from faults import fault, fired, run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-LENGTH = int(os.environ.get("LEVADA_TEST_LENGTH", "1"))  # as the fixture, for decorators
 ROOT = Path(__file__).resolve().parents[2]
 RECORDS = [b"record %d" % i * 20 for i in range(3000)]
-needs_command = pytest.mark.skipif(LEVADA is None, reason="the command is not installed")
 
 
 @pytest.fixture

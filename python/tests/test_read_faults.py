@@ -10,9 +10,9 @@ import sys
 
 import levada as lv
 import pytest
-from faults import LEVADA, fault, fired, run
+from command import needs_command
+from faults import fault, fired, run
 
-needs_command = pytest.mark.skipif(LEVADA is None, reason="the command is not installed")
 POLICIES = ["fail", "skip", "skip:1000", "skip:0.1%", "skip:100%"]
 FILES = ["a.tfrecord", "a.tfrecord.gz", "a.txt"]
 SPEC = '{"x":{"kind":"VarLen","dtype":"int64"}}'

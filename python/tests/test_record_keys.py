@@ -5,14 +5,11 @@ Each line of the files is the key that it should have.
 """
 
 import json
-import os
-import shutil
 import subprocess
 
 import levada as lv
 import pytest
-
-LEVADA = os.environ.get("LEVADA_BIN") or shutil.which("levada")
+from command import LEVADA, needs_command
 
 ONE = '(text_lines:"{path}"),cycle_length=2'
 PIPES = [
@@ -81,7 +78,7 @@ def test_keys_hold_after_a_restore(folder, pipe):
     check([*before, early])
 
 
-@pytest.mark.skipif(LEVADA is None, reason="the command is not installed")
+@needs_command
 @pytest.mark.parametrize("pipe", PIPES)
 def test_the_command_names_them_too(folder, pipe):
     done = subprocess.run(

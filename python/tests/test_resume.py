@@ -10,6 +10,7 @@ import levada as lv
 import pytest
 from levada import errors
 from levada.interop.torch import Shared
+from wire import crc32c
 
 SPEC = {"tokens": lv.VarLenFeature(lv.int64), "id": lv.FixedLenFeature([], lv.string)}
 
@@ -23,15 +24,6 @@ def plain(value):
         elif hasattr(column, "tolist"):
             columns[name] = column.tolist()
     return columns
-
-
-def crc32c(data):
-    crc = 0xFFFFFFFF
-    for byte in data:
-        crc ^= byte
-        for _ in range(8):
-            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
-    return crc ^ 0xFFFFFFFF
 
 
 class World:
