@@ -17,6 +17,12 @@ void *levada_realloc(void *memory, size_t size); /* old memory stays on failure 
 void  levada_free(void *memory);
 char *levada_strdup(const char *text);
 
+/* Grows an array to at least `count` items of `size` bytes each. `array` is the address of the
+ * pointer to the first item; *capacity is the number of items that fit now. Capacities at least
+ * double, so appending costs constant time per item. Returns false when memory is short: the array
+ * and its capacity then stay as they were. */
+bool levada_reserve(void *array, int64_t *capacity, int64_t count, size_t size);
+
 /* count * size + extra without overflow; false (and *out untouched) when it does not fit. */
 bool levada_size_of(size_t count, size_t size, size_t extra, size_t *out);
 

@@ -381,8 +381,6 @@ const char *levada_bytes_compression(const levada_bytes *b)
 
 int64_t levada_bytes_moved(const levada_bytes *b) { return b->moved; }
 
-const char *levada_bytes_path(const levada_bytes *b) { return b->path; }
-
 levada_status levada_bytes_mark_file(const levada_env *env, const char *path,
                                      levada_bytes_mark *out, levada_error *err)
 {

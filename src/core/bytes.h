@@ -61,7 +61,6 @@ int64_t levada_bytes_done(const levada_bytes *bytes);
 int64_t levada_bytes_moved(const levada_bytes *bytes);
 /* "gzip", or "" for a plain file. */
 const char *levada_bytes_compression(const levada_bytes *bytes);
-const char *levada_bytes_path(const levada_bytes *bytes);
 
 /* The mark alone. */
 LEVADA_MUST_USE levada_status levada_bytes_mark_file(const levada_env *env, const char *path,

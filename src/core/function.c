@@ -18,10 +18,14 @@ struct levada_function {
 
 static void function_free(levada_function *function)
 {
-    if (function == NULL) return;
     levada_free(function->kind);
     levada_free(function->name);
     levada_free(function);
+}
+
+static levada_status function_no_memory(levada_error *err)
+{
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a function");
 }
 
 levada_status levada_function_create(const levada_function_def *def, void *user,
@@ -40,16 +44,13 @@ levada_status levada_function_create(const levada_function_def *def, void *user,
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "a function needs call()");
     }
     levada_function *function = levada_alloc_zero(sizeof(*function));
-    bool             ready = function != NULL;
-    if (ready) {
-        function->def = own;
-        function->kind = levada_strdup(own.kind);
-        function->name = own.name != NULL ? levada_strdup(own.name) : NULL;
-        ready = function->kind != NULL && (own.name == NULL || function->name != NULL);
-    }
-    if (!ready) {
+    if (function == NULL) return function_no_memory(err);
+    function->def = own;
+    function->kind = levada_strdup(own.kind);
+    function->name = own.name != NULL ? levada_strdup(own.name) : NULL;
+    if (function->kind == NULL || (own.name != NULL && function->name == NULL)) {
         function_free(function);
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for a function");
+        return function_no_memory(err);
     }
     function->def.kind = function->kind;
     function->def.name = function->name;
@@ -64,7 +65,7 @@ levada_function *levada_function_ref(const levada_function *function)
     if (!function) return NULL;
     levada_function *same = (levada_function *)(uintptr_t)function; /* counts are not content */
 
-    if (same != NULL) levada_refs_add(&same->refs);
+    levada_refs_add(&same->refs);
     return same;
 }
 

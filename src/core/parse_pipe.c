@@ -13,29 +13,25 @@
 /* Inputs of a joint while it is read. */
 typedef struct parse_inputs {
     levada_dataset **at;
-    int32_t          n, capacity;
+    int64_t          n, capacity;
 } parse_inputs;
 
 static void parse_pipe_clear(parse_inputs *inputs)
 {
-    for (int32_t i = 0; i < inputs->n; i++) levada_dataset_unref(&inputs->at[i]);
+    for (int64_t i = 0; i < inputs->n; i++) levada_dataset_unref(&inputs->at[i]);
     levada_free(inputs->at);
     *inputs = (parse_inputs){0};
 }
 
 static levada_status parse_pipe_grow(parse_inputs *inputs, levada_error *err)
 {
-    int32_t capacity = inputs->capacity > 0 ? 2 * inputs->capacity : 4;
-
-    if (inputs->n < inputs->capacity) return LEVADA_OK;
     if (inputs->n >= LEVADA_DATASET_NODES) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "too many inputs");
     }
-    levada_dataset **at = levada_realloc(inputs->at, (size_t)capacity * sizeof(*at));
-    if (at == NULL) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
-    inputs->at = at;
-    inputs->capacity = capacity;
-    return LEVADA_OK;
+    if (levada_reserve(&inputs->at, &inputs->capacity, inputs->n + 1, sizeof(*inputs->at))) {
+        return LEVADA_OK;
+    }
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
 }
 
 /* pipe { ";" pipe } ")" */
@@ -183,7 +179,9 @@ static levada_status parse_pipe_joint(levada_parser *p, const levada_op *op, lev
                                   op->name, levada_family_name(op->family));
     }
     status = parse_pipe_inputs(p, &inputs, err);
-    if (status == LEVADA_OK) status = parse_pipe_make(p, op, inputs.at, inputs.n, out, err);
+    if (status == LEVADA_OK) {
+        status = parse_pipe_make(p, op, inputs.at, (int32_t)inputs.n, out, err);
+    }
     parse_pipe_clear(&inputs);
     return status;
 }

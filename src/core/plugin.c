@@ -109,7 +109,7 @@ static levada_status plugin_run(levada_plugin_entry entry, const char *path, lev
         return st;
     }
     if (plugin->name && *plugin->name) return LEVADA_OK;
-    return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "'%s' gives no name of itself", path);
+    return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "'%s' does not set a plug-in name", path);
 }
 
 /* The names and the entry of the library: what can fail comes first. */

@@ -171,20 +171,24 @@ levada_status levada_dataset_text(const levada_dataset *dataset, char **out, lev
     return levada_text_steal(&text, out, err);
 }
 
-/* Names of the plug-ins that a dataset needs; few. */
+/* Names of the plug-ins that a dataset needs, sorted. */
 typedef struct print_plugins {
-    const char *names[32];
-    int32_t     n;
+    const char **names;
+    int64_t      n, capacity;
+    bool         failed; /* memory was short */
 } print_plugins;
 
 static void print_add_plugin(print_plugins *found, const char *name)
 {
-    int32_t at = 0;
+    int64_t at = 0;
 
     while (at < found->n && strcmp(found->names[at], name) < 0) at++;
-    bool known = at < found->n && strcmp(found->names[at], name) == 0;
-    if (known || found->n == (int32_t)(sizeof(found->names) / sizeof(found->names[0]))) return;
-    for (int32_t i = found->n++; i > at; i--) found->names[i] = found->names[i - 1];
+    if (at < found->n && strcmp(found->names[at], name) == 0) return;
+    if (!levada_reserve(&found->names, &found->capacity, found->n + 1, sizeof(*found->names))) {
+        found->failed = true;
+        return;
+    }
+    for (int64_t i = found->n++; i > at; i--) found->names[i] = found->names[i - 1];
     found->names[at] = name;
 }
 
@@ -210,19 +214,21 @@ static void print_find_plugins(const levada_dataset *ds, print_plugins *found)
 levada_status levada_dataset_json(const levada_dataset *dataset, char **out, levada_error *err)
 {
     levada_text   text = {0};
-    print_plugins found = {.n = 0};
+    print_plugins found = {0};
 
     LEVADA_TRY(levada_require(dataset != NULL, "dataset", err));
     LEVADA_TRY(levada_require(out != NULL, "out", err));
     print_find_plugins(dataset, &found);
     levada_text_put(&text, "{\"levada\":1,\"plugins\":[");
-    for (int32_t i = 0; i < found.n; i++) {
+    for (int64_t i = 0; i < found.n; i++) {
         const levada_plugin_info *info = levada_env_plugin(dataset->env, found.names[i], NULL);
         levada_text_put(&text, i > 0 ? ",{\"name\":" : "{\"name\":");
         levada_text_json(&text, found.names[i], strlen(found.names[i]));
         levada_text_format(&text, ",\"version\":%lld}",
                            info != NULL ? (long long)info->version : 0LL);
     }
+    text.failed = text.failed || found.failed;
+    levada_free(found.names);
     levada_text_put(&text, "],\"stages\":");
     levada_dataset_print(&text, dataset, LEVADA_PRINT_JSON);
     levada_text_char(&text, '}');

@@ -164,20 +164,14 @@ void levada_value_destroy(levada_value **value)
 
 static bool value_grow(levada_value *value)
 {
-    int64_t capacity = value->capacity > 0 ? 2 * value->capacity : 4;
-    size_t  size = (size_t)capacity * sizeof(void *);
+    int64_t keys = value->capacity; /* the same as that of items, which may fail after it */
+    bool    map = value->kind == LEVADA_VALUE_MAP;
 
-    if (value->n < value->capacity) return true;
-    levada_value **items = levada_realloc(value->u.items, size);
-    if (items == NULL) return false;
-    value->u.items = items;
-    if (value->kind == LEVADA_VALUE_MAP) {
-        char **keys = levada_realloc(value->keys, size);
-        if (keys == NULL) return false;
-        value->keys = keys;
+    if (map && !levada_reserve(&value->keys, &keys, value->n + 1, sizeof(*value->keys))) {
+        return false;
     }
-    value->capacity = capacity;
-    return true;
+    return levada_reserve(&value->u.items, &value->capacity, value->n + 1,
+                          sizeof(*value->u.items));
 }
 
 /* Room in *container for *item, which may stand there. */
@@ -317,13 +311,11 @@ const levada_block *levada_value_as_block(const levada_value *value)
 
 int64_t levada_value_count(const levada_value *value)
 {
-    if (!value) return 0;
     return value_holds(value) ? value->n : 0;
 }
 
 const levada_value *levada_value_item(const levada_value *value, int64_t i)
 {
-    if (!value) return NULL;
     return i >= 0 && i < levada_value_count(value) ? value->u.items[i] : NULL;
 }
 

@@ -79,39 +79,6 @@ void levada_mutex_hold(levada_mutex *mutex) { pthread_mutex_lock(&mutex->system)
 
 void levada_mutex_release(levada_mutex *mutex) { pthread_mutex_unlock(&mutex->system); }
 
-levada_status levada_cond_init(levada_cond *cond, levada_error *err)
-{
-    pthread_condattr_t attr;
-    int                code = pthread_condattr_init(&attr);
-
-    if (code == 0) {
-        pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-        code = pthread_cond_init(&cond->system, &attr);
-        pthread_condattr_destroy(&attr);
-    }
-    return lock_check(code, "condition variable", err);
-}
-
-void levada_cond_clear(levada_cond *cond) { pthread_cond_destroy(&cond->system); }
-
-bool levada_cond_wait(levada_cond *cond, levada_mutex *mutex, int64_t until)
-{
-    struct timespec at;
-    int             code;
-
-    if (until < 0) {
-        code = pthread_cond_wait(&cond->system, &mutex->system);
-    } else {
-        at.tv_sec = until / 1000000000;
-        at.tv_nsec = until % 1000000000;
-        code = pthread_cond_timedwait(&cond->system, &mutex->system, &at);
-    }
-    LEVADA_BUG_ON(code != 0 && code != ETIMEDOUT); /* callers would loop for ever */
-    return code == 0;
-}
-
-void levada_cond_wake_all(levada_cond *cond) { pthread_cond_broadcast(&cond->system); }
-
 static void *lock_thread_main(void *user)
 {
     levada_thread *thread = user;

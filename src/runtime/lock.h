@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Mutex, condition variable, thread and clock: the few things that the engine asks of the system.
+ * Mutex, thread and clock: the few things that the engine asks of the system.
  *
  * Mutexes are not recursive. Waits are on the monotonic clock and may wake early: callers loop.
  *
@@ -49,10 +49,6 @@ typedef struct levada_mutex {
     LEVADA_LOCK_ORDERED
 } levada_mutex;
 
-typedef struct levada_cond {
-    pthread_cond_t system;
-} levada_cond;
-
 typedef struct levada_thread {
     pthread_t system;
     void (*run)(void *user);
@@ -70,12 +66,6 @@ void levada_mutex_renew(levada_mutex *mutex);
  * one place. */
 void levada_mutex_hold(levada_mutex *mutex);
 void levada_mutex_release(levada_mutex *mutex);
-
-LEVADA_MUST_USE levada_status levada_cond_init(levada_cond *cond, levada_error *err);
-void levada_cond_clear(levada_cond *cond);
-/* Until woken or until that time on the clock of levada_now; -1 = for ever. False = time is up. */
-bool levada_cond_wait(levada_cond *cond, levada_mutex *mutex, int64_t until);
-void levada_cond_wake_all(levada_cond *cond);
 
 /* Starts run(user); *thread must stay where it is until join. Signals are blocked in it. */
 LEVADA_MUST_USE levada_status levada_thread_start(levada_thread *thread, void (*run)(void *user),

@@ -172,6 +172,35 @@ static void knows_loaded_plugins(void **state)
                   "plug-in 'my' is loaded in version 3, the description is of version 4");
 }
 
+enum { MANY = 50 };
+
+static void lists_every_plugin_that_a_dataset_needs(void **state)
+{
+    levada_dataset  *dataset = NULL;
+    char             name[MANY][16], description[2048] = "t_numbers:3", *json = NULL;
+    levada_stage_def def = levada_stage_t_shuffle;
+
+    (void)state;
+    for (int i = 0; i < MANY; i++) {
+        size_t n = strlen(description);
+
+        snprintf(name[i], sizeof(name[i]), "many_%02d", i);
+        def.name = name[i];
+        assert_int_equal(levada_registry_add(env, LEVADA_FAMILY_STAGE, &def, name[i], NULL),
+                         LEVADA_OK);
+        snprintf(description + n, sizeof(description) - n, " | %s:2", name[i]);
+    }
+    dataset = t_ops_parse(env, description);
+    assert_int_equal(levada_dataset_json(dataset, &json, NULL), LEVADA_OK);
+    for (int i = 0; i < MANY; i++) {
+        char *op = strstr(json, name[i]), *again = op != NULL ? strstr(op + 1, name[i]) : NULL;
+
+        assert_non_null(again); /* among the plug-ins, and as a stage */
+    }
+    levada_string_free(&json);
+    levada_dataset_unref(&dataset);
+}
+
 static char file_name[64];
 
 static void write_file(const char *text)
@@ -280,6 +309,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(refuses_unknown_names, set_up, tear_down),
         cmocka_unit_test_setup_teardown(refuses_bad_json, set_up, tear_down),
         cmocka_unit_test_setup_teardown(knows_loaded_plugins, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(lists_every_plugin_that_a_dataset_needs, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(inlines_files, set_up, tear_down),
         cmocka_unit_test_setup_teardown(depth_is_bounded, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_is_as_deep_as_allowed_reads_back, set_up, tear_down),
