@@ -66,6 +66,9 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_iter_next_slice(levada_iter *it,
                                                                 int64_t nanoseconds,
                                                                 levada_block **out,
                                                                 levada_error *err);
+/* From the beginning again, at any time: the next opening of everything, in another order where
+ * something is shuffled. */
+LEVADA_API LEVADA_MUST_USE levada_status levada_iter_rewind(levada_iter *it, levada_error *err);
 /* Makes a running and every later next() and restore() return ECANCELLED; any thread. Not from a
  * signal handler (interrupt.h does that). */
 LEVADA_API void levada_iter_cancel(levada_iter *it);

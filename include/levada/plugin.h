@@ -121,7 +121,7 @@ typedef struct levada_host {
         levada_error *err);
     levada_status (*builder_publish)(levada_builder **builder, levada_block **out,
         levada_error *err);
-    levada_status (*cursor_fill)(levada_cursor *cur, levada_iter *in, levada_error *err);
+    levada_status (*cursor_fill)(levada_cursor *cur, levada_input *in, levada_error *err);
     levada_status (*cursor_take)(levada_cursor *cur, int64_t limit, levada_block **out,
         levada_error *err);
     void (*cursor_clear)(levada_cursor *cur);
@@ -144,8 +144,8 @@ typedef struct levada_host {
     levada_status (*rowstore_restore)(levada_rowstore *store, levada_state_reader *from,
         const char *key, int64_t n, uint32_t **slots_out, levada_error *err);
     void (*slots_free)(uint32_t **slots);
-    levada_status (*iter_next)(levada_iter *it, levada_block **out, levada_error *err);
-    levada_status (*iter_rewind)(levada_iter *in, levada_error *err);
+    levada_status (*input_next)(levada_input *in, levada_block **out, levada_error *err);
+    levada_status (*input_rewind)(levada_input *in, levada_error *err);
     void (*context_dropped)(const levada_context *context, int64_t records);
     levada_status (*state_put_i64)(levada_state_writer *to, const char *key, int64_t value,
         levada_error *err);

@@ -9,7 +9,7 @@
  * rows in order, padding copies them in parallel).
  *
  * Hooks never see a block without records, and may return one (it is dropped). They never create
- * threads, never lock, and never wait but in levada_iter_next on their input, or in something
+ * threads, never lock, and never wait but in levada_input_next on their input, or in something
  * outside that their `cancel` ends.
  */
 #ifndef LEVADA_STAGE_H
@@ -23,6 +23,10 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* Where a stage pulls blocks from. It lives as long as the state of the stage, and belongs to the
+ * thread that runs a hook of the stage. */
+typedef struct levada_node levada_input;
 
 typedef enum levada_mode {
     LEVADA_MODE_SERIAL, /* next(): one thread at a time, in order; may keep state  */
@@ -44,7 +48,7 @@ typedef struct levada_context {
     int64_t     epoch;
     int64_t     opening;    /* n-th time that this stage begins again below a repeat; known in
                              * open(), and after a restore in restore() and next()              */
-    levada_iter *node;      /* of the core; NULL for stages that share one                       */
+    struct levada_node *node; /* of the core; NULL for stages that share one                     */
     struct levada_run *run; /* for levada_context_*                                              */
     int32_t     block_rows; /* records in a block before batching                                */
     int32_t     threads;
@@ -111,7 +115,7 @@ typedef struct levada_stage_def {
     void (*close)(void *state);
     /* SERIAL: the next block into *out, pulling from `in` as needed. END, AGAIN and errors of `in`
      * are passed on with the state kept: the next call goes on. */
-    levada_status (*next)(void *state, const void *args, levada_iter *in, levada_block **out,
+    levada_status (*next)(void *state, const void *args, levada_input *in, levada_block **out,
                           levada_error *err);
     /* One block in (borrowed), one block out (the caller's). */
     levada_status (*apply)(void *state, const void *args, const levada_block *in,
@@ -129,6 +133,14 @@ typedef struct levada_stage_def {
     const levada_example_file *example_files; /* that the example reads; NULL = none */
 } levada_stage_def;
 
+/* The next block, owned by the caller. END after the last one; AGAIN: call again later, from the
+ * next call of the stage's next(). An error is repeated. */
+LEVADA_API LEVADA_MUST_USE levada_status levada_input_next(levada_input *in, levada_block **out,
+                                                           levada_error *err);
+/* Restarts the input and everything upstream: their next opening. For stages that repeat their
+ * input, after END. AGAIN: nothing was restarted yet, call again later. */
+LEVADA_API LEVADA_MUST_USE levada_status levada_input_rewind(levada_input *in, levada_error *err);
+
 /* A block that is partly used up. All-zero is a valid empty cursor. */
 typedef struct levada_cursor {
     levada_block *block; /* owned; NULL = nothing held      */
@@ -136,7 +148,7 @@ typedef struct levada_cursor {
 } levada_cursor;
 
 /* Makes sure that cur holds an unused record, pulling from `in` when it does not. */
-LEVADA_API LEVADA_MUST_USE levada_status levada_cursor_fill(levada_cursor *cur, levada_iter *in,
+LEVADA_API LEVADA_MUST_USE levada_status levada_cursor_fill(levada_cursor *cur, levada_input *in,
                                                             levada_error *err);
 /* Up to `limit` unused records as a block that shares the buffers; moves cur past them. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_cursor_take(levada_cursor *cur, int64_t limit,
@@ -148,11 +160,6 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_cursor_save(const levada_cursor 
 LEVADA_API LEVADA_MUST_USE levada_status levada_cursor_restore(levada_cursor       *cur,
                                                                levada_state_reader *from,
                                                                const char *key, levada_error *err);
-
-/* From the beginning again: the next opening of everything upstream. For stages that repeat their
- * input, after END; and for the owner of an iterator, who may call it at any time: another order
- * where something is shuffled. */
-LEVADA_API LEVADA_MUST_USE levada_status levada_iter_rewind(levada_iter *in, levada_error *err);
 
 /* A block that names n rows of another one, in that order; shares everything, copies nothing. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_block_select(const levada_block *block,

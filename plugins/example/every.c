@@ -33,7 +33,7 @@ static levada_status every_check(const void *args, const levada_spec *in, levada
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "records were batched before");
 }
 
-static levada_status every_next(void *state, const void *args, levada_iter *in, levada_block **out,
+static levada_status every_next(void *state, const void *args, levada_input *in, levada_block **out,
                                 levada_error *err)
 {
     const every_args *a = args;

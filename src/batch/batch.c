@@ -50,7 +50,7 @@ static levada_status batch_open(void *state, const void *args, const levada_cont
 
 static void batch_close(void *state) { levada_waiting_close(&((batch_state *)state)->waiting); }
 
-static levada_status batch_next(void *state, const void *args, levada_iter *in, levada_block **out,
+static levada_status batch_next(void *state, const void *args, levada_input *in, levada_block **out,
                                 levada_error *err)
 {
     batch_state      *s = state;

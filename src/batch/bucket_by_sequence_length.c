@@ -135,7 +135,7 @@ static void bucket_close(void *state)
     levada_padding_clear(&s->plan);
 }
 
-static levada_status bucket_next(void *state, const void *args, levada_iter *in,
+static levada_status bucket_next(void *state, const void *args, levada_input *in,
                                  levada_block **out, levada_error *err)
 {
     (void)args;

@@ -331,7 +331,7 @@ static int64_t buckets_total(const levada_buckets *b)
     return total;
 }
 
-levada_status levada_buckets_next(levada_buckets *b, levada_iter *in, levada_block **out,
+levada_status levada_buckets_next(levada_buckets *b, levada_input *in, levada_block **out,
                                   levada_error *err)
 {
     *out = NULL;
@@ -342,7 +342,7 @@ levada_status levada_buckets_next(levada_buckets *b, levada_iter *in, levada_blo
         LEVADA_ASSERT(buckets_total(b) == levada_rowstore_count(b->store)); /* none is lost */
         LEVADA_TRY(buckets_deal(b, out, err));
         if (*out) return LEVADA_OK;
-        st = levada_iter_next(in, &block, err);
+        st = levada_input_next(in, &block, err);
         if (st == LEVADA_END) return buckets_flush(b, out, err);
         if (st == LEVADA_OK) st = buckets_add(b, block, err);
         levada_block_unref(&block);

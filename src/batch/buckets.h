@@ -50,7 +50,7 @@ LEVADA_MUST_USE levada_status levada_buckets_open(levada_buckets              *b
                                                   const levada_context *context, levada_error *err);
 void levada_buckets_close(levada_buckets *b);
 /* The next full batch as a selection, with its bound where the configuration asks for it. */
-LEVADA_MUST_USE levada_status levada_buckets_next(levada_buckets *b, levada_iter *in,
+LEVADA_MUST_USE levada_status levada_buckets_next(levada_buckets *b, levada_input *in,
                                                   levada_block **out, levada_error *err);
 LEVADA_MUST_USE levada_status levada_buckets_save(const levada_buckets *b, levada_state_writer *to,
                                                   levada_error *err);

@@ -66,7 +66,7 @@ static void padded_batch_close(void *state)
     levada_padding_clear(&s->plan);
 }
 
-static levada_status padded_batch_next(void *state, const void *args, levada_iter *in,
+static levada_status padded_batch_next(void *state, const void *args, levada_input *in,
                                        levada_block **out, levada_error *err)
 {
     padded_batch_state      *s = state;

@@ -52,13 +52,13 @@ static levada_status waiting_take(levada_waiting *w, int64_t size, levada_block 
     return LEVADA_OK;
 }
 
-levada_status levada_waiting_next(levada_waiting *w, const levada_context *context, levada_iter *in,
-                                  int64_t size, bool drop_remainder, levada_block **out,
-                                  levada_error *err)
+levada_status levada_waiting_next(levada_waiting *w, const levada_context *context,
+                                  levada_input *in, int64_t size, bool drop_remainder,
+                                  levada_block **out, levada_error *err)
 {
     while (w->n < size) {
         levada_block *block = NULL;
-        levada_status st = levada_iter_next(in, &block, err);
+        levada_status st = levada_input_next(in, &block, err);
 
         if (st == LEVADA_END && w->n > 0 && !drop_remainder) return waiting_take(w, w->n, out, err);
         if (st == LEVADA_END && w->n > 0) {

@@ -20,7 +20,7 @@ void levada_waiting_close(levada_waiting *w);
 /* Pulls until `size` records wait, then gives them as a selection. At the end of the input the
  * rest, or with drop_remainder nothing (counted); END, AGAIN and errors as they come. */
 LEVADA_MUST_USE levada_status levada_waiting_next(levada_waiting       *w,
-                                                  const levada_context *context, levada_iter *in,
+                                                  const levada_context *context, levada_input *in,
                                                   int64_t size, bool drop_remainder,
                                                   levada_block **out, levada_error *err);
 LEVADA_MUST_USE levada_status levada_waiting_save(const levada_waiting *w, levada_state_writer *to,

@@ -298,7 +298,7 @@ static void crew_work_locked(levada_crew *crew, levada_joint *j)
     j->intake = true;
     if (crew_snapshot_due_locked(j)) crew_snapshot_locked(crew, j);
     crew_unlock(crew);
-    st = levada_iter_next(j->node->inputs[0], &in, &why);
+    st = levada_input_next(j->node->inputs[0], &in, &why);
     /* Nobody else works upstream before the intake is free. */
     losses = levada_stats_since(j->node->inputs[0], &j->ahead);
     crew_lock(crew);

@@ -41,7 +41,7 @@ typedef struct levada_snapshot {
 } levada_snapshot;
 
 typedef struct levada_joint {
-    levada_iter         *node;
+    levada_node         *node;
     levada_chain        *chain; /* owned; may be empty: a prefetch */
     struct levada_joint *next;  /* the next one further up */
     int64_t              window, window_bytes;

@@ -17,7 +17,7 @@ static levada_tally *file_damage_outer(const levada_file_reader *r)
 
 void levada_file_reader_note(const levada_file_reader *r, const levada_error *why)
 {
-    levada_iter *node = r->context->node;
+    levada_node *node = r->context->node;
 
     if (node) levada_run_note(node->run, levada_node_tally(node), node->path, why);
 }

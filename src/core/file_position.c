@@ -40,7 +40,7 @@ void levada_file_reader_rewind(levada_file_reader *r, int32_t opening, int64_t e
 /* The sources of the tree know their files by number: folders may move. */
 static levada_file_key file_position_key(const levada_file_reader *r, int32_t shard)
 {
-    const levada_iter *node = r->context->node;
+    const levada_node *node = r->context->node;
 
     if (!node) return (levada_file_key){ .owner = r, .shard = shard };
     if (node->outer) return (levada_file_key){ .path = r->files.path[shard] };

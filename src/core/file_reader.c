@@ -139,7 +139,7 @@ static levada_origin file_reader_origin(const levada_file_reader *r)
 
 levada_run *levada_file_reader_unlisted(const levada_file_reader *r)
 {
-    const levada_iter *node = r->context->node;
+    const levada_node *node = r->context->node;
 
     return node && (node->outer || r->leaf >= LEVADA_RUN_LEAVES) ? node->run : NULL;
 }

@@ -5,9 +5,9 @@
 
 #include <string.h>
 
-void *levada_hosted_state(const levada_iter *it) { return ((levada_hosted *)it->self)->state; }
+void *levada_hosted_state(const levada_node *it) { return ((levada_hosted *)it->self)->state; }
 
-static levada_status hosted_open_state(levada_iter *it, levada_error *err)
+static levada_status hosted_open_state(levada_node *it, levada_error *err)
 {
     levada_hosted *h = it->self;
 
@@ -30,7 +30,7 @@ static void hosted_close_state(levada_hosted *h)
     h->opened = false;
 }
 
-levada_status levada_hosted_open(levada_iter *it, const levada_hosted_hooks *hooks,
+levada_status levada_hosted_open(levada_node *it, const levada_hosted_hooks *hooks,
                                  levada_error *err)
 {
     levada_hosted *h = levada_alloc_zero(sizeof *h);
@@ -52,7 +52,7 @@ levada_status levada_hosted_open(levada_iter *it, const levada_hosted_hooks *hoo
 
 /* -- operations */
 
-levada_status levada_hosted_save(levada_iter *it, levada_state_writer *to, levada_error *err)
+levada_status levada_hosted_save(levada_node *it, levada_state_writer *to, levada_error *err)
 {
     const levada_hosted *h = it->self;
 
@@ -61,7 +61,7 @@ levada_status levada_hosted_save(levada_iter *it, levada_state_writer *to, levad
     return h->hooks.save ? h->hooks.save(h->state, to, err) : LEVADA_OK;
 }
 
-levada_status levada_hosted_restore(levada_iter *it, levada_state_reader *from, levada_error *err)
+levada_status levada_hosted_restore(levada_node *it, levada_state_reader *from, levada_error *err)
 {
     levada_hosted *h = it->self;
     int64_t        ended;
@@ -74,13 +74,13 @@ levada_status levada_hosted_restore(levada_iter *it, levada_state_reader *from, 
     return LEVADA_OK;
 }
 
-levada_status levada_hosted_rewind(levada_iter *it, levada_error *err)
+levada_status levada_hosted_rewind(levada_node *it, levada_error *err)
 {
     hosted_close_state(it->self);
     return hosted_open_state(it, err);
 }
 
-void levada_hosted_cancel(levada_iter *it)
+void levada_hosted_cancel(levada_node *it)
 {
     levada_hosted *h = it->self;
 
@@ -90,7 +90,7 @@ void levada_hosted_cancel(levada_iter *it)
     levada_mutex_unlock(&h->lock);
 }
 
-void levada_hosted_close(levada_iter *it)
+void levada_hosted_close(levada_node *it)
 {
     levada_hosted *h = it->self;
 

@@ -14,7 +14,7 @@
 
 typedef struct levada_hosted_hooks {
     size_t state_size;
-    levada_status (*open)(levada_iter *it, void *state, levada_error *err); /* of the node's kind */
+    levada_status (*open)(levada_node *it, void *state, levada_error *err); /* of the node's kind */
     /* Those of the descriptor; each may be NULL. */
     void (*close)(void *state);
     levada_status (*save)(const void *state, levada_state_writer *to, levada_error *err);
@@ -43,17 +43,17 @@ typedef struct levada_hosted {
 } levada_hosted;
 
 /* it->self, with an open state; freed with the node, also when this fails. */
-LEVADA_MUST_USE levada_status levada_hosted_open(levada_iter *it, const levada_hosted_hooks *hooks,
+LEVADA_MUST_USE levada_status levada_hosted_open(levada_node *it, const levada_hosted_hooks *hooks,
                                                  levada_error *err);
-void *levada_hosted_state(const levada_iter *it);
+void *levada_hosted_state(const levada_node *it);
 
 /* For the table of a node's operations. */
-LEVADA_MUST_USE levada_status levada_hosted_save(levada_iter *it, levada_state_writer *to,
+LEVADA_MUST_USE levada_status levada_hosted_save(levada_node *it, levada_state_writer *to,
                                                  levada_error *err);
-LEVADA_MUST_USE levada_status levada_hosted_restore(levada_iter *it, levada_state_reader *from,
+LEVADA_MUST_USE levada_status levada_hosted_restore(levada_node *it, levada_state_reader *from,
                                                     levada_error *err);
-LEVADA_MUST_USE levada_status levada_hosted_rewind(levada_iter *it, levada_error *err);
-void                          levada_hosted_cancel(levada_iter *it);
-void                          levada_hosted_close(levada_iter *it);
+LEVADA_MUST_USE levada_status levada_hosted_rewind(levada_node *it, levada_error *err);
+void                          levada_hosted_cancel(levada_node *it);
+void                          levada_hosted_close(levada_node *it);
 
 #endif

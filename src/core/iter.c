@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pulling: what happens around each node's own next(), for users and stages alike.
+ * Inputs: what happens around each node's own next(), and walks over the tree.
  */
 #include "base/assert.h"
-#include "base/process.h"
 #include "core/crew.h"
 #include "core/iter_priv.h"
 #include "core/lane.h"
@@ -12,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static levada_status iter_stuck(const levada_iter *it, levada_error *err)
+static levada_status iter_stuck(const levada_node *it, levada_error *err)
 {
     if (err) *err = it->why;
     return it->stuck;
@@ -20,7 +19,7 @@ static levada_status iter_stuck(const levada_iter *it, levada_error *err)
 
 /* The consumer's deadline is checked where it pulls a leaf itself, before each block but the first,
  * and where it takes results of workers (crew.c). */
-static levada_status iter_interrupted(const levada_iter *it, levada_error *err)
+static levada_status iter_interrupted(const levada_node *it, levada_error *err)
 {
     levada_run *run = it->run;
 
@@ -34,7 +33,7 @@ static levada_status iter_interrupted(const levada_iter *it, levada_error *err)
 }
 
 /* After a restore: leaves out the records that were delivered since the snapshot. */
-static levada_status iter_drop(levada_iter *it, levada_block **block, levada_error *err)
+static levada_status iter_drop(levada_node *it, levada_block **block, levada_error *err)
 {
     levada_block *rest = NULL;
     int64_t       n = (*block)->n;
@@ -56,14 +55,14 @@ static levada_status iter_drop(levada_iter *it, levada_block **block, levada_err
  * have not moved, and chains give back what they could not work on. Hooks may have stopped
  * half-way, unless it was their input that failed, or their block went back to it. Memory runs out
  * anywhere. */
-static bool iter_loses(const levada_iter *it, levada_status st)
+static bool iter_loses(const levada_node *it, levada_status st)
 {
     if (st == LEVADA_ERESOURCE_EXHAUSTED) return true;
     if (!it->ops->hooks) return false;
     return it->ninputs == 0 || !(it->inputs[0]->failed || it->inputs[0]->unread.block);
 }
 
-static levada_status iter_pull(levada_iter *it, levada_block **out, levada_error *err)
+static levada_status iter_pull(levada_node *it, levada_block **out, levada_error *err)
 {
     levada_status st = LEVADA_OK;
 
@@ -80,14 +79,14 @@ static levada_status iter_pull(levada_iter *it, levada_block **out, levada_error
     return st;
 }
 
-levada_status levada_iter_next(levada_iter *it, levada_block **out, levada_error *err)
+levada_status levada_input_next(levada_node *it, levada_block **out, levada_error *err)
 {
     int64_t       began;
     levada_block *block = NULL;
     levada_error  why = LEVADA_ERROR_INIT;
     levada_status st;
 
-    LEVADA_TRY(LEVADA_USABLE(it, "iterator", err));
+    LEVADA_TRY(levada_require(it != NULL, "in", err));
     LEVADA_TRY(levada_require(out != NULL, "out", err));
     if (it->stuck != LEVADA_OK) return iter_stuck(it, err);
     if (it->ended) return LEVADA_END;
@@ -114,7 +113,7 @@ levada_status levada_iter_next(levada_iter *it, levada_block **out, levada_error
     return st;
 }
 
-void levada_node_unread(levada_iter *it, levada_block **block)
+void levada_node_unread(levada_node *it, levada_block **block)
 {
     atomic_fetch_sub_explicit(&it->records, (*block)->n, memory_order_relaxed);
     atomic_fetch_sub_explicit(&it->blocks, 1, memory_order_relaxed);
@@ -126,17 +125,17 @@ void levada_node_unread(levada_iter *it, levada_block **block)
 
 /* A chain that ends in the apply() of a SERIAL stage has the path of that stage, its input, to
  * which what stands under the path belongs. */
-static bool iter_is_tail(const levada_iter *it)
+static bool iter_is_tail(const levada_node *it)
 {
     return it->ninputs == 1 && strcmp(it->path, it->inputs[0]->path) == 0;
 }
 
-static const char *iter_unread_key(const levada_iter *it)
+static const char *iter_unread_key(const levada_node *it)
 {
     return iter_is_tail(it) ? "#unread-tail" : "#unread";
 }
 
-static levada_status iter_restore_unread(levada_iter *it, levada_state_reader *from,
+static levada_status iter_restore_unread(levada_node *it, levada_state_reader *from,
                                          levada_error *err)
 {
     const char *key = iter_unread_key(it);
@@ -149,7 +148,7 @@ static levada_status iter_restore_unread(levada_iter *it, levada_state_reader *f
 }
 
 /* A joint gives what is in front of a failure first, and is asked for its state before it tells. */
-static levada_status iter_savable(const levada_iter *it, levada_error *err)
+static levada_status iter_savable(const levada_node *it, levada_error *err)
 {
     if (!it->lost) return LEVADA_OK;
     return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
@@ -158,9 +157,9 @@ static levada_status iter_savable(const levada_iter *it, levada_error *err)
                        it->why.message);
 }
 
-levada_status levada_node_save(levada_iter *it, levada_state_writer *to, levada_error *err)
+levada_status levada_node_save(levada_node *it, levada_state_writer *to, levada_error *err)
 {
-    levada_iter  *before = to->node;
+    levada_node  *before = to->node;
     levada_status st = iter_savable(it, err);
 
     to->node = it;
@@ -181,9 +180,9 @@ levada_status levada_node_save(levada_iter *it, levada_state_writer *to, levada_
     return LEVADA_OK;
 }
 
-levada_status levada_node_save_late(levada_iter *it, levada_state_writer *to, levada_error *err)
+levada_status levada_node_save_late(levada_node *it, levada_state_writer *to, levada_error *err)
 {
-    levada_iter  *before = to->node;
+    levada_node  *before = to->node;
     levada_status st = LEVADA_OK;
 
     to->node = it;
@@ -196,9 +195,9 @@ levada_status levada_node_save_late(levada_iter *it, levada_state_writer *to, le
 }
 
 /* Inputs first: a row store that reads records again needs them in their place. */
-levada_status levada_node_restore(levada_iter *it, levada_state_reader *from, levada_error *err)
+levada_status levada_node_restore(levada_node *it, levada_state_reader *from, levada_error *err)
 {
-    levada_iter  *before = from->node;
+    levada_node  *before = from->node;
     levada_status st = LEVADA_OK;
 
     for (int32_t i = 0; i < it->ninputs; i++) {
@@ -222,28 +221,28 @@ levada_status levada_node_restore(levada_iter *it, levada_state_reader *from, le
 }
 
 /* The lowest first: what is halted pulls no more from what stands above. */
-static levada_status iter_halt(levada_iter *it)
+static levada_status iter_halt(levada_node *it)
 {
     if (it->ops->halt) LEVADA_TRY(it->ops->halt(it));
     for (int32_t i = 0; i < it->ninputs; i++) LEVADA_TRY(iter_halt(it->inputs[i]));
     return LEVADA_OK;
 }
 
-/* How often what stands here began again. Chains and handles have no number, but one input. */
-static int64_t iter_opening(const levada_iter *it)
+/* How often what stands here began again. Chains have no number, but one input. */
+static int64_t iter_opening(const levada_node *it)
 {
-    while (levada_node_is_chain(it) || levada_node_is_handle(it)) it = it->inputs[0];
+    while (levada_node_is_chain(it)) it = it->inputs[0];
     return it->context.opening - it->opened_as;
 }
 
 /* That of its inputs where opening number n of a node begins: not how often they really began,
  * since what was read ahead in the one before depends on threads and on the size of blocks. */
-static int64_t iter_first_opening(const levada_iter *it, int64_t n)
+static int64_t iter_first_opening(const levada_node *it, int64_t n)
 {
     return n <= LEVADA_COUNT_LIMIT / it->rounds ? n * it->rounds : n;
 }
 
-static levada_status iter_rewind(levada_iter *it, int64_t opening, levada_error *err)
+static levada_status iter_rewind(levada_node *it, int64_t opening, levada_error *err)
 {
     for (int32_t i = 0; i < it->ninputs; i++) {
         LEVADA_TRY(iter_rewind(it->inputs[i], iter_first_opening(it, opening), err));
@@ -258,21 +257,16 @@ static levada_status iter_rewind(levada_iter *it, int64_t opening, levada_error 
     return it->ops->rewind ? it->ops->rewind(it, err) : LEVADA_OK;
 }
 
-levada_status levada_iter_rewind(levada_iter *it, levada_error *err)
+levada_status levada_input_rewind(levada_node *it, levada_error *err)
 {
-    levada_status st;
-
-    LEVADA_TRY(LEVADA_USABLE(it, "iterator", err));
-    if (levada_node_is_handle(it)) levada_handle_enter(it);
-    st = iter_halt(it);
-    if (st == LEVADA_OK) st = iter_rewind(it, iter_opening(it) + 1, err);
-    if (levada_node_is_handle(it)) levada_handle_leave(it);
-    return st;
+    LEVADA_TRY(levada_require(it != NULL, "in", err));
+    LEVADA_TRY(iter_halt(it));
+    return iter_rewind(it, iter_opening(it) + 1, err);
 }
 
-static bool iter_passes(const levada_iter *it) { return it->ops->passes && it->ops->passes(it); }
+static bool iter_passes(const levada_node *it) { return it->ops->passes && it->ops->passes(it); }
 
-int32_t levada_node_lanes(const levada_iter *it)
+int32_t levada_node_lanes(const levada_node *it)
 {
     bool    passes = iter_passes(it);
     int32_t lanes = it->ninputs == 0;
@@ -285,7 +279,7 @@ int32_t levada_node_lanes(const levada_iter *it)
     return lanes;
 }
 
-bool levada_node_gives(const levada_iter *it, int32_t lane, int32_t leaf)
+bool levada_node_gives(const levada_node *it, int32_t lane, int32_t leaf)
 {
     bool passes = iter_passes(it), found = it->ninputs == 0 && lane == 0 && it->leaf == leaf;
 
@@ -296,14 +290,14 @@ bool levada_node_gives(const levada_iter *it, int32_t lane, int32_t leaf)
     return found;
 }
 
-bool levada_node_rereadable(const levada_iter *it)
+bool levada_node_rereadable(const levada_node *it)
 {
     if (!it->ops->reread) return false;
     return it->ops->rereadable ? it->ops->rereadable(it)
                                : it->ninputs == 0 || levada_node_rereadable(it->inputs[0]);
 }
 
-levada_status levada_node_reread(levada_iter *it, const levada_origin *origins, int64_t n,
+levada_status levada_node_reread(levada_node *it, const levada_origin *origins, int64_t n,
                                  levada_block **out, levada_error *err)
 {
     levada_status st;
@@ -325,7 +319,7 @@ levada_status levada_node_reread(levada_iter *it, const levada_origin *origins, 
     return st;
 }
 
-void levada_node_cancel(levada_iter *it)
+void levada_node_cancel(levada_node *it)
 {
     if (it->ops->cancel) it->ops->cancel(it);
     for (int32_t i = 0; i < it->ninputs; i++) levada_node_cancel(it->inputs[i]);

@@ -3,9 +3,8 @@
  * Running datasets from the inside.
  *
  * A run is a tree of nodes, one for each source, SERIAL stage, joint and run of PURE stages of the
- * dataset. A node is a levada_iter: stages pull their input through the public levada_iter_next.
- * The handle that a user holds is a node too, of its own kind, on top of the tree; restoring builds
- * a new tree below it and swaps.
+ * dataset. Stages see the node that they pull from as a levada_input. The handle that a user holds
+ * is on top of the tree (core/handle.h).
  *
  * Who may touch what: a node belongs to the thread that pulls it. Below a tickets node that is
  * whoever owns its intake; above it, the consumer. Counters are atomic.
@@ -26,6 +25,7 @@
 #define LEVADA_RUN_LEAVES 64 /* sources that a run lists */
 
 typedef struct levada_crew levada_crew;
+typedef struct levada_node levada_node; /* stages see their inputs as levada_input */
 
 /* The options of the stage `prefetch` (flow/prefetch.c), which the plan carries out. */
 typedef struct levada_prefetch_args {
@@ -38,33 +38,33 @@ typedef struct levada_repeat_args {
 } levada_repeat_args;
 
 typedef struct levada_node_ops {
-    levada_status (*next)(levada_iter *it, levada_block **out, levada_error *err);
+    levada_status (*next)(levada_node *it, levada_block **out, levada_error *err);
     /* The node's own state; inputs are saved by the core. */
-    levada_status (*save)(levada_iter *it, levada_state_writer *to, levada_error *err);
-    levada_status (*restore)(levada_iter *it, levada_state_reader *from, levada_error *err);
+    levada_status (*save)(levada_node *it, levada_state_writer *to, levada_error *err);
+    levada_status (*restore)(levada_node *it, levada_state_reader *from, levada_error *err);
     /* Adds to a state what the snapshots that it is made of may be too old to know. Beside the
      * thread that the node belongs to; may be NULL. */
-    levada_status (*save_late)(levada_iter *it, levada_state_writer *to, levada_error *err);
+    levada_status (*save_late)(levada_node *it, levada_state_writer *to, levada_error *err);
     /* Waits until nothing above is on its way: before everything is rewound; may be NULL. AGAIN at
      * the consumer's deadline. */
-    levada_status (*halt)(levada_iter *it);
+    levada_status (*halt)(levada_node *it);
     /* From the beginning again; context.opening is the new one. Inputs are rewound before by the
      * core. */
-    levada_status (*rewind)(levada_iter *it, levada_error *err);
+    levada_status (*rewind)(levada_node *it, levada_error *err);
     /* n records again, as this node gave them. Each has levada_node_lanes(it) origins, row by row,
      * and they ascend: by the first lane, where that is equal by the second; in a lane by leaf,
      * shard, record and opening. NULL = records can't be read again through this node. */
-    levada_status (*reread)(levada_iter *it, const levada_origin *origins, int64_t n,
+    levada_status (*reread)(levada_node *it, const levada_origin *origins, int64_t n,
                             levada_block **out, levada_error *err);
     /* Whether reread works; NULL = if it does in the input. */
-    bool (*rereadable)(const levada_iter *it);
+    bool (*rereadable)(const levada_node *it);
     /* Whether each record is one of an input, and not one of each put together; NULL = it is not.
      */
-    bool (*passes)(const levada_iter *it);
-    const char *(*file)(const levada_iter *it, int32_t shard); /* sources with files */
-    void (*progress)(const levada_iter *it, int64_t *done, int64_t *total);
-    void (*cancel)(levada_iter *it); /* any thread; may be NULL */
-    void (*close)(levada_iter *it);
+    bool (*passes)(const levada_node *it);
+    const char *(*file)(const levada_node *it, int32_t shard); /* sources with files */
+    void (*progress)(const levada_node *it, int64_t *done, int64_t *total);
+    void (*cancel)(levada_node *it); /* any thread; may be NULL */
+    void (*close)(levada_node *it);
     bool hooks; /* next() is that of a descriptor: it may fail with records in its hands */
 } levada_node_ops;
 
@@ -92,9 +92,8 @@ typedef struct levada_note {
     int64_t             number; /* in the order of all of a run, restored ones included */
 } levada_note;
 
-struct levada_iter {
+struct levada_node {
     const levada_node_ops *ops;
-    unsigned               process; /* that it belongs to (base/process.h) */
     levada_run            *run;
     const levada_dataset  *at; /* where in the description; borrowed from the run */
     char                   path[64];
@@ -103,7 +102,7 @@ struct levada_iter {
     int64_t opened_as; /* context.opening before anything was rewound                            */
     int64_t rounds;    /* openings of the inputs for each one of a repeat; of all others 1      */
     const levada_spec     *spec;    /* of the blocks that it gives */
-    levada_iter          **inputs;
+    levada_node          **inputs;
     int32_t                ninputs;
     levada_context         context;
     void                  *self;  /* what the ops work on */
@@ -148,7 +147,7 @@ struct levada_run {
     levada_visits visits; /* the same                         */
     levada_mutex opening; /* held where a running joint opens a pipe: guards what the tree needs */
     const levada_pipe_place *inner; /* where that pipe is; NULL = the tree itself is made        */
-    levada_iter    *leaf[LEVADA_RUN_LEAVES]; /* the first sources, for paths and progress    */
+    levada_node    *leaf[LEVADA_RUN_LEAVES]; /* the first sources, for paths and progress    */
     char           *errors;       /* as given; NULL = fail                                    */
     levada_policy   policy;
     levada_tally    tally; /* of stages that have no node of their own                         */
@@ -172,53 +171,53 @@ struct levada_run {
 /* -- making (plan.c) */
 LEVADA_MUST_USE levada_status levada_run_create(const levada_dataset *dataset,
                                                 const levada_iter_options *options,
-                                                levada_run **out, levada_iter **root,
+                                                levada_run **out, levada_node **root,
                                                 levada_error *err);
-void levada_run_destroy(levada_run **run, levada_iter **root);
+void levada_run_destroy(levada_run **run, levada_node **root);
 bool levada_run_is_cancelled(levada_run *run);
 /* ECANCELLED where it is. */
 LEVADA_MUST_USE levada_status levada_run_check_cancelled(levada_run *run, levada_error *err);
 /* A node with everything common filled in; on failure nothing is left. */
 LEVADA_MUST_USE levada_status levada_node_create(levada_run *run, const levada_dataset *at,
-                                                 const levada_node_ops *ops, levada_iter **out,
+                                                 const levada_node_ops *ops, levada_node **out,
                                                  levada_error *err);
 /* The nodes of a dataset; used by joints that open pipes as they go, too (they without tickets: the
  * intake that they run in is one thread's). `prefix` begins the paths; borrowed for the call. */
 LEVADA_MUST_USE levada_status levada_plan_open(levada_run *run, const levada_dataset *dataset,
-                                               const char *prefix, bool tickets, levada_iter **out,
+                                               const char *prefix, bool tickets, levada_node **out,
                                                levada_error *err);
-void levada_node_destroy(levada_iter **it); /* with its inputs */
+void levada_node_destroy(levada_node **it); /* with its inputs */
 
 LEVADA_MUST_USE levada_status levada_node_source(levada_run *run, const levada_dataset *at,
-                                                 levada_iter **out, levada_error *err);
+                                                 levada_node **out, levada_error *err);
 LEVADA_MUST_USE levada_status levada_node_format(levada_run *run, const levada_dataset *at,
-                                                 levada_iter **out, levada_error *err);
+                                                 levada_node **out, levada_error *err);
 LEVADA_MUST_USE levada_status levada_node_stage(levada_run *run, const levada_dataset *at,
-                                                levada_iter **in, levada_iter **out,
+                                                levada_node **in, levada_node **out,
                                                 levada_error *err);
 /* Neighbouring PURE stages, or none: a prefetch. Takes *chain and *in. With `tickets` and a crew,
  * `window` results (0 = by the number of threads) and window_bytes (0 = 256 MiB) may lie ready. */
 LEVADA_MUST_USE levada_status levada_node_chain(levada_run *run, const levada_dataset *at,
                                                 levada_chain **chain, int64_t window,
                                                 int64_t window_bytes, bool tickets,
-                                                levada_iter **in, levada_iter **out,
+                                                levada_node **in, levada_node **out,
                                                 levada_error *err);
 LEVADA_MUST_USE levada_status levada_node_joint(levada_run *run, const levada_dataset *at,
-                                                levada_iter **in, int32_t nin, levada_iter **out,
+                                                levada_node **in, int32_t nin, levada_node **out,
                                                 levada_error *err);
 
 /* Moves n nodes into it->inputs; they are taken on success. */
-LEVADA_MUST_USE levada_status levada_node_adopt(levada_iter *it, levada_iter **in, int32_t n,
+LEVADA_MUST_USE levada_status levada_node_adopt(levada_node *it, levada_node **in, int32_t n,
                                                 levada_error *err);
 /* The chain of a node that is one, else NULL; whether it is a file reader; what that counted. */
-levada_chain             *levada_node_is_chain(const levada_iter *it);
+levada_chain             *levada_node_is_chain(const levada_node *it);
 /* Losses upstream of a chain with tickets, as of the last one delivered; NULL = of other nodes. */
-const levada_losses *levada_node_delivered(const levada_iter *it);
-bool                      levada_node_is_format(const levada_iter *it);
-levada_file_reader_counts levada_node_damage(const levada_iter *it);
+const levada_losses *levada_node_delivered(const levada_node *it);
+bool                      levada_node_is_format(const levada_node *it);
+levada_file_reader_counts levada_node_damage(const levada_node *it);
 
 /* The number of a new leaf, which it is known by in origins. */
-int32_t levada_run_leaf(levada_run *run, levada_iter *it);
+int32_t levada_run_leaf(levada_run *run, levada_node *it);
 /* As levada_iter_file, for whoever has the run alone. */
 const char *levada_run_file(const levada_run *run, int32_t leaf, int32_t shard);
 
@@ -226,39 +225,32 @@ const char *levada_run_file(const levada_run *run, int32_t leaf, int32_t shard);
 
 /* Takes back the block that `it` gave last, whole, to give it again: who pulled it could not go on
  * for now (a function answered AGAIN). It is part of the state until then. */
-void levada_node_unread(levada_iter *it, levada_block **block);
-LEVADA_MUST_USE levada_status levada_node_save(levada_iter *it, levada_state_writer *to,
+void levada_node_unread(levada_node *it, levada_block **block);
+LEVADA_MUST_USE levada_status levada_node_save(levada_node *it, levada_state_writer *to,
                                                levada_error *err);
 /* After levada_node_save of the root: what all sources add late, and marks of the run. */
-LEVADA_MUST_USE levada_status levada_node_save_late(levada_iter *it, levada_state_writer *to,
+LEVADA_MUST_USE levada_status levada_node_save_late(levada_node *it, levada_state_writer *to,
                                                     levada_error *err);
-LEVADA_MUST_USE levada_status levada_node_restore(levada_iter *it, levada_state_reader *from,
+LEVADA_MUST_USE levada_status levada_node_restore(levada_node *it, levada_state_reader *from,
                                                   levada_error *err);
-LEVADA_MUST_USE levada_status levada_node_reread(levada_iter *it, const levada_origin *origins,
+LEVADA_MUST_USE levada_status levada_node_reread(levada_node *it, const levada_origin *origins,
                                                  int64_t n, levada_block **out, levada_error *err);
 /* The same for records in any order, of which some may be the same: a selection of what was read in
  * pieces, each file in one pass for each piece (records_state.c). */
-LEVADA_MUST_USE levada_status levada_records_reread(levada_iter *edge, const levada_origin *origins,
+LEVADA_MUST_USE levada_status levada_records_reread(levada_node *edge, const levada_origin *origins,
                                                     int64_t n, levada_block **out,
                                                     levada_error *err);
-bool levada_node_rereadable(const levada_iter *it);
+bool levada_node_rereadable(const levada_node *it);
 /* Origins that a record has here: those of all sources whose records zips put together. */
-int32_t levada_node_lanes(const levada_iter *it);
+int32_t levada_node_lanes(const levada_node *it);
 /* Whether origins of that lane may be of source `leaf`. */
-bool levada_node_gives(const levada_iter *it, int32_t lane, int32_t leaf);
-void levada_node_cancel(levada_iter *it);
+bool levada_node_gives(const levada_node *it, int32_t lane, int32_t leaf);
+void levada_node_cancel(levada_node *it);
 
 /* Whether two descriptions that are alike but for their `shard` stages agree in these, too:
  * EFAILED_PRECONDITION says which part a state is of (shards.c). */
 LEVADA_MUST_USE levada_status levada_shards_check(const char *now, const char *saved, size_t size,
                                                   levada_error *err);
-
-/* -- handles (handle.c) */
-
-bool levada_node_is_handle(const levada_iter *it);
-/* Around the calls of a handle's owner: debug builds check that it has one at a time. */
-void levada_handle_enter(const levada_iter *it);
-void levada_handle_leave(const levada_iter *it);
 
 /* -- workers (crew.c) */
 LEVADA_MUST_USE levada_status levada_crew_create(levada_run *run, levada_error *err);
@@ -298,17 +290,17 @@ void levada_run_place(levada_run *run, const char *path, const levada_block *blo
 
 /* In the order of records: counts `records` more and what *made carries; the error of the record at
  * which the budget ends. Takes *made then. */
-LEVADA_MUST_USE levada_status levada_node_settle(levada_iter *it, int64_t records,
+LEVADA_MUST_USE levada_status levada_node_settle(levada_node *it, int64_t records,
                                                  levada_block **made, levada_error *err);
 /* Adds the losses of `it` and everything upstream, as of the last block that it returned: work that
  * threads do ahead is not in it. For the thread that the node belongs to. */
 void levada_losses_add(levada_losses *to, const levada_losses *more, int64_t times);
-void levada_stats_losses(const levada_iter *it, levada_losses *sum);
+void levada_stats_losses(const levada_node *it, levada_losses *sum);
 /* The same, less those of before. */
-levada_losses levada_stats_since(const levada_iter *it, const levada_losses *before);
+levada_losses levada_stats_since(const levada_node *it, const levada_losses *before);
 /* What the consumer received: records, blocks, elements of padded columns and those of records. */
 #define LEVADA_RECEIVED_COUNTS 4
-/* Counts the padding of a block once more (1) or not (-1); levada_iter_next counts the rest. */
+/* Counts the padding of a block once more (1) or not (-1); levada_input_next counts the rest. */
 void levada_stats_padding(levada_run *run, const levada_block *block, int64_t times);
 /* All but the first `from` rows of a block count as received once more (1), or not (-1). */
 void levada_stats_recount(levada_iter *it, const levada_block *block, int64_t from, int64_t times);
@@ -323,15 +315,15 @@ void levada_stats_set(levada_iter *it, const int64_t counts[LEVADA_RECEIVED_COUN
 #define LEVADA_FILE_EMPTY "there is no record in the file"
 /* At the end: logs how many records were skipped, and the first reason. */
 void levada_stats_conclude(levada_iter *it);
-levada_tally *levada_node_tally(levada_iter *it);
+levada_tally *levada_node_tally(levada_node *it);
 /* A joint that opens pipes tells what they count with how many records it gave, before it pulls one
  * and after each block; of pipes in pipes, the outermost joint is heard. */
-void    levada_node_tell_given(levada_iter *it, int64_t given);
-int64_t levada_node_given(const levada_iter *it);
+void    levada_node_tell_given(levada_node *it, int64_t given);
+int64_t levada_node_given(const levada_node *it);
 /* Counts and causes. Restoring is for a node that has counted nothing yet. */
-LEVADA_MUST_USE levada_status levada_tally_save(levada_iter *it, levada_state_writer *to,
+LEVADA_MUST_USE levada_status levada_tally_save(levada_node *it, levada_state_writer *to,
                                                 levada_error *err);
-LEVADA_MUST_USE levada_status levada_tally_restore(levada_iter *it, levada_state_reader *from,
+LEVADA_MUST_USE levada_status levada_tally_restore(levada_node *it, levada_state_reader *from,
                                                    levada_error *err);
 /* Keeps what was left out, and why, for the stats; `of` is where it is counted. Any thread. */
 void levada_run_note(levada_run *run, const levada_tally *of, const char *path,

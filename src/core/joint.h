@@ -22,7 +22,7 @@ typedef struct levada_joint_def {
     levada_status (*check)(const void *args, const levada_spec *const *in, int32_t nin,
                            levada_spec **out, levada_error *err);
     levada_status (*open)(void *state, const void *args, const levada_context *context,
-                          levada_iter *const *in, int32_t nin, levada_error *err);
+                          levada_input *const *in, int32_t nin, levada_error *err);
     void (*close)(void *state);
     levada_status (*next)(void *state, const void *args, levada_block **out, levada_error *err);
     /* Records that were read again: row i of the output has row i of each part, one DATA block for

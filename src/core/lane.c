@@ -5,7 +5,7 @@
 
 /* Cursors are saved for the first input of the node whose turn it is: a node that stands in for the
  * joint, with the one input that is meant. */
-static void lane_stand_in(levada_iter *lane, const levada_iter *joint, levada_iter **in)
+static void lane_stand_in(levada_node *lane, const levada_node *joint, levada_node **in)
 {
     memset(lane, 0, sizeof *lane);
     lane->run = joint->run;
@@ -16,10 +16,10 @@ static void lane_stand_in(levada_iter *lane, const levada_iter *joint, levada_it
     memcpy(lane->path, joint->path, sizeof lane->path);
 }
 
-levada_status levada_lane_save(const levada_cursor *cur, levada_iter *in, levada_state_writer *to,
+levada_status levada_lane_save(const levada_cursor *cur, levada_node *in, levada_state_writer *to,
                                const char *key, levada_error *err)
 {
-    levada_iter  *joint = to->node, lane;
+    levada_node  *joint = to->node, lane;
     levada_status st;
 
     lane_stand_in(&lane, joint, &in);
@@ -29,10 +29,10 @@ levada_status levada_lane_save(const levada_cursor *cur, levada_iter *in, levada
     return st;
 }
 
-levada_status levada_lane_restore(levada_cursor *cur, levada_iter *in, levada_state_reader *from,
+levada_status levada_lane_restore(levada_cursor *cur, levada_node *in, levada_state_reader *from,
                                   const char *key, levada_error *err)
 {
-    levada_iter  *joint = from->node, lane;
+    levada_node  *joint = from->node, lane;
     levada_status st;
 
     lane_stand_in(&lane, joint, &in);

@@ -9,10 +9,10 @@
 #include "core/iter_priv.h"
 
 /* `in` is the node that the cursor reads from: an input, or one that the joint opened itself. */
-LEVADA_MUST_USE levada_status levada_lane_save(const levada_cursor *cur, levada_iter *in,
+LEVADA_MUST_USE levada_status levada_lane_save(const levada_cursor *cur, levada_node *in,
                                                levada_state_writer *to, const char *key,
                                                levada_error *err);
-LEVADA_MUST_USE levada_status levada_lane_restore(levada_cursor *cur, levada_iter *in,
+LEVADA_MUST_USE levada_status levada_lane_restore(levada_cursor *cur, levada_node *in,
                                                   levada_state_reader *from, const char *key,
                                                   levada_error *err);
 

@@ -21,14 +21,14 @@ typedef struct chain_node {
     int32_t       nbad;
 } chain_node;
 
-static levada_joint *chain_joint(const levada_iter *it) { return &((chain_node *)it->self)->joint; }
+static levada_joint *chain_joint(const levada_node *it) { return &((chain_node *)it->self)->joint; }
 
 /* -- in pieces */
 
 /* What stands for a batch is not cut. */
-static bool chain_cuts(const levada_iter *it)
+static bool chain_cuts(const levada_node *it)
 {
-    const levada_iter *in = it->inputs[0];
+    const levada_node *in = it->inputs[0];
 
     return it->outer && !in->at->middle && !(levada_spec_flags_of(in->spec) & LEVADA_SPEC_BATCHED);
 }
@@ -61,7 +61,7 @@ static int64_t chain_piece_end(const chain_node *c)
     return c->bad[i] == c->in.row ? c->in.row + 1 : c->bad[i];
 }
 
-static levada_status chain_apply_piece(levada_iter *it, int64_t end, levada_block **out,
+static levada_status chain_apply_piece(levada_node *it, int64_t end, levada_block **out,
                                        levada_error *err)
 {
     const chain_node *c = it->self;
@@ -74,7 +74,7 @@ static levada_status chain_apply_piece(levada_iter *it, int64_t end, levada_bloc
     return st;
 }
 
-static levada_status chain_next_piece(levada_iter *it, levada_block **out, levada_error *err)
+static levada_status chain_next_piece(levada_node *it, levada_block **out, levada_error *err)
 {
     chain_node   *c = it->self;
     levada_block *made = NULL;
@@ -100,7 +100,7 @@ static levada_status chain_next_piece(levada_iter *it, levada_block **out, levad
 
 /* -- as a node */
 
-static levada_status chain_next(levada_iter *it, levada_block **out, levada_error *err)
+static levada_status chain_next(levada_node *it, levada_block **out, levada_error *err)
 {
     levada_joint *j = chain_joint(it);
     levada_block *in = NULL;
@@ -112,7 +112,7 @@ static levada_status chain_next(levada_iter *it, levada_block **out, levada_erro
         LEVADA_TRY(levada_crew_take(it->run->crew, j, out, err));
         records += j->delivered;
     } else {
-        LEVADA_TRY(levada_iter_next(it->inputs[0], &in, err));
+        LEVADA_TRY(levada_input_next(it->inputs[0], &in, err));
         records = levada_block_rows(in);
         st = levada_chain_apply(j->chain, it->run, 0, in, out, err);
         if (st != LEVADA_OK) levada_node_unread(it->inputs[0], &in); /* part of the state */
@@ -126,7 +126,7 @@ static levada_status chain_next(levada_iter *it, levada_block **out, levada_erro
 
 #define CHAIN_REST "#chain.rest" /* behind a bad record; where there is some */
 
-static levada_status chain_save(levada_iter *it, levada_state_writer *to, levada_error *err)
+static levada_status chain_save(levada_node *it, levada_state_writer *to, levada_error *err)
 {
     levada_joint     *j = chain_joint(it);
     const chain_node *c = it->self;
@@ -136,7 +136,7 @@ static levada_status chain_save(levada_iter *it, levada_state_writer *to, levada
     return levada_node_save(it->inputs[0], to, err);
 }
 
-static levada_status chain_restore(levada_iter *it, levada_state_reader *from, levada_error *err)
+static levada_status chain_restore(levada_node *it, levada_state_reader *from, levada_error *err)
 {
     chain_node *c = it->self;
 
@@ -145,7 +145,7 @@ static levada_status chain_restore(levada_iter *it, levada_state_reader *from, l
     return levada_cursor_restore(&c->in, from, CHAIN_REST, err);
 }
 
-static levada_status chain_halt(levada_iter *it)
+static levada_status chain_halt(levada_node *it)
 {
     levada_joint *j = chain_joint(it);
 
@@ -153,7 +153,7 @@ static levada_status chain_halt(levada_iter *it)
 }
 
 /* Halted before: nothing is on its way. */
-static levada_status chain_rewind(levada_iter *it, levada_error *err)
+static levada_status chain_rewind(levada_node *it, levada_error *err)
 {
     levada_joint *j = chain_joint(it);
 
@@ -163,13 +163,13 @@ static levada_status chain_rewind(levada_iter *it, levada_error *err)
     return LEVADA_OK;
 }
 
-static bool chain_rereadable(const levada_iter *it)
+static bool chain_rereadable(const levada_node *it)
 {
     return levada_chain_rereadable(chain_joint(it)->chain) &&
            levada_node_rereadable(it->inputs[0]);
 }
 
-static levada_status chain_reread(levada_iter *it, const levada_origin *origins, int64_t n,
+static levada_status chain_reread(levada_node *it, const levada_origin *origins, int64_t n,
                                   levada_block **out, levada_error *err)
 {
     levada_block *in = NULL;
@@ -181,9 +181,9 @@ static levada_status chain_reread(levada_iter *it, const levada_origin *origins,
     return st;
 }
 
-static void chain_cancel(levada_iter *it) { levada_chain_cancel(chain_joint(it)->chain); }
+static void chain_cancel(levada_node *it) { levada_chain_cancel(chain_joint(it)->chain); }
 
-static void chain_close(levada_iter *it)
+static void chain_close(levada_node *it)
 {
     if (!it->self) return;
     chain_clear(it->self);
@@ -203,12 +203,12 @@ static const levada_node_ops chain_ops = {
     .close = chain_close,
 };
 
-levada_chain *levada_node_is_chain(const levada_iter *it)
+levada_chain *levada_node_is_chain(const levada_node *it)
 {
     return it->ops == &chain_ops ? chain_joint(it)->chain : NULL;
 }
 
-const levada_losses *levada_node_delivered(const levada_iter *it)
+const levada_losses *levada_node_delivered(const levada_node *it)
 {
     const levada_joint *j = it->ops == &chain_ops ? chain_joint(it) : NULL;
 
@@ -228,9 +228,9 @@ static levada_status chain_tickets(levada_run *run, levada_joint *j, int64_t win
 
 levada_status levada_node_chain(levada_run *run, const levada_dataset *at, levada_chain **chain,
                                 int64_t window, int64_t window_bytes, bool tickets,
-                                levada_iter **in, levada_iter **out, levada_error *err)
+                                levada_node **in, levada_node **out, levada_error *err)
 {
-    levada_iter  *it = NULL;
+    levada_node  *it = NULL;
     chain_node   *c;
     levada_joint *j;
     levada_status st;

@@ -5,17 +5,17 @@
 #include "core/iter_priv.h"
 
 /* As origins have it. */
-static int32_t format_opening(const levada_iter *it)
+static int32_t format_opening(const levada_node *it)
 {
     return (int32_t)(it->context.opening & INT32_MAX);
 }
 
-static levada_status format_next(levada_iter *it, levada_block **out, levada_error *err)
+static levada_status format_next(levada_node *it, levada_block **out, levada_error *err)
 {
     return levada_file_reader_next(it->self, out, err);
 }
 
-static levada_status format_save(levada_iter *it, levada_state_writer *to, levada_error *err)
+static levada_status format_save(levada_node *it, levada_state_writer *to, levada_error *err)
 {
     LEVADA_TRY(levada_state_put_i64(to, "#opening", it->context.opening, err));
     LEVADA_TRY(levada_state_put_i64(to, "#ended", it->ended, err));
@@ -23,12 +23,12 @@ static levada_status format_save(levada_iter *it, levada_state_writer *to, levad
     return it->outer ? levada_file_reader_save_marks(it->self, to, err) : LEVADA_OK;
 }
 
-static levada_status format_save_late(levada_iter *it, levada_state_writer *to, levada_error *err)
+static levada_status format_save_late(levada_node *it, levada_state_writer *to, levada_error *err)
 {
     return levada_file_reader_save_marks(it->self, to, err);
 }
 
-static levada_status format_restore(levada_iter *it, levada_state_reader *from, levada_error *err)
+static levada_status format_restore(levada_node *it, levada_state_reader *from, levada_error *err)
 {
     int64_t ended;
 
@@ -40,30 +40,30 @@ static levada_status format_restore(levada_iter *it, levada_state_reader *from, 
     return LEVADA_OK;
 }
 
-static levada_status format_rewind(levada_iter *it, levada_error *err)
+static levada_status format_rewind(levada_node *it, levada_error *err)
 {
     (void)err;
     levada_file_reader_rewind(it->self, format_opening(it), it->run->epoch);
     return LEVADA_OK;
 }
 
-static levada_status format_reread(levada_iter *it, const levada_origin *origins, int64_t n,
+static levada_status format_reread(levada_node *it, const levada_origin *origins, int64_t n,
                                    levada_block **out, levada_error *err)
 {
     return levada_file_reader_reread(it->self, origins, n, out, err);
 }
 
-static const char *format_file(const levada_iter *it, int32_t shard)
+static const char *format_file(const levada_node *it, int32_t shard)
 {
     return levada_file_reader_file(it->self, shard);
 }
 
-static void format_progress(const levada_iter *it, int64_t *done, int64_t *total)
+static void format_progress(const levada_node *it, int64_t *done, int64_t *total)
 {
     levada_file_reader_progress(it->self, done, total);
 }
 
-static void format_close(levada_iter *it)
+static void format_close(levada_node *it)
 {
     levada_file_reader *reader = it->self;
 
@@ -82,17 +82,17 @@ static const levada_node_ops format_ops = {
     .close = format_close,
 };
 
-bool levada_node_is_format(const levada_iter *it) { return it->ops == &format_ops; }
+bool levada_node_is_format(const levada_node *it) { return it->ops == &format_ops; }
 
-levada_file_reader_counts levada_node_damage(const levada_iter *it)
+levada_file_reader_counts levada_node_damage(const levada_node *it)
 {
     return levada_file_reader_counted(it->self);
 }
 
-levada_status levada_node_format(levada_run *run, const levada_dataset *at, levada_iter **out,
+levada_status levada_node_format(levada_run *run, const levada_dataset *at, levada_node **out,
                                  levada_error *err)
 {
-    levada_iter        *it = NULL;
+    levada_node        *it = NULL;
     levada_file_reader *reader = NULL;
     levada_status       st;
 

@@ -9,17 +9,17 @@
 
 #include <string.h>
 
-static const levada_joint_def *joint_def(const levada_iter *it)
+static const levada_joint_def *joint_def(const levada_node *it)
 {
     return &it->at->op->def.joint;
 }
 
-static levada_status joint_next(levada_iter *it, levada_block **out, levada_error *err)
+static levada_status joint_next(levada_node *it, levada_block **out, levada_error *err)
 {
     return joint_def(it)->next(levada_hosted_state(it), it->at->args, out, err);
 }
 
-static levada_status joint_open(levada_iter *it, void *state, levada_error *err)
+static levada_status joint_open(levada_node *it, void *state, levada_error *err)
 {
     const levada_joint_def *def = joint_def(it);
 
@@ -29,9 +29,9 @@ static levada_status joint_open(levada_iter *it, void *state, levada_error *err)
 
 /* -- reading again */
 
-static bool joint_passes(const levada_iter *it) { return joint_def(it)->passes; }
+static bool joint_passes(const levada_node *it) { return joint_def(it)->passes; }
 
-static bool joint_rereadable(const levada_iter *it)
+static bool joint_rereadable(const levada_node *it)
 {
     const levada_joint_def *def = joint_def(it);
 
@@ -46,7 +46,7 @@ static bool joint_rereadable(const levada_iter *it)
 /* -- of a joint that puts records together: each input gives its own, by its own lanes */
 
 /* The records of an input, whose origins are the first of `lanes` in each row. */
-static levada_status joint_part(levada_iter *in, const levada_origin *origins, int32_t lanes,
+static levada_status joint_part(levada_node *in, const levada_origin *origins, int32_t lanes,
                                 int64_t n, levada_block **out, levada_error *err)
 {
     int32_t        mine = levada_node_lanes(in);
@@ -65,7 +65,7 @@ static levada_status joint_part(levada_iter *in, const levada_origin *origins, i
     return st;
 }
 
-static levada_status joint_reread_joined(levada_iter *it, const levada_origin *origins, int64_t n,
+static levada_status joint_reread_joined(levada_node *it, const levada_origin *origins, int64_t n,
                                          levada_block **out, levada_error *err)
 {
     int32_t        lanes = levada_node_lanes(it);
@@ -88,7 +88,7 @@ static levada_status joint_reread_joined(levada_iter *it, const levada_origin *o
 /* -- of one that passes records on: each is of the input that has its leaf */
 
 /* As many of the origins, which ascend by leaf, as are of one input. */
-static int64_t joint_run(const levada_iter *in, const levada_origin *origins, int64_t n)
+static int64_t joint_run(const levada_node *in, const levada_origin *origins, int64_t n)
 {
     int64_t k = 0;
 
@@ -100,7 +100,7 @@ static int64_t joint_run(const levada_iter *in, const levada_origin *origins, in
 }
 
 /* The next records of an input, as they come out of the joint. */
-static levada_status joint_passed(levada_iter *it, levada_iter *in, const levada_origin *origins,
+static levada_status joint_passed(levada_node *it, levada_node *in, const levada_origin *origins,
                                   int64_t n, levada_block **out, levada_error *err)
 {
     levada_pool  *pool = levada_env_pool(it->run->env);
@@ -113,7 +113,7 @@ static levada_status joint_passed(levada_iter *it, levada_iter *in, const levada
     return st;
 }
 
-static levada_status joint_reread_passed(levada_iter *it, const levada_origin *origins, int64_t n,
+static levada_status joint_reread_passed(levada_node *it, const levada_origin *origins, int64_t n,
                                          levada_block **out, levada_error *err)
 {
     levada_block **parts = levada_alloc_zero((size_t)it->ninputs * sizeof(*parts));
@@ -149,7 +149,7 @@ static levada_status joint_reread_passed(levada_iter *it, const levada_origin *o
     return st;
 }
 
-static levada_status joint_reread(levada_iter *it, const levada_origin *origins, int64_t n,
+static levada_status joint_reread(levada_node *it, const levada_origin *origins, int64_t n,
                                   levada_block **out, levada_error *err)
 {
     return joint_def(it)->passes ? joint_reread_passed(it, origins, n, out, err)
@@ -168,12 +168,12 @@ static const levada_node_ops joint_ops = {
     .close = levada_hosted_close,
 };
 
-levada_status levada_node_joint(levada_run *run, const levada_dataset *at, levada_iter **in,
-                                int32_t nin, levada_iter **out, levada_error *err)
+levada_status levada_node_joint(levada_run *run, const levada_dataset *at, levada_node **in,
+                                int32_t nin, levada_node **out, levada_error *err)
 {
     const levada_joint_def   *def = &at->op->def.joint;
     const levada_hosted_hooks hooks = LEVADA_HOSTED_HOOKS(def, joint_open);
-    levada_iter  *it = NULL;
+    levada_node  *it = NULL;
     levada_status st;
 
     LEVADA_TRY(levada_node_create(run, at, &joint_ops, &it, err));

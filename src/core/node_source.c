@@ -8,18 +8,18 @@
 
 #include <string.h>
 
-static const levada_source_def *source_def(const levada_iter *it)
+static const levada_source_def *source_def(const levada_node *it)
 {
     return &it->at->op->def.source;
 }
 
-static int32_t source_opening(const levada_iter *it)
+static int32_t source_opening(const levada_node *it)
 {
     return (int32_t)(it->context.opening & INT32_MAX);
 }
 
 /* A source that numbers its records itself leaves to the core which source it is. */
-static void source_put_origins(const levada_iter *it, int64_t given, levada_block *block)
+static void source_put_origins(const levada_node *it, int64_t given, levada_block *block)
 {
     levada_origins *o = &block->origins;
     levada_origin  *each = o->each ? (levada_origin *)(void *)o->owner->data : NULL;
@@ -37,7 +37,7 @@ static void source_put_origins(const levada_iter *it, int64_t given, levada_bloc
     o->first.offset = -1;
 }
 
-static levada_status source_next(levada_iter *it, levada_block **out, levada_error *err)
+static levada_status source_next(levada_node *it, levada_block **out, levada_error *err)
 {
     levada_hosted *s = it->self;
 
@@ -47,7 +47,7 @@ static levada_status source_next(levada_iter *it, levada_block **out, levada_err
     return LEVADA_OK;
 }
 
-static levada_status source_save(levada_iter *it, levada_state_writer *to, levada_error *err)
+static levada_status source_save(levada_node *it, levada_state_writer *to, levada_error *err)
 {
     if (!source_def(it)->save) {
         return levada_fail(err, LEVADA_EUNIMPLEMENTED, "'%s' can't be saved", it->at->op->name);
@@ -56,7 +56,7 @@ static levada_status source_save(levada_iter *it, levada_state_writer *to, levad
     return levada_hosted_save(it, to, err);
 }
 
-static levada_status source_restore(levada_iter *it, levada_state_reader *from, levada_error *err)
+static levada_status source_restore(levada_node *it, levada_state_reader *from, levada_error *err)
 {
     levada_hosted *s = it->self;
 
@@ -68,14 +68,14 @@ static levada_status source_restore(levada_iter *it, levada_state_reader *from, 
     return levada_hosted_restore(it, from, err);
 }
 
-static levada_status source_open(levada_iter *it, void *state, levada_error *err)
+static levada_status source_open(levada_node *it, void *state, levada_error *err)
 {
     const levada_source_def *def = source_def(it);
 
     return def->open ? def->open(state, it->at->args, &it->context, err) : LEVADA_OK;
 }
 
-static levada_status source_rewind(levada_iter *it, levada_error *err)
+static levada_status source_rewind(levada_node *it, levada_error *err)
 {
     levada_hosted *s = it->self;
 
@@ -84,12 +84,12 @@ static levada_status source_rewind(levada_iter *it, levada_error *err)
     return levada_hosted_rewind(it, err);
 }
 
-static bool source_rereadable(const levada_iter *it)
+static bool source_rereadable(const levada_node *it)
 {
     return source_def(it)->at != NULL;
 }
 
-static levada_status source_reread(levada_iter *it, const levada_origin *origins, int64_t n,
+static levada_status source_reread(levada_node *it, const levada_origin *origins, int64_t n,
                                    levada_block **out, levada_error *err)
 {
     int64_t      *numbers = levada_alloc((size_t)n * sizeof *numbers);
@@ -105,7 +105,7 @@ static levada_status source_reread(levada_iter *it, const levada_origin *origins
     return st;
 }
 
-static void source_progress(const levada_iter *it, int64_t *done, int64_t *total)
+static void source_progress(const levada_node *it, int64_t *done, int64_t *total)
 {
     (void)it;
     *done = 0;
@@ -125,18 +125,18 @@ static const levada_node_ops source_ops = {
     .hooks = true,
 };
 
-int32_t levada_run_leaf(levada_run *run, levada_iter *it)
+int32_t levada_run_leaf(levada_run *run, levada_node *it)
 {
     if (run->leaves < LEVADA_RUN_LEAVES && !run->inner) run->leaf[run->leaves] = it;
     return run->leaves++;
 }
 
-levada_status levada_node_source(levada_run *run, const levada_dataset *at, levada_iter **out,
+levada_status levada_node_source(levada_run *run, const levada_dataset *at, levada_node **out,
                                  levada_error *err)
 {
     const levada_source_def  *def = &at->op->def.source;
     const levada_hosted_hooks hooks = LEVADA_HOSTED_HOOKS(def, source_open);
-    levada_iter  *it = NULL;
+    levada_node  *it = NULL;
     levada_status st;
 
     LEVADA_TRY(levada_node_create(run, at, &source_ops, &it, err));

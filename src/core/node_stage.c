@@ -7,14 +7,14 @@
 
 #include <string.h>
 
-static const levada_stage_def *stage_def(const levada_iter *it) { return &it->at->op->def.stage; }
+static const levada_stage_def *stage_def(const levada_node *it) { return &it->at->op->def.stage; }
 
-static levada_status stage_next(levada_iter *it, levada_block **out, levada_error *err)
+static levada_status stage_next(levada_node *it, levada_block **out, levada_error *err)
 {
     return stage_def(it)->next(levada_hosted_state(it), it->at->args, it->inputs[0], out, err);
 }
 
-static levada_status stage_open(levada_iter *it, void *state, levada_error *err)
+static levada_status stage_open(levada_node *it, void *state, levada_error *err)
 {
     const levada_stage_def *def = stage_def(it);
 
@@ -23,7 +23,7 @@ static levada_status stage_open(levada_iter *it, void *state, levada_error *err)
 
 /* A SERIAL stage that is not FREE emits records of its input unchanged, unless its options add
  * columns. */
-static bool stage_rereadable(const levada_iter *it)
+static bool stage_rereadable(const levada_node *it)
 {
     const levada_context *c = &it->context;
     bool same = !c->in || !c->out || c->in == c->out || levada_spec_equal(c->in, c->out);
@@ -32,7 +32,7 @@ static bool stage_rereadable(const levada_iter *it)
            levada_node_rereadable(it->inputs[0]);
 }
 
-static levada_status stage_reread(levada_iter *it, const levada_origin *origins, int64_t n,
+static levada_status stage_reread(levada_node *it, const levada_origin *origins, int64_t n,
                                   levada_block **out, levada_error *err)
 {
     return levada_node_reread(it->inputs[0], origins, n, out, err);
@@ -62,7 +62,7 @@ static int64_t stage_rounds(const levada_dataset *at)
     return args->count > 0 && args->count < STAGE_ROUNDS ? args->count : STAGE_ROUNDS;
 }
 
-levada_status levada_node_adopt(levada_iter *it, levada_iter **in, int32_t n, levada_error *err)
+levada_status levada_node_adopt(levada_node *it, levada_node **in, int32_t n, levada_error *err)
 {
     it->inputs = levada_alloc((size_t)n * sizeof(*it->inputs) + 1);
     if (!it->inputs) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a stage");
@@ -74,12 +74,12 @@ levada_status levada_node_adopt(levada_iter *it, levada_iter **in, int32_t n, le
     return LEVADA_OK;
 }
 
-levada_status levada_node_stage(levada_run *run, const levada_dataset *at, levada_iter **in,
-                                levada_iter **out, levada_error *err)
+levada_status levada_node_stage(levada_run *run, const levada_dataset *at, levada_node **in,
+                                levada_node **out, levada_error *err)
 {
     const levada_stage_def   *def = &at->op->def.stage;
     const levada_hosted_hooks hooks = LEVADA_HOSTED_HOOKS(def, stage_open);
-    levada_iter  *it = NULL;
+    levada_node  *it = NULL;
     levada_status st;
 
     LEVADA_TRY(levada_node_create(run, at, &stage_ops, &it, err));

@@ -239,7 +239,7 @@ int32_t levada_pipe_depth(const levada_dataset *pipe)
 
 /* Its sources come and go while others read the table of sources: they are not entered there. */
 levada_status levada_pipe_open(levada_run *run, const levada_dataset *pipe,
-                               const levada_pipe_place *place, levada_iter **out,
+                               const levada_pipe_place *place, levada_node **out,
                                levada_error *err)
 {
     const levada_pipe_place *outer;

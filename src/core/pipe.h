@@ -24,7 +24,7 @@ int64_t levada_pipe_leaves(const levada_dataset *pipe);
 int32_t levada_pipe_depth(const levada_dataset *pipe);
 /* Opens it below a running joint, by one thread at a time. Free it with levada_node_destroy. */
 LEVADA_MUST_USE levada_status levada_pipe_open(levada_run *run, const levada_dataset *pipe,
-                                               const levada_pipe_place *place, levada_iter **out,
+                                               const levada_pipe_place *place, levada_node **out,
                                                levada_error *err);
 
 #endif

@@ -4,7 +4,6 @@
  * neighbouring PURE stages, to which the tails of SERIAL stages and prefetches belong.
  */
 #include "base/alloc.h"
-#include "base/process.h"
 #include "base/hash.h"
 #include "base/random.h"
 #include "core/iter_priv.h"
@@ -16,7 +15,7 @@
 typedef struct plan_work {
     levada_run           *run;
     bool                  tickets;
-    levada_iter          *below; /* owned */
+    levada_node          *below; /* owned */
     levada_chain         *chain; /* owned; NULL = none */
     const levada_dataset *top;   /* last stage of the chain */
     int32_t               position; /* and its position */
@@ -74,13 +73,12 @@ static levada_context plan_context(levada_run *run, const levada_dataset *at)
 }
 
 levada_status levada_node_create(levada_run *run, const levada_dataset *at,
-                                 const levada_node_ops *ops, levada_iter **out, levada_error *err)
+                                 const levada_node_ops *ops, levada_node **out, levada_error *err)
 {
-    levada_iter *it = levada_alloc_zero(sizeof *it);
+    levada_node *it = levada_alloc_zero(sizeof *it);
 
     if (!it) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a stage");
     it->ops = ops;
-    it->process = levada_process();
     it->run = run;
     it->at = at;
     it->spec = at->spec;
@@ -93,9 +91,9 @@ levada_status levada_node_create(levada_run *run, const levada_dataset *at,
     return LEVADA_OK;
 }
 
-void levada_node_destroy(levada_iter **it)
+void levada_node_destroy(levada_node **it)
 {
-    levada_iter *i = *it;
+    levada_node *i = *it;
 
     *it = NULL;
     if (!i) return;
@@ -115,7 +113,7 @@ static void plan_clear(plan_work *w)
 /* Ends the chain that is being gathered: w->below is then the whole. */
 static levada_status plan_close_chain(plan_work *w, levada_error *err)
 {
-    levada_iter  *node = NULL;
+    levada_node  *node = NULL;
     int32_t       now = w->run->visits.position;
     levada_status st;
 
@@ -159,7 +157,7 @@ static levada_status plan_prefetch(plan_work *w, const levada_dataset *at, levad
 
 static levada_status plan_stage(plan_work *w, const levada_dataset *at, levada_error *err)
 {
-    levada_iter *node = NULL;
+    levada_node *node = NULL;
 
     if (at->op->family == LEVADA_FAMILY_DECODER || at->op->def.stage.mode == LEVADA_MODE_PURE) {
         if (strcmp(at->op->name, "prefetch") == 0) return plan_prefetch(w, at, err);
@@ -173,7 +171,7 @@ static levada_status plan_stage(plan_work *w, const levada_dataset *at, levada_e
 
 static levada_status plan_joint(plan_work *w, const levada_dataset *at, levada_error *err)
 {
-    levada_iter **in = levada_alloc_zero((size_t)at->ninputs * sizeof(*in) + 1);
+    levada_node **in = levada_alloc_zero((size_t)at->ninputs * sizeof(*in) + 1);
     levada_status st = LEVADA_OK;
 
     if (!in) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a joint");
@@ -213,7 +211,7 @@ static levada_status plan_open(plan_work *w, const levada_dataset *at, levada_er
 }
 
 levada_status levada_plan_open(levada_run *run, const levada_dataset *dataset, const char *prefix,
-                               bool tickets, levada_iter **out, levada_error *err)
+                               bool tickets, levada_node **out, levada_error *err)
 {
     plan_work     w = { .run = run, .tickets = tickets };
     const char   *prefix_before = run->prefix;

@@ -33,10 +33,10 @@ static levada_status records_pack(levada_pool *pool, const levada_block *block, 
 }
 
 /* The edge that the node whose turn it is waits on. */
-static levada_iter *records_edge(levada_iter *node) { return node->inputs[0]; }
+static levada_node *records_edge(levada_node *node) { return node->inputs[0]; }
 
 /* Behind a zip all lanes must be there, and each must be of the records that its input gave. */
-static bool records_by_origin(const levada_iter *node, const levada_origin *o, int64_t n,
+static bool records_by_origin(const levada_node *node, const levada_origin *o, int64_t n,
                               int32_t lanes)
 {
     if (node->ninputs != 1 || !levada_node_rereadable(node->inputs[0])) return false;
@@ -75,7 +75,7 @@ levada_status levada_records_put(levada_state_writer *to, const char *key, levad
 static levada_status records_spell(levada_state_writer *to, const levada_entry *e, levada_run *run,
                                    levada_error *err)
 {
-    levada_iter   node = { .run = run, .version = e->version };
+    levada_node   node = { .run = run, .version = e->version };
     levada_block *flat = NULL;
     levada_status st;
 
@@ -133,7 +133,7 @@ static int records_order(const void *a, const void *b)
 }
 
 typedef struct records_work {
-    levada_iter   *edge;
+    levada_node   *edge;
     int32_t        lanes;
     records_place *places; /* sorted */
     int64_t        n, at;  /* at: the first that was not read yet */
@@ -253,7 +253,7 @@ static levada_status records_prepare(records_work *w, const levada_origin *o,
     return LEVADA_OK;
 }
 
-levada_status levada_records_reread(levada_iter *edge, const levada_origin *o, int64_t n,
+levada_status levada_records_reread(levada_node *edge, const levada_origin *o, int64_t n,
                                     levada_block **out, levada_error *err)
 {
     records_work   w = { .edge = edge, .n = n, .most = RECORDS_PIECE };
@@ -276,7 +276,7 @@ levada_status levada_records_reread(levada_iter *edge, const levada_origin *o, i
 }
 
 /* Whether each record has the origins that it takes to read it again. */
-static bool records_are_whole(const levada_iter *edge, const levada_origin *o, int64_t n,
+static bool records_are_whole(const levada_node *edge, const levada_origin *o, int64_t n,
                               int32_t lanes)
 {
     if (n == 0 || lanes != levada_node_lanes(edge)) return false;

@@ -51,7 +51,7 @@ static levada_status run_options(levada_run *run, const levada_iter_options *giv
 }
 
 levada_status levada_run_create(const levada_dataset *dataset, const levada_iter_options *options,
-                                levada_run **out, levada_iter **root, levada_error *err)
+                                levada_run **out, levada_node **root, levada_error *err)
 {
     levada_run   *run = levada_alloc_zero(sizeof *run);
     levada_status st;
@@ -83,7 +83,7 @@ levada_status levada_run_create(const levada_dataset *dataset, const levada_iter
     return LEVADA_OK;
 }
 
-void levada_run_destroy(levada_run **run, levada_iter **root)
+void levada_run_destroy(levada_run **run, levada_node **root)
 {
     levada_run *r = *run;
 
@@ -104,6 +104,14 @@ void levada_run_destroy(levada_run **run, levada_iter **root)
     levada_mutex_clear(&r->noting);
     levada_mutex_clear(&r->opening);
     levada_free(r);
+}
+
+const char *levada_run_file(const levada_run *run, int32_t leaf, int32_t shard)
+{
+    bool               listed = leaf >= 0 && leaf < LEVADA_RUN_LEAVES;
+    const levada_node *node = listed ? run->leaf[leaf] : NULL;
+
+    return node && node->ops->file ? node->ops->file(node, shard) : NULL;
 }
 
 bool levada_run_is_cancelled(levada_run *run) { return atomic_load(&run->cancelled); }

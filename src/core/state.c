@@ -110,7 +110,7 @@ static levada_status state_put(levada_state_writer *to, const char *key, levada_
     return state_add(to, &e, bytes, size, err);
 }
 
-static bool state_input_is_open(const levada_iter *node)
+static bool state_input_is_open(const levada_node *node)
 {
     return node->ninputs > 0 &&
            (levada_spec_flags_of(node->inputs[0]->spec) & LEVADA_SPEC_OPEN) != 0;

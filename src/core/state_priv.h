@@ -16,6 +16,7 @@
 #include <levada/state.h>
 
 struct levada_run; /* core/iter_priv.h */
+typedef struct levada_node levada_node;
 
 typedef enum levada_entry_type {
     LEVADA_ENTRY_RECORDS = 0, /* held by a writer, never in a file */
@@ -42,7 +43,7 @@ typedef struct levada_entry {
 struct levada_state_writer {
     levada_entry *entries;
     int32_t       n, capacity;
-    levada_iter  *node; /* whose turn it is */
+    levada_node  *node; /* whose turn it is */
     int64_t since; /* changes of files from this one on are later (file_marks.h); 0 = all */
 };
 
@@ -55,7 +56,7 @@ struct levada_state_reader {
     levada_state_head head;
     levada_entry     *entries; /* sorted by path and key */
     int32_t           n;
-    levada_iter      *node;
+    levada_node      *node;
 };
 
 void levada_state_writer_clear(levada_state_writer *to);

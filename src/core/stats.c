@@ -5,7 +5,7 @@
 #include "base/assert.h"
 #include "base/process.h"
 #include "base/text.h"
-#include "core/iter_priv.h"
+#include "core/handle.h"
 #include "tensor/block_priv.h"
 
 #include <string.h>
@@ -14,7 +14,7 @@
 #define STATS_RECEIVED "received" /* in states */
 
 /* The losses that a node counts itself. */
-static void stats_tally(const levada_iter *it, levada_losses *sum)
+static void stats_tally(const levada_node *it, levada_losses *sum)
 {
     sum->skipped += atomic_load(&it->tally.bad);
     sum->damaged_bytes += atomic_load(&it->tally.damaged);
@@ -40,7 +40,7 @@ void levada_losses_add(levada_losses *to, const levada_losses *more, int64_t tim
     to->dropped += more->dropped * times;
 }
 
-void levada_stats_losses(const levada_iter *it, levada_losses *sum)
+void levada_stats_losses(const levada_node *it, levada_losses *sum)
 {
     const levada_losses *delivered = levada_node_delivered(it);
 
@@ -52,7 +52,7 @@ void levada_stats_losses(const levada_iter *it, levada_losses *sum)
     for (int32_t i = 0; i < it->ninputs; i++) levada_stats_losses(it->inputs[i], sum);
 }
 
-levada_losses levada_stats_since(const levada_iter *it, const levada_losses *before)
+levada_losses levada_stats_since(const levada_node *it, const levada_losses *before)
 {
     levada_losses losses = { 0 };
 
@@ -101,7 +101,7 @@ levada_status levada_stats_save(const levada_iter *it, levada_state_writer *to, 
 levada_status levada_stats_load(levada_state_reader *from, int64_t counts[LEVADA_RECEIVED_COUNTS],
                                 levada_error *err)
 {
-    levada_iter    top = { .path = "dataset", .version = 0 };
+    levada_node    top = { .path = "dataset", .version = 0 };
     const int64_t *saved = NULL;
     int64_t        n = 0;
     bool           whole;
@@ -155,7 +155,7 @@ static void stats_stage(levada_text *text, const char *path, int64_t records, in
                        (long long)records, (long long)blocks, (double)nanoseconds * 1e-9);
 }
 
-static int64_t stats_below(const levada_iter *it)
+static int64_t stats_below(const levada_node *it)
 {
     int64_t sum = 0;
 
@@ -164,7 +164,7 @@ static int64_t stats_below(const levada_iter *it)
 }
 
 /* Inputs first. A node's clock includes its inputs', which are taken off. */
-static void stats_node(levada_text *text, const levada_iter *it)
+static void stats_node(levada_text *text, const levada_node *it)
 {
     const levada_chain *chain = levada_node_is_chain(it);
     int64_t             own = atomic_load(&it->nanoseconds) - stats_below(it);
@@ -190,7 +190,7 @@ void levada_stats_conclude(levada_iter *it)
     char text[STATS_LINE] = "not noted";
     int32_t first = 0;
 
-    levada_stats_losses(it->inputs[0], &sum);
+    levada_stats_losses(it->root, &sum);
     sum.skipped += atomic_load(&run->tally.bad);
     if (sum.skipped == 0) return;
     levada_mutex_lock(&run->noting);
@@ -222,8 +222,8 @@ levada_status levada_iter_stats(levada_iter *it, char **out, levada_error *err)
     padded = atomic_load(&run->padded);
     levada_handle_enter(it);
     levada_text_char(&stages, '[');
-    stats_node(&stages, it->inputs[0]);
-    levada_stats_losses(it->inputs[0], &sum);
+    stats_node(&stages, it->root);
+    levada_stats_losses(it->root, &sum);
     levada_text_char(&stages, ']');
     levada_iter_progress(it, &done, &total);
     levada_text_format(&text,

@@ -12,14 +12,14 @@
 
 #include <string.h>
 
-levada_tally *levada_node_tally(levada_iter *it) { return it->outer ? it->outer : &it->tally; }
+levada_tally *levada_node_tally(levada_node *it) { return it->outer ? it->outer : &it->tally; }
 
-void levada_node_tell_given(levada_iter *it, int64_t given)
+void levada_node_tell_given(levada_node *it, int64_t given)
 {
     if (!it->outer) atomic_store(&it->tally.given, given);
 }
 
-int64_t levada_node_given(const levada_iter *it) { return atomic_load(&it->tally.given); }
+int64_t levada_node_given(const levada_node *it) { return atomic_load(&it->tally.given); }
 
 /* -- the first causes, in the order in which they came */
 
@@ -61,13 +61,13 @@ static void tally_insert(levada_run *run, const levada_note *saved)
 /* Good and bad ones up to a bad one that its place comes to as number `seen`. In a pipe of a joint
  * the records that the joint gave and those that were left out: what a pipe has read ahead depends
  * on the size of blocks. */
-static int64_t tally_records(const levada_iter *it, const levada_tally *t, int64_t seen)
+static int64_t tally_records(const levada_node *it, const levada_tally *t, int64_t seen)
 {
     if (!it || !it->outer) return seen;
     return atomic_load(&t->given) + atomic_load(&t->bad) + 1;
 }
 
-levada_status levada_node_settle(levada_iter *it, int64_t records, levada_block **made,
+levada_status levada_node_settle(levada_node *it, int64_t records, levada_block **made,
                                  levada_error *err)
 {
     levada_tally *t = levada_node_tally(it);
@@ -96,7 +96,7 @@ levada_status levada_node_settle(levada_iter *it, int64_t records, levada_block 
 }
 
 /* What the input of a SERIAL stage gave it so far, before the restore too. */
-static int64_t tally_pulled(const levada_iter *it)
+static int64_t tally_pulled(const levada_node *it)
 {
     int64_t before = atomic_load(&it->tally.pulled);
 
@@ -111,7 +111,7 @@ levada_status levada_context_reject(const levada_context *context, const levada_
     LEVADA_TRY(levada_require(record != NULL, "record", err));
     LEVADA_TRY(levada_require(why != NULL, "why", err));
     levada_run   *run = context->run;
-    levada_iter  *node = context->node;
+    levada_node  *node = context->node;
     levada_tally *t = node ? levada_node_tally(node) : &run->tally;
     levada_error  placed = *why;
     int64_t       seen = atomic_load(&t->seen) + (node ? tally_pulled(node) - unread : 0);
@@ -159,7 +159,7 @@ static levada_status tally_damaged(levada_error *err)
     return levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged");
 }
 
-static levada_status tally_save_notes(levada_iter *it, bool chain, levada_state_writer *to,
+static levada_status tally_save_notes(levada_node *it, bool chain, levada_state_writer *to,
                                       levada_error *err)
 {
     levada_run   *run = it->run;
@@ -191,7 +191,7 @@ static levada_status tally_save_notes(levada_iter *it, bool chain, levada_state_
     return st;
 }
 
-levada_status levada_tally_save(levada_iter *it, levada_state_writer *to, levada_error *err)
+levada_status levada_tally_save(levada_node *it, levada_state_writer *to, levada_error *err)
 {
     bool          chain = levada_node_is_chain(it) != NULL, some = it->run->policy.share >= 0;
     atomic_llong *counts[TALLY_COUNTS];
@@ -224,7 +224,7 @@ static bool tally_take_texts(levada_error *e, const char **at, const char *end)
     return true;
 }
 
-static levada_status tally_restore_notes(levada_iter *it, bool chain, levada_state_reader *from,
+static levada_status tally_restore_notes(levada_node *it, bool chain, levada_state_reader *from,
                                          levada_error *err)
 {
     const int64_t *numbers = NULL;
@@ -254,7 +254,7 @@ static levada_status tally_restore_notes(levada_iter *it, bool chain, levada_sta
     return at == end ? LEVADA_OK : tally_damaged(err);
 }
 
-levada_status levada_tally_restore(levada_iter *it, levada_state_reader *from, levada_error *err)
+levada_status levada_tally_restore(levada_node *it, levada_state_reader *from, levada_error *err)
 {
     bool           chain = levada_node_is_chain(it) != NULL;
     atomic_llong  *counts[TALLY_COUNTS];

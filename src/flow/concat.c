@@ -14,7 +14,7 @@ typedef struct concat_args {
 
 typedef struct concat_state {
     const levada_context *context;
-    levada_iter *const   *in;
+    levada_input *const   *in;
     int32_t               n, at; /* inputs; the one that is read */
 } concat_state;
 
@@ -85,7 +85,7 @@ static levada_status concat_check(const void *args, const levada_spec *const *in
 }
 
 static levada_status concat_open(void *state, const void *args, const levada_context *context,
-                                 levada_iter *const *in, int32_t nin, levada_error *err)
+                                 levada_input *const *in, int32_t nin, levada_error *err)
 {
     concat_state *s = state;
 
@@ -106,7 +106,7 @@ static levada_status concat_next(void *state, const void *args, levada_block **o
 
     (void)args;
     while (s->at < s->n) {
-        st = levada_iter_next(s->in[s->at], &block, err);
+        st = levada_input_next(s->in[s->at], &block, err);
         if (st != LEVADA_END) break;
         s->at++;
     }

@@ -31,7 +31,7 @@ typedef struct interleave_args {
 typedef struct interleave_slot {
     levada_block   *record; /* of the input: one row; NULL = the slot is free       */
     levada_dataset *pipe;   /* filled in with it                                    */
-    levada_iter    *node;
+    levada_node    *node;
     int64_t         ordinal; /* number of the record: makes the pipe's randomness its own */
     levada_cursor   cursor; /* on the node; its block is DATA but where it is raw   */
     bool            raw;    /* that block is as the node gave it                    */
@@ -41,7 +41,7 @@ typedef struct interleave_slot {
 typedef struct interleave_state {
     const levada_context  *context;
     const interleave_args *args;
-    levada_iter           *in;
+    levada_input           *in;
     levada_cursor          input;
     bool                   input_ended, batched;
     int32_t                leaf, leaves; /* numbers of sources: of the first slot; of each slot */
@@ -100,7 +100,7 @@ static levada_status interleave_check(const void *args, const levada_spec *const
 /* Numbers for the sources of all slots. Begun again, they stay. */
 static levada_status interleave_claim(interleave_state *s, levada_error *err)
 {
-    levada_iter *node = s->context->node;
+    levada_node *node = s->context->node;
     levada_run  *run = node->run;
     int64_t      leaves = levada_pipe_leaves(s->args->pipe);
 
@@ -119,7 +119,7 @@ static levada_status interleave_claim(interleave_state *s, levada_error *err)
 }
 
 static levada_status interleave_open(void *state, const void *args, const levada_context *context,
-                                     levada_iter *const *in, int32_t nin, levada_error *err)
+                                     levada_input *const *in, int32_t nin, levada_error *err)
 {
     interleave_state *s = state;
 
@@ -140,9 +140,9 @@ static levada_status interleave_open(void *state, const void *args, const levada
 }
 
 /* Puts a node into a slot, or takes it out of it. What is cancelled by then hears of it here. */
-static void interleave_swap(interleave_state *s, interleave_slot *slot, levada_iter **node)
+static void interleave_swap(interleave_state *s, interleave_slot *slot, levada_node **node)
 {
-    levada_iter *was;
+    levada_node *was;
 
     levada_mutex_lock(&s->lock);
     was = slot->node;
@@ -156,7 +156,7 @@ static void interleave_swap(interleave_state *s, interleave_slot *slot, levada_i
 
 static void interleave_free_slot(interleave_state *s, interleave_slot *slot)
 {
-    levada_iter *gone = NULL;
+    levada_node *gone = NULL;
 
     levada_cursor_clear(&slot->cursor);
     if (slot->node) {
@@ -207,7 +207,7 @@ static levada_status interleave_start(interleave_state *s, int32_t i, levada_err
         .salt = levada_random_key(round + 1, (uint64_t)slot->ordinal),
         .tally = levada_node_tally(s->context->node),
     };
-    levada_iter  *node = NULL;
+    levada_node  *node = NULL;
     levada_status st;
 
     if (snprintf(prefix, sizeof prefix, "%s/%d/", s->context->node->path, (int)i) > 40) {

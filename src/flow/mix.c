@@ -24,7 +24,7 @@ typedef struct mix_args {
 
 typedef struct mix_state {
     const levada_context *context;
-    levada_iter *const   *in;
+    levada_input *const   *in;
     levada_cursor        *cursors;
     double               *weights; /* 0 once the input has ended */
     int32_t               n;
@@ -94,7 +94,7 @@ static levada_status mix_check(const void *args, const levada_spec *const *in, i
 }
 
 static levada_status mix_open(void *state, const void *args, const levada_context *context,
-                              levada_iter *const *in, int32_t nin, levada_error *err)
+                              levada_input *const *in, int32_t nin, levada_error *err)
 {
     mix_state      *s = state;
     const mix_args *a = args;

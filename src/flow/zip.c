@@ -17,7 +17,7 @@ typedef struct zip_args {
 
 typedef struct zip_state {
     const levada_context *context;
-    levada_iter *const   *in;
+    levada_input *const   *in;
     int32_t               n;
     bool                  batched;
     levada_cursor        *cursors; /* n of them */
@@ -74,7 +74,7 @@ static levada_status zip_check(const void *args, const levada_spec *const *in, i
 }
 
 static levada_status zip_open(void *state, const void *args, const levada_context *context,
-                              levada_iter *const *in, int32_t nin, levada_error *err)
+                              levada_input *const *in, int32_t nin, levada_error *err)
 {
     zip_state *s = state;
 

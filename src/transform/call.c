@@ -46,7 +46,7 @@ static void call_cancel(void *state) { levada_call_cancel(&((call_state *)state)
 
 static void call_close(void *state) { levada_call_close(&((call_state *)state)->call); }
 
-static levada_status call_next(void *state, const void *args, levada_iter *in, levada_block **out,
+static levada_status call_next(void *state, const void *args, levada_input *in, levada_block **out,
                                levada_error *err)
 {
     call_state   *s = state;
@@ -54,7 +54,7 @@ static levada_status call_next(void *state, const void *args, levada_iter *in, l
     levada_status st;
 
     (void)args;
-    LEVADA_TRY(levada_iter_next(in, &block, err));
+    LEVADA_TRY(levada_input_next(in, &block, err));
     st = levada_call_rows(&s->call, block, s->context->out, &made, err);
     /* Without a state to save, the function can begin again with the block. */
     if (st == LEVADA_AGAIN || (st < 0 && !s->call.def->save)) {

@@ -98,14 +98,14 @@ static levada_status enumerate_block(enumerate_state *s, const enumerate_args *a
     return st;
 }
 
-static levada_status enumerate_next(void *state, const void *args, levada_iter *in,
+static levada_status enumerate_next(void *state, const void *args, levada_input *in,
                                     levada_block **out, levada_error *err)
 {
     enumerate_state *s = state;
     levada_block    *block = NULL, *flat = NULL;
     levada_status    st;
 
-    LEVADA_TRY(levada_iter_next(in, &block, err));
+    LEVADA_TRY(levada_input_next(in, &block, err));
     st = levada_block_gather(levada_env_pool(s->context->env), block, &flat, err);
     if (st == LEVADA_OK) st = enumerate_block(s, args, flat, out, err);
     if (st == LEVADA_OK) s->seen += s->batches ? 1 : block->n;

@@ -27,21 +27,21 @@ static bool repeat_last(const repeat_state *s, const levada_repeat_args *a)
     return a->count != LEVADA_NULL_INT && s->done + 1 >= a->count;
 }
 
-static levada_status repeat_next(void *state, const void *args, levada_iter *in,
+static levada_status repeat_next(void *state, const void *args, levada_input *in,
                                  levada_block **out, levada_error *err)
 {
     repeat_state *s = state;
-    levada_status st = repeat_over(s, args) ? LEVADA_END : levada_iter_next(in, out, err);
+    levada_status st = repeat_over(s, args) ? LEVADA_END : levada_input_next(in, out, err);
 
     while (st == LEVADA_END && !repeat_over(s, args)) {
         bool empty = s->given == 0;
 
         /* AGAIN: the next call finds the end once more. */
-        if (!empty && !repeat_last(s, args)) LEVADA_TRY(levada_iter_rewind(in, err));
+        if (!empty && !repeat_last(s, args)) LEVADA_TRY(levada_input_rewind(in, err));
         s->done++;
         s->given = 0;
         if (empty || repeat_over(s, args)) return LEVADA_END; /* nothing, again and again */
-        st = levada_iter_next(in, out, err);
+        st = levada_input_next(in, out, err);
     }
     if (st == LEVADA_OK) s->given += levada_block_rows(*out);
     return st;

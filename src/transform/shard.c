@@ -323,7 +323,7 @@ static levada_status shard_end(shard_state *s, const shard_args *a, levada_block
     return *out ? LEVADA_OK : LEVADA_END;
 }
 
-static levada_status shard_next(void *state, const void *args, levada_iter *in, levada_block **out,
+static levada_status shard_next(void *state, const void *args, levada_input *in, levada_block **out,
                                 levada_error *err)
 {
     shard_state      *s = state;
@@ -331,10 +331,10 @@ static levada_status shard_next(void *state, const void *args, levada_iter *in, 
     levada_block     *block = NULL;
     levada_status     st = LEVADA_OK;
 
-    if (a->count == 1 && s->equal != 'p') return levada_iter_next(in, out, err);
+    if (a->count == 1 && s->equal != 'p') return levada_input_next(in, out, err);
     *out = NULL;
     while (st == LEVADA_OK && !*out) {
-        st = levada_iter_next(in, &block, err);
+        st = levada_input_next(in, &block, err);
         if (st == LEVADA_END) return shard_end(s, a, out, err);
         if (st != LEVADA_OK) return st;
         st = s->batches ? shard_batch(s, a, block, out, err)

@@ -149,7 +149,7 @@ static levada_status shuffle_drain(shuffle_state *s, const shuffle_args *a, leva
     return levada_rowstore_take(s->store, s->given, n, out, err);
 }
 
-static levada_status shuffle_next(void *state, const void *args, levada_iter *in,
+static levada_status shuffle_next(void *state, const void *args, levada_input *in,
                                   levada_block **out, levada_error *err)
 {
     shuffle_state *s = state;
@@ -157,7 +157,7 @@ static levada_status shuffle_next(void *state, const void *args, levada_iter *in
     for (;;) {
         levada_block *block = NULL;
         int64_t       n = 0;
-        levada_status st = levada_iter_next(in, &block, err);
+        levada_status st = levada_input_next(in, &block, err);
 
         if (st == LEVADA_END) return shuffle_drain(s, args, out, err);
         if (st == LEVADA_OK) st = shuffle_add(s, args, block, &n, err);

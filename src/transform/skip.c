@@ -37,20 +37,20 @@ static int64_t skip_units(const skip_state *s, const levada_block *block)
     return s->batches ? 1 : block->n;
 }
 
-static levada_status skip_next(void *state, const void *args, levada_iter *in, levada_block **out,
+static levada_status skip_next(void *state, const void *args, levada_input *in, levada_block **out,
                                levada_error *err)
 {
     skip_state   *s = state;
     int64_t       left = s->count - s->skipped;
     levada_block *block = NULL;
-    levada_status st = levada_iter_next(in, &block, err);
+    levada_status st = levada_input_next(in, &block, err);
 
     (void)args;
     while (st == LEVADA_OK && skip_units(s, block) <= left) {
         s->skipped += skip_units(s, block);
         left -= skip_units(s, block);
         levada_block_unref(&block);
-        st = levada_iter_next(in, &block, err);
+        st = levada_input_next(in, &block, err);
     }
     if (st != LEVADA_OK) return st;
     st = levada_block_slice(NULL, block, left, block->n - left, out, err);

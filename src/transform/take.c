@@ -28,7 +28,7 @@ static levada_status take_open(void *state, const void *args, const levada_conte
     return LEVADA_OK;
 }
 
-static levada_status take_next(void *state, const void *args, levada_iter *in, levada_block **out,
+static levada_status take_next(void *state, const void *args, levada_input *in, levada_block **out,
                                levada_error *err)
 {
     take_state   *s = state;
@@ -37,7 +37,7 @@ static levada_status take_next(void *state, const void *args, levada_iter *in, l
     levada_status st;
 
     if (left <= 0) return LEVADA_END;
-    LEVADA_TRY(levada_iter_next(in, &block, err));
+    LEVADA_TRY(levada_input_next(in, &block, err));
     if (s->batches) {
         *out = block;
         s->given++;

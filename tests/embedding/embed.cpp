@@ -36,7 +36,7 @@ const levada_arg firsts_options[] = {
     LEVADA_OPTION_END,
 };
 
-levada_status firsts_next(void *state, const void *args, levada_iter *in, levada_block **out,
+levada_status firsts_next(void *state, const void *args, levada_input *in, levada_block **out,
                           levada_error *err)
 {
     auto *s = static_cast<firsts_state *>(state);

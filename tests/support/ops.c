@@ -89,7 +89,7 @@ static const levada_arg ops_shuffle_options[] = {
     LEVADA_ARG_END
 };
 
-static levada_status ops_stage_next(void *state, const void *args, levada_iter *in,
+static levada_status ops_stage_next(void *state, const void *args, levada_input *in,
                                     levada_block **out, levada_error *err)
 {
     (void)state, (void)args, (void)in, (void)out, (void)err;

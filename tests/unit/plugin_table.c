@@ -211,7 +211,7 @@ static bool table_some_named(const levada_block *one)
 }
 
 /* One record at a time: what is taken was decided on. */
-static levada_status table_some_next(void *state, const void *args, levada_iter *in,
+static levada_status table_some_next(void *state, const void *args, levada_input *in,
                                      levada_block **out, levada_error *err)
 {
     table_some_state    *s = state;

@@ -228,14 +228,14 @@ static levada_status cancelled_source_next(void *state, const void *args, levada
 }
 
 /* Drops the block that it could not work on. */
-static levada_status cancelled_stage_next(void *state, const void *args, levada_iter *in,
+static levada_status cancelled_stage_next(void *state, const void *args, levada_input *in,
                                           levada_block **out, levada_error *err)
 {
     levada_block *block = NULL;
     levada_status st;
 
     (void)args;
-    LEVADA_TRY(levada_iter_next(in, &block, err));
+    LEVADA_TRY(levada_input_next(in, &block, err));
     st = cancelled_step(state, err);
     if (st == LEVADA_OK) *out = block;
     else levada_block_unref(&block);

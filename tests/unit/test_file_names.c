@@ -174,7 +174,7 @@ static void of_the_last_of_many_sources(void **state)
 /* -- the table */
 
 static levada_run run;
-static levada_iter node = { .run = &run, .path = "0.test" };
+static levada_node node = { .run = &run, .path = "0.test" };
 
 static int table_set_up(void **state)
 {

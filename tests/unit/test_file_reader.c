@@ -18,7 +18,7 @@ typedef struct saved {
     size_t size;
 } saved;
 
-static levada_iter state_node; /* states are kept under the path of a node */
+static levada_node state_node; /* states are kept under the path of a node */
 
 static saved save(levada_file_reader *reader)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Records that wait are saved as their origins and read again from their files. */
-#include "core/iter_priv.h"
+#include "core/handle.h"
 #include "support/functions.h"
 #include "support/iters.h"
 
@@ -177,7 +177,7 @@ static void values_are_held_until_they_are_asked_for(void **state)
 
     (void)state;
     (void)t_iter_read(it, 1, false, &head);
-    assert_int_equal(levada_node_save(it->inputs[0], &w, NULL), LEVADA_OK);
+    assert_int_equal(levada_node_save(it->root, &w, NULL), LEVADA_OK);
     before = written(&w);
     assert_true(before < 1000);
     assert_int_equal(levada_records_spell(&w, it->run, NULL), LEVADA_OK);
@@ -193,7 +193,7 @@ static t_bytes with_columns(t_bytes saved)
     int64_t             parts[6 + LEVADA_MAX_DIMS] = { LEVADA_INT8 };
     levada_state_reader r;
     levada_state_writer w = { 0 };
-    levada_iter         node = { 0 };
+    levada_node         node = { 0 };
     t_bytes             made = { 0 };
     char                key[32], *bytes = NULL, *values = NULL;
     size_t              size = 0;

@@ -350,7 +350,7 @@ static levada_status keys_open(void *state, const void *args, const levada_conte
 
 static void keys_close(void *state) { levada_cursor_clear(&((keys_state *)state)->rest); }
 
-static levada_status keys_next(void *state, const void *args, levada_iter *in, levada_block **out,
+static levada_status keys_next(void *state, const void *args, levada_input *in, levada_block **out,
                                levada_error *err)
 {
     keys_state *s = state;

@@ -24,7 +24,7 @@ static const uint8_t golden[116] = {
     0x00, 0x0a, 0x04, 0x01, 0x5f, 0x6a, 0x71, 0xdb,
 };
 
-static levada_iter node_range = { .path = "0.range", .version = 3 };
+static levada_node node_range = { .path = "0.range", .version = 3 };
 
 static levada_state_head golden_head(void)
 {
@@ -61,7 +61,7 @@ static void golden_bytes_are_read(void **state)
     const void         *bytes = NULL;
     size_t              size = 0;
     levada_error        err = LEVADA_ERROR_INIT;
-    levada_iter         old = { .path = "0.range", .version = 2 };
+    levada_node         old = { .path = "0.range", .version = 2 };
 
     (void)state;
     assert_int_equal(levada_state_decode(golden, sizeof golden, NULL, &r, NULL), LEVADA_OK);

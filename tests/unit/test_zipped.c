@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Records that wait behind a zip are saved as the origins of their parts and read again; behind a
  * concat or mix as the origins of the inputs that gave them. */
-#include "core/iter_priv.h"
+#include "core/handle.h"
 #include "support/functions.h"
 #include "support/iters.h"
 #include "tensor/block_priv.h"
@@ -39,7 +39,7 @@ static void expect_resumes(const char *text, bool by_origin, int64_t step)
 {
     t_bytes      saved = saved_behind(text, 1, 4);
     levada_iter *it = t_iter_open(text, 1, 4);
-    bool         batches = levada_spec_flags_of(it->spec) & LEVADA_SPEC_BATCHED;
+    bool         batches = levada_spec_flags_of(it->root->spec) & LEVADA_SPEC_BATCHED;
 
     levada_iter_close(&it);
     if (holds(saved, ".0.values") == by_origin) fail_msg("%s: %d", text, (int)by_origin);
@@ -126,7 +126,7 @@ static void what_is_passed_on_by_value(void **state)
 static void a_record_that_lacks_a_lane_goes_by_value(void **state)
 {
     levada_iter        *it = t_iter_open("zip(range:30; " PART(30, b) ") | shuffle:9", 1, 4);
-    levada_iter        *shuffle = it->inputs[0];
+    levada_node        *shuffle = it->root;
     levada_state_writer w = { .node = shuffle };
     levada_block       *block = NULL;
 
