@@ -175,6 +175,36 @@ static void *ours_open_b(const levada_bench_args *args)
     return ours_open(args, OURS_FILE, "tfrecord", rest);
 }
 
+/* Numbers without a file: what handing records over costs. */
+static void *ours_open_numbers(const levada_bench_args *args, const char *text)
+{
+    ours_state  *s = levada_bench_alloc(sizeof *s);
+    levada_error err = LEVADA_ERROR_INIT;
+
+    ours_check(levada_dataset_parse(NULL, text, &s->dataset, &err), &err);
+    s->threads = args->inner;
+    s->measure = OURS_RECORDS;
+    return s;
+}
+
+#define OURS_SHUFFLED "range:1000000 | shuffle:1000"
+
+static void *ours_open_shuffle(const levada_bench_args *args)
+{
+    return ours_open_numbers(args, OURS_SHUFFLED);
+}
+
+static void *ours_open_mix(const levada_bench_args *args)
+{
+    return ours_open_numbers(args, "mix(range:1000000; range:1000000; range:1000000)");
+}
+
+static void *ours_open_mix_shuffled(const levada_bench_args *args)
+{
+    return ours_open_numbers(args,
+                             "mix(" OURS_SHUFFLED "; " OURS_SHUFFLED "; " OURS_SHUFFLED ")");
+}
+
 const levada_bench_work levada_bench_works[] = {
     {"scan", ours_open_scan, ours_pass, NULL},
     {"lines", ours_open_lines, ours_pass, NULL},
@@ -183,5 +213,8 @@ const levada_bench_work levada_bench_works[] = {
     {"batch_b", ours_open_b, ours_pass, NULL},
     {"batch_f", ours_open_f, ours_pass, NULL},
     {"buckets_a", ours_open_buckets, ours_pass, NULL},
+    {"mix", ours_open_mix, ours_pass, NULL},
+    {"mix_shuffled", ours_open_mix_shuffled, ours_pass, NULL},
+    {"shuffle", ours_open_shuffle, ours_pass, NULL},
     {NULL, NULL, NULL, NULL},
 };

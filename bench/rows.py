@@ -343,6 +343,16 @@ def pipeline_rows():
     ]  # fmt: skip
 
 
+def mix_rows():
+    return [
+        Row(
+            "S1", "mix of three shuffles, 1 thread", "M records/s", ours_c("mix_shuffled", ""),
+            {"ours, not shuffled": ours_c("mix", "")},
+            {"ours, the shuffle alone": ours_c("shuffle", "")}, {}, 1e-6,
+        )
+    ]  # fmt: skip
+
+
 def cost_rows():
     """P9, P10, P12: less is better; the goal is the largest value allowed."""
     save, theirs = python("ours:checkpoint", "a"), python("tf_checkpoint:checkpoint", "a")
@@ -379,5 +389,6 @@ ROWS = [
     *reader_rows(),
     *train_rows(),
     *pipeline_rows(),
+    *mix_rows(),
     *cost_rows(),
 ]

@@ -12,6 +12,7 @@
 #include "core/iter_priv.h"
 #include "core/joint.h"
 #include "core/lane.h"
+#include "tensor/merge.h"
 
 #include <stdio.h>
 
@@ -22,17 +23,21 @@ typedef struct mix_args {
     int64_t             seed;
 } mix_args;
 
+typedef struct mix_input {
+    levada_input      *in;
+    levada_cursor      cursor;
+    levada_merge_input rows;
+    double             weight; /* 0 once the input has ended */
+} mix_input;
+
 typedef struct mix_state {
     const levada_context *context;
-    levada_input *const   *in;
-    levada_cursor        *cursors;
-    double               *weights; /* 0 once the input has ended */
+    mix_input            *inputs;
     int32_t               n;
     bool                  batched;
+    double                sum; /* of the weights */
     int64_t               ordinal;
-    levada_rowstore      *store; /* records drawn for the next block */
-    uint32_t             *slots;
-    int64_t               nslots;
+    levada_merge          merge; /* the block that is being made; empty between two calls */
 } mix_state;
 
 static const levada_arg mix_options[] = {
@@ -93,6 +98,12 @@ static levada_status mix_check(const void *args, const levada_spec *const *in, i
     return LEVADA_OK;
 }
 
+static void mix_sum(mix_state *s)
+{
+    s->sum = 0;
+    for (int32_t i = 0; i < s->n; i++) s->sum += s->inputs[i].weight;
+}
+
 static levada_status mix_open(void *state, const void *args, const levada_context *context,
                               levada_input *const *in, int32_t nin, levada_error *err)
 {
@@ -100,31 +111,29 @@ static levada_status mix_open(void *state, const void *args, const levada_contex
     const mix_args *a = args;
 
     s->context = context;
-    s->in = in;
-    s->n = nin;
     s->batched = levada_spec_flags_of(context->out) & LEVADA_SPEC_BATCHED;
-    s->cursors = levada_alloc_zero((size_t)nin * sizeof *s->cursors + 1);
-    s->weights = levada_alloc((size_t)nin * sizeof *s->weights + 1);
-    s->slots = levada_alloc((size_t)context->block_rows * sizeof *s->slots);
-    if (!s->cursors || !s->weights || !s->slots) {
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to mix");
-    }
+    s->inputs = levada_alloc_zero((size_t)nin * sizeof *s->inputs + 1);
+    if (!s->inputs) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to mix");
+    s->n = nin;
     for (int32_t i = 0; i < nin; i++) {
-        s->weights[i] =
+        s->inputs[i].in = in[i];
+        s->inputs[i].weight =
             a->weights ? levada_value_as_float(levada_value_item(a->weights, i)) : 1.0;
     }
-    return levada_rowstore_create(context, &s->store, err);
+    mix_sum(s);
+    return LEVADA_OK;
 }
 
 static void mix_close(void *state)
 {
     mix_state *s = state;
 
-    for (int32_t i = 0; s->cursors && i < s->n; i++) levada_cursor_clear(&s->cursors[i]);
-    levada_rowstore_destroy(&s->store);
-    levada_free(s->cursors);
-    levada_free(s->weights);
-    levada_free(s->slots);
+    for (int32_t i = 0; i < s->n; i++) {
+        levada_cursor_clear(&s->inputs[i].cursor);
+        levada_merge_input_clear(&s->inputs[i].rows);
+    }
+    levada_merge_clear(&s->merge);
+    levada_free(s->inputs);
 }
 
 static uint64_t mix_key(const mix_state *s, const mix_args *a)
@@ -135,83 +144,83 @@ static uint64_t mix_key(const mix_state *s, const mix_args *a)
                              (uint64_t)s->context->opening);
 }
 
-/* The input of a draw, or -1 when all have ended. */
-static int32_t mix_draw(const mix_state *s, uint64_t key)
+/* The input of a draw, or NULL when all have ended. */
+static mix_input *mix_draw(const mix_state *s, uint64_t key)
 {
-    double  sum = 0, at;
-    int32_t last = -1;
+    double     at = levada_random_unit(levada_random_at(key, (uint64_t)s->ordinal)) * s->sum;
+    mix_input *last = NULL;
 
-    for (int32_t i = 0; i < s->n; i++) sum += s->weights[i];
-    at = levada_random_unit(levada_random_at(key, (uint64_t)s->ordinal)) * sum;
     for (int32_t i = 0; i < s->n; i++) {
-        if (s->weights[i] <= 0) continue;
-        last = i;
-        if (at < s->weights[i]) return i;
-        at -= s->weights[i];
+        mix_input *input = &s->inputs[i];
+
+        if (input->weight <= 0) continue;
+        last = input;
+        if (at < input->weight) break;
+        at -= input->weight;
     }
     return last; /* rounding: the last one that is left */
 }
 
-static levada_status mix_take(mix_state *s, levada_block **out, levada_error *err)
+/* Makes sure that the input holds an unused record or batch, with the columns of all. At its end
+ * it drops out. */
+static levada_status mix_fill(mix_state *s, mix_input *input, levada_error *err)
 {
-    int64_t n = s->nslots;
+    levada_cursor *c = &input->cursor;
+    levada_status  st;
 
-    if (n == 0) return LEVADA_END;
-    LEVADA_TRY(levada_rowstore_take(s->store, s->slots, n, out, err));
-    s->nslots = 0;
-    return LEVADA_OK;
+    input->rows.block = NULL;
+    st = levada_cursor_fill(c, input->in, err);
+    if (st == LEVADA_END) {
+        input->weight = 0;
+        mix_sum(s);
+    }
+    LEVADA_TRY(st);
+    if (c->row == 0) {
+        LEVADA_TRY(levada_columns_adapt(levada_env_pool(s->context->env), s->context->out,
+                                        &c->block, err));
+    }
+    return levada_merge_switch(&input->rows, c->block, err);
 }
 
 /* The next batch of the input that is drawn, whole. */
 static levada_status mix_batch(mix_state *s, uint64_t key, levada_block **out, levada_error *err)
 {
-    int32_t i;
+    mix_input *input;
 
-    while ((i = mix_draw(s, key)) >= 0) {
-        levada_cursor *c = &s->cursors[i];
-        levada_status  st = levada_cursor_fill(c, s->in[i], err);
+    while ((input = mix_draw(s, key)) != NULL) {
+        levada_status st = mix_fill(s, input, err);
 
-        if (st == LEVADA_END) {
-            s->weights[i] = 0;
-            continue;
-        }
+        if (st == LEVADA_END) continue;
         LEVADA_TRY(st);
-        LEVADA_TRY(levada_columns_adapt(levada_env_pool(s->context->env), s->context->out,
-                                        &c->block, err));
         s->ordinal++;
-        *out = c->block;
-        c->block = NULL;
+        *out = input->cursor.block;
+        input->cursor.block = NULL;
         return LEVADA_OK;
     }
     return LEVADA_END;
 }
 
+/* Whatever stops it comes again after the records in front of it. */
 static levada_status mix_records(mix_state *s, uint64_t key, levada_block **out, levada_error *err)
 {
-    while (s->nslots < s->context->block_rows) {
-        int32_t        i = mix_draw(s, key);
-        levada_cursor *c = i < 0 ? NULL : &s->cursors[i];
-        levada_status  st = c ? levada_cursor_fill(c, s->in[i], err) : LEVADA_END;
+    levada_status st;
 
-        if (i < 0) break;
-        if (st == LEVADA_END) {
-            s->weights[i] = 0;
-            continue;
+    LEVADA_TRY(levada_merge_begin(&s->merge, levada_env_pool(s->context->env),
+                                  s->context->block_rows, err));
+    while (s->merge.n < s->merge.capacity) {
+        mix_input *input = mix_draw(s, key);
+
+        if (!input) break;
+        if (!input->rows.block || input->cursor.row == input->rows.block->n) {
+            st = mix_fill(s, input, err);
+            if (st == LEVADA_END) continue;
+            if (st != LEVADA_OK && s->merge.n > 0) break;
+            LEVADA_TRY(st);
         }
-        if (st == LEVADA_OK && c->row == 0) {
-            st = levada_columns_adapt(levada_env_pool(s->context->env), s->context->out, &c->block,
-                                      err);
-        }
-        if (st == LEVADA_OK) {
-            st = levada_rowstore_add(s->store, c->block, c->row, 1, &s->slots[s->nslots], err);
-        }
-        if (st < 0 && s->nslots > 0) break; /* what is in front of it first: it comes again */
-        LEVADA_TRY(st);
-        s->nslots++;
+        levada_merge_row(&s->merge, &input->rows, input->cursor.row++);
         s->ordinal++;
-        c->row++;
     }
-    return mix_take(s, out, err);
+    return s->merge.n > 0 ? levada_merge_end(&s->merge, out, err) : LEVADA_END;
 }
 
 static levada_status mix_next(void *state, const void *args, levada_block **out, levada_error *err)
@@ -229,32 +238,12 @@ static levada_status mix_save(const void *state, levada_state_writer *to, levada
     char             key[24];
 
     for (int32_t i = 0; i < s->n; i++) {
-        ended[i] = s->weights[i] <= 0;
+        ended[i] = s->inputs[i].weight <= 0;
         snprintf(key, sizeof key, "input%d", i);
-        LEVADA_TRY(levada_lane_save(&s->cursors[i], s->in[i], to, key, err));
+        LEVADA_TRY(levada_lane_save(&s->inputs[i].cursor, s->inputs[i].in, to, key, err));
     }
     LEVADA_TRY(levada_state_put_i64s(to, "ended", ended, s->n, err));
-    LEVADA_TRY(levada_state_put_i64(to, "ordinal", s->ordinal, err));
-    LEVADA_TRY(levada_state_put_i64(to, "n", s->nslots, err));
-    return levada_rowstore_save(s->store, s->slots, s->nslots, to, "drawn", err);
-}
-
-static levada_status mix_restore_drawn(mix_state *s, levada_state_reader *from, levada_error *err)
-{
-    uint32_t *slots = NULL;
-    int64_t   n;
-
-    LEVADA_TRY(levada_state_get_count(from, "n", INT32_MAX, &n, err));
-    LEVADA_TRY(levada_rowstore_restore(s->store, from, "drawn", n, &slots, err));
-    if (n <= s->context->block_rows) { /* saved with larger blocks: keep the larger room */
-        for (int64_t i = 0; i < n; i++) s->slots[i] = slots[i];
-        levada_slots_free(&slots);
-    } else {
-        levada_free(s->slots);
-        s->slots = slots;
-    }
-    s->nslots = n;
-    return LEVADA_OK;
+    return levada_state_put_i64(to, "ordinal", s->ordinal, err);
 }
 
 static levada_status mix_restore(void *state, levada_state_reader *from, levada_error *err)
@@ -270,11 +259,14 @@ static levada_status mix_restore(void *state, levada_state_reader *from, levada_
         return levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged");
     }
     for (int32_t i = 0; i < s->n; i++) {
+        mix_input *input = &s->inputs[i];
+
         snprintf(key, sizeof key, "input%d", i);
-        LEVADA_TRY(levada_lane_restore(&s->cursors[i], s->in[i], from, key, err));
-        if (ended[i]) s->weights[i] = 0;
+        LEVADA_TRY(levada_lane_restore(&input->cursor, input->in, from, key, err));
+        input->rows.block = NULL;
+        if (ended[i]) input->weight = 0;
     }
-    LEVADA_TRY(mix_restore_drawn(s, from, err));
+    mix_sum(s);
     s->ordinal = ordinal;
     return LEVADA_OK;
 }
@@ -287,7 +279,7 @@ const levada_joint_def levada_joint_mix = {
     .args = mix_options,
     .args_size = sizeof(mix_args),
     .state_size = sizeof(mix_state),
-    .state_version = 1,
+    .state_version = 2,
     .min_inputs = 1,
     .max_inputs = -1,
     .check = mix_check,

@@ -41,7 +41,7 @@ struct levada_block {
     int64_t          n, bytes;
     levada_spec     *spec;
     levada_column   *columns; /* DATA: one for each field of spec; in the block's own allocation */
-    levada_block   **from;    /* SELECTION: one reference for each distinct DATA block           */
+    levada_block   **from;    /* SELECTION: DATA blocks, a reference each; one may come twice    */
     int32_t          nfrom;
     const uint32_t  *which, *row; /* SELECTION: record i is row[i] of from[which[i]]             */
     levada_buffer   *index_owner; /* keeps which and row alive                                   */

@@ -150,6 +150,71 @@ static void no_position_lacks_what_was_lost(void **state)
     expect_no_save("mix(t_rows:60; t_rows:60,fail_at=33)", "1.t_rows", "record 33");
 }
 
+#define WAITING                                                          \
+    "mix(range:40 | map:{c:hasty},spec={value:int64}; range:30,start=100 | " \
+    "shuffle:7):weights=[2,1]"
+
+/* Adds the numbers of `value` until there is nothing for now, or nothing more. */
+static levada_status read_numbers(levada_iter *it, int64_t *values, int64_t *n)
+{
+    levada_block *block = NULL;
+    levada_status st;
+
+    while ((st = levada_iter_next(it, &block, NULL)) == LEVADA_OK) {
+        const int64_t *value = levada_column_i64(levada_block_column(block, "value"));
+
+        for (int64_t i = 0; i < levada_block_rows(block); i++) values[(*n)++] = value[i];
+        levada_block_unref(&block);
+    }
+    return st;
+}
+
+/* Another iterator that goes on from there gives the rest. */
+static void expect_rest(levada_iter *from, int32_t rows, const int64_t *want, int64_t n)
+{
+    t_bytes      state = t_iter_save(from);
+    levada_iter *it = t_iter_open(WAITING, 1, rows);
+    int64_t      values[70], got = 0;
+
+    t_iter_restore(it, state);
+    t_clear(&state);
+    while (read_numbers(it, values, &got) == LEVADA_AGAIN) {}
+    assert_int_equal(got, n);
+    assert_memory_equal(values, want, (size_t)n * sizeof *want);
+    levada_iter_close(&it);
+}
+
+/* Where an input has nothing for now, the records in front of it come, and a state has the rest. */
+static void waiting_changes_no_record(void **state)
+{
+    const int32_t sizes[] = { 1, 7, 256 };
+    levada_iter  *it = t_iter_open("mix(range:40 | map:{c:twice},spec={value:int64}; "
+                                   "range:30,start=100 | shuffle:7):weights=[2,1]", 1, 16);
+    int64_t       want[70], values[70], n = 0;
+
+    (void)state;
+    assert_int_equal(read_numbers(it, want, &n), LEVADA_END);
+    assert_int_equal(n, 70);
+    levada_iter_close(&it);
+    for (int i = 0; i < 3; i++) {
+        it = t_iter_open(WAITING, 1, sizes[i]);
+        for (n = 0; read_numbers(it, values, &n) == LEVADA_AGAIN;) {
+            expect_rest(it, sizes[2 - i], want + n, 70 - n);
+        }
+        assert_int_equal(n, 70);
+        assert_memory_equal(values, want, sizeof want);
+        levada_iter_close(&it);
+    }
+}
+
+/* What a state holds of an input has the columns of all inputs, too. */
+static void restored_records_have_the_columns_of_all(void **state)
+{
+    (void)state;
+    t_iter_sweep("mix(t_rows:40,bare=true | select:[x,n]; t_rows:30,bare=true | select:[x,n] | "
+                 "shuffle:7):weights=[2,1]", false, 1);
+}
+
 static int add_functions(void **state)
 {
     (void)state;
@@ -167,6 +232,8 @@ int main(void)
         cmocka_unit_test(what_is_in_front_of_an_error_comes_first),
         cmocka_unit_test(an_error_comes_again_after_a_restore),
         cmocka_unit_test(no_position_lacks_what_was_lost),
+        cmocka_unit_test(waiting_changes_no_record),
+        cmocka_unit_test(restored_records_have_the_columns_of_all),
     };
 
     return cmocka_run_group_tests(tests, add_functions, NULL);
