@@ -131,6 +131,19 @@ typedef struct levada_stage_def {
      * taken counts as lost, and is not saved. */
     void (*cancel)(void *state);
     const levada_example_file *example_files; /* that the example reads; NULL = none */
+
+    /* For stages that change how the pipeline runs. Each may be NULL or false. */
+
+    /* PURE: the stage returns its input and only sets how much is read ahead at its place: the
+     * number of finished blocks, and their bytes (0 = the default limit). apply() is not called. */
+    void (*read_ahead)(const void *args, int64_t *blocks, int64_t *bytes);
+    /* SERIAL: how often the stage reads its input from the beginning (levada_iter_rewind), so that
+     * the origins of records differ in each pass. INT64_MAX = without an end; NULL = once. */
+    int64_t (*passes)(const void *args);
+    /* The stage deals records out to `count` ranks and emits those of rank `index`; both are
+     * options of these names. The fingerprint of a dataset leaves the stage out. A state is
+     * restored only where these stages have the same options as when it was saved. */
+    bool shards;
 } levada_stage_def;
 
 /* The next block, owned by the caller. END after the last one; AGAIN: call again later, from the

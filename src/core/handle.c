@@ -354,7 +354,7 @@ static levada_status handle_fits(levada_iter *it, levada_state_reader *from, lev
     LEVADA_TRY(levada_state_get_bytes(from, "json", &saved, &size, err));
     LEVADA_TRY(levada_dataset_json(it->run->dataset, &json, err));
     st = memcmp(fingerprint, from->head.fingerprint, sizeof fingerprint) == 0
-             ? levada_shards_check(json, saved, size, err)
+             ? levada_shards_check(it->run->env, json, saved, size, err)
              : handle_differs(json, saved, size, err);
     levada_string_free(&json);
     return st;

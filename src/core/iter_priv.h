@@ -27,16 +27,6 @@
 typedef struct levada_crew levada_crew;
 typedef struct levada_node levada_node; /* stages see their inputs as levada_input */
 
-/* The options of the stage `prefetch` (flow/prefetch.c), which the plan carries out. */
-typedef struct levada_prefetch_args {
-    int64_t n, bytes;
-} levada_prefetch_args;
-
-/* The options of the stage `repeat` (transform/repeat.c), by which rounds above it are numbered. */
-typedef struct levada_repeat_args {
-    int64_t count;
-} levada_repeat_args;
-
 typedef struct levada_node_ops {
     levada_status (*next)(levada_node *it, levada_block **out, levada_error *err);
     /* The node's own state; inputs are saved by the core. */
@@ -247,9 +237,10 @@ int32_t levada_node_lanes(const levada_node *it);
 bool levada_node_gives(const levada_node *it, int32_t lane, int32_t leaf);
 void levada_node_cancel(levada_node *it);
 
-/* Whether two descriptions that are alike but for their `shard` stages agree in these, too:
- * EFAILED_PRECONDITION says which part a state is of (shards.c). */
-LEVADA_MUST_USE levada_status levada_shards_check(const char *now, const char *saved, size_t size,
+/* Whether two descriptions that differ at most in the stages that deal records to ranks agree in
+ * these, too: EFAILED_PRECONDITION says which part a state is of (shards.c). */
+LEVADA_MUST_USE levada_status levada_shards_check(const levada_env *env, const char *now,
+                                                  const char *saved, size_t size,
                                                   levada_error *err);
 
 /* -- workers (crew.c) */

@@ -38,6 +38,8 @@ typedef struct levada_joint_def {
     /* Makes a blocked next() return ECANCELLED soon; any thread, also beside it. For joints that
      * open pipes of their own: inputs are cancelled by the core. May be NULL. */
     void (*cancel)(void *state);
+    /* How often each pipe among the options is open at a time; NULL = once. */
+    int64_t (*copies)(const void *args);
 } levada_joint_def;
 
 #endif

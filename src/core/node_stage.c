@@ -50,16 +50,17 @@ static const levada_node_ops stage_ops = {
     .hooks = true,
 };
 
-#define STAGE_ROUNDS 1000003 /* that a repeat without an end has, or so many */
+#define STAGE_ROUNDS 1000003 /* at most, and of a stage that repeats its input without an end */
 
 /* Openings of the input for each one of the stage. Without an end they meet those of the next one
  * some day; a number that is odd lets the last bits, which origins have, differ for long. */
 static int64_t stage_rounds(const levada_dataset *at)
 {
-    const levada_repeat_args *args = at->args;
+    const levada_stage_def *def = &at->op->def.stage;
+    int64_t                 n = def->passes ? def->passes(at->args) : 1;
 
-    if (strcmp(at->op->name, "repeat") != 0 || args->count == 0) return 1;
-    return args->count > 0 && args->count < STAGE_ROUNDS ? args->count : STAGE_ROUNDS;
+    if (n < 1) return 1;
+    return n < STAGE_ROUNDS ? n : STAGE_ROUNDS;
 }
 
 levada_status levada_node_adopt(levada_node *it, levada_node **in, int32_t n, levada_error *err)

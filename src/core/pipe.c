@@ -207,14 +207,16 @@ static const levada_dataset *pipe_inner(const levada_dataset *pipe, int64_t opti
 
 int64_t levada_pipe_leaves(const levada_dataset *pipe)
 {
-    const levada_value *cycle = levada_value_get(pipe->options, "cycle_length");
-    int64_t             n = pipe->ninputs == 0;
+    const levada_op *op = pipe->op;
+    int64_t (*copies)(const void *args) =
+        op->family == LEVADA_FAMILY_JOINT ? op->def.joint.copies : NULL;
+    int64_t n = pipe->ninputs == 0;
 
     for (int32_t i = 0; i < pipe->ninputs; i++) n += levada_pipe_leaves(pipe->inputs[i]);
     for (int64_t i = 0; i < levada_value_count(pipe->options); i++) {
         const levada_dataset *inner = pipe_inner(pipe, i);
 
-        if (inner) n += (cycle ? levada_value_as_int(cycle) : 1) * levada_pipe_leaves(inner);
+        if (inner) n += (copies ? copies(pipe->args) : 1) * levada_pipe_leaves(inner);
     }
     return n <= LEVADA_PIPE_LEAVES ? n : LEVADA_PIPE_LEAVES + 1;
 }

@@ -142,13 +142,11 @@ static levada_status plan_extend_chain(plan_work *w, const levada_dataset *at, b
     return levada_chain_add(w->chain, at, &context, path, err);
 }
 
-/* prefetch is no stage of its own: it sizes the ring behind the chain that ends here. */
-static levada_status plan_prefetch(plan_work *w, const levada_dataset *at, levada_error *err)
+/* A stage that only reads ahead makes no node: it sizes the ring of the stages that end here. */
+static levada_status plan_read_ahead(plan_work *w, const levada_dataset *at, levada_error *err)
 {
-    const levada_prefetch_args *args = at->args;
-
-    w->window = args->n;
-    w->window_bytes = args->bytes == LEVADA_NULL_INT ? 0 : args->bytes;
+    w->window_bytes = 0;
+    at->op->def.stage.read_ahead(at->args, &w->window, &w->window_bytes);
     if (!w->chain) LEVADA_TRY(levada_chain_create(w->run->threads, &w->chain, err));
     w->top = at;
     w->position = w->run->visits.position;
@@ -159,9 +157,10 @@ static levada_status plan_stage(plan_work *w, const levada_dataset *at, levada_e
 {
     levada_node *node = NULL;
 
-    if (at->op->family == LEVADA_FAMILY_DECODER || at->op->def.stage.mode == LEVADA_MODE_PURE) {
-        if (strcmp(at->op->name, "prefetch") == 0) return plan_prefetch(w, at, err);
-        return plan_extend_chain(w, at, false, err);
+    if (at->op->family == LEVADA_FAMILY_DECODER) return plan_extend_chain(w, at, false, err);
+    if (at->op->def.stage.mode == LEVADA_MODE_PURE) {
+        return at->op->def.stage.read_ahead ? plan_read_ahead(w, at, err)
+                                            : plan_extend_chain(w, at, false, err);
     }
     LEVADA_TRY(plan_close_chain(w, err));
     LEVADA_TRY(levada_node_stage(w->run, at, &w->below, &node, err));

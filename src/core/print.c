@@ -45,11 +45,11 @@ static void print_json_args(levada_text *text, const levada_dataset *ds, levada_
     levada_text_char(text, '}');
 }
 
-/* True for the stage that deals records to ranks: a saved state may be dealt anew. */
+/* Fingerprints leave out the stages that deal records to ranks: states compare those themselves. */
 static bool print_skips(const levada_dataset *ds, levada_print how)
 {
     return how == LEVADA_PRINT_HASH && ds->op->family == LEVADA_FAMILY_STAGE &&
-           ds->op->plugin == NULL && strcmp(ds->op->name, "shard") == 0;
+           ds->op->def.stage.shards;
 }
 
 static void print_json_stages(levada_text *text, const levada_dataset *ds, levada_print how)

@@ -17,6 +17,8 @@ static const char *registry_check_stage(const levada_stage_def *def)
     if (serial && def->state_size > 0 && (def->save == NULL || def->restore == NULL)) {
         return "a SERIAL stage with state needs save() and restore()";
     }
+    if (serial && def->read_ahead != NULL) return "only a PURE stage has read_ahead()";
+    if (!serial && def->passes != NULL) return "only a SERIAL stage has passes()";
     bool one = (def->save == NULL) != (def->restore == NULL);
     return one ? "save() and restore() go together" : NULL;
 }

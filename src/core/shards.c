@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ranks of a saved state: the fingerprint of a dataset leaves out its `shard` stages, which are
- * compared here. A state of one part holds nothing of the other parts, so another number of parts
- * would lose records and repeat others.
+ * Ranks of a saved state: the fingerprint of a dataset leaves out the stages that deal records to
+ * ranks (`shard`), which are compared here. A state of one part holds nothing of the other parts,
+ * so another number of parts would lose records and repeat others.
  */
 #include "core/iter_priv.h"
 
@@ -12,15 +12,19 @@
 
 /* Shard stages of two descriptions, in the order in which they stand there. */
 typedef struct shards_walk {
+    const levada_env   *env;
     const levada_value *found; /* arguments of number `wanted`, NULL = there is none */
     int64_t             wanted, seen;
     int64_t             stages; /* up to that one */
 } shards_walk;
 
-static bool shards_is_text(const levada_value *value, const char *text)
+/* Whether the stage of that name deals records to ranks. */
+static bool shards_deals(const levada_env *env, const levada_value *name)
 {
-    return value && levada_value_kind_of(value) == LEVADA_VALUE_TEXT &&
-           strcmp(levada_value_as_text(value, NULL), text) == 0;
+    const char      *text = levada_value_as_text(name, NULL);
+    const levada_op *op = text ? levada_registry_find(env, text) : NULL;
+
+    return op && op->family == LEVADA_FAMILY_STAGE && op->def.stage.shards;
 }
 
 static void shards_visit(shards_walk *w, const levada_value *at)
@@ -30,7 +34,7 @@ static void shards_visit(shards_walk *w, const levada_value *at)
 
     if (kind != LEVADA_VALUE_MAP && kind != LEVADA_VALUE_LIST) return;
     w->stages += args != NULL;
-    if (args && shards_is_text(levada_value_get(at, "op"), "shard") && w->seen++ == w->wanted) {
+    if (args && shards_deals(w->env, levada_value_get(at, "op")) && w->seen++ == w->wanted) {
         w->found = args;
     }
     for (int64_t i = 0; !w->found && i < levada_value_count(at); i++) {
@@ -38,9 +42,9 @@ static void shards_visit(shards_walk *w, const levada_value *at)
     }
 }
 
-static shards_walk shards_find(const levada_value *dataset, int64_t n)
+static shards_walk shards_find(const levada_env *env, const levada_value *dataset, int64_t n)
 {
-    shards_walk w = { .wanted = n };
+    shards_walk w = { .env = env, .wanted = n };
 
     shards_visit(&w, dataset);
     return w;
@@ -98,11 +102,11 @@ static bool shards_equal(const levada_value *a, const levada_value *b, bool *fai
     return same;
 }
 
-static levada_status shards_compare(const levada_value *now, const levada_value *was,
-                                    levada_error *err)
+static levada_status shards_compare(const levada_env *env, const levada_value *now,
+                                    const levada_value *was, levada_error *err)
 {
     for (int64_t n = 0;; n++) {
-        shards_walk a = shards_find(now, n), b = shards_find(was, n);
+        shards_walk a = shards_find(env, now, n), b = shards_find(env, was, n);
         bool        failed = false;
 
         if (!a.found && !b.found) return LEVADA_OK;
@@ -114,8 +118,8 @@ static levada_status shards_compare(const levada_value *now, const levada_value 
     }
 }
 
-levada_status levada_shards_check(const char *now, const char *saved, size_t size,
-                                  levada_error *err)
+levada_status levada_shards_check(const levada_env *env, const char *now, const char *saved,
+                                  size_t size, levada_error *err)
 {
     levada_value *is = NULL, *was = NULL;
     levada_status st = levada_value_parse_json(now, strlen(now), &is, err);
@@ -126,7 +130,7 @@ levada_status levada_shards_check(const char *now, const char *saved, size_t siz
             st = levada_fail(err, LEVADA_EDATA_LOSS, "the description in the state is damaged");
         }
     }
-    if (st == LEVADA_OK) st = shards_compare(is, was, err);
+    if (st == LEVADA_OK) st = shards_compare(env, is, was, err);
     levada_value_destroy(&is);
     levada_value_destroy(&was);
     return st;

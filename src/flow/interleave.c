@@ -454,6 +454,11 @@ static levada_status interleave_restore(void *state, levada_state_reader *from, 
     return LEVADA_OK;
 }
 
+static int64_t interleave_copies(const void *args)
+{
+    return ((const interleave_args *)args)->cycle_length;
+}
+
 const levada_joint_def levada_joint_interleave = {
     .struct_size = sizeof(levada_joint_def),
     .name = "interleave",
@@ -472,4 +477,5 @@ const levada_joint_def levada_joint_interleave = {
     .save = interleave_save,
     .restore = interleave_restore,
     .cancel = interleave_cancel,
+    .copies = interleave_copies,
 };

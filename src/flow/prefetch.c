@@ -3,12 +3,16 @@
  * prefetch - how many results of the stages before it may lie ready. The plan (core/plan.c) sizes
  * the ring of the tickets behind them; with one thread there is nothing to do.
  */
-#include "core/iter_priv.h"
+#include <levada/stage.h>
+
+typedef struct prefetch_args {
+    int64_t n, bytes;
+} prefetch_args;
 
 static const levada_arg prefetch_options[] = {
-    LEVADA_ARG(INT, levada_prefetch_args, n, .positional = true, .min = 1, .max = 1 << 20,
+    LEVADA_ARG(INT, prefetch_args, n, .positional = true, .min = 1, .max = 1 << 20,
                .otherwise = "2", .tuning = true, .doc = "blocks (batches) that may lie ready"),
-    LEVADA_ARG(SIZE, levada_prefetch_args, bytes, .min = 1, .max = INT64_MAX, .tuning = true,
+    LEVADA_ARG(SIZE, prefetch_args, bytes, .min = 1, .max = INT64_MAX, .tuning = true,
                .doc = "most bytes of them; null = 256M"),
     LEVADA_ARG_END
 };
@@ -21,6 +25,14 @@ static levada_status prefetch_apply(void *state, const void *args, const levada_
     return LEVADA_OK;
 }
 
+static void prefetch_read_ahead(const void *args, int64_t *blocks, int64_t *bytes)
+{
+    const prefetch_args *a = args;
+
+    *blocks = a->n;
+    if (a->bytes != LEVADA_NULL_INT) *bytes = a->bytes;
+}
+
 const levada_stage_def levada_stage_prefetch = {
     .struct_size = sizeof(levada_stage_def),
     .name = "prefetch",
@@ -30,6 +42,7 @@ const levada_stage_def levada_stage_prefetch = {
     .rows = LEVADA_ROWS_SAME,
     .takes_selection = true,
     .args = prefetch_options,
-    .args_size = sizeof(levada_prefetch_args),
+    .args_size = sizeof(prefetch_args),
     .apply = prefetch_apply,
+    .read_ahead = prefetch_read_ahead,
 };

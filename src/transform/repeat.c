@@ -3,7 +3,11 @@
  * repeat - everything above it several times, or for ever. Each time is an opening of its own:
  * shuffles above it draw another order.
  */
-#include "core/iter_priv.h"
+#include <levada/stage.h>
+
+typedef struct repeat_args {
+    int64_t count;
+} repeat_args;
 
 typedef struct repeat_state {
     int64_t done;  /* rounds that have ended          */
@@ -11,18 +15,18 @@ typedef struct repeat_state {
 } repeat_state;
 
 static const levada_arg repeat_options[] = {
-    LEVADA_ARG(INT, levada_repeat_args, count, .positional = true, .min = 0, .max = INT64_MAX,
+    LEVADA_ARG(INT, repeat_args, count, .positional = true, .min = 0, .max = INT64_MAX,
                .doc = "how many times; null = for ever"),
     LEVADA_ARG_END,
 };
 
-static bool repeat_over(const repeat_state *s, const levada_repeat_args *a)
+static bool repeat_over(const repeat_state *s, const repeat_args *a)
 {
     return a->count != LEVADA_NULL_INT && s->done >= a->count;
 }
 
 /* Whether the round that goes on is the last one. */
-static bool repeat_last(const repeat_state *s, const levada_repeat_args *a)
+static bool repeat_last(const repeat_state *s, const repeat_args *a)
 {
     return a->count != LEVADA_NULL_INT && s->done + 1 >= a->count;
 }
@@ -67,6 +71,13 @@ static levada_status repeat_restore(void *state, levada_state_reader *from, leva
     return LEVADA_OK;
 }
 
+static int64_t repeat_passes(const void *args)
+{
+    int64_t count = ((const repeat_args *)args)->count;
+
+    return count == LEVADA_NULL_INT ? INT64_MAX : count;
+}
+
 const levada_stage_def levada_stage_repeat = {
     .struct_size = sizeof(levada_stage_def),
     .name = "repeat",
@@ -75,10 +86,11 @@ const levada_stage_def levada_stage_repeat = {
     .mode = LEVADA_MODE_SERIAL,
     .rows = LEVADA_ROWS_SUBSET,
     .args = repeat_options,
-    .args_size = sizeof(levada_repeat_args),
+    .args_size = sizeof(repeat_args),
     .state_size = sizeof(repeat_state),
     .state_version = 1,
     .next = repeat_next,
     .save = repeat_save,
     .restore = repeat_restore,
+    .passes = repeat_passes,
 };

@@ -385,4 +385,5 @@ const levada_stage_def levada_stage_shard = {
     .next = shard_next,
     .save = shard_save,
     .restore = shard_restore,
+    .shards = true,
 };

@@ -149,9 +149,9 @@ static const levada_arg ops_shard_options[] = {
 };
 
 static const levada_stage_def ops_shard = {
-    .struct_size = sizeof(levada_stage_def), .name = "shard", .doc = "every n-th",
-    .example = "t_numbers:3 | shard:index=0,count=2", .args = ops_shard_options,
-    .args_size = sizeof(ops_shard_args), .next = ops_stage_next,
+    .struct_size = sizeof(levada_stage_def), .name = "t_shard", .doc = "every n-th",
+    .example = "t_numbers:3 | t_shard:index=0,count=2", .args = ops_shard_options,
+    .args_size = sizeof(ops_shard_args), .next = ops_stage_next, .shards = true,
 };
 
 static levada_status ops_split_check(const void *args, levada_spec **out, levada_error *err)
@@ -236,7 +236,7 @@ levada_env *t_ops_env(void)
     ops_add(env, LEVADA_FAMILY_DECODER, &ops_split);
     ops_add(env, LEVADA_FAMILY_JOINT, &ops_zip);
     ops_add(env, LEVADA_FAMILY_JOINT, &ops_pipes);
-    if (levada_registry_find(env, "shard") == NULL) ops_add(env, LEVADA_FAMILY_STAGE, &ops_shard);
+    ops_add(env, LEVADA_FAMILY_STAGE, &ops_shard);
     return env;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Names to test descriptions with, so that these tests need no real stage: t_numbers (source),
- * t_lines (format), t_open (source of unknown columns), t_shuffle, t_all and t_batch (stages),
- * t_split (decoder), t_zip and t_pipes (joints), and shard where it is not built in.
+ * t_lines (format), t_open (source of unknown columns), t_shuffle, t_all, t_batch and t_shard
+ * (stages), t_split (decoder), t_zip and t_pipes (joints).
  */
 #ifndef TESTS_SUPPORT_OPS_H
 #define TESTS_SUPPORT_OPS_H

@@ -160,8 +160,8 @@ static void fingerprints_what_decides_about_records(void **state)
     assert_true(same_print("t_lines:/data/a.txt", "t_lines:[b/c/a.txt]"));
     assert_false(same_print("t_lines:/data/a.txt", "t_lines:/data/b.txt"));
     assert_true(same_print("t_lines:a,errors=skip", "t_lines:a"));
-    assert_true(same_print("t_numbers:3|shard:index=0,count=2|t_batch", "t_numbers:3|t_batch"));
-    assert_true(same_print("t_numbers:3|shard:index=0,count=2", "t_numbers:3"));
+    assert_true(same_print("t_numbers:3|t_shard:index=0,count=2|t_batch", "t_numbers:3|t_batch"));
+    assert_true(same_print("t_numbers:3|t_shard:index=0,count=2", "t_numbers:3"));
     assert_false(same_print("t_zip(t_numbers:3;t_numbers:4)", "t_zip(t_numbers:4;t_numbers:3)"));
     assert_false(same_print("t_numbers:3|t_all:p=(t_numbers:4)", "t_numbers:3|t_all"));
 }

@@ -266,6 +266,12 @@ typedef struct bad_args {
     int64_t a;
 } bad_args;
 
+static void reads_ahead(const void *args, int64_t *blocks, int64_t *bytes)
+{
+    (void)args, (void)bytes;
+    *blocks = 1;
+}
+
 static void bad_tables_are_refused(void **state)
 {
     static const levada_arg two[] = {LEVADA_ARG(INT, bad_args, a, .positional = true),
@@ -302,6 +308,12 @@ static void bad_tables_are_refused(void **state)
                      LEVADA_EINVALID_ARGUMENT);
     assert_string_equal(err.message,
                         "t_bad: a SERIAL stage with state needs save() and restore()");
+    def = levada_stage_t_shuffle;
+    def.name = "t_bad";
+    def.read_ahead = reads_ahead;
+    assert_int_equal(levada_registry_add(env, LEVADA_FAMILY_STAGE, &def, NULL, &err),
+                     LEVADA_EINVALID_ARGUMENT);
+    assert_string_equal(err.message, "t_bad: only a PURE stage has read_ahead()");
     def.name = "T-bad";
     assert_int_equal(levada_registry_add(env, LEVADA_FAMILY_STAGE, &def, NULL, &err),
                      LEVADA_EINVALID_ARGUMENT);
@@ -346,7 +358,7 @@ static void describes_the_tables(void **state)
         n += strncmp(levada_value_as_text(levada_value_get(entry, "name"), NULL), "t_", 2) == 0;
         assert_int_equal(levada_value_count(entry), 7);
     }
-    assert_int_equal(n, 9);
+    assert_int_equal(n, 10);
     levada_string_free(&json);
     levada_value_destroy(&list);
 }
