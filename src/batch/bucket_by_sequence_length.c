@@ -150,7 +150,7 @@ static levada_status bucket_apply(void *state, const void *args, const levada_bl
     levada_padding_options how = bucket_how(a);
 
     if (a->no_padding) return levada_block_gather(levada_env_pool(s->context->env), in, out, err);
-    return levada_padding_apply(&s->plan, &how, s->context, in, in->bound, out, err);
+    return levada_padding_apply(&s->plan, &how, s->context, in, levada_block_bound(in), out, err);
 }
 
 static levada_status bucket_save(const void *state, levada_state_writer *to, levada_error *err)

@@ -141,6 +141,9 @@ levada_status levada_buckets_open(levada_buckets *b, const levada_buckets_config
     for (int64_t i = 0; i < n && config->nsizes; i++) {
         b->buckets[i].size = config->sizes[config->nsizes == 1 ? 0 : i];
     }
+    for (int64_t i = 0; config->bounded && i < n - 1; i++) {
+        LEVADA_TRY(levada_layout_create(config->boundaries[i] - 1, &b->buckets[i].layout, err));
+    }
     for (int64_t l = 0; l < LEVADA_BUCKETS_TABLE; l++) {
         b->table[l] = (uint16_t)buckets_search(config, l);
     }
@@ -150,6 +153,7 @@ levada_status levada_buckets_open(levada_buckets *b, const levada_buckets_config
 void levada_buckets_close(levada_buckets *b)
 {
     for (int64_t i = 0; b->buckets && i <= b->config.nboundaries; i++) {
+        levada_layout_unref(&b->buckets[i].layout);
         levada_free(b->buckets[i].slots);
     }
     levada_free(b->buckets);
@@ -228,7 +232,7 @@ static levada_status buckets_emit(levada_buckets *b, levada_bucket *k, levada_bl
     LEVADA_ASSERT(k->n > 0 && i <= b->config.nboundaries);
     if (b->config.bounded && i == b->config.nboundaries) return buckets_beyond(b, k, err);
     LEVADA_TRY(levada_rowstore_take(b->store, k->slots, k->n, out, err));
-    if (b->config.bounded) (*out)->bound = b->config.boundaries[i] - 1;
+    levada_block_set_layout(*out, k->layout);
     k->n = 0;
     k->longest = 0;
     return LEVADA_OK;

@@ -27,6 +27,7 @@ typedef struct levada_bucket {
     int64_t   n, capacity;
     int64_t   size;    /* records in a batch      */
     int64_t   longest; /* of the rows that wait   */
+    levada_layout *layout; /* of its batches        */
 } levada_bucket;
 
 typedef struct levada_buckets {

@@ -229,7 +229,7 @@ static levada_status call_with_lengths(const levada_call *call, const levada_blo
     levada_builder_destroy(&b);
     if (st != LEVADA_OK) return st;
     own->bytes += from->bytes;
-    own->bound = from->bound;
+    levada_block_set_layout(own, from->layout);
     levada_block_unref(made);
     *made = own;
     return LEVADA_OK;

@@ -34,7 +34,7 @@ levada_status levada_columns_pick(levada_pool *pool, const levada_block *in,
     if (st == LEVADA_OK) st = levada_block_copy_origins(pool, made, in, err);
     if (st == LEVADA_OK) {
         made->bytes = in->bytes;
-        made->bound = in->bound;
+        levada_block_set_layout(made, in->layout);
         *out = made;
         made = NULL;
     }

@@ -15,7 +15,6 @@ levada_status levada_block_create(const levada_spec *spec, int64_t n, levada_blo
     atomic_init(&block->refs, 1);
     block->kind = LEVADA_BLOCK_DATA;
     block->n = n;
-    block->bound = -1;
     block->spec = levada_spec_ref(spec);
     block->columns = (levada_column *)(block + 1);
     for (int32_t i = 0; i < fields; i++) {
@@ -54,6 +53,7 @@ static void block_free(levada_block *block)
     levada_buffer_unref(&block->index_owner);
     levada_buffer_unref(&block->origins.owner);
     for (int32_t i = 0; i < block->nmore; i++) levada_buffer_unref(&block->more[i].owner);
+    levada_layout_unref(&block->layout);
     levada_free(block->rejects);
     levada_spec_unref(&block->spec);
     levada_free(block);

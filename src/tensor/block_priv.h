@@ -35,6 +35,13 @@ typedef struct levada_reject {
     levada_error why;
 } levada_reject;
 
+/* What is known of a batch as a whole, and its rows do not say. Counted and immutable: many batches
+ * share one. A part of a batch has the layout of the whole. */
+typedef struct levada_layout {
+    atomic_int refs;
+    int64_t    bound; /* length that open dimensions are padded to; -1 = the longest of the batch */
+} levada_layout;
+
 struct levada_block {
     atomic_int       refs;
     uint8_t          kind;
@@ -48,10 +55,18 @@ struct levada_block {
     levada_origins   origins;     /* DATA only: of the first lane                                */
     int32_t          nmore;       /* further lanes                                               */
     levada_origins   more[LEVADA_LANES - 1];
-    int64_t          bound;       /* from bucketing to padding: boundary of the bucket, or -1    */
+    levada_layout   *layout;      /* from batching to padding, a reference; NULL = nothing       */
     int32_t          nrejects;
     levada_reject   *rejects;     /* NULL in the good case                                       */
 };
+
+LEVADA_MUST_USE levada_status levada_layout_create(int64_t bound, levada_layout **out,
+                                                   levada_error *err);
+void levada_layout_unref(levada_layout **layout);
+/* Gives a block that no one else has seen yet a reference to a layout, which may be NULL. */
+void levada_block_set_layout(levada_block *block, levada_layout *layout);
+/* The bound of its layout, -1 where it has none. */
+int64_t levada_block_bound(const levada_block *block);
 
 /* An empty DATA block with room for spec's columns (all zero but field and n). */
 LEVADA_MUST_USE levada_status levada_block_create(const levada_spec *spec, int64_t n,

@@ -212,7 +212,7 @@ levada_status levada_block_gather(levada_pool *pool, const levada_block *block, 
     if (st == LEVADA_OK) st = levada_builder_publish(&w.b, &made, err);
     if (st == LEVADA_OK) st = levada_block_copy_origins(pool, made, block, err);
     if (st == LEVADA_OK) {
-        made->bound = block->bound;
+        levada_block_set_layout(made, block->layout);
         *out = made;
         made = NULL;
     }

@@ -33,7 +33,6 @@ levada_status levada_block_selection(levada_block **from, int32_t nfrom, const u
     block->kind = LEVADA_BLOCK_SELECTION;
     block->n = n;
     block->bytes = bytes;
-    block->bound = -1;
     block->spec = levada_spec_ref(from[0]->spec);
     block->nfrom = nfrom;
     block->which = which;
@@ -73,7 +72,7 @@ static levada_status select_share(const levada_block *block, levada_buffer **ind
 
     if (st == LEVADA_OK) {
         for (int32_t i = 0; i < nfrom; i++) levada_block_ref(from[i]);
-        (*out)->bound = block->bound;
+        levada_block_set_layout(*out, block->layout);
     }
     return st;
 }
@@ -133,7 +132,7 @@ static levada_status select_slice_data(const levada_block *block, int64_t first,
     }
     levada_block_slice_origins(b, block, first);
     b->bytes = block->n ? block->bytes / block->n * n : 0;
-    b->bound = block->bound;
+    levada_block_set_layout(b, block->layout);
     *out = b;
     return LEVADA_OK;
 }

@@ -184,7 +184,7 @@ static levada_status cast_apply(void *state, const void *args, const levada_bloc
     if (st == LEVADA_OK) st = levada_builder_publish(&w.b, out, err);
     if (st == LEVADA_OK) {
         (*out)->bytes = in->bytes; /* about */
-        (*out)->bound = in->bound;
+        levada_block_set_layout(*out, in->layout);
     }
     levada_builder_destroy(&w.b);
     return st;

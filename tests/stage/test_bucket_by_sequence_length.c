@@ -355,6 +355,33 @@ static void d9_goes_on_after_restores(void **state)
                  "x,boundaries=[2,5],batch_sizes=4 | prefetch:2", true, 1);
 }
 
+/* A batch that could not be padded is in the state, with the boundary that it is padded to, until
+ * the records in front of the error have come. */
+static void a_batch_that_failed_keeps_its_boundary(void **state)
+{
+    const char *const text = "mix(t_rows:40,bare=true,lengths=[5,9]" BUCKET
+                             "n,boundaries=[7,40],batch_sizes=3,pad_to_bucket_boundary=true | "
+                             "unbatch; t_rows:90,bare=true):weights=[1,9]";
+
+    (void)state;
+    for (int32_t threads = 1; threads <= 4; threads++) {
+        levada_iter  *it = t_iter_open(text, threads, 64);
+        levada_block *block = NULL;
+        t_bytes       saved;
+
+        assert_int_equal(levada_iter_next(it, &block, NULL), LEVADA_OK);
+        assert_true(levada_block_rows(block) < 64); /* what is in front of the error */
+        levada_block_unref(&block);
+        saved = t_iter_save(it);
+        levada_iter_close(&it);
+        it = t_iter_open(text, threads, 64);
+        t_iter_restore(it, saved);
+        assert_int_equal(t_iter_fails(it, LEVADA_EDATA_LOSS, "pad"), 0);
+        t_clear(&saved);
+        levada_iter_close(&it);
+    }
+}
+
 static void repeats(void **state)
 {
     (void)state;
@@ -381,6 +408,7 @@ int main(void)
         cmocka_unit_test(pads_with_the_value_asked_for),
         cmocka_unit_test(loses_nothing),
         cmocka_unit_test(d9_goes_on_after_restores),
+        cmocka_unit_test(a_batch_that_failed_keeps_its_boundary),
         cmocka_unit_test(repeats),
     };
 
