@@ -80,7 +80,7 @@ static void check_memory_free(void *memory)
 static levada_status check_memory_call(levada_error *err)
 {
     if (!check_memory_fails()) return LEVADA_OK;
-    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory, as the check wants it");
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory (injected by the check)");
 }
 
 static levada_status check_memory_spec_create(const levada_field *fields, int32_t n, int32_t flags,
@@ -186,15 +186,31 @@ static levada_status check_memory_state_put_i64(levada_state_writer *to, const c
 
 /* -- the plug-in meets the copy */
 
+/* Makes the array large enough for one more item after the first n. */
+static levada_status check_memory_reserve(void **at, int n, int *capacity, size_t size,
+                                          levada_error *err)
+{
+    int   wanted = *capacity > 0 ? 2 * *capacity : 16;
+    void *larger;
+
+    if (n < *capacity) return LEVADA_OK;
+    larger = realloc(*at, (size_t)wanted * size);
+    if (!larger) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for the names");
+    *at = larger;
+    *capacity = wanted;
+    return LEVADA_OK;
+}
+
 /* Names were registered when the plug-in was loaded; here the files of their examples are noted. */
 static levada_status check_memory_note(levada_plugin *plugin, const char *name,
-                                       const levada_example_file *files)
+                                       const levada_example_file *files, levada_error *err)
 {
     levada_check_memory *memory = plugin->host;
 
-    if (files && memory->nexamples < LEVADA_CHECK_EXAMPLES) {
-        memory->examples[memory->nexamples++] = (levada_check_example){ name, files };
-    }
+    if (!files) return LEVADA_OK;
+    LEVADA_TRY(check_memory_reserve((void **)&memory->examples, memory->nexamples,
+                                    &memory->max_examples, sizeof *memory->examples, err));
+    memory->examples[memory->nexamples++] = (levada_check_example){ name, files };
     return LEVADA_OK;
 }
 
@@ -204,29 +220,25 @@ static levada_status check_memory_note(levada_plugin *plugin, const char *name,
 static levada_status check_memory_stage(levada_plugin *plugin, const levada_stage_def *def,
                                         levada_error *err)
 {
-    (void)err;
-    return check_memory_note(plugin, def->name, CHECK_MEMORY_FILES(def));
+    return check_memory_note(plugin, def->name, CHECK_MEMORY_FILES(def), err);
 }
 
 static levada_status check_memory_format(levada_plugin *plugin, const levada_format_def *def,
                                          levada_error *err)
 {
-    (void)err;
-    return check_memory_note(plugin, def->name, CHECK_MEMORY_FILES(def));
+    return check_memory_note(plugin, def->name, CHECK_MEMORY_FILES(def), err);
 }
 
 static levada_status check_memory_source(levada_plugin *plugin, const levada_source_def *def,
                                          levada_error *err)
 {
-    (void)err;
-    return check_memory_note(plugin, def->name, CHECK_MEMORY_FILES(def));
+    return check_memory_note(plugin, def->name, CHECK_MEMORY_FILES(def), err);
 }
 
 static levada_status check_memory_decoder(levada_plugin *plugin, const levada_decoder_def *def,
                                           levada_error *err)
 {
-    (void)err;
-    return check_memory_note(plugin, def->name, CHECK_MEMORY_FILES(def));
+    return check_memory_note(plugin, def->name, CHECK_MEMORY_FILES(def), err);
 }
 
 static levada_status check_memory_filter(levada_plugin *plugin, const levada_filter_def *def,
@@ -236,8 +248,8 @@ static levada_status check_memory_filter(levada_plugin *plugin, const levada_fil
     levada_filter_def    filter = { 0 };
     size_t               size = sizeof filter;
 
-    (void)err;
-    if (memory->nfilters == LEVADA_CHECK_FILTERS) return LEVADA_OK;
+    LEVADA_TRY(check_memory_reserve((void **)&memory->filters, memory->nfilters,
+                                    &memory->max_filters, sizeof *memory->filters, err));
     memcpy(&filter, def, def->struct_size < size ? def->struct_size : size);
     memory->filters[memory->nfilters++] = filter;
     return LEVADA_OK;
@@ -273,7 +285,7 @@ levada_status levada_check_meet(levada_check_memory *memory, levada_error *err)
         memory->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     }
     symbol = memory->library ? dlsym(memory->library, "levada_plugin_main") : NULL;
-    if (!symbol) return levada_fail(err, LEVADA_ENOT_FOUND, "%s is gone", memory->path);
+    if (!symbol) return levada_fail(err, LEVADA_ENOT_FOUND, "the plug-in %s was removed", memory->path);
     memcpy(&run, &symbol, sizeof run); /* ISO C has no cast from object to function */
     check_memory_table = *levada_plugin_table();
     check_memory_table.add_stage = check_memory_stage;
@@ -339,5 +351,7 @@ levada_conform_faults levada_check_faults(levada_check_memory *memory)
 void levada_check_memory_clear(levada_check_memory *memory)
 {
     if (memory->library) (void)dlclose(memory->library);
-    memory->library = NULL;
+    free(memory->filters);
+    free(memory->examples);
+    *memory = (levada_check_memory){ .path = memory->path };
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * levada check: does a plug-in keep the contract? It is loaded, and the conformance suite is run on
- * every name that it registers.
+ * levada check: loads a plug-in and runs the conformance suite on every name that it registers.
  */
 #include "check_memory.h"
 #include "cli.h"
@@ -9,6 +8,7 @@
 #include "escape.h"
 #include "json.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -56,7 +56,7 @@ static void cmd_check_line(levada_cli_buffer *b, bool json, const char *family,
 
 /* -- names */
 
-/* All checks of one name, each told as it is done. False: the rest can't be run. */
+/* Runs all checks of one name and reports each at once. Returns false where the rest is not run. */
 static bool cmd_check_one(levada_conform *c, const char *family, const levada_conform_check *check,
                           bool json, levada_cli_status *status)
 {
@@ -90,6 +90,14 @@ static const levada_example_file *cmd_check_files(const levada_check_memory *mem
     return NULL;
 }
 
+/* Reports a call of the system that failed. Returns false: the rest is not run. */
+static bool cmd_check_lost(const char *what, levada_cli_status *status)
+{
+    levada_cli_say("cannot %s: %s", what, strerror(errno));
+    *status = LEVADA_CLI_FAILED;
+    return false;
+}
+
 /* The same in a folder with the files of the example, where it has some. */
 static bool cmd_check_beside(levada_conform *c, const levada_example_file *files,
                              const char *family, bool json, levada_cli_status *status)
@@ -97,28 +105,27 @@ static bool cmd_check_beside(levada_conform *c, const levada_example_file *files
     char          folder[] = "/tmp/levada-check-XXXXXX";
     levada_error  err = LEVADA_ERROR_INIT;
     levada_status st;
-    bool          more;
+    bool          more = false, made = false;
     int           back;
 
     if (!files) return cmd_check_one(c, family, levada_conform_checks, json, status);
     back = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (back < 0 || !mkdtemp(folder) || chdir(folder) != 0) {
-        if (back >= 0) (void)close(back);
-        levada_cli_say("cannot make a folder for the files of the example in /tmp");
-        *status = LEVADA_CLI_FAILED;
-        return false;
+    if (back >= 0) made = mkdtemp(folder) != NULL;
+    if (made && chdir(folder) == 0) {
+        st = levada_conform_write_files(files, &err);
+        if (st != LEVADA_OK) *status = levada_cli_fail(&err);
+        else more = cmd_check_one(c, family, levada_conform_checks, json, status);
+        levada_conform_drop_files(files);
+        if (fchdir(back) != 0) more = cmd_check_lost("return to the current folder", status);
+    } else {
+        more = cmd_check_lost("create a folder in /tmp for the files of the example", status);
     }
-    st = levada_conform_write_files(files, &err);
-    if (st != LEVADA_OK) *status = levada_cli_fail(&err);
-    more = st == LEVADA_OK && cmd_check_one(c, family, levada_conform_checks, json, status);
-    levada_conform_drop_files(files);
-    if (fchdir(back) != 0) more = false;
-    (void)close(back);
-    (void)rmdir(folder);
+    if (made) (void)rmdir(folder);
+    if (back >= 0) (void)close(back);
     return more;
 }
 
-/* False: the rest can't be run. */
+/* Returns false where the rest is not run. */
 static bool cmd_check_filters(levada_check_memory *memory, const levada_conform_faults *faults,
                               bool json, levada_cli_status *status)
 {
@@ -129,8 +136,8 @@ static bool cmd_check_filters(levada_check_memory *memory, const levada_conform_
         return false;
     }
     for (int i = 0; i < memory->nfilters; i++) {
-        const levada_filter_def *filter = &memory->filters[i];
-        levada_conform           c = { .name = filter->name, .filter = filter, .faults = faults };
+        levada_filter_def filter = memory->filters[i]; /* a check registers all of them again */
+        levada_conform    c = { .name = filter.name, .filter = &filter, .faults = faults };
 
         if (!cmd_check_one(&c, "filter", levada_conform_filter_checks, json, status)) return false;
     }
@@ -148,7 +155,10 @@ static levada_cli_status cmd_check_all(levada_env *env, const char *path, const 
     bool                  more = true;
 
     /* As in cmd_check_filters: the plug-in names the files of its examples. */
-    if (levada_check_meet(&memory, &err) != LEVADA_OK) return levada_cli_fail(&err);
+    if (levada_check_meet(&memory, &err) != LEVADA_OK) {
+        levada_check_memory_clear(&memory);
+        return levada_cli_fail(&err);
+    }
     for (int64_t i = 0; more && i < levada_value_count(stages); i++) {
         const levada_value *op = levada_value_item(stages, i);
         levada_conform      c = { .env = env, .name = levada_cli_json_string(op, "name"),

@@ -525,6 +525,66 @@ def test_check_tells_what_broke_and_where_to_look(tmp_path):
     assert "FAIL source broken_restore: goes on after a save at every cut: saved after " in text
 
 
+@pytest.fixture
+def prefixed(tmp_path):
+    """The source of a plug-in whose examples read files, and a function that compiles it."""
+    if shutil.which("cc") is None:
+        pytest.skip("no C compiler")
+    root = GOLDEN.parents[1]
+
+    def compiled(text):
+        (tmp_path / "p.c").write_text(text)
+        words = ["cc", "-shared", "-fPIC", "-I", root / "include", "p.c", "-o", "p.so"]
+        subprocess.run(words, cwd=tmp_path, check=True)
+
+    return (root / "plugins" / "example" / "prefixed.c").read_text(), compiled
+
+
+def test_check_writes_the_files_of_every_example(tmp_path, prefixed):
+    source, compiled = prefixed
+    # The others have no example, which fails, but quickly.
+    many = """
+    static levada_format_def others[300];
+    static char names[300][8];
+
+    for (int i = 0; i < 300; i++) {
+        others[i] = prefixed;
+        others[i].name = names[i];
+        others[i].example = NULL;
+        (void)snprintf(names[i], sizeof names[i], "p%d", i);
+        LEVADA_TRY(host->add_format(plugin, &others[i], err));
+    }
+"""
+    begin = 'LEVADA_PLUGIN_BEGIN(host, plugin, "prefixed", 1);'
+    compiled("#include <stdio.h>\n" + source.replace(begin, begin + many))
+    done = levada("check", "./p.so", "--json", cwd=tmp_path, status=1)
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    results = {line["result"] for line in lines if line["name"] in ("prefixed", "decode_point")}
+    assert results == {"ok"}
+
+
+def test_check_fails_when_it_cannot_leave_the_folder_of_an_example(tmp_path, prefixed):
+    source, compiled = prefixed
+    compiled(source)
+    (tmp_path / "shim.c").write_text(
+        "#include <errno.h>\nint fchdir(int fd) { (void)fd; errno = EACCES; return -1; }"
+    )
+    words = ["cc", "-shared", "-fPIC", "shim.c", "-o", "shim.so"]
+    subprocess.run(words, cwd=tmp_path, check=True)
+    before = set(Path("/tmp").glob("levada-check-*"))
+    done = subprocess.run(
+        [LEVADA, "check", "./p.so"],
+        cwd=tmp_path,
+        env=os.environ | {"LD_PRELOAD": str(tmp_path / "shim.so")},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 1
+    assert "cannot return to the current folder: " in done.stderr
+    assert set(Path("/tmp").glob("levada-check-*")) == before
+
+
 def test_check_of_something_else_fails(folder):
     levada("check", "nothing.so", cwd=folder, status=1)
     levada("check", "./lines.txt", cwd=folder, status=1)
