@@ -84,10 +84,10 @@ static bool args_unknown(levada_cli_args *args, const char *word, const char *na
     const char *near = levada_cli_nearest(name, args_option_name, args->options);
 
     if (near)
-        snprintf(args->message, sizeof args->message, "there is no option %s: did you mean --%s?",
-                 word, near);
+        snprintf(args->message, sizeof args->message, "unknown option %s; did you mean --%s?", word,
+                 near);
     else
-        snprintf(args->message, sizeof args->message, "there is no option %s", word);
+        snprintf(args->message, sizeof args->message, "unknown option %s", word);
     return false;
 }
 
@@ -99,7 +99,7 @@ static bool args_set(levada_cli_args *args, int i, const char *value)
     args->values[i] = value;
     if (!option->value || strcmp(option->value, "N") != 0) return true;
     if (levada_cli_whole(value, &number)) return true;
-    snprintf(args->message, sizeof args->message, "--%s takes a whole number, not '%s'",
+    snprintf(args->message, sizeof args->message, "--%s must be a whole number, not '%s'",
              option->name, value);
     return false;
 }
@@ -118,14 +118,14 @@ static bool args_option(levada_cli_args *args, int argc, char **argv, int *i)
     /* A letter takes one dash, a name two. */
     if (found < 0 || (n == 1) != (word[1] != '-')) return args_unknown(args, word, name);
     if (!args->options[found].value && equals) {
-        snprintf(args->message, sizeof args->message, "--%s takes no value",
+        snprintf(args->message, sizeof args->message, "--%s does not take a value",
                  args->options[found].name);
         return false;
     }
     if (!args->options[found].value) return args_set(args, found, "");
     if (equals) return args_set(args, found, equals + 1);
     if (*i + 1 >= argc) {
-        snprintf(args->message, sizeof args->message, "--%s needs its %s",
+        snprintf(args->message, sizeof args->message, "--%s needs a value (%s)",
                  args->options[found].name, args->options[found].value);
         return false;
     }

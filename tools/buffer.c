@@ -99,6 +99,12 @@ void levada_cli_count(levada_cli_buffer *b, int64_t n)
     }
 }
 
+void levada_cli_counted(levada_cli_buffer *b, int64_t n, const char *one, const char *many)
+{
+    levada_cli_count(b, n);
+    levada_cli_printf(b, " %s", n == 1 ? one : many);
+}
+
 void levada_cli_bytes(levada_cli_buffer *b, int64_t n)
 {
     static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB" };

@@ -32,6 +32,8 @@ void levada_cli_repeat(levada_cli_buffer *b, const char *text, int64_t n);
 
 /* "53 127" */
 void levada_cli_count(levada_cli_buffer *b, int64_t n);
+/* "1 record", "53 127 records": the count and the noun that agrees with it. */
+void levada_cli_counted(levada_cli_buffer *b, int64_t n, const char *one, const char *many);
 /* "41.2 MiB" */
 void levada_cli_bytes(levada_cli_buffer *b, int64_t n);
 /* "1.21 M records/s" (unit " records/s"), "402 MB/s" (unit "B/s": it follows the prefix). */

@@ -285,7 +285,7 @@ levada_status levada_check_meet(levada_check_memory *memory, levada_error *err)
         memory->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     }
     symbol = memory->library ? dlsym(memory->library, "levada_plugin_main") : NULL;
-    if (!symbol) return levada_fail(err, LEVADA_ENOT_FOUND, "the plug-in %s was removed", memory->path);
+    if (!symbol) return levada_fail(err, LEVADA_ENOT_FOUND, "%s was removed", memory->path);
     memcpy(&run, &symbol, sizeof run); /* ISO C has no cast from object to function */
     check_memory_table = *levada_plugin_table();
     check_memory_table.add_stage = check_memory_stage;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * levada bench: how fast a description runs, and where its time goes.
+ * levada bench: measures how fast a description runs, and where the time goes.
  */
 #include "json.h"
 #include "pipe.h"
@@ -11,8 +11,8 @@
 #include <sys/resource.h>
 
 static const levada_cli_option cmd_bench_options[] = {
-    { "json", 0, NULL, "one JSON object" },
-    { "repeat", 'r', "N", "runs; the fastest one counts (default 3)" },
+    { "json", 0, NULL, "print one JSON object" },
+    { "repeat", 'r', "N", "number of runs; the fastest is reported (default 3)" },
     LEVADA_CLI_PIPE_OPTIONS,
     LEVADA_CLI_OPTION_END
 };

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 static const levada_cli_option cmd_check_options[] = {
-    { "json", 0, NULL, "one JSON line a check" },
+    { "json", 0, NULL, "print one JSON line per check" },
     LEVADA_CLI_OPTION_END
 };
 
@@ -203,10 +203,11 @@ const levada_cli_command levada_cli_check = {
     .name = "check",
     .words = "PLUGIN",
     .doc = "load a plug-in and run the conformance suite on it",
-    .more = "The example of each name is run in blocks of any size and with any number of threads, "
-            "saved and restored at every cut, cancelled and saved at every step, with every "
-            "allocation failing in turn, and with options beyond their limits; byte filters on "
-            "streams in pieces, cut off and damaged. A line tells what broke, and where to look.",
+    .more = "The suite runs the example of each name with several block sizes and numbers of\n"
+            "threads. It saves and restores at every cut, cancels and saves at every step,\n"
+            "makes each allocation fail in turn, and passes options beyond their limits. Byte\n"
+            "filters get streams in pieces, truncated and damaged. Each line of a failure says\n"
+            "where to look.",
     .options = cmd_check_options,
     .min_words = 1,
     .max_words = 1,

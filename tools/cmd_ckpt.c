@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * levada ckpt: what stands in a saved position, and in what two of them differ.
+ * levada ckpt: prints a saved position, or the differences between two.
  *
  * The file (little endian): "LVDASTAT", format u16, flags u16, fingerprint 16 bytes, seed i64,
  * epoch i64, count u32, entries sorted by path and key, crc32c u32. An entry: path and key (length
@@ -20,7 +20,7 @@
 #include <string.h>
 
 static const levada_cli_option cmd_ckpt_options[] = {
-    { "part", 0, "NAME", "this part of a checkpoint of several parts" },
+    { "part", 0, "NAME", "the part to use, if the checkpoint has several" },
     LEVADA_CLI_OPTION_END
 };
 
@@ -56,7 +56,8 @@ static levada_status cmd_ckpt_begin(ckpt_state *state, const levada_cli_part *pa
     state->format = (uint32_t)levada_cli_le(at + 8, 2);
     if (state->format != 2)
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                           "it has format %u, this is made for 2", state->format);
+                           "format %u is not supported; this version reads format 2",
+                           state->format);
     state->fingerprint = at + 12;
     state->seed = (int64_t)levada_cli_le(at + 28, 8);
     state->epoch = (int64_t)levada_cli_le(at + 36, 8);
@@ -117,8 +118,8 @@ static void cmd_ckpt_value(levada_cli_buffer *b, const ckpt_entry *e)
     }
     for (size_t i = 0; i < e->size; i++) n += e->at[i] < 0x80;
     if (e->type == CKPT_I64S) {
-        levada_cli_count(b, n);
-        levada_cli_puts(b, " numbers in ");
+        levada_cli_counted(b, n, "number", "numbers");
+        levada_cli_puts(b, " in ");
         levada_cli_bytes(b, (int64_t)e->size);
         return;
     }
@@ -145,6 +146,14 @@ static void cmd_ckpt_dataset(levada_env *env, levada_cli_buffer *b, const ckpt_e
     levada_cli_buffer_clear(&json);
 }
 
+/* Records to skip after the position. */
+static void cmd_ckpt_drop(levada_cli_buffer *b, const char *sign, uint64_t n)
+{
+    levada_cli_printf(b, "%sskip         ", sign);
+    levada_cli_counted(b, (int64_t)n, "record", "records");
+    levada_cli_puts(b, "\n");
+}
+
 static void cmd_ckpt_head(levada_cli_buffer *b, const ckpt_state *state, size_t size)
 {
     levada_cli_puts(b, "fingerprint  ");
@@ -153,7 +162,7 @@ static void cmd_ckpt_head(levada_cli_buffer *b, const ckpt_state *state, size_t 
                       state->seed, state->epoch);
     levada_cli_bytes(b, (int64_t)size);
     levada_cli_puts(b, "\n");
-    if (state->drop > 0) levada_cli_printf(b, "and then     %" PRIu64 " records\n", state->drop);
+    if (state->drop > 0) cmd_ckpt_drop(b, "", state->drop);
 }
 
 static levada_status cmd_ckpt_show_state(levada_env *env, const levada_cli_part *part,
@@ -189,7 +198,7 @@ static void cmd_ckpt_part(levada_cli_buffer *b, const char *sign, const levada_c
     levada_cli_puts(b, levada_cli_part_is_position(part) ? ", a saved position\n" : "\n");
 }
 
-/* All parts, or what stands in the one that was asked for. */
+/* Lists all parts, or shows the requested one. */
 static levada_status cmd_ckpt_show_file(levada_env *env, const levada_cli_buffer *file,
                                         const char *name, levada_cli_buffer *b, levada_error *err)
 {
@@ -215,7 +224,7 @@ static levada_status cmd_ckpt_show(levada_env *env, const char *path, const char
 
     if (status == LEVADA_OK) {
         status = cmd_ckpt_show_file(env, &bytes, name, b, err);
-        if (status != LEVADA_OK) levada_error_wrap(err, "can't show %s", path);
+        if (status != LEVADA_OK) levada_error_wrap(err, "cannot show %s", path);
     }
     levada_cli_buffer_clear(&bytes);
     return status;
@@ -282,9 +291,10 @@ static levada_status cmd_ckpt_states(const levada_cli_part *a, const levada_cli_
                           "- seed %" PRId64 ", epoch %" PRId64 "\n+ seed %" PRId64
                           ", epoch %" PRId64 "\n",
                           one.seed, one.epoch, two.seed, two.epoch);
-    if (one.drop != two.drop)
-        levada_cli_printf(out, "- and then %" PRIu64 " records\n+ and then %" PRIu64 " records\n",
-                          one.drop, two.drop);
+    if (one.drop != two.drop) {
+        cmd_ckpt_drop(out, "- ", one.drop);
+        cmd_ckpt_drop(out, "+ ", two.drop);
+    }
     return cmd_ckpt_entries(&one, &two, out, err);
 }
 
@@ -402,7 +412,7 @@ static levada_status cmd_ckpt_open(const char *path, levada_cli_buffer *bytes, b
 
     if (status != LEVADA_OK) return status;
     status = levada_cli_parts_open(&parts, bytes, err);
-    if (status != LEVADA_OK) levada_error_wrap(err, "can't read %s", path);
+    if (status != LEVADA_OK) levada_error_wrap(err, "cannot read %s", path);
     *named = parts.named;
     return status;
 }
@@ -415,7 +425,7 @@ static levada_status cmd_ckpt_pick(const levada_cli_buffer *file, const char *pa
     levada_status       status = levada_cli_saved_part(file, name, out, err);
 
     if (status == LEVADA_OK && !name) status = levada_cli_part_position(out, &position, err);
-    if (status != LEVADA_OK) levada_error_wrap(err, "can't compare %s", path);
+    if (status != LEVADA_OK) levada_error_wrap(err, "cannot compare %s", path);
     return status;
 }
 
@@ -453,7 +463,7 @@ static levada_cli_status cmd_ckpt(levada_env *env, const levada_cli_args *args)
     bool              diff = strcmp(args->words[0], "diff") == 0;
 
     if ((!diff && strcmp(args->words[0], "show") != 0) || args->nwords != 2 + diff) {
-        levada_cli_say("ckpt: it is ckpt show FILE or ckpt diff FILE FILE");
+        levada_cli_say("ckpt: use ckpt show FILE or ckpt diff FILE FILE");
         return LEVADA_CLI_USAGE;
     }
     done = diff ? cmd_ckpt_diff(args->words + 1, part, &out, &err)
@@ -468,8 +478,8 @@ static levada_cli_status cmd_ckpt(levada_env *env, const levada_cli_args *args)
 const levada_cli_command levada_cli_ckpt = {
     .name = "ckpt",
     .words = "show FILE | diff A B",
-    .doc = "what stands in a saved position, or differs in two",
-    .more = "diff gives exit status 1 where there is a difference, as diff does.",
+    .doc = "show a saved position, or compare two",
+    .more = "Like diff, ckpt diff exits with status 1 if the files differ.",
     .options = cmd_ckpt_options,
     .min_words = 2,
     .max_words = 3,

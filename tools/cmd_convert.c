@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * levada convert: records from one file into another one of another kind or compression.
+ * levada convert: copies the records of a file to another format or compression.
  */
 #include "escape.h"
 #include "example.h"
@@ -10,19 +10,20 @@
 #include <levada/output.h>
 #include <levada/writer.h>
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 static const levada_cli_option cmd_convert_options[] = {
-    { "from", 0, "KIND", "tfrecord, text, jsonl (default: by the name, or the first record)" },
-    { "to", 0, "KIND", "tfrecord, jsonl (default: from the end of OUT)" },
-    { "compression", 'c', "NAME", "none, gzip, zlib, zstd (default: from the end of OUT)" },
-    { "level", 'l', "N", "of the compression" },
-    { "raw", 0, NULL, "text: a line is the record itself, not an Example that holds it" },
-    { "field", 'f', "NAME", "text: feature that holds the line (default line)" },
+    { "from", 0, "KIND", "tfrecord, text, jsonl (default: from the name, or the first record)" },
+    { "to", 0, "KIND", "tfrecord, jsonl (default: from the suffix of OUT)" },
+    { "compression", 'c', "NAME", "none, gzip, zlib, zstd (default: from the suffix of OUT)" },
+    { "level", 'l', "N", "compression level" },
+    { "raw", 0, NULL, "text: write each line as a record, not as an Example" },
+    { "field", 'f', "NAME", "text: the feature for the line (default line)" },
     { "errors", 0, "P", "bad records: fail (default), skip, skip:1000 or skip:0.1%" },
-    { "progress", 'p', NULL, "a line that moves, on a terminal" },
+    { "progress", 'p', NULL, "show progress on a terminal" },
     LEVADA_CLI_OPTION_END
 };
 
@@ -96,45 +97,48 @@ static const char *cmd_convert_suffix(const char *path)
     return NULL;
 }
 
-/* What a file is by its name, or by its first record: a record of a TFRecord has a checksum, while
- * any bytes could be text. */
+/* The format of a file by its name, or by its first record. A TFRecord has a checksum; any bytes
+ * could be text, so a file is not text by its content alone. */
 static levada_status cmd_convert_input(const convert_job *job, convert_kind *out,
                                        levada_error *err)
 {
-    const char *source = "";
+    levada_file_kind kind;
 
     *out = cmd_convert_named(job->in);
     if (*out == CONVERT_JSONL) return LEVADA_OK;
-    LEVADA_TRY(levada_cli_source_guess(job->env, job->in, &source, err));
-    if (*out == CONVERT_UNKNOWN && strcmp(source, "tfrecord") == 0) *out = CONVERT_TFRECORD;
+    LEVADA_TRY(levada_cli_source_kind(job->env, job->in, "--from", &kind, err));
+    if (*out == CONVERT_UNKNOWN && !kind.guessed && strcmp(kind.source, "tfrecord") == 0)
+        *out = CONVERT_TFRECORD;
     return LEVADA_OK;
 }
 
-/* What a file is to be, by its name. */
+/* The format of the output, by its name. */
 static convert_kind cmd_convert_output(const char *path)
 {
     return strcmp(path, "-") == 0 ? CONVERT_JSONL : cmd_convert_named(path);
 }
 
-/* Kinds that the names do not say and no option forces. */
+/* Reports a format that neither a name nor an option determines. */
 static bool cmd_convert_is_known(const convert_job *job)
 {
     const char *from = levada_cli_value(job->args, "from"), *to = levada_cli_value(job->args, "to");
 
     if (job->from == CONVERT_UNKNOWN && from)
-        levada_cli_say("convert: --from %s: convert reads tfrecord, text and jsonl", from);
+        levada_cli_say("convert: unknown --from %s; available: tfrecord, text, jsonl", from);
     else if (job->from == CONVERT_UNKNOWN)
-        levada_cli_say("convert: %s: unknown format; --from tfrecord, text or jsonl forces one",
-                       job->in);
+        levada_cli_say("convert: cannot tell the format of %s; set --from tfrecord, --from text or "
+                       "--from jsonl", job->in);
     else if (job->to == CONVERT_UNKNOWN && !to)
-        levada_cli_say("convert: %s: unknown format; --to tfrecord or jsonl forces one", job->out);
+        levada_cli_say("convert: cannot tell the format of %s; set --to tfrecord or --to jsonl",
+                       job->out);
     else if (job->to == CONVERT_UNKNOWN || job->to == CONVERT_TEXT)
-        levada_cli_say("convert: %s: convert writes tfrecord and jsonl", to ? to : job->out);
+        levada_cli_say("convert: cannot write %s; available output formats: tfrecord, jsonl",
+                       to ? to : job->out);
     else return true;
     return false;
 }
 
-/* What the options and names ask for. */
+/* Chooses formats and compression from the options and names. */
 static levada_cli_status cmd_convert_plan(convert_job *job)
 {
     const char *from = levada_cli_value(job->args, "from"), *to = levada_cli_value(job->args, "to");
@@ -151,11 +155,12 @@ static levada_cli_status cmd_convert_plan(convert_job *job)
     if (!job->field) job->field = "line";
     if (!cmd_convert_is_known(job)) return LEVADA_CLI_USAGE;
     if (job->to == CONVERT_JSONL && job->compression) {
-        levada_cli_say("convert: jsonl is written plain: leave out the compression");
+        levada_cli_say("convert: jsonl output cannot be compressed; omit --compression and the "
+                       "suffix");
         return LEVADA_CLI_USAGE;
     }
     if (job->to == CONVERT_TFRECORD && strcmp(job->out, "-") == 0) {
-        levada_cli_say("convert: - takes jsonl only");
+        levada_cli_say("convert: standard output (-) supports only jsonl");
         return LEVADA_CLI_USAGE;
     }
     return LEVADA_CLI_DONE;
@@ -167,14 +172,15 @@ static levada_status cmd_convert_open(convert_job *job, levada_error *err)
     int32_t     level = (int32_t)levada_cli_number(job->args, "level", -1);
 
     if (levada_cli_file_size(job->in) < 0) /* no policy makes an empty OUT of a missing IN */
-        return levada_fail(err, LEVADA_ENOT_FOUND, "there is no file %s", job->in);
+        return levada_fail(err, LEVADA_ENOT_FOUND, "cannot open %s: %s", job->in, strerror(errno));
     LEVADA_TRY(levada_example_create(&job->example, err));
     LEVADA_TRY(levada_example_view_create(&job->view, err));
     LEVADA_TRY(levada_cli_source_open(&job->pipe, job->env, source, job->in,
                                       levada_cli_value(job->args, "errors"), err));
     if (strcmp(job->out, "-") == 0) return LEVADA_OK;
     if (levada_cli_file_same(job->in, job->out) && !levada_cli_file_regular(job->in))
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "%s is %s", job->out, job->in);
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "%s and %s are the same file", job->in,
+                           job->out);
     if (job->to == CONVERT_TFRECORD)
         return levada_writer_open(job->env, job->out, job->compression, level, &job->writer, err);
     return levada_output_open(job->out, &job->lines, err);
@@ -315,8 +321,8 @@ static void cmd_convert_summary(const convert_job *job)
     levada_cli_puts(&text, " → ");
     levada_cli_show_text(&text, levada_cli_file_name(job->out));
     levada_cli_puts(&text, "   ");
-    levada_cli_count(&text, job->pipe.records);
-    levada_cli_puts(&text, " records · ");
+    levada_cli_counted(&text, job->pipe.records, "record", "records");
+    levada_cli_puts(&text, " · ");
     levada_cli_bytes(&text, levada_cli_file_size(job->in));
     levada_cli_puts(&text, " → ");
     levada_cli_bytes(&text, levada_cli_file_size(job->out));
@@ -353,12 +359,12 @@ static levada_cli_status cmd_convert(levada_env *env, const levada_cli_args *arg
 const levada_cli_command levada_cli_convert = {
     .name = "convert",
     .words = "IN OUT",
-    .doc = "records into another kind of file or another compression",
+    .doc = "convert records to another file format or compression",
     .more = "  levada convert a.tfrecord a.tfrecord.gz    the same records, compressed\n"
             "  levada convert a.txt a.tfrecord            a line becomes an Example\n"
             "  levada convert a.tfrecord a.jsonl          Examples as JSON; - = standard output\n"
             "  levada convert a.jsonl a.tfrecord.zst      and back\n\n"
-            "OUT appears when it is complete; a file of that name is replaced, a link is refused.",
+            "OUT appears when it is complete. It replaces a file of that name, but not a link.",
     .options = cmd_convert_options,
     .min_words = 2,
     .max_words = 2,

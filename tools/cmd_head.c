@@ -15,8 +15,8 @@ enum { CMD_HEAD_WIDTH = 64 }; /* columns of a value */
 
 static const levada_cli_option cmd_head_options[] = {
     { "records", 'n', "N", "records of each file (default 3)" },
-    { "json", 0, NULL, "one JSON object a record, with nothing left out" },
-    { "source", 0, "NAME", "tfrecord, text_lines, ... (default: found out)" },
+    { "json", 0, NULL, "print one complete JSON object per record" },
+    { "source", 0, "NAME", "tfrecord, text_lines, ... (default: from the name or content)" },
     LEVADA_CLI_OPTION_END
 };
 
@@ -79,7 +79,9 @@ static levada_status cmd_head_bytes(head_out *out, const uint8_t *bytes, size_t 
     levada_example_kind           kind;
 
     LEVADA_TRY(levada_example_view_parse(out->view, bytes, n, &kind, err));
-    levada_cli_printf(&out->text, "   %s, %zu bytes\n", names[kind], n);
+    levada_cli_printf(&out->text, "   %s, ", names[kind]);
+    levada_cli_counted(&out->text, (int64_t)n, "byte", "bytes");
+    levada_cli_puts(&out->text, "\n");
     for (int64_t i = 0; (f = levada_example_view_at(out->view, i)) != NULL; i++)
         LEVADA_TRY(cmd_head_feature(out, f, kind == LEVADA_EXAMPLE_SEQUENCE, err));
     if (kind != LEVADA_EXAMPLE_OTHER) return LEVADA_OK;
@@ -162,9 +164,15 @@ static levada_cli_status cmd_head(levada_env *env, const levada_cli_args *args)
         levada_error    err = LEVADA_ERROR_INIT;
         const char     *source = levada_cli_value(args, "source");
         levada_status   done = LEVADA_OK;
+        levada_file_kind kind;
 
-        if (!source && !levada_cli_source_described(args->words[i]))
-            done = levada_cli_source_guess(env, args->words[i], &source, &err);
+        if (!source && !levada_cli_source_described(args->words[i])) {
+            done = levada_cli_source_kind(env, args->words[i], "--source", &kind, &err);
+            source = kind.source;
+            if (done == LEVADA_OK && kind.guessed)
+                levada_cli_say("%s has an unknown format; it is read as %s", args->words[i],
+                               source);
+        }
         if (done == LEVADA_OK)
             done = levada_cli_source_open(&p, env, source, args->words[i], NULL, &err);
         if (done == LEVADA_OK)
@@ -181,7 +189,7 @@ static levada_cli_status cmd_head(levada_env *env, const levada_cli_args *args)
 const levada_cli_command levada_cli_head = {
     .name = "head",
     .words = "FILE|DESCRIPTION...",
-    .doc = "the first records of files, decoded as far as possible",
+    .doc = "print the first records of files",
     .options = cmd_head_options,
     .min_words = 1,
     .max_words = -1,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * levada info: what is in files.
+ * levada info: prints the format, records and fields of files.
  */
 #include "cli.h"
 #include "escape.h"
@@ -14,7 +14,7 @@
 
 static const levada_cli_option cmd_info_options[] = {
     { "source", 0, "NAME", "read with this source instead of guessing from the name or content" },
-    { "json", 0, NULL, "one JSON object a file" },
+    { "json", 0, NULL, "print one JSON object per file" },
     LEVADA_CLI_OPTION_END
 };
 
@@ -53,14 +53,13 @@ static void cmd_info_head(levada_cli_buffer *b, const levada_value *info, double
         levada_cli_puts(b, " raw)");
     }
     levada_cli_puts(b, ", ");
-    levada_cli_count(b, levada_cli_json_int(info, "records"));
-    levada_cli_puts(b, levada_cli_json_int(info, "records") == 1 ? " record" : " records");
+    levada_cli_counted(b, levada_cli_json_int(info, "records"), "record", "records");
     if (bad > 0) {
         levada_cli_puts(b, ", ");
         levada_cli_count(b, bad);
-        levada_cli_puts(b, " damaged: levada verify ");
+        levada_cli_puts(b, " damaged (levada verify ");
         levada_cli_show_text(b, levada_cli_json_string(info, "path"));
-        levada_cli_puts(b, " tells where");
+        levada_cli_puts(b, " shows where)");
     } else if (strcmp(format, "tfrecord") == 0) {
         levada_cli_puts(b, ", all checksums good");
     }
@@ -93,8 +92,8 @@ static void cmd_info_values(levada_cli_buffer *b, const levada_value *quantiles,
     int64_t n = levada_cli_json_int(quantiles, "max");
 
     if (cmd_info_same(quantiles)) {
-        levada_cli_count(b, n);
-        levada_cli_printf(b, " value%s%s", n == 1 ? "" : "s", after);
+        levada_cli_counted(b, n, "value", "values");
+        levada_cli_puts(b, after);
     } else {
         levada_cli_printf(b, "values%s  ", after);
         cmd_info_quantiles(b, quantiles);
@@ -137,8 +136,7 @@ static void cmd_info_feature(levada_cli_buffer *b, const levada_value *feature, 
     }
     if (in != records) {
         levada_cli_puts(b, "     in ");
-        levada_cli_count(b, in);
-        levada_cli_puts(b, " records");
+        levada_cli_counted(b, in, "record", "records");
     }
     levada_cli_puts(b, "\n");
 }
@@ -209,8 +207,8 @@ static void cmd_info_text(levada_cli_buffer *b, const levada_value *info, double
     cmd_info_features(b, info, "sequences", "sequence");
     if (unlisted > 0) {
         levada_cli_puts(b, "  ");
-        levada_cli_count(b, unlisted);
-        levada_cli_puts(b, " features of records are not listed: the file has too many names\n");
+        levada_cli_counted(b, unlisted, "feature", "features");
+        levada_cli_puts(b, " not listed: the file has too many names\n");
     }
     levada_cli_puts(b, "  bytes     ");
     cmd_info_quantiles(b, levada_cli_json_get(info, "bytes"));
@@ -259,7 +257,7 @@ static levada_cli_status cmd_info(levada_env *env, const levada_cli_args *args)
 const levada_cli_command levada_cli_info = {
     .name = "info",
     .words = "FILE...",
-    .doc = "format, records, fields and lengths of files",
+    .doc = "print the format, records, fields and lengths of files",
     .options = cmd_info_options,
     .min_words = 1,
     .max_words = -1,

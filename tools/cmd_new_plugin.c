@@ -67,25 +67,27 @@ static levada_cli_status cmd_new_plugin(levada_env *env, const levada_cli_args *
 
     (void)env;
     if (!kind) {
-        levada_cli_say("new-plugin: --kind is source, format, decoder or stage, not '%s'",
+        levada_cli_say("new-plugin: --kind must be source, format, decoder or stage, not '%s'",
                        levada_cli_value(args, "kind"));
         return LEVADA_CLI_USAGE;
     }
     if (!cmd_new_plugin_is_name(name)) {
-        levada_cli_say("new-plugin: a name is made of a-z, 0-9 and single _, not '%s'", name);
+        levada_cli_say("new-plugin: invalid name '%s'; use a-z, 0-9 and single _, at most 40 "
+                       "characters",
+                       name);
         return LEVADA_CLI_USAGE;
     }
     levada_cli_printf(&path, "%s.c", name);
     cmd_new_plugin_fill(&text, kind->lines, name);
     if (levada_cli_file_size(path.at) >= 0) {
-        levada_cli_say("%s is there already", path.at);
+        levada_cli_say("%s already exists", path.at);
         status = LEVADA_CLI_FAILED;
     } else if (levada_output_save(path.at, text.at, text.size, &err) != LEVADA_OK) {
         status = levada_cli_fail(&err);
     } else {
         text.size = 0;
         levada_cli_printf(
-            &text, "%s   %s; its first lines say how to compile it\n", path.at, kind->doc);
+            &text, "%s   %s; its first lines show how to compile it\n", path.at, kind->doc);
         levada_cli_out(&text);
     }
     levada_cli_buffer_clear(&path);
@@ -96,7 +98,7 @@ static levada_cli_status cmd_new_plugin(levada_env *env, const levada_cli_args *
 const levada_cli_command levada_cli_new_plugin = {
     .name = "new-plugin",
     .words = "NAME",
-    .doc = "write NAME.c, a plug-in to begin with",
+    .doc = "write NAME.c, a template of a plug-in",
     .options = cmd_new_plugin_options,
     .min_words = 1,
     .max_words = 1,

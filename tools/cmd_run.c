@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * levada run: runs a description, as a check, as a measurement, or for what it gives.
+ * levada run: runs a description, to check it, to measure it or to see its batches.
  */
 #include "file.h"
 #include "json.h"
@@ -14,12 +14,12 @@
 #include <string.h>
 
 static const levada_cli_option cmd_run_options[] = {
-    { "json", 0, NULL, "one JSON line a batch: shapes, lengths, keys of the records" },
-    { "progress", 'p', NULL, "a line that moves, on a terminal" },
-    { "stats", 0, "FILE", "write the statistics as JSON at the end; - = standard output" },
-    { "save", 0, "FILE", "write the position at the end, also after --limit and Ctrl-C" },
-    { "resume", 0, "FILE", "go on where --save, or Python, stopped" },
-    { "part", 0, "NAME", "of a checkpoint of several parts: the one to resume from" },
+    { "json", 0, NULL, "print one JSON line per batch: shapes, lengths, keys of records" },
+    { "progress", 'p', NULL, "show progress on a terminal" },
+    { "stats", 0, "FILE", "write statistics as JSON at the end; - = standard output" },
+    { "save", 0, "FILE", "save the position at the end, after --limit or on Ctrl-C" },
+    { "resume", 0, "FILE", "resume from a position saved by --save or by Python" },
+    { "part", 0, "NAME", "the part to resume from, if the checkpoint has several" },
     LEVADA_CLI_PIPE_OPTIONS,
     LEVADA_CLI_OPTION_END
 };
@@ -38,7 +38,7 @@ static levada_status cmd_run_resume(levada_cli_pipe *p, const char *path, const 
         if (status == LEVADA_OK)
             status = levada_iter_restore(p->it, position.state, position.size, err);
         if (status == LEVADA_OK) p->drop = position.drop;
-        else levada_error_wrap(err, "can't resume from %s", path);
+        else levada_error_wrap(err, "cannot resume from %s", path);
     }
     levada_cli_buffer_clear(&file);
     return status;
@@ -60,15 +60,15 @@ static levada_status cmd_run_agree(levada_cli_pipe *p, const levada_cli_args *ar
 
         if (asked == saved) continue;
         status = levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                             "--%s %" PRId64 " differs from that of --resume, %" PRId64
+                             "--%s %" PRId64 " differs from the saved value %" PRId64
                              "; omit it", names[i], asked, saved);
     }
     levada_value_destroy(&stats);
     return status;
 }
 
-/* Also where the records that were to be left out have not all come yet. Only a position whose
- * output was written: to resume from a later one would leave out what was lost. */
+/* Also saves while records are still being skipped. Saves only a position whose output was written:
+ * a resume from a later one would skip the lost output. */
 static levada_status cmd_run_save(levada_cli_pipe *p, const char *path, levada_error *err)
 {
     char               *state = NULL;
@@ -78,7 +78,8 @@ static levada_status cmd_run_save(levada_cli_pipe *p, const char *path, levada_e
 
     if (!levada_cli_out_sync())
         return levada_fail(err, LEVADA_EUNAVAILABLE,
-                           "the position is not saved to %s: output before it was lost", path);
+                           "the position was not saved to %s because earlier output was lost",
+                           path);
     status = levada_iter_save(p->it, &state, &position.size, err);
     if (status != LEVADA_OK) return status;
     position.state = (const uint8_t *)state;
@@ -104,7 +105,7 @@ static levada_status cmd_run_stats(levada_cli_pipe *p, const char *path, levada_
     return status;
 }
 
-/* Batches until the end or the limit. False in *reading when nobody reads the output any more. */
+/* Reads batches until the end or the limit. Clears *reading when nobody reads the output. */
 static levada_status cmd_run_loop(levada_cli_pipe *p, const levada_cli_args *args, bool *reading,
                                   levada_error *err)
 {
@@ -128,14 +129,13 @@ static levada_status cmd_run_loop(levada_cli_pipe *p, const levada_cli_args *arg
 }
 
 static void cmd_run_count(levada_cli_buffer *text, const levada_value *stats, const char *key,
-                          const char *what)
+                          const char *one, const char *many)
 {
     int64_t count = levada_cli_json_int(stats, key);
 
     if (count == 0) return;
     levada_cli_puts(text, " · ");
-    levada_cli_count(text, count);
-    levada_cli_printf(text, " %s", what);
+    levada_cli_counted(text, count, one, many);
 }
 
 /* "39 312 records in 1 228 batches · 63.1 MiB read · padding 12.3 % · 1.21 M records/s · 0.32 s" */
@@ -145,10 +145,9 @@ static void cmd_run_summary(levada_cli_pipe *p, double seconds)
     char             *json = NULL;
     levada_value     *stats = NULL;
 
-    levada_cli_count(&text, p->records);
-    levada_cli_puts(&text, " records in ");
-    levada_cli_count(&text, p->batches);
-    levada_cli_printf(&text, " %s", levada_cli_pipe_unit(p));
+    levada_cli_counted(&text, p->records, "record", "records");
+    levada_cli_puts(&text, " in ");
+    levada_cli_pipe_count(p, &text);
     if (levada_iter_stats(p->it, &json, NULL) == LEVADA_OK
         && levada_cli_json_take(&json, &stats, NULL) == LEVADA_OK) {
         double padding = levada_cli_json_float(stats, "padding_fraction");
@@ -157,9 +156,9 @@ static void cmd_run_summary(levada_cli_pipe *p, double seconds)
         levada_cli_bytes(&text, levada_cli_json_int(stats, "bytes"));
         levada_cli_puts(&text, " read");
         if (padding > 0) levada_cli_printf(&text, " · padding %.1f %%", padding * 100);
-        cmd_run_count(&text, stats, "skipped_records", "skipped");
-        cmd_run_count(&text, stats, "missing_files", "files missing");
-        cmd_run_count(&text, stats, "empty_files", "files without a record");
+        cmd_run_count(&text, stats, "skipped_records", "skipped record", "skipped records");
+        cmd_run_count(&text, stats, "missing_files", "missing file", "missing files");
+        cmd_run_count(&text, stats, "empty_files", "empty file", "empty files");
     }
     levada_cli_puts(&text, " · ");
     levada_cli_rate(&text, (double)p->records / (seconds > 0 ? seconds : 1e-9), " records/s");
@@ -202,8 +201,8 @@ const levada_cli_command levada_cli_run = {
     .doc = "run a description",
     .more = "  levada run 'tfrecord:train-*.tfrecord.gz | shuffle:10000 | parse_example:@s.json\n"
             "    | bucket_by_sequence_length:tokens,boundaries=[64,128],batch_sizes=32'\n\n"
-            "DESCRIPTION may be @FILE. levada stages lists what can stand in it. kill -USR1 tells\n"
-            "who waits for what.",
+            "DESCRIPTION can be @FILE. levada stages lists all sources, decoders and stages.\n"
+            "kill -USR1 prints which parts of a running pipeline wait.",
     .options = cmd_run_options,
     .min_words = 1,
     .max_words = 1,

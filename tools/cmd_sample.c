@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * levada sample: small real files for the examples of the documentation.
+ * levada sample: writes the small files that the examples of the documentation read.
  */
 #include "cli.h"
 #include "escape.h"
@@ -21,7 +21,7 @@ static levada_cli_status cmd_sample(levada_env *env, const levada_cli_args *args
     levada_cli_buffer text = { 0 };
 
     if (mkdir(folder, 0777) != 0 && errno != EEXIST) {
-        levada_cli_say("cannot create the directory %s: %s", folder, strerror(errno));
+        levada_cli_say("cannot create the folder %s: %s", folder, strerror(errno));
         return LEVADA_CLI_FAILED;
     }
     if (levada_sample_write(env, folder, &err) != LEVADA_OK) return levada_cli_fail(&err);
@@ -36,7 +36,7 @@ static levada_cli_status cmd_sample(levada_env *env, const levada_cli_args *args
 const levada_cli_command levada_cli_sample = {
     .name = "sample",
     .words = "DIR",
-    .doc = "write small real files to try things on",
+    .doc = "write small sample files for experiments",
     .options = cmd_sample_options,
     .min_words = 1,
     .max_words = 1,

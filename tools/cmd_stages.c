@@ -11,7 +11,7 @@
 #include <string.h>
 
 static const levada_cli_option cmd_stages_options[] = {
-    { "json", 0, NULL, "the tables as JSON" },
+    { "json", 0, NULL, "print the tables as JSON" },
     LEVADA_CLI_OPTION_END
 };
 
@@ -86,7 +86,7 @@ static void cmd_stages_one(levada_cli_buffer *b, const levada_value *op)
                       levada_cli_json_string(op, "family"), levada_cli_json_string(op, "doc"));
     if (*example) levada_cli_printf(b, "\nexample\n  %s\n", example);
     if (!args || levada_value_count(args) == 0) return;
-    levada_cli_puts(b, "\noptions (* = its name may be left out)\n");
+    levada_cli_puts(b, "\noptions (* = the name can be omitted)\n");
     for (int64_t i = 0; i < levada_value_count(args); i++)
         cmd_stages_arg(b, levada_value_item(args, i));
 }
@@ -109,8 +109,8 @@ static levada_cli_status cmd_stages_find(const levada_value *all, const char *na
         if (strcmp(levada_cli_json_string(*out, "name"), name) == 0) return LEVADA_CLI_DONE;
     }
     near = levada_cli_nearest(name, cmd_stages_name, all);
-    if (near) levada_cli_say("there is no stage %s: did you mean %s?", name, near);
-    else levada_cli_say("there is no stage %s; levada stages lists them", name);
+    if (near) levada_cli_say("unknown stage '%s'; did you mean '%s'?", name, near);
+    else levada_cli_say("unknown stage '%s'; levada stages lists all names", name);
     return LEVADA_CLI_USAGE;
 }
 
@@ -140,7 +140,7 @@ static levada_cli_status cmd_stages(levada_env *env, const levada_cli_args *args
 const levada_cli_command levada_cli_stages = {
     .name = "stages",
     .words = "[NAME]",
-    .doc = "list sources, decoders and stages, or tell all about one",
+    .doc = "list sources, decoders and stages, or describe one",
     .options = cmd_stages_options,
     .max_words = 1,
     .run = cmd_stages,

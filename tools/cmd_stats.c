@@ -12,11 +12,11 @@
 #include <string.h>
 
 static const levada_cli_option cmd_stats_options[] = {
-    { "field", 'f', "F", "the field whose length counts (default: the one ragged field)" },
-    { "buckets", 'k', "N", "best buckets to look for (default: 8 and 16)" },
-    { "max-tokens", 'm', "N", "cells of a batch, padding counted (default 32768)" },
-    { "json", 0, NULL, "one JSON object" },
-    { "progress", 'p', NULL, "a line that moves, on a terminal" },
+    { "field", 'f', "F", "measure the length of this field (default: the only ragged one)" },
+    { "buckets", 'k', "N", "number of buckets to optimize (default: 8 and 16)" },
+    { "max-tokens", 'm', "N", "cells of a batch, padding included (default 32768)" },
+    { "json", 0, NULL, "print one JSON object" },
+    { "progress", 'p', NULL, "show progress on a terminal" },
     LEVADA_CLI_PIPE_OPTIONS,
     LEVADA_CLI_OPTION_END
 };
@@ -48,11 +48,10 @@ static const levada_column *cmd_stats_column(const stats_job *job, const levada_
     }
     if (!job->field && n != 1) {
         found = NULL;
-        levada_fail(err, LEVADA_EINVALID_ARGUMENT, "which field? --field takes one of %s",
-                    names.at);
+        levada_fail(err, LEVADA_EINVALID_ARGUMENT, "--field is required; available: %s", names.at);
     } else if (!found) {
-        levada_fail(err, LEVADA_EINVALID_ARGUMENT, "there is no field %s: there are %s",
-                    job->field, names.at);
+        levada_fail(err, LEVADA_EINVALID_ARGUMENT, "unknown field '%s'; available: %s", job->field,
+                    names.at);
     }
     levada_cli_buffer_clear(&names);
     return found;
@@ -140,7 +139,7 @@ static void cmd_stats_text(stats_job *job, const char *name, levada_cli_cost cos
 
     if (job->lines++ == 0)
         levada_cli_printf(&job->out, "\n%-24s %8s %9s %16s\n", "strategy", "shapes", "padding",
-                          "tokens a batch");
+                          "tokens per batch");
     levada_cli_count(&tokens, (int64_t)(cost.tokens_per_batch + 0.5));
     if (cost.shapes < 0) levada_cli_printf(&job->out, "%-24s %8s", name, "any");
     else levada_cli_printf(&job->out, "%-24s %8d", name, (int)cost.shapes);
@@ -186,10 +185,9 @@ static void cmd_stats_head(stats_job *job)
         levada_cli_puts(&job->out, ",\"tokens\":");
         levada_cli_int(&job->out, job->lengths.sum);
     } else {
-        levada_cli_count(&job->out, job->lengths.n);
-        levada_cli_puts(&job->out, " records · ");
-        levada_cli_count(&job->out, job->lengths.sum);
-        levada_cli_puts(&job->out, " tokens");
+        levada_cli_counted(&job->out, job->lengths.n, "record", "records");
+        levada_cli_puts(&job->out, " · ");
+        levada_cli_counted(&job->out, job->lengths.sum, "token", "tokens");
     }
     for (int i = 0; i < 5; i++) {
         int64_t value = cmd_stats_quantile(&job->lengths, parts[i]);
@@ -284,9 +282,9 @@ static levada_cli_status cmd_stats(levada_env *env, const levada_cli_args *args)
 const levada_cli_command levada_cli_stats = {
     .name = "stats",
     .words = "DESCRIPTION",
-    .doc = "lengths of sequences, and what padding costs",
+    .doc = "print sequence lengths, and what padding costs",
     .more = "  levada stats 'tfrecord:a.tfrecord | parse_sequence_example:...' --field tokens\n\n"
-            "The boundaries can be given to bucket_by_sequence_length as they are.",
+            "Pass the printed boundaries to bucket_by_sequence_length.",
     .options = cmd_stats_options,
     .min_words = 1,
     .max_words = 1,

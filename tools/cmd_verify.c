@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * levada verify: checks every record of files, tells where they are damaged, writes what is good.
+ * levada verify: checks every record of files, reports damage, and writes the good records.
  */
 #include "cli.h"
 #include "escape.h"
@@ -9,6 +9,7 @@
 #include <levada/inspect.h>
 #include <levada/output.h>
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,9 +20,9 @@ enum { CMD_VERIFY_LINES = 10 }; /* places of damage of one file that are shown *
 
 static const levada_cli_option cmd_verify_options[] = {
     { "source", 0, "NAME", "read with this source instead of guessing from the name or content" },
-    { "repair", 0, "OUT", "write the good records: a folder (for the damaged files), or a file" },
-    { "quarantine", 0, "FILE", "write one JSON line for each place of damage" },
-    { "json", 0, NULL, "one JSON object a file" },
+    { "repair", 0, "OUT", "write the good records of damaged files to a folder or a file" },
+    { "quarantine", 0, "FILE", "write one JSON line for each damaged place" },
+    { "json", 0, NULL, "print one JSON object per file" },
     LEVADA_CLI_OPTION_END
 };
 
@@ -128,8 +129,8 @@ static void cmd_verify_tell(verify_job *job, const levada_verify_result *r)
     if (job->places <= CMD_VERIFY_LINES) return;
     levada_cli_show_text(&job->text, job->path);
     levada_cli_puts(&job->text, "   and ");
-    levada_cli_count(&job->text, job->places - CMD_VERIFY_LINES);
-    levada_cli_puts(&job->text, " more places (--quarantine FILE lists all)\n");
+    levada_cli_counted(&job->text, job->places - CMD_VERIFY_LINES, "more place", "more places");
+    levada_cli_puts(&job->text, " (--quarantine FILE lists all)\n");
 }
 
 static bool cmd_verify_is_folder(const char *path)
@@ -205,7 +206,7 @@ static levada_status cmd_verify_names(const levada_cli_args *args, levada_error 
     for (size_t i = 1; i < n && status == LEVADA_OK; i++) {
         if (cmd_verify_compare(&words[i - 1], &words[i]) == 0)
             status = levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                                 "%s and %s would be one file in the folder of --repair",
+                                 "%s and %s have the same name; --repair would write one file",
                                  words[i - 1], words[i]);
     }
     free(words);
@@ -221,8 +222,7 @@ static void cmd_verify_summary(verify_job *job, const levada_cli_args *args, con
 
     levada_cli_count(&job->text, job->good_files);
     levada_cli_puts(&job->text, " of ");
-    levada_cli_count(&job->text, job->files);
-    levada_cli_puts(&job->text, job->files == 1 ? " file good" : " files good");
+    levada_cli_counted(&job->text, job->files, "file good", "files good");
     if (damaged > 0) {
         levada_cli_puts(&job->text, " · ");
         levada_cli_count(&job->text, damaged);
@@ -231,15 +231,13 @@ static void cmd_verify_summary(verify_job *job, const levada_cli_args *args, con
     if (job->unreadable > 0) {
         levada_cli_puts(&job->text, " · ");
         levada_cli_count(&job->text, job->unreadable);
-        levada_cli_puts(&job->text, " can't be read");
+        levada_cli_puts(&job->text, " unreadable");
     }
     levada_cli_puts(&job->text, " · ");
-    levada_cli_count(&job->text, job->good);
-    levada_cli_puts(&job->text, job->good == 1 ? " good record" : " good records");
+    levada_cli_counted(&job->text, job->good, "good record", "good records");
     if (job->bad > 0) {
         levada_cli_puts(&job->text, " · ");
-        levada_cli_count(&job->text, job->bad);
-        levada_cli_puts(&job->text, job->bad == 1 ? " bad record" : " bad records");
+        levada_cli_counted(&job->text, job->bad, "bad record", "bad records");
         if (job->repaired && !job->unrepaired) {
             levada_cli_puts(&job->text, "   the good ones are in ");
             levada_cli_show_text(&job->text, repair);
@@ -257,7 +255,8 @@ static levada_status cmd_verify_folder(const levada_cli_args *args, const char *
     *folder = repair && (args->nwords > 1 || levada_cli_file_ends(repair, "/")
                          || cmd_verify_is_folder(repair));
     if (!*folder || cmd_verify_is_folder(repair) || mkdir(repair, 0777) == 0) return LEVADA_OK;
-    return levada_fail(err, LEVADA_EUNAVAILABLE, "can't make the folder %s", repair);
+    return levada_fail(err, LEVADA_EUNAVAILABLE, "cannot create the folder %s: %s", repair,
+                       strerror(errno));
 }
 
 static void cmd_verify_all(verify_job *job, const levada_cli_args *args, const char *repair,
@@ -305,13 +304,18 @@ static levada_status cmd_verify_apart(const levada_cli_args *args, const char *q
 static levada_status cmd_verify_quarantine(const verify_job *job, const char *path,
                                            levada_error *err)
 {
+    levada_cli_buffer files = { 0 };
+
     if (job->lost)
-        return levada_fail(err, LEVADA_EUNAVAILABLE, "%s is not written: the output was lost",
+        return levada_fail(err, LEVADA_EUNAVAILABLE, "%s was not written because output was lost",
                            path);
-    if (job->unreadable > 0)
-        return levada_fail(err, LEVADA_EUNAVAILABLE,
-                           "%s is not written: %" PRId64 " file%s could not be read", path,
-                           job->unreadable, job->unreadable == 1 ? "" : "s");
+    if (job->unreadable > 0) {
+        levada_cli_counted(&files, job->unreadable, "file", "files");
+        levada_fail(err, LEVADA_EUNAVAILABLE, "%s was not written because %s could not be read",
+                    path, files.at);
+        levada_cli_buffer_clear(&files);
+        return LEVADA_EUNAVAILABLE;
+    }
     return levada_output_save(path, job->list.at ? job->list.at : "", job->list.size, err);
 }
 
@@ -346,10 +350,10 @@ static levada_cli_status cmd_verify(levada_env *env, const levada_cli_args *args
 const levada_cli_command levada_cli_verify = {
     .name = "verify",
     .words = "FILE...",
-    .doc = "check every record of files, and repair them",
-    .more = "--repair OUT is a folder where one of that name is there, OUT ends with / or several\n"
-            "FILEs are given: it gets the damaged files without their damage. Otherwise OUT is\n"
-            "the file that gets the good records of FILE. Exit status 1: damage was found.",
+    .doc = "check every record of files, and repair files",
+    .more = "OUT is a folder if a folder of that name exists, if OUT ends with /, or if there are\n"
+            "several FILEs. The good records of each damaged file are written to it. Otherwise\n"
+            "OUT is a file for the good records of FILE. Exit status 1: damage was found.",
     .options = cmd_verify_options,
     .min_words = 1,
     .max_words = -1,

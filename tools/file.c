@@ -17,7 +17,7 @@ static levada_status file_fail(levada_error *err, const char *what, const char *
                          : why == ENOSPC || why == EDQUOT ? LEVADA_ERESOURCE_EXHAUSTED
                                                           : LEVADA_EUNAVAILABLE;
 
-    return levada_fail(err, code, "can't %s %s: %s", what, path, strerror(why));
+    return levada_fail(err, code, "cannot %s %s: %s", what, path, strerror(why));
 }
 
 levada_status levada_cli_file_read(const char *path, levada_cli_buffer *out, levada_error *err)
@@ -32,7 +32,7 @@ levada_status levada_cli_file_read(const char *path, levada_cli_buffer *out, lev
         out->size += n;
     if (ferror(file)) status = file_fail(err, "read", path);
     else if (out->size > FILE_MOST)
-        status = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "%s has more than 1 GiB", path);
+        status = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "%s is larger than 1 GiB", path);
     fclose(file);
     levada_cli_add(out, "", 0); /* terminates it */
     return status;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The command: finds the command that is asked for, reads its options, runs it.
+ * The entry point: finds the command, reads its options and runs it.
  */
 #include "cli.h"
 #include "json.h"
@@ -18,8 +18,8 @@ static const levada_cli_command *const main_commands[] = {
 };
 
 static const levada_cli_option main_options[] = {
-    { "plugin", 0, "PATH", "load a plug-in first; may be given again" },
-    { "version", 0, NULL, "print the version and what this build has" },
+    { "plugin", 0, "PATH", "load a plug-in first; can be repeated" },
+    { "version", 0, NULL, "print the version and the features of this build" },
     LEVADA_CLI_OPTION_END
 };
 
@@ -33,7 +33,7 @@ static void main_put_options(levada_cli_buffer *text, const levada_cli_option *o
                  options[i].value ? options[i].value : "");
         levada_cli_printf(text, "  %s%-18s %s\n", letter, name, options[i].doc);
     }
-    levada_cli_printf(text, "  -h, %-18s %s\n", "--help", "print this");
+    levada_cli_printf(text, "  -h, %-18s %s\n", "--help", "print this help");
 }
 
 static levada_cli_status main_help(void)
@@ -47,8 +47,9 @@ static levada_cli_status main_help(void)
                           main_commands[i]->words, main_commands[i]->doc);
     levada_cli_puts(&text, "\n");
     main_put_options(&text, main_options);
-    levada_cli_puts(&text, "\nlevada COMMAND --help tells more. Exit status: 0 done, 1 failed or "
-                           "damage found,\n2 wrong usage, 130 interrupted.\n");
+    levada_cli_puts(&text, "\nlevada COMMAND --help lists the options of a command.\n"
+                           "Exit status: 0 success, 1 failure or damage found, 2 wrong usage, "
+                           "130 interrupted.\n");
     levada_cli_out(&text);
     levada_cli_buffer_clear(&text);
     return LEVADA_CLI_DONE;
@@ -85,8 +86,8 @@ static levada_cli_status main_unknown(const char *name)
 {
     const char *near = levada_cli_nearest(name, main_command_name, main_commands);
 
-    if (near) levada_cli_say("there is no command %s: did you mean %s?", name, near);
-    else levada_cli_say("there is no command %s; levada --help lists them", name);
+    if (near) levada_cli_say("unknown command '%s'; did you mean '%s'?", name, near);
+    else levada_cli_say("unknown command '%s'; levada --help lists all commands", name);
     return LEVADA_CLI_USAGE;
 }
 
@@ -120,8 +121,8 @@ static levada_cli_status main_version(levada_env *env)
     return LEVADA_CLI_DONE;
 }
 
-/* The options in front of the command. Gives the index of the first word that is none of them;
- * 0 where they are wrong. */
+/* Reads the options before the command. Returns the index of the first word that is not one of
+ * them; 0 where they are wrong. */
 static int main_globals(int argc, char **argv, levada_env *env, levada_cli_status *status)
 {
     int i = 1;
@@ -161,13 +162,13 @@ static levada_cli_status main_run(const levada_cli_command *command, levada_env 
     }
     if (args.help) return main_command_help(command);
     if (args.nwords < command->min_words) {
-        levada_cli_say("%s: needs %s; levada %s --help tells more", command->name, command->words,
-                       command->name);
+        levada_cli_say("%s: missing argument %s; see levada %s --help", command->name,
+                       command->words, command->name);
         return LEVADA_CLI_USAGE;
     }
     if (command->max_words >= 0 && args.nwords > command->max_words) {
-        levada_cli_say("%s: '%s' is one argument too many (a description that holds spaces or | "
-                       "stands in quotes)",
+        levada_cli_say("%s: unexpected argument '%s'; quote a description that contains spaces or "
+                       "|",
                        command->name, args.words[command->max_words]);
         return LEVADA_CLI_USAGE;
     }
@@ -215,7 +216,7 @@ int main(int argc, char **argv)
     if (first == 0) goto out;
     status = LEVADA_CLI_USAGE;
     if (first == argc) {
-        levada_cli_say("what is to be done? levada --help lists the commands");
+        levada_cli_say("missing command; levada --help lists all commands");
         goto out;
     }
     command = main_find(strcmp(argv[first], "help") == 0 && first + 1 < argc ? argv[first + 1]

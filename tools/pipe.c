@@ -22,7 +22,7 @@ static levada_cli_status pipe_parse(levada_cli_pipe *p, levada_env *env, const c
     if (from_file && levada_cli_file_read(description + 1, &text, &err) != LEVADA_OK) {
         status = levada_cli_fail(&err);
     } else if (from_file && memchr(text.at, 0, text.size)) {
-        levada_cli_say("%s has a zero byte in it: this is no description", description + 1);
+        levada_cli_say("%s is not a description: it contains a zero byte", description + 1);
         status = LEVADA_CLI_FAILED;
     } else if (levada_dataset_parse(env, from_file ? text.at : description, &p->dataset, &err)
                != LEVADA_OK) {
@@ -43,7 +43,7 @@ levada_cli_status levada_cli_pipe_open(levada_cli_pipe *p, levada_env *env,
 
     if (status != LEVADA_CLI_DONE) return status;
     if (threads > PIPE_THREADS) {
-        levada_cli_say("--threads %" PRId64 " must be 0 to %d", threads, PIPE_THREADS);
+        levada_cli_say("--threads %" PRId64 " must be from 0 to %d", threads, PIPE_THREADS);
         levada_cli_pipe_close(p);
         return LEVADA_CLI_USAGE;
     }
@@ -66,13 +66,14 @@ static void pipe_report_joint(const levada_value *joint)
             levada_cli_json_int(joint, "ready"), levada_cli_json_int(joint, "window"));
 }
 
-/* Who waits for what, as `kill -USR1` asks. */
+/* Prints the wait report that `kill -USR1` requests. */
 static void pipe_report(levada_cli_pipe *p)
 {
     char               *text = NULL;
     levada_error        err = LEVADA_ERROR_INIT;
     levada_value       *report = NULL;
     const levada_value *joints;
+    levada_cli_buffer   count = { 0 };
     int64_t             n;
 
     levada_cli_progress_clear(&p->progress);
@@ -83,16 +84,14 @@ static void pipe_report(levada_cli_pipe *p)
     }
     joints = levada_cli_json_get(report, "threads");
     n = joints ? levada_value_count(joints) : 0;
-    if (n == 0) {
-        levada_cli_say("everything on one thread");
-    } else {
-        levada_cli_say("%" PRId64 " joint%s", n, n == 1 ? "" : "s");
-    }
+    levada_cli_counted(&count, n, "joint", "joints");
+    levada_cli_say("%s", n == 0 ? "everything runs on one thread" : count.at);
+    levada_cli_buffer_clear(&count);
     for (int64_t i = 0; i < n; i++) pipe_report_joint(levada_value_item(joints, i));
     levada_value_destroy(&report);
 }
 
-/* What is left of a block behind the records that were given before; AGAIN where nothing is. */
+/* Takes the rest of a block after the records that were emitted before; AGAIN if none is left. */
 static levada_status pipe_leave_out(levada_cli_pipe *p, levada_block **block, levada_error *err)
 {
     levada_cursor rest = { .block = *block };
@@ -120,7 +119,7 @@ levada_status levada_cli_pipe_next(levada_cli_pipe *p, levada_block **out, levad
     }
     if (status == LEVADA_END && p->drop > 0)
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                           "the dataset ends before the position that was saved");
+                           "the dataset ends before the saved position");
     if (status == LEVADA_OK) {
         p->records += levada_block_rows(*out);
         p->batches++;
@@ -136,10 +135,11 @@ void levada_cli_pipe_close(levada_cli_pipe *p)
     levada_dataset_unref(&p->dataset);
 }
 
-const char *levada_cli_pipe_unit(const levada_cli_pipe *p)
+void levada_cli_pipe_count(const levada_cli_pipe *p, levada_cli_buffer *out)
 {
     int32_t flags = levada_spec_flags_of(levada_dataset_spec(p->dataset));
+    bool    batched = (flags & LEVADA_SPEC_BATCHED) != 0;
 
-    if (p->batches == 1) return flags & LEVADA_SPEC_BATCHED ? "batch" : "block";
-    return flags & LEVADA_SPEC_BATCHED ? "batches" : "blocks";
+    levada_cli_counted(out, p->batches, batched ? "batch" : "block",
+                       batched ? "batches" : "blocks");
 }

@@ -16,20 +16,20 @@ typedef struct levada_cli_pipe {
     levada_dataset     *dataset;
     levada_iter        *it;
     levada_cli_progress progress;
-    int64_t             records, batches; /* given so far                              */
-    uint64_t            drop; /* records to leave out first: they were given before a save */
+    int64_t             records, batches; /* emitted so far                            */
+    uint64_t            drop; /* records to skip first: they were emitted before a save */
 } levada_cli_pipe;
 
 /* Options that every command which runs a description has. */
 #define LEVADA_CLI_PIPE_OPTIONS                                                                   \
     { "limit", 'n', "N", "stop after N batches" },                                                \
-    { "threads", 't', "N", "worker threads; 1 = everything on one (default: the CPUs)" },         \
-    { "seed", 0, "N", "of everything random (default: drawn anew, told by --stats)" },            \
-    { "epoch", 0, "N", "number of the epoch, from 0" },                                           \
+    { "threads", 't', "N", "threads; 1 runs everything on one (default: one per CPU)" },          \
+    { "seed", 0, "N", "random seed (default: a new one, which --stats reports)" },                \
+    { "epoch", 0, "N", "number of the epoch, counted from 0" },                                   \
     { "errors", 0, "P", "bad records: fail (default), skip, skip:1000 or skip:0.1%" }
 
-/* Parses and opens; `description` may be @FILE. On failure says why and gives the exit status; on
- * DONE the pipe has to be closed. */
+/* Parses and opens; `description` may be @FILE. On failure prints why and returns the exit status;
+ * on DONE the caller closes the pipe. */
 LEVADA_MUST_USE levada_cli_status levada_cli_pipe_open(levada_cli_pipe *p, levada_env *env,
                                                        const char            *description,
                                                        const levada_cli_args *args);
@@ -38,7 +38,7 @@ LEVADA_MUST_USE levada_status levada_cli_pipe_next(levada_cli_pipe *p, levada_bl
                                                    levada_error *err);
 void levada_cli_pipe_close(levada_cli_pipe *p);
 
-/* "batches", or "blocks" where the description batches nothing. */
-const char *levada_cli_pipe_unit(const levada_cli_pipe *p);
+/* "3 batches", or "3 blocks" where the description does not batch: those emitted so far. */
+void levada_cli_pipe_count(const levada_cli_pipe *p, levada_cli_buffer *out);
 
 #endif

@@ -79,8 +79,8 @@ static void progress_line(levada_cli_buffer *line, const progress_state *at, boo
     if (at->total > 0 && !brief) progress_bar(line, part);
     if (at->total > 0) levada_cli_printf(line, "%3.0f %%   ", part * 100);
     if (!brief || at->total <= 0) {
-        levada_cli_count(line, at->records);
-        levada_cli_puts(line, " records · ");
+        levada_cli_counted(line, at->records, "record", "records");
+        levada_cli_puts(line, " · ");
     }
     levada_cli_rate(line, (double)at->records / at->seconds, " records/s");
     if (at->done > 0) {

@@ -68,16 +68,16 @@ levada_status levada_cli_parts_open(levada_cli_parts *parts, const levada_cli_bu
     if (!saved_begins(at, file->size, "LVDACKPT")) return LEVADA_OK;
     parts->named = true;
     if (file->size < 16)
-        return levada_fail(err, LEVADA_EDATA_LOSS, "the checkpoint is damaged: it is cut off");
+        return levada_fail(err, LEVADA_EDATA_LOSS, "the checkpoint is damaged: it is truncated");
     version = levada_cli_le(at + 8, 4);
     if (version != SAVED_VERSION)
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                           "the checkpoint has version %u, this is made for %d", (unsigned)version,
-                           SAVED_VERSION);
+                           "the checkpoint has version %u; this levada reads version %d",
+                           (unsigned)version, SAVED_VERSION);
     parts->next = at + 16;
     if (saved_crc32(0, at + 16, file->size - 16) != levada_cli_le(at + 12, 4))
         return levada_fail(err, LEVADA_EDATA_LOSS,
-                           "the checkpoint is damaged: its checksum does not fit");
+                           "the checkpoint is damaged: wrong checksum");
     return LEVADA_OK;
 }
 
@@ -117,16 +117,16 @@ levada_status levada_cli_part_position(const levada_cli_part *part, levada_cli_p
         if (part->size < SAVED_ROWS
             || saved_crc32(0, part->at + 12, part->size - 12) != levada_cli_le(part->at + 8, 4))
             return levada_fail(err, LEVADA_EDATA_LOSS,
-                               "the saved position is damaged: its checksum does not fit");
+                               "the saved position is damaged: wrong checksum");
         out->drop = levada_cli_le(part->at + 12, 8);
         out->state += SAVED_ROWS;
         out->size -= SAVED_ROWS;
     }
     if (!saved_begins(out->state, out->size, "LVDASTAT"))
-        return levada_fail(err, LEVADA_EDATA_LOSS, "this is no saved position");
+        return levada_fail(err, LEVADA_EDATA_LOSS, "this is not a saved position");
     if (!saved_state_is_whole(out))
         return levada_fail(err, LEVADA_EDATA_LOSS,
-                           "the saved position is damaged: its checksum does not fit");
+                           "the saved position is damaged: wrong checksum");
     return LEVADA_OK;
 }
 
@@ -157,11 +157,11 @@ static levada_status saved_refuse(const levada_cli_buffer *file, const char *nam
 
     if (status == LEVADA_OK && found > 0)
         status = levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                             "it has %d saved positions, say which one with --part: %s", found,
+                             "it has %d saved positions; choose one with --part: %s", found,
                              names.at);
     else if (status == LEVADA_OK && name)
-        status = levada_fail(err, LEVADA_EFAILED_PRECONDITION, "it has no part \"%s\"%s%s", name,
-                             names.size > 0 ? ", but " : "", names.at);
+        status = levada_fail(err, LEVADA_EFAILED_PRECONDITION, "unknown part '%s'; available: %s",
+                             name, names.size > 0 ? names.at : "none");
     else if (status == LEVADA_OK)
         status = levada_fail(err, LEVADA_EFAILED_PRECONDITION,
                              "none of its parts is a saved position: %s", names.at);

@@ -123,7 +123,7 @@ levada_cli_status levada_cli_out_close(levada_cli_status status)
 {
     if (fflush(stdout) != 0 && say_lost == 0) say_lost = errno;
     if (say_lost == 0 || say_lost == EPIPE) return status;
-    levada_cli_say("can't write the output: %s", strerror(say_lost));
+    levada_cli_say("cannot write the output: %s", strerror(say_lost));
     return status == LEVADA_CLI_DONE ? LEVADA_CLI_FAILED : status;
 }
 

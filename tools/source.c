@@ -2,8 +2,8 @@
 #include "source.h"
 
 #include "file.h"
-#include <levada/inspect.h>
 
+#include <stdio.h>
 #include <string.h>
 
 bool levada_cli_source_described(const char *word)
@@ -49,23 +49,17 @@ levada_status levada_cli_source_open(levada_cli_pipe *p, levada_env *env, const 
     return status;
 }
 
-levada_status levada_cli_source_guess(levada_env *env, const char *path, const char **out,
-                                      levada_error *err)
+levada_status levada_cli_source_kind(levada_env *env, const char *path, const char *option,
+                                     levada_file_kind *out, levada_error *err)
 {
-    static levada_file_kind kind; /* of the last file */
-
-    *out = "tar";
+    *out = (levada_file_kind)LEVADA_FILE_KIND_INIT;
+    (void)snprintf(out->source, sizeof out->source, "tar");
     if (levada_cli_file_ends(path, ".tar") || levada_cli_file_ends(path, ".tgz") ||
         levada_cli_file_ends(path, ".tar.gz"))
         return LEVADA_OK;
-    kind = (levada_file_kind)LEVADA_FILE_KIND_INIT;
-    LEVADA_TRY(levada_inspect_kind(env, path, NULL, &kind, err));
-    if (kind.content[0])
-        levada_cli_say("%s is read as %s, but its first bytes look like %s (--source %s reads "
-                       "them)",
-                       path, kind.source, kind.content, kind.content);
-    if (kind.guessed)
-        levada_cli_say("%s has an unknown format; it is read as %s", path, kind.source);
-    *out = kind.source;
+    LEVADA_TRY(levada_inspect_kind(env, path, NULL, out, err));
+    if (out->content[0])
+        levada_cli_say("%s is read as %s, but its first bytes look like %s (%s %s reads them)",
+                       path, out->source, out->content, option, out->content);
     return LEVADA_OK;
 }

@@ -10,7 +10,6 @@ import json
 import os
 import pty
 import select
-import shutil
 import signal
 import subprocess
 import time
@@ -116,20 +115,26 @@ def test_help_of_run():
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "what is to be done?"),
-        (["rnu"], "there is no command rnu: did you mean run?"),
-        (["xyzzy"], "there is no command xyzzy; levada --help lists them"),
+        ([], "missing command; levada --help lists all commands"),
+        (["rnu"], "unknown command 'rnu'; did you mean 'run'?"),
+        (["xyzzy"], "unknown command 'xyzzy'; levada --help lists all commands"),
         (["--plugins", "a"], "did you mean --plugin?"),
-        (["run"], "run: needs DESCRIPTION"),
-        (["run", "range:1", "|", "take:1"], "'|' is one argument too many"),
-        (["run", "--jsn", "range:1"], "run: there is no option --jsn: did you mean --json?"),
-        (["run", "range:1", "--limit"], "run: --limit needs its N"),
-        (["run", "range:1", "--limit", "few"], "--limit takes a whole number, not 'few'"),
-        (["run", "range:1", "--limit=-3"], "--limit takes a whole number, not '-3'"),
-        (["run", "range:1", "--json=1"], "--json takes no value"),
-        (["stages", "shufle"], "there is no stage shufle: did you mean shuffle?"),
-        (["convert", "a"], "convert: needs IN OUT"),
-        (["ckpt", "shwo", "a"], "ckpt: it is ckpt show FILE or ckpt diff FILE FILE"),
+        (["run"], "run: missing argument DESCRIPTION; see levada run --help"),
+        (["run", "range:1", "|", "take:1"], "unexpected argument '|'; quote a description"),
+        (["run", "--jsn", "range:1"], "run: unknown option --jsn; did you mean --json?"),
+        (["run", "range:1", "--limit"], "run: --limit needs a value (N)"),
+        (
+            ["run", "range:1", "--limit", "few"],
+            "--limit must be a whole number, not 'few'",
+        ),
+        (
+            ["run", "range:1", "--limit=-3"],
+            "--limit must be a whole number, not '-3'",
+        ),
+        (["run", "range:1", "--json=1"], "--json does not take a value"),
+        (["stages", "shufle"], "unknown stage 'shufle'; did you mean 'shuffle'?"),
+        (["convert", "a"], "convert: missing argument IN OUT"),
+        (["ckpt", "shwo", "a"], "ckpt: use ckpt show FILE or ckpt diff FILE FILE"),
     ],
 )
 def test_wrong_usage_is_2_and_names_the_nearest(words, message):
@@ -184,7 +189,7 @@ def test_resume_refuses_the_state_of_another_dataset(folder):
     done = levada(
         "run", "tfrecord:ten.tfrecord | batch:3", "--resume", "state", cwd=folder, status=1
     )
-    assert "can't resume from state" in done.stderr
+    assert "cannot resume from state" in done.stderr
 
 
 def test_stats_are_json(folder):
@@ -206,7 +211,7 @@ def test_damage_fails_and_names_the_place(folder):
 
 def test_errors_skip_goes_on(folder):
     text = levada("run", "tfrecord:bad.tfrecord", "--errors", "skip", cwd=folder).stdout
-    assert text.startswith("9 records in ") and "1 skipped" in text
+    assert text.startswith("9 records in ") and "1 skipped record " in text
 
 
 def test_nobody_reading_is_quiet(tmp_path):
@@ -222,7 +227,7 @@ def test_a_full_disk_is_a_failure(folder):
     with Path("/dev/full").open("w") as full:
         words = [LEVADA, "run", "tfrecord:ten.tfrecord", "--json"]
         done = subprocess.run(words, cwd=folder, stdout=full, stderr=subprocess.PIPE, text=True)
-    assert done.returncode == 1 and "can't write the output" in done.stderr
+    assert done.returncode == 1 and "cannot write the output" in done.stderr
 
 
 def test_ctrl_c_ends_cleanly_and_saves(tmp_path):
@@ -333,7 +338,7 @@ def test_stats_asks_which_field(folder):
     kind = "{kind:VarLen,dtype:int64}"
     words = f"tfrecord:ten.tfrecord | parse_example:{{a:{kind},tokens:{kind}}}"
     done = levada("stats", words, cwd=folder, status=1)
-    assert "--field takes one of a, tokens" in done.stderr
+    assert "--field is required; available: a, tokens" in done.stderr
     text = levada("stats", words, "--field", "tokens", cwd=folder).stdout
     assert text.startswith("10 records · 30 tokens · min 1 · median 3 ")
 
@@ -436,158 +441,7 @@ def test_convert_writes_no_text(folder):
     assert "lines.txt" in done.stderr
 
 
-# stages, check, bench
-
-
-CHECKS = ["alike", "save", "cancel", "memory", "limits"]
-
-
-@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
-def test_check_runs_the_conformance_suite_on_a_plugin(tmp_path):
-    root = GOLDEN.parents[1]
-    source = root / "plugins" / "example" / "my_reader.c"
-    words = ["cc", "-shared", "-fPIC", "-I", root / "include", source, "-o", "my_reader.so"]
-    subprocess.run(words, cwd=tmp_path, check=True)
-    lines = levada("check", "./my_reader.so", cwd=tmp_path).stdout.splitlines()
-    assert len(lines) == len(CHECKS)
-    assert all(line.startswith("ok   source my_reader: ") for line in lines)
-    assert lines[0].endswith("(10 records, 9 settings)")
-    words = ["--plugin", "./my_reader.so", "run", "my_reader"]
-    assert levada(*words, cwd=tmp_path).stdout.startswith("10 records in ")
-
-
-# Each kind of plug-in to begin with, and a description that uses it with what is printed.
-NEW_PLUGINS = {
-    "source": ("my_numbers:300 | batch:100", "300 records in 3 batches"),
-    "format": ("my_numbers:my.bin", "2 records in"),
-    "decoder": ("text_lines:my.txt | my_numbers", "2 records in"),
-    "stage": ("range:10 | my_numbers:3", "10 records in"),
-}
-
-
-@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
-@pytest.mark.parametrize("kind", NEW_PLUGINS)
-def test_a_new_plugin_compiles_and_passes_its_check(kind, tmp_path):
-    levada("new-plugin", "my_numbers", "--kind", kind, cwd=tmp_path)
-    include = GOLDEN.parents[1] / "include"
-    words = ["cc", "-std=c17", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror"]
-    words += ["-shared", "-fPIC", "-I", include, "my_numbers.c", "-o", "my_numbers.so"]
-    subprocess.run(words, cwd=tmp_path, check=True)
-    lines = levada("check", "./my_numbers.so", cwd=tmp_path).stdout.splitlines()
-    assert [line[:4] for line in lines] == ["ok  "] * len(CHECKS)
-    (tmp_path / "my.bin").write_bytes(b"12:twelve bytes3:one")
-    (tmp_path / "my.txt").write_text("12\n345\n")
-    text, told = NEW_PLUGINS[kind]
-    words = ["--plugin", "./my_numbers.so", "run", text]
-    assert levada(*words, cwd=tmp_path).stdout.startswith(told)
-
-
-def test_a_new_plugin_replaces_no_file(tmp_path):
-    levada("new-plugin", "my_numbers", cwd=tmp_path)
-    text = (tmp_path / "my_numbers.c").read_text()
-    assert text.startswith("/*\n * my_numbers - a source")  # the default
-    assert max(map(len, text.splitlines())) <= 100
-    levada("new-plugin", "my_numbers", "--kind", "stage", cwd=tmp_path, status=1)
-    levada("new-plugin", "My-Numbers", cwd=tmp_path, status=2)
-    levada("new-plugin", "other", "--kind", "filter", cwd=tmp_path, status=2)
-    assert (tmp_path / "my_numbers.c").read_text() == text
-
-
-@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
-def test_check_tells_what_broke_and_where_to_look(tmp_path):
-    root = GOLDEN.parents[1]
-    source = root / "tests" / "unit" / "plugin_broken.c"
-    words = ["cc", "-shared", "-fPIC", "-I", root / "include", source, "-o", "broken.so"]
-    subprocess.run(words, cwd=tmp_path, check=True)
-    done = levada("check", "./broken.so", "--json", cwd=tmp_path, status=1)
-    told = {}
-    for line in map(json.loads, done.stdout.splitlines()):
-        told[line["name"], line["check"]] = line
-    bad = {key for key, line in told.items() if line["result"] == "fail"}
-    assert {
-        ("broken_blocks", "alike"),
-        ("broken_random", "alike"),
-        ("broken_threads", "alike"),
-        ("broken_restore", "save"),
-        ("broken_save", "save"),
-        ("broken_cancel", "cancel"),
-        ("broken_stop", "cancel"),
-        ("broken_drop", "cancel"),
-        ("broken_status", "memory"),
-        ("broken_leak", "memory"),
-        ("broken_example", "limits"),
-        ("broken_empty", "alike"),
-    } == bad
-    assert told["broken_restore", "save"]["what"].endswith("record 7 is missing")
-    assert all(told[key]["where"] for key in bad)
-    assert [told["broken_not", check]["result"] for check in CHECKS] == ["ok"] * len(CHECKS)
-    text = levada("check", "./broken.so", cwd=tmp_path, status=1).stdout
-    assert "FAIL source broken_restore: goes on after a save at every cut: saved after " in text
-
-
-@pytest.fixture
-def prefixed(tmp_path):
-    """The source of a plug-in whose examples read files, and a function that compiles it."""
-    if shutil.which("cc") is None:
-        pytest.skip("no C compiler")
-    root = GOLDEN.parents[1]
-
-    def compiled(text):
-        (tmp_path / "p.c").write_text(text)
-        words = ["cc", "-shared", "-fPIC", "-I", root / "include", "p.c", "-o", "p.so"]
-        subprocess.run(words, cwd=tmp_path, check=True)
-
-    return (root / "plugins" / "example" / "prefixed.c").read_text(), compiled
-
-
-def test_check_writes_the_files_of_every_example(tmp_path, prefixed):
-    source, compiled = prefixed
-    # The others have no example, which fails, but quickly.
-    many = """
-    static levada_format_def others[300];
-    static char names[300][8];
-
-    for (int i = 0; i < 300; i++) {
-        others[i] = prefixed;
-        others[i].name = names[i];
-        others[i].example = NULL;
-        (void)snprintf(names[i], sizeof names[i], "p%d", i);
-        LEVADA_TRY(host->add_format(plugin, &others[i], err));
-    }
-"""
-    begin = 'LEVADA_PLUGIN_BEGIN(host, plugin, "prefixed", 1);'
-    compiled("#include <stdio.h>\n" + source.replace(begin, begin + many))
-    done = levada("check", "./p.so", "--json", cwd=tmp_path, status=1)
-    lines = [json.loads(line) for line in done.stdout.splitlines()]
-    results = {line["result"] for line in lines if line["name"] in ("prefixed", "decode_point")}
-    assert results == {"ok"}
-
-
-def test_check_fails_when_it_cannot_leave_the_folder_of_an_example(tmp_path, prefixed):
-    source, compiled = prefixed
-    compiled(source)
-    (tmp_path / "shim.c").write_text(
-        "#include <errno.h>\nint fchdir(int fd) { (void)fd; errno = EACCES; return -1; }"
-    )
-    words = ["cc", "-shared", "-fPIC", "shim.c", "-o", "shim.so"]
-    subprocess.run(words, cwd=tmp_path, check=True)
-    before = set(Path("/tmp").glob("levada-check-*"))
-    done = subprocess.run(
-        [LEVADA, "check", "./p.so"],
-        cwd=tmp_path,
-        env=os.environ | {"LD_PRELOAD": str(tmp_path / "shim.so")},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert done.returncode == 1
-    assert "cannot return to the current folder: " in done.stderr
-    assert set(Path("/tmp").glob("levada-check-*")) == before
-
-
-def test_check_of_something_else_fails(folder):
-    levada("check", "nothing.so", cwd=folder, status=1)
-    levada("check", "./lines.txt", cwd=folder, status=1)
+# stages, bench
 
 
 def test_stages_come_from_the_tables():

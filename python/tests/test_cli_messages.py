@@ -58,7 +58,7 @@ def test_one_is_singular():
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--threads", "4294967297"), "--threads 4294967297 must be 0 to 256"),
+        (("--threads", "4294967297"), "--threads 4294967297 must be from 0 to 256"),
         (("--errors", "never"), "errors='never' must be fail, skip"),
     ],
 )
@@ -102,7 +102,7 @@ def test_a_signal_asks_who_waits_for_what(threads, joints):
         _, err = process.communicate(timeout=30)
     assert process.returncode == 130
     first, *rows = err.splitlines()
-    assert first == ("levada: 2 joints" if joints else "levada: everything on one thread")
+    assert first == ("levada: 2 joints" if joints else "levada: everything runs on one thread")
     assert [row.split()[0] for row in rows] == joints
     assert all(re.fullmatch(r"  \S+ {2,}\w[\w ]+ {2,}\d+ of \d+ ready", row) for row in rows)
 

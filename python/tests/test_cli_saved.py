@@ -62,20 +62,20 @@ def test_resume_says_what_it_can_not_take(folder):
     def refused(*more):
         return levada(*words, "--resume", *more, cwd=folder, status=1).stderr
 
-    message = "can't resume from two: it has 2 saved positions, say which one with --part: a, b"
+    message = "cannot resume from two: it has 2 saved positions; choose one with --part: a, b"
     assert message in refused("two")
-    assert 'it has no part "c", but model, a, b' in refused("two", "--part", "c")
-    assert "this is no saved position" in refused("two", "--part", "model")
+    assert "unknown part 'c'; available: model, a, b" in refused("two", "--part", "c")
+    assert "this is not a saved position" in refused("two", "--part", "model")
     assert "none of its parts is a saved position: model" in refused("none")
     rest = levada(*words, "--resume", "two", "--part", "a", cwd=folder).stdout
     assert json.loads(rest)["records"] == 9
     state = bytearray(dropping(iter(lv.range(10)).save(), 1))
     state[12] += 100
     (folder / "bad").write_bytes(state)
-    assert "its checksum does not fit" in refused("bad")
+    assert "wrong checksum" in refused("bad")
     state[8:12] = struct.pack("<I", zlib.crc32(state[12:]))
     (folder / "bad").write_bytes(state)
-    assert "the dataset ends before the position that was saved" in refused("bad")
+    assert "the dataset ends before the saved position" in refused("bad")
 
 
 def test_ckpt_compares_part_by_part(folder):
@@ -91,18 +91,18 @@ def test_ckpt_compares_part_by_part(folder):
 
     assert diff("a", "a", status=0) == []
     parts = ["part model", "- model 3 B", "+ model 5 B"]
-    data = ["part data", "- and then 1 records", "+ and then 2 records"]
+    data = ["part data", "- skip 1 record", "+ skip 2 records"]
     assert diff("a", "b") == [*parts, *data, "- gone 0 B", "+ new 0 B"]
     assert diff("a", "b", "--part", "data") == data
     assert diff("a", "b", "--part", "more", status=0) == []
     assert diff("state", "b", "--part", "data") == data[1:]
     done = levada("ckpt", "diff", "a", "state", cwd=folder, status=1)
-    assert "can't compare a: it has 2 saved positions" in done.stderr
+    assert "cannot compare a: it has 2 saved positions" in done.stderr
     text = levada("ckpt", "show", "a", "--part", "more", cwd=folder).stdout
     assert "dataset      range:20 | batch:5\n" in text
     (folder / "a").write_bytes((folder / "a").read_bytes()[:-1])
     done = levada("ckpt", "diff", "a", "b", cwd=folder, status=1)
-    assert "can't read a: the checkpoint is damaged" in done.stderr
+    assert "cannot read a: the checkpoint is damaged" in done.stderr
 
 
 def test_another_shard_is_refused_and_shown(folder):
@@ -128,7 +128,7 @@ def test_ckpt_refuses_a_damaged_position(folder, at):
     (folder / "bad").write_bytes(state)
     for words in (["show", "bad"], ["diff", "bad", "good"], ["diff", "good", "bad"]):
         done = levada("ckpt", *words, cwd=folder, status=1)
-        assert "bad: the saved position is damaged: its checksum does not fit" in done.stderr
+        assert "bad: the saved position is damaged: wrong checksum" in done.stderr
         assert done.stdout == ""
 
 
@@ -137,7 +137,7 @@ def test_a_resume_refuses_another_seed_or_epoch(tmp_path, words):
     run = ("run", "range:9 | shuffle:4", "--seed", 7)
     levada(*run, "-n", 2, "--save", "s", cwd=tmp_path)
     done = levada(*run[:2], "--resume", "s", *words, "--save", "t", cwd=tmp_path, status=1)
-    assert f"{words[0]} {words[1]} differs from that of --resume" in done.stderr
+    assert f"{words[0]} {words[1]} differs from the saved value" in done.stderr
     assert not (tmp_path / "t").exists()
     levada(*run, "--resume", "s", "--epoch", 0, cwd=tmp_path)
 

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plug-ins and the command: `new-plugin` and `check`."""
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from command import LEVADA, needs_command
+from test_cli import levada
+
+ROOT = Path(__file__).resolve().parents[2]
+
+pytestmark = needs_command
+
+CHECKS = ["alike", "save", "cancel", "memory", "limits"]
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+def test_check_runs_the_conformance_suite_on_a_plugin(tmp_path):
+    root = ROOT
+    source = root / "plugins" / "example" / "my_reader.c"
+    words = ["cc", "-shared", "-fPIC", "-I", root / "include", source, "-o", "my_reader.so"]
+    subprocess.run(words, cwd=tmp_path, check=True)
+    lines = levada("check", "./my_reader.so", cwd=tmp_path).stdout.splitlines()
+    assert len(lines) == len(CHECKS)
+    assert all(line.startswith("ok   source my_reader: ") for line in lines)
+    assert lines[0].endswith("(10 records, 9 settings)")
+    words = ["--plugin", "./my_reader.so", "run", "my_reader"]
+    assert levada(*words, cwd=tmp_path).stdout.startswith("10 records in ")
+
+
+# Each kind of plug-in to begin with, and a description that uses it with what is printed.
+NEW_PLUGINS = {
+    "source": ("my_numbers:300 | batch:100", "300 records in 3 batches"),
+    "format": ("my_numbers:my.bin", "2 records in"),
+    "decoder": ("text_lines:my.txt | my_numbers", "2 records in"),
+    "stage": ("range:10 | my_numbers:3", "10 records in"),
+}
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+@pytest.mark.parametrize("kind", NEW_PLUGINS)
+def test_a_new_plugin_compiles_and_passes_its_check(kind, tmp_path):
+    levada("new-plugin", "my_numbers", "--kind", kind, cwd=tmp_path)
+    include = ROOT / "include"
+    words = ["cc", "-std=c17", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror"]
+    words += ["-shared", "-fPIC", "-I", include, "my_numbers.c", "-o", "my_numbers.so"]
+    subprocess.run(words, cwd=tmp_path, check=True)
+    lines = levada("check", "./my_numbers.so", cwd=tmp_path).stdout.splitlines()
+    assert [line[:4] for line in lines] == ["ok  "] * len(CHECKS)
+    (tmp_path / "my.bin").write_bytes(b"12:twelve bytes3:one")
+    (tmp_path / "my.txt").write_text("12\n345\n")
+    text, told = NEW_PLUGINS[kind]
+    words = ["--plugin", "./my_numbers.so", "run", text]
+    assert levada(*words, cwd=tmp_path).stdout.startswith(told)
+
+
+def test_a_new_plugin_replaces_no_file(tmp_path):
+    levada("new-plugin", "my_numbers", cwd=tmp_path)
+    text = (tmp_path / "my_numbers.c").read_text()
+    assert text.startswith("/*\n * my_numbers - a source")  # the default
+    assert max(map(len, text.splitlines())) <= 100
+    levada("new-plugin", "my_numbers", "--kind", "stage", cwd=tmp_path, status=1)
+    levada("new-plugin", "My-Numbers", cwd=tmp_path, status=2)
+    levada("new-plugin", "other", "--kind", "filter", cwd=tmp_path, status=2)
+    assert (tmp_path / "my_numbers.c").read_text() == text
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+def test_check_tells_what_broke_and_where_to_look(tmp_path):
+    root = ROOT
+    source = root / "tests" / "unit" / "plugin_broken.c"
+    words = ["cc", "-shared", "-fPIC", "-I", root / "include", source, "-o", "broken.so"]
+    subprocess.run(words, cwd=tmp_path, check=True)
+    done = levada("check", "./broken.so", "--json", cwd=tmp_path, status=1)
+    told = {}
+    for line in map(json.loads, done.stdout.splitlines()):
+        told[line["name"], line["check"]] = line
+    bad = {key for key, line in told.items() if line["result"] == "fail"}
+    assert {
+        ("broken_blocks", "alike"),
+        ("broken_random", "alike"),
+        ("broken_threads", "alike"),
+        ("broken_restore", "save"),
+        ("broken_save", "save"),
+        ("broken_cancel", "cancel"),
+        ("broken_stop", "cancel"),
+        ("broken_drop", "cancel"),
+        ("broken_status", "memory"),
+        ("broken_leak", "memory"),
+        ("broken_example", "limits"),
+        ("broken_empty", "alike"),
+    } == bad
+    assert told["broken_restore", "save"]["what"].endswith("record 7 is missing")
+    assert all(told[key]["where"] for key in bad)
+    assert [told["broken_not", check]["result"] for check in CHECKS] == ["ok"] * len(CHECKS)
+    text = levada("check", "./broken.so", cwd=tmp_path, status=1).stdout
+    assert "FAIL source broken_restore: goes on after a save at every cut: saved after " in text
+
+
+@pytest.fixture
+def prefixed(tmp_path):
+    """The source of a plug-in whose examples read files, and a function that compiles it."""
+    if shutil.which("cc") is None:
+        pytest.skip("no C compiler")
+    root = ROOT
+
+    def compiled(text):
+        (tmp_path / "p.c").write_text(text)
+        words = ["cc", "-shared", "-fPIC", "-I", root / "include", "p.c", "-o", "p.so"]
+        subprocess.run(words, cwd=tmp_path, check=True)
+
+    return (root / "plugins" / "example" / "prefixed.c").read_text(), compiled
+
+
+def test_check_writes_the_files_of_every_example(tmp_path, prefixed):
+    source, compiled = prefixed
+    # The others have no example, which fails, but quickly.
+    many = """
+    static levada_format_def others[300];
+    static char names[300][8];
+
+    for (int i = 0; i < 300; i++) {
+        others[i] = prefixed;
+        others[i].name = names[i];
+        others[i].example = NULL;
+        (void)snprintf(names[i], sizeof names[i], "p%d", i);
+        LEVADA_TRY(host->add_format(plugin, &others[i], err));
+    }
+"""
+    begin = 'LEVADA_PLUGIN_BEGIN(host, plugin, "prefixed", 1);'
+    compiled("#include <stdio.h>\n" + source.replace(begin, begin + many))
+    done = levada("check", "./p.so", "--json", cwd=tmp_path, status=1)
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    results = {line["result"] for line in lines if line["name"] in ("prefixed", "decode_point")}
+    assert results == {"ok"}
+
+
+def test_check_fails_when_it_cannot_leave_the_folder_of_an_example(tmp_path, prefixed):
+    source, compiled = prefixed
+    compiled(source)
+    (tmp_path / "shim.c").write_text(
+        "#include <errno.h>\nint fchdir(int fd) { (void)fd; errno = EACCES; return -1; }"
+    )
+    words = ["cc", "-shared", "-fPIC", "shim.c", "-o", "shim.so"]
+    subprocess.run(words, cwd=tmp_path, check=True)
+    before = set(Path("/tmp").glob("levada-check-*"))
+    done = subprocess.run(
+        [LEVADA, "check", "./p.so"],
+        cwd=tmp_path,
+        env=os.environ | {"LD_PRELOAD": str(tmp_path / "shim.so")},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 1
+    assert "cannot return to the current folder: " in done.stderr
+    assert set(Path("/tmp").glob("levada-check-*")) == before
+
+
+def test_check_of_something_else_fails(tmp_path):
+    (tmp_path / "lines.txt").write_text("one\n")
+    levada("check", "nothing.so", cwd=tmp_path, status=1)
+    levada("check", "./lines.txt", cwd=tmp_path, status=1)
