@@ -4,8 +4,10 @@
  */
 #include "base/alloc.h"
 #include "base/assert.h"
-#include "core/iter_priv.h"
+#include "core/state_priv.h"
 #include "tensor/block_priv.h"
+
+#include <levada/stage.h>
 
 #include <stdio.h>
 
@@ -15,15 +17,6 @@ levada_status levada_builder_create(levada_env *env, const levada_spec *spec, in
     LEVADA_TRY(levada_require(out != NULL, "out", err));
     LEVADA_TRY(levada_require(spec != NULL, "spec", err));
     return levada_builder_make(levada_env_pool(env), spec, rows, out, err);
-}
-
-levada_status levada_cursor_fill(levada_cursor *cur, levada_input *in, levada_error *err)
-{
-    LEVADA_TRY(levada_require(cur != NULL, "cur", err));
-    LEVADA_TRY(levada_require(in != NULL, "in", err));
-    if (cur->block && cur->row < cur->block->n) return LEVADA_OK;
-    levada_cursor_clear(cur);
-    return levada_input_next(in, &cur->block, err);
 }
 
 levada_status levada_cursor_take(levada_cursor *cur, int64_t limit, levada_block **out,

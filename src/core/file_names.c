@@ -156,70 +156,70 @@ static levada_status file_names_add_locked(levada_file_names *names, const levad
     return LEVADA_OK;
 }
 
-levada_status levada_file_names_enter(levada_run *run, const levada_origin *of, const char *path,
-                                      bool open, levada_error *err)
+levada_status levada_file_names_enter(levada_file_names *names, const levada_origin *of,
+                                      const char *path, bool open, levada_error *err)
 {
     char         *copy = levada_strdup(path);
     levada_status st;
 
     if (!copy) return file_names_memory(err);
-    levada_mutex_lock(&run->noting);
-    st = file_names_add_locked(&run->names, of, copy, open, err);
-    levada_mutex_unlock(&run->noting);
+    levada_mutex_lock(names->lock);
+    st = file_names_add_locked(names, of, copy, open, err);
+    levada_mutex_unlock(names->lock);
     return st;
 }
 
-void levada_file_names_leave(levada_run *run, const levada_origin *of)
+void levada_file_names_leave(levada_file_names *names, const levada_origin *of)
 {
     int32_t i;
 
-    levada_mutex_lock(&run->noting);
-    i = file_names_find(&run->names, of);
-    if (i >= 0 && run->names.entries[i].open) {
-        run->names.entries[i].open = false;
-        file_names_list(&run->names, i);
+    levada_mutex_lock(names->lock);
+    i = file_names_find(names, of);
+    if (i >= 0 && names->entries[i].open) {
+        names->entries[i].open = false;
+        file_names_list(names, i);
     }
-    levada_mutex_unlock(&run->noting);
+    levada_mutex_unlock(names->lock);
 }
 
-void levada_file_names_place(levada_run *run, const levada_origin *of, levada_error *err)
+void levada_file_names_place(levada_file_names *names, const levada_origin *of, levada_error *err)
 {
     int32_t i;
 
-    levada_mutex_lock(&run->noting);
-    i = file_names_find(&run->names, of);
-    if (i >= 0) levada_error_place(err, NULL, run->names.entries[i].path, -1, -1);
-    levada_mutex_unlock(&run->noting);
+    levada_mutex_lock(names->lock);
+    i = file_names_find(names, of);
+    if (i >= 0) levada_error_place(err, NULL, names->entries[i].path, -1, -1);
+    levada_mutex_unlock(names->lock);
 }
 
-levada_status levada_file_names_copy(levada_run *run, const levada_origin *of, char **out,
+levada_status levada_file_names_copy(levada_file_names *names, const levada_origin *of, char **out,
                                      levada_error *err)
 {
     int32_t i;
 
     *out = NULL;
-    levada_mutex_lock(&run->noting);
-    i = file_names_find(&run->names, of);
-    if (i >= 0) *out = levada_strdup(run->names.entries[i].path);
-    levada_mutex_unlock(&run->noting);
+    levada_mutex_lock(names->lock);
+    i = file_names_find(names, of);
+    if (i >= 0) *out = levada_strdup(names->entries[i].path);
+    levada_mutex_unlock(names->lock);
     return i < 0 || *out ? LEVADA_OK : file_names_memory(err);
 }
 
-levada_status levada_file_names_at(levada_run *run, int32_t i, levada_origin *of, char **out,
-                                   levada_error *err)
+levada_status levada_file_names_at(levada_file_names *names, int32_t i, levada_origin *of,
+                                   char **out, levada_error *err)
 {
     bool there;
 
     *out = NULL;
-    levada_mutex_lock(&run->noting);
-    there = i >= 0 && i < run->names.n;
+    levada_mutex_lock(names->lock);
+    there = i >= 0 && i < names->n;
     if (there) {
-        const levada_file_name *e = &run->names.entries[i];
+        const levada_file_name *e = &names->entries[i];
 
         *of = (levada_origin){ .leaf = e->leaf, .opening = e->opening, .shard = e->shard };
         *out = levada_strdup(e->path);
     }
-    levada_mutex_unlock(&run->noting);
+    levada_mutex_unlock(names->lock);
     if (!there) return LEVADA_END;
     return *out ? LEVADA_OK : file_names_memory(err);
 }
@@ -246,17 +246,17 @@ static int file_names_order(const void *a, const void *b)
 }
 
 /* The keys that have a name into parts, their names into paths; how many numbers. */
-static int64_t file_names_gather(levada_run *run, levada_origin *of, int64_t n, int64_t *parts,
-                                 levada_text *paths)
+static int64_t file_names_gather(levada_file_names *names, levada_origin *of, int64_t n,
+                                 int64_t *parts, levada_text *paths)
 {
     int64_t k = 0;
 
     qsort(of, (size_t)n, sizeof *of, file_names_order);
-    levada_mutex_lock(&run->noting);
+    levada_mutex_lock(names->lock);
     for (int64_t i = 0; i < n; i++) {
         bool        same = i > 0 && file_names_order(&of[i - 1], &of[i]) == 0;
-        int32_t     found = same ? -1 : file_names_find(&run->names, &of[i]);
-        const char *path = found >= 0 ? run->names.entries[found].path : NULL;
+        int32_t     found = same ? -1 : file_names_find(names, &of[i]);
+        const char *path = found >= 0 ? names->entries[found].path : NULL;
 
         if (!path) continue;
         parts[k++] = of[i].leaf;
@@ -264,33 +264,33 @@ static int64_t file_names_gather(levada_run *run, levada_origin *of, int64_t n, 
         parts[k++] = of[i].shard;
         levada_text_add(paths, path, strlen(path) + 1);
     }
-    levada_mutex_unlock(&run->noting);
+    levada_mutex_unlock(names->lock);
     return k;
 }
 
-static bool file_names_any(levada_run *run)
+static bool file_names_any(levada_file_names *names)
 {
     bool any;
 
-    levada_mutex_lock(&run->noting);
-    any = run->names.n > 0;
-    levada_mutex_unlock(&run->noting);
+    levada_mutex_lock(names->lock);
+    any = names->n > 0;
+    levada_mutex_unlock(names->lock);
     return any;
 }
 
-levada_status levada_file_names_put(levada_state_writer *to, const char *key, levada_origin *of,
-                                    int64_t n, levada_error *err)
+levada_status levada_file_names_put(levada_file_names *names, levada_state_writer *to,
+                                    const char *key, levada_origin *of, int64_t n,
+                                    levada_error *err)
 {
-    levada_run   *run = to->node->run;
     int64_t      *parts, k;
     levada_text   paths = { 0 };
     char          name[LEVADA_STATE_NAME];
     levada_status st = LEVADA_OK;
 
-    if (n == 0 || !file_names_any(run)) return LEVADA_OK;
+    if (n == 0 || !file_names_any(names)) return LEVADA_OK;
     parts = levada_alloc((size_t)n * FILE_NAMES_PARTS * sizeof *parts);
     if (!parts) return file_names_memory(err);
-    k = file_names_gather(run, of, n, parts, &paths);
+    k = file_names_gather(names, of, n, parts, &paths);
     if (paths.failed) st = file_names_memory(err);
     snprintf(name, sizeof name, "%s.files", key);
     if (k && st == LEVADA_OK) st = levada_state_put_i64s(to, name, parts, k, err);
@@ -326,7 +326,7 @@ levada_status levada_file_names_get(levada_state_reader *from, const char *key, 
                              .shard = (int32_t)parts[2] };
 
         if (!known || length == (size_t)(end - at)) break;
-        LEVADA_TRY(levada_file_names_enter(from->node->run, &of, at, false, err));
+        LEVADA_TRY(levada_file_names_enter(from->names, &of, at, false, err));
         at += length + 1;
     }
     return n == 0 && at == end ? LEVADA_OK

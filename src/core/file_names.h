@@ -12,13 +12,13 @@
 #define LEVADA_CORE_FILE_NAMES_H
 
 #include "core/state_priv.h"
+#include "runtime/lock.h"
 
 #define LEVADA_FILE_NAMES (1 << 16) /* some 10 MB, where so many were opened */
 
-typedef struct levada_run levada_run;
-
-/* All-zero is a valid empty table. Guarded by `noting` of its run. */
+/* Empty where all but the lock is zero. */
 typedef struct levada_file_names {
+    levada_mutex            *lock; /* of whoever has the table; guards it */
     struct levada_file_name *entries;
     int32_t                 *buckets; /* first entry of each, -1 = none; as many as entries */
     int32_t                  n, capacity;
@@ -26,21 +26,25 @@ typedef struct levada_file_names {
 } levada_file_names;
 
 /* leaf, opening and shard of an origin are the key of a file. `open`: until it is left. */
-LEVADA_MUST_USE levada_status levada_file_names_enter(levada_run *run, const levada_origin *of,
-                                                      const char *path, bool open,
-                                                      levada_error *err);
-void levada_file_names_leave(levada_run *run, const levada_origin *of);
+LEVADA_MUST_USE levada_status levada_file_names_enter(levada_file_names *names,
+                                                      const levada_origin *of, const char *path,
+                                                      bool open, levada_error *err);
+void levada_file_names_leave(levada_file_names *names, const levada_origin *of);
 /* Puts the name of the file into an error, where it is known. Any thread, as all here. */
-void levada_file_names_place(levada_run *run, const levada_origin *of, levada_error *err);
+void levada_file_names_place(levada_file_names *names, const levada_origin *of, levada_error *err);
 /* Copies of a name: of an origin (NULL where it is not known), or number i with its origin (END
  * after the last). */
-LEVADA_MUST_USE levada_status levada_file_names_copy(levada_run *run, const levada_origin *of,
-                                                     char **out, levada_error *err);
-LEVADA_MUST_USE levada_status levada_file_names_at(levada_run *run, int32_t i, levada_origin *of,
-                                                   char **out, levada_error *err);
+LEVADA_MUST_USE levada_status levada_file_names_copy(levada_file_names *names,
+                                                     const levada_origin *of, char **out,
+                                                     levada_error *err);
+LEVADA_MUST_USE levada_status levada_file_names_at(levada_file_names *names, int32_t i,
+                                                   levada_origin *of, char **out,
+                                                   levada_error *err);
 
-/* The names for saved records: sorts the origins. Nothing is saved where there is none. */
-LEVADA_MUST_USE levada_status levada_file_names_put(levada_state_writer *to, const char *key,
+/* The names for saved records: sorts the origins. Nothing is saved where there is none. They are
+ * read into the table of the reader. */
+LEVADA_MUST_USE levada_status levada_file_names_put(levada_file_names *names,
+                                                    levada_state_writer *to, const char *key,
                                                     levada_origin *of, int64_t n,
                                                     levada_error *err);
 LEVADA_MUST_USE levada_status levada_file_names_get(levada_state_reader *from, const char *key,

@@ -137,11 +137,11 @@ static levada_origin file_reader_origin(const levada_file_reader *r)
                             .shard = file_reader_shard(r) };
 }
 
-levada_run *levada_file_reader_unlisted(const levada_file_reader *r)
+levada_file_names *levada_file_reader_unlisted(const levada_file_reader *r)
 {
     const levada_node *node = r->context->node;
 
-    return node && (node->outer || r->leaf >= LEVADA_RUN_LEAVES) ? node->run : NULL;
+    return node && (node->outer || r->leaf >= LEVADA_RUN_LEAVES) ? &node->run->names : NULL;
 }
 
 /* Before anything is read, where the size is known. A policy that skips wants what there is. */
@@ -168,7 +168,7 @@ static levada_status file_reader_open(levada_file_reader *r, levada_error *err)
     int32_t              shard = file_reader_shard(r);
     const char          *path = r->files.path[shard];
     levada_bytes_options options = levada_file_reader_bytes(r);
-    levada_run          *run = levada_file_reader_unlisted(r);
+    levada_file_names *names = levada_file_reader_unlisted(r);
     levada_origin        origin = file_reader_origin(r);
     levada_status        st;
 
@@ -180,7 +180,7 @@ static levada_status file_reader_open(levada_file_reader *r, levada_error *err)
     if (st == LEVADA_OK) st = file_reader_check_size(r, err);
     if (st == LEVADA_OK) st = levada_window_seek(&r->window, r->start, err);
     if (st == LEVADA_OK) st = levada_file_reader_enter(r, r->state, r->start, err);
-    if (st == LEVADA_OK && run) st = levada_file_names_enter(run, &origin, path, true, err);
+    if (st == LEVADA_OK && names) st = levada_file_names_enter(names, &origin, path, true, err);
     if (st != LEVADA_OK) {
         levada_error_place(err, NULL, path, r->record, r->start);
         levada_window_close(&r->window);
@@ -192,12 +192,12 @@ static levada_status file_reader_open(levada_file_reader *r, levada_error *err)
 
 void levada_file_reader_leave(levada_file_reader *r)
 {
-    levada_run *run = r->open ? levada_file_reader_unlisted(r) : NULL;
+    levada_file_names *names = r->open ? levada_file_reader_unlisted(r) : NULL;
 
-    if (run) {
+    if (names) {
         levada_origin origin = file_reader_origin(r);
 
-        levada_file_names_leave(run, &origin);
+        levada_file_names_leave(names, &origin);
     }
     if (r->open) levada_window_close(&r->window);
     r->open = false;

@@ -67,8 +67,9 @@ levada_bytes_options levada_file_reader_bytes(const levada_file_reader *reader);
 LEVADA_MUST_USE levada_status levada_file_reader_make_state(const levada_file_reader *reader,
                                                             void **out, levada_error *err);
 void levada_file_reader_free_state(const levada_file_reader *reader, void **state);
-/* The run, where its tree does not list this source: it is told the names of files. Else NULL. */
-struct levada_run *levada_file_reader_unlisted(const levada_file_reader *reader);
+/* The names that the files of this source are entered in, where the tree does not list it. Else
+ * NULL. */
+struct levada_file_names *levada_file_reader_unlisted(const levada_file_reader *reader);
 /* The format begins to frame at this offset. */
 LEVADA_MUST_USE levada_status levada_file_reader_enter(const levada_file_reader *reader,
                                                        void *state, int64_t offset,

@@ -188,9 +188,9 @@ static levada_status file_reread_name(const file_reread *x, levada_error *err)
 {
     const levada_origin *o = &x->origins[x->at];
     const char          *path = levada_file_reader_file(x->reader, o->shard);
-    levada_run          *run = levada_file_reader_unlisted(x->reader);
+    levada_file_names *names = levada_file_reader_unlisted(x->reader);
 
-    return run && path ? levada_file_names_enter(run, o, path, false, err) : LEVADA_OK;
+    return names && path ? levada_file_names_enter(names, o, path, false, err) : LEVADA_OK;
 }
 
 /* The record of the origin before once more: several rows can come from one. */

@@ -236,15 +236,13 @@ void levada_iter_cancel(levada_iter *it)
 static levada_status handle_gather_state(levada_iter *it, levada_state_writer *w, char *json,
                                          levada_error *err)
 {
-    levada_node   top = { .path = "dataset", .version = 0 };
     levada_status st;
 
-    w->node = &top;
+    w->scope = (levada_state_scope)LEVADA_STATE_DATASET;
     LEVADA_TRY(levada_state_put_bytes(w, "json", json, strlen(json), err));
     LEVADA_TRY(levada_stats_save(it, w, err));
     LEVADA_TRY(levada_node_save(it->root, w, err));
     LEVADA_TRY(levada_node_save_late(it->root, w, err));
-    w->node = &top;
     levada_mutex_lock(&it->run->noting);
     st = levada_file_marks_put(&it->run->marks, NULL, w, err);
     levada_mutex_unlock(&it->run->noting);
@@ -265,7 +263,7 @@ static levada_status handle_save(levada_iter *it, char **out, size_t *size, leva
     LEVADA_TRY(levada_dataset_fingerprint(it->run->dataset, head.fingerprint, err));
     LEVADA_TRY(levada_dataset_json(it->run->dataset, &json, err));
     st = handle_gather_state(it, &w, json, err);
-    if (st == LEVADA_OK) st = levada_records_spell(&w, it->run, err);
+    if (st == LEVADA_OK) st = levada_records_spell(&w, it->run->env, &it->run->names, err);
     if (st == LEVADA_OK) st = levada_state_encode(&w, &head, it->run->env, out, size, err);
     levada_state_writer_clear(&w);
     levada_string_free(&json);
@@ -290,7 +288,7 @@ static levada_status handle_save_at(levada_iter *it, const levada_block *last, i
                                     char **out, size_t *size, levada_error *err)
 {
     levada_node  *root = it->root;
-    bool          batch = levada_spec_flags_of(root->spec) & LEVADA_SPEC_BATCHED;
+    bool          batch = levada_spec_flags_of(root->edge.spec) & LEVADA_SPEC_BATCHED;
     levada_status st;
 
     if (row < 0 || row > last->n || (batch && row > 0 && row < last->n)) {
@@ -342,7 +340,6 @@ static levada_status handle_differs(const char *now, const char *saved, size_t s
 
 static levada_status handle_fits(levada_iter *it, levada_state_reader *from, levada_error *err)
 {
-    levada_node   top = { .path = "dataset", .version = 0 };
     uint8_t       fingerprint[16];
     const void   *saved = NULL;
     size_t        size = 0;
@@ -350,7 +347,6 @@ static levada_status handle_fits(levada_iter *it, levada_state_reader *from, lev
     levada_status st;
 
     LEVADA_TRY(levada_dataset_fingerprint(it->run->dataset, fingerprint, err));
-    from->node = &top;
     LEVADA_TRY(levada_state_get_bytes(from, "json", &saved, &size, err));
     LEVADA_TRY(levada_dataset_json(it->run->dataset, &json, err));
     st = memcmp(fingerprint, from->head.fingerprint, sizeof fingerprint) == 0
@@ -378,16 +374,6 @@ static void handle_swap(levada_iter *it, levada_run *run, levada_node *root,
     levada_run_destroy(&old_run, &old_root);
 }
 
-/* The files that pipes opened which are not open now. Nobody else knows the new run yet. */
-static levada_status handle_restore_marks(levada_run *run, levada_state_reader *from,
-                                          levada_error *err)
-{
-    levada_node top = { .path = "dataset", .version = 0 };
-
-    from->node = &top;
-    return levada_file_marks_get_paths(run, from, err);
-}
-
 /* Makes known, or forgets, the run that a cancel of the iterator has to reach, too. */
 static void handle_restoring(levada_iter *it, levada_run *run, levada_node *root)
 {
@@ -411,11 +397,13 @@ static levada_status handle_restore(levada_iter *it, const void *bytes, size_t s
     LEVADA_TRY(levada_state_decode(bytes, size, it->run->env, &from, err));
     o.seed = from.head.seed;
     o.epoch = from.head.epoch;
+    from.scope = (levada_state_scope)LEVADA_STATE_DATASET;
     st = handle_fits(it, &from, err);
     if (st == LEVADA_OK) st = levada_stats_load(&from, counts, err);
     if (st == LEVADA_OK) st = levada_run_create(it->run->dataset, &o, &run, &root, err);
     handle_restoring(it, run, root);
-    if (st == LEVADA_OK) st = handle_restore_marks(run, &from, err);
+    if (st == LEVADA_OK) from.names = &run->names;
+    if (st == LEVADA_OK) st = levada_file_marks_get_paths(run, &from, err); /* of closed pipes */
     if (st == LEVADA_OK) st = levada_node_restore(root, &from, err);
     if (st == LEVADA_OK) st = levada_run_check_cancelled(run, err);
     handle_restoring(it, NULL, NULL);
@@ -479,7 +467,7 @@ levada_status levada_iter_origin_file(const levada_iter *it, const levada_origin
     LEVADA_TRY(levada_require(out != NULL, "out", err));
     handle_look(it);
     st = handle_copy(levada_run_file(it->run, of->leaf, of->shard), out, err);
-    if (st == LEVADA_OK && !*out) st = levada_file_names_copy(it->run, of, out, err);
+    if (st == LEVADA_OK && !*out) st = levada_file_names_copy(&it->run->names, of, out, err);
     handle_look_end(it);
     return st;
 }
@@ -493,7 +481,7 @@ levada_status levada_iter_opened_file(const levada_iter *it, int32_t i, levada_o
     LEVADA_TRY(levada_require(of != NULL, "of", err));
     LEVADA_TRY(levada_require(out != NULL, "out", err));
     handle_look(it);
-    st = levada_file_names_at(it->run, i, of, out, err);
+    st = levada_file_names_at(&it->run->names, i, of, out, err);
     handle_look_end(it);
     return st;
 }

@@ -113,6 +113,15 @@ levada_status levada_input_next(levada_node *it, levada_block **out, levada_erro
     return st;
 }
 
+levada_status levada_cursor_fill(levada_cursor *cur, levada_input *in, levada_error *err)
+{
+    LEVADA_TRY(levada_require(cur != NULL, "cur", err));
+    LEVADA_TRY(levada_require(in != NULL, "in", err));
+    if (cur->block && cur->row < cur->block->n) return LEVADA_OK;
+    levada_cursor_clear(cur);
+    return levada_input_next(in, &cur->block, err);
+}
+
 void levada_node_unread(levada_node *it, levada_block **block)
 {
     atomic_fetch_sub_explicit(&it->records, (*block)->n, memory_order_relaxed);
@@ -133,6 +142,16 @@ static bool iter_is_tail(const levada_node *it)
 static const char *iter_unread_key(const levada_node *it)
 {
     return iter_is_tail(it) ? "#unread-tail" : "#unread";
+}
+
+/* Records of a node with one input wait there; a joint says which one it means (core/lane.h). */
+static levada_state_scope iter_scope(const levada_node *it)
+{
+    return (levada_state_scope){
+        .path = it->path,
+        .version = it->version,
+        .edge = it->ninputs == 1 ? &it->inputs[0]->edge : NULL,
+    };
 }
 
 static levada_status iter_restore_unread(levada_node *it, levada_state_reader *from,
@@ -159,17 +178,17 @@ static levada_status iter_savable(const levada_node *it, levada_error *err)
 
 levada_status levada_node_save(levada_node *it, levada_state_writer *to, levada_error *err)
 {
-    levada_node  *before = to->node;
+    levada_state_scope before = to->scope;
     levada_status st = iter_savable(it, err);
 
-    to->node = it;
+    to->scope = iter_scope(it);
     if (st == LEVADA_OK && it->ops->save) st = it->ops->save(it, to, err);
-    to->node = it;
+    to->scope = iter_scope(it);
     if (st == LEVADA_OK) st = levada_tally_save(it, to, err);
     if (st == LEVADA_OK && it->unread.block) {
         st = levada_lane_save(&it->unread, it, to, iter_unread_key(it), err);
     }
-    to->node = before;
+    to->scope = before;
     if (st != LEVADA_OK) {
         levada_error_place(err, it->path, NULL, -1, -1);
         return st;
@@ -182,12 +201,12 @@ levada_status levada_node_save(levada_node *it, levada_state_writer *to, levada_
 
 levada_status levada_node_save_late(levada_node *it, levada_state_writer *to, levada_error *err)
 {
-    levada_node  *before = to->node;
+    levada_state_scope before = to->scope;
     levada_status st = LEVADA_OK;
 
-    to->node = it;
+    to->scope = iter_scope(it);
     if (it->ops->save_late) st = it->ops->save_late(it, to, err);
-    to->node = before;
+    to->scope = before;
     for (int32_t i = 0; st == LEVADA_OK && i < it->ninputs; i++) {
         st = levada_node_save_late(it->inputs[i], to, err);
     }
@@ -197,13 +216,13 @@ levada_status levada_node_save_late(levada_node *it, levada_state_writer *to, le
 /* Inputs first: a row store that reads records again needs them in their place. */
 levada_status levada_node_restore(levada_node *it, levada_state_reader *from, levada_error *err)
 {
-    levada_node  *before = from->node;
+    levada_state_scope before = from->scope;
     levada_status st = LEVADA_OK;
 
     for (int32_t i = 0; i < it->ninputs; i++) {
         LEVADA_TRY(levada_node_restore(it->inputs[i], from, err));
     }
-    from->node = it;
+    from->scope = iter_scope(it);
     it->ended = false;
     it->failed = false;
     it->lost = false;
@@ -215,7 +234,7 @@ levada_status levada_node_restore(levada_node *it, levada_state_reader *from, le
     if (st == LEVADA_OK) st = levada_tally_restore(it, from, err);
     if (st == LEVADA_OK && it->ops->restore) st = it->ops->restore(it, from, err);
     if (st == LEVADA_OK) st = iter_restore_unread(it, from, err);
-    from->node = before;
+    from->scope = before;
     if (st != LEVADA_OK) levada_error_place(err, it->path, NULL, -1, -1);
     return st;
 }
@@ -324,3 +343,46 @@ void levada_node_cancel(levada_node *it)
     if (it->ops->cancel) it->ops->cancel(it);
     for (int32_t i = 0; i < it->ninputs; i++) levada_node_cancel(it->inputs[i]);
 }
+
+/* -- for entries of states */
+
+static int32_t iter_edge_lanes(const levada_edge *edge)
+{
+    return levada_node_lanes((const levada_node *)edge);
+}
+
+static bool iter_edge_gives(const levada_edge *edge, int32_t lane, int32_t leaf)
+{
+    return levada_node_gives((const levada_node *)edge, lane, leaf);
+}
+
+static bool iter_edge_rereadable(const levada_edge *edge)
+{
+    return levada_node_rereadable((const levada_node *)edge);
+}
+
+static levada_status iter_edge_reread(levada_edge *edge, const levada_origin *origins, int64_t n,
+                                      levada_block **out, levada_error *err)
+{
+    return levada_node_reread((levada_node *)edge, origins, n, out, err);
+}
+
+static levada_status iter_edge_check_cancelled(const levada_edge *edge, levada_error *err)
+{
+    return levada_run_check_cancelled(((const levada_node *)edge)->run, err);
+}
+
+static void iter_edge_place(const levada_edge *edge, const char *path, const levada_block *block,
+                            int64_t row, levada_error *err)
+{
+    levada_run_place(((const levada_node *)edge)->run, path, block, row, err);
+}
+
+const levada_edge_ops levada_node_edge_ops = {
+    .lanes = iter_edge_lanes,
+    .gives = iter_edge_gives,
+    .rereadable = iter_edge_rereadable,
+    .reread = iter_edge_reread,
+    .check_cancelled = iter_edge_check_cancelled,
+    .place = iter_edge_place,
+};

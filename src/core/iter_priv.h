@@ -25,6 +25,7 @@
 #define LEVADA_RUN_LEAVES 64 /* sources that a run lists */
 
 typedef struct levada_crew levada_crew;
+typedef struct levada_run levada_run;
 typedef struct levada_node levada_node; /* stages see their inputs as levada_input */
 
 typedef struct levada_node_ops {
@@ -83,6 +84,7 @@ typedef struct levada_note {
 } levada_note;
 
 struct levada_node {
+    levada_edge            edge; /* first: whoever waits on the node sees this */
     const levada_node_ops *ops;
     levada_run            *run;
     const levada_dataset  *at; /* where in the description; borrowed from the run */
@@ -91,7 +93,6 @@ struct levada_node {
     int32_t leaf, first_opening; /* joints that open pipes: of their sources */
     int64_t opened_as; /* context.opening before anything was rewound                            */
     int64_t rounds;    /* openings of the inputs for each one of a repeat; of all others 1      */
-    const levada_spec     *spec;    /* of the blocks that it gives */
     levada_node          **inputs;
     int32_t                ninputs;
     levada_context         context;
@@ -225,23 +226,14 @@ LEVADA_MUST_USE levada_status levada_node_restore(levada_node *it, levada_state_
                                                   levada_error *err);
 LEVADA_MUST_USE levada_status levada_node_reread(levada_node *it, const levada_origin *origins,
                                                  int64_t n, levada_block **out, levada_error *err);
-/* The same for records in any order, of which some may be the same: a selection of what was read in
- * pieces, each file in one pass for each piece (records_state.c). */
-LEVADA_MUST_USE levada_status levada_records_reread(levada_node *edge, const levada_origin *origins,
-                                                    int64_t n, levada_block **out,
-                                                    levada_error *err);
 bool levada_node_rereadable(const levada_node *it);
 /* Origins that a record has here: those of all sources whose records zips put together. */
 int32_t levada_node_lanes(const levada_node *it);
 /* Whether origins of that lane may be of source `leaf`. */
 bool levada_node_gives(const levada_node *it, int32_t lane, int32_t leaf);
 void levada_node_cancel(levada_node *it);
-
-/* Whether two descriptions that differ at most in the stages that deal records to ranks agree in
- * these, too: EFAILED_PRECONDITION says which part a state is of (shards.c). */
-LEVADA_MUST_USE levada_status levada_shards_check(const levada_env *env, const char *now,
-                                                  const char *saved, size_t size,
-                                                  levada_error *err);
+/* For whoever waits on a node: entries of a state (records_state.c). */
+extern const levada_edge_ops levada_node_edge_ops;
 
 /* -- workers (crew.c) */
 LEVADA_MUST_USE levada_status levada_crew_create(levada_run *run, levada_error *err);

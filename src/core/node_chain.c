@@ -30,7 +30,8 @@ static bool chain_cuts(const levada_node *it)
 {
     const levada_node *in = it->inputs[0];
 
-    return it->outer && !in->at->middle && !(levada_spec_flags_of(in->spec) & LEVADA_SPEC_BATCHED);
+    return it->outer && !in->at->middle &&
+           !(levada_spec_flags_of(in->edge.spec) & LEVADA_SPEC_BATCHED);
 }
 
 static void chain_clear(chain_node *c)
@@ -237,7 +238,7 @@ levada_status levada_node_chain(levada_run *run, const levada_dataset *at, levad
 
     LEVADA_TRY(levada_node_create(run, at, &chain_ops, &it, err));
     it->saves_inputs = true;
-    if (levada_chain_spec(*chain)) it->spec = levada_chain_spec(*chain);
+    if (levada_chain_spec(*chain)) it->edge.spec = levada_chain_spec(*chain);
     c = levada_alloc_zero(sizeof *c);
     it->self = c;
     if (c) {

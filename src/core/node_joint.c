@@ -58,7 +58,7 @@ static levada_status joint_part(levada_node *in, const levada_origin *origins, i
     for (int64_t i = 0; i < n; i++) {
         memcpy(own + i * mine, origins + i * lanes, (size_t)mine * sizeof *own);
     }
-    st = levada_records_reread(in, own, n, &rows, err);
+    st = levada_records_reread(&in->edge, own, n, &rows, err);
     levada_free(own);
     if (st == LEVADA_OK) st = levada_block_gather(levada_env_pool(in->run->env), rows, out, err);
     levada_block_unref(&rows);

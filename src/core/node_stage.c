@@ -86,7 +86,7 @@ levada_status levada_node_stage(levada_run *run, const levada_dataset *at, levad
     LEVADA_TRY(levada_node_create(run, at, &stage_ops, &it, err));
     it->version = def->state_version;
     it->rounds = stage_rounds(at);
-    if (at->middle) it->spec = at->middle;
+    if (at->middle) it->edge.spec = at->middle;
     st = levada_node_adopt(it, in, 1, err);
     if (st == LEVADA_OK) st = levada_hosted_open(it, &hooks, err);
     if (st != LEVADA_OK) {

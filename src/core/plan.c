@@ -81,7 +81,7 @@ levada_status levada_node_create(levada_run *run, const levada_dataset *at,
     it->ops = ops;
     it->run = run;
     it->at = at;
-    it->spec = at->spec;
+    it->edge = (levada_edge){ &levada_node_edge_ops, at, at->spec };
     it->context = plan_context(run, at);
     it->context.node = it;
     it->rounds = 1;

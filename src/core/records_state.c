@@ -6,7 +6,7 @@
  * an origin for each part; the zip reads each of its inputs like this (node_joint.c).
  */
 #include "base/alloc.h"
-#include "core/iter_priv.h"
+#include "core/state_priv.h"
 #include "tensor/block_priv.h"
 
 #include <stdio.h>
@@ -32,36 +32,40 @@ static levada_status records_pack(levada_pool *pool, const levada_block *block, 
     return st;
 }
 
-/* The edge that the node whose turn it is waits on. */
-static levada_node *records_edge(levada_node *node) { return node->inputs[0]; }
-
 /* Behind a zip all lanes must be there, and each must be of the records that its input gave. */
-static bool records_by_origin(const levada_node *node, const levada_origin *o, int64_t n,
+static bool records_by_origin(const levada_edge *edge, const levada_origin *o, int64_t n,
                               int32_t lanes)
 {
-    if (node->ninputs != 1 || !levada_node_rereadable(node->inputs[0])) return false;
-    if (levada_node_lanes(node->inputs[0]) != lanes) return false;
+    if (!edge || !edge->ops->rereadable(edge) || edge->ops->lanes(edge) != lanes) return false;
     for (int32_t lane = 0; lane < lanes; lane++) {
         for (int64_t i = lane; i < n * lanes; i += lanes) {
             bool same = i > lane && o[i].leaf == o[i - lanes].leaf;
 
             if (o[i].sub) return false;
-            if (!same && !levada_node_gives(node->inputs[0], lane, o[i].leaf)) return false;
+            if (!same && !edge->ops->gives(edge, lane, o[i].leaf)) return false;
         }
     }
     return true;
+}
+
+static levada_status records_no_edge(const char *path, levada_error *err)
+{
+    return levada_fail(err, LEVADA_EUNIMPLEMENTED,
+                       "'%s' does not pull from one input: its records cannot be saved", path);
 }
 
 levada_status levada_records_put(levada_state_writer *to, const char *key, levada_block *block,
                                  levada_error *err)
 {
     int32_t        lanes = levada_block_lanes(block);
-    levada_origin *o = levada_alloc((size_t)block->n * (size_t)lanes * sizeof *o + 1);
+    levada_origin *o;
     levada_status  st;
 
+    if (!to->scope.edge) return records_no_edge(to->scope.path, err);
+    o = levada_alloc((size_t)block->n * (size_t)lanes * sizeof *o + 1);
     if (!o) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a saved state");
     levada_block_get_origins(block, lanes, o);
-    if (records_by_origin(to->node, o, block->n, lanes)) {
+    if (records_by_origin(to->scope.edge, o, block->n, lanes)) {
         st = levada_origins_put(to, key, o, block->n, lanes, err);
         if (st == LEVADA_OK) st = levada_records_put_sums(to, key, block, err);
     } else {
@@ -71,24 +75,23 @@ levada_status levada_records_put(levada_state_writer *to, const char *key, levad
     return st;
 }
 
-/* The entries of one that holds records, as if the node that put it had its turn. */
-static levada_status records_spell(levada_state_writer *to, const levada_entry *e, levada_run *run,
+/* The entries of one that holds records, in the scope in which they were put. */
+static levada_status records_spell(levada_state_writer *to, const levada_entry *e,
+                                   levada_pool *pool, struct levada_file_names *names,
                                    levada_error *err)
 {
-    levada_node   node = { .run = run, .version = e->version };
     levada_block *flat = NULL;
     levada_status st;
 
-    memcpy(node.path, e->path, sizeof node.path);
-    LEVADA_TRY(records_pack(levada_env_pool(run->env), e->records, &flat, err));
-    to->node = &node;
-    st = levada_rows_put(to, e->key, flat, e->open, err);
-    to->node = NULL;
+    LEVADA_TRY(records_pack(pool, e->records, &flat, err));
+    to->scope = (levada_state_scope){ .path = e->path, .version = e->version };
+    st = levada_rows_put(to, e->key, flat, e->open, names, err);
     levada_block_unref(&flat);
     return st;
 }
 
-levada_status levada_records_spell(levada_state_writer *w, levada_run *run, levada_error *err)
+levada_status levada_records_spell(levada_state_writer *w, levada_env *env,
+                                   struct levada_file_names *names, levada_error *err)
 {
     levada_state_writer all = { 0 };
     levada_status       st = LEVADA_OK;
@@ -96,9 +99,11 @@ levada_status levada_records_spell(levada_state_writer *w, levada_run *run, leva
     for (int32_t i = 0; st == LEVADA_OK && i < w->n; i++) {
         levada_entry *e = &w->entries[i];
 
-        st = e->type == LEVADA_ENTRY_RECORDS ? records_spell(&all, e, run, err)
-                                             : levada_state_move(&all, e, err);
+        st = e->type == LEVADA_ENTRY_RECORDS
+                 ? records_spell(&all, e, levada_env_pool(env), names, err)
+                 : levada_state_move(&all, e, err);
     }
+    all.scope = w->scope;
     levada_state_writer_clear(w);
     *w = all;
     return st;
@@ -133,7 +138,7 @@ static int records_order(const void *a, const void *b)
 }
 
 typedef struct records_work {
-    levada_node   *edge;
+    levada_edge   *edge;
     int32_t        lanes;
     records_place *places; /* sorted */
     int64_t        n, at;  /* at: the first that was not read yet */
@@ -180,7 +185,7 @@ static levada_status records_piece(records_work *w, levada_error *err)
         return records_memory(err);
     }
     n = records_pick(w, o, &next);
-    st = levada_node_reread(w->edge, o, n, &block, err);
+    st = w->edge->ops->reread(w->edge, o, n, &block, err);
     levada_free(o);
     if (st == LEVADA_ERESOURCE_EXHAUSTED && w->most > 1) {
         w->most = w->most > 8 ? w->most / 8 : 1;
@@ -243,7 +248,7 @@ static levada_status records_prepare(records_work *w, const levada_origin *o,
 {
     w->places = levada_alloc((size_t)w->n * sizeof *w->places);
     if (!w->places) return records_memory(err);
-    LEVADA_TRY(levada_buffer_create(levada_env_pool(w->edge->run->env), w->n * 8, index, err));
+    LEVADA_TRY(levada_buffer_create(levada_env_pool(w->edge->at->env), w->n * 8, index, err));
     w->which = (uint32_t *)(void *)(*index)->data;
     w->row = w->which + w->n;
     for (int64_t i = 0; i < w->n; i++) {
@@ -253,18 +258,18 @@ static levada_status records_prepare(records_work *w, const levada_origin *o,
     return LEVADA_OK;
 }
 
-levada_status levada_records_reread(levada_node *edge, const levada_origin *o, int64_t n,
+levada_status levada_records_reread(levada_edge *edge, const levada_origin *o, int64_t n,
                                     levada_block **out, levada_error *err)
 {
     records_work   w = { .edge = edge, .n = n, .most = RECORDS_PIECE };
     levada_buffer *index = NULL;
     levada_status  st;
 
-    w.lanes = levada_node_lanes(edge);
+    w.lanes = edge->ops->lanes(edge);
     if (w.most > n) w.most = n;
     st = records_prepare(&w, o, &index, err);
     while (st == LEVADA_OK && w.at < n) {
-        st = levada_run_check_cancelled(edge->run, err);
+        st = edge->ops->check_cancelled(edge, err);
         if (st == LEVADA_OK) st = records_piece(&w, err);
     }
     if (st == LEVADA_OK) st = records_assemble(&w, &index, out, err);
@@ -276,10 +281,10 @@ levada_status levada_records_reread(levada_node *edge, const levada_origin *o, i
 }
 
 /* Whether each record has the origins that it takes to read it again. */
-static bool records_are_whole(const levada_node *edge, const levada_origin *o, int64_t n,
+static bool records_are_whole(const levada_edge *edge, const levada_origin *o, int64_t n,
                               int32_t lanes)
 {
-    if (n == 0 || lanes != levada_node_lanes(edge)) return false;
+    if (n == 0 || lanes != edge->ops->lanes(edge)) return false;
     for (int64_t i = 0; i < n * lanes; i++) {
         if (o[i].leaf < 0) return false;
     }
@@ -289,6 +294,7 @@ static bool records_are_whole(const levada_node *edge, const levada_origin *o, i
 levada_status levada_records_get(levada_state_reader *from, const char *key, levada_block **out,
                                  levada_error *err)
 {
+    levada_edge   *edge = from->scope.edge;
     levada_origin *o = NULL;
     levada_block  *made = NULL;
     int64_t        n = 0;
@@ -296,15 +302,16 @@ levada_status levada_records_get(levada_state_reader *from, const char *key, lev
     char           name[LEVADA_STATE_NAME];
     levada_status  st;
 
+    if (!edge) return records_no_edge(from->scope.path, err);
     snprintf(name, sizeof name, "%s.origins", key);
     if (levada_state_has(from, name)) {
-        return levada_rows_get(from, key, from->node->inputs[0]->spec, out, err);
+        return levada_rows_get(from, key, edge->spec, out, err);
     }
     LEVADA_TRY(levada_origins_get(from, key, &o, &n, &lanes, err));
-    if (!records_are_whole(records_edge(from->node), o, n, lanes)) {
+    if (!records_are_whole(edge, o, n, lanes)) {
         st = levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged");
     } else {
-        st = levada_records_reread(records_edge(from->node), o, n, &made, err);
+        st = levada_records_reread(edge, o, n, &made, err);
         if (st == LEVADA_OK) st = levada_records_check_sums(from, key, made, err);
     }
     levada_free(o);

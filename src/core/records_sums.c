@@ -8,7 +8,7 @@
  * other blocks.
  */
 #include "base/hash.h"
-#include "core/iter_priv.h"
+#include "core/state_priv.h"
 #include "tensor/block_priv.h"
 
 #include <stdio.h>
@@ -94,7 +94,7 @@ levada_status levada_records_put_sums(levada_state_writer *to, const char *key,
                                       const levada_block *block, levada_error *err)
 {
     int64_t sums[RECORDS_SUMS], n = sums_count(block);
-    bool    exact = !sums_calls(to->node->inputs[0]->at);
+    bool    exact = !sums_calls(to->scope.edge->at);
     char    name[LEVADA_STATE_NAME];
 
     for (int64_t k = 0; k < n; k++) sums[k] = sums_record(block, sums_place(block, k), exact);
@@ -105,9 +105,10 @@ levada_status levada_records_put_sums(levada_state_writer *to, const char *key,
 levada_status levada_records_check_sums(levada_state_reader *from, const char *key,
                                         const levada_block *block, levada_error *err)
 {
+    const levada_edge *edge = from->scope.edge;
     const int64_t *sums = NULL;
     int64_t        n = 0;
-    bool           exact = !sums_calls(from->node->inputs[0]->at);
+    bool           exact = !sums_calls(edge->at);
     char           name[LEVADA_STATE_NAME];
 
     snprintf(name, sizeof name, "%s.sums", key);
@@ -122,7 +123,7 @@ levada_status levada_records_check_sums(levada_state_reader *from, const char *k
         (void)levada_fail(err, LEVADA_EFAILED_PRECONDITION,
                           "a record that waited is another one when it is read again: its file was "
                           "changed, or a function that is not pure makes it");
-        levada_run_place(from->node->run, from->node->path, block, i, err);
+        edge->ops->place(edge, from->scope.path, block, i, err);
         return LEVADA_EFAILED_PRECONDITION;
     }
     return LEVADA_OK;

@@ -22,7 +22,7 @@ static void reject_place(levada_run *run, const char *path, levada_origin origin
     const char *file = levada_run_file(run, origin.leaf, origin.shard);
 
     levada_error_place(err, path, file, origin.record, origin.offset);
-    if (!file) levada_file_names_place(run, &origin, err);
+    if (!file) levada_file_names_place(&run->names, &origin, err);
 }
 
 /* "b.txt record 7 at byte 80", without what is in front where it has more than `most` bytes. */

@@ -6,8 +6,10 @@
  */
 #include "base/alloc.h"
 #include "base/assert.h"
-#include "core/iter_priv.h"
+#include "core/state_priv.h"
 #include "tensor/block_priv.h"
+
+#include <levada/rowstore.h>
 
 #include <string.h>
 

@@ -66,6 +66,7 @@ levada_status levada_run_create(const levada_dataset *dataset, const levada_iter
         levada_free(run);
         return st;
     }
+    run->names.lock = &run->noting;
     run->dataset = levada_dataset_ref(dataset);
     run->env = levada_env_ref(dataset->env);
     run->deadline = -1;

@@ -4,7 +4,7 @@
  * ranks (`shard`), which are compared here. A state of one part holds nothing of the other parts,
  * so another number of parts would lose records and repeat others.
  */
-#include "core/iter_priv.h"
+#include "core/state_priv.h"
 
 #include "base/text.h"
 

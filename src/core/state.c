@@ -4,7 +4,7 @@
  */
 #include "base/alloc.h"
 #include "base/assert.h"
-#include "core/iter_priv.h"
+#include "core/state_priv.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -86,17 +86,17 @@ levada_status levada_state_append(levada_state_writer *to, const levada_state_wr
     return LEVADA_OK;
 }
 
-/* An entry of the node whose turn it is, still empty. */
+/* An entry of the scope, still empty. */
 static levada_status state_begin(const levada_state_writer *to, const char *key,
                                  levada_entry_type type, levada_entry *e, levada_error *err)
 {
-    *e = (levada_entry){ .version = to->node->version, .type = (uint8_t)type };
+    *e = (levada_entry){ .version = to->scope.version, .type = (uint8_t)type };
     if (strlen(key) >= sizeof e->key) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "the key '%s' of a state is too long: at most %d bytes", key,
                            LEVADA_STATE_KEY - 1);
     }
-    snprintf(e->path, sizeof e->path, "%s", to->node->path);
+    snprintf(e->path, sizeof e->path, "%s", to->scope.path);
     snprintf(e->key, sizeof e->key, "%s", key);
     return LEVADA_OK;
 }
@@ -110,10 +110,9 @@ static levada_status state_put(levada_state_writer *to, const char *key, levada_
     return state_add(to, &e, bytes, size, err);
 }
 
-static bool state_input_is_open(const levada_node *node)
+static bool state_edge_is_open(const levada_edge *edge)
 {
-    return node->ninputs > 0 &&
-           (levada_spec_flags_of(node->inputs[0]->spec) & LEVADA_SPEC_OPEN) != 0;
+    return edge && (levada_spec_flags_of(edge->spec) & LEVADA_SPEC_OPEN) != 0;
 }
 
 levada_status levada_state_put_records(levada_state_writer *to, const char *key,
@@ -123,7 +122,7 @@ levada_status levada_state_put_records(levada_state_writer *to, const char *key,
 
     LEVADA_TRY(state_begin(to, key, LEVADA_ENTRY_RECORDS, &e, err));
     e.records = block;
-    e.open = state_input_is_open(to->node);
+    e.open = state_edge_is_open(to->scope.edge);
     return state_add(to, &e, NULL, 0, err);
 }
 
@@ -183,7 +182,7 @@ static const levada_entry *state_find(const levada_state_reader *from, const cha
 
     while (low < high) {
         int32_t middle = low + (high - low) / 2;
-        int     order = state_compare(&from->entries[middle], from->node->path, key);
+        int     order = state_compare(&from->entries[middle], from->scope.path, key);
 
         if (order == 0) return &from->entries[middle];
         if (order < 0) {
@@ -208,16 +207,16 @@ static levada_status state_get(levada_state_reader *from, const char *key, levad
 
     if (!e) {
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION, "the saved state has no '%s/%s'",
-                           from->node->path, key);
+                           from->scope.path, key);
     }
-    if (e->version > from->node->version) {
+    if (e->version > from->scope.version) {
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
                            "'%s' was saved by a newer version of the stage (%d, this one is %d)",
-                           from->node->path, e->version, from->node->version);
+                           from->scope.path, e->version, from->scope.version);
     }
     if (e->type != type) {
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION, "'%s/%s' has another type",
-                           from->node->path, key);
+                           from->scope.path, key);
     }
     *out = e;
     return LEVADA_OK;
@@ -246,7 +245,7 @@ levada_status levada_state_get_count(levada_state_reader *from, const char *key,
     if (value < 0 || value > most) {
         return levada_fail(err, LEVADA_EDATA_LOSS,
                            "the saved state is damaged: '%s/%s' is %lld, not from 0 to %lld",
-                           from->node->path, key, (long long)value, (long long)most);
+                           from->scope.path, key, (long long)value, (long long)most);
     }
     *out = value;
     return LEVADA_OK;

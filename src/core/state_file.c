@@ -334,6 +334,7 @@ levada_status levada_state_decode(const void *bytes, size_t size, const levada_e
     uint64_t     format = 0, flags = 0, crc = 0, count = 0;
 
     memset(out, 0, sizeof *out);
+    out->env = env;
     if (size < STATE_HEAD + 4 || memcmp(bytes, state_magic, 8) != 0) {
         return levada_fail(err, LEVADA_EDATA_LOSS, "%zu bytes that are not a saved state", size);
     }

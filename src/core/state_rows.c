@@ -4,7 +4,7 @@
  */
 #include "base/alloc.h"
 #include "base/text.h"
-#include "core/iter_priv.h"
+#include "core/file_names.h"
 #include "tensor/builder_priv.h"
 
 #include <stdio.h>
@@ -288,7 +288,7 @@ static levada_status rows_put_column(levada_state_writer *to, const char *key, i
 }
 
 levada_status levada_rows_put(levada_state_writer *to, const char *key, const levada_block *block,
-                              bool columns, levada_error *err)
+                              bool columns, struct levada_file_names *names, levada_error *err)
 {
     int32_t        lanes = levada_block_lanes(block);
     int64_t        n = block->n * lanes;
@@ -300,7 +300,7 @@ levada_status levada_rows_put(levada_state_writer *to, const char *key, const le
     levada_block_get_origins(block, lanes, o);
     snprintf(name, sizeof name, "%s.origins", key);
     st = levada_origins_put(to, name, o, block->n, lanes, err);
-    if (st == LEVADA_OK) st = levada_file_names_put(to, key, o, n, err);
+    if (st == LEVADA_OK) st = levada_file_names_put(names, to, key, o, n, err);
     levada_free(o);
     if (st == LEVADA_OK && columns) st = rows_put_spec(to, key, block->spec, err);
     for (int32_t i = 0; st == LEVADA_OK && i < levada_spec_count(block->spec); i++) {
@@ -396,7 +396,7 @@ static levada_status rows_get_column(levada_state_reader *from, const char *key,
 levada_status levada_rows_get(levada_state_reader *from, const char *key,
                               const levada_spec *declared, levada_block **out, levada_error *err)
 {
-    levada_pool    *pool = levada_env_pool(from->node->run->env);
+    levada_pool    *pool = levada_env_pool(from->env);
     levada_spec    *spec = NULL;
     levada_origin  *o = NULL;
     levada_builder *b = NULL;

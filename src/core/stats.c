@@ -101,13 +101,11 @@ levada_status levada_stats_save(const levada_iter *it, levada_state_writer *to, 
 levada_status levada_stats_load(levada_state_reader *from, int64_t counts[LEVADA_RECEIVED_COUNTS],
                                 levada_error *err)
 {
-    levada_node    top = { .path = "dataset", .version = 0 };
     const int64_t *saved = NULL;
     int64_t        n = 0;
     bool           whole;
 
     memset(counts, 0, LEVADA_RECEIVED_COUNTS * sizeof counts[0]);
-    from->node = &top;
     if (!levada_state_has(from, STATS_RECEIVED)) return LEVADA_OK;
     LEVADA_TRY(levada_state_get_i64s(from, STATS_RECEIVED, &saved, &n, err));
     whole = n == LEVADA_RECEIVED_COUNTS;

@@ -423,7 +423,7 @@ static levada_status interleave_restore_slot(interleave_state *s, int32_t i,
     snprintf(key, sizeof key, "record%d", (int)i);
     snprintf(origins, sizeof origins, "%s.origins", key);
     if (!levada_state_has(from, origins)) return LEVADA_OK;
-    LEVADA_TRY(levada_rows_get(from, key, s->in->spec, &slot->record, err));
+    LEVADA_TRY(levada_rows_get(from, key, from->scope.edge->spec, &slot->record, err));
     if (slot->record->n != 1) {
         return levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged");
     }

@@ -173,21 +173,21 @@ static void of_the_last_of_many_sources(void **state)
 
 /* -- the table */
 
-static levada_run run;
-static levada_node node = { .run = &run, .path = "0.test" };
+static levada_mutex      lock;
+static levada_file_names table;
 
 static int table_set_up(void **state)
 {
     (void)state;
-    memset(&run, 0, sizeof run);
-    return levada_mutex_init(&run.noting, LEVADA_LOCK_NOTING, NULL);
+    table = (levada_file_names){ .lock = &lock };
+    return levada_mutex_init(&lock, LEVADA_LOCK_NOTING, NULL);
 }
 
 static int table_tear_down(void **state)
 {
     (void)state;
-    levada_file_names_clear(&run.names);
-    levada_mutex_clear(&run.noting);
+    levada_file_names_clear(&table);
+    levada_mutex_clear(&lock);
     return 0;
 }
 
@@ -197,14 +197,14 @@ static void enter(int32_t opening, bool open)
     char          path[32];
 
     (void)snprintf(path, sizeof path, "file %d", (int)opening);
-    assert_int_equal(levada_file_names_enter(&run, &of, path, open, NULL), LEVADA_OK);
+    assert_int_equal(levada_file_names_enter(&table, &of, path, open, NULL), LEVADA_OK);
 }
 
 static void leave(int32_t opening)
 {
     levada_origin of = { .leaf = 3, .opening = opening };
 
-    levada_file_names_leave(&run, &of);
+    levada_file_names_leave(&table, &of);
 }
 
 static bool known(int32_t opening)
@@ -214,7 +214,7 @@ static bool known(int32_t opening)
     char          path[32];
 
     (void)snprintf(path, sizeof path, "file %d", (int)opening);
-    levada_file_names_place(&run, &of, &err);
+    levada_file_names_place(&table, &of, &err);
     if (err.file[0]) assert_string_equal(err.file, path);
     return err.file[0] != '\0';
 }
@@ -228,8 +228,8 @@ static void names_of_files_are_bounded(void **state)
         enter(i, true);
         leave(i);
     }
-    assert_int_equal(run.names.left, LEVADA_FILE_NAMES);
-    assert_int_equal(run.names.capacity, LEVADA_FILE_NAMES);
+    assert_int_equal(table.left, LEVADA_FILE_NAMES);
+    assert_int_equal(table.capacity, LEVADA_FILE_NAMES);
     assert_false(known(0));
     assert_false(known(last - LEVADA_FILE_NAMES - 1));
     for (int32_t i = last - LEVADA_FILE_NAMES; i < last; i++) assert_true(known(i));
@@ -275,14 +275,14 @@ static void all_may_be_open(void **state)
     for (int32_t i = 0; i < last; i++) assert_true(known(i));
     for (int32_t i = 0; i < last; i++) leave(i);
     for (int32_t i = 0; i < 4 * LEVADA_FILE_NAMES; i++) enter(1000000 + i, false);
-    assert_int_equal(run.names.capacity, 2 * LEVADA_FILE_NAMES);
+    assert_int_equal(table.capacity, 2 * LEVADA_FILE_NAMES);
     assert_false(known(last - 1));
 }
 
 /* Saves `parts` and `paths` as they are, and reads them. */
 static levada_status get_forged(const int64_t *parts, int64_t n, const char *paths, size_t size)
 {
-    levada_state_writer to = { .node = &node };
+    levada_state_writer to = { .scope = { .path = "0.test" } };
     levada_state_head   head = { .seed = 1 };
     levada_state_reader from = { 0 };
     char               *bytes = NULL;
@@ -293,7 +293,8 @@ static levada_status get_forged(const int64_t *parts, int64_t n, const char *pat
     assert_int_equal(levada_state_put_bytes(&to, "x.paths", paths, size, NULL), LEVADA_OK);
     assert_int_equal(levada_state_encode(&to, &head, NULL, &bytes, &length, NULL), LEVADA_OK);
     assert_int_equal(levada_state_decode(bytes, length, NULL, &from, NULL), LEVADA_OK);
-    from.node = &node;
+    from.scope.path = "0.test";
+    from.names = &table;
     st = levada_file_names_get(&from, "x", NULL);
     levada_state_reader_clear(&from);
     levada_state_writer_clear(&to);

@@ -18,11 +18,11 @@ typedef struct saved {
     size_t size;
 } saved;
 
-static levada_node state_node; /* states are kept under the path of a node */
+static const levada_state_scope state_scope = { .path = "0.tfrecord", .version = 1 };
 
 static saved save(levada_file_reader *reader)
 {
-    levada_state_writer to = {.node = &state_node};
+    levada_state_writer to = {.scope = state_scope};
     levada_state_head   head = {{0}, 0, 0};
     saved               out = {0};
 
@@ -39,7 +39,7 @@ static levada_status restore(levada_file_reader *reader, const saved *from, leva
     levada_status       st;
 
     assert_int_equal(levada_state_decode(from->bytes, from->size, NULL, &state, err), LEVADA_OK);
-    state.node = &state_node;
+    state.scope = state_scope;
     st = levada_file_reader_restore(reader, &state, err);
     levada_state_reader_clear(&state);
     return st;
@@ -240,7 +240,7 @@ static void refuses_counts_that_can_not_be(void **state)
     write_files(NULL);
     for (int i = 0; i < 8; i++) {
         t_reader            t = three_files(1);
-        levada_state_writer to = { .node = &state_node };
+        levada_state_writer to = { .scope = state_scope };
         levada_state_head   head = { { 0 }, 0, 0 };
         levada_error        err = LEVADA_ERROR_INIT;
         int64_t             count = i < 4 ? INT64_MAX : -1;
@@ -527,8 +527,6 @@ static void survives_a_file_that_shrinks(void **state)
 static int set_up(void **state)
 {
     (void)state;
-    (void)snprintf(state_node.path, sizeof state_node.path, "0.tfrecord");
-    state_node.version = 1;
     return t_folder() == NULL;
 }
 

@@ -180,7 +180,7 @@ static void values_are_held_until_they_are_asked_for(void **state)
     assert_int_equal(levada_node_save(it->root, &w, NULL), LEVADA_OK);
     before = written(&w);
     assert_true(before < 1000);
-    assert_int_equal(levada_records_spell(&w, it->run, NULL), LEVADA_OK);
+    assert_int_equal(levada_records_spell(&w, it->run->env, &it->run->names, NULL), LEVADA_OK);
     assert_true(written(&w) > before + 1000 * 2 * sizeof(int64_t));
     levada_state_writer_clear(&w);
     levada_iter_close(&it);
@@ -193,7 +193,7 @@ static t_bytes with_columns(t_bytes saved)
     int64_t             parts[6 + LEVADA_MAX_DIMS] = { LEVADA_INT8 };
     levada_state_reader r;
     levada_state_writer w = { 0 };
-    levada_node         node = { 0 };
+    char                path[64];
     t_bytes             made = { 0 };
     char                key[32], *bytes = NULL, *values = NULL;
     size_t              size = 0;
@@ -204,14 +204,14 @@ static t_bytes with_columns(t_bytes saved)
 
         if (!values && strstr(e->key, ".0.values")) {
             memcpy(key, e->key, sizeof key);
-            memcpy(node.path, e->path, sizeof node.path);
-            node.version = e->version;
+            memcpy(path, e->path, sizeof path);
+            w.scope.version = e->version;
             values = strstr(key, "0.values");
         }
         assert_int_equal(levada_state_move(&w, &r.entries[i], NULL), LEVADA_OK);
     }
     assert_non_null(values);
-    w.node = &node;
+    w.scope.path = path;
     (void)snprintf(values, 8, "fields");
     assert_int_equal(levada_state_put_i64s(&w, key, parts, 6 + LEVADA_MAX_DIMS, NULL), LEVADA_OK);
     (void)snprintf(values, 8, "names");

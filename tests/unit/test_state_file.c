@@ -24,7 +24,7 @@ static const uint8_t golden[116] = {
     0x00, 0x0a, 0x04, 0x01, 0x5f, 0x6a, 0x71, 0xdb,
 };
 
-static levada_node node_range = { .path = "0.range", .version = 3 };
+static const levada_state_scope scope_range = { .path = "0.range", .version = 3 };
 
 static levada_state_head golden_head(void)
 {
@@ -36,7 +36,7 @@ static levada_state_head golden_head(void)
 
 static void its_bytes_are_pinned(void **state)
 {
-    levada_state_writer w = { .node = &node_range };
+    levada_state_writer w = { .scope = scope_range };
     levada_state_head   head = golden_head();
     const int64_t       list[3] = { 5, 7, 6 };
     char               *bytes = NULL;
@@ -61,13 +61,13 @@ static void golden_bytes_are_read(void **state)
     const void         *bytes = NULL;
     size_t              size = 0;
     levada_error        err = LEVADA_ERROR_INIT;
-    levada_node         old = { .path = "0.range", .version = 2 };
+    levada_state_scope  old = { .path = "0.range", .version = 2 };
 
     (void)state;
     assert_int_equal(levada_state_decode(golden, sizeof golden, NULL, &r, NULL), LEVADA_OK);
     assert_int_equal(r.head.seed, 11);
     assert_int_equal(r.head.epoch, 2);
-    r.node = &node_range;
+    r.scope = scope_range;
     assert_int_equal(levada_state_get_i64(&r, "a", &value, NULL), LEVADA_OK);
     assert_int_equal(value, -3);
     assert_int_equal(levada_state_get_bytes(&r, "b", &bytes, &size, NULL), LEVADA_OK);
@@ -82,7 +82,7 @@ static void golden_bytes_are_read(void **state)
     assert_non_null(strstr(err.message, "0.range/d"));
     assert_int_equal(levada_state_get_i64(&r, "b", &value, &err), LEVADA_EFAILED_PRECONDITION);
     assert_non_null(strstr(err.message, "another type"));
-    r.node = &old;
+    r.scope = old;
     assert_int_equal(levada_state_get_i64(&r, "a", &value, &err), LEVADA_EFAILED_PRECONDITION);
     assert_non_null(strstr(err.message, "newer version of the stage (3, this one is 2)"));
     levada_state_reader_clear(&r);
@@ -92,7 +92,7 @@ static void numbers_at_the_limits(void **state)
 {
     static const int64_t list[] = { INT64_MIN, INT64_MAX, 0, -1, 1, INT64_MAX, INT64_MIN, 63, -64,
                                     64 };
-    levada_state_writer  w = { .node = &node_range };
+    levada_state_writer  w = { .scope = scope_range };
     levada_state_reader  r;
     levada_state_head    head = { .seed = -1 };
     char                *bytes = NULL;
@@ -107,7 +107,7 @@ static void numbers_at_the_limits(void **state)
     assert_int_equal(levada_state_put_i64(&w, "m", INT64_MIN, NULL), LEVADA_OK);
     assert_int_equal(levada_state_encode(&w, &head, NULL, &bytes, &size, NULL), LEVADA_OK);
     assert_int_equal(levada_state_decode(bytes, size, NULL, &r, NULL), LEVADA_OK);
-    r.node = &node_range;
+    r.scope = scope_range;
     assert_int_equal(levada_state_get_i64s(&r, "l", &back, &n, NULL), LEVADA_OK);
     assert_int_equal(n, 10);
     assert_memory_equal(back, list, sizeof list);
@@ -123,7 +123,7 @@ static void numbers_at_the_limits(void **state)
 
 static void keys_are_short_and_stand_once(void **state)
 {
-    levada_state_writer w = { .node = &node_range };
+    levada_state_writer w = { .scope = scope_range };
     levada_state_head   head = { .seed = 1 };
     levada_error        err = LEVADA_ERROR_INIT;
     char               *bytes = NULL, key[65] = "";
@@ -340,7 +340,7 @@ static void too_many_entries_are_refused(void **state)
 
 static void counts_are_checked(void **state)
 {
-    levada_state_writer w = { .node = &node_range };
+    levada_state_writer w = { .scope = scope_range };
     levada_state_head   head = golden_head();
     levada_state_reader r;
     levada_error        err = LEVADA_ERROR_INIT;
@@ -353,7 +353,7 @@ static void counts_are_checked(void **state)
     assert_int_equal(levada_state_put_i64(&w, "less", -1, NULL), LEVADA_OK);
     assert_int_equal(levada_state_encode(&w, &head, NULL, &bytes, &size, NULL), LEVADA_OK);
     assert_int_equal(levada_state_decode(bytes, size, NULL, &r, NULL), LEVADA_OK);
-    r.node = &node_range;
+    r.scope = scope_range;
     assert_int_equal(levada_state_get_count(&r, "few", 4, &got, &err), LEVADA_EDATA_LOSS);
     assert_non_null(strstr(err.message, "'0.range/few' is 5, not from 0 to 4"));
     assert_int_equal(levada_state_get_count(&r, "less", 4, &got, &err), LEVADA_EDATA_LOSS);
@@ -368,7 +368,7 @@ static void counts_are_checked(void **state)
 
 static void encode_records(void *user)
 {
-    levada_state_writer w = { .node = &node_range };
+    levada_state_writer w = { .scope = scope_range };
     levada_state_head   head = golden_head();
     levada_iter        *it = t_iter_open("t_rows:3", 1, 3);
     levada_block       *block = NULL;

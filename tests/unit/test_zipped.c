@@ -39,7 +39,7 @@ static void expect_resumes(const char *text, bool by_origin, int64_t step)
 {
     t_bytes      saved = saved_behind(text, 1, 4);
     levada_iter *it = t_iter_open(text, 1, 4);
-    bool         batches = levada_spec_flags_of(it->root->spec) & LEVADA_SPEC_BATCHED;
+    bool         batches = levada_spec_flags_of(it->root->edge.spec) & LEVADA_SPEC_BATCHED;
 
     levada_iter_close(&it);
     if (holds(saved, ".0.values") == by_origin) fail_msg("%s: %d", text, (int)by_origin);
@@ -127,7 +127,8 @@ static void a_record_that_lacks_a_lane_goes_by_value(void **state)
 {
     levada_iter        *it = t_iter_open("zip(range:30; " PART(30, b) ") | shuffle:9", 1, 4);
     levada_node        *shuffle = it->root;
-    levada_state_writer w = { .node = shuffle };
+    levada_state_writer w = { .scope = { .path = shuffle->path,
+                                         .edge = &shuffle->inputs[0]->edge } };
     levada_block       *block = NULL;
 
     (void)state;
@@ -137,7 +138,7 @@ static void a_record_that_lacks_a_lane_goes_by_value(void **state)
     assert_int_equal(w.entries[0].type, LEVADA_ENTRY_I64S);
     levada_block_drop_lanes(block);
     levada_state_writer_clear(&w);
-    w.node = shuffle;
+    w.scope = (levada_state_scope){ .path = shuffle->path, .edge = &shuffle->inputs[0]->edge };
     assert_int_equal(levada_records_put(&w, "one", block, NULL), LEVADA_OK);
     assert_int_equal(w.entries[0].type, LEVADA_ENTRY_RECORDS);
     levada_state_writer_clear(&w);
