@@ -23,6 +23,7 @@ ROOMS = {
 ROOMS |= {room: ROOMS["core"] - {"runtime"} | {"core"} for room in ("io", "source", "decode")}
 ROOMS |= {room: ROOMS["io"] for room in ("transform", "batch")}
 ROOMS |= {room: ROOMS["io"] | {"io"} for room in ("sink", "inspect")}
+ROOMS["plugin"] = ROOMS["train"]
 PUBLIC_ONLY = ("tools", "plugins", "examples", "python")
 OUTSIDE = re.compile(r"(zlib|zstd|zstd_errors|lz4\w*|libdeflate|png|jpeglib|turbojpeg|soxr)\.h")
 OUTSIDE_FOLDER = re.compile(r"(isa-l|isa-l\.h|igzip_lib\.h|FLAC|curl|openssl)(/.*)?")

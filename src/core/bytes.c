@@ -108,33 +108,9 @@ static levada_status bytes_open_file(levada_bytes *b, levada_error *err)
 
 /* -- compression */
 
-static const levada_filter_def *bytes_filter(const levada_env *env, const char *name)
-{
-    char lower[48];
-
-    for (size_t i = 0; i < sizeof lower; i++) {
-        lower[i] = name[i] >= 'A' && name[i] <= 'Z' ? (char)(name[i] + 32) : name[i];
-        if (name[i] == '\0') return levada_registry_filter(env, lower);
-    }
-    return NULL;
-}
-
 static bool bytes_wants(const char *compression, const char *word)
 {
     return strcasecmp(compression, word) == 0;
-}
-
-levada_status levada_bytes_check(const levada_env *env, const char *compression,
-                                 levada_error *err)
-{
-    if (!compression || *compression == '\0' || bytes_wants(compression, "auto") ||
-        bytes_wants(compression, "none") || bytes_filter(env, compression)) {
-        return LEVADA_OK;
-    }
-    return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                       "compression='%s' must be auto, none, gzip, zlib, zstd or the name of "
-                       "another filter that was loaded",
-                       compression);
 }
 
 /* The filter whose suffix the name has: what damaged first bytes do not say. */
@@ -160,7 +136,7 @@ static const levada_filter_def *bytes_choose(const levada_bytes *b,
     int32_t                  bits;
 
     if (wanted && (*wanted == '\0' || bytes_wants(wanted, "none"))) return NULL;
-    if (wanted && !bytes_wants(wanted, "auto")) return bytes_filter(b->env, wanted);
+    if (wanted && !bytes_wants(wanted, "auto")) return levada_registry_filter(b->env, wanted);
     filter = levada_registry_probe(b->env, head, (size_t)size);
     bits = options->probe ? options->probe(head, size) : 0;
     if (filter) return bits > filter->probe(head, (size_t)size) ? NULL : filter;
@@ -194,7 +170,7 @@ levada_status levada_bytes_open(levada_env *env, const char *path,
     levada_bytes *b;
     levada_status st;
 
-    LEVADA_TRY(levada_bytes_check(env, options->compression, err));
+    LEVADA_TRY(levada_compression_check(env, options->compression, err));
     b = levada_alloc_zero(sizeof *b);
     if (!b) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to open a file");
     b->fd = -1;

@@ -29,10 +29,6 @@ typedef struct levada_bytes_mark {
     uint32_t head;
 } levada_bytes_mark;
 
-/* EINVALID_ARGUMENT when no filter is called so. */
-LEVADA_MUST_USE levada_status levada_bytes_check(const levada_env *env, const char *compression,
-                                                 levada_error *err);
-
 /* ENOT_FOUND, EPERMISSION_DENIED, EINVALID_ARGUMENT (a folder, a device). Errors name the file. */
 LEVADA_MUST_USE levada_status levada_bytes_open(levada_env *env, const char *path,
                                                 const levada_bytes_options *options,

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/bytes.h"
 #include "core/dataset_priv.h"
 #include "core/policy.h"
 
@@ -44,6 +43,20 @@ static void dataset_free(levada_dataset *dataset)
     levada_free(dataset);
 }
 
+/* Datasets inside of a value: the largest depth, and the sum of their sizes. */
+static void dataset_measure_value(const levada_value *value, int32_t *depth, int64_t *nodes)
+{
+    const levada_dataset *pipe = levada_value_as_pipe(value);
+
+    if (pipe != NULL) {
+        if (pipe->depth > *depth) *depth = pipe->depth;
+        *nodes += pipe->nodes;
+    }
+    for (int64_t i = 0; i < levada_value_count(value); i++) {
+        dataset_measure_value(levada_value_item(value, i), depth, nodes);
+    }
+}
+
 static levada_status dataset_measure(levada_dataset *ds, levada_error *err)
 {
     int32_t joint = ds->op->family == LEVADA_FAMILY_JOINT ? 1 : 0;
@@ -59,7 +72,7 @@ static levada_status dataset_measure(levada_dataset *ds, levada_error *err)
         int32_t nest = levada_value_nest(levada_value_item(ds->options, i));
         if (nest > ds->nest) ds->nest = nest;
     }
-    levada_value_measure(ds->options, &ds->depth, &ds->nodes);
+    dataset_measure_value(ds->options, &ds->depth, &ds->nodes);
     ds->depth++;
     if (ds->nest > LEVADA_NEST_VALUE) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "nested too deeply (at most %d)",
@@ -93,20 +106,43 @@ static levada_status dataset_check_files(const levada_dataset *ds, levada_error 
 
     if (ds->op->family != LEVADA_FAMILY_FORMAT) return LEVADA_OK;
     if (dataset_is_known(a->compression)) {
-        LEVADA_TRY(levada_bytes_check(ds->env, a->compression, err));
+        LEVADA_TRY(levada_compression_check(ds->env, a->compression, err));
     }
     return dataset_is_known(a->errors) ? levada_policy_parse(a->errors, &policy, err) : LEVADA_OK;
 }
 
-static levada_status dataset_fill(levada_dataset *ds, levada_value *options,
-                                  levada_dataset *const *inputs, int32_t ninputs,
-                                  const levada_places *places, levada_error *err)
+/* An op whose options are bound. */
+typedef struct dataset_binding {
+    const levada_making *by;
+    const levada_op     *op;
+} dataset_binding;
+
+static levada_status dataset_default(void *user, const levada_arg *arg, levada_value **out,
+                                     levada_error *err)
+{
+    const dataset_binding *b = user;
+
+    return levada_parse_default(b->by->env, b->op, arg, b->by->within, out, err);
+}
+
+levada_status levada_op_bind(const levada_making *by, const levada_op *op, levada_value *options,
+                             levada_bound *out, levada_error *err)
+{
+    dataset_binding user = {by, op};
+    levada_binding  binding = {op->args, op->args_size, by->places, dataset_default, &user};
+
+    return levada_option_bind(&binding, options, out, err);
+}
+
+static levada_status dataset_fill(levada_dataset *ds, const levada_making *by,
+                                  levada_value *options, levada_dataset *const *inputs,
+                                  int32_t ninputs, levada_error *err)
 {
     levada_bound bound = {0};
 
     LEVADA_TRY(dataset_arity(ds->op, ninputs, err));
     LEVADA_TRY(dataset_adopt(ds, inputs, ninputs, err));
-    LEVADA_TRY(levada_option_bind(ds->env, ds->op, options, places, &bound, err));
+    LEVADA_TRY(levada_op_bind(by, ds->op, options, &bound, err));
     ds->options = bound.options;
     ds->args = bound.args;
     ds->memory = bound.memory;
@@ -116,10 +152,9 @@ static levada_status dataset_fill(levada_dataset *ds, levada_value *options,
     return levada_dataset_derive(ds, err);
 }
 
-levada_status levada_dataset_make(levada_env *env, const levada_op *op, levada_value *options,
-                                  levada_dataset *const *inputs, int32_t ninputs,
-                                  const levada_places *places, levada_dataset **out,
-                                  levada_error *err)
+levada_status levada_dataset_make(const levada_making *by, const levada_op *op,
+                                  levada_value *options, levada_dataset *const *inputs,
+                                  int32_t ninputs, levada_dataset **out, levada_error *err)
 {
     levada_dataset *ds = levada_alloc_zero(sizeof(*ds));
     levada_status   status = LEVADA_OK;
@@ -127,9 +162,9 @@ levada_status levada_dataset_make(levada_env *env, const levada_op *op, levada_v
     if (ds == NULL) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
     atomic_init(&ds->refs, 1);
     ds->op = op;
-    ds->env = levada_env_ref(env);
+    ds->env = levada_env_ref(by->env);
     if (ds->env == NULL) status = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
-    else status = dataset_fill(ds, options, inputs, ninputs, places, err);
+    else status = dataset_fill(ds, by, options, inputs, ninputs, err);
     if (status == LEVADA_OK) {
         *out = ds;
         return LEVADA_OK;
@@ -146,6 +181,7 @@ levada_status levada_dataset_append(levada_env *env, const char *name, const lev
     LEVADA_TRY(levada_require(out != NULL, "out", err));
     LEVADA_TRY(levada_require(name != NULL, "name", err));
     const levada_op *op = levada_registry_find(env, name);
+    levada_making    by = {.env = env};
     levada_value    *copy = NULL;
     levada_dataset **refs = NULL;
 
@@ -167,7 +203,7 @@ levada_status levada_dataset_append(levada_env *env, const char *name, const lev
         goto out;
     }
     for (int32_t i = 0; i < ninputs; i++) refs[i] = (levada_dataset *)(uintptr_t)inputs[i];
-    status = levada_dataset_make(env, op, copy, refs, ninputs, NULL, out, err);
+    status = levada_dataset_make(&by, op, copy, refs, ninputs, out, err);
 out:
     levada_value_destroy(&copy);
     levada_free(refs);
@@ -229,6 +265,18 @@ void levada_dataset_unref(levada_dataset **dataset)
     *dataset = NULL;
     if (gone == NULL || !levada_refs_drop(&gone->refs)) return;
     dataset_free(gone);
+}
+
+static const levada_pipe_hooks dataset_as_pipe = {
+    .ref = levada_dataset_ref,
+    .unref = levada_dataset_unref,
+    .print = levada_dataset_print,
+};
+
+levada_value *levada_value_pipe(const levada_dataset *dataset)
+{
+    if (!dataset) return NULL;
+    return levada_value_hold_pipe(dataset, dataset->nest + 1, &dataset_as_pipe);
 }
 
 levada_status levada_dataset_fingerprint(const levada_dataset *dataset, uint8_t out[16],

@@ -6,6 +6,7 @@
 #define LEVADA_CORE_DATASET_PRIV_H
 
 #include "core/option_priv.h"
+#include "core/registry.h"
 #include <levada/dataset.h>
 
 #include <stdatomic.h>
@@ -31,13 +32,39 @@ struct levada_dataset {
 #define LEVADA_DATASET_DEPTH 1000
 #define LEVADA_DATASET_NODES 100000
 
+/* The defaults that are being read, the innermost first: one that is a pipe may hold stages whose
+ * options have such defaults, too. */
+typedef struct levada_default_path {
+    const levada_op                  *op;
+    const levada_arg                 *arg;
+    const struct levada_default_path *outer; /* NULL = none */
+    int32_t                           depth;
+} levada_default_path;
+
+/* What a dataset is made with. */
+typedef struct levada_making {
+    levada_env                *env;
+    const levada_places       *places; /* NULL = the options stand nowhere        */
+    const levada_default_path *within; /* the default that it is part of, or NULL */
+} levada_making;
+
 /* The same as levada_dataset_append with an op that was found, and with options that it may empty
- * (NULL = none). `places` may be NULL. */
-LEVADA_MUST_USE levada_status levada_dataset_make(levada_env *env, const levada_op *op,
+ * (NULL = none). */
+LEVADA_MUST_USE levada_status levada_dataset_make(const levada_making *by, const levada_op *op,
                                                   levada_value          *options,
                                                   levada_dataset *const *inputs, int32_t ninputs,
-                                                  const levada_places *places,
                                                   levada_dataset **out, levada_error *err);
+/* The options of an op alone, of which it may empty `options`. */
+LEVADA_MUST_USE levada_status levada_op_bind(const levada_making *by, const levada_op *op,
+                                             levada_value *options, levada_bound *out,
+                                             levada_error *err);
+/* The default of an option as a value of its type; null where there is none. `outer`: the default
+ * that is being read, NULL = none. EINVALID_ARGUMENT: it cannot be read, or it
+ * leads back to itself. */
+LEVADA_MUST_USE levada_status levada_parse_default(levada_env *env, const levada_op *op,
+                                                   const levada_arg          *arg,
+                                                   const levada_default_path *outer,
+                                                   levada_value **out, levada_error *err);
 /* Derives spec and middle from the inputs; resolves the field of decoders. */
 LEVADA_MUST_USE levada_status levada_dataset_derive(levada_dataset *dataset, levada_error *err);
 

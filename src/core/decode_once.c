@@ -4,7 +4,7 @@
  */
 #include "base/alloc.h"
 #include "base/assert.h"
-#include "core/option_priv.h"
+#include "core/dataset_priv.h"
 #include "tensor/block_priv.h"
 #include <levada/example.h>
 
@@ -83,7 +83,7 @@ static levada_status decode_once_bind(levada_decoding *d, const char *name,
         d->given = levada_value_copy(options);
         if (!d->given) return decode_once_no_memory(err);
     }
-    LEVADA_TRY(levada_option_bind(d->env, d->op, d->given, NULL, &d->bound, err));
+    LEVADA_TRY(levada_op_bind(&(levada_making){.env = d->env}, d->op, d->given, &d->bound, err));
     return d->op->def.decoder.check(d->bound.args, &d->spec, err);
 }
 

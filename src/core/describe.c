@@ -35,12 +35,12 @@ static void describe_choices(levada_text *text, const char *choices)
     levada_text_char(text, ']');
 }
 
-static levada_status describe_arg(levada_text *text, levada_env *env, const levada_arg *arg,
-                                  levada_error *err)
+static levada_status describe_arg(levada_text *text, levada_env *env, const levada_op *op,
+                                  const levada_arg *arg, levada_error *err)
 {
     levada_value *otherwise = NULL;
 
-    LEVADA_TRY(levada_option_default(env, arg, &otherwise, err));
+    LEVADA_TRY(levada_parse_default(env, op, arg, NULL, &otherwise, err));
     levada_text_char(text, '{');
     describe_string(text, "name", arg->name);
     levada_text_char(text, ',');
@@ -84,7 +84,7 @@ static levada_status describe_op(levada_text *text, levada_env *env, const levad
                        (int)op->max_inputs);
     for (const levada_arg *arg = op->args; arg->name != NULL; arg++) {
         if (arg != op->args) levada_text_char(text, ',');
-        LEVADA_TRY(describe_arg(text, env, arg, err));
+        LEVADA_TRY(describe_arg(text, env, op, arg, err));
     }
     levada_text_put(text, "]}");
     return LEVADA_OK;

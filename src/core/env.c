@@ -322,18 +322,4 @@ void levada_env_take_plugin(levada_env *env, levada_plugin_info *info)
                                                   memory_order_release, memory_order_relaxed)) {}
 }
 
-levada_status levada_env_add_plugin(levada_env *env, const char *name, const char *path,
-                                    int64_t version, levada_error *err)
-{
-    const levada_plugin_info *known = levada_env_plugin(env, name, NULL);
-    levada_plugin_info       *made = NULL;
-
-    if (known != NULL && strcmp(known->path, path) == 0) return LEVADA_OK;
-    if (env == NULL) env = env_get_default();
-    if (env == NULL) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
-    LEVADA_TRY(levada_env_make_plugin(env, name, path, version, &made, err));
-    levada_env_take_plugin(env, made);
-    return LEVADA_OK;
-}
-
 LEVADA_VERSIONED_INIT(levada_env_options_init, levada_env_options, LEVADA_ENV_OPTIONS_INIT)

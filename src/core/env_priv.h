@@ -26,12 +26,8 @@ typedef struct levada_plugin_info {
  * else may be held. */
 void levada_env_begin_loading(levada_env *env);
 void levada_env_end_loading(levada_env *env);
-/* EALREADY_EXISTS when the name is there with another path; does nothing with the same one. */
-LEVADA_MUST_USE levada_status levada_env_add_plugin(levada_env *env, const char *name,
-                                                    const char *path, int64_t version,
-                                                    levada_error *err);
-/* The same in two steps: an entry that nobody sees, which is freed with levada_free or taken.
- * EALREADY_EXISTS when the name is there. */
+/* An entry that nobody sees, which is freed with levada_free or taken. EALREADY_EXISTS: the name is
+ * there. */
 LEVADA_MUST_USE levada_status levada_env_make_plugin(const levada_env *env, const char *name,
                                                      const char *path, int64_t version,
                                                      levada_plugin_info **out, levada_error *err);

@@ -56,7 +56,7 @@ static levada_status file_reader_fill(levada_file_reader *r, levada_error *err)
     size_t       n;
     struct stat  info;
 
-    LEVADA_TRY(levada_bytes_check(r->context->env, r->options->compression, err));
+    LEVADA_TRY(levada_compression_check(r->context->env, r->options->compression, err));
     LEVADA_TRY(levada_policy_parse(r->options->errors, &r->policy, err));
     LEVADA_TRY(levada_files_find(&r->options->files, &r->files, err));
     LEVADA_TRY(levada_spec_create(&field, 1, LEVADA_SPEC_PLAIN, &r->spec, err));

@@ -2,9 +2,9 @@
 #include "core/option_priv.h"
 
 #include "base/alloc.h"
-#include "core/parse.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 bool levada_option_holds_text(levada_arg_type type)
@@ -18,23 +18,46 @@ levada_print levada_option_print(const levada_arg *arg)
     return levada_option_holds_text(arg->type) ? LEVADA_PRINT_PLAIN : LEVADA_PRINT_TEXT;
 }
 
-int32_t levada_option_find(const levada_op *op, const char *name)
+levada_where levada_where_is(const char *text, size_t size, const char *file, size_t offset)
 {
-    for (int32_t i = 0; op->args[i].name != NULL; i++) {
-        if (strcmp(op->args[i].name, name) == 0) return i;
+    levada_where where = {""};
+    size_t       line = 1, column = 1;
+
+    for (size_t i = 0; i < offset && i < size; i++) {
+        unsigned char c = (unsigned char)text[i];
+        if (c == '\n') {
+            line++;
+            column = 1;
+        } else if ((c & 0xC0u) != 0x80u) {
+            column++; /* characters, not bytes */
+        }
+    }
+    int n = line == 1 ? snprintf(where.text, sizeof(where.text), " at column %zu", column)
+                      : snprintf(where.text, sizeof(where.text), " at line %zu column %zu", line,
+                                 column);
+    if (file != NULL && n > 0 && (size_t)n < sizeof(where.text)) {
+        snprintf(where.text + n, sizeof(where.text) - (size_t)n, " of %s", file);
+    }
+    return where;
+}
+
+int32_t levada_option_find(const levada_arg *args, const char *name)
+{
+    for (int32_t i = 0; args[i].name != NULL; i++) {
+        if (strcmp(args[i].name, name) == 0) return i;
     }
     return -1;
 }
 
-int32_t levada_option_positional(const levada_op *op)
+int32_t levada_option_positional(const levada_arg *args)
 {
-    for (int32_t i = 0; op->args[i].name != NULL; i++) {
-        if (op->args[i].positional) return i;
+    for (int32_t i = 0; args[i].name != NULL; i++) {
+        if (args[i].positional) return i;
     }
     return -1;
 }
 
-levada_status levada_option_unknown(const levada_op *op, const char *name, const char *where,
+levada_status levada_option_unknown(const levada_arg *args, const char *name, const char *where,
                                     levada_error *err)
 {
     enum { OPTION_LIST = 130 };
@@ -44,12 +67,12 @@ levada_status levada_option_unknown(const levada_op *op, const char *name, const
     bool          cut = false;
     levada_status status;
 
-    for (const levada_arg *arg = op->args; arg->name != NULL; arg++) {
+    for (const levada_arg *arg = args; arg->name != NULL; arg++) {
         levada_nearest(name, arg->name, &best, &distance);
         cut = cut || list.size + strlen(arg->name) > OPTION_LIST;
         if (!cut) levada_text_format(&list, "%s%s", list.size > 0 ? ", " : "", arg->name);
     }
-    if (op->args[0].name == NULL) levada_text_put(&list, "none");
+    if (args[0].name == NULL) levada_text_put(&list, "none");
     if (cut) levada_text_put(&list, ", ...");
     const char *allowed = list.at != NULL ? list.at : "";
     if (best != NULL) {
@@ -64,39 +87,10 @@ levada_status levada_option_unknown(const levada_op *op, const char *name, const
     return status;
 }
 
-levada_status levada_option_default(levada_env *env, const levada_arg *arg, levada_value **out,
-                                    levada_error *err)
-{
-    levada_parser p;
-    levada_value *value = NULL;
-    levada_status status = LEVADA_OK;
-
-    if (arg->otherwise != NULL) {
-        LEVADA_TRY(levada_parser_init(&p, env, arg->otherwise, strlen(arg->otherwise), err));
-        status = levada_parse_whole(&p, levada_option_holds_text(arg->type), &value, err);
-        if (status == LEVADA_OK) status = levada_value_resolve(env, &value, err);
-        if (status == LEVADA_OK) status = levada_option_convert(arg, &value, err);
-    } else if (arg->type == LEVADA_ARG_CHOICE) {
-        value = levada_value_text(arg->choices, strcspn(arg->choices, "|"));
-    } else if (arg->type == LEVADA_ARG_BOOL) {
-        value = levada_value_bool(false);
-    } else {
-        value = levada_value_null();
-    }
-    if (status == LEVADA_OK && value == NULL) {
-        status = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
-    }
-    if (status == LEVADA_OK) *out = value;
-    else levada_value_destroy(&value);
-    return status;
-}
-
 typedef struct option_binder {
-    levada_env          *env;
-    const levada_op     *op;
-    levada_value        *given;
-    const levada_places *places;
-    levada_bound        *out;
+    const levada_binding *by;
+    levada_value         *given;
+    levada_bound         *out;
 } option_binder;
 
 static levada_where option_where(const levada_places *places, int32_t i)
@@ -112,7 +106,9 @@ static levada_status option_check_names(const option_binder *b, levada_error *er
         if (name == NULL) {
             return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "options must be a map of names");
         }
-        if (levada_option_find(b->op, name) < 0) return levada_option_unknown(b->op, name, "", err);
+        if (levada_option_find(b->by->args, name) < 0) {
+            return levada_option_unknown(b->by->args, name, "", err);
+        }
     }
     return LEVADA_OK;
 }
@@ -121,7 +117,7 @@ static levada_status option_check_names(const option_binder *b, levada_error *er
 static levada_status option_choose(const option_binder *b, int32_t i, levada_value **out,
                                    levada_error *err)
 {
-    const levada_arg *arg = &b->op->args[i];
+    const levada_arg *arg = &b->by->args[i];
     levada_value     *value = levada_value_take(b->given, arg->name);
 
     if (levada_value_kind_of(value) == LEVADA_VALUE_NULL) {
@@ -130,7 +126,7 @@ static levada_status option_choose(const option_binder *b, int32_t i, levada_val
             return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "option '%s' is required",
                                arg->name);
         }
-        return levada_option_default(b->env, arg, out, err);
+        return b->by->otherwise(b->by->user, arg, out, err);
     }
     levada_status status = levada_option_convert(arg, &value, err);
     if (status == LEVADA_OK) {
@@ -138,7 +134,7 @@ static levada_status option_choose(const option_binder *b, int32_t i, levada_val
         return LEVADA_OK;
     }
     levada_value_destroy(&value);
-    levada_where where = option_where(b->places, i);
+    levada_where where = option_where(b->by->places, i);
     if (where.text[0] == '\0' || err == NULL) return status;
     levada_error inner = *err;
     return levada_fail(err, status, "%s%s", inner.message, where.text);
@@ -230,7 +226,7 @@ static levada_status option_store(levada_bound *out, const levada_arg *arg,
 
 static levada_status option_bind_one(const option_binder *b, int32_t i, levada_error *err)
 {
-    const levada_arg *arg = &b->op->args[i];
+    const levada_arg *arg = &b->by->args[i];
     levada_value     *value = NULL;
 
     LEVADA_TRY(option_choose(b, i, &value, err));
@@ -240,20 +236,19 @@ static levada_status option_bind_one(const option_binder *b, int32_t i, levada_e
     return status;
 }
 
-levada_status levada_option_bind(levada_env *env, const levada_op *op, levada_value *given,
-                                 const levada_places *places, levada_bound *out,
+levada_status levada_option_bind(const levada_binding *by, levada_value *given, levada_bound *out,
                                  levada_error *err)
 {
-    levada_bound  bound = {levada_value_map(), levada_alloc_zero(op->args_size),
+    levada_bound  bound = {levada_value_map(), levada_alloc_zero(by->args_size),
                            levada_alloc_zero(LEVADA_MAX_OPTIONS * sizeof(void *)), 0};
-    option_binder b = {env, op, given, places, &bound};
+    option_binder b = {by, given, &bound};
     levada_status status = LEVADA_OK;
 
     if (bound.options == NULL || bound.args == NULL || bound.memory == NULL) {
         status = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
     }
     if (status == LEVADA_OK) status = option_check_names(&b, err);
-    for (int32_t i = 0; status == LEVADA_OK && op->args[i].name != NULL; i++) {
+    for (int32_t i = 0; status == LEVADA_OK && by->args[i].name != NULL; i++) {
         status = option_bind_one(&b, i, err);
     }
     if (status == LEVADA_OK) *out = bound;
@@ -292,19 +287,20 @@ static size_t option_size(levada_arg_type type)
     return 0;
 }
 
-static levada_status option_check_row(const levada_op *op, int32_t i, levada_error *err)
+static levada_status option_check_row(const levada_arg *args, int32_t i, size_t args_size,
+                                      levada_error *err)
 {
-    const levada_arg *arg = &op->args[i];
+    const levada_arg *arg = &args[i];
     size_t            size = option_size(arg->type);
     const char       *wrong = NULL;
 
     if (size == 0) wrong = "has no type";
-    else if (arg->offset > op->args_size || size > op->args_size - arg->offset) {
+    else if (arg->offset > args_size || size > args_size - arg->offset) {
         wrong = "lies outside of args_size";
-    } else if (levada_option_find(op, arg->name) != i) wrong = "is there twice";
+    } else if (levada_option_find(args, arg->name) != i) wrong = "is there twice";
     else if (arg->name[strspn(arg->name, "abcdefghijklmnopqrstuvwxyz_0123456789")] != '\0') {
         wrong = "has a name that is not in lower case";
-    } else if (arg->positional && levada_option_positional(op) != i) {
+    } else if (arg->positional && levada_option_positional(args) != i) {
         wrong = "is a second positional one";
     } else if (arg->type == LEVADA_ARG_CHOICE && arg->choices == NULL) wrong = "has no choices";
     else if (arg->min > arg->max && arg->max != 0) wrong = "has min above max";
@@ -312,38 +308,15 @@ static levada_status option_check_row(const levada_op *op, int32_t i, levada_err
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "option '%s' %s", arg->name, wrong);
 }
 
-levada_status levada_option_check_table(const levada_op *op, levada_error *err)
+levada_status levada_option_check_table(const levada_arg *args, size_t args_size,
+                                        levada_error *err)
 {
-    for (int32_t i = 0; op->args[i].name != NULL; i++) {
+    for (int32_t i = 0; args[i].name != NULL; i++) {
         if (i >= LEVADA_MAX_OPTIONS) {
             return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "more than %d options",
                                LEVADA_MAX_OPTIONS);
         }
-        LEVADA_TRY(option_check_row(op, i, err));
+        LEVADA_TRY(option_check_row(args, i, args_size, err));
     }
     return LEVADA_OK;
-}
-
-levada_status levada_option_check_defaults(levada_env *env, const levada_op *op,
-                                           levada_error *err)
-{
-    for (const levada_arg *arg = op->args; arg->name != NULL; arg++) {
-        levada_value *value = NULL;
-        levada_status status = levada_option_default(env, arg, &value, err);
-
-        levada_value_destroy(&value);
-        if (status == LEVADA_OK) continue;
-        levada_error_wrap(err, "default of option '%s'", arg->name);
-        return status;
-    }
-    return LEVADA_OK;
-}
-
-bool levada_option_names_stages(const levada_op *op)
-{
-    for (const levada_arg *arg = op->args; arg->name != NULL; arg++) {
-        bool holds = arg->type == LEVADA_ARG_PIPE || arg->type == LEVADA_ARG_VALUE;
-        if (holds && arg->otherwise != NULL) return true;
-    }
-    return false;
 }

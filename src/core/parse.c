@@ -10,29 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 
-levada_where levada_where_is(const char *text, size_t size, const char *file, size_t offset)
-{
-    levada_where where = {""};
-    size_t       line = 1, column = 1;
-
-    for (size_t i = 0; i < offset && i < size; i++) {
-        unsigned char c = (unsigned char)text[i];
-        if (c == '\n') {
-            line++;
-            column = 1;
-        } else if ((c & 0xC0u) != 0x80u) {
-            column++; /* characters, not bytes */
-        }
-    }
-    int n = line == 1 ? snprintf(where.text, sizeof(where.text), " at column %zu", column)
-                      : snprintf(where.text, sizeof(where.text), " at line %zu column %zu", line,
-                                 column);
-    if (file != NULL && n > 0 && (size_t)n < sizeof(where.text)) {
-        snprintf(where.text + n, sizeof(where.text) - (size_t)n, " of %s", file);
-    }
-    return where;
-}
-
 levada_status levada_parser_fail(const levada_parser *p, size_t offset, levada_error *err,
                                  const char *fmt, ...)
 {
@@ -351,19 +328,19 @@ static levada_status parse_bracket(levada_parser *p, bool plain, levada_value **
     return status;
 }
 
+/* "(" pipe ")" */
 static levada_status parse_pipe_value(levada_parser *p, levada_value **out, levada_error *err)
 {
-    levada_dataset *pipe = NULL;
-    levada_value   *value = NULL;
+    levada_value *value = NULL;
 
+    if (p->make == NULL) return levada_parser_fail(p, p->at, err, "a pipe cannot stand here");
     p->at++;
     LEVADA_TRY(levada_parser_enter(p, err));
-    levada_status status = levada_parse_pipe(p, &pipe, err);
+    levada_status status = p->make->pipe(p, &value, err);
     levada_parser_leave(p);
     if (status == LEVADA_OK) status = levada_parser_expect(p, ')', err);
-    if (status == LEVADA_OK) status = parse_made(levada_value_pipe(pipe), &value, err);
-    levada_dataset_unref(&pipe);
     if (status == LEVADA_OK) *out = value;
+    else levada_value_destroy(&value);
     return status;
 }
 
@@ -440,22 +417,6 @@ levada_status levada_parse_whole(levada_parser *p, bool plain, levada_value **ou
     }
     *out = value;
     return LEVADA_OK;
-}
-
-levada_status levada_value_parse(const char *text, levada_value **out, levada_error *err)
-{
-    LEVADA_TRY(levada_require(text != NULL, "text", err));
-    LEVADA_TRY(levada_require(out != NULL, "out", err));
-    levada_parser p;
-    levada_value *value = NULL;
-
-    LEVADA_TRY(levada_parser_init(&p, NULL, text, strlen(text), err));
-    p.limit = LEVADA_NEST_RAW - 1;
-    LEVADA_TRY(levada_parse_whole(&p, false, &value, err));
-    levada_status status = levada_value_resolve(NULL, &value, err);
-    if (status == LEVADA_OK) *out = value;
-    else levada_value_destroy(&value);
-    return status;
 }
 
 levada_status levada_value_parse_json(const char *text, size_t size, levada_value **out,

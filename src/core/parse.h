@@ -1,24 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The parser of descriptions, from the inside: one cursor over one text. Values (parse.c) and pipes
- * (parse_pipe.c) call each other; parse_json.c makes datasets of values; resolve.c turns maps like
- * {"base64": "..."} into what they mean.
+ * The parser of descriptions, from the inside: one cursor over one text. parse.c reads values;
+ * resolve.c turns maps like {"base64": "..."} into what they mean; parse_pipe.c reads pipes in both
+ * notations. Values may hold pipes, which the first two read by the hooks of the parser.
  */
 #ifndef LEVADA_CORE_PARSE_H
 #define LEVADA_CORE_PARSE_H
 
 #include "core/dataset_priv.h"
 
-typedef struct levada_parser {
+typedef struct levada_parser levada_parser;
+
+/* How pipes inside of values are read. */
+typedef struct levada_parse_hooks {
+    /* Stages up to the end, or to a byte that cannot go on. */
+    levada_status (*pipe)(levada_parser *p, levada_value **out, levada_error *err);
+    /* The list of stages of {"pipe": [...]}, which it empties. */
+    levada_status (*stages)(const levada_parser *p, levada_value *stages, levada_value **out,
+                            levada_error *err);
+} levada_parse_hooks;
+
+struct levada_parser {
     levada_env *env;
+    const levada_parse_hooks  *make;   /* NULL = no pipes */
+    const levada_default_path *within; /* the default that is read; NULL = none */
     const char *text;
     size_t      size, at;
     const char *file;        /* of an included text, else NULL          */
     int32_t     nest, limit; /* open brackets, and how many are allowed */
     bool        strict;      /* JSON and nothing else                   */
-} levada_parser;
+};
 
-/* Begins with a text; refuses what is not UTF-8. */
+/* Begins with a text, without hooks; refuses what is not UTF-8. */
 LEVADA_MUST_USE levada_status levada_parser_init(levada_parser *p, levada_env *env,
                                                  const char *text, size_t size,
                                                  levada_error *err);
@@ -47,17 +60,8 @@ LEVADA_MUST_USE levada_status levada_parse_whole(levada_parser *p, bool plain, l
 /* The value of a file, in place of "@path". */
 LEVADA_MUST_USE levada_status levada_parse_file(levada_parser *p, const char *path, bool plain,
                                                 levada_value **out, levada_error *err);
-/* stages up to the end or to a byte that can't go on */
-LEVADA_MUST_USE levada_status levada_parse_pipe(levada_parser *p, levada_dataset **out,
-                                                levada_error *err);
-/* The dataset of a JSON object {"levada":1, ...} or of a list of stages. Empties `root`. */
-LEVADA_MUST_USE levada_status levada_parse_json(levada_env *env, levada_value *root,
-                                                levada_dataset **out, levada_error *err);
-LEVADA_MUST_USE levada_status levada_parse_stages(levada_env *env, levada_value *stages,
-                                                  levada_dataset **out, levada_error *err);
-
 /* Turns the marked maps inside of *value into bytes, floats, functions and pipes. */
-LEVADA_MUST_USE levada_status levada_value_resolve(levada_env *env, levada_value **value,
+LEVADA_MUST_USE levada_status levada_value_resolve(const levada_parser *p, levada_value **value,
                                                    levada_error *err);
 
 #endif

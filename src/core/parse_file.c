@@ -85,6 +85,8 @@ levada_status levada_parse_file(levada_parser *p, const char *path, bool plain, 
         levada_error_wrap(err, "@%s", path);
         goto out;
     }
+    inner.make = p->make;
+    inner.within = p->within;
     inner.file = path;
     inner.nest = p->nest;
     inner.limit = p->limit;

@@ -175,8 +175,8 @@ static levada_status pipe_bind_node(const levada_dataset *pipe, const levada_blo
     }
     if (st == LEVADA_OK) st = pipe_fill(options, block, row, &changed, err);
     if (st == LEVADA_OK && changed) {
-        st = levada_dataset_make(pipe->env, pipe->op, options, inputs, pipe->ninputs, NULL, out,
-                                 err);
+        st = levada_dataset_make(&(levada_making){.env = pipe->env}, pipe->op, options, inputs,
+                                 pipe->ninputs, out, err);
     } else if (st == LEVADA_OK) {
         *out = levada_dataset_ref(pipe);
     }

@@ -90,10 +90,11 @@ static bool print_same(levada_text *text, const levada_value *a, const levada_va
 
 static bool print_is_default(levada_text *text, const levada_dataset *ds, int32_t i)
 {
-    levada_value *otherwise = NULL;
+    const levada_arg *arg = &ds->op->args[i];
+    levada_value     *otherwise = NULL;
 
-    if (ds->op->args[i].required) return false;
-    if (levada_option_default(ds->env, &ds->op->args[i], &otherwise, NULL) != LEVADA_OK) {
+    if (arg->required) return false;
+    if (levada_parse_default(ds->env, ds->op, arg, NULL, &otherwise, NULL) != LEVADA_OK) {
         text->failed = true;
         return false;
     }
@@ -116,7 +117,7 @@ static void print_text_value(levada_text *text, const levada_dataset *ds, int32_
 /* The positional option first, the others by name in table order; not what is a default. */
 static void print_text_args(levada_text *text, const levada_dataset *ds)
 {
-    int32_t positional = levada_option_positional(ds->op);
+    int32_t positional = levada_option_positional(ds->op->args);
     char    gap = ':';
 
     if (positional >= 0 && !print_is_default(text, ds, positional)) {

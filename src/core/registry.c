@@ -6,11 +6,13 @@
 #include "core/registry.h"
 
 #include "base/alloc.h"
+#include "base/text.h"
 #include "base/versioned.h"
-#include "core/registry_priv.h"
+#include "core/registry_check.h"
 
 #include <stdatomic.h>
 #include <string.h>
+#include <strings.h>
 
 /* Generated: builtins.c. */
 extern const levada_stage_def *const   levada_builtin_stages[];
@@ -268,7 +270,7 @@ static registry_table *registry_extend(registry_table *old, int part, levada_op 
 
 static int registry_part(const levada_op *op) { return op->family == LEVADA_FAMILY_FILTER ? 1 : 0; }
 
-levada_status levada_op_taken(const levada_op *by, levada_error *err)
+static levada_status registry_taken(const levada_op *by, levada_error *err)
 {
     return levada_fail(err, LEVADA_EALREADY_EXISTS, "%s: the name is taken by a %s%s%s", by->name,
                        levada_family_name(by->family), by->plugin != NULL ? " of plug-in " : "",
@@ -287,7 +289,7 @@ static levada_status registry_extend_all(registry_table *old, levada_op *const *
         registry_table  *more = taken == NULL ? registry_extend(table, part, ops[i]) : NULL;
 
         if (table != old) levada_free(table);
-        if (taken != NULL) return levada_op_taken(taken, err);
+        if (taken != NULL) return registry_taken(taken, err);
         if (more == NULL) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
         table = more;
     }
@@ -313,22 +315,20 @@ levada_status levada_registry_insert(levada_registry *registry, levada_op *const
     }
 }
 
-static levada_status registry_add(levada_registry *registry, levada_env *env, levada_family family,
-                                  const void *def, const char *plugin, levada_error *err)
+static levada_status registry_add(levada_registry *registry, levada_family family, const void *def,
+                                  levada_error *err)
 {
     levada_op *op = NULL;
 
-    LEVADA_TRY(levada_op_create(family, def, plugin, &op, err));
-    levada_status status = levada_registry_check_defaults(env, op, err);
-    if (status == LEVADA_OK) status = levada_registry_insert(registry, &op, 1, err);
+    LEVADA_TRY(levada_op_create(family, def, NULL, &op, err));
+    levada_status status = levada_registry_insert(registry, &op, 1, err);
     if (status != LEVADA_OK) levada_op_destroy(&op);
     return status;
 }
 
 #define REGISTRY_ADD_ALL(kind, family)                                                         \
     for (int32_t i = 0; status == LEVADA_OK && levada_builtin_##kind[i] != NULL; i++) {        \
-        status = registry_add(registry, NULL, LEVADA_FAMILY_##family, levada_builtin_##kind[i], \
-                              NULL, err);                                                      \
+        status = registry_add(registry, LEVADA_FAMILY_##family, levada_builtin_##kind[i], err); \
     }
 
 static levada_status registry_add_builtins(levada_registry *registry, levada_error *err)
@@ -371,25 +371,11 @@ void levada_registry_destroy(levada_registry **registry)
     *registry = NULL;
 }
 
-levada_status levada_registry_add(levada_env *env, levada_family family, const void *def,
-                                  const char *plugin, levada_error *err)
-{
-    levada_registry *registry = levada_env_registry(env);
-
-    if (registry == NULL) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
-    return registry_add(registry, env, family, def, plugin, err);
-}
-
 static const registry_table *registry_now(const levada_env *env)
 {
     levada_registry *registry = levada_env_registry(env);
 
     return registry != NULL ? atomic_load_explicit(&registry->table, memory_order_acquire) : NULL;
-}
-
-const levada_op *levada_registry_find_like(const levada_env *env, const levada_op *op)
-{
-    return registry_find(registry_now(env), registry_part(op), op->name);
 }
 
 /* Its table has nothing older below it: that is the other registry's. */
@@ -426,9 +412,28 @@ const levada_op *levada_registry_at(const levada_env *env, int32_t i)
 
 const levada_filter_def *levada_registry_filter(const levada_env *env, const char *name)
 {
-    const levada_op *op = registry_find(registry_now(env), 1, name);
+    char             lower[48] = "";
+    const levada_op *op;
 
+    if (strlen(name) >= sizeof(lower)) return NULL;
+    for (size_t i = 0; name[i] != '\0'; i++) {
+        lower[i] = name[i] >= 'A' && name[i] <= 'Z' ? (char)(name[i] + 32) : name[i];
+    }
+    op = registry_find(registry_now(env), 1, lower);
     return op != NULL ? &op->def.filter : NULL;
+}
+
+levada_status levada_compression_check(const levada_env *env, const char *compression,
+                                       levada_error *err)
+{
+    if (!compression || *compression == '\0' || strcasecmp(compression, "auto") == 0 ||
+        strcasecmp(compression, "none") == 0 || levada_registry_filter(env, compression)) {
+        return LEVADA_OK;
+    }
+    return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                       "compression='%s' must be auto, none, gzip, zlib, zstd or the name of "
+                       "another filter that was loaded",
+                       compression);
 }
 
 const levada_filter_def *levada_registry_filter_at(const levada_env *env, int32_t i)

@@ -66,33 +66,23 @@ typedef struct levada_registry levada_registry;
 /* With the built-in names. */
 LEVADA_MUST_USE levada_status levada_registry_create(levada_registry **out, levada_error *err);
 void                          levada_registry_destroy(levada_registry **registry);
-/* Registers a descriptor (levada_stage_def for STAGE and so on), which is copied; `plugin` is the
- * name of the library, NULL = built in. Any thread. EALREADY_EXISTS: a name that is taken.
- * EINVALID_ARGUMENT: a descriptor that breaks the contract; the message says how. */
-LEVADA_MUST_USE levada_status levada_registry_add(levada_env *env, levada_family family,
-                                                  const void *def, const char *plugin,
-                                                  levada_error *err);
-/* Names that are registered together, or none of them. Begins as zeros; one thread's. */
-typedef struct levada_registry_batch {
-    levada_op **ops; /* owned until they are published */
-    int32_t     n, room;
-    int32_t     ready; /* of them; the rest have defaults with names in them that are missing */
-} levada_registry_batch;
 
-/* As levada_registry_add, but nobody finds the name yet, save for defaults of the same batch. One
- * with a default that names stages which are not there is taken: they may come. */
-LEVADA_MUST_USE levada_status levada_registry_batch_add(levada_env            *env,
-                                                        levada_registry_batch *batch,
-                                                        levada_family family, const void *def,
-                                                        const char *plugin, levada_error *err);
-/* Registers all of it at once, and empties the batch. EALREADY_EXISTS: a name that was taken
- * meanwhile; EINVALID_ARGUMENT: a default whose stages did not come, or that leads back to its own
- * stage. Nothing is registered then. */
-LEVADA_MUST_USE levada_status levada_registry_batch_publish(levada_env            *env,
-                                                            levada_registry_batch *batch,
-                                                            levada_error          *err);
-/* Drops what was not published. */
-void levada_registry_batch_clear(levada_registry_batch *batch);
+/* A copy of a descriptor (levada_stage_def for STAGE and so on) with its whole table of options,
+ * not registered yet; `plugin` is the name of the library, NULL = built in. EINVALID_ARGUMENT: it
+ * breaks the contract; the message says how. Defaults of options are not read. */
+LEVADA_MUST_USE levada_status levada_op_create(levada_family family, const void *def,
+                                               const char *plugin, levada_op **out,
+                                               levada_error *err);
+void                          levada_op_destroy(levada_op **op);
+/* Registers n >= 1 of them, and takes them over: lookups find either none or all. Any thread.
+ * EALREADY_EXISTS: a name is taken; nothing is registered then. */
+LEVADA_MUST_USE levada_status levada_registry_insert(levada_registry  *registry,
+                                                     levada_op *const *ops, int32_t n,
+                                                     levada_error *err);
+/* A registry with the names of `from` and n >= 1 more, all of them borrowed. */
+LEVADA_MUST_USE levada_status levada_registry_lend(levada_registry *from, levada_op *const *ops,
+                                                   int32_t n, levada_registry **out,
+                                                   levada_error *err);
 /* "stage", "format", "source", "decoder", "joint", "filter" */
 const char *levada_family_name(levada_family family);
 
@@ -101,7 +91,12 @@ const levada_op *levada_registry_find(const levada_env *env, const char *name);
 /* The i-th in order of names but for filters, and the i-th of those; NULL beyond the last. */
 const levada_op         *levada_registry_at(const levada_env *env, int32_t i);
 const levada_filter_def *levada_registry_filter_at(const levada_env *env, int32_t i);
+/* In any case of letters. */
 const levada_filter_def *levada_registry_filter(const levada_env *env, const char *name);
+/* EINVALID_ARGUMENT unless it is NULL, "", auto, none or the name of a filter. */
+LEVADA_MUST_USE levada_status levada_compression_check(const levada_env *env,
+                                                       const char *compression,
+                                                       levada_error *err);
 /* The error for a name that is not there: EINVALID_ARGUMENT with the nearest one. `where` is
  * " at column 14" or "". */
 levada_status levada_registry_unknown(const levada_env *env, const char *name, const char *where,

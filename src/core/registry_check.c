@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/registry_check.h"
 
+#include "core/option_priv.h"
+
 #include <string.h>
 
 /* The reason to refuse it, NULL where there is none. */
@@ -90,16 +92,7 @@ levada_status levada_registry_check(const levada_op *op, levada_error *err)
     }
     wrong = registry_check_hooks(op);
     levada_status status = wrong != NULL ? levada_fail(err, LEVADA_EINVALID_ARGUMENT, "%s", wrong)
-                                         : levada_option_check_table(op, err);
+                                         : levada_option_check_table(op->args, op->args_size, err);
     if (status != LEVADA_OK) levada_error_wrap(err, "%s", name);
-    return status;
-}
-
-levada_status levada_registry_check_defaults(levada_env *env, const levada_op *op,
-                                             levada_error *err)
-{
-    levada_status status = levada_option_check_defaults(env, op, err);
-
-    if (status != LEVADA_OK) levada_error_wrap(err, "%s", op->name);
     return status;
 }

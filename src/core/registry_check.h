@@ -5,12 +5,9 @@
 #ifndef LEVADA_CORE_REGISTRY_CHECK_H
 #define LEVADA_CORE_REGISTRY_CHECK_H
 
-#include "core/option_priv.h"
+#include "core/registry.h"
 
 /* What op->def lacks or has too much of; the message begins with the name. */
 LEVADA_MUST_USE levada_status levada_registry_check(const levada_op *op, levada_error *err);
-/* Whether the defaults of its options are values of them, where `env` has the names. */
-LEVADA_MUST_USE levada_status levada_registry_check_defaults(levada_env *env, const levada_op *op,
-                                                             levada_error *err);
 
 #endif

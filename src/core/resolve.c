@@ -109,27 +109,22 @@ static levada_status resolve_function(levada_env *env, const char *kind,
     return *out != NULL ? LEVADA_OK : resolve_no_memory(err);
 }
 
-static levada_status resolve_pipe(levada_env *env, levada_value *content, levada_value **out,
-                                  levada_error *err)
+static levada_status resolve_pipe(const levada_parser *p, levada_value *content,
+                                  levada_value **out, levada_error *err)
 {
-    levada_dataset *pipe = NULL;
-
-    if (levada_value_kind_of(content) == LEVADA_VALUE_PIPE) {
-        *out = levada_value_copy(content);
-        return *out != NULL ? LEVADA_OK : resolve_no_memory(err);
+    if (levada_value_kind_of(content) != LEVADA_VALUE_PIPE) {
+        return p->make->stages(p, content, out, err);
     }
-    LEVADA_TRY(levada_parse_stages(env, content, &pipe, err));
-    *out = levada_value_pipe(pipe);
-    levada_dataset_unref(&pipe);
+    *out = levada_value_copy(content);
     return *out != NULL ? LEVADA_OK : resolve_no_memory(err);
 }
 
-static levada_status resolve_inside(levada_env *env, levada_value *value, levada_error *err)
+static levada_status resolve_inside(const levada_parser *p, levada_value *value, levada_error *err)
 {
     for (int64_t i = 0; i < levada_value_count(value); i++) {
         if (levada_value_count(levada_value_item(value, i)) == 0) continue;
         levada_value *item = levada_value_take_at(value, i);
-        levada_status status = levada_value_resolve(env, &item, err);
+        levada_status status = levada_value_resolve(p, &item, err);
         levada_value_replace_at(value, i, &item);
         if (status != LEVADA_OK) return status;
     }
@@ -137,7 +132,7 @@ static levada_status resolve_inside(levada_env *env, levada_value *value, levada
 }
 
 /* A map of one entry with a key that means something. */
-static levada_status resolve_mark(levada_env *env, levada_value *map, levada_value **out,
+static levada_status resolve_mark(const levada_parser *p, levada_value *map, levada_value **out,
                                   levada_error *err)
 {
     const char   *key = levada_value_key(map, 0);
@@ -146,12 +141,12 @@ static levada_status resolve_mark(levada_env *env, levada_value *map, levada_val
 
     if (strcmp(key, "base64") == 0) status = resolve_base64(content, out, err);
     else if (strcmp(key, "float") == 0) status = resolve_float(content, out, err);
-    else if (strcmp(key, "pipe") == 0) status = resolve_pipe(env, content, out, err);
+    else if (strcmp(key, "pipe") == 0) status = resolve_pipe(p, content, out, err);
     else if (strcmp(key, "block") == 0) {
         status = levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                              "data of another process, which a description can't bring back");
     } else if (strcmp(key, "map") == 0) {
-        status = resolve_inside(env, content, err);
+        status = resolve_inside(p, content, err);
         if (status == LEVADA_OK && levada_value_kind_of(content) != LEVADA_VALUE_MAP) {
             status = levada_fail(err, LEVADA_EINVALID_ARGUMENT, "{\"map\": ...} must hold a map");
         }
@@ -159,7 +154,7 @@ static levada_status resolve_mark(levada_env *env, levada_value *map, levada_val
             *out = content;
             content = NULL;
         }
-    } else status = resolve_function(env, key, content, out, err);
+    } else status = resolve_function(p->env, key, content, out, err);
     levada_value_destroy(&content);
     return status;
 }
@@ -177,14 +172,14 @@ static bool resolve_marks(const levada_value *value)
     return levada_value_marks(levada_value_key(content, 0));
 }
 
-levada_status levada_value_resolve(levada_env *env, levada_value **value, levada_error *err)
+levada_status levada_value_resolve(const levada_parser *p, levada_value **value, levada_error *err)
 {
     levada_value *made = NULL;
 
     if (!resolve_marks(*value)) {
-        return resolve_inside(env, *value, err);
+        return resolve_inside(p, *value, err);
     }
-    levada_status status = resolve_mark(env, *value, &made, err);
+    levada_status status = resolve_mark(p, *value, &made, err);
     if (status != LEVADA_OK) return status;
     levada_value_destroy(value);
     *value = made;

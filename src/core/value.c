@@ -4,7 +4,6 @@
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "base/hash.h"
-#include "core/dataset_priv.h"
 
 #include <math.h>
 #include <string.h>
@@ -23,6 +22,7 @@ struct levada_value {
         levada_function *function;
         levada_block    *block;
     } u;
+    const levada_pipe_hooks *hooks; /* of a pipe                                        */
     char    **keys;  /* of a map                                                          */
     uint32_t *index; /* of a large map: 1 + number of the entry by hash of its key, or 0  */
     uint32_t  slots; /* of index: a power of two, at least twice n                        */
@@ -103,15 +103,21 @@ levada_value *levada_value_map(void)
     return value_create(LEVADA_VALUE_MAP);
 }
 
-levada_value *levada_value_pipe(const levada_dataset *dataset)
+levada_value *levada_value_hold_pipe(const levada_dataset *pipe, int32_t nest,
+                                     const levada_pipe_hooks *hooks)
 {
-    if (!dataset) return NULL;
     levada_value *value = value_create(LEVADA_VALUE_PIPE);
 
     if (value == NULL) return NULL;
-    value->u.pipe = levada_dataset_ref(dataset);
-    value->nest = dataset->nest + 1;
+    value->u.pipe = hooks->ref(pipe);
+    value->nest = nest;
+    value->hooks = hooks;
     return value;
+}
+
+void levada_value_print_pipe(levada_text *text, const levada_value *pipe, levada_print how)
+{
+    pipe->hooks->print(text, pipe->u.pipe, how);
 }
 
 levada_value *levada_value_function(const levada_function *function)
@@ -155,7 +161,7 @@ void levada_value_destroy(levada_value **value)
     if (v == NULL) return;
     if (value_holds(v)) value_clear_items(v);
     if (v->kind == LEVADA_VALUE_TEXT || v->kind == LEVADA_VALUE_BYTES) levada_free(v->u.text);
-    if (v->kind == LEVADA_VALUE_PIPE) levada_dataset_unref(&v->u.pipe);
+    if (v->kind == LEVADA_VALUE_PIPE) v->hooks->unref(&v->u.pipe);
     if (v->kind == LEVADA_VALUE_FUNCTION) levada_function_unref(&v->u.function);
     if (v->kind == LEVADA_VALUE_BLOCK) levada_block_unref(&v->u.block);
     levada_free(v);
@@ -380,7 +386,7 @@ levada_value *levada_value_copy(const levada_value *value)
         return value_create_text(value->kind, value->u.text, (size_t)value->n);
     case LEVADA_VALUE_LIST:
     case LEVADA_VALUE_MAP: return value_copy_items(value);
-    case LEVADA_VALUE_PIPE: return levada_value_pipe(value->u.pipe);
+    case LEVADA_VALUE_PIPE: return levada_value_hold_pipe(value->u.pipe, value->nest, value->hooks);
     case LEVADA_VALUE_FUNCTION: return levada_value_function(value->u.function);
     case LEVADA_VALUE_BLOCK: return levada_value_block(value->u.block);
     }
@@ -398,17 +404,4 @@ int32_t levada_value_nest(const levada_value *value)
         if (inner > nest) nest = inner;
     }
     return nest + 1;
-}
-
-void levada_value_measure(const levada_value *value, int32_t *depth, int64_t *nodes)
-{
-    const levada_dataset *pipe = levada_value_as_pipe(value);
-
-    if (pipe != NULL) {
-        if (pipe->depth > *depth) *depth = pipe->depth;
-        *nodes += pipe->nodes;
-    }
-    for (int64_t i = 0; i < levada_value_count(value); i++) {
-        levada_value_measure(value->u.items[i], depth, nodes);
-    }
 }

@@ -4,7 +4,6 @@
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "base/number.h"
-#include "core/dataset_priv.h"
 
 #include <math.h>
 #include <string.h>
@@ -114,11 +113,9 @@ static void value_print_function(levada_text *text, const levada_value *value, l
 
 static void value_print_pipe(levada_text *text, const levada_value *value, levada_print how)
 {
-    const levada_dataset *pipe = levada_value_as_pipe(value);
-
     if (value_print_json(how)) levada_text_put(text, "{\"pipe\":");
     else levada_text_char(text, '(');
-    if (pipe != NULL) levada_dataset_print(text, pipe, how);
+    levada_value_print_pipe(text, value, how);
     levada_text_char(text, value_print_json(how) ? '}' : ')');
 }
 

@@ -31,8 +31,20 @@ void levada_value_print_key(levada_text *text, const char *key, levada_print how
 levada_value *levada_value_copy(const levada_value *value);
 /* Levels of lists, maps and pipes: 0 for a number, 1 for a list of them. */
 int32_t levada_value_nest(const levada_value *value);
-/* Datasets inside of it: the largest depth, and the sum of their sizes. */
-void levada_value_measure(const levada_value *value, int32_t *depth, int64_t *nodes);
+
+/* Datasets are made of values, so a value knows a dataset that it holds by these functions only. */
+typedef struct levada_pipe_hooks {
+    levada_dataset *(*ref)(const levada_dataset *pipe);
+    void (*unref)(levada_dataset **pipe);
+    void (*print)(levada_text *text, const levada_dataset *pipe, levada_print how);
+} levada_pipe_hooks;
+
+/* A pipe that nests `nest` levels deep, counting itself. Keeps a reference to it, and `hooks` as
+ * they are. NULL when memory is short. */
+levada_value *levada_value_hold_pipe(const levada_dataset *pipe, int32_t nest,
+                                     const levada_pipe_hooks *hooks);
+/* The stages of a value that is a pipe, without brackets. */
+void levada_value_print_pipe(levada_text *text, const levada_value *pipe, levada_print how);
 
 /* Moves an entry or item out, leaving null there; needs no memory. NULL where there is none. */
 levada_value *levada_value_take(levada_value *map, const char *key);

@@ -8,7 +8,7 @@
 #include "base/alloc.h"
 #include "base/text.h"
 #include "core/bytes.h"
-#include "core/env_priv.h"
+#include "core/registry.h"
 #include "tensor/block_priv.h"
 
 #include <string.h>
@@ -245,7 +245,7 @@ levada_status levada_reader_file_init(levada_reader_file *file, levada_env *env,
     file->env = levada_env_ref(env);
     file->compression = levada_strdup(compression);
     if (!file->env || !file->compression) return levada_reader_short(err);
-    LEVADA_TRY(levada_bytes_check(file->env, compression, err));
+    LEVADA_TRY(levada_compression_check(file->env, compression, err));
     LEVADA_TRY(levada_spec_create(&field, 1, LEVADA_SPEC_PLAIN, &file->spec, err));
     if (levada_reader_kind_whole(options->kind)) return LEVADA_OK;
     LEVADA_TRY(reader_dataset(file, "", 0, &dataset, err)); /* refuses wrong options now */

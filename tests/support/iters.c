@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "support/iters.h"
+#include "support/register.h"
 
 #include "conform.h"
-#include "core/registry.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -203,8 +203,8 @@ levada_env *t_iter_env(void)
 
     if (env) return env;
     assert_int_equal(levada_env_create(NULL, &env, NULL), LEVADA_OK);
-    assert_int_equal(levada_registry_add(env, LEVADA_FAMILY_SOURCE, &rows, NULL, NULL), LEVADA_OK);
-    assert_int_equal(levada_registry_add(env, LEVADA_FAMILY_SOURCE, &stream, NULL, NULL),
+    assert_int_equal(t_register(env, LEVADA_FAMILY_SOURCE, &rows, NULL, NULL), LEVADA_OK);
+    assert_int_equal(t_register(env, LEVADA_FAMILY_SOURCE, &stream, NULL, NULL),
                      LEVADA_OK);
     return env;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "support/ops.h"
+#include "support/register.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -216,7 +217,7 @@ static const levada_joint_def ops_pipes = {
 static void ops_add(levada_env *env, levada_family family, const void *def)
 {
     levada_error  err = LEVADA_ERROR_INIT;
-    levada_status status = levada_registry_add(env, family, def, NULL, &err);
+    levada_status status = t_register(env, family, def, NULL, &err);
 
     if (status != LEVADA_OK) fail_msg("%s", err.message);
 }

@@ -2,8 +2,8 @@
 /*
  * Positions of iterators that were cancelled: whatever can be saved then has every record once.
  */
-#include "core/registry.h"
 #include "support/iters.h"
+#include "support/register.h"
 
 #include <levada/builder.h>
 #include <levada/function.h>
@@ -289,9 +289,9 @@ static void cancelled_put_hooks(void)
     };
     levada_env *env = t_iter_env();
 
-    assert_int_equal(levada_registry_add(env, LEVADA_FAMILY_SOURCE, &source, NULL, NULL),
+    assert_int_equal(t_register(env, LEVADA_FAMILY_SOURCE, &source, NULL, NULL),
                      LEVADA_OK);
-    assert_int_equal(levada_registry_add(env, LEVADA_FAMILY_STAGE, &stage, NULL, NULL), LEVADA_OK);
+    assert_int_equal(t_register(env, LEVADA_FAMILY_STAGE, &stage, NULL, NULL), LEVADA_OK);
 }
 
 /* -- reading until it is cancelled, and on from what was saved */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/registry.h"
+#include "support/register.h"
 
 #include <levada/levada.h>
 
@@ -32,7 +32,7 @@ static levada_env *env_with_flaky(void)
     def.example = "flaky:10";
     def.save = flaky_save;
     assert_int_equal(levada_env_create(NULL, &env, NULL), LEVADA_OK);
-    assert_int_equal(levada_registry_add(env, LEVADA_FAMILY_SOURCE, &def, NULL, NULL), LEVADA_OK);
+    assert_int_equal(t_register(env, LEVADA_FAMILY_SOURCE, &def, NULL, NULL), LEVADA_OK);
     return env;
 }
 

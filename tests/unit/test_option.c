@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "support/ops.h"
+#include "support/register.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -284,38 +285,38 @@ static void bad_tables_are_refused(void **state)
     levada_error            err = LEVADA_ERROR_INIT;
 
     (void)state;
-    assert_int_equal(levada_registry_add(env, LEVADA_FAMILY_STAGE, &def, NULL, &err),
+    assert_int_equal(t_register(env, LEVADA_FAMILY_STAGE, &def, NULL, &err),
                      LEVADA_EALREADY_EXISTS);
     assert_string_equal(err.message, "t_shuffle: the name is taken by a stage");
     def.name = "t_bad";
     def.args_size = sizeof(bad_args);
     def.args = two;
-    assert_int_equal(levada_registry_add(env, LEVADA_FAMILY_STAGE, &def, NULL, &err),
+    assert_int_equal(t_register(env, LEVADA_FAMILY_STAGE, &def, NULL, &err),
                      LEVADA_EINVALID_ARGUMENT);
     assert_string_equal(err.message, "t_bad: option 'a' is there twice");
     def.args = wide;
-    assert_int_equal(levada_registry_add(env, LEVADA_FAMILY_STAGE, &def, NULL, &err),
+    assert_int_equal(t_register(env, LEVADA_FAMILY_STAGE, &def, NULL, &err),
                      LEVADA_EINVALID_ARGUMENT);
     assert_string_equal(err.message, "t_bad: option 'a' lies outside of args_size");
     def.args = wrong;
-    assert_int_equal(levada_registry_add(env, LEVADA_FAMILY_STAGE, &def, NULL, &err),
+    assert_int_equal(t_register(env, LEVADA_FAMILY_STAGE, &def, NULL, &err),
                      LEVADA_EINVALID_ARGUMENT);
     assert_string_equal(err.message, "t_bad: default of option 'a': a=x must be an integer");
     def = levada_stage_t_shuffle;
     def.name = "t_bad";
     def.state_size = 8;
-    assert_int_equal(levada_registry_add(env, LEVADA_FAMILY_STAGE, &def, NULL, &err),
+    assert_int_equal(t_register(env, LEVADA_FAMILY_STAGE, &def, NULL, &err),
                      LEVADA_EINVALID_ARGUMENT);
     assert_string_equal(err.message,
                         "t_bad: a SERIAL stage with state needs save() and restore()");
     def = levada_stage_t_shuffle;
     def.name = "t_bad";
     def.read_ahead = reads_ahead;
-    assert_int_equal(levada_registry_add(env, LEVADA_FAMILY_STAGE, &def, NULL, &err),
+    assert_int_equal(t_register(env, LEVADA_FAMILY_STAGE, &def, NULL, &err),
                      LEVADA_EINVALID_ARGUMENT);
     assert_string_equal(err.message, "t_bad: only a PURE stage has read_ahead()");
     def.name = "T-bad";
-    assert_int_equal(levada_registry_add(env, LEVADA_FAMILY_STAGE, &def, NULL, &err),
+    assert_int_equal(t_register(env, LEVADA_FAMILY_STAGE, &def, NULL, &err),
                      LEVADA_EINVALID_ARGUMENT);
     assert_null(levada_registry_find(env, "t_bad"));
 }
@@ -335,7 +336,7 @@ static void older_descriptors_go_on_working(void **state)
     def.name = "t_old"; /* of a plug-in that was compiled when descriptors ended earlier */
     def.struct_size = offsetof(levada_stage_def, feed);
     def.feed = never_fed;
-    assert_int_equal(levada_registry_add(env, LEVADA_FAMILY_STAGE, &def, NULL, NULL), LEVADA_OK);
+    assert_int_equal(t_register(env, LEVADA_FAMILY_STAGE, &def, NULL, NULL), LEVADA_OK);
     assert_null(levada_registry_find(env, "t_old")->def.stage.feed);
 }
 

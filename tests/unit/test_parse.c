@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "support/ops.h"
+#include "support/register.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -155,11 +156,10 @@ static void knows_loaded_plugins(void **state)
 
     (void)state;
     def.name = "my_shuffle";
-    assert_int_equal(levada_env_add_plugin(env, "my", "/lib/my.so", 3, NULL), LEVADA_OK);
-    assert_int_equal(levada_env_add_plugin(env, "my", "/lib/my.so", 3, NULL), LEVADA_OK);
-    assert_int_equal(levada_env_add_plugin(env, "my", "/other/my.so", 3, NULL),
+    assert_int_equal(t_enter_plugin(env, "my", "/lib/my.so", 3), LEVADA_OK);
+    assert_int_equal(t_enter_plugin(env, "my", "/other/my.so", 3),
                      LEVADA_EALREADY_EXISTS);
-    assert_int_equal(levada_registry_add(env, LEVADA_FAMILY_STAGE, &def, "my", NULL), LEVADA_OK);
+    assert_int_equal(t_register(env, LEVADA_FAMILY_STAGE, &def, "my", NULL), LEVADA_OK);
     dataset = t_ops_parse(env, "t_numbers:3|my_shuffle:2");
     assert_int_equal(levada_dataset_json(dataset, &json, NULL), LEVADA_OK);
     assert_memory_equal(json, "{\"levada\":1,\"plugins\":[{\"name\":\"my\",\"version\":3}],", 50);
@@ -186,7 +186,7 @@ static void lists_every_plugin_that_a_dataset_needs(void **state)
 
         snprintf(name[i], sizeof(name[i]), "many_%02d", i);
         def.name = name[i];
-        assert_int_equal(levada_registry_add(env, LEVADA_FAMILY_STAGE, &def, name[i], NULL),
+        assert_int_equal(t_register(env, LEVADA_FAMILY_STAGE, &def, name[i], NULL),
                          LEVADA_OK);
         snprintf(description + n, sizeof(description) - n, " | %s:2", name[i]);
     }

@@ -4,8 +4,8 @@
  * paths of plugin_refused and plugin_table.
  */
 #include "conformance/fault.h"
-#include "core/registry.h"
 #include "support/iters.h"
+#include "support/register.h"
 
 #include <dlfcn.h>
 #include <limits.h>
@@ -155,7 +155,7 @@ static void a_library_of_a_name_that_is_taken_leaves_nothing(void **state)
     int32_t      before = names();
 
     (void)state;
-    assert_int_equal(levada_env_add_plugin(env, "half", "/lib/half.so", 3, NULL), LEVADA_OK);
+    assert_int_equal(t_enter_plugin(env, "half", "/lib/half.so", 3), LEVADA_OK);
     assert_int_equal(levada_plugin_load(env, library, NULL, &err), LEVADA_EALREADY_EXISTS);
     assert_string_equal(err.message, "plug-in 'half' was loaded from /lib/half.so");
     assert_int_equal(names(), before);

@@ -2,8 +2,8 @@
 /*
  * Restores: at positions inside a block, and after the world changed.
  */
-#include "core/registry.h"
 #include "support/iters.h"
+#include "support/register.h"
 #include <levada/binding.h>
 #include <levada/source.h>
 
@@ -299,7 +299,7 @@ static void late_put(void)
         .restore = late_restore,
     };
 
-    assert_int_equal(levada_registry_add(t_iter_env(), LEVADA_FAMILY_SOURCE, &source, NULL, NULL),
+    assert_int_equal(t_register(t_iter_env(), LEVADA_FAMILY_SOURCE, &source, NULL, NULL),
                      LEVADA_OK);
 }
 
@@ -402,7 +402,7 @@ static void keys_put(void)
         .restore = keys_restore,
     };
 
-    assert_int_equal(levada_registry_add(t_iter_env(), LEVADA_FAMILY_STAGE, &stage, NULL, NULL),
+    assert_int_equal(t_register(t_iter_env(), LEVADA_FAMILY_STAGE, &stage, NULL, NULL),
                      LEVADA_OK);
 }
 

@@ -5,8 +5,8 @@
  * for structs that have no case here; it is skipped without the argument.
  */
 #include "base/versioned.h"
-#include "core/registry.h"
 #include "support/files.h"
+#include "support/register.h"
 
 #include <levada/levada.h>
 
@@ -209,7 +209,7 @@ static levada_status use_def(levada_family family, const void *def, levada_error
     levada_status st;
 
     assert_int_equal(levada_env_create(NULL, &env, NULL), LEVADA_OK);
-    st = levada_registry_add(env, family, def, NULL, err);
+    st = t_register(env, family, def, NULL, err);
     levada_env_destroy(&env);
     return st;
 }

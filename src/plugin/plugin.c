@@ -2,10 +2,11 @@
 /*
  * Loading plug-ins, and registering those of the program: the host's side of levada/plugin.h.
  */
-#include "core/plugin_priv.h"
+#include "plugin/plugin.h"
 
 #include "base/alloc.h"
 #include "base/assert.h"
+#include "core/dataset_priv.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -16,10 +17,40 @@
 /* A library on its way in. What it registers is found by nobody until all of it is known to be
  * good: a library that is refused is unloaded, and nothing may be left that points into it. */
 typedef struct plugin_loading {
-    levada_env           *env;
-    levada_registry_batch batch;
-    levada_error          refused; /* of the first descriptor that was; code OK = none */
+    levada_env      *env;
+    levada_op      **ops; /* owned until they are published */
+    int64_t          n, capacity;
+    levada_registry *names;   /* those of the environment and of ops; NULL = none of ops yet */
+    levada_error     refused; /* of the first descriptor that was; code OK = none */
 } plugin_loading;
+
+static levada_status plugin_no_memory(levada_error *err)
+{
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
+}
+
+static levada_status plugin_name_op(plugin_loading *loading, levada_op *op, levada_error *err)
+{
+    levada_registry *known = levada_env_registry(loading->env);
+
+    if (loading->names != NULL) return levada_registry_insert(loading->names, &op, 1, err);
+    return levada_registry_lend(known, &op, 1, &loading->names, err);
+}
+
+static levada_status plugin_take_op(plugin_loading *loading, levada_family family, const void *def,
+                                    const char *name, levada_error *err)
+{
+    levada_op *op = NULL;
+
+    if (!levada_reserve(&loading->ops, &loading->capacity, loading->n + 1, sizeof(op))) {
+        return plugin_no_memory(err);
+    }
+    LEVADA_TRY(levada_op_create(family, def, name, &op, err));
+    levada_status status = plugin_name_op(loading, op, err);
+    if (status == LEVADA_OK) loading->ops[loading->n++] = op;
+    else levada_op_destroy(&op);
+    return status;
+}
 
 levada_status levada_plugin_add(levada_plugin *plugin, levada_family family, const void *def,
                                 levada_error *err)
@@ -29,8 +60,7 @@ levada_status levada_plugin_add(levada_plugin *plugin, levada_family family, con
     levada_status   st;
 
     if (plugin->name && *plugin->name) {
-        st = levada_registry_batch_add(loading->env, &loading->batch, family, def, plugin->name,
-                                       &why);
+        st = plugin_take_op(loading, family, def, plugin->name, &why);
     } else {
         st = levada_fail(&why, LEVADA_EINVALID_ARGUMENT,
                          "a plug-in must give its name before it registers anything");
@@ -112,6 +142,30 @@ static levada_status plugin_run(levada_plugin_entry entry, const char *path, lev
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "'%s' does not set a plug-in name", path);
 }
 
+/* The defaults of options: one that is a pipe may name stages of the library that came later. */
+static levada_status plugin_check_defaults(plugin_loading *loading, levada_error *err)
+{
+    levada_env   *view = NULL;
+    levada_status st = LEVADA_OK;
+
+    if (loading->names == NULL) return LEVADA_OK;
+    LEVADA_TRY(levada_env_view(loading->env, &loading->names, &view, err));
+    for (int64_t i = 0; st == LEVADA_OK && i < loading->n; i++) {
+        const levada_op  *op = loading->ops[i];
+        const levada_arg *arg = op->args;
+
+        for (; st == LEVADA_OK && arg->name != NULL; arg++) {
+            levada_value *value = NULL;
+
+            st = levada_parse_default(view, op, arg, NULL, &value, err);
+            levada_value_destroy(&value);
+        }
+        if (st != LEVADA_OK) levada_error_wrap(err, "%s", op->name);
+    }
+    levada_env_unref(&view);
+    return st;
+}
+
 /* The names and the entry of the library: what can fail comes first. */
 static levada_status plugin_publish(plugin_loading *loading, const char *path,
                                     const levada_plugin *plugin, levada_error *err)
@@ -119,10 +173,14 @@ static levada_status plugin_publish(plugin_loading *loading, const char *path,
     levada_plugin_info *made = NULL;
     levada_status       st;
 
+    LEVADA_TRY(plugin_check_defaults(loading, err));
     LEVADA_TRY(levada_env_make_plugin(loading->env, plugin->name, path, plugin->version, &made,
                                       err));
-    st = levada_registry_batch_publish(loading->env, &loading->batch, err);
+    st = loading->n > 0 ? levada_registry_insert(levada_env_registry(loading->env), loading->ops,
+                                                 (int32_t)loading->n, err)
+                        : LEVADA_OK;
     if (st == LEVADA_OK) {
+        loading->n = 0;
         levada_env_take_plugin(loading->env, made);
         levada_env_log(loading->env, LEVADA_LOG_INFO, "plug-in '%s' (version %lld) from %s",
                        plugin->name, (long long)plugin->version, path);
@@ -144,7 +202,9 @@ static levada_status plugin_take(levada_env *env, levada_plugin_entry entry, con
 
     st = plugin_run(entry, path, &plugin, err);
     if (st == LEVADA_OK) st = plugin_publish(&loading, path, &plugin, err);
-    levada_registry_batch_clear(&loading.batch);
+    for (int64_t i = 0; i < loading.n; i++) levada_op_destroy(&loading.ops[i]);
+    levada_free(loading.ops);
+    levada_registry_destroy(&loading.names);
     return st;
 }
 
@@ -170,7 +230,7 @@ static levada_status plugin_once(levada_env *env, levada_plugin_entry entry, con
     levada_env               *own = levada_env_ref(env);
     levada_status             st = LEVADA_OK;
 
-    if (!own) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
+    if (!own) return plugin_no_memory(err);
     levada_env_begin_loading(own);
     info = levada_env_plugin(own, NULL, path);
     if (!info) {

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The two halves of the host's side of levada/plugin.h: loading, and the table.
+ * The host's side of levada/plugin.h, in two halves: plugin.c loads, plugin_table.c is the table
+ * that plug-ins are handed. The table names functions of all folders of the core, so this folder
+ * builds on them, and none of them knows it.
  */
-#ifndef LEVADA_CORE_PLUGIN_PRIV_H
-#define LEVADA_CORE_PLUGIN_PRIV_H
+#ifndef LEVADA_PLUGIN_PLUGIN_H
+#define LEVADA_PLUGIN_PLUGIN_H
 
 #define LEVADA_PLUGIN_HOST_SIDE
 #include "core/registry.h"

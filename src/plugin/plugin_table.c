@@ -2,7 +2,7 @@
 /*
  * The table of the host that plug-ins are handed.
  */
-#include "core/plugin_priv.h"
+#include "plugin/plugin.h"
 
 #include "base/alloc.h"
 #include "base/random.h"
