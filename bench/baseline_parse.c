@@ -26,7 +26,7 @@ typedef struct parse_feature {
     size_t     used, room;
     size_t     ends[PARSE_BATCH]; /* values after each example */
     uint8_t   *out;               /* the padded column         */
-    size_t     out_room;
+    size_t     out_capacity;
 } parse_feature;
 
 typedef struct baseline_parse {
@@ -189,10 +189,10 @@ static void baseline_parse_column(parse_feature *f, int rows, levada_bench_count
     for (int row = 0; row < rows; begin = f->ends[row], ++row)
         if (f->ends[row] - begin > longest)
             longest = f->ends[row] - begin;
-    if (longest * width * PARSE_BATCH > f->out_room) {
-        f->out_room = longest * width * PARSE_BATCH;
+    if (longest * width * PARSE_BATCH > f->out_capacity) {
+        f->out_capacity = longest * width * PARSE_BATCH;
         free(f->out);
-        f->out = levada_bench_alloc(f->out_room);
+        f->out = levada_bench_alloc(f->out_capacity);
     }
     begin = 0;
     for (int row = 0; row < rows; begin = f->ends[row], ++row) {

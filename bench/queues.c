@@ -17,7 +17,7 @@
 enum {
     QUEUES_CAPACITY = 1024,
     QUEUES_MOST = 64,   /* items of one call */
-    QUEUES_CREW = 4,    /* threads of a side */
+    QUEUES_WORKERS = 4,    /* threads of a side */
     QUEUES_SHUFFLE = 10000,
     QUEUES_LEAST = 5000, /* min_after_dequeue of the shuffle */
     QUEUES_SLEEPS = 200,
@@ -158,7 +158,7 @@ static void queues_start(queues_worker *w, const queues_state *s, int64_t items,
 static void queues_pass(void *state, levada_bench_count *count)
 {
     const queues_state *s = state;
-    queues_worker       in[QUEUES_CREW], out[QUEUES_CREW];
+    queues_worker       in[QUEUES_WORKERS], out[QUEUES_WORKERS];
 
     for (int i = 0; i < s->producers; ++i)
         queues_start(&in[i], s, s->items / s->producers, queues_produce);

@@ -15,7 +15,7 @@ FAMILIES = {
     "format": "File formats: records of files",
     "decoder": "Decoders: byte strings to columns",
     "stage": "Stages: blocks to blocks",
-    "joint": "Joints: threads, and several inputs",
+    "combiner": "Joints: threads, and several inputs",
 }
 HEAD = """\
 # Sources, decoders and stages

@@ -4,9 +4,9 @@
  * ends with a status that fits; blocks of 1 and of 256 records hold the same; skipping damage ends
  * too; records found can be read again; verify counts what skipping counts.
  */
-#include "core/dataset_priv.h"
-#include "core/file_reader.h"
-#include "core/registry.h"
+#include "description/dataset_priv.h"
+#include "files/file_reader.h"
+#include "registry/registry.h"
 #include "tensor/block_priv.h"
 
 #include <levada/inspect.h>

@@ -7,7 +7,7 @@
 #ifndef FUZZ_PROTO_CHECK_H
 #define FUZZ_PROTO_CHECK_H
 
-#include "core/env_priv.h"
+#include "registry/env_priv.h"
 #include "decode/proto.h"
 #include "tensor/block_priv.h"
 

@@ -10,7 +10,7 @@
  */
 #include "base/alloc.h"
 #include "base/kernels.h"
-#include "core/state_priv.h"
+#include "state/state_priv.h"
 #include <levada/levada.h>
 
 #include <stdio.h>

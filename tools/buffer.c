@@ -13,7 +13,7 @@ void levada_cli_buffer_clear(levada_cli_buffer *b)
     *b = (levada_cli_buffer){ 0 };
 }
 
-char *levada_cli_buffer_room(levada_cli_buffer *b, size_t n)
+char *levada_cli_buffer_reserve(levada_cli_buffer *b, size_t n)
 {
     size_t wanted = b->size + n + 1;
 
@@ -33,7 +33,7 @@ char *levada_cli_buffer_room(levada_cli_buffer *b, size_t n)
 
 void levada_cli_add(levada_cli_buffer *b, const void *bytes, size_t n)
 {
-    char *to = levada_cli_buffer_room(b, n);
+    char *to = levada_cli_buffer_reserve(b, n);
 
     if (n > 0) memcpy(to, bytes, n);
     to[n] = '\0';
@@ -54,7 +54,7 @@ void levada_cli_vprintf(levada_cli_buffer *b, const char *fmt, va_list list)
     n = vsnprintf(NULL, 0, fmt, again);
     va_end(again);
     if (n < 0) return;
-    vsnprintf(levada_cli_buffer_room(b, (size_t)n), (size_t)n + 1, fmt, list);
+    vsnprintf(levada_cli_buffer_reserve(b, (size_t)n), (size_t)n + 1, fmt, list);
     b->size += (size_t)n;
 }
 

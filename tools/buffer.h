@@ -19,7 +19,7 @@ typedef struct levada_cli_buffer {
 
 void levada_cli_buffer_clear(levada_cli_buffer *b);
 /* Room for n more bytes; they count once size is raised. */
-char *levada_cli_buffer_room(levada_cli_buffer *b, size_t n);
+char *levada_cli_buffer_reserve(levada_cli_buffer *b, size_t n);
 void  levada_cli_add(levada_cli_buffer *b, const void *bytes, size_t n);
 void  levada_cli_puts(levada_cli_buffer *b, const char *text);
 LEVADA_PRINTF(2, 3) void levada_cli_printf(levada_cli_buffer *b, const char *fmt, ...);

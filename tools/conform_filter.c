@@ -139,7 +139,7 @@ static bool filter_read_file(const char *path, levada_cli_buffer *to)
     size_t n;
 
     if (!file) return false;
-    while ((n = fread(levada_cli_buffer_room(to, 4096), 1, 4096, file)) > 0
+    while ((n = fread(levada_cli_buffer_reserve(to, 4096), 1, 4096, file)) > 0
            && to->size <= FILTER_FILE)
         to->size += n;
     fclose(file);

@@ -123,7 +123,7 @@ bool levada_cli_is_plain(const void *bytes, size_t n)
 
 static void escape_base64(levada_cli_buffer *b, const uint8_t *s, size_t n)
 {
-    char *to = levada_cli_buffer_room(b, (n + 2) / 3 * 4);
+    char *to = levada_cli_buffer_reserve(b, (n + 2) / 3 * 4);
     char *begin = to;
 
     for (size_t i = 0; i < n; i += 3) {

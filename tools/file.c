@@ -27,7 +27,7 @@ levada_status levada_cli_file_read(const char *path, levada_cli_buffer *out, lev
     size_t        n;
 
     if (!file) return file_fail(err, "read", path);
-    while ((n = fread(levada_cli_buffer_room(out, 1 << 16), 1, 1 << 16, file)) > 0
+    while ((n = fread(levada_cli_buffer_reserve(out, 1 << 16), 1, 1 << 16, file)) > 0
            && out->size <= FILE_MOST)
         out->size += n;
     if (ferror(file)) status = file_fail(err, "read", path);

@@ -13,23 +13,23 @@
  */
 static void rows_file(levada_cli_buffer *b, const levada_iter *it, const levada_origin *origin)
 {
-    const char *listed = it ? levada_iter_file(it, origin->leaf, origin->shard) : NULL;
+    const char *listed = it ? levada_iter_file(it, origin->source, origin->shard) : NULL;
     char       *opened = NULL;
 
     if (it && !listed && levada_iter_origin_file(it, origin, &opened, NULL) != LEVADA_OK)
         opened = NULL;
     if (listed || opened) levada_cli_printf(b, "%s:", listed ? listed : opened);
-    else if (origin->leaf > 0) levada_cli_printf(b, "%d/", (int)origin->leaf);
+    else if (origin->source > 0) levada_cli_printf(b, "%d/", (int)origin->source);
     levada_string_free(&opened);
 }
 
 void levada_cli_row_key(levada_cli_buffer *b, const levada_iter *it, const levada_block *block,
                         int64_t row)
 {
-    for (int32_t i = 0; i < LEVADA_LANES; i++) {
-        levada_origin origin = levada_block_lane(block, row, i);
+    for (int32_t i = 0; i < LEVADA_ORIGIN_PARTS; i++) {
+        levada_origin origin = levada_block_origin_part(block, row, i);
 
-        if (origin.leaf < 0) continue;
+        if (origin.source < 0) continue;
         if (i > 0) levada_cli_puts(b, " + ");
         rows_file(b, it, &origin);
         levada_cli_printf(b, "%" PRId64, origin.record);

@@ -42,12 +42,12 @@ typedef struct levada_column {
 
 /* Where a record came from: its name for ever. What a zip puts together has one origin for each
  * input, its lanes, in the order of the inputs; those of a zip in a zip come one after the other.
- * Beyond LEVADA_LANES they are left out. */
-#define LEVADA_LANES 4
+ * Beyond LEVADA_ORIGIN_PARTS they are left out. */
+#define LEVADA_ORIGIN_PARTS 4
 
 typedef struct levada_origin {
-    int32_t leaf;    /* source number in the dataset, depth first; -1 = there is none   */
-    int32_t opening; /* n-th time this iterator opened that source (repeat raises it)   */
+    int32_t source;    /* source number in the dataset, depth first; -1 = there is none   */
+    int32_t pass; /* n-th time this iterator opened that source (repeat raises it)   */
     int32_t shard;   /* index in the table of files; 0 where there are none             */
     int32_t sub;     /* part of the record (segment, row of an unbatched one); 0        */
     int64_t record;  /* number in the shard, from 0                                     */
@@ -72,10 +72,10 @@ LEVADA_API const levada_column *levada_block_at(const levada_block *block, int32
 
 /* Of the first lane, which every record has. */
 LEVADA_API levada_origin levada_block_origin(const levada_block *block, int64_t row);
-/* Lanes of the record that has most of them, 1 to LEVADA_LANES; and an origin of one of them, whose
+/* Lanes of the record that has most of them, 1 to LEVADA_ORIGIN_PARTS; and an origin of one of them, whose
  * leaf is -1 where the record has no such lane. */
-LEVADA_API int32_t       levada_block_lanes(const levada_block *block);
-LEVADA_API levada_origin levada_block_lane(const levada_block *block, int64_t row, int32_t lane);
+LEVADA_API int32_t       levada_block_origin_parts(const levada_block *block);
+LEVADA_API levada_origin levada_block_origin_part(const levada_block *block, int64_t row, int32_t lane);
 
 /* Typed views of a column's values; NULL when the dtype is another one. */
 LEVADA_API const int64_t *levada_column_i64(const levada_column *column);

@@ -229,8 +229,8 @@ typedef struct levada_host {
     levada_status (*context_gather)(const levada_context *context, const levada_block *block,
         levada_block **out, levada_error *err);
     int64_t (*column_inner)(const levada_column *column);
-    int32_t (*block_lanes)(const levada_block *block);
-    levada_origin (*block_lane)(const levada_block *block, int64_t row, int32_t lane);
+    int32_t (*block_origin_parts)(const levada_block *block);
+    levada_origin (*block_origin_part)(const levada_block *block, int64_t row, int32_t lane);
 } levada_host;
 
 /* The one exported function: fill in *plugin (LEVADA_PLUGIN_BEGIN does), register, return OK. */

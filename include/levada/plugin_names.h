@@ -115,7 +115,7 @@
 #define levada_state_get_count (levada_plugin_host->state_get_count)
 #define levada_context_gather (levada_plugin_host->context_gather)
 #define levada_column_inner (levada_plugin_host->column_inner)
-#define levada_block_lanes (levada_plugin_host->block_lanes)
-#define levada_block_lane (levada_plugin_host->block_lane)
+#define levada_block_origin_parts (levada_plugin_host->block_origin_parts)
+#define levada_block_origin_part (levada_plugin_host->block_origin_part)
 
 #endif

@@ -46,14 +46,14 @@ typedef struct levada_context {
     levada_env *env;
     uint64_t    seed;       /* of (seed of the iterator, this stage): mix with epoch and ordinal */
     int64_t     epoch;
-    int64_t     opening;    /* n-th time that this stage begins again below a repeat; known in
+    int64_t     pass;    /* n-th time that this stage begins again below a repeat; known in
                              * open(), and after a restore in restore() and next()              */
     struct levada_node *node; /* of the core; NULL for stages that share one                     */
     struct levada_run *run; /* for levada_context_*                                              */
     int32_t     block_rows; /* records in a block before batching                                */
     int32_t     threads;
     int64_t     max_record_bytes;
-    bool tail; /* this state is for apply() of a SERIAL stage: open only what it needs */
+    bool fused_end; /* this state is for apply() of a SERIAL stage: open only what it needs */
     const levada_spec *in;  /* columns of the input; NULL for sources                            */
     const levada_spec *out; /* columns as check() derived them                                   */
 } levada_context;

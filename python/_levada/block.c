@@ -290,17 +290,17 @@ static PyObject *block_origins(PyObject *self, PyObject *args)
     bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)sizeof(levada_origin) * n);
     at = bytes ? PyBytes_AsString(bytes) : NULL;
     for (i = 0; at && i < n; i++, at += sizeof(levada_origin)) {
-        levada_origin origin = levada_block_lane(block_of(self), i, lane);
+        levada_origin origin = levada_block_origin_part(block_of(self), i, lane);
 
         memcpy(at, &origin, sizeof origin);
     }
     return bytes;
 }
 
-static PyObject *block_lanes(PyObject *self, void *unused)
+static PyObject *block_origin_parts(PyObject *self, void *unused)
 {
     (void)unused;
-    return PyLong_FromLong(levada_block_lanes(block_of(self)));
+    return PyLong_FromLong(levada_block_origin_parts(block_of(self)));
 }
 
 static PyObject *block_rows(PyObject *self, void *unused)
@@ -334,7 +334,7 @@ static PyMethodDef block_methods[] = {
 };
 
 static PyGetSetDef block_getset[] = {
-    {"lanes", block_lanes, NULL, "Origins of a record.", NULL},
+    {"lanes", block_origin_parts, NULL, "Origins of a record.", NULL},
     {"rows", block_rows, NULL, "Records in the block.", NULL},
     {"bytes", block_bytes, NULL, "Bytes of memory that it keeps alive.", NULL},
     {"names", block_names, NULL, "Names of the columns, a tuple.", NULL},

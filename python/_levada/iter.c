@@ -318,7 +318,7 @@ static PyObject *iter_file(PyObject *object, PyObject *args)
     PyObject    *made = NULL;
     levada_origin of = {0};
 
-    if (!PyArg_ParseTuple(args, "iii:_file", &of.leaf, &of.opening, &of.shard)) return NULL;
+    if (!PyArg_ParseTuple(args, "iii:_file", &of.source, &of.pass, &of.shard)) return NULL;
     if (self->it && self->pid == getpid() &&
         !levada_py_ok(levada_iter_origin_file(self->it, &of, &path, &err), &err))
         return NULL;
@@ -346,7 +346,7 @@ static PyObject *iter_opened(PyObject *object, PyObject *unused)
         if (st == LEVADA_END) break;
         name = levada_py_ok(st, &err) ? PyUnicode_DecodeFSDefault(path) : NULL;
         levada_string_free(&path);
-        item = name ? Py_BuildValue("((iii)N)", of.leaf, of.opening, of.shard, name) : NULL;
+        item = name ? Py_BuildValue("((iii)N)", of.source, of.pass, of.shard, name) : NULL;
         good = item && PyList_Append(list, item) == 0;
         Py_XDECREF(item);
         if (!good) Py_CLEAR(list);

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     _Files = Callable[[int, int, int], str | None]
 
 ORIGIN = [
-    ("leaf", "<i4"), ("opening", "<i4"), ("shard", "<i4"), ("sub", "<i4"),
+    ("source", "<i4"), ("pass", "<i4"), ("shard", "<i4"), ("sub", "<i4"),
     ("record", "<i8"), ("offset", "<i8"),
 ]  # fmt: skip
 
@@ -494,7 +494,7 @@ class Batch(Mapping[str, Any]):
 
     @property
     def origins(self) -> Array:
-        """Where records come from: structured array (leaf, opening, shard, sub, record, offset).
+        """Where records come from: structured array (source, pass_, shard, sub, record, offset).
 
         Of records that a ``zip`` put together, where those of its first input do: see `lanes`.
         """
@@ -504,7 +504,7 @@ class Batch(Mapping[str, Any]):
     def lanes(self) -> list[Array]:
         """Arrays like `origins`, one for each input of a ``zip`` (at most four), else one.
 
-        The leaf of a record that a lane lacks is -1.
+        The source of a record that a lane lacks is -1.
         """
         import numpy as np
 
@@ -520,9 +520,9 @@ class Batch(Mapping[str, Any]):
         return [" + ".join(self._key(lane) for lane in row if lane[0] >= 0) for row in rows]
 
     def _key(self, origin: tuple[int, ...]) -> str:
-        leaf, opening, shard, sub, record, _ = origin
-        path = self._files(leaf, opening, shard) if self._files else None
-        key = f"{path}:{record}" if path else f"{leaf}.{shard}:{record}"
+        source, pass_, shard, sub, record, _ = origin
+        path = self._files(source, pass_, shard) if self._files else None
+        key = f"{path}:{record}" if path else f"{source}.{shard}:{record}"
         return f"{key}.{sub}" if sub else key
 
     def numpy(self) -> dict[str, Any]:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _live: weakref.WeakSet[Iterator] = weakref.WeakSet()
 _MAGIC = b"LVDROWS1"
-_MOST_LEAVES = 64
+_MOST_SOURCES = 64
 _EMPTY = "there is no record in the file"
 _log = logging.getLogger("levada")
 
@@ -66,26 +66,26 @@ class _Files:
         self.owner = weakref.ref(owner)
         self.known = {}
 
-    def __call__(self, leaf, opening, shard):
-        # The files of a source that was closed are known without its opening.
-        key = (leaf, opening, shard) if (leaf, opening, shard) in self.known else (leaf, shard)
+    def __call__(self, source, pass_, shard):
+        # The files of a source that was closed are known without its pass_.
+        key = (source, pass_, shard) if (source, pass_, shard) in self.known else (source, shard)
         if key not in self.known:
             owner = self.owner()
-            path = owner._file(leaf, opening, shard) if owner is not None else None
+            path = owner._file(source, pass_, shard) if owner is not None else None
             if path is None:
                 return None
-            key = leaf, opening, shard
+            key = source, pass_, shard
             self.known[key] = path
         return self.known[key]
 
     def keep(self, owner):
         """Notes all paths, as batches that may ask for them live longer than the iterator."""
-        for leaf in range(_MOST_LEAVES):
+        for source in range(_MOST_SOURCES):
             for shard in itertools.count():
-                path = owner._file(leaf, -1, shard)
+                path = owner._file(source, -1, shard)
                 if path is None:
                     break
-                self.known[leaf, shard] = path
+                self.known[source, shard] = path
         self.known.update(owner._opened())
 
 

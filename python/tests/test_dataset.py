@@ -129,7 +129,7 @@ def test_arrays_are_not_changed_through_batches():
     assert ds.batch(4).first()["x"].tolist() == [0, 1, 2, 3]
 
 
-def test_joints():
+def test_combiners():
     a, b = lv.range(3), lv.range(10, 13).rename({"value": "b"})
     assert list(lv.zip(a, b)) == [{"value": i, "b": 10 + i} for i in range(3)]
     assert [row["value"] for row in lv.concat(lv.range(2), lv.range(5, 7))] == [0, 1, 5, 6]

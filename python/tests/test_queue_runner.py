@@ -106,7 +106,7 @@ def test_an_exception_stops_the_coordinator_and_is_the_one_that_join_raises(queu
     assert runner.exceptions_raised == []
 
 
-def test_a_stop_frees_a_producer_that_waits_for_room(coord):
+def test_a_stop_frees_a_producer_that_waits_for_reserve(coord):
     queue = FIFOQueue(1, ["float32"])
     runner = QueueRunner(queue, [lambda: queue.enqueue(1.0)])
     threads = runner.create_threads(coord, start=True)

@@ -4,8 +4,8 @@
  * cu_seqlens.
  */
 #include "batch/waiting.h"
-#include "core/columns.h"
-#include "core/env_priv.h"
+#include "description/columns.h"
+#include "registry/env_priv.h"
 #include "tensor/block_priv.h"
 
 typedef struct batch_args {
@@ -45,7 +45,7 @@ static levada_status batch_open(void *state, const void *args, const levada_cont
 
     (void)args;
     s->context = context;
-    return context->tail ? LEVADA_OK : levada_waiting_open(&s->waiting, context, err);
+    return context->fused_end ? LEVADA_OK : levada_waiting_open(&s->waiting, context, err);
 }
 
 static void batch_close(void *state) { levada_waiting_close(&((batch_state *)state)->waiting); }

@@ -9,8 +9,8 @@
  */
 #include "batch/buckets.h"
 #include "batch/padding.h"
-#include "core/columns.h"
-#include "core/env_priv.h"
+#include "description/columns.h"
+#include "registry/env_priv.h"
 
 typedef struct bucket_args {
     const char         *length;
@@ -124,7 +124,7 @@ static levada_status bucket_open(void *state, const void *args, const levada_con
                                 .bounded = a->pad_to_bucket_boundary && !a->no_padding };
 
     s->context = context;
-    return context->tail ? LEVADA_OK : levada_buckets_open(&s->buckets, &c, context, err);
+    return context->fused_end ? LEVADA_OK : levada_buckets_open(&s->buckets, &c, context, err);
 }
 
 static void bucket_close(void *state)

@@ -3,7 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/assert.h"
-#include "core/iter_priv.h"
+#include "run/iter_priv.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -166,7 +166,7 @@ void levada_buckets_close(levada_buckets *b)
 
 /* -- dealing out */
 
-static levada_status buckets_room(levada_buckets *b, int64_t rows, levada_error *err)
+static levada_status buckets_reserve(levada_buckets *b, int64_t rows, levada_error *err)
 {
     if (rows <= b->capacity) return LEVADA_OK;
     levada_free(b->dealt);
@@ -181,7 +181,7 @@ static levada_status buckets_room(levada_buckets *b, int64_t rows, levada_error 
 
 static levada_status buckets_add(levada_buckets *b, const levada_block *block, levada_error *err)
 {
-    LEVADA_TRY(buckets_room(b, block->n, err));
+    LEVADA_TRY(buckets_reserve(b, block->n, err));
     LEVADA_TRY(buckets_measure(b, block, b->lengths, err));
     LEVADA_TRY(levada_rowstore_add(b->store, block, 0, block->n, b->dealt, err));
     b->at = 0;
@@ -396,7 +396,7 @@ static levada_status buckets_refill(levada_buckets *b, const uint32_t *slots, in
         }
     }
     b->at = b->n = 0;
-    if (st == LEVADA_OK) st = buckets_room(b, total - k, err);
+    if (st == LEVADA_OK) st = buckets_reserve(b, total - k, err);
     if (st == LEVADA_OK) {
         b->n = total - k;
         if (b->n) memcpy(b->dealt, slots + k, (size_t)b->n * sizeof *slots);

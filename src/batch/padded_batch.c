@@ -4,7 +4,7 @@
  */
 #include "batch/padding.h"
 #include "batch/waiting.h"
-#include "core/columns.h"
+#include "description/columns.h"
 
 typedef struct padded_batch_args {
     int64_t             batch_size, pad_to_multiple;
@@ -55,7 +55,7 @@ static levada_status padded_batch_open(void *state, const void *args,
 
     (void)args;
     s->context = context;
-    return context->tail ? LEVADA_OK : levada_waiting_open(&s->waiting, context, err);
+    return context->fused_end ? LEVADA_OK : levada_waiting_open(&s->waiting, context, err);
 }
 
 static void padded_batch_close(void *state)

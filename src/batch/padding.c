@@ -2,7 +2,7 @@
 #include "batch/padding.h"
 
 #include "base/alloc.h"
-#include "core/iter_priv.h"
+#include "run/iter_priv.h"
 
 #include <stdio.h>
 #include <string.h>

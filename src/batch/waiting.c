@@ -18,7 +18,7 @@ void levada_waiting_close(levada_waiting *w)
     w->slots = NULL;
 }
 
-static levada_status waiting_room(levada_waiting *w, int64_t rows, levada_error *err)
+static levada_status waiting_reserve(levada_waiting *w, int64_t rows, levada_error *err)
 {
     uint32_t *more;
     int64_t   room = 2 * (w->n + rows);
@@ -37,7 +37,7 @@ static levada_status waiting_add(levada_waiting *w, const levada_block *block, l
 {
     int64_t rows = levada_block_rows(block);
 
-    LEVADA_TRY(waiting_room(w, rows, err));
+    LEVADA_TRY(waiting_reserve(w, rows, err));
     LEVADA_TRY(levada_rowstore_add(w->store, block, 0, rows, w->slots + w->n, err));
     w->n += rows;
     return LEVADA_OK;

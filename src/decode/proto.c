@@ -5,12 +5,12 @@
 #include "decode/proto.h"
 
 #include "base/alloc.h"
-#include "core/env_priv.h"
+#include "registry/env_priv.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 
-levada_status levada_proto_room(void **memory, int64_t *room, int64_t count, size_t size,
+levada_status levada_proto_reserve(void **memory, int64_t *room, int64_t count, size_t size,
                                 levada_error *err)
 {
     int64_t want = *room;
@@ -143,10 +143,10 @@ static levada_status proto_prepare(levada_proto *x, levada_error *err)
         x->spans = NULL;
         x->rejected = NULL;
         x->room = 0;
-        LEVADA_TRY(levada_proto_room((void **)&x->spans, &room, nslots * x->rows,
+        LEVADA_TRY(levada_proto_reserve((void **)&x->spans, &room, nslots * x->rows,
                                      sizeof *x->spans, err));
         room = 0;
-        LEVADA_TRY(levada_proto_room((void **)&x->rejected, &room, x->rows, 1, err));
+        LEVADA_TRY(levada_proto_reserve((void **)&x->rejected, &room, x->rows, 1, err));
         x->room = x->rows;
     }
     if (x->rows > 0) memset(x->rejected, 0, (size_t)x->rows);

@@ -188,17 +188,17 @@ typedef struct levada_proto {
     uint8_t *rejected; /* of each row                  */
     levada_arena arena;
     levada_span *step[LEVADA_MAX_DEPTH]; /* steps of the column and of its partitions */
-    int64_t step_room[LEVADA_MAX_DEPTH];
+    int64_t step_capacity[LEVADA_MAX_DEPTH];
     int32_t *first[LEVADA_MAX_DEPTH];
-    int64_t first_room[LEVADA_MAX_DEPTH];
+    int64_t first_capacity[LEVADA_MAX_DEPTH];
     int32_t *counts; /* offsets of values where they are no level of the column */
-    int64_t counts_room;
+    int64_t counts_capacity;
     int32_t *level[LEVADA_MAX_DEPTH]; /* offsets of partitions */
-    int64_t level_room[LEVADA_MAX_DEPTH];
+    int64_t level_capacity[LEVADA_MAX_DEPTH];
     int64_t *number; /* numbers on their way to another dtype or level */
-    int64_t number_room;
+    int64_t number_capacity;
     int64_t *order; /* of sparse values */
-    int64_t order_room;
+    int64_t order_capacity;
     const levada_strings *in; /* while a block is decoded */
     levada_builder *out;
 } levada_proto;
@@ -211,7 +211,7 @@ LEVADA_MUST_USE levada_status levada_proto_decode(levada_proto *x, const levada_
                                                   levada_builder *out, levada_error *err);
 
 /* Makes *memory hold `count` elements of `size` bytes; the content is kept. */
-LEVADA_MUST_USE levada_status levada_proto_room(void **memory, int64_t *room, int64_t count,
+LEVADA_MUST_USE levada_status levada_proto_reserve(void **memory, int64_t *room, int64_t count,
                                                 size_t size, levada_error *err);
 
 /* Rejects a row once; later reasons are dropped. `why` is INVALID_ARGUMENT. */

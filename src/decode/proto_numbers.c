@@ -169,7 +169,7 @@ levada_status levada_numbers_decode(levada_proto *x, const levada_feature *f,
 
     if (count == 0) return LEVADA_OK;
     if (!floats && dtype != LEVADA_INT64 && dtype != LEVADA_INT32) {
-        LEVADA_TRY(levada_proto_room((void **)&x->number, &x->number_room, count + 8,
+        LEVADA_TRY(levada_proto_reserve((void **)&x->number, &x->number_capacity, count + 8,
                                      sizeof *x->number, err));
     }
     result = floats ? numbers_floats(span, dtype, count, to)

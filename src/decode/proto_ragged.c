@@ -32,7 +32,7 @@ static levada_status ragged_numbers(ragged_walk *w, int32_t k, int64_t item, int
     span = &w->part[k].at[item];
     if (span->at) *count = levada_payload_count(x, LEVADA_LIST_INT64, span);
     if (*count <= 0) return LEVADA_OK;
-    LEVADA_TRY(levada_proto_room((void **)&x->number, &x->number_room, *count + 8,
+    LEVADA_TRY(levada_proto_reserve((void **)&x->number, &x->number_capacity, *count + 8,
                                  sizeof *x->number, err));
     return levada_numbers_decode(x, w->f, &w->part[k], item, LEVADA_INT64, *count, x->number, err);
 }
@@ -66,7 +66,7 @@ static int64_t ragged_ends(levada_partition_kind kind, int64_t *v, int64_t n, in
 }
 
 /* Room for `more` rows of partition k. */
-static levada_status ragged_room(ragged_walk *w, int32_t k, int64_t more, levada_error *err)
+static levada_status ragged_reserve(ragged_walk *w, int32_t k, int64_t more, levada_error *err)
 {
     levada_proto *x = w->x;
 
@@ -74,7 +74,7 @@ static levada_status ragged_room(ragged_walk *w, int32_t k, int64_t more, levada
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
                            "feature '%s': too many rows for one block", w->f->name);
     }
-    return levada_proto_room((void **)&x->level[k], &x->level_room[k], w->used[k] + more + 1,
+    return levada_proto_reserve((void **)&x->level[k], &x->level_capacity[k], w->used[k] + more + 1,
                              sizeof *x->level[k], err);
 }
 
@@ -97,7 +97,7 @@ static levada_status ragged_ids(ragged_walk *w, int32_t k, int32_t base, int64_t
         last = v[i];
     }
     *rows = n > 0 ? last + 1 : 0;
-    LEVADA_TRY(ragged_room(w, k, *rows, err));
+    LEVADA_TRY(ragged_reserve(w, k, *rows, err));
     for (int64_t r = 0, i = 0; r < *rows; r++) {
         while (i < n && v[i] == r) i++;
         ragged_add(w, k, base, i);
@@ -117,7 +117,7 @@ static levada_status ragged_divide(ragged_walk *w, int32_t k, int64_t item, int3
     if (part->kind == LEVADA_PARTITION_UNIFORM) {
         if (m % part->length != 0) return LEVADA_OK;
         *rows = m / part->length;
-        LEVADA_TRY(ragged_room(w, k, *rows, err));
+        LEVADA_TRY(ragged_reserve(w, k, *rows, err));
         for (int64_t r = 1; r <= *rows; r++) ragged_add(w, k, base, r * part->length);
         return LEVADA_OK;
     }
@@ -126,7 +126,7 @@ static levada_status ragged_divide(ragged_walk *w, int32_t k, int64_t item, int3
     if (part->kind == LEVADA_PARTITION_IDS) return ragged_ids(w, k, base, n, m, rows, err);
     *rows = n > 0 ? ragged_ends(part->kind, w->x->number, n, m) : (m == 0 ? 0 : -1);
     if (*rows <= 0) return LEVADA_OK;
-    LEVADA_TRY(ragged_room(w, k, *rows, err));
+    LEVADA_TRY(ragged_reserve(w, k, *rows, err));
     for (int64_t r = 0; r < *rows; r++) ragged_add(w, k, base, w->x->number[r]);
     return LEVADA_OK;
 }
@@ -150,7 +150,7 @@ static levada_status ragged_item(ragged_walk *w, const int64_t *items, int32_t f
                                            w->f->name, k, (long long)elements));
             w->used[k] = had;
             *rows = elements > 0 ? 1 : 0;
-            LEVADA_TRY(ragged_room(w, k, 1, err));
+            LEVADA_TRY(ragged_reserve(w, k, 1, err));
             if (*rows > 0) ragged_add(w, k, base, elements);
         }
         base = (int32_t)had;
@@ -214,7 +214,7 @@ static levada_status ragged_partitions(ragged_walk *w, int32_t level, const int3
         if (w->f->part[k].kind != LEVADA_PARTITION_UNIFORM) {
             LEVADA_TRY(levada_proto_items(x, w->f, w->f->part[k].slot, k + 1, &w->part[k], err));
         }
-        LEVADA_TRY(ragged_room(w, k, 0, err));
+        LEVADA_TRY(ragged_reserve(w, k, 0, err));
         x->level[k][0] = 0;
     }
     LEVADA_TRY(levada_builder_offsets(x->out, w->f->column, level, w->values.n, &outer, err));
@@ -254,7 +254,7 @@ levada_status levada_ragged_decode(levada_proto *x, const levada_feature *f, lev
     if (f->nparts == 0) {
         LEVADA_TRY(levada_builder_offsets(x->out, f->column, level, w.values.n, &counts, err));
     } else {
-        LEVADA_TRY(levada_proto_room((void **)&x->counts, &x->counts_room, w.values.n + 1,
+        LEVADA_TRY(levada_proto_reserve((void **)&x->counts, &x->counts_capacity, w.values.n + 1,
                                      sizeof *counts, err));
         counts = x->counts;
     }

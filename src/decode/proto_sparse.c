@@ -66,7 +66,7 @@ static levada_status sparse_sort_row(levada_proto *x, int64_t *index, int32_t ra
         sorted = sparse_compare(index + (i - 1) * rank, index + i * rank, rank) <= 0;
     }
     if (sorted) return LEVADA_OK;
-    LEVADA_TRY(levada_proto_room((void **)&x->order, &x->order_room, n * (2 + wide),
+    LEVADA_TRY(levada_proto_reserve((void **)&x->order, &x->order_capacity, n * (2 + wide),
                                  sizeof *x->order, err));
     spare = (uint8_t *)(x->order + 2 * n);
     sparse_sort(index, rank, x->order, n);
@@ -96,7 +96,7 @@ static levada_status sparse_index(levada_proto *x, const levada_feature *f, int3
                                    f->name, x->plan->slots[f->index[d]].key,
                                    (long long)count, (long long)n);
     }
-    LEVADA_TRY(levada_proto_room((void **)&x->number, &x->number_room, n + 8, sizeof *x->number,
+    LEVADA_TRY(levada_proto_reserve((void **)&x->number, &x->number_capacity, n + 8, sizeof *x->number,
                                  err));
     LEVADA_TRY(levada_numbers_decode(x, f, &items, row, LEVADA_INT64, n, x->number, err));
     for (int64_t i = 0; i < n; i++) index[i * f->nindex + d] = x->number[i];

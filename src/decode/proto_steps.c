@@ -48,7 +48,7 @@ static LEVADA_NOINLINE levada_status steps_more(steps_reader *r, levada_error *e
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
                            "feature list '%s': too many steps for one block", r->slot->key);
     }
-    return levada_proto_room((void **)&x->step[r->lane], &x->step_room[r->lane], r->n + 1,
+    return levada_proto_reserve((void **)&x->step[r->lane], &x->step_capacity[r->lane], r->n + 1,
                              sizeof(levada_span), err);
 }
 
@@ -83,7 +83,7 @@ static levada_status steps_one(steps_reader *r, const uint8_t *p, const uint8_t 
 static const uint8_t *steps_usual(steps_reader *r, const uint8_t *p, const uint8_t *end)
 {
     levada_span *out = &r->x->step[r->lane][r->n];
-    levada_span *last = &r->x->step[r->lane][r->x->step_room[r->lane]];
+    levada_span *last = &r->x->step[r->lane][r->x->step_capacity[r->lane]];
     const uint64_t head = r->head, sizes = r->sizes;
     const uint64_t mask = (UINT64_C(1) << (8 * r->before)) - 1;
     const int64_t before = r->before, shift = 8 * before - 8;
@@ -114,7 +114,7 @@ static levada_status steps_of_row(steps_reader *r, const levada_span *list, leva
 
         p = steps_usual(r, p, end);
         if (p == end) break;
-        if (LEVADA_UNLIKELY(r->n >= x->step_room[r->lane])) {
+        if (LEVADA_UNLIKELY(r->n >= x->step_capacity[r->lane])) {
             LEVADA_TRY(steps_more(r, err));
             continue;
         }
@@ -152,7 +152,7 @@ levada_status levada_proto_items(levada_proto *x, const levada_feature *f, int32
         return LEVADA_OK;
     }
     steps_expect(&r);
-    LEVADA_TRY(levada_proto_room((void **)&x->first[lane], &x->first_room[lane], x->rows + 1,
+    LEVADA_TRY(levada_proto_reserve((void **)&x->first[lane], &x->first_capacity[lane], x->rows + 1,
                                  sizeof *x->first[lane], err));
     LEVADA_TRY(steps_more(&r, err));
     for (r.row = 0; r.row < x->rows; r.row++) {

@@ -17,19 +17,19 @@
 struct levada_example_view {
     levada_proto x; /* its arena and kernels are used */
     uint8_t *record; /* with LEVADA_KERNEL_SLACK around it */
-    int64_t record_room;
+    int64_t record_capacity;
     levada_example_feature *features;
     levada_span *value; /* of each feature: its Feature or FeatureList message */
-    int64_t nfeatures, features_room, value_room;
+    int64_t nfeatures, features_capacity, value_capacity;
     levada_example_item *items;
     levada_span *payload; /* of each item */
-    int64_t nitems, items_room, payload_room;
+    int64_t nitems, items_capacity, payload_capacity;
     int32_t *table; /* 1 + feature by the hash of its name; a power of two of slots */
-    int64_t slots, table_room;
+    int64_t slots, table_capacity;
     int64_t *numbers;
     const void **strings;
     size_t *sizes;
-    int64_t numbers_room, strings_room, sizes_room;
+    int64_t numbers_capacity, strings_capacity, sizes_capacity;
 };
 
 /* What a part of the record is. Fields lead from each part to the next one. */
@@ -127,12 +127,12 @@ void levada_example_view_destroy(levada_example_view **view)
 /* Memory for `entries` features, and an empty table of their names. */
 static levada_status view_reserve(levada_example_view *v, int64_t entries, levada_error *err)
 {
-    LEVADA_TRY(levada_proto_room((void **)&v->features, &v->features_room, entries,
+    LEVADA_TRY(levada_proto_reserve((void **)&v->features, &v->features_capacity, entries,
                                  sizeof *v->features, err));
-    LEVADA_TRY(levada_proto_room((void **)&v->value, &v->value_room, entries, sizeof *v->value,
+    LEVADA_TRY(levada_proto_reserve((void **)&v->value, &v->value_capacity, entries, sizeof *v->value,
                                  err));
     for (v->slots = 16; v->slots < 2 * entries;) v->slots *= 2;
-    LEVADA_TRY(levada_proto_room((void **)&v->table, &v->table_room, v->slots, sizeof *v->table,
+    LEVADA_TRY(levada_proto_reserve((void **)&v->table, &v->table_capacity, v->slots, sizeof *v->table,
                                  err));
     memset(v->table, 0, (size_t)v->slots * sizeof *v->table);
     return LEVADA_OK;
@@ -236,8 +236,8 @@ static levada_plain view_item(levada_example_view *v, const uint8_t *p, const ui
     levada_plain plain = levada_feature_plain(&v->x.arena, p, end, &list, &span);
 
     if (plain != LEVADA_PLAIN_OK) return plain;
-    if (levada_proto_room((void **)&v->items, &v->items_room, v->nitems + 1, sizeof item, NULL) ||
-        levada_proto_room((void **)&v->payload, &v->payload_room, v->nitems + 1, sizeof span,
+    if (levada_proto_reserve((void **)&v->items, &v->items_capacity, v->nitems + 1, sizeof item, NULL) ||
+        levada_proto_reserve((void **)&v->payload, &v->payload_capacity, v->nitems + 1, sizeof span,
                           NULL)) {
         return LEVADA_PLAIN_MEMORY;
     }
@@ -318,7 +318,7 @@ levada_status levada_example_view_parse(levada_example_view *view, const void *r
     view->nfeatures = view->nitems = 0;
     levada_arena_reset(&view->x.arena);
     if (size > INT32_MAX) return LEVADA_OK; /* protobuf accepts no larger message */
-    LEVADA_TRY(levada_proto_room((void **)&view->record, &view->record_room,
+    LEVADA_TRY(levada_proto_reserve((void **)&view->record, &view->record_capacity,
                                  (int64_t)size + 2 * LEVADA_KERNEL_SLACK, 1, err));
     at = view->record + LEVADA_KERNEL_SLACK;
     memset(view->record, 0, LEVADA_KERNEL_SLACK);
@@ -348,7 +348,7 @@ const levada_example_feature *levada_example_view_at(const levada_example_view *
 static levada_status view_numbers(levada_example_view *v, const levada_span *span,
                                   levada_example_values *out, levada_error *err)
 {
-    LEVADA_TRY(levada_proto_room((void **)&v->numbers, &v->numbers_room,
+    LEVADA_TRY(levada_proto_reserve((void **)&v->numbers, &v->numbers_capacity,
                                  out->count + LEVADA_KERNEL_SLACK, sizeof *v->numbers, err));
     if (out->dtype == LEVADA_INT64) {
         (void)v->x.kernels->varint_i64(span->at, (size_t)span->size, v->numbers);
@@ -365,9 +365,9 @@ static levada_status view_bytes(levada_example_view *v, const levada_span *span,
 {
     const uint8_t *p = span->at, *end = p + span->size;
 
-    LEVADA_TRY(levada_proto_room((void **)&v->strings, &v->strings_room, out->count + 1,
+    LEVADA_TRY(levada_proto_reserve((void **)&v->strings, &v->strings_capacity, out->count + 1,
                                  sizeof *v->strings, err));
-    LEVADA_TRY(levada_proto_room((void **)&v->sizes, &v->sizes_room, out->count + 1,
+    LEVADA_TRY(levada_proto_reserve((void **)&v->sizes, &v->sizes_capacity, out->count + 1,
                                  sizeof *v->sizes, err));
     for (int64_t i = 0; i < out->count; i++) {
         uint32_t size = 0;

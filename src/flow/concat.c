@@ -4,9 +4,9 @@
  * vary in the whole.
  */
 #include "base/alloc.h"
-#include "core/columns.h"
-#include "core/iter_priv.h"
-#include "core/joint.h"
+#include "description/columns.h"
+#include "run/iter_priv.h"
+#include "run/combiner.h"
 
 typedef struct concat_args {
     int8_t none;
@@ -132,8 +132,8 @@ static levada_status concat_restore(void *state, levada_state_reader *from, leva
     return LEVADA_OK;
 }
 
-const levada_joint_def levada_joint_concat = {
-    .struct_size = sizeof(levada_joint_def),
+const levada_combiner_def levada_combiner_concat = {
+    .struct_size = sizeof(levada_combiner_def),
     .name = "concat",
     .doc = "one input after the other",
     .example = "concat(range:10; range:5,start=100)",

@@ -10,10 +10,10 @@
  */
 #include "base/alloc.h"
 #include "base/random.h"
-#include "core/columns.h"
-#include "core/joint.h"
-#include "core/lane.h"
-#include "core/pipe.h"
+#include "description/columns.h"
+#include "run/combiner.h"
+#include "run/input_cursor.h"
+#include "run/pipe.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -44,10 +44,10 @@ typedef struct interleave_state {
     levada_input           *in;
     levada_cursor          input;
     bool                   input_ended, batched;
-    int32_t                leaf, leaves; /* numbers of sources: of the first slot; of each slot */
+    int32_t                source, sources; /* numbers of sources: of the first slot; of each slot */
     int32_t                n, open;      /* slots; those that are not free */
     int64_t                admitted; /* records of the input so far */
-    int64_t                given;    /* records, as the tally has it between two blocks */
+    int64_t                given;    /* records, as the skip counts has it between two blocks */
     int32_t                turn;
     int64_t                taken; /* records of this turn */
     interleave_slot       *slots;
@@ -70,16 +70,16 @@ static const levada_arg interleave_options[] = {
 /* What can't be opened is refused here, not at the first record. */
 static levada_status interleave_check_nested(const interleave_args *a, levada_error *err)
 {
-    int64_t sources = a->cycle_length * levada_pipe_leaves(a->pipe);
+    int64_t sources = a->cycle_length * levada_pipe_sources(a->pipe);
 
     if (1 + levada_pipe_depth(a->pipe) > INTERLEAVE_DEPTH) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "pipes in pipes are nested more than %d deep", INTERLEAVE_DEPTH);
     }
-    if (sources > LEVADA_PIPE_LEAVES) {
+    if (sources > LEVADA_PIPE_SOURCES) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "cycle_length=%lld: more than %lld sources would be open at a time",
-                           (long long)a->cycle_length, (long long)LEVADA_PIPE_LEAVES);
+                           (long long)a->cycle_length, (long long)LEVADA_PIPE_SOURCES);
     }
     return LEVADA_OK;
 }
@@ -102,19 +102,19 @@ static levada_status interleave_claim(interleave_state *s, levada_error *err)
 {
     levada_node *node = s->context->node;
     levada_run  *run = node->run;
-    int64_t      leaves = levada_pipe_leaves(s->args->pipe);
+    int64_t      sources = levada_pipe_sources(s->args->pipe);
 
-    if (s->context->opening == 0) {
-        if (s->n * leaves > LEVADA_PIPE_LEAVES - run->leaves) {
+    if (s->context->pass == 0) {
+        if (s->n * sources > LEVADA_PIPE_SOURCES - run->sources) {
             return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "there are more than %lld sources",
-                               (long long)LEVADA_PIPE_LEAVES);
+                               (long long)LEVADA_PIPE_SOURCES);
         }
-        node->leaf = run->leaves;
-        node->first_opening = run->inner ? run->inner->opening : 0;
-        run->leaves += (int32_t)(s->n * leaves);
+        node->source = run->sources;
+        node->first_pass = run->inner ? run->inner->pass : 0;
+        run->sources += (int32_t)(s->n * sources);
     }
-    s->leaves = (int32_t)leaves;
-    s->leaf = node->leaf;
+    s->sources = (int32_t)sources;
+    s->source = node->source;
     return LEVADA_OK;
 }
 
@@ -197,15 +197,15 @@ static void interleave_cancel(void *state)
 static levada_status interleave_start(interleave_state *s, int32_t i, levada_error *err)
 {
     interleave_slot  *slot = &s->slots[i];
-    uint64_t          round = (uint64_t)s->context->opening * INTERLEAVE_ROUND +
-                     (uint64_t)s->context->node->first_opening * INTERLEAVE_NESTED;
+    uint64_t          round = (uint64_t)s->context->pass * INTERLEAVE_ROUND +
+                     (uint64_t)s->context->node->first_pass * INTERLEAVE_NESTED;
     char              prefix[80]; /* paths have 64 bytes: a name must fit behind it */
     levada_pipe_place place = {
         .prefix = prefix,
-        .leaf = s->leaf + i * s->leaves,
-        .opening = (int32_t)((round + (uint64_t)slot->ordinal) & INT32_MAX),
+        .source = s->source + i * s->sources,
+        .pass = (int32_t)((round + (uint64_t)slot->ordinal) & INT32_MAX),
         .salt = levada_random_key(round + 1, (uint64_t)slot->ordinal),
-        .tally = levada_node_tally(s->context->node),
+        .skips = levada_node_skips(s->context->node),
     };
     levada_node  *node = NULL;
     levada_status st;
@@ -273,7 +273,7 @@ static levada_status interleave_fill(const interleave_state *s, interleave_slot 
                                      levada_error *err)
 {
     if (!slot->cursor.block || slot->cursor.row == slot->cursor.block->n) {
-        levada_node_tell_given(s->context->node, s->given);
+        levada_node_report_emitted(s->context->node, s->given);
         LEVADA_TRY(levada_cursor_fill(&slot->cursor, slot->node, err));
         slot->raw = true; /* until there was memory for it */
     }
@@ -376,9 +376,9 @@ static levada_status interleave_next(void *state, const void *args, levada_block
     levada_status     st;
 
     (void)args;
-    s->given = levada_node_given(s->context->node);
+    s->given = levada_node_emitted(s->context->node);
     st = s->batched ? interleave_batch(s, out, err) : interleave_records(s, out, err);
-    levada_node_tell_given(s->context->node, s->given);
+    levada_node_report_emitted(s->context->node, s->given);
     return st;
 }
 
@@ -396,7 +396,7 @@ static levada_status interleave_save_slot(const interleave_state *s, int32_t i,
     snprintf(key, sizeof key, "ordinal%d", (int)i);
     LEVADA_TRY(levada_state_put_i64(to, key, slot->ordinal, err));
     snprintf(key, sizeof key, "rest%d", (int)i);
-    LEVADA_TRY(levada_lane_save(&slot->cursor, slot->node, to, key, err));
+    LEVADA_TRY(levada_input_cursor_save(&slot->cursor, slot->node, to, key, err));
     return levada_node_save(slot->node, to, err);
 }
 
@@ -432,7 +432,7 @@ static levada_status interleave_restore_slot(interleave_state *s, int32_t i,
     LEVADA_TRY(interleave_start(s, i, err));
     LEVADA_TRY(levada_node_restore(slot->node, from, err));
     snprintf(key, sizeof key, "rest%d", (int)i);
-    LEVADA_TRY(levada_lane_restore(&slot->cursor, slot->node, from, key, err));
+    LEVADA_TRY(levada_input_cursor_restore(&slot->cursor, slot->node, from, key, err));
     return slot->cursor.block ? interleave_flatten(s, slot, err) : LEVADA_OK;
 }
 
@@ -459,8 +459,8 @@ static int64_t interleave_copies(const void *args)
     return ((const interleave_args *)args)->cycle_length;
 }
 
-const levada_joint_def levada_joint_interleave = {
-    .struct_size = sizeof(levada_joint_def),
+const levada_combiner_def levada_combiner_interleave = {
+    .struct_size = sizeof(levada_combiner_def),
     .name = "interleave",
     .doc = "a pipe for each record, and their records by turns",
     .example = "files:[a.tfrecord,b.tfrecord] | interleave:(tfrecord:\"{path}\"),cycle_length=2",

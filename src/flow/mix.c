@@ -8,10 +8,10 @@
  */
 #include "base/alloc.h"
 #include "base/random.h"
-#include "core/columns.h"
-#include "core/iter_priv.h"
-#include "core/joint.h"
-#include "core/lane.h"
+#include "description/columns.h"
+#include "run/iter_priv.h"
+#include "run/combiner.h"
+#include "run/input_cursor.h"
 #include "tensor/merge.h"
 
 #include <stdio.h>
@@ -141,7 +141,7 @@ static uint64_t mix_key(const mix_state *s, const mix_args *a)
     uint64_t seed = a->seed == LEVADA_NULL_INT ? s->context->seed : (uint64_t)a->seed;
 
     return levada_random_key(levada_random_key(seed, (uint64_t)s->context->epoch),
-                             (uint64_t)s->context->opening);
+                             (uint64_t)s->context->pass);
 }
 
 /* The input of a draw, or NULL when all have ended. */
@@ -240,7 +240,7 @@ static levada_status mix_save(const void *state, levada_state_writer *to, levada
     for (int32_t i = 0; i < s->n; i++) {
         ended[i] = s->inputs[i].weight <= 0;
         snprintf(key, sizeof key, "input%d", i);
-        LEVADA_TRY(levada_lane_save(&s->inputs[i].cursor, s->inputs[i].in, to, key, err));
+        LEVADA_TRY(levada_input_cursor_save(&s->inputs[i].cursor, s->inputs[i].in, to, key, err));
     }
     LEVADA_TRY(levada_state_put_i64s(to, "ended", ended, s->n, err));
     return levada_state_put_i64(to, "ordinal", s->ordinal, err);
@@ -262,7 +262,7 @@ static levada_status mix_restore(void *state, levada_state_reader *from, levada_
         mix_input *input = &s->inputs[i];
 
         snprintf(key, sizeof key, "input%d", i);
-        LEVADA_TRY(levada_lane_restore(&input->cursor, input->in, from, key, err));
+        LEVADA_TRY(levada_input_cursor_restore(&input->cursor, input->in, from, key, err));
         input->rows.block = NULL;
         if (ended[i]) input->weight = 0;
     }
@@ -271,8 +271,8 @@ static levada_status mix_restore(void *state, levada_state_reader *from, levada_
     return LEVADA_OK;
 }
 
-const levada_joint_def levada_joint_mix = {
-    .struct_size = sizeof(levada_joint_def),
+const levada_combiner_def levada_combiner_mix = {
+    .struct_size = sizeof(levada_combiner_def),
     .name = "mix",
     .doc = "records (batches) drawn from several inputs by weight",
     .example = "mix(range:10; range:5,start=100):weights=[2,1],seed=3",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * prefetch - how many results of the stages before it may lie ready. The plan (core/plan.c) sizes
+ * prefetch - how many results of the stages before it may lie ready. The plan (run/plan.c) sizes
  * the ring of the tickets behind them; with one thread there is nothing to do.
  */
 #include <levada/stage.h>

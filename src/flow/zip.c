@@ -5,8 +5,8 @@
  * which must be equally large.
  */
 #include "base/alloc.h"
-#include "core/joint.h"
-#include "core/lane.h"
+#include "run/combiner.h"
+#include "run/input_cursor.h"
 #include "tensor/block_priv.h"
 
 #include <stdio.h>
@@ -228,7 +228,7 @@ static levada_status zip_save(const void *state, levada_state_writer *to, levada
 
     for (int32_t i = 0; i < s->n; i++) {
         snprintf(key, sizeof key, "rest%d", (int)i);
-        LEVADA_TRY(levada_lane_save(&s->cursors[i], s->in[i], to, key, err));
+        LEVADA_TRY(levada_input_cursor_save(&s->cursors[i], s->in[i], to, key, err));
     }
     return LEVADA_OK;
 }
@@ -240,13 +240,13 @@ static levada_status zip_restore(void *state, levada_state_reader *from, levada_
 
     for (int32_t i = 0; i < s->n; i++) {
         snprintf(key, sizeof key, "rest%d", (int)i);
-        LEVADA_TRY(levada_lane_restore(&s->cursors[i], s->in[i], from, key, err));
+        LEVADA_TRY(levada_input_cursor_restore(&s->cursors[i], s->in[i], from, key, err));
     }
     return LEVADA_OK;
 }
 
-const levada_joint_def levada_joint_zip = {
-    .struct_size = sizeof(levada_joint_def),
+const levada_combiner_def levada_combiner_zip = {
+    .struct_size = sizeof(levada_combiner_def),
     .name = "zip",
     .doc = "the columns of several inputs side by side",
     .example = "zip(range:10; range:7,start=100 | rename:{value:x})",

@@ -2,7 +2,7 @@
 #include "inspect/scan.h"
 
 #include "base/alloc.h"
-#include "core/bytes.h"
+#include "files/bytes.h"
 
 #include <stdio.h>
 #include <string.h>

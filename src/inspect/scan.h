@@ -5,8 +5,8 @@
 #ifndef LEVADA_INSPECT_SCAN_H
 #define LEVADA_INSPECT_SCAN_H
 
-#include "core/dataset_priv.h"
-#include "core/file_reader.h"
+#include "description/dataset_priv.h"
+#include "files/file_reader.h"
 
 typedef struct levada_scan {
     levada_dataset     *dataset; /* the description that names the format */

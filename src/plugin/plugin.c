@@ -6,7 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/assert.h"
-#include "core/dataset_priv.h"
+#include "description/dataset_priv.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

@@ -8,7 +8,7 @@
 #define LEVADA_PLUGIN_PLUGIN_H
 
 #define LEVADA_PLUGIN_HOST_SIDE
-#include "core/registry.h"
+#include "registry/registry.h"
 #include <levada/plugin.h>
 
 /* A descriptor of a library that is being loaded. One that is refused is the library's end. */

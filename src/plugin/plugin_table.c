@@ -6,7 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/random.h"
-#include "core/bytes.h"
+#include "files/bytes.h"
 
 static levada_status plugin_table_stage(levada_plugin *plugin, const levada_stage_def *def,
                                       levada_error *err)
@@ -163,8 +163,8 @@ static const levada_host plugin_table = {
     .state_get_count = levada_state_get_count,
     .context_gather = levada_context_gather,
     .column_inner = levada_column_inner,
-    .block_lanes = levada_block_lanes,
-    .block_lane = levada_block_lane,
+    .block_origin_parts = levada_block_origin_parts,
+    .block_origin_part = levada_block_origin_part,
 };
 
 const levada_host *levada_plugin_table(void) { return &plugin_table; }

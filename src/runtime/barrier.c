@@ -55,7 +55,7 @@ static void barrier_free(levada_barrier *barrier)
         levada_barrier_entry_free(barrier, barrier->ready[i]);
     }
     levada_lock_clear(&barrier->lock);
-    levada_hub_unref(&barrier->hub);
+    levada_wait_list_unref(&barrier->wait_list);
     if (barrier->pool != NULL) levada_pool_unref(&barrier->pool);
     levada_free(barrier->dtypes);
     levada_free(barrier->shapes);
@@ -74,8 +74,8 @@ static bool barrier_alloc(levada_barrier *b, levada_env *env, size_t n, const ch
 {
     b->pool = levada_env_pool(env);
     if (b->pool != NULL) levada_pool_ref(b->pool);
-    b->hub = levada_env_hub(env);
-    if (b->hub != NULL) levada_hub_ref(b->hub);
+    b->wait_list = levada_env_wait_list(env);
+    if (b->wait_list != NULL) levada_wait_list_ref(b->wait_list);
     b->dtypes = levada_alloc(n * sizeof(*b->dtypes));
     b->shapes = levada_alloc(n * sizeof(*b->shapes));
     b->is_ref = levada_alloc(n * sizeof(*b->is_ref));
@@ -83,7 +83,7 @@ static bool barrier_alloc(levada_barrier *b, levada_env *env, size_t n, const ch
     b->width = levada_alloc(n * sizeof(*b->width));
     b->name = levada_strdup(name != NULL ? name : "barrier");
     if (shared_name != NULL) b->shared_name = levada_strdup(shared_name);
-    return b->pool != NULL && b->hub != NULL && b->dtypes != NULL && b->shapes != NULL &&
+    return b->pool != NULL && b->wait_list != NULL && b->dtypes != NULL && b->shapes != NULL &&
            b->is_ref != NULL && b->at != NULL && b->width != NULL && b->name != NULL &&
            (shared_name == NULL || b->shared_name != NULL);
 }
@@ -161,10 +161,10 @@ levada_status levada_barrier_create(levada_env *env, const levada_barrier_option
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
     }
     barrier_fill(b, all.ncomponents, all.dtypes, all.shapes);
-    levada_site_init(&b->site, b->hub, b->name);
+    levada_site_init(&b->site, b->wait_list, b->name);
     b->site.watched = true;
     b->shared = (levada_shared){ NULL, "barrier", b->shared_name, b };
-    if (all.shared_name != NULL) have = levada_hub_share(b->hub, &b->shared, barrier_refs);
+    if (all.shared_name != NULL) have = levada_wait_list_share(b->wait_list, &b->shared, barrier_refs);
     if (have != NULL) {
         status = barrier_compare(have, b, err);
         barrier_free(b);
@@ -197,7 +197,7 @@ void levada_barrier_unref(levada_barrier **barrier)
 
     if (b == NULL) return;
     *barrier = NULL;
-    if (b->shared_name != NULL) last = levada_hub_drop(b->hub, &b->shared, &b->refs);
+    if (b->shared_name != NULL) last = levada_wait_list_drop(b->wait_list, &b->shared, &b->refs);
     else last = levada_refs_drop(&b->refs);
     if (last && LEVADA_OURS(b)) barrier_free(b);
     else if (last) barrier_abandon(b);

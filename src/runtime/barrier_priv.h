@@ -37,7 +37,7 @@ struct levada_barrier {
     size_t         key_at;
     char          *name, *shared_name;
     levada_pool   *pool;
-    levada_hub    *hub;
+    levada_wait_list    *wait_list;
     levada_site    site;
     levada_shared  shared;
     atomic_llong   held; /* complete entries taken that may still come back */

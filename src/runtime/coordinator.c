@@ -149,8 +149,8 @@ void levada_coordinator_unref(levada_coordinator *c)
     if (!levada_refs_drop(&c->refs)) return;
     levada_lock_clear(&c->lock);
     levada_mutex_clear(&c->starting);
-    levada_hub_unref(&c->hub);
-    levada_hub_unref(&c->names);
+    levada_wait_list_unref(&c->wait_list);
+    levada_wait_list_unref(&c->names);
     levada_free(c->clean);
     levada_free(c);
 }
@@ -169,7 +169,7 @@ levada_status levada_coordinator_create(levada_env *env, const levada_status *cl
                                         levada_coordinator **out, levada_error *err)
 {
     static const levada_status usual = LEVADA_EOUT_OF_RANGE;
-    levada_hub                *hub = levada_env_hub(env), *names = levada_env_hub(NULL);
+    levada_wait_list                *wait_list = levada_env_wait_list(env), *names = levada_env_wait_list(NULL);
     levada_coordinator        *c;
 
     LEVADA_TRY(levada_require(out != NULL, "out", err));
@@ -180,7 +180,7 @@ levada_status levada_coordinator_create(levada_env *env, const levada_status *cl
                            "clean[%d]=%d is not the code of an error", (int)i, (int)clean[i]);
     }
     if (n < 0) return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "n=%d must be >= 0", (int)n);
-    c = hub != NULL && names != NULL ? levada_alloc_zero(sizeof(*c)) : NULL;
+    c = wait_list != NULL && names != NULL ? levada_alloc_zero(sizeof(*c)) : NULL;
     if (c != NULL) c->clean = levada_alloc((size_t)n * sizeof(*c->clean));
     if (c == NULL || c->clean == NULL || coordinator_locks(c, NULL) != LEVADA_OK) {
         if (c != NULL) levada_free(c->clean);
@@ -192,9 +192,9 @@ levada_status levada_coordinator_create(levada_env *env, const levada_status *cl
     atomic_init(&c->state, LEVADA_COORDINATOR_NEW);
     c->nclean = n;
     if (n > 0) memcpy(c->clean, clean != NULL ? clean : &usual, (size_t)n * sizeof(*c->clean));
-    c->hub = levada_hub_ref(hub);
-    c->names = levada_hub_ref(names);
-    levada_site_init(&c->site, c->hub, "coordinator");
+    c->wait_list = levada_wait_list_ref(wait_list);
+    c->names = levada_wait_list_ref(names);
+    levada_site_init(&c->site, c->wait_list, "coordinator");
     levada_site_spin(&c->site, 0); /* these waits are long */
     *out = c;
     return LEVADA_OK;
@@ -340,7 +340,7 @@ static levada_status coordinator_blame_locked(const levada_coordinator *c,
     for (const levada_member *m = coordinator_live(c, wait); m != NULL && m->number <= wait->to;
          m = m->next) {
         coordinator_print(&names, " %s", m->name);
-        if (!levada_hub_find(c->hub, c->names, m->thread, m->name, &found)) continue;
+        if (!levada_wait_list_find(c->wait_list, c->names, m->thread, m->name, &found)) continue;
         coordinator_print(&waits, "%s%s waits for %s in %s since %.1f s",
                           waits.size > 0 ? ", " : "; ", m->name, found.waits_for, found.object,
                           (double)found.nanoseconds * 1e-9);

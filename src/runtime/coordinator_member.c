@@ -131,14 +131,14 @@ static void member_main(void *user)
     called_off = m->called_off;
     levada_mutex_unlock(&c->starting);
     if (called_off) return;
-    levada_hub_name(c->names, number, m->name);
+    levada_wait_list_name(c->names, number, m->name);
     levada_lock_take(&c->lock);
     m->thread = number;
     levada_lock_give(&c->lock);
     status = m->def.run(c, m->def.user, &err);
     if (!LEVADA_OURS(c)) return; /* it forked, and this is the child */
     if (status < 0) member_fail(m, status, &err);
-    levada_hub_name(c->names, number, "");
+    levada_wait_list_name(c->names, number, "");
     member_leave(m);
 }
 

@@ -43,7 +43,7 @@ struct levada_member {
 struct levada_coordinator {
     atomic_int     refs;
     unsigned       process; /* that it belongs to (base/process.h) */
-    levada_hub    *hub, *names;
+    levada_wait_list    *wait_list, *names;
     levada_site    site;
     levada_status *clean;
     int32_t        nclean;

@@ -18,15 +18,15 @@ typedef enum levada_lock_place {
     LEVADA_LOCK_INTERRUPT, /* of an interrupt, which cancels with it held */
     LEVADA_LOCK_LOADING,   /* of an environment */
     LEVADA_LOCK_HANDLE,
-    LEVADA_LOCK_OPENING,
-    LEVADA_LOCK_NODE, /* one may be taken with others held, from a joint to what is in it */
+    LEVADA_LOCK_PIPES,
+    LEVADA_LOCK_NODE, /* one may be taken with others held, from a combiner to what is in it */
     LEVADA_LOCK_NOTING,
-    LEVADA_LOCK_CREW,
+    LEVADA_LOCK_WORKERS,
     LEVADA_LOCK_STARTING,
     LEVADA_LOCK_LIST, /* of a coordinator, a queue runner, a reader */
     LEVADA_LOCK_QUEUE, /* or a barrier */
     LEVADA_LOCK_QUEUE_OUT, /* the far end of the same queue */
-    LEVADA_LOCK_HUB
+    LEVADA_LOCK_WAIT_LIST
 } levada_lock_place;
 
 #if LEVADA_DEBUG

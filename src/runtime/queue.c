@@ -124,7 +124,7 @@ static void queue_free(levada_queue *queue)
     levada_queue_store_clear(queue);
     levada_lock_clear(&queue->in.lock);
     levada_lock_clear(&queue->out.lock);
-    levada_hub_unref(&queue->hub);
+    levada_wait_list_unref(&queue->wait_list);
     if (queue->pool != NULL) levada_pool_unref(&queue->pool);
     levada_free(queue->dtypes);
     levada_free(queue->shapes);
@@ -142,8 +142,8 @@ static bool queue_alloc(levada_queue *q, const levada_queue_options *o, levada_e
 
     q->pool = levada_env_pool(env);
     if (q->pool != NULL) levada_pool_ref(q->pool);
-    q->hub = levada_env_hub(env);
-    if (q->hub != NULL) levada_hub_ref(q->hub);
+    q->wait_list = levada_env_wait_list(env);
+    if (q->wait_list != NULL) levada_wait_list_ref(q->wait_list);
     q->dtypes = levada_alloc(n * sizeof(*q->dtypes));
     q->shapes = levada_alloc(n * sizeof(*q->shapes));
     q->is_ref = levada_alloc(n * sizeof(*q->is_ref));
@@ -151,7 +151,7 @@ static bool queue_alloc(levada_queue *q, const levada_queue_options *o, levada_e
     q->cells = levada_alloc_zero(n * sizeof(*q->cells));
     q->name = levada_strdup(o->name != NULL ? o->name : queue_names[o->kind]);
     if (o->shared_name != NULL) q->shared_name = levada_strdup(o->shared_name);
-    return q->pool != NULL && q->hub != NULL && q->dtypes != NULL && q->shapes != NULL &&
+    return q->pool != NULL && q->wait_list != NULL && q->dtypes != NULL && q->shapes != NULL &&
            q->is_ref != NULL && q->width != NULL && q->cells != NULL && q->name != NULL &&
            (o->shared_name == NULL || q->shared_name != NULL);
 }
@@ -203,7 +203,7 @@ static levada_status queue_make(levada_env *env, const levada_queue_options *o, 
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
     }
     queue_fill(q, o);
-    levada_site_init(&q->site, q->hub, q->name);
+    levada_site_init(&q->site, q->wait_list, q->name);
     q->site.watched = true;
     q->shared = (levada_shared){ NULL, "queue", q->shared_name, q };
     *out = q;
@@ -306,7 +306,7 @@ levada_status levada_queue_create(levada_env *env, const levada_queue_options *o
     LEVADA_TRY(LEVADA_VERSIONED_READ(all, options, levada_queue_options, err));
     LEVADA_TRY(queue_check(&all, err));
     LEVADA_TRY(queue_make(env, &all, &q, err));
-    have = q->shared_name != NULL ? levada_hub_share(q->hub, &q->shared, queue_refs) : NULL;
+    have = q->shared_name != NULL ? levada_wait_list_share(q->wait_list, &q->shared, queue_refs) : NULL;
     if (have != NULL) {
         status = queue_compare(have, q, err);
         queue_free(q);
@@ -341,7 +341,7 @@ void levada_queue_unref(levada_queue **queue)
 
     if (q == NULL) return;
     *queue = NULL;
-    if (q->shared_name != NULL) last = levada_hub_drop(q->hub, &q->shared, &q->refs);
+    if (q->shared_name != NULL) last = levada_wait_list_drop(q->wait_list, &q->shared, &q->refs);
     else last = levada_refs_drop(&q->refs);
     if (last && LEVADA_OURS(q)) queue_free(q);
     else if (last) queue_abandon(q);

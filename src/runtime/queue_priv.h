@@ -75,7 +75,7 @@ struct levada_queue {
     size_t              *width;  /* bytes of a cell */
     int64_t              row_bytes; /* of the components that are rows */
     levada_pool         *pool;
-    levada_hub          *hub;
+    levada_wait_list          *wait_list;
     levada_site          site;
     levada_shared        shared;
     /* `split`: a call that finds nobody in line and all it wants holds the lock of its own end

@@ -168,7 +168,7 @@ levada_status levada_queue_runner_create(levada_queue                      *queu
     r->close = all.close != NULL ? all.close : runner_close_queue;
     r->cancel = all.cancel != NULL ? all.cancel : runner_cancel_queue;
     r->user = all.user;
-    levada_site_init(&r->site, queue->hub, levada_queue_info(queue)->name);
+    levada_site_init(&r->site, queue->wait_list, levada_queue_info(queue)->name);
     levada_site_spin(&r->site, 0);
     if (!runner_fill(r, &all)) {
         runner_unref(r);

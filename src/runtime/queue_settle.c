@@ -89,7 +89,7 @@ static int64_t settle_needed(const levada_queue *q)
 }
 
 /* How many of the elements may go in. */
-static int64_t settle_room(const levada_queue *q, const levada_queue_op *op, int64_t *bytes)
+static int64_t settle_reserve(const levada_queue *q, const levada_queue_op *op, int64_t *bytes)
 {
     int64_t count = levada_queue_count(q), k = 0;
     int64_t room = q->options.capacity < 0 ? INT64_MAX : q->options.capacity - count;
@@ -127,7 +127,7 @@ static bool settle_enqueue(levada_queue *q, levada_queue_op *op, bool *moved, le
         settle_finish(&q->enqueues, op, LEVADA_QUEUE_WHY_CLOSED, woken);
         return true;
     }
-    k = settle_room(q, op, &bytes);
+    k = settle_reserve(q, op, &bytes);
     if (k > 0) {
         if (!levada_queue_reserve(q, k)) {
             settle_finish(&q->enqueues, op, LEVADA_QUEUE_WHY_MEMORY, woken);

@@ -11,9 +11,9 @@
 #define WAIT_LOOKS 16 /* between two looks at the clock */
 #define WAIT_RETRY 16 /* of so many short looks one is long, to see whether spinning helps */
 
-void levada_site_init(levada_site *site, levada_hub *hub, const char *object)
+void levada_site_init(levada_site *site, levada_wait_list *wait_list, const char *object)
 {
-    site->hub = hub;
+    site->wait_list = wait_list;
     site->object = object;
     site->watched = false;
     atomic_init(&site->waits, 0);
@@ -31,17 +31,17 @@ void levada_site_spin(levada_site *site, int nanoseconds)
 {
     site->most = nanoseconds;
     site->patient = true;
-    atomic_init(&site->spin, levada_hub_cpus(site->hub) > 1 ? nanoseconds / 2 : 0);
+    atomic_init(&site->spin, levada_wait_list_cpus(site->wait_list) > 1 ? nanoseconds / 2 : 0);
     atomic_init(&site->wake_cost, nanoseconds);
 }
 
 bool levada_site_look(levada_site *site)
 {
-    atomic_int *spinning = levada_hub_spinning(site->hub);
+    atomic_int *spinning = levada_wait_list_spinning(site->wait_list);
 
     if (atomic_load_explicit(&site->spin, memory_order_relaxed) <= WAIT_SPIN_LEAST) return false;
     if (atomic_fetch_add_explicit(spinning, 1, memory_order_relaxed) <
-        levada_hub_cpus(site->hub) - 1) {
+        levada_wait_list_cpus(site->wait_list) - 1) {
         return true;
     }
     levada_site_look_end(site);
@@ -50,7 +50,7 @@ bool levada_site_look(levada_site *site)
 
 void levada_site_look_end(levada_site *site)
 {
-    atomic_fetch_sub_explicit(levada_hub_spinning(site->hub), 1, memory_order_relaxed);
+    atomic_fetch_sub_explicit(levada_wait_list_spinning(site->wait_list), 1, memory_order_relaxed);
 }
 
 void levada_line_append(levada_line *line, levada_waiter *waiter)
@@ -173,7 +173,7 @@ static int wait_budget(levada_site *site)
     /* Twice the mean: about half of the wake-ups take longer than that. */
     int most = 2 * atomic_load_explicit(&site->wake_cost, memory_order_relaxed);
 
-    if (levada_hub_cpus(site->hub) < 2) return 0;
+    if (levada_wait_list_cpus(site->wait_list) < 2) return 0;
     if (most > site->most) most = site->most;
     if (budget <= WAIT_SPIN_LEAST) {
         int waits = atomic_fetch_add_explicit(&site->waits, 1, memory_order_relaxed);
@@ -202,16 +202,16 @@ static void wait_learn(levada_site *site, bool helped, int64_t spun)
  * served and does not know it yet: it has a moment to leave. */
 static bool wait_may_spin(const levada_site *site, int before, int64_t spun)
 {
-    int cpus = levada_hub_cpus(site->hub);
+    int cpus = levada_wait_list_cpus(site->wait_list);
 
     if (before < cpus - 1) return true;
     if (spun < WAIT_GRACE) return before < cpus;
-    return atomic_load_explicit(levada_hub_spinning(site->hub), memory_order_relaxed) < cpus;
+    return atomic_load_explicit(levada_wait_list_spinning(site->wait_list), memory_order_relaxed) < cpus;
 }
 
 static bool wait_spin(levada_waiter *waiter, levada_site *site, int64_t until)
 {
-    atomic_int *spinning = levada_hub_spinning(site->hub);
+    atomic_int *spinning = levada_wait_list_spinning(site->wait_list);
     int         budget = wait_budget(site), before;
     bool        done = false;
 
@@ -273,9 +273,9 @@ levada_wait_end levada_waiter_wait(levada_waiter *waiter, levada_site *site, con
         levada_sleep sleep = { .object = site->object, .what = what, .n = n };
 
         if (site->watched) sleep.park = &waiter->park;
-        levada_hub_enter(site->hub, &sleep);
+        levada_wait_list_enter(site->wait_list, &sleep);
         end = wait_sleep(waiter, site, &sleep, until);
-        levada_hub_leave(site->hub, &sleep);
+        levada_wait_list_leave(site->wait_list, &sleep);
         if (end == LEVADA_WAIT_DONE) wait_measure(waiter, site);
     }
     if (end == LEVADA_WAIT_DONE) {

@@ -12,12 +12,12 @@
  * result is on the way.
  *
  * A thread that waits first spins, for about what a wake-up costs (measured), when a CPU is free
- * for it and when that lately helped; then it sleeps, and is listed in the hub.
+ * for it and when that lately helped; then it sleeps, and is listed in the wait list.
  */
 #ifndef LEVADA_RUNTIME_WAIT_H
 #define LEVADA_RUNTIME_WAIT_H
 
-#include "runtime/hub.h"
+#include "runtime/wait_list.h"
 #include "runtime/park.h"
 
 typedef struct levada_waiter {
@@ -41,7 +41,7 @@ typedef struct levada_woken {
 
 /* What the waiters of an object share. */
 typedef struct levada_site {
-    levada_hub *hub; /* borrowed from the object */
+    levada_wait_list *wait_list; /* borrowed from the object */
     const char *object;
     bool        watched; /* long waits are trouble: a watchdog looks at them */
     int         most; /* nanoseconds to spin at most; fixed once somebody waits */
@@ -64,7 +64,7 @@ typedef enum levada_wait_end {
     LEVADA_WAIT_FORKED   /* poll() forked, and this is the child: the object is the parent's */
 } levada_wait_end;
 
-void levada_site_init(levada_site *site, levada_hub *hub, const char *object);
+void levada_site_init(levada_site *site, levada_wait_list *wait_list, const char *object);
 /* To spin for so long whatever a wake-up costs: for waits that are known to be longer. 0 = never.
  */
 void levada_site_spin(levada_site *site, int nanoseconds);

@@ -4,7 +4,7 @@
 #include "base/alloc.h"
 #include "base/process.h"
 #include "base/versioned.h"
-#include "runtime/hub.h"
+#include "runtime/wait_list.h"
 #include "runtime/park.h"
 
 #include <string.h>
@@ -12,7 +12,7 @@
 struct levada_watchdog {
     unsigned                process; /* that it belongs to (base/process.h) */
     levada_watchdog_options options;
-    levada_hub             *hub, *names;
+    levada_wait_list             *wait_list, *names;
     uint64_t                seen; /* number of the last sleep that was reported */
     atomic_bool             stopped;
     levada_park             park; /* done = stopped */
@@ -33,8 +33,8 @@ static void watchdog_main(void *user)
 static void watchdog_free(levada_watchdog *w)
 {
     if (LEVADA_OURS(w)) levada_park_clear(&w->park);
-    levada_hub_unref(&w->hub);
-    levada_hub_unref(&w->names);
+    levada_wait_list_unref(&w->wait_list);
+    levada_wait_list_unref(&w->names);
     levada_free(w);
 }
 
@@ -42,7 +42,7 @@ levada_status levada_watchdog_create(levada_env *env, const levada_watchdog_opti
                                      levada_watchdog **out, levada_error *err)
 {
     levada_watchdog_options all = LEVADA_WATCHDOG_OPTIONS_INIT;
-    levada_hub             *hub = levada_env_hub(env), *names = levada_env_hub(NULL);
+    levada_wait_list             *wait_list = levada_env_wait_list(env), *names = levada_env_wait_list(NULL);
     levada_watchdog        *w;
     levada_status           status = LEVADA_OK;
 
@@ -53,12 +53,12 @@ levada_status levada_watchdog_create(levada_env *env, const levada_watchdog_opti
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "limit=%lld must be at least 1 ns",
                            (long long)all.limit);
     }
-    w = hub != NULL && names != NULL ? levada_alloc_zero(sizeof(*w)) : NULL;
+    w = wait_list != NULL && names != NULL ? levada_alloc_zero(sizeof(*w)) : NULL;
     if (w == NULL) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
     w->process = levada_process();
     w->options = all;
-    w->hub = levada_hub_ref(hub);
-    w->names = levada_hub_ref(names);
+    w->wait_list = levada_wait_list_ref(wait_list);
+    w->names = levada_wait_list_ref(names);
     atomic_init(&w->stopped, false);
     levada_park_init(&w->park);
     if (all.report != NULL) {
@@ -84,7 +84,7 @@ levada_status levada_watchdog_next(levada_watchdog *watchdog, int64_t timeout, l
     limit = w->options.limit;
     for (;;) {
         if (atomic_load(&w->stopped)) return LEVADA_END;
-        if (levada_hub_overdue(w->hub, w->names, &w->seen, now - limit, w->options.cancel, &found,
+        if (levada_wait_list_overdue(w->wait_list, w->names, &w->seen, now - limit, w->options.cancel, &found,
                                &since)) {
             levada_versioned_write(out, &found, sizeof(found));
             return LEVADA_OK;

@@ -62,7 +62,7 @@ void levada_example_reset(levada_example *example)
 }
 
 /* Room for `more` bytes; the message can't grow beyond 2 GiB. */
-static levada_status encode_room(encode_bytes *b, size_t more, levada_error *err)
+static levada_status encode_reserve(encode_bytes *b, size_t more, levada_error *err)
 {
     size_t want = b->room < 256 ? 256 : b->room;
     uint8_t *memory;
@@ -109,7 +109,7 @@ static levada_status encode_begin(levada_example *e, const encode_feature *f, ui
         return LEVADA_EFAILED_PRECONDITION;
     }
     if (f->payload > INT32_MAX || key > INT32_MAX) entry = SIZE_MAX / 2;
-    LEVADA_TRY(encode_room(b, entry + ENCODE_HEAD, err));
+    LEVADA_TRY(encode_reserve(b, entry + ENCODE_HEAD, err));
     p = b->at + b->size;
     if (f->key) {
         p = encode_sized(p, 1, entry);
@@ -249,7 +249,7 @@ levada_status levada_example_begin_list_key(levada_example *example, const char 
                            (int)(size < 100 ? size : 100), key);
     }
     example->key.size = 0;
-    LEVADA_TRY(encode_room(&example->key, size, err));
+    LEVADA_TRY(encode_reserve(&example->key, size, err));
     if (size > 0) memcpy(example->key.at, key, size);
     example->key.size = size;
     example->steps.size = 0;
@@ -269,7 +269,7 @@ levada_status levada_example_end_list(levada_example *example, levada_error *err
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION, "no feature list is open");
     }
     entry = encode_sized_size(key->size) + encode_sized_size(steps->size);
-    LEVADA_TRY(encode_room(b, entry + ENCODE_HEAD, err));
+    LEVADA_TRY(encode_reserve(b, entry + ENCODE_HEAD, err));
     p = encode_sized(b->at + b->size, 1, entry);
     p = encode_sized(p, 1, key->size);
     memcpy(p, key->at, key->size);
@@ -292,7 +292,7 @@ levada_status levada_example_finish(levada_example *example, const uint8_t **dat
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION, "a feature list is still open");
     }
     m->size = 0;
-    LEVADA_TRY(encode_room(m, features + lists + ENCODE_HEAD, err));
+    LEVADA_TRY(encode_reserve(m, features + lists + ENCODE_HEAD, err));
     p = m->at;
     if (features > 0 || lists == 0) {
         p = encode_sized(p, 1, features);

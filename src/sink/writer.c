@@ -2,8 +2,8 @@
 #include "base/alloc.h"
 #include "base/process.h"
 #include "base/text.h"
-#include "core/env_priv.h"
-#include "core/registry.h"
+#include "registry/env_priv.h"
+#include "registry/registry.h"
 #include <levada/output.h>
 #include <levada/writer.h>
 

@@ -4,8 +4,8 @@
  */
 #include "base/alloc.h"
 #include "base/random.h"
-#include "core/env_priv.h"
-#include "core/glob.h"
+#include "registry/env_priv.h"
+#include "files/glob.h"
 #include "tensor/block_priv.h"
 #include <levada/source.h>
 
@@ -44,7 +44,7 @@ static void files_arrange(files_state *s)
 {
     const levada_context *c = s->context;
     uint64_t              key = levada_random_key(levada_random_key(c->seed, (uint64_t)c->epoch),
-                                                  (uint64_t)c->opening);
+                                                  (uint64_t)c->pass);
 
     for (int64_t i = 0; i < s->files.n; i++) s->order[i] = (int32_t)i;
     if (s->shuffle) levada_files_shuffle(s->order, s->files.n, key);

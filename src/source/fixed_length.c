@@ -4,7 +4,7 @@
  * from each other, and end in front of its footer. Everything follows from a position in the file,
  * so that a record can be found again from its offset, and a gap from any byte in it.
  */
-#include "core/window.h"
+#include "files/window.h"
 #include <levada/source.h>
 
 typedef struct fixed_length_args {

@@ -2,7 +2,7 @@
 /*
  * Records that lie in memory: slices of one block, without a copy.
  */
-#include "core/env_priv.h"
+#include "registry/env_priv.h"
 #include "tensor/block_priv.h"
 #include <levada/source.h>
 

@@ -2,8 +2,8 @@
 /*
  * Records that a function of the user gives, block by block.
  */
-#include "core/call.h"
-#include "core/columns.h"
+#include "run/call.h"
+#include "description/columns.h"
 #include <levada/source.h>
 
 typedef struct records_args {

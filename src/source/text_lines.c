@@ -3,7 +3,7 @@
  * Lines of text files. A line ends with LF, or with the end of the file; one CR in front of the LF
  * belongs to the line end, any other is content. Lines are bytes: nothing is decoded.
  */
-#include "core/env_priv.h"
+#include "registry/env_priv.h"
 #include <levada/source.h>
 
 #include <string.h>

@@ -2,7 +2,7 @@
 /*
  * TFRecord: u64 length, masked CRC-32C of it, payload, masked CRC-32C of it, all little endian.
  */
-#include "core/env_priv.h"
+#include "registry/env_priv.h"
 #include <levada/source.h>
 
 #include <inttypes.h>

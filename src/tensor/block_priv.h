@@ -54,7 +54,7 @@ struct levada_block {
     levada_buffer   *index_owner; /* keeps which and row alive                                   */
     levada_origins   origins;     /* DATA only: of the first lane                                */
     int32_t          nmore;       /* further lanes                                               */
-    levada_origins   more[LEVADA_LANES - 1];
+    levada_origins   more[LEVADA_ORIGIN_PARTS - 1];
     levada_layout   *layout;      /* from batching to padding, a reference; NULL = nothing       */
     int32_t          nrejects;
     levada_reject   *rejects;     /* NULL in the good case                                       */
@@ -86,7 +86,7 @@ void levada_block_join_origins(levada_block *to, const levada_block *from);
 /* One lane with nothing in it. */
 void levada_block_clear_origins(levada_block *block);
 /* One lane: those behind the first are dropped. */
-void levada_block_drop_lanes(levada_block *block);
+void levada_block_drop_origin_parts(levada_block *block);
 /* The first `lanes` origins of each row, row by row, to `to` and from it: n * lanes of them. */
 void levada_block_get_origins(const levada_block *block, int32_t lanes, levada_origin *to);
 LEVADA_MUST_USE levada_status levada_block_put_origins(levada_pool *pool, levada_block *block,
@@ -94,9 +94,9 @@ LEVADA_MUST_USE levada_status levada_block_put_origins(levada_pool *pool, levada
                                                        levada_error *err);
 /* Room for n origins in each of `lanes` lanes, which the caller fills in; those that it had are
  * dropped. */
-LEVADA_MUST_USE levada_status levada_block_room_origins(levada_pool *pool, levada_block *block,
+LEVADA_MUST_USE levada_status levada_block_reserve_origins(levada_pool *pool, levada_block *block,
                                                         int32_t        lanes,
-                                                        levada_origin *each[LEVADA_LANES],
+                                                        levada_origin *each[LEVADA_ORIGIN_PARTS],
                                                         levada_error  *err);
 /* A selection made of parts; takes the references in from[] (n_from of them) on success. which and
  * row lie in *index (taken). */

@@ -19,14 +19,14 @@ static levada_origin origins_at(const levada_origins *o, int64_t row)
 
 levada_origin levada_block_origin(const levada_block *block, int64_t row)
 {
-    if (!block) return (levada_origin){ .leaf = -1, .record = -1, .offset = -1 };
+    if (!block) return (levada_origin){ .source = -1, .record = -1, .offset = -1 };
     int64_t             at;
     const levada_block *data = levada_block_row(block, row, &at);
 
     return origins_at(&data->origins, at);
 }
 
-int32_t levada_block_lanes(const levada_block *block)
+int32_t levada_block_origin_parts(const levada_block *block)
 {
     if (!block) return 0;
     int32_t more = block->nmore;
@@ -37,10 +37,10 @@ int32_t levada_block_lanes(const levada_block *block)
     return 1 + more;
 }
 
-levada_origin levada_block_lane(const levada_block *block, int64_t row, int32_t lane)
+levada_origin levada_block_origin_part(const levada_block *block, int64_t row, int32_t lane)
 {
-    if (!block) return (levada_origin){ .leaf = -1, .record = -1, .offset = -1 };
-    const levada_origin none = { .leaf = -1, .record = -1, .offset = -1 };
+    if (!block) return (levada_origin){ .source = -1, .record = -1, .offset = -1 };
+    const levada_origin none = { .source = -1, .record = -1, .offset = -1 };
     int64_t             at;
     const levada_block *data = levada_block_row(block, row, &at);
 
@@ -48,7 +48,7 @@ levada_origin levada_block_lane(const levada_block *block, int64_t row, int32_t 
     return lane > 0 && lane <= data->nmore ? origins_at(&data->more[lane - 1], at) : none;
 }
 
-void levada_block_drop_lanes(levada_block *block)
+void levada_block_drop_origin_parts(levada_block *block)
 {
     for (int32_t i = 0; i < block->nmore; i++) levada_buffer_unref(&block->more[i].owner);
     block->nmore = 0;
@@ -56,7 +56,7 @@ void levada_block_drop_lanes(levada_block *block)
 
 void levada_block_clear_origins(levada_block *block)
 {
-    levada_block_drop_lanes(block);
+    levada_block_drop_origin_parts(block);
     levada_buffer_unref(&block->origins.owner);
     memset(&block->origins, 0, sizeof block->origins);
     block->origins.first.offset = -1;
@@ -87,13 +87,13 @@ void levada_block_slice_origins(levada_block *to, const levada_block *from, int6
 
 void levada_block_join_origins(levada_block *to, const levada_block *from)
 {
-    for (int32_t i = 0; i <= from->nmore && to->nmore < LEVADA_LANES - 1; i++) {
+    for (int32_t i = 0; i <= from->nmore && to->nmore < LEVADA_ORIGIN_PARTS - 1; i++) {
         to->more[to->nmore++] = origins_share(i ? &from->more[i - 1] : &from->origins, 0);
     }
 }
 
 /* An array of n origins in place of a lane that has none. */
-static levada_status origins_room(levada_pool *pool, levada_origins *lane, int64_t n,
+static levada_status origins_reserve(levada_pool *pool, levada_origins *lane, int64_t n,
                                   levada_origin **out, levada_error *err)
 {
     LEVADA_TRY(levada_buffer_create(pool, n * (int64_t)sizeof **out, &lane->owner, err));
@@ -109,9 +109,9 @@ static levada_status origins_add_lane(levada_pool *pool, levada_block *to,
     levada_origin *each = NULL;
 
     memset(&to->more[to->nmore], 0, sizeof to->more[0]);
-    LEVADA_TRY(origins_room(pool, &to->more[to->nmore], from->n, &each, err));
+    LEVADA_TRY(origins_reserve(pool, &to->more[to->nmore], from->n, &each, err));
     to->nmore++;
-    for (int64_t i = 0; i < from->n; i++) each[i] = levada_block_lane(from, i, lane);
+    for (int64_t i = 0; i < from->n; i++) each[i] = levada_block_origin_part(from, i, lane);
     return LEVADA_OK;
 }
 
@@ -126,8 +126,8 @@ levada_status levada_block_copy_origins(levada_pool *pool, levada_block *to,
         levada_block_slice_origins(to, from, 0);
         return LEVADA_OK;
     }
-    lanes = levada_block_lanes(from);
-    LEVADA_TRY(origins_room(pool, &to->origins, from->n, &each, err));
+    lanes = levada_block_origin_parts(from);
+    LEVADA_TRY(origins_reserve(pool, &to->origins, from->n, &each, err));
     for (int64_t i = 0; i < from->n; i++) each[i] = levada_block_origin(from, i);
     for (int32_t i = 1; i < lanes; i++) LEVADA_TRY(origins_add_lane(pool, to, from, err));
     return LEVADA_OK;
@@ -138,20 +138,20 @@ void levada_block_get_origins(const levada_block *block, int32_t lanes, levada_o
     for (int64_t i = 0; i < block->n; i++) to[i * lanes] = levada_block_origin(block, i);
     for (int32_t lane = 1; lane < lanes; lane++) {
         for (int64_t i = 0; i < block->n; i++) {
-            to[i * lanes + lane] = levada_block_lane(block, i, lane);
+            to[i * lanes + lane] = levada_block_origin_part(block, i, lane);
         }
     }
 }
 
-levada_status levada_block_room_origins(levada_pool *pool, levada_block *block, int32_t lanes,
-                                        levada_origin *each[LEVADA_LANES], levada_error *err)
+levada_status levada_block_reserve_origins(levada_pool *pool, levada_block *block, int32_t lanes,
+                                        levada_origin *each[LEVADA_ORIGIN_PARTS], levada_error *err)
 {
     levada_block_clear_origins(block);
     for (int32_t lane = 0; lane < lanes; lane++) {
         levada_origins *o = lane ? &block->more[lane - 1] : &block->origins;
 
         memset(o, 0, sizeof *o);
-        LEVADA_TRY(origins_room(pool, o, block->n, &each[lane], err));
+        LEVADA_TRY(origins_reserve(pool, o, block->n, &each[lane], err));
         block->nmore = lane;
     }
     return LEVADA_OK;
@@ -160,9 +160,9 @@ levada_status levada_block_room_origins(levada_pool *pool, levada_block *block, 
 levada_status levada_block_put_origins(levada_pool *pool, levada_block *block,
                                        const levada_origin *from, int32_t lanes, levada_error *err)
 {
-    levada_origin *each[LEVADA_LANES];
+    levada_origin *each[LEVADA_ORIGIN_PARTS];
 
-    LEVADA_TRY(levada_block_room_origins(pool, block, lanes, each, err));
+    LEVADA_TRY(levada_block_reserve_origins(pool, block, lanes, each, err));
     for (int32_t lane = 0; lane < lanes; lane++) {
         for (int64_t i = 0; i < block->n; i++) each[lane][i] = from[i * lanes + lane];
     }

@@ -17,17 +17,17 @@ static levada_status reader_fill(levada_reader *r, levada_env *env,
 {
     const levada_field fields[] = { { .name = "key", .dtype = LEVADA_BYTES },
                                     { .name = "value", .dtype = LEVADA_BYTES } };
-    levada_hub        *hub = levada_env_hub(env);
+    levada_wait_list        *wait_list = levada_env_wait_list(env);
     const char        *name = options->name;
 
     LEVADA_TRY(levada_reader_file_init(&r->file, env, options, err));
     LEVADA_TRY(levada_spec_create(fields, 2, LEVADA_SPEC_PLAIN, &r->spec, err));
     r->name = levada_strdup(name ? name : levada_reader_kind_name(options->kind));
-    if (!r->name || !hub) return levada_reader_short(err);
+    if (!r->name || !wait_list) return levada_reader_short(err);
     LEVADA_TRY(levada_lock_init(&r->lock, LEVADA_LOCK_LIST, err));
     r->has_lock = true;
-    r->hub = levada_hub_ref(hub);
-    levada_site_init(&r->site, r->hub, r->name);
+    r->wait_list = levada_wait_list_ref(wait_list);
+    levada_site_init(&r->site, r->wait_list, r->name);
     return LEVADA_OK;
 }
 
@@ -82,7 +82,7 @@ void levada_reader_destroy(levada_reader **reader)
     levada_reader_file_clear(&r->file);
     levada_spec_unref(&r->spec);
     if (r->has_lock) levada_lock_clear(&r->lock);
-    if (r->hub) levada_hub_unref(&r->hub);
+    if (r->wait_list) levada_wait_list_unref(&r->wait_list);
     levada_free(r->name);
     levada_free(r);
 }
@@ -213,7 +213,7 @@ static levada_status reader_give_up(levada_reader *r, levada_status st, const le
     return st;
 }
 
-static levada_status reader_room(levada_reader *r, levada_error *err)
+static levada_status reader_reserve(levada_reader *r, levada_error *err)
 {
     int32_t        room = r->room ? 2 * r->room : 4;
     levada_block **parts;
@@ -244,7 +244,7 @@ levada_status levada_reader_pull(levada_reader *r, levada_error *err)
     const char   *name = levada_reader_path(r, &size);
     levada_status st;
 
-    LEVADA_TRY(reader_room(r, err));
+    LEVADA_TRY(reader_reserve(r, err));
     st = levada_reader_file_next(&r->file, name, size, &block, &why);
     if (st < 0) return reader_give_up(r, st, &why, err);
     r->begun = true;

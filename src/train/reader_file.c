@@ -7,8 +7,8 @@
 
 #include "base/alloc.h"
 #include "base/text.h"
-#include "core/bytes.h"
-#include "core/registry.h"
+#include "files/bytes.h"
+#include "registry/registry.h"
 #include "tensor/block_priv.h"
 
 #include <string.h>
@@ -159,7 +159,7 @@ static levada_status reader_too_large(levada_error *err)
 }
 
 /* A buffer of that size which begins with the `n` bytes of *buffer and takes its place. */
-static levada_status reader_room(const levada_reader_file *f, int64_t size, int64_t n,
+static levada_status reader_reserve(const levada_reader_file *f, int64_t size, int64_t n,
                                  levada_buffer **buffer, levada_error *err)
 {
     levada_buffer *more = NULL;
@@ -178,12 +178,12 @@ static levada_status reader_slurp(const levada_reader_file *f, levada_bytes *byt
     int64_t left = levada_bytes_left(bytes), room = left > 0 ? left + 1 : READER_GUESS, made = 1;
 
     if (left > READER_MOST) return reader_too_large(err);
-    LEVADA_TRY(reader_room(f, room, 0, buffer, err));
+    LEVADA_TRY(reader_reserve(f, room, 0, buffer, err));
     for (*size = 0; made > 0;) {
         if (*size > READER_MOST) return reader_too_large(err);
         if (*size == room) {
             room *= 2;
-            LEVADA_TRY(reader_room(f, room, *size, buffer, err));
+            LEVADA_TRY(reader_reserve(f, room, *size, buffer, err));
         }
         LEVADA_TRY(levada_bytes_read(bytes, (*buffer)->data + *size, room - *size, &made, err));
         *size += made;

@@ -18,7 +18,7 @@ struct levada_reader {
     unsigned            process; /* that it belongs to (base/process.h) */
     char               *name;
     levada_spec        *spec; /* key, value */
-    levada_hub         *hub;
+    levada_wait_list         *wait_list;
     levada_lock         lock;
     bool                has_lock;
     /* -- guarded by lock */

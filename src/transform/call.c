@@ -3,9 +3,9 @@
  * call - each block through a function of the user, in order and one at a time: for functions that
  * have a state or an effect. What was made is saved by value where it waits further down.
  */
-#include "core/call.h"
-#include "core/columns.h"
-#include "core/iter_priv.h"
+#include "run/call.h"
+#include "description/columns.h"
+#include "run/iter_priv.h"
 
 typedef struct call_args {
     const levada_function *fn;

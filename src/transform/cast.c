@@ -3,8 +3,8 @@
  * cast - numbers of a field as another dtype. A record with a number that does not fit is bad.
  */
 #include "base/alloc.h"
-#include "core/columns.h"
-#include "core/env_priv.h"
+#include "description/columns.h"
+#include "registry/env_priv.h"
 #include "tensor/builder_priv.h"
 #include "tensor/convert.h"
 #include <levada/stage.h>

@@ -4,8 +4,8 @@
  * number of its batch.
  */
 #include "base/alloc.h"
-#include "core/columns.h"
-#include "core/env_priv.h"
+#include "description/columns.h"
+#include "registry/env_priv.h"
 #include <levada/stage.h>
 
 typedef struct enumerate_args {

@@ -3,7 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/number.h"
-#include "core/columns.h"
+#include "description/columns.h"
 #include "tensor/convert.h"
 
 #include <string.h>

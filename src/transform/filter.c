@@ -3,9 +3,9 @@
  * filter - the records for which an expression or a function of the user holds.
  */
 #include "base/alloc.h"
-#include "core/call.h"
-#include "core/columns.h"
-#include "core/env_priv.h"
+#include "run/call.h"
+#include "description/columns.h"
+#include "registry/env_priv.h"
 #include "tensor/convert.h"
 #include "transform/expression.h"
 

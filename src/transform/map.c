@@ -3,8 +3,8 @@
  * map - each block through a function of the user, which gives as many records. The function is
  * pure: it may run for several blocks at a time, and again for the same records.
  */
-#include "core/call.h"
-#include "core/columns.h"
+#include "run/call.h"
+#include "description/columns.h"
 
 typedef struct map_args {
     const levada_function *fn;

@@ -3,8 +3,8 @@
  * rename - other names for fields. All names change at once, so that two may be exchanged.
  */
 #include "base/alloc.h"
-#include "core/columns.h"
-#include "core/env_priv.h"
+#include "description/columns.h"
+#include "registry/env_priv.h"
 #include <levada/stage.h>
 
 typedef struct rename_args {

@@ -3,8 +3,8 @@
  * select - some of the fields, in a given order.
  */
 #include "base/alloc.h"
-#include "core/columns.h"
-#include "core/env_priv.h"
+#include "description/columns.h"
+#include "registry/env_priv.h"
 #include <levada/stage.h>
 
 typedef struct select_args {

@@ -11,8 +11,8 @@
  * length 0.
  */
 #include "base/alloc.h"
-#include "core/columns.h"
-#include "core/env_priv.h"
+#include "description/columns.h"
+#include "registry/env_priv.h"
 #include "tensor/builder_priv.h"
 #include <levada/rowstore.h>
 

@@ -8,7 +8,7 @@
  */
 #include "base/alloc.h"
 #include "base/random.h"
-#include "core/columns.h"
+#include "description/columns.h"
 #include <levada/rowstore.h>
 
 #include <string.h>
@@ -77,7 +77,7 @@ static uint64_t shuffle_key(const shuffle_state *s, const shuffle_args *a)
 
     if (!a->reshuffle) return levada_random_key(seed, 0);
     return levada_random_key(levada_random_key(seed, (uint64_t)s->context->epoch),
-                             (uint64_t)s->context->opening);
+                             (uint64_t)s->context->pass);
 }
 
 /* The buffer grows with what comes: buffer_size may be far beyond the size of the data. */

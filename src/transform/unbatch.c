@@ -5,8 +5,8 @@
  * of its first dimension.
  */
 #include "base/alloc.h"
-#include "core/columns.h"
-#include "core/env_priv.h"
+#include "description/columns.h"
+#include "registry/env_priv.h"
 #include "tensor/builder_priv.h"
 #include <levada/stage.h>
 
@@ -274,16 +274,16 @@ static levada_status unbatch_column(levada_builder *b, int32_t i, const levada_c
 static levada_status unbatch_origins(levada_pool *pool, const levada_block *in, levada_block *made,
                                      levada_error *err)
 {
-    int32_t        lanes = levada_block_lanes(in);
-    levada_origin *each[LEVADA_LANES];
+    int32_t        lanes = levada_block_origin_parts(in);
+    levada_origin *each[LEVADA_ORIGIN_PARTS];
 
     if (made->n == 0) return LEVADA_OK;
-    LEVADA_TRY(levada_block_room_origins(pool, made, lanes, each, err));
+    LEVADA_TRY(levada_block_reserve_origins(pool, made, lanes, each, err));
     for (int32_t lane = 0; lane < lanes; lane++) {
         levada_origin *at = each[lane];
 
         for (int64_t r = 0; r < in->n; r++) {
-            levada_origin origin = levada_block_lane(in, r, lane);
+            levada_origin origin = levada_block_origin_part(in, r, lane);
             int64_t       steps = unbatch_steps(levada_block_at(in, 0), r);
 
             for (int64_t t = 0; t < steps; t++, at++) {

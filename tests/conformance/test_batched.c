@@ -5,7 +5,7 @@
  * decoder without a line the example is run with its input in batches.
  */
 #include "conform.h"
-#include "core/registry.h"
+#include "registry/registry.h"
 #include "support/functions.h"
 #include "support/iters.h"
 #include <levada/builder.h>

@@ -6,8 +6,8 @@
  */
 #include "conform.h"
 #include "conformance/fault.h"
-#include "core/registry.h"
-#include "core/state_priv.h"
+#include "registry/registry.h"
+#include "state/state_priv.h"
 #include "support/functions.h"
 #include "support/iters.h"
 #include <levada/example.h>

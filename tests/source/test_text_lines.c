@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/window.h"
+#include "files/window.h"
 #include "support/files.h"
 
 #include <setjmp.h>

@@ -37,7 +37,7 @@ static void goes_on_after_a_restore(void **state)
     t_iter_sweep("range:40 | map:{c:twice} | take:9 | repeat:3 | map:{c:twice}", false, 1);
 }
 
-/* A take leaves a round early: how many openings there were above it by then depends on threads and
+/* A take leaves a round early: how many passes there were above it by then depends on threads and
  * on the size of blocks, and the orders of the next round must not. */
 static void rounds_in_rounds_are_alike(void **state)
 {
@@ -55,15 +55,15 @@ static void rounds_in_rounds_are_alike(void **state)
 }
 
 /* As they always were where each round runs to its end. */
-static void openings_are_counted(void **state)
+static void passes_are_counted(void **state)
 {
     levada_iter  *it = t_iter_open("range:2 | repeat:3 | prefetch:2 | repeat:2", 2, 2);
     levada_block *block = NULL;
 
     (void)state;
-    for (int32_t opening = 0; opening < 6; opening++) {
+    for (int32_t pass = 0; pass < 6; pass++) {
         assert_int_equal(levada_iter_next(it, &block, NULL), LEVADA_OK);
-        assert_int_equal(levada_block_origin(block, 0).opening, opening);
+        assert_int_equal(levada_block_origin(block, 0).pass, pass);
         assert_int_equal(levada_block_origin(block, 0).record, 0);
         levada_block_unref(&block);
     }
@@ -85,7 +85,7 @@ int main(void)
         cmocka_unit_test(nothing_for_ever_is_nothing),
         cmocka_unit_test(goes_on_after_a_restore),
         cmocka_unit_test(rounds_in_rounds_are_alike),
-        cmocka_unit_test(openings_are_counted),
+        cmocka_unit_test(passes_are_counted),
     };
 
     return cmocka_run_group_tests(tests, add_functions, NULL);

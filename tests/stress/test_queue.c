@@ -21,17 +21,17 @@
 #define EACH 2000
 #define ALL (PRODUCERS * EACH)
 
-typedef struct crew {
+typedef struct workers {
     levada_queue *queue;
     int64_t       least; /* min_after_dequeue */
     atomic_int    seen[ALL];
     atomic_llong  taken;
     atomic_bool   works;
     atomic_uint   asked;
-} crew;
+} workers;
 
 typedef struct worker {
-    crew     *crew;
+    workers     *workers;
     int       id;
     unsigned  seed;
     int       failed;
@@ -57,7 +57,7 @@ static void *produce(void *user)
 
         if (n > EACH - sent) n = EACH - sent;
         for (int64_t i = 0; i < n; i++) values[i] = w->id * EACH + sent + i;
-        levada_status st = levada_queue_enqueue_rows(w->crew->queue, n, &rows, patience(w), &done,
+        levada_status st = levada_queue_enqueue_rows(w->workers->queue, n, &rows, patience(w), &done,
                                                      NULL);
         if (st != LEVADA_OK && st != LEVADA_EDEADLINE_EXCEEDED && st != LEVADA_ECANCELLED) {
             w->failed = (int)st;
@@ -78,7 +78,7 @@ static void *consume(void *user)
         void         *rows = values;
         bool          up_to = draw(w, 2) == 0;
         int64_t       n = 1 + draw(w, 8);
-        levada_status st = levada_queue_dequeue_rows(w->crew->queue, n, up_to, &rows, patience(w),
+        levada_status st = levada_queue_dequeue_rows(w->workers->queue, n, up_to, &rows, patience(w),
                                                      &got, NULL);
 
         if (st == LEVADA_EOUT_OF_RANGE && n == 1) break;
@@ -87,8 +87,8 @@ static void *consume(void *user)
             continue;
         }
         if (got != n && !up_to) w->failed = 3;
-        for (int64_t i = 0; i < got; i++) atomic_fetch_add(&w->crew->seen[values[i]], 1);
-        atomic_fetch_add(&w->crew->taken, got);
+        for (int64_t i = 0; i < got; i++) atomic_fetch_add(&w->workers->seen[values[i]], 1);
+        atomic_fetch_add(&w->workers->taken, got);
     }
     return NULL;
 }
@@ -101,7 +101,7 @@ static void *produce_tensors(void *user)
     for (int64_t sent = 0; sent < EACH && w->failed == 0;) {
         int64_t        value = w->id * EACH + sent, values[] = { value, value, value };
         levada_tensor *t = test_tensor(LEVADA_INT64, 1, &(int64_t){ 1 + draw(w, 3) }, values);
-        levada_status  st = levada_queue_enqueue(w->crew->queue, &t, patience(w), NULL);
+        levada_status  st = levada_queue_enqueue(w->workers->queue, &t, patience(w), NULL);
 
         levada_tensor_unref(&t);
         if (st == LEVADA_OK) sent++;
@@ -118,7 +118,7 @@ static void *consume_tensors(void *user)
         levada_tensor *t = NULL;
         bool           up_to = draw(w, 2) == 0;
         int64_t        n = 1 + draw(w, 4);
-        levada_status  st = levada_queue_dequeue_many(w->crew->queue, n, up_to, &t, patience(w),
+        levada_status  st = levada_queue_dequeue_many(w->workers->queue, n, up_to, &t, patience(w),
                                                       NULL);
 
         if (st == LEVADA_EOUT_OF_RANGE && n == 1) break;
@@ -126,9 +126,9 @@ static void *consume_tensors(void *user)
         const int64_t *dims = levada_tensor_shape(t)->dims, *values = levada_tensor_data(t);
         if (dims[0] != n && !up_to) w->failed = 3;
         for (int64_t i = 0; i < dims[0]; i++) {
-            atomic_fetch_add(&w->crew->seen[values[i * dims[1]]], 1);
+            atomic_fetch_add(&w->workers->seen[values[i * dims[1]]], 1);
         }
-        atomic_fetch_add(&w->crew->taken, dims[0]);
+        atomic_fetch_add(&w->workers->taken, dims[0]);
         levada_tensor_unref(&t);
     }
     return NULL;
@@ -137,7 +137,7 @@ static void *consume_tensors(void *user)
 /* As poll and as accept. */
 static bool refuse_now_and_then(void *user)
 {
-    crew *c = user;
+    workers *c = user;
 
     return !atomic_load(&c->works) || atomic_fetch_add(&c->asked, 1) % 8 != 0;
 }
@@ -149,9 +149,9 @@ typedef struct trade {
 static const trade rows_trade = { produce, consume };
 static const trade tensors_trade = { produce_tensors, consume_tensors };
 
-static void run_crew(levada_queue *queue, const trade *by, unsigned seed, bool cancels)
+static void run_workers(levada_queue *queue, const trade *by, unsigned seed, bool cancels)
 {
-    static crew c;
+    static workers c;
     worker      in[PRODUCERS], out[CONSUMERS];
 
     memset(&c, 0, sizeof(c));
@@ -187,19 +187,19 @@ static void nothing_is_lost_or_doubled(void **state)
 {
     (void)state;
     for (int cancels = 0; cancels < 2; cancels++) {
-        run_crew(test_padding_queue(3), &tensors_trade, 6, cancels != 0);
-        run_crew(test_padding_queue(64), &tensors_trade, 7, cancels != 0);
-        run_crew(test_padding_queue(-1), &tensors_trade, 8, cancels != 0);
+        run_workers(test_padding_queue(3), &tensors_trade, 6, cancels != 0);
+        run_workers(test_padding_queue(64), &tensors_trade, 7, cancels != 0);
+        run_workers(test_padding_queue(-1), &tensors_trade, 8, cancels != 0);
     }
     for (int kind = LEVADA_QUEUE_FIFO; kind <= LEVADA_QUEUE_SHUFFLE; kind++) {
         for (int cancels = 0; cancels < 2; cancels++) {
-            run_crew(test_queue((levada_queue_kind)kind, 3, 2), &rows_trade, 1, cancels != 0);
-            run_crew(test_queue((levada_queue_kind)kind, 64, 5), &rows_trade, 2, cancels != 0);
-            run_crew(test_queue((levada_queue_kind)kind, -1, 0), &rows_trade, 3, cancels != 0);
+            run_workers(test_queue((levada_queue_kind)kind, 3, 2), &rows_trade, 1, cancels != 0);
+            run_workers(test_queue((levada_queue_kind)kind, 64, 5), &rows_trade, 2, cancels != 0);
+            run_workers(test_queue((levada_queue_kind)kind, -1, 0), &rows_trade, 3, cancels != 0);
         }
     }
-    run_crew(test_queue(LEVADA_QUEUE_PRIORITY, 16, 0), &rows_trade, 4, true);
-    run_crew(test_queue(LEVADA_QUEUE_PRIORITY, -1, 0), &rows_trade, 5, false);
+    run_workers(test_queue(LEVADA_QUEUE_PRIORITY, 16, 0), &rows_trade, 4, true);
+    run_workers(test_queue(LEVADA_QUEUE_PRIORITY, -1, 0), &rows_trade, 5, false);
 }
 
 /* -- order in time ----------------------------------------------------------------------------- */

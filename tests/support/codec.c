@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "support/codec.h"
 
-#include "core/bytes.h"
+#include "files/bytes.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -18,7 +18,7 @@ static char files_folder[64];
 
 /* Exact while small, so that a sanitizer sees reads behind the end; later realloc, which copies
  * under a sanitizer, must be rare. */
-static size_t files_room(size_t size)
+static size_t files_reserve(size_t size)
 {
     size_t room = 1 << 14;
 
@@ -29,9 +29,9 @@ static size_t files_room(size_t size)
 
 void t_add(t_bytes *bytes, const void *data, size_t size)
 {
-    size_t room = files_room(bytes->size + size);
+    size_t room = files_reserve(bytes->size + size);
 
-    if (!bytes->at || room != files_room(bytes->size)) {
+    if (!bytes->at || room != files_reserve(bytes->size)) {
         bytes->at = realloc(bytes->at, room);
         assert_non_null(bytes->at);
     }

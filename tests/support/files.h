@@ -6,7 +6,7 @@
 #ifndef LEVADA_TESTS_SUPPORT_FILES_H
 #define LEVADA_TESTS_SUPPORT_FILES_H
 
-#include "core/file_reader.h"
+#include "files/file_reader.h"
 #include "tensor/block_priv.h"
 
 /* A new folder; its name stays valid until t_folder_drop, which removes what is in it. */

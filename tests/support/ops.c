@@ -177,16 +177,16 @@ static const levada_decoder_def ops_split = {
     .decode = ops_split_decode,
 };
 
-typedef struct ops_joint_args {
+typedef struct ops_combiner_args {
     levada_ints weights;
-} ops_joint_args;
+} ops_combiner_args;
 
-static const levada_arg ops_joint_options[] = {
-    LEVADA_ARG(INTS, ops_joint_args, weights, .min = 1, .max = 100, .doc = "shares"),
+static const levada_arg ops_combiner_options[] = {
+    LEVADA_ARG(INTS, ops_combiner_args, weights, .min = 1, .max = 100, .doc = "shares"),
     LEVADA_ARG_END
 };
 
-static levada_status ops_joint_check(const void *args, const levada_spec *const *in, int32_t nin,
+static levada_status ops_combiner_check(const void *args, const levada_spec *const *in, int32_t nin,
                                      levada_spec **out, levada_error *err)
 {
     (void)args, (void)nin, (void)err;
@@ -194,24 +194,24 @@ static levada_status ops_joint_check(const void *args, const levada_spec *const 
     return LEVADA_OK;
 }
 
-static levada_status ops_joint_next(void *state, const void *args, levada_block **out,
+static levada_status ops_combiner_next(void *state, const void *args, levada_block **out,
                                     levada_error *err)
 {
     (void)state, (void)args, (void)out, (void)err;
     return LEVADA_END;
 }
 
-static const levada_joint_def ops_zip = {
-    .struct_size = sizeof(levada_joint_def), .name = "t_zip", .doc = "side by side",
-    .example = "t_zip(t_numbers:3;t_numbers:3)", .args = ops_joint_options,
-    .args_size = sizeof(ops_joint_args), .min_inputs = 2, .max_inputs = 4,
-    .check = ops_joint_check, .next = ops_joint_next,
+static const levada_combiner_def ops_zip = {
+    .struct_size = sizeof(levada_combiner_def), .name = "t_zip", .doc = "side by side",
+    .example = "t_zip(t_numbers:3;t_numbers:3)", .args = ops_combiner_options,
+    .args_size = sizeof(ops_combiner_args), .min_inputs = 2, .max_inputs = 4,
+    .check = ops_combiner_check, .next = ops_combiner_next,
 };
 
-static const levada_joint_def ops_pipes = {
-    .struct_size = sizeof(levada_joint_def), .name = "t_pipes", .doc = "any number",
+static const levada_combiner_def ops_pipes = {
+    .struct_size = sizeof(levada_combiner_def), .name = "t_pipes", .doc = "any number",
     .example = "t_pipes(t_numbers:3)", .min_inputs = 1, .max_inputs = -1,
-    .check = ops_joint_check, .next = ops_joint_next,
+    .check = ops_combiner_check, .next = ops_combiner_next,
 };
 
 static void ops_add(levada_env *env, levada_family family, const void *def)
@@ -235,8 +235,8 @@ levada_env *t_ops_env(void)
     ops_add(env, LEVADA_FAMILY_STAGE, &ops_batch);
     ops_add(env, LEVADA_FAMILY_STAGE, &ops_all);
     ops_add(env, LEVADA_FAMILY_DECODER, &ops_split);
-    ops_add(env, LEVADA_FAMILY_JOINT, &ops_zip);
-    ops_add(env, LEVADA_FAMILY_JOINT, &ops_pipes);
+    ops_add(env, LEVADA_FAMILY_COMBINER, &ops_zip);
+    ops_add(env, LEVADA_FAMILY_COMBINER, &ops_pipes);
     ops_add(env, LEVADA_FAMILY_STAGE, &ops_shard);
     return env;
 }

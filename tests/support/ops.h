@@ -2,12 +2,12 @@
 /*
  * Names to test descriptions with, so that these tests need no real stage: t_numbers (source),
  * t_lines (format), t_open (source of unknown columns), t_shuffle, t_all, t_batch and t_shard
- * (stages), t_split (decoder), t_zip and t_pipes (joints).
+ * (stages), t_split (decoder), t_zip and t_pipes (combiners).
  */
 #ifndef TESTS_SUPPORT_OPS_H
 #define TESTS_SUPPORT_OPS_H
 
-#include "core/dataset_priv.h"
+#include "description/dataset_priv.h"
 
 /* Args of t_all: one member of each type. */
 typedef struct levada_all_args {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "support/register.h"
 
-#include "core/dataset_priv.h"
+#include "description/dataset_priv.h"
 
 static levada_status register_check(levada_env *env, const levada_op *op, levada_error *err)
 {

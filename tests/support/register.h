@@ -5,7 +5,7 @@
 #ifndef TESTS_SUPPORT_REGISTER_H
 #define TESTS_SUPPORT_REGISTER_H
 
-#include "core/registry.h"
+#include "registry/registry.h"
 
 /* Registers a descriptor as of the plug-in `plugin` (NULL = built in) and checks its defaults. */
 LEVADA_MUST_USE levada_status t_register(levada_env *env, levada_family family, const void *def,

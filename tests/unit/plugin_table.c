@@ -206,8 +206,8 @@ static bool table_some_draws(const table_some_state *s, const table_some_args *a
 /* Of a source, without a zip: one lane, which is that of levada_block_origin. */
 static bool table_some_named(const levada_block *one)
 {
-    return levada_block_lanes(one) == 1 && levada_block_lane(one, 0, 1).leaf < 0
-           && levada_block_lane(one, 0, 0).record == levada_block_origin(one, 0).record;
+    return levada_block_origin_parts(one) == 1 && levada_block_origin_part(one, 0, 1).source < 0
+           && levada_block_origin_part(one, 0, 0).record == levada_block_origin(one, 0).record;
 }
 
 /* One record at a time: what is taken was decided on. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/bytes.h"
+#include "files/bytes.h"
 #include "support/codec.h"
 
 #include <setjmp.h>

@@ -4,7 +4,7 @@
  * budget in percent counts all of it, and no file makes the reader do more than a constant amount
  * of work for each of its bytes.
  */
-#include "core/file_reader_priv.h"
+#include "files/file_reader_priv.h"
 #include "support/codec.h"
 #include "support/length.h"
 

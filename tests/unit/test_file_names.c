@@ -3,7 +3,7 @@
  * What a stage rejects is named with its file, whatever has become of the source: inside an
  * interleave and behind it, with threads, after a restore, and among more sources than are listed.
  */
-#include "core/iter_priv.h"
+#include "run/iter_priv.h"
 #include "support/iters.h"
 
 #include <setjmp.h>
@@ -152,7 +152,7 @@ static void errors_name_the_file(void **state)
 /* Sources are listed up to a number, and named beyond it. */
 static void of_the_last_of_many_sources(void **state)
 {
-    enum { SOURCES = LEVADA_RUN_LEAVES + 6 };
+    enum { SOURCES = LEVADA_RUN_SOURCES + 6 };
     char        *text = malloc(SOURCES * 256);
     size_t       n = 0;
     levada_iter *it;
@@ -191,29 +191,29 @@ static int table_tear_down(void **state)
     return 0;
 }
 
-static void enter(int32_t opening, bool open)
+static void enter(int32_t pass, bool open)
 {
-    levada_origin of = { .leaf = 3, .opening = opening };
+    levada_origin of = { .source = 3, .pass = pass };
     char          path[32];
 
-    (void)snprintf(path, sizeof path, "file %d", (int)opening);
+    (void)snprintf(path, sizeof path, "file %d", (int)pass);
     assert_int_equal(levada_file_names_enter(&table, &of, path, open, NULL), LEVADA_OK);
 }
 
-static void leave(int32_t opening)
+static void leave(int32_t pass)
 {
-    levada_origin of = { .leaf = 3, .opening = opening };
+    levada_origin of = { .source = 3, .pass = pass };
 
     levada_file_names_leave(&table, &of);
 }
 
-static bool known(int32_t opening)
+static bool known(int32_t pass)
 {
-    levada_origin of = { .leaf = 3, .opening = opening };
+    levada_origin of = { .source = 3, .pass = pass };
     levada_error  err = LEVADA_ERROR_INIT;
     char          path[32];
 
-    (void)snprintf(path, sizeof path, "file %d", (int)opening);
+    (void)snprintf(path, sizeof path, "file %d", (int)pass);
     levada_file_names_place(&table, &of, &err);
     if (err.file[0]) assert_string_equal(err.file, path);
     return err.file[0] != '\0';

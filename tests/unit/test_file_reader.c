@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/iter_priv.h"
+#include "run/iter_priv.h"
 #include "support/codec.h"
 
 #include <setjmp.h>
@@ -110,8 +110,8 @@ static void names_where_records_come_from(void **state)
     assert_int_equal(levada_file_reader_next(t.reader, &block, NULL), LEVADA_OK);
     assert_int_equal(levada_block_rows(block), 4);
     o = levada_block_origin(block, 2);
-    assert_int_equal(o.leaf, 3);
-    assert_int_equal(o.opening, 0);
+    assert_int_equal(o.source, 3);
+    assert_int_equal(o.pass, 0);
     assert_int_equal(o.shard, 2);
     assert_int_equal(o.record, 2);
     assert_int_equal(o.offset, 46);
@@ -263,7 +263,7 @@ static void refuses_counts_that_can_not_be(void **state)
     }
 }
 
-static void order_of_files(bool shuffle, int64_t epoch, int32_t opening, char *out)
+static void order_of_files(bool shuffle, int64_t epoch, int32_t pass, char *out)
 {
     t_reader      t = {.format = "text_lines", .shuffle = shuffle, .seed = 5};
     levada_block *block = NULL;
@@ -271,18 +271,18 @@ static void order_of_files(bool shuffle, int64_t epoch, int32_t opening, char *o
 
     t.paths[0] = t_path("s-*");
     assert_int_equal(t_open(&t), LEVADA_OK);
-    levada_file_reader_rewind(t.reader, opening, epoch);
+    levada_file_reader_rewind(t.reader, pass, epoch);
     while (levada_file_reader_next(t.reader, &block, NULL) == LEVADA_OK) {
         out[n++] = (char)*levada_column_bytes(levada_block_at(block, 0), 0, &(int64_t){0});
         assert_int_equal(levada_block_origin(block, 0).shard, out[n - 1] - 'a');
-        assert_int_equal(levada_block_origin(block, 0).opening, opening);
+        assert_int_equal(levada_block_origin(block, 0).pass, pass);
         levada_block_unref(&block);
     }
     out[n] = '\0';
     t_close(&t);
 }
 
-static void shuffles_files_by_seed_epoch_and_opening(void **state)
+static void shuffles_files_by_seed_epoch_and_pass(void **state)
 {
     char name[8], line[3] = "x\n", a[32], b[32];
 
@@ -540,7 +540,7 @@ int main(void)
         cmocka_unit_test(goes_on_after_a_restore_at_every_record),
         cmocka_unit_test(refuses_a_state_of_other_files),
         cmocka_unit_test(refuses_counts_that_can_not_be),
-        cmocka_unit_test(shuffles_files_by_seed_epoch_and_opening),
+        cmocka_unit_test(shuffles_files_by_seed_epoch_and_pass),
         cmocka_unit_test(fetches_any_records_again),
         cmocka_unit_test(notices_that_a_record_is_gone),
         cmocka_unit_test(notices_offsets_that_can_not_be),

@@ -22,7 +22,7 @@ static levada_block *block_of(levada_pool *pool, int32_t lanes)
     for (int32_t i = 1; i < lanes; i++) {
         levada_block *one = test_block(pool, lengths, 6, 0);
 
-        one->origins.first.leaf = i;
+        one->origins.first.source = i;
         one->origins.first.record = 10 * i;
         levada_block_join_origins(block, one);
         levada_block_unref(&one);
@@ -32,9 +32,9 @@ static levada_block *block_of(levada_pool *pool, int32_t lanes)
 
 static void expect_origin(const levada_block *block, int64_t row, int32_t lane, int64_t record)
 {
-    levada_origin origin = levada_block_lane(block, row, lane);
+    levada_origin origin = levada_block_origin_part(block, row, lane);
 
-    assert_int_equal(origin.leaf, record < 0 ? -1 : lane);
+    assert_int_equal(origin.source, record < 0 ? -1 : lane);
     assert_int_equal(origin.record, record);
 }
 
@@ -44,7 +44,7 @@ static void a_run_stays_a_run_in_every_lane(void **state)
     levada_block *block = block_of(pool, 3), *part = NULL, *copy = NULL;
 
     (void)state;
-    assert_int_equal(levada_block_lanes(block), 3);
+    assert_int_equal(levada_block_origin_parts(block), 3);
     assert_int_equal(levada_block_slice(pool, block, 2, 3, &part, NULL), LEVADA_OK);
     copy = test_block(pool, lengths, 3, 0);
     assert_int_equal(levada_block_copy_origins(pool, copy, part, NULL), LEVADA_OK);
@@ -67,7 +67,7 @@ static void a_gathered_selection_has_them_row_by_row(void **state)
 
     (void)state;
     assert_int_equal(levada_block_select(block, rows, 4, &some, NULL), LEVADA_OK);
-    assert_int_equal(levada_block_lanes(some), 4);
+    assert_int_equal(levada_block_origin_parts(some), 4);
     assert_int_equal(levada_block_gather(pool, some, &flat, NULL), LEVADA_OK);
     assert_int_equal(levada_block_slice(pool, flat, 1, 3, &part, NULL), LEVADA_OK);
     levada_block_unref(&flat);
@@ -100,7 +100,7 @@ static void a_lane_that_a_record_lacks_is_marked(void **state)
     assert_int_equal(levada_block_selection(from, 2, which, which + 2, 2, &index, &both, NULL),
                      LEVADA_OK);
     assert_int_equal(levada_block_gather(pool, both, &flat, NULL), LEVADA_OK);
-    assert_int_equal(levada_block_lanes(flat), 2);
+    assert_int_equal(levada_block_origin_parts(flat), 2);
     expect_origin(flat, 0, 1, 14);
     expect_origin(flat, 1, 0, 4);
     expect_origin(flat, 1, 1, -1);
@@ -116,11 +116,11 @@ static void more_than_four_are_left_out(void **state)
 
     (void)state;
     levada_block_join_origins(a, b);
-    assert_int_equal(levada_block_lanes(a), LEVADA_LANES);
-    assert_int_equal(levada_block_lane(a, 1, 3).record, 1); /* the first one of b */
-    levada_block_drop_lanes(a);
-    assert_int_equal(levada_block_lanes(a), 1);
-    assert_int_equal(levada_block_lane(a, 1, 3).leaf, -1);
+    assert_int_equal(levada_block_origin_parts(a), LEVADA_ORIGIN_PARTS);
+    assert_int_equal(levada_block_origin_part(a, 1, 3).record, 1); /* the first one of b */
+    levada_block_drop_origin_parts(a);
+    assert_int_equal(levada_block_origin_parts(a), 1);
+    assert_int_equal(levada_block_origin_part(a, 1, 3).source, -1);
     levada_block_unref(&a);
     levada_block_unref(&b);
     levada_pool_unref(&pool);
@@ -135,7 +135,7 @@ static void they_go_into_an_array_and_back(void **state)
     (void)state;
     levada_block_get_origins(block, 2, all);
     assert_int_equal(levada_block_put_origins(pool, other, all, 2, NULL), LEVADA_OK);
-    assert_int_equal(levada_block_lanes(other), 2);
+    assert_int_equal(levada_block_origin_parts(other), 2);
     for (int64_t i = 0; i < 6; i++) {
         expect_origin(other, i, 0, i);
         expect_origin(other, i, 1, 10 + i);
@@ -153,8 +153,8 @@ static void expect_lane(const levada_block *block, const char *name, int32_t lan
 
     assert_non_null(values);
     for (int64_t i = 0; i < levada_block_rows(block); i++) {
-        assert_int_equal(levada_block_lane(block, i, lane).leaf, lane);
-        assert_int_equal(levada_block_lane(block, i, lane).record, values[i]);
+        assert_int_equal(levada_block_origin_part(block, i, lane).source, lane);
+        assert_int_equal(levada_block_origin_part(block, i, lane).record, values[i]);
     }
 }
 
@@ -168,7 +168,7 @@ static void expect_lanes(const char *text, const char *names, int64_t records)
 
         while (levada_iter_next(it, &block, NULL) == LEVADA_OK) {
             n += levada_block_rows(block);
-            assert_int_equal(levada_block_lanes(block), strlen(names));
+            assert_int_equal(levada_block_origin_parts(block), strlen(names));
             for (int32_t lane = 0; names[lane]; lane++) {
                 const char name[2] = { names[lane], '\0' };
 
@@ -226,11 +226,11 @@ static void a_step_is_a_part_in_every_lane(void **state)
     while (levada_iter_next(it, &block, NULL) == LEVADA_OK) {
         const int32_t *x = levada_column_i32(levada_block_column(block, "x"));
 
-        assert_int_equal(levada_block_lanes(block), 2);
+        assert_int_equal(levada_block_origin_parts(block), 2);
         for (int64_t i = 0; i < levada_block_rows(block); i++) {
             for (int32_t lane = 0; lane < 2; lane++) {
-                assert_int_equal(levada_block_lane(block, i, lane).record, x[i] / 100);
-                assert_int_equal(levada_block_lane(block, i, lane).sub, x[i] % 100);
+                assert_int_equal(levada_block_origin_part(block, i, lane).record, x[i] / 100);
+                assert_int_equal(levada_block_origin_part(block, i, lane).sub, x[i] % 100);
             }
         }
         levada_block_unref(&block);
@@ -254,7 +254,7 @@ static void they_are_saved_and_restored(void **state)
     t_iter_restore(other, saved);
     while (levada_iter_next(other, &block, NULL) == LEVADA_OK) {
         n += levada_block_rows(block);
-        assert_int_equal(levada_block_lanes(block), 3);
+        assert_int_equal(levada_block_origin_parts(block), 3);
         expect_lane(block, "a", 0);
         expect_lane(block, "b", 1);
         expect_lane(block, "c", 2);

@@ -43,7 +43,7 @@ static void reads_pipes(void **state)
                  "[" PARSE_NUMBERS "," PARSE_SHUFFLE ",{\"op\":\"t_batch\",\"args\":{}}]");
 }
 
-static void reads_joints(void **state)
+static void reads_combiners(void **state)
 {
     (void)state;
     t_ops_prints(env, "t_zip(t_numbers:3;(t_numbers:3)|t_shuffle:2):weights=7|t_batch",
@@ -303,7 +303,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(reads_pipes, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(reads_joints, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(reads_combiners, set_up, tear_down),
         cmocka_unit_test_setup_teardown(reads_files, set_up, tear_down),
         cmocka_unit_test_setup_teardown(refuses_bad_syntax, set_up, tear_down),
         cmocka_unit_test_setup_teardown(refuses_unknown_names, set_up, tear_down),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/policy.h"
+#include "description/policy.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Records that wait are saved as their origins and read again from their files. */
-#include "core/handle.h"
+#include "run/handle.h"
 #include "support/functions.h"
 #include "support/iters.h"
 
@@ -164,7 +164,7 @@ static size_t written(const levada_state_writer *w)
     return sum;
 }
 
-/* What is zipped with a stream can't be read again. What a joint gathers for a save() that may
+/* What is zipped with a stream can't be read again. What a combiner gathers for a save() that may
  * never come costs no copy of the records; that comes with the save(). */
 static void values_are_held_until_they_are_asked_for(void **state)
 {
@@ -180,7 +180,7 @@ static void values_are_held_until_they_are_asked_for(void **state)
     assert_int_equal(levada_node_save(it->root, &w, NULL), LEVADA_OK);
     before = written(&w);
     assert_true(before < 1000);
-    assert_int_equal(levada_records_spell(&w, it->run->env, &it->run->names, NULL), LEVADA_OK);
+    assert_int_equal(levada_records_materialize(&w, it->run->env, &it->run->names, NULL), LEVADA_OK);
     assert_true(written(&w) > before + 1000 * 2 * sizeof(int64_t));
     levada_state_writer_clear(&w);
     levada_iter_close(&it);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/env_priv.h"
+#include "registry/env_priv.h"
 #include "support/blocks.h"
 #include "support/deaths.h"
 #include <levada/rowstore.h>

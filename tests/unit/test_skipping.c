@@ -3,7 +3,7 @@
  * errors="skip": what is left out is counted and named, nothing else is lost, and the budget ends
  * at the same record whatever the threads do and wherever a run was cut in two.
  */
-#include "core/window.h"
+#include "files/window.h"
 #include "support/codec.h"
 #include "support/functions.h"
 #include "support/iters.h"

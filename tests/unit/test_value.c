@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/value_priv.h"
+#include "option/value_priv.h"
 
-#include "core/dataset_priv.h"
+#include "description/dataset_priv.h"
 
 #include <math.h>
 #include <setjmp.h>

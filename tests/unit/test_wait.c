@@ -18,7 +18,7 @@ typedef struct place {
     levada_lock lock;
     levada_line line;
     levada_site site;
-    levada_hub *hub;
+    levada_wait_list *wait_list;
 } place;
 
 typedef struct guest {
@@ -32,15 +32,15 @@ typedef struct guest {
 static void place_init(place *p)
 {
     memset(p, 0, sizeof(*p));
-    assert_int_equal(levada_hub_create(&p->hub, NULL), LEVADA_OK);
+    assert_int_equal(levada_wait_list_create(&p->wait_list, NULL), LEVADA_OK);
     assert_int_equal(levada_lock_init(&p->lock, LEVADA_LOCK_QUEUE, NULL), LEVADA_OK);
-    levada_site_init(&p->site, p->hub, "place");
+    levada_site_init(&p->site, p->wait_list, "place");
 }
 
 static void place_clear(place *p)
 {
     levada_lock_clear(&p->lock);
-    levada_hub_unref(&p->hub);
+    levada_wait_list_unref(&p->wait_list);
 }
 
 static void *guest_wait(void *user)
@@ -391,16 +391,16 @@ static void leave_a_line_of_others(void *user)
     levada_line_remove(&lines[1], &w[0]);
 }
 
-static void take_a_queue_within_the_hub(void *user)
+static void take_a_queue_within_the_wait_list(void *user)
 {
-    levada_mutex hub;
+    levada_mutex wait_list;
     levada_lock  queue;
 
     (void)user;
-    assert_int_equal(levada_mutex_init(&hub, LEVADA_LOCK_HUB, NULL), LEVADA_OK);
+    assert_int_equal(levada_mutex_init(&wait_list, LEVADA_LOCK_WAIT_LIST, NULL), LEVADA_OK);
     assert_int_equal(levada_lock_init(&queue, LEVADA_LOCK_QUEUE, NULL), LEVADA_OK);
     levada_lock_take(&queue);
-    levada_mutex_lock(&hub); /* this is the order */
+    levada_mutex_lock(&wait_list); /* this is the order */
     levada_lock_give(&queue);
     levada_lock_take(&queue);
 }
@@ -438,7 +438,7 @@ static void locks_are_taken_in_their_order(void **state)
 {
     (void)state;
     if (!LEVADA_DEBUG) skip();
-    test_aborts(take_a_queue_within_the_hub, NULL, "lock_held.place[i] < place");
+    test_aborts(take_a_queue_within_the_wait_list, NULL, "lock_held.place[i] < place");
     test_aborts(hold_two_queues, NULL, "lock_held.place[i] < place");
     test_aborts(give_a_lock_that_is_not_held, NULL, "i > 0");
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Records that wait behind a zip are saved as the origins of their parts and read again; behind a
  * concat or mix as the origins of the inputs that gave them. */
-#include "core/handle.h"
+#include "run/handle.h"
 #include "support/functions.h"
 #include "support/iters.h"
 #include "tensor/block_priv.h"
@@ -132,11 +132,11 @@ static void a_record_that_lacks_a_lane_goes_by_value(void **state)
     levada_block       *block = NULL;
 
     (void)state;
-    assert_int_equal(levada_node_lanes(shuffle), 2);
+    assert_int_equal(levada_node_origin_parts(shuffle), 2);
     assert_int_equal(levada_iter_next(it, &block, NULL), LEVADA_OK);
     assert_int_equal(levada_records_put(&w, "all", block, NULL), LEVADA_OK);
     assert_int_equal(w.entries[0].type, LEVADA_ENTRY_I64S);
-    levada_block_drop_lanes(block);
+    levada_block_drop_origin_parts(block);
     levada_state_writer_clear(&w);
     w.scope = (levada_state_scope){ .path = shuffle->path, .edge = &shuffle->inputs[0]->edge };
     assert_int_equal(levada_records_put(&w, "one", block, NULL), LEVADA_OK);

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "description/columns.h"
+
+#include "base/alloc.h"
+#include "base/text.h"
+
+#include <string.h>
+
+levada_status levada_columns_pick(levada_pool *pool, const levada_block *in,
+                                  const levada_spec *spec, const int32_t *from, levada_block **out,
+                                  levada_error *err)
+{
+    levada_builder *b = NULL;
+    levada_block   *made = NULL;
+    levada_status   st;
+
+    LEVADA_TRY(levada_builder_make(pool, spec, in->n, &b, err));
+    st = LEVADA_OK;
+    for (int32_t i = 0; st == LEVADA_OK && i < levada_spec_count(spec); i++) {
+        const char          *name = levada_spec_field(spec, i)->name;
+        const levada_column *c =
+            from ? levada_block_at(in, from[i]) : levada_block_column(in, name);
+
+        if (c) {
+            levada_builder_share(b, i, c);
+        } else {
+            st = levada_fail(err, LEVADA_EINVALID_ARGUMENT, "column '%s' is missing", name);
+        }
+    }
+    for (int32_t i = 0; st == LEVADA_OK && i < in->nrejects; i++) {
+        st = levada_builder_reject(b, in->rejects[i].row, &in->rejects[i].why, err);
+    }
+    if (st == LEVADA_OK) st = levada_builder_publish(&b, &made, err);
+    if (st == LEVADA_OK) st = levada_block_copy_origins(pool, made, in, err);
+    if (st == LEVADA_OK) {
+        made->bytes = in->bytes;
+        levada_block_set_layout(made, in->layout);
+        *out = made;
+        made = NULL;
+    }
+    levada_block_unref(&made);
+    levada_builder_destroy(&b);
+    return st;
+}
+
+levada_status levada_columns_adapt(levada_pool *pool, const levada_spec *spec,
+                                   levada_block **block, levada_error *err)
+{
+    levada_block *flat = NULL, *made = NULL;
+    levada_status st;
+
+    if ((levada_spec_flags_of(spec) & LEVADA_SPEC_OPEN) ||
+        levada_spec_equal((*block)->spec, spec)) {
+        return LEVADA_OK;
+    }
+    LEVADA_TRY(levada_block_gather(pool, *block, &flat, err));
+    st = levada_columns_pick(pool, flat, spec, NULL, &made, err);
+    levada_block_unref(&flat);
+    if (st != LEVADA_OK) return st;
+    levada_block_unref(block);
+    *block = made;
+    return LEVADA_OK;
+}
+
+levada_status levada_derived_get(levada_derived *derived, levada_derive check, const void *args,
+                                 const levada_spec *in, const levada_spec **out, levada_error *err)
+{
+    levada_spec *made = NULL;
+
+    if (derived->in != in) {
+        LEVADA_TRY(check(args, in, &made, err));
+        levada_derived_clear(derived);
+        derived->in = levada_spec_ref(in); /* kept: its address then stays the name of it */
+        derived->out = made ? made : levada_spec_ref(in);
+    }
+    *out = derived->out;
+    return LEVADA_OK;
+}
+
+void levada_derived_clear(levada_derived *derived)
+{
+    levada_spec_unref(&derived->in);
+    levada_spec_unref(&derived->out);
+}
+
+levada_field *levada_spec_copy_fields(const levada_spec *spec)
+{
+    int32_t       n = levada_spec_count(spec);
+    levada_field *fields = levada_alloc_zero(((size_t)n + 1) * sizeof *fields);
+
+    for (int32_t i = 0; fields && i < n; i++) fields[i] = *levada_spec_field(spec, i);
+    return fields;
+}
+
+levada_status levada_spec_want_records(const levada_spec *in, levada_error *err)
+{
+    if (!(levada_spec_flags_of(in) & LEVADA_SPEC_BATCHED)) return LEVADA_OK;
+    return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                       "the input has batches, and this stage works on records: move it before "
+                       "the batching stage, or unbatch() first");
+}
+
+levada_status levada_spec_require(const levada_spec *spec, const char *name, int32_t *out,
+                                  levada_error *err)
+{
+    levada_text   list = { 0 };
+    levada_status st;
+
+    *out = levada_spec_find(spec, name);
+    if (*out >= 0 || (levada_spec_flags_of(spec) & LEVADA_SPEC_OPEN)) return LEVADA_OK;
+    for (int32_t i = 0; i < levada_spec_count(spec) && list.size < 160; i++) {
+        levada_text_format(&list, "%s%s", i ? ", " : "", levada_spec_field(spec, i)->name);
+    }
+    st = levada_fail(err, LEVADA_EINVALID_ARGUMENT, "there is no field '%s'; there are: %s", name,
+                     list.at ? list.at : "none");
+    levada_text_clear(&list);
+    return st;
+}
+
+/* -- specs as values */
+
+static levada_status columns_shape(const levada_value *shape, levada_field *f, levada_error *err)
+{
+    int64_t n = levada_value_count(shape);
+
+    if (n > LEVADA_MAX_DIMS) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "field '%s': more than %d dimensions",
+                           f->name, LEVADA_MAX_DIMS);
+    }
+    f->ndim = (uint8_t)n;
+    for (int64_t d = 0; d < n; d++) {
+        const levada_value *dim = levada_value_item(shape, d);
+        bool                any = levada_value_kind_of(dim) == LEVADA_VALUE_NULL;
+
+        f->dims[d] = any ? -1 : levada_value_as_int(dim);
+        if (f->dims[d] < -1 || (!any && levada_value_kind_of(dim) != LEVADA_VALUE_INT)) {
+            return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                               "field '%s': a dimension is a number from 0 or null", f->name);
+        }
+    }
+    return LEVADA_OK;
+}
+
+static levada_status columns_field(const levada_value *value, levada_field *f, levada_error *err)
+{
+    bool                map = levada_value_kind_of(value) == LEVADA_VALUE_MAP;
+    const levada_value *dtype = map ? levada_value_get(value, "dtype") : value;
+    const levada_value *kind = map ? levada_value_get(value, "kind") : NULL;
+    const char         *word = dtype ? levada_value_as_text(dtype, NULL) : NULL;
+    const char         *how = kind ? levada_value_as_text(kind, NULL) : "FixedLen";
+
+    f->dtype = word ? levada_dtype_find(word) : LEVADA_NONE;
+    if (f->dtype == LEVADA_NONE) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "field '%s': '%s' is no dtype", f->name,
+                           word ? word : "");
+    }
+    if (how && (strcmp(how, "VarLen") == 0 || strcmp(how, "Ragged") == 0 ||
+                strcmp(how, "FixedLenSequence") == 0)) {
+        f->depth = 1;
+    } else if (!how || strcmp(how, "FixedLen") != 0) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "field '%s': kind is FixedLen, VarLen, Ragged or FixedLenSequence",
+                           f->name);
+    }
+    return map ? columns_shape(levada_value_get(value, "shape"), f, err) : LEVADA_OK;
+}
+
+levada_status levada_spec_read(const levada_value *map, int32_t flags, levada_spec **out,
+                               levada_error *err)
+{
+    int64_t       n = levada_value_count(map);
+    levada_field *fields;
+    levada_status st = LEVADA_OK;
+
+    if (levada_value_kind_of(map) != LEVADA_VALUE_MAP) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "spec must be a map of names to dtypes");
+    }
+    fields = levada_alloc_zero((size_t)n * sizeof *fields + 1);
+    if (!fields) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a spec");
+    for (int64_t i = 0; st == LEVADA_OK && i < n; i++) {
+        fields[i].name = levada_value_key(map, i);
+        st = columns_field(levada_value_item(map, i), &fields[i], err);
+    }
+    if (st == LEVADA_OK) st = levada_spec_create(fields, (int32_t)n, flags, out, err);
+    levada_free(fields);
+    return st;
+}
+
+static bool columns_like(const levada_field *declared, const levada_field *is)
+{
+    if (strcmp(declared->name, is->name) != 0 || declared->dtype != is->dtype ||
+        declared->depth != is->depth || declared->ndim != is->ndim ||
+        declared->padded != is->padded) {
+        return false;
+    }
+    for (int32_t d = 0; d < is->ndim; d++) {
+        if (declared->dims[d] >= 0 && is->dims[d] >= 0 && declared->dims[d] != is->dims[d]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+levada_status levada_spec_fits(const levada_spec *declared, const levada_spec *is,
+                               levada_error *err)
+{
+    int32_t n = levada_spec_count(declared);
+
+    if (declared == is || (levada_spec_flags_of(declared) & LEVADA_SPEC_OPEN)) return LEVADA_OK;
+    if (n != levada_spec_count(is)) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "a record has %d fields, not %d",
+                           (int)levada_spec_count(is), (int)n);
+    }
+    for (int32_t i = 0; i < n; i++) {
+        const levada_field *a = levada_spec_field(declared, i), *b = levada_spec_field(is, i);
+
+        if (columns_like(a, b)) continue;
+        if (a->padded != b->padded && a->depth == b->depth && a->ndim == b->ndim) {
+            return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                               "field '%s' %s lengths, its spec %s: in the spec of a batch a first "
+                               "dimension of null has lengths",
+                               b->name, b->padded ? "has" : "has no",
+                               a->padded ? "has" : "has not");
+        }
+        return levada_fail(
+            err, LEVADA_EINVALID_ARGUMENT,
+            "field '%s' of %s, %d ragged levels and %d dimensions came where '%s' of "
+            "%s, %d and %d was expected",
+            b->name, levada_dtype_name(b->dtype), b->depth, b->ndim, a->name,
+            levada_dtype_name(a->dtype), a->depth, a->ndim);
+    }
+    return LEVADA_OK;
+}

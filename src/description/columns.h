@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Blocks made of the columns of other blocks, without a copy of values; and specs that follow from
+ * specs at run time, where the columns were not known before.
+ */
+#ifndef LEVADA_DESCRIPTION_COLUMNS_H
+#define LEVADA_DESCRIPTION_COLUMNS_H
+
+#include "tensor/block_priv.h"
+#include <levada/value.h>
+
+/* A block of `spec` whose column i is column from[i] of `in` (which must be DATA); origins and the
+ * rest go with it. from = NULL: the column of that name. */
+LEVADA_MUST_USE levada_status levada_columns_pick(levada_pool *pool, const levada_block *in,
+                                                  const levada_spec *spec, const int32_t *from,
+                                                  levada_block **out, levada_error *err);
+
+/* Blocks of several origins get one spec and one order of columns, to stand in one batch: replaces
+ * *block (of any kind) by one of `spec` unless that is equal or open. */
+LEVADA_MUST_USE levada_status levada_columns_adapt(levada_pool *pool, const levada_spec *spec,
+                                                   levada_block **block, levada_error *err);
+
+/* What check() of a stage derives for the spec that a block really has. Scratch of one thread;
+ * all-zero is a valid empty one. */
+typedef struct levada_derived {
+    levada_spec *in, *out; /* the last pair */
+} levada_derived;
+
+typedef levada_status (*levada_derive)(const void *args, const levada_spec *in, levada_spec **out,
+                                       levada_error *err);
+/* *out is borrowed until the next call. Where check leaves it NULL, it is `in`. */
+LEVADA_MUST_USE levada_status levada_derived_get(levada_derived *derived, levada_derive check,
+                                                 const void *args, const levada_spec *in,
+                                                 const levada_spec **out, levada_error *err);
+void levada_derived_clear(levada_derived *derived);
+
+/* A copy of the fields of a spec, one more than there are; to be freed with levada_free. NULL when
+ * memory is short. */
+levada_field *levada_spec_copy_fields(const levada_spec *spec);
+/* EINVALID_ARGUMENT where `in` has batches: a batch is one element, which the stage cannot take
+ * apart. */
+LEVADA_MUST_USE levada_status levada_spec_want_records(const levada_spec *in, levada_error *err);
+/* Index of the field; -1 where it may still come (an open spec); else EINVALID_ARGUMENT with the
+ * names that there are. */
+LEVADA_MUST_USE levada_status levada_spec_require(const levada_spec *spec, const char *name,
+                                                  int32_t *out, levada_error *err);
+/* The spec that a map describes: {name: dtype}, or {name: {dtype, kind, shape}} with kind FixedLen
+ * (the default), VarLen, Ragged or FixedLenSequence (one ragged level). */
+LEVADA_MUST_USE levada_status levada_spec_read(const levada_value *map, int32_t flags,
+                                               levada_spec **out, levada_error *err);
+/* Whether blocks of `is` are what was declared: the same columns in that order, dimensions as
+ * declared or anything where that says -1, with lengths where declared. An open `declared` fits
+ * all. Else EINVALID_ARGUMENT. */
+LEVADA_MUST_USE levada_status levada_spec_fits(const levada_spec *declared, const levada_spec *is,
+                                               levada_error *err);
+
+#endif

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Datasets from the inside: an immutable tree, each node one op with its bound options.
+ */
+#ifndef LEVADA_DESCRIPTION_DATASET_PRIV_H
+#define LEVADA_DESCRIPTION_DATASET_PRIV_H
+
+#include "option/option_priv.h"
+#include "registry/registry.h"
+#include <levada/dataset.h>
+
+#include <stdatomic.h>
+
+struct levada_dataset {
+    atomic_int       refs;
+    levada_env      *env; /* a reference */
+    const levada_op *op;
+    levada_value    *options; /* a map: every option of the table, in table order, typed        */
+    void            *args;    /* bound struct; pointers into options and `memory`               */
+    void           **memory;  /* arrays that binding made (levada_ints, levada_texts)           */
+    int32_t          nmemory;
+    levada_spec     *spec;    /* of the blocks that it gives                                    */
+    levada_spec     *middle;  /* of a SERIAL stage with apply: what next() gives (= its input's)*/
+    int32_t          ninputs;
+    levada_dataset **inputs;
+    /* Limits, so that whatever walks over datasets may recurse. Pipes among the options count. */
+    int32_t depth; /* stages above each other, at most LEVADA_DATASET_DEPTH   */
+    int32_t nest;  /* combiners and values in each other, at most LEVADA_NEST_VALUE */
+    int64_t nodes; /* stages in the whole tree, at most LEVADA_DATASET_NODES  */
+};
+
+#define LEVADA_DATASET_DEPTH 1000
+#define LEVADA_DATASET_NODES 100000
+
+/* The defaults that are being read, the innermost first: one that is a pipe may hold stages whose
+ * options have such defaults, too. */
+typedef struct levada_default_path {
+    const levada_op                  *op;
+    const levada_arg                 *arg;
+    const struct levada_default_path *outer; /* NULL = none */
+    int32_t                           depth;
+} levada_default_path;
+
+/* What a dataset is made with. */
+typedef struct levada_making {
+    levada_env                *env;
+    const levada_places       *places; /* NULL = the options stand nowhere        */
+    const levada_default_path *within; /* the default that it is part of, or NULL */
+} levada_making;
+
+/* The same as levada_dataset_append with an op that was found, and with options that it may empty
+ * (NULL = none). */
+LEVADA_MUST_USE levada_status levada_dataset_make(const levada_making *by, const levada_op *op,
+                                                  levada_value          *options,
+                                                  levada_dataset *const *inputs, int32_t ninputs,
+                                                  levada_dataset **out, levada_error *err);
+/* The options of an op alone, of which it may empty `options`. */
+LEVADA_MUST_USE levada_status levada_op_bind(const levada_making *by, const levada_op *op,
+                                             levada_value *options, levada_bound *out,
+                                             levada_error *err);
+/* The default of an option as a value of its type; null where there is none. `outer`: the default
+ * that is being read, NULL = none. EINVALID_ARGUMENT: it cannot be read, or it
+ * leads back to itself. */
+LEVADA_MUST_USE levada_status levada_parse_default(levada_env *env, const levada_op *op,
+                                                   const levada_arg          *arg,
+                                                   const levada_default_path *outer,
+                                                   levada_value **out, levada_error *err);
+/* Derives spec and middle from the inputs; resolves the field of decoders. */
+LEVADA_MUST_USE levada_status levada_dataset_derive(levada_dataset *dataset, levada_error *err);
+
+/* True for one byte string per record, which is what decoders read: checked before any data where
+ * the columns are known, and for each block where they are not. */
+bool levada_field_decodable(const levada_field *field);
+/* Fails with the reason why a field cannot be decoded. */
+LEVADA_MUST_USE levada_status levada_field_undecodable(const levada_field *field,
+                                                       levada_error *err);
+
+/* Appends the stages from the first source on: TEXT, or the list "[...]" of JSON or HASH. */
+void levada_dataset_print(levada_text *text, const levada_dataset *dataset, levada_print how);
+
+#endif

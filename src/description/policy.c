@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "description/policy.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define POLICY_LEAST_RECORDS 1000
+
+static levada_status policy_refuse(const char *text, levada_error *err)
+{
+    return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                       "errors='%s' must be fail, skip, skip:COUNT or skip:SHARE%%", text);
+}
+
+/* A budget begins with a digit, so that strtod's "inf", signs and spaces have no chance. */
+static levada_status policy_budget(const char *text, const char *budget, levada_policy *policy,
+                                   levada_error *err)
+{
+    char  *rest = NULL;
+    size_t length = strlen(budget);
+
+    if (*budget < '0' || *budget > '9') return policy_refuse(text, err);
+    if (budget[length - 1] == '%') {
+        policy->share = strtod(budget, &rest) / 100.0;
+        if (rest != budget + length - 1 || policy->share > 1.0) return policy_refuse(text, err);
+        return LEVADA_OK;
+    }
+    policy->most = strtoll(budget, &rest, 10);
+    return *rest == '\0' ? LEVADA_OK : policy_refuse(text, err);
+}
+
+levada_status levada_policy_parse(const char *text, levada_policy *out, levada_error *err)
+{
+    levada_policy policy = {.skip = false, .most = -1, .share = -1.0};
+
+    if (text && strcmp(text, "fail") != 0) {
+        if (strncmp(text, "skip", 4) != 0 || (text[4] != '\0' && text[4] != ':')) {
+            return policy_refuse(text, err);
+        }
+        policy.skip = true;
+        if (text[4] == ':') LEVADA_TRY(policy_budget(text, text + 5, &policy, err));
+    }
+    *out = policy;
+    return LEVADA_OK;
+}
+
+bool levada_policy_allows(const levada_policy *policy, int64_t bad, int64_t records)
+{
+    int64_t counted = records < POLICY_LEAST_RECORDS ? POLICY_LEAST_RECORDS : records;
+
+    if (!policy->skip) return bad == 0;
+    if (policy->most >= 0 && bad > policy->most) return false;
+    return policy->share < 0 || (double)bad <= policy->share * (double)counted;
+}

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "files/bytes.h"
+
+#include "base/alloc.h"
+#include "base/text.h"
+#include "registry/env_priv.h"
+#include "registry/registry.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define BYTES_HEAD 4096
+#define BYTES_INPUT (256 * 1024) /* compressed bytes read at a time   */
+#define BYTES_IDLE 3             /* calls of a filter without progress */
+
+struct levada_bytes {
+    levada_env              *env; /* a reference */
+    char                    *path;
+    int                      fd;
+    int64_t                  size; /* when it was opened         */
+    int64_t                  at;   /* on disk                    */
+    int64_t                  offset;
+    uint32_t                 head;
+    bool                     ended;
+    const levada_filter_def *filter; /* NULL = plain */
+    void                    *state;
+    bool                     filter_open;
+    levada_buffer           *input;
+    int64_t                  input_at, input_end;
+    int64_t                  moved; /* bytes that were copied to make room for more input */
+    bool                     input_ended;
+    levada_error             failed;   /* once not clear, repeated                               */
+    bool                     complete; /* of that failure: reading can continue after the stream */
+    atomic_llong             done;
+};
+
+/* -- the file */
+
+static levada_status bytes_system_error(const levada_bytes *b, const char *what, int code,
+                                        levada_error *err)
+{
+    char          text[96];
+    levada_status status = LEVADA_EUNAVAILABLE;
+
+    if (code == ENOENT || code == ENOTDIR) status = LEVADA_ENOT_FOUND;
+    if (code == EACCES || code == EPERM) status = LEVADA_EPERMISSION_DENIED;
+    if (code == EMFILE || code == ENFILE || code == ENOMEM) status = LEVADA_ERESOURCE_EXHAUSTED;
+    if (code == EINVAL || code == EISDIR || code == ENAMETOOLONG) {
+        status = LEVADA_EINVALID_ARGUMENT;
+    }
+    if (status == LEVADA_ENOT_FOUND && strstr(b->path, "://")) {
+        status = LEVADA_EUNIMPLEMENTED;
+        (void)levada_fail(err, status, "a URL: only files of this machine are read");
+    } else {
+        (void)levada_fail(err, status, "can't %s it: %s", what,
+                          levada_text_errno(code, text, sizeof text));
+    }
+    levada_error_place(err, NULL, b->path, -1, -1);
+    return status;
+}
+
+/* As much of [data, data + size) as the file has at b->at: nothing only at its end. */
+static levada_status bytes_pread(levada_bytes *b, uint8_t *data, int64_t size, int64_t *made,
+                                 levada_error *err)
+{
+    int64_t got = 0;
+
+    while (got < size) {
+        ssize_t n = pread(b->fd, data + got, (size_t)(size - got), (off_t)(b->at + got));
+
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return bytes_system_error(b, "read", errno, err);
+        if (n == 0) break;
+        got += n;
+    }
+    b->at += got;
+    *made = got;
+    atomic_store_explicit(&b->done, b->at, memory_order_relaxed);
+    if (got > 0 || size == 0 || b->at >= b->size) return LEVADA_OK;
+    (void)levada_fail(err, LEVADA_EDATA_LOSS,
+                      "the file shrank from %lld to %lld bytes while it was read",
+                      (long long)b->size, (long long)b->at);
+    levada_error_place(err, NULL, b->path, -1, -1);
+    return LEVADA_EDATA_LOSS;
+}
+
+static levada_status bytes_open_file(levada_bytes *b, levada_error *err)
+{
+    struct stat info;
+
+    b->fd = open(b->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (b->fd < 0) return bytes_system_error(b, "open", errno, err);
+    if (fstat(b->fd, &info) != 0) return bytes_system_error(b, "open", errno, err);
+    if (!S_ISREG(info.st_mode)) {
+        (void)levada_fail(err, LEVADA_EINVALID_ARGUMENT, "it is %s",
+                          S_ISDIR(info.st_mode) ? "a folder" : "no regular file");
+        levada_error_place(err, NULL, b->path, -1, -1);
+        return LEVADA_EINVALID_ARGUMENT;
+    }
+    b->size = info.st_size;
+    return LEVADA_OK;
+}
+
+/* -- compression */
+
+static bool bytes_wants(const char *compression, const char *word)
+{
+    return strcasecmp(compression, word) == 0;
+}
+
+/* The filter whose suffix the name has: what damaged first bytes do not say. */
+static const levada_filter_def *bytes_named(const levada_bytes *b)
+{
+    size_t size = strlen(b->path);
+
+    for (int32_t i = 0;; i++) {
+        const levada_filter_def *filter = levada_registry_filter_at(b->env, i);
+        size_t                   n = filter && filter->suffix ? strlen(filter->suffix) : 0;
+
+        if (!filter) return NULL;
+        if (n > 0 && n < size && strcmp(b->path + size - n, filter->suffix) == 0) return filter;
+    }
+}
+
+static const levada_filter_def *bytes_choose(const levada_bytes *b,
+                                             const levada_bytes_options *options,
+                                             const uint8_t *head, int64_t size)
+{
+    const char              *wanted = options->compression;
+    const levada_filter_def *filter;
+    int32_t                  bits;
+
+    if (wanted && (*wanted == '\0' || bytes_wants(wanted, "none"))) return NULL;
+    if (wanted && !bytes_wants(wanted, "auto")) return levada_registry_filter(b->env, wanted);
+    filter = levada_registry_probe(b->env, head, (size_t)size);
+    bits = options->probe ? options->probe(head, size) : 0;
+    if (filter) return bits > filter->probe(head, (size_t)size) ? NULL : filter;
+    return options->probe && bits == 0 ? bytes_named(b) : NULL;
+}
+
+/* Reads the first bytes, which name the file and its compression, and goes back. */
+static levada_status bytes_identify(levada_bytes *b, const levada_bytes_options *options,
+                                    levada_error *err)
+{
+    uint8_t head[BYTES_HEAD];
+    int64_t made;
+
+    LEVADA_TRY(bytes_pread(b, head, b->size < BYTES_HEAD ? b->size : BYTES_HEAD, &made, err));
+    b->head = levada_env_kernels(b->env)->crc32c(0, head, (size_t)made);
+    b->at = 0;
+    b->filter = made > 0 ? bytes_choose(b, options, head, made) : NULL;
+    if (!b->filter) return LEVADA_OK;
+    b->state = levada_alloc_zero(b->filter->state_size);
+    if (!b->state) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a filter");
+    LEVADA_TRY(levada_buffer_create(levada_env_pool(b->env), BYTES_INPUT, &b->input, err));
+    LEVADA_TRY(b->filter->open(b->state, err));
+    b->filter_open = true;
+    return LEVADA_OK;
+}
+
+levada_status levada_bytes_open(levada_env *env, const char *path,
+                                const levada_bytes_options *options, levada_bytes **out,
+                                levada_error *err)
+{
+    levada_bytes *b;
+    levada_status st;
+
+    LEVADA_TRY(levada_compression_check(env, options->compression, err));
+    b = levada_alloc_zero(sizeof *b);
+    if (!b) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to open a file");
+    b->fd = -1;
+    atomic_init(&b->done, 0);
+    b->env = levada_env_ref(env);
+    b->path = levada_strdup(path);
+    st = b->path ? bytes_open_file(b, err)
+                 : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to open a file");
+    if (st == LEVADA_OK) st = bytes_identify(b, options, err);
+    if (st != LEVADA_OK) {
+        levada_error_place(err, NULL, path, -1, -1);
+        levada_bytes_close(&b);
+        return st;
+    }
+    (void)posix_fadvise(b->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+    *out = b;
+    return LEVADA_OK;
+}
+
+void levada_bytes_close(levada_bytes **bytes)
+{
+    levada_bytes *b = *bytes;
+
+    *bytes = NULL;
+    if (!b) return;
+    if (b->filter_open) b->filter->close(b->state);
+    levada_free(b->state);
+    levada_buffer_unref(&b->input);
+    if (b->fd >= 0) (void)close(b->fd);
+    levada_env_unref(&b->env);
+    levada_free(b->path);
+    levada_free(b);
+}
+
+/* -- reading */
+
+/* More compressed bytes behind those that are left. */
+static levada_status bytes_refill(levada_bytes *b, levada_error *err)
+{
+    int64_t left = b->input_end - b->input_at, made;
+
+    memmove(b->input->data, b->input->data + b->input_at, (size_t)left);
+    b->moved += left;
+    b->input_at = 0;
+    b->input_end = left;
+    LEVADA_TRY(bytes_pread(b, b->input->data + left, BYTES_INPUT - left, &made, err));
+    b->input_end += made;
+    b->input_ended = made < BYTES_INPUT - left && b->at >= b->size;
+    return LEVADA_OK;
+}
+
+/* Refilling moves the bytes that are left, so it waits until they are the smaller part. */
+static bool bytes_needs_input(const levada_bytes *b, int idle)
+{
+    int64_t left = b->input_end - b->input_at;
+
+    return !b->input_ended && (left == 0 || (idle > 0 && left < BYTES_INPUT / 2));
+}
+
+static levada_status bytes_decode(levada_bytes *b, uint8_t *data, int64_t size, int64_t *made,
+                                  levada_error *err)
+{
+    levada_status st;
+    int           idle = 0;
+
+    while (*made < size && !b->ended) {
+        levada_filter_step step = {.out = data + *made, .out_size = (size_t)(size - *made)};
+
+        if (bytes_needs_input(b, idle)) LEVADA_TRY(bytes_refill(b, err));
+        step.in = b->input->data + b->input_at;
+        step.in_size = (size_t)(b->input_end - b->input_at);
+        step.in_ended = b->input_ended;
+        st = b->filter->decode(b->state, &step, err);
+        if (st != LEVADA_OK && !step.finished) return st;
+        b->input_at += (int64_t)step.used;
+        b->complete = st == LEVADA_EDATA_LOSS;
+        if (st != LEVADA_OK) return st;
+        *made += (int64_t)step.made;
+        b->ended = step.finished;
+        idle = step.used + step.made > 0 ? 0 : idle + 1;
+        if (idle > BYTES_IDLE && !b->ended) {
+            return levada_fail(err, LEVADA_EDATA_LOSS, "%s: the stream does not go on",
+                               b->filter->name);
+        }
+    }
+    return LEVADA_OK;
+}
+
+levada_status levada_bytes_read(levada_bytes *b, void *data, int64_t size, int64_t *made,
+                                levada_error *err)
+{
+    levada_status st;
+
+    *made = 0;
+    if (b->failed.code != LEVADA_OK) {
+        if (err) *err = b->failed;
+        return b->failed.code;
+    }
+    st = b->filter ? bytes_decode(b, data, size, made, &b->failed)
+                   : bytes_pread(b, data, size, made, &b->failed);
+    b->offset += *made;
+    if (st == LEVADA_OK) return LEVADA_OK;
+    levada_error_place(&b->failed, NULL, b->path, -1, -1);
+    if (*made > 0) return LEVADA_OK; /* the error comes with the next call */
+    if (err) *err = b->failed;
+    return st;
+}
+
+static levada_status bytes_restart(levada_bytes *b, levada_error *err)
+{
+    b->at = b->offset = 0;
+    b->input_at = b->input_end = 0;
+    b->input_ended = b->ended = false;
+    return b->filter ? b->filter->reset(b->state, err) : LEVADA_OK;
+}
+
+static levada_status bytes_beyond(const levada_bytes *b, int64_t offset, levada_error *err)
+{
+    (void)levada_fail(err, LEVADA_EOUT_OF_RANGE, "byte %lld is beyond the end of the file",
+                      (long long)offset);
+    levada_error_place(err, NULL, b->path, -1, -1);
+    return LEVADA_EOUT_OF_RANGE;
+}
+
+levada_status levada_bytes_seek(levada_bytes *b, int64_t offset, levada_error *err)
+{
+    uint8_t skipped[16384];
+    int64_t made = 1;
+    bool    failed = b->failed.code != LEVADA_OK;
+
+    levada_error_clear(&b->failed);
+    b->complete = false;
+    if (!b->filter) {
+        made = levada_bytes_left(b) + b->at; /* the whole file, which may have grown */
+        if (offset <= made) {
+            b->at = b->offset = offset;
+            return LEVADA_OK;
+        }
+        return bytes_beyond(b, offset, err);
+    }
+    if (failed || offset < b->offset) LEVADA_TRY(bytes_restart(b, err));
+    while (b->offset < offset && made > 0) {
+        int64_t left = offset - b->offset, size = (int64_t)sizeof skipped;
+
+        LEVADA_TRY(levada_bytes_read(b, skipped, left < size ? left : size, &made, err));
+    }
+    return b->offset == offset ? LEVADA_OK : bytes_beyond(b, offset, err);
+}
+
+int64_t levada_bytes_offset(const levada_bytes *b) { return b->offset; }
+
+bool levada_bytes_resume(levada_bytes *b)
+{
+    if (b->failed.code != LEVADA_EDATA_LOSS || !b->complete) return false;
+    levada_error_clear(&b->failed);
+    b->complete = false;
+    return true;
+}
+
+int64_t levada_bytes_left(const levada_bytes *b)
+{
+    struct stat info;
+    int64_t     size = b->size;
+
+    if (b->filter) return -1;
+    if (fstat(b->fd, &info) == 0) size = info.st_size;
+    return size > b->at ? size - b->at : 0;
+}
+
+levada_bytes_mark levada_bytes_mark_of(const levada_bytes *b)
+{
+    return (levada_bytes_mark){.size = b->size, .head = b->head};
+}
+
+int64_t levada_bytes_done(const levada_bytes *b)
+{
+    return atomic_load_explicit(&((levada_bytes *)(uintptr_t)b)->done, memory_order_relaxed);
+}
+
+const char *levada_bytes_compression(const levada_bytes *b)
+{
+    return b->filter ? b->filter->name : "";
+}
+
+int64_t levada_bytes_moved(const levada_bytes *b) { return b->moved; }
+
+levada_status levada_bytes_mark_file(const levada_env *env, const char *path,
+                                     levada_bytes_mark *out, levada_error *err)
+{
+    levada_bytes_options plain = {.compression = "none"};
+    levada_bytes        *bytes = NULL;
+
+    LEVADA_TRY(levada_bytes_open((levada_env *)(uintptr_t)env, path, &plain, &bytes, err));
+    *out = levada_bytes_mark_of(bytes);
+    levada_bytes_close(&bytes);
+    return LEVADA_OK;
+}

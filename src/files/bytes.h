@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Bytes of one file, decompressed.
+ *
+ * A byte stream reads a local regular file with pread (never a mapping: a file that shrinks is an
+ * error, not a signal) and passes it through the filter that its first bytes ask for. Offsets count
+ * decompressed bytes. Damage comes after every good byte in front of it and is repeated by later
+ * reads. A failure of the system is never EDATA_LOSS: EUNAVAILABLE where no other code fits. One
+ * owner, one thread; levada_bytes_done may be called from any thread.
+ */
+#ifndef LEVADA_FILES_BYTES_H
+#define LEVADA_FILES_BYTES_H
+
+#include <levada/env.h>
+
+typedef struct levada_bytes levada_bytes;
+
+typedef struct levada_bytes_options {
+    /* NULL or "auto": by content, and by name where the content is neither compressed nor of the
+     * format; "none" or "": plain; else the name of a filter, in any case. */
+    const char *compression;
+    /* Verified bits of the format that is expected; more than the best filter has = plain. */
+    int32_t (*probe)(const uint8_t *data, int64_t size);
+} levada_bytes_options;
+
+/* How a file is known again: its size and the CRC-32C of its first 4 KiB, as it lies on disk. */
+typedef struct levada_bytes_mark {
+    int64_t  size;
+    uint32_t head;
+} levada_bytes_mark;
+
+/* ENOT_FOUND, EPERMISSION_DENIED, EINVALID_ARGUMENT (a folder, a device). Errors name the file. */
+LEVADA_MUST_USE levada_status levada_bytes_open(levada_env *env, const char *path,
+                                                const levada_bytes_options *options,
+                                                levada_bytes **out, levada_error *err);
+void levada_bytes_close(levada_bytes **bytes);
+
+/* Fills [data, data + size) as far as the file goes; *made < size only at the end or in front of
+ * damage, *made = 0 only at the end. */
+LEVADA_MUST_USE levada_status levada_bytes_read(levada_bytes *bytes, void *data, int64_t size,
+                                                int64_t *made, levada_error *err);
+/* Reading goes on at this offset. A compressed file is decompressed up to it, from its beginning
+ * where it lies behind. Beyond the end: EOUT_OF_RANGE. */
+LEVADA_MUST_USE levada_status levada_bytes_seek(levada_bytes *bytes, int64_t offset,
+                                                levada_error *err);
+
+int64_t levada_bytes_offset(const levada_bytes *bytes);
+/* After EDATA_LOSS: true when only the checksum of a complete stream was wrong. Then no byte is
+ * missing, and reading continues after that stream. */
+bool levada_bytes_resume(levada_bytes *bytes);
+/* Bytes from the offset to the end of the file, as far as known; -1 where it is compressed. */
+int64_t           levada_bytes_left(const levada_bytes *bytes);
+levada_bytes_mark levada_bytes_mark_of(const levada_bytes *bytes);
+/* Bytes of the file (as it lies on disk) read so far. */
+int64_t levada_bytes_done(const levada_bytes *bytes);
+/* Compressed bytes that were copied to make room for more: a count of work. */
+int64_t levada_bytes_moved(const levada_bytes *bytes);
+/* "gzip", or "" for a plain file. */
+const char *levada_bytes_compression(const levada_bytes *bytes);
+
+/* The mark alone. */
+LEVADA_MUST_USE levada_status levada_bytes_mark_file(const levada_env *env, const char *path,
+                                                     levada_bytes_mark *out, levada_error *err);
+
+#endif

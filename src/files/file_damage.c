@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a file reader can pass over where its policy allows: damage, records beyond the limit, files
+ * that are not there. All of it is counted and noted.
+ */
+#include "files/file_reader_priv.h"
+#include "run/iter_priv.h"
+
+#define FILE_DAMAGE_PROBE 64               /* bytes in which a format knows its own beginning */
+#define FILE_DAMAGE_WASTE (INT64_C(64) << 20) /* bytes of a file that may be checked in vain     */
+
+/* Inside a pipe that a combiner opens: where all such pipes count together; else NULL. */
+static levada_skip_counts *file_damage_outer(const levada_file_reader *r)
+{
+    return r->context->node ? r->context->node->outer : NULL;
+}
+
+void levada_file_reader_note(const levada_file_reader *r, const levada_error *why)
+{
+    levada_node *node = r->context->node;
+
+    if (node) levada_run_note(node->run, levada_node_skips(node), node->path, why);
+}
+
+void levada_file_reader_count_empty(levada_file_reader *r)
+{
+    levada_skip_counts *outer = file_damage_outer(r);
+
+    (void)atomic_fetch_add(&r->empty, 1);
+    if (outer) (void)atomic_fetch_add(&outer->empty, 1);
+}
+
+void levada_file_reader_count_records(levada_file_reader *r, int64_t n)
+{
+    atomic_store_explicit(&r->records, atomic_load_explicit(&r->records, memory_order_relaxed) + n,
+                          memory_order_relaxed);
+}
+
+static void file_damage_count(levada_file_reader *r)
+{
+    levada_skip_counts *outer = file_damage_outer(r);
+
+    (void)atomic_fetch_add(&r->skipped, 1);
+    if (outer) (void)atomic_fetch_add(&outer->bad, 1);
+}
+
+static void file_damage_bytes(levada_file_reader *r, int64_t bytes)
+{
+    levada_skip_counts *outer = file_damage_outer(r);
+
+    (void)atomic_fetch_add(&r->damaged, bytes);
+    if (outer) (void)atomic_fetch_add(&outer->damaged, bytes);
+}
+
+/* -- the budget */
+
+/* Within it with `more` records that are lost beyond those counted so far. */
+static bool file_damage_allows(levada_file_reader *r, int64_t more)
+{
+    levada_skip_counts *outer = file_damage_outer(r);
+    int64_t       bad = more + atomic_load(outer ? &outer->bad : &r->skipped);
+    int64_t       good = atomic_load(outer ? &outer->given : &r->records);
+
+    bad += outer ? atomic_load(&outer->unseen) : r->unseen;
+    return r->policy.skip && levada_policy_allows(&r->policy, bad, good + bad);
+}
+
+static void file_damage_unseen(levada_file_reader *r, int64_t records)
+{
+    levada_skip_counts *outer = file_damage_outer(r);
+
+    r->unseen += records;
+    if (outer) (void)atomic_fetch_add(&outer->unseen, records);
+}
+
+/* What a place of damage changes. A reader that its budget ends there must come to it again where a
+ * position was saved before the failure was reported. */
+typedef struct file_damage_place {
+    int64_t turn, record, start, early, unseen;
+    int64_t skipped, damaged, missing;
+} file_damage_place;
+
+static file_damage_place file_damage_here(const levada_file_reader *r)
+{
+    return (file_damage_place){
+        .turn = r->turn,
+        .record = r->record,
+        .start = r->open ? r->window.offset : r->start,
+        .early = r->early,
+        .unseen = r->unseen,
+        .skipped = atomic_load(&r->skipped),
+        .damaged = atomic_load(&r->damaged),
+        .missing = atomic_load(&r->missing),
+    };
+}
+
+static void file_damage_undo(levada_file_reader *r, const file_damage_place *was)
+{
+    levada_skip_counts *outer = file_damage_outer(r);
+
+    if (outer) {
+        (void)atomic_fetch_add(&outer->bad, was->skipped - atomic_load(&r->skipped));
+        (void)atomic_fetch_add(&outer->damaged, was->damaged - atomic_load(&r->damaged));
+        (void)atomic_fetch_add(&outer->missing, was->missing - atomic_load(&r->missing));
+    }
+    atomic_store(&r->skipped, was->skipped);
+    atomic_store(&r->damaged, was->damaged);
+    atomic_store(&r->missing, was->missing);
+    file_damage_unseen(r, was->unseen - r->unseen);
+    r->early = was->early;
+}
+
+/* Goes back to the place: the file is entered there again. */
+static void file_damage_return(levada_file_reader *r, const file_damage_place *was)
+{
+    file_damage_undo(r, was);
+    levada_file_reader_leave(r);
+    r->turn = was->turn;
+    r->record = was->record;
+    r->start = was->start;
+}
+
+/* Turns lost bytes into records by the mean length of the good ones. Before the first of these the
+ * bytes wait. */
+static void file_damage_estimate(levada_file_reader *r, int64_t bytes)
+{
+    int64_t records = atomic_load(&r->records), mean = records > 0 ? r->good / records : 0;
+
+    bytes += r->early;
+    r->early = mean > 0 ? 0 : bytes;
+    if (mean > 0 && bytes > mean) file_damage_unseen(r, (bytes - 1) / mean);
+}
+
+/* A place of damage was counted as one record and passed over: `bytes` were lost with it, -1 where
+ * nobody knows how many. A share has to count all of them. */
+static levada_status file_damage_settle(levada_file_reader *r, int64_t bytes,
+                                        const levada_error *why, levada_error *err)
+{
+    if (r->policy.share < 0) return LEVADA_OK;
+    if (bytes >= 0) file_damage_estimate(r, bytes);
+    if (bytes >= 0 && file_damage_allows(r, 0)) return LEVADA_OK;
+    if (err) *err = *why;
+    levada_error_wrap(err, bytes < 0 ? "a budget in percent cannot count the records lost here "
+                                       "(skip and skip:COUNT accept the loss)"
+                                     : "more records are lost here than the budget allows");
+    return why->code;
+}
+
+levada_status levada_file_reader_check_budget(levada_file_reader *r, levada_error *err)
+{
+    file_damage_place was = file_damage_here(r);
+    int64_t           early = was.early;
+
+    if (r->policy.share < 0 || early == 0) return LEVADA_END;
+    if (atomic_load(&r->records) > 0) {
+        file_damage_estimate(r, 0);
+        if (file_damage_allows(r, 0)) return LEVADA_END;
+        file_damage_undo(r, &was); /* asked again, it fails again */
+    }
+    return levada_fail(err, LEVADA_EDATA_LOSS,
+                       "%lld bytes were lost before the first of %lld good records: more than the "
+                       "budget in percent allows",
+                       (long long)early, (long long)atomic_load(&r->records));
+}
+
+/* -- passing */
+
+/* Moves to where the next record may begin. `last`: nothing comes after the window. */
+static void file_damage_resync(levada_file_reader *r, bool last)
+{
+    levada_window *w = &r->window;
+    int64_t        size = levada_window_size(w), at = size;
+
+    if (r->format->resync && size > 0) {
+        at = r->format->resync(r->state, r->args, levada_window_data(w), size, last);
+    }
+    if (at < 1 || at > size) at = size;
+    levada_window_skip(w, at);
+}
+
+/* A file of many good headers with bad payloads could have each byte checked once for each header.
+ * Beyond FILE_DAMAGE_WASTE bytes that were checked in vain, a header that was good is believed, and
+ * its whole record is passed over: then no byte is checked more than a constant number of times. */
+static bool file_damage_believes(levada_file_reader *r)
+{
+    r->wasted += r->bad_bytes;
+    return r->bad_bytes > 0 && r->bad_bytes <= levada_window_size(&r->window) &&
+           r->wasted > FILE_DAMAGE_WASTE;
+}
+
+/* A stream that goes on with damage alone is the same damage; any other failure is none. */
+static levada_status file_damage_fill(levada_file_reader *r, bool *lost, levada_error *err)
+{
+    levada_error  why = LEVADA_ERROR_INIT;
+    levada_status st = levada_window_fill(&r->window, 0, &why);
+
+    *lost = st == LEVADA_EDATA_LOSS && !levada_bytes_resume(r->window.bytes);
+    if (st == LEVADA_OK || st == LEVADA_EDATA_LOSS) return LEVADA_OK;
+    if (err) *err = why;
+    return st;
+}
+
+/* Looks for the next record of the file; *found says whether there seems to be one. */
+static levada_status file_damage_search(levada_file_reader *r, bool *found, bool *lost,
+                                        levada_error *err)
+{
+    levada_window *w = &r->window;
+
+    *found = false;
+    if (file_damage_believes(r)) levada_window_skip(w, r->bad_bytes);
+    else file_damage_resync(r, w->ended || *lost);
+    for (;;) {
+        if (!*lost && !w->ended && levada_window_size(w) < FILE_DAMAGE_PROBE) {
+            LEVADA_TRY(file_damage_fill(r, lost, err));
+        }
+        *found = r->format->probe(levada_window_data(w), levada_window_size(w)) > 0;
+        if (*found || (levada_window_size(w) == 0 && (w->ended || *lost))) return LEVADA_OK;
+        file_damage_resync(r, w->ended || *lost);
+    }
+}
+
+/* Bytes of the file after the offset, as far as known; else -1. */
+static int64_t file_damage_rest(const levada_file_reader *r, int64_t offset, bool ended)
+{
+    const levada_window *w = &r->window;
+    int64_t              size = r->sizes[r->order[r->turn]];
+
+    if (ended) return w->offset + levada_window_size(w) - offset;
+    if (*levada_bytes_compression(w->bytes) != '\0') return -1;
+    return size > offset ? size - offset : 0;
+}
+
+/* Gives the rest of the file up, from the offset on. */
+static void file_damage_drop(levada_file_reader *r, int64_t offset, bool ended, int64_t *bytes)
+{
+    int64_t rest = r->open ? file_damage_rest(r, offset, ended) : -1;
+
+    *bytes = rest;
+    if (r->open) file_damage_bytes(r, rest >= 0 ? rest : r->window.offset - offset
+                                                          + levada_window_size(&r->window));
+    levada_file_reader_next_file(r);
+}
+
+/* After a wrong checksum of a stream no byte is missing: the next one is read as it comes. */
+static levada_status file_damage_resume(levada_file_reader *r, int64_t *next_offset,
+                                        levada_error *err)
+{
+    levada_window *w = &r->window;
+    levada_error   why = LEVADA_ERROR_INIT;
+    levada_status  st = LEVADA_OK;
+
+    if (levada_window_size(w) == 0) st = levada_window_fill(w, 0, &why);
+    if (levada_window_size(w) > 0) *next_offset = w->offset;
+    if (st == LEVADA_OK || st == LEVADA_EDATA_LOSS) return LEVADA_OK; /* damage comes again */
+    if (err) *err = why;
+    return st;
+}
+
+/* Beyond a record that is longer than the limit. */
+static levada_status file_damage_pass_long(levada_file_reader *r, int64_t *next_offset,
+                                           int64_t *bytes, levada_error *err)
+{
+    levada_window *w = &r->window;
+
+    r->too_long = w->too_long = false;
+    r->record++;
+    if (r->behind) {
+        r->behind = false;
+        *next_offset = w->offset;
+        return levada_file_reader_enter(r, r->state, w->offset, err);
+    }
+    if (r->format->leave_out) {
+        r->format->leave_out(r->state, r->args);
+        return LEVADA_OK;
+    }
+    file_damage_drop(r, w->offset, w->ended, bytes);
+    return LEVADA_OK;
+}
+
+/* *bytes are those that were lost, without a single bad record that is known to be one. */
+static levada_status file_damage_pass(levada_file_reader *r, int64_t *next_offset, int64_t *bytes,
+                                      levada_error *err)
+{
+    levada_window *w = &r->window;
+    int64_t        from = w->offset, bad = r->bad_bytes;
+    bool           lost = false, found = false;
+
+    *next_offset = -1;
+    *bytes = 0;
+    file_damage_count(r);
+    if (r->too_long) return file_damage_pass_long(r, next_offset, bytes, err);
+    if (r->open && r->stream && levada_bytes_resume(w->bytes)) {
+        return file_damage_resume(r, next_offset, err);
+    }
+    r->record++;
+    if (!r->open || r->stream || !r->format->resync || !r->format->probe) {
+        file_damage_drop(r, from, w->ended, bytes);
+        return LEVADA_OK;
+    }
+    LEVADA_TRY(file_damage_search(r, &found, &lost, err));
+    *bytes = w->offset - from;
+    r->wasted = r->wasted > *bytes ? r->wasted - *bytes : 0;
+    if (!found) {
+        file_damage_drop(r, from, w->ended, bytes);
+    } else {
+        *next_offset = w->offset;
+        file_damage_bytes(r, *bytes);
+    }
+    if (*bytes == bad) *bytes = 0;
+    return LEVADA_OK;
+}
+
+levada_status levada_file_reader_pass(levada_file_reader *r, int64_t *next_offset,
+                                      levada_error *err)
+{
+    int64_t bytes;
+
+    return file_damage_pass(r, next_offset, &bytes, err);
+}
+
+/* A record seems to be longer than the limit. Where its length is known, so is whether the file has
+ * it: if it has not, that is damage. */
+static levada_status file_damage_judge_long(levada_file_reader *r, levada_status st,
+                                            levada_error *err)
+{
+    levada_window *w = &r->window;
+    int64_t        from = w->offset, length = w->length;
+    levada_error   why = LEVADA_ERROR_INIT;
+    levada_status  passed = length > 0 ? levada_window_pass(w, length, &why) : LEVADA_OK;
+
+    r->too_long = passed == LEVADA_OK;
+    r->behind = r->too_long && length > 0;
+    if (r->behind && !r->policy.skip && !r->walks) {
+        levada_file_reader_leave(r); /* the position is still that of the record */
+        r->start = from;
+    }
+    if (passed == LEVADA_OK) return st;
+    levada_error_place(&why, NULL, r->files.path[r->order[r->turn]], r->record, from);
+    if (err) *err = why;
+    return passed;
+}
+
+levada_status levada_file_reader_judge(levada_file_reader *r, levada_status st, levada_error *err)
+{
+    bool          absent = st == LEVADA_ENOT_FOUND && !r->open;
+    levada_error  why = LEVADA_ERROR_INIT;
+    levada_skip_counts *outer = file_damage_outer(r);
+    int64_t       next, bytes;
+    file_damage_place was = file_damage_here(r);
+
+    r->too_long = r->behind = false;
+    if (st == LEVADA_ERESOURCE_EXHAUSTED && r->open && r->window.too_long) {
+        st = file_damage_judge_long(r, st, err);
+    }
+    if (!absent && !r->too_long && st != LEVADA_EDATA_LOSS) return st;
+    if (!file_damage_allows(r, 1)) return st;
+    if (err) why = *err;
+    else why.code = st;
+    levada_error_clear(err);
+    if (absent) {
+        (void)atomic_fetch_add(&r->missing, 1);
+        if (outer) (void)atomic_fetch_add(&outer->missing, 1);
+    }
+    st = file_damage_pass(r, &next, &bytes, err);
+    if (st == LEVADA_OK) st = file_damage_settle(r, bytes, &why, err);
+    if (st == LEVADA_OK) levada_file_reader_note(r, &why);
+    else file_damage_return(r, &was);
+    return st;
+}

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where a file reader is: rewinding, saving, restoring. A position is the number of the file in the
+ * order of this epoch, and number and offset of the next record. Files are known again by their
+ * base names, and those that were opened by size and first bytes too.
+ */
+#include "base/alloc.h"
+#include "base/random.h"
+#include "files/file_reader_priv.h"
+#include "run/iter_priv.h"
+
+#include <levada/state.h>
+#include <string.h>
+
+void levada_file_reader_arrange(levada_file_reader *r)
+{
+    uint64_t key = levada_random_key(r->context->seed, (uint64_t)r->epoch);
+
+    if (r->options->shuffle_files) {
+        key = levada_random_draw(key, (uint64_t)r->source, (uint64_t)r->pass);
+        levada_files_shuffle(r->order, r->files.n, key);
+        return;
+    }
+    for (int64_t i = 0; i < r->files.n; i++) r->order[i] = (int32_t)i;
+}
+
+void levada_file_reader_rewind(levada_file_reader *r, int32_t pass, int64_t epoch)
+{
+    levada_file_reader_leave(r);
+    r->pass = pass;
+    r->epoch = epoch;
+    r->turn = r->record = r->start = 0;
+    atomic_store(&r->finished, 0);
+    atomic_store(&r->done, 0);
+    levada_file_reader_arrange(r);
+}
+
+/* -- files */
+
+/* The sources of the tree know their files by number: folders may move. */
+static levada_file_key file_position_key(const levada_file_reader *r, int32_t shard)
+{
+    const levada_node *node = r->context->node;
+
+    if (!node) return (levada_file_key){ .owner = r, .shard = shard };
+    if (node->outer) return (levada_file_key){ .path = r->files.path[shard] };
+    return (levada_file_key){ .owner = node, .shard = shard };
+}
+
+static levada_file_marks *file_position_lock(levada_file_reader *r)
+{
+    levada_run *run = r->context->node ? r->context->node->run : NULL;
+
+    if (!run) return &r->own;
+    levada_mutex_lock(&run->noting);
+    return &run->marks;
+}
+
+static void file_position_unlock(const levada_file_reader *r)
+{
+    if (r->context->node) levada_mutex_unlock(&r->context->node->run->noting);
+}
+
+levada_status levada_file_reader_mark(levada_file_reader *r, levada_error *err)
+{
+    int32_t            shard = r->order[r->turn];
+    levada_file_key    key = file_position_key(r, shard);
+    levada_bytes_mark  now = levada_bytes_mark_of(r->window.bytes), was = now;
+    levada_file_marks *marks = file_position_lock(r);
+    bool midst = r->start > 0 && levada_file_marks_find(marks, &key, &was) &&
+                 !levada_bytes_mark_equal(&now, &was);
+    levada_status st = midst ? LEVADA_OK : levada_file_marks_enter(marks, &key, &now, err);
+
+    if (!midst) r->sizes[shard] = now.size;
+    file_position_unlock(r);
+    return midst ? levada_file_marks_changed(r->files.path[shard], &now, &was, err) : st;
+}
+
+/* Three numbers for each file that was opened: shard, size, first bytes. */
+static levada_status file_position_check_marks(const levada_file_reader *r,
+                                               levada_state_reader *from, levada_error *err)
+{
+    const int64_t *list;
+    int64_t        n;
+
+    if (!levada_state_has(from, "marks")) return LEVADA_OK; /* with those of the run, by path */
+    LEVADA_TRY(levada_state_get_i64s(from, "marks", &list, &n, err));
+    if (n % 3 != 0) return levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged");
+    for (int64_t i = 0; i < n; i += 3) {
+        levada_bytes_mark mark = { .size = list[i + 1], .head = (uint32_t)list[i + 2] };
+
+        if (r->context->run) LEVADA_TRY(levada_run_check_cancelled(r->context->run, err));
+        if (list[i] < 0 || list[i] >= r->files.n) {
+            return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                               "the state names file %lld of %lld", (long long)list[i],
+                               (long long)r->files.n);
+        }
+        LEVADA_TRY(levada_file_marks_check(r->context->env, r->files.path[list[i]], &mark, err));
+    }
+    return LEVADA_OK;
+}
+
+static levada_status file_position_check_files(const levada_file_reader *r,
+                                               levada_state_reader *from, levada_error *err)
+{
+    LEVADA_TRY(levada_files_verify(&r->files, from, err));
+    LEVADA_TRY(file_position_check_marks(r, from, err));
+    return levada_files_verify_sizes(&r->files, r->sizes, from, err);
+}
+
+/* What was opened before the state was saved is still known afterwards: checked at the next
+ * restore. */
+static levada_status file_position_adopt_marks(levada_file_reader *r, levada_state_reader *from,
+                                               levada_error *err)
+{
+    const int64_t     *list;
+    int64_t            n;
+    levada_file_marks *marks;
+    levada_status      st = LEVADA_OK;
+
+    if (!levada_state_has(from, "marks")) return LEVADA_OK;
+    LEVADA_TRY(levada_state_get_i64s(from, "marks", &list, &n, err));
+    marks = file_position_lock(r);
+    for (int64_t i = 0; st == LEVADA_OK && i < n; i += 3) {
+        levada_file_key   key = file_position_key(r, (int32_t)list[i]);
+        levada_bytes_mark mark = { .size = list[i + 1], .head = (uint32_t)list[i + 2] };
+
+        st = levada_file_marks_enter(marks, &key, &mark, err);
+    }
+    file_position_unlock(r);
+    return st;
+}
+
+levada_status levada_file_reader_save_marks(levada_file_reader *r, levada_state_writer *to,
+                                            levada_error *err)
+{
+    levada_file_key    key = { 0 };
+    levada_file_marks *marks = file_position_lock(r);
+    levada_status      st;
+
+    if (r->files.n > 0) key = file_position_key(r, 0);
+    st = levada_files_save_sizes(&r->files, r->sizes, to, err);
+    if (st == LEVADA_OK && key.owner) st = levada_file_marks_put(marks, key.owner, to, err);
+    file_position_unlock(r);
+    return st;
+}
+
+/* How many changes of files the state knows of. */
+static void file_position_note(const levada_file_reader *reader, levada_state_writer *to)
+{
+    levada_file_reader      *r = (levada_file_reader *)(uintptr_t)reader;
+    const levada_file_marks *marks = file_position_lock(r);
+    int64_t                  since = marks->changes + 1;
+
+    file_position_unlock(r);
+    if (!to->since || since < to->since) to->since = since;
+}
+
+/* -- what budgets in percent count: only where something was lost */
+
+static const char *const file_position_losses[] = { "good", "early", "unseen" };
+
+static levada_status file_position_put_losses(const levada_file_reader *r, levada_state_writer *to,
+                                              levada_error *err)
+{
+    const int64_t values[] = { r->good, r->early, r->unseen };
+
+    if (r->policy.share < 0) return LEVADA_OK;
+    for (int i = 0; i < 3; i++) {
+        LEVADA_TRY(levada_state_put_i64(to, file_position_losses[i], values[i], err));
+    }
+    return LEVADA_OK;
+}
+
+static levada_status file_position_get_losses(levada_state_reader *from, int64_t values[3],
+                                              levada_error *err)
+{
+    for (int i = 0; i < 3; i++) {
+        const char *key = file_position_losses[i];
+
+        values[i] = 0;
+        if (!levada_state_has(from, key)) continue;
+        LEVADA_TRY(levada_state_get_count(from, key, LEVADA_COUNT_LIMIT, &values[i], err));
+    }
+    return LEVADA_OK;
+}
+
+/* -- save and restore */
+
+levada_status levada_file_reader_save(const levada_file_reader *r, levada_state_writer *to,
+                                      levada_error *err)
+{
+    const levada_framed      *f = &r->framed;
+    levada_file_reader_counts counts = levada_file_reader_counted(r);
+    int64_t                   offset = r->start;
+
+    if (r->open) {
+        offset = r->window.offset;
+        offset += f->next < f->n ? f->begin[f->next] - f->begin[0] : f->used;
+    }
+    LEVADA_TRY(levada_state_put_i64(to, "pass", r->pass, err));
+    LEVADA_TRY(levada_state_put_i64(to, "epoch", r->epoch, err));
+    LEVADA_TRY(levada_state_put_i64(to, "turn", r->turn, err));
+    LEVADA_TRY(levada_state_put_i64(to, "record", r->record, err));
+    LEVADA_TRY(levada_state_put_i64(to, "offset", offset, err));
+    LEVADA_TRY(levada_state_put_i64(to, "records", counts.records, err));
+    LEVADA_TRY(levada_state_put_i64(to, "skipped", counts.skipped_records, err));
+    LEVADA_TRY(levada_state_put_i64(to, "damaged", counts.damaged_bytes, err));
+    LEVADA_TRY(levada_state_put_i64(to, "missing", counts.missing, err));
+    LEVADA_TRY(levada_state_put_i64(to, "empty", counts.empty, err));
+    LEVADA_TRY(file_position_put_losses(r, to, err));
+    LEVADA_TRY(levada_files_save(&r->files, to, err));
+    file_position_note(r, to);
+    return LEVADA_OK;
+}
+
+typedef struct file_position {
+    int64_t pass, epoch, turn, record, offset, records, skipped, damaged, missing, empty;
+    int64_t losses[3];
+} file_position;
+
+static levada_status file_position_get(const levada_file_reader *r, levada_state_reader *from,
+                                       file_position *p, levada_error *err)
+{
+    const int64_t most = LEVADA_COUNT_LIMIT;
+
+    LEVADA_TRY(levada_state_get_count(from, "pass", INT32_MAX, &p->pass, err));
+    LEVADA_TRY(levada_state_get_i64(from, "epoch", &p->epoch, err));
+    LEVADA_TRY(levada_state_get_count(from, "turn", r->files.n, &p->turn, err));
+    LEVADA_TRY(levada_state_get_count(from, "record", most, &p->record, err));
+    LEVADA_TRY(levada_state_get_count(from, "offset", most, &p->offset, err));
+    LEVADA_TRY(levada_state_get_count(from, "records", most, &p->records, err));
+    LEVADA_TRY(levada_state_get_count(from, "skipped", most, &p->skipped, err));
+    LEVADA_TRY(levada_state_get_count(from, "damaged", most, &p->damaged, err));
+    LEVADA_TRY(levada_state_get_count(from, "missing", most, &p->missing, err));
+    LEVADA_TRY(levada_state_get_count(from, "empty", most, &p->empty, err));
+    return file_position_get_losses(from, p->losses, err);
+}
+
+levada_status levada_file_reader_restore(levada_file_reader *r, levada_state_reader *from,
+                                         levada_error *err)
+{
+    file_position p;
+
+    LEVADA_TRY(file_position_check_files(r, from, err));
+    LEVADA_TRY(file_position_get(r, from, &p, err));
+    LEVADA_TRY(file_position_adopt_marks(r, from, err));
+    levada_file_reader_rewind(r, (int32_t)p.pass, p.epoch);
+    r->turn = p.turn;
+    r->record = p.record;
+    r->start = p.offset;
+    r->good = p.losses[0];
+    r->early = p.losses[1];
+    r->unseen = p.losses[2];
+    atomic_store(&r->records, p.records);
+    atomic_store(&r->skipped, p.skipped);
+    atomic_store(&r->damaged, p.damaged);
+    atomic_store(&r->missing, p.missing);
+    atomic_store(&r->empty, p.empty);
+    for (int64_t i = 0; i < p.turn; i++) {
+        int64_t size = r->sizes[r->order[i]];
+
+        (void)atomic_fetch_add(&r->finished, size > 0 ? size : 0);
+    }
+    atomic_store(&r->done, atomic_load(&r->finished));
+    return LEVADA_OK;
+}

@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "files/file_reader_priv.h"
+
+#include "base/alloc.h"
+#include "registry/env_priv.h"
+#include "run/iter_priv.h"
+#include "tensor/block_priv.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+#define FILE_READER_AHEAD 2048 /* records framed at a time                        */
+
+/* -- the format */
+
+levada_status levada_file_reader_make_state(const levada_file_reader *r, void **out,
+                                            levada_error *err)
+{
+    void         *state = levada_alloc_zero(r->format->state_size + 1);
+    levada_status st = LEVADA_OK;
+
+    if (!state) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a format");
+    if (r->format->open) st = r->format->open(state, r->args, r->context, err);
+    if (st != LEVADA_OK) {
+        levada_free(state);
+        return st;
+    }
+    *out = state;
+    return LEVADA_OK;
+}
+
+void levada_file_reader_free_state(const levada_file_reader *r, void **state)
+{
+    if (*state && r->format->close) r->format->close(*state);
+    levada_free(*state);
+    *state = NULL;
+}
+
+levada_status levada_file_reader_enter(const levada_file_reader *r, void *state, int64_t offset,
+                                       levada_error *err)
+{
+    return r->format->seek ? r->format->seek(state, r->args, offset, err) : LEVADA_OK;
+}
+
+levada_bytes_options levada_file_reader_bytes(const levada_file_reader *r)
+{
+    return (levada_bytes_options){.compression = r->options->compression,
+                                  .probe = r->format->probe};
+}
+
+/* -- making */
+
+static levada_status file_reader_fill(levada_file_reader *r, levada_error *err)
+{
+    levada_field field = {.name = r->format->field, .dtype = LEVADA_BYTES};
+    size_t       n;
+    struct stat  info;
+
+    LEVADA_TRY(levada_compression_check(r->context->env, r->options->compression, err));
+    LEVADA_TRY(levada_policy_parse(r->options->errors, &r->policy, err));
+    LEVADA_TRY(levada_files_find(&r->options->files, &r->files, err));
+    LEVADA_TRY(levada_spec_create(&field, 1, LEVADA_SPEC_PLAIN, &r->spec, err));
+    LEVADA_TRY(levada_file_reader_make_state(r, &r->state, err));
+    n = (size_t)r->files.n;
+    r->order = levada_alloc(n * sizeof *r->order);
+    r->sizes = levada_alloc(n * sizeof *r->sizes);
+    if (n > 0 && (!r->order || !r->sizes)) {
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for %zu files", n);
+    }
+    for (size_t i = 0; i < n; i++) {
+        r->sizes[i] = -1;
+        if (stat(r->files.path[i], &info) != 0) continue;
+        r->sizes[i] = info.st_size;
+        (void)atomic_fetch_add(&r->total, (long long)info.st_size);
+    }
+    levada_file_reader_rewind(r, 0, r->context->epoch);
+    return LEVADA_OK;
+}
+
+levada_status levada_file_reader_create(const levada_context *context, const levada_op *op,
+                                        const void *args, int32_t source, levada_file_reader **out,
+                                        levada_error *err)
+{
+    levada_file_reader *r = levada_alloc_zero(sizeof *r);
+    levada_status       st;
+
+    if (!r) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a file reader");
+    r->context = context;
+    r->op = op;
+    r->args = args;
+    r->options = (const void *)((const uint8_t *)args + op->core_offset);
+    r->format = &op->def.format;
+    r->source = source;
+    st = file_reader_fill(r, err);
+    if (st == LEVADA_OK) {
+        *out = r;
+    } else {
+        levada_file_reader_destroy(&r);
+    }
+    return st;
+}
+
+void levada_file_reader_destroy(levada_file_reader **reader)
+{
+    levada_file_reader *r = *reader;
+
+    *reader = NULL;
+    if (!r) return;
+    levada_file_reader_leave(r);
+    levada_window_close(&r->window);
+    levada_buffer_unref(&r->framed.index);
+    levada_file_reader_free_state(r, &r->state);
+    levada_spec_unref(&r->spec);
+    levada_files_clear(&r->files);
+    levada_free(r->order);
+    levada_free(r->sizes);
+    levada_file_marks_clear(&r->own);
+    levada_free(r);
+}
+
+levada_status levada_file_reader_policy(levada_file_reader *r, const char *errors,
+                                        levada_error *err)
+{
+    if (r->options->errors) return LEVADA_OK;
+    return levada_policy_parse(errors, &r->policy, err);
+}
+
+/* -- one file after the other */
+
+static int32_t file_reader_shard(const levada_file_reader *r) { return r->order[r->turn]; }
+
+/* The file whose turn it is, as the origins of its records name it. */
+static levada_origin file_reader_origin(const levada_file_reader *r)
+{
+    return (levada_origin){ .source = r->source,
+                            .pass = r->pass,
+                            .shard = file_reader_shard(r) };
+}
+
+levada_file_names *levada_file_reader_unlisted(const levada_file_reader *r)
+{
+    const levada_node *node = r->context->node;
+
+    return node && (node->outer || r->source >= LEVADA_RUN_SOURCES) ? &node->run->names : NULL;
+}
+
+/* Before anything is read, where the size is known. A policy that skips wants what there is. */
+static levada_status file_reader_check_size(const levada_file_reader *r, levada_error *err)
+{
+    int64_t size = levada_bytes_left(r->window.bytes);
+
+    if (!r->format->check_size || r->policy.skip || size < 0) return LEVADA_OK;
+    return r->format->check_size(r->args, size, err);
+}
+
+/* There is no further byte. */
+static levada_status file_reader_check_end(const levada_file_reader *r, levada_error *err)
+{
+    levada_status st = LEVADA_OK;
+
+    if (r->format->check_size) st = r->format->check_size(r->args, r->window.offset, err);
+    if (st != LEVADA_OK && err) err->code = LEVADA_EDATA_LOSS;
+    return st == LEVADA_OK ? LEVADA_OK : LEVADA_EDATA_LOSS;
+}
+
+static levada_status file_reader_open(levada_file_reader *r, levada_error *err)
+{
+    int32_t              shard = file_reader_shard(r);
+    const char          *path = r->files.path[shard];
+    levada_bytes_options options = levada_file_reader_bytes(r);
+    levada_file_names *names = levada_file_reader_unlisted(r);
+    levada_origin        origin = file_reader_origin(r);
+    levada_status        st;
+
+    r->stream = false;
+    r->bad_bytes = 0;
+    LEVADA_TRY(levada_window_open(&r->window, r->context->env, path, &options,
+                                  r->context->max_record_bytes, err));
+    st = levada_file_reader_mark(r, err);
+    if (st == LEVADA_OK) st = file_reader_check_size(r, err);
+    if (st == LEVADA_OK) st = levada_window_seek(&r->window, r->start, err);
+    if (st == LEVADA_OK) st = levada_file_reader_enter(r, r->state, r->start, err);
+    if (st == LEVADA_OK && names) st = levada_file_names_enter(names, &origin, path, true, err);
+    if (st != LEVADA_OK) {
+        levada_error_place(err, NULL, path, r->record, r->start);
+        levada_window_close(&r->window);
+        return st;
+    }
+    r->open = true;
+    return LEVADA_OK;
+}
+
+void levada_file_reader_leave(levada_file_reader *r)
+{
+    levada_file_names *names = r->open ? levada_file_reader_unlisted(r) : NULL;
+
+    if (names) {
+        levada_origin origin = file_reader_origin(r);
+
+        levada_file_names_leave(names, &origin);
+    }
+    if (r->open) levada_window_close(&r->window);
+    r->open = false;
+    r->framed.n = r->framed.next = 0;
+    r->framed.used = 0;
+    r->wasted = 0;
+}
+
+/* Counts that a file had no record, and says so: no error, but seldom what was meant. */
+static void file_reader_empty(levada_file_reader *r)
+{
+    const char  *path = r->files.path[file_reader_shard(r)];
+    levada_error why = LEVADA_ERROR_INIT;
+
+    levada_file_reader_count_empty(r);
+    levada_env_log(r->context->env, LEVADA_LOG_WARNING, "%s: " LEVADA_FILE_EMPTY, path);
+    (void)levada_fail(&why, LEVADA_ENOT_FOUND, LEVADA_FILE_EMPTY);
+    levada_error_place(&why, NULL, path, -1, -1);
+    levada_file_reader_note(r, &why);
+}
+
+void levada_file_reader_next_file(levada_file_reader *r)
+{
+    int64_t size = r->open ? r->sizes[file_reader_shard(r)] : 0;
+
+    if (r->open && r->record == 0) file_reader_empty(r);
+    if (r->open) (void)atomic_fetch_add(&r->bytes, (long long)r->window.offset);
+    levada_file_reader_leave(r);
+    (void)atomic_fetch_add(&r->finished, (long long)size);
+    atomic_store_explicit(&r->done, atomic_load(&r->finished), memory_order_relaxed);
+    r->turn++;
+    r->record = r->start = 0;
+}
+
+/* -- framing */
+
+static levada_status file_reader_reserve(levada_file_reader *r, int32_t n, levada_error *err)
+{
+    levada_framed *f = &r->framed;
+    int64_t        entries = (int64_t)n + LEVADA_KERNEL_SLACK;
+    bool alone = f->index && atomic_load_explicit(&f->index->refs, memory_order_acquire) == 1;
+
+    if (alone) return LEVADA_OK;
+    levada_buffer_unref(&f->index);
+    LEVADA_TRY(levada_buffer_create(levada_env_pool(r->context->env),
+                                    2 * entries * (int64_t)sizeof *f->begin, &f->index, err));
+    f->begin = (void *)f->index->data;
+    f->end = f->begin + entries;
+    return LEVADA_OK;
+}
+
+/* Frames what the window holds. *need = 0 and nothing framed: it was the end of the file. */
+static levada_status file_reader_try(levada_file_reader *r, int64_t *need, levada_error *err)
+{
+    int32_t       rows = r->context->block_rows;
+    int32_t       most = rows > FILE_READER_AHEAD ? rows : FILE_READER_AHEAD;
+    levada_spans  spans = {.capacity = most};
+    levada_status st;
+
+    LEVADA_TRY(file_reader_reserve(r, most, err));
+    spans.begin = r->framed.begin;
+    spans.end = r->framed.end;
+    st = r->format->next(r->state, r->args, levada_window_data(&r->window),
+                         levada_window_size(&r->window), r->window.ended, &spans, err);
+    *need = spans.need;
+    r->bad_bytes = st == LEVADA_EDATA_LOSS ? spans.need : 0;
+    r->checked += spans.used + r->bad_bytes;
+    if (st != LEVADA_OK && st != LEVADA_EDATA_LOSS) return st;
+    r->framed.n = spans.n;
+    r->framed.next = 0;
+    r->framed.used = spans.used;
+    if (spans.n > 0) { /* the damage, if there is any, comes again when they are gone */
+        if (st != LEVADA_OK) levada_error_clear(err);
+        return LEVADA_OK;
+    }
+    levada_window_skip(&r->window, spans.used);
+    r->framed.used = 0;
+    if (st == LEVADA_OK && spans.used == 0 && r->window.ended) {
+        return levada_fail(err, LEVADA_EDATA_LOSS, "%lld bytes at the end are no record",
+                           (long long)levada_window_size(&r->window));
+    }
+    return st;
+}
+
+/* Frames the next records, reading as much as that takes. Nothing framed: the file has ended. */
+static levada_status file_reader_frame(levada_file_reader *r, levada_error *err)
+{
+    levada_window *w = &r->window;
+    int64_t        need = 0;
+    levada_status  st = LEVADA_OK;
+
+    r->framed.n = 0;
+    r->stream = false;
+    while (st == LEVADA_OK && r->framed.n == 0) {
+        int64_t size = levada_window_size(w), before = w->offset;
+
+        if (size == 0 && w->ended) {
+            st = file_reader_check_end(r, err);
+            break;
+        }
+        if (size > 0) st = file_reader_try(r, &need, err);
+        if (st == LEVADA_OK && r->framed.n == 0 && w->offset == before && !w->ended) {
+            st = levada_window_fill(w, need, err);
+            r->stream = w->broken;
+            atomic_store_explicit(&r->done, atomic_load(&r->finished) + levada_bytes_done(w->bytes),
+                                  memory_order_relaxed);
+        }
+    }
+    if (st == LEVADA_OK) return LEVADA_OK;
+    levada_error_place(err, NULL, r->files.path[file_reader_shard(r)], r->record, w->offset);
+    return st;
+}
+
+/* -- blocks */
+
+static levada_status file_reader_give(levada_file_reader *r, levada_block **out, levada_error *err)
+{
+    levada_framed *f = &r->framed;
+    int32_t        i = f->next, n = f->n - i;
+    levada_block  *block;
+    levada_column *column;
+
+    if (n > r->context->block_rows) n = r->context->block_rows;
+    LEVADA_TRY(levada_block_create(r->spec, n, &block, err));
+    column = &block->columns[0];
+    column->level[0].begin = f->begin + i;
+    column->level[0].end = f->end + i;
+    column->level[0].owner = levada_buffer_ref(f->index);
+    column->values = levada_window_data(&r->window);
+    column->owner = levada_buffer_ref(r->window.chunk);
+    block->bytes = f->end[i + n - 1] - f->begin[i];
+    block->origins.first = (levada_origin){
+        .source = r->source,
+        .pass = r->pass,
+        .shard = file_reader_shard(r),
+        .record = r->record,
+        .offset = r->window.offset + f->begin[i] - f->begin[0],
+    };
+    block->origins.begin = f->begin + i;
+    block->origins.owner = levada_buffer_ref(f->index);
+    r->good += (i + n < f->n ? f->begin[i + n] - f->begin[0] : f->used) - f->begin[i] + f->begin[0];
+    f->next += n;
+    r->record += n;
+    levada_file_reader_count_records(r, n);
+    *out = block;
+    return LEVADA_OK;
+}
+
+levada_status levada_file_reader_next(levada_file_reader *r, levada_block **out, levada_error *err)
+{
+    for (;;) {
+        levada_status st = LEVADA_OK;
+
+        if (r->framed.next < r->framed.n) return file_reader_give(r, out, err);
+        levada_window_skip(&r->window, r->framed.used);
+        r->framed.used = 0;
+        if (r->turn >= r->files.n) return levada_file_reader_check_budget(r, err);
+        if (!r->open) st = file_reader_open(r, err);
+        if (st == LEVADA_OK) {
+            st = file_reader_frame(r, err);
+            if (st == LEVADA_OK && r->framed.n == 0) levada_file_reader_next_file(r);
+        }
+        if (st != LEVADA_OK) LEVADA_TRY(levada_file_reader_judge(r, st, err));
+    }
+}
+
+/* -- what it says about itself */
+
+void levada_file_reader_walk(levada_file_reader *r) { r->walks = true; }
+
+bool levada_file_reader_too_long(const levada_file_reader *r) { return r->too_long; }
+
+const char *levada_file_reader_file(const levada_file_reader *r, int32_t shard)
+{
+    return shard >= 0 && shard < r->files.n ? r->files.path[shard] : NULL;
+}
+
+int64_t levada_file_reader_files(const levada_file_reader *r) { return r->files.n; }
+
+const char *levada_file_reader_compression(const levada_file_reader *r)
+{
+    return r->open ? levada_bytes_compression(r->window.bytes) : NULL;
+}
+
+void levada_file_reader_progress(const levada_file_reader *reader, int64_t *done, int64_t *total)
+{
+    levada_file_reader *r = (levada_file_reader *)(uintptr_t)reader;
+
+    *done = atomic_load_explicit(&r->done, memory_order_relaxed);
+    *total = atomic_load_explicit(&r->total, memory_order_relaxed);
+}
+
+levada_file_reader_counts levada_file_reader_counted(const levada_file_reader *reader)
+{
+    levada_file_reader *r = (levada_file_reader *)(uintptr_t)reader;
+
+    return (levada_file_reader_counts){
+        .skipped_records = atomic_load(&r->skipped),
+        .damaged_bytes = atomic_load(&r->damaged),
+        .records = atomic_load(&r->records),
+        .bytes = atomic_load(&r->bytes),
+        .missing = atomic_load(&r->missing),
+        .empty = atomic_load(&r->empty),
+    };
+}

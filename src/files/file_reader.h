@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The one file reader: drives a format over a list of files.
+ *
+ * It gives blocks of at most context->block_rows records with one BYTES column, called as the
+ * format says. The column shares the pooled chunk that the file was read into: nothing is copied
+ * but a record that crosses the border of a chunk. Origins are a run; offset is the byte position
+ * of a record's frame in the decompressed file.
+ *
+ * Damage is EDATA_LOSS with file, record and offset, and is repeated; with a policy that skips, the
+ * reader counts it and goes on at the next valid record of the file, or with the next file. So it
+ * does with a record that is longer than the limit, and with a file that is not there. What it
+ * passed over is noted for the stats, and so are files without a record, which are no error.
+ *
+ * One owner, one thread at a time; progress and counts may be asked for from any thread.
+ */
+#ifndef LEVADA_FILES_FILE_READER_H
+#define LEVADA_FILES_FILE_READER_H
+
+#include "description/policy.h"
+#include "registry/registry.h"
+
+typedef struct levada_file_reader levada_file_reader;
+
+typedef struct levada_file_reader_counts {
+    int64_t skipped_records; /* places of damage: a lost length hides how many records it cost */
+    int64_t damaged_bytes;
+    int64_t records; /* good ones given                                              */
+    int64_t bytes;   /* decompressed, of the files that were read to their end       */
+    int64_t missing; /* files that were not there, and passed over                   */
+    int64_t empty;   /* files that were read to their end and held no record         */
+} levada_file_reader_counts;
+
+/* Finds the files, opens none. `context`, `op` and `args` are borrowed for its life. */
+LEVADA_MUST_USE levada_status levada_file_reader_create(const levada_context *context,
+                                                        const levada_op *op, const void *args,
+                                                        int32_t source, levada_file_reader **out,
+                                                        levada_error *err);
+void levada_file_reader_destroy(levada_file_reader **reader);
+
+/* The policy of the iterator; counts only where the option `errors` is not given. */
+LEVADA_MUST_USE levada_status levada_file_reader_policy(levada_file_reader *reader,
+                                                        const char *errors, levada_error *err);
+
+/* END after the last file and on each later call. */
+LEVADA_MUST_USE levada_status levada_file_reader_next(levada_file_reader *reader,
+                                                      levada_block **out, levada_error *err);
+
+/* Back to the beginning: the n-th opening of these files. */
+void levada_file_reader_rewind(levada_file_reader *reader, int32_t pass, int64_t epoch);
+
+/* Position of the next record, and the names of the files. save_marks adds what a state holds of
+ * their content: sizes of all, and marks of those that were opened so far; any thread. restore
+ * checks everything first: EFAILED_PRECONDITION names a file that is another one now. */
+LEVADA_MUST_USE levada_status levada_file_reader_save(const levada_file_reader *reader,
+                                                      levada_state_writer *to, levada_error *err);
+LEVADA_MUST_USE levada_status levada_file_reader_save_marks(levada_file_reader  *reader,
+                                                            levada_state_writer *to,
+                                                            levada_error *err);
+LEVADA_MUST_USE levada_status levada_file_reader_restore(levada_file_reader *reader,
+                                                         levada_state_reader *from,
+                                                         levada_error *err);
+
+/* Exactly these records, sorted by (shard, offset), in that order: one pass over each file with
+ * handles of its own; position and counts stay. The block owns copies and keeps the origins as they
+ * are given; it is a selection where the records are too large for one DATA block.
+ * EFAILED_PRECONDITION when a record is not there any more. */
+LEVADA_MUST_USE levada_status levada_file_reader_reread(levada_file_reader  *reader,
+                                                        const levada_origin *sorted, int64_t n,
+                                                        levada_block **out, levada_error *err);
+
+/* The caller passes over damage itself; before the first record. */
+void levada_file_reader_walk(levada_file_reader *reader);
+/* True when the last error was that of a record longer than the limit. */
+bool levada_file_reader_too_long(const levada_file_reader *reader);
+/* After EDATA_LOSS or too long a record: counts it and passes it, whatever the policy says.
+ * *next_offset is where the next record of the same file seems to begin, or -1: there is none. */
+LEVADA_MUST_USE levada_status levada_file_reader_pass(levada_file_reader *reader,
+                                                      int64_t *next_offset, levada_error *err);
+
+/* NULL beyond the last. Borrowed for the life of the reader. */
+const char *levada_file_reader_file(const levada_file_reader *reader, int32_t shard);
+int64_t     levada_file_reader_files(const levada_file_reader *reader);
+/* "gzip" or "" of the file that is open, NULL where none is. */
+const char *levada_file_reader_compression(const levada_file_reader *reader);
+/* Bytes on disk, done and in total (of this opening). */
+void levada_file_reader_progress(const levada_file_reader *reader, int64_t *done, int64_t *total);
+levada_file_reader_counts levada_file_reader_counted(const levada_file_reader *reader);
+
+#endif

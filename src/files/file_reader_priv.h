@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The file reader from the inside: file_reader.c reads, file_position.c saves and restores,
+ * file_reread.c fetches single records.
+ */
+#ifndef LEVADA_FILES_FILE_READER_PRIV_H
+#define LEVADA_FILES_FILE_READER_PRIV_H
+
+#include "files/file_marks.h"
+#include "files/file_reader.h"
+#include "files/glob.h"
+#include "files/window.h"
+
+/* Records framed ahead in the window, handed out a block at a time. */
+typedef struct levada_framed {
+    levada_buffer *index; /* begin and end */
+    int32_t       *begin, *end;
+    int32_t        n, next;
+    int64_t        used; /* bytes of the window */
+} levada_framed;
+
+struct levada_file_reader {
+    const levada_context    *context;
+    const levada_op         *op;
+    const void              *args;
+    const levada_file_args  *options;
+    const levada_format_def *format;
+    int32_t                  source;
+    levada_policy            policy;
+    levada_files             files;
+    int32_t                 *order; /* shard read as the i-th */
+    int64_t                 *sizes; /* of each shard on disk, -1 = not known */
+    levada_file_marks        own;   /* of a reader without a run */
+    levada_spec             *spec;
+    void                    *state; /* of the format */
+
+    /* -- position */
+    int32_t       pass;
+    int64_t       epoch;
+    int64_t       turn;   /* of the file that is open, or is opened next */
+    int64_t       record; /* number of the next one to frame */
+    int64_t       start;  /* offset where the file is entered */
+    bool          open;
+    levada_window window;
+    levada_framed framed;
+
+    /* -- the last failure */
+    bool    stream;    /* of the bytes of the file, not of a record                             */
+    bool    too_long;  /* a record beyond the limit                                             */
+    bool    behind;    /* of that: the window begins after it already                           */
+    int64_t bad_bytes; /* length of a bad record whose header is good, else 0                   */
+    int64_t wasted;    /* bytes of this file that were checked in vain, less those passed since */
+    int64_t checked;   /* bytes of records that the format looked at, over the reader's life    */
+    bool    walks;     /* whoever reads passes over damage: the position may be beyond it       */
+
+    /* -- for budgets in percent */
+    int64_t good;   /* bytes of good records, frames included                     */
+    int64_t early;  /* bytes that were lost before the first good record          */
+    int64_t unseen; /* records that were lost beyond those counted in `skipped`   */
+
+    /* -- any thread */
+    atomic_llong skipped, damaged, records, bytes, done, total, finished, missing, empty;
+};
+
+levada_bytes_options levada_file_reader_bytes(const levada_file_reader *reader);
+/* The format's state, opened; freed with levada_file_reader_free_state. */
+LEVADA_MUST_USE levada_status levada_file_reader_make_state(const levada_file_reader *reader,
+                                                            void **out, levada_error *err);
+void levada_file_reader_free_state(const levada_file_reader *reader, void **state);
+/* The names that the files of this source are entered in, where the tree does not list it. Else
+ * NULL. */
+struct levada_file_names *levada_file_reader_unlisted(const levada_file_reader *reader);
+/* The format begins to frame at this offset. */
+LEVADA_MUST_USE levada_status levada_file_reader_enter(const levada_file_reader *reader,
+                                                       void *state, int64_t offset,
+                                                       levada_error *err);
+/* -- what can be passed over (file_damage.c) */
+/* LEVADA_OK: the policy allows it, the reader stands behind it. Else st, and *err as it was. */
+LEVADA_MUST_USE levada_status levada_file_reader_judge(levada_file_reader *reader,
+                                                       levada_status st, levada_error *err);
+/* END, or EDATA_LOSS where all files were read and a budget in percent turns out to be exceeded. */
+LEVADA_MUST_USE levada_status levada_file_reader_check_budget(levada_file_reader *reader,
+                                                              levada_error *err);
+void levada_file_reader_note(const levada_file_reader *reader, const levada_error *why);
+void levada_file_reader_count_empty(levada_file_reader *reader);
+void levada_file_reader_count_records(levada_file_reader *reader, int64_t n);
+/* Done with the file whose turn it is. */
+void levada_file_reader_next_file(levada_file_reader *reader);
+/* Leaves the file that is open, if one is; the position stays. */
+void levada_file_reader_leave(levada_file_reader *reader);
+/* Notes that the file whose turn it is was opened. EFAILED_PRECONDITION where the position lies in
+ * the midst of another file. */
+LEVADA_MUST_USE levada_status levada_file_reader_mark(levada_file_reader *reader,
+                                                      levada_error *err);
+/* The files in the order of this opening and epoch. */
+void levada_file_reader_arrange(levada_file_reader *reader);
+
+#endif

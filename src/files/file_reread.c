@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Single records again, by their origins: what a restored buffer is filled with.
+ */
+#include "base/alloc.h"
+#include "files/file_reader_priv.h"
+#include "run/iter_priv.h"
+#include "tensor/block_priv.h"
+
+#include <string.h>
+
+#define FILE_REREAD_STEP (INT64_C(64) << 10)  /* records may lie far apart              */
+#define FILE_REREAD_PART (INT64_C(256) << 20) /* payload of one DATA block, more or less */
+#define FILE_REREAD_FIRST (INT64_C(64) << 10)
+
+typedef struct file_reread {
+    levada_file_reader  *reader;
+    const levada_origin *origins;
+    int64_t              n, at; /* records wanted, record whose turn it is */
+    levada_pool         *pool;
+    int32_t              shard; /* open; -1 = none */
+    levada_window        window;
+    void                *state;
+    /* -- the part that is being filled */
+    int64_t        first;
+    levada_buffer *values, *offsets;
+    int64_t        used;
+    /* -- parts that are done */
+    levada_block **parts;
+    int32_t        nparts;
+} file_reread;
+
+static levada_status file_reread_gone(const file_reread *x, levada_status st, levada_error *err)
+{
+    const levada_origin *o = &x->origins[x->at];
+    const char          *path = levada_file_reader_file(x->reader, o->shard);
+
+    if (st == LEVADA_ERESOURCE_EXHAUSTED || st == LEVADA_EUNIMPLEMENTED ||
+        st == LEVADA_EUNAVAILABLE) {
+        return st;
+    }
+    if (err && err->code == LEVADA_OK) {
+        (void)levada_fail(err, st, "the file ends in front of it");
+    }
+    if (err) err->code = LEVADA_EFAILED_PRECONDITION;
+    levada_error_wrap(err, "a record is gone or was changed");
+    levada_error_place(err, NULL, path, o->record, o->offset);
+    return LEVADA_EFAILED_PRECONDITION;
+}
+
+static levada_status file_reread_open(file_reread *x, int32_t shard, levada_error *err)
+{
+    const char          *path = levada_file_reader_file(x->reader, shard);
+    levada_bytes_options options = levada_file_reader_bytes(x->reader);
+
+    if (!path) return levada_fail(err, LEVADA_EDATA_LOSS, "there is no file %d", (int)shard);
+    x->shard = -1;
+    LEVADA_TRY(levada_window_open(&x->window, x->reader->context->env, path, &options,
+                                  x->reader->context->max_record_bytes, err));
+    x->window.step = FILE_REREAD_STEP;
+    x->shard = shard;
+    return LEVADA_OK;
+}
+
+/* Frames the record that lies at the window's beginning. */
+static levada_status file_reread_frame(file_reread *x, int32_t *begin, int32_t *end,
+                                       levada_error *err)
+{
+    const levada_file_reader *r = x->reader;
+    levada_window            *w = &x->window;
+    int32_t                   room[2][1 + LEVADA_KERNEL_SLACK]; /* kernels write past the first */
+    int64_t                   need = 0;
+    levada_status             filled;
+
+    for (;;) {
+        levada_spans spans = {.begin = room[0], .end = room[1], .capacity = 1};
+
+        if (levada_window_size(w) == 0 && w->ended) return LEVADA_END;
+        if (levada_window_size(w) > 0) {
+            levada_status st =
+                r->format->next(x->state, r->args, levada_window_data(w), levada_window_size(w),
+                                w->ended, &spans, err);
+
+            if (spans.n > 0) levada_error_clear(err);
+            *begin = room[0][0];
+            *end = room[1][0];
+            if (spans.n > 0) return LEVADA_OK;
+            if (st != LEVADA_OK) return st;
+            if (w->ended || spans.used > 0) return LEVADA_END;
+            need = spans.need;
+        }
+        filled = levada_window_fill(w, need, err);
+        /* After a wrong checksum no byte is missing, and a policy accepted what follows. */
+        if (filled == LEVADA_EDATA_LOSS && levada_bytes_resume(w->bytes)) levada_error_clear(err);
+        else if (filled != LEVADA_OK) return filled;
+    }
+}
+
+/* -- parts */
+
+static levada_status file_reread_begin_part(file_reread *x, levada_error *err)
+{
+    x->first = x->at;
+    x->used = 0;
+    LEVADA_TRY(levada_buffer_create(x->pool, (x->n - x->at + 1) * (int64_t)sizeof(int32_t),
+                                    &x->offsets, err));
+    ((int32_t *)(void *)x->offsets->data)[0] = 0;
+    return levada_buffer_create(x->pool, FILE_REREAD_FIRST, &x->values, err);
+}
+
+/* Room for `size` more bytes; the values may move. */
+static levada_status file_reread_reserve(file_reread *x, int64_t size, levada_error *err)
+{
+    levada_buffer *larger = NULL;
+    int64_t        capacity = x->values->capacity;
+
+    while (capacity < x->used + size) capacity *= 2;
+    if (capacity == x->values->capacity) return LEVADA_OK;
+    LEVADA_TRY(levada_buffer_create(x->pool, capacity, &larger, err));
+    memcpy(larger->data, x->values->data, (size_t)x->used);
+    levada_buffer_unref(&x->values);
+    x->values = larger;
+    return LEVADA_OK;
+}
+
+/* The next record is `size` bytes, for which there is room. */
+static void file_reread_add(file_reread *x, const uint8_t *data, int64_t size)
+{
+    if (size > 0) memcpy(x->values->data + x->used, data, (size_t)size);
+    x->used += size;
+    x->at++;
+    ((int32_t *)(void *)x->offsets->data)[x->at - x->first] = (int32_t)x->used;
+}
+
+/* Makes a block of what was gathered. */
+static levada_status file_reread_end_part(file_reread *x, levada_error *err)
+{
+    int64_t        n = x->at - x->first;
+    size_t         bytes = (size_t)(x->nparts + 1) * sizeof *x->parts;
+    levada_block **parts = levada_realloc(x->parts, bytes);
+    levada_block  *block;
+    levada_column *column;
+    levada_buffer *each = NULL;
+
+    if (!parts) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for blocks");
+    x->parts = parts;
+    LEVADA_TRY(levada_buffer_create(x->pool, n * (int64_t)sizeof *x->origins, &each, err));
+    if (n > 0) memcpy(each->data, x->origins + x->first, (size_t)n * sizeof *x->origins);
+    if (levada_block_create(x->reader->spec, n, &block, err) != LEVADA_OK) {
+        levada_buffer_unref(&each);
+        return LEVADA_ERESOURCE_EXHAUSTED;
+    }
+    column = &block->columns[0];
+    column->level[0].begin = (const void *)x->offsets->data;
+    column->level[0].end = column->level[0].begin + 1;
+    column->level[0].owner = x->offsets;
+    column->values = x->values->data;
+    column->owner = x->values;
+    x->offsets = x->values = NULL;
+    block->bytes = x->used;
+    block->origins.each = (const void *)each->data;
+    block->origins.owner = each;
+    if (n > 0) block->origins.first = block->origins.each[0];
+    x->parts[x->nparts++] = block;
+    return LEVADA_OK;
+}
+
+/* -- records */
+
+static levada_status file_reread_fetch(file_reread *x, levada_error *err)
+{
+    const levada_origin *o = &x->origins[x->at];
+    int32_t              begin = 0, end = 0;
+    levada_status        st = LEVADA_OK;
+
+    if (x->shard < 0 || o->shard != x->shard) st = file_reread_open(x, o->shard, err);
+    if (st == LEVADA_OK) st = levada_window_seek(&x->window, o->offset, err);
+    if (st == LEVADA_OK) st = levada_file_reader_enter(x->reader, x->state, o->offset, err);
+    if (st == LEVADA_OK) st = file_reread_frame(x, &begin, &end, err);
+    if (st != LEVADA_OK) return file_reread_gone(x, st, err);
+    LEVADA_TRY(file_reread_reserve(x, end - begin, err));
+    file_reread_add(x, levada_window_data(&x->window) + begin, end - begin);
+    return LEVADA_OK;
+}
+
+/* What reads again stands for a source whose pipe was opened anew: nobody else names the file. */
+static levada_status file_reread_name(const file_reread *x, levada_error *err)
+{
+    const levada_origin *o = &x->origins[x->at];
+    const char          *path = levada_file_reader_file(x->reader, o->shard);
+    levada_file_names *names = levada_file_reader_unlisted(x->reader);
+
+    return names && path ? levada_file_names_enter(names, o, path, false, err) : LEVADA_OK;
+}
+
+/* The record of the origin before once more: several rows can come from one. */
+static bool file_reread_same(const file_reread *x)
+{
+    const levada_origin *o = &x->origins[x->at];
+
+    return x->at > x->first && o->shard == o[-1].shard && o->offset == o[-1].offset;
+}
+
+static levada_status file_reread_repeat(file_reread *x, levada_error *err)
+{
+    const int32_t *ends = (const int32_t *)(const void *)x->offsets->data + (x->at - x->first);
+    int64_t        size = ends[0] - ends[-1];
+
+    LEVADA_TRY(file_reread_reserve(x, size, err));
+    file_reread_add(x, x->values->data + x->used - size, size);
+    return LEVADA_OK;
+}
+
+static levada_status file_reread_all(file_reread *x, levada_error *err)
+{
+    LEVADA_TRY(levada_file_reader_make_state(x->reader, &x->state, err));
+    LEVADA_TRY(file_reread_begin_part(x, err));
+    while (x->at < x->n) {
+        if (x->reader->context->run) {
+            LEVADA_TRY(levada_run_check_cancelled(x->reader->context->run, err));
+        }
+        LEVADA_TRY(file_reread_name(x, err));
+        LEVADA_TRY(file_reread_same(x) ? file_reread_repeat(x, err) : file_reread_fetch(x, err));
+        if (x->used < FILE_REREAD_PART || x->at == x->n) continue;
+        LEVADA_TRY(file_reread_end_part(x, err));
+        LEVADA_TRY(file_reread_begin_part(x, err));
+    }
+    return file_reread_end_part(x, err);
+}
+
+/* One block of all parts: a selection that names their rows in order. */
+static levada_status file_reread_join(file_reread *x, levada_block **out, levada_error *err)
+{
+    levada_buffer *index = NULL;
+    uint32_t      *which, *row;
+    int64_t        k = 0;
+    levada_status  st;
+
+    LEVADA_TRY(levada_buffer_create(x->pool, 2 * x->n * (int64_t)sizeof *which, &index, err));
+    which = (void *)index->data;
+    row = which + x->n;
+    for (int32_t p = 0; p < x->nparts; p++) {
+        for (int64_t i = 0; i < x->parts[p]->n; i++, k++) {
+            which[k] = (uint32_t)p;
+            row[k] = (uint32_t)i;
+        }
+    }
+    st = levada_block_selection(x->parts, x->nparts, which, row, x->n, &index, out, err);
+    levada_buffer_unref(&index);
+    if (st == LEVADA_OK) x->nparts = 0; /* its references went into the selection */
+    return st;
+}
+
+levada_status levada_file_reader_reread(levada_file_reader *reader, const levada_origin *sorted,
+                                        int64_t n, levada_block **out, levada_error *err)
+{
+    file_reread   x = {.reader = reader, .origins = sorted, .n = n, .shard = -1};
+    levada_status st;
+
+    x.pool = levada_env_pool(reader->context->env);
+    st = file_reread_all(&x, err);
+    if (st == LEVADA_OK && x.nparts > 1) {
+        st = file_reread_join(&x, out, err);
+    } else if (st == LEVADA_OK) {
+        *out = x.parts[0];
+        x.nparts = 0;
+    }
+    for (int32_t i = 0; i < x.nparts; i++) levada_block_unref(&x.parts[i]);
+    levada_free(x.parts);
+    levada_buffer_unref(&x.values);
+    levada_buffer_unref(&x.offsets);
+    levada_window_close(&x.window);
+    levada_file_reader_free_state(reader, &x.state);
+    return st;
+}

@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "files/glob.h"
+
+#include "base/alloc.h"
+#include "base/hash.h"
+#include "base/random.h"
+#include "base/text.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static levada_status glob_short(levada_error *err)
+{
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a table of files");
+}
+
+/* The table has room for the next power of two. */
+static levada_status glob_add(levada_files *files, const char *path, levada_error *err)
+{
+    size_t n = (size_t)files->n, bytes;
+    char **more = NULL, *copy;
+
+    if ((n & (n - 1)) == 0) {
+        if (levada_size_of(n ? 2 * n : 1, sizeof *more, 1, &bytes)) {
+            more = levada_realloc(files->path, bytes);
+        }
+        if (!more) return glob_short(err);
+        files->path = more;
+    }
+    copy = levada_strdup(path);
+    if (!copy) return glob_short(err);
+    files->path[files->n++] = copy;
+    return LEVADA_OK;
+}
+
+static int glob_compare(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* -- looking through folders: not by glob(), which passes over those that it can't look into */
+
+typedef struct glob_search {
+    levada_text   path; /* as far as it is known; a folder ends with a slash, "" is this one */
+    levada_files *files;
+} glob_search;
+
+static bool glob_special(const char *text, size_t n)
+{
+    size_t plain = strcspn(text, "*?[");
+
+    return plain < n;
+}
+
+/* What is not there has no files; neither has what is no folder. */
+static bool glob_absent(int why) { return why == ENOENT || why == ENOTDIR; }
+
+/* Of the folder that the path is, or ends in. */
+static levada_status glob_closed(const glob_search *g, int why, levada_error *err)
+{
+    const char   *path = g->path.at ? g->path.at : "", *slash = strrchr(path, '/');
+    char          folder[sizeof err->file], text[96];
+    size_t        n = slash == path ? 1 : slash ? (size_t)(slash - path) : 0;
+    levada_status status = LEVADA_EUNAVAILABLE;
+
+    if (why == EACCES || why == EPERM) status = LEVADA_EPERMISSION_DENIED;
+    if (why == EMFILE || why == ENFILE || why == ENOMEM) status = LEVADA_ERESOURCE_EXHAUSTED;
+    if (why == ENAMETOOLONG || why == ELOOP) status = LEVADA_EINVALID_ARGUMENT;
+    if (n >= sizeof folder) { /* as levada_error_place has it: the end of a long one counts */
+        path += n - (sizeof folder - 1);
+        n = sizeof folder - 1;
+    }
+    (void)snprintf(folder, sizeof folder, "%.*s", n ? (int)n : 1, n ? path : ".");
+    (void)levada_fail(err, status, "can't look for files in it: %s",
+                      levada_text_errno(why, text, sizeof text));
+    levada_error_place(err, NULL, folder, -1, -1);
+    return status;
+}
+
+static void glob_cut(glob_search *g, size_t size)
+{
+    g->path.size = size;
+    if (g->path.at) g->path.at[size] = '\0';
+}
+
+/* The path is whole: takes it where it is no folder. What a folder lists and nobody can look at is
+ * taken too, and refused when it is opened. */
+static levada_status glob_end(const glob_search *g, bool listed, levada_error *err)
+{
+    struct stat info;
+
+    if (!listed && lstat(g->path.at, &info) != 0) {
+        return glob_absent(errno) ? LEVADA_OK : glob_closed(g, errno, err);
+    }
+    if (stat(g->path.at, &info) == 0 && S_ISDIR(info.st_mode)) return LEVADA_OK;
+    return glob_add(g->files, g->path.at, err);
+}
+
+static levada_status glob_walk(glob_search *g, const char *rest, levada_error *err);
+
+/* A name that fits a word of the pattern; `rest` is behind the word. */
+static levada_status glob_enter(glob_search *g, const char *name, const char *rest,
+                                levada_error *err)
+{
+    struct stat info;
+
+    levada_text_put(&g->path, name);
+    if (g->path.failed) return glob_short(err);
+    if (*rest == '\0') return glob_end(g, true, err);
+    if (stat(g->path.at, &info) != 0) { /* a link that goes round in a circle leads nowhere too */
+        return glob_absent(errno) || errno == ELOOP ? LEVADA_OK : glob_closed(g, errno, err);
+    }
+    return S_ISDIR(info.st_mode) ? glob_walk(g, rest, err) : LEVADA_OK;
+}
+
+/* The names of a folder that fit the word. */
+static levada_status glob_list(glob_search *g, const char *word, const char *rest,
+                               levada_error *err)
+{
+    DIR           *folder = opendir(g->path.size ? g->path.at : ".");
+    size_t         size = g->path.size;
+    struct dirent *entry = NULL;
+    levada_status  st = LEVADA_OK;
+
+    if (!folder) return glob_absent(errno) ? LEVADA_OK : glob_closed(g, errno, err);
+    for (errno = 0; st == LEVADA_OK && (entry = readdir(folder)) != NULL; errno = 0) {
+        if (fnmatch(word, entry->d_name, FNM_PERIOD) != 0) continue;
+        st = glob_enter(g, entry->d_name, rest, err);
+        glob_cut(g, size);
+    }
+    if (st == LEVADA_OK && errno != 0) st = glob_closed(g, errno, err);
+    (void)closedir(folder);
+    return st;
+}
+
+/* A word of the pattern without * ? [ as a name. */
+static void glob_name(glob_search *g, const char *word, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (word[i] == '\\' && i + 1 < n) i++;
+        levada_text_char(&g->path, word[i]);
+    }
+}
+
+/* What is left of the pattern, from the folder that the path is. */
+static levada_status glob_walk(glob_search *g, const char *rest, levada_error *err)
+{
+    levada_status st;
+    char         *word;
+
+    for (;;) {
+        size_t slashes = strspn(rest, "/"), n = strcspn(rest + slashes, "/");
+
+        levada_text_add(&g->path, rest, slashes);
+        rest += slashes;
+        if (*rest == '\0') return LEVADA_OK; /* a folder */
+        if (glob_special(rest, n)) break;
+        glob_name(g, rest, n);
+        rest += n;
+        if (g->path.failed) return glob_short(err);
+        if (*rest == '\0') return glob_end(g, false, err);
+    }
+    word = levada_strdup(rest);
+    if (!word || g->path.failed) {
+        levada_free(word);
+        return glob_short(err);
+    }
+    word[strcspn(word, "/")] = '\0';
+    st = glob_list(g, word, rest + strcspn(rest, "/"), err);
+    levada_free(word);
+    return st;
+}
+
+static levada_status glob_find(const char *pattern, levada_files *files, levada_error *err)
+{
+    int64_t       before = files->n;
+    glob_search   g = { .files = files };
+    levada_status st;
+
+    if (!glob_special(pattern, strlen(pattern))) return glob_add(files, pattern, err);
+    st = glob_walk(&g, pattern, err);
+    levada_text_clear(&g.path);
+    if (st != LEVADA_OK) return st;
+    if (files->n > before) {
+        qsort(files->path + before, (size_t)(files->n - before), sizeof *files->path,
+              glob_compare);
+        return LEVADA_OK;
+    }
+    /* A file whose name looks like a pattern? */
+    if (access(pattern, F_OK) == 0) return glob_add(files, pattern, err);
+    (void)levada_fail(err, LEVADA_ENOT_FOUND, "no file matches '%s'", pattern);
+    levada_error_place(err, NULL, pattern, -1, -1);
+    return LEVADA_ENOT_FOUND;
+}
+
+levada_status levada_files_find(const levada_texts *patterns, levada_files *out, levada_error *err)
+{
+    levada_files  files = {0};
+    levada_status st = LEVADA_OK;
+
+    if (patterns->n == 0) return levada_fail(err, LEVADA_ENOT_FOUND, "the list of files is empty");
+    for (int64_t i = 0; i < patterns->n && st == LEVADA_OK; i++) {
+        st = glob_find(patterns->at[i], &files, err);
+    }
+    if (st == LEVADA_OK && files.n > INT32_MAX) {
+        st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "%lld files are too many",
+                         (long long)files.n);
+    }
+    if (st != LEVADA_OK) {
+        levada_files_clear(&files);
+        return st;
+    }
+    *out = files;
+    return LEVADA_OK;
+}
+
+void levada_files_clear(levada_files *files)
+{
+    for (int64_t i = 0; i < files->n; i++) levada_free(files->path[i]);
+    levada_free(files->path);
+    *files = (levada_files){0};
+}
+
+void levada_files_shuffle(int32_t *order, int64_t n, uint64_t key)
+{
+    for (int64_t i = 0; i < n; i++) order[i] = (int32_t)i;
+    for (int64_t i = n - 1; i > 0; i--) {
+        uint64_t bits = levada_random_at(key, (uint64_t)i);
+        int64_t  j = (int64_t)levada_random_below(bits, (uint64_t)(i + 1));
+        int32_t  held = order[i];
+
+        order[i] = order[j];
+        order[j] = held;
+    }
+}
+
+/* -- in states */
+
+#define GLOB_HASHES INT64_C(64)
+
+static const char *glob_base(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
+/* Number k of `hashes` is about the files from this one on. */
+static int64_t glob_group(int64_t k, int64_t hashes, int64_t n) { return k * n / hashes; }
+
+static int64_t glob_hash(const levada_files *files, int64_t out[GLOB_HASHES])
+{
+    int64_t hashes = files->n < GLOB_HASHES ? files->n : GLOB_HASHES;
+
+    for (int64_t k = 0; k < hashes; k++) {
+        uint64_t hash = 0;
+
+        for (int64_t i = glob_group(k, hashes, files->n); i < glob_group(k + 1, hashes, files->n);
+             i++) {
+            const char *name = glob_base(files->path[i]);
+
+            hash = levada_hash64(name, strlen(name), hash);
+        }
+        out[k] = (int64_t)hash;
+    }
+    return hashes;
+}
+
+levada_status levada_files_save(const levada_files *files, levada_state_writer *to,
+                                levada_error *err)
+{
+    int64_t hash[GLOB_HASHES], n = glob_hash(files, hash);
+
+    LEVADA_TRY(levada_state_put_i64(to, "files", files->n, err));
+    return levada_state_put_i64s(to, "names", hash, n, err);
+}
+
+static levada_status glob_renamed(const levada_files *files, int64_t first, int64_t n,
+                                  levada_error *err)
+{
+    const char *path = files->path[first];
+
+    if (n == 1) {
+        (void)levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                          "file %lld is '%s' now, it had another name when the state was saved",
+                          (long long)first, path);
+    } else {
+        (void)levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                          "a file from '%s' to '%s' had another name when the state was saved",
+                          path, files->path[first + n - 1]);
+    }
+    levada_error_place(err, NULL, path, -1, -1);
+    return LEVADA_EFAILED_PRECONDITION;
+}
+
+levada_status levada_files_verify(const levada_files *files, levada_state_reader *from,
+                                  levada_error *err)
+{
+    int64_t        now[GLOB_HASHES], n = glob_hash(files, now), was, m = 0;
+    const int64_t *saved = NULL;
+
+    LEVADA_TRY(levada_state_get_count(from, "files", INT32_MAX, &was, err));
+    LEVADA_TRY(levada_state_get_i64s(from, "names", &saved, &m, err));
+    if (was != files->n) {
+        return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                           "there are %lld files, there were %lld when the state was saved",
+                           (long long)files->n, (long long)was);
+    }
+    if (m != n) return levada_fail(err, LEVADA_EDATA_LOSS, "the saved names of files are damaged");
+    for (int64_t k = 0; k < n; k++) {
+        int64_t first = glob_group(k, n, files->n);
+
+        if (now[k] == saved[k]) continue;
+        return glob_renamed(files, first, glob_group(k + 1, n, files->n) - first, err);
+    }
+    return LEVADA_OK;
+}
+
+/* -- sizes: of up to 64 files each, of more a hash of neighbors */
+
+static int64_t glob_sizes(const levada_files *files, const int64_t *sizes,
+                          int64_t out[GLOB_HASHES])
+{
+    int64_t n = files->n < GLOB_HASHES ? files->n : GLOB_HASHES;
+
+    for (int64_t k = 0; k < n; k++) {
+        int64_t first = glob_group(k, n, files->n), end = glob_group(k + 1, n, files->n);
+
+        out[k] = sizes[k];
+        if (files->n <= GLOB_HASHES) continue;
+        out[k] = (int64_t)levada_hash64(sizes + first, (size_t)(end - first) * sizeof *sizes, 0);
+    }
+    return n;
+}
+
+levada_status levada_files_save_sizes(const levada_files *files, const int64_t *sizes,
+                                      levada_state_writer *to, levada_error *err)
+{
+    int64_t list[GLOB_HASHES], n = glob_sizes(files, sizes, list);
+
+    return levada_state_put_i64s(to, "sizes", list, n, err);
+}
+
+static levada_status glob_resized(const levada_files *files, int64_t k, int64_t now, int64_t was,
+                                  levada_error *err)
+{
+    int64_t     first = glob_group(k, GLOB_HASHES, files->n);
+    const char *path = files->path[files->n <= GLOB_HASHES ? k : first];
+
+    if (files->n > GLOB_HASHES) {
+        (void)levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                          "a file from '%s' to '%s' had another size when the state was saved",
+                          path, files->path[glob_group(k + 1, GLOB_HASHES, files->n) - 1]);
+    } else if (now < 0 || was < 0) {
+        (void)levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                          now < 0 ? "%s is gone, which was there when the state was saved"
+                                  : "%s is there, which was not when the state was saved", path);
+    } else {
+        (void)levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                          "%s was changed since the state was saved: %lld bytes, then %lld", path,
+                          (long long)now, (long long)was);
+    }
+    levada_error_place(err, NULL, path, -1, -1);
+    return LEVADA_EFAILED_PRECONDITION;
+}
+
+levada_status levada_files_verify_sizes(const levada_files *files, const int64_t *sizes,
+                                        levada_state_reader *from, levada_error *err)
+{
+    int64_t        now[GLOB_HASHES], n = glob_sizes(files, sizes, now), m = 0;
+    const int64_t *saved = NULL;
+
+    if (!levada_state_has(from, "sizes")) return LEVADA_OK; /* of an older version */
+    LEVADA_TRY(levada_state_get_i64s(from, "sizes", &saved, &m, err));
+    if (m != n) return levada_fail(err, LEVADA_EDATA_LOSS, "the saved sizes of files are damaged");
+    for (int64_t k = 0; k < n; k++) {
+        if (now[k] != saved[k]) return glob_resized(files, k, now[k], saved[k], err);
+    }
+    return LEVADA_OK;
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "files/window.h"
+
+#include "registry/env_priv.h"
+
+#include <string.h>
+
+#define WINDOW_LIMIT (INT64_C(1) << 30) /* offsets in a block are int32 */
+
+/* The system copies pages with `rep movsb`, which needs two to eight times as long where its target
+ * lies 1 to 63 bytes behind its source, seen within their pages (measured on Zen 3). So many bytes
+ * of each chunk stay unused, so that a window can begin further back. */
+#define WINDOW_LEAD 64
+#define WINDOW_PAGE 4096
+
+levada_status levada_window_open(levada_window *window, levada_env *env, const char *path,
+                                 const levada_bytes_options *options, int64_t max_record,
+                                 levada_error *err)
+{
+    levada_bytes *bytes = NULL;
+
+    LEVADA_TRY(levada_bytes_open(env, path, options, &bytes, err));
+    levada_window_close(window);
+    /* What lies within one chunk passes unseen; so does, then, what crosses into the next one. */
+    if (max_record > 0 && max_record < LEVADA_CHUNK) max_record = LEVADA_CHUNK;
+    *window = (levada_window){
+        .pool = levada_env_pool(env),
+        .bytes = bytes,
+        .step = LEVADA_CHUNK,
+        .total = -1,
+        .max_record = max_record > 0 && max_record < WINDOW_LIMIT ? max_record : WINDOW_LIMIT,
+    };
+    return LEVADA_OK;
+}
+
+void levada_window_close(levada_window *window)
+{
+    levada_bytes_close(&window->bytes);
+    levada_buffer_unref(&window->chunk);
+    *window = (levada_window){0};
+}
+
+/* Bytes of the file after the window, -1 where not known. */
+static int64_t window_left(const levada_window *w)
+{
+    if (w->total < 0) return levada_bytes_left(w->bytes);
+    return w->total - w->offset - levada_window_size(w);
+}
+
+/* Is a record of `need` bytes possible? A length may lie. What fits in one chunk is simply read:
+ * then the format can say better what is missing. */
+static levada_status window_judge(levada_window *w, int64_t need, levada_error *err)
+{
+    int64_t size = levada_window_size(w), left = window_left(w);
+
+    if (left >= 0 && need > w->step && need - size > left) {
+        return levada_fail(err, LEVADA_EDATA_LOSS,
+                           "truncated record: %lld of %lld bytes, then the file ends",
+                           (long long)(size + left), (long long)need);
+    }
+    w->too_long = need > w->max_record || size >= w->max_record;
+    w->length = need > size ? need : 0;
+    if (w->too_long) {
+        const char *more = need > size ? "" : "more than ";
+        long long   bytes = need > size ? need : size;
+
+        if (w->max_record >= WINDOW_LIMIT) {
+            return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                               "a record of %s%lld bytes is longer than %lld, the most that levada "
+                               "reads",
+                               more, bytes, (long long)WINDOW_LIMIT);
+        }
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                           "a record of %s%lld bytes is longer than max_record_bytes=%lld (in "
+                           "Python max_bytes): raise it to at most %lld to read the record",
+                           more, bytes, (long long)w->max_record, (long long)WINDOW_LIMIT);
+    }
+    return LEVADA_OK;
+}
+
+/* Bytes that the chunk has to hold: the window as it is and more. A quarter of a large window is
+ * new, so that moving it costs no more than reading does, whatever lengths a file claims. */
+static int64_t window_capacity(const levada_window *w, int64_t need)
+{
+    int64_t size = levada_window_size(w), wanted = w->step - WINDOW_LEAD;
+    int64_t left = levada_bytes_left(w->bytes);
+
+    if (need > wanted && left >= 0) { /* the file has them */
+        int64_t grown = size + size / 4 < size + left ? size + size / 4 : size + left;
+
+        return need > grown ? need : grown;
+    }
+    while (wanted - size < wanted / 4) wanted *= 2;
+    return wanted > w->max_record && size < w->max_record ? w->max_record : wanted;
+}
+
+/* Nobody else reads the chunk, and it is not one that was made for a huge record. */
+static bool window_reuses(const levada_window *w, int64_t capacity)
+{
+    return w->chunk && w->chunk->capacity >= capacity && w->chunk->capacity <= 4 * capacity &&
+           atomic_load_explicit(&w->chunk->refs, memory_order_acquire) == 1;
+}
+
+/* Where the window begins in a chunk, so that what is read next is copied fast. */
+static int64_t window_lead(const levada_window *w, const levada_buffer *chunk)
+{
+    uint64_t behind = ((uint64_t)(uintptr_t)chunk->data - (uint64_t)w->offset) % WINDOW_PAGE;
+
+    return behind > 0 && behind < WINDOW_LEAD ? WINDOW_LEAD - (int64_t)behind : 0;
+}
+
+levada_status levada_window_fill(levada_window *w, int64_t need, levada_error *err)
+{
+    int64_t        size = levada_window_size(w), made = 0, capacity, lead;
+    levada_buffer *chunk = NULL;
+    levada_status  st;
+
+    w->broken = false;
+    if (w->ended) return LEVADA_OK;
+    if (size > 0) LEVADA_TRY(window_judge(w, need, err));
+    capacity = window_capacity(w, need);
+    if (!window_reuses(w, capacity + WINDOW_LEAD)) {
+        LEVADA_TRY(levada_buffer_create(w->pool, capacity + WINDOW_LEAD, &chunk, err));
+        lead = window_lead(w, chunk);
+        if (size > 0) memcpy(chunk->data + lead, levada_window_data(w), (size_t)size);
+        levada_buffer_unref(&w->chunk);
+        w->chunk = chunk;
+    } else {
+        lead = window_lead(w, w->chunk);
+        if (size > 0) memmove(w->chunk->data + lead, levada_window_data(w), (size_t)size);
+    }
+    w->at = lead;
+    w->filled = lead + size;
+    w->moved += size;
+    st = levada_bytes_read(w->bytes, w->chunk->data + w->filled, capacity - size, &made, err);
+    w->filled += made;
+    LEVADA_ASSERT(made >= 0 && w->filled - lead <= capacity && w->filled <= w->chunk->capacity);
+    w->ended = st == LEVADA_OK && made == 0;
+    w->broken = st != LEVADA_OK;
+    return st;
+}
+
+/* Decompresses up to the offset, a chunk at a time. */
+static levada_status window_forward(levada_window *w, int64_t offset, levada_error *err)
+{
+    levada_status st;
+
+    while (offset - w->offset > levada_window_size(w)) {
+        levada_window_skip(w, levada_window_size(w));
+        if (w->ended) {
+            return levada_fail(err, LEVADA_EOUT_OF_RANGE, "byte %lld is beyond the end of the file",
+                               (long long)offset);
+        }
+        st = levada_window_fill(w, 0, err);
+        /* A state lies behind a wrong checksum only where a policy accepted that. */
+        if (st == LEVADA_EDATA_LOSS && levada_bytes_resume(w->bytes)) {
+            levada_error_clear(err);
+        } else if (st != LEVADA_OK) {
+            return st;
+        }
+    }
+    levada_window_skip(w, offset - w->offset);
+    return LEVADA_OK;
+}
+
+levada_status levada_window_seek(levada_window *w, int64_t offset, levada_error *err)
+{
+    bool    plain = levada_bytes_left(w->bytes) >= 0;
+    int64_t ahead = offset - w->offset;
+
+    w->too_long = false;
+    if (offset < 0) { /* of a state that was made up */
+        return levada_fail(err, LEVADA_EOUT_OF_RANGE, "byte %lld is in front of the file",
+                           (long long)offset);
+    }
+    if (ahead < 0 || (plain && ahead > levada_window_size(w))) {
+        w->at = w->filled = 0;
+        w->ended = false;
+        w->offset = plain ? offset : 0;
+        LEVADA_TRY(levada_bytes_seek(w->bytes, w->offset, err));
+    }
+    return window_forward(w, offset, err);
+}
+
+levada_status levada_window_pass(levada_window *w, int64_t length, levada_error *err)
+{
+    int64_t       from = w->offset, seen;
+    levada_error  why = LEVADA_ERROR_INIT;
+    levada_status st = levada_window_seek(w, from + length, &why);
+
+    if (st == LEVADA_OK) return LEVADA_OK;
+    if (st != LEVADA_EOUT_OF_RANGE && st != LEVADA_EDATA_LOSS) {
+        if (err) *err = why;
+        return st;
+    }
+    seen = w->offset + levada_window_size(w);
+    if (levada_bytes_left(w->bytes) < 0) w->total = seen;
+    LEVADA_TRY(levada_window_seek(w, from, err));
+    return levada_fail(err, LEVADA_EDATA_LOSS,
+                       "truncated record: %lld of %lld bytes, then the file ends",
+                       (long long)(seen - from), (long long)length);
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A window on the bytes of one file: what a format frames records in.
+ *
+ * The window lies in a pooled chunk of 256 KiB. When it has to grow, what is left of it moves to
+ * the front of a chunk and the rest is read behind it: into the same chunk where nobody else holds
+ * it, so that it stays in the cache, else into the one that the pool got back last. A chunk is
+ * written to only while nobody else holds it. Only a record longer than that gets a larger
+ * chunk, and that grows with what the file really holds, so that a lying length costs nothing.
+ */
+#ifndef LEVADA_FILES_WINDOW_H
+#define LEVADA_FILES_WINDOW_H
+
+#include "base/assert.h"
+#include "files/bytes.h"
+#include "tensor/pool.h"
+
+#define LEVADA_CHUNK (INT64_C(256) << 10)
+
+/* All-zero is a valid closed window. */
+typedef struct levada_window {
+    levada_pool   *pool; /* borrowed */
+    levada_bytes  *bytes;
+    levada_buffer *chunk;
+    int64_t        at, filled; /* the window is chunk->data[at, filled) */
+    int64_t        offset;     /* of its first byte in the decompressed file */
+    bool           ended;      /* nothing follows after it */
+    int64_t        step;       /* bytes read at a time: LEVADA_CHUNK, less to jump about */
+    int64_t        max_record;
+    bool           too_long; /* the record at its beginning is longer than that, ...           */
+    int64_t        length;   /* so long, or 0: not known                                       */
+    bool           broken;   /* the last fill failed in the bytes of the file, not by the limit */
+    int64_t        moved;    /* bytes that were copied to make room for more                   */
+    int64_t        total;    /* decompressed bytes of the file, once known; else -1            */
+} levada_window;
+
+LEVADA_MUST_USE levada_status levada_window_open(levada_window *window, levada_env *env,
+                                                 const char                 *path,
+                                                 const levada_bytes_options *options,
+                                                 int64_t max_record, levada_error *err);
+void levada_window_close(levada_window *window);
+
+static inline const uint8_t *levada_window_data(const levada_window *window)
+{
+    return window->chunk ? window->chunk->data + window->at : NULL;
+}
+
+static inline int64_t levada_window_size(const levada_window *window)
+{
+    return window->filled - window->at;
+}
+
+static inline void levada_window_skip(levada_window *window, int64_t used)
+{
+    LEVADA_ASSERT(used >= 0 && used <= levada_window_size(window));
+    window->at += used;
+    window->offset += used;
+}
+
+/* More bytes behind those that are there, or `ended`. `need` is how many the window needs to hold
+ * to be of use, 0 where that is not known. EDATA_LOSS when the file has less, ERESOURCE_EXHAUSTED
+ * when they are more than a record may have. After an error the window is as it was. */
+LEVADA_MUST_USE levada_status levada_window_fill(levada_window *window, int64_t need,
+                                                 levada_error *err);
+/* The window begins at this offset, empty or with what it had from there on. */
+LEVADA_MUST_USE levada_status levada_window_seek(levada_window *window, int64_t offset,
+                                                 levada_error *err);
+/* Moves to the end of the record of `length` bytes at the window's beginning. EDATA_LOSS when the
+ * file ends inside it: the window then begins at the record again, and the size of a compressed
+ * file is known from then on. */
+LEVADA_MUST_USE levada_status levada_window_pass(levada_window *window, int64_t length,
+                                                 levada_error *err);
+
+#endif

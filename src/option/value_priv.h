@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Values from the inside. What nests is bounded, so that everything here may recurse: a value of a
+ * dataset nests at most LEVADA_NEST_VALUE deep (pipes included), a value that is still being read
+ * LEVADA_NEST_RAW, since JSON spends several brackets on a pipe.
+ */
+#ifndef LEVADA_OPTION_VALUE_PRIV_H
+#define LEVADA_OPTION_VALUE_PRIV_H
+
+#include "base/text.h"
+#include <levada/value.h>
+
+#define LEVADA_NEST_VALUE 64
+#define LEVADA_NEST_TEXT 144 /* brackets in a text that a dataset may print as  */
+#define LEVADA_NEST_RAW 400  /* the same in JSON                                */
+
+/* How values print. TEXT is for descriptions; PLAIN is TEXT for an option that holds text anyway,
+ * so that words need no quotes; HASH is JSON for fingerprints. */
+typedef enum levada_print {
+    LEVADA_PRINT_JSON,
+    LEVADA_PRINT_TEXT,
+    LEVADA_PRINT_PLAIN,
+    LEVADA_PRINT_HASH
+} levada_print;
+
+void levada_value_print(levada_text *text, const levada_value *value, levada_print how);
+/* A name in front of "=" or ":" : quoted where it is no word. */
+void levada_value_print_key(levada_text *text, const char *key, levada_print how);
+
+/* NULL when memory is short. */
+levada_value *levada_value_copy(const levada_value *value);
+/* Levels of lists, maps and pipes: 0 for a number, 1 for a list of them. */
+int32_t levada_value_nest(const levada_value *value);
+
+/* Datasets are made of values, so a value knows a dataset that it holds by these functions only. */
+typedef struct levada_pipe_hooks {
+    levada_dataset *(*ref)(const levada_dataset *pipe);
+    void (*unref)(levada_dataset **pipe);
+    void (*print)(levada_text *text, const levada_dataset *pipe, levada_print how);
+} levada_pipe_hooks;
+
+/* A pipe that nests `nest` levels deep, counting itself. Keeps a reference to it, and `hooks` as
+ * they are. NULL when memory is short. */
+levada_value *levada_value_hold_pipe(const levada_dataset *pipe, int32_t nest,
+                                     const levada_pipe_hooks *hooks);
+/* The stages of a value that is a pipe, without brackets. */
+void levada_value_print_pipe(levada_text *text, const levada_value *pipe, levada_print how);
+
+/* Moves an entry or item out, leaving null there; needs no memory. NULL where there is none. */
+levada_value *levada_value_take(levada_value *map, const char *key);
+levada_value *levada_value_take_at(levada_value *list_or_map, int64_t i);
+/* Puts *item where the i-th item or entry is; takes it. */
+void levada_value_replace_at(levada_value *list_or_map, int64_t i, levada_value **item);
+
+/* {"base64": ...} and its kin are written as maps of one entry; a map that looks like one is
+ * printed as {"map": {...}}. True for the keys that mean something. */
+bool levada_value_marks(const char *key);
+
+#endif

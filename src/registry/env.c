@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tables that grow while other threads read (functions, plug-ins) are lists that get new heads.
+ */
+#include "registry/env_priv.h"
+
+#include "base/alloc.h"
+#include "base/assert.h"
+#include "base/process.h"
+#include "base/refs.h"
+#include "base/versioned.h"
+#include "registry/registry.h"
+#include "runtime/wait_list.h"
+#include "runtime/lock.h"
+
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct env_function {
+    struct env_function *older;
+    levada_function     *function;
+} env_function;
+
+typedef struct env_plugin {
+    levada_plugin_info info; /* first: it stands for the entry */
+    struct env_plugin *older;
+    char               text[]; /* name and path, both terminated */
+} env_plugin;
+
+struct levada_env {
+    atomic_int              refs;
+    levada_env_options      options;
+    levada_pool            *pool;
+    const levada_kernels   *kernels;
+    levada_registry        *registry;
+    levada_wait_list             *wait_list;
+    _Atomic(env_function *) functions;
+    _Atomic(env_plugin *)   plugins;
+    bool                    lockable;
+    levada_guard            guard;
+    levada_mutex            loading; /* held while a library is loaded */
+    levada_env             *base;    /* of a view: who has the functions and the plug-ins */
+};
+
+/* The one global: made when it is first needed, and never freed. */
+static _Atomic(levada_env *) env_default;
+
+const char *levada_version(void)
+{
+    return LEVADA_VERSION;
+}
+
+static void env_free(levada_env *env)
+{
+    env_function *function = atomic_load(&env->functions);
+    env_plugin   *plugin = atomic_load(&env->plugins);
+
+    while (function != NULL) {
+        env_function *older = function->older;
+        levada_function_unref(&function->function);
+        levada_free(function);
+        function = older;
+    }
+    while (plugin != NULL) {
+        env_plugin *older = plugin->older;
+        levada_free(plugin);
+        plugin = older;
+    }
+    levada_registry_destroy(&env->registry);
+    levada_wait_list_unref(&env->wait_list);
+    levada_pool_unref(&env->pool);
+    levada_guard_remove(&env->guard);
+    if (env->lockable) levada_mutex_clear(&env->loading);
+    if (env->base != NULL) levada_env_unref(&env->base);
+    levada_free(env);
+}
+
+/* A fork does not wait for a library that is being loaded: the child may load it again. */
+static void env_release(void *env, bool child)
+{
+    if (child) levada_mutex_renew(&((levada_env *)env)->loading);
+}
+
+static levada_status env_check(const levada_env_options *o, levada_error *err)
+{
+    if ((o->alloc == NULL) != (o->free == NULL)) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "alloc and free go together");
+    }
+    if (o->log_level < LEVADA_LOG_DEBUG || o->log_level > LEVADA_LOG_ERROR) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "log_level=%d is not a levada_log_level",
+                           (int)o->log_level);
+    }
+    return LEVADA_OK;
+}
+
+levada_status levada_env_create(const levada_env_options *options, levada_env **out,
+                                levada_error *err)
+{
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
+    levada_env_options all = LEVADA_ENV_OPTIONS_INIT;
+    levada_env        *env;
+    levada_status      status = LEVADA_OK;
+
+    if (options != NULL) {
+        LEVADA_TRY(LEVADA_VERSIONED_READ(all, options, levada_env_options, err));
+    }
+    env = levada_alloc_zero(sizeof(*env));
+    if (env == NULL) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
+    atomic_init(&env->refs, 1);
+    env->options = all;
+    env->kernels = levada_kernels_for(all.cpu);
+    status = env_check(&all, err);
+    if (status == LEVADA_OK) status = levada_mutex_init(&env->loading, LEVADA_LOCK_LOADING, err);
+    env->lockable = status == LEVADA_OK;
+    if (status == LEVADA_OK) status = levada_pool_create(&all, &env->pool, err);
+    if (status == LEVADA_OK) status = levada_registry_create(&env->registry, err);
+    if (status == LEVADA_OK) status = levada_wait_list_create(&env->wait_list, err);
+    if (status == LEVADA_OK) levada_guard_add(&env->guard, NULL, env_release, env);
+    if (status == LEVADA_OK) *out = env;
+    else env_free(env);
+    return status;
+}
+
+void levada_env_destroy(levada_env **env)
+{
+    if (!env) return;
+    levada_env_unref(env);
+}
+
+/* NULL only when memory is short. */
+static levada_env *env_get_default(void)
+{
+    levada_env *env = atomic_load_explicit(&env_default, memory_order_acquire), *made = NULL;
+
+    if (env != NULL || levada_env_create(NULL, &made, NULL) != LEVADA_OK) return env;
+    if (atomic_compare_exchange_strong_explicit(&env_default, &env, made, memory_order_acq_rel,
+                                                memory_order_acquire)) {
+        return made;
+    }
+    levada_env_unref(&made); /* another thread was faster */
+    return env;
+}
+
+static const levada_env *env_or_default(const levada_env *env)
+{
+    return env != NULL ? env : env_get_default();
+}
+
+levada_env *levada_env_ref(levada_env *env)
+{
+    if (env == NULL) env = env_get_default();
+    if (env != NULL) levada_refs_add(&env->refs);
+    return env;
+}
+
+void levada_env_unref(levada_env **env)
+{
+    levada_env *gone = *env;
+
+    *env = NULL;
+    if (gone == NULL || !levada_refs_drop(&gone->refs)) return;
+    env_free(gone);
+}
+
+levada_pool *levada_env_pool(const levada_env *env)
+{
+    env = env_or_default(env);
+    return env != NULL ? env->pool : NULL;
+}
+
+const levada_kernels *levada_env_kernels(const levada_env *env)
+{
+    env = env_or_default(env);
+    return env != NULL ? env->kernels : levada_kernels_for(LEVADA_CPU_AUTO);
+}
+
+levada_wait_list *levada_env_wait_list(const levada_env *env)
+{
+    env = env_or_default(env);
+    return env != NULL ? env->wait_list : NULL;
+}
+
+struct levada_registry *levada_env_registry(const levada_env *env)
+{
+    env = env_or_default(env);
+    return env != NULL ? env->registry : NULL;
+}
+
+levada_status levada_env_view(levada_env *env, struct levada_registry **names, levada_env **out,
+                              levada_error *err)
+{
+    levada_env *view = levada_alloc_zero(sizeof(*view));
+
+    if (view != NULL) view->base = levada_env_ref(env);
+    if (view == NULL || view->base == NULL) {
+        levada_free(view);
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
+    }
+    atomic_init(&view->refs, 1);
+    view->options = view->base->options;
+    view->pool = levada_pool_ref(view->base->pool);
+    view->kernels = view->base->kernels;
+    view->wait_list = levada_wait_list_ref(view->base->wait_list);
+    view->registry = *names;
+    *names = NULL;
+    *out = view;
+    return LEVADA_OK;
+}
+
+bool levada_env_logs(const levada_env *env, levada_log_level level)
+{
+    env = env_or_default(env);
+    return env != NULL && env->options.log != NULL && level >= env->options.log_level;
+}
+
+void levada_env_log(const levada_env *env, levada_log_level level, const char *fmt, ...)
+{
+    char    line[LEVADA_ERROR_TEXT + 256]; /* an error, and what it is about */
+    va_list args;
+
+    env = env_or_default(env);
+    if (!levada_env_logs(env, level)) return;
+    va_start(args, fmt);
+    int n = vsnprintf(line, sizeof(line), fmt, args);
+    va_end(args);
+    for (char *c = line; n >= 0 && *c != '\0'; c++) {
+        if (*c == '\n') *c = ' ';
+    }
+    if (n >= 0) env->options.log(env->options.user, level, line);
+}
+
+levada_status levada_env_add_function(levada_env *env, const levada_function *function,
+                                      levada_error *err)
+{
+    if (env == NULL) env = env_get_default();
+    LEVADA_TRY(levada_require(function != NULL, "function", err));
+    if (levada_function_info(function)->name == NULL) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "the function has no name");
+    }
+    env_function *entry = env != NULL ? levada_alloc(sizeof(*entry)) : NULL;
+    if (entry == NULL) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
+    entry->function = levada_function_ref(function);
+    entry->older = atomic_load_explicit(&env->functions, memory_order_relaxed);
+    while (!atomic_compare_exchange_weak_explicit(&env->functions, &entry->older, entry,
+                                                  memory_order_release, memory_order_relaxed)) {}
+    return LEVADA_OK;
+}
+
+levada_status levada_env_find_function(levada_env *env, const char *kind, const char *name,
+                                       levada_function **out, levada_error *err)
+{
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
+    LEVADA_TRY(levada_require(kind != NULL, "kind", err));
+    LEVADA_TRY(levada_require(name != NULL, "name", err));
+    levada_function *found = NULL;
+
+    if (env == NULL) env = env_get_default();
+    if (env == NULL) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
+    if (env->base != NULL) env = env->base;
+    env_function *entry = atomic_load_explicit(&env->functions, memory_order_acquire);
+    for (; entry != NULL && found == NULL; entry = entry->older) {
+        const levada_function_def *info = levada_function_info(entry->function);
+        bool same = strcmp(info->kind, kind) == 0 && strcmp(info->name, name) == 0;
+        if (same) found = levada_function_ref(entry->function);
+    }
+    if (found == NULL && env->options.resolve != NULL) {
+        return env->options.resolve(env->options.user, kind, name, out, err);
+    }
+    if (found == NULL) {
+        return levada_fail(err, LEVADA_ENOT_FOUND, "no function {\"%s\": \"%s\"} is registered",
+                           kind, name);
+    }
+    *out = found;
+    return LEVADA_OK;
+}
+
+void levada_env_begin_loading(levada_env *env) { levada_mutex_lock(&env->loading); }
+
+void levada_env_end_loading(levada_env *env) { levada_mutex_unlock(&env->loading); }
+
+const levada_plugin_info *levada_env_plugin(const levada_env *env, const char *name,
+                                            const char *path)
+{
+    env = env_or_default(env);
+    if (env == NULL) return NULL;
+    if (env->base != NULL) env = env->base;
+    const env_plugin *plugin = atomic_load_explicit(&env->plugins, memory_order_acquire);
+    for (; plugin != NULL; plugin = plugin->older) {
+        const char *have = name != NULL ? plugin->info.name : plugin->info.path;
+        if (strcmp(have, name != NULL ? name : path) == 0) return &plugin->info;
+    }
+    return NULL;
+}
+
+levada_status levada_env_make_plugin(const levada_env *env, const char *name, const char *path,
+                                     int64_t version, levada_plugin_info **out, levada_error *err)
+{
+    const levada_plugin_info *known = levada_env_plugin(env, name, NULL);
+    size_t                    n = strlen(name) + 1, size = n + strlen(path) + 1;
+
+    if (known != NULL) {
+        return levada_fail(err, LEVADA_EALREADY_EXISTS, "plug-in '%s' was loaded from %s", name,
+                           known->path);
+    }
+    env_plugin *plugin = levada_alloc(sizeof(*plugin) + size);
+    if (plugin == NULL) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
+    memcpy(plugin->text, name, n);
+    memcpy(plugin->text + n, path, size - n);
+    plugin->info = (levada_plugin_info){plugin->text, plugin->text + n, version};
+    *out = &plugin->info;
+    return LEVADA_OK;
+}
+
+void levada_env_take_plugin(levada_env *env, levada_plugin_info *info)
+{
+    env_plugin *plugin = (env_plugin *)info;
+
+    plugin->older = atomic_load_explicit(&env->plugins, memory_order_relaxed);
+    while (!atomic_compare_exchange_weak_explicit(&env->plugins, &plugin->older, plugin,
+                                                  memory_order_release, memory_order_relaxed)) {}
+}
+
+LEVADA_VERSIONED_INIT(levada_env_options_init, levada_env_options, LEVADA_ENV_OPTIONS_INIT)

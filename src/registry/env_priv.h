@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The environment from the inside: the pool, the kernels, and the registry of names.
+ */
+#ifndef LEVADA_REGISTRY_ENV_PRIV_H
+#define LEVADA_REGISTRY_ENV_PRIV_H
+
+#include "base/kernels.h"
+#include "tensor/pool.h"
+#include <levada/env.h>
+
+/* NULL stands for the default environment everywhere here. Borrowed. */
+const levada_kernels *levada_env_kernels(const levada_env *env);
+/* One line to the log callback, if there is one for that level. */
+LEVADA_PRINTF(3, 4)
+void levada_env_log(const levada_env *env, levada_log_level level, const char *fmt, ...);
+bool levada_env_logs(const levada_env *env, levada_log_level level);
+
+/* A library that was loaded, and is never unloaded; the strings live as long as the environment. */
+typedef struct levada_plugin_info {
+    const char *name, *path;
+    int64_t     version;
+} levada_plugin_info;
+
+/* One library is loaded at a time, and whoever comes meanwhile waits; env is not NULL here. Nothing
+ * else may be held. */
+void levada_env_begin_loading(levada_env *env);
+void levada_env_end_loading(levada_env *env);
+/* An entry that nobody sees, which is freed with levada_free or taken. EALREADY_EXISTS: the name is
+ * there. */
+LEVADA_MUST_USE levada_status levada_env_make_plugin(const levada_env *env, const char *name,
+                                                     const char *path, int64_t version,
+                                                     levada_plugin_info **out, levada_error *err);
+void levada_env_take_plugin(levada_env *env, levada_plugin_info *plugin);
+/* By name, or by path where name is NULL; NULL where there is none. */
+const levada_plugin_info *levada_env_plugin(const levada_env *env, const char *name,
+                                            const char *path);
+
+/* The table of names: registry.c knows what is in it. Made by levada_env_create. */
+struct levada_registry;
+struct levada_registry *levada_env_registry(const levada_env *env);
+/* Another environment that has these names and shares everything else with `env`, which it keeps;
+ * *names is taken over. For looking at descriptions, not for running them. */
+LEVADA_MUST_USE levada_status levada_env_view(levada_env *env, struct levada_registry **names,
+                                              levada_env **out, levada_error *err);
+
+levada_env *levada_env_ref(levada_env *env); /* NULL gives the default one */
+void        levada_env_unref(levada_env **env);
+
+#endif

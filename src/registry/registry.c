@@ -1,0 +1,481 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The names lie in an immutable table, sorted. Registering publishes a new table and keeps the old
+ * one, so that looking up needs no lock; names are few and come at the beginning.
+ */
+#include "registry/registry.h"
+
+#include "base/alloc.h"
+#include "base/text.h"
+#include "base/versioned.h"
+#include "registry/registry_check.h"
+
+#include <stdatomic.h>
+#include <string.h>
+#include <strings.h>
+
+/* Generated: builtins.c. */
+extern const levada_stage_def *const   levada_builtin_stages[];
+extern const levada_format_def *const  levada_builtin_formats[];
+extern const levada_source_def *const  levada_builtin_sources[];
+extern const levada_decoder_def *const levada_builtin_decoders[];
+extern const levada_combiner_def *const   levada_builtin_combiners[];
+extern const levada_filter_def *const  levada_builtin_filters[];
+
+typedef struct registry_table {
+    struct registry_table *older;
+    int32_t                n[2]; /* names of descriptions; filters */
+    levada_op            **ops[2];
+    levada_op             *room[];
+} registry_table;
+
+struct levada_registry {
+    _Atomic(registry_table *) table;
+    bool                      lent; /* the names are others' */
+};
+
+static const levada_arg registry_file_args[] = {
+    LEVADA_ARG(TEXTS, levada_file_args, files, .required = true, .positional = true, .paths = true,
+               .doc = "paths and globs of the files"),
+    LEVADA_ARG(TEXT, levada_file_args, compression, .otherwise = "auto",
+               .doc = "auto (looks at the first bytes), none, or a filter such as gzip"),
+    LEVADA_ARG(BOOL, levada_file_args, shuffle_files, .otherwise = "false",
+               .doc = "reads the files in another order in each epoch"),
+    /* Good records do not depend on it: a job that died of damage may go on with another policy. */
+    LEVADA_ARG(TEXT, levada_file_args, errors, .tuning = true,
+               .doc = "at damage: fail, skip, skip:1000 or skip:0.1%; null = as the iterator"),
+    LEVADA_ARG_END
+};
+
+static const levada_arg registry_decoder_args[] = {
+    LEVADA_ARG(TEXT, levada_decoder_args, field,
+               .doc = "column to decode; null = the decoder's own, or the only one of bytes"),
+    LEVADA_ARG_END
+};
+
+static const levada_arg registry_no_args[] = {LEVADA_ARG_END};
+
+const char *levada_family_name(levada_family family)
+{
+    static const char *const names[] = {"stage", "format", "source", "decoder", "combiner", "filter"};
+
+    return names[family];
+}
+
+#define REGISTRY_TAKE(op, kind, type, def_)                                         \
+    do {                                                                            \
+        LEVADA_TRY(LEVADA_VERSIONED_READ((op)->def.kind, (def_), type, err));       \
+        (op)->name = (op)->def.kind.name;                                           \
+        (op)->doc = (op)->def.kind.doc;                                             \
+    } while (0)
+
+#define REGISTRY_TAKE_ARGS(op, kind)                    \
+    do {                                                \
+        (op)->example = (op)->def.kind.example;         \
+        (op)->args = (op)->def.kind.args;               \
+        (op)->args_size = (op)->def.kind.args_size;     \
+    } while (0)
+
+static levada_status registry_take(levada_op *op, const void *def, levada_error *err)
+{
+    switch (op->family) {
+    case LEVADA_FAMILY_STAGE:
+        REGISTRY_TAKE(op, stage, levada_stage_def, def);
+        REGISTRY_TAKE_ARGS(op, stage);
+        op->example_files = op->def.stage.example_files;
+        op->min_inputs = op->max_inputs = 1;
+        break;
+    case LEVADA_FAMILY_FORMAT:
+        REGISTRY_TAKE(op, format, levada_format_def, def);
+        REGISTRY_TAKE_ARGS(op, format);
+        op->example_files = op->def.format.example_files;
+        break;
+    case LEVADA_FAMILY_SOURCE:
+        REGISTRY_TAKE(op, source, levada_source_def, def);
+        REGISTRY_TAKE_ARGS(op, source);
+        op->example_files = op->def.source.example_files;
+        break;
+    case LEVADA_FAMILY_DECODER:
+        REGISTRY_TAKE(op, decoder, levada_decoder_def, def);
+        REGISTRY_TAKE_ARGS(op, decoder);
+        op->example_files = op->def.decoder.example_files;
+        op->min_inputs = op->max_inputs = 1;
+        break;
+    case LEVADA_FAMILY_COMBINER:
+        REGISTRY_TAKE(op, combiner, levada_combiner_def, def);
+        REGISTRY_TAKE_ARGS(op, combiner);
+        op->min_inputs = op->def.combiner.min_inputs;
+        op->max_inputs = op->def.combiner.max_inputs;
+        break;
+    case LEVADA_FAMILY_FILTER: REGISTRY_TAKE(op, filter, levada_filter_def, def); break;
+    }
+    return LEVADA_OK;
+}
+
+/* Appends the rows of a table whose rows may be of another size than ours. */
+static int32_t registry_append(levada_arg *to, int32_t n, const levada_arg *from, size_t offset,
+                               bool positional)
+{
+    size_t stride = from->struct_size, size = sizeof(*to) < stride ? sizeof(*to) : stride;
+
+    while (from->name != NULL) {
+        if (to != NULL) {
+            memcpy(&to[n], from, size);
+            to[n].offset += offset;
+            to[n].positional = to[n].positional || positional;
+        }
+        n++;
+        from = (const levada_arg *)(const void *)((const char *)from + stride);
+    }
+    return n;
+}
+
+/* All rows of a table have the size of its first one. */
+static levada_status registry_check_rows(const levada_op *op, const levada_arg *row,
+                                         levada_error *err)
+{
+    size_t        stride = row->struct_size;
+    levada_status status = LEVADA_OK;
+
+    while (status == LEVADA_OK && row->name != NULL) {
+        status = levada_versioned_check(row, sizeof(*row), "levada_arg", err);
+        if (status == LEVADA_OK && row->struct_size != stride) {
+            status = levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                                 "struct_size=%zu of levada_arg differs from %zu, that of the row "
+                                 "before", row->struct_size, stride);
+        }
+        if (status != LEVADA_OK) levada_error_wrap(err, "%s: option '%s'", op->name, row->name);
+        row = (const levada_arg *)(const void *)((const char *)row + stride);
+    }
+    return status;
+}
+
+static bool registry_has_positional(const levada_arg *args, int32_t n)
+{
+    for (int32_t i = 0; i < n; i++) {
+        if (args[i].positional) return true;
+    }
+    return false;
+}
+
+/* The whole table of options: own ones, then what the core adds. */
+static levada_status registry_make_args(levada_op *op, const levada_arg *own, levada_error *err)
+{
+    bool              format = op->family == LEVADA_FAMILY_FORMAT;
+    bool              decoder = op->family == LEVADA_FAMILY_DECODER;
+    const levada_arg *core = format    ? registry_file_args
+                             : decoder ? registry_decoder_args
+                                       : registry_no_args;
+
+    if (own == NULL) own = registry_no_args;
+    LEVADA_TRY(registry_check_rows(op, own, err));
+    int32_t           n = registry_append(NULL, 0, own, 0, false);
+    int32_t           most = registry_append(NULL, n, core, 0, false) + 1;
+    levada_arg       *args = levada_alloc_zero((size_t)most * sizeof(*args));
+
+    op->args = args;
+    if (args == NULL) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
+    op->core_offset = (op->args_size + 15) / 16 * 16;
+    registry_append(args, 0, own, 0, false);
+    bool free_place = decoder && !registry_has_positional(args, n);
+    registry_append(args, n, core, op->core_offset, free_place);
+    if (format) op->args_size = op->core_offset + sizeof(levada_file_args);
+    if (decoder) op->args_size = op->core_offset + sizeof(levada_decoder_args);
+    return LEVADA_OK;
+}
+
+void levada_op_destroy(levada_op **op)
+{
+    union {
+        const void *shared;
+        void       *ours;
+    } args, plugin;
+
+    if (*op == NULL) return;
+    args.shared = (*op)->args;
+    plugin.shared = (*op)->plugin;
+    levada_free(args.ours);
+    levada_free(plugin.ours);
+    levada_free(*op);
+    *op = NULL;
+}
+
+levada_status levada_op_create(levada_family family, const void *def, const char *plugin,
+                               levada_op **out, levada_error *err)
+{
+    levada_op        *op = levada_alloc_zero(sizeof(*op));
+    const levada_arg *own;
+    levada_status     status = LEVADA_OK;
+
+    if (op == NULL) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
+    op->family = family;
+    status = registry_take(op, def, err);
+    own = op->args;
+    op->args = NULL; /* that table is the caller's */
+    if (status == LEVADA_OK) status = registry_make_args(op, own, err);
+    if (status == LEVADA_OK && plugin != NULL) {
+        op->plugin = levada_strdup(plugin);
+        if (op->plugin == NULL) {
+            status = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
+        }
+    }
+    if (status == LEVADA_OK) status = levada_registry_check(op, err);
+    if (status == LEVADA_OK) *out = op;
+    else levada_op_destroy(&op);
+    return status;
+}
+
+/* Where the name is, or belongs. */
+static int32_t registry_place(const registry_table *table, int part, const char *name)
+{
+    int32_t low = 0, high = table != NULL ? table->n[part] : 0;
+
+    while (low < high) {
+        int32_t middle = low + (high - low) / 2;
+        if (strcmp(table->ops[part][middle]->name, name) < 0) low = middle + 1;
+        else high = middle;
+    }
+    return low;
+}
+
+static const levada_op *registry_find(const registry_table *table, int part, const char *name)
+{
+    int32_t i = registry_place(table, part, name);
+
+    if (table == NULL || i >= table->n[part]) return NULL;
+    return strcmp(table->ops[part][i]->name, name) == 0 ? table->ops[part][i] : NULL;
+}
+
+/* The old table and one op more; NULL when memory is short. */
+static registry_table *registry_extend(registry_table *old, int part, levada_op *op)
+{
+    int32_t         n[2] = {old != NULL ? old->n[0] : 0, old != NULL ? old->n[1] : 0};
+    size_t          size = sizeof(registry_table) + (size_t)(n[0] + n[1] + 1) * sizeof(op);
+    registry_table *table = levada_alloc_zero(size);
+    int32_t         at = registry_place(old, part, op->name);
+
+    if (table == NULL) return NULL;
+    table->older = old;
+    table->ops[0] = table->room;
+    table->ops[1] = table->room + n[0] + (part == 0 ? 1 : 0);
+    for (int p = 0; p < 2; p++) {
+        for (int32_t i = 0; i < n[p]; i++) {
+            table->ops[p][i + (p == part && i >= at ? 1 : 0)] = old->ops[p][i];
+        }
+        table->n[p] = n[p] + (p == part ? 1 : 0);
+    }
+    table->ops[part][at] = op;
+    return table;
+}
+
+static int registry_part(const levada_op *op) { return op->family == LEVADA_FAMILY_FILTER ? 1 : 0; }
+
+static levada_status registry_taken(const levada_op *by, levada_error *err)
+{
+    return levada_fail(err, LEVADA_EALREADY_EXISTS, "%s: the name is taken by a %s%s%s", by->name,
+                       levada_family_name(by->family), by->plugin != NULL ? " of plug-in " : "",
+                       by->plugin != NULL ? by->plugin : "");
+}
+
+/* The old table and n >= 1 ops more. On failure nothing is left. */
+static levada_status registry_extend_all(registry_table *old, levada_op *const *ops, int32_t n,
+                                         registry_table **out, levada_error *err)
+{
+    registry_table *table = old;
+
+    for (int32_t i = 0; i < n; i++) {
+        int              part = registry_part(ops[i]);
+        const levada_op *taken = registry_find(table, part, ops[i]->name);
+        registry_table  *more = taken == NULL ? registry_extend(table, part, ops[i]) : NULL;
+
+        if (table != old) levada_free(table);
+        if (taken != NULL) return registry_taken(taken, err);
+        if (more == NULL) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
+        table = more;
+    }
+    table->older = old;
+    *out = table;
+    return LEVADA_OK;
+}
+
+levada_status levada_registry_insert(levada_registry *registry, levada_op *const *ops, int32_t n,
+                                     levada_error *err)
+{
+    registry_table *old = atomic_load_explicit(&registry->table, memory_order_acquire);
+
+    for (;;) {
+        registry_table *table = NULL;
+
+        LEVADA_TRY(registry_extend_all(old, ops, n, &table, err));
+        if (atomic_compare_exchange_strong_explicit(&registry->table, &old, table,
+                                                    memory_order_acq_rel, memory_order_acquire)) {
+            return LEVADA_OK;
+        }
+        levada_free(table);
+    }
+}
+
+static levada_status registry_add(levada_registry *registry, levada_family family, const void *def,
+                                  levada_error *err)
+{
+    levada_op *op = NULL;
+
+    LEVADA_TRY(levada_op_create(family, def, NULL, &op, err));
+    levada_status status = levada_registry_insert(registry, &op, 1, err);
+    if (status != LEVADA_OK) levada_op_destroy(&op);
+    return status;
+}
+
+#define REGISTRY_ADD_ALL(kind, family)                                                         \
+    for (int32_t i = 0; status == LEVADA_OK && levada_builtin_##kind[i] != NULL; i++) {        \
+        status = registry_add(registry, LEVADA_FAMILY_##family, levada_builtin_##kind[i], err); \
+    }
+
+static levada_status registry_add_builtins(levada_registry *registry, levada_error *err)
+{
+    levada_status status = LEVADA_OK;
+
+    REGISTRY_ADD_ALL(stages, STAGE)
+    REGISTRY_ADD_ALL(formats, FORMAT)
+    REGISTRY_ADD_ALL(sources, SOURCE)
+    REGISTRY_ADD_ALL(decoders, DECODER)
+    REGISTRY_ADD_ALL(combiners, COMBINER)
+    REGISTRY_ADD_ALL(filters, FILTER)
+    return status;
+}
+
+levada_status levada_registry_create(levada_registry **out, levada_error *err)
+{
+    levada_registry *registry = levada_alloc_zero(sizeof(*registry));
+
+    if (registry == NULL) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
+    levada_status status = registry_add_builtins(registry, err);
+    if (status == LEVADA_OK) *out = registry;
+    else levada_registry_destroy(&registry);
+    return status;
+}
+
+void levada_registry_destroy(levada_registry **registry)
+{
+    if (*registry == NULL) return;
+    registry_table *table = atomic_load_explicit(&(*registry)->table, memory_order_acquire);
+    for (int part = 0; table != NULL && !(*registry)->lent && part < 2; part++) {
+        for (int32_t i = 0; i < table->n[part]; i++) levada_op_destroy(&table->ops[part][i]);
+    }
+    while (table != NULL) {
+        registry_table *older = table->older;
+        levada_free(table);
+        table = older;
+    }
+    levada_free(*registry);
+    *registry = NULL;
+}
+
+static const registry_table *registry_now(const levada_env *env)
+{
+    levada_registry *registry = levada_env_registry(env);
+
+    return registry != NULL ? atomic_load_explicit(&registry->table, memory_order_acquire) : NULL;
+}
+
+/* Its table has nothing older below it: that is the other registry's. */
+levada_status levada_registry_lend(levada_registry *from, levada_op *const *ops, int32_t n,
+                                   levada_registry **out, levada_error *err)
+{
+    registry_table  *now = atomic_load_explicit(&from->table, memory_order_acquire), *table = NULL;
+    levada_registry *registry = levada_alloc_zero(sizeof(*registry));
+
+    if (registry == NULL) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
+    levada_status status = registry_extend_all(now, ops, n, &table, err);
+    if (status != LEVADA_OK) {
+        levada_free(registry);
+        return status;
+    }
+    table->older = NULL;
+    registry->lent = true;
+    atomic_init(&registry->table, table);
+    *out = registry;
+    return LEVADA_OK;
+}
+
+const levada_op *levada_registry_find(const levada_env *env, const char *name)
+{
+    return registry_find(registry_now(env), 0, name);
+}
+
+const levada_op *levada_registry_at(const levada_env *env, int32_t i)
+{
+    const registry_table *table = registry_now(env);
+
+    return table != NULL && i >= 0 && i < table->n[0] ? table->ops[0][i] : NULL;
+}
+
+const levada_filter_def *levada_registry_filter(const levada_env *env, const char *name)
+{
+    char             lower[48] = "";
+    const levada_op *op;
+
+    if (strlen(name) >= sizeof(lower)) return NULL;
+    for (size_t i = 0; name[i] != '\0'; i++) {
+        lower[i] = name[i] >= 'A' && name[i] <= 'Z' ? (char)(name[i] + 32) : name[i];
+    }
+    op = registry_find(registry_now(env), 1, lower);
+    return op != NULL ? &op->def.filter : NULL;
+}
+
+levada_status levada_compression_check(const levada_env *env, const char *compression,
+                                       levada_error *err)
+{
+    if (!compression || *compression == '\0' || strcasecmp(compression, "auto") == 0 ||
+        strcasecmp(compression, "none") == 0 || levada_registry_filter(env, compression)) {
+        return LEVADA_OK;
+    }
+    return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                       "compression='%s' must be auto, none, gzip, zlib, zstd or the name of "
+                       "another filter that was loaded",
+                       compression);
+}
+
+const levada_filter_def *levada_registry_filter_at(const levada_env *env, int32_t i)
+{
+    const registry_table *table = registry_now(env);
+
+    return table != NULL && i >= 0 && i < table->n[1] ? &table->ops[1][i]->def.filter : NULL;
+}
+
+const levada_filter_def *levada_registry_probe(const levada_env *env, const uint8_t *data,
+                                               size_t size)
+{
+    const registry_table    *table = registry_now(env);
+    const levada_filter_def *best = NULL;
+    int32_t                  most = 0;
+
+    for (int32_t i = 0; table != NULL && i < table->n[1]; i++) {
+        const levada_filter_def *def = &table->ops[1][i]->def.filter;
+        int32_t                  bits = def->probe(data, size);
+        if (bits > most) {
+            most = bits;
+            best = def;
+        }
+    }
+    return best;
+}
+
+levada_status levada_registry_unknown(const levada_env *env, const char *name, const char *where,
+                                      levada_error *err)
+{
+    const registry_table *table = registry_now(env);
+    const char           *best = NULL;
+    size_t                distance = SIZE_MAX;
+
+    for (int32_t i = 0; table != NULL && i < table->n[0]; i++) {
+        levada_nearest(name, table->ops[0][i]->name, &best, &distance);
+    }
+    if (best != NULL) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "unknown stage '%.48s'%s; did you mean "
+                           "'%s'?", name, where, best);
+    }
+    return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                       "unknown stage '%.48s'%s; if it is of a plug-in, load its library first",
+                       name, where);
+}

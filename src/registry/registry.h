@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The registry: every name that can stand in a description, built in or loaded.
+ *
+ * Registration copies a descriptor by its struct_size (so that plug-ins compiled against an older
+ * header go on working), fills in what the core adds (options of the file reader, the option
+ * `field` of decoders) and refuses what breaks the contract: a SERIAL descriptor with state but
+ * without save and restore, a name that is taken, an option table with two positional options.
+ */
+#ifndef LEVADA_REGISTRY_REGISTRY_H
+#define LEVADA_REGISTRY_REGISTRY_H
+
+#include "registry/env_priv.h"
+#include "run/combiner.h"
+#include <levada/decoder.h>
+#include <levada/filter.h>
+#include <levada/option.h>
+#include <levada/source.h>
+#include <levada/stage.h>
+
+typedef enum levada_family {
+    LEVADA_FAMILY_STAGE,
+    LEVADA_FAMILY_FORMAT,
+    LEVADA_FAMILY_SOURCE,
+    LEVADA_FAMILY_DECODER,
+    LEVADA_FAMILY_COMBINER,
+    LEVADA_FAMILY_FILTER /* not a name of descriptions: a value of compression= */
+} levada_family;
+
+/* One name. Immutable once registered; lives as long as its environment. */
+typedef struct levada_op {
+    levada_family     family;
+    const char       *name, *doc, *example;
+    const levada_example_file *example_files; /* that the example reads; NULL = none */
+    const char       *plugin;      /* NULL = built in */
+    const levada_arg *args;        /* own options first, then the core's; ends with NULL name */
+    size_t            args_size;   /* of the whole struct: core options lie behind own ones   */
+    size_t            core_offset; /* where the core's part of the struct begins              */
+    int32_t           min_inputs, max_inputs; /* 0,0 sources · 1,1 stages, decoders · combiners  */
+    union {
+        levada_stage_def   stage;
+        levada_format_def  format;
+        levada_source_def  source;
+        levada_decoder_def decoder;
+        levada_combiner_def   combiner;
+        levada_filter_def  filter;
+    } def;
+} levada_op;
+
+/* Options of the file reader, at core_offset of a format's args. */
+typedef struct levada_file_args {
+    levada_texts files;         /* positional; paths and globs */
+    const char  *compression;   /* "auto", "none", or a filter's name */
+    bool         shuffle_files;
+    const char  *errors;        /* NULL = the iterator's policy */
+} levada_file_args;
+
+/* Option of every decoder, at core_offset of its args. */
+typedef struct levada_decoder_args {
+    const char *field; /* in a dataset never NULL: the decoder's own or the only BYTES column where
+                        * the option was not given */
+} levada_decoder_args;
+
+typedef struct levada_registry levada_registry;
+
+/* With the built-in names. */
+LEVADA_MUST_USE levada_status levada_registry_create(levada_registry **out, levada_error *err);
+void                          levada_registry_destroy(levada_registry **registry);
+
+/* A copy of a descriptor (levada_stage_def for STAGE and so on) with its whole table of options,
+ * not registered yet; `plugin` is the name of the library, NULL = built in. EINVALID_ARGUMENT: it
+ * breaks the contract; the message says how. Defaults of options are not read. */
+LEVADA_MUST_USE levada_status levada_op_create(levada_family family, const void *def,
+                                               const char *plugin, levada_op **out,
+                                               levada_error *err);
+void                          levada_op_destroy(levada_op **op);
+/* Registers n >= 1 of them, and takes them over: lookups find either none or all. Any thread.
+ * EALREADY_EXISTS: a name is taken; nothing is registered then. */
+LEVADA_MUST_USE levada_status levada_registry_insert(levada_registry  *registry,
+                                                     levada_op *const *ops, int32_t n,
+                                                     levada_error *err);
+/* A registry with the names of `from` and n >= 1 more, all of them borrowed. */
+LEVADA_MUST_USE levada_status levada_registry_lend(levada_registry *from, levada_op *const *ops,
+                                                   int32_t n, levada_registry **out,
+                                                   levada_error *err);
+/* "stage", "format", "source", "decoder", "combiner", "filter" */
+const char *levada_family_name(levada_family family);
+
+/* NULL where there is none. Borrowed. */
+const levada_op *levada_registry_find(const levada_env *env, const char *name);
+/* The i-th in order of names but for filters, and the i-th of those; NULL beyond the last. */
+const levada_op         *levada_registry_at(const levada_env *env, int32_t i);
+const levada_filter_def *levada_registry_filter_at(const levada_env *env, int32_t i);
+/* In any case of letters. */
+const levada_filter_def *levada_registry_filter(const levada_env *env, const char *name);
+/* EINVALID_ARGUMENT unless it is NULL, "", auto, none or the name of a filter. */
+LEVADA_MUST_USE levada_status levada_compression_check(const levada_env *env,
+                                                       const char *compression,
+                                                       levada_error *err);
+/* The error for a name that is not there: EINVALID_ARGUMENT with the nearest one. `where` is
+ * " at column 14" or "". */
+levada_status levada_registry_unknown(const levada_env *env, const char *name, const char *where,
+                                      levada_error *err);
+/* The filter whose probe knows these first bytes best; NULL = none: plain. */
+const levada_filter_def *levada_registry_probe(const levada_env *env, const uint8_t *data,
+                                               size_t size);
+
+#endif

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "registry/registry_check.h"
+
+#include "option/option_priv.h"
+
+#include <string.h>
+
+/* The reason to refuse it, NULL where there is none. */
+static const char *registry_check_stage(const levada_stage_def *def)
+{
+    bool serial = def->mode == LEVADA_MODE_SERIAL;
+
+    if (serial && def->next == NULL) return "a SERIAL stage needs next()";
+    if (!serial && def->mode != LEVADA_MODE_PURE) return "mode must be SERIAL or PURE";
+    if (!serial && def->apply == NULL) return "a PURE stage needs apply()";
+    if (!serial && (def->next != NULL || def->feed != NULL)) {
+        return "a PURE stage has neither next() nor feed()";
+    }
+    if (serial && def->state_size > 0 && (def->save == NULL || def->restore == NULL)) {
+        return "a SERIAL stage with state needs save() and restore()";
+    }
+    if (serial && def->read_ahead != NULL) return "only a PURE stage has read_ahead()";
+    if (!serial && def->passes != NULL) return "only a SERIAL stage has passes()";
+    bool one = (def->save == NULL) != (def->restore == NULL);
+    return one ? "save() and restore() go together" : NULL;
+}
+
+static const char *registry_check_format(const levada_format_def *def)
+{
+    if (def->next == NULL) return "a format needs next()";
+    return def->field == NULL ? "a format needs the name of its column in field" : NULL;
+}
+
+static const char *registry_check_source(const levada_source_def *def)
+{
+    if (def->check == NULL || def->next == NULL) return "a source needs check() and next()";
+    bool one = (def->save == NULL) != (def->restore == NULL);
+    return one ? "save() and restore() go together" : NULL;
+}
+
+static const char *registry_check_decoder(const levada_decoder_def *def)
+{
+    bool whole = def->check != NULL && def->decode != NULL;
+
+    return whole ? NULL : "a decoder needs check() and decode()";
+}
+
+static const char *registry_check_combiner(const levada_combiner_def *def)
+{
+    if (def->check == NULL || def->next == NULL) return "a joint needs check() and next()";
+    if (def->state_size > 0 && (def->save == NULL || def->restore == NULL)) {
+        return "a joint with state needs save() and restore()";
+    }
+    if (def->min_inputs < 0 || (def->max_inputs >= 0 && def->max_inputs < def->min_inputs)) {
+        return "min_inputs and max_inputs do not fit";
+    }
+    return NULL;
+}
+
+static const char *registry_check_filter(const levada_filter_def *def)
+{
+    if (def->probe == NULL || def->decode == NULL) return "a filter needs probe() and decode()";
+    if (def->open == NULL || def->close == NULL || def->reset == NULL) {
+        return "a filter needs open(), close() and reset()";
+    }
+    bool one = def->encode != NULL && (def->open_encoder == NULL || def->close_encoder == NULL);
+    return one ? "encode() needs open_encoder() and close_encoder()" : NULL;
+}
+
+static const char *registry_check_hooks(const levada_op *op)
+{
+    switch (op->family) {
+    case LEVADA_FAMILY_STAGE: return registry_check_stage(&op->def.stage);
+    case LEVADA_FAMILY_FORMAT: return registry_check_format(&op->def.format);
+    case LEVADA_FAMILY_SOURCE: return registry_check_source(&op->def.source);
+    case LEVADA_FAMILY_DECODER: return registry_check_decoder(&op->def.decoder);
+    case LEVADA_FAMILY_COMBINER: return registry_check_combiner(&op->def.combiner);
+    case LEVADA_FAMILY_FILTER: return registry_check_filter(&op->def.filter);
+    }
+    return "no such family";
+}
+
+levada_status levada_registry_check(const levada_op *op, levada_error *err)
+{
+    const char *name = op->name, *wrong = NULL;
+
+    if (name == NULL || name[0] < 'a' || name[0] > 'z' || strlen(name) > 40 ||
+        name[strspn(name, "abcdefghijklmnopqrstuvwxyz_0123456789")] != '\0') {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "%s: a name is 1 to 40 of a-z, 0-9 and _, and begins with a letter",
+                           name != NULL ? name : "NULL");
+    }
+    wrong = registry_check_hooks(op);
+    levada_status status = wrong != NULL ? levada_fail(err, LEVADA_EINVALID_ARGUMENT, "%s", wrong)
+                                         : levada_option_check_table(op->args, op->args_size, err);
+    if (status != LEVADA_OK) levada_error_wrap(err, "%s", name);
+    return status;
+}

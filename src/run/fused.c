@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "run/fused.h"
+
+#include "base/alloc.h"
+#include "description/dataset_priv.h"
+#include "run/iter_priv.h"
+#include "tensor/block_priv.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef struct fused_link {
+    const levada_dataset *at;
+    const levada_op      *op;
+    const void           *args;
+    const levada_spec    *out;
+    levada_spec          *decoded; /* decoders: the columns that decode() makes; owned */
+    levada_context        context; /* also borrowed by the states */
+    char                  path[64];
+    uint8_t              *states; /* threads * state_size */
+    size_t                state_size;
+    int32_t               opened; /* states that open() saw */
+    atomic_llong          nanoseconds, records, blocks;
+} fused_link;
+
+struct levada_fused {
+    int32_t      threads, n, room;
+    bool         carries;
+    fused_link **links;
+};
+
+/* One apply on its way through the links. */
+typedef struct fused_pass {
+    levada_fused *fused;
+    levada_run   *run;
+    int32_t       thread;
+    const levada_block *in;
+    levada_reject *bad; /* of all links so far, by the rows of `in` */
+    int32_t        nbad;
+} fused_pass;
+
+levada_status levada_fused_create(int32_t threads, levada_fused **out, levada_error *err)
+{
+    levada_fused *fused = levada_alloc_zero(sizeof *fused);
+
+    if (!fused) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a stage");
+    fused->threads = threads;
+    *out = fused;
+    return LEVADA_OK;
+}
+
+void levada_fused_carry(levada_fused *fused) { fused->carries = true; }
+
+static void *fused_state(const fused_link *l, int32_t thread)
+{
+    return l->states + (size_t)thread * l->state_size;
+}
+
+static void fused_free_link(fused_link *l)
+{
+    void (*close)(void *) = l->op->family == LEVADA_FAMILY_DECODER ? l->op->def.decoder.close
+                                                                   : l->op->def.stage.close;
+
+    for (int32_t i = 0; close && i < l->opened; i++) close(fused_state(l, i));
+    levada_spec_unref(&l->decoded);
+    levada_free(l->states);
+    levada_free(l);
+}
+
+void levada_fused_destroy(levada_fused **fused)
+{
+    levada_fused *c = *fused;
+
+    *fused = NULL;
+    if (!c) return;
+    for (int32_t i = 0; i < c->n; i++) fused_free_link(c->links[i]);
+    levada_free(c->links);
+    levada_free(c);
+}
+
+/* SERIAL stages have one state, with their node: only the tail of PURE ones is opened here. */
+static levada_status fused_open_states(levada_fused *fused, fused_link *l, levada_error *err)
+{
+    bool   decoder = l->op->family == LEVADA_FAMILY_DECODER;
+    size_t size = decoder ? l->op->def.decoder.state_size : l->op->def.stage.state_size;
+    levada_status (*open)(void *, const void *, const levada_context *, levada_error *) =
+        decoder ? l->op->def.decoder.open : l->op->def.stage.open;
+
+    l->state_size = (size + 63) & ~(size_t)63; /* no shared cache lines */
+    l->states = levada_alloc_aligned(64, l->state_size * (size_t)fused->threads + 64);
+    if (!l->states) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a stage");
+    memset(l->states, 0, l->state_size * (size_t)fused->threads);
+    for (int32_t i = 0; i < fused->threads; i++) {
+        l->opened = i + 1;
+        if (open) LEVADA_TRY(open(fused_state(l, i), l->args, &l->context, err));
+    }
+    return LEVADA_OK;
+}
+
+static levada_status fused_reserve(levada_fused *fused, levada_error *err)
+{
+    int32_t      room = fused->room ? 2 * fused->room : 8;
+    fused_link **more;
+
+    if (fused->n < fused->room) return LEVADA_OK;
+    more = levada_realloc(fused->links, (size_t)room * sizeof(*more));
+    if (!more) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a stage");
+    fused->links = more;
+    fused->room = room;
+    return LEVADA_OK;
+}
+
+levada_status levada_fused_add(levada_fused *fused, const levada_dataset *at,
+                               const levada_context *context, const char *path, levada_error *err)
+{
+    fused_link   *l;
+    levada_status st = LEVADA_OK;
+
+    LEVADA_TRY(fused_reserve(fused, err));
+    l = levada_alloc_zero(sizeof *l);
+    if (!l) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a stage");
+    l->at = at;
+    l->op = at->op;
+    l->args = at->args;
+    l->out = at->spec;
+    l->context = *context;
+    snprintf(l->path, sizeof l->path, "%s", path);
+    if (l->op->family == LEVADA_FAMILY_DECODER) {
+        st = l->op->def.decoder.check(l->args, &l->decoded, err);
+    }
+    if (st == LEVADA_OK) st = fused_open_states(fused, l, err);
+    if (st != LEVADA_OK) {
+        levada_error_wrap(err, "%s", l->op->name);
+        fused_free_link(l);
+        return st;
+    }
+    fused->links[fused->n++] = l;
+    return LEVADA_OK;
+}
+
+int32_t levada_fused_count(const levada_fused *fused) { return fused->n; }
+
+const levada_spec *levada_fused_spec(const levada_fused *fused)
+{
+    return fused->n ? fused->links[fused->n - 1]->out : NULL;
+}
+
+bool levada_fused_rereadable(const levada_fused *fused)
+{
+    for (int32_t i = 0; i < fused->n; i++) {
+        const levada_op *op = fused->links[i]->op;
+
+        if (op->family == LEVADA_FAMILY_DECODER) continue;
+        if (op->def.stage.mode != LEVADA_MODE_PURE || op->def.stage.rows == LEVADA_ROWS_FREE) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* -- decoders */
+
+/* The column that a decoder reads: the option, its own, or the only one of bytes. */
+static levada_status fused_field(const fused_link *l, const levada_block *in, int32_t *out,
+                                 levada_error *err)
+{
+    const levada_decoder_args *core =
+        (const void *)((const uint8_t *)l->args + l->op->core_offset);
+    const char *name = core->field ? core->field : l->op->def.decoder.field;
+    int32_t     found = name ? levada_spec_find(in->spec, name) : -1, n = 0;
+    const levada_field *field;
+
+    for (int32_t i = 0; found < 0 && !core->field && i < levada_spec_count(in->spec); i++) {
+        if (!levada_field_decodable(levada_spec_field(in->spec, i))) continue;
+        *out = i;
+        n++;
+    }
+    if (found < 0 && n != 1) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "there is no column '%s' to decode",
+                           name ? name : "record");
+    }
+    if (found >= 0) *out = found;
+    field = levada_spec_field(in->spec, *out);
+    return levada_field_decodable(field) ? LEVADA_OK : levada_field_undecodable(field, err);
+}
+
+/* One buffer that keeps all strings alive, where there is one. */
+static levada_buffer *fused_owner(const levada_block *in, int32_t field)
+{
+    levada_buffer *owner = NULL;
+
+    if (in->kind == LEVADA_BLOCK_DATA) return in->columns[field].owner;
+    for (int32_t i = 0; i < in->nfrom; i++) {
+        levada_buffer *o = in->from[i]->columns[field].owner;
+
+        if (owner && o != owner) return NULL;
+        owner = o;
+    }
+    return owner;
+}
+
+static levada_status fused_strings(const levada_block *in, int32_t field, levada_strings *out,
+                                   void **memory, levada_error *err)
+{
+    size_t          n = (size_t)in->n;
+    const uint8_t **data = levada_alloc(n * (sizeof *data + sizeof(int32_t)) + 1);
+    int32_t        *size;
+
+    if (!data) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a block");
+    size = (int32_t *)(void *)(data + n);
+    for (int64_t i = 0; i < in->n; i++) {
+        int64_t              row;
+        const levada_column *c = &levada_block_row(in, i, &row)->columns[field];
+
+        data[i] = c->values + c->level[0].begin[row];
+        size[i] = c->level[0].end[row] - c->level[0].begin[row];
+    }
+    out->data = data;
+    out->size = size;
+    out->n = in->n;
+    out->owner = fused_owner(in, field);
+    *memory = data;
+    return LEVADA_OK;
+}
+
+/* Columns of `decoded` and, by name, those of `in` that stay, in the order of the link's spec. */
+static levada_status fused_merge(const fused_pass *p, const fused_link *l, const levada_block *in,
+                                 levada_block **decoded, levada_error *err)
+{
+    levada_pool    *pool = levada_env_pool(p->run->env);
+    levada_block   *flat = NULL, *made = NULL;
+    levada_builder *b = NULL;
+    levada_status   st = levada_block_gather(pool, in, &flat, err);
+
+    if (st == LEVADA_OK) st = levada_builder_make(pool, l->out, in->n, &b, err);
+    for (int32_t i = 0; st == LEVADA_OK && i < levada_spec_count(l->out); i++) {
+        const char          *name = levada_spec_field(l->out, i)->name;
+        const levada_column *c = levada_block_column(*decoded, name);
+
+        if (!c) c = levada_block_column(flat, name);
+        if (!c) {
+            st = levada_fail(err, LEVADA_EINVALID_ARGUMENT, "column '%s' is missing", name);
+        } else {
+            levada_builder_share(b, i, c);
+        }
+    }
+    if (st == LEVADA_OK) st = levada_builder_publish(&b, &made, err);
+    if (st == LEVADA_OK) {
+        made->bytes = (*decoded)->bytes + flat->bytes;
+        made->rejects = (*decoded)->rejects;
+        made->nrejects = (*decoded)->nrejects;
+        (*decoded)->rejects = NULL;
+        (*decoded)->nrejects = 0;
+        levada_block_unref(decoded);
+        *decoded = made;
+    }
+    levada_builder_destroy(&b);
+    levada_block_unref(&flat);
+    return st;
+}
+
+static levada_status fused_decode(const fused_pass *p, fused_link *l, const levada_block *in,
+                                  levada_block **out, levada_error *err)
+{
+    bool            alone = levada_spec_count(l->out) == levada_spec_count(l->decoded);
+    levada_builder *b = NULL;
+    levada_strings  strings;
+    void           *memory = NULL;
+    int32_t         field = 0;
+    levada_status   st;
+
+    LEVADA_TRY(fused_field(l, in, &field, err));
+    LEVADA_TRY(fused_strings(in, field, &strings, &memory, err));
+    st = levada_builder_make(levada_env_pool(p->run->env), alone ? l->out : l->decoded, in->n, &b,
+                             err);
+    if (st == LEVADA_OK) {
+        st = l->op->def.decoder.decode(fused_state(l, p->thread), l->args, &strings, b, err);
+    }
+    if (st == LEVADA_OK) st = levada_builder_publish(&b, out, err);
+    if (st == LEVADA_OK && !alone) {
+        st = fused_merge(p, l, in, out, err);
+        if (st != LEVADA_OK) levada_block_unref(out);
+    }
+    levada_builder_destroy(&b);
+    levada_free(memory);
+    return st;
+}
+
+/* -- stages */
+
+static levada_status fused_stage(const fused_pass *p, fused_link *l, const levada_block *in,
+                                 levada_block **out, levada_error *err)
+{
+    const levada_stage_def *def = &l->op->def.stage;
+    levada_block           *flat = NULL;
+    levada_status           st;
+
+    if (in->kind == LEVADA_BLOCK_SELECTION && !def->takes_selection) {
+        LEVADA_TRY(levada_block_gather(levada_env_pool(p->run->env), in, &flat, err));
+    }
+    st = def->apply(fused_state(l, p->thread), l->args, flat ? flat : in, out, err);
+    levada_block_unref(&flat);
+    return st;
+}
+
+/* Gives the output its origins where the stage left that to the core. */
+static levada_status fused_origins(const fused_pass *p, const fused_link *l,
+                                   const levada_block *in, levada_block *out, levada_error *err)
+{
+    bool same = l->op->family == LEVADA_FAMILY_DECODER || l->op->def.stage.rows == LEVADA_ROWS_SAME;
+
+    if (!same || out == in || out->kind != LEVADA_BLOCK_DATA || out->origins.each) return LEVADA_OK;
+    if (out->n != in->n) {
+        return levada_fail(err, LEVADA_EINTERNAL, "%lld records in, %lld out", (long long)in->n,
+                           (long long)out->n);
+    }
+    return levada_block_copy_origins(levada_env_pool(p->run->env), out, in, err);
+}
+
+/* What a block carries goes on with the pass: the next link makes another block. Both lists are in
+ * the order of rows, and so is the one that they are merged to. */
+static levada_status fused_keep_rejects(fused_pass *p, levada_block *made, levada_error *err)
+{
+    size_t         a = (size_t)p->nbad, b = (size_t)made->nrejects, n = a + b;
+    levada_reject *more = levada_realloc(p->bad, n * sizeof *more);
+
+    if (!more) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to skip records");
+    for (size_t i = n; b > 0; i--) {
+        bool theirs = a > 0 && more[a - 1].row > made->rejects[b - 1].row;
+
+        more[i - 1] = theirs ? more[--a] : made->rejects[--b];
+    }
+    p->bad = more;
+    p->nbad = (int32_t)n;
+    levada_free(made->rejects);
+    made->rejects = NULL;
+    made->nrejects = 0;
+    return LEVADA_OK;
+}
+
+static levada_status fused_link_apply(fused_pass *p, fused_link *l, const levada_block *in,
+                                      levada_block **out, levada_error *err)
+{
+    int64_t       began = levada_now();
+    levada_block *made = NULL;
+    levada_status st;
+
+    if (l->op->family == LEVADA_FAMILY_DECODER) {
+        st = fused_decode(p, l, in, &made, err);
+    } else {
+        st = fused_stage(p, l, in, &made, err);
+    }
+    if (st == LEVADA_OK) st = fused_origins(p, l, in, made, err);
+    if (st == LEVADA_OK && made->nrejects) {
+        st = levada_run_reject(p->run, l->path, p->fused->carries, p->in, &made, err);
+        if (st == LEVADA_OK) st = fused_keep_rejects(p, made, err);
+    }
+    if (st != LEVADA_OK) {
+        levada_block_unref(&made);
+        levada_error_place(err, l->path, NULL, -1, -1);
+        return st;
+    }
+    atomic_fetch_add_explicit(&l->nanoseconds, levada_now() - began, memory_order_relaxed);
+    atomic_fetch_add_explicit(&l->records, made->n, memory_order_relaxed);
+    atomic_fetch_add_explicit(&l->blocks, 1, memory_order_relaxed);
+    *out = made;
+    return LEVADA_OK;
+}
+
+levada_status levada_fused_apply(levada_fused *fused, levada_run *run, int32_t thread,
+                                 const levada_block *in, levada_block **out, levada_error *err)
+{
+    fused_pass    pass = { .fused = fused, .run = run, .thread = thread, .in = in };
+    levada_block *at = levada_block_ref(in);
+
+    for (int32_t i = 0; i < fused->n && at->n > 0; i++) {
+        levada_block *next = NULL;
+        levada_status st = fused_link_apply(&pass, fused->links[i], at, &next, err);
+
+        levada_block_unref(&at);
+        if (st != LEVADA_OK) {
+            levada_free(pass.bad);
+            return st;
+        }
+        at = next;
+    }
+    if (pass.nbad) { /* the last cut made a block of our own */
+        at->rejects = pass.bad;
+        at->nrejects = pass.nbad;
+    }
+    *out = at;
+    return LEVADA_OK;
+}
+
+void levada_fused_cancel(levada_fused *fused)
+{
+    for (int32_t i = 0; i < fused->n; i++) {
+        const fused_link *l = fused->links[i];
+
+        if (l->op->family != LEVADA_FAMILY_STAGE || !l->op->def.stage.cancel) continue;
+        for (int32_t t = 0; t < l->opened; t++) l->op->def.stage.cancel(fused_state(l, t));
+    }
+}
+
+void levada_fused_counts(const levada_fused *fused, int32_t i, const char **path,
+                         int64_t *nanoseconds, int64_t *records, int64_t *blocks)
+{
+    const fused_link *l = fused->links[i];
+
+    *path = l->path;
+    *nanoseconds = atomic_load_explicit(&l->nanoseconds, memory_order_relaxed);
+    *records = atomic_load_explicit(&l->records, memory_order_relaxed);
+    *blocks = atomic_load_explicit(&l->blocks, memory_order_relaxed);
+}

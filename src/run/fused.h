@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A run of fused stages: neighbouring PURE stages, decoders and tails of SERIAL stages, applied to one block one
+ * after the other. Each thread that may apply it has scratch states of its own.
+ */
+#ifndef LEVADA_RUN_FUSED_H
+#define LEVADA_RUN_FUSED_H
+
+#include "description/dataset_priv.h"
+
+typedef struct levada_fused levada_fused;
+struct levada_run;
+
+/* `threads` sets of states. */
+LEVADA_MUST_USE levada_status levada_fused_create(int32_t threads, levada_fused **out,
+                                                  levada_error *err);
+void levada_fused_destroy(levada_fused **fused);
+/* One more stage at the end. `path` is copied. */
+LEVADA_MUST_USE levada_status levada_fused_add(levada_fused *fused, const levada_dataset *at,
+                                               const levada_context *context, const char *path,
+                                               levada_error *err);
+int32_t            levada_fused_count(const levada_fused *fused);
+const levada_spec *levada_fused_spec(const levada_fused *fused);
+/* True when rows can be followed through it (no stage is FREE). */
+bool levada_fused_rereadable(const levada_fused *fused);
+
+/* Rejects go with the result whatever the policy is. Before it is applied. */
+void levada_fused_carry(levada_fused *fused);
+/* Applies all of it. `in` is borrowed; where the run's policy
+ * lets rejects pass, the result carries them (levada_node_settle). */
+LEVADA_MUST_USE levada_status levada_fused_apply(levada_fused *fused, struct levada_run *run,
+                                                 int32_t thread, const levada_block *in,
+                                                 levada_block **out, levada_error *err);
+/* Makes functions that run in it return soon; any thread. */
+void levada_fused_cancel(levada_fused *fused);
+/* Nanoseconds spent in stage i so far, records that left it, and its path. */
+void levada_fused_counts(const levada_fused *fused, int32_t i, const char **path,
+                         int64_t *nanoseconds, int64_t *records, int64_t *blocks);
+
+#endif

@@ -1,0 +1,521 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "run/handle.h"
+
+#include <levada/binding.h>
+
+#include "base/alloc.h"
+#include "base/assert.h"
+#include "base/process.h"
+#include "base/text.h"
+#include "base/versioned.h"
+#include "runtime/park.h"
+#include "tensor/block_priv.h"
+
+#include <string.h>
+
+/* -- one owner at a time. Relaxed: the owners order their calls themselves, not by this. */
+
+void levada_handle_enter(levada_iter *it)
+{
+    unsigned long long self, other = 0;
+
+    atomic_fetch_add(&it->calls, 1);
+    if (!LEVADA_DEBUG) return;
+    self = levada_thread_number();
+    (void)atomic_compare_exchange_strong_explicit(&it->inside, &other, self, memory_order_relaxed,
+                                                  memory_order_relaxed);
+    LEVADA_ASSERT(other == 0 || other == self); /* else two threads use one iterator */
+    it->depth++;
+}
+
+void levada_handle_leave(levada_iter *it)
+{
+    if (LEVADA_DEBUG && --it->depth == 0) {
+        atomic_store_explicit(&it->inside, 0, memory_order_relaxed);
+    }
+    atomic_fetch_sub(&it->calls, 1);
+}
+
+/* The same for calls of any thread. */
+static void handle_look(const levada_iter *it)
+{
+    atomic_fetch_add(&it->self->calls, 1);
+    levada_mutex_lock(&it->self->lock);
+}
+
+static void handle_look_end(const levada_iter *it)
+{
+    levada_mutex_unlock(&it->self->lock);
+    atomic_fetch_sub(&it->self->calls, 1);
+}
+
+/* -- open, next, close */
+
+static levada_status handle_memory(levada_error *err)
+{
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for an iterator");
+}
+
+static levada_status handle_init(levada_iter *it, const levada_iter_options *options,
+                                 levada_error *err)
+{
+    levada_iter_options o = LEVADA_ITER_OPTIONS_INIT;
+
+    if (options) {
+        LEVADA_TRY(LEVADA_VERSIONED_READ(o, options, levada_iter_options, err));
+    }
+    if (o.errors) {
+        it->errors = levada_strdup(o.errors);
+        if (!it->errors) return handle_memory(err);
+        o.errors = it->errors;
+    }
+    it->options = o;
+    it->self = it;
+    it->process = levada_process();
+    return levada_mutex_init(&it->lock, LEVADA_LOCK_HANDLE, err);
+}
+
+levada_status levada_iter_open(const levada_dataset *dataset, const levada_iter_options *options,
+                               levada_iter **out, levada_error *err)
+{
+    levada_iter  *it;
+    levada_status st;
+
+    LEVADA_TRY(levada_require(dataset != NULL, "dataset", err));
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
+    it = levada_alloc_zero(sizeof *it);
+    st = it ? handle_init(it, options, err) : handle_memory(err);
+    if (st == LEVADA_OK) {
+        st = levada_run_create(dataset, &it->options, &it->run, &it->root, err);
+        if (st != LEVADA_OK) levada_mutex_clear(&it->lock);
+    }
+    if (st != LEVADA_OK) {
+        if (it) levada_free(it->errors);
+        levada_free(it);
+        return st;
+    }
+    *out = it;
+    return LEVADA_OK;
+}
+
+void levada_iter_close(levada_iter **iter)
+{
+    levada_iter *it = iter ? *iter : NULL;
+    bool         ours = LEVADA_OURS(it);
+
+    if (!it) return;
+    *iter = NULL;
+    if (!ours && atomic_load(&it->calls) > 0) return; /* a call of the parent was changing it */
+    levada_handle_enter(it);
+    LEVADA_ASSERT(it->depth == 1); /* not from within its own next() */
+    if (ours || !it->run->workers || levada_workers_abandon(it->run->workers)) {
+        levada_run_destroy(&it->run, &it->root);
+    }
+    levada_mutex_clear(&it->lock);
+    levada_free(it->errors);
+    levada_free(it);
+}
+
+static levada_status handle_pull(levada_iter *it, levada_block **out, levada_error *err)
+{
+    levada_block *block = NULL;
+    levada_status st;
+
+    it->run->interrupted = false;
+    LEVADA_TRY(levada_run_check_cancelled(it->run, err));
+    if (it->run->workers) LEVADA_TRY(levada_workers_start(it->run->workers, err));
+    LEVADA_TRY(levada_input_next(it->root, &block, err));
+    st = levada_block_gather(levada_env_pool(it->run->env), block, out, err);
+    levada_block_unref(&block);
+    return st;
+}
+
+static void handle_fail(levada_iter *it, levada_status st, const levada_error *why)
+{
+    it->why = *why;
+    /* Whether the iterator was cancelled is looked up each time. */
+    if (st != LEVADA_ECANCELLED || !levada_run_is_cancelled(it->run)) it->stuck = st;
+}
+
+levada_status levada_iter_next(levada_iter *it, levada_block **out, levada_error *err)
+{
+    levada_error  why = LEVADA_ERROR_INIT;
+    levada_status st;
+
+    LEVADA_TRY(LEVADA_USABLE(it, "iterator", err));
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
+    if (it->stuck != LEVADA_OK && err) *err = it->why;
+    if (it->stuck != LEVADA_OK) return it->stuck;
+    if (it->ended) return LEVADA_END;
+    levada_handle_enter(it);
+    st = handle_pull(it, out, &why);
+    if (st == LEVADA_OK) levada_stats_recount(it, *out, 0, 1);
+    it->ended = st == LEVADA_END;
+    if (it->ended && !it->restored) levada_stats_conclude(it);
+    if (st < 0) handle_fail(it, st, &why);
+    if (st < 0 && err) *err = why;
+    levada_handle_leave(it);
+    return st;
+}
+
+static levada_status handle_next_until(levada_iter *it, int64_t nanoseconds, bool soft,
+                                       levada_block **out, levada_error *err)
+{
+    int64_t       now = levada_now();
+    levada_status st;
+
+    LEVADA_TRY(LEVADA_USABLE(it, "iterator", err));
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
+    levada_handle_enter(it);
+    if (nanoseconds >= 0) {
+        it->run->deadline = nanoseconds > INT64_MAX - now ? INT64_MAX : now + nanoseconds;
+    }
+    it->run->pulls = 0;
+    it->run->soft = soft;
+    st = levada_iter_next(it, out, err);
+    it->run->deadline = -1;
+    levada_handle_leave(it);
+    return st;
+}
+
+levada_status levada_iter_next_within(levada_iter *it, int64_t nanoseconds, levada_block **out,
+                                      levada_error *err)
+{
+    return handle_next_until(it, nanoseconds, false, out, err);
+}
+
+levada_status levada_iter_next_slice(levada_iter *it, int64_t nanoseconds, levada_block **out,
+                                     levada_error *err)
+{
+    return handle_next_until(it, nanoseconds, true, out, err);
+}
+
+void levada_iter_unread(levada_iter *it, levada_block **block)
+{
+    if (!LEVADA_OURS(it) || !block || !*block) return;
+    levada_handle_enter(it);
+    levada_stats_recount(it, *block, 0, -1);
+    levada_node_unread(it->root, block);
+    levada_handle_leave(it);
+}
+
+levada_status levada_iter_rewind(levada_iter *it, levada_error *err)
+{
+    levada_status st;
+
+    LEVADA_TRY(LEVADA_USABLE(it, "iterator", err));
+    levada_handle_enter(it);
+    st = levada_input_rewind(it->root, err);
+    if (st == LEVADA_OK) {
+        it->ended = false;
+        it->stuck = LEVADA_OK;
+    }
+    levada_handle_leave(it);
+    return st;
+}
+
+static void handle_cancel_run(levada_run *run, levada_node *root)
+{
+    atomic_store(&run->cancelled, true);
+    levada_node_cancel(root);
+}
+
+void levada_iter_cancel(levada_iter *it)
+{
+    if (!LEVADA_OURS(it)) return;
+    handle_look(it);
+    it->cancelled = true;
+    if (it->restoring) handle_cancel_run(it->restoring, it->restoring_root);
+    handle_cancel_run(it->run, it->root);
+    if (it->run->workers) levada_workers_wake(it->run->workers);
+    handle_look_end(it);
+}
+
+/* -- save and restore */
+
+static levada_status handle_gather_state(levada_iter *it, levada_state_writer *w, char *json,
+                                         levada_error *err)
+{
+    levada_status st;
+
+    w->scope = (levada_state_scope)LEVADA_STATE_DATASET;
+    LEVADA_TRY(levada_state_put_bytes(w, "json", json, strlen(json), err));
+    LEVADA_TRY(levada_stats_save(it, w, err));
+    LEVADA_TRY(levada_node_save(it->root, w, err));
+    LEVADA_TRY(levada_node_save_late(it->root, w, err));
+    levada_mutex_lock(&it->run->noting);
+    st = levada_file_marks_put(&it->run->marks, NULL, w, err);
+    levada_mutex_unlock(&it->run->noting);
+    return st;
+}
+
+static levada_status handle_save(levada_iter *it, char **out, size_t *size, levada_error *err)
+{
+    levada_state_writer w = { 0 };
+    levada_state_head   head = { .seed = it->run->seed, .epoch = it->run->epoch };
+    char               *json = NULL;
+    levada_status       st;
+
+    if (it->stuck != LEVADA_OK) {
+        return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                           "the iterator has failed: restore it or close it (%s)", it->why.message);
+    }
+    LEVADA_TRY(levada_dataset_fingerprint(it->run->dataset, head.fingerprint, err));
+    LEVADA_TRY(levada_dataset_json(it->run->dataset, &json, err));
+    st = handle_gather_state(it, &w, json, err);
+    if (st == LEVADA_OK) st = levada_records_materialize(&w, it->run->env, &it->run->names, err);
+    if (st == LEVADA_OK) st = levada_state_encode(&w, &head, it->run->env, out, size, err);
+    levada_state_writer_clear(&w);
+    levada_string_free(&json);
+    return st;
+}
+
+levada_status levada_iter_save(levada_iter *it, char **out, size_t *size, levada_error *err)
+{
+    levada_status st;
+
+    LEVADA_TRY(LEVADA_USABLE(it, "iterator", err));
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
+    LEVADA_TRY(levada_require(size != NULL, "size", err));
+    levada_handle_enter(it);
+    st = handle_save(it, out, size, err);
+    levada_handle_leave(it);
+    return st;
+}
+
+/* The rest of the block goes back for as long as the state is gathered. */
+static levada_status handle_save_at(levada_iter *it, const levada_block *last, int64_t row,
+                                    char **out, size_t *size, levada_error *err)
+{
+    levada_node  *root = it->root;
+    bool          batch = levada_spec_flags_of(root->edge.spec) & LEVADA_SPEC_BATCHED;
+    levada_status st;
+
+    if (row < 0 || row > last->n || (batch && row > 0 && row < last->n)) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "row=%lld must be %s%lld",
+                           (long long)row, batch ? "0 or " : "0 to ", (long long)last->n);
+    }
+    if (row == last->n) return handle_save(it, out, size, err);
+    if (root->unread.block) {
+        return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                           "the block was taken back: save without it");
+    }
+    LEVADA_TRY(levada_block_slice(levada_env_pool(it->run->env), last, row, last->n - row,
+                                  &root->unread.block, err));
+    levada_stats_recount(it, last, row, -1);
+    st = handle_save(it, out, size, err);
+    levada_stats_recount(it, last, row, 1);
+    levada_cursor_clear(&root->unread);
+    return st;
+}
+
+levada_status levada_iter_save_at(levada_iter *it, const levada_block *last, int64_t row,
+                                  char **out, size_t *size, levada_error *err)
+{
+    levada_status st;
+
+    LEVADA_TRY(LEVADA_USABLE(it, "iterator", err));
+    LEVADA_TRY(levada_require(last != NULL, "last", err));
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
+    LEVADA_TRY(levada_require(size != NULL, "size", err));
+    levada_handle_enter(it);
+    st = handle_save_at(it, last, row, out, size, err);
+    levada_handle_leave(it);
+    return st;
+}
+
+/* The first place where two descriptions differ, with a little of what stands before it. */
+static levada_status handle_differs(const char *now, const char *saved, size_t size,
+                                    levada_error *err)
+{
+    size_t at = 0, from, now_size = strlen(now);
+
+    while (at < size && at < now_size && now[at] == saved[at]) at++;
+    from = at > 40 ? at - 40 : 0;
+    return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                       "the state was saved from another dataset: it had ...%.*s, this one has "
+                       "...%.*s",
+                       (int)(size - from < 80 ? size - from : 80), saved + from, 80, now + from);
+}
+
+static levada_status handle_fits(levada_iter *it, levada_state_reader *from, levada_error *err)
+{
+    uint8_t       fingerprint[16];
+    const void   *saved = NULL;
+    size_t        size = 0;
+    char         *json = NULL;
+    levada_status st;
+
+    LEVADA_TRY(levada_dataset_fingerprint(it->run->dataset, fingerprint, err));
+    LEVADA_TRY(levada_state_get_bytes(from, "json", &saved, &size, err));
+    LEVADA_TRY(levada_dataset_json(it->run->dataset, &json, err));
+    st = memcmp(fingerprint, from->head.fingerprint, sizeof fingerprint) == 0
+             ? levada_shards_check(it->run->env, json, saved, size, err)
+             : handle_differs(json, saved, size, err);
+    levada_string_free(&json);
+    return st;
+}
+
+/* A new tree takes the place of the old one, which was not touched until here. */
+static void handle_swap(levada_iter *it, levada_run *run, levada_node *root,
+                        const int64_t counts[LEVADA_RECEIVED_COUNTS])
+{
+    levada_run *old_run = it->run;
+    levada_node *old_root = it->root;
+
+    levada_mutex_lock(&it->lock);
+    it->run = run;
+    it->root = root;
+    if (it->cancelled) atomic_store(&run->cancelled, true);
+    levada_mutex_unlock(&it->lock);
+    levada_stats_set(it, counts);
+    it->ended = false;
+    it->stuck = LEVADA_OK;
+    levada_run_destroy(&old_run, &old_root);
+}
+
+/* Makes known, or forgets, the run that a cancel of the iterator has to reach, too. */
+static void handle_restoring(levada_iter *it, levada_run *run, levada_node *root)
+{
+    levada_mutex_lock(&it->lock);
+    it->restoring = run;
+    it->restoring_root = root;
+    if (run && it->cancelled) handle_cancel_run(run, root);
+    levada_mutex_unlock(&it->lock);
+}
+
+static levada_status handle_restore(levada_iter *it, const void *bytes, size_t size,
+                                    levada_error *err)
+{
+    levada_iter_options o = it->options;
+    levada_state_reader from;
+    levada_run         *run = NULL;
+    levada_node        *root = NULL;
+    int64_t             counts[LEVADA_RECEIVED_COUNTS];
+    levada_status       st;
+
+    LEVADA_TRY(levada_state_decode(bytes, size, it->run->env, &from, err));
+    o.seed = from.head.seed;
+    o.epoch = from.head.epoch;
+    from.scope = (levada_state_scope)LEVADA_STATE_DATASET;
+    st = handle_fits(it, &from, err);
+    if (st == LEVADA_OK) st = levada_stats_load(&from, counts, err);
+    if (st == LEVADA_OK) st = levada_run_create(it->run->dataset, &o, &run, &root, err);
+    handle_restoring(it, run, root);
+    if (st == LEVADA_OK) from.names = &run->names;
+    if (st == LEVADA_OK) st = levada_file_marks_get_paths(run, &from, err); /* of closed pipes */
+    if (st == LEVADA_OK) st = levada_node_restore(root, &from, err);
+    if (st == LEVADA_OK) st = levada_run_check_cancelled(run, err);
+    handle_restoring(it, NULL, NULL);
+    levada_state_reader_clear(&from);
+    if (st != LEVADA_OK) {
+        levada_run_destroy(&run, &root);
+        return st;
+    }
+    handle_swap(it, run, root, counts);
+    return LEVADA_OK;
+}
+
+levada_status levada_iter_restore(levada_iter *it, const void *bytes, size_t size,
+                                  levada_error *err)
+{
+    levada_status st;
+
+    LEVADA_TRY(LEVADA_USABLE(it, "iterator", err));
+    LEVADA_TRY(levada_require(bytes != NULL || size == 0, "bytes", err));
+    levada_handle_enter(it);
+    st = handle_restore(it, bytes, size, err);
+    if (st == LEVADA_OK) it->restored = true;
+    levada_handle_leave(it);
+    return st;
+}
+
+/* -- where things come from */
+
+const char *levada_iter_file(const levada_iter *it, int32_t source, int32_t shard)
+{
+    return LEVADA_OURS(it) ? levada_run_file(it->run, source, shard) : NULL;
+}
+
+static levada_status handle_copy(const char *path, char **out, levada_error *err)
+{
+    *out = path ? levada_strdup(path) : NULL;
+    return !path || *out ? LEVADA_OK
+                         : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a path");
+}
+
+levada_status levada_iter_find_file(const levada_iter *it, int32_t source, int32_t shard, char **out,
+                                    levada_error *err)
+{
+    levada_status st;
+
+    LEVADA_TRY(LEVADA_USABLE(it, "iterator", err));
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
+    handle_look(it);
+    st = handle_copy(levada_run_file(it->run, source, shard), out, err);
+    handle_look_end(it);
+    return st;
+}
+
+levada_status levada_iter_origin_file(const levada_iter *it, const levada_origin *of, char **out,
+                                      levada_error *err)
+{
+    levada_status st;
+
+    LEVADA_TRY(LEVADA_USABLE(it, "iterator", err));
+    LEVADA_TRY(levada_require(of != NULL, "of", err));
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
+    handle_look(it);
+    st = handle_copy(levada_run_file(it->run, of->source, of->shard), out, err);
+    if (st == LEVADA_OK && !*out) st = levada_file_names_copy(&it->run->names, of, out, err);
+    handle_look_end(it);
+    return st;
+}
+
+levada_status levada_iter_opened_file(const levada_iter *it, int32_t i, levada_origin *of,
+                                      char **out, levada_error *err)
+{
+    levada_status st;
+
+    LEVADA_TRY(LEVADA_USABLE(it, "iterator", err));
+    LEVADA_TRY(levada_require(of != NULL, "of", err));
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
+    handle_look(it);
+    st = levada_file_names_at(&it->run->names, i, of, out, err);
+    handle_look_end(it);
+    return st;
+}
+
+void levada_iter_progress(const levada_iter *it, int64_t *done, int64_t *total)
+{
+    if (done) *done = 0;
+    if (total) *total = 0;
+    if (!LEVADA_OURS(it) || !done || !total) return;
+    handle_look(it);
+    for (int32_t i = 0; i < it->run->told && i < LEVADA_RUN_SOURCES; i++) {
+        int64_t d = 0, t = -1;
+
+        if (it->run->source[i] && it->run->source[i]->ops->progress) {
+            it->run->source[i]->ops->progress(it->run->source[i], &d, &t);
+        }
+        *done += d;
+        *total = t < 0 || *total < 0 ? -1 : *total + t;
+    }
+    handle_look_end(it);
+}
+
+levada_status levada_iter_report(levada_iter *it, char **out, levada_error *err)
+{
+    levada_text text = { 0 };
+
+    LEVADA_TRY(LEVADA_USABLE(it, "iterator", err));
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
+    levada_text_put(&text, "{\"threads\":[");
+    handle_look(it);
+    if (it->run->workers) levada_workers_report(it->run->workers, &text);
+    handle_look_end(it);
+    levada_text_put(&text, "]}");
+    return levada_text_steal(&text, out, err);
+}
+
+LEVADA_VERSIONED_INIT(levada_iter_options_init, levada_iter_options, LEVADA_ITER_OPTIONS_INIT)

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a user holds: a tree of nodes that gives whole blocks (never selections), and what concerns
+ * all of it. Restoring builds a new tree and swaps.
+ *
+ * One owner at a time calls next, save, restore, rewind and stats (levada_handle_enter). Calls of
+ * any thread look at the tree with `lock` held, so that it is not swapped meanwhile.
+ */
+#ifndef LEVADA_RUN_HANDLE_H
+#define LEVADA_RUN_HANDLE_H
+
+#include "run/iter_priv.h"
+
+struct levada_iter {
+    unsigned            process; /* that it belongs to (base/process.h) */
+    levada_iter        *self;    /* for calls that take it as const: they lock and count */
+    levada_run         *run;
+    levada_node        *root;
+    bool                ended;
+    levada_status       stuck; /* an error that is repeated */
+    levada_error        why;
+    atomic_llong        records, blocks; /* that next() returned */
+    levada_iter_options options;
+    char               *errors;   /* copy of options.errors */
+    bool                restored; /* records that came before are not counted */
+    levada_mutex lock;     /* guards the tree against being swapped while others look at it */
+    /* -- guarded by lock */
+    bool         cancelled;
+    levada_run  *restoring; /* the run that a restore makes, and its root; NULL = none */
+    levada_node *restoring_root;
+    /* -- */
+    atomic_int calls; /* calls of any thread that are running, for the child of a fork */
+    /* Debug builds: the thread that is in a call of its owner, 0 = none, and how deep. */
+    atomic_ullong inside;
+    int           depth;
+};
+
+/* Around the calls of the owner: debug builds check that there is one at a time. */
+void levada_handle_enter(levada_iter *it);
+void levada_handle_leave(levada_iter *it);
+
+#endif

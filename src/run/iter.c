@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Inputs: what happens around each node's own next(), and walks over the tree.
+ */
+#include "base/assert.h"
+#include "run/workers.h"
+#include "run/iter_priv.h"
+#include "run/input_cursor.h"
+#include "tensor/block_priv.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static levada_status iter_stuck(const levada_node *it, levada_error *err)
+{
+    if (err) *err = it->why;
+    return it->stuck;
+}
+
+/* The consumer's deadline is checked where it pulls a leaf itself, before each block but the first,
+ * and where it takes results of workers (workers.c). */
+static levada_status iter_interrupted(const levada_node *it, levada_error *err)
+{
+    levada_run *run = it->run;
+
+    if (atomic_load_explicit(&run->cancelled, memory_order_relaxed)) {
+        return levada_fail(err, LEVADA_ECANCELLED, "cancelled");
+    }
+    if (it->ninputs || (run->workers && !levada_workers_is_consumer(run->workers))) return LEVADA_OK;
+    if (run->deadline >= 0 && run->pulls > 0 && levada_now() >= run->deadline) return LEVADA_AGAIN;
+    run->pulls++;
+    return LEVADA_OK;
+}
+
+/* After a restore: leaves out the records that were delivered since the snapshot. */
+static levada_status iter_drop(levada_node *it, levada_block **block, levada_error *err)
+{
+    levada_block *rest = NULL;
+    int64_t       n = (*block)->n;
+
+    if (it->drop == 0) return LEVADA_OK;
+    if (it->drop < n) {
+        LEVADA_TRY(levada_block_slice(levada_env_pool(it->run->env), *block, it->drop,
+                                      n - it->drop, &rest, err));
+        it->drop = 0;
+    } else {
+        it->drop -= n;
+    }
+    levada_block_unref(block);
+    *block = rest;
+    return LEVADA_OK;
+}
+
+/* Whether a node that answered with an error may have lost records. Readers of files and combiners
+ * have not moved, and runs of fused stages give back what they could not work on. Hooks may have stopped
+ * half-way, unless it was their input that failed, or their block went back to it. Memory runs out
+ * anywhere. */
+static bool iter_loses(const levada_node *it, levada_status st)
+{
+    if (st == LEVADA_ERESOURCE_EXHAUSTED) return true;
+    if (!it->ops->hooks) return false;
+    return it->ninputs == 0 || !(it->inputs[0]->failed || it->inputs[0]->unread.block);
+}
+
+static levada_status iter_pull(levada_node *it, levada_block **out, levada_error *err)
+{
+    levada_status st = LEVADA_OK;
+
+    *out = it->unread.block;
+    it->unread.block = NULL;
+    if (*out) st = iter_drop(it, out, err);
+    while (st == LEVADA_OK && !*out) {
+        LEVADA_TRY(iter_interrupted(it, err));
+        st = it->ops->next(it, out, err);
+        if (st == LEVADA_OK && (*out)->n == 0) levada_block_unref(out);
+        if (st == LEVADA_OK && *out) st = iter_drop(it, out, err);
+    }
+    if (st < 0 && iter_loses(it, st)) it->lost = true;
+    return st;
+}
+
+levada_status levada_input_next(levada_node *it, levada_block **out, levada_error *err)
+{
+    int64_t       began;
+    levada_block *block = NULL;
+    levada_error  why = LEVADA_ERROR_INIT;
+    levada_status st;
+
+    LEVADA_TRY(levada_require(it != NULL, "in", err));
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
+    if (it->stuck != LEVADA_OK) return iter_stuck(it, err);
+    if (it->ended) return LEVADA_END;
+    began = levada_now();
+    st = iter_pull(it, &block, &why);
+    atomic_fetch_add_explicit(&it->nanoseconds, levada_now() - began, memory_order_relaxed);
+    if (st == LEVADA_OK) {
+        atomic_fetch_add_explicit(&it->records, block->n, memory_order_relaxed);
+        atomic_fetch_add_explicit(&it->blocks, 1, memory_order_relaxed);
+        *out = block;
+        return LEVADA_OK;
+    }
+    levada_block_unref(&block);
+    if (st == LEVADA_END) {
+        it->ended = true;
+    } else if (st < 0) {
+        levada_error_place(&why, it->path, NULL, -1, -1);
+        it->failed = true;
+        it->why = why;
+        /* Whether the iterator was cancelled is looked up each time. */
+        if (st != LEVADA_ECANCELLED || !atomic_load(&it->run->cancelled)) it->stuck = st;
+        if (err) *err = why;
+    }
+    return st;
+}
+
+levada_status levada_cursor_fill(levada_cursor *cur, levada_input *in, levada_error *err)
+{
+    LEVADA_TRY(levada_require(cur != NULL, "cur", err));
+    LEVADA_TRY(levada_require(in != NULL, "in", err));
+    if (cur->block && cur->row < cur->block->n) return LEVADA_OK;
+    levada_cursor_clear(cur);
+    return levada_input_next(in, &cur->block, err);
+}
+
+void levada_node_unread(levada_node *it, levada_block **block)
+{
+    atomic_fetch_sub_explicit(&it->records, (*block)->n, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&it->blocks, 1, memory_order_relaxed);
+    it->unread.block = *block;
+    *block = NULL;
+}
+
+/* -- save, restore, rewind, re-read: walks over the tree */
+
+/* A run of fused stages that ends in the apply() of a SERIAL stage has the path of that stage, its input, to
+ * which what stands under the path belongs. */
+static bool iter_is_tail(const levada_node *it)
+{
+    return it->ninputs == 1 && strcmp(it->path, it->inputs[0]->path) == 0;
+}
+
+static const char *iter_unread_key(const levada_node *it)
+{
+    return iter_is_tail(it) ? "#unread-tail" : "#unread";
+}
+
+/* Records of a node with one input wait there; a combiner says which one it means (run/input_cursor.h). */
+static levada_state_scope iter_scope(const levada_node *it)
+{
+    return (levada_state_scope){
+        .path = it->path,
+        .version = it->version,
+        .edge = it->ninputs == 1 ? &it->inputs[0]->edge : NULL,
+    };
+}
+
+static levada_status iter_restore_unread(levada_node *it, levada_state_reader *from,
+                                         levada_error *err)
+{
+    const char *key = iter_unread_key(it);
+    char        name[LEVADA_STATE_NAME];
+
+    levada_cursor_clear(&it->unread);
+    snprintf(name, sizeof name, "%s.n", key);
+    if (!levada_state_has(from, name)) return LEVADA_OK;
+    return levada_input_cursor_restore(&it->unread, it, from, key, err);
+}
+
+/* A combiner gives what is in front of a failure first, and is asked for its state before it tells. */
+static levada_status iter_savable(const levada_node *it, levada_error *err)
+{
+    if (!it->lost) return LEVADA_OK;
+    return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                       "a stage has failed and records may be lost: go on from an earlier "
+                       "position (%s)",
+                       it->why.message);
+}
+
+levada_status levada_node_save(levada_node *it, levada_state_writer *to, levada_error *err)
+{
+    levada_state_scope before = to->scope;
+    levada_status st = iter_savable(it, err);
+
+    to->scope = iter_scope(it);
+    if (st == LEVADA_OK && it->ops->save) st = it->ops->save(it, to, err);
+    to->scope = iter_scope(it);
+    if (st == LEVADA_OK) st = levada_skip_counts_save(it, to, err);
+    if (st == LEVADA_OK && it->unread.block) {
+        st = levada_input_cursor_save(&it->unread, it, to, iter_unread_key(it), err);
+    }
+    to->scope = before;
+    if (st != LEVADA_OK) {
+        levada_error_place(err, it->path, NULL, -1, -1);
+        return st;
+    }
+    if (it->drop) LEVADA_TRY(levada_state_add_drop(to, it->path, it->drop, err));
+    if (it->saves_inputs) return LEVADA_OK;
+    for (int32_t i = 0; i < it->ninputs; i++) LEVADA_TRY(levada_node_save(it->inputs[i], to, err));
+    return LEVADA_OK;
+}
+
+levada_status levada_node_save_late(levada_node *it, levada_state_writer *to, levada_error *err)
+{
+    levada_state_scope before = to->scope;
+    levada_status st = LEVADA_OK;
+
+    to->scope = iter_scope(it);
+    if (it->ops->save_late) st = it->ops->save_late(it, to, err);
+    to->scope = before;
+    for (int32_t i = 0; st == LEVADA_OK && i < it->ninputs; i++) {
+        st = levada_node_save_late(it->inputs[i], to, err);
+    }
+    return st;
+}
+
+/* Inputs first: a row store that reads records again needs them in their place. */
+levada_status levada_node_restore(levada_node *it, levada_state_reader *from, levada_error *err)
+{
+    levada_state_scope before = from->scope;
+    levada_status st = LEVADA_OK;
+
+    for (int32_t i = 0; i < it->ninputs; i++) {
+        LEVADA_TRY(levada_node_restore(it->inputs[i], from, err));
+    }
+    from->scope = iter_scope(it);
+    it->ended = false;
+    it->failed = false;
+    it->lost = false;
+    it->stuck = LEVADA_OK;
+    it->drop = 0;
+    if (!iter_is_tail(it) && levada_state_has(from, "drop")) {
+        st = levada_state_get_count(from, "drop", LEVADA_COUNT_LIMIT, &it->drop, err);
+    }
+    if (st == LEVADA_OK) st = levada_skip_counts_restore(it, from, err);
+    if (st == LEVADA_OK && it->ops->restore) st = it->ops->restore(it, from, err);
+    if (st == LEVADA_OK) st = iter_restore_unread(it, from, err);
+    from->scope = before;
+    if (st != LEVADA_OK) levada_error_place(err, it->path, NULL, -1, -1);
+    return st;
+}
+
+/* The lowest first: what is halted pulls no more from what stands above. */
+static levada_status iter_halt(levada_node *it)
+{
+    if (it->ops->halt) LEVADA_TRY(it->ops->halt(it));
+    for (int32_t i = 0; i < it->ninputs; i++) LEVADA_TRY(iter_halt(it->inputs[i]));
+    return LEVADA_OK;
+}
+
+/* How often what stands here began again. Chains have no number, but one input. */
+static int64_t iter_pass(const levada_node *it)
+{
+    while (levada_node_is_fused(it)) it = it->inputs[0];
+    return it->context.pass - it->opened_as;
+}
+
+/* That of its inputs where opening number n of a node begins: not how often they really began,
+ * since what was read ahead in the one before depends on threads and on the size of blocks. */
+static int64_t iter_first_pass(const levada_node *it, int64_t n)
+{
+    return n <= LEVADA_COUNT_LIMIT / it->passes ? n * it->passes : n;
+}
+
+static levada_status iter_rewind(levada_node *it, int64_t pass, levada_error *err)
+{
+    for (int32_t i = 0; i < it->ninputs; i++) {
+        LEVADA_TRY(iter_rewind(it->inputs[i], iter_first_pass(it, pass), err));
+    }
+    it->context.pass = it->opened_as + pass;
+    it->ended = false;
+    it->failed = false;
+    it->lost = false;
+    it->stuck = LEVADA_OK; /* of reading ahead, perhaps */
+    it->drop = 0;
+    levada_cursor_clear(&it->unread);
+    return it->ops->rewind ? it->ops->rewind(it, err) : LEVADA_OK;
+}
+
+levada_status levada_input_rewind(levada_node *it, levada_error *err)
+{
+    LEVADA_TRY(levada_require(it != NULL, "in", err));
+    LEVADA_TRY(iter_halt(it));
+    return iter_rewind(it, iter_pass(it) + 1, err);
+}
+
+static bool iter_passes(const levada_node *it) { return it->ops->passes && it->ops->passes(it); }
+
+int32_t levada_node_origin_parts(const levada_node *it)
+{
+    bool    passes = iter_passes(it);
+    int32_t lanes = it->ninputs == 0;
+
+    for (int32_t i = 0; i < it->ninputs; i++) {
+        int32_t in = levada_node_origin_parts(it->inputs[i]);
+
+        lanes = !passes ? lanes + in : in > lanes ? in : lanes;
+    }
+    return lanes;
+}
+
+bool levada_node_gives(const levada_node *it, int32_t lane, int32_t source)
+{
+    bool passes = iter_passes(it), found = it->ninputs == 0 && lane == 0 && it->source == source;
+
+    for (int32_t i = 0; !found && i < it->ninputs; i++) {
+        found = levada_node_gives(it->inputs[i], lane, source);
+        if (!passes) lane -= levada_node_origin_parts(it->inputs[i]);
+    }
+    return found;
+}
+
+bool levada_node_rereadable(const levada_node *it)
+{
+    if (!it->ops->reread) return false;
+    return it->ops->rereadable ? it->ops->rereadable(it)
+                               : it->ninputs == 0 || levada_node_rereadable(it->inputs[0]);
+}
+
+levada_status levada_node_reread(levada_node *it, const levada_origin *origins, int64_t n,
+                                 levada_block **out, levada_error *err)
+{
+    levada_status st;
+
+    if (!levada_node_rereadable(it)) {
+        return levada_fail(err, LEVADA_EUNIMPLEMENTED, "records can't be read again");
+    }
+    st = it->ops->reread(it, origins, n, out, err);
+    if (st == LEVADA_AGAIN) { /* there is nobody to ask again */
+        st = levada_fail(err, LEVADA_ECANCELLED, "interrupted while records were read again");
+    }
+    if (st == LEVADA_OK && (*out)->n != n) {
+        st = levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                         "%lld of %lld records that waited are not there any more",
+                         (long long)(n - (*out)->n), (long long)n);
+        levada_block_unref(out);
+    }
+    if (st != LEVADA_OK) levada_error_place(err, it->path, NULL, -1, -1);
+    return st;
+}
+
+void levada_node_cancel(levada_node *it)
+{
+    if (it->ops->cancel) it->ops->cancel(it);
+    for (int32_t i = 0; i < it->ninputs; i++) levada_node_cancel(it->inputs[i]);
+}
+
+/* -- for entries of states */
+
+static int32_t iter_edge_lanes(const levada_edge *edge)
+{
+    return levada_node_origin_parts((const levada_node *)edge);
+}
+
+static bool iter_edge_gives(const levada_edge *edge, int32_t lane, int32_t source)
+{
+    return levada_node_gives((const levada_node *)edge, lane, source);
+}
+
+static bool iter_edge_rereadable(const levada_edge *edge)
+{
+    return levada_node_rereadable((const levada_node *)edge);
+}
+
+static levada_status iter_edge_reread(levada_edge *edge, const levada_origin *origins, int64_t n,
+                                      levada_block **out, levada_error *err)
+{
+    return levada_node_reread((levada_node *)edge, origins, n, out, err);
+}
+
+static levada_status iter_edge_check_cancelled(const levada_edge *edge, levada_error *err)
+{
+    return levada_run_check_cancelled(((const levada_node *)edge)->run, err);
+}
+
+static void iter_edge_place(const levada_edge *edge, const char *path, const levada_block *block,
+                            int64_t row, levada_error *err)
+{
+    levada_run_place(((const levada_node *)edge)->run, path, block, row, err);
+}
+
+const levada_edge_ops levada_node_edge_ops = {
+    .lanes = iter_edge_lanes,
+    .gives = iter_edge_gives,
+    .rereadable = iter_edge_rereadable,
+    .reread = iter_edge_reread,
+    .check_cancelled = iter_edge_check_cancelled,
+    .place = iter_edge_place,
+};

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Leaves of the tree that read files: formats driven by the file reader.
+ */
+#include "run/iter_priv.h"
+
+/* As origins have it. */
+static int32_t format_pass(const levada_node *it)
+{
+    return (int32_t)(it->context.pass & INT32_MAX);
+}
+
+static levada_status format_next(levada_node *it, levada_block **out, levada_error *err)
+{
+    return levada_file_reader_next(it->self, out, err);
+}
+
+static levada_status format_save(levada_node *it, levada_state_writer *to, levada_error *err)
+{
+    LEVADA_TRY(levada_state_put_i64(to, "#pass", it->context.pass, err));
+    LEVADA_TRY(levada_state_put_i64(to, "#ended", it->ended, err));
+    LEVADA_TRY(levada_file_reader_save(it->self, to, err));
+    return it->outer ? levada_file_reader_save_marks(it->self, to, err) : LEVADA_OK;
+}
+
+static levada_status format_save_late(levada_node *it, levada_state_writer *to, levada_error *err)
+{
+    return levada_file_reader_save_marks(it->self, to, err);
+}
+
+static levada_status format_restore(levada_node *it, levada_state_reader *from, levada_error *err)
+{
+    int64_t ended;
+
+    LEVADA_TRY(levada_state_get_count(from, "#pass", LEVADA_COUNT_LIMIT, &it->context.pass,
+                                      err));
+    LEVADA_TRY(levada_state_get_count(from, "#ended", 1, &ended, err));
+    LEVADA_TRY(levada_file_reader_restore(it->self, from, err));
+    it->ended = ended != 0;
+    return LEVADA_OK;
+}
+
+static levada_status format_rewind(levada_node *it, levada_error *err)
+{
+    (void)err;
+    levada_file_reader_rewind(it->self, format_pass(it), it->run->epoch);
+    return LEVADA_OK;
+}
+
+static levada_status format_reread(levada_node *it, const levada_origin *origins, int64_t n,
+                                   levada_block **out, levada_error *err)
+{
+    return levada_file_reader_reread(it->self, origins, n, out, err);
+}
+
+static const char *format_file(const levada_node *it, int32_t shard)
+{
+    return levada_file_reader_file(it->self, shard);
+}
+
+static void format_progress(const levada_node *it, int64_t *done, int64_t *total)
+{
+    levada_file_reader_progress(it->self, done, total);
+}
+
+static void format_close(levada_node *it)
+{
+    levada_file_reader *reader = it->self;
+
+    levada_file_reader_destroy(&reader);
+}
+
+static const levada_node_ops format_ops = {
+    .next = format_next,
+    .save = format_save,
+    .save_late = format_save_late,
+    .restore = format_restore,
+    .rewind = format_rewind,
+    .reread = format_reread,
+    .file = format_file,
+    .progress = format_progress,
+    .close = format_close,
+};
+
+bool levada_node_is_format(const levada_node *it) { return it->ops == &format_ops; }
+
+levada_file_reader_counts levada_node_damage(const levada_node *it)
+{
+    return levada_file_reader_counted(it->self);
+}
+
+levada_status levada_node_format(levada_run *run, const levada_dataset *at, levada_node **out,
+                                 levada_error *err)
+{
+    levada_node        *it = NULL;
+    levada_file_reader *reader = NULL;
+    levada_status       st;
+
+    LEVADA_TRY(levada_node_create(run, at, &format_ops, &it, err));
+    it->source = levada_run_add_source(run, it);
+    st = levada_file_reader_create(&it->context, at->op, at->args, it->source, &reader, err);
+    it->self = reader;
+    if (st == LEVADA_OK && run->inner) { /* n-th opening of a source of that number */
+        it->context.pass = it->opened_as = run->inner->pass;
+        levada_file_reader_rewind(reader, format_pass(it), run->epoch);
+    }
+    if (st == LEVADA_OK) st = levada_file_reader_policy(reader, run->errors, err);
+    if (st != LEVADA_OK) {
+        levada_node_destroy(&it);
+        return st;
+    }
+    it->version = 3; /* 1 had one hash of all names, 2 no sizes */
+    *out = it;
+    return LEVADA_OK;
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Leaves of the tree that make blocks by themselves.
+ */
+#include "base/alloc.h"
+#include "run/stage_state.h"
+#include "tensor/block_priv.h"
+
+#include <string.h>
+
+static const levada_source_def *source_def(const levada_node *it)
+{
+    return &it->at->op->def.source;
+}
+
+static int32_t source_pass(const levada_node *it)
+{
+    return (int32_t)(it->context.pass & INT32_MAX);
+}
+
+/* A source that numbers its records itself leaves to the core which source it is. */
+static void source_put_origins(const levada_node *it, int64_t given, levada_block *block)
+{
+    levada_origins *o = &block->origins;
+    levada_origin  *each = o->each ? (levada_origin *)(void *)o->owner->data : NULL;
+
+    levada_block_drop_origin_parts(block); /* of another iterator, perhaps */
+    for (int64_t i = 0; each && i < block->n; i++) {
+        each[i].source = it->source;
+        each[i].pass = source_pass(it);
+    }
+    if (each) return;
+    memset(&o->first, 0, sizeof o->first);
+    o->first.source = it->source;
+    o->first.pass = source_pass(it);
+    o->first.record = given;
+    o->first.offset = -1;
+}
+
+static levada_status source_next(levada_node *it, levada_block **out, levada_error *err)
+{
+    levada_stage_state *s = it->self;
+
+    LEVADA_TRY(source_def(it)->next(s->state, it->at->args, out, err));
+    if ((*out)->kind == LEVADA_BLOCK_DATA) source_put_origins(it, s->given, *out);
+    s->given += (*out)->n;
+    return LEVADA_OK;
+}
+
+static levada_status source_save(levada_node *it, levada_state_writer *to, levada_error *err)
+{
+    if (!source_def(it)->save) {
+        return levada_fail(err, LEVADA_EUNIMPLEMENTED, "'%s' can't be saved", it->at->op->name);
+    }
+    LEVADA_TRY(levada_state_put_i64(to, "#given", ((levada_stage_state *)it->self)->given, err));
+    return levada_stage_state_save(it, to, err);
+}
+
+static levada_status source_restore(levada_node *it, levada_state_reader *from, levada_error *err)
+{
+    levada_stage_state *s = it->self;
+
+    LEVADA_TRY(levada_state_get_count(from, "#given", LEVADA_COUNT_LIMIT, &s->given, err));
+    if (!source_def(it)->restore) {
+        return levada_fail(err, LEVADA_EUNIMPLEMENTED, "'%s' can't be restored",
+                           it->at->op->name);
+    }
+    return levada_stage_state_restore(it, from, err);
+}
+
+static levada_status source_open(levada_node *it, void *state, levada_error *err)
+{
+    const levada_source_def *def = source_def(it);
+
+    return def->open ? def->open(state, it->at->args, &it->context, err) : LEVADA_OK;
+}
+
+static levada_status source_rewind(levada_node *it, levada_error *err)
+{
+    levada_stage_state *s = it->self;
+
+    s->given = 0;
+    if (source_def(it)->rewind) return source_def(it)->rewind(s->state, it->at->args, err);
+    return levada_stage_state_rewind(it, err);
+}
+
+static bool source_rereadable(const levada_node *it)
+{
+    return source_def(it)->at != NULL;
+}
+
+static levada_status source_reread(levada_node *it, const levada_origin *origins, int64_t n,
+                                   levada_block **out, levada_error *err)
+{
+    int64_t      *numbers = levada_alloc((size_t)n * sizeof *numbers);
+    levada_status st;
+
+    if (!numbers) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to read again");
+    for (int64_t i = 0; i < n; i++) numbers[i] = origins[i].record;
+    st = source_def(it)->at(levada_stage_state_of(it), it->at->args, numbers, n, out, err);
+    levada_free(numbers);
+    if (st != LEVADA_OK) return st;
+    st = levada_block_put_origins(levada_env_pool(it->run->env), *out, origins, 1, err);
+    if (st != LEVADA_OK) levada_block_unref(out);
+    return st;
+}
+
+static void source_progress(const levada_node *it, int64_t *done, int64_t *total)
+{
+    (void)it;
+    *done = 0;
+    *total = -1;
+}
+
+static const levada_node_ops source_ops = {
+    .next = source_next,
+    .save = source_save,
+    .restore = source_restore,
+    .rewind = source_rewind,
+    .rereadable = source_rereadable,
+    .reread = source_reread,
+    .progress = source_progress,
+    .cancel = levada_stage_state_cancel,
+    .close = levada_stage_state_close,
+    .hooks = true,
+};
+
+int32_t levada_run_add_source(levada_run *run, levada_node *it)
+{
+    if (run->sources < LEVADA_RUN_SOURCES && !run->inner) run->source[run->sources] = it;
+    return run->sources++;
+}
+
+levada_status levada_node_source(levada_run *run, const levada_dataset *at, levada_node **out,
+                                 levada_error *err)
+{
+    const levada_source_def  *def = &at->op->def.source;
+    const levada_stage_hooks hooks = LEVADA_STAGE_HOOKS(def, source_open);
+    levada_node  *it = NULL;
+    levada_status st;
+
+    LEVADA_TRY(levada_node_create(run, at, &source_ops, &it, err));
+    it->version = def->state_version;
+    it->source = levada_run_add_source(run, it);
+    it->context.pass = it->opened_as = run->inner ? run->inner->pass : 0;
+    st = levada_stage_state_open(it, &hooks, err);
+    if (st != LEVADA_OK) {
+        levada_node_destroy(&it);
+        return st;
+    }
+    *out = it;
+    return LEVADA_OK;
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From a description to nodes: one for each source, SERIAL stage and combiner, and one for each run of
+ * neighbouring PURE stages, to which the tails of SERIAL stages and prefetches belong.
+ */
+#include "base/alloc.h"
+#include "base/hash.h"
+#include "base/random.h"
+#include "run/iter_priv.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* A run of fused stages that is being gathered on top of `below`. */
+typedef struct plan_work {
+    levada_run           *run;
+    bool                  tickets;
+    levada_node          *below; /* owned */
+    levada_fused         *fused; /* owned; NULL = none */
+    const levada_dataset *top;   /* last stage of the fused stages */
+    int32_t               position; /* and its position */
+    int64_t               window, window_bytes;
+} plan_work;
+
+static levada_status plan_open(plan_work *w, const levada_dataset *at, levada_error *err);
+
+/* Positions and namesakes are counted in the description, depth first, inputs before what stands on
+ * them, so that stages which the core inserts change no path and no randomness. */
+/* Counts one more stage; what is made next is made for it. */
+static levada_status plan_visit(levada_run *run, const levada_dataset *at, levada_error *err)
+{
+    levada_visits *v = &run->visits;
+
+    if (v->n == v->capacity) {
+        int32_t      room = v->capacity ? 2 * v->capacity : 16;
+        const char **more = levada_realloc(v->names, (size_t)room * sizeof(*more));
+
+        if (!more) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a plan");
+        v->names = more;
+        v->capacity = room;
+    }
+    v->position = v->n - v->first;
+    v->namesakes = 0;
+    for (int32_t i = v->first; i < v->n; i++)
+        v->namesakes += strcmp(v->names[i], at->op->name) == 0;
+    v->names[v->n++] = at->op->name;
+    return LEVADA_OK;
+}
+
+static void plan_path(const levada_run *run, const levada_dataset *at, char *out, size_t size)
+{
+    snprintf(out, size, "%s%d.%s", run->prefix, run->visits.position, at->op->name);
+}
+
+static levada_context plan_context(levada_run *run, const levada_dataset *at)
+{
+    uint64_t name = levada_hash64(at->op->name, strlen(at->op->name),
+                                  (uint64_t)run->visits.namesakes);
+    levada_context context = {
+        .struct_size = sizeof context,
+        .env = run->env,
+        .run = run,
+        .seed = levada_random_key((uint64_t)run->seed ^ (run->inner ? run->inner->salt : 0), name),
+        .epoch = run->epoch,
+        .block_rows = run->block_rows,
+        .threads = run->threads,
+        .max_record_bytes = run->max_record_bytes,
+        .in = at->ninputs ? at->inputs[0]->spec : NULL,
+        .out = at->spec,
+    };
+
+    return context;
+}
+
+levada_status levada_node_create(levada_run *run, const levada_dataset *at,
+                                 const levada_node_ops *ops, levada_node **out, levada_error *err)
+{
+    levada_node *it = levada_alloc_zero(sizeof *it);
+
+    if (!it) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a stage");
+    it->ops = ops;
+    it->run = run;
+    it->at = at;
+    it->edge = (levada_edge){ &levada_node_edge_ops, at, at->spec };
+    it->context = plan_context(run, at);
+    it->context.node = it;
+    it->passes = 1;
+    it->outer = run->inner ? run->inner->skips : NULL;
+    plan_path(run, at, it->path, sizeof it->path);
+    *out = it;
+    return LEVADA_OK;
+}
+
+void levada_node_destroy(levada_node **it)
+{
+    levada_node *i = *it;
+
+    *it = NULL;
+    if (!i) return;
+    levada_cursor_clear(&i->unread);
+    if (i->ops->close) i->ops->close(i);
+    for (int32_t k = 0; k < i->ninputs; k++) levada_node_destroy(&i->inputs[k]);
+    levada_free(i->inputs);
+    levada_free(i);
+}
+
+static void plan_clear(plan_work *w)
+{
+    levada_node_destroy(&w->below);
+    levada_fused_destroy(&w->fused);
+}
+
+/* Ends the fused stages that is being gathered: w->below is then the whole. */
+static levada_status plan_close_fused(plan_work *w, levada_error *err)
+{
+    levada_node  *node = NULL;
+    int32_t       now = w->run->visits.position;
+    levada_status st;
+
+    if (!w->fused) return LEVADA_OK;
+    w->run->visits.position = w->position;
+    st = levada_node_fused(w->run, w->top, &w->fused, w->window, w->window_bytes, w->tickets,
+                           &w->below, &node, err);
+    w->run->visits.position = now;
+    if (st != LEVADA_OK) return st;
+    w->below = node;
+    w->window = w->window_bytes = 0;
+    return LEVADA_OK;
+}
+
+static levada_status plan_extend_fused(plan_work *w, const levada_dataset *at, bool tail,
+                                       levada_error *err)
+{
+    levada_context context = plan_context(w->run, at);
+    char           path[64];
+
+    if (!w->fused) LEVADA_TRY(levada_fused_create(w->run->threads, &w->fused, err));
+    context.fused_end = tail;
+    w->top = at;
+    w->position = w->run->visits.position;
+    plan_path(w->run, at, path, sizeof path);
+    return levada_fused_add(w->fused, at, &context, path, err);
+}
+
+/* A stage that only reads ahead makes no node: it sizes the ring of the stages that end here. */
+static levada_status plan_read_ahead(plan_work *w, const levada_dataset *at, levada_error *err)
+{
+    w->window_bytes = 0;
+    at->op->def.stage.read_ahead(at->args, &w->window, &w->window_bytes);
+    if (!w->fused) LEVADA_TRY(levada_fused_create(w->run->threads, &w->fused, err));
+    w->top = at;
+    w->position = w->run->visits.position;
+    return LEVADA_OK;
+}
+
+static levada_status plan_stage(plan_work *w, const levada_dataset *at, levada_error *err)
+{
+    levada_node *node = NULL;
+
+    if (at->op->family == LEVADA_FAMILY_DECODER) return plan_extend_fused(w, at, false, err);
+    if (at->op->def.stage.mode == LEVADA_MODE_PURE) {
+        return at->op->def.stage.read_ahead ? plan_read_ahead(w, at, err)
+                                            : plan_extend_fused(w, at, false, err);
+    }
+    LEVADA_TRY(plan_close_fused(w, err));
+    LEVADA_TRY(levada_node_stage(w->run, at, &w->below, &node, err));
+    w->below = node;
+    return at->op->def.stage.apply ? plan_extend_fused(w, at, true, err) : LEVADA_OK;
+}
+
+static levada_status plan_combiner(plan_work *w, const levada_dataset *at, levada_error *err)
+{
+    levada_node **in = levada_alloc_zero((size_t)at->ninputs * sizeof(*in) + 1);
+    levada_status st = LEVADA_OK;
+
+    if (!in) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a joint");
+    for (int32_t i = 0; st == LEVADA_OK && i < at->ninputs; i++) {
+        plan_work branch = { .run = w->run, .tickets = w->tickets };
+
+        st = plan_open(&branch, at->inputs[i], err);
+        in[i] = branch.below;
+        branch.below = NULL;
+        plan_clear(&branch);
+    }
+    if (st == LEVADA_OK) st = plan_visit(w->run, at, err);
+    if (st == LEVADA_OK) st = levada_node_combiner(w->run, at, in, at->ninputs, &w->below, err);
+    for (int32_t i = 0; i < at->ninputs; i++) levada_node_destroy(&in[i]);
+    levada_free(in);
+    return st;
+}
+
+static levada_status plan_gather(plan_work *w, const levada_dataset *at, levada_error *err)
+{
+    if (at->op->family == LEVADA_FAMILY_COMBINER) return plan_combiner(w, at, err);
+    if (at->ninputs) LEVADA_TRY(plan_gather(w, at->inputs[0], err));
+    LEVADA_TRY(plan_visit(w->run, at, err));
+    if (at->op->family == LEVADA_FAMILY_SOURCE) {
+        return levada_node_source(w->run, at, &w->below, err);
+    }
+    if (at->op->family == LEVADA_FAMILY_FORMAT) {
+        return levada_node_format(w->run, at, &w->below, err);
+    }
+    return plan_stage(w, at, err);
+}
+
+static levada_status plan_open(plan_work *w, const levada_dataset *at, levada_error *err)
+{
+    LEVADA_TRY(plan_gather(w, at, err));
+    return plan_close_fused(w, err);
+}
+
+levada_status levada_plan_open(levada_run *run, const levada_dataset *dataset, const char *prefix,
+                               bool tickets, levada_node **out, levada_error *err)
+{
+    plan_work     w = { .run = run, .tickets = tickets };
+    const char   *prefix_before = run->prefix;
+    levada_visits before = run->visits;
+    levada_status st;
+
+    run->prefix = prefix;
+    run->visits.first = run->visits.n;
+    st = plan_open(&w, dataset, err);
+    run->prefix = prefix_before;
+    before.names = run->visits.names; /* may have moved */
+    before.capacity = run->visits.capacity;
+    run->visits = before;
+    if (st == LEVADA_OK) {
+        *out = w.below;
+        w.below = NULL;
+    }
+    plan_clear(&w);
+    return st;
+}

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What an iterator counted.
+ */
+#include "base/assert.h"
+#include "base/process.h"
+#include "base/text.h"
+#include "run/handle.h"
+#include "tensor/block_priv.h"
+
+#include <string.h>
+
+#define STATS_LINE LEVADA_ERROR_TEXT
+#define STATS_RECEIVED "received" /* in states */
+
+/* The losses that a node counts itself. */
+static void stats_skips(const levada_node *it, levada_losses *sum)
+{
+    sum->skipped += atomic_load(&it->skips.bad);
+    sum->damaged_bytes += atomic_load(&it->skips.damaged);
+    sum->missing += atomic_load(&it->skips.missing);
+    sum->empty += atomic_load(&it->skips.empty);
+    sum->dropped += atomic_load(&it->skips.dropped);
+    if (levada_node_is_format(it)) {
+        levada_file_reader_counts counts = levada_node_damage(it);
+
+        sum->damaged_bytes += counts.damaged_bytes;
+        sum->skipped += counts.skipped_records;
+        sum->missing += counts.missing;
+        sum->empty += counts.empty;
+    }
+}
+
+void levada_losses_add(levada_losses *to, const levada_losses *more, int64_t times)
+{
+    to->skipped += more->skipped * times;
+    to->damaged_bytes += more->damaged_bytes * times;
+    to->missing += more->missing * times;
+    to->empty += more->empty * times;
+    to->dropped += more->dropped * times;
+}
+
+void levada_stats_losses(const levada_node *it, levada_losses *sum)
+{
+    const levada_losses *delivered = levada_node_delivered(it);
+
+    stats_skips(it, sum);
+    if (delivered) {
+        levada_losses_add(sum, delivered, 1);
+        return;
+    }
+    for (int32_t i = 0; i < it->ninputs; i++) levada_stats_losses(it->inputs[i], sum);
+}
+
+levada_losses levada_stats_since(const levada_node *it, const levada_losses *before)
+{
+    levada_losses losses = { 0 };
+
+    levada_stats_losses(it, &losses);
+    levada_losses_add(&losses, before, -1);
+    return losses;
+}
+
+/* -- counts of what the consumer received; records and blocks are counted as in all nodes */
+
+void levada_stats_padding(levada_run *run, const levada_block *block, int64_t times)
+{
+    int64_t all = 0, payload = 0;
+
+    if (!(levada_spec_flags_of(block->spec) & LEVADA_SPEC_BATCHED)) return;
+    for (int32_t i = 0; i < levada_spec_count(block->spec); i++) {
+        const levada_column *c = &block->columns[i];
+
+        if (!c->lengths || c->field->ndim == 0) continue;
+        all += block->n * c->dims[0];
+        for (int64_t r = 0; r < block->n; r++) payload += c->lengths[r];
+    }
+    atomic_fetch_add_explicit(&run->padded, all * times, memory_order_relaxed);
+    atomic_fetch_add_explicit(&run->payload, payload * times, memory_order_relaxed);
+}
+
+void levada_stats_recount(levada_iter *it, const levada_block *block, int64_t from, int64_t times)
+{
+    atomic_fetch_add_explicit(&it->records, (block->n - from) * times, memory_order_relaxed);
+    if (from > 0) return;
+    atomic_fetch_add_explicit(&it->blocks, times, memory_order_relaxed);
+    levada_stats_padding(it->run, block, times);
+}
+
+levada_status levada_stats_save(const levada_iter *it, levada_state_writer *to, levada_error *err)
+{
+    const levada_run *run = it->run;
+    const int64_t     counts[LEVADA_RECEIVED_COUNTS] = { atomic_load(&it->records),
+                                                         atomic_load(&it->blocks),
+                                                         atomic_load(&run->padded),
+                                                         atomic_load(&run->payload) };
+
+    return levada_state_put_i64s(to, STATS_RECEIVED, counts, LEVADA_RECEIVED_COUNTS, err);
+}
+
+levada_status levada_stats_load(levada_state_reader *from, int64_t counts[LEVADA_RECEIVED_COUNTS],
+                                levada_error *err)
+{
+    const int64_t *saved = NULL;
+    int64_t        n = 0;
+    bool           whole;
+
+    memset(counts, 0, LEVADA_RECEIVED_COUNTS * sizeof counts[0]);
+    if (!levada_state_has(from, STATS_RECEIVED)) return LEVADA_OK;
+    LEVADA_TRY(levada_state_get_i64s(from, STATS_RECEIVED, &saved, &n, err));
+    whole = n == LEVADA_RECEIVED_COUNTS;
+    for (int64_t i = 0; whole && i < n; i++) {
+        whole = saved[i] >= 0 && saved[i] <= LEVADA_COUNT_LIMIT;
+        counts[i] = saved[i];
+    }
+    return whole ? LEVADA_OK : levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged");
+}
+
+void levada_stats_set(levada_iter *it, const int64_t counts[LEVADA_RECEIVED_COUNTS])
+{
+    atomic_store(&it->records, counts[0]);
+    atomic_store(&it->blocks, counts[1]);
+    atomic_store(&it->run->padded, counts[2]);
+    atomic_store(&it->run->payload, counts[3]);
+}
+
+/* What was left out and why, the first of it. */
+static void stats_notes(levada_text *text, levada_run *run)
+{
+    levada_mutex_lock(&run->noting);
+    for (int64_t i = 0; i < run->noted; i++) {
+        const levada_error *e = &run->notes[i].why;
+
+        levada_text_put(text, i ? ",{\"stage\":" : "{\"stage\":");
+        levada_text_json(text, e->stage, strlen(e->stage));
+        levada_text_put(text, ",\"file\":");
+        levada_text_json(text, e->file, strlen(e->file));
+        levada_text_format(text, ",\"record\":%lld,\"offset\":%lld,\"message\":",
+                           (long long)e->record, (long long)e->offset);
+        levada_text_json(text, e->message, strlen(e->message));
+        levada_text_char(text, '}');
+    }
+    levada_mutex_unlock(&run->noting);
+}
+
+static void stats_stage(levada_text *text, const char *path, int64_t records, int64_t blocks,
+                        int64_t nanoseconds)
+{
+    if (text->at && text->at[text->size - 1] != '[') levada_text_char(text, ',');
+    levada_text_put(text, "{\"path\":");
+    levada_text_json(text, path, strlen(path));
+    levada_text_format(text, ",\"records\":%lld,\"blocks\":%lld,\"seconds\":%.6f}",
+                       (long long)records, (long long)blocks, (double)nanoseconds * 1e-9);
+}
+
+static int64_t stats_below(const levada_node *it)
+{
+    int64_t sum = 0;
+
+    for (int32_t i = 0; i < it->ninputs; i++) sum += atomic_load(&it->inputs[i]->nanoseconds);
+    return sum;
+}
+
+/* Inputs first. A node's clock includes its inputs', which are taken off. */
+static void stats_node(levada_text *text, const levada_node *it)
+{
+    const levada_fused *fused = levada_node_is_fused(it);
+    int64_t             own = atomic_load(&it->nanoseconds) - stats_below(it);
+
+    for (int32_t i = 0; i < it->ninputs; i++) stats_node(text, it->inputs[i]);
+    if (!fused) {
+        stats_stage(text, it->path, atomic_load(&it->records), atomic_load(&it->blocks),
+                    own > 0 ? own : 0);
+    }
+    for (int32_t i = 0; fused && i < levada_fused_count(fused); i++) {
+        const char *path;
+        int64_t     nanoseconds, records, blocks;
+
+        levada_fused_counts(fused, i, &path, &nanoseconds, &records, &blocks);
+        stats_stage(text, path, records, blocks, nanoseconds);
+    }
+}
+
+void levada_stats_conclude(levada_iter *it)
+{
+    levada_run *run = it->run;
+    levada_losses sum = { 0 };
+    char text[STATS_LINE] = "not noted";
+    int32_t first = 0;
+
+    levada_stats_losses(it->root, &sum);
+    sum.skipped += atomic_load(&run->skips.bad);
+    if (sum.skipped == 0) return;
+    levada_mutex_lock(&run->noting);
+    while (first < run->noted && strcmp(run->notes[first].why.message, LEVADA_FILE_EMPTY) == 0)
+        first++;
+    if (first < run->noted) (void)levada_error_text(&run->notes[first].why, text, sizeof text);
+    levada_mutex_unlock(&run->noting);
+    if (atomic_load(&it->records) > 0) {
+        levada_env_log(run->env, LEVADA_LOG_WARNING, "%lld %s skipped, the first one for: %s",
+                       (long long)sum.skipped,
+                       sum.skipped == 1 ? "record or file was" : "records or files were", text);
+        return;
+    }
+    levada_env_log(run->env, LEVADA_LOG_WARNING,
+                   "no record was delivered: %lld %s skipped, the first one for: %s",
+                   (long long)sum.skipped, sum.skipped == 1 ? "was" : "were", text);
+}
+
+levada_status levada_iter_stats(levada_iter *it, char **out, levada_error *err)
+{
+    levada_run *run;
+    levada_text text = { 0 }, stages = { 0 };
+    levada_losses sum = { 0 };
+    int64_t     done, total, padded;
+
+    LEVADA_TRY(LEVADA_USABLE(it, "iterator", err));
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
+    run = it->run;
+    padded = atomic_load(&run->padded);
+    levada_handle_enter(it);
+    levada_text_char(&stages, '[');
+    stats_node(&stages, it->root);
+    levada_stats_losses(it->root, &sum);
+    levada_text_char(&stages, ']');
+    levada_iter_progress(it, &done, &total);
+    levada_text_format(&text,
+                       "{\"records\":%lld,\"batches\":%lld,\"bytes\":%lld,\"skipped_records\":%lld,"
+                       "\"damaged_bytes\":%lld,\"missing_files\":%lld,\"empty_files\":%lld,"
+                       "\"dropped_records\":%lld,\"padding_fraction\":%.6f,\"seed\":%lld,\"epoch\":"
+                       "%lld,\"threads\":%d,\"stages\":",
+                       (long long)atomic_load(&it->records), (long long)atomic_load(&it->blocks),
+                       (long long)done, (long long)(sum.skipped + atomic_load(&run->skips.bad)),
+                       (long long)sum.damaged_bytes, (long long)sum.missing, (long long)sum.empty,
+                       (long long)(sum.dropped + atomic_load(&run->skips.dropped)),
+                       padded ? 1.0 - (double)atomic_load(&run->payload) / (double)padded : 0.0,
+                       (long long)run->seed, (long long)run->epoch, run->threads);
+    levada_text_add(&text, stages.at, stages.size);
+    levada_text_put(&text, ",\"problems\":[");
+    stats_notes(&text, run);
+    levada_text_put(&text, "]}");
+    levada_handle_leave(it);
+    text.failed = text.failed || stages.failed;
+    levada_text_clear(&stages);
+    return levada_text_steal(&text, out, err);
+}

@@ -1,0 +1,594 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "run/workers.h"
+
+#include "base/alloc.h"
+#include "base/assert.h"
+#include "base/process.h"
+#include "base/text.h"
+#include "runtime/wait.h"
+
+#include <string.h>
+
+/* A block is some 100 us of work: looking around for so long costs less than sleeping at each one
+ * does, and where that did not help it is soon given up. */
+#define WORKERS_SPIN 100000
+
+#define WORKERS_SNAPSHOT_TICKETS 64
+#define WORKERS_SNAPSHOT_ROWS 4096
+#define WORKERS_SNAPSHOT_SHARE 50 /* a snapshot may cost one part in 50 of the time */
+
+struct levada_workers {
+    levada_run   *run;
+    levada_lock   lock;
+    levada_site   site;
+    levada_result_ring *combiners; /* the one nearest to the consumer first; fixed once started */
+    int32_t       started, most;
+    bool          running; /* set once, before the first block */
+    /* -- guarded by lock */
+    bool         stop;
+    int32_t      waiting;
+    levada_line  idle;  /* workers_wait of the threads that wait, the longest first */
+    levada_woken woken; /* to be woken when the lock is given back */
+    /* -- fixed once started */
+    levada_thread threads[];
+};
+
+/* A thread that waits, on its stack. */
+typedef struct workers_wait {
+    levada_waiter       waiter; /* first: lines are of these */
+    const levada_result_ring *result; /* whose next result it waits for, or NULL              */
+    const levada_result_ring *from;   /* takes up work here and further up; NULL: takes up none */
+} workers_wait;
+
+levada_status levada_workers_create(levada_run *run, levada_error *err)
+{
+    int32_t       most = run->threads - 1;
+    levada_wait_list   *wait_list = levada_env_wait_list(run->env);
+    levada_workers  *workers = levada_alloc_zero(sizeof *workers + (size_t)most * sizeof workers->threads[0]);
+    levada_status st;
+
+    if (!workers) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for threads");
+    workers->run = run;
+    workers->most = most;
+    if (wait_list) st = levada_lock_init(&workers->lock, LEVADA_LOCK_WORKERS, err);
+    else st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for threads");
+    if (st != LEVADA_OK) {
+        levada_free(workers);
+        return st;
+    }
+    levada_site_init(&workers->site, wait_list, "pipeline");
+    levada_site_spin(&workers->site, WORKERS_SPIN);
+    run->workers = workers;
+    return LEVADA_OK;
+}
+
+void levada_workers_destroy(levada_workers **workers)
+{
+    levada_workers *c = *workers;
+
+    *workers = NULL;
+    if (!c) return;
+    levada_workers_stop(c);
+    levada_lock_clear(&c->lock);
+    levada_free(c);
+}
+
+void levada_workers_add(levada_workers *workers, levada_result_ring *ring)
+{
+    ring->next = workers->combiners;
+    workers->combiners = ring;
+}
+
+static void workers_lock(levada_workers *workers) { levada_lock_take(&workers->lock); }
+
+static void workers_unlock(levada_workers *workers)
+{
+    levada_woken woken = workers->woken;
+
+    workers->woken.first = workers->woken.last = NULL;
+    levada_lock_give(&workers->lock);
+    levada_wake(&woken);
+}
+
+bool levada_workers_runs(const levada_workers *workers) { return workers && workers->running; }
+
+bool levada_workers_idle(const levada_workers *workers) { return !workers->combiners; }
+
+/* Number of the calling thread: workers 1.., everybody else 0. */
+static int32_t workers_self(const levada_workers *workers)
+{
+    pthread_t self = pthread_self();
+
+    for (int32_t i = 0; i < workers->started; i++) {
+        if (pthread_equal(self, workers->threads[i].system)) return i + 1;
+    }
+    return 0;
+}
+
+bool levada_workers_is_consumer(const levada_workers *workers) { return workers_self(workers) == 0; }
+
+/* -- snapshots */
+
+static void workers_snapshot_free(levada_snapshot *s)
+{
+    while (s) {
+        levada_snapshot *older = s->older;
+
+        levada_state_writer_clear(&s->state);
+        levada_free(s);
+        s = older;
+    }
+}
+
+static bool workers_snapshot_due_locked(const levada_result_ring *j)
+{
+    if (!j->snapshots) return true;
+    if (j->tail - j->snapshots->ticket < WORKERS_SNAPSHOT_TICKETS &&
+        j->drawn - j->snapshots->rows < WORKERS_SNAPSHOT_ROWS) {
+        return false;
+    }
+    return levada_now() - j->snapshot_at > j->snapshot_cost * WORKERS_SNAPSHOT_SHARE;
+}
+
+/* Drops snapshots older than the newest one that is not later than delivery. */
+static void workers_snapshot_trim_locked(levada_result_ring *j)
+{
+    for (levada_snapshot *s = j->snapshots; s; s = s->older) {
+        if (s->ticket > j->head) continue;
+        workers_snapshot_free(s->older);
+        s->older = NULL;
+        return;
+    }
+}
+
+/* With the intake held: nobody else touches what is above. Failing is no harm but to save(). */
+static void workers_snapshot_locked(levada_workers *workers, levada_result_ring *j)
+{
+    levada_snapshot *s;
+    int64_t          began = levada_now();
+    levada_error     why = LEVADA_ERROR_INIT;
+    levada_status    st;
+
+    workers_unlock(workers);
+    s = levada_alloc_zero(sizeof *s);
+    st = s ? levada_node_save(j->node->inputs[0], &s->state, &why)
+           : levada_fail(&why, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a snapshot");
+    if (s && st != LEVADA_OK) {
+        workers_snapshot_free(s);
+        s = NULL;
+    }
+    workers_lock(workers);
+    if (st != LEVADA_OK) j->unsaved = why; /* kept: a later one may come too late for delivery */
+    if (s) {
+        s->ticket = j->tail;
+        s->rows = j->drawn;
+        s->older = j->snapshots;
+        j->snapshots = s;
+        workers_snapshot_trim_locked(j);
+    }
+    j->snapshot_at = levada_now();
+    j->snapshot_cost = j->snapshot_at - began;
+}
+
+/* -- waiting */
+
+static bool workers_can_work_locked(const levada_workers *workers, const levada_result_ring *j)
+{
+    return !j->intake && j->closed == LEVADA_OK && j->tail - j->head < j->window &&
+           (j->bytes < j->window_bytes || j->tail == j->head) && !workers->stop &&
+           !atomic_load_explicit(&workers->run->cancelled, memory_order_relaxed);
+}
+
+static void workers_finish_locked(levada_workers *workers, workers_wait *w)
+{
+    levada_waiter_finish(&workers->idle, &w->waiter, LEVADA_OK, &workers->woken);
+}
+
+static void workers_finish_all_locked(levada_workers *workers)
+{
+    while (workers->idle.head) workers_finish_locked(workers, (workers_wait *)workers->idle.head);
+}
+
+/* Something came of the ring that its consumer, or who halts it, should look at. */
+static void workers_tell_locked(levada_workers *workers, const levada_result_ring *j)
+{
+    levada_waiter *next;
+
+    for (levada_waiter *w = workers->idle.head; w; w = next) {
+        next = w->next;
+        if (((workers_wait *)w)->result == j) workers_finish_locked(workers, (workers_wait *)w);
+    }
+}
+
+static bool workers_reaches(const levada_result_ring *from, const levada_result_ring *j)
+{
+    while (from && from != j) from = from->next;
+    return from != NULL;
+}
+
+/* Wakes one thread for the ring's intake, if it is free: one without a result to wait for first.
+ */
+static void workers_offer_locked(levada_workers *workers, const levada_result_ring *j)
+{
+    workers_wait *found = NULL;
+
+    if (!workers->idle.head || !workers_can_work_locked(workers, j)) return;
+    for (levada_waiter *w = workers->idle.head; w && !(found && !found->result); w = w->next) {
+        workers_wait *candidate = (workers_wait *)w;
+
+        if ((!found || !candidate->result) && workers_reaches(candidate->from, j)) found = candidate;
+    }
+    if (found) workers_finish_locked(workers, found);
+}
+
+static void workers_offer_all_locked(levada_workers *workers)
+{
+    for (const levada_result_ring *j = workers->combiners; j; j = j->next) workers_offer_locked(workers, j);
+}
+
+/* Until somebody finishes the wait, or until that time; callers look again and loop. */
+static void workers_wait_locked(levada_workers *workers, const levada_result_ring *result,
+                             const levada_result_ring *from, int64_t until)
+{
+    workers_wait       w = { .result = result, .from = from };
+    levada_wait_end end;
+
+    levada_line_append(&workers->idle, &w.waiter);
+    levada_waiter_prepare(&w.waiter);
+    workers->waiting++;
+    workers_unlock(workers);
+    end = levada_waiter_wait(&w.waiter, &workers->site, result ? result->node->path : "work", -1,
+                             until);
+    workers_lock(workers);
+    workers->waiting--;
+    if (end == LEVADA_WAIT_DONE) return;
+    if (w.waiter.linked) {
+        levada_line_remove(&workers->idle, &w.waiter);
+        levada_waiter_clear(&w.waiter);
+    } else {
+        levada_waiter_settle(&w.waiter);
+    }
+}
+
+void levada_workers_wake(levada_workers *workers)
+{
+    workers_lock(workers);
+    workers_finish_all_locked(workers);
+    workers_unlock(workers);
+}
+
+/* -- work */
+
+static void workers_apply_locked(levada_workers *workers, levada_result_ring *j, levada_ticket *t, int64_t number,
+                              levada_block *in)
+{
+    int32_t       self = workers_self(workers);
+    levada_block *out = NULL;
+    levada_error  why = LEVADA_ERROR_INIT;
+    levada_status st;
+
+    LEVADA_ASSERT(!t->done && t == &j->tickets[number % j->window]);
+    workers_offer_locked(workers, j); /* the intake is free again */
+    workers_unlock(workers);
+    st = levada_fused_apply(j->fused, workers->run, self, in, &out, &why);
+    if (st != LEVADA_AGAIN) levada_block_unref(&in);
+    else if (self == 0) workers->run->interrupted = true;
+    workers_lock(workers);
+    t->in = in;
+    t->st = st;
+    if (st != LEVADA_OK) t->why = why;
+    t->out = out;
+    t->bytes = out ? levada_block_bytes(out) : 0;
+    t->done = true;
+    j->bytes += t->bytes;
+    if (number == j->head || j->halting) workers_tell_locked(workers, j);
+}
+
+/* One unit of work: pull, draw a ticket, apply. The lock is held before and after. */
+static void workers_work_locked(levada_workers *workers, levada_result_ring *j)
+{
+    levada_block  *in = NULL;
+    levada_losses  losses;
+    levada_error   why = LEVADA_ERROR_INIT;
+    levada_ticket *t;
+    levada_status  st;
+    int64_t        number;
+
+    LEVADA_ASSERT(!j->intake); /* one thread pulls */
+    j->intake = true;
+    if (workers_snapshot_due_locked(j)) workers_snapshot_locked(workers, j);
+    workers_unlock(workers);
+    st = levada_input_next(j->node->inputs[0], &in, &why);
+    /* Nobody else works upstream before the intake is free. */
+    losses = levada_stats_since(j->node->inputs[0], &j->ahead);
+    workers_lock(workers);
+    j->intake = false;
+    if (st != LEVADA_OK) {
+        if (st != LEVADA_AGAIN) {
+            j->closed = st;
+            j->why = why;
+            j->last = losses;
+        }
+        workers_tell_locked(workers, j);
+        workers_offer_locked(workers, j);
+        return;
+    }
+    number = j->tail++;
+    t = &j->tickets[number % j->window];
+    LEVADA_ASSERT(number - j->head < j->window && !t->in && !t->out); /* delivered, or never used */
+    memset(t, 0, sizeof *t);
+    t->rows_in = levada_block_rows(in);
+    t->losses = losses;
+    j->drawn += t->rows_in;
+    workers_apply_locked(workers, j, t, number, in);
+}
+
+static bool workers_help_locked(levada_workers *workers, levada_result_ring *from)
+{
+    for (levada_result_ring *j = from; j; j = j->next) {
+        if (!workers_can_work_locked(workers, j)) continue;
+        workers_work_locked(workers, j);
+        return true;
+    }
+    return false;
+}
+
+static void workers_worker(void *user)
+{
+    levada_workers *workers = user;
+
+    workers_lock(workers);
+    while (!workers->stop) {
+        if (workers_help_locked(workers, workers->combiners)) continue;
+        workers_wait_locked(workers, NULL, workers->combiners, -1);
+    }
+    workers_unlock(workers);
+}
+
+/* The first snapshot of each ring, the one furthest up first: later ones build on it. */
+static void workers_first_snapshots_locked(levada_workers *workers, levada_result_ring *j)
+{
+    if (!j) return;
+    workers_first_snapshots_locked(workers, j->next);
+    j->losses = levada_stats_since(j->node->inputs[0], &j->ahead);
+    workers_snapshot_locked(workers, j);
+}
+
+levada_status levada_workers_start(levada_workers *workers, levada_error *err)
+{
+    levada_status st = LEVADA_OK;
+
+    if (workers->running) return LEVADA_OK;
+    workers_lock(workers); /* workers read `started` only under the lock */
+    workers_first_snapshots_locked(workers, workers->combiners);
+    workers->running = true;
+    for (int32_t i = 0; st == LEVADA_OK && workers->combiners && i < workers->most; i++) {
+        st = levada_thread_start(&workers->threads[i], workers_worker, workers, err);
+        if (st == LEVADA_OK) workers->started++;
+    }
+    workers_unlock(workers);
+    return st;
+}
+
+void levada_workers_stop(levada_workers *workers)
+{
+    workers_lock(workers);
+    workers->stop = true;
+    workers_finish_all_locked(workers);
+    workers_unlock(workers);
+    for (int32_t i = 0; i < workers->started; i++) levada_thread_join(&workers->threads[i]);
+    workers->started = 0;
+}
+
+static bool workers_idle_locked(const levada_result_ring *j)
+{
+    if (j->intake) return false;
+    for (int64_t i = j->head; i < j->tail; i++) {
+        if (!j->tickets[i % j->window].done) return false;
+    }
+    return true;
+}
+
+bool levada_workers_abandon(levada_workers *workers)
+{
+    if (!levada_lock_is_free(&workers->lock)) return false;
+    for (const levada_result_ring *j = workers->combiners; j; j = j->next) {
+        if (!workers_idle_locked(j)) return false;
+    }
+    workers->idle = (levada_line){ 0 };
+    workers->started = 0;
+    return true;
+}
+
+/* -- the consumer's side */
+
+static levada_status workers_deliver_locked(levada_workers *workers, levada_result_ring *j, levada_block **out,
+                                         levada_error *err)
+{
+    levada_ticket *t = &j->tickets[j->head % j->window];
+    int64_t        room;
+
+    LEVADA_ASSERT(j->head < j->tail && t->done && !t->in);
+    if (t->st != LEVADA_OK) { /* it stays in front: a ring may be saved before it tells of that */
+        if (err) *err = t->why;
+        return t->st;
+    }
+    j->head++;
+    j->delivered += t->rows_in;
+    j->losses = t->losses;
+    j->bytes -= t->bytes;
+    LEVADA_ASSERT(j->bytes >= 0 && j->delivered <= j->drawn);
+    room = j->window - (j->tail - j->head);
+    /* Waking for each block costs more than the block: let some room gather first. */
+    if (room * 4 >= j->window) workers_offer_locked(workers, j);
+    *out = t->out;
+    t->out = NULL;
+    return LEVADA_OK;
+}
+
+/* The result that is next is to be made once more: the call was interrupted. */
+static levada_status workers_redo_locked(levada_workers *workers, levada_result_ring *j, levada_error *err)
+{
+    levada_ticket *t = &j->tickets[j->head % j->window];
+    levada_block  *in = t->in;
+
+    if (atomic_load(&workers->run->cancelled)) return levada_fail(err, LEVADA_ECANCELLED, "cancelled");
+    t->in = NULL;
+    t->done = false;
+    workers_apply_locked(workers, j, t, j->head, in);
+    return t->in ? LEVADA_AGAIN : LEVADA_OK;
+}
+
+static bool workers_ready_locked(const levada_result_ring *j)
+{
+    return j->head < j->tail && j->tickets[j->head % j->window].done;
+}
+
+static levada_status workers_closed_locked(const levada_result_ring *j, levada_error *err)
+{
+    if (j->closed != LEVADA_END && err) *err = j->why;
+    return j->closed;
+}
+
+/* Whether a consumer with that deadline leaves all work to the workers: what it began itself could
+ * take longer. */
+static bool workers_waits_only(const levada_workers *workers, int64_t until)
+{
+    return until >= 0 && !workers->run->soft;
+}
+
+levada_status levada_workers_take(levada_workers *workers, levada_result_ring *j, levada_block **out,
+                               levada_error *err)
+{
+    bool          consumer = workers_self(workers) == 0;
+    levada_status st = LEVADA_OK;
+    bool          have = false, waited = false;
+
+    workers_lock(workers);
+    while (!have && st == LEVADA_OK) {
+        int64_t until = consumer ? workers->run->deadline : -1;
+
+        if (consumer && workers->run->interrupted) {
+            st = LEVADA_AGAIN;
+        } else if (until >= 0 && workers->run->pulls > 0 && levada_now() >= until) {
+            st = LEVADA_AGAIN;
+        } else if (workers_ready_locked(j) && j->tickets[j->head % j->window].in) {
+            st = workers_redo_locked(workers, j, err);
+        } else if (workers_ready_locked(j)) {
+            st = workers_deliver_locked(workers, j, out, err);
+            have = true;
+            if (consumer) workers->run->pulls++;
+        } else if (atomic_load(&workers->run->cancelled) || workers->stop) {
+            st = levada_fail(err, LEVADA_ECANCELLED, "cancelled");
+        } else if (j->head == j->tail && j->closed != LEVADA_OK) {
+            j->losses = j->last;
+            st = workers_closed_locked(j, err);
+        } else if (until >= 0 && levada_now() >= until) {
+            st = LEVADA_AGAIN;
+        } else if (workers_waits_only(workers, until) || !workers_help_locked(workers, j)) {
+            workers_wait_locked(workers, j, workers_waits_only(workers, until) ? NULL : j, until);
+            waited = true;
+        }
+    }
+    /* It may have been woken for work, and leaves with a result. */
+    if (waited) workers_offer_all_locked(workers);
+    workers_unlock(workers);
+    return st;
+}
+
+levada_status levada_workers_save(levada_workers *workers, levada_result_ring *j, levada_state_writer *to,
+                               levada_error *err)
+{
+    levada_snapshot *s;
+    levada_status    st;
+
+    if (!workers->running) return levada_node_save(j->node->inputs[0], to, err);
+    workers_lock(workers);
+    s = j->snapshots;
+    while (s && s->ticket > j->head) s = s->older;
+    if (s) {
+        st = levada_state_append(to, &s->state, err);
+        if (st == LEVADA_OK) {
+            st = levada_state_add_drop(to, j->node->inputs[0]->path, j->delivered - s->rows, err);
+        }
+    } else {
+        if (err) *err = j->unsaved;
+        st = j->unsaved.code;
+    }
+    workers_unlock(workers);
+    return st;
+}
+
+static const char *workers_state_locked(const levada_workers *workers, const levada_result_ring *j)
+{
+    if (j->closed != LEVADA_OK) return j->closed == LEVADA_END ? "ended" : "failed";
+    if (j->intake) return "pulls from above";
+    if (workers_can_work_locked(workers, j)) return "has work";
+    return "waits for room";
+}
+
+void levada_workers_report(levada_workers *workers, levada_text *to)
+{
+    workers_lock(workers);
+    for (const levada_result_ring *j = workers->combiners; j; j = j->next) {
+        levada_text_format(to, "%s{\"joint\":", j == workers->combiners ? "" : ",");
+        levada_text_json(to, j->node->path, strlen(j->node->path));
+        levada_text_format(to, ",\"state\":\"%s\",\"ready\":%lld,\"window\":%lld,\"waiting\":%d}",
+                           workers_state_locked(workers, j), (long long)(j->tail - j->head),
+                           (long long)j->window, workers->waiting);
+    }
+    workers_unlock(workers);
+}
+
+/* Others work on what they have drawn without waiting for us: they are further up, or apply. */
+levada_status levada_workers_halt(levada_workers *workers, levada_result_ring *j)
+{
+    int64_t       until = levada_workers_is_consumer(workers) ? workers->run->deadline : -1;
+    levada_status st = LEVADA_OK;
+
+    workers_lock(workers);
+    j->halting = true;
+    if (j->closed == LEVADA_OK) { /* nothing new is drawn */
+        j->closed = LEVADA_END;
+        j->last = j->losses;
+    }
+    while (st == LEVADA_OK && !workers_idle_locked(j)) {
+        if (until >= 0 && levada_now() >= until) st = LEVADA_AGAIN;
+        else workers_wait_locked(workers, j, NULL, until);
+    }
+    j->halting = false;
+    workers_unlock(workers);
+    return st;
+}
+
+static void workers_empty(levada_result_ring *j)
+{
+    for (int64_t i = 0; j->tickets && i < j->window; i++) {
+        levada_block_unref(&j->tickets[i].in);
+        levada_block_unref(&j->tickets[i].out);
+    }
+    workers_snapshot_free(j->snapshots);
+    j->snapshots = NULL;
+}
+
+void levada_workers_reset(levada_workers *workers, levada_result_ring *j)
+{
+    levada_losses ahead = levada_stats_since(j->node->inputs[0], &j->ahead);
+
+    workers_lock(workers);
+    levada_losses_add(&ahead, &j->losses, -1);
+    levada_losses_add(&j->ahead, &ahead, 1);
+    workers_empty(j);
+    j->head = j->tail = j->drawn = j->delivered = j->bytes = 0;
+    if (workers->running) workers_snapshot_locked(workers, j); /* while it is closed nobody works on it */
+    j->closed = LEVADA_OK;
+    workers_offer_locked(workers, j);
+    workers_unlock(workers);
+}
+
+void levada_result_ring_clear(levada_result_ring *j)
+{
+    workers_empty(j);
+    levada_free(j->tickets);
+    levada_fused_destroy(&j->fused);
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The worker pool: the worker threads of one iterator and the tickets that they work on.
+ *
+ * Each run of PURE stages is a ring with tickets: whoever has its intake pulls the next block from
+ * above, in order, and draws a ticket; applies the stages with nothing held; and puts the result in
+ * the ticket's slot. Results leave in the order of the tickets. Workers look for work nearest to
+ * the consumer first. A thread that waits for a result does not sleep while there is work further
+ * up: it helps. So with N threads there are N - 1 workers, and the caller is the N-th while it
+ * waits. Only a consumer with a deadline leaves the work to the workers.
+ *
+ * No deadlock: a thread that holds an intake waits only for results of rings further up, and those
+ * are being worked on by threads that wait for nothing or for something still further up.
+ *
+ * One lock guards all rings of an iterator; it is held for a few instructions a block. Threads wait
+ * on the engine of the queues (runtime/wait.h): each event wakes the one thread that it is for, and
+ * who waits looks around for a part of a block's time before it sleeps.
+ */
+#ifndef LEVADA_RUN_WORKERS_H
+#define LEVADA_RUN_WORKERS_H
+
+#include "run/iter_priv.h"
+
+#define LEVADA_WORKERS_MAX 256
+
+typedef struct levada_ticket {
+    levada_block *in; /* of a call that answered AGAIN, and is begun again; else NULL */
+    levada_block *out;
+    levada_status st;
+    levada_error  why;
+    int64_t       rows_in, bytes;
+    levada_losses losses; /* upstream, when it was drawn */
+    bool          done;
+} levada_ticket;
+
+/* State of everything above the ring just before a ticket was drawn. */
+typedef struct levada_snapshot {
+    struct levada_snapshot *older;
+    int64_t                 ticket, rows;
+    levada_state_writer     state;
+} levada_snapshot;
+
+typedef struct levada_result_ring {
+    levada_node         *node;
+    levada_fused        *fused; /* owned; may be empty: a prefetch */
+    struct levada_result_ring *next;  /* the next one further up */
+    int64_t              window, window_bytes;
+    levada_ticket       *tickets; /* window of them */
+    /* -- guarded by the worker pool's lock */
+    int64_t          head, tail;         /* tickets delivered; drawn     */
+    int64_t          drawn, delivered;   /* records in them              */
+    int64_t          bytes;              /* of results that lie in ring  */
+    bool             intake;             /* somebody pulls from above    */
+    bool             halting;            /* somebody waits until it is idle   */
+    levada_status    closed;             /* END or an error from above   */
+    levada_error     why;
+    /* Losses upstream: as of delivery, at the end, and of what was read ahead before a rewind. The
+     * first two without the last. The first is the consumer's alone. */
+    levada_losses    losses, last, ahead;
+    levada_snapshot *snapshots;          /* newest first */
+    levada_error     unsaved;    /* why there is none, where save() is not possible */
+    int64_t          snapshot_cost, snapshot_at; /* nanoseconds; clock */
+} levada_result_ring;
+
+/* Adds a ring nearer to the consumer than all before it. */
+void levada_workers_add(levada_workers *workers, levada_result_ring *ring);
+/* The next result in order. */
+LEVADA_MUST_USE levada_status levada_workers_take(levada_workers *workers, levada_result_ring *ring,
+                                               levada_block **out, levada_error *err);
+/* State of everything above the ring and the records to drop below it. */
+LEVADA_MUST_USE levada_status levada_workers_save(levada_workers *workers, levada_result_ring *ring,
+                                               levada_state_writer *to, levada_error *err);
+/* Waits until no thread works for the ring; nothing new is drawn until it is reset. AGAIN at the
+ * consumer's deadline: to be halted again. */
+levada_status levada_workers_halt(levada_workers *workers, levada_result_ring *ring);
+/* Whether the calling thread is none of the workers. */
+bool levada_workers_is_consumer(const levada_workers *workers);
+/* Empty again, after it was halted and everything above it rewound. */
+void levada_workers_reset(levada_workers *workers, levada_result_ring *ring);
+void levada_result_ring_clear(levada_result_ring *ring);
+
+#endif

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Bad records: a decoder marks rows, the policy of the iterator says what becomes of them.
+ *
+ * Rows are cut out wherever a stage ran; they are counted against the budget where results leave in
+ * the order of records (skip_counts.c), so that threads do not decide where it ends.
+ */
+#include "base/alloc.h"
+#include "base/text.h"
+#include "run/iter_priv.h"
+#include "tensor/block_priv.h"
+
+#include <string.h>
+
+#define REJECT_LANE_LEAST 32 /* bytes of a message for each further lane, or none is told  */
+#define REJECT_CUT "..." /* in place of the beginning of a name that is cut off */
+#define REJECT_LANE_GAP   8  /* of these: "with ", ", " and ": " around the text of a lane */
+
+static void reject_place(levada_run *run, const char *path, levada_origin origin,
+                         levada_error *err)
+{
+    const char *file = levada_run_file(run, origin.source, origin.shard);
+
+    levada_error_place(err, path, file, origin.record, origin.offset);
+    if (!file) levada_file_names_place(&run->names, &origin, err);
+}
+
+/* "b.txt record 7 at byte 80", without what is in front where it has more than `most` bytes. */
+static void reject_lane(levada_run *run, levada_origin origin, size_t most, levada_text *to)
+{
+    levada_error at = LEVADA_ERROR_INIT;
+    levada_text  text = {0};
+    const char  *end;
+
+    reject_place(run, NULL, origin, &at);
+    if (at.file[0]) levada_text_put(&text, at.file);
+    else levada_text_format(&text, "source %d", (int)origin.source);
+    levada_text_format(&text, " record %lld", (long long)origin.record);
+    if (origin.offset >= 0) levada_text_format(&text, " at byte %lld", (long long)origin.offset);
+    if (!text.failed) {
+        if (text.size > most) levada_text_put(to, REJECT_CUT);
+        end = text.at + (text.size > most ? text.size - most + strlen(REJECT_CUT) : 0);
+        while (((unsigned char)*end & 0xC0u) == 0x80u) end++; /* the middle of a character */
+        levada_text_put(to, end);
+    }
+    levada_text_clear(&text);
+}
+
+/* A zip made the record of several: the others stand in front of the message, as far as there is
+ * room for them, since the message itself tells the cause. */
+static void reject_place_lanes(levada_run *run, const levada_block *block, int64_t row,
+                               levada_error *err)
+{
+    int64_t     at;
+    int32_t     n = levada_block_row(block, row, &at)->nmore;
+    size_t      room = sizeof err->message - 1 - strlen(err->message);
+    levada_text with = {0};
+
+    if (n == 0 || room < (size_t)n * REJECT_LANE_LEAST) return;
+    room = room / (size_t)n - REJECT_LANE_GAP;
+    for (int32_t i = 1; i <= n; i++) {
+        levada_origin origin = levada_block_origin_part(block, row, i);
+
+        if (origin.source < 0) continue;
+        levada_text_put(&with, with.size ? ", " : "with ");
+        reject_lane(run, origin, room, &with);
+    }
+    if (with.size && !with.failed) levada_error_wrap(err, "%s", with.at);
+    levada_text_clear(&with);
+}
+
+void levada_run_place(levada_run *run, const char *path, const levada_block *block, int64_t row,
+                      levada_error *err)
+{
+    bool placed = !err || err->record >= 0;
+
+    reject_place(run, path, levada_block_origin(block, row), err);
+    if (!placed) reject_place_lanes(run, block, row, err);
+}
+
+static levada_status reject_cut(levada_block **made, levada_error *err)
+{
+    levada_block       *block = *made;
+    int32_t            *rows = levada_alloc((size_t)block->n * sizeof *rows);
+    levada_block       *kept = NULL;
+    int64_t             n = 0;
+    int32_t             next = 0;
+    levada_status       st;
+
+    if (!rows) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to skip records");
+    for (int64_t i = 0; i < block->n; i++) {
+        if (next < block->nrejects && block->rejects[next].row == i) {
+            while (next < block->nrejects && block->rejects[next].row == i) next++;
+        } else {
+            rows[n++] = (int32_t)i;
+        }
+    }
+    st = levada_block_select(block, rows, n, &kept, err);
+    levada_free(rows);
+    if (st != LEVADA_OK) return st;
+    kept->rejects = block->rejects;
+    kept->nrejects = block->nrejects;
+    block->rejects = NULL;
+    block->nrejects = 0;
+    levada_block_unref(made);
+    *made = kept;
+    return LEVADA_OK;
+}
+
+static void reject_sort(levada_reject *rejects, int32_t n)
+{
+    for (int32_t i = 1; i < n; i++) { /* nearly sorted: decoders go through rows in order */
+        levada_reject one = rejects[i];
+        int32_t       k = i;
+
+        for (; k > 0 && rejects[k - 1].row > one.row; k--) rejects[k] = rejects[k - 1];
+        rejects[k] = one;
+    }
+}
+
+static bool reject_same_record(levada_origin a, levada_origin b)
+{
+    return a.source == b.source && a.pass == b.pass && a.shard == b.shard &&
+           a.record == b.record;
+}
+
+/* The row of `in` that a record was made of, from row `from` on; the last row where it can't be
+ * told. Records stay in order, so that looking for all of them is one walk. */
+static int64_t reject_row(const levada_block *in, int64_t from, levada_origin record)
+{
+    int64_t row = from;
+
+    while (row < in->n && !reject_same_record(levada_block_origin(in, row), record)) row++;
+    from = row;
+    while (row < in->n) {
+        levada_origin at = levada_block_origin(in, row);
+
+        if (!reject_same_record(at, record)) break;
+        if (at.sub == record.sub) return row;
+        row++;
+    }
+    return from < in->n ? from : in->n - 1;
+}
+
+/* The rows of rejects become those of the block that the place was given. */
+static void reject_number(const levada_block *in, const levada_block *made, levada_block *kept)
+{
+    int64_t row = 0;
+
+    for (int32_t i = 0; i < kept->nrejects; i++) {
+        row = reject_row(in, row, levada_block_origin(made, kept->rejects[i].row));
+        kept->rejects[i].row = row;
+    }
+}
+
+levada_status levada_run_reject(levada_run *run, const char *path, bool carry,
+                                const levada_block *in, levada_block **made, levada_error *err)
+{
+    levada_block *block = *made, *whole;
+    levada_status st;
+
+    reject_sort(block->rejects, block->nrejects);
+    for (int32_t i = 0; i < block->nrejects; i++) {
+        levada_error *why = &block->rejects[i].why;
+
+        levada_run_place(run, path, block, block->rejects[i].row, why);
+        if (carry || run->policy.skip) continue;
+        if (err) *err = *why;
+        return why->code;
+    }
+    whole = levada_block_ref(block);
+    st = reject_cut(made, err);
+    if (st == LEVADA_OK) reject_number(in, whole, *made);
+    levada_block_unref(&whole);
+    return st;
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Cursors: a block that is partly used up; and the public makers of blocks.
+ */
+#include "base/alloc.h"
+#include "base/assert.h"
+#include "state/state_priv.h"
+#include "tensor/block_priv.h"
+
+#include <levada/stage.h>
+
+#include <stdio.h>
+
+levada_status levada_builder_create(levada_env *env, const levada_spec *spec, int64_t rows,
+                                    levada_builder **out, levada_error *err)
+{
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
+    LEVADA_TRY(levada_require(spec != NULL, "spec", err));
+    return levada_builder_make(levada_env_pool(env), spec, rows, out, err);
+}
+
+levada_status levada_cursor_take(levada_cursor *cur, int64_t limit, levada_block **out,
+                                 levada_error *err)
+{
+    LEVADA_TRY(levada_require(cur != NULL, "cur", err));
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
+    int64_t left = cur->block->n - cur->row, n = left < limit ? left : limit;
+
+    LEVADA_TRY(levada_block_slice(NULL, cur->block, cur->row, n, out, err));
+    cur->row += n;
+    if (cur->row == cur->block->n) levada_cursor_clear(cur);
+    return LEVADA_OK;
+}
+
+void levada_cursor_clear(levada_cursor *cur)
+{
+    if (!cur) return;
+    levada_block_unref(&cur->block);
+    cur->row = 0;
+}
+
+/* The layout of a batch, where it has one. */
+static levada_status cursor_save_layout(const levada_block *block, levada_state_writer *to,
+                                        const char *key, levada_error *err)
+{
+    char name[LEVADA_STATE_NAME];
+
+    if (!block->layout) return LEVADA_OK;
+    snprintf(name, sizeof name, "%s.bound", key);
+    return levada_state_put_i64(to, name, levada_block_bound(block), err);
+}
+
+static levada_status cursor_restore_layout(levada_block *block, levada_state_reader *from,
+                                           const char *key, levada_error *err)
+{
+    levada_layout *layout = NULL;
+    int64_t        bound = 0;
+    char           name[LEVADA_STATE_NAME];
+
+    snprintf(name, sizeof name, "%s.bound", key);
+    if (!levada_state_has(from, name)) return LEVADA_OK;
+    LEVADA_TRY(levada_state_get_i64(from, name, &bound, err));
+    if (bound < INT32_MIN || bound > INT32_MAX) {
+        return levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged");
+    }
+    LEVADA_TRY(levada_layout_create(bound, &layout, err));
+    levada_block_set_layout(block, layout);
+    levada_layout_unref(&layout);
+    return LEVADA_OK;
+}
+
+/* The unread records: by origin where the input can be read again, else by value. */
+levada_status levada_cursor_save(const levada_cursor *cur, levada_state_writer *to, const char *key,
+                                 levada_error *err)
+{
+    LEVADA_TRY(levada_require(cur != NULL, "cur", err));
+    LEVADA_TRY(levada_require(to != NULL, "to", err));
+    LEVADA_TRY(levada_require(key != NULL, "key", err));
+    levada_block *rest = NULL;
+    int64_t       n = cur->block ? cur->block->n - cur->row : 0;
+    char          name[LEVADA_STATE_NAME];
+    levada_status st;
+
+    snprintf(name, sizeof name, "%s.n", key);
+    LEVADA_TRY(levada_state_put_i64(to, name, n, err));
+    if (n == 0) return LEVADA_OK;
+    LEVADA_TRY(cursor_save_layout(cur->block, to, key, err));
+    LEVADA_TRY(levada_block_slice(NULL, cur->block, cur->row, n, &rest, err));
+    st = levada_records_put(to, key, rest, err);
+    levada_block_unref(&rest);
+    return st;
+}
+
+levada_status levada_cursor_restore(levada_cursor *cur, levada_state_reader *from, const char *key,
+                                    levada_error *err)
+{
+    LEVADA_TRY(levada_require(cur != NULL, "cur", err));
+    LEVADA_TRY(levada_require(from != NULL, "from", err));
+    LEVADA_TRY(levada_require(key != NULL, "key", err));
+    levada_block *block = NULL;
+    int64_t       n = 0;
+    char          name[LEVADA_STATE_NAME];
+    levada_status st = LEVADA_OK;
+
+    snprintf(name, sizeof name, "%s.n", key);
+    LEVADA_TRY(levada_state_get_count(from, name, LEVADA_COUNT_LIMIT, &n, err));
+    if (n) LEVADA_TRY(levada_records_get(from, key, &block, err));
+    if (n && block->n != n) {
+        st = levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged");
+    }
+    if (st == LEVADA_OK && n) st = cursor_restore_layout(block, from, key, err);
+    if (st != LEVADA_OK) {
+        levada_block_unref(&block);
+        return st;
+    }
+    levada_cursor_clear(cur);
+    cur->block = block;
+    return LEVADA_OK;
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Hashes of some records that are saved as origins, to find out that what is read again is
+ * something else: a file that was changed where nobody looked, a function that only says it is
+ * pure. They are spread over the records evenly, and all of each one is hashed. But where a
+ * function of the user is below, floating values are left out: the last bits of a product of
+ * matrices, say, depend on how many rows it has and on the CPU, and what is read again comes in
+ * other blocks.
+ */
+#include "base/hash.h"
+#include "state/state_priv.h"
+#include "tensor/block_priv.h"
+
+#include <stdio.h>
+
+#define RECORDS_SUMS INT64_C(64)
+
+/* Whether a function of the user makes what comes out here, or some of it. */
+static bool sums_calls(const levada_dataset *at)
+{
+    for (const levada_arg *a = at->op->args; a->name; a++) {
+        if (a->type == LEVADA_ARG_FUNCTION) return true;
+    }
+    for (int32_t i = 0; i < at->ninputs; i++) {
+        if (sums_calls(at->inputs[i])) return true;
+    }
+    return false;
+}
+
+static bool sums_floating(levada_dtype dtype)
+{
+    return dtype >= LEVADA_FLOAT16 && dtype <= LEVADA_COMPLEX128;
+}
+
+/* n innermost values of a column, from number `first` on. */
+static uint64_t sums_values(const levada_column *c, int64_t first, int64_t n, uint64_t hash)
+{
+    int64_t inner = levada_column_inner(c), size = levada_dtype_size(c->field->dtype);
+
+    if (c->field->dtype != LEVADA_BYTES) {
+        return levada_hash64(c->values + first * inner * size, (size_t)(n * inner * size), hash);
+    }
+    for (int64_t i = first * inner; i < (first + n) * inner; i++) {
+        const levada_level *l = &c->level[c->field->depth];
+
+        hash = levada_hash64(c->values + l->begin[i], (size_t)(l->end[i] - l->begin[i]), hash);
+    }
+    return hash;
+}
+
+/* Row `row` of a level: how many it covers, and these. */
+static uint64_t sums_row(const levada_column *c, int32_t level, int64_t row, uint64_t hash)
+{
+    int64_t begin, end, n;
+
+    if (level == c->field->depth) return sums_values(c, row, 1, hash);
+    begin = c->level[level].begin[row];
+    end = c->level[level].end[row];
+    n = end - begin;
+    hash = levada_hash64(&n, sizeof n, hash);
+    if (level + 1 == c->field->depth) return sums_values(c, begin, n, hash);
+    for (int64_t i = begin; i < end; i++) hash = sums_row(c, level + 1, i, hash);
+    return hash;
+}
+
+static int64_t sums_record(const levada_block *block, int64_t i, bool exact)
+{
+    bool                chosen = block->kind == LEVADA_BLOCK_SELECTION;
+    const levada_block *data = chosen ? block->from[block->which[i]] : block;
+    int64_t             row = chosen ? block->row[i] : i;
+    uint64_t            hash = 0;
+
+    for (int32_t f = 0; f < levada_spec_count(data->spec); f++) {
+        const levada_column *c = &data->columns[f];
+
+        if (exact || !sums_floating(c->field->dtype)) hash = sums_row(c, 0, row, hash);
+        if (c->lengths) hash = levada_hash64(&c->lengths[row], sizeof c->lengths[row], hash);
+    }
+    return (int64_t)hash;
+}
+
+static int64_t sums_count(const levada_block *block)
+{
+    return block->n < RECORDS_SUMS ? block->n : RECORDS_SUMS;
+}
+
+/* The record that hash number k is of. */
+static int64_t sums_place(const levada_block *block, int64_t k)
+{
+    return k * block->n / sums_count(block);
+}
+
+levada_status levada_records_put_sums(levada_state_writer *to, const char *key,
+                                      const levada_block *block, levada_error *err)
+{
+    int64_t sums[RECORDS_SUMS], n = sums_count(block);
+    bool    exact = !sums_calls(to->scope.edge->at);
+    char    name[LEVADA_STATE_NAME];
+
+    for (int64_t k = 0; k < n; k++) sums[k] = sums_record(block, sums_place(block, k), exact);
+    snprintf(name, sizeof name, "%s.sums", key);
+    return levada_state_put_i64s(to, name, sums, n, err);
+}
+
+levada_status levada_records_check_sums(levada_state_reader *from, const char *key,
+                                        const levada_block *block, levada_error *err)
+{
+    const levada_edge *edge = from->scope.edge;
+    const int64_t *sums = NULL;
+    int64_t        n = 0;
+    bool           exact = !sums_calls(edge->at);
+    char           name[LEVADA_STATE_NAME];
+
+    snprintf(name, sizeof name, "%s.sums", key);
+    LEVADA_TRY(levada_state_get_i64s(from, name, &sums, &n, err));
+    if (n != sums_count(block)) {
+        return levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged");
+    }
+    for (int64_t k = 0; k < n; k++) {
+        int64_t i = sums_place(block, k);
+
+        if (sums_record(block, i, exact) == sums[k]) continue;
+        (void)levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                          "a record that waited is another one when it is read again: its file was "
+                          "changed, or a function that is not pure makes it");
+        edge->ops->place(edge, from->scope.path, block, i, err);
+        return LEVADA_EFAILED_PRECONDITION;
+    }
+    return LEVADA_OK;
+}

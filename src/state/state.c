@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Entries of states: gathering and looking up. The file around them is state_file.c.
+ */
+#include "base/alloc.h"
+#include "base/assert.h"
+#include "state/state_priv.h"
+
+#include <stdio.h>
+#include <string.h>
+
+void levada_state_writer_clear(levada_state_writer *to)
+{
+    for (int32_t i = 0; i < to->n; i++) {
+        levada_block_unref(&to->entries[i].records);
+        levada_free(to->entries[i].data);
+    }
+    levada_free(to->entries);
+    memset(to, 0, sizeof *to);
+}
+
+void levada_state_reader_clear(levada_state_reader *from)
+{
+    for (int32_t i = 0; i < from->n; i++) levada_free(from->entries[i].data);
+    levada_free(from->entries);
+    memset(from, 0, sizeof *from);
+}
+
+static levada_status state_memory(levada_error *err)
+{
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a saved state");
+}
+
+/* Room for one entry more. */
+static levada_entry *state_next(levada_state_writer *to)
+{
+    if (to->n == to->capacity) {
+        int32_t       room = to->capacity ? 2 * to->capacity : 32;
+        levada_entry *more = levada_realloc(to->entries, (size_t)room * sizeof *more);
+
+        if (!more) return NULL;
+        to->entries = more;
+        to->capacity = room;
+    }
+    return &to->entries[to->n];
+}
+
+/* An entry with a copy of the bytes, and a reference of its own. */
+static levada_status state_add(levada_state_writer *to, const levada_entry *like,
+                               const void *bytes, size_t size, levada_error *err)
+{
+    levada_entry *e = state_next(to);
+    uint8_t      *data = e ? levada_alloc(size + 1) : NULL;
+
+    if (!data) return state_memory(err);
+    if (size) memcpy(data, bytes, size);
+    *e = *like;
+    e->data = data;
+    e->size = size;
+    if (e->records) e->records = levada_block_ref(e->records);
+    to->n++;
+    return LEVADA_OK;
+}
+
+levada_status levada_state_move(levada_state_writer *to, levada_entry *from, levada_error *err)
+{
+    levada_entry *e = state_next(to);
+
+    if (!e) return state_memory(err);
+    *e = *from;
+    from->data = NULL;
+    from->records = NULL;
+    to->n++;
+    return LEVADA_OK;
+}
+
+levada_status levada_state_append(levada_state_writer *to, const levada_state_writer *from,
+                                  levada_error *err)
+{
+    if (from->since && (!to->since || from->since < to->since)) to->since = from->since;
+    for (int32_t i = 0; i < from->n; i++) {
+        const levada_entry *e = &from->entries[i];
+
+        LEVADA_TRY(state_add(to, e, e->data, e->size, err));
+    }
+    return LEVADA_OK;
+}
+
+/* An entry of the scope, still empty. */
+static levada_status state_begin(const levada_state_writer *to, const char *key,
+                                 levada_entry_type type, levada_entry *e, levada_error *err)
+{
+    *e = (levada_entry){ .version = to->scope.version, .type = (uint8_t)type };
+    if (strlen(key) >= sizeof e->key) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "the key '%s' of a state is too long: at most %d bytes", key,
+                           LEVADA_STATE_KEY - 1);
+    }
+    snprintf(e->path, sizeof e->path, "%s", to->scope.path);
+    snprintf(e->key, sizeof e->key, "%s", key);
+    return LEVADA_OK;
+}
+
+static levada_status state_put(levada_state_writer *to, const char *key, levada_entry_type type,
+                               const void *bytes, size_t size, levada_error *err)
+{
+    levada_entry e;
+
+    LEVADA_TRY(state_begin(to, key, type, &e, err));
+    return state_add(to, &e, bytes, size, err);
+}
+
+static bool state_edge_is_open(const levada_edge *edge)
+{
+    return edge && (levada_spec_flags_of(edge->spec) & LEVADA_SPEC_OPEN) != 0;
+}
+
+levada_status levada_state_put_records(levada_state_writer *to, const char *key,
+                                       levada_block *block, levada_error *err)
+{
+    levada_entry e;
+
+    LEVADA_TRY(state_begin(to, key, LEVADA_ENTRY_RECORDS, &e, err));
+    e.records = block;
+    e.open = state_edge_is_open(to->scope.edge);
+    return state_add(to, &e, NULL, 0, err);
+}
+
+levada_status levada_state_put_i64(levada_state_writer *to, const char *key, int64_t value,
+                                   levada_error *err)
+{
+    LEVADA_TRY(levada_require(to != NULL, "to", err));
+    return state_put(to, key, LEVADA_ENTRY_I64, &value, sizeof value, err);
+}
+
+levada_status levada_state_put_bytes(levada_state_writer *to, const char *key, const void *bytes,
+                                     size_t size, levada_error *err)
+{
+    LEVADA_TRY(levada_require(to != NULL, "to", err));
+    return state_put(to, key, LEVADA_ENTRY_BYTES, bytes, size, err);
+}
+
+levada_status levada_state_put_i64s(levada_state_writer *to, const char *key,
+                                    const int64_t *values, int64_t n, levada_error *err)
+{
+    LEVADA_TRY(levada_require(to != NULL, "to", err));
+    return state_put(to, key, LEVADA_ENTRY_I64S, values, (size_t)n * sizeof *values, err);
+}
+
+levada_status levada_state_add_drop(levada_state_writer *to, const char *path, int64_t records,
+                                    levada_error *err)
+{
+    levada_entry e = { .version = 0, .type = LEVADA_ENTRY_I64, .key = "drop" };
+
+    for (int32_t i = 0; i < to->n; i++) {
+        int64_t before;
+
+        if (strcmp(to->entries[i].key, "drop") != 0 || strcmp(to->entries[i].path, path) != 0) {
+            continue;
+        }
+        memcpy(&before, to->entries[i].data, sizeof before);
+        before += records;
+        memcpy(to->entries[i].data, &before, sizeof before);
+        return LEVADA_OK;
+    }
+    snprintf(e.path, sizeof e.path, "%s", path);
+    return state_add(to, &e, &records, sizeof records, err);
+}
+
+/* -- reading */
+
+static int state_compare(const levada_entry *e, const char *path, const char *key)
+{
+    int by_path = strcmp(e->path, path);
+
+    return by_path ? by_path : strcmp(e->key, key);
+}
+
+static const levada_entry *state_find(const levada_state_reader *from, const char *key)
+{
+    int32_t low = 0, high = from->n;
+
+    while (low < high) {
+        int32_t middle = low + (high - low) / 2;
+        int     order = state_compare(&from->entries[middle], from->scope.path, key);
+
+        if (order == 0) return &from->entries[middle];
+        if (order < 0) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return NULL;
+}
+
+bool levada_state_has(const levada_state_reader *from, const char *key)
+{
+    if (!from) return false;
+    return state_find(from, key) != NULL;
+}
+
+static levada_status state_get(levada_state_reader *from, const char *key, levada_entry_type type,
+                               const levada_entry **out, levada_error *err)
+{
+    const levada_entry *e = state_find(from, key);
+
+    if (!e) {
+        return levada_fail(err, LEVADA_EFAILED_PRECONDITION, "the saved state has no '%s/%s'",
+                           from->scope.path, key);
+    }
+    if (e->version > from->scope.version) {
+        return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                           "'%s' was saved by a newer version of the stage (%d, this one is %d)",
+                           from->scope.path, e->version, from->scope.version);
+    }
+    if (e->type != type) {
+        return levada_fail(err, LEVADA_EFAILED_PRECONDITION, "'%s/%s' has another type",
+                           from->scope.path, key);
+    }
+    *out = e;
+    return LEVADA_OK;
+}
+
+levada_status levada_state_get_i64(levada_state_reader *from, const char *key, int64_t *out,
+                                   levada_error *err)
+{
+    LEVADA_TRY(levada_require(from != NULL, "from", err));
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
+    const levada_entry *e = NULL;
+
+    LEVADA_TRY(state_get(from, key, LEVADA_ENTRY_I64, &e, err));
+    memcpy(out, e->data, sizeof *out);
+    return LEVADA_OK;
+}
+
+levada_status levada_state_get_count(levada_state_reader *from, const char *key, int64_t most,
+                                     int64_t *out, levada_error *err)
+{
+    LEVADA_TRY(levada_require(from != NULL, "from", err));
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
+    int64_t value;
+
+    LEVADA_TRY(levada_state_get_i64(from, key, &value, err));
+    if (value < 0 || value > most) {
+        return levada_fail(err, LEVADA_EDATA_LOSS,
+                           "the saved state is damaged: '%s/%s' is %lld, not from 0 to %lld",
+                           from->scope.path, key, (long long)value, (long long)most);
+    }
+    *out = value;
+    return LEVADA_OK;
+}
+
+levada_status levada_state_get_bytes(levada_state_reader *from, const char *key, const void **out,
+                                     size_t *size, levada_error *err)
+{
+    LEVADA_TRY(levada_require(from != NULL, "from", err));
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
+    LEVADA_TRY(levada_require(key != NULL, "key", err));
+    LEVADA_TRY(levada_require(size != NULL, "size", err));
+    const levada_entry *e = NULL;
+
+    LEVADA_TRY(state_get(from, key, LEVADA_ENTRY_BYTES, &e, err));
+    *out = e->data;
+    *size = e->size;
+    return LEVADA_OK;
+}
+
+levada_status levada_state_get_i64s(levada_state_reader *from, const char *key,
+                                    const int64_t **out, int64_t *n, levada_error *err)
+{
+    LEVADA_TRY(levada_require(from != NULL, "from", err));
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
+    LEVADA_TRY(levada_require(key != NULL, "key", err));
+    LEVADA_TRY(levada_require(n != NULL, "n", err));
+    const levada_entry *e = NULL;
+
+    LEVADA_TRY(state_get(from, key, LEVADA_ENTRY_I64S, &e, err));
+    *out = (const int64_t *)(const void *)e->data;
+    *n = (int64_t)(e->size / sizeof **out);
+    return LEVADA_OK;
+}

@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Records in a state: their origins, or where they can't be read again, their values.
+ */
+#include "base/alloc.h"
+#include "base/text.h"
+#include "files/file_names.h"
+#include "tensor/builder_priv.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define ROWS_ORIGIN_PARTS 6
+
+static void rows_lane_key(char *to, size_t size, const char *key, int32_t lane)
+{
+    if (lane) snprintf(to, size, "%s+%d", key, (int)lane);
+    else snprintf(to, size, "%s", key);
+}
+
+/* Column by column, so that the differences of each part are small. */
+levada_status levada_origins_put(levada_state_writer *to, const char *key, const levada_origin *o,
+                                 int64_t n, int32_t lanes, levada_error *err)
+{
+    int64_t      *parts = levada_alloc((size_t)n * ROWS_ORIGIN_PARTS * sizeof *parts + 1);
+    char          name[LEVADA_STATE_NAME];
+    levada_status st = LEVADA_OK;
+
+    if (!parts) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a saved state");
+    for (int32_t lane = 0; st == LEVADA_OK && lane < lanes; lane++) {
+        for (int64_t i = 0, k = lane; i < n; i++, k += lanes) {
+            parts[i] = o[k].source;
+            parts[n + i] = o[k].pass;
+            parts[2 * n + i] = o[k].shard;
+            parts[3 * n + i] = o[k].sub;
+            parts[4 * n + i] = o[k].record;
+            parts[5 * n + i] = o[k].offset;
+        }
+        rows_lane_key(name, sizeof name, key, lane);
+        st = levada_state_put_i64s(to, name, parts, n * ROWS_ORIGIN_PARTS, err);
+    }
+    levada_free(parts);
+    return st;
+}
+
+/* Whether the parts of n origins are numbers that origins can have: leaves from `leaf` on. */
+static bool rows_are_origins(const int64_t *parts, int64_t n, int64_t source)
+{
+    for (int64_t i = 0; i < n; i++) {
+        if (parts[i] < source || parts[i] > INT32_MAX) return false;
+    }
+    for (int64_t i = n; i < 4 * n; i++) {
+        if (parts[i] < 0 || parts[i] > INT32_MAX) return false;
+    }
+    for (int64_t i = 4 * n; i < ROWS_ORIGIN_PARTS * n; i++) {
+        if (parts[i] < -1 || parts[i] > LEVADA_COUNT_LIMIT) return false;
+    }
+    return true;
+}
+
+/* The parts of lane number `lane` that stands under `key`, of *n rows; of the first lane it is they
+ * that say how many. */
+static levada_status rows_get_lane(levada_state_reader *from, const char *key, int32_t lane,
+                                   const int64_t **parts, int64_t *n, levada_error *err)
+{
+    int64_t count = 0;
+    char    name[LEVADA_STATE_NAME];
+
+    rows_lane_key(name, sizeof name, key, lane);
+    LEVADA_TRY(levada_state_get_i64s(from, name, parts, &count, err));
+    if (lane == 0) *n = count / ROWS_ORIGIN_PARTS;
+    if (count != *n * ROWS_ORIGIN_PARTS || !rows_are_origins(*parts, *n, lane ? -1 : 0)) {
+        return levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged");
+    }
+    return LEVADA_OK;
+}
+
+/* How many lanes stand under `key`. */
+static int32_t rows_count_lanes(const levada_state_reader *from, const char *key)
+{
+    int32_t lanes = 1;
+    char    name[LEVADA_STATE_NAME];
+
+    for (; lanes < LEVADA_ORIGIN_PARTS; lanes++) {
+        rows_lane_key(name, sizeof name, key, lanes);
+        if (!levada_state_has(from, name)) break;
+    }
+    return lanes;
+}
+
+levada_status levada_origins_get(levada_state_reader *from, const char *key, levada_origin **out,
+                                 int64_t *n_out, int32_t *lanes_out, levada_error *err)
+{
+    const int64_t *parts = NULL;
+    int64_t        n = 0;
+    int32_t        lanes = rows_count_lanes(from, key);
+    levada_origin *o;
+    levada_status  st;
+
+    LEVADA_TRY(rows_get_lane(from, key, 0, &parts, &n, err));
+    o = levada_alloc((size_t)n * (size_t)lanes * sizeof *o + 1);
+    if (!o) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a saved state");
+    for (int32_t lane = 0; lane < lanes; lane++) {
+        st = rows_get_lane(from, key, lane, &parts, &n, err);
+        if (st != LEVADA_OK) {
+            levada_free(o);
+            return st;
+        }
+        for (int64_t i = 0, k = lane; i < n; i++, k += lanes) {
+            o[k].source = (int32_t)parts[i];
+            o[k].pass = (int32_t)parts[n + i];
+            o[k].shard = (int32_t)parts[2 * n + i];
+            o[k].sub = (int32_t)parts[3 * n + i];
+            o[k].record = parts[4 * n + i];
+            o[k].offset = parts[5 * n + i];
+        }
+    }
+    *out = o;
+    *n_out = n;
+    *lanes_out = lanes;
+    return LEVADA_OK;
+}
+
+/* -- values */
+
+static int32_t rows_levels(const levada_field *f)
+{
+    return f->depth + (f->dtype == LEVADA_BYTES ? 1 : 0);
+}
+
+/* Rows of level l of a gathered column: offsets are packed and begin at 0. */
+static int64_t rows_count(const levada_column *c, int32_t l)
+{
+    int64_t n = c->n;
+
+    for (int32_t k = 0; k < l; k++) n = n ? c->level[k].end[n - 1] : 0;
+    if (c->field->dtype == LEVADA_BYTES && l == c->field->depth) n *= levada_column_inner(c);
+    return n;
+}
+
+/* Elements (bytes of byte strings) of the values. */
+static int64_t rows_values(const levada_column *c)
+{
+    int32_t levels = rows_levels(c->field);
+    int64_t n = rows_count(c, levels);
+
+    if (c->field->dtype != LEVADA_BYTES) return n * levada_column_inner(c);
+    n = rows_count(c, levels - 1);
+    return n ? c->level[levels - 1].end[n - 1] : 0;
+}
+
+/* -- columns: saved where the description does not know them */
+
+#define ROWS_FIELD_PARTS (6 + LEVADA_MAX_DIMS)
+
+static void rows_field_parts(const levada_field *f, int64_t *to)
+{
+    to[0] = f->dtype;
+    to[1] = f->depth;
+    to[2] = f->ndim;
+    to[3] = f->padded;
+    memcpy(to + 4, f->pad, sizeof f->pad); /* two of them */
+    memcpy(to + 6, f->dims, sizeof f->dims);
+}
+
+static levada_status rows_put_spec(levada_state_writer *to, const char *key,
+                                   const levada_spec *spec, levada_error *err)
+{
+    int32_t       n = levada_spec_count(spec);
+    int64_t      *parts = levada_alloc((size_t)n * ROWS_FIELD_PARTS * sizeof *parts + 1);
+    levada_text   names = { 0 };
+    char          name[LEVADA_STATE_NAME];
+    levada_status st = LEVADA_OK;
+
+    for (int32_t i = 0; parts && i < n; i++) {
+        const levada_field *f = levada_spec_field(spec, i);
+
+        rows_field_parts(f, parts + i * ROWS_FIELD_PARTS);
+        levada_text_add(&names, f->name, strlen(f->name) + 1);
+    }
+    if (!parts || names.failed) {
+        st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a saved state");
+    }
+    snprintf(name, sizeof name, "%s.fields", key);
+    if (st == LEVADA_OK) {
+        st = levada_state_put_i64s(to, name, parts, (int64_t)n * ROWS_FIELD_PARTS, err);
+    }
+    snprintf(name, sizeof name, "%s.names", key);
+    if (st == LEVADA_OK) st = levada_state_put_bytes(to, name, names.at, names.size, err);
+    levada_text_clear(&names);
+    levada_free(parts);
+    return st;
+}
+
+static bool rows_read_field(const int64_t *parts, const char **names, const char *end,
+                            levada_field *f)
+{
+    const char *stop = *names < end ? memchr(*names, 0, (size_t)(end - *names)) : NULL;
+
+    if (!stop || parts[0] < LEVADA_BOOL || parts[0] > LEVADA_BYTES || parts[1] < 0 ||
+        parts[1] > LEVADA_MAX_DEPTH || parts[2] < 0 || parts[2] > LEVADA_MAX_DIMS) {
+        return false;
+    }
+    f->name = *names;
+    f->dtype = (levada_dtype)parts[0];
+    f->depth = (uint8_t)parts[1];
+    f->ndim = (uint8_t)parts[2];
+    f->padded = parts[3] != 0;
+    memcpy(f->pad, parts + 4, sizeof f->pad);
+    memcpy(f->dims, parts + 6, sizeof f->dims);
+    *names = stop + 1;
+    return true;
+}
+
+/* The columns that were saved, or those of `declared`. */
+static levada_status rows_get_spec(levada_state_reader *from, const char *key,
+                                   const levada_spec *declared, levada_spec **out,
+                                   levada_error *err)
+{
+    const int64_t *parts = NULL;
+    const void    *names = NULL;
+    int64_t        n = 0, i = 0;
+    size_t         size = 0;
+    levada_field  *fields;
+    levada_status  st;
+    char           name[LEVADA_STATE_NAME];
+
+    snprintf(name, sizeof name, "%s.fields", key);
+    if (!levada_state_has(from, name)) {
+        *out = levada_spec_ref(declared);
+        return LEVADA_OK;
+    }
+    if (!(levada_spec_flags_of(declared) & LEVADA_SPEC_OPEN)) {
+        return levada_fail(err, LEVADA_EDATA_LOSS, "saved records have columns of their own");
+    }
+    LEVADA_TRY(levada_state_get_i64s(from, name, &parts, &n, err));
+    snprintf(name, sizeof name, "%s.names", key);
+    LEVADA_TRY(levada_state_get_bytes(from, name, &names, &size, err));
+    n /= ROWS_FIELD_PARTS;
+    fields = levada_alloc_zero((size_t)n * sizeof *fields + 1);
+    if (!fields) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a saved state");
+    for (const char *at = names; i < n; i++) {
+        if (!rows_read_field(parts + i * ROWS_FIELD_PARTS, &at, (const char *)names + size,
+                             &fields[i])) {
+            break;
+        }
+    }
+    st = i < n ? levada_fail(err, LEVADA_EDATA_LOSS, "saved records are damaged")
+               : levada_spec_create(fields, (int32_t)n,
+                                    levada_spec_flags_of(declared) & ~LEVADA_SPEC_OPEN, out, err);
+    levada_free(fields);
+    return st;
+}
+
+static levada_status rows_put_level(levada_state_writer *to, const char *key,
+                                    const levada_column *c, int32_t l, levada_error *err)
+{
+    int64_t       n = rows_count(c, l);
+    int64_t      *ends = levada_alloc((size_t)n * sizeof *ends + 1);
+    levada_status st;
+
+    if (!ends) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a saved state");
+    for (int64_t i = 0; i < n; i++) ends[i] = c->level[l].end[i];
+    st = levada_state_put_i64s(to, key, ends, n, err);
+    levada_free(ends);
+    return st;
+}
+
+static levada_status rows_put_column(levada_state_writer *to, const char *key, int32_t i,
+                                     const levada_column *c, levada_error *err)
+{
+    int64_t size = c->field->dtype == LEVADA_BYTES ? 1 : levada_dtype_size(c->field->dtype);
+    char    name[LEVADA_STATE_NAME];
+
+    snprintf(name, sizeof name, "%s.%d.dims", key, i);
+    LEVADA_TRY(levada_state_put_i64s(to, name, c->dims, c->field->ndim, err));
+    for (int32_t l = 0; l < rows_levels(c->field); l++) {
+        snprintf(name, sizeof name, "%s.%d.%d", key, i, l);
+        LEVADA_TRY(rows_put_level(to, name, c, l, err));
+    }
+    if (c->lengths) {
+        snprintf(name, sizeof name, "%s.%d.len", key, i);
+        LEVADA_TRY(levada_state_put_bytes(to, name, c->lengths, (size_t)c->n * sizeof *c->lengths,
+                                          err));
+    }
+    snprintf(name, sizeof name, "%s.%d.values", key, i);
+    return levada_state_put_bytes(to, name, c->values, (size_t)(rows_values(c) * size), err);
+}
+
+levada_status levada_rows_put(levada_state_writer *to, const char *key, const levada_block *block,
+                              bool columns, struct levada_file_names *names, levada_error *err)
+{
+    int32_t        lanes = levada_block_origin_parts(block);
+    int64_t        n = block->n * lanes;
+    levada_origin *o = levada_alloc((size_t)n * sizeof *o + 1);
+    char           name[LEVADA_STATE_NAME];
+    levada_status  st = LEVADA_OK;
+
+    if (!o) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a saved state");
+    levada_block_get_origins(block, lanes, o);
+    snprintf(name, sizeof name, "%s.origins", key);
+    st = levada_origins_put(to, name, o, block->n, lanes, err);
+    if (st == LEVADA_OK) st = levada_file_names_put(names, to, key, o, n, err);
+    levada_free(o);
+    if (st == LEVADA_OK && columns) st = rows_put_spec(to, key, block->spec, err);
+    for (int32_t i = 0; st == LEVADA_OK && i < levada_spec_count(block->spec); i++) {
+        st = rows_put_column(to, key, i, &block->columns[i], err);
+    }
+    return st;
+}
+
+static levada_status rows_damaged(levada_error *err)
+{
+    return levada_fail(err, LEVADA_EDATA_LOSS, "saved records are damaged");
+}
+
+static levada_status rows_get_level(levada_state_reader *from, const char *key, levada_builder *b,
+                                    int32_t i, int32_t l, int64_t n, int64_t *total,
+                                    levada_error *err)
+{
+    const int64_t *ends = NULL;
+    int64_t        count = 0, before = 0;
+    int32_t       *offsets = NULL;
+
+    LEVADA_TRY(levada_state_get_i64s(from, key, &ends, &count, err));
+    if (count != n) return rows_damaged(err);
+    LEVADA_TRY(levada_builder_offsets(b, i, l, n, &offsets, err));
+    for (int64_t k = 0; k < n; k++) {
+        if (ends[k] < before || ends[k] > LEVADA_BLOCK_LIMIT) return rows_damaged(err);
+        offsets[k + 1] = (int32_t)ends[k];
+        before = ends[k];
+    }
+    *total = before;
+    return LEVADA_OK;
+}
+
+static levada_status rows_get_bytes(levada_state_reader *from, const char *key, int64_t want,
+                                    void *to, levada_error *err)
+{
+    const void *bytes = NULL;
+    size_t      size = 0;
+
+    LEVADA_TRY(levada_state_get_bytes(from, key, &bytes, &size, err));
+    if ((int64_t)size != want) return rows_damaged(err);
+    if (size) memcpy(to, bytes, size);
+    return LEVADA_OK;
+}
+
+static levada_status rows_get_dims(levada_state_reader *from, const char *key, levada_builder *b,
+                                   int32_t i, int64_t *inner, levada_error *err)
+{
+    const levada_field *f = levada_spec_field(b->block->spec, i);
+    const int64_t      *dims = NULL;
+    int64_t             n = 0;
+
+    LEVADA_TRY(levada_state_get_i64s(from, key, &dims, &n, err));
+    if (n != f->ndim) return rows_damaged(err);
+    *inner = 1;
+    for (int64_t d = 0; d < n; d++) {
+        if (dims[d] < 0 || dims[d] > LEVADA_BLOCK_LIMIT) return rows_damaged(err);
+        *inner *= dims[d];
+        if (*inner > LEVADA_BLOCK_LIMIT) return rows_damaged(err);
+    }
+    levada_builder_dims(b, i, dims);
+    return LEVADA_OK;
+}
+
+static levada_status rows_get_column(levada_state_reader *from, const char *key, levada_builder *b,
+                                     int32_t i, int64_t n, levada_error *err)
+{
+    const levada_field *f = levada_spec_field(b->block->spec, i);
+    bool                bytes = f->dtype == LEVADA_BYTES;
+    int64_t             inner = 1, size = bytes ? 1 : levada_dtype_size(f->dtype), rows = n;
+    int32_t            *lengths = NULL;
+    void               *values = NULL;
+    char                name[LEVADA_STATE_NAME];
+
+    snprintf(name, sizeof name, "%s.%d.dims", key, i);
+    LEVADA_TRY(rows_get_dims(from, name, b, i, &inner, err));
+    for (int32_t l = 0; l < rows_levels(f); l++) {
+        snprintf(name, sizeof name, "%s.%d.%d", key, i, l);
+        if (bytes && l == f->depth) rows *= inner;
+        LEVADA_TRY(rows_get_level(from, name, b, i, l, rows, &rows, err));
+    }
+    if (!bytes) rows *= inner;
+    snprintf(name, sizeof name, "%s.%d.len", key, i);
+    if (levada_state_has(from, name)) {
+        LEVADA_TRY(levada_builder_lengths(b, i, &lengths, err));
+        LEVADA_TRY(rows_get_bytes(from, name, n * (int64_t)sizeof *lengths, lengths, err));
+    }
+    LEVADA_TRY(levada_builder_values(b, i, rows, &values, err));
+    snprintf(name, sizeof name, "%s.%d.values", key, i);
+    return rows_get_bytes(from, name, rows * size, values, err);
+}
+
+levada_status levada_rows_get(levada_state_reader *from, const char *key,
+                              const levada_spec *declared, levada_block **out, levada_error *err)
+{
+    levada_pool    *pool = levada_env_pool(from->env);
+    levada_spec    *spec = NULL;
+    levada_origin  *o = NULL;
+    levada_builder *b = NULL;
+    levada_block   *block = NULL;
+    int64_t         n = 0;
+    int32_t         lanes = 1;
+    char            name[LEVADA_STATE_NAME];
+    levada_status   st;
+
+    snprintf(name, sizeof name, "%s.origins", key);
+    LEVADA_TRY(levada_origins_get(from, name, &o, &n, &lanes, err));
+    st = levada_file_names_get(from, key, err);
+    if (st == LEVADA_OK) st = rows_get_spec(from, key, declared, &spec, err);
+    if (st == LEVADA_OK) st = levada_builder_make(pool, spec, n, &b, err);
+    for (int32_t i = 0; st == LEVADA_OK && i < levada_spec_count(spec); i++) {
+        st = rows_get_column(from, key, b, i, n, err);
+    }
+    if (st == LEVADA_OK) st = levada_builder_publish(&b, &block, err);
+    if (st == LEVADA_OK) st = levada_block_put_origins(pool, block, o, lanes, err);
+    if (st == LEVADA_OK) {
+        *out = block;
+        block = NULL;
+    }
+    levada_block_unref(&block);
+    levada_builder_destroy(&b);
+    levada_spec_unref(&spec);
+    levada_free(o);
+    return st;
+}
