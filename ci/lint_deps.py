@@ -11,19 +11,15 @@ from pathlib import Path
 import lib
 from lib import Finding, inside
 
-ROOMS = {
-    "base": set(),
-    "tensor": {"base"},
-    "runtime": {"base", "tensor"},
-    "core": {"base", "tensor", "runtime"},
-    "flow": {"base", "tensor", "core", "runtime"},
-    "deliver": {"base", "tensor", "core", "runtime", "flow"},
-    "train": {"base", "tensor", "core", "runtime"},
-}
-ROOMS |= {room: ROOMS["core"] - {"runtime"} | {"core"} for room in ("io", "source", "decode")}
-ROOMS |= {room: ROOMS["io"] for room in ("transform", "batch")}
-ROOMS |= {room: ROOMS["io"] | {"io"} for room in ("sink", "inspect")}
-ROOMS["plugin"] = ROOMS["train"]
+# From a description to threads: each of these folders may include those in front of it.
+CORE = ["option", "registry", "description", "state", "files", "skip", "run"]
+BELOW = {"base", "tensor"}
+FOLDERS = {"base": set(), "tensor": {"base"}, "runtime": {"base", "tensor"}}
+FOLDERS |= {folder: BELOW | {"runtime"} | set(CORE[:i]) for i, folder in enumerate(CORE)}
+FOLDERS |= {folder: BELOW | {"runtime"} | set(CORE) for folder in ("flow", "train", "plugin")}
+STAGES = ("io", "source", "decode", "transform", "batch")
+FOLDERS |= {folder: BELOW | set(CORE) for folder in STAGES}
+FOLDERS |= {folder: FOLDERS["io"] | {"io"} for folder in ("sink", "inspect")}
 PUBLIC_ONLY = ("tools", "plugins", "examples", "python")
 OUTSIDE = re.compile(r"(zlib|zstd|zstd_errors|lz4\w*|libdeflate|png|jpeglib|turbojpeg|soxr)\.h")
 OUTSIDE_FOLDER = re.compile(r"(isa-l|isa-l\.h|igzip_lib\.h|FLAC|curl|openssl)(/.*)?")
@@ -37,22 +33,22 @@ def includes(text: str) -> Iterator[tuple[int, str]]:
             yield number, match[1]
 
 
-def room_of(target: str) -> str | None:
+def folder_of(target: str) -> str | None:
     head, slash, _ = target.partition("/")
-    return head if slash and head in ROOMS else None
+    return head if slash and head in FOLDERS else None
 
 
 def check_includes(path: Path, text: str) -> Iterator[Finding]:
     for number, target in includes(text):
-        room = room_of(target)
-        if inside(path, *PUBLIC_ONLY) and room:
+        folder = folder_of(target)
+        if inside(path, *PUBLIC_ONLY) and folder:
             yield Finding(f"{path}:{target}", number, "may include include/levada/ only")
-        if inside(path, "include") and (room or '"' in target):
+        if inside(path, "include") and (folder or '"' in target):
             yield Finding(f"{path}:{target}", number, "a public header includes a private one")
-        if inside(path, "src") and len(path.parts) > 2 and room:
+        if inside(path, "src") and len(path.parts) > 2 and folder:
             own = path.parts[1]
-            if room != own and room not in ROOMS.get(own, set()):
-                yield Finding(f"{path}:{target}", number, f"{own}/ may not include {room}/")
+            if folder != own and folder not in FOLDERS.get(own, set()):
+                yield Finding(f"{path}:{target}", number, f"{own}/ may not include {folder}/")
 
 
 def check_outside(root: Path, paths: list[Path]) -> Iterator[Finding]:

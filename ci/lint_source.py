@@ -24,7 +24,8 @@ THREADS = re.compile(r"(pthread|thrd|mtx|cnd|sem|tss)_\w+|(nano|u)?sleep|poll|se
 ATOMICS = re.compile(r"atomic_\w+|_Atomic")
 # Makers of errors: they begin with err, and their status is often passed on or dropped.
 MAKER = re.compile(r"^levada_(error|status)_|(^|_)fail(_|$)|^levada_plugin_main$")
-COUNTED = ("src/runtime", "src/base", "src/tensor", "src/core")
+CORE = ("option", "registry", "description", "state", "files", "skip", "run")
+COUNTED = ("src/runtime", "src/base", "src/tensor", *(f"src/{folder}" for folder in CORE))
 BORROWED = {"PyList_GetItem", "PyList_GET_ITEM", "PyTuple_GetItem", "PyTuple_GET_ITEM"}
 BORROWED |= {"PyDict_GetItem", "PyDict_GetItemString", "PyDict_GetItemWithError", "PyDict_Next"}
 BORROWED |= {"PyImport_AddModule", "PySequence_Fast_GET_ITEM", "PyDict_SetDefault"}
@@ -107,7 +108,7 @@ def forbidden(path: Path, word: str) -> str | None:
     if library and THREADS.fullmatch(word) and not inside(path, "src/runtime"):
         return "threads, locks and waits only in runtime/"
     if library and ATOMICS.fullmatch(word) and not inside(path, *COUNTED):
-        return "atomics only in runtime/, and for reference counts in base/, tensor/ and core/"
+        return "atomics only in runtime/, and for reference counts in base/, tensor/ and the core"
     if word in BORROWED and inside(path, "python"):
         return "container API that returns a borrowed reference"
     return None

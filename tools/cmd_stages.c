@@ -21,7 +21,7 @@ static const char *const cmd_stages_families[][2] = {
     { "format", "file formats: records of files" },
     { "decoder", "decoders: byte strings to columns" },
     { "stage", "stages: blocks to blocks" },
-    { "combiner", "joints: threads, and several inputs" },
+    { "combiner", "combiners: threads, and several inputs" },
     { NULL, NULL },
 };
 

@@ -59,11 +59,11 @@ levada_cli_status levada_cli_pipe_open(levada_cli_pipe *p, levada_env *env,
     return status;
 }
 
-static void pipe_report_combiner(const levada_value *combiner)
+static void pipe_report_stage(const levada_value *stage)
 {
     fprintf(stderr, "  %-28s %-18s %" PRId64 " of %" PRId64 " ready\n",
-            levada_cli_json_string(combiner, "combiner"), levada_cli_json_string(combiner, "state"),
-            levada_cli_json_int(combiner, "ready"), levada_cli_json_int(combiner, "window"));
+            levada_cli_json_string(stage, "stage"), levada_cli_json_string(stage, "state"),
+            levada_cli_json_int(stage, "ready"), levada_cli_json_int(stage, "window"));
 }
 
 /* Prints the wait report that `kill -USR1` requests. */
@@ -72,7 +72,7 @@ static void pipe_report(levada_cli_pipe *p)
     char               *text = NULL;
     levada_error        err = LEVADA_ERROR_INIT;
     levada_value       *report = NULL;
-    const levada_value *combiners;
+    const levada_value *stages;
     levada_cli_buffer   count = { 0 };
     int64_t             n;
 
@@ -82,12 +82,12 @@ static void pipe_report(levada_cli_pipe *p)
         (void)levada_cli_fail(&err);
         return;
     }
-    combiners = levada_cli_json_get(report, "threads");
-    n = combiners ? levada_value_count(combiners) : 0;
-    levada_cli_counted(&count, n, "combiner", "joints");
+    stages = levada_cli_json_get(report, "threads");
+    n = stages ? levada_value_count(stages) : 0;
+    levada_cli_counted(&count, n, "stage with workers", "stages with workers");
     levada_cli_say("%s", n == 0 ? "everything runs on one thread" : count.at);
     levada_cli_buffer_clear(&count);
-    for (int64_t i = 0; i < n; i++) pipe_report_combiner(levada_value_item(combiners, i));
+    for (int64_t i = 0; i < n; i++) pipe_report_stage(levada_value_item(stages, i));
     levada_value_destroy(&report);
 }
 

@@ -72,10 +72,11 @@ LEVADA_API const levada_column *levada_block_at(const levada_block *block, int32
 
 /* Of the first lane, which every record has. */
 LEVADA_API levada_origin levada_block_origin(const levada_block *block, int64_t row);
-/* Lanes of the record that has most of them, 1 to LEVADA_ORIGIN_PARTS; and an origin of one of them, whose
- * leaf is -1 where the record has no such lane. */
+/* Lanes of the record that has most of them, 1 to LEVADA_ORIGIN_PARTS; and an origin of one of
+ * them, whose leaf is -1 where the record has no such lane. */
 LEVADA_API int32_t       levada_block_origin_parts(const levada_block *block);
-LEVADA_API levada_origin levada_block_origin_part(const levada_block *block, int64_t row, int32_t lane);
+LEVADA_API levada_origin levada_block_origin_part(const levada_block *block, int64_t row,
+                                                  int32_t lane);
 
 /* Typed views of a column's values; NULL when the dtype is another one. */
 LEVADA_API const int64_t *levada_column_i64(const levada_column *column);

@@ -74,8 +74,8 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_iter_rewind(levada_iter *it, lev
 LEVADA_API void levada_iter_cancel(levada_iter *it);
 
 /* Position after the last block that next() gave, as bytes; free with levada_string_free.
- * EFAILED_PRECONDITION: the iterator has failed, or is about to after records that a combiner gives in
- * front of the failure, or was cancelled, and what a source or a stage had taken may be lost. */
+ * EFAILED_PRECONDITION: the iterator has failed, or is about to after records that a combiner gives
+ * in front of the failure, or was cancelled, and what a source or a stage had taken may be lost. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_iter_save(levada_iter *it, char **out,
                                                           size_t *size, levada_error *err);
 /* The same for callers that use records one by one: the position in front of record `row` of
@@ -114,7 +114,8 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_iter_report(levada_iter *it, cha
 LEVADA_API const char *levada_iter_file(const levada_iter *it, int32_t source, int32_t shard);
 /* The same for any thread, also beside a restore: a copy, which levada_string_free frees; NULL
  * where there is no such file. */
-LEVADA_API LEVADA_MUST_USE levada_status levada_iter_find_file(const levada_iter *it, int32_t source,
+LEVADA_API LEVADA_MUST_USE levada_status levada_iter_find_file(const levada_iter *it,
+                                                               int32_t source,
                                                                int32_t shard, char **out,
                                                                levada_error *err);
 /* Path of the file that a record comes from, as a copy, which levada_string_free frees; NULL where

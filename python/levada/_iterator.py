@@ -46,8 +46,8 @@ class Report(dict):
 
     def __str__(self):
         rows = self.get("threads", [])
-        joints = f"{len(rows)} joint{'s' * (len(rows) != 1)}"
-        lines = [f"levada: {joints}" if rows else "levada: everything on the caller"]
+        stages = f"{len(rows)} stage{'s' * (len(rows) != 1)} with workers"
+        lines = [f"levada: {stages}" if rows else "levada: everything on the caller"]
         for row in rows:
             name, state, *more = row.values()
             ready = f"{row['ready']} of {row['window']} ready" if "window" in row else more

@@ -88,8 +88,8 @@ def test_a_file_without_records_is_told_once(tmp_path):
     assert done.stderr == "levada: empty: there is no record in the file\n"
 
 
-@pytest.mark.parametrize(("threads", "joints"), [(1, []), (2, ["4.batch", "2.prefetch"])])
-def test_a_signal_asks_who_waits_for_what(threads, joints):
+@pytest.mark.parametrize(("threads", "stages"), [(1, []), (2, ["4.batch", "2.prefetch"])])
+def test_a_signal_asks_who_waits_for_what(threads, stages):
     pipe = "range:1000000000000 | shuffle:10 | prefetch | skip:3 | batch:10"
     words = [LEVADA, "run", pipe, "--threads", str(threads)]
     with subprocess.Popen(
@@ -102,8 +102,9 @@ def test_a_signal_asks_who_waits_for_what(threads, joints):
         _, err = process.communicate(timeout=30)
     assert process.returncode == 130
     first, *rows = err.splitlines()
-    assert first == ("levada: 2 joints" if joints else "levada: everything runs on one thread")
-    assert [row.split()[0] for row in rows] == joints
+    busy = "levada: 2 stages with workers" if stages else "levada: everything runs on one thread"
+    assert first == busy
+    assert [row.split()[0] for row in rows] == stages
     assert all(re.fullmatch(r"  \S+ {2,}\w[\w ]+ {2,}\d+ of \d+ ready", row) for row in rows)
 
 

@@ -96,7 +96,8 @@ static levada_status sparse_index(levada_proto *x, const levada_feature *f, int3
                                    f->name, x->plan->slots[f->index[d]].key,
                                    (long long)count, (long long)n);
     }
-    LEVADA_TRY(levada_proto_reserve((void **)&x->number, &x->number_capacity, n + 8, sizeof *x->number,
+    LEVADA_TRY(levada_proto_reserve((void **)&x->number, &x->number_capacity, n + 8,
+                                    sizeof *x->number,
                                  err));
     LEVADA_TRY(levada_numbers_decode(x, f, &items, row, LEVADA_INT64, n, x->number, err));
     for (int64_t i = 0; i < n; i++) index[i * f->nindex + d] = x->number[i];

@@ -129,10 +129,12 @@ static levada_status view_reserve(levada_example_view *v, int64_t entries, levad
 {
     LEVADA_TRY(levada_proto_reserve((void **)&v->features, &v->features_capacity, entries,
                                  sizeof *v->features, err));
-    LEVADA_TRY(levada_proto_reserve((void **)&v->value, &v->value_capacity, entries, sizeof *v->value,
+    LEVADA_TRY(levada_proto_reserve((void **)&v->value, &v->value_capacity, entries,
+                                    sizeof *v->value,
                                  err));
     for (v->slots = 16; v->slots < 2 * entries;) v->slots *= 2;
-    LEVADA_TRY(levada_proto_reserve((void **)&v->table, &v->table_capacity, v->slots, sizeof *v->table,
+    LEVADA_TRY(levada_proto_reserve((void **)&v->table, &v->table_capacity, v->slots,
+                                    sizeof *v->table,
                                  err));
     memset(v->table, 0, (size_t)v->slots * sizeof *v->table);
     return LEVADA_OK;
@@ -236,7 +238,8 @@ static levada_plain view_item(levada_example_view *v, const uint8_t *p, const ui
     levada_plain plain = levada_feature_plain(&v->x.arena, p, end, &list, &span);
 
     if (plain != LEVADA_PLAIN_OK) return plain;
-    if (levada_proto_reserve((void **)&v->items, &v->items_capacity, v->nitems + 1, sizeof item, NULL) ||
+    if (levada_proto_reserve((void **)&v->items, &v->items_capacity, v->nitems + 1, sizeof item,
+                             NULL) ||
         levada_proto_reserve((void **)&v->payload, &v->payload_capacity, v->nitems + 1, sizeof span,
                           NULL)) {
         return LEVADA_PLAIN_MEMORY;

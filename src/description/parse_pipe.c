@@ -173,7 +173,8 @@ static levada_status parse_pipe_make(levada_parser *p, const levada_op *op,
     return status;
 }
 
-static levada_status parse_pipe_combiner(levada_parser *p, const levada_op *op, levada_dataset **out,
+static levada_status parse_pipe_combiner(levada_parser *p, const levada_op *op,
+                                         levada_dataset **out,
                                       levada_error *err)
 {
     parse_inputs  inputs = {0};
@@ -333,7 +334,8 @@ static levada_status parse_json_make(const levada_parser *p, const char *name, l
 static levada_status parse_json_stages(const levada_parser *p, levada_value *stages,
                                        levada_dataset **out, levada_error *err);
 
-static levada_status parse_json_combiner(const levada_parser *p, const char *name, levada_value *args,
+static levada_status parse_json_combiner(const levada_parser *p, const char *name,
+                                         levada_value *args,
                                       levada_value *lists, levada_dataset **out,
                                       levada_error *err)
 {

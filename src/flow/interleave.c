@@ -44,7 +44,8 @@ typedef struct interleave_state {
     levada_input           *in;
     levada_cursor          input;
     bool                   input_ended, batched;
-    int32_t                source, sources; /* numbers of sources: of the first slot; of each slot */
+    /* numbers of sources: of the first slot; of each slot */
+    int32_t                source, sources;
     int32_t                n, open;      /* slots; those that are not free */
     int64_t                admitted; /* records of the input so far */
     int64_t                given;    /* records, as the skip counts has it between two blocks */

@@ -57,7 +57,8 @@ static const levada_arg registry_no_args[] = {LEVADA_ARG_END};
 
 const char *levada_family_name(levada_family family)
 {
-    static const char *const names[] = {"stage", "format", "source", "decoder", "combiner", "filter"};
+    static const char *const names[] = {"stage", "format", "source", "decoder", "combiner",
+                                        "filter"};
 
     return names[family];
 }

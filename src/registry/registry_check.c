@@ -47,9 +47,9 @@ static const char *registry_check_decoder(const levada_decoder_def *def)
 
 static const char *registry_check_combiner(const levada_combiner_def *def)
 {
-    if (def->check == NULL || def->next == NULL) return "a joint needs check() and next()";
+    if (def->check == NULL || def->next == NULL) return "a combiner needs check() and next()";
     if (def->state_size > 0 && (def->save == NULL || def->restore == NULL)) {
-        return "a joint with state needs save() and restore()";
+        return "a combiner with state needs save() and restore()";
     }
     if (def->min_inputs < 0 || (def->max_inputs >= 0 && def->max_inputs < def->min_inputs)) {
         return "min_inputs and max_inputs do not fit";

@@ -2,8 +2,8 @@
 /*
  * Combiners: several inputs to blocks, or pipes opened as they go (zip, interleave, concat).
  *
- * A combiner runs like a SERIAL stage; its inputs are iterators that the core opened, or that it opens
- * itself from a pipe among its options (levada_pipe_open).
+ * A combiner runs like a SERIAL stage; its inputs are iterators that the core opened, or that it
+ * opens itself from a pipe among its options (levada_pipe_open).
  */
 #ifndef LEVADA_RUN_COMBINER_H
 #define LEVADA_RUN_COMBINER_H
@@ -26,8 +26,8 @@ typedef struct levada_combiner_def {
     void (*close)(void *state);
     levada_status (*next)(void *state, const void *args, levada_block **out, levada_error *err);
     /* Records that were read again: row i of the output has row i of each part, one DATA block for
-     * each input, borrowed. For combiners that put record i of all inputs together, and nothing else;
-     * NULL = records can't be read again through the combiner. */
+     * each input, borrowed. For combiners that put record i of all inputs together, and nothing
+     * else; NULL = records can't be read again through the combiner. */
     levada_status (*join)(void *state, const void *args, levada_block *const *parts,
                           levada_block **out, levada_error *err);
     /* Instead of join: every record is one of an input, in whatever order, with the columns that

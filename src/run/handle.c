@@ -444,7 +444,8 @@ static levada_status handle_copy(const char *path, char **out, levada_error *err
                          : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a path");
 }
 
-levada_status levada_iter_find_file(const levada_iter *it, int32_t source, int32_t shard, char **out,
+levada_status levada_iter_find_file(const levada_iter *it, int32_t source, int32_t shard,
+                                    char **out,
                                     levada_error *err)
 {
     levada_status st;

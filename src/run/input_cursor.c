@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "run/input_cursor.h"
 
-levada_status levada_input_cursor_save(const levada_cursor *cur, levada_node *in, levada_state_writer *to,
+levada_status levada_input_cursor_save(const levada_cursor *cur, levada_node *in,
+                                       levada_state_writer *to,
                                const char *key, levada_error *err)
 {
     levada_edge  *before = to->scope.edge;
@@ -13,7 +14,8 @@ levada_status levada_input_cursor_save(const levada_cursor *cur, levada_node *in
     return st;
 }
 
-levada_status levada_input_cursor_restore(levada_cursor *cur, levada_node *in, levada_state_reader *from,
+levada_status levada_input_cursor_restore(levada_cursor *cur, levada_node *in,
+                                          levada_state_reader *from,
                                   const char *key, levada_error *err)
 {
     levada_edge  *before = from->scope.edge;

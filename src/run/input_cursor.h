@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lanes: the inputs of a combiner, one by one. A cursor on any of them is saved like that of a stage,
- * by origin where that input can be read again.
+ * Lanes: the inputs of a combiner, one by one. A cursor on any of them is saved like that of a
+ * stage, by origin where that input can be read again.
  */
 #ifndef LEVADA_RUN_INPUT_CURSOR_H
 #define LEVADA_RUN_INPUT_CURSOR_H

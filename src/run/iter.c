@@ -26,7 +26,8 @@ static levada_status iter_interrupted(const levada_node *it, levada_error *err)
     if (atomic_load_explicit(&run->cancelled, memory_order_relaxed)) {
         return levada_fail(err, LEVADA_ECANCELLED, "cancelled");
     }
-    if (it->ninputs || (run->workers && !levada_workers_is_consumer(run->workers))) return LEVADA_OK;
+    if (it->ninputs ||
+        (run->workers && !levada_workers_is_consumer(run->workers))) return LEVADA_OK;
     if (run->deadline >= 0 && run->pulls > 0 && levada_now() >= run->deadline) return LEVADA_AGAIN;
     run->pulls++;
     return LEVADA_OK;
@@ -52,9 +53,9 @@ static levada_status iter_drop(levada_node *it, levada_block **block, levada_err
 }
 
 /* Whether a node that answered with an error may have lost records. Readers of files and combiners
- * have not moved, and runs of fused stages give back what they could not work on. Hooks may have stopped
- * half-way, unless it was their input that failed, or their block went back to it. Memory runs out
- * anywhere. */
+ * have not moved, and runs of fused stages give back what they could not work on. Hooks may have
+ * stopped half-way, unless it was their input that failed, or their block went back to it. Memory
+ * runs out anywhere. */
 static bool iter_loses(const levada_node *it, levada_status st)
 {
     if (st == LEVADA_ERESOURCE_EXHAUSTED) return true;
@@ -132,8 +133,8 @@ void levada_node_unread(levada_node *it, levada_block **block)
 
 /* -- save, restore, rewind, re-read: walks over the tree */
 
-/* A run of fused stages that ends in the apply() of a SERIAL stage has the path of that stage, its input, to
- * which what stands under the path belongs. */
+/* A run of fused stages that ends in the apply() of a SERIAL stage has the path of that stage, its
+ * input, to which what stands under the path belongs. */
 static bool iter_is_tail(const levada_node *it)
 {
     return it->ninputs == 1 && strcmp(it->path, it->inputs[0]->path) == 0;
@@ -144,7 +145,8 @@ static const char *iter_unread_key(const levada_node *it)
     return iter_is_tail(it) ? "#unread-tail" : "#unread";
 }
 
-/* Records of a node with one input wait there; a combiner says which one it means (run/input_cursor.h). */
+/* Records of a node with one input wait there; a combiner says which one it means
+ * (run/input_cursor.h). */
 static levada_state_scope iter_scope(const levada_node *it)
 {
     return (levada_state_scope){
@@ -166,7 +168,8 @@ static levada_status iter_restore_unread(levada_node *it, levada_state_reader *f
     return levada_input_cursor_restore(&it->unread, it, from, key, err);
 }
 
-/* A combiner gives what is in front of a failure first, and is asked for its state before it tells. */
+/* A combiner gives what is in front of a failure first, and is asked for its state before it tells.
+ */
 static levada_status iter_savable(const levada_node *it, levada_error *err)
 {
     if (!it->lost) return LEVADA_OK;

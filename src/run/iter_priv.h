@@ -2,9 +2,9 @@
 /*
  * Running datasets from the inside.
  *
- * A run is a tree of nodes, one for each source, SERIAL stage, combiner and run of PURE stages of the
- * dataset. Stages see the node that they pull from as a levada_input. The handle that a user holds
- * is on top of the tree (run/handle.h).
+ * A run is a tree of nodes, one for each source, SERIAL stage, combiner and run of PURE stages of
+ * the dataset. Stages see the node that they pull from as a levada_input. The handle that a user
+ * holds is on top of the tree (run/handle.h).
  *
  * Who may touch what: a node belongs to the thread that pulls it. Below a tickets node that is
  * whoever owns its intake; above it, the consumer. Counters are atomic.
@@ -42,9 +42,9 @@ typedef struct levada_node_ops {
     /* From the beginning again; context.opening is the new one. Inputs are rewound before by the
      * core. */
     levada_status (*rewind)(levada_node *it, levada_error *err);
-    /* n records again, as this node gave them. Each has levada_node_origin_parts(it) origins, row by row,
-     * and they ascend: by the first lane, where that is equal by the second; in a lane by leaf,
-     * shard, record and opening. NULL = records can't be read again through this node. */
+    /* n records again, as this node gave them. Each has levada_node_origin_parts(it) origins, row
+     * by row, and they ascend: by the first lane, where that is equal by the second; in a lane by
+     * leaf, shard, record and opening. NULL = records can't be read again through this node. */
     levada_status (*reread)(levada_node *it, const levada_origin *origins, int64_t n,
                             levada_block **out, levada_error *err);
     /* Whether reread works; NULL = if it does in the input. */
@@ -63,7 +63,7 @@ typedef struct levada_node_ops {
 typedef struct levada_skip_counts {
     atomic_llong bad;        /* records; a place of damage in a file counts as one              */
     atomic_llong seen;       /* good and bad ones that stages saw                               */
-    atomic_llong given;      /* combiners that open pipes: good ones, in the order of their turns  */
+    atomic_llong given; /* combiners that open pipes: good ones, in the order of their turns  */
     atomic_llong pulled;    /* SERIAL stages: what their input gave before a restore             */
     atomic_llong unseen;    /* of files, beyond `bad`: estimated for a budget in percent         */
     atomic_llong damaged;   /* bytes                                                             */
@@ -106,7 +106,8 @@ struct levada_node {
     levada_cursor          unread; /* a block that came back: it is given again first */
     bool                   saves_inputs; /* ops->save writes the whole tree below it */
     levada_skip_counts           skips;
-    levada_skip_counts *outer; /* inside a pipe that a combiner opens: of that combiner, counts instead */
+    /* inside a pipe that a combiner opens: of that combiner, counts instead */
+    levada_skip_counts *outer;
     atomic_llong           records, blocks, nanoseconds; /* time includes the inputs' */
 };
 
@@ -120,10 +121,11 @@ typedef struct levada_visits {
 /* Where in the tree a pipe is opened while it runs (run/pipe.h). */
 typedef struct levada_pipe_place {
     const char *prefix;  /* of the paths of its nodes                                            */
-    int32_t     source;    /* number of its first source                                           */
+    int32_t     source; /* number of its first source                                           */
     int32_t     pass; /* of its sources: origins of all that a slot opens differ by this      */
     uint64_t    salt;    /* makes its randomness its own                                         */
-    levada_skip_counts *skips; /* where its nodes count what they leave out                            */
+    /* where its nodes count what they leave out */
+    levada_skip_counts *skips;
 } levada_pipe_place;
 
 struct levada_run {
@@ -136,12 +138,14 @@ struct levada_run {
     int32_t         told;   /* leaves of the tree: what progress is about             */
     const char     *prefix; /* of paths, while the tree is made */
     levada_visits visits; /* the same                         */
-    levada_mutex pipes_lock; /* held where a running combiner opens a pipe: guards what the tree needs */
+    /* held where a running combiner opens a pipe: guards what the tree needs */
+    levada_mutex pipes_lock;
     const levada_pipe_place *inner; /* where that pipe is; NULL = the tree itself is made        */
     levada_node    *source[LEVADA_RUN_SOURCES]; /* the first sources, for paths and progress    */
     char           *errors;       /* as given; NULL = fail                                    */
     levada_policy   policy;
-    levada_skip_counts    skips; /* of stages that have no node of their own                         */
+    /* of stages that have no node of their own */
+    levada_skip_counts    skips;
     levada_mutex    noting;
     /* -- guarded by noting */
     levada_note *notes; /* the first LEVADA_RUN_NOTES by number, NULL until there is one       */
@@ -172,8 +176,9 @@ LEVADA_MUST_USE levada_status levada_run_check_cancelled(levada_run *run, levada
 LEVADA_MUST_USE levada_status levada_node_create(levada_run *run, const levada_dataset *at,
                                                  const levada_node_ops *ops, levada_node **out,
                                                  levada_error *err);
-/* The nodes of a dataset; used by combiners that open pipes as they go, too (they without tickets: the
- * intake that they run in is one thread's). `prefix` begins the paths; borrowed for the call. */
+/* The nodes of a dataset; used by combiners that open pipes as they go, too (they without tickets:
+ * the intake that they run in is one thread's). `prefix` begins the paths; borrowed for the call.
+ */
 LEVADA_MUST_USE levada_status levada_plan_open(levada_run *run, const levada_dataset *dataset,
                                                const char *prefix, bool tickets, levada_node **out,
                                                levada_error *err);
@@ -186,8 +191,9 @@ LEVADA_MUST_USE levada_status levada_node_format(levada_run *run, const levada_d
 LEVADA_MUST_USE levada_status levada_node_stage(levada_run *run, const levada_dataset *at,
                                                 levada_node **in, levada_node **out,
                                                 levada_error *err);
-/* Neighbouring PURE stages, or none: a prefetch. Takes *chain and *in. With `tickets` and a worker pool,
- * `window` results (0 = by the number of threads) and window_bytes (0 = 256 MiB) may lie ready. */
+/* Neighbouring PURE stages, or none: a prefetch. Takes *chain and *in. With `tickets` and a worker
+ * pool, `window` results (0 = by the number of threads) and window_bytes (0 = 256 MiB) may lie
+ * ready. */
 LEVADA_MUST_USE levada_status levada_node_fused(levada_run *run, const levada_dataset *at,
                                                 levada_fused **fused, int64_t window,
                                                 int64_t window_bytes, bool tickets,
@@ -200,9 +206,11 @@ LEVADA_MUST_USE levada_status levada_node_combiner(levada_run *run, const levada
 /* Moves n nodes into it->inputs; they are taken on success. */
 LEVADA_MUST_USE levada_status levada_node_adopt(levada_node *it, levada_node **in, int32_t n,
                                                 levada_error *err);
-/* The fused stages of a node that is one, else NULL; whether it is a file reader; what that counted. */
+/* The fused stages of a node that is one, else NULL; whether it is a file reader; what that
+ * counted. */
 levada_fused             *levada_node_is_fused(const levada_node *it);
-/* Losses upstream of a run of fused stages with tickets, as of the last one delivered; NULL = of other nodes. */
+/* Losses upstream of a run of fused stages with tickets, as of the last one delivered; NULL = of
+ * other nodes. */
 const levada_losses *levada_node_delivered(const levada_node *it);
 bool                      levada_node_is_format(const levada_node *it);
 levada_file_reader_counts levada_node_damage(const levada_node *it);
@@ -299,8 +307,8 @@ void levada_stats_set(levada_iter *it, const int64_t counts[LEVADA_RECEIVED_COUN
 /* At the end: logs how many records were skipped, and the first reason. */
 void levada_stats_conclude(levada_iter *it);
 levada_skip_counts *levada_node_skips(levada_node *it);
-/* A combiner that opens pipes tells what they count with how many records it gave, before it pulls one
- * and after each block; of pipes in pipes, the outermost combiner is heard. */
+/* A combiner that opens pipes tells what they count with how many records it gave, before it pulls
+ * one and after each block; of pipes in pipes, the outermost combiner is heard. */
 void    levada_node_report_emitted(levada_node *it, int64_t given);
 int64_t levada_node_emitted(const levada_node *it);
 /* Counts and causes. Restoring is for a node that has counted nothing yet. */

@@ -65,7 +65,8 @@ static levada_status combiner_part(levada_node *in, const levada_origin *origins
     return st;
 }
 
-static levada_status combiner_reread_joined(levada_node *it, const levada_origin *origins, int64_t n,
+static levada_status combiner_reread_joined(levada_node *it, const levada_origin *origins,
+                                            int64_t n,
                                          levada_block **out, levada_error *err)
 {
     int32_t        lanes = levada_node_origin_parts(it);
@@ -113,7 +114,8 @@ static levada_status combiner_passed(levada_node *it, levada_node *in, const lev
     return st;
 }
 
-static levada_status combiner_reread_passed(levada_node *it, const levada_origin *origins, int64_t n,
+static levada_status combiner_reread_passed(levada_node *it, const levada_origin *origins,
+                                            int64_t n,
                                          levada_block **out, levada_error *err)
 {
     levada_block **parts = levada_alloc_zero((size_t)it->ninputs * sizeof(*parts));

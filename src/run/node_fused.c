@@ -4,8 +4,8 @@
  *
  * The pipes that a ring opens count together, and the ring comes to a record of one and then to
  * one of another. So that a bad record counts when the ring comes to it, and not when its block is
- * read, a run of fused stages in a pipe gives a block with bad records in pieces: up to the next bad record, then
- * that one by itself. To learn which they are, the stages run once over all of it.
+ * read, a run of fused stages in a pipe gives a block with bad records in pieces: up to the next
+ * bad record, then that one by itself. To learn which they are, the stages run once over all of it.
  */
 #include "base/alloc.h"
 #include "run/workers.h"
@@ -21,7 +21,8 @@ typedef struct fused_node {
     int32_t       nbad;
 } fused_node;
 
-static levada_result_ring *fused_ring(const levada_node *it) { return &((fused_node *)it->self)->ring; }
+static levada_result_ring *fused_ring(const levada_node *it)
+{ return &((fused_node *)it->self)->ring; }
 
 /* -- in pieces */
 
@@ -125,7 +126,7 @@ static levada_status fused_next(levada_node *it, levada_block **out, levada_erro
     return st;
 }
 
-#define FUSED_REST "#chain.rest" /* behind a bad record; where there is some */
+#define FUSED_REST "#fused.rest" /* behind a bad record; where there is some */
 
 static levada_status fused_save(levada_node *it, levada_state_writer *to, levada_error *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From a description to nodes: one for each source, SERIAL stage and combiner, and one for each run of
- * neighbouring PURE stages, to which the tails of SERIAL stages and prefetches belong.
+ * From a description to nodes: one for each source, SERIAL stage and combiner, and one for each run
+ * of neighbouring PURE stages, to which the tails of SERIAL stages and prefetches belong.
  */
 #include "base/alloc.h"
 #include "base/hash.h"
@@ -173,7 +173,7 @@ static levada_status plan_combiner(plan_work *w, const levada_dataset *at, levad
     levada_node **in = levada_alloc_zero((size_t)at->ninputs * sizeof(*in) + 1);
     levada_status st = LEVADA_OK;
 
-    if (!in) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a joint");
+    if (!in) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a combiner");
     for (int32_t i = 0; st == LEVADA_OK && i < at->ninputs; i++) {
         plan_work branch = { .run = w->run, .tickets = w->tickets };
 

@@ -5,7 +5,8 @@
 
 #include <string.h>
 
-void *levada_stage_state_of(const levada_node *it) { return ((levada_stage_state *)it->self)->state; }
+void *levada_stage_state_of(const levada_node *it)
+{ return ((levada_stage_state *)it->self)->state; }
 
 static levada_status stage_state_open(levada_node *it, levada_error *err)
 {
@@ -61,7 +62,8 @@ levada_status levada_stage_state_save(levada_node *it, levada_state_writer *to, 
     return h->hooks.save ? h->hooks.save(h->state, to, err) : LEVADA_OK;
 }
 
-levada_status levada_stage_state_restore(levada_node *it, levada_state_reader *from, levada_error *err)
+levada_status levada_stage_state_restore(levada_node *it, levada_state_reader *from,
+                                         levada_error *err)
 {
     levada_stage_state *h = it->self;
     int64_t        ended;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the nodes of sources, SERIAL stages and combiners have in common: a state that belongs to the
- * hooks of a descriptor, opened, saved, begun again, cancelled and closed.
+ * What the nodes of sources, SERIAL stages and combiners have in common: a state that belongs to
+ * the hooks of a descriptor, opened, saved, begun again, cancelled and closed.
  *
  * cancel() comes from any thread, beside next(), and never while the state is made or closed:
  * `live` says, under the lock, whether there is one to be told. Everything else is for the thread
@@ -22,8 +22,8 @@ typedef struct levada_stage_hooks {
     void (*cancel)(void *state);
 } levada_stage_hooks;
 
-/* From the definition of a source, a stage or a combiner: three types whose hooks bear the same names.
- * `opens` makes the state of a node of that kind. */
+/* From the definition of a source, a stage or a combiner: three types whose hooks bear the same
+ * names. `opens` makes the state of a node of that kind. */
 #define LEVADA_STAGE_HOOKS(def, opens)                                                          \
     { .state_size = (def)->state_size,                                                           \
       .open = (opens),                                                                           \
@@ -43,7 +43,8 @@ typedef struct levada_stage_state {
 } levada_stage_state;
 
 /* it->self, with an open state; freed with the node, also when this fails. */
-LEVADA_MUST_USE levada_status levada_stage_state_open(levada_node *it, const levada_stage_hooks *hooks,
+LEVADA_MUST_USE levada_status levada_stage_state_open(levada_node *it,
+                                                      const levada_stage_hooks *hooks,
                                                  levada_error *err);
 void *levada_stage_state_of(const levada_node *it);
 

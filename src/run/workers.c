@@ -21,7 +21,7 @@ struct levada_workers {
     levada_run   *run;
     levada_lock   lock;
     levada_site   site;
-    levada_result_ring *combiners; /* the one nearest to the consumer first; fixed once started */
+    levada_result_ring *rings; /* the one nearest to the consumer first; fixed once started */
     int32_t       started, most;
     bool          running; /* set once, before the first block */
     /* -- guarded by lock */
@@ -44,7 +44,8 @@ levada_status levada_workers_create(levada_run *run, levada_error *err)
 {
     int32_t       most = run->threads - 1;
     levada_wait_list   *wait_list = levada_env_wait_list(run->env);
-    levada_workers  *workers = levada_alloc_zero(sizeof *workers + (size_t)most * sizeof workers->threads[0]);
+    levada_workers  *workers =
+        levada_alloc_zero(sizeof *workers + (size_t)most * sizeof workers->threads[0]);
     levada_status st;
 
     if (!workers) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for threads");
@@ -75,8 +76,8 @@ void levada_workers_destroy(levada_workers **workers)
 
 void levada_workers_add(levada_workers *workers, levada_result_ring *ring)
 {
-    ring->next = workers->combiners;
-    workers->combiners = ring;
+    ring->next = workers->rings;
+    workers->rings = ring;
 }
 
 static void workers_lock(levada_workers *workers) { levada_lock_take(&workers->lock); }
@@ -92,7 +93,7 @@ static void workers_unlock(levada_workers *workers)
 
 bool levada_workers_runs(const levada_workers *workers) { return workers && workers->running; }
 
-bool levada_workers_idle(const levada_workers *workers) { return !workers->combiners; }
+bool levada_workers_idle(const levada_workers *workers) { return !workers->rings; }
 
 /* Number of the calling thread: workers 1.., everybody else 0. */
 static int32_t workers_self(const levada_workers *workers)
@@ -105,7 +106,7 @@ static int32_t workers_self(const levada_workers *workers)
     return 0;
 }
 
-bool levada_workers_is_consumer(const levada_workers *workers) { return workers_self(workers) == 0; }
+bool levada_workers_is_consumer(const levada_workers *w) { return workers_self(w) == 0; }
 
 /* -- snapshots */
 
@@ -216,14 +217,17 @@ static void workers_offer_locked(levada_workers *workers, const levada_result_ri
     for (levada_waiter *w = workers->idle.head; w && !(found && !found->result); w = w->next) {
         workers_wait *candidate = (workers_wait *)w;
 
-        if ((!found || !candidate->result) && workers_reaches(candidate->from, j)) found = candidate;
+        if (found && candidate->result) continue;
+        if (workers_reaches(candidate->from, j)) found = candidate;
     }
     if (found) workers_finish_locked(workers, found);
 }
 
 static void workers_offer_all_locked(levada_workers *workers)
 {
-    for (const levada_result_ring *j = workers->combiners; j; j = j->next) workers_offer_locked(workers, j);
+    for (const levada_result_ring *j = workers->rings; j; j = j->next) {
+        workers_offer_locked(workers, j);
+    }
 }
 
 /* Until somebody finishes the wait, or until that time; callers look again and loop. */
@@ -259,8 +263,8 @@ void levada_workers_wake(levada_workers *workers)
 
 /* -- work */
 
-static void workers_apply_locked(levada_workers *workers, levada_result_ring *j, levada_ticket *t, int64_t number,
-                              levada_block *in)
+static void workers_apply_locked(levada_workers *workers, levada_result_ring *j, levada_ticket *t,
+                                 int64_t number, levada_block *in)
 {
     int32_t       self = workers_self(workers);
     levada_block *out = NULL;
@@ -339,8 +343,8 @@ static void workers_worker(void *user)
 
     workers_lock(workers);
     while (!workers->stop) {
-        if (workers_help_locked(workers, workers->combiners)) continue;
-        workers_wait_locked(workers, NULL, workers->combiners, -1);
+        if (workers_help_locked(workers, workers->rings)) continue;
+        workers_wait_locked(workers, NULL, workers->rings, -1);
     }
     workers_unlock(workers);
 }
@@ -360,9 +364,9 @@ levada_status levada_workers_start(levada_workers *workers, levada_error *err)
 
     if (workers->running) return LEVADA_OK;
     workers_lock(workers); /* workers read `started` only under the lock */
-    workers_first_snapshots_locked(workers, workers->combiners);
+    workers_first_snapshots_locked(workers, workers->rings);
     workers->running = true;
-    for (int32_t i = 0; st == LEVADA_OK && workers->combiners && i < workers->most; i++) {
+    for (int32_t i = 0; st == LEVADA_OK && workers->rings && i < workers->most; i++) {
         st = levada_thread_start(&workers->threads[i], workers_worker, workers, err);
         if (st == LEVADA_OK) workers->started++;
     }
@@ -392,7 +396,7 @@ static bool workers_idle_locked(const levada_result_ring *j)
 bool levada_workers_abandon(levada_workers *workers)
 {
     if (!levada_lock_is_free(&workers->lock)) return false;
-    for (const levada_result_ring *j = workers->combiners; j; j = j->next) {
+    for (const levada_result_ring *j = workers->rings; j; j = j->next) {
         if (!workers_idle_locked(j)) return false;
     }
     workers->idle = (levada_line){ 0 };
@@ -402,8 +406,8 @@ bool levada_workers_abandon(levada_workers *workers)
 
 /* -- the consumer's side */
 
-static levada_status workers_deliver_locked(levada_workers *workers, levada_result_ring *j, levada_block **out,
-                                         levada_error *err)
+static levada_status workers_deliver_locked(levada_workers *workers, levada_result_ring *j,
+                                            levada_block **out, levada_error *err)
 {
     levada_ticket *t = &j->tickets[j->head % j->window];
     int64_t        room;
@@ -427,12 +431,13 @@ static levada_status workers_deliver_locked(levada_workers *workers, levada_resu
 }
 
 /* The result that is next is to be made once more: the call was interrupted. */
-static levada_status workers_redo_locked(levada_workers *workers, levada_result_ring *j, levada_error *err)
+static levada_status workers_redo_locked(levada_workers *workers, levada_result_ring *j,
+                                         levada_error *err)
 {
     levada_ticket *t = &j->tickets[j->head % j->window];
     levada_block  *in = t->in;
 
-    if (atomic_load(&workers->run->cancelled)) return levada_fail(err, LEVADA_ECANCELLED, "cancelled");
+    LEVADA_TRY(levada_run_check_cancelled(workers->run, err));
     t->in = NULL;
     t->done = false;
     workers_apply_locked(workers, j, t, j->head, in);
@@ -457,8 +462,8 @@ static bool workers_waits_only(const levada_workers *workers, int64_t until)
     return until >= 0 && !workers->run->soft;
 }
 
-levada_status levada_workers_take(levada_workers *workers, levada_result_ring *j, levada_block **out,
-                               levada_error *err)
+levada_status levada_workers_take(levada_workers *workers, levada_result_ring *j,
+                                  levada_block **out, levada_error *err)
 {
     bool          consumer = workers_self(workers) == 0;
     levada_status st = LEVADA_OK;
@@ -496,8 +501,8 @@ levada_status levada_workers_take(levada_workers *workers, levada_result_ring *j
     return st;
 }
 
-levada_status levada_workers_save(levada_workers *workers, levada_result_ring *j, levada_state_writer *to,
-                               levada_error *err)
+levada_status levada_workers_save(levada_workers *workers, levada_result_ring *j,
+                                  levada_state_writer *to, levada_error *err)
 {
     levada_snapshot *s;
     levada_status    st;
@@ -530,8 +535,8 @@ static const char *workers_state_locked(const levada_workers *workers, const lev
 void levada_workers_report(levada_workers *workers, levada_text *to)
 {
     workers_lock(workers);
-    for (const levada_result_ring *j = workers->combiners; j; j = j->next) {
-        levada_text_format(to, "%s{\"joint\":", j == workers->combiners ? "" : ",");
+    for (const levada_result_ring *j = workers->rings; j; j = j->next) {
+        levada_text_format(to, "%s{\"stage\":", j == workers->rings ? "" : ",");
         levada_text_json(to, j->node->path, strlen(j->node->path));
         levada_text_format(to, ",\"state\":\"%s\",\"ready\":%lld,\"window\":%lld,\"waiting\":%d}",
                            workers_state_locked(workers, j), (long long)(j->tail - j->head),
@@ -580,7 +585,8 @@ void levada_workers_reset(levada_workers *workers, levada_result_ring *j)
     levada_losses_add(&j->ahead, &ahead, 1);
     workers_empty(j);
     j->head = j->tail = j->drawn = j->delivered = j->bytes = 0;
-    if (workers->running) workers_snapshot_locked(workers, j); /* while it is closed nobody works on it */
+    /* while it is closed nobody works on it */
+    if (workers->running) workers_snapshot_locked(workers, j);
     j->closed = LEVADA_OK;
     workers_offer_locked(workers, j);
     workers_unlock(workers);

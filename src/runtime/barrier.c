@@ -164,7 +164,8 @@ levada_status levada_barrier_create(levada_env *env, const levada_barrier_option
     levada_site_init(&b->site, b->wait_list, b->name);
     b->site.watched = true;
     b->shared = (levada_shared){ NULL, "barrier", b->shared_name, b };
-    if (all.shared_name != NULL) have = levada_wait_list_share(b->wait_list, &b->shared, barrier_refs);
+    if (all.shared_name != NULL) have = levada_wait_list_share(b->wait_list, &b->shared,
+                                                               barrier_refs);
     if (have != NULL) {
         status = barrier_compare(have, b, err);
         barrier_free(b);

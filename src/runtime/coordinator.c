@@ -169,7 +169,8 @@ levada_status levada_coordinator_create(levada_env *env, const levada_status *cl
                                         levada_coordinator **out, levada_error *err)
 {
     static const levada_status usual = LEVADA_EOUT_OF_RANGE;
-    levada_wait_list                *wait_list = levada_env_wait_list(env), *names = levada_env_wait_list(NULL);
+    levada_wait_list                *wait_list = levada_env_wait_list(env),
+        *names = levada_env_wait_list(NULL);
     levada_coordinator        *c;
 
     LEVADA_TRY(levada_require(out != NULL, "out", err));

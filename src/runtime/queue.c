@@ -306,7 +306,8 @@ levada_status levada_queue_create(levada_env *env, const levada_queue_options *o
     LEVADA_TRY(LEVADA_VERSIONED_READ(all, options, levada_queue_options, err));
     LEVADA_TRY(queue_check(&all, err));
     LEVADA_TRY(queue_make(env, &all, &q, err));
-    have = q->shared_name != NULL ? levada_wait_list_share(q->wait_list, &q->shared, queue_refs) : NULL;
+    have = q->shared_name != NULL ? levada_wait_list_share(q->wait_list, &q->shared, queue_refs)
+        : NULL;
     if (have != NULL) {
         status = queue_compare(have, q, err);
         queue_free(q);

@@ -206,7 +206,8 @@ static bool wait_may_spin(const levada_site *site, int before, int64_t spun)
 
     if (before < cpus - 1) return true;
     if (spun < WAIT_GRACE) return before < cpus;
-    return atomic_load_explicit(levada_wait_list_spinning(site->wait_list), memory_order_relaxed) < cpus;
+    return atomic_load_explicit(levada_wait_list_spinning(site->wait_list),
+                                memory_order_relaxed) < cpus;
 }
 
 static bool wait_spin(levada_waiter *waiter, levada_site *site, int64_t until)

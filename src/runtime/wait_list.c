@@ -63,8 +63,8 @@ static void wait_list_forget_locked(levada_wait_list *wait_list)
     atomic_store(&wait_list->spinning, 0);
 }
 
-/* In the child the other threads are gone with their stacks, so the wait list forgets who sleeps, and the
- * objects with shared names, which are the parent's. */
+/* In the child the other threads are gone with their stacks, so the wait list forgets who sleeps,
+ * and the objects with shared names, which are the parent's. */
 static void wait_list_release(void *object, bool child)
 {
     levada_wait_list *wait_list = object;
@@ -191,7 +191,8 @@ void levada_waiter_name(const char *name)
 {
     levada_wait_list *wait_list = levada_env_wait_list(NULL);
 
-    if (wait_list != NULL) levada_wait_list_name(wait_list, levada_thread_number(), name != NULL ? name : "");
+    if (wait_list != NULL) levada_wait_list_name(wait_list, levada_thread_number(),
+                                                 name != NULL ? name : "");
 }
 
 /* -- report ------------------------------------------------------------------------------------ */
@@ -232,7 +233,8 @@ static void wait_list_describe_thread(levada_wait_list *names, uint64_t thread, 
     (void)snprintf(out->thread, sizeof(out->thread), "thread %llu", (unsigned long long)thread);
 }
 
-bool levada_wait_list_overdue(levada_wait_list *wait_list, levada_wait_list *names, uint64_t *seen, int64_t before,
+bool levada_wait_list_overdue(levada_wait_list *wait_list, levada_wait_list *names, uint64_t *seen,
+                              int64_t before,
                         bool cancel, levada_wait *out, int64_t *since)
 {
     bool     found;
@@ -269,7 +271,8 @@ static uint64_t wait_list_named(levada_wait_list *names, const char *name)
     return thread;
 }
 
-bool levada_wait_list_find(levada_wait_list *wait_list, levada_wait_list *names, uint64_t thread, const char *name,
+bool levada_wait_list_find(levada_wait_list *wait_list, levada_wait_list *names, uint64_t thread,
+                           const char *name,
                      levada_wait *out)
 {
     if (thread == 0) thread = wait_list_named(names, name);
@@ -284,7 +287,8 @@ bool levada_wait_list_find(levada_wait_list *wait_list, levada_wait_list *names,
 }
 
 /* The first sleep after number *seen; copied, since printing allocates. */
-static bool wait_list_next(levada_wait_list *wait_list, levada_wait_list *names, uint64_t *seen, levada_wait *out)
+static bool wait_list_next(levada_wait_list *wait_list, levada_wait_list *names, uint64_t *seen,
+                           levada_wait *out)
 {
     uint64_t thread = 0;
 
@@ -307,7 +311,9 @@ void levada_wait_list_print(levada_wait_list *wait_list, levada_wait_list *names
     levada_wait wait;
 
     levada_text_char(to, '[');
-    for (uint64_t seen = 0; wait_list_next(wait_list, names, &seen, &wait); before = ", {\"thread\": ") {
+    for (uint64_t seen = 0; wait_list_next(wait_list, names, &seen,
+                                           &wait);
+         before = ", {\"thread\": ") {
         levada_text_put(to, before);
         levada_text_json(to, wait.thread, strlen(wait.thread));
         levada_text_put(to, ", \"object\": ");
@@ -333,7 +339,8 @@ levada_status levada_waiters_json(levada_env *env, char **out, levada_error *err
 
 /* -- shared names ------------------------------------------------------------------------------ */
 
-void *levada_wait_list_share(levada_wait_list *wait_list, levada_shared *add, atomic_int *(*refs)(void *object))
+void *levada_wait_list_share(levada_wait_list *wait_list, levada_shared *add,
+                             atomic_int *(*refs)(void *object))
 {
     void *found = NULL;
 

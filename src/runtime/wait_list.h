@@ -17,7 +17,8 @@ typedef struct levada_wait_list levada_wait_list;
 LEVADA_MUST_USE levada_status levada_wait_list_create(levada_wait_list **out, levada_error *err);
 levada_wait_list *levada_wait_list_ref(levada_wait_list *wait_list);
 void        levada_wait_list_unref(levada_wait_list **wait_list);
-/* Of an environment (NULL = the default one, NULL where memory is short). Borrowed. registry/env.c */
+/* Of an environment (NULL = the default one, NULL where memory is short). Borrowed. registry/env.c
+ */
 levada_wait_list *levada_env_wait_list(const levada_env *env);
 
 /* One sleep, on the stack of the thread that sleeps. The list is in the order of `since`. */
@@ -36,10 +37,12 @@ void levada_wait_list_leave(levada_wait_list *wait_list, levada_sleep *sleep);
 /* The next watched sleep after number *seen that began at or before that time: fills *out, moves
  * *seen and, with `cancel`, ends the sleep. Else false, and *since is when the next one began, or
  * -1 where there is none. */
-bool levada_wait_list_overdue(levada_wait_list *wait_list, levada_wait_list *names, uint64_t *seen, int64_t before,
+bool levada_wait_list_overdue(levada_wait_list *wait_list, levada_wait_list *names, uint64_t *seen,
+                              int64_t before,
                         bool cancel, levada_wait *out, int64_t *since);
 /* What a thread waits for: of that number, or of that name where number is 0. False: nothing. */
-bool levada_wait_list_find(levada_wait_list *wait_list, levada_wait_list *names, uint64_t thread, const char *name,
+bool levada_wait_list_find(levada_wait_list *wait_list, levada_wait_list *names, uint64_t thread,
+                           const char *name,
                      levada_wait *out);
 /* Names of threads are kept in the wait list of the default environment. "" forgets it. */
 void levada_wait_list_name(levada_wait_list *wait_list, uint64_t thread, const char *name);
@@ -58,7 +61,8 @@ typedef struct levada_shared {
 
 /* The object of that name; NULL and `add` takes its place where there is none. The object found
  * gets a reference through *refs while nobody can drop the last one. */
-void *levada_wait_list_share(levada_wait_list *wait_list, levada_shared *add, atomic_int *(*refs)(void *object));
+void *levada_wait_list_share(levada_wait_list *wait_list, levada_shared *add,
+                             atomic_int *(*refs)(void *object));
 /* Drops a reference; true when it was the last one: the name is free then. */
 bool levada_wait_list_drop(levada_wait_list *wait_list, levada_shared *shared, atomic_int *refs);
 

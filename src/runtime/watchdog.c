@@ -42,7 +42,8 @@ levada_status levada_watchdog_create(levada_env *env, const levada_watchdog_opti
                                      levada_watchdog **out, levada_error *err)
 {
     levada_watchdog_options all = LEVADA_WATCHDOG_OPTIONS_INIT;
-    levada_wait_list             *wait_list = levada_env_wait_list(env), *names = levada_env_wait_list(NULL);
+    levada_wait_list             *wait_list = levada_env_wait_list(env),
+        *names = levada_env_wait_list(NULL);
     levada_watchdog        *w;
     levada_status           status = LEVADA_OK;
 
@@ -84,7 +85,8 @@ levada_status levada_watchdog_next(levada_watchdog *watchdog, int64_t timeout, l
     limit = w->options.limit;
     for (;;) {
         if (atomic_load(&w->stopped)) return LEVADA_END;
-        if (levada_wait_list_overdue(w->wait_list, w->names, &w->seen, now - limit, w->options.cancel, &found,
+        if (levada_wait_list_overdue(w->wait_list, w->names, &w->seen, now - limit,
+                                     w->options.cancel, &found,
                                &since)) {
             levada_versioned_write(out, &found, sizeof(found));
             return LEVADA_OK;

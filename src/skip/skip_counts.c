@@ -12,7 +12,8 @@
 
 #include <string.h>
 
-levada_skip_counts *levada_node_skips(levada_node *it) { return it->outer ? it->outer : &it->skips; }
+levada_skip_counts *levada_node_skips(levada_node *it) { return it->outer ? it->outer
+                                                        : &it->skips; }
 
 void levada_node_report_emitted(levada_node *it, int64_t given)
 {
@@ -58,9 +59,9 @@ static void skip_counts_insert(levada_run *run, const levada_note *saved)
 
 /* -- counting */
 
-/* Good and bad ones up to a bad one that its place comes to as number `seen`. In a pipe of a combiner
- * the records that the combiner gave and those that were left out: what a pipe has read ahead depends
- * on the size of blocks. */
+/* Good and bad ones up to a bad one that its place comes to as number `seen`. In a pipe of a
+ * combiner the records that the combiner gave and those that were left out: what a pipe has read
+ * ahead depends on the size of blocks. */
 static int64_t skip_counts_records(const levada_node *it, const levada_skip_counts *t, int64_t seen)
 {
     if (!it || !it->outer) return seen;
@@ -137,8 +138,8 @@ levada_status levada_context_reject(const levada_context *context, const levada_
 
 /* A run of fused stages may share its path with the stage whose apply() it ends in. */
 static const char *const skip_counts_keys[2][3] = {
-    { "#tally", "#problems", "#problems.text" },
-    { "#chain.tally", "#chain.problems", "#chain.problems.text" },
+    { "#skips", "#problems", "#problems.text" },
+    { "#fused.skips", "#fused.problems", "#fused.problems.text" },
 };
 
 static void skip_counts_counts(levada_skip_counts *t, atomic_llong *counts[SKIP_COUNTS_COUNTS])
@@ -183,7 +184,8 @@ static levada_status skip_counts_save_notes(levada_node *it, bool fused, levada_
     }
     levada_mutex_unlock(&run->noting);
     if (text.failed) st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a state");
-    if (n && st == LEVADA_OK) st = levada_state_put_i64s(to, skip_counts_keys[fused][1], numbers, n, err);
+    if (n && st == LEVADA_OK) st = levada_state_put_i64s(to, skip_counts_keys[fused][1], numbers, n,
+                                                         err);
     if (n && st == LEVADA_OK) {
         st = levada_state_put_bytes(to, skip_counts_keys[fused][2], text.at, text.size, err);
     }
@@ -224,7 +226,8 @@ static bool skip_counts_take_texts(levada_error *e, const char **at, const char 
     return true;
 }
 
-static levada_status skip_counts_restore_notes(levada_node *it, bool fused, levada_state_reader *from,
+static levada_status skip_counts_restore_notes(levada_node *it, bool fused,
+                                               levada_state_reader *from,
                                          levada_error *err)
 {
     const int64_t *numbers = NULL;
@@ -238,7 +241,8 @@ static levada_status skip_counts_restore_notes(levada_node *it, bool fused, leva
     LEVADA_TRY(levada_state_get_bytes(from, skip_counts_keys[fused][2], &bytes, &size, err));
     at = bytes;
     end = at + size;
-    if (n % SKIP_COUNTS_NUMBERS || n > LEVADA_RUN_NOTES * SKIP_COUNTS_NUMBERS) return skip_counts_damaged(err);
+    if (n % SKIP_COUNTS_NUMBERS ||
+        n > LEVADA_RUN_NOTES * SKIP_COUNTS_NUMBERS) return skip_counts_damaged(err);
     for (int64_t i = 0; i < n; i += SKIP_COUNTS_NUMBERS) {
         levada_note note = { .why = LEVADA_ERROR_INIT, .of = &it->skips, .number = numbers[i] };
 
@@ -254,7 +258,8 @@ static levada_status skip_counts_restore_notes(levada_node *it, bool fused, leva
     return at == end ? LEVADA_OK : skip_counts_damaged(err);
 }
 
-levada_status levada_skip_counts_restore(levada_node *it, levada_state_reader *from, levada_error *err)
+levada_status levada_skip_counts_restore(levada_node *it, levada_state_reader *from,
+                                         levada_error *err)
 {
     bool           fused = levada_node_is_fused(it) != NULL;
     atomic_llong  *counts[SKIP_COUNTS_COUNTS];

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STATE_FORMAT 2 /* 1 had no causes and no counts of files */
+#define STATE_FORMAT 3 /* 2 had other keys for the counts of skipped records */
 #define STATE_HEAD (8 + 2 + 2 + 16 + 8 + 8 + 4)
 #define STATE_MOST_ENTRIES (1 << 20)
 #define STATE_MOST_BYTES UINT32_MAX /* of an entry */
@@ -114,7 +114,8 @@ static levada_status state_put_entry(state_bytes *b, const levada_entry *e, leva
 {
     size_t at, size = e->type == LEVADA_ENTRY_BYTES ? e->size : e->size / sizeof(int64_t);
 
-    LEVADA_ASSERT(e->type != LEVADA_ENTRY_RECORDS); /* levada_records_materialize() has replaced them */
+    /* levada_records_materialize() has replaced them */
+    LEVADA_ASSERT(e->type != LEVADA_ENTRY_RECORDS);
     if (size > STATE_MOST_BYTES) return state_too_large(e, size, err);
     state_put_text(b, e->path);
     state_put_text(b, e->key);

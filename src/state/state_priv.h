@@ -3,10 +3,10 @@
  * States from the inside: a list of entries {path, version, key, type, bytes}.
  *
  * A writer gathers entries raw (a snapshot costs a memcpy), and holds records that are saved by
- * value without a copy: snapshots are many, and few are ever asked for. levada_records_materialize makes
- * entries of those, and levada_state_encode sorts, compresses and frames all. A reader is a decoded
- * file. Both have a scope: the path that entries belong to, so that keys are local, and the input
- * that waiting records are read again through.
+ * value without a copy: snapshots are many, and few are ever asked for. levada_records_materialize
+ * makes entries of those, and levada_state_encode sorts, compresses and frames all. A reader is a
+ * decoded file. Both have a scope: the path that entries belong to, so that keys are local, and the
+ * input that waiting records are read again through.
  */
 #ifndef LEVADA_STATE_STATE_PRIV_H
 #define LEVADA_STATE_STATE_PRIV_H

@@ -39,7 +39,8 @@ struct levada_buffer {
 
 levada_status levada_pool_create(const levada_env_options *options, levada_pool **out,
                                  levada_error *err);
-/* Of an environment (NULL = the default one, NULL where memory is short). Borrowed. registry/env.c */
+/* Of an environment (NULL = the default one, NULL where memory is short). Borrowed. registry/env.c
+ */
 levada_pool *levada_env_pool(const levada_env *env);
 levada_pool *levada_pool_ref(levada_pool *pool);
 void         levada_pool_unref(levada_pool **pool);

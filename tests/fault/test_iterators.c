@@ -262,8 +262,8 @@ static void mix_shuffle_parse(void **state)
     t_folder_drop();
 }
 
-/* A combiner gives what is in front of a failure first. A save there has all that is behind it, or is
- * refused. */
+/* A combiner gives what is in front of a failure first. A save there has all that is behind it, or
+ * is refused. */
 static void a_save_in_front_of_a_failure(void **state)
 {
     (void)state;

@@ -57,7 +57,8 @@ static void *produce(void *user)
 
         if (n > EACH - sent) n = EACH - sent;
         for (int64_t i = 0; i < n; i++) values[i] = w->id * EACH + sent + i;
-        levada_status st = levada_queue_enqueue_rows(w->workers->queue, n, &rows, patience(w), &done,
+        levada_status st = levada_queue_enqueue_rows(w->workers->queue, n, &rows, patience(w),
+                                                     &done,
                                                      NULL);
         if (st != LEVADA_OK && st != LEVADA_EDEADLINE_EXCEEDED && st != LEVADA_ECANCELLED) {
             w->failed = (int)st;
@@ -78,7 +79,8 @@ static void *consume(void *user)
         void         *rows = values;
         bool          up_to = draw(w, 2) == 0;
         int64_t       n = 1 + draw(w, 8);
-        levada_status st = levada_queue_dequeue_rows(w->workers->queue, n, up_to, &rows, patience(w),
+        levada_status st = levada_queue_dequeue_rows(w->workers->queue, n, up_to, &rows,
+                                                     patience(w),
                                                      &got, NULL);
 
         if (st == LEVADA_EOUT_OF_RANGE && n == 1) break;

@@ -101,7 +101,7 @@ static void stages_stand_where_they_can(void **state)
     t_ops_refused(env, "t_zip(t_numbers:3)", LEVADA_EINVALID_ARGUMENT,
                   "t_zip: takes 2 to 4 inputs, got 1");
     t_ops_refused(env, "t_pipes", LEVADA_EINVALID_ARGUMENT,
-                  "t_pipes: a joint needs an input: it stands behind a source and '|'");
+                  "t_pipes: a combiner needs an input: it stands behind a source and '|'");
 }
 
 static void appends_what_the_text_would(void **state)

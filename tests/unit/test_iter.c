@@ -409,8 +409,8 @@ static void stats_add_up(void **state)
     assert_non_null(strstr(json, "{\"path\":\"3.batch\",\"records\":98,\"blocks\":14,"));
     levada_string_free(&json);
     assert_int_equal(levada_iter_report(it, &json, NULL), LEVADA_OK);
-    assert_non_null(strstr(json, "\"joint\":\"3.batch\",\"state\":\"ended\""));
-    assert_non_null(strstr(json, "\"joint\":\"1.prefetch\",\"state\":\"ended\""));
+    assert_non_null(strstr(json, "\"stage\":\"3.batch\",\"state\":\"ended\""));
+    assert_non_null(strstr(json, "\"stage\":\"1.prefetch\",\"state\":\"ended\""));
     levada_string_free(&json);
     t_clear(&all);
     levada_iter_close(&it);

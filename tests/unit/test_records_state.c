@@ -180,7 +180,8 @@ static void values_are_held_until_they_are_asked_for(void **state)
     assert_int_equal(levada_node_save(it->root, &w, NULL), LEVADA_OK);
     before = written(&w);
     assert_true(before < 1000);
-    assert_int_equal(levada_records_materialize(&w, it->run->env, &it->run->names, NULL), LEVADA_OK);
+    assert_int_equal(levada_records_materialize(&w, it->run->env, &it->run->names, NULL),
+                     LEVADA_OK);
     assert_true(written(&w) > before + 1000 * 2 * sizeof(int64_t));
     levada_state_writer_clear(&w);
     levada_iter_close(&it);

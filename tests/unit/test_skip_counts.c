@@ -217,7 +217,7 @@ static void good_runs_save_nothing_of_it(void **state)
     (void)state;
     assert_int_equal(read_blocks(it, 1, NULL), LEVADA_OK);
     saved = t_iter_save(it);
-    assert_null(memmem(saved.at, saved.size, "tally", 5));
+    assert_null(memmem(saved.at, saved.size, "skips", 5));
     assert_null(memmem(saved.at, saved.size, "problems", 8));
     t_clear(&saved);
     levada_iter_close(&it);
