@@ -9,8 +9,9 @@
  * So is a record whose entries are keys without values: an ExampleListWithContext looks like that.
  *
  * One thread at a time uses a view. The view copies the record and keeps its memory for the next
- * one. Results are borrowed until the next parse. Failures: ERESOURCE_EXHAUSTED only; a record that
- * is not a message is not an error.
+ * one. Results are borrowed until the next parse. Failures: ERESOURCE_EXHAUSTED, and
+ * EINVALID_ARGUMENT for a NULL argument or an item that does not exist. A record that is not a
+ * message is not an error.
  */
 #ifndef LEVADA_EXAMPLE_VIEW_H
 #define LEVADA_EXAMPLE_VIEW_H
@@ -64,7 +65,8 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_example_view_parse(levada_exampl
                                                                    levada_example_kind *kind,
                                                                    levada_error *err);
 /* Features of the last record: the context (or the Example) first, then the feature lists, each in
- * the order in which its keys first occur. 0 and NULL where there is none. */
+ * the order in which its keys first occur. 0 after a record that is not a message; NULL where i is
+ * out of range. */
 LEVADA_API int64_t levada_example_view_count(const levada_example_view *view);
 LEVADA_API const levada_example_feature *levada_example_view_at(const levada_example_view *view,
                                                                 int64_t                    i);

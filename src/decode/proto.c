@@ -13,20 +13,9 @@
 levada_status levada_proto_reserve(void **memory, int64_t *room, int64_t count, size_t size,
                                 levada_error *err)
 {
-    int64_t want = *room;
-    size_t bytes;
-    void *more;
-
-    if (count <= want) return LEVADA_OK;
-    while (want < count) want = want < 64 ? 64 : 2 * want;
-    more = levada_size_of((size_t)want, size, 0, &bytes) ? levada_realloc(*memory, bytes) : NULL;
-    if (!more) {
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to decode %lld values",
-                           (long long)count);
-    }
-    *memory = more;
-    *room = want;
-    return LEVADA_OK;
+    if (levada_reserve(memory, room, count, size)) return LEVADA_OK;
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to decode %lld values",
+                       (long long)count);
 }
 
 static levada_status proto_no_memory(levada_error *err)

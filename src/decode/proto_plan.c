@@ -227,6 +227,8 @@ static levada_status plan_build(levada_proto_plan *plan, const levada_value *con
     LEVADA_TRY(plan_read(plan, context, false, err));
     plan->ncontext = plan->nslots;
     LEVADA_TRY(plan_read(plan, lists, true, err));
+    levada_free(plan->index); /* nothing looks for a key after the spec is read */
+    plan->index = NULL;
     for (int32_t i = 0; i < plan->nfeatures; i++) plan_mark(plan, &plan->features[i]);
     return plan_spec(plan, err);
 }

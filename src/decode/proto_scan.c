@@ -206,8 +206,8 @@ levada_plain levada_entry_read(levada_proto *x, const uint8_t *p, const uint8_t 
 
     if (!scan_usual_entry(p, end, &e)) plain = scan_any_entry(x, p, end, &e);
     if (plain != LEVADA_PLAIN_OK) return plain;
-    *key = (levada_span){ .at = e.key ? e.key : p, .size = (int32_t)e.key_size };
-    *value = (levada_span){ .at = e.value ? e.value : p, .size = (int32_t)(e.end - e.value) };
+    *key = (levada_span){ .at = e.key, .size = (int32_t)e.key_size };
+    *value = (levada_span){ .at = e.value, .size = (int32_t)(e.end - e.value) };
     return LEVADA_PLAIN_OK;
 }
 
@@ -308,7 +308,7 @@ static levada_plain scan_record(levada_proto *x, int64_t row)
     return LEVADA_PLAIN_OK;
 }
 
-/* The record has nothing for this slot. */
+/* Leaves the slot of a record empty, or at its default. */
 static void scan_blank(levada_proto *x, int32_t slot, int64_t row)
 {
     const levada_slot *s = &x->plan->slots[slot];

@@ -183,7 +183,7 @@ static levada_plain view_map(levada_example_view *v, const uint8_t *p, const uin
 }
 
 /* The maps of one section: of all messages with that field number. */
-static levada_plain view_section(levada_example_view *v, size_t n, uint32_t field, bool *found)
+static levada_plain view_section(levada_example_view *v, size_t n, uint32_t field)
 {
     const uint8_t *p = v->record + LEVADA_KERNEL_SLACK, *end = p + n;
 
@@ -194,23 +194,11 @@ static levada_plain view_section(levada_example_view *v, size_t n, uint32_t fiel
         p = levada_wire_tag(p, end, &tag);
         p = p ? levada_wire_sized(p, end, &size) : NULL;
         if (!p) return LEVADA_PLAIN_BROKEN;
-        if (tag >> 3 == field) {
-            *found = true;
-            plain = view_map(v, p, p + size, field == 2);
-        }
+        if (tag >> 3 == field) plain = view_map(v, p, p + size, field == 2);
         if (plain != LEVADA_PLAIN_OK) return plain;
         p += size;
     }
     return LEVADA_PLAIN_OK;
-}
-
-/* Varints that are whole have at most 10 bytes. */
-static bool view_varints(const levada_span *span)
-{
-    int64_t run = 0;
-
-    for (int64_t i = 0; i < span->size && run < 10; i++) run = span->at[i] < 0x80 ? 0 : run + 1;
-    return run == 0;
 }
 
 static int64_t view_strings(const levada_span *span)
@@ -247,9 +235,7 @@ static levada_plain view_item(levada_example_view *v, const uint8_t *p, const ui
     item.dtype = dtypes[list];
     if (list == LEVADA_LIST_BYTES) item.count = view_strings(&span);
     else if (list != LEVADA_LIST_NONE) item.count = levada_payload_count(&v->x, list, &span);
-    if (item.count < 0 || (list == LEVADA_LIST_INT64 && !view_varints(&span))) {
-        return LEVADA_PLAIN_BROKEN;
-    }
+    if (item.count < 0) return LEVADA_PLAIN_BROKEN;
     v->payload[v->nitems] = span;
     v->items[v->nitems++] = item;
     return LEVADA_PLAIN_OK;
@@ -296,23 +282,20 @@ static levada_plain view_features(levada_example_view *v)
     return LEVADA_PLAIN_OK;
 }
 
-static levada_plain view_read(levada_example_view *v, size_t size, levada_example_kind *kind)
+static levada_plain view_read(levada_example_view *v, size_t size)
 {
-    bool example = false, sequence = false;
-    levada_plain plain = view_section(v, size, 1, &example);
+    levada_plain plain = view_section(v, size, 1);
 
-    if (plain == LEVADA_PLAIN_OK) plain = view_section(v, size, 2, &sequence);
-    if (plain == LEVADA_PLAIN_OK) plain = view_features(v);
-    if (plain == LEVADA_PLAIN_OK) {
-        *kind = sequence ? LEVADA_EXAMPLE_SEQUENCE : LEVADA_EXAMPLE_PLAIN;
-    }
-    return plain;
+    if (plain == LEVADA_PLAIN_OK) plain = view_section(v, size, 2);
+    return plain == LEVADA_PLAIN_OK ? view_features(v) : plain;
 }
 
 levada_status levada_example_view_parse(levada_example_view *view, const void *record, size_t size,
                                         levada_example_kind *kind, levada_error *err)
 {
     LEVADA_TRY(levada_require(view != NULL, "view", err));
+    LEVADA_TRY(levada_require(record != NULL || size == 0, "record", err));
+    LEVADA_TRY(levada_require(kind != NULL, "kind", err));
     int64_t count[VIEW_PARTS] = { 0 }, entries;
     levada_plain plain;
     uint8_t *at;
@@ -331,8 +314,12 @@ levada_status levada_example_view_parse(levada_example_view *view, const void *r
     entries = count[VIEW_ENTRY] + count[VIEW_LIST_ENTRY];
     if (entries > 0 && count[VIEW_FEATURE] + count[VIEW_LIST] == 0) return LEVADA_OK;
     LEVADA_TRY(view_reserve(view, entries, err));
-    plain = view_read(view, size, kind);
-    if (plain != LEVADA_PLAIN_OK) view->nfeatures = 0;
+    plain = view_read(view, size);
+    if (plain == LEVADA_PLAIN_OK) {
+        *kind = count[VIEW_LISTS] > 0 ? LEVADA_EXAMPLE_SEQUENCE : LEVADA_EXAMPLE_PLAIN;
+    } else {
+        view->nfeatures = 0;
+    }
     return plain == LEVADA_PLAIN_MEMORY ? view_memory(err) : LEVADA_OK;
 }
 
@@ -390,6 +377,7 @@ levada_status levada_example_view_values(levada_example_view          *view,
                                          levada_example_values *out, levada_error *err)
 {
     LEVADA_TRY(levada_require(view != NULL, "view", err));
+    LEVADA_TRY(levada_require(feature != NULL, "feature", err));
     LEVADA_TRY(levada_require(out != NULL, "out", err));
     const levada_span *span;
 

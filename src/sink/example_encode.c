@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Building Example and SequenceExample messages. Each part of the message (features, lists, the
- * list that is open) is one growing run of bytes; what must stand in front of a part, its size, is
- * written when the part is whole.
+ * Builds Example and SequenceExample messages. Each part of the message (features, lists, the open
+ * list) is one growing run of bytes. The size of a part, which comes before it in the message, is
+ * written when the part is complete.
  */
 #include "base/alloc.h"
 #include "base/assert.h"
@@ -61,7 +61,7 @@ void levada_example_reset(levada_example *example)
     example->open = false;
 }
 
-/* Room for `more` bytes; the message can't grow beyond 2 GiB. */
+/* Makes room for `more` bytes; a message cannot be larger than 2 GiB. */
 static levada_status encode_reserve(encode_bytes *b, size_t more, levada_error *err)
 {
     size_t want = b->room < 256 ? 256 : b->room;
@@ -69,7 +69,7 @@ static levada_status encode_reserve(encode_bytes *b, size_t more, levada_error *
 
     if (more > INT32_MAX || b->size + more > INT32_MAX) {
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
-                           "the message would be larger than 2 GiB");
+                           "the message is larger than 2 GiB");
     }
     if (b->size + more <= b->room) return LEVADA_OK;
     while (want < b->size + more) want *= 2;
@@ -80,7 +80,7 @@ static levada_status encode_reserve(encode_bytes *b, size_t more, levada_error *
     return LEVADA_OK;
 }
 
-/* A field of bytes; the room is there. */
+/* Writes the head of a field of bytes; the caller has reserved the room. */
 static uint8_t *encode_sized(uint8_t *p, unsigned field, size_t size)
 {
     *p++ = LEVADA_WIRE_SIZED(field);
@@ -103,8 +103,8 @@ static levada_status encode_begin(levada_example *e, const encode_feature *f, ui
 
     if (e->open == (f->key != NULL)) {
         (void)levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                          e->open ? "feature '%.*s' stands in an open feature list"
-                                  : "a step%.*s needs an open feature list",
+                          e->open ? "cannot add feature '%.*s' while a feature list is open"
+                                  : "cannot add a step%.*s: no feature list is open",
                           (int)(key < 100 ? key : 100), f->key ? f->key : "");
         return LEVADA_EFAILED_PRECONDITION;
     }
@@ -174,6 +174,25 @@ static levada_status encode_strings(levada_example *e, encode_feature f, const v
     return LEVADA_OK;
 }
 
+static levada_status encode_check(const void *values, int64_t n, levada_error *err)
+{
+    if (n < 0) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "n=%lld must be at least 0",
+                           (long long)n);
+    }
+    if (n > INT32_MAX) {
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "the message is larger than 2 GiB");
+    }
+    return levada_require(values != NULL || n == 0, "values", err);
+}
+
+static levada_status encode_check_strings(const void *const *values, const size_t *sizes,
+                                          int64_t n, levada_error *err)
+{
+    LEVADA_TRY(encode_check(values, n, err));
+    return levada_require(sizes != NULL || n == 0, "sizes", err);
+}
+
 /* A feature of a terminated key; NULL = a step. */
 static encode_feature encode_key(const char *key)
 {
@@ -184,6 +203,7 @@ levada_status levada_example_add_i64(levada_example *example, const char *key,
                                      const int64_t *values, int64_t n, levada_error *err)
 {
     LEVADA_TRY(levada_require(example != NULL, "example", err));
+    LEVADA_TRY(encode_check(values, n, err));
     return encode_i64(example, encode_key(key), values, n, err);
 }
 
@@ -191,6 +211,7 @@ levada_status levada_example_add_f32(levada_example *example, const char *key,
                                      const float *values, int64_t n, levada_error *err)
 {
     LEVADA_TRY(levada_require(example != NULL, "example", err));
+    LEVADA_TRY(encode_check(values, n, err));
     return encode_f32(example, encode_key(key), values, n, err);
 }
 
@@ -199,6 +220,7 @@ levada_status levada_example_add_bytes(levada_example *example, const char *key,
                                        levada_error *err)
 {
     LEVADA_TRY(levada_require(example != NULL, "example", err));
+    LEVADA_TRY(encode_check_strings(values, sizes, n, err));
     return encode_strings(example, encode_key(key), values, sizes, n, err);
 }
 
@@ -216,18 +238,24 @@ levada_status levada_example_add_values(levada_example *example, const char *key
                                         const levada_example_values *values, levada_error *err)
 {
     LEVADA_TRY(levada_require(example != NULL, "example", err));
+    LEVADA_TRY(levada_require(values != NULL, "values", err));
     encode_feature f = { .key = key, .key_size = key_size };
     uint8_t *p;
 
     switch (values->dtype) {
-    case LEVADA_INT64: return encode_i64(example, f, values->i64, values->count, err);
-    case LEVADA_FLOAT32: return encode_f32(example, f, values->f32, values->count, err);
+    case LEVADA_INT64:
+        LEVADA_TRY(encode_check(values->i64, values->count, err));
+        return encode_i64(example, f, values->i64, values->count, err);
+    case LEVADA_FLOAT32:
+        LEVADA_TRY(encode_check(values->f32, values->count, err));
+        return encode_f32(example, f, values->f32, values->count, err);
     case LEVADA_BYTES:
+        LEVADA_TRY(encode_check_strings(values->bytes, values->sizes, values->count, err));
         return encode_strings(example, f, values->bytes, values->sizes, values->count, err);
     case LEVADA_NONE: return encode_begin(example, &f, &p, err);
     default:
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "an Example holds int64, float32 and bytes, not %s",
+                           "an Example can hold int64, float32 and bytes, not %s",
                            levada_dtype_name(values->dtype));
     }
 }
@@ -236,6 +264,7 @@ levada_status levada_example_begin_list(levada_example *example, const char *key
                                         levada_error *err)
 {
     LEVADA_TRY(levada_require(example != NULL, "example", err));
+    LEVADA_TRY(levada_require(key != NULL, "key", err));
     return levada_example_begin_list_key(example, key, strlen(key), err);
 }
 
@@ -243,9 +272,10 @@ levada_status levada_example_begin_list_key(levada_example *example, const char 
                                             size_t size, levada_error *err)
 {
     LEVADA_TRY(levada_require(example != NULL, "example", err));
+    LEVADA_TRY(levada_require(key != NULL || size == 0, "key", err));
     if (example->open) {
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                           "list '%.*s' begins in an open feature list",
+                           "cannot begin list '%.*s' before the open list ends",
                            (int)(size < 100 ? size : 100), key);
     }
     example->key.size = 0;
@@ -272,7 +302,7 @@ levada_status levada_example_end_list(levada_example *example, levada_error *err
     LEVADA_TRY(encode_reserve(b, entry + ENCODE_HEAD, err));
     p = encode_sized(b->at + b->size, 1, entry);
     p = encode_sized(p, 1, key->size);
-    memcpy(p, key->at, key->size);
+    if (key->size > 0) memcpy(p, key->at, key->size);
     p = encode_sized(p + key->size, 2, steps->size);
     if (steps->size > 0) memcpy(p, steps->at, steps->size);
     b->size = (size_t)(p - b->at) + steps->size;
@@ -284,6 +314,8 @@ levada_status levada_example_finish(levada_example *example, const uint8_t **dat
                                     levada_error *err)
 {
     LEVADA_TRY(levada_require(example != NULL, "example", err));
+    LEVADA_TRY(levada_require(data != NULL, "data", err));
+    LEVADA_TRY(levada_require(size != NULL, "size", err));
     encode_bytes *m = &example->message;
     const size_t features = example->features.size, lists = example->lists.size;
     uint8_t *p;

@@ -2,7 +2,7 @@
 #include <levada/output.h>
 
 #include "base/alloc.h"
-#include "base/assert.h"
+#include "base/process.h"
 #include "base/random.h"
 #include "base/text.h"
 #include "sink/output_names.h"
@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define OUTPUT_TRIES 100 /* names that others may have taken */
+#define OUTPUT_TRIES 100 /* names to try: others may exist */
 #ifdef O_TMPFILE
 #define OUTPUT_NAMELESS O_TMPFILE
 #else
@@ -29,7 +29,7 @@ struct levada_output {
     const char         *base;    /* the part of the path after the last slash             */
     int                 fd;
     int                 folder;  /* -1: written directly                                  */
-    pid_t               process;
+    unsigned            process; /* that opened it                                        */
     levada_output_name *name;    /* of the temporary file; NULL while it has none         */
     struct stat         old;     /* of the file that is replaced                          */
     bool                replaces, committed;
@@ -81,9 +81,7 @@ static levada_status output_ready(levada_output *o, levada_error *err)
         if (err) *err = o->failed;
         return o->failed.code;
     }
-    if (o->process == getpid()) return LEVADA_OK;
-    return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                       "the output %s belongs to the process that opened it", o->path);
+    return LEVADA_USABLE(o, "output", err);
 }
 
 static levada_status output_report(const levada_output *o, levada_status st, levada_error *err)
@@ -153,7 +151,7 @@ static void output_invent(char *text, size_t size)
     (void)snprintf(text, size, ".levada-%016llx.tmp", (unsigned long long)bits);
 }
 
-/* Makes a name in the folder, by link() of the file that has none yet, or by creating one. */
+/* Creates a temporary name in the folder: links the nameless file, or creates a file. */
 static levada_status output_name(levada_output *o)
 {
     char name[LEVADA_OUTPUT_NAME], self[40];
@@ -179,8 +177,8 @@ static levada_status output_name(levada_output *o)
     return output_failed(o, code);
 }
 
-/* A file that has no name until it is complete, where the system can do that: nothing remains of
- * it, however the process ends. */
+/* Creates a file that has no name until it is complete, where the system supports that: nothing of
+ * it remains, however the process ends. */
 static levada_status output_create(levada_output *o)
 {
     if (OUTPUT_NAMELESS != 0 && access("/proc/self/fd", X_OK) == 0) {
@@ -194,8 +192,8 @@ static levada_status output_create(levada_output *o)
     return output_name(o);
 }
 
-/* Permissions, owner and group of the file that is replaced. A group that cannot be kept has no
- * more rights than all others. */
+/* Copies permissions, owner and group of the file that is replaced. A group that cannot be kept
+ * gets no more rights than all others. */
 static levada_status output_inherit(levada_output *o)
 {
     mode_t      mode = o->old.st_mode & 07777;
@@ -258,7 +256,7 @@ levada_status levada_output_open(const char *path, levada_output **out, levada_e
     *out = NULL;
     if (!o) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to write %s", path);
     o->fd = o->folder = -1;
-    o->process = getpid();
+    o->process = levada_process();
     o->path = levada_strdup(path);
     if (o->path) {
         st = output_start(o);
@@ -294,13 +292,13 @@ levada_status levada_output_write(levada_output *o, const void *bytes, size_t si
     return LEVADA_OK;
 }
 
-/* Some file systems sync no folders, and say so. */
+/* Some file systems cannot sync folders and report so. */
 static bool output_sync_folder(const levada_output *o)
 {
     return fsync(o->folder) == 0 || errno == EINVAL || errno == ENOTSUP || errno == EROFS;
 }
 
-/* Gives the file its name. No signal ends the thread between the temporary name and that. */
+/* Renames the file to its path. No signal ends the thread between the temporary name and that. */
 static levada_status output_publish(levada_output *o)
 {
     levada_status st = LEVADA_OK;
@@ -335,7 +333,9 @@ levada_status levada_output_commit(levada_output *o, levada_error *err)
     LEVADA_TRY(output_ready(o, err));
     o->committed = true;
     if (o->folder >= 0) {
-        if (fsync(o->fd) != 0) st = output_failed(o, errno);
+        st = output_look(o); /* the permissions of now, which may have changed since the open */
+        if (st == LEVADA_OK && o->replaces) st = output_inherit(o);
+        if (st == LEVADA_OK && fsync(o->fd) != 0) st = output_failed(o, errno);
         if (st == LEVADA_OK) st = output_look(o);
         if (st == LEVADA_OK) st = output_publish(o);
         if (st != LEVADA_OK) return output_report(o, st, err);
@@ -353,7 +353,7 @@ void levada_output_destroy(levada_output **output)
 
     if (!o) return;
     *output = NULL;
-    if (o->name && o->process == getpid()) (void)unlinkat(o->folder, o->name->text, 0);
+    if (o->name && o->process == levada_process()) (void)unlinkat(o->folder, o->name->text, 0);
     levada_output_name_drop(&o->name);
     if (o->fd >= 0) (void)close(o->fd);
     if (o->folder >= 0) (void)close(o->folder);

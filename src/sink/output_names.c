@@ -14,11 +14,11 @@ enum { NAMES_SLOTS = 64 };
 typedef struct names_table {
     levada_output_name            slot[NAMES_SLOTS];
     _Atomic(struct names_table *) next;
-    atomic_bool                   ended; /* of the first table */
 } names_table;
 
 /* Signal handlers have no argument: what they read outlives every call. */
 static names_table names_first;
+static atomic_bool names_ended;
 
 static levada_output_name *names_claim(names_table *table)
 {
@@ -32,7 +32,7 @@ static levada_output_name *names_claim(names_table *table)
     return NULL;
 }
 
-/* The table after this one, which is made where there is none; NULL without memory. */
+/* The next table, created on demand; NULL when memory is short. */
 static names_table *names_next(names_table *table)
 {
     names_table *next = atomic_load(&table->next), *made;
@@ -64,15 +64,16 @@ void levada_output_name_drop(levada_output_name **name)
     *name = NULL;
 }
 
-bool levada_output_names_ended(void) { return atomic_load(&names_first.ended); }
+bool levada_output_names_ended(void) { return atomic_load(&names_ended); }
 
-/* A slot that is emptied meanwhile costs nothing: its name is no other file's. */
+/* Compares process ids: a handler may run in a child that vfork() made, which shares this memory. A
+ * slot that is emptied meanwhile is harmless: no other file has its name. */
 void levada_output_drop_all(void)
 {
     int   code = errno;
     pid_t process = getpid();
 
-    atomic_store(&names_first.ended, true);
+    atomic_store(&names_ended, true);
     for (names_table *table = &names_first; table; table = atomic_load(&table->next)) {
         for (int i = 0; i < NAMES_SLOTS; i++) {
             levada_output_name *name = &table->slot[i];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names of temporary files that exist now, in a form that a signal handler can read: slots that are
- * never freed, filled before the file has its name and emptied after it has lost it. Any thread.
+ * Names of the temporary files that exist now, readable by signal handlers: slots that are never
+ * freed, filled before the file gets its name and emptied after it lost it. Any thread.
  */
 #ifndef LEVADA_SINK_OUTPUT_NAMES_H
 #define LEVADA_SINK_OUTPUT_NAMES_H
@@ -19,9 +19,9 @@ typedef struct levada_output_name {
     char       text[LEVADA_OUTPUT_NAME];
 } levada_output_name;
 
-/* NULL where there is no memory. */
+/* NULL when memory is short. */
 levada_output_name *levada_output_name_add(int folder, const char *text);
-/* Sets *name to NULL; does nothing where it is. */
+/* Sets *name to NULL; does nothing where it is NULL already. */
 void levada_output_name_drop(levada_output_name **name);
 /* True once levada_output_drop_all was called. */
 bool levada_output_names_ended(void);

@@ -120,6 +120,48 @@ static void refuses_messages_beyond_2_gib(void **state)
     CHECK("\x0a\x00");
 }
 
+static void refuses_missing_arguments(void **state)
+{
+    static const int64_t        v[] = { 7 };
+    static const float          f[] = { 7 };
+    const void *const           word = "";
+    const size_t                zero = 0;
+    const levada_status         bad = LEVADA_EINVALID_ARGUMENT;
+    const levada_example_values none = { .dtype = LEVADA_INT64, .count = 1 };
+    const levada_example_values less = { .dtype = LEVADA_BYTES, .count = -1 };
+    const uint8_t              *data;
+    size_t                      size;
+
+    (void)state;
+    assert_int_equal(levada_example_add_i64(example, "a", v, -1, NULL), bad);
+    assert_int_equal(levada_example_add_f32(example, "a", f, -1, NULL), bad);
+    assert_int_equal(levada_example_add_bytes(example, "a", &word, &zero, -1, NULL), bad);
+    assert_int_equal(levada_example_add_values(example, "a", 1, &less, NULL), bad);
+    assert_int_equal(levada_example_add_f32(example, "a", f, INT64_MAX / 2, NULL),
+                     LEVADA_ERESOURCE_EXHAUSTED);
+    CHECK("\x0a\x00");
+    if (LEVADA_DEBUG) return; /* NULL aborts there */
+    assert_int_equal(levada_example_add_i64(example, "a", NULL, 1, NULL), bad);
+    assert_int_equal(levada_example_add_f32(example, "a", NULL, 1, NULL), bad);
+    assert_int_equal(levada_example_add_bytes(example, "a", NULL, &zero, 1, NULL), bad);
+    assert_int_equal(levada_example_add_bytes(example, "a", &word, NULL, 1, NULL), bad);
+    assert_int_equal(levada_example_add_values(example, "a", 1, NULL, NULL), bad);
+    assert_int_equal(levada_example_add_values(example, "a", 1, &none, NULL), bad);
+    assert_int_equal(levada_example_begin_list(example, NULL, NULL), bad);
+    assert_int_equal(levada_example_begin_list_key(example, NULL, 1, NULL), bad);
+    assert_int_equal(levada_example_finish(example, NULL, &size, NULL), bad);
+    assert_int_equal(levada_example_finish(example, &data, NULL, NULL), bad);
+    CHECK("\x0a\x00");
+}
+
+static void a_list_may_have_the_empty_key(void **state)
+{
+    (void)state;
+    assert_int_equal(levada_example_begin_list_key(example, NULL, 0, NULL), LEVADA_OK);
+    assert_int_equal(levada_example_end_list(example, NULL), LEVADA_OK);
+    CHECK("\x12\x06\x0a\x04\x0a\x00\x12\x00");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -130,6 +172,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(writes_feature_lists, set_up, tear_down),
         cmocka_unit_test_setup_teardown(refuses_what_is_out_of_turn, set_up, tear_down),
         cmocka_unit_test_setup_teardown(refuses_messages_beyond_2_gib, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(refuses_missing_arguments, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_list_may_have_the_empty_key, set_up, tear_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -101,6 +101,26 @@ static void keeps_the_permissions_of_what_it_replaces(void **state)
     (void)umask(before);
 }
 
+static void takes_the_permissions_that_the_old_file_has_at_the_commit(void **state)
+{
+    levada_output *o = NULL, *fresh = NULL;
+
+    (void)state;
+    assert_int_equal(save(t_path("kept"), "1", NULL), LEVADA_OK);
+    assert_int_equal(chmod(t_path("kept"), 0644), 0);
+    assert_int_equal(levada_output_open(t_path("kept"), &o, NULL), LEVADA_OK);
+    assert_int_equal(levada_output_open(t_path("appears"), &fresh, NULL), LEVADA_OK);
+    assert_int_equal(chmod(t_path("kept"), 0600), 0);
+    t_write_file(t_path("appears"), "old", 3);
+    assert_int_equal(chmod(t_path("appears"), 0400), 0);
+    assert_int_equal(levada_output_commit(o, NULL), LEVADA_OK);
+    assert_int_equal(levada_output_commit(fresh, NULL), LEVADA_OK);
+    assert_int_equal(mode_of(t_path("kept")), 0600);
+    assert_int_equal(mode_of(t_path("appears")), 0400);
+    levada_output_destroy(&o);
+    levada_output_destroy(&fresh);
+}
+
 static void refuses_links_and_folders(void **state)
 {
     levada_error err = LEVADA_ERROR_INIT;
@@ -237,6 +257,7 @@ int main(void)
         cmocka_unit_test(appears_at_the_commit),
         cmocka_unit_test(writes_into_the_current_folder),
         cmocka_unit_test(keeps_the_permissions_of_what_it_replaces),
+        cmocka_unit_test(takes_the_permissions_that_the_old_file_has_at_the_commit),
         cmocka_unit_test(refuses_links_and_folders),
         cmocka_unit_test(refuses_links_that_appear_later),
         cmocka_unit_test(writes_devices_and_descriptors_directly),

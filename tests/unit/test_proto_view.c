@@ -110,6 +110,8 @@ static void other_records_have_no_features(void **state)
         "\x0A\x07\x0A\x05\x0A\x03" "abc", /* keys without values                          */
         "\x0A\x07\x0A\x05\x0A\x01" "a",   /* cut off                                      */
         "text",
+        "\x0A\x16\x0A\x14\x0A\x01" "a\x12\x0F\x1A\x0D\x0A\x0B" /* a varint of 11 bytes */
+        "\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01",
     };
     levada_example_view *v = view();
 
@@ -136,6 +138,25 @@ static void refuses_items_that_are_not_there(void **state)
     levada_example_view_destroy(&v);
 }
 
+static void refuses_missing_arguments(void **state)
+{
+    levada_example_view         *v = view();
+    const levada_example_feature *feature;
+    levada_example_values        out;
+    levada_example_kind          kind;
+    const levada_status          bad = LEVADA_EINVALID_ARGUMENT;
+
+    (void)state;
+    if (LEVADA_DEBUG) skip(); /* NULL aborts there */
+    assert_int_equal(parse(v, "\x0A\x07\x0A\x05\x0A\x01" "a\x12\x00", 9), LEVADA_EXAMPLE_PLAIN);
+    feature = levada_example_view_at(v, 0);
+    assert_int_equal(levada_example_view_values(v, NULL, 0, &out, NULL), bad);
+    assert_int_equal(levada_example_view_values(v, feature, 0, NULL, NULL), bad);
+    assert_int_equal(levada_example_view_parse(v, NULL, 1, &kind, NULL), bad);
+    assert_int_equal(levada_example_view_parse(v, "", 0, NULL, NULL), bad);
+    levada_example_view_destroy(&v);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -143,6 +164,7 @@ int main(void)
         cmocka_unit_test(merges_and_replaces_as_the_decoders_do),
         cmocka_unit_test(other_records_have_no_features),
         cmocka_unit_test(refuses_items_that_are_not_there),
+        cmocka_unit_test(refuses_missing_arguments),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
