@@ -5,12 +5,19 @@
  * boundaries[i-1] <= l < boundaries[i], a batch leaves as soon as its bucket is full, and at the
  * end the rest leaves in ascending order of buckets.
  *
+ * A policy of the grouping engine: the key of a record is its length, and group i is bucket i.
  * next() names the rows of a batch; apply() pads them, in parallel.
  */
-#include "batch/buckets.h"
+#include "base/alloc.h"
+#include "batch/cost.h"
+#include "batch/grouping.h"
+#include "batch/length.h"
 #include "batch/padding.h"
 #include "description/columns.h"
-#include "registry/env_priv.h"
+#include "run/iter_priv.h"
+
+#define BUCKET_TABLE 4096
+#define BUCKET_MOST  65535
 
 typedef struct bucket_args {
     const char         *length;
@@ -20,10 +27,18 @@ typedef struct bucket_args {
     bool                pad_to_bucket_boundary, no_padding, drop_remainder;
 } bucket_args;
 
+typedef struct bucket_rule {
+    int64_t     size; /* records in a batch */
+    levada_cost cost; /* with max_tokens: instead of the size */
+} bucket_rule;
+
 typedef struct bucket_state {
-    const levada_context *context;
-    levada_buckets        buckets;
-    levada_padding_plan   plan;
+    levada_grouping     grouping; /* first, as its hooks expect */
+    const bucket_args  *args;
+    int64_t             n;     /* buckets */
+    bucket_rule        *rules; /* of each one */
+    uint16_t           *table; /* bucket of each length below BUCKET_TABLE */
+    levada_padding_plan plan;
 } bucket_state;
 
 static const levada_arg bucket_options[] = {
@@ -91,7 +106,7 @@ static levada_status bucket_check(const void *args, const levada_spec *in, levad
 
     LEVADA_TRY(levada_spec_want_records(in, err));
     LEVADA_TRY(bucket_check_sizes(a, err));
-    LEVADA_TRY(levada_buckets_check_length(a->length, in, err));
+    LEVADA_TRY(levada_length_check(a->length, in, err));
     if (!a->no_padding) return levada_padding_spec(&how, in, out, err);
     return levada_spec_create(n ? levada_spec_field(in, 0) : &none, n,
                               levada_spec_flags_of(in) | LEVADA_SPEC_BATCHED, out, err);
@@ -107,39 +122,190 @@ static int64_t bucket_width(const bucket_args *a)
     return levada_value_kind_of(first) == LEVADA_VALUE_INT ? levada_value_as_int(first) : -1;
 }
 
+static bool bucket_has_budget(const bucket_args *a) { return a->max_tokens != LEVADA_NULL_INT; }
+
+static bool bucket_is_bounded(const bucket_args *a)
+{
+    return a->pad_to_bucket_boundary && !a->no_padding;
+}
+
+/* -- the policy */
+
+/* First i with length < boundaries[i]; the last bucket is open. */
+static int64_t bucket_search(const bucket_args *a, int64_t length)
+{
+    int64_t low = 0, high = a->boundaries.n;
+
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+
+        if (length < a->boundaries.at[middle]) {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    return low;
+}
+
+static levada_status bucket_keys(const void *self, const levada_block *block, int64_t *keys,
+                                 levada_error *err)
+{
+    return levada_length_measure(((const bucket_state *)self)->args->length, block, keys, err);
+}
+
+/* Longer than the budget by itself: no batch can hold it. */
+static levada_status bucket_too_long(const bucket_state *s, levada_grouping *g,
+                                     const levada_cost *cost, levada_error *err)
+{
+    levada_error why = LEVADA_ERROR_INIT;
+    int64_t      length = g->keys[g->at];
+
+    (void)levada_fail(&why, LEVADA_EINVALID_ARGUMENT,
+                      "a record of length %lld (padded %lld) is larger than max_tokens=%lld by "
+                      "itself",
+                      (long long)length, (long long)levada_cost_length(cost, length),
+                      (long long)s->args->max_tokens);
+    return levada_grouping_reject(g, &why, err);
+}
+
+/* A group leaves before the record that would make it larger than the budget. */
+static levada_status bucket_place_in_budget(const bucket_state *s, levada_grouping *g,
+                                            int64_t bucket, int64_t *full, levada_error *err)
+{
+    const levada_group *group = &g->groups[bucket];
+    const levada_cost  *cost = &s->rules[bucket].cost;
+    int64_t             length = g->keys[g->at];
+    int64_t             longest = length > group->largest ? length : group->largest;
+
+    if (levada_cost_exceeds(cost, 1, length)) return bucket_too_long(s, g, cost, err);
+    if (group->n > 0 && levada_cost_exceeds(cost, group->n + 1, longest)) {
+        *full = bucket;
+        return LEVADA_OK;
+    }
+    return levada_grouping_put(g, bucket, 1, err);
+}
+
+static levada_status bucket_place_by_size(const bucket_state *s, levada_grouping *g,
+                                          int64_t bucket, int64_t *full, levada_error *err)
+{
+    int64_t size = s->rules[bucket].size;
+
+    if (size <= 0) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "window size must be greater than zero, but got %lld",
+                           (long long)size);
+    }
+    LEVADA_TRY(levada_grouping_put(g, bucket, 1, err));
+    if (g->groups[bucket].n >= size) *full = bucket;
+    return LEVADA_OK;
+}
+
+static levada_status bucket_place(const void *self, levada_grouping *g, int64_t *full,
+                                  levada_error *err)
+{
+    const bucket_state *s = self;
+    bool                budget = bucket_has_budget(s->args);
+
+    while (g->at < g->n && *full < 0) {
+        int64_t length = g->keys[g->at];
+        int64_t bucket = length >= 0 && length < BUCKET_TABLE ? s->table[length]
+                                                              : bucket_search(s->args, length);
+
+        LEVADA_TRY(budget ? bucket_place_in_budget(s, g, bucket, full, err)
+                          : bucket_place_by_size(s, g, bucket, full, err));
+    }
+    return LEVADA_OK;
+}
+
+/* Records of the last bucket have no boundary to be padded to. */
+static levada_status bucket_refuse(const void *self, const levada_grouping *g, int64_t group,
+                                   levada_error *err)
+{
+    const bucket_state *s = self;
+    levada_block       *record = NULL;
+    int64_t             length = 0;
+    levada_status       st;
+
+    if (!bucket_is_bounded(s->args) || group < s->n - 1) return LEVADA_OK;
+    LEVADA_TRY(levada_grouping_first(g, group, &record, err));
+    st = bucket_keys(self, record, &length, err);
+    if (st == LEVADA_OK) {
+        st = levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                         "when pad_to_bucket_boundary=True, elements must have length < "
+                         "max(bucket_boundaries): one has %lld",
+                         (long long)length);
+        levada_run_place(g->context->run, NULL, record, 0, err);
+    }
+    levada_block_unref(&record);
+    return st;
+}
+
+static const levada_grouping_policy bucket_policy = {
+    .keys = bucket_keys,
+    .place = bucket_place,
+    .refuse = bucket_refuse,
+};
+
+/* -- as a stage */
+
+static void bucket_set_rule(bucket_state *s, int64_t i)
+{
+    const bucket_args *a = s->args;
+    bool               bounded = bucket_is_bounded(a) && i < s->n - 1;
+    int64_t            width = bucket_width(a);
+
+    if (a->batch_sizes.n) s->rules[i].size = a->batch_sizes.at[a->batch_sizes.n == 1 ? 0 : i];
+    s->rules[i].cost.budget = a->max_tokens;
+    s->rules[i].cost.multiple = a->no_padding ? 1 : a->pad_to_multiple;
+    s->rules[i].cost.width = width < 0 && bounded ? a->boundaries.at[i] - 1 : width;
+}
+
+static levada_status bucket_open_rules(bucket_state *s, levada_error *err)
+{
+    s->rules = levada_alloc_zero((size_t)s->n * sizeof *s->rules);
+    s->table = levada_alloc(BUCKET_TABLE * sizeof *s->table);
+    if (!s->rules || !s->table) {
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for buckets");
+    }
+    for (int64_t i = 0; i < s->n; i++) bucket_set_rule(s, i);
+    for (int64_t l = 0; l < BUCKET_TABLE; l++) s->table[l] = (uint16_t)bucket_search(s->args, l);
+    for (int64_t i = 0; bucket_is_bounded(s->args) && i < s->n - 1; i++) {
+        LEVADA_TRY(levada_layout_create(s->args->boundaries.at[i] - 1,
+                                        &s->grouping.groups[i].layout, err));
+    }
+    return LEVADA_OK;
+}
+
 static levada_status bucket_open(void *state, const void *args, const levada_context *context,
                                  levada_error *err)
 {
-    bucket_state         *s = state;
-    const bucket_args    *a = args;
-    levada_buckets_config c = { .length = a->length,
-                                .boundaries = a->boundaries.at,
-                                .nboundaries = a->boundaries.n,
-                                .sizes = a->batch_sizes.at,
-                                .nsizes = a->batch_sizes.n,
-                                .max_tokens = a->max_tokens == LEVADA_NULL_INT ? 0 : a->max_tokens,
-                                .multiple = a->no_padding ? 1 : a->pad_to_multiple,
-                                .width = bucket_width(a),
-                                .drop_remainder = a->drop_remainder,
-                                .bounded = a->pad_to_bucket_boundary && !a->no_padding };
+    bucket_state                 *s = state;
+    const bucket_args            *a = args;
+    const levada_grouping_options options = { .policy = &bucket_policy,
+                                              .self = s,
+                                              .groups = a->boundaries.n + 1,
+                                              .drop_rest =
+                                                  a->drop_remainder && !bucket_has_budget(a) };
 
-    s->context = context;
-    return context->fused_end ? LEVADA_OK : levada_buckets_open(&s->buckets, &c, context, err);
+    s->args = a;
+    s->n = options.groups;
+    if (s->n > BUCKET_MOST) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "more than %d boundaries",
+                           BUCKET_MOST - 1);
+    }
+    LEVADA_TRY(levada_grouping_open(&s->grouping, context, &options, err));
+    return context->fused_end ? LEVADA_OK : bucket_open_rules(s, err);
 }
 
 static void bucket_close(void *state)
 {
     bucket_state *s = state;
 
-    levada_buckets_close(&s->buckets);
+    levada_grouping_close(&s->grouping);
     levada_padding_clear(&s->plan);
-}
-
-static levada_status bucket_next(void *state, const void *args, levada_input *in,
-                                 levada_block **out, levada_error *err)
-{
-    (void)args;
-    return levada_buckets_next(&((bucket_state *)state)->buckets, in, out, err);
+    levada_free(s->rules);
+    levada_free(s->table);
 }
 
 static levada_status bucket_apply(void *state, const void *args, const levada_block *in,
@@ -149,18 +315,9 @@ static levada_status bucket_apply(void *state, const void *args, const levada_bl
     const bucket_args     *a = args;
     levada_padding_options how = bucket_how(a);
 
-    if (a->no_padding) return levada_block_gather(levada_env_pool(s->context->env), in, out, err);
-    return levada_padding_apply(&s->plan, &how, s->context, in, levada_block_bound(in), out, err);
-}
-
-static levada_status bucket_save(const void *state, levada_state_writer *to, levada_error *err)
-{
-    return levada_buckets_save(&((const bucket_state *)state)->buckets, to, err);
-}
-
-static levada_status bucket_restore(void *state, levada_state_reader *from, levada_error *err)
-{
-    return levada_buckets_restore(&((bucket_state *)state)->buckets, from, err);
+    if (a->no_padding) return levada_grouping_gather(s, args, in, out, err);
+    return levada_padding_apply(&s->plan, &how, s->grouping.context, in, levada_block_bound(in),
+                                out, err);
 }
 
 const levada_stage_def levada_stage_bucket_by_sequence_length = {
@@ -179,8 +336,8 @@ const levada_stage_def levada_stage_bucket_by_sequence_length = {
     .check = bucket_check,
     .open = bucket_open,
     .close = bucket_close,
-    .next = bucket_next,
+    .next = levada_grouping_next,
     .apply = bucket_apply,
-    .save = bucket_save,
-    .restore = bucket_restore,
+    .save = levada_grouping_save,
+    .restore = levada_grouping_restore,
 };

@@ -2,8 +2,8 @@
 /*
  * padded_batch - so many records to a batch, ragged columns padded to one FIXED column.
  */
+#include "batch/grouping.h"
 #include "batch/padding.h"
-#include "batch/waiting.h"
 #include "description/columns.h"
 
 typedef struct padded_batch_args {
@@ -13,9 +13,8 @@ typedef struct padded_batch_args {
 } padded_batch_args;
 
 typedef struct padded_batch_state {
-    const levada_context *context;
-    levada_waiting        waiting;
-    levada_padding_plan   plan;
+    levada_grouping     grouping; /* first, as its hooks expect */
+    levada_padding_plan plan;
 } padded_batch_state;
 
 static const levada_arg padded_batch_options[] = {
@@ -51,29 +50,21 @@ static levada_status padded_batch_check(const void *args, const levada_spec *in,
 static levada_status padded_batch_open(void *state, const void *args,
                                        const levada_context *context, levada_error *err)
 {
-    padded_batch_state *s = state;
+    const padded_batch_args      *a = args;
+    const levada_grouping_options options = { .policy = &levada_grouping_by_size,
+                                              .self = &a->batch_size,
+                                              .groups = 1,
+                                              .drop_rest = a->drop_remainder };
 
-    (void)args;
-    s->context = context;
-    return context->fused_end ? LEVADA_OK : levada_waiting_open(&s->waiting, context, err);
+    return levada_grouping_open(state, context, &options, err);
 }
 
 static void padded_batch_close(void *state)
 {
     padded_batch_state *s = state;
 
-    levada_waiting_close(&s->waiting);
+    levada_grouping_close(&s->grouping);
     levada_padding_clear(&s->plan);
-}
-
-static levada_status padded_batch_next(void *state, const void *args, levada_input *in,
-                                       levada_block **out, levada_error *err)
-{
-    padded_batch_state      *s = state;
-    const padded_batch_args *a = args;
-
-    return levada_waiting_next(&s->waiting, s->context, in, a->batch_size, a->drop_remainder, out,
-                               err);
 }
 
 static levada_status padded_batch_apply(void *state, const void *args, const levada_block *in,
@@ -82,19 +73,7 @@ static levada_status padded_batch_apply(void *state, const void *args, const lev
     padded_batch_state    *s = state;
     levada_padding_options how = padded_batch_how(args);
 
-    return levada_padding_apply(&s->plan, &how, s->context, in, -1, out, err);
-}
-
-static levada_status padded_batch_save(const void *state, levada_state_writer *to,
-                                       levada_error *err)
-{
-    return levada_waiting_save(&((const padded_batch_state *)state)->waiting, to, err);
-}
-
-static levada_status padded_batch_restore(void *state, levada_state_reader *from,
-                                          levada_error *err)
-{
-    return levada_waiting_restore(&((padded_batch_state *)state)->waiting, from, err);
+    return levada_padding_apply(&s->plan, &how, s->grouping.context, in, -1, out, err);
 }
 
 const levada_stage_def levada_stage_padded_batch = {
@@ -109,12 +88,12 @@ const levada_stage_def levada_stage_padded_batch = {
     .args = padded_batch_options,
     .args_size = sizeof(padded_batch_args),
     .state_size = sizeof(padded_batch_state),
-    .state_version = 1,
+    .state_version = 2,
     .check = padded_batch_check,
     .open = padded_batch_open,
     .close = padded_batch_close,
-    .next = padded_batch_next,
+    .next = levada_grouping_next,
     .apply = padded_batch_apply,
-    .save = padded_batch_save,
-    .restore = padded_batch_restore,
+    .save = levada_grouping_save,
+    .restore = levada_grouping_restore,
 };

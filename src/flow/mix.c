@@ -253,6 +253,10 @@ static levada_status mix_restore(void *state, levada_state_reader *from, levada_
     int64_t        n = 0, ordinal;
     char           key[24];
 
+    if (levada_state_has(from, "n")) { /* version 1, with records that were drawn */
+        return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                           "the state was saved by an older version of the stage");
+    }
     LEVADA_TRY(levada_state_get_i64s(from, "ended", &ended, &n, err));
     LEVADA_TRY(levada_state_get_count(from, "ordinal", LEVADA_COUNT_LIMIT, &ordinal, err));
     if (n != s->n) {

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "batch/grouping.h"
+
+#include "base/alloc.h"
+#include "base/assert.h"
+#include "registry/env_priv.h"
+
+#include <string.h>
+
+static levada_status grouping_memory(levada_error *err)
+{
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for buffered records");
+}
+
+levada_status levada_grouping_open(levada_grouping *g, const levada_context *context,
+                                   const levada_grouping_options *options, levada_error *err)
+{
+    g->context = context;
+    if (context->fused_end) return LEVADA_OK;
+    g->options = *options;
+    g->groups = levada_alloc_zero((size_t)options->groups * sizeof *g->groups);
+    if (!g->groups) return grouping_memory(err);
+    return levada_rowstore_create(context, &g->store, err);
+}
+
+void levada_grouping_close(levada_grouping *g)
+{
+    for (int64_t i = 0; g->groups && i < g->options.groups; i++) {
+        levada_layout_unref(&g->groups[i].layout);
+        levada_free(g->groups[i].slots);
+    }
+    levada_free(g->groups);
+    levada_free(g->arrivals);
+    levada_free(g->keys);
+    levada_rowstore_destroy(&g->store);
+    memset(g, 0, sizeof *g);
+}
+
+/* Room for as many arrivals, and for their keys. */
+static levada_status grouping_reserve(levada_grouping *g, int64_t rows, levada_error *err)
+{
+    if (levada_reserve(&g->arrivals, &g->arrivals_capacity, rows, sizeof *g->arrivals) &&
+        levada_reserve(&g->keys, &g->keys_capacity, rows, sizeof *g->keys)) {
+        return LEVADA_OK;
+    }
+    return grouping_memory(err);
+}
+
+static levada_status grouping_measure(const levada_grouping *g, const levada_block *block,
+                                      int64_t *keys, levada_error *err)
+{
+    if (g->options.policy->keys) {
+        return g->options.policy->keys(g->options.self, block, keys, err);
+    }
+    memset(keys, 0, (size_t)block->n * sizeof *keys);
+    return LEVADA_OK;
+}
+
+static levada_status grouping_arrive(levada_grouping *g, const levada_block *block,
+                                     levada_error *err)
+{
+    LEVADA_TRY(grouping_reserve(g, block->n, err));
+    LEVADA_TRY(grouping_measure(g, block, g->keys, err));
+    LEVADA_TRY(levada_rowstore_add(g->store, block, 0, block->n, g->arrivals, err));
+    g->at = 0;
+    g->n = block->n;
+    return LEVADA_OK;
+}
+
+/* -- for policies */
+
+levada_status levada_grouping_put(levada_grouping *g, int64_t group, int64_t rows,
+                                  levada_error *err)
+{
+    levada_group *to = &g->groups[group];
+
+    LEVADA_ASSERT(group >= 0 && group < g->options.groups && rows > 0 && rows <= g->n - g->at);
+    if (to->capacity < to->n + rows &&
+        !levada_reserve(&to->slots, &to->capacity, to->n + rows, sizeof *to->slots)) {
+        return grouping_memory(err);
+    }
+    for (int64_t i = 0; i < rows; i++, g->at++) {
+        to->slots[to->n++] = g->arrivals[g->at];
+        if (g->keys[g->at] > to->largest) to->largest = g->keys[g->at];
+    }
+    return LEVADA_OK;
+}
+
+levada_status levada_grouping_reject(levada_grouping *g, const levada_error *why,
+                                     levada_error *err)
+{
+    levada_block *record = NULL;
+    levada_status st;
+
+    LEVADA_TRY(levada_rowstore_take(g->store, &g->arrivals[g->at], 1, &record, err));
+    g->at++;
+    st = levada_context_reject(g->context, record, g->n - g->at, why, err);
+    levada_block_unref(&record);
+    return st;
+}
+
+levada_status levada_grouping_first(const levada_grouping *g, int64_t group, levada_block **out,
+                                    levada_error *err)
+{
+    return levada_rowstore_peek(g->store, g->groups[group].slots, 1, out, err);
+}
+
+/* -- batches */
+
+static levada_status grouping_leave(levada_grouping *g, int64_t group, levada_block **out,
+                                    levada_error *err)
+{
+    levada_group *from = &g->groups[group];
+
+    LEVADA_ASSERT(group < g->options.groups && from->n > 0);
+    if (g->options.policy->refuse) {
+        LEVADA_TRY(g->options.policy->refuse(g->options.self, g, group, err));
+    }
+    LEVADA_TRY(levada_rowstore_take(g->store, from->slots, from->n, out, err));
+    levada_block_set_layout(*out, from->layout);
+    from->n = from->largest = 0;
+    return LEVADA_OK;
+}
+
+/* At the end of the input: the next of the groups that are left. */
+static levada_status grouping_flush(levada_grouping *g, levada_block **out, levada_error *err)
+{
+    for (int64_t i = 0; i < g->options.groups; i++) {
+        levada_block *rest = NULL;
+
+        if (g->groups[i].n == 0) continue;
+        LEVADA_TRY(grouping_leave(g, i, &rest, err));
+        if (!g->options.drop_rest) {
+            *out = rest;
+            return LEVADA_OK;
+        }
+        levada_context_dropped(g->context, rest->n);
+        levada_block_unref(&rest);
+    }
+    return LEVADA_END;
+}
+
+static int64_t grouping_buffered(const levada_grouping *g)
+{
+    int64_t total = g->n - g->at;
+
+    for (int64_t i = 0; i < g->options.groups; i++) total += g->groups[i].n;
+    return total;
+}
+
+levada_status levada_grouping_next(void *state, const void *args, levada_input *in,
+                                   levada_block **out, levada_error *err)
+{
+    levada_grouping *g = state;
+
+    (void)args;
+    for (;;) {
+        levada_block *block = NULL;
+        int64_t       full = -1;
+        levada_status st;
+
+        LEVADA_ASSERT(grouping_buffered(g) == levada_rowstore_count(g->store)); /* none is lost */
+        while (g->at < g->n && full < 0) {
+            LEVADA_TRY(g->options.policy->place(g->options.self, g, &full, err));
+        }
+        if (full >= 0) return grouping_leave(g, full, out, err);
+        st = levada_input_next(in, &block, err);
+        if (st == LEVADA_END) return grouping_flush(g, out, err);
+        if (st == LEVADA_OK) st = grouping_arrive(g, block, err);
+        levada_block_unref(&block);
+        LEVADA_TRY(st);
+    }
+}
+
+levada_status levada_grouping_gather(void *state, const void *args, const levada_block *in,
+                                     levada_block **out, levada_error *err)
+{
+    const levada_grouping *g = state;
+
+    (void)args;
+    return levada_block_gather(levada_env_pool(g->context->env), in, out, err);
+}
+
+/* -- states: counts, then all records: group by group, then the arrivals; keys are not saved */
+
+levada_status levada_grouping_save(const void *state, levada_state_writer *to, levada_error *err)
+{
+    const levada_grouping *g = state;
+    int64_t                n = g->options.groups, total = grouping_buffered(g), k = 0;
+    int64_t               *counts = levada_alloc((size_t)n * sizeof *counts);
+    uint32_t              *slots = levada_alloc((size_t)total * sizeof *slots + 1);
+    levada_status          st = counts && slots ? LEVADA_OK : grouping_memory(err);
+
+    for (int64_t i = 0; st == LEVADA_OK && i < n; i++) {
+        counts[i] = g->groups[i].n;
+        if (counts[i]) memcpy(slots + k, g->groups[i].slots, (size_t)counts[i] * sizeof *slots);
+        k += counts[i];
+    }
+    if (st == LEVADA_OK && total > k) {
+        memcpy(slots + k, g->arrivals + g->at, (size_t)(total - k) * sizeof *slots);
+    }
+    if (st == LEVADA_OK) st = levada_state_put_i64s(to, "counts", counts, n, err);
+    if (st == LEVADA_OK) st = levada_state_put_i64(to, "total", total, err);
+    if (st == LEVADA_OK) st = levada_rowstore_save(g->store, slots, total, to, "rows", err);
+    levada_free(counts);
+    levada_free(slots);
+    return st;
+}
+
+/* All records arrive at once, and are placed in the groups that they were in. */
+static levada_status grouping_refill(levada_grouping *g, const uint32_t *slots, int64_t total,
+                                     const int64_t *counts, levada_error *err)
+{
+    levada_block *rows = NULL;
+    levada_status st;
+
+    LEVADA_TRY(grouping_reserve(g, total, err));
+    g->at = 0;
+    g->n = total;
+    if (total) {
+        memcpy(g->arrivals, slots, (size_t)total * sizeof *slots);
+        LEVADA_TRY(levada_rowstore_peek(g->store, slots, total, &rows, err));
+        st = grouping_measure(g, rows, g->keys, err);
+        levada_block_unref(&rows);
+        LEVADA_TRY(st);
+    }
+    for (int64_t i = 0; i < g->options.groups; i++) {
+        g->groups[i].n = g->groups[i].largest = 0;
+        if (counts[i]) LEVADA_TRY(levada_grouping_put(g, i, counts[i], err));
+    }
+    return LEVADA_OK;
+}
+
+levada_status levada_grouping_restore(void *state, levada_state_reader *from, levada_error *err)
+{
+    levada_grouping *g = state;
+    const int64_t   *counts = NULL;
+    uint32_t        *slots = NULL;
+    int64_t          n = 0, total = 0, sum = 0;
+    levada_status    st;
+
+    if (levada_state_has(from, "n")) { /* version 1 of `batch` and `padded_batch` */
+        return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                           "the state was saved by an older version of the stage");
+    }
+    LEVADA_TRY(levada_state_get_i64s(from, "counts", &counts, &n, err));
+    LEVADA_TRY(levada_state_get_count(from, "total", INT32_MAX, &total, err));
+    for (int64_t i = 0; i < n && sum <= total; i++) {
+        sum = counts[i] < 0 || counts[i] > total - sum ? INT64_MAX : sum + counts[i];
+    }
+    if (n != g->options.groups || sum > total) {
+        return levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged");
+    }
+    LEVADA_TRY(levada_rowstore_restore(g->store, from, "rows", total, &slots, err));
+    st = grouping_refill(g, slots, total, counts, err);
+    levada_slots_free(&slots);
+    return st;
+}
+
+/* -- by size */
+
+static levada_status grouping_place_by_size(const void *self, levada_grouping *g, int64_t *full,
+                                            levada_error *err)
+{
+    int64_t size = *(const int64_t *)self, left = size - g->groups[0].n, rows = g->n - g->at;
+
+    if (left > 0) LEVADA_TRY(levada_grouping_put(g, 0, rows < left ? rows : left, err));
+    if (g->groups[0].n >= size) *full = 0;
+    return LEVADA_OK;
+}
+
+const levada_grouping_policy levada_grouping_by_size = { .place = grouping_place_by_size };

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Grouping: records in, batches out. Every batching stage is a policy of this engine.
+ *
+ *     input block -> keys -> arrivals (not placed yet) -> groups -> batch
+ *
+ * A record that comes in gets a *key*: a number that the policy computes from its columns, such as
+ * its length. The policy *places* the arrivals, in their order, in groups, and reports the group
+ * that is *full*: it leaves as one batch, its records in the order in which they were placed. At
+ * the end of the input the groups that are left leave in ascending order, or are dropped and
+ * counted. What a batch *costs* is a function of its group: its number of records and its largest
+ * key (cost.h). So the batches depend on the order of records alone, not on blocks or threads.
+ *
+ * The engine has everything else: it pulls the input, buffers the records in its one row store,
+ * makes the batches, and saves and restores all of it. A policy has no state but its groups: what
+ * it decides must follow from them and from the options.
+ *
+ * The state of a batching stage begins with its levada_grouping. The functions with `void *state`
+ * are then the hooks of its descriptor. A batch is a selection; apply() makes columns of it, in
+ * parallel. One grouping belongs to one thread at a time.
+ */
+#ifndef LEVADA_BATCH_GROUPING_H
+#define LEVADA_BATCH_GROUPING_H
+
+#include "tensor/block_priv.h"
+#include <levada/rowstore.h>
+
+typedef struct levada_grouping levada_grouping;
+
+typedef struct levada_group {
+    uint32_t      *slots; /* of its records in the row store, in the order of the batch */
+    int64_t        n, capacity;
+    int64_t        largest; /* key of its records; 0 while it is empty */
+    levada_layout *layout;  /* of its batches, owned; NULL = none      */
+} levada_group;
+
+typedef struct levada_grouping_policy {
+    /* The key of each row of a block of any kind. NULL = all keys are 0. */
+    levada_status (*keys)(const void *self, const levada_block *block, int64_t *keys,
+                          levada_error *err);
+    /* Places arrivals, of which there is at least one, until a group has to leave: then its number
+     * into *full. It is called again when that group has left, for the arrivals that remain. */
+    levada_status (*place)(const void *self, levada_grouping *g, int64_t *full, levada_error *err);
+    /* Refuses a group that is about to leave. NULL = none. */
+    levada_status (*refuse)(const void *self, const levada_grouping *g, int64_t group,
+                            levada_error *err);
+} levada_grouping_policy;
+
+typedef struct levada_grouping_options {
+    const levada_grouping_policy *policy;
+    const void                   *self; /* handed to the policy; as long-lived as the grouping */
+    int64_t                       groups;
+    bool                          drop_rest; /* groups that are not full at the end of the input */
+} levada_grouping_options;
+
+struct levada_grouping {
+    const levada_context   *context;
+    levada_grouping_options options;
+    levada_rowstore        *store;
+    levada_group           *groups;   /* options.groups of them              */
+    uint32_t               *arrivals; /* slots; those in [at, n) are to be placed */
+    int64_t                *keys;     /* of the arrivals                     */
+    int64_t                 at, n, arrivals_capacity, keys_capacity;
+};
+
+/* All groups are empty. A state that is opened for apply() alone needs no grouping. */
+LEVADA_MUST_USE levada_status levada_grouping_open(levada_grouping               *g,
+                                                   const levada_context          *context,
+                                                   const levada_grouping_options *options,
+                                                   levada_error                  *err);
+void levada_grouping_close(levada_grouping *g);
+
+/* -- for policies */
+
+/* Places the next `rows` arrivals in a group. */
+LEVADA_MUST_USE levada_status levada_grouping_put(levada_grouping *g, int64_t group, int64_t rows,
+                                                  levada_error *err);
+/* The next arrival is a bad record: it goes the way that the iterator's `errors` says. */
+LEVADA_MUST_USE levada_status levada_grouping_reject(levada_grouping    *g,
+                                                     const levada_error *why, levada_error *err);
+/* The first record of a group that is not empty, as a block of one. */
+LEVADA_MUST_USE levada_status levada_grouping_first(const levada_grouping *g, int64_t group,
+                                                    levada_block **out, levada_error *err);
+
+/* -- hooks of the descriptor */
+
+LEVADA_MUST_USE levada_status levada_grouping_next(void *state, const void *args,
+                                                   levada_input *in, levada_block **out,
+                                                   levada_error *err);
+/* Columns of a batch that stays ragged: apply() of stages that do not pad. */
+LEVADA_MUST_USE levada_status levada_grouping_gather(void *state, const void *args,
+                                                     const levada_block *in, levada_block **out,
+                                                     levada_error *err);
+LEVADA_MUST_USE levada_status levada_grouping_save(const void *state, levada_state_writer *to,
+                                                   levada_error *err);
+LEVADA_MUST_USE levada_status levada_grouping_restore(void *state, levada_state_reader *from,
+                                                      levada_error *err);
+
+/* -- the policy of `batch` and `padded_batch`: one group, full at *(int64_t *)self records */
+extern const levada_grouping_policy levada_grouping_by_size;
+
+#endif

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The length of a record, by which it is put in a bucket: the first dimension of a field, the bytes
+ * of a byte string, or the value of an integer field.
+ */
+#ifndef LEVADA_BATCH_LENGTH_H
+#define LEVADA_BATCH_LENGTH_H
+
+#include "tensor/block_priv.h"
+
+/* EINVALID_ARGUMENT where records of `in` have no length under this name. */
+LEVADA_MUST_USE levada_status levada_length_check(const char *field, const levada_spec *in,
+                                                  levada_error *err);
+/* The length of each row of a block of any kind. */
+LEVADA_MUST_USE levada_status levada_length_measure(const char *field, const levada_block *block,
+                                                    int64_t *lengths, levada_error *err);
+
+#endif
