@@ -154,15 +154,14 @@ class Runner:
         module = {"tf": "tensorflow"}.get(measure.what, measure.what)
         script = os.path.join(HERE, "peers", "first_batch.py")
         begin = time.perf_counter()
-        process = subprocess.Popen(
+        done = subprocess.run(
             [self.interpreter(module), script, measure.what, self.folder],
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False,
         )  # fmt: skip
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = status
-        if status:
+        seconds = time.perf_counter() - begin
+        if done.returncode:
             raise Missing(f"first batch of {measure.what} failed")
-        return {"seconds": time.perf_counter() - begin, "peak_mb": usage.ru_maxrss / 1024}
+        return {"seconds": seconds, "peak_mb": int(done.stdout.split()[-1]) / 1024}
 
     def _idle(self, measure):
         """Processor time of a work that only waits, as a share of the time that it took."""

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""P12: a fresh process up to its first batch of P1; the driver measures wall time and memory.
+"""P12: a fresh process up to its first batch of P1; the driver measures wall time.
 
-The arguments: tf, torch, grain or levada, and the folder of the files.
+The arguments: tf, torch, grain or levada, and the folder of the files. Prints the rows of the batch
+and the peak memory of the process in KiB.
 """
 
 import sys
@@ -59,6 +60,12 @@ def first_levada(folder):
         return next(batches)["tokens"]
 
 
+def peak_kib():
+    """VmHWM begins at exec; ru_maxrss of a child begins with the memory of its parent."""
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmHWM:"))
+
+
 if __name__ == "__main__":
     rows = {"tf": first_tf, "torch": first_torch, "grain": first_grain, "levada": first_levada}
-    print(len(rows[sys.argv[1]](sys.argv[2])))
+    print(len(rows[sys.argv[1]](sys.argv[2])), peak_kib())

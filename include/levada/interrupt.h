@@ -2,9 +2,9 @@
 /*
  * Interrupts: cancel iterators, queues, barriers and coordinators from a signal handler.
  *
- * levada_iter_cancel and its kind take locks, which the interrupted thread may hold: a handler that
- * calls them can wait for itself forever. An interrupt has a thread that waits for
- * levada_interrupt_raise and then makes these calls:
+ * levada_iter_cancel and similar calls take locks that the interrupted thread may hold: a handler
+ * that calls them can deadlock. An interrupt has a thread that waits for levada_interrupt_raise and
+ * then makes these calls:
  *
  *     static levada_interrupt *interrupt;
  *     static void on_signal(int number) { (void)number; levada_interrupt_raise(interrupt); }
@@ -17,8 +17,8 @@
  *     levada_interrupt_destroy(&interrupt);
  *     levada_iter_close(&it);
  *
- * Signals are blocked in its thread. Each function may be called from any thread; add and destroy
- * not from a handler.
+ * The thread blocks all signals. Any thread may call each function, but a handler must not call add
+ * or destroy.
  */
 #ifndef LEVADA_INTERRUPT_H
 #define LEVADA_INTERRUPT_H

@@ -128,7 +128,7 @@ def test_both_formats_are_reported_where_name_and_content_differ(tmp_path):
     done = command("verify", "--source", "tfrecord", "f.txt", cwd=tmp_path, statuses=(0,))
     assert "3 good records" in done.stdout
     done = command("verify", "--source", "range", "f.txt", cwd=tmp_path, statuses=(1,))
-    assert "source='range' must be a format of files" in done.stderr
+    assert "source='range' must be a file format" in done.stderr
 
 
 def test_an_iterator_that_skipped_everything_says_so(tmp_path, caplog):

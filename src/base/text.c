@@ -119,7 +119,8 @@ void levada_text_json(levada_text *text, const char *bytes, size_t n)
         size = 1;
         if (p[i] >= 0x20u && p[i] < 0x7Fu && p[i] != '"' && p[i] != '\\') continue;
         size = text_character(p + i, n - i);
-        c = size > 0 && size < 4 ? text_code(p + i, size) : size == 0 ? 0xFFFDu : 0x10000u;
+        c = size == 0 ? 0xFFFDu : 0x10000u; /* not UTF-8, or beyond the first plane */
+        if (size > 0 && size < 4) c = text_code(p + i, size);
         if (size > 0 && !text_is_escaped(c)) continue;
         levada_text_add(text, bytes + from, i - from);
         text_escape(text, c);

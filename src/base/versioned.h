@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Structs of callers that begin with struct_size, and may come from an older or a newer header.
+ * Structs of callers that begin with struct_size, compiled with an older or a newer header.
  *
- * A shorter struct is complete: members that it does not have keep their defaults. Of a longer one,
- * the members that this version does not know must be zero: it cannot honor them, and does not
- * ignore them. A struct_size of 0 is an error, since it would hide every member.
+ * Members that a shorter struct lacks keep their defaults. Members of a longer struct that this
+ * version does not know must be zero: it cannot honor them and must not ignore them. A struct_size
+ * of 0 is an error, since it would hide every member.
  */
 #ifndef LEVADA_BASE_VERSIONED_H
 #define LEVADA_BASE_VERSIONED_H
 
 #include <levada/error.h>
 
-/* Whether `theirs`, a struct of type `name`, can be read into `size` bytes of ours. Else
+/* Checks that `theirs`, a struct of type `name`, can be read into `size` bytes of ours. Otherwise
  * EINVALID_ARGUMENT with the name. */
 LEVADA_MUST_USE levada_status levada_versioned_check(const void *theirs, size_t size,
                                                      const char *name, levada_error *err);
-/* The same, then copies the members that both have; struct_size becomes `size`. `ours` is as it was
- * on failure. */
+/* Checks, then copies the members that both have and sets struct_size to `size`. On failure `ours`
+ * does not change. */
 LEVADA_MUST_USE levada_status levada_versioned_read(void *ours, size_t size, const void *theirs,
                                                     const char *name, levada_error *err);
-/* The way back, for a struct that the caller reads: copies the members that both have, but for
- * struct_size. After levada_versioned_check. */
+/* For a struct that the caller reads: copies the members that both have, except struct_size. Call
+ * levada_versioned_check first. */
 void levada_versioned_write(void *theirs, const void *ours, size_t size);
 
-/* What an _init function does: `given` bytes of a caller's struct get their defaults; members that
- * we do not know get zeros. Does nothing for NULL or a size that no struct has. */
+/* Implements _init functions: sets `given` bytes of a caller's struct to their defaults, and
+ * members that this version does not know to zero. Ignores NULL and a size that no struct has. */
 void levada_versioned_init(void *theirs, size_t given, const void *defaults, size_t size);
 
 /* Defines TYPE_init from its _INIT macro. */

@@ -11,11 +11,9 @@ levada_status levada_columns_pick(levada_pool *pool, const levada_block *in,
                                   levada_error *err)
 {
     levada_builder *b = NULL;
-    levada_block   *made = NULL;
-    levada_status   st;
+    levada_status   st = LEVADA_OK;
 
     LEVADA_TRY(levada_builder_make(pool, spec, in->n, &b, err));
-    st = LEVADA_OK;
     for (int32_t i = 0; st == LEVADA_OK && i < levada_spec_count(spec); i++) {
         const char          *name = levada_spec_field(spec, i)->name;
         const levada_column *c =
@@ -30,16 +28,39 @@ levada_status levada_columns_pick(levada_pool *pool, const levada_block *in,
     for (int32_t i = 0; st == LEVADA_OK && i < in->nrejects; i++) {
         st = levada_builder_reject(b, in->rejects[i].row, &in->rejects[i].why, err);
     }
-    if (st == LEVADA_OK) st = levada_builder_publish(&b, &made, err);
+    if (st == LEVADA_OK) st = levada_columns_publish(pool, &b, in, out, err);
+    levada_builder_destroy(&b);
+    return st;
+}
+
+levada_status levada_columns_publish(levada_pool *pool, levada_builder **b, const levada_block *in,
+                                     levada_block **out, levada_error *err)
+{
+    levada_block *made = NULL;
+    levada_status st = levada_builder_publish(b, &made, err);
+
     if (st == LEVADA_OK) st = levada_block_copy_origins(pool, made, in, err);
     if (st == LEVADA_OK) {
-        made->bytes = in->bytes;
+        made->bytes += in->bytes;
         levada_block_set_layout(made, in->layout);
         *out = made;
         made = NULL;
     }
     levada_block_unref(&made);
-    levada_builder_destroy(&b);
+    return st;
+}
+
+levada_status levada_columns_add(levada_pool *pool, const levada_block *in,
+                                 const levada_spec *spec, levada_builder **out, void **values,
+                                 levada_error *err)
+{
+    int32_t       n = levada_spec_count(in->spec);
+    levada_status st;
+
+    LEVADA_TRY(levada_builder_make(pool, spec, in->n, out, err));
+    for (int32_t i = 0; i < n; i++) levada_builder_share(*out, i, &in->columns[i]);
+    st = levada_builder_values(*out, n, in->n, values, err);
+    if (st != LEVADA_OK) levada_builder_destroy(out);
     return st;
 }
 
@@ -81,6 +102,21 @@ void levada_derived_clear(levada_derived *derived)
 {
     levada_spec_unref(&derived->in);
     levada_spec_unref(&derived->out);
+}
+
+levada_status levada_spec_add_field(const levada_spec *in, const char *name, levada_dtype dtype,
+                                    levada_spec **out, levada_error *err)
+{
+    int32_t       n = levada_spec_count(in);
+    levada_field *fields = levada_spec_copy_fields(in);
+    levada_status st;
+
+    if (!fields) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a spec");
+    fields[n].name = name;
+    fields[n].dtype = dtype;
+    st = levada_spec_create(fields, n + 1, levada_spec_flags_of(in), out, err);
+    levada_free(fields);
+    return st;
 }
 
 levada_field *levada_spec_copy_fields(const levada_spec *spec)

@@ -15,6 +15,17 @@ LEVADA_MUST_USE levada_status levada_columns_pick(levada_pool *pool, const levad
                                                   const levada_spec *spec, const int32_t *from,
                                                   levada_block **out, levada_error *err);
 
+/* Begins a block of `spec`, which has the columns of `in` (DATA) and one more: shares the columns.
+ * The caller fills *values, the rows of the last column, and calls levada_columns_publish. */
+LEVADA_MUST_USE levada_status levada_columns_add(levada_pool *pool, const levada_block *in,
+                                                 const levada_spec *spec, levada_builder **out,
+                                                 void **values, levada_error *err);
+/* Publishes the builder with the origins and the layout of `in`; takes *b as
+ * levada_builder_publish does. */
+LEVADA_MUST_USE levada_status levada_columns_publish(levada_pool *pool, levada_builder **b,
+                                                     const levada_block *in, levada_block **out,
+                                                     levada_error *err);
+
 /* Blocks of several origins get one spec and one order of columns, to stand in one batch: replaces
  * *block (of any kind) by one of `spec` unless that is equal or open. */
 LEVADA_MUST_USE levada_status levada_columns_adapt(levada_pool *pool, const levada_spec *spec,
@@ -34,14 +45,17 @@ LEVADA_MUST_USE levada_status levada_derived_get(levada_derived *derived, levada
                                                  const levada_spec **out, levada_error *err);
 void levada_derived_clear(levada_derived *derived);
 
+/* The spec with one more field of that name and dtype, the last one: one value per record. */
+LEVADA_MUST_USE levada_status levada_spec_add_field(const levada_spec *in, const char *name,
+                                                    levada_dtype dtype, levada_spec **out,
+                                                    levada_error *err);
 /* A copy of the fields of a spec, one more than there are; to be freed with levada_free. NULL when
  * memory is short. */
 levada_field *levada_spec_copy_fields(const levada_spec *spec);
-/* EINVALID_ARGUMENT where `in` has batches: a batch is one element, which the stage cannot take
- * apart. */
+/* EINVALID_ARGUMENT if `in` has batches: the stage works on single records. */
 LEVADA_MUST_USE levada_status levada_spec_want_records(const levada_spec *in, levada_error *err);
-/* Index of the field; -1 where it may still come (an open spec); else EINVALID_ARGUMENT with the
- * names that there are. */
+/* Index of the field; -1 where it may appear later (an open spec); else EINVALID_ARGUMENT with the
+ * available names. */
 LEVADA_MUST_USE levada_status levada_spec_require(const levada_spec *spec, const char *name,
                                                   int32_t *out, levada_error *err);
 /* The spec that a map describes: {name: dtype}, or {name: {dtype, kind, shape}} with kind FixedLen

@@ -8,11 +8,11 @@
 #include <string.h>
 
 #define SCAN_HEAD 4096
-#define SCAN_SEARCH 65536 /* bytes in which a record is looked for                */
-#define SCAN_SURE 32      /* bits of a checksum: more than any guess is worth     */
+#define SCAN_SEARCH 65536 /* bytes to search for a record                         */
+#define SCAN_SURE 32      /* bits of a checksum: stronger evidence than any guess */
 #define SCAN_BLOCK 1024
 
-/* The format that knows these first bytes best; NULL where none does. */
+/* The format with the most evidence in these first bytes; NULL where none has any. */
 static const levada_op *scan_best(const levada_env *env, const uint8_t *head, int64_t size)
 {
     const levada_op *best = NULL;
@@ -32,7 +32,7 @@ static const levada_op *scan_best(const levada_env *env, const uint8_t *head, in
     }
 }
 
-/* Ends of names, without that of a compression. */
+/* Suffixes of names, after that of a compression is removed. */
 static const char *const scan_ends[][2] = {
     {".tfrecord", "tfrecord"}, {".tfrecords", "tfrecord"}, {".tfrec", "tfrecord"},
     {"_tfrecord", "tfrecord"},
@@ -77,8 +77,8 @@ static size_t scan_unpacked(const levada_env *env, const char *path, size_t size
     }
 }
 
-/* Bytes of the path up to what says the format: a.tfrecord-00000-of-00012.gz, or the number after
- * the suffix. */
+/* Bytes of the path up to the suffix of the format. Handles a.tfrecord-00000-of-00012.gz, and the
+ * number after .gz. */
 static size_t scan_stem(const levada_env *env, const char *path)
 {
     size_t size = scan_unnumbered(path, scan_unpacked(env, path, strlen(path)));
@@ -86,7 +86,7 @@ static size_t scan_stem(const levada_env *env, const char *path)
     return scan_unpacked(env, path, size);
 }
 
-/* The format that the name says; NULL where it says none. */
+/* The format of the suffix of the name; NULL for an unknown one. */
 static const levada_op *scan_named(const levada_env *env, const char *path)
 {
     size_t size = scan_stem(env, path);
@@ -105,15 +105,15 @@ static levada_status scan_source(const levada_env *env, const char *path, const 
     *out = source ? levada_registry_find(env, source) : scan_named(env, path);
     if (source && (!*out || (*out)->family != LEVADA_FAMILY_FORMAT)) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "source='%s' must be a format of files: tfrecord, text_lines or one of "
-                           "a plug-in",
+                           "source='%s' must be a file format: tfrecord, text_lines or one of a "
+                           "plug-in",
                            source);
     }
     return LEVADA_OK;
 }
 
-/* Opens the file, reads its first bytes, and closes it. Damage in them is none of ours; that the
- * system fails is. */
+/* Opens the file, reads its first bytes, and closes it. Reports failed reads, but not damage: a
+ * scan reports that. */
 static levada_status scan_head(levada_scan *scan, levada_env *env, const char *path,
                                const levada_bytes_options *options, uint8_t *head, int64_t *made,
                                levada_error *err)
@@ -134,8 +134,8 @@ static levada_status scan_head(levada_scan *scan, levada_env *env, const char *p
     return st;
 }
 
-/* A format that finds records by a checksum, where one stands somewhere in the first bytes: damage
- * in front of it may look like text. */
+/* The format that finds a record by its checksum anywhere in the first bytes: damage before the
+ * record may look like text. */
 static const levada_op *scan_search(const levada_env *env, const uint8_t *head, int64_t size)
 {
     for (int32_t i = 0;; i++) {
@@ -149,7 +149,7 @@ static const levada_op *scan_search(const levada_env *env, const uint8_t *head, 
     }
 }
 
-/* A source that was given or a name override the content. */
+/* Chooses the format: the caller's source or the name override the content. */
 static levada_status scan_choose(levada_scan *scan, levada_env *env, const char *path,
                                  const levada_op *said, const char *compression, uint8_t *head,
                                  const levada_op **out, levada_error *err)
@@ -191,7 +191,7 @@ levada_status levada_scan_identify(levada_scan *scan, levada_env *env, const cha
 
     LEVADA_TRY(scan_source(env, path, source, &op, err));
     head = levada_alloc(SCAN_SEARCH);
-    if (!head) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to look at a file");
+    if (!head) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to identify a file");
     st = scan_choose(scan, env, path, op, compression, head, &op, err);
     levada_free(head);
     if (st == LEVADA_OK) *name = op->name;

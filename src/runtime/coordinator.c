@@ -45,7 +45,7 @@ void levada_coordinator_move_locked(levada_coordinator *c, levada_coordinator_st
     atomic_store(&c->state, (int)to);
 }
 
-/* In the child of a fork nobody else would ask for the stop: loops shall end. */
+/* True in the child of a fork, where nobody would request the stop: loops must end there. */
 bool levada_coordinator_should_stop(const levada_coordinator *coordinator)
 {
     if (!LEVADA_OURS(coordinator)) return coordinator != NULL;

@@ -3,8 +3,8 @@
 
 #include "base/alloc.h"
 #include "base/assert.h"
-#include "base/random.h"
 #include "base/process.h"
+#include "base/random.h"
 #include "base/refs.h"
 #include "base/versioned.h"
 #include "runtime/queue_priv.h"

@@ -3,7 +3,6 @@
  * enumerate - the number of each record in a column of its own. After batching, every row has the
  * number of its batch.
  */
-#include "base/alloc.h"
 #include "description/columns.h"
 #include "registry/env_priv.h"
 #include <levada/stage.h>
@@ -31,16 +30,7 @@ static const levada_arg enumerate_options[] = {
 static levada_status enumerate_check(const void *args, const levada_spec *in, levada_spec **out,
                                      levada_error *err)
 {
-    int32_t       n = levada_spec_count(in);
-    levada_field *fields = levada_spec_copy_fields(in);
-    levada_status st;
-
-    if (!fields) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a spec");
-    fields[n].name = ((const enumerate_args *)args)->field;
-    fields[n].dtype = LEVADA_INT64;
-    st = levada_spec_create(fields, n + 1, levada_spec_flags_of(in), out, err);
-    levada_free(fields);
-    return st;
+    return levada_spec_add_field(in, ((const enumerate_args *)args)->field, LEVADA_INT64, out, err);
 }
 
 static levada_status enumerate_open(void *state, const void *args, const levada_context *context,
@@ -58,42 +48,22 @@ static void enumerate_close(void *state)
     levada_derived_clear(&((enumerate_state *)state)->columns);
 }
 
-/* n numbers from `first`, `step` apart. */
-static levada_status enumerate_fill(levada_builder *b, int32_t field, uint64_t first,
-                                    uint64_t step, int64_t n, levada_error *err)
-{
-    void    *values = NULL;
-    int64_t *to;
-
-    LEVADA_TRY(levada_builder_values(b, field, n, &values, err));
-    to = values;
-    for (int64_t i = 0; i < n; i++) to[i] = (int64_t)(first + step * (uint64_t)i);
-    return LEVADA_OK;
-}
-
 static levada_status enumerate_block(enumerate_state *s, const enumerate_args *a,
                                      const levada_block *in, levada_block **out, levada_error *err)
 {
-    int32_t            n = levada_spec_count(in->spec);
+    levada_pool       *pool = levada_env_pool(s->context->env);
+    uint64_t           first = (uint64_t)a->start + (uint64_t)s->seen;
     const levada_spec *spec = NULL;
     levada_builder    *b = NULL;
-    levada_block      *made = NULL;
+    void              *values = NULL;
     levada_status      st;
 
     LEVADA_TRY(levada_derived_get(&s->columns, enumerate_check, a, in->spec, &spec, err));
-    LEVADA_TRY(levada_builder_create(s->context->env, spec, in->n, &b, err));
-    for (int32_t i = 0; i < n; i++) levada_builder_share(b, i, &in->columns[i]);
-    st = enumerate_fill(b, n, (uint64_t)a->start + (uint64_t)s->seen, !s->batches, in->n, err);
-    if (st == LEVADA_OK) st = levada_builder_publish(&b, &made, err);
-    if (st == LEVADA_OK) {
-        st = levada_block_copy_origins(levada_env_pool(s->context->env), made, in, err);
+    LEVADA_TRY(levada_columns_add(pool, in, spec, &b, &values, err));
+    for (int64_t i = 0; i < in->n; i++) {
+        ((int64_t *)values)[i] = (int64_t)(first + (s->batches ? 0 : (uint64_t)i));
     }
-    if (st == LEVADA_OK) {
-        made->bytes += in->bytes;
-        *out = made;
-        made = NULL;
-    }
-    levada_block_unref(&made);
+    st = levada_columns_publish(pool, &b, in, out, err);
     levada_builder_destroy(&b);
     return st;
 }

@@ -49,17 +49,8 @@ static const levada_arg shard_options[] = {
 static levada_status shard_derive(const void *args, const levada_spec *in, levada_spec **out,
                                   levada_error *err)
 {
-    int32_t       n = levada_spec_count(in);
-    levada_field *fields = levada_spec_copy_fields(in);
-    levada_status st;
-
     (void)args;
-    if (!fields) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a spec");
-    fields[n].name = "is_padding";
-    fields[n].dtype = LEVADA_BOOL;
-    st = levada_spec_create(fields, n + 1, levada_spec_flags_of(in), out, err);
-    levada_free(fields);
-    return st;
+    return levada_spec_add_field(in, "is_padding", LEVADA_BOOL, out, err);
 }
 
 static levada_status shard_check(const void *args, const levada_spec *in, levada_spec **out,
@@ -138,45 +129,27 @@ static levada_status shard_empty_rows(levada_builder *b, int32_t i, levada_error
     return LEVADA_OK;
 }
 
-static levada_status shard_fill(shard_state *s, levada_builder *b, const levada_block *in,
-                                bool padding, levada_error *err)
-{
-    int32_t       n = levada_spec_count(in->spec);
-    void         *flags = NULL;
-    levada_status st = LEVADA_OK;
-
-    for (int32_t i = 0; st == LEVADA_OK && i < n; i++) {
-        levada_builder_share(b, i, &in->columns[i]);
-        if (padding && s->batches) st = shard_empty_rows(b, i, err);
-    }
-    if (st == LEVADA_OK) st = levada_builder_values(b, n, in->n, &flags, err);
-    if (st == LEVADA_OK) memset(flags, padding, (size_t)in->n);
-    return st;
-}
-
 /* The block with is_padding in all of its rows; takes *block. */
 static levada_status shard_flag(shard_state *s, levada_block **block, bool padding,
                                 levada_block **out, levada_error *err)
 {
     levada_pool       *pool = levada_env_pool(s->context->env);
     const levada_spec *spec = NULL;
-    levada_block      *flat = NULL, *made = NULL;
+    levada_block      *flat = NULL;
     levada_builder    *b = NULL;
+    void              *flags = NULL;
+    int32_t            n = levada_spec_count((*block)->spec);
     levada_status      st = levada_block_gather(pool, *block, &flat, err);
 
     levada_block_unref(block);
     if (st != LEVADA_OK) return st;
     st = levada_derived_get(&s->columns, shard_derive, NULL, flat->spec, &spec, err);
-    if (st == LEVADA_OK) st = levada_builder_make(pool, spec, flat->n, &b, err);
-    if (st == LEVADA_OK) st = shard_fill(s, b, flat, padding, err);
-    if (st == LEVADA_OK) st = levada_builder_publish(&b, &made, err);
-    if (st == LEVADA_OK) st = levada_block_copy_origins(pool, made, flat, err);
-    if (st == LEVADA_OK) {
-        made->bytes += flat->bytes;
-        *out = made;
-        made = NULL;
+    if (st == LEVADA_OK) st = levada_columns_add(pool, flat, spec, &b, &flags, err);
+    if (st == LEVADA_OK) memset(flags, padding, (size_t)flat->n);
+    for (int32_t i = 0; padding && s->batches && st == LEVADA_OK && i < n; i++) {
+        st = shard_empty_rows(b, i, err);
     }
-    levada_block_unref(&made);
+    if (st == LEVADA_OK) st = levada_columns_publish(pool, &b, flat, out, err);
     levada_builder_destroy(&b);
     levada_block_unref(&flat);
     return st;
@@ -244,9 +217,10 @@ static levada_status shard_pick(const shard_args *a, const levada_block *held,
 }
 
 /* *out stays NULL where no record of the block goes out now. */
-static levada_status shard_records(shard_state *s, const shard_args *a, const levada_block *block,
-                                   levada_block **out, levada_error *err)
+static levada_status shard_records(shard_state *s, const levada_block *block, levada_block **out,
+                                   levada_error *err)
 {
+    const shard_args *a = &s->args;
     int64_t       first = shard_first(a, s->seen), seen = s->seen + block->n;
     int64_t       mine = first < block->n ? (block->n - first - 1) / a->count + 1 : 0;
     bool          drop = s->equal == 'd', whole = seen / a->count > s->seen / a->count;
@@ -278,9 +252,10 @@ static levada_status shard_records(shard_state *s, const shard_args *a, const le
 
 /* -- batches */
 
-static levada_status shard_batch(shard_state *s, const shard_args *a, levada_block *block,
-                                 levada_block **out, levada_error *err)
+static levada_status shard_batch(shard_state *s, levada_block *block, levada_block **out,
+                                 levada_error *err)
 {
+    const shard_args *a = &s->args;
     bool          mine = s->seen % a->count == a->index, whole = (s->seen + 1) % a->count == 0;
     levada_block *mark = levada_block_ref(block);
     levada_status st = LEVADA_OK;
@@ -306,10 +281,10 @@ static levada_status shard_batch(shard_state *s, const shard_args *a, levada_blo
 }
 
 /* The end of the input: what the last round still lacks. */
-static levada_status shard_end(shard_state *s, const shard_args *a, levada_block **out,
-                               levada_error *err)
+static levada_status shard_end(shard_state *s, levada_block **out, levada_error *err)
 {
-    levada_block *block = NULL;
+    const shard_args *a = &s->args;
+    levada_block     *block = NULL;
 
     if (!s->held.block) return LEVADA_END;
     if (s->equal == 'd') {
@@ -326,19 +301,18 @@ static levada_status shard_end(shard_state *s, const shard_args *a, levada_block
 static levada_status shard_next(void *state, const void *args, levada_input *in, levada_block **out,
                                 levada_error *err)
 {
-    shard_state      *s = state;
-    const shard_args *a = args;
-    levada_block     *block = NULL;
-    levada_status     st = LEVADA_OK;
+    shard_state  *s = state;
+    levada_block *block = NULL;
+    levada_status st = LEVADA_OK;
 
-    if (a->count == 1 && s->equal != 'p') return levada_input_next(in, out, err);
+    (void)args;
+    if (s->args.count == 1 && s->equal != 'p') return levada_input_next(in, out, err);
     *out = NULL;
     while (st == LEVADA_OK && !*out) {
         st = levada_input_next(in, &block, err);
-        if (st == LEVADA_END) return shard_end(s, a, out, err);
+        if (st == LEVADA_END) return shard_end(s, out, err);
         if (st != LEVADA_OK) return st;
-        st = s->batches ? shard_batch(s, a, block, out, err)
-                        : shard_records(s, a, block, out, err);
+        st = s->batches ? shard_batch(s, block, out, err) : shard_records(s, block, out, err);
         levada_block_unref(&block);
     }
     return st;
