@@ -36,31 +36,31 @@ void levada_grouping_close(levada_grouping *g)
     memset(g, 0, sizeof *g);
 }
 
-/* Room for as many arrivals, and for their keys. */
+/* Space for as many arrivals, and for their keys. */
 static levada_status grouping_reserve(levada_grouping *g, int64_t rows, levada_error *err)
 {
+    bool keys = g->options.policy->keys;
+
     if (levada_reserve(&g->arrivals, &g->arrivals_capacity, rows, sizeof *g->arrivals) &&
-        levada_reserve(&g->keys, &g->keys_capacity, rows, sizeof *g->keys)) {
+        (!keys || levada_reserve(&g->keys, &g->keys_capacity, rows, sizeof *g->keys))) {
         return LEVADA_OK;
     }
     return grouping_memory(err);
 }
 
-static levada_status grouping_measure(const levada_grouping *g, const levada_block *block,
-                                      int64_t *keys, levada_error *err)
+static levada_status grouping_measure(levada_grouping *g, const levada_block *block,
+                                      levada_error *err)
 {
-    if (g->options.policy->keys) {
-        return g->options.policy->keys(g->options.self, block, keys, err);
-    }
-    memset(keys, 0, (size_t)block->n * sizeof *keys);
-    return LEVADA_OK;
+    const levada_grouping_policy *policy = g->options.policy;
+
+    return policy->keys ? policy->keys(g->options.self, block, g->keys, err) : LEVADA_OK;
 }
 
 static levada_status grouping_arrive(levada_grouping *g, const levada_block *block,
                                      levada_error *err)
 {
     LEVADA_TRY(grouping_reserve(g, block->n, err));
-    LEVADA_TRY(grouping_measure(g, block, g->keys, err));
+    LEVADA_TRY(grouping_measure(g, block, err));
     LEVADA_TRY(levada_rowstore_add(g->store, block, 0, block->n, g->arrivals, err));
     g->at = 0;
     g->n = block->n;
@@ -69,21 +69,12 @@ static levada_status grouping_arrive(levada_grouping *g, const levada_block *blo
 
 /* -- for policies */
 
-levada_status levada_grouping_put(levada_grouping *g, int64_t group, int64_t rows,
-                                  levada_error *err)
+levada_status levada_group_reserve(levada_group *group, int64_t rows, levada_error *err)
 {
-    levada_group *to = &g->groups[group];
-
-    LEVADA_ASSERT(group >= 0 && group < g->options.groups && rows > 0 && rows <= g->n - g->at);
-    if (to->capacity < to->n + rows &&
-        !levada_reserve(&to->slots, &to->capacity, to->n + rows, sizeof *to->slots)) {
-        return grouping_memory(err);
+    if (levada_reserve(&group->slots, &group->capacity, rows, sizeof *group->slots)) {
+        return LEVADA_OK;
     }
-    for (int64_t i = 0; i < rows; i++, g->at++) {
-        to->slots[to->n++] = g->arrivals[g->at];
-        if (g->keys[g->at] > to->largest) to->largest = g->keys[g->at];
-    }
-    return LEVADA_OK;
+    return grouping_memory(err);
 }
 
 levada_status levada_grouping_reject(levada_grouping *g, const levada_error *why,
@@ -220,7 +211,7 @@ static levada_status grouping_refill(levada_grouping *g, const uint32_t *slots, 
     if (total) {
         memcpy(g->arrivals, slots, (size_t)total * sizeof *slots);
         LEVADA_TRY(levada_rowstore_peek(g->store, slots, total, &rows, err));
-        st = grouping_measure(g, rows, g->keys, err);
+        st = grouping_measure(g, rows, err);
         levada_block_unref(&rows);
         LEVADA_TRY(st);
     }

@@ -22,6 +22,7 @@
 #ifndef LEVADA_BATCH_GROUPING_H
 #define LEVADA_BATCH_GROUPING_H
 
+#include "base/assert.h"
 #include "tensor/block_priv.h"
 #include <levada/rowstore.h>
 
@@ -35,7 +36,7 @@ typedef struct levada_group {
 } levada_group;
 
 typedef struct levada_grouping_policy {
-    /* The key of each row of a block of any kind. NULL = all keys are 0. */
+    /* The key of each row of a block of any kind. NULL = there are no keys. */
     levada_status (*keys)(const void *self, const levada_block *block, int64_t *keys,
                           levada_error *err);
     /* Places arrivals, of which there is at least one, until a group has to leave: then its number
@@ -59,7 +60,7 @@ struct levada_grouping {
     levada_rowstore        *store;
     levada_group           *groups;   /* options.groups of them              */
     uint32_t               *arrivals; /* slots; those in [at, n) are to be placed */
-    int64_t                *keys;     /* of the arrivals                     */
+    int64_t                *keys;     /* of the arrivals; NULL without keys  */
     int64_t                 at, n, arrivals_capacity, keys_capacity;
 };
 
@@ -72,9 +73,27 @@ void levada_grouping_close(levada_grouping *g);
 
 /* -- for policies */
 
+/* Space for so many records in all. */
+LEVADA_MUST_USE levada_status levada_group_reserve(levada_group *group, int64_t rows,
+                                                   levada_error *err);
+
 /* Places the next `rows` arrivals in a group. */
-LEVADA_MUST_USE levada_status levada_grouping_put(levada_grouping *g, int64_t group, int64_t rows,
-                                                  levada_error *err);
+LEVADA_MUST_USE static inline levada_status levada_grouping_put(levada_grouping *g, int64_t group,
+                                                                int64_t rows, levada_error *err)
+{
+    levada_group *to = &g->groups[group];
+
+    LEVADA_ASSERT(group >= 0 && group < g->options.groups && rows > 0 && rows <= g->n - g->at);
+    if (to->n + rows > to->capacity) LEVADA_TRY(levada_group_reserve(to, to->n + rows, err));
+    for (int64_t i = g->at; g->keys && i < g->at + rows; i++) {
+        if (g->keys[i] > to->largest) to->largest = g->keys[i];
+    }
+    for (int64_t i = 0; i < rows; i++) to->slots[to->n + i] = g->arrivals[g->at + i];
+    to->n += rows;
+    g->at += rows;
+    return LEVADA_OK;
+}
+
 /* The next arrival is a bad record: it goes the way that the iterator's `errors` says. */
 LEVADA_MUST_USE levada_status levada_grouping_reject(levada_grouping    *g,
                                                      const levada_error *why, levada_error *err);
