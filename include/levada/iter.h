@@ -30,13 +30,11 @@ typedef struct levada_iter_options {
     const char *errors;     /* NULL or "fail" | "skip" | "skip:1000" | "skip:0.1%"; the budget
                              * counts at each place for itself: a source, a run of stages       */
     int64_t     max_record_bytes; /* 0 = 256 MiB; what fits in a chunk (256 KiB) passes anyway  */
-    bool        deterministic;    /* false allows records in another order, of which no use is
-                                   * made: the order costs too little. Nothing depends on it    */
 } levada_iter_options;
 
 #define LEVADA_ITER_OPTIONS_INIT                                        \
     {                                                                   \
-        sizeof(levada_iter_options), -1, 0, 0, 0, NULL, 0, true         \
+        sizeof(levada_iter_options), -1, 0, 0, 0, NULL, 0               \
     }
 /* The same for languages without macros; size is sizeof(levada_iter_options). */
 LEVADA_API void levada_iter_options_init(levada_iter_options *all, size_t size);

@@ -437,7 +437,7 @@ static levada_py_state *iter_state_of(PyTypeObject *type)
 static PyObject *iter_open(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     static const char *const names[] = {"dataset", "seed", "epoch", "threads", "block_rows",
-                                        "errors", "max_bytes", "deterministic", NULL};
+                                        "errors", "max_bytes", NULL};
     levada_py_state    *state = iter_state_of(type);
     levada_iter_options options = LEVADA_ITER_OPTIONS_INIT;
     levada_error        err = LEVADA_ERROR_INIT;
@@ -446,13 +446,12 @@ static PyObject *iter_open(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     levada_dataset     *dataset = NULL;
     iter_object        *self = NULL;
     long long           seed = -1, epoch = 0, most = 0;
-    int                 threads = 0, rows = 0, deterministic = true;
+    int                 threads = 0, rows = 0;
     char              **keywords = NULL;
 
     memcpy(&keywords, &(const char *const *){names}, sizeof keywords);
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|LLiizLp:Iter", keywords, &object, &seed,
-                                     &epoch, &threads, &rows, &options.errors, &most,
-                                     &deterministic))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|LLiizL:Iter", keywords, &object, &seed,
+                                     &epoch, &threads, &rows, &options.errors, &most))
         return NULL;
     dataset = levada_py_dataset_of(state, object);
     self = dataset ? (iter_object *)PyType_GenericAlloc(type, 0) : NULL;
@@ -462,7 +461,6 @@ static PyObject *iter_open(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     options.threads = threads;
     options.block_rows = rows;
     options.max_record_bytes = most;
-    options.deterministic = deterministic;
     self->state = state;
     self->pid = getpid();
     Py_BEGIN_ALLOW_THREADS

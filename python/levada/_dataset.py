@@ -216,25 +216,21 @@ class Dataset(Stages):
         return self._append("interleave", options)
 
     def with_options(self, **settings: Any) -> Dataset:
-        """Settings of its iterators: seed, threads, errors, max_bytes, deterministic, block_rows.
+        """Settings of its iterators: seed, threads, errors, max_bytes, block_rows.
 
         `seed`: None draws one. `threads`: 0 = CPUs. `errors`: "fail", "skip", "skip:1000" or
         "skip:0.1%" of the records. `max_bytes`: most bytes of one record of a file (256 MiB); up
-        to 256 KiB always pass. `deterministic`: False allows records in any order, as in
-        TensorFlow. No use is made of it, as the order costs a few percent at most: results stay
-        the same, and save and restore exact.
+        to 256 KiB always pass.
         `block_rows`: records in a block before batching (256); a function is called for so many
         before the first of them comes out.
 
         Settings are no part of the description: text and JSON are as without them, while copies
         and pickles keep them.
         """
-        known = ("seed", "threads", "errors", "max_bytes", "deterministic", "block_rows")
+        known = ("seed", "threads", "errors", "max_bytes", "block_rows")
         for name in settings:
             if name not in known:
                 raise TypeError(f"no option {name!r}; there are {', '.join(known)}")
-        if settings.get("deterministic", True) not in (True, False, None):
-            raise TypeError(f"deterministic={settings['deterministic']!r} must be True or False")
         if not isinstance(settings.get("errors"), (str, type(None))):
             raise TypeError(f"errors={settings['errors']!r} must be a str")
         import re
@@ -264,7 +260,6 @@ class Dataset(Stages):
             block_rows=given.get("block_rows") or 0,
             errors=given.get("errors"),
             max_bytes=given.get("max_bytes") or 0,
-            deterministic=given.get("deterministic") is not False,
         )
 
     def __iter__(self) -> Iterator:

@@ -13,7 +13,6 @@ struct IterOptions {
     block_rows: i32,
     errors: *const c_char,
     max_record_bytes: i64,
-    deterministic: bool,
 }
 
 #[repr(C)]
@@ -69,7 +68,7 @@ fn main() {
         assert!(message(&err).contains("struct_size=0 of levada_iter_options"));
 
         levada_iter_options_init(&mut options, std::mem::size_of::<IterOptions>());
-        assert!(options.seed == -1 && options.deterministic);
+        assert!(options.seed == -1 && options.max_record_bytes == 0);
         options.threads = 2;
         let st = levada_iter_open(dataset, &options, &mut it, &mut err);
         assert_eq!(st, OK, "{}", message(&err));
