@@ -24,7 +24,8 @@ typedef struct fused_link {
 } fused_link;
 
 struct levada_fused {
-    int32_t      threads, n, room;
+    int32_t      threads, n;
+    int64_t      capacity; /* of links */
     bool         carries;
     fused_link **links;
 };
@@ -99,15 +100,10 @@ static levada_status fused_open_states(levada_fused *fused, fused_link *l, levad
 
 static levada_status fused_reserve(levada_fused *fused, levada_error *err)
 {
-    int32_t      room = fused->room ? 2 * fused->room : 8;
-    fused_link **more;
-
-    if (fused->n < fused->room) return LEVADA_OK;
-    more = levada_realloc(fused->links, (size_t)room * sizeof(*more));
-    if (!more) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a stage");
-    fused->links = more;
-    fused->room = room;
-    return LEVADA_OK;
+    if (levada_reserve(&fused->links, &fused->capacity, fused->n + 1, sizeof(*fused->links))) {
+        return LEVADA_OK;
+    }
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a stage");
 }
 
 levada_status levada_fused_add(levada_fused *fused, const levada_dataset *at,

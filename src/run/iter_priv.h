@@ -114,7 +114,8 @@ struct levada_node {
 /* The stages that the plan has come by, and the one that it is at. */
 typedef struct levada_visits {
     const char **names; /* of all, in order; those from `first` on belong to this pipe */
-    int32_t n, capacity, first;
+    int32_t n, first;
+    int64_t capacity;
     int32_t position, namesakes;
 } levada_visits;
 

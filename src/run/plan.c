@@ -31,13 +31,8 @@ static levada_status plan_visit(levada_run *run, const levada_dataset *at, levad
 {
     levada_visits *v = &run->visits;
 
-    if (v->n == v->capacity) {
-        int32_t      room = v->capacity ? 2 * v->capacity : 16;
-        const char **more = levada_realloc(v->names, (size_t)room * sizeof(*more));
-
-        if (!more) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a plan");
-        v->names = more;
-        v->capacity = room;
+    if (!levada_reserve(&v->names, &v->capacity, v->n + 1, sizeof(*v->names))) {
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a plan");
     }
     v->position = v->n - v->first;
     v->namesakes = 0;

@@ -133,16 +133,7 @@ static bool barrier_keys_before(const levada_barrier_entry *a, const levada_barr
 
 bool levada_barrier_reserve(levada_barrier *barrier, int64_t count)
 {
-    levada_barrier_entry **ready;
-    int64_t                room = 2 * barrier->room;
-
-    if (count <= barrier->room) return true;
-    if (room < count) room = count;
-    ready = levada_realloc(barrier->ready, (size_t)room * sizeof(levada_barrier_entry *));
-    if (ready == NULL) return false;
-    barrier->ready = ready;
-    barrier->room = room;
-    return true;
+    return levada_reserve(&barrier->ready, &barrier->capacity, count, sizeof(*barrier->ready));
 }
 
 void levada_barrier_push(levada_barrier *barrier, levada_barrier_entry *entry)
@@ -150,7 +141,7 @@ void levada_barrier_push(levada_barrier *barrier, levada_barrier_entry *entry)
     levada_barrier_entry **heap = barrier->ready;
     int64_t                at = barrier->nready++;
 
-    LEVADA_ASSERT(at < barrier->room); /* kept for keys that come back */
+    LEVADA_ASSERT(at < barrier->capacity); /* kept for keys that come back */
     while (at > 0 && barrier_keys_before(entry, heap[(at - 1) / 4])) {
         heap[at] = heap[(at - 1) / 4];
         at = (at - 1) / 4;

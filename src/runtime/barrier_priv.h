@@ -48,7 +48,7 @@ struct levada_barrier {
     int64_t                input_index, sequence, call;
     int64_t                nincomplete, nbuckets;
     levada_barrier_entry **buckets;
-    int64_t                nready, room;
+    int64_t                nready, capacity; /* of ready */
     levada_barrier_entry **ready; /* 4-ary heap */
 };
 

@@ -32,7 +32,8 @@ struct levada_wait_list {
     uint64_t       number; /* of the latest sleep */
     levada_shared *shared;
     wait_list_name      *names;
-    int32_t        nnames, room, oldest;
+    int32_t        nnames, oldest;
+    int64_t        capacity; /* of names */
 };
 
 static void wait_list_hold(void *object)
@@ -154,13 +155,8 @@ static wait_list_name *wait_list_name_place(levada_wait_list *wait_list)
         wait_list->oldest = (wait_list->oldest + 1) % WAIT_LIST_NAMES;
         return &wait_list->names[wait_list->oldest];
     }
-    if (wait_list->nnames == wait_list->room) {
-        int32_t   room = wait_list->room > 0 ? 2 * wait_list->room : 16;
-        wait_list_name *names = levada_realloc(wait_list->names, (size_t)room * sizeof(*names));
-
-        if (names == NULL) return NULL;
-        wait_list->names = names;
-        wait_list->room = room;
+    if (!levada_reserve(&wait_list->names, &wait_list->capacity, wait_list->nnames + 1, sizeof(*wait_list->names))) {
+        return NULL;
     }
     return &wait_list->names[wait_list->nnames++];
 }

@@ -13,7 +13,8 @@
 
 typedef struct encode_bytes {
     uint8_t *at;
-    size_t size, room;
+    size_t size;
+    int64_t capacity;
 } encode_bytes;
 
 struct levada_example {
@@ -64,20 +65,12 @@ void levada_example_reset(levada_example *example)
 /* Makes room for `more` bytes; a message cannot be larger than 2 GiB. */
 static levada_status encode_reserve(encode_bytes *b, size_t more, levada_error *err)
 {
-    size_t want = b->room < 256 ? 256 : b->room;
-    uint8_t *memory;
-
     if (more > INT32_MAX || b->size + more > INT32_MAX) {
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
                            "the message is larger than 2 GiB");
     }
-    if (b->size + more <= b->room) return LEVADA_OK;
-    while (want < b->size + more) want *= 2;
-    memory = levada_realloc(b->at, want);
-    if (!memory) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for an example");
-    b->at = memory;
-    b->room = want;
-    return LEVADA_OK;
+    if (levada_reserve(&b->at, &b->capacity, (int64_t)(b->size + more), 1)) return LEVADA_OK;
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for an example");
 }
 
 /* Writes the head of a field of bytes; the caller has reserved the room. */

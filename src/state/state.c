@@ -34,14 +34,7 @@ static levada_status state_memory(levada_error *err)
 /* Room for one entry more. */
 static levada_entry *state_next(levada_state_writer *to)
 {
-    if (to->n == to->capacity) {
-        int32_t       room = to->capacity ? 2 * to->capacity : 32;
-        levada_entry *more = levada_realloc(to->entries, (size_t)room * sizeof *more);
-
-        if (!more) return NULL;
-        to->entries = more;
-        to->capacity = room;
-    }
+    if (!levada_reserve(&to->entries, &to->capacity, to->n + 1, sizeof *to->entries)) return NULL;
     return &to->entries[to->n];
 }
 

@@ -25,7 +25,8 @@ static const char state_magic[9] = "LVDASTAT";
 
 typedef struct state_bytes {
     uint8_t *data;
-    size_t   size, capacity;
+    size_t   size;
+    int64_t  capacity;
     bool     failed; /* no memory */
 } state_bytes;
 
@@ -36,16 +37,9 @@ static levada_status state_no_memory(levada_error *err)
 
 static uint8_t *state_reserve(state_bytes *b, size_t size)
 {
-    if (b->size + size > b->capacity) {
-        size_t   room = (b->size + size) * 2;
-        uint8_t *more = levada_realloc(b->data, room);
-
-        if (!more) {
-            b->failed = true;
-            return NULL;
-        }
-        b->data = more;
-        b->capacity = room;
+    if (!levada_reserve(&b->data, &b->capacity, (int64_t)(b->size + size), 1)) {
+        b->failed = true;
+        return NULL;
     }
     return b->data + b->size;
 }

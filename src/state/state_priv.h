@@ -75,7 +75,8 @@ typedef struct levada_entry {
 
 struct levada_state_writer {
     levada_entry *entries;
-    int32_t       n, capacity;
+    int32_t       n;
+    int64_t       capacity;
     levada_state_scope scope;
     int64_t since; /* changes of files from this one on are later (file_marks.h); 0 = all */
 };

@@ -11,7 +11,8 @@
 
 typedef struct levada_grow {
     uint8_t *data;
-    size_t   size, capacity;
+    size_t   size;
+    int64_t  capacity;
 } levada_grow;
 
 /* What push has gathered for one column: values, then the offsets of up to two levels. */

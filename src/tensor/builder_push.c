@@ -13,13 +13,8 @@ static levada_status push_raw(levada_grow *to, const void *data, size_t size, le
     if (to->size + size > (size_t)LEVADA_BLOCK_LIMIT) {
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "a column is larger than 1 GiB");
     }
-    if (to->size + size > to->capacity) {
-        size_t   room = (to->size + size) * 2 + 64;
-        uint8_t *more = levada_realloc(to->data, room);
-
-        if (!more) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a column");
-        to->data = more;
-        to->capacity = room;
+    if (!levada_reserve(&to->data, &to->capacity, (int64_t)(to->size + size), 1)) {
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a column");
     }
     if (size) memcpy(to->data + to->size, data, size);
     to->size += size;

@@ -215,15 +215,9 @@ static levada_status reader_give_up(levada_reader *r, levada_status st, const le
 
 static levada_status reader_reserve(levada_reader *r, levada_error *err)
 {
-    int32_t        room = r->room ? 2 * r->room : 4;
-    levada_block **parts;
-
-    if (r->nparts < r->room) return LEVADA_OK;
-    parts = levada_realloc(r->parts, (size_t)room * sizeof *parts);
-    if (!parts) return levada_reader_short(err);
-    r->parts = parts;
-    r->room = room;
-    return LEVADA_OK;
+    return levada_reserve(&r->parts, &r->capacity, r->nparts + 1, sizeof *r->parts)
+               ? LEVADA_OK
+               : levada_reader_short(err);
 }
 
 int64_t levada_reader_bytes(const levada_block *block, int64_t first, int64_t last)

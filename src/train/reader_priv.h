@@ -34,7 +34,7 @@ struct levada_reader {
     bool               begun;  /* a block of it came                              */
     levada_error       failed; /* repeated while it is not clear                  */
     levada_block     **parts;
-    int32_t            nparts, room;
+    int64_t            nparts, capacity;
     int64_t            row;   /* of parts[0], that comes next */
     int64_t            held;  /* rows from there on           */
     int64_t            bytes; /* of their values             */

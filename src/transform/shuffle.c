@@ -83,16 +83,8 @@ static uint64_t shuffle_key(const shuffle_state *s, const shuffle_args *a)
 /* The buffer grows with what comes: buffer_size may be far beyond the size of the data. */
 static levada_status shuffle_reserve(shuffle_state *s, int64_t want, levada_error *err)
 {
-    int64_t   room = s->capacity ? 2 * s->capacity : 1024;
-    uint32_t *more;
-
-    if (want <= s->capacity) return LEVADA_OK;
-    if (room < want) room = want;
-    more = levada_realloc(s->slots, (size_t)room * sizeof *more);
-    if (!more) return shuffle_memory(err);
-    s->slots = more;
-    s->capacity = room;
-    return LEVADA_OK;
+    return levada_reserve(&s->slots, &s->capacity, want, sizeof *s->slots) ? LEVADA_OK
+                                                                           : shuffle_memory(err);
 }
 
 static levada_status shuffle_scratch(shuffle_state *s, int64_t rows, levada_error *err)
