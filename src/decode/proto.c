@@ -7,17 +7,6 @@
 #include "base/alloc.h"
 #include "registry/env_priv.h"
 
-#include <stdarg.h>
-#include <stdio.h>
-
-levada_status levada_proto_reserve(void **memory, int64_t *room, int64_t count, size_t size,
-                                levada_error *err)
-{
-    if (levada_reserve(memory, room, count, size)) return LEVADA_OK;
-    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to decode %lld values",
-                       (long long)count);
-}
-
 static levada_status proto_no_memory(levada_error *err)
 {
     return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a decoder");
@@ -76,45 +65,6 @@ void levada_proto_close(levada_proto *x)
     levada_free(x->number);
     levada_free(x->order);
     memset(x, 0, sizeof *x);
-}
-
-levada_status levada_proto_reject(levada_proto *x, int64_t row, levada_error *err,
-                                  const char *fmt, ...)
-{
-    levada_error why = LEVADA_ERROR_INIT;
-    char text[sizeof why.message];
-    va_list args;
-
-    if (x->rejected[row]) return LEVADA_OK;
-    x->rejected[row] = 1;
-    va_start(args, fmt);
-    (void)vsnprintf(text, sizeof text, fmt, args);
-    va_end(args);
-    (void)levada_fail(&why, LEVADA_EINVALID_ARGUMENT, "%s", text);
-    return levada_builder_reject(x->out, row, &why, err);
-}
-
-levada_status levada_proto_broken(levada_proto *x, int64_t row, levada_error *err)
-{
-    if (x->plan->sequence) {
-        return levada_proto_reject(x, row, err,
-                                   "Invalid protocol message input: these %d bytes are no "
-                                   "tf.train.SequenceExample",
-                                   x->in->size[row]);
-    }
-    return levada_proto_reject(x, row, err,
-                               "Could not parse example input: these %d bytes are no "
-                               "tf.train.Example",
-                               x->in->size[row]);
-}
-
-int64_t levada_items_row(const levada_items *items, int64_t item)
-{
-    int64_t row = 0;
-
-    if (!items->first) return item;
-    while (items->first[row + 1] <= item) row++;
-    return row;
 }
 
 /* Memory for n rows; columns of single numbers, which the first pass fills. */
