@@ -12,6 +12,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import format as layout
 import gen_builtins
 import lib
+import lint_circles
 import lint_commit
 import lint_deps
 import lint_exports
@@ -225,3 +226,28 @@ def test_builtins_compile(tmp_path):
     assert text.index("&levada_stage_cast") < text.index("&levada_stage_pad")
     warnings = ["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-std=c17"]
     subprocess.run(["cc", *warnings, "-fsyntax-only", str(output)], check=True)
+
+
+def test_circles_of_more_than_three_modules_are_found(tree):
+    for name, other in ("ab", "bc", "cd", "de"):
+        tree(f"python/levada/{name}.py", f"def f():\n    from levada import {other}\n")
+    typing = "if TYPE_CHECKING:\n    from levada import a\n"
+    root = tree("python/levada/e.py", f"from typing import TYPE_CHECKING\n{typing}")
+    assert lint_circles.check(root, root / "build") == []
+    found = lint_circles.check(tree("python/levada/d.py", "from levada.a import f\n"), root)
+    assert [finding.key for finding in found] == ["python/levada"]
+    assert "a circle of 4 files, at most 3: python/levada/a.py" in found[0].text
+    tree("python/levada/d.py", "from levada.b import f\n")
+    assert lint_circles.check(root, root) == []
+
+
+def test_circles_of_c_files_are_found_by_their_symbols(tree):
+    objects = tree.root / "build" / "src" / "liblevada.so.0.p"
+    objects.mkdir(parents=True)
+    for name, other in ("ab", "bc", "cd", "da"):
+        text = f"void {other}(void); void {name}(void) {{ {other}(); }}"
+        source = tree(f"src/base/{name}.c", text) / f"src/base/{name}.c"
+        command = ["cc", "-c", "-o", str(objects / f"base_{name}.c.o"), str(source)]
+        subprocess.run(command, check=True)
+    found = lint_circles.check(tree.root, tree.root / "build")
+    assert [finding.key for finding in found] == ["src/base"]
