@@ -6,7 +6,7 @@
 #include "base/alloc.h"
 #include "description/columns.h"
 #include "run/iter_priv.h"
-#include "run/combiner.h"
+#include "registry/combiner.h"
 
 typedef struct concat_args {
     int8_t none;

@@ -11,7 +11,7 @@
 #include "base/alloc.h"
 #include "base/random.h"
 #include "description/columns.h"
-#include "run/combiner.h"
+#include "registry/combiner.h"
 #include "run/input_cursor.h"
 #include "run/pipe.h"
 

@@ -10,7 +10,7 @@
 #include "base/random.h"
 #include "description/columns.h"
 #include "run/iter_priv.h"
-#include "run/combiner.h"
+#include "registry/combiner.h"
 #include "run/input_cursor.h"
 #include "tensor/merge.h"
 

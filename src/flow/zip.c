@@ -5,7 +5,7 @@
  * which must be equally large.
  */
 #include "base/alloc.h"
-#include "run/combiner.h"
+#include "registry/combiner.h"
 #include "run/input_cursor.h"
 #include "tensor/block_priv.h"
 

@@ -11,7 +11,7 @@
 #define LEVADA_REGISTRY_REGISTRY_H
 
 #include "registry/env_priv.h"
-#include "run/combiner.h"
+#include "registry/combiner.h"
 #include <levada/decoder.h>
 #include <levada/filter.h>
 #include <levada/option.h>

@@ -155,7 +155,8 @@ static wait_list_name *wait_list_name_place(levada_wait_list *wait_list)
         wait_list->oldest = (wait_list->oldest + 1) % WAIT_LIST_NAMES;
         return &wait_list->names[wait_list->oldest];
     }
-    if (!levada_reserve(&wait_list->names, &wait_list->capacity, wait_list->nnames + 1, sizeof(*wait_list->names))) {
+    if (!levada_reserve(&wait_list->names, &wait_list->capacity, wait_list->nnames + 1,
+                        sizeof(*wait_list->names))) {
         return NULL;
     }
     return &wait_list->names[wait_list->nnames++];

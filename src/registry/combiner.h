@@ -5,8 +5,8 @@
  * A combiner runs like a SERIAL stage; its inputs are iterators that the core opened, or that it
  * opens itself from a pipe among its options (levada_pipe_open).
  */
-#ifndef LEVADA_RUN_COMBINER_H
-#define LEVADA_RUN_COMBINER_H
+#ifndef LEVADA_REGISTRY_COMBINER_H
+#define LEVADA_REGISTRY_COMBINER_H
 
 #include <levada/stage.h>
 
