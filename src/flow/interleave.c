@@ -14,6 +14,7 @@
 #include "registry/combiner.h"
 #include "run/input_cursor.h"
 #include "run/pipe.h"
+#include "tensor/merge.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -33,9 +34,8 @@ typedef struct interleave_slot {
     levada_dataset *pipe;   /* filled in with it                                    */
     levada_node    *node;
     int64_t         ordinal; /* number of the record: makes the pipe's randomness its own */
-    levada_cursor   cursor; /* on the node; its block is DATA but where it is raw   */
-    bool            raw;    /* that block is as the node gave it                    */
-    int32_t         mark;   /* where that block stands among those of the selection */
+    levada_cursor   cursor; /* on the node                                          */
+    levada_merge_input rows; /* of its block, once that has the columns of all      */
 } interleave_slot;
 
 typedef struct interleave_state {
@@ -52,8 +52,7 @@ typedef struct interleave_state {
     int32_t                turn;
     int64_t                taken; /* records of this turn */
     interleave_slot       *slots;
-    levada_block         **from; /* scratch: blocks of the selection that is made */
-    int32_t                nfrom;
+    levada_merge           merge; /* the block that is being made; empty between two calls */
     bool                   lockable;
     levada_mutex           lock; /* where a slot's node comes or goes, and cancel() looks at it */
 } interleave_state;
@@ -134,10 +133,8 @@ static levada_status interleave_open(void *state, const void *args, const levada
     LEVADA_TRY(levada_mutex_init(&s->lock, LEVADA_LOCK_NODE, err));
     s->lockable = true;
     s->slots = levada_alloc_zero((size_t)s->n * sizeof *s->slots);
-    s->from = levada_alloc((size_t)context->block_rows * sizeof(*s->from));
-    return s->slots && s->from
-               ? LEVADA_OK
-               : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a stage");
+    return s->slots ? LEVADA_OK
+                    : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a stage");
 }
 
 /* Puts a node into a slot, or takes it out of it. What is cancelled by then hears of it here. */
@@ -160,6 +157,7 @@ static void interleave_free_slot(interleave_state *s, interleave_slot *slot)
     levada_node *gone = NULL;
 
     levada_cursor_clear(&slot->cursor);
+    levada_merge_input_clear(&slot->rows);
     if (slot->node) {
         s->open--;
         interleave_swap(s, slot, &gone);
@@ -176,7 +174,7 @@ static void interleave_close(void *state)
     for (int32_t i = 0; s->slots && i < s->n; i++) interleave_free_slot(s, &s->slots[i]);
     levada_cursor_clear(&s->input);
     levada_free(s->slots);
-    levada_free(s->from);
+    levada_merge_clear(&s->merge);
     if (s->lockable) levada_mutex_clear(&s->lock);
 }
 
@@ -254,19 +252,13 @@ static void interleave_advance(interleave_state *s)
     s->taken = 0;
 }
 
-/* The block of the cursor as the selection needs it. */
-static levada_status interleave_flatten(const interleave_state *s, interleave_slot *slot,
-                                        levada_error *err)
+/* Makes the block of the cursor ready: its columns are those of all. */
+static levada_status interleave_ready(const interleave_state *s, interleave_slot *slot,
+                                      levada_error *err)
 {
-    levada_pool  *pool = levada_env_pool(s->context->env);
-    levada_block *flat = NULL;
-
-    LEVADA_TRY(levada_columns_adapt(pool, s->context->out, &slot->cursor.block, err));
-    LEVADA_TRY(levada_block_gather(pool, slot->cursor.block, &flat, err));
-    levada_block_unref(&slot->cursor.block);
-    slot->cursor.block = flat;
-    slot->raw = false;
-    return LEVADA_OK;
+    LEVADA_TRY(levada_columns_adapt(levada_env_pool(s->context->env), s->context->out,
+                                    &slot->cursor.block, err));
+    return levada_merge_switch(&slot->rows, slot->cursor.block, err);
 }
 
 /* Makes sure that the cursor of the slot has a record. */
@@ -274,11 +266,11 @@ static levada_status interleave_fill(const interleave_state *s, interleave_slot 
                                      levada_error *err)
 {
     if (!slot->cursor.block || slot->cursor.row == slot->cursor.block->n) {
+        slot->rows.block = NULL; /* until there was memory for the next one */
         levada_node_report_emitted(s->context->node, s->given);
         LEVADA_TRY(levada_cursor_fill(&slot->cursor, slot->node, err));
-        slot->raw = true; /* until there was memory for it */
     }
-    return slot->raw ? interleave_flatten(s, slot, err) : LEVADA_OK;
+    return slot->rows.block ? LEVADA_OK : interleave_ready(s, slot, err);
 }
 
 /* The slot whose turn it is, with a record: OK, END of all, or what went wrong. */
@@ -309,37 +301,6 @@ static levada_status interleave_slot_next(interleave_state *s, interleave_slot *
 
 /* -- output */
 
-static int32_t interleave_mark(interleave_state *s, interleave_slot *slot)
-{
-    if (slot->mark >= s->nfrom || s->from[slot->mark] != slot->cursor.block) {
-        slot->mark = s->nfrom;
-        s->from[s->nfrom++] = levada_block_ref(slot->cursor.block);
-    }
-    return slot->mark;
-}
-
-/* Up to block_rows records by turns; their blocks and rows into index. At least one, or a status.
- */
-static levada_status interleave_collect(interleave_state *s, uint32_t *which, uint32_t *row,
-                                        int64_t *n, levada_error *err)
-{
-    levada_status st = LEVADA_OK;
-
-    s->nfrom = 0;
-    while (*n < s->context->block_rows) {
-        interleave_slot *slot = NULL;
-
-        st = interleave_slot_next(s, &slot, err);
-        if (st != LEVADA_OK) break;
-        which[*n] = (uint32_t)interleave_mark(s, slot);
-        row[*n] = (uint32_t)slot->cursor.row++;
-        (*n)++;
-        s->given++;
-        if (++s->taken == s->args->block_length) interleave_advance(s);
-    }
-    return *n ? LEVADA_OK : st; /* what stopped it comes again */
-}
-
 static levada_status interleave_batch(interleave_state *s, levada_block **out, levada_error *err)
 {
     interleave_slot *slot = NULL;
@@ -351,23 +312,25 @@ static levada_status interleave_batch(interleave_state *s, levada_block **out, l
     return LEVADA_OK;
 }
 
+/* Up to block_rows records by turns. What stops it comes again after those in front of it. */
 static levada_status interleave_records(interleave_state *s, levada_block **out,
                                         levada_error *err)
 {
-    int64_t           room = s->context->block_rows, n = 0;
-    uint32_t         *index;
-    levada_buffer    *owner = NULL;
-    levada_status     st;
+    levada_merge *merge = &s->merge;
 
-    LEVADA_TRY(levada_buffer_create(levada_env_pool(s->context->env), room * 8, &owner, err));
-    index = (uint32_t *)(void *)owner->data;
-    st = interleave_collect(s, index, index + room, &n, err);
-    if (st == LEVADA_OK) {
-        st = levada_block_selection(s->from, s->nfrom, index, index + room, n, &owner, out, err);
+    LEVADA_TRY(levada_merge_begin(merge, levada_env_pool(s->context->env), s->context->block_rows,
+                                  err));
+    while (merge->n < merge->capacity) {
+        interleave_slot *slot = NULL;
+        levada_status    st = interleave_slot_next(s, &slot, err);
+
+        if (st != LEVADA_OK && merge->n == 0) return st;
+        if (st != LEVADA_OK) break;
+        levada_merge_row(merge, &slot->rows, slot->cursor.row++);
+        s->given++;
+        if (++s->taken == s->args->block_length) interleave_advance(s);
     }
-    for (int32_t i = 0; st != LEVADA_OK && i < s->nfrom; i++) levada_block_unref(&s->from[i]);
-    levada_buffer_unref(&owner);
-    return st;
+    return levada_merge_end(merge, out, err);
 }
 
 static levada_status interleave_next(void *state, const void *args, levada_block **out,
@@ -434,7 +397,7 @@ static levada_status interleave_restore_slot(interleave_state *s, int32_t i,
     LEVADA_TRY(levada_node_restore(slot->node, from, err));
     snprintf(key, sizeof key, "rest%d", (int)i);
     LEVADA_TRY(levada_input_cursor_restore(&slot->cursor, slot->node, from, key, err));
-    return slot->cursor.block ? interleave_flatten(s, slot, err) : LEVADA_OK;
+    return slot->cursor.block ? interleave_ready(s, slot, err) : LEVADA_OK;
 }
 
 static levada_status interleave_restore(void *state, levada_state_reader *from, levada_error *err)

@@ -22,11 +22,11 @@ levada_status levada_merge_begin(levada_merge *merge, levada_pool *pool, int64_t
                                  levada_error *err)
 {
     merge_drop(merge);
-    if (!merge->from) { /* no row names more than one block */
-        merge->from = levada_alloc((size_t)rows * sizeof(*merge->from));
-        if (!merge->from) return merge_memory(err);
-        merge->capacity = rows;
+    if (!levada_reserve(&merge->from, &merge->reserved, rows, sizeof(*merge->from))) {
+        return merge_memory(err);
     }
+    if (rows != merge->capacity) levada_buffer_unref(&merge->index);
+    merge->capacity = rows;
     if (!merge->index) LEVADA_TRY(levada_buffer_create(pool, rows * 8, &merge->index, err));
     merge->which = (uint32_t *)(void *)merge->index->data;
     merge->row = merge->which + rows;

@@ -13,7 +13,8 @@
 
 /* All-zero is a valid empty one. */
 typedef struct levada_merge {
-    levada_block **from; /* `capacity` of them */
+    levada_block **from; /* space for one of each row: no row names more */
+    int64_t        reserved;
     int32_t        nfrom;
     levada_buffer *index;
     uint32_t      *which, *row;
@@ -28,7 +29,7 @@ typedef struct levada_merge_input {
     int32_t             capacity;
 } levada_merge_input;
 
-/* Begins a selection of at most `rows` rows, which is the same number for each one. */
+/* Begins a selection of at most `rows` rows. */
 LEVADA_MUST_USE levada_status levada_merge_begin(levada_merge *merge, levada_pool *pool,
                                                  int64_t rows, levada_error *err);
 /* The rows so far, at least one, as a selection. After a failure they are still there. */

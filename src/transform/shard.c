@@ -10,10 +10,10 @@
  * emits a copy of one of that round with is_padding true. In a copy of a batch all sequences have
  * length 0.
  */
-#include "base/alloc.h"
 #include "description/columns.h"
 #include "registry/env_priv.h"
 #include "tensor/builder_priv.h"
+#include "tensor/merge.h"
 #include <levada/rowstore.h>
 
 #include <string.h>
@@ -31,6 +31,8 @@ typedef struct shard_state {
     levada_cursor         held;    /* one element: to emit once its round is complete, or to copy */
     levada_derived        columns; /* of pad */
     shard_args            args;
+    levada_merge          merge; /* the block that is being made; empty between two calls */
+    levada_merge_input    rows;  /* of it */
 } shard_state;
 
 static const levada_arg shard_options[] = {
@@ -88,6 +90,8 @@ static void shard_close(void *state)
 
     levada_cursor_clear(&s->held);
     levada_derived_clear(&s->columns);
+    levada_merge_clear(&s->merge);
+    levada_merge_input_clear(&s->rows);
 }
 
 /* First row of a block, whose first record has the number `seen`, that belongs to the part. */
@@ -164,56 +168,22 @@ static void shard_hold(shard_state *s, levada_block **block)
     *block = NULL;
 }
 
-/* Row `from` of a block of any kind as a row of a DATA block: the number of that block in `all`. */
-static uint32_t shard_row(const levada_block *block, int64_t from, uint32_t *row)
-{
-    bool data = block->kind == LEVADA_BLOCK_DATA;
-
-    *row = data ? (uint32_t)from : block->row[from];
-    return data ? 0 : block->which[from];
-}
-
-static int32_t shard_sources(const levada_block *block, levada_block **to)
-{
-    int32_t n = block->kind == LEVADA_BLOCK_DATA ? 1 : block->nfrom;
-
-    for (int32_t i = 0; i < n; i++) {
-        to[i] = levada_block_ref(block->kind == LEVADA_BLOCK_DATA ? block : block->from[i]);
-    }
-    return n;
-}
-
 /* The record `held` (if not NULL), then n of the block, each a->count after the one before. */
-static levada_status shard_pick(const shard_args *a, const levada_block *held,
+static levada_status shard_pick(shard_state *s, const levada_block *held,
                                 const levada_block *block, int64_t first, int64_t n,
                                 levada_block **out, levada_error *err)
 {
-    int64_t        rows = n + (held != NULL), most = 2 + block->nfrom + (held ? held->nfrom : 0);
-    uint32_t      *index = levada_alloc((size_t)rows * 2 * sizeof *index);
-    levada_block **from = levada_alloc((size_t)most * sizeof *from);
-    levada_buffer *owner = NULL;
-    int32_t        nheld = 0, nfrom = 0;
-    int64_t        k = 0;
-    levada_status  st = LEVADA_OK;
-
-    if (!index || !from) st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a part");
-    if (st == LEVADA_OK) st = levada_buffer_wrap(index, rows * 8, levada_free, index, &owner, err);
-    if (st != LEVADA_OK) {
-        levada_free(index);
-        levada_free(from);
-        return st;
+    LEVADA_TRY(levada_merge_begin(&s->merge, levada_env_pool(s->context->env), n + (held != NULL),
+                                  err));
+    if (held) {
+        LEVADA_TRY(levada_merge_switch(&s->rows, held, err));
+        levada_merge_row(&s->merge, &s->rows, 0);
     }
-    if (held) nheld = shard_sources(held, from);
-    nfrom = nheld + shard_sources(block, from + nheld);
-    if (held) index[k++] = shard_row(held, 0, &index[rows]);
-    for (int64_t i = first; k < rows; i += a->count, k++) {
-        index[k] = (uint32_t)nheld + shard_row(block, i, &index[rows + k]);
+    LEVADA_TRY(levada_merge_switch(&s->rows, block, err));
+    for (int64_t k = 0; k < n; k++) {
+        levada_merge_row(&s->merge, &s->rows, first + k * s->args.count);
     }
-    st = levada_block_selection(from, nfrom, index, index + rows, rows, &owner, out, err);
-    for (int32_t i = 0; st != LEVADA_OK && i < nfrom; i++) levada_block_unref(&from[i]);
-    levada_buffer_unref(&owner);
-    levada_free(from);
-    return st;
+    return levada_merge_end(&s->merge, out, err);
 }
 
 /* *out stays NULL where no record of the block goes out now. */
@@ -236,7 +206,7 @@ static levada_status shard_records(shard_state *s, const levada_block *block, le
     }
     if (spare) st = levada_block_slice(NULL, block, block->n - 1, 1, &next, err);
     if (st == LEVADA_OK && mine + release > 0) {
-        st = shard_pick(a, release ? s->held.block : NULL, block, first, mine, out, err);
+        st = shard_pick(s, release ? s->held.block : NULL, block, first, mine, out, err);
     }
     if (st == LEVADA_OK && *out && s->equal == 'p') {
         levada_block *picked = *out;
