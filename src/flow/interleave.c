@@ -22,7 +22,8 @@
 /* Records of one round; and for pipes in pipes, so that they seldom meet. */
 #define INTERLEAVE_ROUND (UINT64_C(1) << 20)
 #define INTERLEAVE_NESTED UINT64_C(1299709)
-#define INTERLEAVE_DEPTH 2 /* paths have 64 bytes: of two prefixes and a name */
+#define INTERLEAVE_DEPTH 2
+#define INTERLEAVE_PREFIX 40 /* bytes; a name must fit behind it (LEVADA_STATE_PATH) */
 
 typedef struct interleave_args {
     const levada_dataset *pipe;
@@ -198,18 +199,20 @@ static levada_status interleave_start(interleave_state *s, int32_t i, levada_err
     interleave_slot  *slot = &s->slots[i];
     uint64_t          round = (uint64_t)s->context->pass * INTERLEAVE_ROUND +
                      (uint64_t)s->context->node->first_pass * INTERLEAVE_NESTED;
-    char              prefix[80]; /* paths have 64 bytes: a name must fit behind it */
+    char              prefix[80];
     levada_pipe_place place = {
         .prefix = prefix,
         .source = s->source + i * s->sources,
         .pass = (int32_t)((round + (uint64_t)slot->ordinal) & INT32_MAX),
         .salt = levada_random_key(round + 1, (uint64_t)slot->ordinal),
         .skips = levada_node_skips(s->context->node),
+        .worker = s->context->node->worker,
     };
     levada_node  *node = NULL;
     levada_status st;
 
-    if (snprintf(prefix, sizeof prefix, "%s/%d/", s->context->node->path, (int)i) > 40) {
+    if (snprintf(prefix, sizeof prefix, "%s/%d/", s->context->node->path, (int)i) >
+        INTERLEAVE_PREFIX) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "pipes in pipes are nested too deeply");
     }
     st = levada_pipe_bind(s->args->pipe, slot->record, 0, &slot->pipe, err);

@@ -16,7 +16,7 @@ typedef struct fused_link {
     const levada_spec    *out;
     levada_spec          *decoded; /* decoders: the columns that decode() makes; owned */
     levada_context        context; /* also borrowed by the states */
-    char                  path[64];
+    char                  path[LEVADA_STATE_PATH];
     uint8_t              *states; /* threads * state_size */
     size_t                state_size;
     int32_t               opened; /* states that open() saw */
@@ -139,6 +139,11 @@ int32_t levada_fused_count(const levada_fused *fused) { return fused->n; }
 const levada_spec *levada_fused_spec(const levada_fused *fused)
 {
     return fused->n ? fused->links[fused->n - 1]->out : NULL;
+}
+
+const char *levada_fused_path(const levada_fused *fused)
+{
+    return fused->n ? fused->links[fused->n - 1]->path : NULL;
 }
 
 bool levada_fused_rereadable(const levada_fused *fused)

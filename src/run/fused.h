@@ -20,7 +20,9 @@ LEVADA_MUST_USE levada_status levada_fused_add(levada_fused *fused, const levada
                                                const levada_context *context, const char *path,
                                                levada_error *err);
 int32_t            levada_fused_count(const levada_fused *fused);
+/* Of its last stage; NULL without one. */
 const levada_spec *levada_fused_spec(const levada_fused *fused);
+const char        *levada_fused_path(const levada_fused *fused);
 /* True when rows can be followed through it (no stage is FREE). */
 bool levada_fused_rereadable(const levada_fused *fused);
 

@@ -3,12 +3,10 @@
  * Inputs: what happens around each node's own next(), and walks over the tree.
  */
 #include "base/assert.h"
-#include "run/workers.h"
 #include "run/iter_priv.h"
 #include "run/input_cursor.h"
 #include "tensor/block_priv.h"
 
-#include <stdio.h>
 #include <string.h>
 
 static levada_status iter_stuck(const levada_node *it, levada_error *err)
@@ -26,8 +24,7 @@ static levada_status iter_interrupted(const levada_node *it, levada_error *err)
     if (atomic_load_explicit(&run->cancelled, memory_order_relaxed)) {
         return levada_fail(err, LEVADA_ECANCELLED, "cancelled");
     }
-    if (it->ninputs ||
-        (run->workers && !levada_workers_is_consumer(run->workers))) return LEVADA_OK;
+    if (it->ninputs || *it->worker != 0) return LEVADA_OK;
     if (run->deadline >= 0 && run->pulls > 0 && levada_now() >= run->deadline) return LEVADA_AGAIN;
     run->pulls++;
     return LEVADA_OK;
@@ -133,17 +130,7 @@ void levada_node_unread(levada_node *it, levada_block **block)
 
 /* -- save, restore, rewind, re-read: walks over the tree */
 
-/* A run of fused stages that ends in the apply() of a SERIAL stage has the path of that stage, its
- * input, to which what stands under the path belongs. */
-static bool iter_is_tail(const levada_node *it)
-{
-    return it->ninputs == 1 && strcmp(it->path, it->inputs[0]->path) == 0;
-}
-
-static const char *iter_unread_key(const levada_node *it)
-{
-    return iter_is_tail(it) ? "#unread-tail" : "#unread";
-}
+#define ITER_UNREAD "#unread"
 
 /* Records of a node with one input wait there; a combiner says which one it means
  * (run/input_cursor.h). */
@@ -159,13 +146,9 @@ static levada_state_scope iter_scope(const levada_node *it)
 static levada_status iter_restore_unread(levada_node *it, levada_state_reader *from,
                                          levada_error *err)
 {
-    const char *key = iter_unread_key(it);
-    char        name[LEVADA_STATE_NAME];
-
     levada_cursor_clear(&it->unread);
-    snprintf(name, sizeof name, "%s.n", key);
-    if (!levada_state_has(from, name)) return LEVADA_OK;
-    return levada_input_cursor_restore(&it->unread, it, from, key, err);
+    if (!levada_state_has(from, ITER_UNREAD ".n")) return LEVADA_OK;
+    return levada_input_cursor_restore(&it->unread, it, from, ITER_UNREAD, err);
 }
 
 /* A combiner gives what is in front of a failure first, and is asked for its state before it tells.
@@ -189,7 +172,7 @@ levada_status levada_node_save(levada_node *it, levada_state_writer *to, levada_
     to->scope = iter_scope(it);
     if (st == LEVADA_OK) st = levada_skip_counts_save(it, to, err);
     if (st == LEVADA_OK && it->unread.block) {
-        st = levada_input_cursor_save(&it->unread, it, to, iter_unread_key(it), err);
+        st = levada_input_cursor_save(&it->unread, it, to, ITER_UNREAD, err);
     }
     to->scope = before;
     if (st != LEVADA_OK) {
@@ -231,7 +214,7 @@ levada_status levada_node_restore(levada_node *it, levada_state_reader *from, le
     it->lost = false;
     it->stuck = LEVADA_OK;
     it->drop = 0;
-    if (!iter_is_tail(it) && levada_state_has(from, "drop")) {
+    if (levada_state_has(from, "drop")) {
         st = levada_state_get_count(from, "drop", LEVADA_COUNT_LIMIT, &it->drop, err);
     }
     if (st == LEVADA_OK) st = levada_skip_counts_restore(it, from, err);
@@ -243,10 +226,10 @@ levada_status levada_node_restore(levada_node *it, levada_state_reader *from, le
 }
 
 /* The lowest first: what is halted pulls no more from what stands above. */
-static levada_status iter_halt(levada_node *it)
+static levada_status iter_halt(levada_node *it, int32_t worker)
 {
-    if (it->ops->halt) LEVADA_TRY(it->ops->halt(it));
-    for (int32_t i = 0; i < it->ninputs; i++) LEVADA_TRY(iter_halt(it->inputs[i]));
+    if (it->ops->halt) LEVADA_TRY(it->ops->halt(it, worker));
+    for (int32_t i = 0; i < it->ninputs; i++) LEVADA_TRY(iter_halt(it->inputs[i], worker));
     return LEVADA_OK;
 }
 
@@ -282,7 +265,7 @@ static levada_status iter_rewind(levada_node *it, int64_t pass, levada_error *er
 levada_status levada_input_rewind(levada_node *it, levada_error *err)
 {
     LEVADA_TRY(levada_require(it != NULL, "in", err));
-    LEVADA_TRY(iter_halt(it));
+    LEVADA_TRY(iter_halt(it, *it->worker));
     return iter_rewind(it, iter_pass(it) + 1, err);
 }
 

@@ -37,8 +37,8 @@ typedef struct levada_node_ops {
      * thread that the node belongs to; may be NULL. */
     levada_status (*save_late)(levada_node *it, levada_state_writer *to, levada_error *err);
     /* Waits until nothing above is on its way: before everything is rewound; may be NULL. AGAIN at
-     * the consumer's deadline. */
-    levada_status (*halt)(levada_node *it);
+     * the consumer's deadline. `worker`: the number of the thread that calls. */
+    levada_status (*halt)(levada_node *it, int32_t worker);
     /* From the beginning again; context.opening is the new one. Inputs are rewound before by the
      * core. */
     levada_status (*rewind)(levada_node *it, levada_error *err);
@@ -88,7 +88,7 @@ struct levada_node {
     const levada_node_ops *ops;
     levada_run            *run;
     const levada_dataset  *at; /* where in the description; borrowed from the run */
-    char                   path[64];
+    char                   path[LEVADA_STATE_PATH]; /* no other node has it */
     int32_t                version; /* of the state */
     int32_t source, first_pass; /* combiners that open pipes: of their sources */
     int64_t opened_as; /* context.opening before anything was rewound                            */
@@ -97,6 +97,7 @@ struct levada_node {
     int32_t                ninputs;
     levada_context         context;
     void                  *self;  /* what the ops work on */
+    const int32_t         *worker; /* number of the thread that pulls here; the consumer is 0 */
     bool                   ended;
     levada_status          stuck; /* an error that is repeated */
     levada_error           why;
@@ -125,8 +126,8 @@ typedef struct levada_pipe_place {
     int32_t     source; /* number of its first source                                           */
     int32_t     pass; /* of its sources: origins of all that a slot opens differ by this      */
     uint64_t    salt;    /* makes its randomness its own                                         */
-    /* where its nodes count what they leave out */
-    levada_skip_counts *skips;
+    levada_skip_counts *skips; /* where its nodes count what they leave out                            */
+    const int32_t *worker; /* of its nodes                                                       */
 } levada_pipe_place;
 
 struct levada_run {

@@ -111,7 +111,7 @@ static levada_status fused_next(levada_node *it, levada_block **out, levada_erro
 
     if (fused_cuts(it)) return fused_next_piece(it, out, err);
     if (it->run->workers && j->tickets) {
-        LEVADA_TRY(levada_workers_take(it->run->workers, j, out, err));
+        LEVADA_TRY(levada_workers_take(it->run->workers, j, *it->worker, out, err));
         records += j->delivered;
     } else {
         LEVADA_TRY(levada_input_next(it->inputs[0], &in, err));
@@ -147,11 +147,11 @@ static levada_status fused_restore(levada_node *it, levada_state_reader *from, l
     return levada_cursor_restore(&c->in, from, FUSED_REST, err);
 }
 
-static levada_status fused_halt(levada_node *it)
+static levada_status fused_halt(levada_node *it, int32_t worker)
 {
     levada_result_ring *j = fused_ring(it);
 
-    return it->run->workers && j->tickets ? levada_workers_halt(it->run->workers, j) : LEVADA_OK;
+    return it->run->workers && j->tickets ? levada_workers_halt(it->run->workers, j, worker) : LEVADA_OK;
 }
 
 /* Halted before: nothing is on its way. */
@@ -217,6 +217,14 @@ const levada_losses *levada_node_delivered(const levada_node *it)
     return j && j->tickets && levada_workers_runs(it->run->workers) ? &j->losses : NULL;
 }
 
+/* Whoever has the intake of the ring pulls `it`, as whoever pulls the ring did before. */
+static void fused_claim(levada_node *it, const int32_t *before, const int32_t *worker)
+{
+    if (it->worker != before) return; /* it is upstream of another ring */
+    it->worker = worker;
+    for (int32_t i = 0; i < it->ninputs; i++) fused_claim(it->inputs[i], before, worker);
+}
+
 static levada_status fused_tickets(levada_run *run, levada_result_ring *j, int64_t window,
                                    int64_t window_bytes, levada_error *err)
 {
@@ -224,7 +232,9 @@ static levada_status fused_tickets(levada_run *run, levada_result_ring *j, int64
     j->window_bytes = window_bytes > 0 ? window_bytes : INT64_C(256) << 20;
     j->tickets = levada_alloc_zero((size_t)j->window * sizeof *j->tickets);
     if (!j->tickets) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for tickets");
+    j->name = levada_fused_path(j->fused) ? levada_fused_path(j->fused) : j->node->path;
     levada_workers_add(run->workers, j);
+    fused_claim(j->node->inputs[0], j->node->worker, &j->worker);
     return LEVADA_OK;
 }
 

@@ -19,10 +19,15 @@ typedef struct plan_work {
     levada_fused         *fused; /* owned; NULL = none */
     const levada_dataset *top;   /* last stage of the fused stages */
     int32_t               position; /* and its position */
+    bool end_only; /* it is the end of a SERIAL stage, which has a node of its own */
     int64_t               window, window_bytes;
 } plan_work;
 
+#define PLAN_END ".apply" /* ends the path of a node that runs only the end of a SERIAL stage */
+
 static levada_status plan_open(plan_work *w, const levada_dataset *at, levada_error *err);
+
+static const int32_t plan_consumer = 0;
 
 /* Positions and namesakes are counted in the description, depth first, inputs before what stands on
  * them, so that stages which the core inserts change no path and no randomness. */
@@ -80,6 +85,7 @@ levada_status levada_node_create(levada_run *run, const levada_dataset *at,
     it->context = plan_context(run, at);
     it->context.node = it;
     it->passes = 1;
+    it->worker = run->inner ? run->inner->worker : &plan_consumer;
     it->outer = run->inner ? run->inner->skips : NULL;
     plan_path(run, at, it->path, sizeof it->path);
     *out = it;
@@ -118,6 +124,7 @@ static levada_status plan_close_fused(plan_work *w, levada_error *err)
                            &w->below, &node, err);
     w->run->visits.position = now;
     if (st != LEVADA_OK) return st;
+    if (w->end_only) strcat(node->path, PLAN_END);
     w->below = node;
     w->window = w->window_bytes = 0;
     return LEVADA_OK;
@@ -127,10 +134,10 @@ static levada_status plan_extend_fused(plan_work *w, const levada_dataset *at, b
                                        levada_error *err)
 {
     levada_context context = plan_context(w->run, at);
-    char           path[64];
+    char           path[LEVADA_STATE_PATH];
 
     if (!w->fused) LEVADA_TRY(levada_fused_create(w->run->threads, &w->fused, err));
-    context.fused_end = tail;
+    context.fused_end = w->end_only = tail;
     w->top = at;
     w->position = w->run->visits.position;
     plan_path(w->run, at, path, sizeof path);
@@ -144,6 +151,7 @@ static levada_status plan_read_ahead(plan_work *w, const levada_dataset *at, lev
     at->op->def.stage.read_ahead(at->args, &w->window, &w->window_bytes);
     if (!w->fused) LEVADA_TRY(levada_fused_create(w->run->threads, &w->fused, err));
     w->top = at;
+    w->end_only = false;
     w->position = w->run->visits.position;
     return LEVADA_OK;
 }

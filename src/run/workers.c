@@ -3,7 +3,6 @@
 
 #include "base/alloc.h"
 #include "base/assert.h"
-#include "base/process.h"
 #include "base/text.h"
 #include "runtime/wait.h"
 
@@ -16,6 +15,12 @@
 #define WORKERS_SNAPSHOT_TICKETS 64
 #define WORKERS_SNAPSHOT_ROWS 4096
 #define WORKERS_SNAPSHOT_SHARE 50 /* a snapshot may cost one part in 50 of the time */
+
+typedef struct workers_thread {
+    levada_thread thread;
+    levada_workers  *workers;
+    int32_t       number; /* from 1: the consumer is 0 */
+} workers_thread;
 
 struct levada_workers {
     levada_run   *run;
@@ -30,7 +35,7 @@ struct levada_workers {
     levada_line  idle;  /* workers_wait of the threads that wait, the longest first */
     levada_woken woken; /* to be woken when the lock is given back */
     /* -- fixed once started */
-    levada_thread threads[];
+    workers_thread threads[];
 };
 
 /* A thread that waits, on its stack. */
@@ -94,19 +99,6 @@ static void workers_unlock(levada_workers *workers)
 bool levada_workers_runs(const levada_workers *workers) { return workers && workers->running; }
 
 bool levada_workers_idle(const levada_workers *workers) { return !workers->rings; }
-
-/* Number of the calling thread: workers 1.., everybody else 0. */
-static int32_t workers_self(const levada_workers *workers)
-{
-    pthread_t self = pthread_self();
-
-    for (int32_t i = 0; i < workers->started; i++) {
-        if (pthread_equal(self, workers->threads[i].system)) return i + 1;
-    }
-    return 0;
-}
-
-bool levada_workers_is_consumer(const levada_workers *w) { return workers_self(w) == 0; }
 
 /* -- snapshots */
 
@@ -241,7 +233,7 @@ static void workers_wait_locked(levada_workers *workers, const levada_result_rin
     levada_waiter_prepare(&w.waiter);
     workers->waiting++;
     workers_unlock(workers);
-    end = levada_waiter_wait(&w.waiter, &workers->site, result ? result->node->path : "work", -1,
+    end = levada_waiter_wait(&w.waiter, &workers->site, result ? result->name : "work", -1,
                              until);
     workers_lock(workers);
     workers->waiting--;
@@ -263,20 +255,20 @@ void levada_workers_wake(levada_workers *workers)
 
 /* -- work */
 
-static void workers_apply_locked(levada_workers *workers, levada_result_ring *j, levada_ticket *t,
-                                 int64_t number, levada_block *in)
+static void workers_apply_locked(levada_workers *workers, levada_result_ring *j, int64_t number, levada_block *in,
+                              int32_t worker)
 {
-    int32_t       self = workers_self(workers);
+    levada_ticket *t = &j->tickets[number % j->window];
     levada_block *out = NULL;
     levada_error  why = LEVADA_ERROR_INIT;
     levada_status st;
 
-    LEVADA_ASSERT(!t->done && t == &j->tickets[number % j->window]);
+    LEVADA_ASSERT(!t->done);
     workers_offer_locked(workers, j); /* the intake is free again */
     workers_unlock(workers);
-    st = levada_fused_apply(j->fused, workers->run, self, in, &out, &why);
+    st = levada_fused_apply(j->fused, workers->run, worker, in, &out, &why);
     if (st != LEVADA_AGAIN) levada_block_unref(&in);
-    else if (self == 0) workers->run->interrupted = true;
+    else if (worker == 0) workers->run->interrupted = true;
     workers_lock(workers);
     t->in = in;
     t->st = st;
@@ -289,7 +281,7 @@ static void workers_apply_locked(levada_workers *workers, levada_result_ring *j,
 }
 
 /* One unit of work: pull, draw a ticket, apply. The lock is held before and after. */
-static void workers_work_locked(levada_workers *workers, levada_result_ring *j)
+static void workers_work_locked(levada_workers *workers, levada_result_ring *j, int32_t worker)
 {
     levada_block  *in = NULL;
     levada_losses  losses;
@@ -300,6 +292,7 @@ static void workers_work_locked(levada_workers *workers, levada_result_ring *j)
 
     LEVADA_ASSERT(!j->intake); /* one thread pulls */
     j->intake = true;
+    j->worker = worker;
     if (workers_snapshot_due_locked(j)) workers_snapshot_locked(workers, j);
     workers_unlock(workers);
     st = levada_input_next(j->node->inputs[0], &in, &why);
@@ -324,14 +317,14 @@ static void workers_work_locked(levada_workers *workers, levada_result_ring *j)
     t->rows_in = levada_block_rows(in);
     t->losses = losses;
     j->drawn += t->rows_in;
-    workers_apply_locked(workers, j, t, number, in);
+    workers_apply_locked(workers, j, number, in, worker);
 }
 
-static bool workers_help_locked(levada_workers *workers, levada_result_ring *from)
+static bool workers_help_locked(levada_workers *workers, levada_result_ring *from, int32_t worker)
 {
     for (levada_result_ring *j = from; j; j = j->next) {
         if (!workers_can_work_locked(workers, j)) continue;
-        workers_work_locked(workers, j);
+        workers_work_locked(workers, j, worker);
         return true;
     }
     return false;
@@ -339,11 +332,12 @@ static bool workers_help_locked(levada_workers *workers, levada_result_ring *fro
 
 static void workers_worker(void *user)
 {
-    levada_workers *workers = user;
+    const workers_thread *self = user;
+    levada_workers       *workers = self->workers;
 
     workers_lock(workers);
     while (!workers->stop) {
-        if (workers_help_locked(workers, workers->rings)) continue;
+        if (workers_help_locked(workers, workers->rings, self->number)) continue;
         workers_wait_locked(workers, NULL, workers->rings, -1);
     }
     workers_unlock(workers);
@@ -363,11 +357,15 @@ levada_status levada_workers_start(levada_workers *workers, levada_error *err)
     levada_status st = LEVADA_OK;
 
     if (workers->running) return LEVADA_OK;
-    workers_lock(workers); /* workers read `started` only under the lock */
+    workers_lock(workers);
     workers_first_snapshots_locked(workers, workers->rings);
     workers->running = true;
     for (int32_t i = 0; st == LEVADA_OK && workers->rings && i < workers->most; i++) {
-        st = levada_thread_start(&workers->threads[i], workers_worker, workers, err);
+        workers_thread *t = &workers->threads[i];
+
+        t->workers = workers;
+        t->number = i + 1;
+        st = levada_thread_start(&t->thread, workers_worker, t, err);
         if (st == LEVADA_OK) workers->started++;
     }
     workers_unlock(workers);
@@ -380,7 +378,7 @@ void levada_workers_stop(levada_workers *workers)
     workers->stop = true;
     workers_finish_all_locked(workers);
     workers_unlock(workers);
-    for (int32_t i = 0; i < workers->started; i++) levada_thread_join(&workers->threads[i]);
+    for (int32_t i = 0; i < workers->started; i++) levada_thread_join(&workers->threads[i].thread);
     workers->started = 0;
 }
 
@@ -431,8 +429,8 @@ static levada_status workers_deliver_locked(levada_workers *workers, levada_resu
 }
 
 /* The result that is next is to be made once more: the call was interrupted. */
-static levada_status workers_redo_locked(levada_workers *workers, levada_result_ring *j,
-                                         levada_error *err)
+static levada_status workers_redo_locked(levada_workers *workers, levada_result_ring *j, int32_t worker,
+                                      levada_error *err)
 {
     levada_ticket *t = &j->tickets[j->head % j->window];
     levada_block  *in = t->in;
@@ -440,7 +438,7 @@ static levada_status workers_redo_locked(levada_workers *workers, levada_result_
     LEVADA_TRY(levada_run_check_cancelled(workers->run, err));
     t->in = NULL;
     t->done = false;
-    workers_apply_locked(workers, j, t, j->head, in);
+    workers_apply_locked(workers, j, j->head, in, worker);
     return t->in ? LEVADA_AGAIN : LEVADA_OK;
 }
 
@@ -455,30 +453,24 @@ static levada_status workers_closed_locked(const levada_result_ring *j, levada_e
     return j->closed;
 }
 
-/* Whether a consumer with that deadline leaves all work to the workers: what it began itself could
- * take longer. */
-static bool workers_waits_only(const levada_workers *workers, int64_t until)
+levada_status levada_workers_take(levada_workers *workers, levada_result_ring *j, int32_t worker,
+                               levada_block **out, levada_error *err)
 {
-    return until >= 0 && !workers->run->soft;
-}
-
-levada_status levada_workers_take(levada_workers *workers, levada_result_ring *j,
-                                  levada_block **out, levada_error *err)
-{
-    bool          consumer = workers_self(workers) == 0;
+    bool          consumer = worker == 0;
     levada_status st = LEVADA_OK;
     bool          have = false, waited = false;
 
     workers_lock(workers);
     while (!have && st == LEVADA_OK) {
         int64_t until = consumer ? workers->run->deadline : -1;
+        bool    waits = until >= 0 && !workers->run->soft; /* its own work could take longer */
 
         if (consumer && workers->run->interrupted) {
             st = LEVADA_AGAIN;
         } else if (until >= 0 && workers->run->pulls > 0 && levada_now() >= until) {
             st = LEVADA_AGAIN;
         } else if (workers_ready_locked(j) && j->tickets[j->head % j->window].in) {
-            st = workers_redo_locked(workers, j, err);
+            st = workers_redo_locked(workers, j, worker, err);
         } else if (workers_ready_locked(j)) {
             st = workers_deliver_locked(workers, j, out, err);
             have = true;
@@ -490,8 +482,8 @@ levada_status levada_workers_take(levada_workers *workers, levada_result_ring *j
             st = workers_closed_locked(j, err);
         } else if (until >= 0 && levada_now() >= until) {
             st = LEVADA_AGAIN;
-        } else if (workers_waits_only(workers, until) || !workers_help_locked(workers, j)) {
-            workers_wait_locked(workers, j, workers_waits_only(workers, until) ? NULL : j, until);
+        } else if (waits || !workers_help_locked(workers, j, worker)) {
+            workers_wait_locked(workers, j, waits ? NULL : j, until);
             waited = true;
         }
     }
@@ -537,7 +529,7 @@ void levada_workers_report(levada_workers *workers, levada_text *to)
     workers_lock(workers);
     for (const levada_result_ring *j = workers->rings; j; j = j->next) {
         levada_text_format(to, "%s{\"stage\":", j == workers->rings ? "" : ",");
-        levada_text_json(to, j->node->path, strlen(j->node->path));
+        levada_text_json(to, j->name, strlen(j->name));
         levada_text_format(to, ",\"state\":\"%s\",\"ready\":%lld,\"window\":%lld,\"waiting\":%d}",
                            workers_state_locked(workers, j), (long long)(j->tail - j->head),
                            (long long)j->window, workers->waiting);
@@ -546,9 +538,9 @@ void levada_workers_report(levada_workers *workers, levada_text *to)
 }
 
 /* Others work on what they have drawn without waiting for us: they are further up, or apply. */
-levada_status levada_workers_halt(levada_workers *workers, levada_result_ring *j)
+levada_status levada_workers_halt(levada_workers *workers, levada_result_ring *j, int32_t worker)
 {
-    int64_t       until = levada_workers_is_consumer(workers) ? workers->run->deadline : -1;
+    int64_t       until = worker == 0 ? workers->run->deadline : -1;
     levada_status st = LEVADA_OK;
 
     workers_lock(workers);
@@ -578,11 +570,10 @@ static void workers_empty(levada_result_ring *j)
 
 void levada_workers_reset(levada_workers *workers, levada_result_ring *j)
 {
-    levada_losses ahead = levada_stats_since(j->node->inputs[0], &j->ahead);
+    levada_losses ahead = levada_stats_since(j->node->inputs[0], &j->losses);
 
     workers_lock(workers);
-    levada_losses_add(&ahead, &j->losses, -1);
-    levada_losses_add(&j->ahead, &ahead, 1);
+    j->ahead = ahead;
     workers_empty(j);
     j->head = j->tail = j->drawn = j->delivered = j->bytes = 0;
     /* while it is closed nobody works on it */

@@ -43,6 +43,7 @@ typedef struct levada_snapshot {
 typedef struct levada_result_ring {
     levada_node         *node;
     levada_fused        *fused; /* owned; may be empty: a prefetch */
+    const char          *name;  /* the path of its last stage, for reports */
     struct levada_result_ring *next;  /* the next one further up */
     int64_t              window, window_bytes;
     levada_ticket       *tickets; /* window of them */
@@ -51,6 +52,7 @@ typedef struct levada_result_ring {
     int64_t          drawn, delivered;   /* records in them              */
     int64_t          bytes;              /* of results that lie in ring  */
     bool             intake;             /* somebody pulls from above    */
+    int32_t          worker;             /* who does, or did last        */
     bool             halting;            /* somebody waits until it is idle   */
     levada_status    closed;             /* END or an error from above   */
     levada_error     why;
@@ -64,17 +66,17 @@ typedef struct levada_result_ring {
 
 /* Adds a ring nearer to the consumer than all before it. */
 void levada_workers_add(levada_workers *workers, levada_result_ring *ring);
-/* The next result in order. */
+/* The next result in order. `worker`: the number of the thread that calls, 0 = the consumer. */
 LEVADA_MUST_USE levada_status levada_workers_take(levada_workers *workers, levada_result_ring *ring,
-                                               levada_block **out, levada_error *err);
+                                               int32_t worker, levada_block **out,
+                                               levada_error *err);
 /* State of everything above the ring and the records to drop below it. */
 LEVADA_MUST_USE levada_status levada_workers_save(levada_workers *workers, levada_result_ring *ring,
                                                levada_state_writer *to, levada_error *err);
 /* Waits until no thread works for the ring; nothing new is drawn until it is reset. AGAIN at the
  * consumer's deadline: to be halted again. */
-levada_status levada_workers_halt(levada_workers *workers, levada_result_ring *ring);
-/* Whether the calling thread is none of the workers. */
-bool levada_workers_is_consumer(const levada_workers *workers);
+LEVADA_MUST_USE levada_status levada_workers_halt(levada_workers *workers, levada_result_ring *ring,
+                                               int32_t worker);
 /* Empty again, after it was halted and everything above it rewound. */
 void levada_workers_reset(levada_workers *workers, levada_result_ring *ring);
 void levada_result_ring_clear(levada_result_ring *ring);

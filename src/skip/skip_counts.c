@@ -136,11 +136,9 @@ levada_status levada_context_reject(const levada_context *context, const levada_
 #define SKIP_COUNTS_NUMBERS 4 /* of a note */
 #define SKIP_COUNTS_TEXTS 4
 
-/* A run of fused stages may share its path with the stage whose apply() it ends in. */
-static const char *const skip_counts_keys[2][3] = {
-    { "#skips", "#problems", "#problems.text" },
-    { "#fused.skips", "#fused.problems", "#fused.problems.text" },
-};
+#define SKIP_COUNTS_KEY "#skips"
+#define SKIP_COUNTS_PROBLEMS "#problems"
+#define SKIP_COUNTS_TEXT "#problems.text"
 
 static void skip_counts_counts(levada_skip_counts *t, atomic_llong *counts[SKIP_COUNTS_COUNTS])
 {
@@ -160,7 +158,7 @@ static levada_status skip_counts_damaged(levada_error *err)
     return levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged");
 }
 
-static levada_status skip_counts_save_notes(levada_node *it, bool fused, levada_state_writer *to,
+static levada_status skip_counts_save_notes(levada_node *it, levada_state_writer *to,
                                       levada_error *err)
 {
     levada_run   *run = it->run;
@@ -184,10 +182,9 @@ static levada_status skip_counts_save_notes(levada_node *it, bool fused, levada_
     }
     levada_mutex_unlock(&run->noting);
     if (text.failed) st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a state");
-    if (n && st == LEVADA_OK) st = levada_state_put_i64s(to, skip_counts_keys[fused][1], numbers, n,
-                                                         err);
+    if (n && st == LEVADA_OK) st = levada_state_put_i64s(to, SKIP_COUNTS_PROBLEMS, numbers, n, err);
     if (n && st == LEVADA_OK) {
-        st = levada_state_put_bytes(to, skip_counts_keys[fused][2], text.at, text.size, err);
+        st = levada_state_put_bytes(to, SKIP_COUNTS_TEXT, text.at, text.size, err);
     }
     levada_text_clear(&text);
     return st;
@@ -201,12 +198,12 @@ levada_status levada_skip_counts_save(levada_node *it, levada_state_writer *to, 
 
     skip_counts_counts(&it->skips, counts);
     for (int i = 0; i < SKIP_COUNTS_COUNTS; i++) values[i] = atomic_load(counts[i]);
-    LEVADA_TRY(skip_counts_save_notes(it, fused, to, err));
+    LEVADA_TRY(skip_counts_save_notes(it, to, err));
     some = some || values[0] || values[2] || values[4] || values[5] || values[6] || values[7] ||
            values[8];
     if (!some) return LEVADA_OK;
     values[3] = fused ? 0 : skip_counts_pulled(it);
-    return levada_state_put_i64s(to, skip_counts_keys[fused][0], values, SKIP_COUNTS_COUNTS, err);
+    return levada_state_put_i64s(to, SKIP_COUNTS_KEY, values, SKIP_COUNTS_COUNTS, err);
 }
 
 /* Four texts, each with its end, into the error. */
@@ -226,8 +223,7 @@ static bool skip_counts_take_texts(levada_error *e, const char **at, const char 
     return true;
 }
 
-static levada_status skip_counts_restore_notes(levada_node *it, bool fused,
-                                               levada_state_reader *from,
+static levada_status skip_counts_restore_notes(levada_node *it, levada_state_reader *from,
                                          levada_error *err)
 {
     const int64_t *numbers = NULL;
@@ -236,9 +232,9 @@ static levada_status skip_counts_restore_notes(levada_node *it, bool fused,
     int64_t        n = 0;
     size_t         size = 0;
 
-    if (!levada_state_has(from, skip_counts_keys[fused][1])) return LEVADA_OK;
-    LEVADA_TRY(levada_state_get_i64s(from, skip_counts_keys[fused][1], &numbers, &n, err));
-    LEVADA_TRY(levada_state_get_bytes(from, skip_counts_keys[fused][2], &bytes, &size, err));
+    if (!levada_state_has(from, SKIP_COUNTS_PROBLEMS)) return LEVADA_OK;
+    LEVADA_TRY(levada_state_get_i64s(from, SKIP_COUNTS_PROBLEMS, &numbers, &n, err));
+    LEVADA_TRY(levada_state_get_bytes(from, SKIP_COUNTS_TEXT, &bytes, &size, err));
     at = bytes;
     end = at + size;
     if (n % SKIP_COUNTS_NUMBERS ||
@@ -261,14 +257,13 @@ static levada_status skip_counts_restore_notes(levada_node *it, bool fused,
 levada_status levada_skip_counts_restore(levada_node *it, levada_state_reader *from,
                                          levada_error *err)
 {
-    bool           fused = levada_node_is_fused(it) != NULL;
     atomic_llong  *counts[SKIP_COUNTS_COUNTS];
     const int64_t *values = NULL;
     int64_t        n = 0;
 
-    LEVADA_TRY(skip_counts_restore_notes(it, fused, from, err));
-    if (!levada_state_has(from, skip_counts_keys[fused][0])) return LEVADA_OK;
-    LEVADA_TRY(levada_state_get_i64s(from, skip_counts_keys[fused][0], &values, &n, err));
+    LEVADA_TRY(skip_counts_restore_notes(it, from, err));
+    if (!levada_state_has(from, SKIP_COUNTS_KEY)) return LEVADA_OK;
+    LEVADA_TRY(levada_state_get_i64s(from, SKIP_COUNTS_KEY, &values, &n, err));
     if (n < SKIP_COUNTS_LEAST || n > SKIP_COUNTS_COUNTS) return skip_counts_damaged(err);
     skip_counts_counts(&it->skips, counts);
     for (int i = SKIP_COUNTS_LEAST; i < SKIP_COUNTS_COUNTS; i++) atomic_store(counts[i], 0);

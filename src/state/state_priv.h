@@ -58,12 +58,13 @@ typedef enum levada_entry_type {
     LEVADA_ENTRY_I64S
 } levada_entry_type;
 
+#define LEVADA_STATE_PATH 96 /* with the zero at its end: of two prefixes and a name */
 #define LEVADA_STATE_KEY 64 /* with the zero at its end */
 /* For names made of a key: one that is cut off is too long for an entry, and refused. */
 #define LEVADA_STATE_NAME 96
 
 typedef struct levada_entry {
-    char     path[64];
+    char     path[LEVADA_STATE_PATH];
     char     key[LEVADA_STATE_KEY];
     int32_t  version;
     uint8_t  type;
