@@ -231,6 +231,7 @@ typedef struct levada_host {
     int64_t (*column_inner)(const levada_column *column);
     int32_t (*block_origin_parts)(const levada_block *block);
     levada_origin (*block_origin_part)(const levada_block *block, int64_t row, int32_t lane);
+    levada_status (*input_peek)(levada_input *in, const levada_block **out, levada_error *err);
 } levada_host;
 
 /* The one exported function: fill in *plugin (LEVADA_PLUGIN_BEGIN does), register, return OK. */

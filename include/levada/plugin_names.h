@@ -117,5 +117,6 @@
 #define levada_column_inner (levada_plugin_host->column_inner)
 #define levada_block_origin_parts (levada_plugin_host->block_origin_parts)
 #define levada_block_origin_part (levada_plugin_host->block_origin_part)
+#define levada_input_peek (levada_plugin_host->input_peek)
 
 #endif

@@ -150,6 +150,12 @@ typedef struct levada_stage_def {
  * next call of the stage's next(). An error is repeated. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_input_next(levada_input *in, levada_block **out,
                                                            levada_error *err);
+/* The block that the next levada_input_next() will return: borrowed until then, and part of the
+ * state until then. For stages that may have to begin again with it: what next() answers with AGAIN
+ * or an error before it takes the block is not lost. */
+LEVADA_API LEVADA_MUST_USE levada_status levada_input_peek(levada_input        *in,
+                                                           const levada_block **out,
+                                                           levada_error        *err);
 /* Restarts the input and everything upstream: their next opening. For stages that repeat their
  * input, after END. AGAIN: nothing was restarted yet, call again later. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_input_rewind(levada_input *in, levada_error *err);

@@ -2,7 +2,7 @@
 #include "batch/padding.h"
 
 #include "base/alloc.h"
-#include "run/iter_priv.h"
+#include "run/context.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -215,6 +215,6 @@ levada_status levada_padding_apply(levada_padding_plan *plan, const levada_paddi
     st = levada_pad_block(levada_env_pool(context->env), in, plan->out, how ? how : plan->how, out,
                           &bad, err);
     levada_free(how);
-    if (bad >= 0) levada_run_place(context->run, NULL, in, bad, err);
+    if (bad >= 0) levada_context_place(context, in, bad, err);
     return st;
 }

@@ -4,7 +4,7 @@
  * that are not there. All of it is counted and noted.
  */
 #include "files/file_reader_priv.h"
-#include "run/iter_priv.h"
+#include "run/node.h"
 
 #define FILE_DAMAGE_PROBE 64               /* bytes in which a format knows its own beginning */
 #define FILE_DAMAGE_WASTE (INT64_C(64) << 20) /* bytes of a file that may be checked in vain     */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "run/iter_priv.h"
+#include "run/run.h"
 
 #include "base/alloc.h"
 #include "base/hash.h"

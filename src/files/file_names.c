@@ -4,7 +4,6 @@
 #include "base/alloc.h"
 #include "base/hash.h"
 #include "base/text.h"
-#include "run/iter_priv.h"
 
 #include <stdio.h>
 #include <stdlib.h>

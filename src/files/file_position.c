@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 #include "base/random.h"
 #include "files/file_reader_priv.h"
-#include "run/iter_priv.h"
+#include "run/node.h"
 
 #include <levada/state.h>
 #include <string.h>

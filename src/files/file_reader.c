@@ -3,7 +3,7 @@
 
 #include "base/alloc.h"
 #include "registry/env_priv.h"
-#include "run/iter_priv.h"
+#include "run/node.h"
 #include "tensor/block_priv.h"
 
 #include <string.h>

@@ -4,7 +4,7 @@
  */
 #include "base/alloc.h"
 #include "files/file_reader_priv.h"
-#include "run/iter_priv.h"
+#include "run/run.h"
 #include "tensor/block_priv.h"
 
 #include <string.h>

@@ -5,7 +5,7 @@
  */
 #include "base/alloc.h"
 #include "description/columns.h"
-#include "run/iter_priv.h"
+#include "registry/env_priv.h"
 #include "registry/combiner.h"
 
 typedef struct concat_args {

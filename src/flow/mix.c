@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 #include "base/random.h"
 #include "description/columns.h"
-#include "run/iter_priv.h"
+#include "registry/env_priv.h"
 #include "registry/combiner.h"
 #include "run/input_cursor.h"
 #include "tensor/merge.h"

@@ -165,6 +165,7 @@ static const levada_host plugin_table = {
     .column_inner = levada_column_inner,
     .block_origin_parts = levada_block_origin_parts,
     .block_origin_part = levada_block_origin_part,
+    .input_peek = levada_input_peek,
 };
 
 const levada_host *levada_plugin_table(void) { return &plugin_table; }

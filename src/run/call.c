@@ -4,7 +4,7 @@
 #include "base/alloc.h"
 #include "description/columns.h"
 #include "registry/env_priv.h"
-#include "run/iter_priv.h"
+#include "run/run.h"
 #include "tensor/builder_priv.h"
 
 #include <string.h>

@@ -3,7 +3,7 @@
 
 #include "base/alloc.h"
 #include "description/dataset_priv.h"
-#include "run/iter_priv.h"
+#include "run/run.h"
 #include "tensor/block_priv.h"
 
 #include <stdio.h>

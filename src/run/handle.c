@@ -8,6 +8,7 @@
 #include "base/process.h"
 #include "base/text.h"
 #include "base/versioned.h"
+#include "run/workers.h"
 #include "runtime/park.h"
 #include "tensor/block_priv.h"
 

@@ -9,7 +9,7 @@
 #ifndef LEVADA_RUN_HANDLE_H
 #define LEVADA_RUN_HANDLE_H
 
-#include "run/iter_priv.h"
+#include "run/node.h"
 
 struct levada_iter {
     unsigned            process; /* that it belongs to (base/process.h) */
@@ -38,5 +38,23 @@ struct levada_iter {
 /* Around the calls of the owner: debug builds check that there is one at a time. */
 void levada_handle_enter(levada_iter *it);
 void levada_handle_leave(levada_iter *it);
+
+/* -- what it received (stats.c) */
+
+/* What the consumer received: records, blocks, elements of padded columns and those of records. */
+#define LEVADA_RECEIVED_COUNTS 4
+/* Counts the padding of a block once more (1) or not (-1); levada_input_next counts the rest. */
+void levada_stats_padding(levada_run *run, const levada_block *block, int64_t times);
+/* All but the first `from` rows of a block count as received once more (1), or not (-1). */
+void levada_stats_recount(levada_iter *it, const levada_block *block, int64_t from, int64_t times);
+LEVADA_MUST_USE levada_status levada_stats_save(const levada_iter *it, levada_state_writer *to,
+                                                levada_error *err);
+/* Zeros where the state of an older version has none. */
+LEVADA_MUST_USE levada_status levada_stats_load(levada_state_reader *from,
+                                                int64_t counts[LEVADA_RECEIVED_COUNTS],
+                                                levada_error *err);
+void levada_stats_set(levada_iter *it, const int64_t counts[LEVADA_RECEIVED_COUNTS]);
+/* At the end: logs how many records were skipped, and the first reason. */
+void levada_stats_conclude(levada_iter *it);
 
 #endif

@@ -6,7 +6,7 @@
 #ifndef LEVADA_RUN_INPUT_CURSOR_H
 #define LEVADA_RUN_INPUT_CURSOR_H
 
-#include "run/iter_priv.h"
+#include "run/node.h"
 
 /* `in` is the node that the cursor reads from: an input, or one that the combiner opened itself. */
 LEVADA_MUST_USE levada_status levada_input_cursor_save(const levada_cursor *cur, levada_node *in,

@@ -3,7 +3,8 @@
  * Inputs: what happens around each node's own next(), and walks over the tree.
  */
 #include "base/assert.h"
-#include "run/iter_priv.h"
+#include "run/node.h"
+#include "run/plan.h"
 #include "run/input_cursor.h"
 #include "tensor/block_priv.h"
 
@@ -126,6 +127,17 @@ void levada_node_unread(levada_node *it, levada_block **block)
     atomic_fetch_sub_explicit(&it->blocks, 1, memory_order_relaxed);
     it->unread.block = *block;
     *block = NULL;
+}
+
+levada_status levada_input_peek(levada_input *in, const levada_block **out, levada_error *err)
+{
+    levada_block *block = NULL;
+
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
+    LEVADA_TRY(levada_input_next(in, &block, err));
+    levada_node_unread(in, &block);
+    *out = in->unread.block;
+    return LEVADA_OK;
 }
 
 /* -- save, restore, rewind, re-read: walks over the tree */

@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "description/columns.h"
 #include "run/stage_state.h"
+#include "run/plan.h"
 #include "tensor/block_priv.h"
 
 #include <string.h>

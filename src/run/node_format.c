@@ -2,7 +2,7 @@
 /*
  * Leaves of the tree that read files: formats driven by the file reader.
  */
-#include "run/iter_priv.h"
+#include "run/plan.h"
 
 /* As origins have it. */
 static int32_t format_pass(const levada_node *it)

@@ -9,6 +9,7 @@
  */
 #include "base/alloc.h"
 #include "run/workers.h"
+#include "run/plan.h"
 #include "tensor/block_priv.h"
 
 #include <string.h>

@@ -4,6 +4,7 @@
  */
 #include "base/alloc.h"
 #include "run/stage_state.h"
+#include "run/plan.h"
 
 #include <string.h>
 

@@ -6,7 +6,7 @@
 #ifndef LEVADA_RUN_PIPE_H
 #define LEVADA_RUN_PIPE_H
 
-#include "run/iter_priv.h"
+#include "run/plan.h"
 
 /* Whether all places name fields of `in` that can be filled in: byte strings and integers. */
 LEVADA_MUST_USE levada_status levada_pipe_check(const levada_dataset *pipe, const levada_spec *in,

@@ -6,7 +6,7 @@
 #include "base/alloc.h"
 #include "base/hash.h"
 #include "base/random.h"
-#include "run/iter_priv.h"
+#include "run/plan.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -5,7 +5,8 @@
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "base/random.h"
-#include "run/iter_priv.h"
+#include "run/workers.h"
+#include "run/plan.h"
 #include "tensor/block_priv.h"
 
 #include <stdarg.h>

@@ -10,7 +10,7 @@
 #ifndef LEVADA_RUN_STAGE_STATE_H
 #define LEVADA_RUN_STAGE_STATE_H
 
-#include "run/iter_priv.h"
+#include "run/node.h"
 
 typedef struct levada_stage_hooks {
     size_t state_size;

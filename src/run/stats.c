@@ -6,6 +6,7 @@
 #include "base/process.h"
 #include "base/text.h"
 #include "run/handle.h"
+#include "run/plan.h"
 #include "tensor/block_priv.h"
 
 #include <string.h>

@@ -19,7 +19,8 @@
 #ifndef LEVADA_RUN_WORKERS_H
 #define LEVADA_RUN_WORKERS_H
 
-#include "run/iter_priv.h"
+#include "run/fused.h"
+#include "run/node.h"
 
 #define LEVADA_WORKERS_MAX 256
 
@@ -63,6 +64,24 @@ typedef struct levada_result_ring {
     levada_error     unsaved;    /* why there is none, where save() is not possible */
     int64_t          snapshot_cost, snapshot_at; /* nanoseconds; clock */
 } levada_result_ring;
+
+LEVADA_MUST_USE levada_status levada_workers_create(levada_run *run, levada_error *err);
+/* Starts the threads, once the tree stands. */
+LEVADA_MUST_USE levada_status levada_workers_start(levada_workers *workers, levada_error *err);
+/* Stops and joins them. Nodes may be destroyed after this, and only then. */
+void levada_workers_stop(levada_workers *workers);
+void levada_workers_destroy(levada_workers **workers);
+void levada_workers_wake(levada_workers *workers);
+/* True when there is no ring that it could work for. */
+bool levada_workers_idle(const levada_workers *workers);
+/* Whether its threads were started; false for NULL. */
+bool levada_workers_runs(const levada_workers *workers);
+/* In the child of a fork, where the workers do not exist: whether none of them had work, so that
+ * everything may be freed. It is as if they had never been started then. */
+bool levada_workers_abandon(levada_workers *workers);
+struct levada_text;
+/* Appends JSON objects {"combiner","state","since","ready","window"}; any thread. */
+void levada_workers_report(levada_workers *workers, struct levada_text *to);
 
 /* Adds a ring nearer to the consumer than all before it. */
 void levada_workers_add(levada_workers *workers, levada_result_ring *ring);

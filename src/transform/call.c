@@ -5,7 +5,8 @@
  */
 #include "run/call.h"
 #include "description/columns.h"
-#include "run/iter_priv.h"
+#include "run/context.h"
+#include "tensor/block_priv.h"
 
 typedef struct call_args {
     const levada_function *fn;
@@ -50,21 +51,18 @@ static levada_status call_next(void *state, const void *args, levada_input *in, 
                                levada_error *err)
 {
     call_state   *s = state;
-    levada_block *block = NULL, *made = NULL;
-    levada_status st;
+    const levada_block *next = NULL;
+    levada_block       *block = NULL, *made = NULL;
+    levada_status       st, used;
 
     (void)args;
-    LEVADA_TRY(levada_input_next(in, &block, err));
-    st = levada_call_rows(&s->call, block, s->context->out, &made, err);
+    LEVADA_TRY(levada_input_peek(in, &next, err));
+    st = levada_call_rows(&s->call, next, s->context->out, &made, err);
     /* Without a state to save, the function can begin again with the block. */
-    if (st == LEVADA_AGAIN || (st < 0 && !s->call.def->save)) {
-        levada_node_unread(in, &block);
-        return st;
-    }
-    if (st == LEVADA_OK && made->nrejects) {
-        st = levada_run_reject(in->run, NULL, false, block, &made, err);
-    }
-    if (st == LEVADA_OK) st = levada_node_settle(s->context->node, block->n, &made, err);
+    if (st == LEVADA_AGAIN || (st < 0 && !s->call.def->save)) return st;
+    used = levada_input_next(in, &block, st == LEVADA_OK ? err : NULL);
+    if (st == LEVADA_OK) st = used;
+    if (st == LEVADA_OK) st = levada_context_settle(s->context, block, &made, err);
     levada_block_unref(&block);
     if (st == LEVADA_OK) {
         *out = made;

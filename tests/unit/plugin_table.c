@@ -216,11 +216,13 @@ static levada_status table_some_next(void *state, const void *args, levada_input
 {
     table_some_state    *s = state;
     levada_error         why = LEVADA_ERROR_INIT;
+    const levada_block  *next = NULL;
     levada_block        *one = NULL, *flat = NULL;
     const levada_column *line;
     int64_t              size = 0, left;
     levada_status        st;
 
+    if (!s->rest.block) LEVADA_TRY(levada_input_peek(in, &next, err));
     LEVADA_TRY(levada_cursor_fill(&s->rest, in, err));
     left = levada_block_rows(s->rest.block) - s->rest.row - 1;
     LEVADA_TRY(levada_cursor_take(&s->rest, 1, &one, err));

@@ -3,7 +3,7 @@
  * What a stage rejects is named with its file, whatever has become of the source: inside an
  * interleave and behind it, with threads, after a restore, and among more sources than are listed.
  */
-#include "run/iter_priv.h"
+#include "run/run.h"
 #include "support/iters.h"
 
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "run/iter_priv.h"
+#include "run/node.h"
 #include "support/codec.h"
 
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The calls of levada/iter.h: what they promise, and what they refuse. */
-#include "run/iter_priv.h"
+#include "run/node.h"
 #include "support/deaths.h"
 #include "support/iters.h"
 

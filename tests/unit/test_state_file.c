@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "run/iter_priv.h"
+#include "state/state_priv.h"
 #include "support/deaths.h"
 #include "support/iters.h"
 

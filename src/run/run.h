@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A run: the settings of one running dataset, and what all nodes of its tree share (run/node.h).
+ */
+#ifndef LEVADA_RUN_RUN_H
+#define LEVADA_RUN_RUN_H
+
+#include "description/dataset_priv.h"
+#include "files/file_marks.h"
+#include "files/file_names.h"
+#include "description/policy.h"
+#include "skip/skip_counts.h"
+#include "runtime/lock.h"
+#include <levada/iter.h>
+
+#define LEVADA_RUN_SOURCES 64 /* sources that a run lists */
+
+typedef struct levada_workers levada_workers;
+typedef struct levada_node levada_node; /* stages see their inputs as levada_input */
+typedef struct levada_run  levada_run;
+struct levada_pipe_place;
+
+/* The stages that the plan has come by, and the one that it is at. */
+typedef struct levada_visits {
+    const char **names; /* of all, in order; those from `first` on belong to this pipe */
+    int32_t n, first;
+    int64_t capacity;
+    int32_t position, namesakes;
+} levada_visits;
+
+struct levada_run {
+    levada_env     *env;     /* a reference */
+    levada_dataset *dataset; /* a reference */
+    int64_t         seed, epoch;
+    int32_t         threads, block_rows;
+    int64_t         max_record_bytes;
+    int32_t         sources; /* counted while the tree is made, or a pipe of one record */
+    int32_t         told;   /* leaves of the tree: what progress is about             */
+    const char     *prefix; /* of paths, while the tree is made */
+    levada_visits visits; /* the same                         */
+    levada_mutex pipes_lock; /* held where a running combiner opens a pipe: guards what the tree needs */
+    const struct levada_pipe_place *inner; /* where that pipe is; NULL = the tree itself is made */
+    levada_node    *source[LEVADA_RUN_SOURCES]; /* the first sources, for paths and progress    */
+    char           *errors;       /* as given; NULL = fail                                    */
+    levada_policy   policy;
+    levada_skip_counts    skips; /* of stages that have no node of their own                         */
+    levada_mutex    noting;
+    /* -- guarded by noting */
+    levada_note *notes; /* the first LEVADA_RUN_NOTES by number, NULL until there is one       */
+    int64_t      noted, note_number;
+    levada_file_names names; /* of files of sources that are not in leaf[]                     */
+    levada_file_marks marks; /* of all files that were opened                                  */
+    /* -- */
+    atomic_llong    padded, payload; /* elements of padded columns that the consumer received:
+                                      * all, and those of records                             */
+    atomic_bool      cancelled;
+    int64_t deadline; /* of the consumer's call; -1 = none                                      */
+    bool    soft;     /* that call works upstream itself, where a block may take longer          */
+    int64_t pulls;    /* what that call got so far: none gives up before it got something        */
+    bool    interrupted; /* a function that it ran had to stop: it gives up now                  */
+    levada_workers    *workers;     /* the workers; NULL where threads = 1 */
+};
+
+LEVADA_MUST_USE levada_status levada_run_create(const levada_dataset *dataset,
+                                                const levada_iter_options *options,
+                                                levada_run **out, levada_node **root,
+                                                levada_error *err);
+void levada_run_destroy(levada_run **run, levada_node **root);
+bool levada_run_is_cancelled(levada_run *run);
+/* ECANCELLED where it is. */
+LEVADA_MUST_USE levada_status levada_run_check_cancelled(levada_run *run, levada_error *err);
+/* As levada_iter_file, for whoever has the run alone. */
+const char *levada_run_file(const levada_run *run, int32_t source, int32_t shard);
+
+/* -- bad records (reject.c) */
+
+/* Applies the policy to the rejected rows of `made`, which has its origins: the first one as the
+ * pipeline's error, or a block without these rows that carries their errors until it is settled, as
+ * rejects of the rows of `in` that they were made of. With `carry` always that: settling it tells
+ * the error in its turn. Takes and replaces *made. Any thread. */
+LEVADA_MUST_USE levada_status levada_run_reject(levada_run *run, const char *path, bool carry,
+                                                const levada_block *in, levada_block **made,
+                                                levada_error *err);
+/* Puts file, record and offset of a row into an error that has no place yet: of the first lane;
+ * those of the others stand in front of its message. */
+void levada_run_place(levada_run *run, const char *path, const levada_block *block,
+                      int64_t row, levada_error *err);
+
+/* Keeps what was left out, and why, for the stats; `of` is where it is counted. Any thread. */
+void levada_run_note(levada_run *run, const levada_skip_counts *of, const char *path,
+                     const levada_error *why);
+
+#endif
