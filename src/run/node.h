@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Nodes: a run is a tree of them, one for each source, SERIAL stage, combiner and run of PURE stages
- * of the dataset. Stages see the node that they pull from as a levada_input. The handle that a user
- * holds is on top of the tree (run/handle.h).
+ * Nodes: a run is a tree of them, one for each source, SERIAL stage, combiner and run of PURE
+ * stages of the dataset. Stages see the node that they pull from as a levada_input. The handle that
+ * a user holds is on top of the tree (run/handle.h).
  *
  * Who may touch what: a node belongs to the thread that pulls it. Below a tickets node that is
  * whoever owns its intake; above it, the consumer. Counters are atomic.
@@ -28,9 +28,9 @@ typedef struct levada_node_ops {
     /* From the beginning again; context.opening is the new one. Inputs are rewound before by the
      * core. */
     levada_status (*rewind)(levada_node *it, levada_error *err);
-    /* n records again, as this node gave them. Each has levada_node_origin_parts(it) origins, row by row,
-     * and they ascend: by the first lane, where that is equal by the second; in a lane by leaf,
-     * shard, record and opening. NULL = records can't be read again through this node. */
+    /* n records again, as this node gave them. Each has levada_node_origin_parts(it) origins, row
+     * by row, and they ascend: by the first lane, where that is equal by the second; in a lane by
+     * leaf, shard, record and opening. NULL = records can't be read again through this node. */
     levada_status (*reread)(levada_node *it, const levada_origin *origins, int64_t n,
                             levada_block **out, levada_error *err);
     /* Whether reread works; NULL = if it does in the input. */
@@ -69,7 +69,7 @@ struct levada_node {
     levada_cursor          unread; /* a block that came back: it is given again first */
     bool                   saves_inputs; /* ops->save writes the whole tree below it */
     levada_skip_counts           skips;
-    levada_skip_counts *outer; /* inside a pipe that a combiner opens: of that combiner, counts instead */
+    levada_skip_counts *outer; /* in a pipe that a combiner opens: the counts of that combiner */
     atomic_llong           records, blocks, nanoseconds; /* time includes the inputs' */
 };
 
@@ -111,8 +111,8 @@ void levada_stats_losses(const levada_node *it, levada_losses *sum);
 /* The same, less those of before. */
 levada_losses levada_stats_since(const levada_node *it, const levada_losses *before);
 levada_skip_counts *levada_node_skips(levada_node *it);
-/* A combiner that opens pipes tells what they count with how many records it gave, before it pulls one
- * and after each block; of pipes in pipes, the outermost combiner is heard. */
+/* A combiner that opens pipes reports how many records it emitted, before it pulls one and after
+ * each block. Of pipes in pipes, the outermost combiner counts. */
 void    levada_node_report_emitted(levada_node *it, int64_t given);
 int64_t levada_node_emitted(const levada_node *it);
 /* Counts and causes. Restoring is for a node that has counted nothing yet. */

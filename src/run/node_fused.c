@@ -152,7 +152,8 @@ static levada_status fused_halt(levada_node *it, int32_t worker)
 {
     levada_result_ring *j = fused_ring(it);
 
-    return it->run->workers && j->tickets ? levada_workers_halt(it->run->workers, j, worker) : LEVADA_OK;
+    if (!it->run->workers || !j->tickets) return LEVADA_OK;
+    return levada_workers_halt(it->run->workers, j, worker);
 }
 
 /* Halted before: nothing is on its way. */

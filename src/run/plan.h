@@ -11,20 +11,21 @@
 
 /* Where in the tree a pipe is opened while it runs (run/pipe.h). */
 typedef struct levada_pipe_place {
-    const char *prefix;  /* of the paths of its nodes                                            */
-    int32_t     source;    /* number of its first source                                           */
-    int32_t     pass; /* of its sources: origins of all that a slot opens differ by this      */
-    uint64_t    salt;    /* makes its randomness its own                                         */
-    levada_skip_counts *skips; /* where its nodes count what they leave out                            */
-    const int32_t *worker; /* of its nodes                                                       */
+    const char         *prefix; /* of the paths of its nodes                             */
+    int32_t             source; /* number of its first source                            */
+    int32_t             pass;   /* of its sources: makes the origins of a slot differ    */
+    uint64_t            salt;   /* makes its randomness its own                          */
+    levada_skip_counts *skips;  /* where its nodes count what they leave out             */
+    const int32_t      *worker; /* of its nodes                                          */
 } levada_pipe_place;
 
 /* A node with everything common filled in; on failure nothing is left. */
 LEVADA_MUST_USE levada_status levada_node_create(levada_run *run, const levada_dataset *at,
                                                  const levada_node_ops *ops, levada_node **out,
                                                  levada_error *err);
-/* The nodes of a dataset; used by combiners that open pipes as they go, too (they without tickets: the
- * intake that they run in is one thread's). `prefix` begins the paths; borrowed for the call. */
+/* The nodes of a dataset; used by combiners that open pipes as they go, too (they without tickets:
+ * the intake that they run in is one thread's). `prefix` begins the paths; borrowed for the call.
+ */
 LEVADA_MUST_USE levada_status levada_plan_open(levada_run *run, const levada_dataset *dataset,
                                                const char *prefix, bool tickets, levada_node **out,
                                                levada_error *err);
@@ -36,8 +37,10 @@ LEVADA_MUST_USE levada_status levada_node_format(levada_run *run, const levada_d
 LEVADA_MUST_USE levada_status levada_node_stage(levada_run *run, const levada_dataset *at,
                                                 levada_node **in, levada_node **out,
                                                 levada_error *err);
-/* Neighbouring PURE stages, or none: a prefetch. Takes *chain and *in. With `tickets` and a worker pool,
- * `window` results (0 = by the number of threads) and window_bytes (0 = 256 MiB) may lie ready. */
+/* Neighbouring PURE stages, or none: a prefetch. Takes *fused and *in. With `tickets` and a worker
+ * pool, `window` results (0 = by the number of threads) and window_bytes (0 = 256 MiB) may be
+ * ready.
+ */
 LEVADA_MUST_USE levada_status levada_node_fused(levada_run *run, const levada_dataset *at,
                                                 levada_fused **fused, int64_t window,
                                                 int64_t window_bytes, bool tickets,
@@ -50,9 +53,11 @@ LEVADA_MUST_USE levada_status levada_node_combiner(levada_run *run, const levada
 /* Moves n nodes into it->inputs; they are taken on success. */
 LEVADA_MUST_USE levada_status levada_node_adopt(levada_node *it, levada_node **in, int32_t n,
                                                 levada_error *err);
-/* The fused stages of a node that is one, else NULL; whether it is a file reader; what that counted. */
+/* The fused stages of a node that is one, else NULL; whether it is a file reader; what that
+ * counted. */
 levada_fused             *levada_node_is_fused(const levada_node *it);
-/* Losses upstream of a run of fused stages with tickets, as of the last one delivered; NULL = of other nodes. */
+/* Losses upstream of fused stages with tickets, as of the last one delivered; NULL = of other
+ * nodes. */
 const levada_losses *levada_node_delivered(const levada_node *it);
 bool                      levada_node_is_format(const levada_node *it);
 levada_file_reader_counts levada_node_damage(const levada_node *it);

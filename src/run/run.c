@@ -5,8 +5,9 @@
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "base/random.h"
-#include "run/workers.h"
+#include "run/context.h"
 #include "run/plan.h"
+#include "run/workers.h"
 #include "tensor/block_priv.h"
 
 #include <stdarg.h>
@@ -130,6 +131,21 @@ levada_status levada_context_gather(const levada_context *context, const levada_
     LEVADA_TRY(levada_require(context != NULL, "context", err));
     LEVADA_TRY(levada_require(out != NULL, "out", err));
     return levada_block_gather(levada_env_pool(context->env), block, out, err);
+}
+
+void levada_context_place(const levada_context *context, const levada_block *block, int64_t row,
+                          levada_error *err)
+{
+    levada_run_place(context->run, NULL, block, row, err);
+}
+
+levada_status levada_context_settle(const levada_context *context, const levada_block *in,
+                                    levada_block **made, levada_error *err)
+{
+    if ((*made)->nrejects) {
+        LEVADA_TRY(levada_run_reject(context->run, NULL, false, in, made, err));
+    }
+    return levada_node_settle(context->node, in->n, made, err);
 }
 
 bool levada_context_cancelled(const levada_context *context)

@@ -7,7 +7,7 @@
 
 #include "description/dataset_priv.h"
 #include "files/file_marks.h"
-#include "files/file_names.h"
+#include "state/file_names.h"
 #include "description/policy.h"
 #include "skip/skip_counts.h"
 #include "runtime/lock.h"
@@ -38,12 +38,12 @@ struct levada_run {
     int32_t         told;   /* leaves of the tree: what progress is about             */
     const char     *prefix; /* of paths, while the tree is made */
     levada_visits visits; /* the same                         */
-    levada_mutex pipes_lock; /* held where a running combiner opens a pipe: guards what the tree needs */
+    levada_mutex pipes_lock; /* held where a running combiner opens a pipe */
     const struct levada_pipe_place *inner; /* where that pipe is; NULL = the tree itself is made */
     levada_node    *source[LEVADA_RUN_SOURCES]; /* the first sources, for paths and progress    */
     char           *errors;       /* as given; NULL = fail                                    */
     levada_policy   policy;
-    levada_skip_counts    skips; /* of stages that have no node of their own                         */
+    levada_skip_counts skips; /* of stages that have no node of their own                         */
     levada_mutex    noting;
     /* -- guarded by noting */
     levada_note *notes; /* the first LEVADA_RUN_NOTES by number, NULL until there is one       */

@@ -255,8 +255,8 @@ void levada_workers_wake(levada_workers *workers)
 
 /* -- work */
 
-static void workers_apply_locked(levada_workers *workers, levada_result_ring *j, int64_t number, levada_block *in,
-                              int32_t worker)
+static void workers_apply_locked(levada_workers *workers, levada_result_ring *j, int64_t number,
+                                 levada_block *in, int32_t worker)
 {
     levada_ticket *t = &j->tickets[number % j->window];
     levada_block *out = NULL;
@@ -429,8 +429,8 @@ static levada_status workers_deliver_locked(levada_workers *workers, levada_resu
 }
 
 /* The result that is next is to be made once more: the call was interrupted. */
-static levada_status workers_redo_locked(levada_workers *workers, levada_result_ring *j, int32_t worker,
-                                      levada_error *err)
+static levada_status workers_redo_locked(levada_workers *workers, levada_result_ring *j,
+                                         int32_t worker, levada_error *err)
 {
     levada_ticket *t = &j->tickets[j->head % j->window];
     levada_block  *in = t->in;

@@ -7,7 +7,6 @@
  */
 #include "base/alloc.h"
 #include "base/text.h"
-#include "run/context.h"
 #include "run/run.h"
 #include "tensor/block_priv.h"
 
@@ -77,12 +76,6 @@ void levada_run_place(levada_run *run, const char *path, const levada_block *blo
 
     reject_place(run, path, levada_block_origin(block, row), err);
     if (!placed) reject_place_lanes(run, block, row, err);
-}
-
-void levada_context_place(const levada_context *context, const levada_block *block, int64_t row,
-                          levada_error *err)
-{
-    levada_run_place(context->run, NULL, block, row, err);
 }
 
 static levada_status reject_cut(levada_block **made, levada_error *err)

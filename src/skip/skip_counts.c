@@ -7,7 +7,6 @@
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "base/text.h"
-#include "run/context.h"
 #include "run/node.h"
 #include "run/plan.h"
 #include "tensor/block_priv.h"
@@ -96,15 +95,6 @@ levada_status levada_node_settle(levada_node *it, int64_t records, levada_block 
     block->rejects = NULL;
     block->nrejects = 0;
     return LEVADA_OK;
-}
-
-levada_status levada_context_settle(const levada_context *context, const levada_block *in,
-                                    levada_block **made, levada_error *err)
-{
-    if ((*made)->nrejects) {
-        LEVADA_TRY(levada_run_reject(context->run, NULL, false, in, made, err));
-    }
-    return levada_node_settle(context->node, in->n, made, err);
 }
 
 /* What the input of a SERIAL stage gave it so far, before the restore too. */

@@ -17,7 +17,7 @@
 typedef struct levada_skip_counts {
     atomic_llong bad;        /* records; a place of damage in a file counts as one              */
     atomic_llong seen;       /* good and bad ones that stages saw                               */
-    atomic_llong given;      /* combiners that open pipes: good ones, in the order of their turns  */
+    atomic_llong given;      /* combiners that open pipes: good ones, in the order of their turns */
     atomic_llong pulled;    /* SERIAL stages: what their input gave before a restore             */
     atomic_llong unseen;    /* of files, beyond `bad`: estimated for a budget in percent         */
     atomic_llong damaged;   /* bytes                                                             */

@@ -4,7 +4,7 @@
  */
 #include "base/alloc.h"
 #include "base/text.h"
-#include "files/file_names.h"
+#include "state/file_names.h"
 #include "tensor/builder_priv.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "files/file_names.h"
+#include "state/file_names.h"
 
 #include "base/alloc.h"
 #include "base/hash.h"

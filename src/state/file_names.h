@@ -8,8 +8,8 @@
  * those that are open, even where they are more, and of the others those that were left last.
  * Records that are saved by value take the names of their files with them.
  */
-#ifndef LEVADA_FILES_FILE_NAMES_H
-#define LEVADA_FILES_FILE_NAMES_H
+#ifndef LEVADA_STATE_FILE_NAMES_H
+#define LEVADA_STATE_FILE_NAMES_H
 
 #include "state/state_priv.h"
 #include "runtime/lock.h"
