@@ -14,7 +14,7 @@
 #include "batch/length.h"
 #include "batch/padding.h"
 #include "description/columns.h"
-#include "run/iter_priv.h"
+#include "run/context.h"
 
 #define BUCKET_TABLE 4096
 #define BUCKET_MOST  65535
@@ -235,7 +235,7 @@ static levada_status bucket_refuse(const void *self, const levada_grouping *g, i
                          "when pad_to_bucket_boundary=True, elements must have length < "
                          "max(bucket_boundaries): one has %lld",
                          (long long)length);
-        levada_run_place(g->context->run, NULL, record, 0, err);
+        levada_context_place(g->context, record, 0, err);
     }
     levada_block_unref(&record);
     return st;
