@@ -102,7 +102,8 @@ typedef struct levada_proto_plan {
     bool sequence;
     levada_feature *features;
     levada_slot *slots; /* those of the context first */
-    int32_t nfeatures, nslots, ncontext, room;
+    int32_t nfeatures, nslots, ncontext;
+    int64_t capacity; /* of slots */
     uint32_t *index; /* while the spec is read: hash table of slots, number + 1, 0 = free */
     uint32_t mask;
     levada_spec *spec;

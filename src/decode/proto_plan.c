@@ -64,19 +64,19 @@ static uint32_t plan_place(const levada_proto_plan *plan, const char *key, size_
 /* Memory for one more slot; the index is at most half full. */
 static levada_status plan_reserve(levada_proto_plan *plan, levada_error *err)
 {
-    int32_t room = plan->room ? 2 * plan->room : 16;
-    levada_slot *slots;
-    uint32_t *index;
+    int64_t most = plan->nslots + 1;
+    uint32_t places = plan->index ? plan->mask + 1 : 16, *index;
 
-    if (plan->nslots < plan->room) return LEVADA_OK;
-    slots = levada_realloc(plan->slots, (size_t)room * sizeof *slots);
-    if (slots) plan->slots = slots;
-    index = slots ? levada_alloc_zero(2 * (size_t)room * sizeof *index) : NULL;
+    if (!levada_reserve(&plan->slots, &plan->capacity, most, sizeof *plan->slots)) {
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a spec");
+    }
+    if (plan->index && 2 * most <= places) return LEVADA_OK;
+    while (2 * most > places) places *= 2;
+    index = levada_alloc_zero(places * sizeof *index);
     if (!index) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a spec");
     levada_free(plan->index);
     plan->index = index;
-    plan->mask = 2 * (uint32_t)room - 1;
-    plan->room = room;
+    plan->mask = places - 1;
     for (int32_t i = 0; i < plan->nslots; i++) {
         const levada_slot *s = &plan->slots[i];
 

@@ -33,11 +33,12 @@ typedef struct rowstore_slot {
 struct levada_rowstore {
     levada_pool   *pool; /* borrowed from the environment */
     rowstore_held *held;
-    uint32_t       nheld, held_capacity, free_held; /* free_held: head of a list through turn */
+    int64_t        held_capacity, slot_capacity;
+    uint32_t       nheld, free_held; /* free_held: head of a list through turn */
     uint32_t      *index;                           /* of held, by block */
     uint32_t       index_size, indexed;
     rowstore_slot *slots;
-    uint32_t       nslots, slot_capacity, free; /* free: head of the list, ROWSTORE_FREE = none */
+    uint32_t       nslots, free; /* free: head of the list, ROWSTORE_FREE = none */
     int64_t        count, live_bytes, pinned_bytes;
     uint32_t       turn;
 };
@@ -98,17 +99,12 @@ static int64_t rowstore_row_bytes(const levada_block *block)
 
 static levada_status rowstore_reserve(levada_rowstore *s, int64_t rows, levada_error *err)
 {
-    uint64_t       want = (uint64_t)s->nslots + (uint64_t)rows;
-    rowstore_slot *more;
+    uint64_t want = (uint64_t)s->nslots + (uint64_t)rows;
 
-    if (want <= s->slot_capacity) return LEVADA_OK;
     if (want >= ROWSTORE_FREE / 2) return rowstore_memory(err);
-    want = want * 2 < 1024 ? 1024 : want * 2;
-    more = levada_realloc(s->slots, (size_t)want * sizeof *more);
-    if (!more) return rowstore_memory(err);
-    s->slots = more;
-    s->slot_capacity = (uint32_t)want;
-    return LEVADA_OK;
+    return levada_reserve(&s->slots, &s->slot_capacity, (int64_t)want, sizeof *s->slots)
+               ? LEVADA_OK
+               : rowstore_memory(err);
 }
 
 /* -- the index: block -> entry, by linear probing. Entries of blocks that were released stay until
@@ -177,15 +173,11 @@ static levada_status rowstore_hold(levada_rowstore *s, levada_block *block, uint
     if (at == ROWSTORE_FREE) {
         LEVADA_TRY(rowstore_index_reserve(s, err));
         at = s->free_held;
-        if (at == ROWSTORE_FREE && s->nheld == s->held_capacity) {
-            uint32_t       room = s->held_capacity ? 2 * s->held_capacity : 64;
-            rowstore_held *more = levada_realloc(s->held, room * sizeof *more);
-
-            if (!more) return rowstore_memory(err);
-            s->held = more;
-            s->held_capacity = room;
-        }
         if (at == ROWSTORE_FREE) {
+            if (!levada_reserve(&s->held, &s->held_capacity, (int64_t)s->nheld + 1,
+                                sizeof *s->held)) {
+                return rowstore_memory(err);
+            }
             at = s->nheld++;
         } else {
             s->free_held = s->held[at].turn;

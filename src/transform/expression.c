@@ -34,7 +34,7 @@ typedef struct expression_term {
     bool              length;
     expression_op     op;
     expression_value *values; /* owned */
-    int64_t           n;
+    int64_t           n, capacity;
 } expression_term;
 
 struct levada_expression {
@@ -153,12 +153,11 @@ static levada_status expression_read_value(expression_parser *p, expression_valu
 static levada_status expression_push_value(expression_parser *p, expression_term *t,
                                            levada_error *err)
 {
-    expression_value *more = levada_realloc(t->values, ((size_t)t->n + 1) * sizeof *more);
-
-    if (!more) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for an expression");
-    t->values = more;
-    memset(&more[t->n], 0, sizeof more[0]);
-    LEVADA_TRY(expression_read_value(p, &more[t->n], err));
+    if (!levada_reserve(&t->values, &t->capacity, t->n + 1, sizeof *t->values)) {
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for an expression");
+    }
+    memset(&t->values[t->n], 0, sizeof t->values[0]);
+    LEVADA_TRY(expression_read_value(p, &t->values[t->n], err));
     t->n++;
     return LEVADA_OK;
 }
