@@ -521,3 +521,17 @@ levada_status levada_iter_report(levada_iter *it, char **out, levada_error *err)
 }
 
 LEVADA_VERSIONED_INIT(levada_iter_options_init, levada_iter_options, LEVADA_ITER_OPTIONS_INIT)
+
+levada_status levada_iter_stats(levada_iter *it, char **out, levada_error *err)
+{
+    levada_text text = { 0 };
+    int64_t     done, total;
+
+    LEVADA_TRY(LEVADA_USABLE(it, "iterator", err));
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
+    levada_handle_enter(it);
+    levada_iter_progress(it, &done, &total);
+    levada_stats_describe(it, done, &text);
+    levada_handle_leave(it);
+    return levada_text_steal(&text, out, err);
+}

@@ -9,6 +9,7 @@
 #ifndef LEVADA_RUN_HANDLE_H
 #define LEVADA_RUN_HANDLE_H
 
+#include "base/text.h"
 #include "run/node.h"
 
 struct levada_iter {
@@ -54,6 +55,8 @@ LEVADA_MUST_USE levada_status levada_stats_load(levada_state_reader *from,
                                                 int64_t counts[LEVADA_RECEIVED_COUNTS],
                                                 levada_error *err);
 void levada_stats_set(levada_iter *it, const int64_t counts[LEVADA_RECEIVED_COUNTS]);
+/* The JSON of levada_iter_stats; `bytes` are those that were read. */
+void levada_stats_describe(const levada_iter *it, int64_t bytes, levada_text *text);
 /* At the end: logs how many records were skipped, and the first reason. */
 void levada_stats_conclude(levada_iter *it);
 

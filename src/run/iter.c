@@ -248,7 +248,7 @@ static levada_status iter_halt(levada_node *it, int32_t worker)
 /* How often what stands here began again. Chains have no number, but one input. */
 static int64_t iter_pass(const levada_node *it)
 {
-    while (levada_node_is_fused(it)) it = it->inputs[0];
+    while (it->ops->fused) it = it->inputs[0];
     return it->context.pass - it->opened_as;
 }
 

@@ -42,6 +42,7 @@ typedef struct levada_node_ops {
     void (*progress)(const levada_node *it, int64_t *done, int64_t *total);
     void (*cancel)(levada_node *it); /* any thread; may be NULL */
     void (*close)(levada_node *it);
+    bool fused; /* a run of fused stages: it counts no passes of its own */
     bool hooks; /* next() is that of a descriptor: it may fail with records in its hands */
 } levada_node_ops;
 

@@ -205,6 +205,7 @@ static const levada_node_ops fused_ops = {
     .reread = fused_reread,
     .cancel = fused_cancel,
     .close = fused_close,
+    .fused = true,
 };
 
 levada_fused *levada_node_is_fused(const levada_node *it)

@@ -64,18 +64,6 @@ static int64_t stage_passes(const levada_dataset *at)
     return n < STAGE_PASSES ? n : STAGE_PASSES;
 }
 
-levada_status levada_node_adopt(levada_node *it, levada_node **in, int32_t n, levada_error *err)
-{
-    it->inputs = levada_alloc((size_t)n * sizeof(*it->inputs) + 1);
-    if (!it->inputs) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a stage");
-    for (int32_t i = 0; i < n; i++) {
-        it->inputs[i] = in[i];
-        in[i] = NULL;
-    }
-    it->ninputs = n;
-    return LEVADA_OK;
-}
-
 levada_status levada_node_stage(levada_run *run, const levada_dataset *at, levada_node **in,
                                 levada_node **out, levada_error *err)
 {

@@ -4,11 +4,8 @@
  * of neighbouring PURE stages, to which the tails of SERIAL stages and prefetches belong.
  */
 #include "base/alloc.h"
-#include "base/hash.h"
-#include "base/random.h"
 #include "run/plan.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* A run of fused stages that is being gathered on top of `below`. */
@@ -27,8 +24,6 @@ typedef struct plan_work {
 
 static levada_status plan_open(plan_work *w, const levada_dataset *at, levada_error *err);
 
-static const int32_t plan_consumer = 0;
-
 /* Positions and namesakes are counted in the description, depth first, inputs before what stands on
  * them, so that stages which the core inserts change no path and no randomness. */
 /* Counts one more stage; what is made next is made for it. */
@@ -45,64 +40,6 @@ static levada_status plan_visit(levada_run *run, const levada_dataset *at, levad
         v->namesakes += strcmp(v->names[i], at->op->name) == 0;
     v->names[v->n++] = at->op->name;
     return LEVADA_OK;
-}
-
-static void plan_path(const levada_run *run, const levada_dataset *at, char *out, size_t size)
-{
-    snprintf(out, size, "%s%d.%s", run->prefix, run->visits.position, at->op->name);
-}
-
-static levada_context plan_context(levada_run *run, const levada_dataset *at)
-{
-    uint64_t name = levada_hash64(at->op->name, strlen(at->op->name),
-                                  (uint64_t)run->visits.namesakes);
-    levada_context context = {
-        .struct_size = sizeof context,
-        .env = run->env,
-        .run = run,
-        .seed = levada_random_key((uint64_t)run->seed ^ (run->inner ? run->inner->salt : 0), name),
-        .epoch = run->epoch,
-        .block_rows = run->block_rows,
-        .threads = run->threads,
-        .max_record_bytes = run->max_record_bytes,
-        .in = at->ninputs ? at->inputs[0]->spec : NULL,
-        .out = at->spec,
-    };
-
-    return context;
-}
-
-levada_status levada_node_create(levada_run *run, const levada_dataset *at,
-                                 const levada_node_ops *ops, levada_node **out, levada_error *err)
-{
-    levada_node *it = levada_alloc_zero(sizeof *it);
-
-    if (!it) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a stage");
-    it->ops = ops;
-    it->run = run;
-    it->at = at;
-    it->edge = (levada_edge){ &levada_node_edge_ops, at, at->spec };
-    it->context = plan_context(run, at);
-    it->context.node = it;
-    it->passes = 1;
-    it->worker = run->inner ? run->inner->worker : &plan_consumer;
-    it->outer = run->inner ? run->inner->skips : NULL;
-    plan_path(run, at, it->path, sizeof it->path);
-    *out = it;
-    return LEVADA_OK;
-}
-
-void levada_node_destroy(levada_node **it)
-{
-    levada_node *i = *it;
-
-    *it = NULL;
-    if (!i) return;
-    levada_cursor_clear(&i->unread);
-    if (i->ops->close) i->ops->close(i);
-    for (int32_t k = 0; k < i->ninputs; k++) levada_node_destroy(&i->inputs[k]);
-    levada_free(i->inputs);
-    levada_free(i);
 }
 
 static void plan_clear(plan_work *w)
@@ -133,14 +70,14 @@ static levada_status plan_close_fused(plan_work *w, levada_error *err)
 static levada_status plan_extend_fused(plan_work *w, const levada_dataset *at, bool tail,
                                        levada_error *err)
 {
-    levada_context context = plan_context(w->run, at);
+    levada_context context = levada_node_context(w->run, at);
     char           path[LEVADA_STATE_PATH];
 
     if (!w->fused) LEVADA_TRY(levada_fused_create(w->run->threads, &w->fused, err));
     context.fused_end = w->end_only = tail;
     w->top = at;
     w->position = w->run->visits.position;
-    plan_path(w->run, at, path, sizeof path);
+    levada_node_path(w->run, at, path, sizeof path);
     return levada_fused_add(w->fused, at, &context, path, err);
 }
 

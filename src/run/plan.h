@@ -19,6 +19,10 @@ typedef struct levada_pipe_place {
     const int32_t      *worker; /* of its nodes                                          */
 } levada_pipe_place;
 
+/* The path of the node that is made next, and what its stage is told. */
+void           levada_node_path(const levada_run *run, const levada_dataset *at, char *out,
+                                size_t size);
+levada_context levada_node_context(levada_run *run, const levada_dataset *at);
 /* A node with everything common filled in; on failure nothing is left. */
 LEVADA_MUST_USE levada_status levada_node_create(levada_run *run, const levada_dataset *at,
                                                  const levada_node_ops *ops, levada_node **out,

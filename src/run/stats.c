@@ -2,8 +2,6 @@
 /*
  * What an iterator counted.
  */
-#include "base/assert.h"
-#include "base/process.h"
 #include "base/text.h"
 #include "run/handle.h"
 #include "run/plan.h"
@@ -208,40 +206,32 @@ void levada_stats_conclude(levada_iter *it)
                    (long long)sum.skipped, sum.skipped == 1 ? "was" : "were", text);
 }
 
-levada_status levada_iter_stats(levada_iter *it, char **out, levada_error *err)
+void levada_stats_describe(const levada_iter *it, int64_t bytes, levada_text *text)
 {
-    levada_run *run;
-    levada_text text = { 0 }, stages = { 0 };
+    levada_run   *run = it->run;
+    levada_text   stages = { 0 };
     levada_losses sum = { 0 };
-    int64_t     done, total, padded;
+    int64_t       padded = atomic_load(&run->padded);
 
-    LEVADA_TRY(LEVADA_USABLE(it, "iterator", err));
-    LEVADA_TRY(levada_require(out != NULL, "out", err));
-    run = it->run;
-    padded = atomic_load(&run->padded);
-    levada_handle_enter(it);
     levada_text_char(&stages, '[');
     stats_node(&stages, it->root);
     levada_stats_losses(it->root, &sum);
     levada_text_char(&stages, ']');
-    levada_iter_progress(it, &done, &total);
-    levada_text_format(&text,
+    levada_text_format(text,
                        "{\"records\":%lld,\"batches\":%lld,\"bytes\":%lld,\"skipped_records\":%lld,"
                        "\"damaged_bytes\":%lld,\"missing_files\":%lld,\"empty_files\":%lld,"
                        "\"dropped_records\":%lld,\"padding_fraction\":%.6f,\"seed\":%lld,\"epoch\":"
                        "%lld,\"threads\":%d,\"stages\":",
                        (long long)atomic_load(&it->records), (long long)atomic_load(&it->blocks),
-                       (long long)done, (long long)(sum.skipped + atomic_load(&run->skips.bad)),
+                       (long long)bytes, (long long)(sum.skipped + atomic_load(&run->skips.bad)),
                        (long long)sum.damaged_bytes, (long long)sum.missing, (long long)sum.empty,
                        (long long)(sum.dropped + atomic_load(&run->skips.dropped)),
                        padded ? 1.0 - (double)atomic_load(&run->payload) / (double)padded : 0.0,
                        (long long)run->seed, (long long)run->epoch, run->threads);
-    levada_text_add(&text, stages.at, stages.size);
-    levada_text_put(&text, ",\"problems\":[");
-    stats_notes(&text, run);
-    levada_text_put(&text, "]}");
-    levada_handle_leave(it);
-    text.failed = text.failed || stages.failed;
+    levada_text_add(text, stages.at, stages.size);
+    levada_text_put(text, ",\"problems\":[");
+    stats_notes(text, run);
+    levada_text_put(text, "]}");
+    text->failed = text->failed || stages.failed;
     levada_text_clear(&stages);
-    return levada_text_steal(&text, out, err);
 }

@@ -193,7 +193,7 @@ static levada_status skip_counts_save_notes(levada_node *it, levada_state_writer
 
 levada_status levada_skip_counts_save(levada_node *it, levada_state_writer *to, levada_error *err)
 {
-    bool          fused = levada_node_is_fused(it) != NULL, some = it->run->policy.share >= 0;
+    bool          fused = it->ops->fused, some = it->run->policy.share >= 0;
     atomic_llong *counts[SKIP_COUNTS_COUNTS];
     int64_t       values[SKIP_COUNTS_COUNTS];
 

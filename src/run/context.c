@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What stages ask of their context.
+ */
+#include "run/context.h"
+
+#include "base/assert.h"
+#include "run/node.h"
+#include "tensor/block_priv.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+levada_status levada_context_gather(const levada_context *context, const levada_block *block,
+                                    levada_block **out, levada_error *err)
+{
+    LEVADA_TRY(levada_require(context != NULL, "context", err));
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
+    return levada_block_gather(levada_env_pool(context->env), block, out, err);
+}
+
+void levada_context_place(const levada_context *context, const levada_block *block, int64_t row,
+                          levada_error *err)
+{
+    levada_run_place(context->run, NULL, block, row, err);
+}
+
+levada_status levada_context_settle(const levada_context *context, const levada_block *in,
+                                    levada_block **made, levada_error *err)
+{
+    if ((*made)->nrejects) {
+        LEVADA_TRY(levada_run_reject(context->run, NULL, false, in, made, err));
+    }
+    return levada_node_settle(context->node, in->n, made, err);
+}
+
+bool levada_context_cancelled(const levada_context *context)
+{
+    if (!context) return false;
+    return context->run && levada_run_is_cancelled(context->run);
+}
+
+void levada_context_log(const levada_context *context, levada_log_level level, const char *fmt,
+                        ...)
+{
+    char    line[LEVADA_ERROR_TEXT];
+    va_list args;
+
+    if (!context || !levada_env_logs(context->env, level)) return;
+    va_start(args, fmt);
+    (void)vsnprintf(line, sizeof line, fmt, args);
+    va_end(args);
+    levada_env_log(context->env, level, "%s", line);
+}
+
+void levada_context_dropped(const levada_context *context, int64_t records)
+{
+    levada_skip_counts *skips;
+
+    if (!context) return;
+    skips = context->node ? levada_node_skips(context->node) : &context->run->skips;
+    atomic_fetch_add_explicit(&skips->dropped, records, memory_order_relaxed);
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "run/node.h"
+
+#include "base/alloc.h"
+#include "base/hash.h"
+#include "base/random.h"
+#include "run/plan.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const int32_t node_consumer = 0;
+
+void levada_node_path(const levada_run *run, const levada_dataset *at, char *out, size_t size)
+{
+    snprintf(out, size, "%s%d.%s", run->prefix, run->visits.position, at->op->name);
+}
+
+levada_context levada_node_context(levada_run *run, const levada_dataset *at)
+{
+    uint64_t name = levada_hash64(at->op->name, strlen(at->op->name),
+                                  (uint64_t)run->visits.namesakes);
+    levada_context context = {
+        .struct_size = sizeof context,
+        .env = run->env,
+        .run = run,
+        .seed = levada_random_key((uint64_t)run->seed ^ (run->inner ? run->inner->salt : 0), name),
+        .epoch = run->epoch,
+        .block_rows = run->block_rows,
+        .threads = run->threads,
+        .max_record_bytes = run->max_record_bytes,
+        .in = at->ninputs ? at->inputs[0]->spec : NULL,
+        .out = at->spec,
+    };
+
+    return context;
+}
+
+levada_status levada_node_create(levada_run *run, const levada_dataset *at,
+                                 const levada_node_ops *ops, levada_node **out, levada_error *err)
+{
+    levada_node *it = levada_alloc_zero(sizeof *it);
+
+    if (!it) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a stage");
+    it->ops = ops;
+    it->run = run;
+    it->at = at;
+    it->edge = (levada_edge){ &levada_node_edge_ops, at, at->spec };
+    it->context = levada_node_context(run, at);
+    it->context.node = it;
+    it->passes = 1;
+    it->worker = run->inner ? run->inner->worker : &node_consumer;
+    it->outer = run->inner ? run->inner->skips : NULL;
+    levada_node_path(run, at, it->path, sizeof it->path);
+    *out = it;
+    return LEVADA_OK;
+}
+
+void levada_node_destroy(levada_node **it)
+{
+    levada_node *i = *it;
+
+    *it = NULL;
+    if (!i) return;
+    levada_cursor_clear(&i->unread);
+    if (i->ops->close) i->ops->close(i);
+    for (int32_t k = 0; k < i->ninputs; k++) levada_node_destroy(&i->inputs[k]);
+    levada_free(i->inputs);
+    levada_free(i);
+}
+
+levada_status levada_node_adopt(levada_node *it, levada_node **in, int32_t n, levada_error *err)
+{
+    it->inputs = levada_alloc((size_t)n * sizeof(*it->inputs) + 1);
+    if (!it->inputs) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a stage");
+    for (int32_t i = 0; i < n; i++) {
+        it->inputs[i] = in[i];
+        in[i] = NULL;
+    }
+    it->ninputs = n;
+    return LEVADA_OK;
+}
