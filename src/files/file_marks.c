@@ -120,7 +120,10 @@ void levada_file_marks_clear(levada_file_marks *marks)
 
 /* -- in states */
 
-#define FILE_MARKS_PARTS 3 /* of an entry: shard (0 of files by path), size, first bytes */
+levada_bytes_mark levada_file_mark_read(const int64_t parts[LEVADA_FILE_MARK_PARTS])
+{
+    return (levada_bytes_mark){.size = parts[1], .head = (uint32_t)parts[2]};
+}
 
 static bool file_marks_wanted(const levada_file_mark *e, const void *owner,
                               const levada_state_writer *to)
@@ -131,7 +134,7 @@ static bool file_marks_wanted(const levada_file_mark *e, const void *owner,
 levada_status levada_file_marks_put(const levada_file_marks *marks, const void *owner,
                                     levada_state_writer *to, levada_error *err)
 {
-    int64_t      *list = levada_alloc((size_t)marks->n * FILE_MARKS_PARTS * sizeof *list + 1);
+    int64_t      *list = levada_alloc((size_t)marks->n * LEVADA_FILE_MARK_PARTS * sizeof *list + 1);
     int64_t       n = 0;
     levada_text   paths = { 0 };
     levada_status st;
@@ -159,10 +162,14 @@ levada_status levada_file_marks_put(const levada_file_marks *marks, const void *
 levada_status levada_file_marks_changed(const char *path, const levada_bytes_mark *now,
                                         const levada_bytes_mark *was, levada_error *err)
 {
-    (void)levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                      "%s was changed since the state was saved: %lld bytes, then %lld%s", path,
-                      (long long)now->size, (long long)was->size,
-                      now->size == was->size ? "; its first bytes differ" : "");
+    if (now->size == was->size) {
+        (void)levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                          "%s was changed since the state was saved: its first bytes differ", path);
+    } else {
+        (void)levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                          "%s was changed since the state was saved: it has %lld bytes, not %lld",
+                          path, (long long)now->size, (long long)was->size);
+    }
     levada_error_place(err, NULL, path, -1, -1);
     return LEVADA_EFAILED_PRECONDITION;
 }
@@ -197,10 +204,10 @@ levada_status levada_file_marks_get_paths(levada_run *run, levada_state_reader *
     LEVADA_TRY(levada_state_get_bytes(from, "mark.paths", &paths, &size, err));
     at = paths;
     end = at + size;
-    for (; n >= FILE_MARKS_PARTS; n -= FILE_MARKS_PARTS, list += FILE_MARKS_PARTS) {
+    for (; n >= LEVADA_FILE_MARK_PARTS; n -= LEVADA_FILE_MARK_PARTS, list += LEVADA_FILE_MARK_PARTS) {
         size_t            length = strnlen(at, (size_t)(end - at));
         levada_file_key   key = { .path = at };
-        levada_bytes_mark mark = { .size = list[1], .head = (uint32_t)list[2] };
+        levada_bytes_mark mark = levada_file_mark_read(list);
 
         if (length == (size_t)(end - at)) break;
         LEVADA_TRY(levada_run_check_cancelled(run, err));

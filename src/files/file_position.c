@@ -76,7 +76,6 @@ levada_status levada_file_reader_mark(levada_file_reader *r, levada_error *err)
     return midst ? levada_file_marks_changed(r->files.path[shard], &now, &was, err) : st;
 }
 
-/* Three numbers for each file that was opened: shard, size, first bytes. */
 static levada_status file_position_check_marks(const levada_file_reader *r,
                                                levada_state_reader *from, levada_error *err)
 {
@@ -85,9 +84,10 @@ static levada_status file_position_check_marks(const levada_file_reader *r,
 
     if (!levada_state_has(from, "marks")) return LEVADA_OK; /* with those of the run, by path */
     LEVADA_TRY(levada_state_get_i64s(from, "marks", &list, &n, err));
-    if (n % 3 != 0) return levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged");
-    for (int64_t i = 0; i < n; i += 3) {
-        levada_bytes_mark mark = { .size = list[i + 1], .head = (uint32_t)list[i + 2] };
+    if (n % LEVADA_FILE_MARK_PARTS != 0)
+        return levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged");
+    for (int64_t i = 0; i < n; i += LEVADA_FILE_MARK_PARTS) {
+        levada_bytes_mark mark = levada_file_mark_read(list + i);
 
         if (r->context->run) LEVADA_TRY(levada_run_check_cancelled(r->context->run, err));
         if (list[i] < 0 || list[i] >= r->files.n) {
@@ -121,9 +121,9 @@ static levada_status file_position_adopt_marks(levada_file_reader *r, levada_sta
     if (!levada_state_has(from, "marks")) return LEVADA_OK;
     LEVADA_TRY(levada_state_get_i64s(from, "marks", &list, &n, err));
     marks = file_position_lock(r);
-    for (int64_t i = 0; st == LEVADA_OK && i < n; i += 3) {
+    for (int64_t i = 0; st == LEVADA_OK && i < n; i += LEVADA_FILE_MARK_PARTS) {
         levada_file_key   key = file_position_key(r, (int32_t)list[i]);
-        levada_bytes_mark mark = { .size = list[i + 1], .head = (uint32_t)list[i + 2] };
+        levada_bytes_mark mark = levada_file_mark_read(list + i);
 
         st = levada_file_marks_enter(marks, &key, &mark, err);
     }

@@ -375,13 +375,6 @@ const char *levada_file_reader_file(const levada_file_reader *r, int32_t shard)
     return shard >= 0 && shard < r->files.n ? r->files.path[shard] : NULL;
 }
 
-int64_t levada_file_reader_files(const levada_file_reader *r) { return r->files.n; }
-
-const char *levada_file_reader_compression(const levada_file_reader *r)
-{
-    return r->open ? levada_bytes_compression(r->window.bytes) : NULL;
-}
-
 void levada_file_reader_progress(const levada_file_reader *reader, int64_t *done, int64_t *total)
 {
     levada_file_reader *r = (levada_file_reader *)(uintptr_t)reader;

@@ -80,9 +80,6 @@ LEVADA_MUST_USE levada_status levada_file_reader_pass(levada_file_reader *reader
 
 /* NULL beyond the last. Borrowed for the life of the reader. */
 const char *levada_file_reader_file(const levada_file_reader *reader, int32_t shard);
-int64_t     levada_file_reader_files(const levada_file_reader *reader);
-/* "gzip" or "" of the file that is open, NULL where none is. */
-const char *levada_file_reader_compression(const levada_file_reader *reader);
 /* Bytes on disk, done and in total (of this opening). */
 void levada_file_reader_progress(const levada_file_reader *reader, int64_t *done, int64_t *total);
 levada_file_reader_counts levada_file_reader_counted(const levada_file_reader *reader);

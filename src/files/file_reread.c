@@ -70,7 +70,6 @@ static levada_status file_reread_frame(file_reread *x, int32_t *begin, int32_t *
     levada_window            *w = &x->window;
     int32_t                   room[2][1 + LEVADA_KERNEL_SLACK]; /* kernels write past the first */
     int64_t                   need = 0;
-    levada_status             filled;
 
     for (;;) {
         levada_spans spans = {.begin = room[0], .end = room[1], .capacity = 1};
@@ -89,10 +88,7 @@ static levada_status file_reread_frame(file_reread *x, int32_t *begin, int32_t *
             if (w->ended || spans.used > 0) return LEVADA_END;
             need = spans.need;
         }
-        filled = levada_window_fill(w, need, err);
-        /* After a wrong checksum no byte is missing, and a policy accepted what follows. */
-        if (filled == LEVADA_EDATA_LOSS && levada_bytes_resume(w->bytes)) levada_error_clear(err);
-        else if (filled != LEVADA_OK) return filled;
+        LEVADA_TRY(levada_window_refill(w, need, err));
     }
 }
 

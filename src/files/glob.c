@@ -355,15 +355,16 @@ static levada_status glob_resized(const levada_files *files, int64_t k, int64_t 
 
     if (files->n > GLOB_HASHES) {
         (void)levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                          "a file from '%s' to '%s' had another size when the state was saved",
+                          "the size of a file from '%s' to '%s' has changed since the state was saved",
                           path, files->path[glob_group(k + 1, GLOB_HASHES, files->n) - 1]);
     } else if (now < 0 || was < 0) {
         (void)levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                          now < 0 ? "%s is gone, which was there when the state was saved"
-                                  : "%s is there, which was not when the state was saved", path);
+                          now < 0 ? "%s existed when the state was saved and is missing now"
+                                  : "%s was missing when the state was saved and exists now",
+                          path);
     } else {
         (void)levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                          "%s was changed since the state was saved: %lld bytes, then %lld", path,
+                          "%s was changed since the state was saved: it has %lld bytes, not %lld", path,
                           (long long)now, (long long)was);
     }
     levada_error_place(err, NULL, path, -1, -1);

@@ -140,24 +140,25 @@ levada_status levada_window_fill(levada_window *w, int64_t need, levada_error *e
     return st;
 }
 
+levada_status levada_window_refill(levada_window *w, int64_t need, levada_error *err)
+{
+    levada_status st = levada_window_fill(w, need, err);
+
+    if (st != LEVADA_EDATA_LOSS || !levada_bytes_resume(w->bytes)) return st;
+    levada_error_clear(err);
+    return LEVADA_OK;
+}
+
 /* Decompresses up to the offset, a chunk at a time. */
 static levada_status window_forward(levada_window *w, int64_t offset, levada_error *err)
 {
-    levada_status st;
-
     while (offset - w->offset > levada_window_size(w)) {
         levada_window_skip(w, levada_window_size(w));
         if (w->ended) {
             return levada_fail(err, LEVADA_EOUT_OF_RANGE, "byte %lld is beyond the end of the file",
                                (long long)offset);
         }
-        st = levada_window_fill(w, 0, err);
-        /* A state lies behind a wrong checksum only where a policy accepted that. */
-        if (st == LEVADA_EDATA_LOSS && levada_bytes_resume(w->bytes)) {
-            levada_error_clear(err);
-        } else if (st != LEVADA_OK) {
-            return st;
-        }
+        LEVADA_TRY(levada_window_refill(w, 0, err));
     }
     levada_window_skip(w, offset - w->offset);
     return LEVADA_OK;

@@ -62,6 +62,10 @@ static inline void levada_window_skip(levada_window *window, int64_t used)
  * when they are more than a record may have. After an error the window is as it was. */
 LEVADA_MUST_USE levada_status levada_window_fill(levada_window *window, int64_t need,
                                                  levada_error *err);
+/* The same, and continues after a stream whose checksum is wrong: no byte is missing there. For
+ * positions that a policy accepted before. */
+LEVADA_MUST_USE levada_status levada_window_refill(levada_window *window, int64_t need,
+                                                   levada_error *err);
 /* The window begins at this offset, empty or with what it had from there on. */
 LEVADA_MUST_USE levada_status levada_window_seek(levada_window *window, int64_t offset,
                                                  levada_error *err);

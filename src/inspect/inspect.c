@@ -31,18 +31,20 @@ static levada_status inspect_repair_check(const levada_scan *scan, levada_error 
                        scan->compression);
 }
 
-/* A repair reads and writes at once: the file must not be the one that it reads. */
+/* The output is written while the input is read, so it must be another file. A file is replaced as a
+ * whole, which would turn a device or a pipe into a file: these are refused. */
 static levada_status inspect_repair_open(levada_writer **writer, levada_env *env,
                                          const levada_scan *scan, const char *path,
                                          const levada_verify_options *o, levada_error *err)
 {
     struct stat in, out;
+    bool        exists = stat(o->repair, &out) == 0;
 
-    if (stat(o->repair, &out) == 0 && !S_ISREG(out.st_mode)) { /* it would be replaced */
+    if (exists && !S_ISREG(out.st_mode)) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "repair writes a file, %s is not one",
                            o->repair);
     }
-    if (stat(path, &in) == 0 && stat(o->repair, &out) == 0 && in.st_dev == out.st_dev &&
+    if (exists && stat(path, &in) == 0 && in.st_dev == out.st_dev &&
         in.st_ino == out.st_ino) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "repair cannot write to its input: %s is %s; name another file",
