@@ -15,14 +15,17 @@
 extern "C" {
 #endif
 
-/* Where records lie in a window of bytes. */
+/* Where records lie in a window of bytes. The format fills it. A format with several columns writes
+ * column c of record i as the bytes [begin[c * stride + i], end[c * stride + i]). */
 typedef struct levada_spans {
-    int32_t *begin, *end; /* filled by the format: payload of record i is [begin[i], end[i])      */
-    int32_t  capacity;    /* most records wanted; both have room for 64 entries more              */
+    int32_t *begin, *end; /* the payload of record i is [begin[i], end[i])                        */
+    int32_t  capacity;    /* most records wanted; the arrays hold 64 entries more                 */
     int32_t  n;           /* records found                                                        */
     int64_t  used;        /* bytes of the window that these records take, frames included         */
     int64_t  need;        /* where the window ends inside a record: bytes of the window needed to
                            * hold it, or 0 when that is not known                                 */
+    int32_t *frame;       /* where the frame of record i begins: only for formats with `frames`   */
+    int32_t  stride;      /* entries between two columns, at least capacity + 64                  */
 } levada_spans;
 
 typedef struct levada_format_def {
@@ -42,8 +45,8 @@ typedef struct levada_format_def {
     levada_status (*seek)(void *state, const void *args, int64_t offset, levada_error *err);
     /* Frames whole records of [data, data + size), which has 64 readable bytes on both sides.
      * `at_end`: nothing follows. OK with spans filled. n may be 0: more bytes are needed, or
-     * `used` bytes hold no record (a heading). The frame of the first record begins at data[0], and
-     * the distance of two frames is that of their payloads.
+     * `used` bytes hold no record (a heading). The frame of the first record begins at data[0].
+     * Without `frames`, all headers returned by one call must have the same length.
      * EDATA_LOSS: records before the damage are in spans, used is the position of the damage. Where
      * that is data[0] and the length of the bad record is certain, need is that length. */
     levada_status (*next)(void *state, const void *args, const uint8_t *data, int64_t size,
@@ -60,7 +63,12 @@ typedef struct levada_format_def {
      * to be skipped, and behind the last byte of any: there it is EDATA_LOSS. NULL = any size. */
     levada_status (*check_size)(const void *args, int64_t size, levada_error *err);
     const levada_example_file *example_files; /* that the example reads; NULL = none */
+    bool frames; /* next() fills spans->frame: headers may differ in length */
+    /* Names of several BYTES columns, up to a NULL; then `field` is NULL. NULL = one column. */
+    const char *const *fields;
 } levada_format_def;
+
+#define LEVADA_FORMAT_COLUMNS 16 /* columns that a format may have */
 
 typedef struct levada_source_def {
     size_t            struct_size;

@@ -24,9 +24,7 @@ levada_status levada_field_undecodable(const levada_field *field, levada_error *
 
 static levada_status dataset_spec_format(levada_dataset *ds, levada_error *err)
 {
-    levada_field field = {.name = ds->op->def.format.field, .dtype = LEVADA_BYTES};
-
-    return levada_spec_create(&field, 1, LEVADA_SPEC_PLAIN, &ds->spec, err);
+    return levada_op_format_spec(ds->op, &ds->spec, err);
 }
 
 /* The same columns, marked as batches. */

@@ -204,7 +204,8 @@ levada_status levada_file_marks_get_paths(levada_run *run, levada_state_reader *
     LEVADA_TRY(levada_state_get_bytes(from, "mark.paths", &paths, &size, err));
     at = paths;
     end = at + size;
-    for (; n >= LEVADA_FILE_MARK_PARTS; n -= LEVADA_FILE_MARK_PARTS, list += LEVADA_FILE_MARK_PARTS) {
+    for (; n >= LEVADA_FILE_MARK_PARTS;
+         n -= LEVADA_FILE_MARK_PARTS, list += LEVADA_FILE_MARK_PARTS) {
         size_t            length = strnlen(at, (size_t)(end - at));
         levada_file_key   key = { .path = at };
         levada_bytes_mark mark = levada_file_mark_read(list);

@@ -196,7 +196,7 @@ levada_status levada_file_reader_save(const levada_file_reader *r, levada_state_
 
     if (r->open) {
         offset = r->window.offset;
-        offset += f->next < f->n ? f->begin[f->next] - f->begin[0] : f->used;
+        offset += f->next < f->n ? f->frame[f->next] - f->frame[0] : f->used;
     }
     LEVADA_TRY(levada_state_put_i64(to, "pass", r->pass, err));
     LEVADA_TRY(levada_state_put_i64(to, "epoch", r->epoch, err));

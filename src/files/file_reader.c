@@ -52,14 +52,14 @@ levada_bytes_options levada_file_reader_bytes(const levada_file_reader *r)
 
 static levada_status file_reader_fill(levada_file_reader *r, levada_error *err)
 {
-    levada_field field = {.name = r->format->field, .dtype = LEVADA_BYTES};
-    size_t       n;
-    struct stat  info;
+    size_t      n;
+    struct stat info;
 
     LEVADA_TRY(levada_compression_check(r->context->env, r->options->compression, err));
     LEVADA_TRY(levada_policy_parse(r->options->errors, &r->policy, err));
     LEVADA_TRY(levada_files_find(&r->options->files, &r->files, err));
-    LEVADA_TRY(levada_spec_create(&field, 1, LEVADA_SPEC_PLAIN, &r->spec, err));
+    LEVADA_TRY(levada_op_format_spec(r->op, &r->spec, err));
+    r->ncolumns = levada_spec_count(r->spec);
     LEVADA_TRY(levada_file_reader_make_state(r, &r->state, err));
     n = (size_t)r->files.n;
     r->order = levada_alloc(n * sizeof *r->order);
@@ -238,14 +238,18 @@ static levada_status file_reader_reserve(levada_file_reader *r, int32_t n, levad
 {
     levada_framed *f = &r->framed;
     int64_t        entries = (int64_t)n + LEVADA_KERNEL_SLACK;
+    int64_t        arrays = 2 * (int64_t)r->ncolumns + (r->format->frames ? 1 : 0);
     bool alone = f->index && atomic_load_explicit(&f->index->refs, memory_order_acquire) == 1;
 
     if (alone) return LEVADA_OK;
     levada_buffer_unref(&f->index);
     LEVADA_TRY(levada_buffer_create(levada_env_pool(r->context->env),
-                                    2 * entries * (int64_t)sizeof *f->begin, &f->index, err));
+                                    arrays * entries * (int64_t)sizeof *f->begin, &f->index,
+                                    err));
+    f->stride = (int32_t)entries;
     f->begin = (void *)f->index->data;
-    f->end = f->begin + entries;
+    f->end = f->begin + r->ncolumns * entries;
+    f->frame = r->format->frames ? f->end + r->ncolumns * entries : f->begin;
     return LEVADA_OK;
 }
 
@@ -260,6 +264,8 @@ static levada_status file_reader_try(levada_file_reader *r, int64_t *need, levad
     LEVADA_TRY(file_reader_reserve(r, most, err));
     spans.begin = r->framed.begin;
     spans.end = r->framed.end;
+    spans.frame = r->format->frames ? r->framed.frame : NULL;
+    spans.stride = r->framed.stride;
     st = r->format->next(r->state, r->args, levada_window_data(&r->window),
                          levada_window_size(&r->window), r->window.ended, &spans, err);
     *need = spans.need;
@@ -318,27 +324,30 @@ static levada_status file_reader_give(levada_file_reader *r, levada_block **out,
     levada_framed *f = &r->framed;
     int32_t        i = f->next, n = f->n - i;
     levada_block  *block;
-    levada_column *column;
 
     if (n > r->context->block_rows) n = r->context->block_rows;
     LEVADA_TRY(levada_block_create(r->spec, n, &block, err));
-    column = &block->columns[0];
-    column->level[0].begin = f->begin + i;
-    column->level[0].end = f->end + i;
-    column->level[0].owner = levada_buffer_ref(f->index);
-    column->values = levada_window_data(&r->window);
-    column->owner = levada_buffer_ref(r->window.chunk);
-    block->bytes = f->end[i + n - 1] - f->begin[i];
+    for (int32_t c = 0; c < r->ncolumns; c++) {
+        levada_column *column = &block->columns[c];
+        int64_t        at = (int64_t)c * f->stride + i;
+
+        column->level[0].begin = f->begin + at;
+        column->level[0].end = f->end + at;
+        column->level[0].owner = levada_buffer_ref(f->index);
+        column->values = levada_window_data(&r->window);
+        column->owner = levada_buffer_ref(r->window.chunk);
+    }
+    block->bytes = f->end[(int64_t)(r->ncolumns - 1) * f->stride + i + n - 1] - f->begin[i];
     block->origins.first = (levada_origin){
         .source = r->source,
         .pass = r->pass,
         .shard = file_reader_shard(r),
         .record = r->record,
-        .offset = r->window.offset + f->begin[i] - f->begin[0],
+        .offset = r->window.offset + f->frame[i] - f->frame[0],
     };
-    block->origins.begin = f->begin + i;
+    block->origins.begin = f->frame + i;
     block->origins.owner = levada_buffer_ref(f->index);
-    r->good += (i + n < f->n ? f->begin[i + n] - f->begin[0] : f->used) - f->begin[i] + f->begin[0];
+    r->good += (i + n < f->n ? f->frame[i + n] - f->frame[0] : f->used) - f->frame[i] + f->frame[0];
     f->next += n;
     r->record += n;
     levada_file_reader_count_records(r, n);

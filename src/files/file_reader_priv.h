@@ -13,8 +13,10 @@
 
 /* Records framed ahead in the window, handed out a block at a time. */
 typedef struct levada_framed {
-    levada_buffer *index; /* begin and end */
-    int32_t       *begin, *end;
+    levada_buffer *index;       /* of the arrays that follow                                   */
+    int32_t       *begin, *end; /* column after column, `stride` entries each                  */
+    int32_t       *frame;       /* where frames begin; formats with one length of headers: begin */
+    int32_t        stride;
     int32_t        n, next;
     int64_t        used; /* bytes of the window */
 } levada_framed;
@@ -32,6 +34,7 @@ struct levada_file_reader {
     int64_t                 *sizes; /* of each shard on disk, -1 = not known */
     levada_file_marks        own;   /* of a reader without a run */
     levada_spec             *spec;
+    int32_t                  ncolumns;
     void                    *state; /* of the format */
 
     /* -- position */

@@ -12,6 +12,7 @@
 #define FILE_REREAD_STEP (INT64_C(64) << 10)  /* records may lie far apart              */
 #define FILE_REREAD_PART (INT64_C(256) << 20) /* payload of one DATA block, more or less */
 #define FILE_REREAD_FIRST (INT64_C(64) << 10)
+#define FILE_REREAD_STRIDE (1 + LEVADA_KERNEL_SLACK)
 
 typedef struct file_reread {
     levada_file_reader  *reader;
@@ -23,7 +24,8 @@ typedef struct file_reread {
     void                *state;
     /* -- the part that is being filled */
     int64_t        first;
-    levada_buffer *values, *offsets;
+    levada_buffer *values, *offsets; /* begin and end of each column, `capacity` entries each */
+    int64_t        capacity;
     int64_t        used;
     /* -- parts that are done */
     levada_block **parts;
@@ -62,17 +64,24 @@ static levada_status file_reread_open(file_reread *x, int32_t shard, levada_erro
     return LEVADA_OK;
 }
 
+/* Where the columns of one record lie. Kernels write past the first entry. */
+typedef struct file_reread_spans {
+    int32_t begin[LEVADA_FORMAT_COLUMNS][FILE_REREAD_STRIDE];
+    int32_t end[LEVADA_FORMAT_COLUMNS][FILE_REREAD_STRIDE];
+    int32_t frame[FILE_REREAD_STRIDE];
+} file_reread_spans;
+
 /* Frames the record that lies at the window's beginning. */
-static levada_status file_reread_frame(file_reread *x, int32_t *begin, int32_t *end,
-                                       levada_error *err)
+static levada_status file_reread_frame(file_reread *x, file_reread_spans *found, levada_error *err)
 {
     const levada_file_reader *r = x->reader;
     levada_window            *w = &x->window;
-    int32_t                   room[2][1 + LEVADA_KERNEL_SLACK]; /* kernels write past the first */
     int64_t                   need = 0;
 
     for (;;) {
-        levada_spans spans = {.begin = room[0], .end = room[1], .capacity = 1};
+        levada_spans spans = { .begin = found->begin[0], .end = found->end[0],
+                               .frame = r->format->frames ? found->frame : NULL,
+                               .stride = FILE_REREAD_STRIDE, .capacity = 1 };
 
         if (levada_window_size(w) == 0 && w->ended) return LEVADA_END;
         if (levada_window_size(w) > 0) {
@@ -81,8 +90,6 @@ static levada_status file_reread_frame(file_reread *x, int32_t *begin, int32_t *
                                 w->ended, &spans, err);
 
             if (spans.n > 0) levada_error_clear(err);
-            *begin = room[0][0];
-            *end = room[1][0];
             if (spans.n > 0) return LEVADA_OK;
             if (st != LEVADA_OK) return st;
             if (w->ended || spans.used > 0) return LEVADA_END;
@@ -96,12 +103,20 @@ static levada_status file_reread_frame(file_reread *x, int32_t *begin, int32_t *
 
 static levada_status file_reread_begin_part(file_reread *x, levada_error *err)
 {
+    int64_t arrays = 2 * (int64_t)x->reader->ncolumns;
+
     x->first = x->at;
     x->used = 0;
-    LEVADA_TRY(levada_buffer_create(x->pool, (x->n - x->at + 1) * (int64_t)sizeof(int32_t),
+    x->capacity = x->n - x->at;
+    LEVADA_TRY(levada_buffer_create(x->pool, arrays * (x->capacity + 1) * (int64_t)sizeof(int32_t),
                                     &x->offsets, err));
-    ((int32_t *)(void *)x->offsets->data)[0] = 0;
     return levada_buffer_create(x->pool, FILE_REREAD_FIRST, &x->values, err);
+}
+
+/* Where the records of the part begin (0) or end (1) in a column. */
+static int32_t *file_reread_side(const file_reread *x, int32_t column, int side)
+{
+    return (int32_t *)(void *)x->offsets->data + (2 * (int64_t)column + side) * x->capacity;
 }
 
 /* Room for `size` more bytes; the values may move. */
@@ -119,13 +134,18 @@ static levada_status file_reread_reserve(file_reread *x, int64_t size, levada_er
     return LEVADA_OK;
 }
 
-/* The next record is `size` bytes, for which there is room. */
-static void file_reread_add(file_reread *x, const uint8_t *data, int64_t size)
+/* Copies a column of the record whose turn it is. */
+static levada_status file_reread_add(file_reread *x, int32_t column, const uint8_t *data,
+                                     int64_t size, levada_error *err)
 {
+    int64_t i = x->at - x->first;
+
+    LEVADA_TRY(file_reread_reserve(x, size, err));
     if (size > 0) memcpy(x->values->data + x->used, data, (size_t)size);
+    file_reread_side(x, column, 0)[i] = (int32_t)x->used;
     x->used += size;
-    x->at++;
-    ((int32_t *)(void *)x->offsets->data)[x->at - x->first] = (int32_t)x->used;
+    file_reread_side(x, column, 1)[i] = (int32_t)x->used;
+    return LEVADA_OK;
 }
 
 /* Makes a block of what was gathered. */
@@ -135,7 +155,6 @@ static levada_status file_reread_end_part(file_reread *x, levada_error *err)
     size_t         bytes = (size_t)(x->nparts + 1) * sizeof *x->parts;
     levada_block **parts = levada_realloc(x->parts, bytes);
     levada_block  *block;
-    levada_column *column;
     levada_buffer *each = NULL;
 
     if (!parts) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for blocks");
@@ -146,13 +165,17 @@ static levada_status file_reread_end_part(file_reread *x, levada_error *err)
         levada_buffer_unref(&each);
         return LEVADA_ERESOURCE_EXHAUSTED;
     }
-    column = &block->columns[0];
-    column->level[0].begin = (const void *)x->offsets->data;
-    column->level[0].end = column->level[0].begin + 1;
-    column->level[0].owner = x->offsets;
-    column->values = x->values->data;
-    column->owner = x->values;
-    x->offsets = x->values = NULL;
+    for (int32_t c = 0; c < x->reader->ncolumns; c++) {
+        levada_column *column = &block->columns[c];
+
+        column->level[0].begin = file_reread_side(x, c, 0);
+        column->level[0].end = file_reread_side(x, c, 1);
+        column->level[0].owner = levada_buffer_ref(x->offsets);
+        column->values = x->values->data;
+        column->owner = levada_buffer_ref(x->values);
+    }
+    levada_buffer_unref(&x->offsets);
+    levada_buffer_unref(&x->values);
     block->bytes = x->used;
     block->origins.each = (const void *)each->data;
     block->origins.owner = each;
@@ -166,16 +189,21 @@ static levada_status file_reread_end_part(file_reread *x, levada_error *err)
 static levada_status file_reread_fetch(file_reread *x, levada_error *err)
 {
     const levada_origin *o = &x->origins[x->at];
-    int32_t              begin = 0, end = 0;
+    file_reread_spans    found;
     levada_status        st = LEVADA_OK;
 
     if (x->shard < 0 || o->shard != x->shard) st = file_reread_open(x, o->shard, err);
     if (st == LEVADA_OK) st = levada_window_seek(&x->window, o->offset, err);
     if (st == LEVADA_OK) st = levada_file_reader_enter(x->reader, x->state, o->offset, err);
-    if (st == LEVADA_OK) st = file_reread_frame(x, &begin, &end, err);
+    if (st == LEVADA_OK) st = file_reread_frame(x, &found, err);
     if (st != LEVADA_OK) return file_reread_gone(x, st, err);
-    LEVADA_TRY(file_reread_reserve(x, end - begin, err));
-    file_reread_add(x, levada_window_data(&x->window) + begin, end - begin);
+    for (int32_t c = 0; c < x->reader->ncolumns; c++) {
+        int32_t begin = found.begin[c][0];
+
+        LEVADA_TRY(file_reread_add(x, c, levada_window_data(&x->window) + begin,
+                                   found.end[c][0] - begin, err));
+    }
+    x->at++;
     return LEVADA_OK;
 }
 
@@ -197,14 +225,15 @@ static bool file_reread_same(const file_reread *x)
     return x->at > x->first && o->shard == o[-1].shard && o->offset == o[-1].offset;
 }
 
-static levada_status file_reread_repeat(file_reread *x, levada_error *err)
+static void file_reread_repeat(file_reread *x)
 {
-    const int32_t *ends = (const int32_t *)(const void *)x->offsets->data + (x->at - x->first);
-    int64_t        size = ends[0] - ends[-1];
+    int64_t i = x->at++ - x->first;
 
-    LEVADA_TRY(file_reread_reserve(x, size, err));
-    file_reread_add(x, x->values->data + x->used - size, size);
-    return LEVADA_OK;
+    for (int32_t k = 0; k < 2 * x->reader->ncolumns; k++) {
+        int32_t *side = file_reread_side(x, k / 2, k % 2);
+
+        side[i] = side[i - 1];
+    }
 }
 
 static levada_status file_reread_all(file_reread *x, levada_error *err)
@@ -216,7 +245,8 @@ static levada_status file_reread_all(file_reread *x, levada_error *err)
             LEVADA_TRY(levada_run_check_cancelled(x->reader->context->run, err));
         }
         LEVADA_TRY(file_reread_name(x, err));
-        LEVADA_TRY(file_reread_same(x) ? file_reread_repeat(x, err) : file_reread_fetch(x, err));
+        if (file_reread_same(x)) file_reread_repeat(x);
+        else LEVADA_TRY(file_reread_fetch(x, err));
         if (x->used < FILE_REREAD_PART || x->at == x->n) continue;
         LEVADA_TRY(file_reread_end_part(x, err));
         LEVADA_TRY(file_reread_begin_part(x, err));

@@ -354,9 +354,10 @@ static levada_status glob_resized(const levada_files *files, int64_t k, int64_t 
     const char *path = files->path[files->n <= GLOB_HASHES ? k : first];
 
     if (files->n > GLOB_HASHES) {
-        (void)levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                          "the size of a file from '%s' to '%s' has changed since the state was saved",
-                          path, files->path[glob_group(k + 1, GLOB_HASHES, files->n) - 1]);
+        (void)levada_fail(
+            err, LEVADA_EFAILED_PRECONDITION,
+            "the size of a file from '%s' to '%s' has changed since the state was saved", path,
+            files->path[glob_group(k + 1, GLOB_HASHES, files->n) - 1]);
     } else if (now < 0 || was < 0) {
         (void)levada_fail(err, LEVADA_EFAILED_PRECONDITION,
                           now < 0 ? "%s existed when the state was saved and is missing now"
@@ -364,8 +365,8 @@ static levada_status glob_resized(const levada_files *files, int64_t k, int64_t 
                           path);
     } else {
         (void)levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                          "%s was changed since the state was saved: it has %lld bytes, not %lld", path,
-                          (long long)now, (long long)was);
+                          "%s was changed since the state was saved: it has %lld bytes, not %lld",
+                          path, (long long)now, (long long)was);
     }
     levada_error_place(err, NULL, path, -1, -1);
     return LEVADA_EFAILED_PRECONDITION;

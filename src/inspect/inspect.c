@@ -31,8 +31,8 @@ static levada_status inspect_repair_check(const levada_scan *scan, levada_error 
                        scan->compression);
 }
 
-/* The output is written while the input is read, so it must be another file. A file is replaced as a
- * whole, which would turn a device or a pipe into a file: these are refused. */
+/* The output is written while the input is read, so it must be another file. A file is replaced as
+ * a whole, which would turn a device or a pipe into a file: these are refused. */
 static levada_status inspect_repair_open(levada_writer **writer, levada_env *env,
                                          const levada_scan *scan, const char *path,
                                          const levada_verify_options *o, levada_error *err)

@@ -185,6 +185,21 @@ static levada_status registry_make_args(levada_op *op, const levada_arg *own, le
     return LEVADA_OK;
 }
 
+levada_status levada_op_format_spec(const levada_op *op, levada_spec **out, levada_error *err)
+{
+    const levada_format_def *def = &op->def.format;
+    levada_field             fields[LEVADA_FORMAT_COLUMNS] = { { .name = def->field } };
+    int32_t                  n = 0;
+
+    while (def->fields && n < LEVADA_FORMAT_COLUMNS && def->fields[n]) {
+        fields[n] = (levada_field){ .name = def->fields[n] };
+        n++;
+    }
+    if (!def->fields) n = 1;
+    for (int32_t i = 0; i < n; i++) fields[i].dtype = LEVADA_BYTES;
+    return levada_spec_create(fields, n, LEVADA_SPEC_PLAIN, out, err);
+}
+
 void levada_op_destroy(levada_op **op)
 {
     union {

@@ -70,6 +70,9 @@ void                          levada_registry_destroy(levada_registry **registry
 /* A copy of a descriptor (levada_stage_def for STAGE and so on) with its whole table of options,
  * not registered yet; `plugin` is the name of the library, NULL = built in. EINVALID_ARGUMENT: it
  * breaks the contract; the message says how. Defaults of options are not read. */
+/* The columns of a format. */
+LEVADA_MUST_USE levada_status levada_op_format_spec(const levada_op *op, levada_spec **out,
+                                                    levada_error *err);
 LEVADA_MUST_USE levada_status levada_op_create(levada_family family, const void *def,
                                                const char *plugin, levada_op **out,
                                                levada_error *err);

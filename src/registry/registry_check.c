@@ -28,7 +28,17 @@ static const char *registry_check_stage(const levada_stage_def *def)
 static const char *registry_check_format(const levada_format_def *def)
 {
     if (def->next == NULL) return "a format needs next()";
-    return def->field == NULL ? "a format needs the name of its column in field" : NULL;
+    if (def->fields == NULL) {
+        return def->field == NULL ? "a format needs the name of its column in field" : NULL;
+    }
+    if (def->field != NULL) return "a format names its columns in field or in fields, not in both";
+    for (int32_t n = 0; def->fields[n] != NULL; n++) {
+        if (n == LEVADA_FORMAT_COLUMNS) return "a format has at most 16 columns";
+        for (int32_t i = 0; i < n; i++) {
+            if (strcmp(def->fields[i], def->fields[n]) == 0) return "two columns have one name";
+        }
+    }
+    return def->fields[0] == NULL ? "a format needs at least one name in fields" : NULL;
 }
 
 static const char *registry_check_source(const levada_source_def *def)
