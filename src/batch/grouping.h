@@ -4,20 +4,20 @@
  *
  *     input block -> keys -> arrivals (not placed yet) -> groups -> batch
  *
- * A record that comes in gets a *key*: a number that the policy computes from its columns, such as
- * its length. The policy *places* the arrivals, in their order, in groups, and reports the group
- * that is *full*: it leaves as one batch, its records in the order in which they were placed. At
- * the end of the input the groups that are left leave in ascending order, or are dropped and
- * counted. What a batch *costs* is a function of its group: its number of records and its largest
- * key (cost.h). So the batches depend on the order of records alone, not on blocks or threads.
+ * Each record gets a *key*: a number that the policy computes from its columns, such as its length.
+ * The policy *places* the arrivals in groups, one after the other, and reports a group that is
+ * *full*. The engine emits it as one batch; its records keep the order in which they were placed.
+ * At the end of the input the engine emits the other groups in ascending *order*, or drops and
+ * counts them. The *cost* of a batch is a function of its number of records and its largest key
+ * (cost.h). So batches depend on the order of records alone, not on blocks or threads.
  *
- * The engine has everything else: it pulls the input, buffers the records in its one row store,
- * makes the batches, and saves and restores all of it. A policy has no state but its groups: what
- * it decides must follow from them and from the options.
+ * The engine does everything else: it pulls the input, buffers records in its one row store, makes
+ * the batches, and saves and restores all of it. A policy has no state of its own: its decisions
+ * must follow from the groups and from its options.
  *
- * The state of a batching stage begins with its levada_grouping. The functions with `void *state`
- * are then the hooks of its descriptor. A batch is a selection; apply() makes columns of it, in
- * parallel. One grouping belongs to one thread at a time.
+ * The state of a batching stage begins with its levada_grouping, so the functions that take a
+ * `void *state` are the hooks of its descriptor. next() emits a batch as a selection; apply() makes
+ * its columns, in parallel. One thread at a time uses a grouping.
  */
 #ifndef LEVADA_BATCH_GROUPING_H
 #define LEVADA_BATCH_GROUPING_H
@@ -94,7 +94,7 @@ LEVADA_MUST_USE static inline levada_status levada_grouping_put(levada_grouping 
     return LEVADA_OK;
 }
 
-/* The next arrival is a bad record: it goes the way that the iterator's `errors` says. */
+/* Rejects the next arrival: the `errors` policy of the iterator skips and counts it, or fails. */
 LEVADA_MUST_USE levada_status levada_grouping_reject(levada_grouping    *g,
                                                      const levada_error *why, levada_error *err);
 /* The first record of a group that is not empty, as a block of one. */

@@ -206,6 +206,16 @@ static void parse_shuffle_twice_batch(void **state)
 }
 
 /* A record is left out in a pipe; the file of those that wait is known by name. */
+/* Batches with a layout, of a part that merges. */
+static void shard_parse_bucket_to_boundaries(void **state)
+{
+    (void)state;
+    over_files(" | shuffle:9 | shard:0,count=2,equal=drop",
+               " | bucket_by_sequence_length:x,boundaries=[4,9],batch_sizes=4,"
+               "pad_to_bucket_boundary=true",
+               1, 3);
+}
+
 static void interleave_parse_shuffle(void **state)
 {
     char text[1024];
@@ -309,6 +319,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shuffle_parse_bucket),
         cmocka_unit_test(parse_shuffle_twice_batch),
+        cmocka_unit_test(shard_parse_bucket_to_boundaries),
         cmocka_unit_test(interleave_parse_shuffle),
         cmocka_unit_test(interleave_filter),
         cmocka_unit_test(zip_shuffle_parse),
