@@ -16,11 +16,11 @@ static levada_status dataset_arity(const levada_op *op, int32_t n, levada_error 
     if (n >= op->min_inputs && (op->max_inputs < 0 || n <= op->max_inputs)) return LEVADA_OK;
     if (op->max_inputs == 0) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "a %s begins a pipe and takes no input", family);
+                           "a %s begins a pipe and cannot have an input", family);
     }
     if (n == 0 && op->min_inputs == 1) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "a %s needs an input: it stands behind a source and '|'", family);
+                           "a %s needs an input: write it after a source and '|'", family);
     }
     if (op->max_inputs < 0) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "needs at least %d inputs, got %d",

@@ -81,9 +81,9 @@ static levada_status dataset_spec_no_field(const levada_spec *in, levada_error *
     }
     levada_status status =
         list.size > 0 ? levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                                    "give field=, one of the columns of bytes: %s", list.at)
+                                    "set field= to one of the columns of bytes: %s", list.at)
                       : levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                                    "there is no column of bytes to decode");
+                                    "the input has no column of bytes to decode");
     levada_text_clear(&list);
     return status;
 }
@@ -117,7 +117,7 @@ static levada_status dataset_spec_choose(levada_dataset *ds, levada_error *err)
     if (i < 0 && (levada_spec_flags_of(in) & LEVADA_SPEC_OPEN) != 0) return LEVADA_OK;
     if (i < 0) {
         levada_status status = dataset_spec_no_field(in, err);
-        levada_error_wrap(err, "there is no field '%s'", args->field);
+        levada_error_wrap(err, "unknown field '%s'", args->field);
         return status;
     }
     const levada_field *field = levada_spec_field(in, i);

@@ -236,7 +236,8 @@ static levada_status parse_word(levada_parser *p, bool plain, levada_value **out
     case LEVADA_NUMBER_NONE: break;
     }
     if (p->strict && (*word == '-' || (*word >= '0' && *word <= '9'))) {
-        return levada_parser_fail(p, start, err, "%.*s is no number", n < 40 ? (int)n : 40, word);
+        return levada_parser_fail(p, start, err, "%.*s is not a number", n < 40 ? (int)n : 40,
+                                  word);
     }
     return parse_made(parse_constant(word, n), out, err);
 }

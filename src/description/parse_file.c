@@ -22,7 +22,7 @@ static levada_status parse_file_fail(const char *path, int why, levada_error *er
     if (why == EACCES || why == EPERM) {
         return levada_fail(err, LEVADA_EPERMISSION_DENIED, "@%s: permission denied", path);
     }
-    return levada_fail(err, LEVADA_EUNAVAILABLE, "@%s: can't be read (error %d)", path, why);
+    return levada_fail(err, LEVADA_EUNAVAILABLE, "@%s: cannot be read (error %d)", path, why);
 }
 
 /* Only files: a description that names a terminal or a pipe must not wait for it. */

@@ -97,7 +97,7 @@ static levada_status resolve_function(levada_env *env, const char *kind,
 
     if (levada_value_kind_of(content) == LEVADA_VALUE_NULL) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "the function has no name, so a description can't bring it back");
+                           "the function has no name, so a description cannot restore it");
     }
     if (levada_value_kind_of(content) != LEVADA_VALUE_TEXT) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
@@ -144,7 +144,7 @@ static levada_status resolve_mark(const levada_parser *p, levada_value *map, lev
     else if (strcmp(key, "pipe") == 0) status = resolve_pipe(p, content, out, err);
     else if (strcmp(key, "block") == 0) {
         status = levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                             "data of another process, which a description can't bring back");
+                             "data of another process, which a description cannot restore");
     } else if (strcmp(key, "map") == 0) {
         status = resolve_inside(p, content, err);
         if (status == LEVADA_OK && levada_value_kind_of(content) != LEVADA_VALUE_MAP) {

@@ -296,14 +296,14 @@ static levada_status option_check_row(const levada_arg *args, int32_t i, size_t 
 
     if (size == 0) wrong = "has no type";
     else if (arg->offset > args_size || size > args_size - arg->offset) {
-        wrong = "lies outside of args_size";
-    } else if (levada_option_find(args, arg->name) != i) wrong = "is there twice";
+        wrong = "is outside args_size";
+    } else if (levada_option_find(args, arg->name) != i) wrong = "is declared twice";
     else if (arg->name[strspn(arg->name, "abcdefghijklmnopqrstuvwxyz_0123456789")] != '\0') {
         wrong = "has a name that is not in lower case";
     } else if (arg->positional && levada_option_positional(args) != i) {
-        wrong = "is a second positional one";
+        wrong = "is a second positional option";
     } else if (arg->type == LEVADA_ARG_CHOICE && arg->choices == NULL) wrong = "has no choices";
-    else if (arg->min > arg->max && arg->max != 0) wrong = "has min above max";
+    else if (arg->min > arg->max && arg->max != 0) wrong = "has a min greater than its max";
     if (wrong == NULL) return LEVADA_OK;
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "option '%s' %s", arg->name, wrong);
 }

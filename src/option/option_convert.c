@@ -214,9 +214,9 @@ static levada_status convert_dtype(const levada_arg *arg, levada_value **value, 
         levada_nearest(text, levada_dtype_name((levada_dtype)i), &best, &distance);
     }
     if (best != NULL) {
-        return convert_fail(arg, *value, err, "is no dtype; did you mean '%s'?", best);
+        return convert_fail(arg, *value, err, "is not a dtype; did you mean '%s'?", best);
     }
-    return convert_fail(arg, *value, err, "is no dtype, such as int64, float32 or string");
+    return convert_fail(arg, *value, err, "is not a dtype, such as int64, float32 or string");
 }
 
 static levada_status convert_item(const levada_arg *arg, levada_value **item, levada_error *err)

@@ -63,7 +63,7 @@ levada_status levada_plugin_add(levada_plugin *plugin, levada_family family, con
         st = plugin_take_op(loading, family, def, plugin->name, &why);
     } else {
         st = levada_fail(&why, LEVADA_EINVALID_ARGUMENT,
-                         "a plug-in must give its name before it registers anything");
+                         "a plug-in must set its name before it registers anything");
     }
     if (st == LEVADA_OK) return LEVADA_OK;
     if (loading->refused.code == LEVADA_OK) loading->refused = why;
@@ -77,10 +77,10 @@ static levada_status plugin_open(const char *path, void **library, levada_error 
     char  absolute[4096];
     char *found = access(path, F_OK) == 0 ? realpath(path, absolute) : NULL;
 
-    if (!found) return levada_fail(err, LEVADA_ENOT_FOUND, "there is no plug-in '%s'", path);
+    if (!found) return levada_fail(err, LEVADA_ENOT_FOUND, "plug-in '%s' does not exist", path);
     *library = dlopen(found, RTLD_NOW | RTLD_LOCAL);
     if (!*library) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "'%s' can't be loaded: %s", path,
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "'%s' cannot be loaded: %s", path,
                            dlerror());
     }
     return LEVADA_OK;
@@ -110,7 +110,7 @@ static levada_status plugin_find_entry(void *library, const char *path, levada_p
 
     if (!symbol) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "'%s' is no plug-in: it exports no levada_plugin_main", path);
+                           "'%s' is not a plug-in: it does not export levada_plugin_main", path);
     }
     memcpy(out, &symbol, sizeof *out); /* ISO C has no cast from object to function */
     return LEVADA_OK;
@@ -127,7 +127,7 @@ static levada_status plugin_run(levada_plugin_entry entry, const char *path, lev
     st = entry(levada_plugin_table(), plugin, &why);
     LEVADA_TRY(plugin_fits(path, plugin, err));
     if (st != LEVADA_OK && why.code == LEVADA_OK) {
-        return levada_fail(err, st < 0 ? st : LEVADA_EUNKNOWN, "'%s' gave up: %s", path,
+        return levada_fail(err, st < 0 ? st : LEVADA_EUNKNOWN, "'%s' failed to register: %s", path,
                            levada_status_text(st));
     }
     if (st == LEVADA_OK && loading->refused.code != LEVADA_OK) {

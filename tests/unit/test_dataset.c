@@ -72,11 +72,11 @@ static void decoders_settle_their_field(void **state)
                      LEVADA_VALUE_NULL);
     levada_dataset_unref(&dataset);
     t_ops_refused(env, "t_numbers:3 | t_split", LEVADA_EINVALID_ARGUMENT,
-                  "t_split: there is no column of bytes to decode");
+                  "t_split: the input has no column of bytes to decode");
     t_ops_refused(env, "t_numbers:3 | t_split:value", LEVADA_EINVALID_ARGUMENT,
                   "t_split: field 'value' is int64, not one byte string per record");
     t_ops_refused(env, "t_lines:a | t_split:lin", LEVADA_EINVALID_ARGUMENT,
-                  "t_split: there is no field 'lin': give field=, one of the columns of bytes: "
+                  "t_split: unknown field 'lin': set field= to one of the columns of bytes: "
                   "line");
 }
 
@@ -95,13 +95,13 @@ static void stages_stand_where_they_can(void **state)
 {
     (void)state;
     t_ops_refused(env, "t_shuffle:2", LEVADA_EINVALID_ARGUMENT,
-                  "t_shuffle: a stage needs an input: it stands behind a source and '|'");
+                  "t_shuffle: a stage needs an input: write it after a source and '|'");
     t_ops_refused(env, "t_numbers:3 | t_numbers:3", LEVADA_EINVALID_ARGUMENT,
-                  "t_numbers: a source begins a pipe and takes no input");
+                  "t_numbers: a source begins a pipe and cannot have an input");
     t_ops_refused(env, "t_zip(t_numbers:3)", LEVADA_EINVALID_ARGUMENT,
                   "t_zip: takes 2 to 4 inputs, got 1");
     t_ops_refused(env, "t_pipes", LEVADA_EINVALID_ARGUMENT,
-                  "t_pipes: a combiner needs an input: it stands behind a source and '|'");
+                  "t_pipes: a combiner needs an input: write it after a source and '|'");
 }
 
 static void appends_what_the_text_would(void **state)

@@ -147,8 +147,8 @@ static void refuses_what_is_out_of_range(void **state)
     refused("f=nan", "f=nan must be at least 0 at column 19");
     refused("c=fial", "c=fial must be one of fail, skip, true; did you mean 'fail'? at column 19");
     refused("c=7", "c=7 must be one of fail, skip, true at column 19");
-    refused("d=flot32", "d=flot32 is no dtype; did you mean 'float32'? at column 19");
-    refused("d=zebra", "d=zebra is no dtype, such as int64, float32 or string at column 19");
+    refused("d=flot32", "d=flot32 is not a dtype; did you mean 'float32'? at column 19");
+    refused("d=zebra", "d=zebra is not a dtype, such as int64, float32 or string at column 19");
     t_ops_refused(env, "t_numbers:3|t_shuffle", LEVADA_EINVALID_ARGUMENT,
                   "t_shuffle: option 'buffer_size' is required");
     t_ops_refused(env, "t_numbers:3|t_shuffle:null", LEVADA_EINVALID_ARGUMENT,
@@ -221,7 +221,7 @@ static void what_has_no_name_prints_and_is_refused(void **state)
     assert_int_equal(levada_dataset_json(dataset, &json, NULL), LEVADA_OK);
     assert_string_equal(text, "t_numbers:3 | t_all:fn={py:null}");
     const char *message =
-        "t_all: fn: the function has no name, so a description can't bring it back";
+        "t_all: fn: the function has no name, so a description cannot restore it";
     t_ops_refused(env, text, LEVADA_EINVALID_ARGUMENT, message);
     t_ops_refused(env, json, LEVADA_EINVALID_ARGUMENT, message);
     levada_string_free(&text);
@@ -230,7 +230,7 @@ static void what_has_no_name_prints_and_is_refused(void **state)
     dataset = append("blk", levada_value_block(NULL));
     levada_dataset_unref(&dataset);
     t_ops_refused(env, "t_numbers:3|t_all:blk={block:null}", LEVADA_EINVALID_ARGUMENT,
-                  "t_all: blk: data of another process, which a description can't bring back");
+                  "t_all: blk: data of another process, which a description cannot restore");
 }
 
 static levada_status resolve_any(void *user, const char *kind, const char *name,
@@ -293,11 +293,11 @@ static void bad_tables_are_refused(void **state)
     def.args = two;
     assert_int_equal(t_register(env, LEVADA_FAMILY_STAGE, &def, NULL, &err),
                      LEVADA_EINVALID_ARGUMENT);
-    assert_string_equal(err.message, "t_bad: option 'a' is there twice");
+    assert_string_equal(err.message, "t_bad: option 'a' is declared twice");
     def.args = wide;
     assert_int_equal(t_register(env, LEVADA_FAMILY_STAGE, &def, NULL, &err),
                      LEVADA_EINVALID_ARGUMENT);
-    assert_string_equal(err.message, "t_bad: option 'a' lies outside of args_size");
+    assert_string_equal(err.message, "t_bad: option 'a' is outside args_size");
     def.args = wrong;
     assert_int_equal(t_register(env, LEVADA_FAMILY_STAGE, &def, NULL, &err),
                      LEVADA_EINVALID_ARGUMENT);

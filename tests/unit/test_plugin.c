@@ -137,7 +137,7 @@ static void one_that_is_refused_leaves_nothing(void **state)
             "half_filter: a filter needs open(), close() and reset()");
     refuses("twice", LEVADA_EALREADY_EXISTS,
             "half_first: the name is taken by a stage of plug-in half");
-    refuses("nameless", LEVADA_EINVALID_ARGUMENT, "a plug-in must give its name");
+    refuses("nameless", LEVADA_EINVALID_ARGUMENT, "a plug-in must set its name");
     refuses("fails", LEVADA_EUNAVAILABLE, "no licence");
     refuses("abi", LEVADA_EINVALID_ARGUMENT, "was made for plug-in ABI 3, this is 2");
     refuses("newer", LEVADA_EINVALID_ARGUMENT, "was made for a newer levada");
@@ -272,8 +272,8 @@ static void one_that_needs_a_longer_table_is_left_again(void **state)
 {
     (void)state;
     refuses_table("newer", "was made for a newer levada: it needs");
-    refuses_table("older", "gave up: unimplemented");
-    refuses_table("abi", "gave up: unimplemented");
+    refuses_table("older", "failed to register: unimplemented");
+    refuses_table("abi", "failed to register: unimplemented");
 }
 
 static void one_that_needs_no_more_than_an_older_host_has_is_loaded(void **state)
