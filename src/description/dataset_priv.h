@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Datasets from the inside: an immutable tree, each node one op with its bound options.
+ * The folder `description`: datasets, and how they are read from text and JSON (parse.h), printed
+ * (print.c) and hashed. A dataset is an immutable, counted tree. Each node is an op of the registry
+ * with its bound options, its inputs and the columns of its blocks, which follow from those of the
+ * inputs before any data is read (dataset_spec.c). Running one is not the matter of this folder.
+ *
+ * Any thread may use a dataset. Depth, nesting and size are bounded, so functions may recurse.
  */
 #ifndef LEVADA_DESCRIPTION_DATASET_PRIV_H
 #define LEVADA_DESCRIPTION_DATASET_PRIV_H
@@ -19,7 +24,7 @@ struct levada_dataset {
     void            *args;    /* bound struct; pointers into options and `memory`               */
     void           **memory;  /* arrays that binding made (levada_ints, levada_texts)           */
     int32_t          nmemory;
-    levada_spec     *spec;    /* of the blocks that it gives                                    */
+    levada_spec     *spec;    /* of the blocks that it emits                                   */
     levada_spec     *middle;  /* of a SERIAL stage with apply: what next() gives (= its input's)*/
     int32_t          ninputs;
     levada_dataset **inputs;

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Binding: a map of options becomes the args struct of a stage, by its table. Tables end with a row
- * without a name.
+ * Options: a table describes the members of an args struct, and binding fills the struct from a map
+ * of values. The table is an array of levada_arg that ends with a row without a name. For each row
+ * in order, binding takes the value from the map, or asks for the default, converts it to the type
+ * of the row and checks its limits. Errors begin with "name=value" and end with the place in the
+ * text where one is known.
  */
 #ifndef LEVADA_OPTION_OPTION_PRIV_H
 #define LEVADA_OPTION_OPTION_PRIV_H

@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Values from the inside. What nests is bounded, so that everything here may recurse: a value of a
- * dataset nests at most LEVADA_NEST_VALUE deep (pipes included), a value that is still being read
- * LEVADA_NEST_RAW, since JSON spends several brackets on a pipe.
+ * The folder `option`: values, functions and tables of options. A value is a number, a text, a list
+ * or a map, as JSON has them, or a function, a block or a pipe. A table of options names the
+ * members of a struct; binding fills the struct from a map of values.
+ *
+ * A value has one owner. Nesting is bounded, so functions on values may recurse: a value of a
+ * dataset nests at most LEVADA_NEST_VALUE deep (pipes included). While it is being read, the limit
+ * is LEVADA_NEST_RAW, since JSON spends several brackets on a pipe. Functions that make a value
+ * return NULL when memory is short. Values have no lock: one thread at a time, or read only.
  */
 #ifndef LEVADA_OPTION_VALUE_PRIV_H
 #define LEVADA_OPTION_VALUE_PRIV_H

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The environment from the inside: the pool, the kernels, and the registry of names.
+ * The environment from the inside. It owns what all datasets and queues that use it share: the pool
+ * of buffers, the kernels of the CPU, the registry of names, the functions that were registered,
+ * the list of plug-ins, the wait list and the log callback. It is counted and may be used by any
+ * thread.
  */
 #ifndef LEVADA_REGISTRY_ENV_PRIV_H
 #define LEVADA_REGISTRY_ENV_PRIV_H

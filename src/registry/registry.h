@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The registry: every name that can stand in a description, built in or loaded.
+ * The folder `registry`: environments (env_priv.h) and the names that they know. A registry holds
+ * every name that a description may use, built in or of a plug-in, with its descriptor.
+ *
+ * Lookups take no lock: the names are an immutable sorted table, and registering publishes a new
+ * one. Names are never removed, so a levada_op lives as long as its environment.
  *
  * Registration copies a descriptor by its struct_size (so that plug-ins compiled against an older
  * header go on working), fills in what the core adds (options of the file reader, the option
