@@ -239,7 +239,7 @@ class _Positions:
             raise errors.FailedPreconditionError("the state is none of a sequence of records")
         if int(count) != len(self.items) or int(at) > int(count):
             raise errors.FailedPreconditionError(
-                f"there are {len(self.items)} records, there were {int(count)} when the state "
+                f"the source has {len(self.items)} records, but had {int(count)} when the state "
                 "was saved"
             )
         self.at = int(at)
@@ -331,7 +331,7 @@ class Records(_Target):
         iterator = self._iterator(run)
         if not (hasattr(iterator, "save") and hasattr(iterator, "restore")):
             raise errors.UnimplementedError(
-                f"the source {self.name} can't be saved: its iterator has no save() and restore()"
+                f"the source {self.name} cannot be saved: its iterator has no save() and restore()"
             )
         return bytes(iterator.save())
 
@@ -344,7 +344,7 @@ class Records(_Target):
     def restore(self, run, data):
         iterator = self._iterator(run)
         if not hasattr(iterator, "restore"):
-            raise errors.UnimplementedError(f"the source {self.name} can't be restored")
+            raise errors.UnimplementedError(f"the source {self.name} cannot be restored")
         iterator.restore(data)
 
 

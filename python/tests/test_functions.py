@@ -375,7 +375,7 @@ class TestRecords:
         it = iter(ds)
         for _ in range(5000):
             next(it)
-        with pytest.raises(errors.UnimplementedError, match="can't be saved"):
+        with pytest.raises(errors.UnimplementedError, match="cannot be saved"):
             it.save()
         assert next(it) == {"x": 5000}
 
@@ -426,7 +426,7 @@ class TestRecords:
         it = iter(lv.from_records([{"x": i} for i in range(9)]).batch(2))
         next(it)
         other = iter(lv.from_records([{"x": i} for i in range(8)]).batch(2))
-        with pytest.raises(errors.FailedPreconditionError, match="8 records, there were 9"):
+        with pytest.raises(errors.FailedPreconditionError, match="8 records, but had 9"):
             other.restore(it.save())
 
     def test_iterators_with_save_can(self):

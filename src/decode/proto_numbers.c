@@ -179,8 +179,8 @@ levada_status levada_numbers_decode(levada_proto *x, const levada_feature *f,
     row = levada_items_row(items, item);
     if (result == NUMBERS_BROKEN) return levada_proto_broken(x, row, err);
     return levada_proto_reject(x, row, err,
-                               "feature '%s': a value does not fit in %s; the spec may ask for a "
-                               "wider dtype",
+                               "feature '%s': a value does not fit in %s; use a wider dtype in "
+                               "the spec",
                                f->name, levada_dtype_name(dtype));
 }
 
@@ -204,13 +204,13 @@ levada_status levada_proto_wrong_count(levada_proto *x, const levada_feature *f,
     if (f->kind == LEVADA_FEATURE_FIXED) {
         return levada_proto_reject(x, row, err,
                                    "Key: %s.  Number of %s values != expected.  Values size: %lld "
-                                   "but output shape: %s; VarLen takes any number",
+                                   "but output shape: %s; VarLen accepts any number",
                                    key,
                                    levada_list_name(f->list), (long long)count, shape);
     }
     return levada_proto_reject(x, row, err,
                                "Key: %s.  Number of %s values is not a multiple of stride length.  "
-                               "Saw %lld values but output shape is %s behind the first dimension",
+                               "Saw %lld values but output shape is %s after the first dimension",
                                key, levada_list_name(f->list), (long long)count, shape);
 }
 

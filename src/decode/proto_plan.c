@@ -138,7 +138,8 @@ static levada_status plan_read(levada_proto_plan *plan, const levada_value *spec
     if (spec && levada_value_kind_of(spec) != LEVADA_VALUE_NULL &&
         levada_value_kind_of(spec) != LEVADA_VALUE_MAP) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "the spec is no map of feature names, {name: {kind: ..., dtype: ...}}");
+                           "the spec must be a map of feature names, {name: {kind: ..., "
+                           "dtype: ...}}");
     }
     for (int64_t i = 0; i < levada_value_count(spec); i++) {
         levada_feature *f = &plan->features[plan->nfeatures];
@@ -217,7 +218,7 @@ static levada_status plan_build(levada_proto_plan *plan, const levada_value *con
 
     if (n == 0) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "Missing: the spec names no feature; write {name: {kind: VarLen, "
+                           "Missing: the spec is empty; write {name: {kind: VarLen, "
                            "dtype: int64}}");
     }
     plan->features = levada_alloc_zero(n * sizeof *plan->features);

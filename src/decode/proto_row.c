@@ -37,12 +37,12 @@ levada_status levada_proto_broken(levada_proto *x, int64_t row, levada_error *er
 {
     if (x->plan->sequence) {
         return levada_proto_reject(x, row, err,
-                                   "Invalid protocol message input: these %d bytes are no "
+                                   "Invalid protocol message input: these %d bytes are not a "
                                    "tf.train.SequenceExample",
                                    x->in->size[row]);
     }
     return levada_proto_reject(x, row, err,
-                               "Could not parse example input: these %d bytes are no "
+                               "Could not parse example input: these %d bytes are not a "
                                "tf.train.Example",
                                x->in->size[row]);
 }

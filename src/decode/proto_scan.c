@@ -337,7 +337,7 @@ static levada_status scan_required(levada_proto *x, int32_t slot, int64_t row, l
     }
     return levada_proto_reject(x, row, err,
                                "Feature: %s (data type: %s) is required but could not be found; "
-                               "a default in its spec would stand in",
+                               "set a default in its spec",
                                s->key,
                                levada_list_name(s->list));
 }
@@ -376,7 +376,7 @@ static levada_status scan_report(levada_proto *x, int32_t slot, int64_t row, lev
     case LEVADA_TROUBLE_SIZE:
         return levada_proto_reject(x, row, err,
                                    "Key: %s.  Number of %s values != expected.  Values size: %lld "
-                                   "but output shape: %s; VarLen takes any number",
+                                   "but output shape: %s; VarLen accepts any number",
                                    s->key,
                                    levada_list_name(s->list), (long long)t->count,
                                    levada_feature_shape(&x->plan->features[s->feature], shape));

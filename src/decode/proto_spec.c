@@ -104,8 +104,8 @@ static levada_status spec_dtype(levada_feature *f, const levada_value *value, le
     case LEVADA_UINT64: f->list = LEVADA_LIST_INT64; return LEVADA_OK;
     default:
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "feature '%s': dtype '%s' is none of int8 to uint64, bool, float16 to "
-                           "float64, bfloat16 and string",
+                           "feature '%s': dtype '%s' must be int8 to uint64, bool, float16 to "
+                           "float64, bfloat16 or string",
                            f->name, name);
     }
 }
@@ -218,7 +218,7 @@ static levada_status spec_leaves(spec_default *d, const levada_value *value, int
     }
     if (!spec_leaf(d, value)) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "feature '%s': value %lld of its default is no %s", d->f->name,
+                           "feature '%s': value %lld of its default is not %s", d->f->name,
                            (long long)d->used, levada_dtype_name(d->f->dtype));
     }
     d->used++;
@@ -278,8 +278,8 @@ static levada_status spec_partition(levada_proto_plan *plan, levada_feature *f,
 
     if (kind < 0) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "feature '%s': a partition is of type RowSplits, RowLengths, RowStarts, "
-                           "RowLimits, ValueRowIds or UniformRowLength",
+                           "feature '%s': a partition must be of type RowSplits, RowLengths, "
+                           "RowStarts, RowLimits, ValueRowIds or UniformRowLength",
                            f->name);
     }
     out->kind = (levada_partition_kind)kind;
@@ -334,8 +334,8 @@ static levada_status spec_sparse(levada_proto_plan *plan, levada_feature *f,
 
     if (f->steps || !keys || n < 1 || n > LEVADA_MAX_DIMS) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           f->steps ? "feature '%s': Sparse is for Examples and for the context"
-                                    : "feature '%s': index_key names 1 to 8 features",
+                           f->steps ? "feature '%s': Sparse is not supported in a feature list"
+                                    : "feature '%s': index_key must name 1 to 8 features",
                            f->name);
     }
     f->sorted = levada_value_as_bool(levada_value_get(entry, "already_sorted"));
@@ -357,7 +357,7 @@ static levada_status spec_of_kind(levada_proto_plan *plan, levada_feature *f,
     case LEVADA_FEATURE_FIXED:
         if (f->steps) {
             return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                               "feature '%s': FixedLen is for the context; a feature list takes "
+                               "feature '%s': FixedLen is not supported in a feature list; use "
                                "FixedLenSequence, VarLen or Ragged",
                                f->name);
         }
@@ -399,8 +399,8 @@ levada_status levada_feature_read(levada_proto_plan *plan, const char *name,
     }
     if (kind < 0) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "feature '%s': kind is FixedLen, VarLen, FixedLenSequence, Ragged or "
-                           "Sparse",
+                           "feature '%s': kind must be FixedLen, VarLen, FixedLenSequence, Ragged "
+                           "or Sparse",
                            name);
     }
     out->kind = (levada_feature_kind)kind;

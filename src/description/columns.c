@@ -147,7 +147,7 @@ levada_status levada_spec_require(const levada_spec *spec, const char *name, int
     for (int32_t i = 0; i < levada_spec_count(spec) && list.size < 160; i++) {
         levada_text_format(&list, "%s%s", i ? ", " : "", levada_spec_field(spec, i)->name);
     }
-    st = levada_fail(err, LEVADA_EINVALID_ARGUMENT, "there is no field '%s'; there are: %s", name,
+    st = levada_fail(err, LEVADA_EINVALID_ARGUMENT, "unknown field '%s'; available: %s", name,
                      list.at ? list.at : "none");
     levada_text_clear(&list);
     return st;
@@ -171,7 +171,7 @@ static levada_status columns_shape(const levada_value *shape, levada_field *f, l
         f->dims[d] = any ? -1 : levada_value_as_int(dim);
         if (f->dims[d] < -1 || (!any && levada_value_kind_of(dim) != LEVADA_VALUE_INT)) {
             return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                               "field '%s': a dimension is a number from 0 or null", f->name);
+                               "field '%s': a dimension must be null or at least 0", f->name);
         }
     }
     return LEVADA_OK;
@@ -187,15 +187,15 @@ static levada_status columns_field(const levada_value *value, levada_field *f, l
 
     f->dtype = word ? levada_dtype_find(word) : LEVADA_NONE;
     if (f->dtype == LEVADA_NONE) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "field '%s': '%s' is no dtype", f->name,
-                           word ? word : "");
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "field '%s': '%s' is not a dtype",
+                           f->name, word ? word : "");
     }
     if (how && (strcmp(how, "VarLen") == 0 || strcmp(how, "Ragged") == 0 ||
                 strcmp(how, "FixedLenSequence") == 0)) {
         f->depth = 1;
     } else if (!how || strcmp(how, "FixedLen") != 0) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "field '%s': kind is FixedLen, VarLen, Ragged or FixedLenSequence",
+                           "field '%s': kind must be FixedLen, VarLen, Ragged or FixedLenSequence",
                            f->name);
     }
     return map ? columns_shape(levada_value_get(value, "shape"), f, err) : LEVADA_OK;

@@ -69,7 +69,7 @@ static levada_status concat_check(const void *args, const levada_spec *const *in
 
         if ((flags ^ other) & LEVADA_SPEC_BATCHED) {
             return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                               "some inputs give batches and others records");
+                               "some inputs emit batches and others records");
         }
         flags |= other;
     }

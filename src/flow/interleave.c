@@ -75,7 +75,7 @@ static levada_status interleave_check_nested(const interleave_args *a, levada_er
 
     if (1 + levada_pipe_depth(a->pipe) > INTERLEAVE_DEPTH) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "pipes in pipes are nested more than %d deep", INTERLEAVE_DEPTH);
+                           "pipes are nested more than %d deep", INTERLEAVE_DEPTH);
     }
     if (sources > LEVADA_PIPE_SOURCES) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
@@ -107,7 +107,7 @@ static levada_status interleave_claim(interleave_state *s, levada_error *err)
 
     if (s->context->pass == 0) {
         if (s->n * sources > LEVADA_PIPE_SOURCES - run->sources) {
-            return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "there are more than %lld sources",
+            return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "more than %lld sources",
                                (long long)LEVADA_PIPE_SOURCES);
         }
         node->source = run->sources;
@@ -213,7 +213,7 @@ static levada_status interleave_start(interleave_state *s, int32_t i, levada_err
 
     if (snprintf(prefix, sizeof prefix, "%s/%d/", s->context->node->path, (int)i) >
         INTERLEAVE_PREFIX) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "pipes in pipes are nested too deeply");
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "pipes are nested too deeply");
     }
     st = levada_pipe_bind(s->args->pipe, slot->record, 0, &slot->pipe, err);
     if (st == LEVADA_OK) {

@@ -91,7 +91,8 @@ static levada_status mix_check(const void *args, const levada_spec *const *in, i
         if (open || levada_spec_equal(in[0], in[i])) continue;
         return levada_fail(
             err, LEVADA_EINVALID_ARGUMENT,
-            "input %d has other fields than input 0 (select and cast make them alike)", i);
+            "input %d has different fields than input 0; use select and cast to make them equal",
+            i);
     }
     LEVADA_TRY(mix_check_weights(a->weights, nin, err));
     *out = levada_spec_ref(in[0]);

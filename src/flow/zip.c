@@ -37,7 +37,7 @@ static levada_status zip_flags(const levada_spec *const *in, int32_t n, int32_t 
         *flags |= levada_spec_flags_of(in[i]);
         if ((levada_spec_flags_of(in[i]) & LEVADA_SPEC_BATCHED) == batched) continue;
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "input %d gives %s, input 0 does not: batch all of them, or zip first",
+                           "input %d emits %s, input 0 does not: batch all of them, or zip first",
                            (int)i, batched ? "records" : "batches");
     }
     return LEVADA_OK;
@@ -113,7 +113,7 @@ static levada_status zip_fill(zip_state *s, int64_t *out, levada_error *err)
         left = c->block->n - c->row;
         if (s->batched && i > 0 && left != n) {
             return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                               "input %d gives a batch of %lld records, input 0 one of %lld",
+                               "input %d emits a batch of %lld records, input 0 one of %lld",
                                (int)i, (long long)left, (long long)n);
         }
         if (left < n) n = left;

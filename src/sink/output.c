@@ -232,7 +232,9 @@ static levada_status output_start(levada_output *o)
     const char *slash = strrchr(o->path, '/');
     struct stat st;
 
-    if (levada_output_names_ended()) return output_refuse(o, LEVADA_ECANCELLED, "the process ends");
+    if (levada_output_names_ended()) {
+        return output_refuse(o, LEVADA_ECANCELLED, "the process is ending");
+    }
     if (descriptor >= 0) return output_open_direct(o, descriptor);
     if (stat(o->path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) {
         return output_open_direct(o, -1);
@@ -308,7 +310,7 @@ static levada_status output_publish(levada_output *o)
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
     if (!o->name) st = output_name(o);
     if (st == LEVADA_OK && levada_output_names_ended()) {
-        st = output_refuse(o, LEVADA_ECANCELLED, "the process ends");
+        st = output_refuse(o, LEVADA_ECANCELLED, "the process is ending");
     }
     if (st == LEVADA_OK && renameat(o->folder, o->name->text, o->folder, o->base) != 0) {
         st = output_failed(o, errno);

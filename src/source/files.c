@@ -98,7 +98,8 @@ static levada_status files_block(const files_state *s, const int64_t *numbers, i
     st = levada_builder_create(s->context->env, s->context->out, -1, &builder, err);
     for (int64_t i = 0; i < n && st == LEVADA_OK; i++) {
         if (numbers[i] < 0 || numbers[i] >= s->files.n) {
-            st = levada_fail(err, LEVADA_EFAILED_PRECONDITION, "there is no file %lld of %lld",
+            st = levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                             "file %lld does not exist: the list has %lld",
                              (long long)numbers[i], (long long)s->files.n);
         } else {
             const char *path = s->files.path[numbers[i]];

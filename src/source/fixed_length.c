@@ -55,7 +55,7 @@ static levada_status fixed_length_open(void *state, const void *args,
     if (most < LEVADA_CHUNK) most = LEVADA_CHUNK; /* so much passes always */
     if (a->footer_bytes <= most && a->record_bytes <= most - a->footer_bytes) return LEVADA_OK;
     return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
-                       "record_bytes=%lld and footer_bytes=%lld are more than "
+                       "record_bytes=%lld and footer_bytes=%lld exceed "
                        "max_record_bytes=%lld (in Python max_bytes)",
                        (long long)a->record_bytes, (long long)a->footer_bytes, (long long)most);
 }
@@ -78,15 +78,15 @@ static levada_status fixed_length_check_size(const void *args, int64_t size, lev
     if (a->drop_partial) return LEVADA_OK;
     if (body < 0) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "a file of %lld bytes has no room for header_bytes=%lld and "
+                           "a file of %lld bytes is too short for header_bytes=%lld and "
                            "footer_bytes=%lld",
                            (long long)size, (long long)front,
                            (long long)a->footer_bytes);
     }
     if (left <= fixed_length_overlap(a, n)) return LEVADA_OK;
     (void)levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                      "%lld bytes between header_bytes=%lld and footer_bytes=%lld: the last %lld "
-                      "of them are less than record_bytes=%lld",
+                      "%lld bytes between header_bytes=%lld and footer_bytes=%lld: the remainder "
+                      "of %lld is less than record_bytes=%lld",
                       (long long)body, (long long)front, (long long)a->footer_bytes,
                       (long long)left, (long long)a->record_bytes);
     levada_error_place(err, NULL, NULL, n, front + n * hop);

@@ -103,7 +103,7 @@ static levada_status memory_restore(void *state, levada_state_reader *from, leva
     LEVADA_TRY(levada_state_get_count(from, "next", rows, &next, err));
     if (rows != s->data->n) {
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                           "there are %lld records, there were %lld when the state was saved",
+                           "the source has %lld records, but had %lld when the state was saved",
                            (long long)s->data->n, (long long)rows);
     }
     s->next = next;
@@ -127,7 +127,8 @@ static levada_status memory_at(void *state, const void *args, const int64_t *rec
     for (int64_t i = 0; i < n; i++) {
         if (records[i] < 0 || records[i] >= s->data->n) {
             levada_buffer_unref(&owner);
-            return levada_fail(err, LEVADA_EFAILED_PRECONDITION, "there is no record %lld of %lld",
+            return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                               "record %lld does not exist: the source has %lld",
                                (long long)records[i], (long long)s->data->n);
         }
         index[i] = 0;

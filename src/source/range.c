@@ -65,7 +65,7 @@ static levada_status range_check(const void *args, levada_spec **out, levada_err
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "step=0 must not be 0");
     }
     if (count == stop) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "give either count or stop");
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "set exactly one of count and stop");
     }
     if (range_count(a) < 0 || !range_fits(a, range_count(a))) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "the last number is beyond 64 bits");
@@ -100,7 +100,8 @@ static levada_status range_block(const range_state *s, const range_args *a, cons
         int64_t record = records ? records[i] : first + i;
 
         if (record < 0 || record >= s->count) {
-            st = levada_fail(err, LEVADA_EFAILED_PRECONDITION, "there is no number %lld of %lld",
+            st = levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                             "number %lld does not exist: the range has %lld",
                              (long long)record, (long long)s->count);
         } else {
             to[i] = a->start + record * a->step;

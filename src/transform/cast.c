@@ -47,7 +47,7 @@ static levada_status cast_check(const void *args, const levada_spec *in, levada_
     LEVADA_TRY(levada_spec_require(in, a->field, &i, err));
     if (i < 0) return LEVADA_OK;
     if (!levada_convert_known(levada_spec_field(in, i)->dtype, a->dtype)) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "field '%s' of %s can't become %s",
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "field '%s' of %s cannot be cast to %s",
                            a->field, levada_dtype_name(levada_spec_field(in, i)->dtype),
                            levada_dtype_name(a->dtype));
     }
@@ -135,7 +135,7 @@ static levada_status cast_reject(const cast_work *w, levada_error *err)
     const levada_field *f = w->from->field;
     levada_error        why = LEVADA_ERROR_INIT;
 
-    (void)levada_fail(&why, LEVADA_EDATA_LOSS, "field '%s': a number does not fit into %s", f->name,
+    (void)levada_fail(&why, LEVADA_EDATA_LOSS, "field '%s': a number does not fit in %s", f->name,
                       levada_dtype_name(w->to));
     for (int64_t r = 0; r < w->from->n; r++) {
         if (cast_row_fits(w, 0, r, r + 1)) continue;

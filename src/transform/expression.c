@@ -248,20 +248,20 @@ static levada_status expression_check_term(const expression_term *t, const levad
 
     if (!t->length && !expression_scalar(f)) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "field '%s' has many values a record: only len(%s) can be compared",
+                           "field '%s' has several values per record; compare len(%s)",
                            t->field, t->field);
     }
     if (t->length && expression_scalar(f) && f->dtype != LEVADA_BYTES) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "field '%s' has no length", t->field);
     }
     if (!t->length && !text && !levada_convert_known(f->dtype, LEVADA_FLOAT64)) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "field '%s' of %s can't be compared",
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "field '%s' of %s cannot be compared",
                            t->field, levada_dtype_name(f->dtype));
     }
     for (int64_t k = 0; k < t->n && !text; k++) {
         if (t->values[k].number) continue;
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "%s '%s' can't be compared with the text '%s'",
+                           "%s '%s' cannot be compared with the text '%s'",
                            t->length ? "the length of" : "field", t->field, t->values[k].text);
     }
     return LEVADA_OK;

@@ -37,7 +37,7 @@ static levada_status filter_check(const void *args, const levada_spec *in, levad
     (void)out;
     LEVADA_TRY(levada_spec_want_records(in, err));
     if (!a->expression == !a->fn) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "give either expression or fn");
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "set exactly one of expression and fn");
     }
     if (a->fn && !levada_function_info(a->fn)->pure) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
@@ -82,7 +82,7 @@ static levada_status filter_ask(const filter_state *s, const levada_block *in, u
     if (levada_spec_count((*said)->spec) != 1 || c->field->depth || c->field->ndim ||
         !levada_convert_known(c->field->dtype, LEVADA_BOOL)) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "the function must give one column of truths");
+                           "the function must return one column of booleans");
     }
     (void)levada_convert(c->field->dtype, c->values, LEVADA_BOOL, keep, in->n);
     for (int32_t i = 0; i < (*said)->nrejects; i++) keep[(*said)->rejects[i].row] = 1;

@@ -60,7 +60,7 @@ static levada_status unbatch_derive(bool batched, const levada_spec *in, levada_
     for (int32_t i = 0; st == LEVADA_OK && i < n; i++) {
         if (unbatch_field(&fields[i], batched)) continue;
         st = levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                         "field '%s' has one value a record: there is nothing to split",
+                         "field '%s' has one value per record and cannot be split",
                          fields[i].name);
     }
     if (st == LEVADA_OK) {

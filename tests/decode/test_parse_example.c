@@ -332,13 +332,13 @@ static void the_first_bad_record_is_named(void **state)
 static void refuses_specs_that_mean_nothing(void **state)
 {
     (void)state;
-    refused("{}", empty, "names no feature");
-    refused("{a:{kind:Var,dtype:int64}}", empty, "kind is");
+    refused("{}", empty, "the spec is empty");
+    refused("{a:{kind:Var,dtype:int64}}", empty, "kind must be");
     refused("{a:{kind:VarLen,dtype:complex64}}", empty, "complex64");
     refused("{a:{kind:VarLen,dtype:int64,shape:[]}}", empty, "has no 'shape'");
     refused("{a:{kind:FixedLen,dtype:int64}}", empty, "Missing shape");
     refused("{a:{kind:FixedLen,shape:[2],dtype:int64,default:[1]}}", empty, "Cannot reshape");
-    refused("{a:{kind:FixedLen,shape:[],dtype:int64,default:x}}", empty, "is no int64");
+    refused("{a:{kind:FixedLen,shape:[],dtype:int64,default:x}}", empty, "is not int64");
     refused("{a:{kind:FixedLenSequence,shape:[],dtype:int64}}", empty, "allow_missing");
     refused("{a:{kind:VarLen,dtype:int64},b:{kind:FixedLen,shape:[],dtype:int64,key:a}}", empty,
             "must not intersect");

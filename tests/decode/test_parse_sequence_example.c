@@ -205,8 +205,9 @@ static void partitions_need_as_many_steps(void **state)
 static void needs_a_feature(void **state)
 {
     (void)state;
-    refused("{}", "names no feature");
-    refused("{sequence:{a:{kind:FixedLen,shape:[],dtype:int64}}}", "FixedLen is for the context");
+    refused("{}", "the spec is empty");
+    refused("{sequence:{a:{kind:FixedLen,shape:[],dtype:int64}}}",
+            "FixedLen is not supported in a feature list");
 }
 
 static void an_example_is_named(void **state)

@@ -171,7 +171,7 @@ static void expect_error(t_reader t, levada_status code, const char *message, in
 
 static void names_both_sizes_where_a_record_is_cut(void **state)
 {
-    const char *text = "21 bytes between header_bytes=5 and footer_bytes=2: the last 1 of them are "
+    const char *text = "21 bytes between header_bytes=5 and footer_bytes=2: the remainder of 1 is "
                        "less than record_bytes=4";
 
     (void)state;
@@ -199,11 +199,11 @@ static void names_the_sizes_of_a_file_that_is_too_short(void **state)
         t.paths[0] = t_path("a");
         write_packed("a", packings[p], "123456", 6);
         expect_error(
-            t, code, "a file of 6 bytes has no room for header_bytes=5 and footer_bytes=2", 0,
+            t, code, "a file of 6 bytes is too short for header_bytes=5 and footer_bytes=2", 0,
             packings[p] ? 4 : 0);
         write_packed("a", packings[p], "", 0);
         expect_error(
-            t, code, "a file of 0 bytes has no room for header_bytes=5 and footer_bytes=2", 0, 0);
+            t, code, "a file of 0 bytes is too short for header_bytes=5 and footer_bytes=2", 0, 0);
         t.drop_partial = true;
         t_expect(&t, "", LEVADA_END);
         t = reader(1, 0, 0, 0);

@@ -33,8 +33,8 @@ static void counts(void **state)
 static void refuses_what_does_not_fit(void **state)
 {
     (void)state;
-    t_iter_refused("range", LEVADA_EINVALID_ARGUMENT, "either count or stop");
-    t_iter_refused("range:4,stop=3", LEVADA_EINVALID_ARGUMENT, "either count or stop");
+    t_iter_refused("range", LEVADA_EINVALID_ARGUMENT, "exactly one of count and stop");
+    t_iter_refused("range:4,stop=3", LEVADA_EINVALID_ARGUMENT, "exactly one of count and stop");
     t_iter_refused("range:4,step=0", LEVADA_EINVALID_ARGUMENT, "step=0");
     t_iter_refused("range:-1", LEVADA_EINVALID_ARGUMENT, "count");
     t_iter_refused("range:3,start=9223372036854775806", LEVADA_EINVALID_ARGUMENT, "64 bits");

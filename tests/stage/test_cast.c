@@ -70,7 +70,7 @@ static void a_number_that_does_not_fit_is_a_bad_record(void **state)
     levada_iter        *it = t_iter_open("range:300 | cast:value,dtype=int8", 1, 256);
 
     (void)state;
-    t_iter_fails(it, LEVADA_EDATA_LOSS, "does not fit into int8");
+    t_iter_fails(it, LEVADA_EDATA_LOSS, "does not fit in int8");
     levada_iter_close(&it);
     o.errors = "skip";
     o.threads = 1;
@@ -86,9 +86,9 @@ static void a_number_that_does_not_fit_is_a_bad_record(void **state)
 static void refuses_strings(void **state)
 {
     (void)state;
-    t_iter_refused("t_rows:3 | cast:s,dtype=int64", LEVADA_EINVALID_ARGUMENT, "can't become");
-    t_iter_refused("t_rows:3 | cast:n,dtype=string", LEVADA_EINVALID_ARGUMENT, "can't become");
-    t_iter_refused("t_rows:3 | cast:y,dtype=int64", LEVADA_EINVALID_ARGUMENT, "no field");
+    t_iter_refused("t_rows:3 | cast:s,dtype=int64", LEVADA_EINVALID_ARGUMENT, "cannot be cast to");
+    t_iter_refused("t_rows:3 | cast:n,dtype=string", LEVADA_EINVALID_ARGUMENT, "cannot be cast to");
+    t_iter_refused("t_rows:3 | cast:y,dtype=int64", LEVADA_EINVALID_ARGUMENT, "unknown field");
 }
 
 static void goes_on_after_a_restore(void **state)

@@ -62,7 +62,7 @@ static void refuses_nonsense(void **state)
         { "value =", "column" },         { "value == ", "missing" },
         { "value == [1]", "missing" },   { "value in 3", "\x27[\x27 is missing" },
         { "value in [1", "\x27]\x27" },  { "len(value) > 2", "no length" },
-        { "value == abc", "the text" },  { "y > 2", "no field" },
+        { "value == abc", "the text" },  { "y > 2", "unknown field" },
         { "value > 2 or value", "and" }, { "", "missing" },
         { "len(value > 2", "\x27)\x27" }, { "value == \x27" "a", "not closed" },
         { "length(value) > 2", "only len" },
@@ -75,9 +75,10 @@ static void refuses_nonsense(void **state)
         (void)snprintf(text, sizeof text, "range:3 | filter:\"%s\"", wrong[k][0]);
         t_iter_refused(text, LEVADA_EINVALID_ARGUMENT, wrong[k][1]);
     }
-    t_iter_refused("range:3 | filter", LEVADA_EINVALID_ARGUMENT, "either expression or fn");
+    t_iter_refused("range:3 | filter", LEVADA_EINVALID_ARGUMENT,
+                   "exactly one of expression and fn");
     t_iter_refused("range:3 | filter:fn={c:sum}", LEVADA_EINVALID_ARGUMENT, "not pure");
-    t_iter_refused("t_rows:3 | filter:\"x == 2\"", LEVADA_EINVALID_ARGUMENT, "only len(x)");
+    t_iter_refused("t_rows:3 | filter:\"x == 2\"", LEVADA_EINVALID_ARGUMENT, "compare len(x)");
 }
 
 static void goes_on_after_a_restore(void **state)

@@ -31,7 +31,7 @@ static void keeps_the_fields_in_that_order(void **state)
 static void refuses_a_field_that_is_not_there(void **state)
 {
     (void)state;
-    t_iter_refused("t_rows:3 | select:[n, y]", LEVADA_EINVALID_ARGUMENT, "no field 'y'");
+    t_iter_refused("t_rows:3 | select:[n, y]", LEVADA_EINVALID_ARGUMENT, "unknown field 'y'");
     t_iter_refused("t_rows:3 | select:[n, n]", LEVADA_EINVALID_ARGUMENT, "two fields");
 }
 

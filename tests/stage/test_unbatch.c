@@ -61,7 +61,7 @@ static void splits_records(void **state)
     levada_block_unref(&block);
     levada_iter_close(&in);
     levada_iter_close(&it);
-    t_iter_refused("range:3 | unbatch", LEVADA_EINVALID_ARGUMENT, "nothing to split");
+    t_iter_refused("range:3 | unbatch", LEVADA_EINVALID_ARGUMENT, "cannot be split");
 }
 
 static void fields_must_agree(void **state)
