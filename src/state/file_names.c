@@ -93,18 +93,18 @@ static void file_names_list(levada_file_names *names, int32_t i)
 /* Twice as much; called where all entries are taken. */
 static levada_status file_names_grow(levada_file_names *names, levada_error *err)
 {
-    int32_t           room = names->capacity ? 2 * names->capacity : 16;
-    levada_file_name *entries = levada_realloc(names->entries, (size_t)room * sizeof *entries);
-    int32_t          *buckets;
+    int64_t  capacity = names->capacity; /* of the buckets, too, which are made after it */
+    int32_t *buckets;
 
-    if (!entries) return file_names_memory(err);
-    names->entries = entries;
-    buckets = levada_alloc((size_t)room * sizeof *buckets);
+    if (!levada_reserve(&names->entries, &capacity, names->n + 1, sizeof *names->entries)) {
+        return file_names_memory(err);
+    }
+    buckets = levada_alloc((size_t)capacity * sizeof *buckets);
     if (!buckets) return file_names_memory(err);
     levada_free(names->buckets);
     names->buckets = buckets;
-    names->capacity = room;
-    for (int32_t i = 0; i < room; i++) buckets[i] = -1;
+    names->capacity = capacity;
+    for (int64_t i = 0; i < capacity; i++) buckets[i] = -1;
     for (int32_t i = 0; i < names->n; i++) file_names_link(names, i);
     return LEVADA_OK;
 }

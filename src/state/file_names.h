@@ -21,7 +21,8 @@ typedef struct levada_file_names {
     levada_mutex            *lock; /* of whoever has the table; guards it */
     struct levada_file_name *entries;
     int32_t                 *buckets; /* first entry of each, -1 = none; as many as entries */
-    int32_t                  n, capacity;
+    int32_t                  n;
+    int64_t                  capacity;
     int32_t                  left, oldest, newest; /* those that are not open */
 } levada_file_names;
 

@@ -145,6 +145,7 @@ typedef struct records_work {
     int64_t        most;   /* records in a piece */
     levada_block **pieces;
     int32_t        npieces;
+    int64_t        capacity; /* of pieces */
     uint32_t      *which, *row; /* of the selection, in the saved order */
 } records_work;
 
@@ -173,14 +174,13 @@ static int64_t records_pick(records_work *w, levada_origin *o, int64_t *next)
 /* Reads a piece. Where it is larger than a block may be, it is to be read again in smaller ones. */
 static levada_status records_piece(records_work *w, levada_error *err)
 {
-    levada_block **more = levada_realloc(w->pieces, (size_t)(w->npieces + 1) * sizeof *more);
+    bool fits = levada_reserve(&w->pieces, &w->capacity, w->npieces + 1, sizeof *w->pieces);
     levada_origin *o = levada_alloc((size_t)w->most * (size_t)w->lanes * sizeof *o);
     levada_block  *block = NULL;
     int64_t        next = 0, n;
     levada_status  st;
 
-    if (more) w->pieces = more;
-    if (!more || !o) {
+    if (!fits || !o) {
         levada_free(o);
         return records_memory(err);
     }
