@@ -64,6 +64,12 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_iter_next_slice(levada_iter *it,
                                                                 int64_t nanoseconds,
                                                                 levada_block **out,
                                                                 levada_error *err);
+/* Hands a block back to the stage that takes some (feed() in stage.h), between two calls of next().
+ * A next() that returned AGAIN because the stage waits for it may be called again then. The block
+ * is borrowed for the call. EINVALID_ARGUMENT: the dataset does not end in such a stage. */
+LEVADA_API LEVADA_MUST_USE levada_status levada_iter_feed(levada_iter        *it,
+                                                          const levada_block *back,
+                                                          levada_error       *err);
 /* From the beginning again, at any time: the next opening of everything, in another order where
  * something is shuffled. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_iter_rewind(levada_iter *it, levada_error *err);

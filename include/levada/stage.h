@@ -120,7 +120,9 @@ typedef struct levada_stage_def {
     /* One block in (borrowed), one block out (the caller's). */
     levada_status (*apply)(void *state, const void *args, const levada_block *in,
                            levada_block **out, levada_error *err);
-    /* SERIAL: what the consumer hands back, between two calls of next(). */
+    /* SERIAL: what the consumer hands back (levada_iter_feed), borrowed, between two calls of
+     * next(). next() may answer AGAIN until it comes. Nothing runs ahead of the consumer downstream
+     * of such a stage, and only PURE stages may follow it. */
     levada_status (*feed)(void *state, const void *args, const levada_block *back,
                           levada_error *err);
     /* SERIAL: never while next() runs. Keys are local to the stage. */

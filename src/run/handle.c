@@ -200,6 +200,20 @@ void levada_iter_unread(levada_iter *it, levada_block **block)
     levada_handle_leave(it);
 }
 
+levada_status levada_iter_feed(levada_iter *it, const levada_block *back, levada_error *err)
+{
+    levada_status st;
+
+    LEVADA_TRY(LEVADA_USABLE(it, "iterator", err));
+    LEVADA_TRY(levada_require(back != NULL, "back", err));
+    if (it->stuck != LEVADA_OK && err) *err = it->why;
+    if (it->stuck != LEVADA_OK) return it->stuck;
+    levada_handle_enter(it);
+    st = levada_node_feed(it->root, back, err);
+    levada_handle_leave(it);
+    return st;
+}
+
 levada_status levada_iter_rewind(levada_iter *it, levada_error *err)
 {
     levada_status st;

@@ -281,6 +281,20 @@ levada_status levada_input_rewind(levada_node *it, levada_error *err)
     return iter_rewind(it, iter_pass(it) + 1, err);
 }
 
+levada_status levada_node_feed(levada_node *it, const levada_block *back, levada_error *err)
+{
+    levada_status st;
+
+    while (!it->ops->feed && levada_node_is_fused(it)) it = it->inputs[0];
+    if (!it->ops->feed) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "'%s' does not take blocks back",
+                           it->at->op->name);
+    }
+    st = it->ops->feed(it, back, err);
+    if (st != LEVADA_OK) levada_error_place(err, it->path, NULL, -1, -1);
+    return st;
+}
+
 static bool iter_passes(const levada_node *it) { return it->ops->passes && it->ops->passes(it); }
 
 int32_t levada_node_origin_parts(const levada_node *it)

@@ -38,6 +38,8 @@ typedef struct levada_node_ops {
     /* Whether each record is one of an input, and not one of each put together; NULL = it is not.
      */
     bool (*passes)(const levada_node *it);
+    /* What the consumer feeds back; NULL = the input takes it, if it does. */
+    levada_status (*feed)(levada_node *it, const levada_block *back, levada_error *err);
     const char *(*file)(const levada_node *it, int32_t shard); /* sources with files */
     void (*progress)(const levada_node *it, int64_t *done, int64_t *total);
     void (*cancel)(levada_node *it); /* any thread; may be NULL */
@@ -91,6 +93,9 @@ LEVADA_MUST_USE levada_status levada_node_restore(levada_node *it, levada_state_
                                                   levada_error *err);
 LEVADA_MUST_USE levada_status levada_node_reread(levada_node *it, const levada_origin *origins,
                                                  int64_t n, levada_block **out, levada_error *err);
+/* Hands a block back to the stage that takes some. */
+LEVADA_MUST_USE levada_status levada_node_feed(levada_node *it, const levada_block *back,
+                                               levada_error *err);
 bool levada_node_rereadable(const levada_node *it);
 /* Origins that a record has here: those of all sources whose records zips put together. */
 int32_t levada_node_origin_parts(const levada_node *it);

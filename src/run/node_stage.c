@@ -39,8 +39,18 @@ static levada_status stage_reread(levada_node *it, const levada_origin *origins,
     return levada_node_reread(it->inputs[0], origins, n, out, err);
 }
 
+static levada_status stage_feed(levada_node *it, const levada_block *back, levada_error *err)
+{
+    if (!stage_def(it)->feed) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "'%s' does not take blocks back",
+                           it->at->op->name);
+    }
+    return stage_def(it)->feed(levada_stage_state_of(it), it->at->args, back, err);
+}
+
 static const levada_node_ops stage_ops = {
     .next = stage_next,
+    .feed = stage_feed,
     .save = levada_stage_state_save,
     .restore = levada_stage_state_restore,
     .rewind = levada_stage_state_rewind,

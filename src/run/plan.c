@@ -18,6 +18,8 @@ typedef struct plan_work {
     int32_t               position; /* and its position */
     bool end_only; /* it is the end of a SERIAL stage, which has a node of its own */
     int64_t               window, window_bytes;
+    const char
+        *feeds; /* the stage that the consumer feeds, NULL = none: only PURE ones may follow */
 } plan_work;
 
 #define PLAN_END ".apply" /* ends the path of a node that runs only the end of a SERIAL stage */
@@ -57,8 +59,8 @@ static levada_status plan_close_fused(plan_work *w, levada_error *err)
 
     if (!w->fused) return LEVADA_OK;
     w->run->visits.position = w->position;
-    st = levada_node_fused(w->run, w->top, &w->fused, w->window, w->window_bytes, w->tickets,
-                           &w->below, &node, err);
+    st = levada_node_fused(w->run, w->top, &w->fused, w->window, w->window_bytes,
+                           w->tickets && !w->feeds, &w->below, &node, err);
     w->run->visits.position = now;
     if (st != LEVADA_OK) return st;
     if (w->end_only) strcat(node->path, PLAN_END);
@@ -93,19 +95,39 @@ static levada_status plan_read_ahead(plan_work *w, const levada_dataset *at, lev
     return LEVADA_OK;
 }
 
-static levada_status plan_stage(plan_work *w, const levada_dataset *at, levada_error *err)
+/* Nothing may keep records between the consumer and the stage that it feeds. */
+static levada_status plan_keeps(const char *feeds, const char *name, levada_error *err)
 {
-    levada_node *node = NULL;
+    if (!feeds) return LEVADA_OK;
+    return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                       "'%s' cannot follow '%s': it keeps records, and the consumer feeds what it "
+                       "receives back to that stage",
+                       name, feeds);
+}
 
-    if (at->op->family == LEVADA_FAMILY_DECODER) return plan_extend_fused(w, at, false, err);
-    if (at->op->def.stage.mode == LEVADA_MODE_PURE) {
-        return at->op->def.stage.read_ahead ? plan_read_ahead(w, at, err)
-                                            : plan_extend_fused(w, at, false, err);
-    }
+static levada_status plan_serial(plan_work *w, const levada_dataset *at, levada_error *err)
+{
+    const levada_stage_def *def = &at->op->def.stage;
+    levada_node            *node = NULL;
+
+    LEVADA_TRY(plan_keeps(w->feeds, def->name, err));
     LEVADA_TRY(plan_close_fused(w, err));
     LEVADA_TRY(levada_node_stage(w->run, at, &w->below, &node, err));
     w->below = node;
-    return at->op->def.stage.apply ? plan_extend_fused(w, at, true, err) : LEVADA_OK;
+    if (def->feed) w->feeds = def->name;
+    if (w->run->inner) LEVADA_TRY(plan_keeps(w->feeds, "interleave", err));
+    return def->apply ? plan_extend_fused(w, at, true, err) : LEVADA_OK;
+}
+
+static levada_status plan_stage(plan_work *w, const levada_dataset *at, levada_error *err)
+{
+    const levada_stage_def *def = &at->op->def.stage;
+
+    if (at->op->family == LEVADA_FAMILY_DECODER) return plan_extend_fused(w, at, false, err);
+    if (def->mode != LEVADA_MODE_PURE) return plan_serial(w, at, err);
+    if (!def->read_ahead) return plan_extend_fused(w, at, false, err);
+    LEVADA_TRY(plan_keeps(w->feeds, def->name, err));
+    return plan_read_ahead(w, at, err);
 }
 
 static levada_status plan_combiner(plan_work *w, const levada_dataset *at, levada_error *err)
@@ -118,6 +140,7 @@ static levada_status plan_combiner(plan_work *w, const levada_dataset *at, levad
         plan_work branch = { .run = w->run, .tickets = w->tickets };
 
         st = plan_open(&branch, at->inputs[i], err);
+        if (st == LEVADA_OK) st = plan_keeps(branch.feeds, at->op->name, err);
         in[i] = branch.below;
         branch.below = NULL;
         plan_clear(&branch);

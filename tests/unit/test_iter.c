@@ -459,11 +459,15 @@ static void look(void *user)
     looking *l = user;
 
     while (!atomic_load(&l->stop)) {
-        char   *json = NULL;
-        int64_t done, total;
+        levada_origin of = { 0 };
+        char         *json = NULL, *path = NULL;
+        int64_t       done, total;
 
         assert_int_equal(levada_iter_report(l->it, &json, NULL), LEVADA_OK);
         levada_string_free(&json);
+        assert_int_equal(levada_iter_origin_file(l->it, &of, &path, NULL), LEVADA_OK);
+        assert_null(path);
+        assert_int_equal(levada_iter_opened_file(l->it, 0, &of, &path, NULL), LEVADA_END);
         levada_iter_progress(l->it, &done, &total);
         assert_int_equal(total, -1);
     }
