@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "run/input_cursor.h"
 
-levada_status levada_input_cursor_save(const levada_cursor *cur, levada_node *in,
+#include "run/node.h"
+
+levada_status levada_input_cursor_save(const levada_cursor *cur, levada_input *in,
                                        levada_state_writer *to,
                                const char *key, levada_error *err)
 {
@@ -14,7 +16,7 @@ levada_status levada_input_cursor_save(const levada_cursor *cur, levada_node *in
     return st;
 }
 
-levada_status levada_input_cursor_restore(levada_cursor *cur, levada_node *in,
+levada_status levada_input_cursor_restore(levada_cursor *cur, levada_input *in,
                                           levada_state_reader *from,
                                   const char *key, levada_error *err)
 {
