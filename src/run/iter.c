@@ -285,7 +285,6 @@ levada_status levada_node_feed(levada_node *it, const levada_block *back, levada
 {
     levada_status st;
 
-    while (!it->ops->feed && levada_node_is_fused(it)) it = it->inputs[0];
     if (!it->ops->feed) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "'%s' does not take blocks back",
                            it->at->op->name);

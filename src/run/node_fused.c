@@ -185,6 +185,12 @@ static levada_status fused_reread(levada_node *it, const levada_origin *origins,
     return st;
 }
 
+/* Only where it has no tickets: nothing runs ahead of the consumer. */
+static levada_status fused_feed(levada_node *it, const levada_block *back, levada_error *err)
+{
+    return levada_node_feed(it->inputs[0], back, err);
+}
+
 static void fused_cancel(levada_node *it) { levada_fused_cancel(fused_ring(it)->fused); }
 
 static void fused_close(levada_node *it)
@@ -203,6 +209,7 @@ static const levada_node_ops fused_ops = {
     .rewind = fused_rewind,
     .rereadable = fused_rereadable,
     .reread = fused_reread,
+    .feed = fused_feed,
     .cancel = fused_cancel,
     .close = fused_close,
     .fused = true,
