@@ -12,7 +12,7 @@ import lib
 from lib import Finding, inside
 
 # From a description to threads: each of these folders may include those in front of it.
-CORE = ["option", "registry", "description", "state", "files", "skip", "run"]
+CORE = ["option", "registry", "description", "state", "skip", "files", "run"]
 BELOW = {"base", "tensor"}
 FOLDERS = {"base": set(), "tensor": {"base"}, "runtime": {"base", "tensor"}}
 FOLDERS |= {folder: BELOW | {"runtime"} | set(CORE[:i]) for i, folder in enumerate(CORE)}

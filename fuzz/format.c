@@ -54,7 +54,7 @@ static levada_file_reader *format_open(const levada_dataset *ds, levada_context 
     levada_file_reader *reader = NULL;
 
     *context = (levada_context){.block_rows = rows, .max_record_bytes = 1 << 20};
-    format_require(levada_file_reader_create(context, ds->op, ds->args, 0, &reader, NULL) ==
+    format_require(levada_file_reader_create(context, ds->op, ds->args, 0, NULL, &reader, NULL) ==
                      LEVADA_OK);
     return reader;
 }

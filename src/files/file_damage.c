@@ -4,30 +4,13 @@
  * that are not there. All of it is counted and noted.
  */
 #include "files/file_reader_priv.h"
-#include "run/node.h"
 
 #define FILE_DAMAGE_PROBE 64               /* bytes in which a format knows its own beginning */
 #define FILE_DAMAGE_WASTE (INT64_C(64) << 20) /* bytes of a file that may be checked in vain     */
 
-/* Inside a pipe that a combiner opens: where all such pipes count together; else NULL. */
-static levada_skip_counts *file_damage_outer(const levada_file_reader *r)
+static levada_skip_counts *file_damage_counts(const levada_file_reader *r)
 {
-    return r->context->node ? r->context->node->outer : NULL;
-}
-
-void levada_file_reader_note(const levada_file_reader *r, const levada_error *why)
-{
-    levada_node *node = r->context->node;
-
-    if (node) levada_run_note(node->run, levada_node_skips(node), node->path, why);
-}
-
-void levada_file_reader_count_empty(levada_file_reader *r)
-{
-    levada_skip_counts *outer = file_damage_outer(r);
-
-    (void)atomic_fetch_add(&r->empty, 1);
-    if (outer) (void)atomic_fetch_add(&outer->empty, 1);
+    return r->owner.place->counts;
 }
 
 void levada_file_reader_count_records(levada_file_reader *r, int64_t n)
@@ -36,77 +19,46 @@ void levada_file_reader_count_records(levada_file_reader *r, int64_t n)
                           memory_order_relaxed);
 }
 
-static void file_damage_count(levada_file_reader *r)
-{
-    levada_skip_counts *outer = file_damage_outer(r);
-
-    (void)atomic_fetch_add(&r->skipped, 1);
-    if (outer) (void)atomic_fetch_add(&outer->bad, 1);
-}
-
-static void file_damage_bytes(levada_file_reader *r, int64_t bytes)
-{
-    levada_skip_counts *outer = file_damage_outer(r);
-
-    (void)atomic_fetch_add(&r->damaged, bytes);
-    if (outer) (void)atomic_fetch_add(&outer->damaged, bytes);
-}
-
 /* -- the budget */
 
 /* Within it with `more` records that are lost beyond those counted so far. */
 static bool file_damage_allows(levada_file_reader *r, int64_t more)
 {
-    levada_skip_counts *outer = file_damage_outer(r);
-    int64_t       bad = more + atomic_load(outer ? &outer->bad : &r->skipped);
-    int64_t       good = atomic_load(outer ? &outer->given : &r->records);
-
-    bad += outer ? atomic_load(&outer->unseen) : r->unseen;
-    return r->policy.skip && levada_policy_allows(&r->policy, bad, good + bad);
-}
-
-static void file_damage_unseen(levada_file_reader *r, int64_t records)
-{
-    levada_skip_counts *outer = file_damage_outer(r);
-
-    r->unseen += records;
-    if (outer) (void)atomic_fetch_add(&outer->unseen, records);
+    return levada_skip_allows(r->owner.place, &r->policy, more, atomic_load(&r->records));
 }
 
 /* What a place of damage changes. A reader that its budget ends there must come to it again where a
  * position was saved before the failure was reported. */
 typedef struct file_damage_place {
-    int64_t turn, record, start, early, unseen;
-    int64_t skipped, damaged, missing;
+    int64_t turn, record, start, early;
+    int64_t bad, unseen, damaged, missing;
 } file_damage_place;
 
 static file_damage_place file_damage_here(const levada_file_reader *r)
 {
+    levada_skip_counts *counts = file_damage_counts(r);
+
     return (file_damage_place){
         .turn = r->turn,
         .record = r->record,
         .start = r->open ? r->window.offset : r->start,
         .early = r->early,
-        .unseen = r->unseen,
-        .skipped = atomic_load(&r->skipped),
-        .damaged = atomic_load(&r->damaged),
-        .missing = atomic_load(&r->missing),
+        .bad = atomic_load(&counts->bad),
+        .unseen = atomic_load(&counts->unseen),
+        .damaged = atomic_load(&counts->damaged),
+        .missing = atomic_load(&counts->missing),
     };
 }
 
+/* Nobody else counts here meanwhile: pipes that share a place are pulled by one thread. */
 static void file_damage_undo(levada_file_reader *r, const file_damage_place *was)
 {
-    levada_skip_counts *outer = file_damage_outer(r);
+    levada_skip_counts *counts = file_damage_counts(r);
 
-    if (outer) {
-        (void)atomic_fetch_add(&outer->bad, was->skipped - atomic_load(&r->skipped));
-        (void)atomic_fetch_add(&outer->damaged, was->damaged - atomic_load(&r->damaged));
-        (void)atomic_fetch_add(&outer->missing, was->missing - atomic_load(&r->missing));
-    }
-    atomic_store(&r->skipped, was->skipped);
-    atomic_store(&r->damaged, was->damaged);
-    atomic_store(&r->missing, was->missing);
-    file_damage_unseen(r, was->unseen - r->unseen);
+    atomic_store(&counts->bad, was->bad);
+    atomic_store(&counts->unseen, was->unseen);
+    atomic_store(&counts->damaged, was->damaged);
+    atomic_store(&counts->missing, was->missing);
     r->early = was->early;
 }
 
@@ -128,7 +80,9 @@ static void file_damage_estimate(levada_file_reader *r, int64_t bytes)
 
     bytes += r->early;
     r->early = mean > 0 ? 0 : bytes;
-    if (mean > 0 && bytes > mean) file_damage_unseen(r, (bytes - 1) / mean);
+    if (mean > 0 && bytes > mean) {
+        (void)atomic_fetch_add(&file_damage_counts(r)->unseen, (bytes - 1) / mean);
+    }
 }
 
 /* A place of damage was counted as one record and passed over: `bytes` were lost with it, -1 where
@@ -236,8 +190,8 @@ static void file_damage_drop(levada_file_reader *r, int64_t offset, bool ended, 
     int64_t rest = r->open ? file_damage_rest(r, offset, ended) : -1;
 
     *bytes = rest;
-    if (r->open) file_damage_bytes(r, rest >= 0 ? rest : r->window.offset - offset
-                                                          + levada_window_size(&r->window));
+    if (rest < 0) rest = r->window.offset - offset + levada_window_size(&r->window);
+    if (r->open) (void)atomic_fetch_add(&file_damage_counts(r)->damaged, rest);
     levada_file_reader_next_file(r);
 }
 
@@ -287,7 +241,7 @@ static levada_status file_damage_pass(levada_file_reader *r, int64_t *next_offse
 
     *next_offset = -1;
     *bytes = 0;
-    file_damage_count(r);
+    (void)atomic_fetch_add(&file_damage_counts(r)->bad, 1);
     if (r->too_long) return file_damage_pass_long(r, next_offset, bytes, err);
     if (r->open && r->stream && levada_bytes_resume(w->bytes)) {
         return file_damage_resume(r, next_offset, err);
@@ -304,7 +258,7 @@ static levada_status file_damage_pass(levada_file_reader *r, int64_t *next_offse
         file_damage_drop(r, from, w->ended, bytes);
     } else {
         *next_offset = w->offset;
-        file_damage_bytes(r, *bytes);
+        (void)atomic_fetch_add(&file_damage_counts(r)->damaged, *bytes);
     }
     if (*bytes == bad) *bytes = 0;
     return LEVADA_OK;
@@ -344,7 +298,6 @@ levada_status levada_file_reader_judge(levada_file_reader *r, levada_status st, 
 {
     bool          absent = st == LEVADA_ENOT_FOUND && !r->open;
     levada_error  why = LEVADA_ERROR_INIT;
-    levada_skip_counts *outer = file_damage_outer(r);
     int64_t       next, bytes;
     file_damage_place was = file_damage_here(r);
 
@@ -357,13 +310,10 @@ levada_status levada_file_reader_judge(levada_file_reader *r, levada_status st, 
     if (err) why = *err;
     else why.code = st;
     levada_error_clear(err);
-    if (absent) {
-        (void)atomic_fetch_add(&r->missing, 1);
-        if (outer) (void)atomic_fetch_add(&outer->missing, 1);
-    }
+    if (absent) (void)atomic_fetch_add(&file_damage_counts(r)->missing, 1);
     st = file_damage_pass(r, &next, &bytes, err);
     if (st == LEVADA_OK) st = file_damage_settle(r, bytes, &why, err);
-    if (st == LEVADA_OK) levada_file_reader_note(r, &why);
+    if (st == LEVADA_OK) levada_skip_note(r->owner.place, &why);
     else file_damage_return(r, &was);
     return st;
 }

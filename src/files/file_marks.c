@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "run/run.h"
+#include "files/file_marks.h"
 
 #include "base/alloc.h"
 #include "base/hash.h"
@@ -190,8 +190,9 @@ levada_status levada_file_marks_check(const levada_env *env, const char *path,
     return levada_file_marks_changed(path, &now, mark, err);
 }
 
-levada_status levada_file_marks_get_paths(levada_run *run, levada_state_reader *from,
-                                          levada_error *err)
+levada_status levada_file_marks_get_paths(levada_file_marks *marks, const levada_env *env,
+                                          const atomic_bool *cancelled,
+                                          levada_state_reader *from, levada_error *err)
 {
     const int64_t *list = NULL;
     const void    *paths = NULL;
@@ -211,9 +212,9 @@ levada_status levada_file_marks_get_paths(levada_run *run, levada_state_reader *
         levada_bytes_mark mark = levada_file_mark_read(list);
 
         if (length == (size_t)(end - at)) break;
-        LEVADA_TRY(levada_run_check_cancelled(run, err));
-        LEVADA_TRY(levada_file_marks_check(run->env, at, &mark, err));
-        LEVADA_TRY(levada_file_marks_enter(&run->marks, &key, &mark, err));
+        if (atomic_load(cancelled)) return levada_fail(err, LEVADA_ECANCELLED, "cancelled");
+        LEVADA_TRY(levada_file_marks_check(env, at, &mark, err));
+        LEVADA_TRY(levada_file_marks_enter(marks, &key, &mark, err));
         at += length + 1;
     }
     return n == 0 && at == end

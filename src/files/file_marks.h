@@ -16,9 +16,11 @@
 #include "files/bytes.h"
 #include "state/state_priv.h"
 
+#include <stdatomic.h>
+
 struct levada_file_mark;
 
-/* All-zero is a valid empty table. Where it belongs to a run, `noting` of the run guards it. */
+/* All-zero is a valid empty table. A run guards its table with a lock. */
 typedef struct levada_file_marks {
     struct levada_file_mark *entries;
     int32_t                 *buckets; /* first entry of each, -1 = none; as many as entries */
@@ -58,9 +60,11 @@ LEVADA_MUST_USE levada_status levada_file_marks_changed(const char              
                                                         const levada_bytes_mark *now,
                                                         const levada_bytes_mark *was,
                                                         levada_error *err);
-/* Checks the marks of files by path that the state holds, for a run that nobody else knows yet,
- * which adopts them. */
-LEVADA_MUST_USE levada_status levada_file_marks_get_paths(struct levada_run   *run,
+/* Checks the marks of files by path that the state holds, and adds them to a table that nobody
+ * else knows yet. */
+LEVADA_MUST_USE levada_status levada_file_marks_get_paths(levada_file_marks   *marks,
+                                                          const levada_env    *env,
+                                                          const atomic_bool   *cancelled,
                                                           levada_state_reader *from,
                                                           levada_error *err);
 

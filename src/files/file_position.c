@@ -7,7 +7,6 @@
 #include "base/alloc.h"
 #include "base/random.h"
 #include "files/file_reader_priv.h"
-#include "run/node.h"
 
 #include <levada/state.h>
 #include <string.h>
@@ -37,28 +36,21 @@ void levada_file_reader_rewind(levada_file_reader *r, int32_t pass, int64_t epoc
 
 /* -- files */
 
-/* The sources of the tree know their files by number: folders may move. */
 static levada_file_key file_position_key(const levada_file_reader *r, int32_t shard)
 {
-    const levada_node *node = r->context->node;
-
-    if (!node) return (levada_file_key){ .owner = r, .shard = shard };
-    if (node->outer) return (levada_file_key){ .path = r->files.path[shard] };
-    return (levada_file_key){ .owner = node, .shard = shard };
+    if (!r->owner.key) return (levada_file_key){ .path = r->files.path[shard] };
+    return (levada_file_key){ .owner = r->owner.key, .shard = shard };
 }
 
 static levada_file_marks *file_position_lock(levada_file_reader *r)
 {
-    levada_run *run = r->context->node ? r->context->node->run : NULL;
-
-    if (!run) return &r->own;
-    levada_mutex_lock(&run->noting);
-    return &run->marks;
+    if (r->owner.lock) levada_mutex_lock(r->owner.lock);
+    return r->owner.marks;
 }
 
 static void file_position_unlock(const levada_file_reader *r)
 {
-    if (r->context->node) levada_mutex_unlock(&r->context->node->run->noting);
+    if (r->owner.lock) levada_mutex_unlock(r->owner.lock);
 }
 
 levada_status levada_file_reader_mark(levada_file_reader *r, levada_error *err)
@@ -89,7 +81,7 @@ static levada_status file_position_check_marks(const levada_file_reader *r,
     for (int64_t i = 0; i < n; i += LEVADA_FILE_MARK_PARTS) {
         levada_bytes_mark mark = levada_file_mark_read(list + i);
 
-        if (r->context->run) LEVADA_TRY(levada_run_check_cancelled(r->context->run, err));
+        LEVADA_TRY(levada_file_reader_check_cancelled(r, err));
         if (list[i] < 0 || list[i] >= r->files.n) {
             return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
                                "the state names file %lld of %lld", (long long)list[i],
@@ -158,24 +150,24 @@ static void file_position_note(const levada_file_reader *reader, levada_state_wr
 
 /* -- what budgets in percent count: only where something was lost */
 
-static const char *const file_position_losses[] = { "good", "early", "unseen" };
+static const char *const file_position_losses[] = { "good", "early" };
 
 static levada_status file_position_put_losses(const levada_file_reader *r, levada_state_writer *to,
                                               levada_error *err)
 {
-    const int64_t values[] = { r->good, r->early, r->unseen };
+    const int64_t values[] = { r->good, r->early };
 
     if (r->policy.share < 0) return LEVADA_OK;
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 2; i++) {
         LEVADA_TRY(levada_state_put_i64(to, file_position_losses[i], values[i], err));
     }
     return LEVADA_OK;
 }
 
-static levada_status file_position_get_losses(levada_state_reader *from, int64_t values[3],
+static levada_status file_position_get_losses(levada_state_reader *from, int64_t values[2],
                                               levada_error *err)
 {
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 2; i++) {
         const char *key = file_position_losses[i];
 
         values[i] = 0;
@@ -190,9 +182,8 @@ static levada_status file_position_get_losses(levada_state_reader *from, int64_t
 levada_status levada_file_reader_save(const levada_file_reader *r, levada_state_writer *to,
                                       levada_error *err)
 {
-    const levada_framed      *f = &r->framed;
-    levada_file_reader_counts counts = levada_file_reader_counted(r);
-    int64_t                   offset = r->start;
+    const levada_framed *f = &r->framed;
+    int64_t              offset = r->start;
 
     if (r->open) {
         offset = r->window.offset;
@@ -203,11 +194,7 @@ levada_status levada_file_reader_save(const levada_file_reader *r, levada_state_
     LEVADA_TRY(levada_state_put_i64(to, "turn", r->turn, err));
     LEVADA_TRY(levada_state_put_i64(to, "record", r->record, err));
     LEVADA_TRY(levada_state_put_i64(to, "offset", offset, err));
-    LEVADA_TRY(levada_state_put_i64(to, "records", counts.records, err));
-    LEVADA_TRY(levada_state_put_i64(to, "skipped", counts.skipped_records, err));
-    LEVADA_TRY(levada_state_put_i64(to, "damaged", counts.damaged_bytes, err));
-    LEVADA_TRY(levada_state_put_i64(to, "missing", counts.missing, err));
-    LEVADA_TRY(levada_state_put_i64(to, "empty", counts.empty, err));
+    LEVADA_TRY(levada_state_put_i64(to, "records", levada_file_reader_counted(r).records, err));
     LEVADA_TRY(file_position_put_losses(r, to, err));
     LEVADA_TRY(levada_files_save(&r->files, to, err));
     file_position_note(r, to);
@@ -215,8 +202,8 @@ levada_status levada_file_reader_save(const levada_file_reader *r, levada_state_
 }
 
 typedef struct file_position {
-    int64_t pass, epoch, turn, record, offset, records, skipped, damaged, missing, empty;
-    int64_t losses[3];
+    int64_t pass, epoch, turn, record, offset, records;
+    int64_t losses[2];
 } file_position;
 
 static levada_status file_position_get(const levada_file_reader *r, levada_state_reader *from,
@@ -230,10 +217,6 @@ static levada_status file_position_get(const levada_file_reader *r, levada_state
     LEVADA_TRY(levada_state_get_count(from, "record", most, &p->record, err));
     LEVADA_TRY(levada_state_get_count(from, "offset", most, &p->offset, err));
     LEVADA_TRY(levada_state_get_count(from, "records", most, &p->records, err));
-    LEVADA_TRY(levada_state_get_count(from, "skipped", most, &p->skipped, err));
-    LEVADA_TRY(levada_state_get_count(from, "damaged", most, &p->damaged, err));
-    LEVADA_TRY(levada_state_get_count(from, "missing", most, &p->missing, err));
-    LEVADA_TRY(levada_state_get_count(from, "empty", most, &p->empty, err));
     return file_position_get_losses(from, p->losses, err);
 }
 
@@ -251,12 +234,7 @@ levada_status levada_file_reader_restore(levada_file_reader *r, levada_state_rea
     r->start = p.offset;
     r->good = p.losses[0];
     r->early = p.losses[1];
-    r->unseen = p.losses[2];
     atomic_store(&r->records, p.records);
-    atomic_store(&r->skipped, p.skipped);
-    atomic_store(&r->damaged, p.damaged);
-    atomic_store(&r->missing, p.missing);
-    atomic_store(&r->empty, p.empty);
     for (int64_t i = 0; i < p.turn; i++) {
         int64_t size = r->sizes[r->order[i]];
 

@@ -3,7 +3,6 @@
 
 #include "base/alloc.h"
 #include "registry/env_priv.h"
-#include "run/node.h"
 #include "tensor/block_priv.h"
 
 #include <string.h>
@@ -78,7 +77,8 @@ static levada_status file_reader_fill(levada_file_reader *r, levada_error *err)
 }
 
 levada_status levada_file_reader_create(const levada_context *context, const levada_op *op,
-                                        const void *args, int32_t source, levada_file_reader **out,
+                                        const void *args, int32_t source,
+                                        const levada_file_owner *owner, levada_file_reader **out,
                                         levada_error *err)
 {
     levada_file_reader *r = levada_alloc_zero(sizeof *r);
@@ -91,6 +91,9 @@ levada_status levada_file_reader_create(const levada_context *context, const lev
     r->options = (const void *)((const uint8_t *)args + op->core_offset);
     r->format = &op->def.format;
     r->source = source;
+    r->own_place.counts = &r->own_counts;
+    if (owner) r->owner = *owner;
+    else r->owner = (levada_file_owner){ &r->own_place, NULL, &r->own_marks, NULL, r, NULL };
     st = file_reader_fill(r, err);
     if (st == LEVADA_OK) {
         *out = r;
@@ -114,7 +117,7 @@ void levada_file_reader_destroy(levada_file_reader **reader)
     levada_files_clear(&r->files);
     levada_free(r->order);
     levada_free(r->sizes);
-    levada_file_marks_clear(&r->own);
+    levada_file_marks_clear(&r->own_marks);
     levada_free(r);
 }
 
@@ -137,11 +140,10 @@ static levada_origin file_reader_origin(const levada_file_reader *r)
                             .shard = file_reader_shard(r) };
 }
 
-levada_file_names *levada_file_reader_unlisted(const levada_file_reader *r)
+levada_status levada_file_reader_check_cancelled(const levada_file_reader *r, levada_error *err)
 {
-    const levada_node *node = r->context->node;
-
-    return node && (node->outer || r->source >= LEVADA_RUN_SOURCES) ? &node->run->names : NULL;
+    if (!r->owner.cancelled || !atomic_load(r->owner.cancelled)) return LEVADA_OK;
+    return levada_fail(err, LEVADA_ECANCELLED, "cancelled");
 }
 
 /* Before anything is read, where the size is known. A policy that skips wants what there is. */
@@ -168,7 +170,7 @@ static levada_status file_reader_open(levada_file_reader *r, levada_error *err)
     int32_t              shard = file_reader_shard(r);
     const char          *path = r->files.path[shard];
     levada_bytes_options options = levada_file_reader_bytes(r);
-    levada_file_names *names = levada_file_reader_unlisted(r);
+    levada_file_names *names = r->owner.names;
     levada_origin        origin = file_reader_origin(r);
     levada_status        st;
 
@@ -192,7 +194,7 @@ static levada_status file_reader_open(levada_file_reader *r, levada_error *err)
 
 void levada_file_reader_leave(levada_file_reader *r)
 {
-    levada_file_names *names = r->open ? levada_file_reader_unlisted(r) : NULL;
+    levada_file_names *names = r->open ? r->owner.names : NULL;
 
     if (names) {
         levada_origin origin = file_reader_origin(r);
@@ -212,11 +214,11 @@ static void file_reader_empty(levada_file_reader *r)
     const char  *path = r->files.path[file_reader_shard(r)];
     levada_error why = LEVADA_ERROR_INIT;
 
-    levada_file_reader_count_empty(r);
+    (void)atomic_fetch_add(&r->owner.place->counts->empty, 1);
     levada_env_log(r->context->env, LEVADA_LOG_WARNING, "%s: " LEVADA_FILE_EMPTY, path);
     (void)levada_fail(&why, LEVADA_ENOT_FOUND, LEVADA_FILE_EMPTY);
     levada_error_place(&why, NULL, path, -1, -1);
-    levada_file_reader_note(r, &why);
+    levada_skip_note(r->owner.place, &why);
 }
 
 void levada_file_reader_next_file(levada_file_reader *r)
@@ -395,13 +397,14 @@ void levada_file_reader_progress(const levada_file_reader *reader, int64_t *done
 levada_file_reader_counts levada_file_reader_counted(const levada_file_reader *reader)
 {
     levada_file_reader *r = (levada_file_reader *)(uintptr_t)reader;
+    levada_skip_counts *counts = r->owner.place->counts;
 
     return (levada_file_reader_counts){
-        .skipped_records = atomic_load(&r->skipped),
-        .damaged_bytes = atomic_load(&r->damaged),
+        .skipped_records = atomic_load(&counts->bad),
+        .damaged_bytes = atomic_load(&counts->damaged),
         .records = atomic_load(&r->records),
         .bytes = atomic_load(&r->bytes),
-        .missing = atomic_load(&r->missing),
-        .empty = atomic_load(&r->empty),
+        .missing = atomic_load(&counts->missing),
+        .empty = atomic_load(&counts->empty),
     };
 }

@@ -18,7 +18,10 @@
 #define LEVADA_FILES_FILE_READER_H
 
 #include "description/policy.h"
+#include "files/file_marks.h"
 #include "registry/registry.h"
+#include "skip/skips.h"
+#include "state/file_names.h"
 
 typedef struct levada_file_reader levada_file_reader;
 
@@ -31,10 +34,23 @@ typedef struct levada_file_reader_counts {
     int64_t empty;   /* files that were read to their end and held no record         */
 } levada_file_reader_counts;
 
-/* Finds the files, opens none. `context`, `op` and `args` are borrowed for its life. */
+/* What the run that a reader works for lends it, for its life. */
+typedef struct levada_file_owner {
+    const levada_skip_place *place; /* where it counts what it leaves out                       */
+    levada_file_names       *names; /* where its files are entered; NULL = the run lists it     */
+    levada_file_marks       *marks; /* of the files that it opens ...                           */
+    levada_mutex            *lock;  /* ... and what guards them; NULL where only it knows them  */
+    const void              *key;   /* its files are known by this and their number; NULL = path */
+    const atomic_bool       *cancelled; /* NULL = it cannot be cancelled                        */
+} levada_file_owner;
+
+/* Finds the files, opens none. `context`, `op` and `args` are borrowed for its life. `owner` is
+ * copied; NULL: the reader works alone. */
 LEVADA_MUST_USE levada_status levada_file_reader_create(const levada_context *context,
                                                         const levada_op *op, const void *args,
-                                                        int32_t source, levada_file_reader **out,
+                                                        int32_t source,
+                                                        const levada_file_owner *owner,
+                                                        levada_file_reader     **out,
                                                         levada_error *err);
 void levada_file_reader_destroy(levada_file_reader **reader);
 

@@ -32,7 +32,12 @@ struct levada_file_reader {
     levada_files             files;
     int32_t                 *order; /* shard read as the i-th */
     int64_t                 *sizes; /* of each shard on disk, -1 = not known */
-    levada_file_marks        own;   /* of a reader without a run */
+    levada_file_owner        owner;
+    /* -- what the owner has of a reader that works alone */
+    levada_file_marks  own_marks;
+    levada_skip_counts own_counts;
+    levada_skip_place  own_place;
+    /* -- */
     levada_spec             *spec;
     int32_t                  ncolumns;
     void                    *state; /* of the format */
@@ -57,12 +62,11 @@ struct levada_file_reader {
     bool    walks;     /* whoever reads passes over damage: the position may be beyond it       */
 
     /* -- for budgets in percent */
-    int64_t good;   /* bytes of good records, frames included                     */
-    int64_t early;  /* bytes that were lost before the first good record          */
-    int64_t unseen; /* records that were lost beyond those counted in `skipped`   */
+    int64_t good;  /* bytes of good records, frames included            */
+    int64_t early; /* bytes that were lost before the first good record */
 
     /* -- any thread */
-    atomic_llong skipped, damaged, records, bytes, done, total, finished, missing, empty;
+    atomic_llong records, bytes, done, total, finished;
 };
 
 levada_bytes_options levada_file_reader_bytes(const levada_file_reader *reader);
@@ -70,9 +74,9 @@ levada_bytes_options levada_file_reader_bytes(const levada_file_reader *reader);
 LEVADA_MUST_USE levada_status levada_file_reader_make_state(const levada_file_reader *reader,
                                                             void **out, levada_error *err);
 void levada_file_reader_free_state(const levada_file_reader *reader, void **state);
-/* The names that the files of this source are entered in, where the tree does not list it. Else
- * NULL. */
-struct levada_file_names *levada_file_reader_unlisted(const levada_file_reader *reader);
+/* ECANCELLED where the owner is. */
+LEVADA_MUST_USE levada_status levada_file_reader_check_cancelled(const levada_file_reader *reader,
+                                                                 levada_error             *err);
 /* The format begins to frame at this offset. */
 LEVADA_MUST_USE levada_status levada_file_reader_enter(const levada_file_reader *reader,
                                                        void *state, int64_t offset,
@@ -84,8 +88,6 @@ LEVADA_MUST_USE levada_status levada_file_reader_judge(levada_file_reader *reade
 /* END, or EDATA_LOSS where all files were read and a budget in percent turns out to be exceeded. */
 LEVADA_MUST_USE levada_status levada_file_reader_check_budget(levada_file_reader *reader,
                                                               levada_error *err);
-void levada_file_reader_note(const levada_file_reader *reader, const levada_error *why);
-void levada_file_reader_count_empty(levada_file_reader *reader);
 void levada_file_reader_count_records(levada_file_reader *reader, int64_t n);
 /* Done with the file whose turn it is. */
 void levada_file_reader_next_file(levada_file_reader *reader);

@@ -4,7 +4,6 @@
  */
 #include "base/alloc.h"
 #include "files/file_reader_priv.h"
-#include "run/run.h"
 #include "tensor/block_priv.h"
 
 #include <string.h>
@@ -212,7 +211,7 @@ static levada_status file_reread_name(const file_reread *x, levada_error *err)
 {
     const levada_origin *o = &x->origins[x->at];
     const char          *path = levada_file_reader_file(x->reader, o->shard);
-    levada_file_names *names = levada_file_reader_unlisted(x->reader);
+    levada_file_names *names = x->reader->owner.names;
 
     return names && path ? levada_file_names_enter(names, o, path, false, err) : LEVADA_OK;
 }
@@ -241,9 +240,7 @@ static levada_status file_reread_all(file_reread *x, levada_error *err)
     LEVADA_TRY(levada_file_reader_make_state(x->reader, &x->state, err));
     LEVADA_TRY(file_reread_begin_part(x, err));
     while (x->at < x->n) {
-        if (x->reader->context->run) {
-            LEVADA_TRY(levada_run_check_cancelled(x->reader->context->run, err));
-        }
+        LEVADA_TRY(levada_file_reader_check_cancelled(x->reader, err));
         LEVADA_TRY(file_reread_name(x, err));
         if (file_reread_same(x)) file_reread_repeat(x);
         else LEVADA_TRY(file_reread_fetch(x, err));

@@ -205,7 +205,7 @@ static levada_status interleave_start(interleave_state *s, int32_t i, levada_err
         .source = s->source + i * s->sources,
         .pass = (int32_t)((round + (uint64_t)slot->ordinal) & INT32_MAX),
         .salt = levada_random_key(round + 1, (uint64_t)slot->ordinal),
-        .skips = levada_node_skips(s->context->node),
+        .skips = s->context->node->place.counts,
         .worker = s->context->node->worker,
     };
     levada_node  *node = NULL;

@@ -235,7 +235,7 @@ levada_status levada_scan_open(levada_scan *scan, levada_env *env, const char *p
         .out = scan->dataset->spec,
     };
     st = levada_file_reader_create(&scan->context, scan->dataset->op, scan->dataset->args, 0,
-                                   &scan->reader, err);
+                                   NULL, &scan->reader, err);
     if (st == LEVADA_OK) levada_file_reader_walk(scan->reader);
     else levada_scan_close(scan);
     return st;

@@ -31,7 +31,7 @@ levada_status levada_context_settle(const levada_context *context, const levada_
     if ((*made)->nrejects) {
         LEVADA_TRY(levada_run_reject(context->run, NULL, false, in, made, err));
     }
-    return levada_node_settle(context->node, in->n, made, err);
+    return levada_skip_settle(&context->node->place, in->n, made, err);
 }
 
 bool levada_context_cancelled(const levada_context *context)
@@ -53,11 +53,30 @@ void levada_context_log(const levada_context *context, levada_log_level level, c
     levada_env_log(context->env, level, "%s", line);
 }
 
+/* Stages that call this run one block after the other, in order. */
+levada_status levada_context_reject(const levada_context *context, const levada_block *record,
+                                    int64_t unread, const levada_error *why, levada_error *err)
+{
+    LEVADA_TRY(levada_require(context != NULL, "context", err));
+    LEVADA_TRY(levada_require(record != NULL, "record", err));
+    LEVADA_TRY(levada_require(why != NULL, "why", err));
+    levada_run       *run = context->run;
+    levada_node      *node = context->node;
+    levada_skip_place place = { .account = &run->skips, .counts = &run->unplaced, .path = "" };
+    levada_error      placed = *why;
+    int64_t           read;
+
+    if (node) place = node->place;
+    read = atomic_load(&place.counts->read) + (node ? levada_node_pulled(node) - unread : 0);
+    levada_run_place(run, place.path, record, 0, &placed);
+    return levada_skip_reject(&place, read, &placed, err);
+}
+
 void levada_context_dropped(const levada_context *context, int64_t records)
 {
-    levada_skip_counts *skips;
+    levada_skip_counts *counts;
 
     if (!context) return;
-    skips = context->node ? levada_node_skips(context->node) : &context->run->skips;
-    atomic_fetch_add_explicit(&skips->dropped, records, memory_order_relaxed);
+    counts = context->node ? context->node->place.counts : &context->run->unplaced;
+    atomic_fetch_add_explicit(&counts->dropped, records, memory_order_relaxed);
 }

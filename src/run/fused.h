@@ -29,7 +29,7 @@ bool levada_fused_rereadable(const levada_fused *fused);
 /* Rejects go with the result whatever the policy is. Before it is applied. */
 void levada_fused_carry(levada_fused *fused);
 /* Applies all of it. `in` is borrowed; where the run's policy
- * lets rejects pass, the result carries them (levada_node_settle). */
+ * lets rejects pass, the result carries them (levada_skip_settle). */
 LEVADA_MUST_USE levada_status levada_fused_apply(levada_fused *fused, struct levada_run *run,
                                                  int32_t thread, const levada_block *in,
                                                  levada_block **out, levada_error *err);

@@ -418,7 +418,9 @@ static levada_status handle_restore(levada_iter *it, const void *bytes, size_t s
     if (st == LEVADA_OK) st = levada_run_create(it->run->dataset, &o, &run, &root, err);
     handle_restoring(it, run, root);
     if (st == LEVADA_OK) from.names = &run->names;
-    if (st == LEVADA_OK) st = levada_file_marks_get_paths(run, &from, err); /* of closed pipes */
+    if (st == LEVADA_OK) { /* of closed pipes */
+        st = levada_file_marks_get_paths(&run->marks, run->env, &run->cancelled, &from, err);
+    }
     if (st == LEVADA_OK) st = levada_node_restore(root, &from, err);
     if (st == LEVADA_OK) st = levada_run_check_cancelled(run, err);
     handle_restoring(it, NULL, NULL);

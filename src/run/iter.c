@@ -182,7 +182,11 @@ levada_status levada_node_save(levada_node *it, levada_state_writer *to, levada_
     to->scope = iter_scope(it);
     if (st == LEVADA_OK && it->ops->save) st = it->ops->save(it, to, err);
     to->scope = iter_scope(it);
-    if (st == LEVADA_OK) st = levada_skip_counts_save(it, to, err);
+    if (st == LEVADA_OK) {
+        int64_t pulled = it->ops->fused ? 0 : levada_node_pulled(it);
+
+        st = levada_skips_save(&it->run->skips, &it->skips, pulled, to, err);
+    }
     if (st == LEVADA_OK && it->unread.block) {
         st = levada_input_cursor_save(&it->unread, it, to, ITER_UNREAD, err);
     }
@@ -229,7 +233,7 @@ levada_status levada_node_restore(levada_node *it, levada_state_reader *from, le
     if (levada_state_has(from, "drop")) {
         st = levada_state_get_count(from, "drop", LEVADA_COUNT_LIMIT, &it->drop, err);
     }
-    if (st == LEVADA_OK) st = levada_skip_counts_restore(it, from, err);
+    if (st == LEVADA_OK) st = levada_skips_restore(&it->run->skips, &it->skips, from, err);
     if (st == LEVADA_OK && it->ops->restore) st = it->ops->restore(it, from, err);
     if (st == LEVADA_OK) st = iter_restore_unread(it, from, err);
     from->scope = before;

@@ -50,8 +50,9 @@ levada_status levada_node_create(levada_run *run, const levada_dataset *at,
     it->context.node = it;
     it->passes = 1;
     it->worker = run->inner ? run->inner->worker : &node_consumer;
-    it->outer = run->inner ? run->inner->skips : NULL;
     levada_node_path(run, at, it->path, sizeof it->path);
+    it->place = (levada_skip_place){ &run->skips, &it->skips, it->path, run->inner != NULL };
+    if (run->inner) it->place.counts = run->inner->skips;
     *out = it;
     return LEVADA_OK;
 }

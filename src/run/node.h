@@ -70,8 +70,8 @@ struct levada_node {
     int64_t                drop;         /* records to drop first, after a restore             */
     levada_cursor          unread;       /* a block to return again first                      */
     bool                   saves_inputs; /* ops->save writes the inputs too                    */
-    levada_skip_counts     skips;
-    levada_skip_counts    *outer; /* in a pipe that a combiner opens: its counts, used instead */
+    levada_skip_counts     skips;        /* its own                                            */
+    levada_skip_place      place;        /* where it counts: here, or at a combiner            */
     atomic_llong           records, blocks, nanoseconds; /* time includes the inputs'          */
 };
 
@@ -105,27 +105,31 @@ void levada_node_cancel(levada_node *it);
 /* Of levada_node.edge. */
 extern const levada_edge_ops levada_node_edge_ops;
 
-/* -- counting (skip_counts.c) */
+/* -- counting (stats.c) */
 
-/* In the order of records: counts `records` more and what *made carries; the error of the record at
- * which the budget ends. Takes *made then. */
-LEVADA_MUST_USE levada_status levada_node_settle(levada_node *it, int64_t records,
-                                                 levada_block **made, levada_error *err);
 /* Adds the losses of `it` and everything upstream, as of the last block that it returned: work that
  * threads do ahead is not in it. For the thread that the node belongs to. */
 void levada_stats_losses(const levada_node *it, levada_losses *sum);
 /* The same, less those of before. */
 levada_losses levada_stats_since(const levada_node *it, const levada_losses *before);
-levada_skip_counts *levada_node_skips(levada_node *it);
 /* A combiner that opens pipes reports how many records it emitted, before it pulls one and after
  * each block. Of pipes in pipes, the outermost combiner counts. */
-void    levada_node_report_emitted(levada_node *it, int64_t given);
-int64_t levada_node_emitted(const levada_node *it);
-/* Counts and causes. Restoring is for a node that has counted nothing yet. */
-LEVADA_MUST_USE levada_status levada_skip_counts_save(levada_node *it, levada_state_writer *to,
-                                                      levada_error *err);
-LEVADA_MUST_USE levada_status levada_skip_counts_restore(levada_node         *it,
-                                                         levada_state_reader *from,
-                                                         levada_error        *err);
+static inline void levada_node_report_emitted(levada_node *it, int64_t emitted)
+{
+    if (!it->place.piped) atomic_store(&it->skips.emitted, emitted);
+}
+
+static inline int64_t levada_node_emitted(const levada_node *it)
+{
+    return atomic_load(&it->skips.emitted);
+}
+
+/* Records that the input of a SERIAL stage gave it so far, before the restore too. */
+static inline int64_t levada_node_pulled(const levada_node *it)
+{
+    int64_t before = atomic_load(&it->skips.pulled);
+
+    return it->ninputs ? before + atomic_load(&it->inputs[0]->records) : before;
+}
 
 #endif

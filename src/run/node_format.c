@@ -20,7 +20,7 @@ static levada_status format_save(levada_node *it, levada_state_writer *to, levad
     LEVADA_TRY(levada_state_put_i64(to, "#pass", it->context.pass, err));
     LEVADA_TRY(levada_state_put_i64(to, "#ended", it->ended, err));
     LEVADA_TRY(levada_file_reader_save(it->self, to, err));
-    return it->outer ? levada_file_reader_save_marks(it->self, to, err) : LEVADA_OK;
+    return it->place.piped ? levada_file_reader_save_marks(it->self, to, err) : LEVADA_OK;
 }
 
 static levada_status format_save_late(levada_node *it, levada_state_writer *to, levada_error *err)
@@ -82,11 +82,19 @@ static const levada_node_ops format_ops = {
     .close = format_close,
 };
 
-bool levada_node_is_format(const levada_node *it) { return it->ops == &format_ops; }
-
-levada_file_reader_counts levada_node_damage(const levada_node *it)
+/* The files of sources in pipes are known by path, those of the tree by their number: folders may
+ * move. */
+static levada_file_owner format_owner(levada_node *it)
 {
-    return levada_file_reader_counted(it->self);
+    levada_run *run = it->run;
+    bool        listed = !it->place.piped && it->source < LEVADA_RUN_SOURCES;
+
+    return (levada_file_owner){ .place = &it->place,
+                                .names = listed ? NULL : &run->names,
+                                .marks = &run->marks,
+                                .lock = &run->noting,
+                                .key = it->place.piped ? NULL : it,
+                                .cancelled = &run->cancelled };
 }
 
 levada_status levada_node_format(levada_run *run, const levada_dataset *at, levada_node **out,
@@ -94,11 +102,14 @@ levada_status levada_node_format(levada_run *run, const levada_dataset *at, leva
 {
     levada_node        *it = NULL;
     levada_file_reader *reader = NULL;
+    levada_file_owner   owner;
     levada_status       st;
 
     LEVADA_TRY(levada_node_create(run, at, &format_ops, &it, err));
     it->source = levada_run_add_source(run, it);
-    st = levada_file_reader_create(&it->context, at->op, at->args, it->source, &reader, err);
+    owner = format_owner(it);
+    st = levada_file_reader_create(&it->context, at->op, at->args, it->source, &owner, &reader,
+                                   err);
     it->self = reader;
     if (st == LEVADA_OK && run->inner) { /* n-th opening of a source of that number */
         it->context.pass = it->opened_as = run->inner->pass;
@@ -109,7 +120,7 @@ levada_status levada_node_format(levada_run *run, const levada_dataset *at, leva
         levada_node_destroy(&it);
         return st;
     }
-    it->version = 3; /* 1 had one hash of all names, 2 no sizes */
+    it->version = 4; /* 1 had one hash of all names, 2 no sizes, 3 counts of its own */
     *out = it;
     return LEVADA_OK;
 }

@@ -2,10 +2,10 @@
 /*
  * A run of PURE stages as a node: with a worker pool by tickets, else on whoever pulls.
  *
- * The pipes that a ring opens count together, and the ring comes to a record of one and then to
- * one of another. So that a bad record counts when the ring comes to it, and not when its block is
- * read, a run of fused stages in a pipe gives a block with bad records in pieces: up to the next
- * bad record, then that one by itself. To learn which they are, the stages run once over all of it.
+ * The pipes that a combiner opens count together, and the combiner comes to a record of one and
+ * then of another. So that a bad record counts when the combiner comes to it, and not when its
+ * block is read, a run of fused stages in a pipe returns what it made of a block with bad records
+ * in pieces: up to the next bad record, then that one by itself.
  */
 #include "base/alloc.h"
 #include "run/workers.h"
@@ -14,12 +14,22 @@
 
 #include <string.h>
 
+/* A bad record of the block that is returned in pieces. */
+typedef struct fused_cut {
+    int64_t  row;         /* of the block of the input                              */
+    int64_t  begin, end;  /* rows that the stages made of it; those before come first */
+    int32_t  first, next; /* of the rejects: its own                                */
+} fused_cut;
+
 typedef struct fused_node {
     levada_result_ring ring;
     /* -- in a pipe */
-    levada_cursor in;
-    int64_t      *bad; /* rows of the block that are rejected, ascending; NULL = not known */
-    int32_t       nbad;
+    levada_cursor  in;
+    levada_block  *made;    /* of the rest of the block, if that has bad records; else NULL */
+    int64_t        row;     /* of `made`: those before were returned                         */
+    levada_reject *rejects; /* of `made`                                                    */
+    fused_cut     *cuts;    /* ascending by row                                             */
+    int32_t        ncuts, cut; /* ... and the one that comes next                           */
 } fused_node;
 
 static levada_result_ring *fused_ring(const levada_node *it)
@@ -32,71 +42,130 @@ static bool fused_cuts(const levada_node *it)
 {
     const levada_node *in = it->inputs[0];
 
-    return it->outer && !in->at->middle &&
+    return it->place.piped && !in->at->middle &&
            !(levada_spec_flags_of(in->edge.spec) & LEVADA_SPEC_BATCHED);
 }
 
 static void fused_clear(fused_node *c)
 {
     levada_cursor_clear(&c->in);
-    levada_free(c->bad);
-    c->bad = NULL;
-    c->nbad = 0;
+    levada_block_unref(&c->made);
+    levada_free(c->rejects);
+    levada_free(c->cuts);
+    c->rejects = NULL;
+    c->cuts = NULL;
+    c->row = 0;
+    c->ncuts = c->cut = 0;
 }
 
-static levada_status fused_remember(fused_node *c, const levada_block *made, levada_error *err)
+/* Moves `row` of the input on to the record that row k of `made` was made of. */
+static void fused_trace(const fused_node *c, int64_t k, int64_t *row)
 {
-    c->bad = levada_alloc((size_t)made->nrejects * sizeof *c->bad);
-    if (!c->bad) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to skip records");
-    for (int32_t i = 0; i < made->nrejects; i++) {
-        c->bad[c->nbad++] = c->in.row + made->rejects[i].row;
+    int64_t found =
+        k < c->made->n ? levada_run_find(c->in.block, *row, levada_block_origin(c->made, k)) : -1;
+
+    *row = found >= 0 ? found : c->in.block->n;
+}
+
+/* Finds the rows of `made` before, and of, each bad record. Records that cannot be traced to one of
+ * the input come after all bad ones. */
+static levada_status fused_find_cuts(fused_node *c, int32_t nrejects, levada_error *err)
+{
+    int64_t k = 0, row = c->in.row;
+
+    c->cuts = levada_alloc((size_t)nrejects * sizeof *c->cuts);
+    if (!c->cuts) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to skip records");
+    fused_trace(c, k, &row);
+    for (int32_t i = 0, next; i < nrejects; i = next) {
+        fused_cut *cut = &c->cuts[c->ncuts++];
+
+        *cut = (fused_cut){ .row = c->rejects[i].row, .first = i };
+        for (next = i; next < nrejects && c->rejects[next].row == cut->row;) next++;
+        cut->next = next;
+        while (row < cut->row) fused_trace(c, ++k, &row);
+        cut->begin = k;
+        while (row == cut->row) fused_trace(c, ++k, &row);
+        cut->end = k;
     }
     return LEVADA_OK;
 }
 
-/* The first row behind the piece that begins at the cursor. */
-static int64_t fused_piece_end(const fused_node *c)
+/* Takes what the stages made of the rest of the block. */
+static levada_status fused_keep(fused_node *c, levada_block *made, levada_error *err)
 {
-    int32_t i = 0;
+    int32_t n = made->nrejects;
 
-    while (i < c->nbad && c->bad[i] < c->in.row) i++;
-    if (i == c->nbad) return c->in.block->n;
-    return c->bad[i] == c->in.row ? c->in.row + 1 : c->bad[i];
+    c->made = made;
+    c->row = 0;
+    c->rejects = made->rejects;
+    made->rejects = NULL;
+    made->nrejects = 0;
+    for (int32_t i = 0; i < n; i++) c->rejects[i].row += c->in.row;
+    return fused_find_cuts(c, n, err);
 }
 
-static levada_status fused_apply_piece(levada_node *it, int64_t end, levada_block **out,
-                                       levada_error *err)
+/* The rows of `made` up to `end`, with the rejects of `cut`, if that is given. */
+static levada_status fused_piece(const fused_node *c, int64_t end, const fused_cut *cut,
+                                 levada_block **out, levada_error *err)
 {
-    const fused_node *c = it->self;
-    levada_block     *piece = NULL;
-    levada_status     st;
+    int32_t        n = cut ? cut->next - cut->first : 0;
+    levada_reject *rejects = n ? levada_alloc((size_t)n * sizeof *rejects) : NULL;
 
-    LEVADA_TRY(levada_block_slice(NULL, c->in.block, c->in.row, end - c->in.row, &piece, err));
-    st = levada_fused_apply(c->ring.fused, it->run, 0, piece, out, err);
-    levada_block_unref(&piece);
-    return st;
+    if (n && !rejects) {
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to skip records");
+    }
+    if (levada_block_slice(NULL, c->made, c->row, end - c->row, out, err) != LEVADA_OK) {
+        levada_free(rejects);
+        return LEVADA_ERESOURCE_EXHAUSTED;
+    }
+    for (int32_t i = 0; i < n; i++) {
+        rejects[i] = c->rejects[cut->first + i];
+        rejects[i].row = 0;
+    }
+    (*out)->rejects = rejects;
+    (*out)->nrejects = n;
+    return LEVADA_OK;
+}
+
+/* The next piece: up to the bad record that comes next, that one alone, or the rest. */
+static levada_status fused_next_cut(levada_node *it, levada_block **out, levada_error *err)
+{
+    fused_node      *c = it->self;
+    const fused_cut *cut = c->cut < c->ncuts ? &c->cuts[c->cut] : NULL;
+    bool             at_cut = cut && c->in.row == cut->row;
+    int64_t          row = cut ? cut->row + at_cut : c->in.block->n;
+    int64_t          end = !cut ? c->made->n : at_cut ? cut->end : cut->begin;
+    levada_block    *piece = NULL;
+
+    LEVADA_TRY(fused_piece(c, end, at_cut ? cut : NULL, &piece, err));
+    LEVADA_TRY(levada_skip_settle(&it->place, row - c->in.row, &piece, err));
+    c->in.row = row; /* not before: a combiner may be saved before it reports what failed */
+    c->row = end;
+    c->cut += at_cut;
+    if (row == c->in.block->n && c->cut == c->ncuts && end == c->made->n) fused_clear(c);
+    *out = piece;
+    return LEVADA_OK;
 }
 
 static levada_status fused_next_piece(levada_node *it, levada_block **out, levada_error *err)
 {
     fused_node   *c = it->self;
-    levada_block *made = NULL;
-    int64_t       end;
+    levada_block *rest = NULL, *made = NULL;
+    levada_status st;
 
+    if (c->made) return fused_next_cut(it, out, err);
     LEVADA_TRY(levada_cursor_fill(&c->in, it->inputs[0], err));
-    end = fused_piece_end(c);
-    LEVADA_TRY(fused_apply_piece(it, end, &made, err));
-    if (made->nrejects && !c->bad) {
-        levada_status st = fused_remember(c, made, err);
-
-        levada_block_unref(&made);
-        if (st != LEVADA_OK) return st;
-        end = fused_piece_end(c);
-        LEVADA_TRY(fused_apply_piece(it, end, &made, err));
+    LEVADA_TRY(levada_block_slice(NULL, c->in.block, c->in.row, c->in.block->n - c->in.row, &rest,
+                                  err));
+    st = levada_fused_apply(c->ring.fused, it->run, 0, rest, &made, err);
+    levada_block_unref(&rest);
+    if (st != LEVADA_OK) return st;
+    if (made->nrejects) {
+        LEVADA_TRY(fused_keep(c, made, err));
+        return fused_next_cut(it, out, err);
     }
-    LEVADA_TRY(levada_node_settle(it, end - c->in.row, &made, err));
-    c->in.row = end; /* not behind what failed: a ring may be saved before it tells of that */
-    if (end == c->in.block->n) fused_clear(c);
+    LEVADA_TRY(levada_skip_settle(&it->place, c->in.block->n - c->in.row, &made, err));
+    fused_clear(c);
     *out = made;
     return LEVADA_OK;
 }
@@ -122,7 +191,7 @@ static levada_status fused_next(levada_node *it, levada_block **out, levada_erro
         levada_block_unref(&in);
         if (st != LEVADA_OK) return st;
     }
-    st = levada_node_settle(it, records, out, err);
+    st = levada_skip_settle(&it->place, records, out, err);
     if (st != LEVADA_OK) it->lost = true; /* the block, some of whose bad records were counted */
     return st;
 }

@@ -63,8 +63,6 @@ levada_fused             *levada_node_is_fused(const levada_node *it);
 /* Losses upstream of fused stages with tickets, as of the last one delivered; NULL = of other
  * nodes. */
 const levada_losses *levada_node_delivered(const levada_node *it);
-bool                      levada_node_is_format(const levada_node *it);
-levada_file_reader_counts levada_node_damage(const levada_node *it);
 
 /* The number of a new leaf, which it is known by in origins. */
 int32_t levada_run_add_source(levada_run *run, levada_node *it);

@@ -9,7 +9,7 @@
 #include "files/file_marks.h"
 #include "state/file_names.h"
 #include "description/policy.h"
-#include "skip/skip_counts.h"
+#include "skip/skips.h"
 #include "runtime/lock.h"
 #include <levada/iter.h>
 
@@ -42,13 +42,11 @@ struct levada_run {
     const struct levada_pipe_place *inner; /* where that pipe is; NULL = the tree itself is made */
     levada_node    *source[LEVADA_RUN_SOURCES]; /* the first sources, for paths and progress    */
     char           *errors;       /* as given; NULL = fail                                    */
-    levada_policy   policy;
-    levada_skip_counts skips; /* of stages that have no node of their own                         */
-    levada_mutex    noting;
-    /* -- guarded by noting */
-    levada_note *notes; /* the first LEVADA_RUN_NOTES by number, NULL until there is one       */
-    int64_t      noted, note_number;
-    levada_file_names names; /* of files of sources that are not in leaf[]                     */
+    levada_skips       skips;     /* the account of what is left out                            */
+    levada_skip_counts unplaced;  /* counts of stages that have no node of their own            */
+    levada_mutex       noting;
+    /* -- guarded by noting, and so are the notes of the account */
+    levada_file_names names; /* of files of sources that are not in source[]                   */
     levada_file_marks marks; /* of all files that were opened                                  */
     /* -- */
     atomic_llong    padded, payload; /* elements of padded columns that the consumer received:
@@ -81,13 +79,12 @@ const char *levada_run_file(const levada_run *run, int32_t source, int32_t shard
 LEVADA_MUST_USE levada_status levada_run_reject(levada_run *run, const char *path, bool carry,
                                                 const levada_block *in, levada_block **made,
                                                 levada_error *err);
+/* The row of `in`, from row `from` on, that a record was made of; -1: it cannot be told. Records
+ * stay in order, so looking for all of them is one walk. */
+int64_t levada_run_find(const levada_block *in, int64_t from, levada_origin record);
 /* Puts file, record and offset of a row into an error that has no place yet: of the first lane;
  * those of the others stand in front of its message. */
 void levada_run_place(levada_run *run, const char *path, const levada_block *block,
                       int64_t row, levada_error *err);
-
-/* Keeps what was left out, and why, for the stats; `of` is where it is counted. Any thread. */
-void levada_run_note(levada_run *run, const levada_skip_counts *of, const char *path,
-                     const levada_error *why);
 
 #endif

@@ -39,7 +39,7 @@ static levada_status run_open_options(levada_run *run, const levada_iter_options
 
         run->seed = (int64_t)(draw >> 1);
     }
-    LEVADA_TRY(levada_policy_parse(o.errors, &run->policy, err));
+    LEVADA_TRY(levada_policy_parse(o.errors, &run->skips.policy, err));
     if (!o.errors) return LEVADA_OK;
     run->errors = levada_strdup(o.errors);
     return run->errors ? LEVADA_OK
@@ -62,7 +62,7 @@ levada_status levada_run_create(const levada_dataset *dataset, const levada_iter
         levada_free(run);
         return st;
     }
-    run->names.lock = &run->noting;
+    run->names.lock = run->skips.lock = &run->noting;
     run->dataset = levada_dataset_ref(dataset);
     run->env = levada_env_ref(dataset->env);
     run->deadline = -1;
@@ -95,7 +95,7 @@ void levada_run_destroy(levada_run **run, levada_node **root)
     levada_env_unref(&r->env);
     levada_free(r->errors);
     levada_free(r->visits.names);
-    levada_free(r->notes);
+    levada_skips_clear(&r->skips);
     levada_file_names_clear(&r->names);
     levada_file_marks_clear(&r->marks);
     levada_mutex_clear(&r->noting);

@@ -12,38 +12,11 @@
 #define STATS_LINE LEVADA_ERROR_TEXT
 #define STATS_RECEIVED "received" /* in states */
 
-/* The losses that a node counts itself. */
-static void stats_skips(const levada_node *it, levada_losses *sum)
-{
-    sum->skipped += atomic_load(&it->skips.bad);
-    sum->damaged_bytes += atomic_load(&it->skips.damaged);
-    sum->missing += atomic_load(&it->skips.missing);
-    sum->empty += atomic_load(&it->skips.empty);
-    sum->dropped += atomic_load(&it->skips.dropped);
-    if (levada_node_is_format(it)) {
-        levada_file_reader_counts counts = levada_node_damage(it);
-
-        sum->damaged_bytes += counts.damaged_bytes;
-        sum->skipped += counts.skipped_records;
-        sum->missing += counts.missing;
-        sum->empty += counts.empty;
-    }
-}
-
-void levada_losses_add(levada_losses *to, const levada_losses *more, int64_t times)
-{
-    to->skipped += more->skipped * times;
-    to->damaged_bytes += more->damaged_bytes * times;
-    to->missing += more->missing * times;
-    to->empty += more->empty * times;
-    to->dropped += more->dropped * times;
-}
-
 void levada_stats_losses(const levada_node *it, levada_losses *sum)
 {
     const levada_losses *delivered = levada_node_delivered(it);
 
-    stats_skips(it, sum);
+    levada_losses_count(sum, &it->skips);
     if (delivered) {
         levada_losses_add(sum, delivered, 1);
         return;
@@ -127,8 +100,8 @@ void levada_stats_set(levada_iter *it, const int64_t counts[LEVADA_RECEIVED_COUN
 static void stats_notes(levada_text *text, levada_run *run)
 {
     levada_mutex_lock(&run->noting);
-    for (int64_t i = 0; i < run->noted; i++) {
-        const levada_error *e = &run->notes[i].why;
+    for (int64_t i = 0; i < run->skips.nnotes; i++) {
+        const levada_error *e = &run->skips.notes[i].why;
 
         levada_text_put(text, i ? ",{\"stage\":" : "{\"stage\":");
         levada_text_json(text, e->stage, strlen(e->stage));
@@ -188,12 +161,16 @@ void levada_stats_conclude(levada_iter *it)
     int32_t first = 0;
 
     levada_stats_losses(it->root, &sum);
-    sum.skipped += atomic_load(&run->skips.bad);
+    levada_losses_count(&sum, &run->unplaced);
     if (sum.skipped == 0) return;
     levada_mutex_lock(&run->noting);
-    while (first < run->noted && strcmp(run->notes[first].why.message, LEVADA_FILE_EMPTY) == 0)
+    while (first < run->skips.nnotes &&
+           strcmp(run->skips.notes[first].why.message, LEVADA_FILE_EMPTY) == 0) {
         first++;
-    if (first < run->noted) (void)levada_error_text(&run->notes[first].why, text, sizeof text);
+    }
+    if (first < run->skips.nnotes) {
+        (void)levada_error_text(&run->skips.notes[first].why, text, sizeof text);
+    }
     levada_mutex_unlock(&run->noting);
     if (atomic_load(&it->records) > 0) {
         levada_env_log(run->env, LEVADA_LOG_WARNING, "%lld %s skipped, the first one for: %s",
@@ -216,6 +193,7 @@ void levada_stats_describe(const levada_iter *it, int64_t bytes, levada_text *te
     levada_text_char(&stages, '[');
     stats_node(&stages, it->root);
     levada_stats_losses(it->root, &sum);
+    levada_losses_count(&sum, &run->unplaced);
     levada_text_char(&stages, ']');
     levada_text_format(text,
                        "{\"records\":%lld,\"batches\":%lld,\"bytes\":%lld,\"skipped_records\":%lld,"
@@ -223,9 +201,9 @@ void levada_stats_describe(const levada_iter *it, int64_t bytes, levada_text *te
                        "\"dropped_records\":%lld,\"padding_fraction\":%.6f,\"seed\":%lld,\"epoch\":"
                        "%lld,\"threads\":%d,\"stages\":",
                        (long long)atomic_load(&it->records), (long long)atomic_load(&it->blocks),
-                       (long long)bytes, (long long)(sum.skipped + atomic_load(&run->skips.bad)),
+                       (long long)bytes, (long long)sum.skipped,
                        (long long)sum.damaged_bytes, (long long)sum.missing, (long long)sum.empty,
-                       (long long)(sum.dropped + atomic_load(&run->skips.dropped)),
+                       (long long)sum.dropped,
                        padded ? 1.0 - (double)atomic_load(&run->payload) / (double)padded : 0.0,
                        (long long)run->seed, (long long)run->epoch, run->threads);
     levada_text_add(text, stages.at, stages.size);

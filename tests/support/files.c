@@ -240,7 +240,8 @@ levada_status t_open(t_reader *t)
         .threads = 1,
         .max_record_bytes = t->max_record_bytes > 0 ? t->max_record_bytes : INT64_C(256) << 20,
     };
-    return levada_file_reader_create(&t->context, op, t->args, 3, &t->reader, &t->err);
+    return levada_file_reader_create(&t->context, op, t->args, 3, NULL, &t->reader,
+                                     &t->err);
 }
 
 void t_close(t_reader *t)

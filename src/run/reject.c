@@ -3,7 +3,7 @@
  * Bad records: a decoder marks rows, the policy of the iterator says what becomes of them.
  *
  * Rows are cut out wherever a stage ran; they are counted against the budget where results leave in
- * the order of records (skip_counts.c), so that threads do not decide where it ends.
+ * the order of records (skip/skips.h), so that threads do not decide where it ends.
  */
 #include "base/alloc.h"
 #include "base/text.h"
@@ -124,9 +124,7 @@ static bool reject_same_record(levada_origin a, levada_origin b)
            a.record == b.record;
 }
 
-/* The row of `in` that a record was made of, from row `from` on; the last row where it can't be
- * told. Records stay in order, so that looking for all of them is one walk. */
-static int64_t reject_row(const levada_block *in, int64_t from, levada_origin record)
+int64_t levada_run_find(const levada_block *in, int64_t from, levada_origin record)
 {
     int64_t row = from;
 
@@ -139,7 +137,7 @@ static int64_t reject_row(const levada_block *in, int64_t from, levada_origin re
         if (at.sub == record.sub) return row;
         row++;
     }
-    return from < in->n ? from : in->n - 1;
+    return from < in->n ? from : -1;
 }
 
 /* The rows of rejects become those of the block that the place was given. */
@@ -148,7 +146,9 @@ static void reject_number(const levada_block *in, const levada_block *made, leva
     int64_t row = 0;
 
     for (int32_t i = 0; i < kept->nrejects; i++) {
-        row = reject_row(in, row, levada_block_origin(made, kept->rejects[i].row));
+        int64_t at = levada_run_find(in, row, levada_block_origin(made, kept->rejects[i].row));
+
+        row = at >= 0 ? at : in->n - 1; /* it cannot be told: the last one */
         kept->rejects[i].row = row;
     }
 }
@@ -164,7 +164,7 @@ levada_status levada_run_reject(levada_run *run, const char *path, bool carry,
         levada_error *why = &block->rejects[i].why;
 
         levada_run_place(run, path, block, block->rejects[i].row, why);
-        if (carry || run->policy.skip) continue;
+        if (carry || run->skips.policy.skip) continue;
         if (err) *err = *why;
         return why->code;
     }

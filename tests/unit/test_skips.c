@@ -4,6 +4,7 @@
  * records ends at the same record whatever threads and block sizes do and wherever a run was cut.
  */
 #include "registry/env_priv.h"
+#include "skip/skips.h"
 #include "support/functions.h"
 #include "support/iters.h"
 
@@ -345,9 +346,57 @@ static void shares_of_buckets_are_exact(void **state)
                    "skip:20.01%", 1000, 500);
 }
 
+/* -- the account by itself */
+
+static levada_status restores(int64_t value, int32_t at, int64_t n, levada_error *err)
+{
+    const levada_state_scope scope = { .path = "1.stage", .version = 1 };
+    levada_state_writer      to = { .scope = scope };
+    levada_state_reader      from = { 0 };
+    levada_state_head        head = { { 0 }, 0, 0 };
+    levada_mutex             lock;
+    levada_skips             account = { .policy.share = -1, .lock = &lock };
+    levada_skip_counts       counts = { 0 };
+    char                    *bytes = NULL;
+    size_t                   size = 0;
+    int64_t                  values[10] = { 0 };
+    levada_status            st;
+
+    values[at] = value;
+    assert_int_equal(levada_mutex_init(&lock, LEVADA_LOCK_NOTING, NULL), LEVADA_OK);
+    assert_int_equal(levada_state_put_i64s(&to, "#skips", values, n, NULL), LEVADA_OK);
+    assert_int_equal(levada_state_encode(&to, &head, NULL, &bytes, &size, NULL), LEVADA_OK);
+    assert_int_equal(levada_state_decode(bytes, size, NULL, &from, NULL), LEVADA_OK);
+    from.scope = scope;
+    st = levada_skips_restore(&account, &counts, &from, err);
+    levada_state_reader_clear(&from);
+    levada_state_writer_clear(&to);
+    levada_string_free(&bytes);
+    levada_skips_clear(&account);
+    levada_mutex_clear(&lock);
+    return st;
+}
+
+/* Sums of what a state says was counted must not overflow. */
+static void counts_that_cannot_be_are_refused(void **state)
+{
+    (void)state;
+    assert_int_equal(restores(7, 0, 9, NULL), LEVADA_OK);
+    assert_int_equal(restores(7, 0, 8, NULL), LEVADA_EDATA_LOSS);
+    assert_int_equal(restores(7, 0, 10, NULL), LEVADA_EDATA_LOSS);
+    for (int32_t i = 0; i < 9; i++) {
+        levada_error err = LEVADA_ERROR_INIT;
+
+        assert_int_equal(restores(INT64_MAX, i, 9, &err), LEVADA_EDATA_LOSS);
+        assert_string_equal(err.message, "the saved state is damaged");
+        assert_int_equal(restores(-1, i, 9, NULL), LEVADA_EDATA_LOSS);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(counts_that_cannot_be_are_refused),
         cmocka_unit_test(statistics_of_files_go_on),
         cmocka_unit_test(statistics_of_stages_go_on),
         cmocka_unit_test(statistics_of_an_interleave_go_on),

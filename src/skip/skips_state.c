@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Counts and causes in a state.
+ */
+#include "base/text.h"
+#include "skip/skips_priv.h"
+
+#include <string.h>
+
+#define SKIPS_COUNTS 9
+#define SKIPS_NUMBERS 4 /* of a note */
+#define SKIPS_TEXTS 4
+
+#define SKIPS_KEY "#skips"
+#define SKIPS_PROBLEMS "#problems"
+#define SKIPS_TEXT "#problems.text"
+
+static void skips_list(levada_skip_counts *c, atomic_llong *list[SKIPS_COUNTS])
+{
+    atomic_llong *const all[SKIPS_COUNTS] = { &c->bad, &c->read, &c->emitted, &c->pulled,
+                                              &c->unseen, &c->damaged, &c->missing, &c->empty,
+                                              &c->dropped };
+
+    memcpy(list, all, sizeof all);
+}
+
+static levada_status skips_damaged(levada_error *err)
+{
+    return levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged");
+}
+
+/* -- saving */
+
+static int64_t skips_gather(const levada_skips *account, const levada_skip_counts *of,
+                            int64_t *numbers, levada_text *text)
+{
+    int64_t n = 0;
+
+    levada_mutex_lock(account->lock);
+    for (int64_t i = 0; i < account->nnotes; i++) {
+        const levada_note  *note = &account->notes[i];
+        const levada_error *e = &note->why;
+        const char *const   texts[SKIPS_TEXTS] = { e->stage, e->file, e->key, e->message };
+
+        if (note->of != of) continue;
+        numbers[n++] = note->number;
+        numbers[n++] = e->code;
+        numbers[n++] = e->record;
+        numbers[n++] = e->offset;
+        for (int k = 0; k < SKIPS_TEXTS; k++) levada_text_add(text, texts[k], strlen(texts[k]) + 1);
+    }
+    levada_mutex_unlock(account->lock);
+    return n;
+}
+
+static levada_status skips_save_notes(const levada_skips *account, const levada_skip_counts *of,
+                                      levada_state_writer *to, levada_error *err)
+{
+    int64_t       numbers[LEVADA_SKIP_NOTES * SKIPS_NUMBERS];
+    levada_text   text = { 0 };
+    int64_t       n = skips_gather(account, of, numbers, &text);
+    levada_status st = LEVADA_OK;
+
+    if (text.failed) st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a state");
+    if (n && st == LEVADA_OK) st = levada_state_put_i64s(to, SKIPS_PROBLEMS, numbers, n, err);
+    if (n && st == LEVADA_OK) st = levada_state_put_bytes(to, SKIPS_TEXT, text.at, text.size, err);
+    levada_text_clear(&text);
+    return st;
+}
+
+levada_status levada_skips_save(const levada_skips *account, const levada_skip_counts *counts,
+                                int64_t pulled, levada_state_writer *to, levada_error *err)
+{
+    levada_skip_counts *c = (levada_skip_counts *)(uintptr_t)counts;
+    bool                some = account->policy.share >= 0;
+    atomic_llong       *list[SKIPS_COUNTS];
+    int64_t             values[SKIPS_COUNTS];
+
+    skips_list(c, list);
+    for (int i = 0; i < SKIPS_COUNTS; i++) {
+        values[i] = atomic_load(list[i]);
+        some = some || (values[i] && list[i] != &c->read && list[i] != &c->pulled);
+        if (list[i] == &c->pulled) values[i] = pulled;
+    }
+    LEVADA_TRY(skips_save_notes(account, counts, to, err));
+    return some ? levada_state_put_i64s(to, SKIPS_KEY, values, SKIPS_COUNTS, err) : LEVADA_OK;
+}
+
+/* -- restoring */
+
+/* A saved note goes to the place of its number. */
+static void skips_insert(levada_skips *account, const levada_note *saved)
+{
+    levada_note *last, *at;
+
+    levada_mutex_lock(account->lock);
+    last = levada_skips_reserve_locked(account);
+    for (at = last; at && at > account->notes && at[-1].number > saved->number; at--) *at = at[-1];
+    if (at) *at = *saved;
+    if (account->next_number <= saved->number) account->next_number = saved->number + 1;
+    levada_mutex_unlock(account->lock);
+}
+
+/* Reads four texts, each with its end, into the error. */
+static bool skips_take_texts(levada_error *e, const char **at, const char *end)
+{
+    char *const  to[SKIPS_TEXTS] = { e->stage, e->file, e->key, e->message };
+    const size_t size[SKIPS_TEXTS] = { sizeof e->stage, sizeof e->file, sizeof e->key,
+                                       sizeof e->message };
+
+    for (int k = 0; k < SKIPS_TEXTS; k++) {
+        size_t n = strnlen(*at, (size_t)(end - *at));
+
+        if (n == (size_t)(end - *at) || n >= size[k]) return false;
+        memcpy(to[k], *at, n + 1);
+        *at += n + 1;
+    }
+    return true;
+}
+
+static levada_status skips_restore_notes(levada_skips *account, levada_skip_counts *counts,
+                                         levada_state_reader *from, levada_error *err)
+{
+    const int64_t *numbers = NULL;
+    const void    *bytes = NULL;
+    const char    *at, *end;
+    int64_t        n = 0;
+    size_t         size = 0;
+
+    if (!levada_state_has(from, SKIPS_PROBLEMS)) return LEVADA_OK;
+    LEVADA_TRY(levada_state_get_i64s(from, SKIPS_PROBLEMS, &numbers, &n, err));
+    LEVADA_TRY(levada_state_get_bytes(from, SKIPS_TEXT, &bytes, &size, err));
+    at = bytes;
+    end = at + size;
+    if (n % SKIPS_NUMBERS || n > LEVADA_SKIP_NOTES * SKIPS_NUMBERS) return skips_damaged(err);
+    for (int64_t i = 0; i < n; i += SKIPS_NUMBERS) {
+        levada_note note = { .why = LEVADA_ERROR_INIT, .of = counts, .number = numbers[i] };
+
+        note.why.code = (levada_status)numbers[i + 1];
+        note.why.record = numbers[i + 2];
+        note.why.offset = numbers[i + 3];
+        if (note.number < 0 || note.number > LEVADA_COUNT_LIMIT || numbers[i + 1] < INT16_MIN ||
+            numbers[i + 1] >= 0 || !skips_take_texts(&note.why, &at, end)) {
+            return skips_damaged(err);
+        }
+        skips_insert(account, &note);
+    }
+    return at == end ? LEVADA_OK : skips_damaged(err);
+}
+
+levada_status levada_skips_restore(levada_skips *account, levada_skip_counts *counts,
+                                   levada_state_reader *from, levada_error *err)
+{
+    atomic_llong  *list[SKIPS_COUNTS];
+    const int64_t *values = NULL;
+    int64_t        n = 0;
+
+    LEVADA_TRY(skips_restore_notes(account, counts, from, err));
+    if (!levada_state_has(from, SKIPS_KEY)) return LEVADA_OK;
+    LEVADA_TRY(levada_state_get_i64s(from, SKIPS_KEY, &values, &n, err));
+    if (n != SKIPS_COUNTS) return skips_damaged(err);
+    skips_list(counts, list);
+    for (int64_t i = 0; i < n; i++) { /* made up: sums must not overflow */
+        if (values[i] < 0 || values[i] > LEVADA_COUNT_LIMIT) return skips_damaged(err);
+        atomic_store(list[i], values[i]);
+    }
+    return LEVADA_OK;
+}
