@@ -4,9 +4,11 @@
  */
 #include "support/codec.h"
 #include "support/iters.h"
+#include "support/register.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -174,12 +176,76 @@ static void shares_inside_an_interleave_depend_on_no_block(void **state)
     }
 }
 
+/* -- how often records are decoded */
+
+static atomic_llong decoded;
+
+static levada_status counting_check(const void *args, levada_spec **out, levada_error *err)
+{
+    const levada_field field = { .name = "size", .dtype = LEVADA_INT64 };
+
+    (void)args;
+    return levada_spec_create(&field, 1, LEVADA_SPEC_PLAIN, out, err);
+}
+
+/* A record of two bytes is bad. */
+static levada_status counting_decode(void *state, const void *args, const levada_strings *in,
+                                     levada_builder *out, levada_error *err)
+{
+    void        *sizes = NULL;
+    levada_error why = LEVADA_ERROR_INIT;
+
+    (void)state, (void)args;
+    (void)levada_fail(&why, LEVADA_EINVALID_ARGUMENT, "two bytes");
+    (void)atomic_fetch_add(&decoded, in->n);
+    LEVADA_TRY(levada_builder_values(out, 0, in->n, &sizes, err));
+    for (int64_t i = 0; i < in->n; i++) {
+        ((int64_t *)sizes)[i] = in->size[i];
+        if (in->size[i] == 2) LEVADA_TRY(levada_builder_reject(out, i, &why, err));
+    }
+    return LEVADA_OK;
+}
+
+static const levada_decoder_def counting = {
+    .struct_size = sizeof(levada_decoder_def), .name = "t_counting", .doc = "counts records",
+    .example = "t_rows:3 | t_counting", .field = "record", .check = counting_check,
+    .decode = counting_decode,
+};
+
+/* Also where a block has bad records: 14, 4 and 5 of 40. */
+static void a_record_of_an_interleave_is_decoded_once(void **state)
+{
+    char text[1024];
+
+    (void)state;
+    assert_int_equal(t_register(t_iter_env(), LEVADA_FAMILY_DECODER, &counting, NULL, NULL),
+                     LEVADA_OK);
+    write_undecodable("h0", 3);
+    write_undecodable("h1", 11);
+    write_undecodable("h2", 8);
+    (void)snprintf(text, sizeof text,
+                   "files:\"%s\" | interleave:(tfrecord:\"{path}\" | t_counting),cycle_length=3",
+                   t_path("h?"));
+    for (int32_t rows = 1; rows <= 256; rows *= 16) {
+        levada_iter *it = t_iter_open_policy(text, "skip", 1, rows);
+        t_outcome    got = { 0, LEVADA_ERROR_INIT };
+
+        atomic_store(&decoded, 0);
+        assert_int_equal(t_iter_read_rest(it, &got), LEVADA_END);
+        assert_int_equal(t_iter_stat(it, "skipped_records"), 14 + 4 + 5);
+        assert_int_equal(got.rows, 120 - 23);
+        assert_int_equal(atomic_load(&decoded), 120);
+        levada_iter_close(&it);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(budgets_inside_an_interleave_depend_on_no_block),
         cmocka_unit_test(fail_inside_an_interleave_is_at_the_first_bad_record),
         cmocka_unit_test(shares_inside_an_interleave_depend_on_no_block),
+        cmocka_unit_test(a_record_of_an_interleave_is_decoded_once),
     };
 
     return cmocka_run_group_tests(tests, t_folder_set_up, t_folder_tear_down);
