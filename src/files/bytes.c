@@ -2,17 +2,13 @@
 #include "files/bytes.h"
 
 #include "base/alloc.h"
-#include "base/text.h"
+#include "files/opener.h"
 #include "registry/env_priv.h"
 #include "registry/registry.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #define BYTES_HEAD 4096
 #define BYTES_INPUT (256 * 1024) /* compressed bytes read at a time   */
@@ -21,7 +17,8 @@
 struct levada_bytes {
     levada_env              *env; /* a reference */
     char                    *path;
-    int                      fd;
+    const levada_opener_def *opener;
+    void                    *file; /* of the opener; NULL = not open */
     int64_t                  size; /* when it was opened         */
     int64_t                  at;   /* on disk                    */
     int64_t                  offset;
@@ -41,69 +38,34 @@ struct levada_bytes {
 
 /* -- the file */
 
-static levada_status bytes_system_error(const levada_bytes *b, const char *what, int code,
-                                        levada_error *err)
-{
-    char          text[96];
-    levada_status status = LEVADA_EUNAVAILABLE;
-
-    if (code == ENOENT || code == ENOTDIR) status = LEVADA_ENOT_FOUND;
-    if (code == EACCES || code == EPERM) status = LEVADA_EPERMISSION_DENIED;
-    if (code == EMFILE || code == ENFILE || code == ENOMEM) status = LEVADA_ERESOURCE_EXHAUSTED;
-    if (code == EINVAL || code == EISDIR || code == ENAMETOOLONG) {
-        status = LEVADA_EINVALID_ARGUMENT;
-    }
-    if (status == LEVADA_ENOT_FOUND && strstr(b->path, "://")) {
-        status = LEVADA_EUNIMPLEMENTED;
-        (void)levada_fail(err, status, "a URL: only files of this machine are read");
-    } else {
-        (void)levada_fail(err, status, "can't %s it: %s", what,
-                          levada_text_errno(code, text, sizeof text));
-    }
-    levada_error_place(err, NULL, b->path, -1, -1);
-    return status;
-}
-
 /* As much of [data, data + size) as the file has at b->at: nothing only at its end. */
-static levada_status bytes_pread(levada_bytes *b, uint8_t *data, int64_t size, int64_t *made,
-                                 levada_error *err)
+static levada_status bytes_pull(levada_bytes *b, uint8_t *data, int64_t size, int64_t *made,
+                                levada_error *err)
 {
-    int64_t got = 0;
-
-    while (got < size) {
-        ssize_t n = pread(b->fd, data + got, (size_t)(size - got), (off_t)(b->at + got));
-
-        if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return bytes_system_error(b, "read", errno, err);
-        if (n == 0) break;
-        got += n;
-    }
-    b->at += got;
-    *made = got;
+    LEVADA_TRY(b->opener->read_at(b->file, b->at, data, size, made, err));
+    b->at += *made;
     atomic_store_explicit(&b->done, b->at, memory_order_relaxed);
-    if (got > 0 || size == 0 || b->at >= b->size) return LEVADA_OK;
-    (void)levada_fail(err, LEVADA_EDATA_LOSS,
-                      "the file shrank from %lld to %lld bytes while it was read",
-                      (long long)b->size, (long long)b->at);
-    levada_error_place(err, NULL, b->path, -1, -1);
-    return LEVADA_EDATA_LOSS;
+    if (*made > 0 || size == 0 || b->at >= b->size) return LEVADA_OK;
+    return levada_fail(err, LEVADA_EDATA_LOSS,
+                       "the file shrank from %lld to %lld bytes while it was read",
+                       (long long)b->size, (long long)b->at);
 }
 
-static levada_status bytes_open_file(levada_bytes *b, levada_error *err)
+static levada_status bytes_open_file(levada_bytes *b, const levada_bytes_options *options,
+                                     levada_error *err)
 {
-    struct stat info;
+    LEVADA_TRY(b->opener->open(b->opener->user, b->path, options->cancelled, &b->file, err));
+    return b->opener->size(b->file, &b->size, err);
+}
 
-    b->fd = open(b->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (b->fd < 0) return bytes_system_error(b, "open", errno, err);
-    if (fstat(b->fd, &info) != 0) return bytes_system_error(b, "open", errno, err);
-    if (!S_ISREG(info.st_mode)) {
-        (void)levada_fail(err, LEVADA_EINVALID_ARGUMENT, "it is %s",
-                          S_ISDIR(info.st_mode) ? "a folder" : "no regular file");
-        levada_error_place(err, NULL, b->path, -1, -1);
-        return LEVADA_EINVALID_ARGUMENT;
-    }
-    b->size = info.st_size;
-    return LEVADA_OK;
+/* The checksum of the version tag and of the first bytes. */
+static uint32_t bytes_sum(const levada_bytes *b, const uint8_t *head, int64_t size)
+{
+    const levada_kernels *kernels = levada_env_kernels(b->env);
+    const char           *tag = b->opener->version ? b->opener->version(b->file) : NULL;
+    uint32_t              sum = tag ? kernels->crc32c(0, (const uint8_t *)tag, strlen(tag)) : 0;
+
+    return kernels->crc32c(sum, head, (size_t)size);
 }
 
 /* -- compression */
@@ -150,8 +112,8 @@ static levada_status bytes_identify(levada_bytes *b, const levada_bytes_options 
     uint8_t head[BYTES_HEAD];
     int64_t made;
 
-    LEVADA_TRY(bytes_pread(b, head, b->size < BYTES_HEAD ? b->size : BYTES_HEAD, &made, err));
-    b->head = levada_env_kernels(b->env)->crc32c(0, head, (size_t)made);
+    LEVADA_TRY(bytes_pull(b, head, b->size < BYTES_HEAD ? b->size : BYTES_HEAD, &made, err));
+    b->head = bytes_sum(b, head, made);
     b->at = 0;
     b->filter = made > 0 ? bytes_choose(b, options, head, made) : NULL;
     if (!b->filter) return LEVADA_OK;
@@ -173,11 +135,11 @@ levada_status levada_bytes_open(levada_env *env, const char *path,
     LEVADA_TRY(levada_compression_check(env, options->compression, err));
     b = levada_alloc_zero(sizeof *b);
     if (!b) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to open a file");
-    b->fd = -1;
+    b->opener = levada_opener_find(env, path);
     atomic_init(&b->done, 0);
     b->env = levada_env_ref(env);
     b->path = levada_strdup(path);
-    st = b->path ? bytes_open_file(b, err)
+    st = b->path ? bytes_open_file(b, options, err)
                  : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to open a file");
     if (st == LEVADA_OK) st = bytes_identify(b, options, err);
     if (st != LEVADA_OK) {
@@ -185,7 +147,6 @@ levada_status levada_bytes_open(levada_env *env, const char *path,
         levada_bytes_close(&b);
         return st;
     }
-    (void)posix_fadvise(b->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
     *out = b;
     return LEVADA_OK;
 }
@@ -199,7 +160,7 @@ void levada_bytes_close(levada_bytes **bytes)
     if (b->filter_open) b->filter->close(b->state);
     levada_free(b->state);
     levada_buffer_unref(&b->input);
-    if (b->fd >= 0) (void)close(b->fd);
+    if (b->file) b->opener->close(b->file);
     levada_env_unref(&b->env);
     levada_free(b->path);
     levada_free(b);
@@ -216,7 +177,7 @@ static levada_status bytes_refill(levada_bytes *b, levada_error *err)
     b->moved += left;
     b->input_at = 0;
     b->input_end = left;
-    LEVADA_TRY(bytes_pread(b, b->input->data + left, BYTES_INPUT - left, &made, err));
+    LEVADA_TRY(bytes_pull(b, b->input->data + left, BYTES_INPUT - left, &made, err));
     b->input_end += made;
     b->input_ended = made < BYTES_INPUT - left && b->at >= b->size;
     return LEVADA_OK;
@@ -270,7 +231,7 @@ levada_status levada_bytes_read(levada_bytes *b, void *data, int64_t size, int64
         return b->failed.code;
     }
     st = b->filter ? bytes_decode(b, data, size, made, &b->failed)
-                   : bytes_pread(b, data, size, made, &b->failed);
+                   : bytes_pull(b, data, size, made, &b->failed);
     b->offset += *made;
     if (st == LEVADA_OK) return LEVADA_OK;
     levada_error_place(&b->failed, NULL, b->path, -1, -1);
@@ -332,11 +293,10 @@ bool levada_bytes_resume(levada_bytes *b)
 
 int64_t levada_bytes_left(const levada_bytes *b)
 {
-    struct stat info;
-    int64_t     size = b->size;
+    int64_t size = b->size;
 
     if (b->filter) return -1;
-    if (fstat(b->fd, &info) == 0) size = info.st_size;
+    if (b->opener->size(b->file, &size, NULL) != LEVADA_OK) size = b->size;
     return size > b->at ? size - b->at : 0;
 }
 

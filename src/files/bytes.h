@@ -2,9 +2,9 @@
 /*
  * Bytes of one file, decompressed.
  *
- * A byte stream reads a local regular file with pread (never a mapping: a file that shrinks is an
- * error, not a signal) and passes it through the filter that its first bytes ask for. Offsets count
- * decompressed bytes. Damage comes after every good byte in front of it and is repeated by later
+ * A byte stream reads a file through its opener (opener.h) and passes the bytes through the filter
+ * that the first of them ask for. Offsets count decompressed bytes. A file that shrinks
+ * meanwhile is an error. Damage comes after every good byte in front of it and is repeated by later
  * reads. A failure of the system is never EDATA_LOSS: EUNAVAILABLE where no other code fits. One
  * owner, one thread; levada_bytes_done may be called from any thread.
  */
@@ -12,6 +12,8 @@
 #define LEVADA_FILES_BYTES_H
 
 #include <levada/env.h>
+
+#include <stdatomic.h>
 
 typedef struct levada_bytes levada_bytes;
 
@@ -21,9 +23,11 @@ typedef struct levada_bytes_options {
     const char *compression;
     /* Verified bits of the format that is expected; more than the best filter has = plain. */
     int32_t (*probe)(const uint8_t *data, int64_t size);
+    const atomic_bool *cancelled; /* as in opener.h; NULL = never */
 } levada_bytes_options;
 
-/* How a file is known again: its size and the CRC-32C of its first 4 KiB, as it lies on disk. */
+/* How a file is known again: its size, and the CRC-32C of the opener's version tag and of the first
+ * 4 KiB, before decompression. */
 typedef struct levada_bytes_mark {
     int64_t  size;
     uint32_t head;

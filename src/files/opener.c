@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "files/opener.h"
+
+#include "base/alloc.h"
+#include "base/text.h"
+#include "registry/env_priv.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* -- local files: read with pread, never mapped, so that a file that shrinks is not a signal */
+
+typedef struct opener_file {
+    int fd;
+} opener_file;
+
+static levada_status opener_system_error(const char *what, int code, levada_error *err)
+{
+    char          text[96];
+    levada_status status = LEVADA_EUNAVAILABLE;
+
+    if (code == ENOENT || code == ENOTDIR) status = LEVADA_ENOT_FOUND;
+    if (code == EACCES || code == EPERM) status = LEVADA_EPERMISSION_DENIED;
+    if (code == EMFILE || code == ENFILE || code == ENOMEM) status = LEVADA_ERESOURCE_EXHAUSTED;
+    if (code == EINVAL || code == EISDIR || code == ENAMETOOLONG) {
+        status = LEVADA_EINVALID_ARGUMENT;
+    }
+    return levada_fail(err, status, "can't %s it: %s", what,
+                       levada_text_errno(code, text, sizeof text));
+}
+
+static levada_status opener_check_regular(int fd, levada_error *err)
+{
+    struct stat info;
+
+    if (fstat(fd, &info) != 0) return opener_system_error("open", errno, err);
+    if (S_ISREG(info.st_mode)) return LEVADA_OK;
+    return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "it is %s",
+                       S_ISDIR(info.st_mode) ? "a folder" : "no regular file");
+}
+
+static levada_status opener_open(void *user, const char *path, const atomic_bool *cancelled,
+                                 void **out, levada_error *err)
+{
+    opener_file  *file;
+    int           fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    levada_status st;
+
+    (void)user;
+    (void)cancelled;
+    if (fd < 0 && (errno == ENOENT || errno == ENOTDIR) && strstr(path, "://")) {
+        return levada_fail(err, LEVADA_EUNIMPLEMENTED,
+                           "a URL: only files of this machine are read");
+    }
+    if (fd < 0) return opener_system_error("open", errno, err);
+    st = opener_check_regular(fd, err);
+    file = st == LEVADA_OK ? levada_alloc(sizeof *file) : NULL;
+    if (st == LEVADA_OK && !file) {
+        st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to open a file");
+    }
+    if (st != LEVADA_OK) {
+        (void)close(fd);
+        return st;
+    }
+    (void)posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+    file->fd = fd;
+    *out = file;
+    return LEVADA_OK;
+}
+
+static void opener_close(void *file)
+{
+    (void)close(((opener_file *)file)->fd);
+    levada_free(file);
+}
+
+static levada_status opener_size(void *file, int64_t *out, levada_error *err)
+{
+    struct stat info;
+
+    if (fstat(((opener_file *)file)->fd, &info) != 0) {
+        return opener_system_error("measure", errno, err);
+    }
+    *out = info.st_size;
+    return LEVADA_OK;
+}
+
+static levada_status opener_read_at(void *file, int64_t offset, uint8_t *data, int64_t size,
+                                    int64_t *made, levada_error *err)
+{
+    int64_t got = 0;
+
+    while (got < size) {
+        ssize_t n = pread(((opener_file *)file)->fd, data + got, (size_t)(size - got),
+                          (off_t)(offset + got));
+
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return opener_system_error("read", errno, err);
+        if (n == 0) break;
+        got += n;
+    }
+    *made = got;
+    return LEVADA_OK;
+}
+
+static int64_t opener_look(void *user, const char *path)
+{
+    struct stat info;
+
+    (void)user;
+    return stat(path, &info) == 0 ? info.st_size : -1;
+}
+
+static const levada_opener_def opener_local = {
+    .prefix = "",
+    .open = opener_open,
+    .close = opener_close,
+    .size = opener_size,
+    .read_at = opener_read_at,
+    .look = opener_look,
+};
+
+/* -- by name */
+
+const levada_opener_def *levada_opener_find(const levada_env *env, const char *path)
+{
+    levada_openers          *added = levada_env_openers(env);
+    const levada_opener_def *opener = added ? atomic_load(added) : NULL;
+
+    while (opener && strncmp(path, opener->prefix, strlen(opener->prefix)) != 0) {
+        opener = opener->next;
+    }
+    return opener ? opener : &opener_local;
+}
+
+void levada_opener_add(levada_env *env, levada_opener_def *opener)
+{
+    levada_openers *added = levada_env_openers(env);
+
+    if (!added) return;
+    opener->next = atomic_load(added);
+    while (!atomic_compare_exchange_weak(added, &opener->next, opener)) continue;
+}
