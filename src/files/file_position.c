@@ -63,7 +63,7 @@ levada_status levada_file_reader_mark(levada_file_reader *r, levada_error *err)
                  !levada_bytes_mark_equal(&now, &was);
     levada_status st = midst ? LEVADA_OK : levada_file_marks_enter(marks, &key, &now, err);
 
-    if (!midst) r->sizes[shard] = now.size;
+    if (!midst) levada_file_reader_resize(r, shard, now.size);
     file_position_unlock(r);
     return midst ? levada_file_marks_changed(r->files.path[shard], &now, &was, err) : st;
 }
@@ -92,12 +92,12 @@ static levada_status file_position_check_marks(const levada_file_reader *r,
     return LEVADA_OK;
 }
 
-static levada_status file_position_check_files(const levada_file_reader *r,
+static levada_status file_position_check_files(levada_file_reader *r,
                                                levada_state_reader *from, levada_error *err)
 {
     LEVADA_TRY(levada_files_verify(&r->files, from, err));
     LEVADA_TRY(file_position_check_marks(r, from, err));
-    return levada_files_verify_sizes(&r->files, r->sizes, from, err);
+    return levada_file_reader_verify_sizes(r, from, err);
 }
 
 /* What was opened before the state was saved is still known afterwards: checked at the next
@@ -127,12 +127,13 @@ levada_status levada_file_reader_save_marks(levada_file_reader *r, levada_state_
                                             levada_error *err)
 {
     levada_file_key    key = { 0 };
-    levada_file_marks *marks = file_position_lock(r);
-    levada_status      st;
+    levada_file_marks *marks;
+    levada_status      st = LEVADA_OK;
 
+    LEVADA_TRY(levada_file_reader_save_sizes(r, to, err));
+    marks = file_position_lock(r);
     if (r->files.n > 0) key = file_position_key(r, 0);
-    st = levada_files_save_sizes(&r->files, r->sizes, to, err);
-    if (st == LEVADA_OK && key.owner) st = levada_file_marks_put(marks, key.owner, to, err);
+    if (key.owner) st = levada_file_marks_put(marks, key.owner, to, err);
     file_position_unlock(r);
     return st;
 }
@@ -236,7 +237,7 @@ levada_status levada_file_reader_restore(levada_file_reader *r, levada_state_rea
     r->early = p.losses[1];
     atomic_store(&r->records, p.records);
     for (int64_t i = 0; i < p.turn; i++) {
-        int64_t size = r->sizes[r->order[i]];
+        long long size = atomic_load(&r->sizes[r->order[i]]);
 
         (void)atomic_fetch_add(&r->finished, size > 0 ? size : 0);
     }

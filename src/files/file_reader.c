@@ -6,7 +6,6 @@
 #include "tensor/block_priv.h"
 
 #include <string.h>
-#include <sys/stat.h>
 
 #define FILE_READER_AHEAD 2048 /* records framed at a time                        */
 
@@ -44,15 +43,15 @@ levada_status levada_file_reader_enter(const levada_file_reader *r, void *state,
 levada_bytes_options levada_file_reader_bytes(const levada_file_reader *r)
 {
     return (levada_bytes_options){.compression = r->options->compression,
-                                  .probe = r->format->probe};
+                                  .probe = r->format->probe,
+                                  .cancelled = r->owner.cancelled};
 }
 
 /* -- making */
 
 static levada_status file_reader_fill(levada_file_reader *r, levada_error *err)
 {
-    size_t      n;
-    struct stat info;
+    size_t n;
 
     LEVADA_TRY(levada_compression_check(r->context->env, r->options->compression, err));
     LEVADA_TRY(levada_policy_parse(r->options->errors, &r->policy, err));
@@ -66,12 +65,7 @@ static levada_status file_reader_fill(levada_file_reader *r, levada_error *err)
     if (n > 0 && (!r->order || !r->sizes)) {
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for %zu files", n);
     }
-    for (size_t i = 0; i < n; i++) {
-        r->sizes[i] = -1;
-        if (stat(r->files.path[i], &info) != 0) continue;
-        r->sizes[i] = info.st_size;
-        (void)atomic_fetch_add(&r->total, (long long)info.st_size);
-    }
+    for (size_t i = 0; i < n; i++) atomic_init(&r->sizes[i], LEVADA_FILE_UNMEASURED);
     levada_file_reader_rewind(r, 0, r->context->epoch);
     return LEVADA_OK;
 }
@@ -223,12 +217,12 @@ static void file_reader_empty(levada_file_reader *r)
 
 void levada_file_reader_next_file(levada_file_reader *r)
 {
-    int64_t size = r->open ? r->sizes[file_reader_shard(r)] : 0;
+    long long size = r->open ? atomic_load(&r->sizes[file_reader_shard(r)]) : 0;
 
     if (r->open && r->record == 0) file_reader_empty(r);
     if (r->open) (void)atomic_fetch_add(&r->bytes, (long long)r->window.offset);
     levada_file_reader_leave(r);
-    (void)atomic_fetch_add(&r->finished, (long long)size);
+    (void)atomic_fetch_add(&r->finished, size);
     atomic_store_explicit(&r->done, atomic_load(&r->finished), memory_order_relaxed);
     r->turn++;
     r->record = r->start = 0;
@@ -391,6 +385,8 @@ void levada_file_reader_progress(const levada_file_reader *reader, int64_t *done
     levada_file_reader *r = (levada_file_reader *)(uintptr_t)reader;
 
     *done = atomic_load_explicit(&r->done, memory_order_relaxed);
+    if (!total) return;
+    levada_file_reader_measure(r);
     *total = atomic_load_explicit(&r->total, memory_order_relaxed);
 }
 

@@ -96,7 +96,8 @@ LEVADA_MUST_USE levada_status levada_file_reader_pass(levada_file_reader *reader
 
 /* NULL beyond the last. Borrowed for the life of the reader. */
 const char *levada_file_reader_file(const levada_file_reader *reader, int32_t shard);
-/* Bytes on disk, done and in total (of this opening). */
+/* Stored bytes, done and in total (of this pass). `total` may be NULL: finding it measures the
+ * files that nobody has opened. */
 void levada_file_reader_progress(const levada_file_reader *reader, int64_t *done, int64_t *total);
 levada_file_reader_counts levada_file_reader_counted(const levada_file_reader *reader);
 

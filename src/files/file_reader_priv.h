@@ -31,7 +31,7 @@ struct levada_file_reader {
     levada_policy            policy;
     levada_files             files;
     int32_t                 *order; /* shard read as the i-th */
-    int64_t                 *sizes; /* of each shard on disk, -1 = not known */
+    atomic_llong            *sizes; /* of each shard in storage (file_sizes.c) */
     levada_file_owner        owner;
     /* -- what the owner has of a reader that works alone */
     levada_file_marks  own_marks;
@@ -68,6 +68,20 @@ struct levada_file_reader {
     /* -- any thread */
     atomic_llong records, bytes, done, total, finished;
 };
+
+/* -- sizes (file_sizes.c): a file is measured when it is opened, or when a total or a state needs
+ * the sizes of all files. Opening a set of 20,000 files makes no call for each. */
+#define LEVADA_FILE_UNMEASURED (-2) /* -1 = not there, or not to be determined */
+/* Measures the files that are not measured yet; any thread. */
+void levada_file_reader_measure(levada_file_reader *reader);
+/* Notes the size that a file had when it was opened. */
+void levada_file_reader_resize(levada_file_reader *reader, int32_t shard, int64_t size);
+LEVADA_MUST_USE levada_status levada_file_reader_save_sizes(levada_file_reader  *reader,
+                                                            levada_state_writer *to,
+                                                            levada_error        *err);
+LEVADA_MUST_USE levada_status levada_file_reader_verify_sizes(levada_file_reader  *reader,
+                                                              levada_state_reader *from,
+                                                              levada_error        *err);
 
 levada_bytes_options levada_file_reader_bytes(const levada_file_reader *reader);
 /* The format's state, opened; freed with levada_file_reader_free_state. */

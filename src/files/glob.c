@@ -15,6 +15,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* What a folder says about an entry without a look at the entry itself. */
+#ifdef DT_REG
+#define GLOB_IS_FILE(entry) ((entry)->d_type == DT_REG)
+#else
+#define GLOB_IS_FILE(entry) false
+#endif
+
 static levada_status glob_short(levada_error *err)
 {
     return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a table of files");
@@ -105,13 +112,15 @@ static levada_status glob_end(const glob_search *g, bool listed, levada_error *e
 static levada_status glob_walk(glob_search *g, const char *rest, levada_error *err);
 
 /* A name that fits a word of the pattern; `rest` is behind the word. */
-static levada_status glob_enter(glob_search *g, const char *name, const char *rest,
+static levada_status glob_enter(glob_search *g, const struct dirent *entry, const char *rest,
                                 levada_error *err)
 {
     struct stat info;
 
-    levada_text_put(&g->path, name);
+    if (GLOB_IS_FILE(entry) && *rest != '\0') return LEVADA_OK; /* no folder */
+    levada_text_put(&g->path, entry->d_name);
     if (g->path.failed) return glob_short(err);
+    if (GLOB_IS_FILE(entry)) return glob_add(g->files, g->path.at, err);
     if (*rest == '\0') return glob_end(g, true, err);
     if (stat(g->path.at, &info) != 0) { /* a link that goes round in a circle leads nowhere too */
         return glob_absent(errno) || errno == ELOOP ? LEVADA_OK : glob_closed(g, errno, err);
@@ -131,7 +140,7 @@ static levada_status glob_list(glob_search *g, const char *word, const char *res
     if (!folder) return glob_absent(errno) ? LEVADA_OK : glob_closed(g, errno, err);
     for (errno = 0; st == LEVADA_OK && (entry = readdir(folder)) != NULL; errno = 0) {
         if (fnmatch(word, entry->d_name, FNM_PERIOD) != 0) continue;
-        st = glob_enter(g, entry->d_name, rest, err);
+        st = glob_enter(g, entry, rest, err);
         glob_cut(g, size);
     }
     if (st == LEVADA_OK && errno != 0) st = glob_closed(g, errno, err);

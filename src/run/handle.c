@@ -504,22 +504,27 @@ levada_status levada_iter_opened_file(const levada_iter *it, int32_t i, levada_o
     return st;
 }
 
-void levada_iter_progress(const levada_iter *it, int64_t *done, int64_t *total)
+/* total may be NULL: to find it, files may have to be measured. */
+static void handle_progress(const levada_iter *it, int64_t *done, int64_t *total)
 {
-    if (done) *done = 0;
-    if (total) *total = 0;
-    if (!LEVADA_OURS(it) || !done || !total) return;
     handle_look(it);
     for (int32_t i = 0; i < it->run->told && i < LEVADA_RUN_SOURCES; i++) {
         int64_t d = 0, t = -1;
 
         if (it->run->source[i] && it->run->source[i]->ops->progress) {
-            it->run->source[i]->ops->progress(it->run->source[i], &d, &t);
+            it->run->source[i]->ops->progress(it->run->source[i], &d, total ? &t : NULL);
         }
         *done += d;
-        *total = t < 0 || *total < 0 ? -1 : *total + t;
+        if (total) *total = t < 0 || *total < 0 ? -1 : *total + t;
     }
     handle_look_end(it);
+}
+
+void levada_iter_progress(const levada_iter *it, int64_t *done, int64_t *total)
+{
+    if (done) *done = 0;
+    if (total) *total = 0;
+    if (LEVADA_OURS(it) && done && total) handle_progress(it, done, total);
 }
 
 levada_status levada_iter_report(levada_iter *it, char **out, levada_error *err)
@@ -541,12 +546,12 @@ LEVADA_VERSIONED_INIT(levada_iter_options_init, levada_iter_options, LEVADA_ITER
 levada_status levada_iter_stats(levada_iter *it, char **out, levada_error *err)
 {
     levada_text text = { 0 };
-    int64_t     done, total;
+    int64_t     done = 0;
 
     LEVADA_TRY(LEVADA_USABLE(it, "iterator", err));
     LEVADA_TRY(levada_require(out != NULL, "out", err));
     levada_handle_enter(it);
-    levada_iter_progress(it, &done, &total);
+    handle_progress(it, &done, NULL);
     levada_stats_describe(it, done, &text);
     levada_handle_leave(it);
     return levada_text_steal(&text, out, err);

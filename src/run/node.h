@@ -40,6 +40,7 @@ typedef struct levada_node_ops {
     /* Accepts a block that the consumer feeds back. NULL: it is refused. */
     levada_status (*feed)(levada_node *it, const levada_block *back, levada_error *err);
     const char *(*file)(const levada_node *it, int32_t shard); /* of sources with files */
+    /* total may be NULL: finding it may take a call for each file. */
     void (*progress)(const levada_node *it, int64_t *done, int64_t *total);
     void (*cancel)(levada_node *it); /* any thread; may be NULL */
     void (*close)(levada_node *it);

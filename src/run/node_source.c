@@ -110,7 +110,7 @@ static void source_progress(const levada_node *it, int64_t *done, int64_t *total
 {
     (void)it;
     *done = 0;
-    *total = -1;
+    if (total) *total = -1;
 }
 
 static const levada_node_ops source_ops = {

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A second opener, of files in memory: what is read through it, and which calls are made when.
+ */
+#include "files/opener.h"
+
+#include "files/bytes.h"
+#include "registry/env_priv.h"
+#include "support/iters.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* -- "mem://N" has a line with N in it, "mem://slow" waits to be cancelled */
+
+typedef struct store {
+    atomic_int  opened, looked;
+    const char *version;
+} store;
+
+typedef struct stored {
+    store             *of;
+    const atomic_bool *cancelled;
+    bool               slow;
+    char               text[32];
+} stored;
+
+static levada_status store_open(void *user, const char *path, const atomic_bool *cancelled,
+                                void **out, levada_error *err)
+{
+    store  *s = user;
+    stored *file;
+
+    (void)atomic_fetch_add(&s->opened, 1);
+    if (strcmp(path, "mem://none") == 0) return levada_fail(err, LEVADA_ENOT_FOUND, "no such key");
+    file = calloc(1, sizeof *file);
+    assert_non_null(file);
+    file->of = s;
+    file->cancelled = cancelled;
+    file->slow = strcmp(path, "mem://slow") == 0;
+    (void)snprintf(file->text, sizeof file->text, "%s\n", path + 6);
+    *out = file;
+    return LEVADA_OK;
+}
+
+static levada_status store_size(void *file, int64_t *out, levada_error *err)
+{
+    (void)err;
+    *out = (int64_t)strlen(((stored *)file)->text);
+    return LEVADA_OK;
+}
+
+static levada_status store_read_at(void *file, int64_t offset, uint8_t *data, int64_t size,
+                                   int64_t *made, levada_error *err)
+{
+    stored *s = file;
+    int64_t left = (int64_t)strlen(s->text) - offset;
+
+    while (s->slow && !atomic_load(s->cancelled)) (void)usleep(100);
+    if (s->slow) return levada_fail(err, LEVADA_ECANCELLED, "cancelled");
+    *made = size < left ? size : left;
+    memcpy(data, s->text + offset, (size_t)*made);
+    return LEVADA_OK;
+}
+
+static const char *store_version(void *file) { return ((stored *)file)->of->version; }
+
+static int64_t store_look(void *user, const char *path)
+{
+    (void)atomic_fetch_add(&((store *)user)->looked, 1);
+    return strcmp(path, "mem://none") == 0 ? -1 : (int64_t)strlen(path + 6) + 1;
+}
+
+static store memory;
+
+static levada_opener_def opener = {
+    .prefix = "mem://",
+    .user = &memory,
+    .open = store_open,
+    .close = free,
+    .size = store_size,
+    .read_at = store_read_at,
+    .version = store_version,
+    .look = store_look,
+};
+
+static levada_env *env;
+
+static int set_up(void **state)
+{
+    (void)state;
+    if (levada_env_create(NULL, &env, NULL) != LEVADA_OK) return 1;
+    levada_opener_add(env, &opener);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    levada_env_unref(&env);
+    return 0;
+}
+
+/* -- datasets of such files */
+
+/* text_lines over mem://0, mem://1, ... */
+static levada_iter *open_lines(int files, const char *errors, bool missing)
+{
+    levada_iter_options options = LEVADA_ITER_OPTIONS_INIT;
+    levada_value       *map = levada_value_map(), *list = levada_value_list();
+    levada_dataset     *dataset = NULL;
+    levada_iter        *it = NULL;
+
+    for (int i = 0; i < files; i++) {
+        char          path[32];
+        levada_value *text;
+
+        (void)snprintf(path, sizeof path, missing && i == 0 ? "mem://none" : "mem://%d", i);
+        text = levada_value_text(path, strlen(path));
+        assert_int_equal(levada_value_push(list, &text, NULL), LEVADA_OK);
+    }
+    assert_int_equal(levada_value_set(map, "files", &list, NULL), LEVADA_OK);
+    assert_int_equal(levada_dataset_append(env, "text_lines", map, NULL, 0, &dataset, NULL),
+                     LEVADA_OK);
+    options.threads = 1;
+    options.errors = errors;
+    assert_int_equal(levada_iter_open(dataset, &options, &it, NULL), LEVADA_OK);
+    levada_value_destroy(&map);
+    levada_dataset_unref(&dataset);
+    atomic_store(&memory.opened, 0);
+    atomic_store(&memory.looked, 0);
+    return it;
+}
+
+static void reads_files_of_any_opener(void **state)
+{
+    levada_iter *it = open_lines(3, NULL, false);
+    t_bytes      rows = { 0 };
+
+    (void)state;
+    assert_int_equal(t_iter_read(it, -1, false, &rows), 3);
+    assert_int_equal(atomic_load(&memory.opened), 3);
+    levada_iter_close(&it);
+    it = open_lines(3, "skip", true); /* the policy handles its missing files, too */
+    t_clear(&rows);
+    assert_int_equal(t_iter_read(it, -1, false, &rows), 2);
+    assert_int_equal(t_iter_stat(it, "missing_files"), 1);
+    levada_iter_close(&it);
+    t_clear(&rows);
+}
+
+static void local_names_stay_local(void **state)
+{
+    (void)state;
+    assert_ptr_equal(levada_opener_find(env, "mem://a"), &opener);
+    assert_string_equal(levada_opener_find(env, "mem:/a")->prefix, "");
+    assert_string_equal(levada_opener_find(env, "/mem://a")->prefix, "");
+    assert_string_equal(levada_opener_find(NULL, "mem://a")->prefix, "");
+}
+
+static void measures_no_file_before_it_has_to(void **state)
+{
+    const int    files = 20000;
+    levada_iter *it = open_lines(files, NULL, false);
+    t_bytes      rows = { 0 }, saved;
+    int64_t      done, total;
+
+    (void)state;
+    assert_int_equal(t_iter_read(it, 2, false, &rows), 2);
+    assert_int_equal(atomic_load(&memory.opened), 2);
+    assert_int_equal(t_iter_stat(it, "records"), 2);
+    assert_int_equal(atomic_load(&memory.looked), 0);
+    levada_iter_progress(it, &done, &total); /* measures all but the two that were opened */
+    assert_int_equal(atomic_load(&memory.looked), files - 2);
+    assert_int_equal(total, 10 * 2 + 90 * 3 + 900 * 4 + 9000 * 5 + 10000 * 6);
+    saved = t_iter_save(it);
+    assert_int_equal(atomic_load(&memory.looked), files - 2); /* once */
+    levada_iter_close(&it);
+    it = open_lines(files, NULL, false);
+    assert_int_equal(atomic_load(&memory.looked), 0);
+    t_iter_restore(it, saved);
+    assert_int_equal(atomic_load(&memory.looked), files);
+    assert_int_equal(t_iter_read(it, -1, false, &rows), files - 2);
+    levada_iter_close(&it);
+    t_clear(&saved);
+    t_clear(&rows);
+}
+
+static void a_save_measures_the_files_once(void **state)
+{
+    levada_iter *it = open_lines(100, NULL, false);
+    t_bytes      rows = { 0 }, saved;
+
+    (void)state;
+    assert_int_equal(t_iter_read(it, 1, false, &rows), 1);
+    for (int i = 0; i < 3; i++) {
+        saved = t_iter_save(it);
+        t_clear(&saved);
+        assert_int_equal(atomic_load(&memory.looked), 99);
+    }
+    levada_iter_close(&it);
+    t_clear(&rows);
+}
+
+static void a_version_is_part_of_the_mark(void **state)
+{
+    levada_iter  *it = open_lines(3, NULL, false);
+    t_bytes       rows = { 0 }, saved;
+    levada_error  err = LEVADA_ERROR_INIT;
+
+    (void)state;
+    assert_int_equal(t_iter_read(it, 1, false, &rows), 1);
+    saved = t_iter_save(it);
+    levada_iter_close(&it);
+    memory.version = "v2";
+    it = open_lines(3, NULL, false);
+    assert_int_equal(levada_iter_restore(it, saved.at, saved.size, &err),
+                     LEVADA_EFAILED_PRECONDITION);
+    assert_non_null(strstr(err.message, "mem://0 was changed"));
+    memory.version = NULL;
+    t_iter_restore(it, saved);
+    levada_iter_close(&it);
+    t_clear(&saved);
+    t_clear(&rows);
+}
+
+static void *cancel_later(void *flag)
+{
+    (void)usleep(1000);
+    atomic_store((atomic_bool *)flag, true);
+    return NULL;
+}
+
+static void a_read_that_waits_is_cancelled(void **state)
+{
+    atomic_bool          cancelled = false;
+    levada_bytes_options options = { .compression = "none", .cancelled = &cancelled };
+    levada_bytes        *bytes = NULL;
+    levada_error         err = LEVADA_ERROR_INIT;
+    pthread_t            thread;
+
+    (void)state;
+    assert_int_equal(pthread_create(&thread, NULL, cancel_later, &cancelled), 0);
+    assert_int_equal(levada_bytes_open(env, "mem://slow", &options, &bytes, &err),
+                     LEVADA_ECANCELLED);
+    assert_string_equal(err.file, "mem://slow");
+    assert_int_equal(pthread_join(thread, NULL), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reads_files_of_any_opener),
+        cmocka_unit_test(local_names_stay_local),
+        cmocka_unit_test(measures_no_file_before_it_has_to),
+        cmocka_unit_test(a_save_measures_the_files_once),
+        cmocka_unit_test(a_version_is_part_of_the_mark),
+        cmocka_unit_test(a_read_that_waits_is_cancelled),
+    };
+
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
