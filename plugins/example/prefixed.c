@@ -53,7 +53,7 @@ static const levada_format_def prefixed = {
     .next = prefixed_next,
 };
 
-/* The columns that it makes. */
+/* The columns of the result. */
 static levada_status point_check(const void *args, levada_spec **out, levada_error *err)
 {
     static const levada_field fields[] = {
