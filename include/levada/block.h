@@ -41,8 +41,8 @@ typedef struct levada_column {
 } levada_column;
 
 /* Where a record came from: its name for ever. What a zip puts together has one origin for each
- * input, its lanes, in the order of the inputs; those of a zip in a zip come one after the other.
- * Beyond LEVADA_ORIGIN_PARTS they are left out. */
+ * input, its origin parts, in the order of the inputs; those of a zip in a zip come one after the
+ * other. Beyond LEVADA_ORIGIN_PARTS they are left out. */
 #define LEVADA_ORIGIN_PARTS 4
 
 typedef struct levada_origin {
@@ -70,13 +70,13 @@ LEVADA_API int64_t levada_block_bytes(const levada_block *block);
 LEVADA_API const levada_column *levada_block_column(const levada_block *block, const char *name);
 LEVADA_API const levada_column *levada_block_at(const levada_block *block, int32_t i);
 
-/* Of the first lane, which every record has. */
+/* Of the first origin part, which every record has. */
 LEVADA_API levada_origin levada_block_origin(const levada_block *block, int64_t row);
-/* Lanes of the record that has most of them, 1 to LEVADA_ORIGIN_PARTS; and an origin of one of
- * them, whose leaf is -1 where the record has no such lane. */
+/* Origin parts of the record that has most of them, 1 to LEVADA_ORIGIN_PARTS; and an origin of one
+ * of them, whose source is -1 where the record has no such origin part. */
 LEVADA_API int32_t       levada_block_origin_parts(const levada_block *block);
 LEVADA_API levada_origin levada_block_origin_part(const levada_block *block, int64_t row,
-                                                  int32_t lane);
+                                                  int32_t part);
 
 /* Typed views of a column's values; NULL when the dtype is another one. */
 LEVADA_API const int64_t *levada_column_i64(const levada_column *column);

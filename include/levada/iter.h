@@ -70,7 +70,7 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_iter_next_slice(levada_iter *it,
 LEVADA_API LEVADA_MUST_USE levada_status levada_iter_feed(levada_iter        *it,
                                                           const levada_block *back,
                                                           levada_error       *err);
-/* From the beginning again, at any time: the next opening of everything, in another order where
+/* From the beginning again, at any time: the next pass of everything, in another order where
  * something is shuffled. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_iter_rewind(levada_iter *it, levada_error *err);
 /* Makes a running and every later next() and restore() return ECANCELLED; any thread. Not from a
@@ -128,7 +128,7 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_iter_find_file(const levada_iter
 LEVADA_API LEVADA_MUST_USE levada_status levada_iter_origin_file(const levada_iter   *it,
                                                                  const levada_origin *of,
                                                                  char **out, levada_error *err);
-/* Those files one by one, from i = 0: leaf, opening and shard of *of, and the path, as above. END
+/* Those files one by one, from i = 0: source, pass and shard of *of, and the path, as above. END
  * after the last one. A file that is opened meanwhile may be missed. Any thread. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_iter_opened_file(const levada_iter *it, int32_t i,
                                                                  levada_origin *of, char **out,

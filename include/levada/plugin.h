@@ -230,7 +230,7 @@ typedef struct levada_host {
         levada_block **out, levada_error *err);
     int64_t (*column_inner)(const levada_column *column);
     int32_t (*block_origin_parts)(const levada_block *block);
-    levada_origin (*block_origin_part)(const levada_block *block, int64_t row, int32_t lane);
+    levada_origin (*block_origin_part)(const levada_block *block, int64_t row, int32_t part);
     levada_status (*input_peek)(levada_input *in, const levada_block **out, levada_error *err);
 } levada_host;
 

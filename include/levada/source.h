@@ -91,12 +91,12 @@ typedef struct levada_source_def {
     levada_status (*save)(const void *state, levada_state_writer *to, levada_error *err);
     levada_status (*restore)(void *state, levada_state_reader *from, levada_error *err);
     /* Random access: the records with these numbers (ascending) as one block. A number stands for
-     * the same record at each opening. NULL = it can't: rows that wait are saved by value. */
+     * the same record in each pass. NULL = it can't: rows that wait are saved by value. */
     levada_status (*at)(void *state, const void *args, const int64_t *records, int64_t n,
                         levada_block **out, levada_error *err);
     /* Records in total, -1 where not known. May be NULL. */
     int64_t (*count)(const void *args);
-    /* Back to the beginning: context->opening is the next one. For sources that look something up
+    /* Back to the beginning: context->pass is the next one. For sources that look something up
      * once for an iterator. NULL = close() and open(). */
     levada_status (*rewind)(void *state, const void *args, levada_error *err);
     const levada_example_file *example_files; /* that the example reads; NULL = none */

@@ -158,7 +158,7 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_input_next(levada_input *in, lev
 LEVADA_API LEVADA_MUST_USE levada_status levada_input_peek(levada_input        *in,
                                                            const levada_block **out,
                                                            levada_error        *err);
-/* Restarts the input and everything upstream: their next opening. For stages that repeat their
+/* Restarts the input and everything upstream: their next pass. For stages that repeat their
  * input, after END. AGAIN: nothing was restarted yet, call again later. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_input_rewind(levada_input *in, levada_error *err);
 

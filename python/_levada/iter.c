@@ -328,7 +328,7 @@ static PyObject *iter_file(PyObject *object, PyObject *args)
     return made;
 }
 
-/* [((leaf, opening, shard), path), ...] of the pipes that an interleave opened. */
+/* [((source, pass, shard), path), ...] of the pipes that an interleave opened. */
 static PyObject *iter_opened(PyObject *object, PyObject *unused)
 {
     iter_object  *self = (iter_object *)object;
@@ -475,8 +475,8 @@ static PyMethodDef iter_methods[] = {
     {"_ended", iter_ended, METH_NOARGS, "Called once, when the end is reached."},
     {"_left_out", iter_left_out, METH_NOARGS, "Items to leave out behind what save() gives."},
     {"_skip", iter_skip, METH_NOARGS, "Leaves out what restore() was told; False at the end."},
-    {"_file", iter_file, METH_VARARGS, "_file(leaf, opening, shard): path, or None."},
-    {"_opened", iter_opened, METH_NOARGS, "_opened(): [((leaf, opening, shard), path), ...]."},
+    {"_file", iter_file, METH_VARARGS, "_file(source, pass, shard): path, or None."},
+    {"_opened", iter_opened, METH_NOARGS, "_opened(): [((source, pass, shard), path), ...]."},
     {"save", iter_save, METH_NOARGS, "Position after the last item, as bytes."},
     {"restore", iter_restore, METH_VARARGS, "restore(state, drop=0): goes on there."},
     {"stats", iter_stats, METH_NOARGS, "Counters as JSON."},

@@ -62,7 +62,7 @@ LEVADA_MUST_USE levada_status levada_file_reader_policy(levada_file_reader *read
 LEVADA_MUST_USE levada_status levada_file_reader_next(levada_file_reader *reader,
                                                       levada_block **out, levada_error *err);
 
-/* Back to the beginning: the n-th opening of these files. */
+/* Back to the beginning: the n-th pass of these files. */
 void levada_file_reader_rewind(levada_file_reader *reader, int32_t pass, int64_t epoch);
 
 /* Position of the next record, and the names of the files. save_marks adds what a state holds of

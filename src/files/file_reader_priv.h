@@ -111,7 +111,7 @@ void levada_file_reader_leave(levada_file_reader *reader);
  * the midst of another file. */
 LEVADA_MUST_USE levada_status levada_file_reader_mark(levada_file_reader *reader,
                                                       levada_error *err);
-/* The files in the order of this opening and epoch. */
+/* The files in the order of this pass and epoch. */
 void levada_file_reader_arrange(levada_file_reader *reader);
 
 #endif

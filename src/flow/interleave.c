@@ -49,7 +49,7 @@ typedef struct interleave_state {
     int32_t                source, sources;
     int32_t                n, open;      /* slots; those that are not free */
     int64_t                admitted; /* records of the input so far */
-    int64_t                given;    /* records, as the skip counts has it between two blocks */
+    int64_t                emitted;    /* records, as the skip counts has it between two blocks */
     int32_t                turn;
     int64_t                taken; /* records of this turn */
     interleave_slot       *slots;
@@ -270,7 +270,7 @@ static levada_status interleave_fill(const interleave_state *s, interleave_slot 
 {
     if (!slot->cursor.block || slot->cursor.row == slot->cursor.block->n) {
         slot->rows.block = NULL; /* until there was memory for the next one */
-        levada_node_report_emitted(s->context->node, s->given);
+        levada_node_report_emitted(s->context->node, s->emitted);
         LEVADA_TRY(levada_cursor_fill(&slot->cursor, slot->node, err));
     }
     return slot->rows.block ? LEVADA_OK : interleave_ready(s, slot, err);
@@ -310,7 +310,7 @@ static levada_status interleave_batch(interleave_state *s, levada_block **out, l
 
     LEVADA_TRY(interleave_slot_next(s, &slot, err));
     LEVADA_TRY(levada_cursor_take(&slot->cursor, INT64_MAX, out, err));
-    s->given += levada_block_rows(*out);
+    s->emitted += levada_block_rows(*out);
     if (++s->taken == s->args->block_length) interleave_advance(s);
     return LEVADA_OK;
 }
@@ -330,7 +330,7 @@ static levada_status interleave_records(interleave_state *s, levada_block **out,
         if (st != LEVADA_OK && merge->n == 0) return st;
         if (st != LEVADA_OK) break;
         levada_merge_row(merge, &slot->rows, slot->cursor.row++);
-        s->given++;
+        s->emitted++;
         if (++s->taken == s->args->block_length) interleave_advance(s);
     }
     return levada_merge_end(merge, out, err);
@@ -343,9 +343,9 @@ static levada_status interleave_next(void *state, const void *args, levada_block
     levada_status     st;
 
     (void)args;
-    s->given = levada_node_emitted(s->context->node);
+    s->emitted = levada_node_emitted(s->context->node);
     st = s->batched ? interleave_batch(s, out, err) : interleave_records(s, out, err);
-    levada_node_report_emitted(s->context->node, s->given);
+    levada_node_report_emitted(s->context->node, s->emitted);
     return st;
 }
 

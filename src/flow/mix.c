@@ -2,7 +2,7 @@
 /*
  * mix - records drawn from the inputs by weight.
  *
- * Draw number i is a function of (seed, epoch, opening, i). An input that has ended drops out and
+ * Draw number i is a function of (seed, epoch, pass, i). An input that has ended drops out and
  * the weights of the others count as if it had never been there; the draw that met its end is made
  * again among them. Of batches, whole ones are drawn.
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * zip - the columns of several inputs side by side: record i of each. It ends with the shortest.
- * A record has the origins of all its parts, one lane each. Of batches, whole ones are joined,
- * which must be equally large.
+ * A record has the origins of all its parts, one for each input. Of batches, whole ones are
+ * joined, which must be equally large.
  */
 #include "base/alloc.h"
 #include "registry/combiner.h"

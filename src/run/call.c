@@ -101,11 +101,11 @@ static void call_origin(const levada_call *call, levada_origin origin, levada_te
 }
 
 /* "a.txt:3", or of a record that a zip made "a.txt:3 + b.txt:7". */
-static void call_key(const levada_call *call, const levada_block *in, int64_t row, int32_t lanes,
+static void call_key(const levada_call *call, const levada_block *in, int64_t row, int32_t nparts,
                      levada_text *text)
 {
     call_origin(call, levada_block_origin(in, row), text);
-    for (int32_t i = 1; i < lanes; i++) {
+    for (int32_t i = 1; i < nparts; i++) {
         levada_origin origin = levada_block_origin_part(in, row, i);
 
         if (origin.source < 0) continue;
@@ -118,13 +118,13 @@ static void call_key(const levada_call *call, const levada_block *in, int64_t ro
 static levada_status call_tell_keys(const levada_call *call, const levada_block *in,
                                     levada_error *err)
 {
-    int32_t       lanes = levada_block_origin_parts(in);
+    int32_t       nparts = levada_block_origin_parts(in);
     levada_text   text = {0};
     size_t        size;
     char         *keys = NULL;
     levada_status st;
 
-    for (int64_t i = 0; i < in->n; i++) call_key(call, in, i, lanes, &text);
+    for (int64_t i = 0; i < in->n; i++) call_key(call, in, i, nparts, &text);
     size = text.size;
     LEVADA_TRY(levada_text_steal(&text, &keys, err));
     st = call->def->keys(call->run, keys, size, err);

@@ -508,7 +508,7 @@ levada_status levada_iter_opened_file(const levada_iter *it, int32_t i, levada_o
 static void handle_progress(const levada_iter *it, int64_t *done, int64_t *total)
 {
     handle_look(it);
-    for (int32_t i = 0; i < it->run->told && i < LEVADA_RUN_SOURCES; i++) {
+    for (int32_t i = 0; i < it->run->listed && i < LEVADA_RUN_SOURCES; i++) {
         int64_t d = 0, t = -1;
 
         if (it->run->source[i] && it->run->source[i]->ops->progress) {

@@ -16,8 +16,8 @@ static levada_status iter_stuck(const levada_node *it, levada_error *err)
     return it->stuck;
 }
 
-/* The consumer's deadline is checked where it pulls a leaf itself, before each block but the first,
- * and where it takes results of workers (workers.c). */
+/* The consumer's deadline is checked where it pulls a source itself, before each block but the
+ * first, and where it takes results of workers (workers.c). */
 static levada_status iter_interrupted(const levada_node *it, levada_error *err)
 {
     levada_run *run = it->run;
@@ -256,7 +256,7 @@ static int64_t iter_pass(const levada_node *it)
     return it->context.pass - it->opened_as;
 }
 
-/* That of its inputs where opening number n of a node begins: not how often they really began,
+/* That of its inputs where pass number n of a node begins: not how often they really began,
  * since what was read ahead in the one before depends on threads and on the size of blocks. */
 static int64_t iter_first_pass(const levada_node *it, int64_t n)
 {
@@ -303,23 +303,23 @@ static bool iter_passes(const levada_node *it) { return it->ops->passes && it->o
 int32_t levada_node_origin_parts(const levada_node *it)
 {
     bool    passes = iter_passes(it);
-    int32_t lanes = it->ninputs == 0;
+    int32_t nparts = it->ninputs == 0;
 
     for (int32_t i = 0; i < it->ninputs; i++) {
         int32_t in = levada_node_origin_parts(it->inputs[i]);
 
-        lanes = !passes ? lanes + in : in > lanes ? in : lanes;
+        nparts = !passes ? nparts + in : in > nparts ? in : nparts;
     }
-    return lanes;
+    return nparts;
 }
 
-bool levada_node_gives(const levada_node *it, int32_t lane, int32_t source)
+bool levada_node_gives(const levada_node *it, int32_t part, int32_t source)
 {
-    bool passes = iter_passes(it), found = it->ninputs == 0 && lane == 0 && it->source == source;
+    bool passes = iter_passes(it), found = it->ninputs == 0 && part == 0 && it->source == source;
 
     for (int32_t i = 0; !found && i < it->ninputs; i++) {
-        found = levada_node_gives(it->inputs[i], lane, source);
-        if (!passes) lane -= levada_node_origin_parts(it->inputs[i]);
+        found = levada_node_gives(it->inputs[i], part, source);
+        if (!passes) part -= levada_node_origin_parts(it->inputs[i]);
     }
     return found;
 }
@@ -361,14 +361,14 @@ void levada_node_cancel(levada_node *it)
 
 /* -- for entries of states */
 
-static int32_t iter_edge_lanes(const levada_edge *edge)
+static int32_t iter_edge_parts(const levada_edge *edge)
 {
     return levada_node_origin_parts((const levada_node *)edge);
 }
 
-static bool iter_edge_gives(const levada_edge *edge, int32_t lane, int32_t source)
+static bool iter_edge_gives(const levada_edge *edge, int32_t part, int32_t source)
 {
-    return levada_node_gives((const levada_node *)edge, lane, source);
+    return levada_node_gives((const levada_node *)edge, part, source);
 }
 
 static bool iter_edge_rereadable(const levada_edge *edge)
@@ -394,7 +394,7 @@ static void iter_edge_place(const levada_edge *edge, const char *path, const lev
 }
 
 const levada_edge_ops levada_node_edge_ops = {
-    .lanes = iter_edge_lanes,
+    .nparts = iter_edge_parts,
     .gives = iter_edge_gives,
     .rereadable = iter_edge_rereadable,
     .reread = iter_edge_reread,

@@ -26,7 +26,7 @@ typedef struct levada_node_ops {
     /* Waits until no work is in progress upstream, before a rewind. Returns AGAIN at the deadline
      * of the consumer. `worker` is the number of the calling thread. May be NULL. */
     levada_status (*halt)(levada_node *it, int32_t worker);
-    /* Starts again; context.opening is the new pass. The inputs were rewound before. */
+    /* Starts again; context.pass is the new pass. The inputs were rewound before. */
     levada_status (*rewind)(levada_node *it, levada_error *err);
     /* Reads n records again, as this node emitted them. Each has levada_node_origin_parts(it)
      * origins, row by row. They ascend by the first part, where that is equal by the second; in a
@@ -56,7 +56,7 @@ struct levada_node {
     char                   path[LEVADA_STATE_PATH]; /* unique in the tree                     */
     int32_t                version;                 /* of its state                           */
     int32_t                source, first_pass;      /* combiners with pipes: of their sources */
-    int64_t                opened_as;               /* context.opening before any rewind      */
+    int64_t                opened_as;               /* context.pass before any rewind      */
     int64_t                passes; /* of the inputs for each of a repeat; else 1                */
     levada_node          **inputs;
     int32_t                ninputs;

@@ -44,10 +44,10 @@ static bool combiner_rereadable(const levada_node *it)
     return true;
 }
 
-/* -- of a combiner that puts records together: each input gives its own, by its own lanes */
+/* -- of a combiner that puts records together: each input gives its own, by its own origin parts */
 
-/* The records of an input, whose origins are the first of `lanes` in each row. */
-static levada_status combiner_part(levada_node *in, const levada_origin *origins, int32_t lanes,
+/* The records of an input, whose origins are the first of `nparts` in each row. */
+static levada_status combiner_part(levada_node *in, const levada_origin *origins, int32_t nparts,
                                 int64_t n, levada_block **out, levada_error *err)
 {
     int32_t        mine = levada_node_origin_parts(in);
@@ -57,7 +57,7 @@ static levada_status combiner_part(levada_node *in, const levada_origin *origins
 
     if (!own) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to read again");
     for (int64_t i = 0; i < n; i++) {
-        memcpy(own + i * mine, origins + i * lanes, (size_t)mine * sizeof *own);
+        memcpy(own + i * mine, origins + i * nparts, (size_t)mine * sizeof *own);
     }
     st = levada_records_reread(&in->edge, own, n, &rows, err);
     levada_free(own);
@@ -70,13 +70,13 @@ static levada_status combiner_reread_joined(levada_node *it, const levada_origin
                                             int64_t n,
                                          levada_block **out, levada_error *err)
 {
-    int32_t        lanes = levada_node_origin_parts(it);
+    int32_t        nparts = levada_node_origin_parts(it);
     levada_block **parts = levada_alloc_zero((size_t)it->ninputs * sizeof(*parts));
     levada_status  st = LEVADA_OK;
 
     if (!parts) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to read again");
     for (int32_t i = 0; st == LEVADA_OK && i < it->ninputs; i++) {
-        st = combiner_part(it->inputs[i], origins, lanes, n, &parts[i], err);
+        st = combiner_part(it->inputs[i], origins, nparts, n, &parts[i], err);
         origins += levada_node_origin_parts(it->inputs[i]);
     }
     if (st == LEVADA_OK) {
@@ -87,9 +87,9 @@ static levada_status combiner_reread_joined(levada_node *it, const levada_origin
     return st;
 }
 
-/* -- of one that passes records on: each is of the input that has its leaf */
+/* -- of one that passes records on: each is of the input that has its source */
 
-/* As many of the origins, which ascend by leaf, as are of one input. */
+/* As many of the origins, which ascend by source, as are of one input. */
 static int64_t combiner_run(const levada_node *in, const levada_origin *origins, int64_t n)
 {
     int64_t k = 0;

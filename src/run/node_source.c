@@ -43,8 +43,8 @@ static levada_status source_next(levada_node *it, levada_block **out, levada_err
     levada_stage_state *s = it->self;
 
     LEVADA_TRY(source_def(it)->next(s->state, it->at->args, out, err));
-    if ((*out)->kind == LEVADA_BLOCK_DATA) source_put_origins(it, s->given, *out);
-    s->given += (*out)->n;
+    if ((*out)->kind == LEVADA_BLOCK_DATA) source_put_origins(it, s->emitted, *out);
+    s->emitted += (*out)->n;
     return LEVADA_OK;
 }
 
@@ -53,7 +53,8 @@ static levada_status source_save(levada_node *it, levada_state_writer *to, levad
     if (!source_def(it)->save) {
         return levada_fail(err, LEVADA_EUNIMPLEMENTED, "'%s' can't be saved", it->at->op->name);
     }
-    LEVADA_TRY(levada_state_put_i64(to, "#given", ((levada_stage_state *)it->self)->given, err));
+    LEVADA_TRY(levada_state_put_i64(to, "#emitted", ((levada_stage_state *)it->self)->emitted,
+                                    err));
     return levada_stage_state_save(it, to, err);
 }
 
@@ -61,7 +62,7 @@ static levada_status source_restore(levada_node *it, levada_state_reader *from, 
 {
     levada_stage_state *s = it->self;
 
-    LEVADA_TRY(levada_state_get_count(from, "#given", LEVADA_COUNT_LIMIT, &s->given, err));
+    LEVADA_TRY(levada_state_get_count(from, "#emitted", LEVADA_COUNT_LIMIT, &s->emitted, err));
     if (!source_def(it)->restore) {
         return levada_fail(err, LEVADA_EUNIMPLEMENTED, "'%s' can't be restored",
                            it->at->op->name);
@@ -80,7 +81,7 @@ static levada_status source_rewind(levada_node *it, levada_error *err)
 {
     levada_stage_state *s = it->self;
 
-    s->given = 0;
+    s->emitted = 0;
     if (source_def(it)->rewind) return source_def(it)->rewind(s->state, it->at->args, err);
     return levada_stage_state_rewind(it, err);
 }

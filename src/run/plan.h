@@ -64,7 +64,7 @@ levada_fused             *levada_node_is_fused(const levada_node *it);
  * nodes. */
 const levada_losses *levada_node_delivered(const levada_node *it);
 
-/* The number of a new leaf, which it is known by in origins. */
+/* The number of a new source, which it is known by in origins. */
 int32_t levada_run_add_source(levada_run *run, levada_node *it);
 
 #endif

@@ -12,9 +12,9 @@
 
 #include <string.h>
 
-#define REJECT_LANE_LEAST 32 /* bytes of a message for each further lane, or none is told  */
+#define REJECT_PART_LEAST 32 /* bytes of a message for each further origin part, or none is told  */
 #define REJECT_CUT "..." /* in place of the beginning of a name that is cut off */
-#define REJECT_LANE_GAP   8  /* of these: "with ", ", " and ": " around the text of a lane */
+#define REJECT_PART_GAP   8 /* of these: "with ", ", " and ": " around the text of an origin part */
 
 static void reject_place(levada_run *run, const char *path, levada_origin origin,
                          levada_error *err)
@@ -26,7 +26,7 @@ static void reject_place(levada_run *run, const char *path, levada_origin origin
 }
 
 /* "b.txt record 7 at byte 80", without what is in front where it has more than `most` bytes. */
-static void reject_lane(levada_run *run, levada_origin origin, size_t most, levada_text *to)
+static void reject_part(levada_run *run, levada_origin origin, size_t most, levada_text *to)
 {
     levada_error at = LEVADA_ERROR_INIT;
     levada_text  text = {0};
@@ -48,7 +48,7 @@ static void reject_lane(levada_run *run, levada_origin origin, size_t most, leva
 
 /* A zip made the record of several: the others stand in front of the message, as far as there is
  * room for them, since the message itself tells the cause. */
-static void reject_place_lanes(levada_run *run, const levada_block *block, int64_t row,
+static void reject_place_parts(levada_run *run, const levada_block *block, int64_t row,
                                levada_error *err)
 {
     int64_t     at;
@@ -56,14 +56,14 @@ static void reject_place_lanes(levada_run *run, const levada_block *block, int64
     size_t      room = sizeof err->message - 1 - strlen(err->message);
     levada_text with = {0};
 
-    if (n == 0 || room < (size_t)n * REJECT_LANE_LEAST) return;
-    room = room / (size_t)n - REJECT_LANE_GAP;
+    if (n == 0 || room < (size_t)n * REJECT_PART_LEAST) return;
+    room = room / (size_t)n - REJECT_PART_GAP;
     for (int32_t i = 1; i <= n; i++) {
         levada_origin origin = levada_block_origin_part(block, row, i);
 
         if (origin.source < 0) continue;
         levada_text_put(&with, with.size ? ", " : "with ");
-        reject_lane(run, origin, room, &with);
+        reject_part(run, origin, room, &with);
     }
     if (with.size && !with.failed) levada_error_wrap(err, "%s", with.at);
     levada_text_clear(&with);
@@ -75,7 +75,7 @@ void levada_run_place(levada_run *run, const char *path, const levada_block *blo
     bool placed = !err || err->record >= 0;
 
     reject_place(run, path, levada_block_origin(block, row), err);
-    if (!placed) reject_place_lanes(run, block, row, err);
+    if (!placed) reject_place_parts(run, block, row, err);
 }
 
 static levada_status reject_cut(levada_block **made, levada_error *err)

@@ -35,7 +35,7 @@ struct levada_run {
     int32_t         threads, block_rows;
     int64_t         max_record_bytes;
     int32_t         sources; /* counted while the tree is made, or a pipe of one record */
-    int32_t         told;   /* leaves of the tree: what progress is about             */
+    int32_t         listed; /* sources of the tree: what progress is about             */
     const char     *prefix; /* of paths, while the tree is made */
     levada_visits visits; /* the same                         */
     levada_mutex pipes_lock; /* held where a running combiner opens a pipe */
@@ -82,8 +82,8 @@ LEVADA_MUST_USE levada_status levada_run_reject(levada_run *run, const char *pat
 /* The row of `in`, from row `from` on, that a record was made of; -1: it cannot be told. Records
  * stay in order, so looking for all of them is one walk. */
 int64_t levada_run_find(const levada_block *in, int64_t from, levada_origin record);
-/* Puts file, record and offset of a row into an error that has no place yet: of the first lane;
- * those of the others stand in front of its message. */
+/* Puts file, record and offset of a row into an error that has no place yet: of the first origin
+ * part; those of the others stand in front of its message. */
 void levada_run_place(levada_run *run, const char *path, const levada_block *block,
                       int64_t row, levada_error *err);
 

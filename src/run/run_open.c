@@ -75,7 +75,7 @@ levada_status levada_run_create(const levada_dataset *dataset, const levada_iter
         return st;
     }
     if (run->workers && levada_workers_idle(run->workers)) levada_workers_destroy(&run->workers);
-    run->told = run->sources;
+    run->listed = run->sources;
     *out = run;
     return LEVADA_OK;
 }

@@ -5,7 +5,7 @@
  *
  * cancel() comes from any thread, beside next(), and never while the state is made or closed:
  * `live` says, under the lock, whether there is one to be told. Everything else is for the thread
- * that the node belongs to. How often the node began again is context.opening of the node.
+ * that the node belongs to. How often the node began again is context.pass of the node.
  */
 #ifndef LEVADA_RUN_STAGE_STATE_H
 #define LEVADA_RUN_STAGE_STATE_H
@@ -35,7 +35,7 @@ typedef struct levada_stage_hooks {
 typedef struct levada_stage_state {
     levada_stage_hooks hooks;
     void               *state; /* aligned to 64 bytes, zeroed before each open() */
-    int64_t             given; /* sources: records of this opening, their numbers */
+    int64_t             emitted; /* sources: records of this pass, their numbers */
     bool                opened;
     levada_mutex        lock;
     /* -- guarded by lock */

@@ -20,7 +20,7 @@ typedef struct files_state {
     const levada_context *context;
     levada_files          files;
     bool                  shuffle;
-    int32_t              *order; /* file that is the i-th record of this opening */
+    int32_t              *order; /* file that is the i-th record of this pass */
     int64_t               next;
 } files_state;
 

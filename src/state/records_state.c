@@ -32,17 +32,18 @@ static levada_status records_pack(levada_pool *pool, const levada_block *block, 
     return st;
 }
 
-/* Behind a zip all lanes must be there, and each must be of the records that its input gave. */
+/* Behind a zip all origin parts must be there, and each must be of the records that its input gave.
+ */
 static bool records_by_origin(const levada_edge *edge, const levada_origin *o, int64_t n,
-                              int32_t lanes)
+                              int32_t nparts)
 {
-    if (!edge || !edge->ops->rereadable(edge) || edge->ops->lanes(edge) != lanes) return false;
-    for (int32_t lane = 0; lane < lanes; lane++) {
-        for (int64_t i = lane; i < n * lanes; i += lanes) {
-            bool same = i > lane && o[i].source == o[i - lanes].source;
+    if (!edge || !edge->ops->rereadable(edge) || edge->ops->nparts(edge) != nparts) return false;
+    for (int32_t part = 0; part < nparts; part++) {
+        for (int64_t i = part; i < n * nparts; i += nparts) {
+            bool same = i > part && o[i].source == o[i - nparts].source;
 
             if (o[i].sub) return false;
-            if (!same && !edge->ops->gives(edge, lane, o[i].source)) return false;
+            if (!same && !edge->ops->gives(edge, part, o[i].source)) return false;
         }
     }
     return true;
@@ -57,16 +58,16 @@ static levada_status records_no_edge(const char *path, levada_error *err)
 levada_status levada_records_put(levada_state_writer *to, const char *key, levada_block *block,
                                  levada_error *err)
 {
-    int32_t        lanes = levada_block_origin_parts(block);
+    int32_t        nparts = levada_block_origin_parts(block);
     levada_origin *o;
     levada_status  st;
 
     if (!to->scope.edge) return records_no_edge(to->scope.path, err);
-    o = levada_alloc((size_t)block->n * (size_t)lanes * sizeof *o + 1);
+    o = levada_alloc((size_t)block->n * (size_t)nparts * sizeof *o + 1);
     if (!o) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a saved state");
-    levada_block_get_origins(block, lanes, o);
-    if (records_by_origin(to->scope.edge, o, block->n, lanes)) {
-        st = levada_origins_put(to, key, o, block->n, lanes, err);
+    levada_block_get_origins(block, nparts, o);
+    if (records_by_origin(to->scope.edge, o, block->n, nparts)) {
+        st = levada_origins_put(to, key, o, block->n, nparts, err);
         if (st == LEVADA_OK) st = levada_records_put_sums(to, key, block, err);
     } else {
         st = levada_state_put_records(to, key, block, err);
@@ -112,9 +113,9 @@ levada_status levada_records_materialize(levada_state_writer *w, levada_env *env
 /* -- reading again */
 
 typedef struct records_place {
-    const levada_origin *of; /* one of each lane         */
+    const levada_origin *of; /* one of each origin part         */
     int64_t              at; /* index in the saved order */
-    int32_t              lanes;
+    int32_t              nparts;
 } records_place;
 
 static int records_order_lane(const levada_origin *x, const levada_origin *y)
@@ -131,7 +132,7 @@ static int records_order(const void *a, const void *b)
     const records_place *x = a, *y = b;
     int                  order = records_order_lane(x->of, y->of);
 
-    for (int32_t i = 1; !order && i < x->lanes; i++) {
+    for (int32_t i = 1; !order && i < x->nparts; i++) {
         order = records_order_lane(&x->of[i], &y->of[i]);
     }
     return order;
@@ -139,7 +140,7 @@ static int records_order(const void *a, const void *b)
 
 typedef struct records_work {
     levada_edge   *edge;
-    int32_t        lanes;
+    int32_t        nparts;
     records_place *places; /* sorted */
     int64_t        n, at;  /* at: the first that was not read yet */
     int64_t        most;   /* records in a piece */
@@ -163,7 +164,7 @@ static int64_t records_pick(records_work *w, levada_origin *o, int64_t *next)
         bool same = i > w->at && records_order(&w->places[i - 1], &w->places[i]) == 0;
 
         if (!same && n == w->most) break;
-        if (!same) memcpy(o + n++ * w->lanes, w->places[i].of, (size_t)w->lanes * sizeof *o);
+        if (!same) memcpy(o + n++ * w->nparts, w->places[i].of, (size_t)w->nparts * sizeof *o);
         w->which[w->places[i].at] = (uint32_t)w->npieces;
         w->row[w->places[i].at] = (uint32_t)(n - 1);
     }
@@ -175,7 +176,7 @@ static int64_t records_pick(records_work *w, levada_origin *o, int64_t *next)
 static levada_status records_piece(records_work *w, levada_error *err)
 {
     bool fits = levada_reserve(&w->pieces, &w->capacity, w->npieces + 1, sizeof *w->pieces);
-    levada_origin *o = levada_alloc((size_t)w->most * (size_t)w->lanes * sizeof *o);
+    levada_origin *o = levada_alloc((size_t)w->most * (size_t)w->nparts * sizeof *o);
     levada_block  *block = NULL;
     int64_t        next = 0, n;
     levada_status  st;
@@ -252,7 +253,7 @@ static levada_status records_prepare(records_work *w, const levada_origin *o,
     w->which = (uint32_t *)(void *)(*index)->data;
     w->row = w->which + w->n;
     for (int64_t i = 0; i < w->n; i++) {
-        w->places[i] = (records_place){ .of = o + i * w->lanes, .at = i, .lanes = w->lanes };
+        w->places[i] = (records_place){ .of = o + i * w->nparts, .at = i, .nparts = w->nparts };
     }
     qsort(w->places, (size_t)w->n, sizeof *w->places, records_order);
     return LEVADA_OK;
@@ -265,7 +266,7 @@ levada_status levada_records_reread(levada_edge *edge, const levada_origin *o, i
     levada_buffer *index = NULL;
     levada_status  st;
 
-    w.lanes = edge->ops->lanes(edge);
+    w.nparts = edge->ops->nparts(edge);
     if (w.most > n) w.most = n;
     st = records_prepare(&w, o, &index, err);
     while (st == LEVADA_OK && w.at < n) {
@@ -282,10 +283,10 @@ levada_status levada_records_reread(levada_edge *edge, const levada_origin *o, i
 
 /* Whether each record has the origins that it takes to read it again. */
 static bool records_are_whole(const levada_edge *edge, const levada_origin *o, int64_t n,
-                              int32_t lanes)
+                              int32_t nparts)
 {
-    if (n == 0 || lanes != edge->ops->lanes(edge)) return false;
-    for (int64_t i = 0; i < n * lanes; i++) {
+    if (n == 0 || nparts != edge->ops->nparts(edge)) return false;
+    for (int64_t i = 0; i < n * nparts; i++) {
         if (o[i].source < 0) return false;
     }
     return true;
@@ -298,7 +299,7 @@ levada_status levada_records_get(levada_state_reader *from, const char *key, lev
     levada_origin *o = NULL;
     levada_block  *made = NULL;
     int64_t        n = 0;
-    int32_t        lanes = 1;
+    int32_t        nparts = 1;
     char           name[LEVADA_STATE_NAME];
     levada_status  st;
 
@@ -307,8 +308,8 @@ levada_status levada_records_get(levada_state_reader *from, const char *key, lev
     if (levada_state_has(from, name)) {
         return levada_rows_get(from, key, edge->spec, out, err);
     }
-    LEVADA_TRY(levada_origins_get(from, key, &o, &n, &lanes, err));
-    if (!records_are_whole(edge, o, n, lanes)) {
+    LEVADA_TRY(levada_origins_get(from, key, &o, &n, &nparts, err));
+    if (!records_are_whole(edge, o, n, nparts)) {
         st = levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged");
     } else {
         st = levada_records_reread(edge, o, n, &made, err);

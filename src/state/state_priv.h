@@ -27,9 +27,9 @@ typedef struct levada_edge {
 
 typedef struct levada_edge_ops {
     /* Origins that a record has here: those of all sources whose records zips put together. */
-    int32_t (*lanes)(const levada_edge *edge);
-    /* Whether origins of that lane may be of source `leaf`. */
-    bool (*gives)(const levada_edge *edge, int32_t lane, int32_t source);
+    int32_t (*nparts)(const levada_edge *edge);
+    /* Whether origins of that origin part may be of source `source`. */
+    bool (*gives)(const levada_edge *edge, int32_t part, int32_t source);
     bool (*rereadable)(const levada_edge *edge);
     /* n records again, by their origins, which ascend (levada_node_ops). */
     levada_status (*reread)(levada_edge *edge, const levada_origin *origins, int64_t n,
@@ -160,14 +160,14 @@ LEVADA_MUST_USE levada_status levada_records_check_sums(levada_state_reader *fro
 LEVADA_MUST_USE levada_status levada_shards_check(const levada_env *env, const char *now,
                                                   const char *saved, size_t size,
                                                   levada_error *err);
-/* Origins of n rows, row by row, each with one of every lane. The first lane is the entry `key`,
- * the others have entries of their own beside it, `key`+1 and so on: records of one lane are saved
- * as they always were. */
+/* Origins of n rows, row by row, each with one of every origin part. The first origin part is the
+ * entry `key`, the others have entries of their own beside it, `key`+1 and so on: records of one
+ * origin part are saved as they always were. */
 LEVADA_MUST_USE levada_status levada_origins_put(levada_state_writer *to, const char *key,
                                                  const levada_origin *origins, int64_t n,
-                                                 int32_t lanes, levada_error *err);
+                                                 int32_t nparts, levada_error *err);
 LEVADA_MUST_USE levada_status levada_origins_get(levada_state_reader *from, const char *key,
-                                                 levada_origin **out, int64_t *n, int32_t *lanes,
+                                                 levada_origin **out, int64_t *n, int32_t *nparts,
                                                  levada_error *err);
 
 #endif

@@ -12,23 +12,23 @@
 
 #define ROWS_ORIGIN_PARTS 6
 
-static void rows_lane_key(char *to, size_t size, const char *key, int32_t lane)
+static void rows_part_key(char *to, size_t size, const char *key, int32_t part)
 {
-    if (lane) snprintf(to, size, "%s+%d", key, (int)lane);
+    if (part) snprintf(to, size, "%s+%d", key, (int)part);
     else snprintf(to, size, "%s", key);
 }
 
 /* Column by column, so that the differences of each part are small. */
 levada_status levada_origins_put(levada_state_writer *to, const char *key, const levada_origin *o,
-                                 int64_t n, int32_t lanes, levada_error *err)
+                                 int64_t n, int32_t nparts, levada_error *err)
 {
     int64_t      *parts = levada_alloc((size_t)n * ROWS_ORIGIN_PARTS * sizeof *parts + 1);
     char          name[LEVADA_STATE_NAME];
     levada_status st = LEVADA_OK;
 
     if (!parts) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a saved state");
-    for (int32_t lane = 0; st == LEVADA_OK && lane < lanes; lane++) {
-        for (int64_t i = 0, k = lane; i < n; i++, k += lanes) {
+    for (int32_t part = 0; st == LEVADA_OK && part < nparts; part++) {
+        for (int64_t i = 0, k = part; i < n; i++, k += nparts) {
             parts[i] = o[k].source;
             parts[n + i] = o[k].pass;
             parts[2 * n + i] = o[k].shard;
@@ -36,7 +36,7 @@ levada_status levada_origins_put(levada_state_writer *to, const char *key, const
             parts[4 * n + i] = o[k].record;
             parts[5 * n + i] = o[k].offset;
         }
-        rows_lane_key(name, sizeof name, key, lane);
+        rows_part_key(name, sizeof name, key, part);
         st = levada_state_put_i64s(to, name, parts, n * ROWS_ORIGIN_PARTS, err);
     }
     levada_free(parts);
@@ -58,55 +58,55 @@ static bool rows_are_origins(const int64_t *parts, int64_t n, int64_t source)
     return true;
 }
 
-/* The parts of lane number `lane` that stands under `key`, of *n rows; of the first lane it is they
- * that say how many. */
-static levada_status rows_get_lane(levada_state_reader *from, const char *key, int32_t lane,
+/* The numbers of origin part `part`, which stands under `key`, of *n rows; of the first
+ * origin part it is they that say how many. */
+static levada_status rows_get_part(levada_state_reader *from, const char *key, int32_t part,
                                    const int64_t **parts, int64_t *n, levada_error *err)
 {
     int64_t count = 0;
     char    name[LEVADA_STATE_NAME];
 
-    rows_lane_key(name, sizeof name, key, lane);
+    rows_part_key(name, sizeof name, key, part);
     LEVADA_TRY(levada_state_get_i64s(from, name, parts, &count, err));
-    if (lane == 0) *n = count / ROWS_ORIGIN_PARTS;
-    if (count != *n * ROWS_ORIGIN_PARTS || !rows_are_origins(*parts, *n, lane ? -1 : 0)) {
+    if (part == 0) *n = count / ROWS_ORIGIN_PARTS;
+    if (count != *n * ROWS_ORIGIN_PARTS || !rows_are_origins(*parts, *n, part ? -1 : 0)) {
         return levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged");
     }
     return LEVADA_OK;
 }
 
-/* How many lanes stand under `key`. */
-static int32_t rows_count_lanes(const levada_state_reader *from, const char *key)
+/* How many origin parts stand under `key`. */
+static int32_t rows_count_parts(const levada_state_reader *from, const char *key)
 {
-    int32_t lanes = 1;
+    int32_t nparts = 1;
     char    name[LEVADA_STATE_NAME];
 
-    for (; lanes < LEVADA_ORIGIN_PARTS; lanes++) {
-        rows_lane_key(name, sizeof name, key, lanes);
+    for (; nparts < LEVADA_ORIGIN_PARTS; nparts++) {
+        rows_part_key(name, sizeof name, key, nparts);
         if (!levada_state_has(from, name)) break;
     }
-    return lanes;
+    return nparts;
 }
 
 levada_status levada_origins_get(levada_state_reader *from, const char *key, levada_origin **out,
-                                 int64_t *n_out, int32_t *lanes_out, levada_error *err)
+                                 int64_t *n_out, int32_t *nparts_out, levada_error *err)
 {
     const int64_t *parts = NULL;
     int64_t        n = 0;
-    int32_t        lanes = rows_count_lanes(from, key);
+    int32_t        nparts = rows_count_parts(from, key);
     levada_origin *o;
     levada_status  st;
 
-    LEVADA_TRY(rows_get_lane(from, key, 0, &parts, &n, err));
-    o = levada_alloc((size_t)n * (size_t)lanes * sizeof *o + 1);
+    LEVADA_TRY(rows_get_part(from, key, 0, &parts, &n, err));
+    o = levada_alloc((size_t)n * (size_t)nparts * sizeof *o + 1);
     if (!o) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a saved state");
-    for (int32_t lane = 0; lane < lanes; lane++) {
-        st = rows_get_lane(from, key, lane, &parts, &n, err);
+    for (int32_t part = 0; part < nparts; part++) {
+        st = rows_get_part(from, key, part, &parts, &n, err);
         if (st != LEVADA_OK) {
             levada_free(o);
             return st;
         }
-        for (int64_t i = 0, k = lane; i < n; i++, k += lanes) {
+        for (int64_t i = 0, k = part; i < n; i++, k += nparts) {
             o[k].source = (int32_t)parts[i];
             o[k].pass = (int32_t)parts[n + i];
             o[k].shard = (int32_t)parts[2 * n + i];
@@ -117,7 +117,7 @@ levada_status levada_origins_get(levada_state_reader *from, const char *key, lev
     }
     *out = o;
     *n_out = n;
-    *lanes_out = lanes;
+    *nparts_out = nparts;
     return LEVADA_OK;
 }
 
@@ -290,16 +290,16 @@ static levada_status rows_put_column(levada_state_writer *to, const char *key, i
 levada_status levada_rows_put(levada_state_writer *to, const char *key, const levada_block *block,
                               bool columns, struct levada_file_names *names, levada_error *err)
 {
-    int32_t        lanes = levada_block_origin_parts(block);
-    int64_t        n = block->n * lanes;
+    int32_t        nparts = levada_block_origin_parts(block);
+    int64_t        n = block->n * nparts;
     levada_origin *o = levada_alloc((size_t)n * sizeof *o + 1);
     char           name[LEVADA_STATE_NAME];
     levada_status  st = LEVADA_OK;
 
     if (!o) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a saved state");
-    levada_block_get_origins(block, lanes, o);
+    levada_block_get_origins(block, nparts, o);
     snprintf(name, sizeof name, "%s.origins", key);
-    st = levada_origins_put(to, name, o, block->n, lanes, err);
+    st = levada_origins_put(to, name, o, block->n, nparts, err);
     if (st == LEVADA_OK) st = levada_file_names_put(names, to, key, o, n, err);
     levada_free(o);
     if (st == LEVADA_OK && columns) st = rows_put_spec(to, key, block->spec, err);
@@ -402,12 +402,12 @@ levada_status levada_rows_get(levada_state_reader *from, const char *key,
     levada_builder *b = NULL;
     levada_block   *block = NULL;
     int64_t         n = 0;
-    int32_t         lanes = 1;
+    int32_t         nparts = 1;
     char            name[LEVADA_STATE_NAME];
     levada_status   st;
 
     snprintf(name, sizeof name, "%s.origins", key);
-    LEVADA_TRY(levada_origins_get(from, name, &o, &n, &lanes, err));
+    LEVADA_TRY(levada_origins_get(from, name, &o, &n, &nparts, err));
     st = levada_file_names_get(from, key, err);
     if (st == LEVADA_OK) st = rows_get_spec(from, key, declared, &spec, err);
     if (st == LEVADA_OK) st = levada_builder_make(pool, spec, n, &b, err);
@@ -415,7 +415,7 @@ levada_status levada_rows_get(levada_state_reader *from, const char *key,
         st = rows_get_column(from, key, b, i, n, err);
     }
     if (st == LEVADA_OK) st = levada_builder_publish(&b, &block, err);
-    if (st == LEVADA_OK) st = levada_block_put_origins(pool, block, o, lanes, err);
+    if (st == LEVADA_OK) st = levada_block_put_origins(pool, block, o, nparts, err);
     if (st == LEVADA_OK) {
         *out = block;
         block = NULL;

@@ -5,12 +5,12 @@
  * A DATA block owns columns. A SELECTION names rows of DATA blocks (never of other selections) and
  * copies nothing; levada_block_gather makes a DATA block of it.
  *
- * Origins lie beside each other in lanes: the first is what every block has, `more` are those that
- * a zip added, nmore of them. Each lane is a run or an array by itself, so that a zip of two
- * sources in order has two runs and no array. Whoever moves rows moves all lanes
+ * Origins lie beside each other in origin parts: the first is what every block has, `more` are
+ * those that a zip added, nmore of them. Each origin part is a run or an array by itself, so that a
+ * zip of two sources in order has two runs and no array. Whoever moves rows moves all origin parts
  * (levada_block_copy_origins, slices); whoever only wants the name of a record reads the first and
- * never looks whether there are more. A selection may name blocks with different numbers of lanes;
- * what a record lacks is an origin whose leaf is -1.
+ * never looks whether there are more. A selection may name blocks with different numbers of origin
+ * parts; what a record lacks is an origin whose source is -1.
  */
 #ifndef LEVADA_TENSOR_BLOCK_PRIV_H
 #define LEVADA_TENSOR_BLOCK_PRIV_H
@@ -23,7 +23,7 @@ typedef enum levada_block_kind { LEVADA_BLOCK_DATA, LEVADA_BLOCK_SELECTION } lev
 
 /* Origins of the rows: a run (record first + i, offset base + begin[i]), or one for each row. */
 typedef struct levada_origins {
-    levada_origin  first;  /* of a run: leaf, opening, shard, record, offset of row 0          */
+    levada_origin  first;  /* of a run: source, pass, shard, record, offset of row 0          */
     const int32_t *begin;  /* of a run: row i lies at first.offset + begin[i] - begin[0]; NULL
                             * = offsets are -1                                                 */
     levada_buffer       *owner; /* keeps begin or each alive                                   */
@@ -52,8 +52,9 @@ struct levada_block {
     int32_t          nfrom;
     const uint32_t  *which, *row; /* SELECTION: record i is row[i] of from[which[i]]             */
     levada_buffer   *index_owner; /* keeps which and row alive                                   */
-    levada_origins   origins;     /* DATA only: of the first lane                                */
-    int32_t          nmore;       /* further lanes                                               */
+    /* DATA only: of the first origin part */
+    levada_origins   origins;
+    int32_t          nmore; /* further origin parts                                               */
     levada_origins   more[LEVADA_ORIGIN_PARTS - 1];
     levada_layout   *layout;      /* from batching to padding, a reference; NULL = nothing       */
     int32_t          nrejects;
@@ -75,27 +76,28 @@ LEVADA_MUST_USE levada_status levada_block_create(const levada_spec *spec, int64
 LEVADA_MUST_USE levada_status levada_builder_make(levada_pool *pool, const levada_spec *spec,
                                                   int64_t rows, levada_builder **out,
                                                   levada_error *err);
-/* Gives the finished block the origins of another block with the same rows, in all lanes. */
+/* Gives the finished block the origins of another block with the same rows, in all origin parts. */
 LEVADA_MUST_USE levada_status levada_block_copy_origins(levada_pool *pool, levada_block *to,
                                                         const levada_block *from,
                                                         levada_error *err);
 /* Gives a block that has none yet the origins of the rows of another DATA block from `first` on. */
 void levada_block_slice_origins(levada_block *to, const levada_block *from, int64_t first);
-/* Adds the lanes of another DATA block with the same rows behind those of `to`. */
+/* Adds the origin parts of another DATA block with the same rows behind those of `to`. */
 void levada_block_join_origins(levada_block *to, const levada_block *from);
-/* One lane with nothing in it. */
+/* One origin part with nothing in it. */
 void levada_block_clear_origins(levada_block *block);
-/* One lane: those behind the first are dropped. */
+/* One origin part: those behind the first are dropped. */
 void levada_block_drop_origin_parts(levada_block *block);
-/* The first `lanes` origins of each row, row by row, to `to` and from it: n * lanes of them. */
-void levada_block_get_origins(const levada_block *block, int32_t lanes, levada_origin *to);
+/* The first `nparts` origins of each row, row by row, to `to` and from it: n * nparts
+ * of them. */
+void levada_block_get_origins(const levada_block *block, int32_t nparts, levada_origin *to);
 LEVADA_MUST_USE levada_status levada_block_put_origins(levada_pool *pool, levada_block *block,
-                                                       const levada_origin *from, int32_t lanes,
+                                                       const levada_origin *from, int32_t nparts,
                                                        levada_error *err);
-/* Room for n origins in each of `lanes` lanes, which the caller fills in; those that it had are
- * dropped. */
+/* Room for n origins in each of `nparts` origin parts, which the caller fills in; those that
+ * it had are dropped. */
 LEVADA_MUST_USE levada_status levada_block_reserve_origins(levada_pool *pool, levada_block *block,
-                                                        int32_t        lanes,
+                                                        int32_t        nparts,
                                                         levada_origin *each[LEVADA_ORIGIN_PARTS],
                                                         levada_error  *err);
 /* A selection made of parts; takes the references in from[] (n_from of them) on success. which and

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Origins of the rows of blocks, lane by lane: runs stay runs where rows stay in order.
+ * Origins of the rows of blocks, origin part by origin part: runs stay runs where rows stay in
+ * order.
  */
 #include "tensor/block_priv.h"
 
@@ -37,15 +38,15 @@ int32_t levada_block_origin_parts(const levada_block *block)
     return 1 + more;
 }
 
-levada_origin levada_block_origin_part(const levada_block *block, int64_t row, int32_t lane)
+levada_origin levada_block_origin_part(const levada_block *block, int64_t row, int32_t part)
 {
     if (!block) return (levada_origin){ .source = -1, .record = -1, .offset = -1 };
     const levada_origin none = { .source = -1, .record = -1, .offset = -1 };
     int64_t             at;
     const levada_block *data = levada_block_row(block, row, &at);
 
-    if (lane == 0) return origins_at(&data->origins, at);
-    return lane > 0 && lane <= data->nmore ? origins_at(&data->more[lane - 1], at) : none;
+    if (part == 0) return origins_at(&data->origins, at);
+    return part > 0 && part <= data->nmore ? origins_at(&data->more[part - 1], at) : none;
 }
 
 void levada_block_drop_origin_parts(levada_block *block)
@@ -62,7 +63,7 @@ void levada_block_clear_origins(levada_block *block)
     block->origins.first.offset = -1;
 }
 
-/* A lane as it is, from row `first` on. */
+/* An origin part as it is, from row `first` on. */
 static levada_origins origins_share(const levada_origins *from, int64_t first)
 {
     levada_origins o = *from;
@@ -92,26 +93,26 @@ void levada_block_join_origins(levada_block *to, const levada_block *from)
     }
 }
 
-/* An array of n origins in place of a lane that has none. */
-static levada_status origins_reserve(levada_pool *pool, levada_origins *lane, int64_t n,
+/* An array of n origins in place of an origin part that has none. */
+static levada_status origins_reserve(levada_pool *pool, levada_origins *part, int64_t n,
                                   levada_origin **out, levada_error *err)
 {
-    LEVADA_TRY(levada_buffer_create(pool, n * (int64_t)sizeof **out, &lane->owner, err));
-    *out = (levada_origin *)(void *)lane->owner->data;
-    lane->each = *out;
+    LEVADA_TRY(levada_buffer_create(pool, n * (int64_t)sizeof **out, &part->owner, err));
+    *out = (levada_origin *)(void *)part->owner->data;
+    part->each = *out;
     return LEVADA_OK;
 }
 
-static levada_status origins_add_lane(levada_pool *pool, levada_block *to,
+static levada_status origins_add_part(levada_pool *pool, levada_block *to,
                                       const levada_block *from, levada_error *err)
 {
-    int32_t        lane = to->nmore + 1;
+    int32_t        part = to->nmore + 1;
     levada_origin *each = NULL;
 
     memset(&to->more[to->nmore], 0, sizeof to->more[0]);
     LEVADA_TRY(origins_reserve(pool, &to->more[to->nmore], from->n, &each, err));
     to->nmore++;
-    for (int64_t i = 0; i < from->n; i++) each[i] = levada_block_origin_part(from, i, lane);
+    for (int64_t i = 0; i < from->n; i++) each[i] = levada_block_origin_part(from, i, part);
     return LEVADA_OK;
 }
 
@@ -119,52 +120,52 @@ levada_status levada_block_copy_origins(levada_pool *pool, levada_block *to,
                                         const levada_block *from, levada_error *err)
 {
     levada_origin *each = NULL;
-    int32_t        lanes;
+    int32_t        nparts;
 
     levada_block_clear_origins(to);
     if (from->kind == LEVADA_BLOCK_DATA) {
         levada_block_slice_origins(to, from, 0);
         return LEVADA_OK;
     }
-    lanes = levada_block_origin_parts(from);
+    nparts = levada_block_origin_parts(from);
     LEVADA_TRY(origins_reserve(pool, &to->origins, from->n, &each, err));
     for (int64_t i = 0; i < from->n; i++) each[i] = levada_block_origin(from, i);
-    for (int32_t i = 1; i < lanes; i++) LEVADA_TRY(origins_add_lane(pool, to, from, err));
+    for (int32_t i = 1; i < nparts; i++) LEVADA_TRY(origins_add_part(pool, to, from, err));
     return LEVADA_OK;
 }
 
-void levada_block_get_origins(const levada_block *block, int32_t lanes, levada_origin *to)
+void levada_block_get_origins(const levada_block *block, int32_t nparts, levada_origin *to)
 {
-    for (int64_t i = 0; i < block->n; i++) to[i * lanes] = levada_block_origin(block, i);
-    for (int32_t lane = 1; lane < lanes; lane++) {
+    for (int64_t i = 0; i < block->n; i++) to[i * nparts] = levada_block_origin(block, i);
+    for (int32_t part = 1; part < nparts; part++) {
         for (int64_t i = 0; i < block->n; i++) {
-            to[i * lanes + lane] = levada_block_origin_part(block, i, lane);
+            to[i * nparts + part] = levada_block_origin_part(block, i, part);
         }
     }
 }
 
-levada_status levada_block_reserve_origins(levada_pool *pool, levada_block *block, int32_t lanes,
+levada_status levada_block_reserve_origins(levada_pool *pool, levada_block *block, int32_t nparts,
                                         levada_origin *each[LEVADA_ORIGIN_PARTS], levada_error *err)
 {
     levada_block_clear_origins(block);
-    for (int32_t lane = 0; lane < lanes; lane++) {
-        levada_origins *o = lane ? &block->more[lane - 1] : &block->origins;
+    for (int32_t part = 0; part < nparts; part++) {
+        levada_origins *o = part ? &block->more[part - 1] : &block->origins;
 
         memset(o, 0, sizeof *o);
-        LEVADA_TRY(origins_reserve(pool, o, block->n, &each[lane], err));
-        block->nmore = lane;
+        LEVADA_TRY(origins_reserve(pool, o, block->n, &each[part], err));
+        block->nmore = part;
     }
     return LEVADA_OK;
 }
 
 levada_status levada_block_put_origins(levada_pool *pool, levada_block *block,
-                                       const levada_origin *from, int32_t lanes, levada_error *err)
+                                       const levada_origin *from, int32_t nparts, levada_error *err)
 {
     levada_origin *each[LEVADA_ORIGIN_PARTS];
 
-    LEVADA_TRY(levada_block_reserve_origins(pool, block, lanes, each, err));
-    for (int32_t lane = 0; lane < lanes; lane++) {
-        for (int64_t i = 0; i < block->n; i++) each[lane][i] = from[i * lanes + lane];
+    LEVADA_TRY(levada_block_reserve_origins(pool, block, nparts, each, err));
+    for (int32_t part = 0; part < nparts; part++) {
+        for (int64_t i = 0; i < block->n; i++) each[part][i] = from[i * nparts + part];
     }
     return LEVADA_OK;
 }

@@ -2,7 +2,7 @@
 /*
  * shuffle - a buffer of records; each record that comes in sends a random one out.
  *
- * Draw number i is a function of (seed, epoch, opening, i), so the order does not depend on how the
+ * Draw number i is a function of (seed, epoch, pass, i), so the order does not depend on how the
  * records came in blocks. The buffer is a row store: nothing is copied, and it is saved as origins
  * where the records can be read again.
  */

@@ -270,20 +270,20 @@ static levada_status unbatch_column(levada_builder *b, int32_t i, const levada_c
     return unbatch_values(b, i, from, per, total, err);
 }
 
-/* Of all lanes: a step is a part of each record that a zip put together. */
+/* Of all origin parts: a step is a part of each record that a zip put together. */
 static levada_status unbatch_origins(levada_pool *pool, const levada_block *in, levada_block *made,
                                      levada_error *err)
 {
-    int32_t        lanes = levada_block_origin_parts(in);
+    int32_t        nparts = levada_block_origin_parts(in);
     levada_origin *each[LEVADA_ORIGIN_PARTS];
 
     if (made->n == 0) return LEVADA_OK;
-    LEVADA_TRY(levada_block_reserve_origins(pool, made, lanes, each, err));
-    for (int32_t lane = 0; lane < lanes; lane++) {
-        levada_origin *at = each[lane];
+    LEVADA_TRY(levada_block_reserve_origins(pool, made, nparts, each, err));
+    for (int32_t part = 0; part < nparts; part++) {
+        levada_origin *at = each[part];
 
         for (int64_t r = 0; r < in->n; r++) {
-            levada_origin origin = levada_block_origin_part(in, r, lane);
+            levada_origin origin = levada_block_origin_part(in, r, part);
             int64_t       steps = unbatch_steps(levada_block_at(in, 0), r);
 
             for (int64_t t = 0; t < steps; t++, at++) {

@@ -31,9 +31,9 @@ typedef union emulated_m512i {
     uint64_t u64[8];
 } emulated_m512i;
 
-/* Sets r: each of its lanes, or each of its bits, is `value` of its number i. */
-#define EMULATED_EACH(lane, lanes, value) \
-    for (int i = 0; i < (lanes); i++) r.lane[i] = (value)
+/* Sets r: each of its origin parts, or each of its bits, is `value` of its number i. */
+#define EMULATED_EACH(part, nparts, value) \
+    for (int i = 0; i < (nparts); i++) r.part[i] = (value)
 #define EMULATED_BITS(value) \
     for (int i = 0; i < 64; i++) r |= (uint64_t)(value) << i
 
@@ -72,7 +72,7 @@ EMULATED void emulated_mask_store_u64(void *p, uint32_t k, emulated_m512i a)
         if (k >> i & 1) memcpy((uint8_t *)p + 8 * i, &a.u64[i], 8);
 }
 
-/* -- the same in all lanes; parts */
+/* -- the same in all origin parts; parts */
 
 EMULATED emulated_m512i emulated_set1_u8(char v)
 {
@@ -234,7 +234,7 @@ EMULATED emulated_m512i emulated_clmul(emulated_m512i a, emulated_m512i b, int h
     return r;
 }
 
-/* -- wider lanes */
+/* -- wider origin parts */
 
 EMULATED emulated_m512i emulated_widen_u8_u64(__m128i a)
 {

@@ -203,7 +203,7 @@ static bool table_some_draws(const table_some_state *s, const table_some_args *a
            && levada_random_below(bits, 100) < (uint64_t)a->percent;
 }
 
-/* Of a source, without a zip: one lane, which is that of levada_block_origin. */
+/* Of a source, without a zip: one origin part, which is that of levada_block_origin. */
 static bool table_some_named(const levada_block *one)
 {
     return levada_block_origin_parts(one) == 1 && levada_block_origin_part(one, 0, 1).source < 0

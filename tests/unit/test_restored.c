@@ -433,7 +433,7 @@ static void key_is_whole(const char *text, bool fits)
     levada_iter_close(&other);
 }
 
-/* By origin, by value with many columns, with several lanes. */
+/* By origin, by value with many columns, with several origin parts. */
 static void keys_are_whole_or_refused(void **state)
 {
     static const char *const in[] = {
