@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #define CONFORM_CANCEL_STEPS 40
-#define CONFORM_CANCEL_SOON INT64_C(1000000000) /* nanoseconds that it may take to stop */
+#define CONFORM_CANCEL_SOON INT64_C(3000000000) /* nanoseconds that it may take to stop */
 #define CONFORM_CANCEL_NEVER INT64_C(9000000000) /* more: it is taken for one that hangs */
 
 static levada_conform_verdict conform_cancel_late(levada_conform *c, int32_t threads,
@@ -203,7 +203,7 @@ static levada_conform_verdict conform_cancel_while(levada_conform *c, int64_t de
     (void)snprintf(when, sizeof when, "threads=%d: cancelled while it ran", threads);
     if (st != LEVADA_OK) verdict = levada_conform_failed(c, "cancelled while it ran", &err);
     else if (soon) verdict = conform_cancel_rest(c, &run->state, when);
-    else verdict = conform_cancel_late(c, threads, "it went on for more than 1 s after cancel");
+    else verdict = conform_cancel_late(c, threads, "it went on for more than 3 s after cancel");
     conform_cancel_clear(&run->state);
     free(run);
     return verdict;

@@ -149,7 +149,7 @@ static levada_status cancel_next(void *state, const void *args, levada_block **o
                                  levada_error *err)
 {
     broken_state         *s = state;
-    const struct timespec long_time = { 1, 300000000 };
+    const struct timespec long_time = { 3, 300000000 };
 
     wait_for_cancel(s);
     if (atomic_load(&s->cancelled)) (void)nanosleep(&long_time, NULL);
