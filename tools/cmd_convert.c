@@ -102,13 +102,13 @@ static const char *cmd_convert_suffix(const char *path)
 static levada_status cmd_convert_input(const convert_job *job, convert_kind *out,
                                        levada_error *err)
 {
-    levada_file_kind kind;
+    levada_file_kind kind = LEVADA_FILE_KIND_INIT;
 
-    *out = cmd_convert_named(job->in);
-    if (*out == CONVERT_JSONL) return LEVADA_OK;
-    LEVADA_TRY(levada_cli_source_kind(job->env, job->in, "--from", &kind, err));
-    if (*out == CONVERT_UNKNOWN && !kind.guessed && strcmp(kind.source, "tfrecord") == 0)
-        *out = CONVERT_TFRECORD;
+    LEVADA_TRY(levada_inspect_kind(job->env, job->in, NULL, &kind, err));
+    if (strcmp(kind.source, "tfrecord") == 0 && !kind.guessed) *out = CONVERT_TFRECORD;
+    else *out = cmd_convert_named(job->in);
+    if (strcmp(kind.content, "text_lines") == 0) (void)snprintf(kind.content, 5, "text");
+    if (!kind.guessed) levada_cli_source_warn(job->in, &kind, "--from"); /* else refused */
     return LEVADA_OK;
 }
 

@@ -164,14 +164,12 @@ static levada_cli_status cmd_head(levada_env *env, const levada_cli_args *args)
         levada_error    err = LEVADA_ERROR_INIT;
         const char     *source = levada_cli_value(args, "source");
         levada_status   done = LEVADA_OK;
-        levada_file_kind kind;
+        levada_file_kind kind = LEVADA_FILE_KIND_INIT;
 
         if (!source && !levada_cli_source_described(args->words[i])) {
-            done = levada_cli_source_kind(env, args->words[i], "--source", &kind, &err);
+            done = levada_inspect_kind(env, args->words[i], NULL, &kind, &err);
             source = kind.source;
-            if (done == LEVADA_OK && kind.guessed)
-                levada_cli_say("%s has an unknown format; it is read as %s", args->words[i],
-                               source);
+            if (done == LEVADA_OK) levada_cli_source_warn(args->words[i], &kind, "--source");
         }
         if (done == LEVADA_OK)
             done = levada_cli_source_open(&p, env, source, args->words[i], NULL, &err);

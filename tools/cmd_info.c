@@ -6,6 +6,7 @@
 #include "escape.h"
 #include "file.h"
 #include "json.h"
+#include "source.h"
 #include <levada/dataset.h>
 #include <levada/inspect.h>
 
@@ -25,12 +26,6 @@ static const char *cmd_info_format(const char *name)
     return name;
 }
 
-/* Neither the name nor the content says the format. */
-static bool cmd_info_guessed(const levada_value *info)
-{
-    return levada_cli_json_get(info, "guessed") != NULL;
-}
-
 /* "corpus.tfrecord.gz   TFRecord, gzip, 41.2 MiB (118.9 MiB raw), 53 127 records, ..." */
 static void cmd_info_head(levada_cli_buffer *b, const levada_value *info, double seconds)
 {
@@ -39,10 +34,8 @@ static void cmd_info_head(levada_cli_buffer *b, const levada_value *info, double
     int64_t     bad = levada_cli_json_int(info, "bad_records");
 
     levada_cli_show_text(b, levada_cli_json_string(info, "path"));
-    if (cmd_info_guessed(info))
-        levada_cli_printf(b, "   unknown format, read as %s (--source NAME chooses another)",
-                          cmd_info_format(format));
-    else
+    if (!levada_cli_source_note(b, format, levada_cli_json_string(info, "content"),
+                                levada_cli_json_get(info, "guessed") != NULL, "--source"))
         levada_cli_printf(b, "   %s", cmd_info_format(format));
     if (*packed) levada_cli_printf(b, ", %s", packed);
     levada_cli_puts(b, ", ");
@@ -63,10 +56,6 @@ static void cmd_info_head(levada_cli_buffer *b, const levada_value *info, double
     } else if (strcmp(format, "tfrecord") == 0) {
         levada_cli_puts(b, ", all checksums good");
     }
-    if (*levada_cli_json_string(info, "content"))
-        levada_cli_printf(b, ", but the first bytes look like %s (--source %s reads them)",
-                          cmd_info_format(levada_cli_json_string(info, "content")),
-                          levada_cli_json_string(info, "content"));
     levada_cli_printf(b, "   %.2f s\n", seconds);
 }
 

@@ -6,6 +6,7 @@
 #include "escape.h"
 #include "file.h"
 #include "progress.h"
+#include "source.h"
 #include <levada/inspect.h>
 #include <levada/output.h>
 
@@ -90,13 +91,17 @@ static void cmd_verify_damage(void *user, const levada_damage *d)
     job->places++;
 }
 
-static void cmd_verify_content(verify_job *job, const levada_verify_result *r)
+/* How the file was read, where that is not plain from its name. */
+static void cmd_verify_source(verify_job *job, const levada_verify_result *r)
 {
-    levada_cli_show_text(&job->text, job->path);
-    levada_cli_printf(&job->text,
-                      "   is read as %s, but its first bytes look like %s (--source %s reads "
-                      "them)\n",
-                      r->format, r->content, r->content);
+    levada_cli_buffer note = { 0 };
+
+    if (levada_cli_source_note(&note, r->format, r->content, r->guessed, "--source")) {
+        levada_cli_show_text(&job->text, job->path);
+        levada_cli_add(&job->text, note.at, note.size);
+        levada_cli_puts(&job->text, "\n");
+    }
+    levada_cli_buffer_clear(&note);
 }
 
 static void cmd_verify_tell(verify_job *job, const levada_verify_result *r)
@@ -116,15 +121,7 @@ static void cmd_verify_tell(verify_job *job, const levada_verify_result *r)
                           r->damaged_bytes, job->damage.size ? job->damage.at : "");
         return;
     }
-    if (r->content[0])
-        cmd_verify_content(job, r);
-    if (r->guessed) {
-        levada_cli_show_text(&job->text, job->path);
-        levada_cli_printf(&job->text,
-                          "   unknown format: neither its name nor its content matches one; read "
-                          "as %s (--source NAME chooses another)\n",
-                          r->format);
-    }
+    cmd_verify_source(job, r);
     levada_cli_add(&job->text, job->damage.at, job->damage.size);
     if (job->places <= CMD_VERIFY_LINES) return;
     levada_cli_show_text(&job->text, job->path);

@@ -49,17 +49,23 @@ levada_status levada_cli_source_open(levada_cli_pipe *p, levada_env *env, const 
     return status;
 }
 
-levada_status levada_cli_source_kind(levada_env *env, const char *path, const char *option,
-                                     levada_file_kind *out, levada_error *err)
+bool levada_cli_source_note(levada_cli_buffer *b, const char *source, const char *content,
+                            bool guessed, const char *option)
 {
-    *out = (levada_file_kind)LEVADA_FILE_KIND_INIT;
-    (void)snprintf(out->source, sizeof out->source, "tar");
-    if (levada_cli_file_ends(path, ".tar") || levada_cli_file_ends(path, ".tgz") ||
-        levada_cli_file_ends(path, ".tar.gz"))
-        return LEVADA_OK;
-    LEVADA_TRY(levada_inspect_kind(env, path, NULL, out, err));
-    if (out->content[0])
-        levada_cli_say("%s is read as %s, but its first bytes look like %s (%s %s reads them)",
-                       path, out->source, out->content, option, out->content);
-    return LEVADA_OK;
+    if (guessed)
+        levada_cli_printf(b, "   unknown format, read as %s (%s NAME chooses another)", source,
+                          option);
+    else if (*content)
+        levada_cli_printf(b, "   read as %s, but its first bytes look like %s (%s %s reads them)",
+                          source, content, option, content);
+    return guessed || *content;
+}
+
+void levada_cli_source_warn(const char *path, const levada_file_kind *kind, const char *option)
+{
+    levada_cli_buffer note = { 0 };
+
+    if (levada_cli_source_note(&note, kind->source, kind->content, kind->guessed, option))
+        levada_cli_say("%s%.*s", path, (int)note.size, note.at);
+    levada_cli_buffer_clear(&note);
 }

@@ -8,12 +8,14 @@
 #include "pipe.h"
 #include <levada/inspect.h>
 
-/* Fills in the kind of a file: by the suffix of its name, else by its content, as verify and info
- * do. The source may also be "tar". Warns where name and content differ; `option` is the one that
- * chooses another source, "--source" say. */
-LEVADA_MUST_USE levada_status levada_cli_source_kind(levada_env *env, const char *path,
-                                                     const char *option, levada_file_kind *out,
-                                                     levada_error *err);
+/* Every command finds how a file is read by levada_inspect_kind, and reports it in these words:
+ * appends "   unknown format, read as ..." or "   read as ..., but its first bytes look like ...",
+ * and returns true; returns false where name and content agree. `option` is the one that chooses
+ * another source, such as "--source". */
+bool levada_cli_source_note(levada_cli_buffer *b, const char *source, const char *content,
+                            bool guessed, const char *option);
+/* The same as a warning about the file at `path`. */
+void levada_cli_source_warn(const char *path, const levada_file_kind *kind, const char *option);
 
 /* True where the word is not a file, but begins as a description does: "fixed_length:a.bin,...". */
 bool levada_cli_source_described(const char *word);

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 
+import pytest
 import test_cli
 from command import needs_command
 from test_cli import PARSED, levada
@@ -54,7 +55,53 @@ def test_an_unknown_format_is_reported(folder):
         assert json.loads(done.stdout)["guessed"] is True
         done = levada(command, "x.bin", "--source", "tfrecord", cwd=folder, status=1)
         assert "unknown format" not in done.stdout
-    assert "x.bin has an unknown format" in levada("head", "x.bin", cwd=folder, status=1).stderr
+    assert "x.bin   unknown format" in levada("head", "x.bin", cwd=folder, status=1).stderr
+
+
+UNKNOWN = "   unknown format, read as tfrecord (--source NAME chooses another)"
+AS_TEXT = "   read as text_lines, but its first bytes look like tfrecord ({} tfrecord reads them)"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "source", "note"),
+    [
+        ("a.bin", "records", "tfrecord", ""),  # the content decides
+        ("a.tfrecord-00000-of-00001", "records", "tfrecord", ""),  # the name decides
+        ("a.txt", "lines", "text_lines", ""),
+        ("a.txt.gz", "packed", "text_lines", ""),
+        ("a.txt", "records", "text_lines", AS_TEXT),  # the name decides, the content disagrees
+        ("a.bin", "noise", "tfrecord", UNKNOWN),
+    ],
+)
+def test_every_command_finds_the_same_format(folder, name, content, source, note):
+    contents = {
+        "records": (folder / "ten.tfrecord").read_bytes(),
+        "lines": b"one\ntwo\n",
+        "packed": gzip.compress(b"one\ntwo\n"),
+        "noise": bytes(range(200)),
+    }
+    (folder / name).write_bytes(contents[content])
+    status = 1 if content == "noise" else 0
+    for command in ("info", "verify"):
+        done = levada(command, name, "--json", cwd=folder, status=status)
+        assert json.loads(done.stdout)["format"] == source
+        done = levada(command, name, cwd=folder, status=status)
+        assert name + note.format("--source") in done.stdout or note == ""
+        assert ("read as" in done.stdout) == (note != "")
+    done = levada("head", name, cwd=folder, status=status)
+    told = levada("head", name, "--source", source, cwd=folder, status=status)
+    assert told.stdout == done.stdout
+    assert name + note.format("--source") in done.stderr or note == ""
+    assert ("read as" in done.stderr) == (note != "")
+    done = levada("convert", name, "out.tfrecord", cwd=folder, status=2 if status else 0)
+    if status:
+        assert "cannot tell the format of a.bin; set --from" in done.stderr
+    else:
+        assert name + note.format("--from") in done.stderr or note == ""
+        assert ("read as" in done.stderr) == (note != "")
+        kind = source.removesuffix("_lines")
+        levada("convert", name, "told.tfrecord", "--from", kind, cwd=folder)
+        assert (folder / "told.tfrecord").read_bytes() == (folder / "out.tfrecord").read_bytes()
 
 
 def test_verify_repairs_no_two_files_into_one(folder):
