@@ -1,6 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The one file reader: drives a format over a list of files.
+ * Framing: the one file reader, which drives a format over a set of files. The last of the three
+ * parts of this folder (opener.h lists them).
+ *
+ * A format knows where records begin and end in a window of bytes, and nothing else: no file, no
+ * buffer, no policy (include/levada/source.h says what it must do). The reader does the rest. It
+ * opens the files of the set in order through their openers, decompresses (bytes.h), keeps a window
+ * of bytes in a pooled chunk (window.h), asks the format to frame the next records in it, and turns
+ * the frames into blocks.
+ *
+ *   file_reader.c    one file after the other: open, frame, blocks
+ *   file_damage.c    what a policy may skip, and how to find the next record after damage
+ *   file_position.c  rewind, save, restore
+ *   file_sizes.c     sizes of the files, measured late
+ *   file_reread.c    single records again, by their origins
  *
  * It gives blocks of at most context->block_rows records with one BYTES column, called as the
  * format says. The column shares the pooled chunk that the file was read into: nothing is copied

@@ -1,6 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Files by name: patterns to a table of paths, and the order in which they are read.
+ * File sets: which files a source reads, in which order, and whether they are still the same. The
+ * second of the three parts of this folder (opener.h lists them).
+ *
+ * A source names its files by patterns. levada_files_find expands them once into a table of paths;
+ * the number of a file in that table is its shard, and origins and states name files by it.
+ * Patterns look into local folders only. A name without * ? [ is taken as it is, so it may belong
+ * to any opener. The order in which the shards are read is a permutation that depends on a key
+ * alone.
+ *
+ * A state has to recognize the set later. It holds the number and base names of the files and
+ * their sizes (both here), and a mark of each file that was opened (file_marks.h). Sizes are
+ * measured late (file_sizes.c), so that opening a large set costs no call for each file.
+ * file_damage.c decides what may be skipped when a file is missing or damaged, and file_position.c
+ * saves and restores the position inside the set.
+ *
+ * A table belongs to one owner and does not change; any thread may read it.
  */
 #ifndef LEVADA_FILES_GLOB_H
 #define LEVADA_FILES_GLOB_H
@@ -13,11 +28,10 @@ typedef struct levada_files {
     int64_t n;
 } levada_files;
 
-/* The patterns one after the other; what a pattern (* ? [a-z]) finds is sorted by bytes and has no
- * folders in it. A name without * ? [ is taken as it is, and looked for when it is opened. A
- * pattern that finds nothing, or a list without one, is ENOT_FOUND; one that would have to look
- * into a folder that can't be looked into is an error with its name (EPERMISSION_DENIED where that
- * is why). All-zero is a valid empty table. */
+/* Expands the patterns one after the other. The matches of a pattern (* ? [a-z]) are sorted by
+ * bytes and contain no folders. A name without * ? [ is not checked before it is opened.
+ * ENOT_FOUND: a pattern without a match, or an empty list. EPERMISSION_DENIED and others: a folder
+ * that a pattern needs cannot be searched; the error names it. All-zero is a valid empty table. */
 LEVADA_MUST_USE levada_status levada_files_find(const levada_texts *patterns, levada_files *out,
                                                 levada_error *err);
 void levada_files_clear(levada_files *files);
@@ -25,15 +39,15 @@ void levada_files_clear(levada_files *files);
 /* A permutation of 0..n-1 that depends on the key alone. */
 void levada_files_shuffle(int32_t *order, int64_t n, uint64_t key);
 
-/* How many they are and what they are called, without folders; and whether a state was saved with
- * the same ones: EFAILED_PRECONDITION names the first that was not there, or where they are more
- * than 64 some neighbours of which one was not. */
+/* Saves the number of files and their base names, and checks that a state was saved with the same
+ * ones. EFAILED_PRECONDITION names the first file that differs; of more than 64 files it names the
+ * neighbors of that file. */
 LEVADA_MUST_USE levada_status levada_files_save(const levada_files *files, levada_state_writer *to,
                                                 levada_error *err);
 LEVADA_MUST_USE levada_status levada_files_verify(const levada_files *files,
                                                   levada_state_reader *from, levada_error *err);
 
-/* The same for sizes on disk (-1 = not there). */
+/* The same for stored sizes (-1 = missing). */
 LEVADA_MUST_USE levada_status levada_files_save_sizes(const levada_files *files,
                                                       const int64_t *sizes,
                                                       levada_state_writer *to, levada_error *err);
