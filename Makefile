@@ -63,6 +63,8 @@ test-c: build
 
 # make test-one NAME=every: the test programs of that name, and its part of the conformance suite.
 test-one: build
+	@ls tests/*/test_$(NAME).c > /dev/null 2>&1 || { echo "make test-one: no test named '$(NAME)'; \
+	write tests/stage/, tests/source/ or tests/decode/test_$(NAME).c"; exit 1; }
 	$(call ctest,release,$(NAME))
 	@build/release/tests/test_conformance_conformance $(NAME)
 
