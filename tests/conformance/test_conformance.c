@@ -388,6 +388,13 @@ static size_t add_pipes(struct CMUnitTest *tests, subject *subjects, size_t n)
     return n;
 }
 
+/* A misspelled name must not pass because it has no checks. */
+static int not_registered(const char *wanted)
+{
+    (void)fprintf(stderr, "unknown name '%s'; is the word in src/meson.build?\n", wanted);
+    return 1;
+}
+
 /* With a name as the argument: the checks of that one. */
 int main(int argc, char **argv)
 {
@@ -409,6 +416,7 @@ int main(int argc, char **argv)
         n = add_filter_checks(tests, subjects, n, filter, wanted);
     }
     if (!wanted) n = add_pipes(tests, subjects, n);
+    if (n == 0) return not_registered(wanted);
     if (levada_conform_checks[SUITE].name) return 1; /* a check that nobody runs */
     failed = _cmocka_run_group_tests("conformance", tests, n, write_files, drop_files);
     levada_env_destroy(&env);
