@@ -165,6 +165,7 @@ static levada_cli_status cmd_check_all(levada_env *env, const char *path, const 
                                   .example = levada_cli_json_string(op, "example"),
                                   .faults = &faults };
 
+        c.format = strcmp(levada_cli_json_string(op, "family"), "format") == 0;
         if (strcmp(levada_cli_json_string(op, "plugin"), plugin) != 0) continue;
         n++;
         more = cmd_check_beside(&c, cmd_check_files(&memory, c.name),

@@ -55,6 +55,7 @@ typedef struct levada_conform {
     const levada_conform_faults *faults;  /* NULL: memory does not run out */
     const levada_conform_files  *files;   /* NULL: files stay as they are */
     bool may_be_empty; /* an example without a record is good enough       */
+    bool format;       /* the name is a file format: it has no save() and restore() */
     const levada_filter_def *filter; /* of a byte filter, in place of env and example; of the
                                       * faults it needs no open, as it knows the table already */
 

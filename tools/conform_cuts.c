@@ -24,8 +24,11 @@ typedef struct conform_cuts_state {
 static levada_conform_verdict conform_cuts_broken(levada_conform *c, const conform_cuts_how *how,
                                                   const char *what)
 {
-    levada_conform_look(c, "save() and restore(): what next() changes has to be in both, and "
-                           "restore() may find a state that has run already");
+    levada_conform_look(c, c->format
+                               ? "next(): a call must depend only on the offset and the bytes; "
+                                 "headers that differ in length need frames = true and frame[i]"
+                               : "save() and restore(): both must hold everything that next() "
+                                 "changes; restore() may get a state that has already run");
     return levada_conform_broken(c,
                                  "saved after %lld %s (threads=%d block_rows=%d), restored with "
                                  "threads=%d block_rows=%d: %s",

@@ -281,7 +281,7 @@ typedef struct subject {
     const char                 *example;
     const levada_conform_check *check;
     const levada_filter_def    *filter; /* of the checks of filters */
-    bool                        left_out;
+    bool                        left_out, format;
     char                        claim[160], packed[96];
 } subject;
 
@@ -291,7 +291,7 @@ static void conforms(void **state)
     const subject         *s = *state;
     levada_conform         c = { .env = t_iter_env(), .name = s->stage, .example = s->example,
                                  .faults = &faults, .filter = s->filter,
-                                 .files = &files };
+                                 .files = &files, .format = s->format };
     levada_conform_verdict verdict;
 
     if (s->left_out) skip();
@@ -304,7 +304,8 @@ static void conforms(void **state)
 static subject of_op(const levada_op *op)
 {
     return (subject){ .name = op->name, .stage = op->name, .example = op->example,
-                      .left_out = strcmp(op->name, "memory") == 0 };
+                      .left_out = strcmp(op->name, "memory") == 0,
+                      .format = op->family == LEVADA_FAMILY_FORMAT };
 }
 
 /* Filters have no dataset of their own: a file that went through them, read and read again. */
