@@ -125,7 +125,8 @@ levada_conform_verdict levada_conform_prepare(levada_conform *c)
     levada_conform_rows_clear(&c->want);
     (void)levada_conform_failed(c, c->example, &err);
     if (st == LEVADA_ENOT_FOUND) {
-        levada_conform_look(c, "its example; the check is run in the folder that has its files");
+        levada_conform_look(c, "its example and example_files; other files must be in the current "
+                               "directory");
     }
     return st == LEVADA_ENOT_FOUND ? LEVADA_CONFORM_SKIPPED : LEVADA_CONFORM_BAD;
 }
