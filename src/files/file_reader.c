@@ -278,7 +278,7 @@ static levada_status file_reader_try(levada_file_reader *r, int64_t *need, levad
     levada_window_skip(&r->window, spans.used);
     r->framed.used = 0;
     if (st == LEVADA_OK && spans.used == 0 && r->window.ended) {
-        return levada_fail(err, LEVADA_EDATA_LOSS, "%lld bytes at the end are no record",
+        return levada_fail(err, LEVADA_EDATA_LOSS, "trailing %lld bytes are not a complete record",
                            (long long)levada_window_size(&r->window));
     }
     return st;
