@@ -24,7 +24,7 @@ typedef struct levada_spans {
     int64_t  used;        /* bytes of the window that these records take, frames included         */
     int64_t  need;        /* where the window ends inside a record: bytes of the window needed to
                            * hold it, or 0 when that is not known                                 */
-    int32_t *frame;       /* where the frame of record i begins: only for formats with `frames`   */
+    int32_t *frame;       /* where the frame of record i begins; NULL without `frames`            */
     int32_t  stride;      /* entries between two columns, at least capacity + 64                  */
 } levada_spans;
 
