@@ -39,6 +39,10 @@ typedef struct levada_iter_options {
 /* The same for languages without macros; size is sizeof(levada_iter_options). */
 LEVADA_API void levada_iter_options_init(levada_iter_options *all, size_t size);
 
+/* EINVALID_ARGUMENT unless `errors` is a valid value of that option. */
+LEVADA_API LEVADA_MUST_USE levada_status levada_errors_check(const char *errors,
+                                                             levada_error *err);
+
 LEVADA_API LEVADA_MUST_USE levada_status levada_iter_open(const levada_dataset *dataset,
                                                           const levada_iter_options *options,
                                                           levada_iter **out, levada_error *err);

@@ -284,6 +284,16 @@ static PyObject *dataset_load(PyObject *module, PyObject *path)
     return PyUnicode_FromString(name ? name : "");
 }
 
+static PyObject *dataset_check_errors(PyObject *module, PyObject *errors)
+{
+    const char  *given = NULL;
+    levada_error err = LEVADA_ERROR_INIT;
+
+    (void)module;
+    if (!PyArg_Parse(errors, "s:check_errors", &given)) return NULL;
+    return levada_py_ok(levada_errors_check(given, &err), &err) ? Py_NewRef(Py_None) : NULL;
+}
+
 static PyObject *dataset_config(PyObject *module, PyObject *unused)
 {
     char         *json = NULL;
@@ -318,6 +328,7 @@ PyMethodDef levada_py_dataset_functions[] = {
     {"parse", dataset_parse, METH_O, "Dataset from text or JSON."},
     {"stages", dataset_stages, METH_NOARGS, "Every name with its options, as JSON."},
     {"load", dataset_load, METH_O, "Loads a plug-in and returns its name."},
+    {"check_errors", dataset_check_errors, METH_O, "Raises unless the option `errors` is valid."},
     {"config", dataset_config, METH_NOARGS, "What this build and machine have, as JSON."},
     {"write_sample", dataset_write_sample, METH_O, "Writes the sample files into a directory."},
     {NULL, NULL, 0, NULL},

@@ -216,6 +216,7 @@ bool levada_py_give(const levada_py_slots *slots, int32_t i, PyObject *value, bo
                     int64_t *rows, levada_py_given *out)
 {
     const levada_py_slot *slot = &slots->slot[i];
+    PyTypeObject         *array = (PyTypeObject *)slots->array, *type = NULL;
     PyObject             *dtype = NULL;
     bool                  known;
 
@@ -224,6 +225,8 @@ bool levada_py_give(const levada_py_slots *slots, int32_t i, PyObject *value, bo
     if (PyList_CheckExact(value) || PyTuple_CheckExact(value) || PyLong_CheckExact(value) ||
         slot->dtype == LEVADA_BYTES)
         return false;
+    type = Py_TYPE(value);
+    if (type != array && PyType_IsSubtype(type, array)) return false; /* it may have a mask */
     dtype = PyObject_GetAttr(value, slots->word_dtype);
     known = dtype == slot->numpy && PyObject_GetBuffer(value, &out->view, PyBUF_ND) == 0;
     Py_XDECREF(dtype);

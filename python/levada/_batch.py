@@ -274,6 +274,13 @@ class Ragged(Sequence[Any]):
         return indices, values, np.array([len(rows), longest, *shape[1:]], np.int64)
 
 
+def check_mask(array):
+    """Raises ValueError if values of an array are masked: nothing in levada knows of masks."""
+    masked = sys.modules.get("numpy.ma")
+    if masked is not None and isinstance(array, masked.MaskedArray) and masked.is_masked(array):
+        raise ValueError("a masked array has no values where its mask is set: fill them first")
+
+
 class Padded:
     """A padded column that a function of batches returns: ``values`` [n, T, ...] and ``lengths``.
 
@@ -285,8 +292,9 @@ class Padded:
     def __init__(self, values: Any, lengths: Any) -> None:
         import numpy as np
 
-        self.values = np.asarray(values)
-        given = np.asarray(lengths)
+        check_mask(values)
+        check_mask(lengths)
+        self.values, given = np.asarray(values), np.asarray(lengths)
         if self.values.ndim < 2:
             raise ValueError(f"a padded column has the shape [n, T, ...], not {self.values.shape}")
         n, steps = self.values.shape[:2]

@@ -14,13 +14,15 @@ from levada._exact import shown as _shown
 from levada.errors import InvalidArgumentError, keep
 
 _BATCHED = 2  # flag of blocks that have left a batching stage
-_all: weakref.WeakSet[Any] = weakref.WeakSet()  # every Columns
+_all: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()  # every Columns by id
 
 
 def _forked():
     """Whoever held a lock is not in the child."""
-    for columns in list(_all):
-        columns.lock = threading.Lock()
+    for reference in _all.valuerefs():
+        columns = reference()
+        if columns is not None:
+            columns.lock = threading.Lock()
 
 
 os.register_at_fork(after_in_child=_forked)
@@ -142,7 +144,7 @@ class Columns:
         self.kinds = kinds_of(spec)
         self.fixed = bool(self.kinds)
         self.lock = threading.Lock()
-        _all.add(self)
+        _all[id(self)] = self
 
     @classmethod
     def like(cls, fields):
@@ -279,10 +281,15 @@ def _entries(name, column):
         ) from None
 
 
+def _least(kind):
+    """The inner dimensions of values without an element."""
+    return tuple(size or 0 for size in kind.dims or ())
+
+
 def _empty(kind):
     import numpy as np
 
-    inner = tuple(size or 0 for size in kind.dims or ())
+    inner = _least(kind)
     if (kind.depth or 0) > 1:
         flat = Bytes(np.zeros(0, np.uint8), _offsets([]))
         values = flat if kind.dtype == "string" else np.zeros((0, *inner), array_type(kind.dtype))
@@ -295,13 +302,11 @@ def _empty(kind):
 
 def pack_column(kind, column, batched=False):
     """(dtype, depth, dims, values, offsets) of a whole column, and of a padded one its lengths."""
-    import numpy as np
-
     if isinstance(column, Padded):
         return _pack_padded(kind, column, batched)
     if isinstance(column, (Ragged, Bytes)) or isinstance(column, (list, tuple)):
         return pack(kind, list(column)) if len(column) else _nothing(kind, column)
-    array = as_array(np.asarray(column))
+    array = as_array(column)
     if array.ndim == 0:
         raise ValueError("a column has one entry a record")
     if array.ndim > 1 and (kind.depth if kind.depth is not None else not batched):
@@ -312,10 +317,7 @@ def pack_column(kind, column, batched=False):
             )
         n, steps, *inner = array.shape
         return _pack_arrays(kind, [steps] * n, [array.reshape(n * steps, *inner)])
-    kind.shape(0, array.shape[1:])
-    if batched and not kind.declared:
-        kind.dims = (None,) * (array.ndim - 1)
-    return _pack_flat(kind, array.shape[1:], [array], [])
+    return _pack_stacked(kind, array, batched)
 
 
 def _pack_padded(kind, column, batched):
@@ -324,10 +326,15 @@ def _pack_padded(kind, column, batched):
     if not batched or kind.depth == 1:
         rows = [row[:length] for row, length in zip(array, lengths.tolist(), strict=True)]
         return pack(kind, rows) if rows else _nothing(kind, array)
+    return (*_pack_stacked(kind, array, batched), lengths)
+
+
+def _pack_stacked(kind, array, batched):
+    """Values of one shape as an array [n, ...]; those of other batches may have another shape."""
     kind.shape(0, array.shape[1:])
-    if not kind.declared:
+    if batched and not kind.declared:
         kind.dims = (None,) * (array.ndim - 1)
-    return (*_pack_flat(kind, array.shape[1:], [array], []), lengths)
+    return _pack_flat(kind, array.shape[1:], [array], [])
 
 
 def _nothing(kind, column):
@@ -336,8 +343,7 @@ def _nothing(kind, column):
     known = kind.dtype or (name_of(dtype) if dtype is not None else "int64")
     levels = (kind.depth or 0) + (known == "string")
     empty = b"" if known == "string" else cast(_empty(Kind(known, 1)), known)
-    dims = tuple(size or 0 for size in kind.dims or ())
-    return known, kind.depth or 0, dims, empty, [_offsets([])] * levels
+    return known, kind.depth or 0, _least(kind), empty, [_offsets([])] * levels
 
 
 def pack(kind, values):
@@ -370,24 +376,23 @@ def pack(kind, values):
 
 
 def _check_whole(kind, values):
-    """Raises where integers among floats do not fit a declared dtype, which rounds floats alone."""
+    """Raises if integers among floats do not fit a declared dtype, which rounds floats alone."""
+    if not kind.declared:
+        return
     import numpy as np
 
     whole = [value for value in values if isinstance(value, (int, np.integer))]
-    if kind.declared and whole:
+    if whole:
         cast(np.asarray(whole), kind.dtype)
 
 
 def _pack_fixed(kind, arrays):
     """Values of one shape."""
-    import numpy as np
-
     for array in arrays:
         kind.shape(0, array.shape)
         if array.shape != arrays[0].shape:
             raise ValueError(f"shapes {arrays[0].shape} and {array.shape} stand in one block")
-    stacked = [np.asarray(array)[None] for array in arrays]
-    return _pack_flat(kind, arrays[0].shape, stacked, [])
+    return _pack_flat(kind, arrays[0].shape, [array[None] for array in arrays], [])
 
 
 def _pack_arrays(kind, lengths, arrays):
@@ -395,7 +400,7 @@ def _pack_arrays(kind, lengths, arrays):
     shapes = {array.shape[1:] for array in arrays if array.shape != (0,)}
     if len(shapes) > 1:
         raise ValueError(f"values differ in more than the first dimension: {sorted(shapes)}")
-    inner = shapes.pop() if shapes else tuple(size or 0 for size in kind.dims or ())
+    inner = shapes.pop() if shapes else _least(kind)
     kind.shape(1, inner)
     return _pack_flat(kind, inner, arrays, [_offsets(lengths)], 1)
 

@@ -8,7 +8,6 @@ from builtins import zip as _zip
 
 from levada import _levada
 from levada._stages import Stages
-from levada.errors import InvalidArgumentError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,9 +19,8 @@ if TYPE_CHECKING:
 
 _DTYPE_SIGNS = {"string": "bytes"}
 _MOST = 2**63 - 1
-_POLICY = r"fail|skip(:[0-9]+|:[0-9][0-9.e+-]*%)?"
 _LIMITS = {
-    "seed": (-1, _MOST),  # -1 draws one, too
+    "seed": (-1, _MOST),  # -1 picks a random seed, too
     "threads": (0, 256),
     "max_bytes": (0, _MOST),
     "block_rows": (0, 65536),
@@ -218,14 +216,16 @@ class Dataset(Stages):
     def with_options(self, **settings: Any) -> Dataset:
         """Settings of its iterators: seed, threads, errors, max_bytes, block_rows.
 
-        `seed`: None draws one. `threads`: 0 = CPUs. `errors`: "fail", "skip", "skip:1000" or
-        "skip:0.1%" of the records. `max_bytes`: most bytes of one record of a file (256 MiB); up
-        to 256 KiB always pass.
-        `block_rows`: records in a block before batching (256); a function is called for so many
-        before the first of them comes out.
+        `seed`: None picks a random seed.
+        `threads`: 0 means one for each CPU.
+        `errors`: "fail", "skip", "skip:1000" or "skip:0.1%" of the records.
+        `max_bytes`: the largest record of a file, in bytes (256 MiB). Records of up to 256 KiB
+        always pass.
+        `block_rows`: records in a block before batching (256). A function processes a whole block
+        before its first record is emitted.
 
-        Settings are no part of the description: text and JSON are as without them, while copies
-        and pickles keep them.
+        A setting that the dataset does not use has no effect. Settings are not a part of the
+        description, of its text or of its JSON; copies and pickles keep them.
         """
         known = ("seed", "threads", "errors", "max_bytes", "block_rows")
         for name in settings:
@@ -233,12 +233,8 @@ class Dataset(Stages):
                 raise TypeError(f"no option {name!r}; there are {', '.join(known)}")
         if not isinstance(settings.get("errors"), (str, type(None))):
             raise TypeError(f"errors={settings['errors']!r} must be a str")
-        import re
-
-        if not re.fullmatch(_POLICY, settings.get("errors") or "fail"):
-            raise InvalidArgumentError(
-                f"errors={settings['errors']!r} must be fail, skip, skip:COUNT or skip:SHARE%"
-            )
+        if settings.get("errors") is not None:
+            _levada.check_errors(settings["errors"])
         for name, (least, most) in _LIMITS.items():
             if settings.get(name) is not None:
                 settings[name] = _integer(name, settings[name], least, most)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from levada._batch import Bytes, Ragged, objects
+from levada._batch import Bytes, Ragged, check_mask, objects
 from levada._dtypes import DTYPES, name_of
 
 ADVICE = "; spec= says what all records have"
@@ -62,20 +62,15 @@ def as_array(value: Any) -> Any:
     return array
 
 
-def check_mask(array):
-    """Raises where values of an array are masked: nothing else here knows of masks."""
-    masked = sys.modules.get("numpy.ma")
-    if masked is not None and isinstance(array, masked.MaskedArray) and masked.is_masked(array):
-        raise ValueError("a masked array has no values where its mask is set: fill them first")
-
-
 def _of_numpy(array):
+    import numpy as np
+
     check_mask(array)
     if array.dtype.kind in "US":
         return array.astype(object)
     if array.dtype.kind == "O":
         _texts(array, array)
-    return array
+    return np.asarray(array)
 
 
 def _texts(array, value):
@@ -107,9 +102,13 @@ def check_mixed(array, items, advice=ADVICE):
 
 
 def _flat(items):
-    if isinstance(items, (list, tuple)):
-        return [leaf for item in items for leaf in _flat(item)]
-    return items.reshape(-1).tolist() if hasattr(items, "reshape") else [items]
+    import numpy as np
+
+    if hasattr(items, "__array__") or hasattr(items, "tolist"):  # of one dtype
+        return np.asarray(items).reshape(-1).tolist()
+    if hasattr(items, "__len__"):
+        return [number for item in items for number in _flat(item)]
+    return [items]
 
 
 def common(dtypes):

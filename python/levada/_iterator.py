@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from levada._dataset import Dataset
 
-_live: weakref.WeakSet[Iterator] = weakref.WeakSet()
+_live: weakref.WeakValueDictionary[int, Iterator] = weakref.WeakValueDictionary()  # by id
 _MAGIC = b"LVDROWS1"
 _MOST_SOURCES = 64
 _EMPTY = "there is no record in the file"
@@ -33,7 +33,10 @@ _log = logging.getLogger("levada")
 @atexit.register
 def _close_all():
     """Threads of C that wait for Python must be gone before Python is."""
-    for iterator in list(_live):
+    for reference in _live.valuerefs():  # one step: daemon threads may still open iterators
+        iterator = reference()
+        if iterator is None:
+            continue
         iterator.cancel()
         try:
             iterator.close()
@@ -125,7 +128,7 @@ class Iterator(_levada.Iter):
         self._batched = blocks or bool(dataset._core.flags & 2)
         self._restored = False
         self._files: weakref.ref[_Files] | None = None  # a weak reference to what its batches share
-        _live.add(self)
+        _live[id(self)] = self
 
     def _made(self, block: _levada.Block) -> Any:
         if not self._batched:

@@ -7,6 +7,8 @@ import os
 import warnings
 
 from levada import _levada
+from levada._batch import check_mask
+from levada._exact import check_mixed, is_text, other_value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -76,19 +78,20 @@ def _feature(key, value):
     """(key, kind, values) of whatever holds integers, floats or byte strings."""
     import numpy as np
 
-    if isinstance(value, (str, bytes, bytearray)):
+    if is_text(value):
         value = [value]
+    check_mask(value)
     if value is None or hasattr(value, "keys"):
         raise _odd(key, value)
     if not hasattr(value, "dtype"):
         value = list(value) if hasattr(value, "__iter__") else [value]
-        if any(map(_is_text, value)):
+        if any(map(is_text, value)):
             return key, "b", [_bytes(key, item) for item in value]
     try:
         array = np.asarray(value).reshape(-1)
     except ValueError:
         raise ValueError(f"feature {key!r}: a list whose parts differ in length") from None
-    if array.dtype.kind == "O" and not any(map(_is_text, array.tolist())):
+    if array.dtype.kind == "O" and not any(map(is_text, array.tolist())):
         raise _odd(key, next(item for item in array.tolist() if not isinstance(item, float)))
     if array.dtype.kind in "OSU":
         return key, "b", [_bytes(key, item) for item in array.tolist()]
@@ -99,10 +102,6 @@ def _feature(key, value):
     if array.dtype.kind == "f":
         return key, "f", _floats(key, array, value)
     raise TypeError(f"feature {key!r}: {array.dtype}; integers, floats or bytes are possible")
-
-
-def _is_text(item):
-    return isinstance(item, (str, bytes, bytearray))
 
 
 def _odd(key, item):
@@ -124,13 +123,11 @@ def _floats(key, array, value):
     """As the format has them: rounded to float32, but none larger than that holds."""
     import numpy as np
 
-    from levada._exact import check_mixed
-
-    check_mixed(array, value)
+    check_mixed(array, value, "")
     with np.errstate(over="ignore"):
         made = np.ascontiguousarray(array, np.float32)
-    if (np.isinf(made) & np.isfinite(array)).any():
-        large = array[np.isinf(made) & np.isfinite(array)][0]
+    large = other_value(array, made, rounds=True)
+    if large is not None:
         raise ValueError(f"feature {key!r}: {large} does not fit float32")
     return made
 
@@ -167,7 +164,9 @@ def _steps(key, steps):
     if not hasattr(steps, "dtype"):
         steps = list(steps)
         if steps and all(isinstance(step, (int, float)) for step in steps):
-            steps = np.asarray(steps)
+            given, steps = steps, np.asarray(steps)
+            if steps.dtype.kind == "f":
+                check_mixed(steps, given, "")
     if hasattr(steps, "dtype") and steps.ndim > 0 and steps.size and steps.dtype.kind in "iubf":
         _, kind, values = _feature(key, steps)
         return kind, values, steps.size // len(steps)
@@ -176,7 +175,6 @@ def _steps(key, steps):
 
 def _same_kind(key, steps):
     """Steps of one kind: those that are empty as the others, integers among floats as floats."""
-    import numpy as np
 
     kinds = {kind for _, kind, _ in steps if kind}
     if "b" in kinds:
@@ -185,7 +183,16 @@ def _same_kind(key, steps):
         return [(None, kind or "b", values if kind else []) for _, kind, values in steps]
     if "f" not in kinds:
         return [(None, "i", values) for _, _, values in steps]
-    return [(None, "f", np.ascontiguousarray(values, np.float32)) for _, _, values in steps]
+    return [(None, "f", _as_floats(kind, values)) for _, kind, values in steps]
+
+
+def _as_floats(kind, values):
+    """The float32 values of a step among others that are floats."""
+    import numpy as np
+
+    if kind == "i":
+        check_mixed(values.astype(np.float64), values, "")
+    return np.ascontiguousarray(values, np.float32)
 
 
 def make_sequence_example(

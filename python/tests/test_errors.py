@@ -83,7 +83,9 @@ def test_a_file_that_can_not_be_read_is_named_once(path, kind, text):
     assert caught.value.file == path
 
 
-@pytest.mark.parametrize("policy", ["never", "skip:", "skip:-1", "skip:x%", "skipped"])
+@pytest.mark.parametrize(
+    "policy", ["", "never", "skip:", "skip:-1", "skip:x%", "skip:0x1%", "skipped"]
+)
 def test_a_policy_is_checked_where_it_is_passed(policy):
     with pytest.raises(errors.InvalidArgumentError, match="must be fail, skip"):
         lv.range(3).with_options(errors=policy)

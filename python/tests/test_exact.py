@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What goes in from Python comes out with the same value, or an error says why not."""
 
+import array
 import math
 
 import levada as lv
@@ -191,6 +192,11 @@ def test_what_would_change_is_named(records, spec, message):
     source = [{"x": value} for value in records]
     with pytest.raises(REFUSED, match=message):
         list(lv.from_records(lambda: iter(source), spec={"x": spec} if spec else None))
+
+
+def test_large_floats_of_other_containers_pass():
+    for column in (array.array("d", [2.0**60, 1.5]), memoryview(array.array("d", [2.0**60, 1.5]))):
+        assert [row["x"] for row in lv.from_arrays({"x": column})] == [2.0**60, 1.5]
 
 
 def test_integers_and_floats_widen_in_the_first_block():

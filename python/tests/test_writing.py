@@ -101,6 +101,14 @@ def test_steps_are_of_one_kind(dtype, steps):
     assert ds.batch(1).first()["x"].to_list() == [steps]
 
 
+@pytest.mark.parametrize(
+    "steps", [[1.5, 2**53 + 1], [[1.5], [2**53 + 1]], [[1.5], 2**53 + 1], [[1.5, 2**53 + 1]]]
+)
+def test_integers_among_floats_keep_their_value(steps):
+    with pytest.raises(ValueError, match=f"{2**53 + 1} among floats is [^;]*$"):
+        lv.make_sequence_example({}, {"x": steps})
+
+
 def test_steps_of_bytes_and_numbers_are_refused():
     with pytest.raises(TypeError, match="'x' mixes"):
         lv.make_sequence_example({}, {"x": [[b"a"], [1]]})

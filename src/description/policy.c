@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "description/policy.h"
 
+#include "base/assert.h"
+
+#include <levada/iter.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,14 +15,15 @@ static levada_status policy_refuse(const char *text, levada_error *err)
                        "errors='%s' must be fail, skip, skip:COUNT or skip:SHARE%%", text);
 }
 
-/* A budget begins with a digit, so that strtod's "inf", signs and spaces have no chance. */
+/* A budget begins with a digit and is decimal: strtod alone would accept "inf", signs, spaces and
+ * hexadecimal numbers. */
 static levada_status policy_budget(const char *text, const char *budget, levada_policy *policy,
                                    levada_error *err)
 {
     char  *rest = NULL;
     size_t length = strlen(budget);
 
-    if (*budget < '0' || *budget > '9') return policy_refuse(text, err);
+    if (*budget < '0' || *budget > '9' || strpbrk(budget, "xX")) return policy_refuse(text, err);
     if (budget[length - 1] == '%') {
         policy->share = strtod(budget, &rest) / 100.0;
         if (rest != budget + length - 1 || policy->share > 1.0) return policy_refuse(text, err);
@@ -42,6 +46,14 @@ levada_status levada_policy_parse(const char *text, levada_policy *out, levada_e
     }
     *out = policy;
     return LEVADA_OK;
+}
+
+levada_status levada_errors_check(const char *errors, levada_error *err)
+{
+    levada_policy policy;
+
+    LEVADA_TRY(levada_require(errors != NULL, "errors", err));
+    return levada_policy_parse(errors, &policy, err);
 }
 
 bool levada_policy_allows(const levada_policy *policy, int64_t bad, int64_t records)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "description/policy.h"
 
+#include <levada/iter.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,7 +30,7 @@ static void refuses_other_words(void **state)
 {
     const char   *wrong[] = {"",         "no",       "skipped", "skip:",   "skip:x",  "skip:-1",
                              "skip: 1",  "skip:1x",  "skip:%",  "skip:1%%", "skip:101%", "skip:inf",
-                             "skip:nan%", "skip:1 %", "fail:1",  "Skip"};
+                             "skip:nan%", "skip:1 %", "fail:1",  "Skip",   "skip:0x1%"};
     levada_policy p = {.most = 77};
     levada_error  err = LEVADA_ERROR_INIT;
 
@@ -37,8 +38,11 @@ static void refuses_other_words(void **state)
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         assert_int_equal(levada_policy_parse(wrong[i], &p, &err), LEVADA_EINVALID_ARGUMENT);
         assert_non_null(strstr(err.message, "errors='"));
+        assert_int_equal(levada_errors_check(wrong[i], NULL), LEVADA_EINVALID_ARGUMENT);
     }
     assert_int_equal(p.most, 77);
+    assert_int_equal(levada_errors_check("fail", NULL), LEVADA_OK);
+    assert_int_equal(levada_errors_check("skip:0.1%", NULL), LEVADA_OK);
 }
 
 static void keeps_to_its_budget(void **state)

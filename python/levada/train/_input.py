@@ -16,6 +16,7 @@ from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from typing import Any
 
+from levada._batch import check_mask
 from levada._dataset import Dataset
 from levada._dtypes import name_of
 from levada.errors import InvalidArgumentError, LevadaError, OutOfRangeError
@@ -271,6 +272,7 @@ def _keeper(keep: Any, enqueue_many: bool) -> Callable[..., list[Any] | None] | 
 def _checked_keep(keep: Any, enqueue_many: bool) -> Any:
     import numpy as np
 
+    check_mask(keep)
     keep = np.asarray(keep)
     if keep.ndim > 1:
         raise InvalidArgumentError("`keep_input` must be 0 or 1 dimensions.")
@@ -300,7 +302,7 @@ def _rows_where(value: Any, keep: Any) -> Any:
     if is_column(value):
         rows = list(value)
         return [rows[i] for i in np.flatnonzero(keep)]
-    return np.asarray(value)[keep]
+    return np.asanyarray(value)[keep]  # the queue refuses masks
 
 
 # -- the functions

@@ -25,8 +25,11 @@ def own_lock(owner: Any, kind: Callable[[], Any] = threading.Lock) -> Any:
 
 
 def _forked() -> None:
-    for (_, kind), owner in list(_owners.items()):
-        owner._lock = kind()
+    for reference in _owners.valuerefs():
+        owner = reference()
+        if owner is not None:
+            _, kind = reference.key
+            owner._lock = kind()
 
 
 os.register_at_fork(after_in_child=_forked)

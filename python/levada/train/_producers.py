@@ -13,7 +13,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from levada._batch import objects
+from levada._batch import check_mask, objects
 from levada._dtypes import name_of
 from levada._exact import check_mixed
 from levada.errors import InvalidArgumentError, OutOfRangeError
@@ -78,6 +78,7 @@ def _as_rows(values: Any) -> Any:
     """Array [n, ...]; texts and paths as an object array of bytes."""
     import numpy as np
 
+    check_mask(values)
     if isinstance(values, np.ndarray) and values.dtype.kind not in "OSU":
         return values
     array = np.asarray(values)

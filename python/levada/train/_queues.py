@@ -41,7 +41,7 @@ __all__ = [
 _FIFO, _PADDING, _SHUFFLE, _PRIORITY = range(4)
 _NAMES = ("fifo_queue", "padding_fifo_queue", "random_shuffle_queue", "priority_queue")
 _counts: dict[str, Any] = {}  # default name: numbers for the next ones
-_lock = threading.Lock()
+_lock = threading.RLock()  # finalizers, which run anywhere, may make queues
 _live: weakref.WeakValueDictionary[int, Any] = (
     weakref.WeakValueDictionary()
 )  # every queue by number, to be found by name
@@ -51,7 +51,7 @@ _numbers = itertools.count()
 def _forked() -> None:
     """Whoever held the lock is not in the child, whose queues are its own."""
     global _lock
-    _lock = threading.Lock()
+    _lock = threading.RLock()
     _levada.ports_forked()
 
 
@@ -73,10 +73,16 @@ def remember(queue: Any) -> None:
         _live[next(_numbers)] = queue
 
 
+def _queues() -> list[Any]:
+    """Every queue that is alive, the oldest first."""
+    found = [reference() for reference in _live.valuerefs()]
+    return [queue for queue in found if queue is not None]
+
+
 def find_queue(name: str) -> QueueBase:
     """The queue with this ``shared_name``, else the newest of this name; else NotFoundError."""
     with _lock:
-        queues = list(_live.values())[::-1]
+        queues = _queues()[::-1]
     for queue in queues:
         if queue._shared_name == name:
             return queue
@@ -166,7 +172,7 @@ class QueueBase:
             self._signature.adopt(self._queue.dims())
         self._shared_name = shared_name
         with _lock:
-            others = _live.values() if shared_name else ()
+            others = _queues() if shared_name else ()
             same = (q._fate for q in others if q._shared_name == shared_name)
             self._fate = next(same, None) or _Fate()
             _live[next(_numbers)] = self

@@ -85,4 +85,5 @@ def is_op(name: str) -> bool:
 def op_name(fn: Callable[[], object]) -> str | None:
     """The name under which ``fn`` was registered, or None."""
     with _lock:
-        return next((name for name, known in _ops.items() if known == fn), None)
+        ops = _ops.copy()  # a comparison may be a user's, which may register an op
+    return next((name for name, known in ops.items() if known == fn), None)

@@ -11,8 +11,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from levada import errors
+from levada._batch import check_mask
 from levada._dtypes import as_dtype
-from levada._exact import check_mask, check_mixed, other_value
+from levada._exact import check_mixed, other_value
 
 if TYPE_CHECKING:
     import numpy as np
@@ -229,6 +230,7 @@ class Signature:
             return value
         import numpy as np
 
+        check_mask(value)
         array = np.asarray(value) if hasattr(value, "dtype") else np.array(value, dtype=object)
         flat = array.astype(object).ravel().tolist()
         for item in flat:
