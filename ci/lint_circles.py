@@ -18,6 +18,7 @@ import lib
 from lib import Finding
 
 MOST = 3
+EXTENSION = "levada._levada"  # a module of the package that is written in C
 Graph = dict[str, set[str]]
 
 
@@ -99,7 +100,7 @@ def python_graph(root: Path) -> Graph:
     for path in modules.values():
         names = set(imports(ast.parse((root / path).read_text())))
         # `from levada import x` uses x, and the package only where x is not a module of it.
-        parents = {name.rpartition(".")[0] for name in names if name in modules}
+        parents = {name.rpartition(".")[0] for name in names if name in {*modules, EXTENSION}}
         graph[path] = {modules[name] for name in names - parents if name in modules} - {path}
     return graph
 

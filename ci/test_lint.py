@@ -241,6 +241,14 @@ def test_circles_of_more_than_three_modules_are_found(tree):
     assert lint_circles.check(root, root) == []
 
 
+def test_the_extension_is_not_the_package(tree):
+    tree("python/levada/__init__.py", "from levada import a\n")
+    for name, other in ("ab", "bc", "cd"):
+        tree(f"python/levada/{name}.py", f"from levada import {other}\n")
+    root = tree("python/levada/d.py", "from levada import _levada\n")
+    assert lint_circles.check(root, root) == []
+
+
 def test_circles_of_c_files_are_found_by_their_symbols(tree):
     objects = tree.root / "build" / "src" / "liblevada.so.0.p"
     objects.mkdir(parents=True)

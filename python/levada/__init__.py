@@ -19,7 +19,6 @@ from levada._dataset import (
     mix,
     range,
     source,
-    torch_dataset,
     zip,
 )
 from levada._dtypes import DTYPES as _DTYPES
@@ -28,7 +27,7 @@ from levada._sources import *  # noqa: F403  tfrecord, text_lines, range, ...
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # what __getattr__ brings when it is asked for
     from levada import samples, train
-    from levada._batch import Batch, Bytes, Padded, Ragged
+    from levada._batch import Batch
     from levada._checkpoint import load_checkpoint, save_checkpoint
     from levada._config import show_config
     from levada._dtypes import DType
@@ -45,7 +44,9 @@ if TYPE_CHECKING:  # what __getattr__ brings when it is asked for
         parse_single_sequence_example,
     )
     from levada._plugins import load_library, load_op_library, register_decoder, register_source
+    from levada._ragged import Bytes, Padded, Ragged
     from levada._writing import TFRecordWriter, make_example, make_sequence_example
+    from levada.interop.torch import torch_dataset
 
     bool: DType
     int8: DType
@@ -68,9 +69,9 @@ __version__ = _levada.VERSION
 
 _LAZY = {
     "Batch": "_batch",
-    "Bytes": "_batch",
-    "Padded": "_batch",
-    "Ragged": "_batch",
+    "Bytes": "_ragged",
+    "Padded": "_ragged",
+    "Ragged": "_ragged",
     "Iterator": "_iterator",
     "load_library": "_plugins",
     "load_op_library": "_plugins",
@@ -82,6 +83,7 @@ _LAZY = {
     "TFRecordWriter": "_writing",
     "make_example": "_writing",
     "make_sequence_example": "_writing",
+    "torch_dataset": "interop.torch",
     "samples": "samples",
     "train": "train",
 }

@@ -7,10 +7,10 @@ import weakref
 from typing import Any
 
 from levada import _levada
-from levada._batch import Bytes, Padded, Ragged
 from levada._dtypes import name_of
 from levada._exact import ADVICE, array_type, as_array, cast, check_mixed, common, encode, is_text
 from levada._exact import shown as _shown
+from levada._ragged import Bytes, Padded, Ragged
 from levada.errors import InvalidArgumentError, keep
 
 _BATCHED = 2  # flag of blocks that have left a batching stage

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
-    from levada._batch import Batch
     from levada._iterator import Iterator
 
 _DTYPE_SIGNS = {"string": "bytes"}
@@ -537,29 +536,3 @@ def from_records(
     target = _functions.Records(records, spec)
     handle = _functions.handle(target, records, source=True)
     return Dataset(_levada.append("records", _with_spec(handle, spec), ()))
-
-
-def torch_dataset(
-    ds: Dataset | Callable[[int, int], Dataset],
-    rank: int | None = None,
-    world_size: int | None = None,
-    *,
-    equal: str | bool | None = None,
-    transform: Callable[[Batch], Any] | None = None,
-) -> Any:
-    """A ``torch.utils.data.IterableDataset`` with ``state_dict``, for DataLoader.
-
-    Each worker of each rank reads its share. `ds` may be a function of (index, count) that places
-    the shard itself. Ranks are those of torch.distributed or of RANK and WORLD_SIZE unless given.
-
-    ``transform(batch)`` makes of a ``Batch`` what the loader gives, in the worker, where the
-    default is ``batch.torch()``. ``lambda b: {**b.torch(), "mask": torch.from_numpy(b.mask("x"))}``
-    adds a mask. Workers that are spawned need one that can be pickled.
-
-    ``equal="drop"`` or ``equal="pad"`` gives every rank the same number of batches: the last ones
-    that not all ranks have are dropped, or copies are added whose ``is_padding`` is True and whose
-    lengths and masks are 0. With several ranks and neither of them it warns once (False: never).
-    """
-    from levada.interop import torch
-
-    return torch.TorchDataset(ds, rank, world_size, equal=equal, transform=transform)

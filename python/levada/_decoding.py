@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from levada import _levada
-from levada._batch import Batch, Bytes
+from levada._batch import Batch
 from levada._dtypes import DTYPES
+from levada._ragged import Bytes
 
 _MOST = 32
 _MOST_DIMS = 4

@@ -6,8 +6,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from levada._batch import Bytes, Ragged, check_mask, objects
 from levada._dtypes import DTYPES, name_of
+from levada._ragged import Bytes, Ragged, check_mask, objects
 
 ADVICE = "; spec= says what all records have"
 _WHOLE = 2**53  # floats from here on are further apart than integers

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from levada import _levada
-from levada._batch import Bytes
 from levada._decoding import Prepared, keep_lone, kept, lones, prepare
 from levada._dtypes import name_of
+from levada._ragged import Bytes
 from levada.errors import InvalidArgumentError, LevadaError
 
 
@@ -301,7 +301,7 @@ def spec_value(features, steps=False):
 
 def _flat(values):
     """Values of a Ragged, or a column, as an array: byte strings become an object array."""
-    from levada._batch import objects
+    from levada._ragged import objects
 
     return objects(values.to_list()) if isinstance(values, Bytes) else values
 
@@ -314,7 +314,7 @@ def _fixed(value, column, single):
 
 
 def _padded(value, column, single):
-    from levada._batch import Ragged
+    from levada._ragged import Ragged
 
     column = Ragged(_flat(column.values), column.nested)
     return column.values if single else column.to_padded(value["default"])
@@ -322,7 +322,7 @@ def _padded(value, column, single):
 
 def _sparse_of(column, single):
     """VarLen: (indices, values, dense_shape)."""
-    from levada._batch import Ragged
+    from levada._ragged import Ragged
 
     indices, values, shape = Ragged(_flat(column.values), column.nested).to_sparse()
     return (indices[:, 1:], values, shape[1:]) if single else (indices, values, shape)

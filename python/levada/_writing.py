@@ -7,8 +7,8 @@ import os
 import warnings
 
 from levada import _levada
-from levada._batch import check_mask
 from levada._exact import check_mixed, is_text, other_value
+from levada._ragged import check_mask
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

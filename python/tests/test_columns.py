@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from levada._batch import Batch, Bytes, Ragged, rows_of
+from levada._batch import Batch, rows_of
 from levada._columns import Columns
+from levada._ragged import Bytes, Ragged
 
 
 def same(a, b):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arrow: batches as record batches, over the same memory where Arrow's layout allows."""
 
-from levada._batch import Bytes, Ragged
+from levada._ragged import Bytes, Ragged
 
 
 def _flat(array):

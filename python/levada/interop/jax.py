@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """JAX: batches as jax arrays."""
 
-from levada._batch import Bytes, Ragged
+from levada._ragged import Bytes, Ragged
 
 
 def _array(value):

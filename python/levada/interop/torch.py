@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PyTorch: batches as tensors, datasets for DataLoader."""
+"""PyTorch: datasets for DataLoader."""
 
 from __future__ import annotations
 
+import functools
 import operator
 import os
 import sys
@@ -10,10 +11,10 @@ import warnings
 import weakref
 
 from levada import _sharing
-from levada._batch import Bytes, Ragged
 from levada._iterator import Iterator
 from levada.errors import FailedPreconditionError, InvalidArgumentError
 from levada.interop._epochs import Epochs
+from levada.interop._tensors import batch_to_torch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,30 +23,6 @@ if TYPE_CHECKING:
 
     from levada._batch import Batch
     from levada._dataset import Dataset
-
-
-def _tensor(value, device):
-    import torch
-
-    if isinstance(value, Bytes):
-        return value.to_list()
-    if isinstance(value, Ragged):
-        levels = [_tensor(level, device) for level in value.nested]
-        inner = value.values
-        return Ragged(inner if isinstance(inner, Bytes) else _tensor(inner, device), levels)
-    if value.dtype == object:
-        return value
-    bfloat16 = value.dtype.name == "bfloat16"
-    if bfloat16:
-        value = value.view("int16")
-    tensor = torch.from_numpy(value if value.flags.writeable else value.copy())
-    tensor = tensor.view(torch.bfloat16) if bfloat16 else tensor
-    return tensor if device is None else tensor.to(device, non_blocking=True)
-
-
-def batch_to_torch(batch: Batch, device: Any = None) -> dict[str, Any]:
-    """Dict of name to tensor over the memory of the batch."""
-    return {name: _tensor(value, device) for name, value in batch.items()}
 
 
 def _position(rank, world_size):
@@ -282,12 +259,40 @@ class Shared:
         return {**self.__dict__, **told}
 
 
-def __getattr__(name):
-    """TorchDataset is made when it is asked for: its base class is torch's."""
-    if name != "TorchDataset":
-        raise AttributeError(name)
+@functools.cache
+def _torch_dataset_class() -> Any:
     from torch.utils.data import IterableDataset
 
     parts = {"__module__": __name__, "__doc__": Shared.__doc__}
-    made = globals()[name] = type(name, (Shared, IterableDataset), parts)
-    return made
+    return type("TorchDataset", (Shared, IterableDataset), parts)
+
+
+def __getattr__(name):
+    """TorchDataset is made at first use: its base class is torch's."""
+    if name != "TorchDataset":
+        raise AttributeError(name)
+    return _torch_dataset_class()
+
+
+def torch_dataset(
+    ds: Dataset | Callable[[int, int], Dataset],
+    rank: int | None = None,
+    world_size: int | None = None,
+    *,
+    equal: str | bool | None = None,
+    transform: Callable[[Batch], Any] | None = None,
+) -> Any:
+    """A ``torch.utils.data.IterableDataset`` with ``state_dict``, for DataLoader.
+
+    Each worker of each rank reads its share. `ds` may be a function of (index, count) that places
+    the shard itself. Ranks are those of torch.distributed or of RANK and WORLD_SIZE unless given.
+
+    ``transform(batch)`` makes of a ``Batch`` what the loader gives, in the worker, where the
+    default is ``batch.torch()``. ``lambda b: {**b.torch(), "mask": torch.from_numpy(b.mask("x"))}``
+    adds a mask. Workers that are spawned need one that can be pickled.
+
+    ``equal="drop"`` or ``equal="pad"`` gives every rank the same number of batches: the last ones
+    that not all ranks have are dropped, or copies are added whose ``is_padding`` is True and whose
+    lengths and masks are 0. With several ranks and neither of them it warns once (False: never).
+    """
+    return _torch_dataset_class()(ds, rank, world_size, equal=equal, transform=transform)

@@ -16,9 +16,9 @@ from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from typing import Any
 
-from levada._batch import check_mask
 from levada._dataset import Dataset
 from levada._dtypes import name_of
+from levada._ragged import check_mask
 from levada.errors import InvalidArgumentError, LevadaError, OutOfRangeError
 from levada.train._input_block import (
     dtype_of_rows,

@@ -6,11 +6,11 @@ from __future__ import annotations
 from typing import Any
 
 from levada import _levada
-from levada._batch import Bytes, Ragged
 from levada._columns import Kind, pack_column
 from levada._dataset import Dataset
 from levada._dtypes import name_of
 from levada._parsing import RaggedValue
+from levada._ragged import Bytes, Ragged
 from levada.errors import InvalidArgumentError
 from levada.train._readers import Keys
 

@@ -13,9 +13,9 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from levada._batch import check_mask, objects
 from levada._dtypes import name_of
 from levada._exact import check_mixed
+from levada._ragged import check_mask, objects
 from levada.errors import InvalidArgumentError, OutOfRangeError
 from levada.train._input_stream import Gauge, LateQueue, Made, Stream
 from levada.train._locks import own_lock

@@ -18,7 +18,8 @@ import os
 from collections.abc import Sequence
 
 from levada import _functions, _levada
-from levada._batch import ORIGIN, Bytes, column_of, objects
+from levada._batch import ORIGIN, column_of
+from levada._ragged import Bytes, objects
 from levada.errors import (
     DataLossError,
     InvalidArgumentError,

@@ -11,9 +11,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from levada import errors
-from levada._batch import check_mask
 from levada._dtypes import as_dtype
 from levada._exact import check_mixed, other_value
+from levada._ragged import check_mask
 
 if TYPE_CHECKING:
     import numpy as np
