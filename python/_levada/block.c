@@ -282,15 +282,15 @@ static PyObject *block_find(PyObject *self, PyObject *name)
 static PyObject *block_origins(PyObject *self, PyObject *args)
 {
     int64_t   i, n = levada_block_rows(block_of(self));
-    int       lane = 0;
+    int       part = 0;
     PyObject *bytes = NULL;
     char     *at;
 
-    if (!PyArg_ParseTuple(args, "|i", &lane)) return NULL;
+    if (!PyArg_ParseTuple(args, "|i", &part)) return NULL;
     bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)sizeof(levada_origin) * n);
     at = bytes ? PyBytes_AsString(bytes) : NULL;
     for (i = 0; at && i < n; i++, at += sizeof(levada_origin)) {
-        levada_origin origin = levada_block_origin_part(block_of(self), i, lane);
+        levada_origin origin = levada_block_origin_part(block_of(self), i, part);
 
         memcpy(at, &origin, sizeof origin);
     }
@@ -329,7 +329,7 @@ static PyMethodDef block_methods[] = {
     {"values", block_values, METH_O, "View of a FIXED column, [n, dims...], or None."},
     {"parts", block_parts, METH_O, "(values, [offsets of each level]) of a column, packed."},
     {"lengths", block_lengths, METH_O, "View of the lengths before padding, or None."},
-    {"origins", block_origins, METH_VARARGS, "Origins in a lane as bytes, one struct a record."},
+    {"origins", block_origins, METH_VARARGS, "Origins of one part as bytes, one struct a record."},
     {NULL, NULL, 0, NULL},
 };
 

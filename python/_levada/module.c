@@ -170,12 +170,12 @@ static int module_exec(PyObject *module)
         module_add_type(module, &levada_py_queue_spec, &state->queue) < 0 ||
         module_add_type(module, &levada_py_barrier_spec, &state->barrier) < 0)
         return -1;
-    state->office = levada_py_office_create();
+    state->calls = levada_py_call_queue_create();
     state->made = PyUnicode_InternFromString("_made");
-    if (!state->office || !state->made) return -1;
+    if (!state->calls || !state->made) return -1;
     if (PyModule_AddFunctions(module, levada_py_dataset_functions) < 0 ||
         PyModule_AddFunctions(module, levada_py_build_functions) < 0 ||
-        PyModule_AddFunctions(module, levada_py_lane_functions) < 0 ||
+        PyModule_AddFunctions(module, levada_py_call_functions) < 0 ||
         PyModule_AddFunctions(module, levada_py_records_functions) < 0 ||
         PyModule_AddFunctions(module, levada_py_queue_functions) < 0 ||
         PyModule_AddFunctions(module, levada_py_watchdog_functions) < 0 ||

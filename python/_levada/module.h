@@ -16,14 +16,14 @@
 #include <levada/state.h>
 #include <time.h>
 
-typedef struct levada_py_office levada_py_office;
+typedef struct levada_py_call_queue levada_py_call_queue;
 typedef struct levada_py_main   levada_py_main;
 
-/* Where calls of user functions wait for threads of Python (lane.c). One per module; it stays for
- * ever, because the last reference to a function may go after the module has gone. */
+/* Where calls of user functions wait for threads of Python (call_queue.c). One per module; it is
+ * never freed, because the last reference to a function may go after the module has gone. */
 typedef struct levada_py_state {
     PyTypeObject     *block, *view, *dataset, *iter, *function, *writer, *tensor, *queue, *barrier;
-    levada_py_office *office;
+    levada_py_call_queue *calls;
     levada_py_main   *main;  /* stays for ever: queues have it */
     PyObject         *made;  /* "_made"; stays for ever: iterators call it */
     long              forks; /* of this process' line; what is older belongs to the parent */
@@ -50,7 +50,7 @@ extern PyType_Spec levada_py_iter_spec, levada_py_function_spec, levada_py_write
 extern PyType_Spec levada_py_tensor_spec, levada_py_queue_spec, levada_py_barrier_spec;
 /* Functions of the module, in their files. */
 extern PyMethodDef levada_py_dataset_functions[], levada_py_build_functions[];
-extern PyMethodDef levada_py_lane_functions[], levada_py_records_functions[];
+extern PyMethodDef levada_py_call_functions[], levada_py_records_functions[];
 extern PyMethodDef levada_py_queue_functions[], levada_py_watchdog_functions[];
 extern PyMethodDef levada_py_writer_functions[];
 
@@ -92,7 +92,7 @@ PyObject *levada_py_target_of(const levada_function *function);
  * Zeroed and aligned to 64 bytes. May be called without the interpreter. */
 levada_status levada_py_scratch(int64_t size, levada_block **owner, void **out, levada_error *err);
 
-/* The office of this module; NULL with an exception. */
-levada_py_office *levada_py_office_create(void);
+/* The call queue of this module; NULL with an exception. */
+levada_py_call_queue *levada_py_call_queue_create(void);
 
 #endif

@@ -118,9 +118,9 @@ class Iterator(_levada.Iter):
     # between; while something was raised it keeps the block.
 
     def __new__(cls, dataset: Dataset, epoch: int = 0, blocks: bool = False) -> Self:
-        lanes = sys.modules.get("levada._functions")
-        if lanes is not None:
-            lanes.ensure()
+        functions = sys.modules.get("levada._functions")
+        if functions is not None:
+            functions.ensure()
         return dataset._open(epoch, kind=cls)
 
     def __init__(self, dataset: Dataset, epoch: int = 0, blocks: bool = False) -> None:

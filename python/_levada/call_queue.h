@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lanes from the inside: lane.c is the side of levada, which posts tasks and waits; lane_serve.c is
- * the side of Python, which takes and answers them.
+ * The call queue, between the threads of levada and those of Python: call_queue.c posts tasks and
+ * waits for answers; call_queue_serve.c takes the tasks and answers them.
  */
-#ifndef LEVADA_PYTHON_LANE_H
-#define LEVADA_PYTHON_LANE_H
+#ifndef LEVADA_PYTHON_CALL_QUEUE_H
+#define LEVADA_PYTHON_CALL_QUEUE_H
 
 #include "module.h"
 
 #include <pthread.h>
 
 typedef struct levada_py_target { /* a Python function as levada holds it: `user` */
-    levada_py_office     *office;
+    levada_py_call_queue     *calls;
     PyObject             *target; /* has call, save, restore, close, each with a run's number */
     int32_t               workers; /* most calls at the same time */
     bool                  pure;    /* may be called again for the same records */
-    /* -- guarded by the lock of the office */
+    /* -- guarded by the lock of the call queue */
     int32_t               busy, refs; /* refs: its levada_function and its runs */
-    int64_t               forks;      /* busy is of this process; see the office */
+    int64_t               forks;      /* busy is of this process; see the queue */
     struct levada_py_target *next;    /* in the list of the dead */
 } levada_py_target;
 
@@ -50,7 +50,7 @@ struct levada_py_run {
     levada_py_task      last; /* tells Python that the run is over     */
 };
 
-struct levada_py_office {
+struct levada_py_call_queue {
     pthread_mutex_t lock;
     pthread_cond_t  news;
     /* -- guarded by lock */
@@ -61,15 +61,15 @@ struct levada_py_office {
     int32_t        idle;
 };
 
-/* Those who call hold the lock of the office. */
-void levada_py_lane_remove_locked(levada_py_office *office, levada_py_task *task);
-void levada_py_lane_drop_locked(levada_py_office *office, levada_py_target *function);
-void levada_py_lane_free(levada_py_task *task);
+/* Callers hold the lock of the queue. */
+void levada_py_call_queue_remove_locked(levada_py_call_queue *calls, levada_py_task *task);
+void levada_py_call_queue_drop_locked(levada_py_call_queue *calls, levada_py_target *function);
+void levada_py_call_queue_free(levada_py_task *task);
 /* Lets go of the functions that levada has let go of; with the interpreter. */
-void levada_py_lane_bury(levada_py_office *office);
+void levada_py_call_queue_bury(levada_py_call_queue *calls);
 /* `size` bytes as a block, which may be dropped without the interpreter. */
-LEVADA_MUST_USE levada_status levada_py_lane_keep(const void *bytes, size_t size,
+LEVADA_MUST_USE levada_status levada_py_call_queue_keep(const void *bytes, size_t size,
                                                   levada_block **out, levada_error *err);
-const void *levada_py_lane_bytes(const levada_block *block);
+const void *levada_py_call_queue_bytes(const levada_block *block);
 
 #endif

@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lanes, the side of Python: its threads take tasks, run functions, and answer. */
-#include "lane.h"
+/* The call queue, Python's side: its threads take tasks, run functions, and answer. */
+#include "call_queue.h"
 
 #include <string.h>
 
 /* The threads of the parent are gone, and whatever they were doing. */
-static PyObject *lane_serve_after_fork(PyObject *module, PyObject *unused)
+static PyObject *serve_after_fork(PyObject *module, PyObject *unused)
 {
-    levada_py_office *office = ((levada_py_state *)PyModule_GetState(module))->office;
+    levada_py_call_queue *calls = ((levada_py_state *)PyModule_GetState(module))->calls;
 
     (void)unused;
-    pthread_mutex_init(&office->lock, NULL);
-    pthread_cond_init(&office->news, NULL);
-    office->first = office->last = NULL, office->idle = 0;
-    office->forks++;
+    pthread_mutex_init(&calls->lock, NULL);
+    pthread_cond_init(&calls->news, NULL);
+    calls->first = calls->last = NULL, calls->idle = 0;
+    calls->forks++;
     return Py_NewRef(Py_None);
 }
 
 /* The end of a run waits for its last call. Calls that went on when the process was forked are the
  * parent's. */
-static bool lane_serve_ready(const levada_py_task *task)
+static bool serve_ready(const levada_py_task *task)
 {
     levada_py_target *function = task->run->function;
 
-    if (function->forks != function->office->forks) {
-        function->forks = function->office->forks;
+    if (function->forks != function->calls->forks) {
+        function->forks = function->calls->forks;
         function->busy = 0;
     }
     if (task == &task->run->last) return task->run->busy == 0;
@@ -32,13 +32,13 @@ static bool lane_serve_ready(const levada_py_task *task)
 }
 
 /* The first task whose run has a worker to spare; it leaves the queue. */
-static levada_py_task *lane_serve_pick_locked(levada_py_office *office)
+static levada_py_task *serve_pick_locked(levada_py_call_queue *calls)
 {
-    levada_py_task *task = office->first;
+    levada_py_task *task = calls->first;
 
-    while (task && !lane_serve_ready(task)) task = task->next;
+    while (task && !serve_ready(task)) task = task->next;
     if (!task) return NULL;
-    levada_py_lane_remove_locked(office, task);
+    levada_py_call_queue_remove_locked(calls, task);
     task->taken = true;
     task->run->busy++;
     task->run->function->busy++;
@@ -46,14 +46,14 @@ static levada_py_task *lane_serve_pick_locked(levada_py_office *office)
 }
 
 /* Answers the task; frees it where nobody waits any more, and a run that is over. */
-static void lane_serve_finish(levada_py_task *task, levada_status st)
+static void serve_finish(levada_py_task *task, levada_status st)
 {
     levada_py_run         *run = task->run;
-    levada_py_office *office = run->function->office;
+    levada_py_call_queue *calls = run->function->calls;
     bool              over = task == &run->last, left;
     levada_block     *memory = NULL;
 
-    pthread_mutex_lock(&office->lock);
+    pthread_mutex_lock(&calls->lock);
     task->status = st;
     task->done = true;
     left = task->left;
@@ -61,34 +61,35 @@ static void lane_serve_finish(levada_py_task *task, levada_status st)
     run->function->busy--;
     if (over) {
         memory = run->memory;
-        levada_py_lane_drop_locked(office, run->function);
+        levada_py_call_queue_drop_locked(calls, run->function);
     } else if (!left) {
         pthread_cond_broadcast(&run->wake);
     }
-    pthread_cond_signal(&office->news);
-    pthread_mutex_unlock(&office->lock);
+    pthread_cond_signal(&calls->news);
+    pthread_mutex_unlock(&calls->lock);
     if (over) levada_block_unref(&memory);
-    else if (left) levada_py_lane_free(task);
+    else if (left) levada_py_call_queue_free(task);
 }
 
 /* A task that Python dropped without an answer. */
-static void lane_serve_capsule_free(PyObject *capsule)
+static void serve_capsule_free(PyObject *capsule)
 {
     levada_py_task *task = PyCapsule_GetPointer(capsule, "levada.task");
 
     if (PyCapsule_GetContext(capsule)) return;
     (void)levada_fail(&task->error, LEVADA_EINTERNAL, "the function was not answered");
-    lane_serve_finish(task, LEVADA_EINTERNAL);
+    serve_finish(task, LEVADA_EINTERNAL);
 }
 
-static PyObject *lane_serve_input(levada_py_state *state, const levada_py_task *task)
+static PyObject *serve_input(levada_py_state *state, const levada_py_task *task)
 {
     levada_block *block = NULL;
     PyObject     *made = NULL;
 
     if (!task->in) return Py_NewRef(Py_None);
     if (task->size >= 0)
-        return PyBytes_FromStringAndSize(levada_py_lane_bytes(task->in), (Py_ssize_t)task->size);
+        return PyBytes_FromStringAndSize(levada_py_call_queue_bytes(task->in),
+                                         (Py_ssize_t)task->size);
     block = levada_block_ref(task->in);
     made = levada_py_block_new(state, &block);
     levada_block_unref(&block);
@@ -96,9 +97,9 @@ static PyObject *lane_serve_input(levada_py_state *state, const levada_py_task *
 }
 
 /* Keys of the records, each terminated. */
-static PyObject *lane_serve_keys(const levada_py_task *task)
+static PyObject *serve_keys(const levada_py_task *task)
 {
-    const char *at = task->keys ? levada_py_lane_bytes(task->keys) : NULL;
+    const char *at = task->keys ? levada_py_call_queue_bytes(task->keys) : NULL;
 
     if (!at) return Py_NewRef(Py_None);
     return PyBytes_FromStringAndSize(at, (Py_ssize_t)levada_block_at(task->keys, 0)->dims[0]);
@@ -106,40 +107,40 @@ static PyObject *lane_serve_keys(const levada_py_task *task)
 
 /* take(most_idle) -> (task, target, op, run, input, last, (seed, epoch), keys) or None when too
  * many threads wait. */
-static PyObject *lane_serve_take(PyObject *module, PyObject *most)
+static PyObject *serve_take(PyObject *module, PyObject *most)
 {
     levada_py_state  *state = PyModule_GetState(module);
-    levada_py_office *office = state->office;
+    levada_py_call_queue *calls = state->calls;
     long              limit = PyLong_AsLong(most);
     levada_py_task        *task = NULL;
     PyObject         *capsule = NULL, *input = NULL;
     bool              alone = false, crowd = false;
 
     if (limit == -1 && PyErr_Occurred()) return NULL;
-    levada_py_lane_bury(office);
+    levada_py_call_queue_bury(calls);
     Py_BEGIN_ALLOW_THREADS
-    pthread_mutex_lock(&office->lock);
-    crowd = office->idle >= limit;
-    office->idle++;
-    while (!crowd && !(task = lane_serve_pick_locked(office)))
-        pthread_cond_wait(&office->news, &office->lock);
-    office->idle--;
-    alone = office->idle == 0;
-    pthread_mutex_unlock(&office->lock);
+    pthread_mutex_lock(&calls->lock);
+    crowd = calls->idle >= limit;
+    calls->idle++;
+    while (!crowd && !(task = serve_pick_locked(calls)))
+        pthread_cond_wait(&calls->news, &calls->lock);
+    calls->idle--;
+    alone = calls->idle == 0;
+    pthread_mutex_unlock(&calls->lock);
     Py_END_ALLOW_THREADS
     if (!task) return Py_NewRef(Py_None);
-    capsule = PyCapsule_New(task, "levada.task", lane_serve_capsule_free);
-    input = capsule ? lane_serve_input(state, task) : NULL;
-    if (!capsule) lane_serve_finish(task, LEVADA_ERESOURCE_EXHAUSTED);
+    capsule = PyCapsule_New(task, "levada.task", serve_capsule_free);
+    input = capsule ? serve_input(state, task) : NULL;
+    if (!capsule) serve_finish(task, LEVADA_ERESOURCE_EXHAUSTED);
     if (!input) return Py_XDECREF(capsule), NULL;
     return Py_BuildValue("(NOsLNN(KL)N)", capsule, task->run->function->target, task->op,
                          (long long)task->run->number, input, PyBool_FromLong(alone),
                          (unsigned long long)task->run->seed, (long long)task->run->epoch,
-                         lane_serve_keys(task));
+                         serve_keys(task));
 }
 
 /* The task of a capsule that was not answered yet; from here on it is. */
-static levada_py_task *lane_serve_task_of(PyObject *capsule)
+static levada_py_task *serve_task_of(PyObject *capsule)
 {
     levada_py_task *task = PyCapsule_GetPointer(capsule, "levada.task");
 
@@ -150,7 +151,7 @@ static levada_py_task *lane_serve_task_of(PyObject *capsule)
     return task && PyCapsule_SetContext(capsule, task) == 0 ? task : NULL;
 }
 
-static bool lane_serve_result(levada_py_state *state, levada_py_task *task, PyObject *result)
+static bool serve_result(levada_py_state *state, levada_py_task *task, PyObject *result)
 {
     levada_error err = LEVADA_ERROR_INIT;
     char        *bytes = NULL;
@@ -172,25 +173,25 @@ static bool lane_serve_result(levada_py_state *state, levada_py_task *task, PyOb
 }
 
 /* answer(task, result): a Block, bytes, or None, which is the end of a source. */
-static PyObject *lane_serve_answer(PyObject *module, PyObject *args)
+static PyObject *serve_answer(PyObject *module, PyObject *args)
 {
     PyObject     *capsule = NULL, *result = NULL;
     levada_py_task    *task = NULL;
     levada_status st = LEVADA_OK;
 
     if (!PyArg_ParseTuple(args, "OO:answer", &capsule, &result)) return NULL;
-    if (!(task = lane_serve_task_of(capsule))) return NULL;
-    if (!lane_serve_result(PyModule_GetState(module), task, result)) {
+    if (!(task = serve_task_of(capsule))) return NULL;
+    if (!serve_result(PyModule_GetState(module), task, result)) {
         st = levada_fail(&task->error, LEVADA_EINTERNAL, "a function gave neither block nor bytes");
     } else if (!task->out && strcmp(task->op, "call") == 0) {
         st = LEVADA_END;
     }
-    lane_serve_finish(task, st);
+    serve_finish(task, st);
     return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
 }
 
 /* fail(task, code, message) */
-static PyObject *lane_serve_fail(PyObject *module, PyObject *args)
+static PyObject *serve_fail(PyObject *module, PyObject *args)
 {
     PyObject   *capsule = NULL;
     levada_py_task  *task = NULL;
@@ -199,51 +200,51 @@ static PyObject *lane_serve_fail(PyObject *module, PyObject *args)
 
     (void)module;
     if (!PyArg_ParseTuple(args, "Ois:fail", &capsule, &code, &message)) return NULL;
-    if (!(task = lane_serve_task_of(capsule))) return NULL;
-    lane_serve_finish(task, levada_fail(&task->error, (levada_status)code, "%s", message));
+    if (!(task = serve_task_of(capsule))) return NULL;
+    serve_finish(task, levada_fail(&task->error, (levada_status)code, "%s", message));
     return Py_NewRef(Py_None);
 }
 
 /* wanted(task): whether somebody still waits for the answer. */
-static PyObject *lane_serve_wanted(PyObject *module, PyObject *capsule)
+static PyObject *serve_wanted(PyObject *module, PyObject *capsule)
 {
-    levada_py_office *office = ((levada_py_state *)PyModule_GetState(module))->office;
+    levada_py_call_queue *calls = ((levada_py_state *)PyModule_GetState(module))->calls;
     const levada_py_task  *task = PyCapsule_GetPointer(capsule, "levada.task");
     bool              wanted;
 
     if (!task) return NULL;
     if (PyCapsule_GetContext(capsule)) Py_RETURN_FALSE; /* answered: it may be gone */
-    pthread_mutex_lock(&office->lock);
+    pthread_mutex_lock(&calls->lock);
     wanted = !task->left && !task->run->cancelled;
-    pthread_mutex_unlock(&office->lock);
+    pthread_mutex_unlock(&calls->lock);
     return PyBool_FromLong(wanted);
 }
 
 /* noted(task): whoever saves may now ask for the position before the call. */
-static PyObject *lane_serve_noted(PyObject *module, PyObject *capsule)
+static PyObject *serve_noted(PyObject *module, PyObject *capsule)
 {
-    levada_py_office *office = ((levada_py_state *)PyModule_GetState(module))->office;
+    levada_py_call_queue *calls = ((levada_py_state *)PyModule_GetState(module))->calls;
     levada_py_task   *task = PyCapsule_GetPointer(capsule, "levada.task");
 
     if (!task) return NULL;
     if (PyCapsule_GetContext(capsule)) Py_RETURN_NONE; /* answered: it may be gone */
-    pthread_mutex_lock(&office->lock);
+    pthread_mutex_lock(&calls->lock);
     task->noted = true;
     pthread_cond_broadcast(&task->run->wake);
-    pthread_mutex_unlock(&office->lock);
+    pthread_mutex_unlock(&calls->lock);
     Py_RETURN_NONE;
 }
 
-PyMethodDef levada_py_lane_functions[] = {
-    {"take", lane_serve_take, METH_O,
+PyMethodDef levada_py_call_functions[] = {
+    {"take", serve_take, METH_O,
       "take(most_idle): (task, target, op, run, input, alone, (seed, epoch), keys), or None where "
       "enough threads wait." },
-    {"answer", lane_serve_answer, METH_VARARGS, "answer(task, result): Block, bytes or None."},
-    {"fail", lane_serve_fail, METH_VARARGS, "fail(task, code, message)"},
-    {"wanted", lane_serve_wanted, METH_O, "wanted(task): whether somebody waits for the answer."},
-    {"noted", lane_serve_noted, METH_O,
+    {"answer", serve_answer, METH_VARARGS, "answer(task, result): Block, bytes or None."},
+    {"fail", serve_fail, METH_VARARGS, "fail(task, code, message)"},
+    {"wanted", serve_wanted, METH_O, "wanted(task): whether somebody waits for the answer."},
+    {"noted", serve_noted, METH_O,
       "noted(task): the position before this call is known to save_before()." },
-    { "after_fork", lane_serve_after_fork, METH_NOARGS,
+    { "after_fork", serve_after_fork, METH_NOARGS,
       "In the child of a fork: nobody waits here." },
     {NULL, NULL, 0, NULL},
 };
