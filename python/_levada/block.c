@@ -235,12 +235,8 @@ static PyObject *block_lengths(PyObject *self, PyObject *index)
 static PyObject *block_dims(PyObject *self, PyObject *index)
 {
     const levada_column *column = block_column(self, index);
-    PyObject            *dims = column ? PyTuple_New(column->field->ndim) : NULL;
-    int32_t              d;
 
-    for (d = 0; dims && d < column->field->ndim; d++)
-        if (PyTuple_SetItem(dims, d, PyLong_FromLongLong(column->dims[d])) < 0) Py_CLEAR(dims);
-    return dims;
+    return column ? levada_py_dims(-1, column->dims, column->field->ndim) : NULL;
 }
 
 static PyObject *block_fields(PyObject *self, PyObject *unused)

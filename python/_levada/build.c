@@ -57,8 +57,8 @@ static bool build_read(build_row *row, PyObject *fields, Py_ssize_t i)
     Py_XDECREF(tuple);
     if (PyErr_Occurred()) return false;
     row->field.padded = row->part[BUILD_LENGTHS] != NULL;
-    row->field.name = PyUnicode_AsUTF8AndSize(row->part[0], NULL);
-    dtype = PyUnicode_AsUTF8AndSize(row->part[1], NULL);
+    row->field.name = levada_py_utf8(row->part[0]);
+    dtype = levada_py_utf8(row->part[1]);
     depth = PyLong_AsLong(row->part[2]);
     if (!row->field.name || !dtype || PyErr_Occurred()) return false;
     row->field.dtype = levada_dtype_find(dtype);

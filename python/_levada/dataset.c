@@ -44,8 +44,7 @@ static PyObject *dataset_text(PyObject *self, PyObject *unused)
     char        *text = NULL;
 
     (void)unused;
-    if (!levada_py_ok(levada_dataset_text(dataset_of(self), &text, &err), &err)) return NULL;
-    return levada_py_text(&text);
+    return levada_py_text(levada_dataset_text(dataset_of(self), &text, &err), &text, &err);
 }
 
 static PyObject *dataset_json(PyObject *self, PyObject *unused)
@@ -54,8 +53,7 @@ static PyObject *dataset_json(PyObject *self, PyObject *unused)
     char        *text = NULL;
 
     (void)unused;
-    if (!levada_py_ok(levada_dataset_json(dataset_of(self), &text, &err), &err)) return NULL;
-    return levada_py_text(&text);
+    return levada_py_text(levada_dataset_json(dataset_of(self), &text, &err), &text, &err);
 }
 
 static PyObject *dataset_fingerprint(PyObject *self, PyObject *unused)
@@ -71,15 +69,13 @@ static PyObject *dataset_fingerprint(PyObject *self, PyObject *unused)
 
 PyObject *levada_py_fields(const levada_spec *spec)
 {
-    int32_t   i, d, n = levada_spec_count(spec);
+    int32_t   i, n = levada_spec_count(spec);
     PyObject *fields = PyList_New(0), *dims = NULL, *row = NULL;
 
     for (i = 0; fields && i < n; i++) {
         const levada_field *f = levada_spec_field(spec, i);
 
-        dims = PyTuple_New(f->ndim);
-        for (d = 0; dims && d < f->ndim; d++)
-            if (PyTuple_SetItem(dims, d, PyLong_FromLongLong(f->dims[d])) < 0) Py_CLEAR(dims);
+        dims = levada_py_dims(-1, f->dims, f->ndim);
         row = dims ? Py_BuildValue("(ssiNOy#)", f->name, levada_dtype_name(f->dtype), f->depth,
                                    dims, f->padded ? Py_True : Py_False, (const char *)f->pad,
                                    (Py_ssize_t)levada_dtype_size(f->dtype))
@@ -244,7 +240,7 @@ out:
 
 static PyObject *dataset_parse(PyObject *module, PyObject *text)
 {
-    const char     *given = PyUnicode_AsUTF8AndSize(text, NULL);
+    const char     *given = levada_py_utf8(text);
     levada_dataset *made = NULL;
     levada_error    err = LEVADA_ERROR_INIT;
     levada_status   st;
@@ -263,8 +259,7 @@ static PyObject *dataset_stages(PyObject *module, PyObject *unused)
     char        *text = NULL;
 
     (void)module, (void)unused;
-    if (!levada_py_ok(levada_stages_json(NULL, &text, &err), &err)) return NULL;
-    return levada_py_text(&text);
+    return levada_py_text(levada_stages_json(NULL, &text, &err), &text, &err);
 }
 
 static PyObject *dataset_load(PyObject *module, PyObject *path)
@@ -296,12 +291,11 @@ static PyObject *dataset_check_errors(PyObject *module, PyObject *errors)
 
 static PyObject *dataset_config(PyObject *module, PyObject *unused)
 {
-    char         *json = NULL;
-    levada_error  err = LEVADA_ERROR_INIT;
-    levada_status st = levada_config_describe(NULL, &json, &err);
+    levada_error err = LEVADA_ERROR_INIT;
+    char        *text = NULL;
 
     (void)module, (void)unused;
-    return levada_py_ok(st, &err) ? levada_py_text(&json) : NULL;
+    return levada_py_text(levada_config_describe(NULL, &text, &err), &text, &err);
 }
 
 static PyObject *dataset_write_sample(PyObject *module, PyObject *folder)

@@ -281,8 +281,7 @@ static PyObject *iter_stats(PyObject *object, PyObject *unused)
     (void)unused;
     if (!iter_enter(self)) return NULL;
     self->busy = false; /* no wait: nobody else gets in between */
-    if (!levada_py_ok(levada_iter_stats(self->it, &text, &err), &err)) return NULL;
-    return levada_py_text(&text);
+    return levada_py_text(levada_iter_stats(self->it, &text, &err), &text, &err);
 }
 
 /* Any thread: closing needs the interpreter, which is held here. */
@@ -294,8 +293,7 @@ static PyObject *iter_report(PyObject *object, PyObject *unused)
 
     (void)unused;
     if (!iter_alive(self)) return NULL;
-    if (!levada_py_ok(levada_iter_report(self->it, &text, &err), &err)) return NULL;
-    return levada_py_text(&text);
+    return levada_py_text(levada_iter_report(self->it, &text, &err), &text, &err);
 }
 
 static PyObject *iter_progress(PyObject *object, PyObject *unused)

@@ -88,11 +88,35 @@ bool levada_py_ok(levada_status st, const levada_error *err)
     return false;
 }
 
-PyObject *levada_py_text(char **text)
+const char *levada_py_utf8(PyObject *text)
 {
-    PyObject *made = PyUnicode_DecodeUTF8(*text, (Py_ssize_t)strlen(*text), "replace");
+    Py_ssize_t  size = 0;
+    const char *made = PyUnicode_AsUTF8AndSize(text, &size);
 
+    if (!made || strlen(made) == (size_t)size) return made;
+    PyErr_Format(PyExc_ValueError, "%R has a zero byte in it", text);
+    return NULL;
+}
+
+PyObject *levada_py_text(levada_status st, char **text, const levada_error *err)
+{
+    PyObject *made = NULL;
+
+    if (!levada_py_ok(st, err)) return NULL;
+    made = PyUnicode_DecodeUTF8(*text, (Py_ssize_t)strlen(*text), "replace");
     levada_string_free(text);
+    return made;
+}
+
+PyObject *levada_py_dims(int64_t n, const int64_t *dims, int32_t rank)
+{
+    int32_t   front = n >= 0 ? 1 : 0;
+    PyObject *made = PyTuple_New(rank + front), *size = NULL;
+
+    for (int32_t d = 0; made && d < rank + front; d++) {
+        size = PyLong_FromLongLong(d < front ? n : dims[d - front]);
+        if (!size || PyTuple_SetItem(made, d, size) < 0) Py_CLEAR(made);
+    }
     return made;
 }
 

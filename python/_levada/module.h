@@ -63,8 +63,12 @@ bool levada_py_ok(levada_status st, const levada_error *err);
 bool levada_py_interrupted(void);
 /* When a wait should look up: 50 ms from now on the monotonic clock. */
 struct timespec levada_py_soon(void);
-/* Takes the text of levada (freed) as a str. */
-PyObject *levada_py_text(char **text);
+/* The UTF-8 of a str, borrowed; NULL with an exception, also for one with a zero byte. */
+const char *levada_py_utf8(PyObject *text);
+/* A text of levada as a str; frees it. NULL with the exception of a status that is not OK. */
+PyObject *levada_py_text(levada_status st, char **text, const levada_error *err);
+/* The tuple (n, dims...), or the dims alone for n = -1. */
+PyObject *levada_py_dims(int64_t n, const int64_t *dims, int32_t rank);
 
 /* A Python value as a value of levada; NULL with an exception. */
 levada_value *levada_py_value(levada_py_state *state, PyObject *object);

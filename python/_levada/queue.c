@@ -273,7 +273,8 @@ static bool queue_targets(const queue_object *self, const queue_want *want, queu
 
         f->row[i] = &f->given[i].one;
         if (!want->many && slot->shape.rank == 0) continue;
-        dims = want->many ? levada_py_dims(&slot->shape, want->n) : Py_NewRef(slot->dims);
+        dims = want->many ? levada_py_dims(want->n, slot->shape.dims, slot->shape.rank)
+                          : Py_NewRef(slot->dims);
         f->part[i] = dims ? levada_py_array(&self->slots, i, dims, &f->row[i]) : NULL;
         Py_XDECREF(dims);
         if (!f->part[i]) return false;
@@ -532,8 +533,7 @@ static PyObject *queue_waiters(PyObject *module, PyObject *unused)
     char        *text = NULL;
 
     (void)module, (void)unused;
-    if (!levada_py_ok(levada_waiters_json(NULL, &text, &err), &err)) return NULL;
-    return levada_py_text(&text);
+    return levada_py_text(levada_waiters_json(NULL, &text, &err), &text, &err);
 }
 
 /* The parent's queues, whose locks may be held for ever, are refused from now on. */

@@ -226,7 +226,8 @@ static PyObject *records_numbers(const records_decoder *self, int32_t i,
 {
     const levada_py_slot *slot = &self->slots.slot[i];
     PyObject             *array = NULL;
-    PyObject *dims = slot->bytes < 0 ? levada_py_dims(shape, -1) : Py_NewRef(slot->dims);
+    PyObject *dims = slot->bytes < 0 ? levada_py_dims(-1, shape->dims, shape->rank)
+                                     : Py_NewRef(slot->dims);
     int64_t   bytes = slot->item;
     void     *to = NULL;
 

@@ -139,7 +139,8 @@ bool levada_py_slots_adopt(levada_py_slots *slots, const levada_shape *shapes)
     slots->rows = true;
     for (int32_t i = 0; i < slots->n; i++) {
         levada_py_slot *slot = &slots->slot[i];
-        PyObject       *dims = shapes ? levada_py_dims(&shapes[i], -1) : Py_NewRef(Py_None);
+        PyObject       *dims = shapes ? levada_py_dims(-1, shapes[i].dims, shapes[i].rank)
+                                      : Py_NewRef(Py_None);
 
         Py_CLEAR(slot->dims);
         if (!dims || !tensor_dims(slot, dims)) return Py_XDECREF(dims), false;
@@ -386,19 +387,6 @@ PyObject *levada_py_shown(const levada_py_slot *slot, PyObject *array)
     return shown;
 }
 
-PyObject *levada_py_dims(const levada_shape *shape, int64_t n)
-{
-    int32_t   front = n >= 0 ? 1 : 0;
-    PyObject *dims = PyTuple_New(shape->rank + front);
-
-    for (int32_t d = 0; dims && d < shape->rank + front; d++) {
-        int64_t size = d < front ? n : shape->dims[d - front];
-
-        if (PyTuple_SetItem(dims, d, PyLong_FromLongLong(size)) < 0) Py_CLEAR(dims);
-    }
-    return dims;
-}
-
 /* Taking an item of an array is by far the fastest way to a NumPy scalar. */
 PyObject *levada_py_scalar(const levada_py_slots *slots, int32_t i, const void *data)
 {
@@ -448,7 +436,7 @@ PyObject *levada_py_objects(const levada_py_slots *slots, int32_t i, PyObject *l
     Py_XDECREF(dims);
     Py_XDECREF(list);
     if (!array || shape->rank == 1) return array;
-    dims = levada_py_dims(shape, -1);
+    dims = levada_py_dims(-1, shape->dims, shape->rank);
     folded = dims ? PyObject_CallMethod(array, "reshape", "(O)", dims) : NULL;
     Py_XDECREF(dims);
     Py_DECREF(array);
@@ -486,15 +474,16 @@ PyObject *levada_py_from_tensor(levada_py_state *state, const levada_py_slots *s
                                 levada_tensor **tensor, bool only)
 {
     const levada_py_slot *slot = &slots->slot[i];
+    const levada_shape   *shape = levada_tensor_shape(*tensor);
     int64_t               bytes = levada_tensor_bytes(*tensor);
     PyObject             *dims = NULL, *result = NULL;
     void                 *to = NULL;
 
     if (slot->dtype == LEVADA_BYTES) {
         result = tensor_strings_out(slots, i, *tensor);
-    } else if (levada_tensor_shape(*tensor)->rank == 0) {
+    } else if (shape->rank == 0) {
         result = levada_py_scalar(slots, i, levada_tensor_data(*tensor));
-    } else if ((dims = levada_py_dims(levada_tensor_shape(*tensor), -1)) != NULL) {
+    } else if ((dims = levada_py_dims(-1, shape->dims, shape->rank)) != NULL) {
         if (only && bytes >= TENSOR_SHOW && state->tensor) { /* none while Python ends */
             result = tensor_show(state, slots, i, dims, tensor);
         } else {

@@ -81,8 +81,6 @@ PyObject *levada_py_array(const levada_py_slots *slots, int32_t i, PyObject *dim
 /* An object array of the byte strings of a list (taken; NULL gives NULL). */
 PyObject *levada_py_objects(const levada_py_slots *slots, int32_t i, PyObject *list,
                             const levada_shape *shape);
-/* (n, dims...), or the dims alone for n = -1. */
-PyObject *levada_py_dims(const levada_shape *shape, int64_t n);
 /* The array (taken) with the dtype that users see. */
 PyObject *levada_py_shown(const levada_py_slot *slot, PyObject *array);
 /* A NumPy scalar from memory. */

@@ -70,7 +70,7 @@ static bool value_set(levada_py_state *state, levada_value *map, PyObject *entry
 {
     PyObject     *key = PySequence_GetItem(entry, 0), *object = PySequence_GetItem(entry, 1);
     PyObject     *name = key ? PyObject_Str(key) : NULL;
-    const char   *text = name ? PyUnicode_AsUTF8AndSize(name, NULL) : NULL;
+    const char   *text = name ? levada_py_utf8(name) : NULL;
     levada_value *item = text && object ? levada_py_value(state, object) : NULL;
     levada_error  err = LEVADA_ERROR_INIT;
     bool          good = item && levada_py_ok(levada_value_set(map, text, &item, &err), &err);

@@ -293,3 +293,17 @@ def test_mix_gives_every_record_the_columns_of_its_first_input():
     assert all([*r] == ["x", "y"] and r["y"] == 10 * r["x"] for r in records)
     with pytest.raises(lv.errors.InvalidArgumentError, match="column 'x' is missing"):
         list(lv.mix([a, a.map(lambda r: {"y": r["y"]})], seed=1))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: lv.from_text("range:3\0 | nothing"),
+        lambda: lv.from_arrays({"a\0b": [1]}),
+        lambda: lv.from_records([{"a\0b": 1}]).first(),
+        lambda: lv.source("range", **{"count\0": 3}),
+    ],
+)
+def test_a_text_is_not_cut_at_a_zero_byte(make):
+    with pytest.raises(ValueError, match="zero byte"):
+        make()
