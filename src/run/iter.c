@@ -278,9 +278,29 @@ static levada_status iter_rewind(levada_node *it, int64_t pass, levada_error *er
     return it->ops->rewind ? it->ops->rewind(it, err) : LEVADA_OK;
 }
 
+/* Reads what a restore left to drop: skipped records on the way count, though a combiner that ended
+ * would not have pulled its other inputs again. Nodes upstream of a ring belong to its workers. */
+static levada_status iter_finish_drops(levada_node *it, levada_error *err)
+{
+    while (it->drop > 0) {
+        levada_block *block = NULL;
+        levada_status st = iter_pull(it, &block, err);
+
+        levada_block_unref(&block);
+        if (st == LEVADA_END) break;
+        if (st != LEVADA_OK) return st;
+    }
+    for (int32_t i = 0; i < it->ninputs; i++) {
+        if (it->inputs[i]->worker != it->worker) continue;
+        LEVADA_TRY(iter_finish_drops(it->inputs[i], err));
+    }
+    return LEVADA_OK;
+}
+
 levada_status levada_input_rewind(levada_node *it, levada_error *err)
 {
     LEVADA_TRY(levada_require(it != NULL, "in", err));
+    LEVADA_TRY(iter_finish_drops(it, err));
     LEVADA_TRY(iter_halt(it, *it->worker));
     return iter_rewind(it, iter_pass(it) + 1, err);
 }

@@ -46,9 +46,8 @@ static bool fused_cuts(const levada_node *it)
            !(levada_spec_flags_of(in->edge.spec) & LEVADA_SPEC_BATCHED);
 }
 
-static void fused_clear(fused_node *c)
+static void fused_forget(fused_node *c)
 {
-    levada_cursor_clear(&c->in);
     levada_block_unref(&c->made);
     levada_free(c->rejects);
     levada_free(c->cuts);
@@ -56,6 +55,12 @@ static void fused_clear(fused_node *c)
     c->cuts = NULL;
     c->row = 0;
     c->ncuts = c->cut = 0;
+}
+
+static void fused_clear(fused_node *c)
+{
+    levada_cursor_clear(&c->in);
+    fused_forget(c);
 }
 
 /* Moves `row` of the input on to the record that row k of `made` was made of. */
@@ -90,18 +95,22 @@ static levada_status fused_find_cuts(fused_node *c, int32_t nrejects, levada_err
     return LEVADA_OK;
 }
 
-/* Takes what the stages made of the rest of the block. */
-static levada_status fused_keep(fused_node *c, levada_block *made, levada_error *err)
+/* Takes what the stages made of the rest of the block. On failure they have to run again. */
+static levada_status fused_keep(fused_node *c, levada_block **made, levada_error *err)
 {
-    int32_t n = made->nrejects;
+    int32_t       n = (*made)->nrejects;
+    levada_status st;
 
-    c->made = made;
+    c->made = *made;
     c->row = 0;
-    c->rejects = made->rejects;
-    made->rejects = NULL;
-    made->nrejects = 0;
+    c->rejects = c->made->rejects;
+    c->made->rejects = NULL;
+    c->made->nrejects = 0;
+    *made = NULL;
     for (int32_t i = 0; i < n; i++) c->rejects[i].row += c->in.row;
-    return fused_find_cuts(c, n, err);
+    st = fused_find_cuts(c, n, err);
+    if (st != LEVADA_OK) fused_forget(c);
+    return st;
 }
 
 /* The rows of `made` up to `end`, with the rejects of `cut`, if that is given. */
@@ -110,13 +119,15 @@ static levada_status fused_piece(const fused_node *c, int64_t end, const fused_c
 {
     int32_t        n = cut ? cut->next - cut->first : 0;
     levada_reject *rejects = n ? levada_alloc((size_t)n * sizeof *rejects) : NULL;
+    levada_status  st;
 
     if (n && !rejects) {
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to skip records");
     }
-    if (levada_block_slice(NULL, c->made, c->row, end - c->row, out, err) != LEVADA_OK) {
+    st = levada_block_slice(NULL, c->made, c->row, end - c->row, out, err);
+    if (st != LEVADA_OK) {
         levada_free(rejects);
-        return LEVADA_ERESOURCE_EXHAUSTED;
+        return st;
     }
     for (int32_t i = 0; i < n; i++) {
         rejects[i] = c->rejects[cut->first + i];
@@ -161,7 +172,7 @@ static levada_status fused_next_piece(levada_node *it, levada_block **out, levad
     levada_block_unref(&rest);
     if (st != LEVADA_OK) return st;
     if (made->nrejects) {
-        LEVADA_TRY(fused_keep(c, made, err));
+        LEVADA_TRY(fused_keep(c, &made, err));
         return fused_next_cut(it, out, err);
     }
     LEVADA_TRY(levada_skip_settle(&it->place, c->in.block->n - c->in.row, &made, err));

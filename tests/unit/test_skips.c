@@ -5,6 +5,7 @@
  */
 #include "registry/env_priv.h"
 #include "skip/skips.h"
+#include "support/codec.h"
 #include "support/functions.h"
 #include "support/iters.h"
 
@@ -346,6 +347,40 @@ static void shares_of_buckets_are_exact(void **state)
                    "skip:20.01%", 1000, 500);
 }
 
+/* A zip ends with its first input. After a restore it does not come to pull the second one again,
+ * whose records were all delivered: what was skipped among them counts nevertheless. */
+static void a_pass_that_ends_behind_a_restore_counts(void **state)
+{
+    const char *parse = "parse_example:{x:{kind:VarLen,dtype:int64}}";
+    char        text[1024];
+    t_bytes     file = { 0 };
+
+    (void)state;
+    for (int i = 0; i < 20; i++) t_add_record(&file, "\xff\xff", i % 3 == 1 ? 2 : 0);
+    t_write_file(t_path("zipped"), file.at, file.size);
+    t_clear(&file);
+    (void)snprintf(text, sizeof text,
+                   "zip(tfrecord:\"%s\" | %s; tfrecord:\"%s\" | %s | rename:{x:y}) | repeat:3",
+                   t_path("zipped"), parse, t_path("zipped"), parse);
+    for (int32_t threads = 1; threads <= 3; threads++) {
+        for (int cut = 1; cut <= 3; cut++) {
+            levada_iter *it = t_iter_open_policy(text, "skip", threads, 256);
+            levada_iter *other = t_iter_open_policy(text, "skip", 4 - threads, 256);
+            t_outcome    got = { 0, LEVADA_ERROR_INIT };
+            t_bytes      saved;
+
+            assert_int_equal(read_blocks(it, cut, NULL), LEVADA_OK);
+            saved = t_iter_save(it);
+            t_iter_restore(other, saved);
+            assert_int_equal(t_iter_read_rest(other, &got), LEVADA_END);
+            assert_int_equal(t_iter_stat(other, "skipped_records"), 3 * 2 * 7);
+            t_clear(&saved);
+            levada_iter_close(&it);
+            levada_iter_close(&other);
+        }
+    }
+}
+
 /* -- the account by itself */
 
 static levada_status restores(int64_t value, int32_t at, int64_t n, levada_error *err)
@@ -396,6 +431,7 @@ static void counts_that_cannot_be_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_pass_that_ends_behind_a_restore_counts),
         cmocka_unit_test(counts_that_cannot_be_are_refused),
         cmocka_unit_test(statistics_of_files_go_on),
         cmocka_unit_test(statistics_of_stages_go_on),
