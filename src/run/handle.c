@@ -125,6 +125,8 @@ static levada_status handle_pull(levada_iter *it, levada_block **out, levada_err
     it->run->interrupted = false;
     LEVADA_TRY(levada_run_check_cancelled(it->run, err));
     if (it->run->workers) LEVADA_TRY(levada_workers_start(it->run->workers, err));
+    if (it->dropping) LEVADA_TRY(levada_node_finish_drops(it->root, err));
+    it->dropping = false;
     LEVADA_TRY(levada_input_next(it->root, &block, err));
     st = levada_block_gather(levada_env_pool(it->run->env), block, out, err);
     levada_block_unref(&block);
@@ -442,7 +444,7 @@ levada_status levada_iter_restore(levada_iter *it, const void *bytes, size_t siz
     LEVADA_TRY(levada_require(bytes != NULL || size == 0, "bytes", err));
     levada_handle_enter(it);
     st = handle_restore(it, bytes, size, err);
-    if (st == LEVADA_OK) it->restored = true;
+    if (st == LEVADA_OK) it->restored = it->dropping = true;
     levada_handle_leave(it);
     return st;
 }

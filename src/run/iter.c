@@ -278,21 +278,32 @@ static levada_status iter_rewind(levada_node *it, int64_t pass, levada_error *er
     return it->ops->rewind ? it->ops->rewind(it, err) : LEVADA_OK;
 }
 
-/* Reads what a restore left to drop: skipped records on the way count, though a combiner that ended
- * would not have pulled its other inputs again. Nodes upstream of a ring belong to its workers. */
-static levada_status iter_finish_drops(levada_node *it, levada_error *err)
+/* Drops what lies in front of the position of one node, and keeps the rest of the last block. */
+static levada_status iter_finish_drop(levada_node *it, levada_error *err)
 {
     while (it->drop > 0) {
-        levada_block *block = NULL;
-        levada_status st = iter_pull(it, &block, err);
+        levada_block *block = it->unread.block;
+        levada_status st = LEVADA_OK;
 
+        it->unread.block = NULL;
+        if (!block) st = it->ops->next(it, &block, err);
+        if (st == LEVADA_OK && block) st = iter_drop(it, &block, err);
+        if (st == LEVADA_OK && block) levada_node_unread(it, &block);
         levada_block_unref(&block);
-        if (st == LEVADA_END) break;
         if (st != LEVADA_OK) return st;
     }
+    return LEVADA_OK;
+}
+
+levada_status levada_node_finish_drops(levada_node *it, levada_error *err)
+{
+    levada_status st = iter_finish_drop(it, err);
+
+    if (st != LEVADA_OK && st != LEVADA_END) return st;
+    it->drop = 0;
     for (int32_t i = 0; i < it->ninputs; i++) {
         if (it->inputs[i]->worker != it->worker) continue;
-        LEVADA_TRY(iter_finish_drops(it->inputs[i], err));
+        LEVADA_TRY(levada_node_finish_drops(it->inputs[i], err));
     }
     return LEVADA_OK;
 }
@@ -300,7 +311,6 @@ static levada_status iter_finish_drops(levada_node *it, levada_error *err)
 levada_status levada_input_rewind(levada_node *it, levada_error *err)
 {
     LEVADA_TRY(levada_require(it != NULL, "in", err));
-    LEVADA_TRY(iter_finish_drops(it, err));
     LEVADA_TRY(iter_halt(it, *it->worker));
     return iter_rewind(it, iter_pass(it) + 1, err);
 }

@@ -94,6 +94,10 @@ LEVADA_MUST_USE levada_status levada_node_restore(levada_node *it, levada_state_
                                                   levada_error *err);
 LEVADA_MUST_USE levada_status levada_node_reread(levada_node *it, const levada_origin *origins,
                                                  int64_t n, levada_block **out, levada_error *err);
+/* Reads what a restore left to drop, before anything else is read. Skipped records on the way count
+ * then, though a combiner that has ended does not pull its other inputs again. Nodes upstream of a
+ * ring belong to its workers and are left out. */
+LEVADA_MUST_USE levada_status levada_node_finish_drops(levada_node *it, levada_error *err);
 /* Passes a block of the consumer to the stage that accepts some (levada_iter_feed). */
 LEVADA_MUST_USE levada_status levada_node_feed(levada_node *it, const levada_block *back,
                                                levada_error *err);
