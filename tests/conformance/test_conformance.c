@@ -392,7 +392,8 @@ static size_t add_pipes(struct CMUnitTest *tests, subject *subjects, size_t n)
 /* A misspelled name must not pass because it has no checks. */
 static int not_registered(const char *wanted)
 {
-    (void)fprintf(stderr, "unknown name '%s'; is the word in src/meson.build?\n", wanted);
+    (void)fprintf(stderr, "unknown name '%s'; is it in src/meson.build, and its file in src?\n",
+                  wanted);
     return 1;
 }
 
