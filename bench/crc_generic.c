@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The baselines' CRC-32C where there is no instruction for it: one table, a byte at a time. */
+/* The baselines' CRC-32C if there is no instruction for it: one table, a byte at a time. */
 #include "harness.h"
 
 #include <pthread.h>

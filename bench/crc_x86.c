@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The baselines' CRC-32C on x86-64 (built with -msse4.2): crc32q, and for long data three streams
- * side by side that are joined with tables of "this state, followed by so many zero bytes".
+ * side by side that are joined with tables of "this state, followed by n zero bytes".
  */
 #include "harness.h"
 

@@ -132,7 +132,7 @@ def functions(stream: list[Token]) -> list[Function]:
 
 
 def deepest(body: list[Token]) -> int:
-    """How deep branches and loops stand in each other; `else if` is no deeper than its `if`."""
+    """How deep branches and loops stand in each other; `else if` is as deep as its `if`."""
     return _Nesting(body).block(0, 0)[1]
 
 

@@ -110,7 +110,7 @@ static levada_dtype command_dtype(const levada_example_feature *f)
     return dtype;
 }
 
-/* Adds {name: {kind: VarLen, dtype: ...}} to a spec. False where a spec can't ask for it. */
+/* Adds {name: {kind: VarLen, dtype: ...}} to a spec. False where a spec cannot ask for it. */
 static bool command_ask(levada_value *spec, const levada_example_feature *f)
 {
     levada_dtype      dtype = command_dtype(f);

@@ -29,7 +29,7 @@ static char *meaning(const char *text, char **short_text, uint8_t print[16], lev
                    levada_dataset_text(dataset, short_text, err) == LEVADA_OK &&
                    levada_dataset_fingerprint(dataset, print, err) == LEVADA_OK;
     levada_dataset_unref(&dataset);
-    if (!printed) stop("can't be printed", text, err->message);
+    if (!printed) stop("cannot be printed", text, err->message);
     return json;
 }
 
@@ -72,7 +72,7 @@ static char *value_json(const char *text)
     char         *json = NULL;
 
     if (levada_value_parse(text, &value, NULL) != LEVADA_OK) return NULL;
-    if (levada_value_json(value, &json, NULL) != LEVADA_OK) stop("can't be printed", text, "");
+    if (levada_value_json(value, &json, NULL) != LEVADA_OK) stop("cannot be printed", text, "");
     levada_value_destroy(&value);
     return json;
 }

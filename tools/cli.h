@@ -35,7 +35,7 @@ extern const levada_cli_command levada_cli_run, levada_cli_head, levada_cli_info
 /* Ctrl-C and kill -USR1. A second Ctrl-C ends the process at once, as kill and a hang-up do:
  * without leaving temporary files. A size limit is an error of the write. */
 void levada_cli_signals(void);
-void levada_cli_signals_end(void);   /* Ctrl-C ends the process: work that can't stop itself  */
+void levada_cli_signals_end(void);   /* Ctrl-C ends the process: work that cannot stop itself  */
 bool levada_cli_stopped(void);       /* Ctrl-C was pressed                                     */
 bool levada_cli_report_wanted(void); /* kill -USR1 came; true once for each                    */
 

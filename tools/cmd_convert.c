@@ -212,7 +212,7 @@ static levada_status cmd_convert_text(convert_job *job, const uint8_t *bytes, si
     return LEVADA_OK;
 }
 
-/* {"line":"..."}; a list where a text alone would mean a record that is no Example. */
+/* {"line":"..."}; a list where a text alone would mean a record that is not an Example. */
 static void cmd_convert_text_json(convert_job *job, const uint8_t *bytes, size_t size)
 {
     const char *field = job->raw ? "record" : job->field;

@@ -44,7 +44,7 @@ static void conform_cancel_clear(conform_cancel_state *state)
     levada_string_free(&state->at);
 }
 
-/* Where records may be lost a save is refused; that a name can't be saved at all is told by the
+/* Where records may be lost a save is refused; that a name cannot be saved at all is told by the
  * check of saves. */
 static bool conform_cancel_refused(levada_status st)
 {
@@ -86,7 +86,7 @@ static levada_conform_verdict conform_cancel_rest(levada_conform *c, conform_can
 
 /* -- between two calls */
 
-/* Cancelled after so many blocks: then it says so each time. */
+/* Cancelled after n blocks: then each call returns it. */
 static levada_conform_verdict conform_cancel_between(levada_conform *c, int64_t blocks,
                                                      int32_t threads)
 {

@@ -12,7 +12,7 @@
 
 enum { CHANGED_ROWS = 3, CHANGED_CUTS = 48 }; /* records in a block; cuts of a setting */
 
-/* One change, and a position: after so many blocks, the last one of them up to a row. */
+/* One change, and a position: after n blocks, the last one of them up to a row. */
 typedef struct changed_case {
     levada_conform            *c;
     int32_t                    which, how, threads, other_threads;

@@ -10,7 +10,7 @@
 
 #define CONFORM_CUTS_MOST 256 /* of a setting; examples with more blocks are cut less often */
 
-/* How it is saved, and how it goes on; and the cut: after so many blocks and units. */
+/* How it is saved, and how it goes on; and the cut: after a number of blocks and units. */
 typedef struct conform_cuts_how {
     int32_t threads, block_rows, other_threads, other_rows;
     int64_t cut, units;

@@ -182,7 +182,7 @@ static levada_conform_verdict filter_prepare(levada_conform *c)
             return filter_differs(c, "its encoder", st, &c->packed, &err);
     } else if (!filter_read_file(path, &c->packed)) {
         levada_conform_look(c, "the check is run in a folder that has such a file");
-        return levada_conform_broken(c, "it can't compress, and there is no file %s of at most "
+        return levada_conform_broken(c, "it cannot compress, and found no file %s of at most "
                                      "64 KiB: nothing can be checked", path);
     } else {
         st = filter_through(def, false, &c->packed, filter_whole, &c->plain, &err);

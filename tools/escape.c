@@ -9,7 +9,7 @@ static const char escape_prefix[] = "base64:";
 
 enum { ESCAPE_PREFIX = sizeof escape_prefix - 1 };
 
-/* Bytes of the UTF-8 character at s (1 to 4), which goes to *out, or 0 where there is none. */
+/* Bytes of the UTF-8 character at s (1 to 4), which goes to *out, or 0 if there is none. */
 static size_t escape_utf8(const uint8_t *s, size_t n, uint32_t *out)
 {
     static const uint32_t least[5] = { 0, 0, 0x80, 0x800, 0x10000 };

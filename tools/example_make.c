@@ -143,7 +143,7 @@ static int64_t example_make_count(const levada_value *value)
     return kind == LEVADA_VALUE_LIST ? levada_value_count(value) : 1;
 }
 
-/* Integers, or floats where one value is one, or strings, by the first; `least` where there is no
+/* Integers, or floats where one value is one, or strings, by the first; `least` if there is no
  * value. */
 static levada_dtype example_make_dtype(const levada_value *value, levada_dtype least)
 {

@@ -9,7 +9,7 @@
 #include <levada/env.h>
 #include <levada/value.h>
 
-/* Takes the text (frees it, also where it can't be read). */
+/* Takes the text (frees it, also where it cannot be read). */
 LEVADA_MUST_USE levada_status levada_cli_json_take(char **text, levada_value **out,
                                                    levada_error *err);
 
@@ -21,7 +21,7 @@ int64_t     levada_cli_json_int(const levada_value *map, const char *key);
 double      levada_cli_json_float(const levada_value *map, const char *key);
 const char *levada_cli_json_string(const levada_value *map, const char *key);
 bool        levada_cli_json_bool(const levada_value *map, const char *key);
-/* The list or map under that key, NULL where there is none. */
+/* The list or map under that key, NULL if there is none. */
 const levada_value *levada_cli_json_get(const levada_value *map, const char *key);
 
 /* The value as compact JSON. */

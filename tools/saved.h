@@ -40,7 +40,7 @@ LEVADA_MUST_USE levada_status levada_cli_parts_next(levada_cli_parts *parts, lev
 
 /* Whether the part begins as a position does. */
 bool levada_cli_part_is_position(const levada_cli_part *part);
-/* DATA_LOSS where the part is no position, or a damaged one. */
+/* DATA_LOSS where the part is not a position, or a damaged one. */
 LEVADA_MUST_USE levada_status levada_cli_part_position(const levada_cli_part *part,
                                                        levada_cli_position *out,
                                                        levada_error        *err);

@@ -2,8 +2,8 @@
 /*
  * Barrier: components of keys come in any order; keys leave when all their components are there, in
  * the order in which they were first seen. TensorFlow's contract (core/kernels/barrier_ops.cc) with
- * its defects mended: a call is validated before anything changes, and takers that can't be met any
- * more fail instead of waiting. Reference-counted; any thread.
+ * its defects mended: a call is validated before anything changes, and takers that cannot be met
+ * any more fail instead of waiting. Reference-counted; any thread.
  */
 #ifndef LEVADA_BARRIER_H
 #define LEVADA_BARRIER_H

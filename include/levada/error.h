@@ -91,7 +91,7 @@ LEVADA_API const char *levada_error_text(const levada_error *err, char *text, si
 
 LEVADA_API void levada_error_clear(levada_error *err);
 
-/* "EDATA_LOSS" and "data loss"; "?" for a number that is no code. */
+/* "EDATA_LOSS" and "data loss"; "?" for a number that is not a code. */
 LEVADA_API const char *levada_status_name(levada_status status);
 LEVADA_API const char *levada_status_text(levada_status status);
 

@@ -22,7 +22,7 @@ typedef struct levada_state_reader levada_state_reader;
 typedef struct levada_function_def {
     size_t      struct_size;
     const char *kind; /* "c" or "py": how it prints, {"py": "module:qualname"}                 */
-    const char *name; /* NULL = it has none, and a description of it can't be read back        */
+    const char *name; /* NULL = it has none, and a description of it cannot be read back        */
     bool        pure; /* may be called again for the same records after a restore              */
     /* One running use of it (per iterator). May be NULL: *run is then `user`. */
     levada_status (*open)(void *user, void **run, levada_error *err);
@@ -32,7 +32,7 @@ typedef struct levada_function_def {
                           levada_error *err);
     /* Makes a blocked call return ECANCELLED soon; any thread. May be NULL. */
     void (*cancel)(void *run);
-    /* Position of a source; NULL = it can't be saved. State of a function of blocks; NULL = it has
+    /* Position of a source; NULL = it cannot be saved. State of a function of blocks; NULL = it has
      * none to save, and is called again for the block for which it failed or was cancelled. */
     levada_status (*save)(void *run, levada_state_writer *to, levada_error *err);
     levada_status (*restore)(void *run, levada_state_reader *from, levada_error *err);

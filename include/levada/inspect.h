@@ -54,7 +54,7 @@ typedef struct levada_verify_result {
     int64_t damaged_bytes;  /* that belong to no good record                                   */
     int64_t size, raw_size; /* of the file, and decompressed                                   */
     char    format[48];     /* "tfrecord"                                                      */
-    char    compression[48]; /* "gzip", "" where there is none                                 */
+    char    compression[48]; /* "gzip", "" if there is none                                 */
     char    content[48]; /* format that the first bytes look like where it is another one; "" */
     bool    guessed;    /* neither name nor content names a format: read as tfrecord           */
     bool    repairable; /* not guessed, and levada_verify_options.repair can write this format */
@@ -78,7 +78,7 @@ typedef struct levada_file_kind {
     size_t struct_size;
     char   source[48];      /* "tfrecord"                                                        */
     char   content[48];     /* format that the first bytes look like where it is another one; "" */
-    char   compression[48]; /* "gzip", "" where there is none                                    */
+    char   compression[48]; /* "gzip", "" if there is none                                    */
     bool   guessed; /* neither name nor content names a format: read as tfrecord                 */
 } levada_file_kind;
 
@@ -108,7 +108,7 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_inspect_kind(levada_env *env, co
  * "float" | "bytes" | "mixed" | "none","records","values":Q} with "values" the number of values in
  * a record, and in sequences in a step, where there is "steps":Q too. "features" of a
  * SequenceExample are its context. Quantiles are exact up to 512, then within 0.4 %. "lengths" is a
- * histogram of the feature with the most values or steps in a record, null where there is none. */
+ * histogram of the feature with the most values or steps in a record, null if there is none. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_inspect_info(levada_env *env, const char *path,
                                                              const char *source, char **out,
                                                              levada_error *err);

@@ -114,14 +114,14 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_iter_restore(levada_iter *it, co
  * A state keeps all but the work: a restored iterator continues the counts. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_iter_stats(levada_iter *it, char **out,
                                                            levada_error *err);
-/* One JSON object: who waits for what; any thread. */
+/* One JSON object, the wait report; any thread. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_iter_report(levada_iter *it, char **out,
                                                             levada_error *err);
 /* Path of the file with that number in the iterator's table (see levada_origin), or NULL. Borrowed
  * until the next restore or close, for the iterator's thread. */
 LEVADA_API const char *levada_iter_file(const levada_iter *it, int32_t source, int32_t shard);
 /* The same for any thread, also beside a restore: a copy, which levada_string_free frees; NULL
- * where there is no such file. */
+ * if there is no such file. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_iter_find_file(const levada_iter *it,
                                                                int32_t source,
                                                                int32_t shard, char **out,

@@ -19,7 +19,7 @@
  * of their timeout, as do reset and the functions for states, without limit. The counters never
  * wait. Files are read by the calling thread.
  *
- * Errors. ENOT_FOUND, EPERMISSION_DENIED, EINVALID_ARGUMENT, EUNIMPLEMENTED: the file can't be
+ * Errors. ENOT_FOUND, EPERMISSION_DENIED, EINVALID_ARGUMENT, EUNIMPLEMENTED: the file cannot be
  * opened (it is not there, may not be read, is a folder, has a zero byte in its name; names of
  * TFRECORD, TEXT_LINE and FIXED_LENGTH must be UTF-8), and the next call goes on with the name
  * after it. Any other error of a file, EDATA_LOSS first of all, comes after the records in front of

@@ -46,7 +46,7 @@ typedef enum levada_dtype {
 LEVADA_API int64_t levada_dtype_size(levada_dtype dtype);
 /* "int64", "string", "?" for LEVADA_NONE. */
 LEVADA_API const char *levada_dtype_name(levada_dtype dtype);
-/* By name ("string" and "bytes" are LEVADA_BYTES); LEVADA_NONE where there is none. */
+/* By name ("string" and "bytes" are LEVADA_BYTES); LEVADA_NONE if there is none. */
 LEVADA_API levada_dtype levada_dtype_find(const char *name);
 
 #define LEVADA_MAX_DIMS 8

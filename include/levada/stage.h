@@ -60,9 +60,10 @@ typedef struct levada_context {
 
 /* Counts records that the stage leaves out (they appear in stats). Any thread. */
 LEVADA_API void levada_context_dropped(const levada_context *context, int64_t records);
-/* A record (a block of one) that the stage can't use: LEVADA_OK = the policy of the iterator leaves
- * it out and counts it; else why->code, with the record's place in *err. `unread`: records that the
- * stage has pulled and not come to yet, which a share (errors="skip:1%") does not count. */
+/* A record (a block of one) that the stage cannot use: LEVADA_OK = the policy of the iterator
+ * leaves it out and counts it; else why->code, with the record's place in *err. `unread`: records
+ * that the stage has pulled and not come to yet, which a share (errors="skip:1%") does not count.
+ */
 LEVADA_API LEVADA_MUST_USE levada_status levada_context_reject(const levada_context *context,
                                                                const levada_block   *record,
                                                                int64_t               unread,

@@ -21,7 +21,7 @@ typedef struct every_state {
 
 static const levada_arg every_options[] = {
     LEVADA_ARG(INT, every_args, n, .required = true, .positional = true, .min = 1, .max = 65536,
-               .doc = "one record in so many"),
+               .doc = "emit one record of every n"),
     LEVADA_ARG_END
 };
 

@@ -43,7 +43,7 @@ static levada_tensor *barrier_values(const barrier_object *self, int32_t i, PyOb
     if (again) made = levada_py_tensor(NULL, &self->slots, i, again, true, &rows);
     Py_XDECREF(again);
     if (!made && !PyErr_Occurred())
-        PyErr_SetString(PyExc_SystemError, "values can't be used although they were checked");
+        PyErr_SetString(PyExc_SystemError, "values cannot be used although they were checked");
     return made;
 }
 

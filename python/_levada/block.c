@@ -268,7 +268,7 @@ static PyObject *block_find(PyObject *self, PyObject *name)
 
     if (text && strlen(text) == (size_t)size) {
         found = levada_spec_find(levada_block_spec(block_of(self)), text);
-    } else if (!text) { /* what can't be written is no name */
+    } else if (!text) { /* what cannot be written is not a name */
         if (!PyErr_ExceptionMatches(PyExc_UnicodeError)) return NULL;
         PyErr_Clear();
     }

@@ -478,7 +478,7 @@ static PyMethodDef iter_methods[] = {
     {"save", iter_save, METH_NOARGS, "Position after the last item, as bytes."},
     {"restore", iter_restore, METH_VARARGS, "restore(state, drop=0): goes on there."},
     {"stats", iter_stats, METH_NOARGS, "Counters as JSON."},
-    {"report", iter_report, METH_NOARGS, "Who waits for what, as JSON; any thread."},
+    {"report", iter_report, METH_NOARGS, "The wait report, as JSON; any thread."},
     {"progress", iter_progress, METH_NOARGS, "(bytes of input read, bytes in total or -1)."},
     {"cancel", iter_cancel, METH_NOARGS,
      "Makes a running and every later call raise CancelledError. Any thread."},

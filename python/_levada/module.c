@@ -181,7 +181,7 @@ static int module_exec(PyObject *module)
 
     if (PyInterpreterState_GetID(PyInterpreterState_Get()) != 0) {
         PyErr_SetString(PyExc_ImportError, "levada works in the main interpreter only: its threads "
-                                           "and queues can't be shared with a sub-interpreter");
+                                           "and queues cannot be shared with a sub-interpreter");
         return -1;
     }
     if (module_add_type(module, &levada_py_block_spec, &state->block) < 0 ||

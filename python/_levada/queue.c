@@ -147,7 +147,7 @@ static bool queue_convert(const queue_object *self, PyObject *vals, queue_frame 
     good = good && queue_fill(self, f, many, rows);
     Py_XDECREF(made);
     if (!good && !PyErr_Occurred())
-        PyErr_SetString(PyExc_SystemError, "a value can't be used although it was checked");
+        PyErr_SetString(PyExc_SystemError, "a value cannot be used although it was checked");
     return good;
 }
 
@@ -395,7 +395,7 @@ static PyObject *queue_take(queue_object *self, queue_want *want, PyObject *seco
     return result;
 }
 
-/* queue[n, up_to, timeout]: so many, stacked; queue[None, None, timeout]: one. They are no
+/* queue[n, up_to, timeout]: n of them, stacked; queue[None, None, timeout]: one. They are no
  * methods, as Python looks for Ctrl-C when a call of C has ended, which would lose what came; but
  * not behind an item. */
 static PyObject *queue_item(PyObject *self, PyObject *what)
@@ -536,7 +536,7 @@ static PyObject *queue_waiters(PyObject *module, PyObject *unused)
     return levada_py_text(levada_waiters_json(NULL, &text, &err), &text, &err);
 }
 
-/* The parent's queues, whose locks may be held for ever, are refused from now on. */
+/* The parent's queues, whose locks may be held forever, are refused from now on. */
 static PyObject *queue_forked(PyObject *module, PyObject *unused)
 {
     (void)unused;

@@ -373,7 +373,7 @@ PyObject *levada_py_array(const levada_py_slots *slots, int32_t i, PyObject *dim
     if (!array) return NULL;
     if (PyObject_GetBuffer(array, &view, PyBUF_WRITABLE) < 0) return Py_DECREF(array), NULL;
     *data = view.buf;
-    PyBuffer_Release(&view); /* the array can't be resized: nobody else knows it */
+    PyBuffer_Release(&view); /* the array cannot be resized: nobody else knows it */
     return array;
 }
 

@@ -124,7 +124,7 @@ def _like(depth, dims):
 
 
 def kinds_of(spec):
-    """{field: Kind} of a spec as users write it; {} where there is none."""
+    """{field: Kind} of a spec as users write it; {} if there is none."""
     if not spec:
         return {}
     if not hasattr(spec, "items"):

@@ -113,7 +113,7 @@ def keep_lone(features, decoder):
 
 
 def _frozen(value):
-    """A feature, or what is in it, as a key; TypeError where there is none."""
+    """A feature, or what is in it, as a key; TypeError if there is none."""
     fields = getattr(value, "__dataclass_fields__", None)
     if fields is not None:
         return (type(value), *(_frozen(getattr(value, name)) for name in fields))

@@ -74,12 +74,12 @@ def _of_numpy(array):
 
 
 def _texts(array, value):
-    """Raises where an element of an object array is no byte string."""
+    """Raises where an element of an object array is not a byte string."""
     items = array.reshape(-1).tolist()
     for item in items:
         if isinstance(item, (list, tuple)) or hasattr(item, "__array__"):
             raise ValueError(
-                "a list whose parts differ in length is no array; a Ragged can hold it"
+                "a list whose parts differ in length is not an array; a Ragged can hold it"
             )
         if isinstance(item, int) and not -(2**63) <= item < 2**64:
             raise ValueError(f"{item} fits neither int64 nor uint64")

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _live: weakref.WeakValueDictionary[int, Iterator] = weakref.WeakValueDictionary()  # by id
 _MAGIC = b"LVDROWS1"
 _MOST_SOURCES = 64
-_EMPTY = "there is no record in the file"
+_EMPTY = "the file has no records"
 _log = logging.getLogger("levada")
 
 
@@ -45,7 +45,7 @@ def _close_all():
 
 
 class Report(dict):
-    """Who waits for what; prints as text."""
+    """A wait report; prints as text."""
 
     def __str__(self):
         rows = self.get("threads", [])
@@ -168,7 +168,7 @@ class Iterator(_levada.Iter):
     def save(self) -> bytes:
         """The position after the last value given, as bytes for ``restore``.
 
-        Raises UnimplementedError where a source can't be saved.
+        Raises UnimplementedError where a source cannot be saved.
         """
         state, drop = super().save(), self._left_out()
         if not drop:
@@ -219,7 +219,7 @@ class Iterator(_levada.Iter):
         return json.loads(super().stats())
 
     def report(self) -> Report:  # type: ignore[override]
-        """Who waits for what, as a dict that prints as text. Any thread."""
+        """The wait report (who waits, and in which object), a dict that prints as text. Any thread."""
         return Report(json.loads(super().report()))
 
     def close(self) -> None:
@@ -233,7 +233,7 @@ class Iterator(_levada.Iter):
             self._keep_files()
 
     def __reduce__(self):
-        raise TypeError("an Iterator can't be copied or pickled: save() and restore() move it")
+        raise TypeError("an Iterator cannot be copied or pickled: save() and restore() move it")
 
     def __enter__(self) -> Self:
         return self

@@ -76,9 +76,9 @@ def _check_default(name, dtype, leaves):
     kinds = (bytes,) if dtype == "string" else (int, float)
     for leaf in leaves:
         if not isinstance(leaf, kinds):
-            raise TypeError(f"default of feature {name}: {leaf!r} is no {dtype}")
+            raise TypeError(f"default of feature {name}: {leaf!r} does not fit into {dtype}")
         if isinstance(leaf, float) and "float" not in dtype:
-            raise TypeError(f"default of feature {name}: {leaf!r} is no {dtype}")
+            raise TypeError(f"default of feature {name}: {leaf!r} does not fit into {dtype}")
 
 
 @dataclass(frozen=True)
@@ -335,7 +335,7 @@ class RaggedValue(tuple):
 
 
 def _ragged(value, column, single):
-    """(values, row_splits), or the values alone where there is no level left."""
+    """(values, row_splits), or the values alone if there is no level left."""
     import numpy as np
 
     dtype = value.get("row_splits_dtype", "int32")

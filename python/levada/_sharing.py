@@ -153,7 +153,7 @@ def equalized(core):
 
 
 def _before(core, count):
-    """What draws without a seed before a shard of so many parts, or None."""
+    """What draws without a seed before a shard of `count` parts, or None."""
     if core.name == "shard" and core.options()["count"] == count:
         return _order(core)
     return _first(lambda below: _before(below, count), _below(core))

@@ -24,7 +24,7 @@ class Stages:
         return self._append(name, given)
 
     def batch(self, batch_size: int, *, drop_remainder: bool = False) -> Dataset:
-        """So many records to a batch, ragged columns stay ragged.
+        """Groups batch_size records to a batch; ragged columns stay ragged.
 
         batch_size: records in a batch
         drop_remainder: leave out a last batch that is smaller
@@ -108,7 +108,7 @@ class Stages:
         pad_to_multiple: int = 1,
         drop_remainder: bool = False,
     ) -> Dataset:
-        """So many records to a batch, padded to the longest.
+        """Groups batch_size records to a batch, padded to the longest.
 
         batch_size: records in a batch
         padded_shapes: {field: [length or null, ...]}; null = the longest of the batch
@@ -175,9 +175,9 @@ class Stages:
         return self._stage("rename", fields=fields)
 
     def repeat(self, count: int | None = None) -> Dataset:
-        """Everything above several times, or for ever.
+        """The input several times, or forever.
 
-        count: how many times; null = for ever
+        count: how many times; null = forever
 
         As text: range:5 | repeat:2
         """

@@ -54,13 +54,13 @@ def simple(value):
     if made is not None:
         return made
     if callable(value):
-        raise TypeError(f"a function can't be this option: {value!r}")
+        raise TypeError(f"a function cannot be this option: {value!r}")
     if hasattr(value, "keys"):
         return {key: value[key] for key in value.keys()}
     try:
         return list(value)
     except TypeError:
-        raise TypeError(f"{type(value).__name__} can't be an option: {value!r}") from None
+        raise TypeError(f"{type(value).__name__} cannot be an option: {value!r}") from None
 
 
 def _of_numpy(value):

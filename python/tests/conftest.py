@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where pytest was started in the background (`make test &`) shells have it ignore Ctrl-C, and so
-do its children: tests that press it would wait for ever."""
+do its children: tests that press it would wait forever."""
 
 import os
 import shutil

@@ -194,7 +194,7 @@ def expect_example(case, features, sequence=False):
 
 
 def steps_of(lists, key, kind):
-    """Values of each step of the last list of a key; None where there is none."""
+    """Values of each step of the last list of a key; None if there is none."""
     bodies = lists.get(key.encode())
     if not bodies:
         return None

@@ -50,7 +50,7 @@ def fails(make, kind, match):
 
 
 def wait_for(queue, size):
-    """Until so many elements are in the queue."""
+    """Until the queue has that number of elements."""
     deadline = time.monotonic() + 20
     while queue.size() < size:
         assert time.monotonic() < deadline

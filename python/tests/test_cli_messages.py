@@ -85,7 +85,7 @@ def test_settings_of_a_conversion_that_can_not_be_are_wrong_usage(words, message
 def test_a_file_without_records_is_told_once(tmp_path):
     (tmp_path / "empty").write_bytes(b"")
     done = levada("head", "empty", cwd=tmp_path)
-    assert done.stderr == "levada: empty: there is no record in the file\n"
+    assert done.stderr == "levada: empty: the file has no records\n"
 
 
 @pytest.mark.parametrize(("threads", "stages"), [(1, []), (2, ["4.batch", "2.prefetch"])])

@@ -354,7 +354,7 @@ class TestRaggedAsked:
 
     @pytest.mark.parametrize("value", [1.5, float("nan"), float("inf"), 2**70, "a", [1, 2]])
     def test_padding_that_it_can_not_hold(self, value):
-        with pytest.raises(ValueError, match="is no int64 that it can hold"):
+        with pytest.raises(ValueError, match="does not fit into int64"):
             self.rows.to_padded(value)
 
     @pytest.mark.parametrize("value", [-1, np.int8(-1), -1.0])

@@ -140,7 +140,7 @@ def test_an_iterator_that_skipped_everything_says_so(tmp_path, caplog):
     with caplog.at_level(logging.WARNING, logger="levada"):
         with pytest.warns(RuntimeWarning, match=reason):
             assert list(ds.with_options(errors="skip")) == []
-    assert "empty: there is no record in the file" in caplog.text
+    assert "empty: the file has no records" in caplog.text
     spec = '{"x":{"kind":"FixedLen","shape":[],"dtype":"int64"}}'
     words = ("run", f"tfrecord:f.tfrecord | parse_example:{spec} | batch:2", "--errors", "skip")
     done = command(*words, cwd=tmp_path, statuses=(0,))

@@ -35,7 +35,7 @@ def test_features_that_change_after_many_calls_are_seen():
     for _ in range(4):
         assert lv.parse_single_example(MESSAGES[3], features) == {"x": 2, "n": 3}
     features["x"] = lv.FixedLenFeature([], lv.int64, 2.0)
-    with pytest.raises(TypeError, match=r"2\.0 is no int64"):
+    with pytest.raises(TypeError, match=r"2\.0 does not fit into int64"):
         lv.parse_single_example(MESSAGES[3], features)
     features["x"] = features.pop("n")
     with pytest.raises(errors.InvalidArgumentError, match="Feature: x"):
@@ -129,7 +129,7 @@ def test_equal_features_are_one_and_others_are_not():
         assert parse(1) == 1
     assert len(_decoding.kept) == kept
     assert parse(2) == 2 and parse([[3]], (1, 1)).shape == (1, 1)
-    with pytest.raises(TypeError, match=r"1\.0 is no int64"):
+    with pytest.raises(TypeError, match=r"1\.0 does not fit into int64"):
         parse(1.0)
     array = np.array([4])
     assert parse(array, (1,)) == 4

@@ -72,7 +72,7 @@ def test_can_be_pickled():
 @pytest.mark.parametrize(
     ("path", "kind", "text"),
     [
-        ("nope.tfrecord", errors.NotFoundError, "can't open it: No such file or directory"),
+        ("nope.tfrecord", errors.NotFoundError, "cannot open it: No such file or directory"),
         (".", errors.InvalidArgumentError, "it is a folder"),
         ("https://host/a", errors.UnimplementedError, "a URL: only files of this machine are read"),
     ],

@@ -67,7 +67,7 @@ def test_skipping_ends(case, tmp_path):
     path.write_bytes(base64.b64decode(case["file_b64"]))
     compression = COMPRESSION.get(case["compression"])
     if compression is None:
-        pytest.skip("an unknown compression is no damage")
+        pytest.skip("an unknown compression is not damage")
     dataset = lv.tfrecord(str(path), compression=compression, errors="skip")
     found = [bytes(record["record"]) for record in dataset]
     assert found[: len(case["records"])] == [r.encode("latin-1") for r in case["records"]]

@@ -60,7 +60,7 @@ def test_what_a_library_has_is_there_however_it_was_loaded(tmp_path):
     assert lv.load_library(library) == "every"
     every = lv.load_op_library(library).every
     assert [int(row["value"]) for row in every(lv.range(10), n=4)] == [0, 4, 8]
-    assert "one record in n" in every.__doc__ and "n: one record in so many" in every.__doc__
+    assert "one record in n" in every.__doc__ and "n: emit one record of every n" in every.__doc__
 
 
 def test_others_are_refused(tmp_path):

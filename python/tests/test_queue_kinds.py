@@ -463,7 +463,7 @@ def test_constructors_refuse_other_types():
     for arguments in ((1.5, ["int32"]), (10, ["nothing"]), (10, ["int32"], 3), (10, None)):
         with pytest.raises(TypeError):
             train.FIFOQueue(*arguments)
-    with pytest.raises(TypeError, match="FIFOQueue and its kin"):
+    with pytest.raises(TypeError, match="FIFOQueue and similar classes"):
         train.QueueBase()
 
 

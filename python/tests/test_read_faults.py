@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A read that fails is no bad record: it ends every command and every iterator, under every
+"""A read that fails is not a bad record: it ends every command and every iterator, under every
 policy, and nothing is replaced."""
 
 import errno

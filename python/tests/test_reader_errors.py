@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Readers of levada.train: files that can't be opened, and errors behind that."""
+"""Readers of levada.train: files that cannot be opened, and errors behind that."""
 
 import levada as lv
 import pytest
@@ -43,7 +43,7 @@ def took(reader, queue, n):
 
 
 def fails(monkeypatch, reader, error, behind):
-    """The file "bad" fails behind so many of its blocks."""
+    """The file "bad" fails after that number of its blocks."""
     really = reader._open
 
     def blocks(name, rows):

@@ -28,7 +28,7 @@ void levada_bug_found(const char *file, int line, const char *cond)
     char text[768];
 
     (void)snprintf(text, sizeof text,
-                   "levada: %s:%d: this can't be: %s\n"
+                   "levada: %s:%d: this cannot be: %s\n"
                    "levada: a bug in levada, which stops here before it harms data. Please report "
                    "it to the project: these lines, a stack trace, `levada --version`.\n",
                    file, line, cond);

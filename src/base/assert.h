@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Three ways to say what can't be. None is for input: what data, files, options, plug-ins or the
+ * Three ways to say what cannot be. None is for input: what data, files, options, plug-ins or the
  * system cause is an error (levada_fail), and so is a lack of memory.
  *
  *   LEVADA_ASSERT(cond)   an invariant of ours. Debug, test and fuzz builds abort; nothing is left

@@ -72,7 +72,7 @@ typedef struct levada_kernels {
 } levada_kernels;
 
 /* The kernels of `level`, or of the best level below it that this machine has. AUTO = the best.
- * Constant, valid for ever. */
+ * Constant, valid forever. */
 const levada_kernels *levada_kernels_for(levada_cpu_level level);
 
 /* The TFRecord disguise of a CRC (a CRC of data that holds CRCs is weak), and back. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Positions of newlines with AVX2. A bit mask of 64 bytes at a time; four positions are written
- * whether or not there are so many, and the output moves on by the true number: blocks with up to
+ * even if there are fewer, and the output moves on by the true number: blocks with up to
  * four newlines, which is nearly all of them, take the same path.
  */
 #include <immintrin.h>

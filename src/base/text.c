@@ -74,7 +74,7 @@ static void text_escape(levada_text *text, uint32_t c)
     }
 }
 
-/* Bytes of the valid character that begins at p, 0 where there is none. */
+/* Bytes of the valid character that begins at p, 0 if there is none. */
 static size_t text_character(const unsigned char *p, size_t n)
 {
     size_t size = p[0] < 0x80u ? 1 : p[0] < 0xC2u ? 0 : p[0] < 0xE0u ? 2 : p[0] < 0xF0u ? 3 : 4;

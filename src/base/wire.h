@@ -35,7 +35,8 @@ const uint8_t *levada_wire_skip(uint32_t tag, const uint8_t *p, const uint8_t *e
 size_t levada_wire_size_of(uint64_t v);
 uint8_t *levada_wire_put(uint8_t *p, uint64_t v);
 
-/* A size and room for so many bytes behind it: returns the first of them. p may lie behind end. */
+/* A size and space for that number of bytes after it: returns the first of them. p may lie behind
+ * end. */
 static inline const uint8_t *levada_wire_sized(const uint8_t *p, const uint8_t *end,
                                                uint32_t *size)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * batch - so many records to a block of their own. Ragged columns stay ragged: their offsets are
+ * batch - groups batch_size records to a block. Ragged columns stay ragged: their offsets are
  * cu_seqlens.
  */
 #include "batch/grouping.h"
@@ -48,7 +48,7 @@ static void batch_close(void *state) { levada_grouping_close(state); }
 const levada_stage_def levada_stage_batch = {
     .struct_size = sizeof(levada_stage_def),
     .name = "batch",
-    .doc = "so many records to a batch, ragged columns stay ragged",
+    .doc = "groups batch_size records to a batch; ragged columns stay ragged",
     .example = "range:10 | batch:4",
     .mode = LEVADA_MODE_SERIAL,
     .rows = LEVADA_ROWS_FREE,

@@ -29,7 +29,7 @@ static inline int64_t levada_cost_length(const levada_cost *cost, int64_t longes
     return length > 1 ? length : 1;
 }
 
-/* Whether a batch of so many records, at least one, exceeds the budget. */
+/* Whether a batch of n records, at least one, exceeds the budget. */
 static inline bool levada_cost_exceeds(const levada_cost *cost, int64_t records, int64_t longest)
 {
     return levada_cost_length(cost, longest) > cost->budget / records;

@@ -73,7 +73,7 @@ void levada_grouping_close(levada_grouping *g);
 
 /* -- for policies */
 
-/* Space for so many records in all. */
+/* Space for n records in all. */
 LEVADA_MUST_USE levada_status levada_group_reserve(levada_group *group, int64_t rows,
                                                    levada_error *err);
 

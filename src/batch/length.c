@@ -33,8 +33,9 @@ levada_status levada_length_check(const char *length, const levada_spec *in, lev
     if (i < 0) {
         char names[200];
 
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "length='%s' is no field; there are %s",
-                           length, length_names(in, names, sizeof names));
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "length='%s' is not a field; there are %s", length,
+                           length_names(in, names, sizeof names));
     }
     if (f->depth > 0 || f->ndim > 0 || f->dtype == LEVADA_BYTES || length_integer(f)) {
         return LEVADA_OK;
@@ -75,7 +76,7 @@ levada_status levada_length_measure(const char *field, const levada_block *block
     int32_t i = levada_spec_find(block->spec, field);
 
     if (i < 0) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "length='%s' is no field", field);
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "length='%s' is not a field", field);
     }
     LEVADA_TRY(levada_length_check(field, block->spec, err));
     for (int64_t k = 0; k < block->n; k++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * padded_batch - so many records to a batch, ragged columns padded to one FIXED column.
+ * padded_batch - groups batch_size records to a batch, ragged columns padded to one FIXED column.
  */
 #include "batch/grouping.h"
 #include "batch/padding.h"
@@ -79,7 +79,7 @@ static levada_status padded_batch_apply(void *state, const void *args, const lev
 const levada_stage_def levada_stage_padded_batch = {
     .struct_size = sizeof(levada_stage_def),
     .name = "padded_batch",
-    .doc = "so many records to a batch, padded to the longest",
+    .doc = "groups batch_size records to a batch, padded to the longest",
     .example = "range:10 | padded_batch:4",
     .mode = LEVADA_MODE_SERIAL,
     .rows = LEVADA_ROWS_FREE,

@@ -12,7 +12,7 @@ static levada_status padding_memory(levada_error *err)
     return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for padding");
 }
 
-/* A name in padded_shapes or padding_values that is no field. */
+/* A name in padded_shapes or padding_values that is not a field. */
 static levada_status padding_names(const char *option, const levada_value *map,
                                    const levada_spec *in, levada_error *err)
 {
@@ -20,7 +20,7 @@ static levada_status padding_names(const char *option, const levada_value *map,
     if (levada_spec_flags_of(in) & LEVADA_SPEC_OPEN) return LEVADA_OK;
     for (int64_t i = 0; i < levada_value_count(map); i++) {
         if (levada_spec_find(in, levada_value_key(map, i)) >= 0) continue;
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "%s names '%s', which is no field",
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "%s names '%s', which is not a field",
                            option, levada_value_key(map, i));
     }
     return LEVADA_OK;
@@ -93,7 +93,7 @@ static levada_status padding_number(const levada_value *v, const levada_field *f
     }
     if (kind == LEVADA_VALUE_INT && levada_value_as_int(v) == 0) return LEVADA_OK;
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                       "the padding value of '%s' is no %s that it can hold", field->name,
+                       "the padding value of '%s' does not fit into %s", field->name,
                        levada_dtype_name(field->dtype));
 }
 

@@ -110,7 +110,7 @@ typedef struct levada_proto_plan {
 } levada_proto_plan;
 
 /* `context` is the spec of an Example or the context of a SequenceExample, `lists` that of its
- * feature lists; NULL where there is none. Both are borrowed for the life of the plan. */
+ * feature lists; NULL if there is none. Both are borrowed for the life of the plan. */
 LEVADA_MUST_USE levada_status levada_proto_plan_create(const levada_value *context,
                                                        const levada_value *lists, bool sequence,
                                                        levada_proto_plan **out, levada_error *err);
@@ -119,7 +119,7 @@ void levada_proto_plan_destroy(levada_proto_plan **plan);
 LEVADA_MUST_USE levada_status levada_feature_read(levada_proto_plan *plan, const char *name,
                                                   const levada_value *entry, bool steps,
                                                   levada_feature *out, levada_error *err);
-/* The slot of a key, made where there is none. */
+/* The slot of a key, made if there is none. */
 LEVADA_MUST_USE levada_status levada_proto_plan_slot(levada_proto_plan *plan, const char *key,
                                                      size_t size, levada_list list,
                                                      const levada_feature *feature, int32_t *out,
@@ -167,7 +167,7 @@ typedef enum levada_trouble_kind {
     LEVADA_TROUBLE_BROKEN /* not a Feature message */
 } levada_trouble_kind;
 
-/* Why the last Feature of a slot in this record can't be used. */
+/* Why the last Feature of a slot in this record cannot be used. */
 typedef struct levada_trouble {
     levada_trouble_kind kind;
     levada_list list;
@@ -324,7 +324,7 @@ LEVADA_MUST_USE levada_status levada_numbers_decode(levada_proto *x, const levad
 LEVADA_MUST_USE levada_status levada_numbers_fixed(levada_proto *x, const levada_feature *f,
                                                    const levada_items *items, levada_error *err);
 /* offsets [n + 1] gets where the values of each item begin, counted in values of `per` elements;
- * items that can't be used get none, and their row is rejected. */
+ * items that cannot be used get none, and their row is rejected. */
 LEVADA_MUST_USE levada_status levada_numbers_count(levada_proto *x, const levada_feature *f,
                                                    const levada_items *items, int32_t *offsets,
                                                    levada_error *err);

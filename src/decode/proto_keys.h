@@ -30,7 +30,7 @@ typedef struct levada_key {
     uint32_t size;
     int32_t slot;            /* -1 = not asked for                  */
     struct levada_key *next; /* the key that followed it last time  */
-    levada_form form;        /* fits nothing where there is none    */
+    levada_form form;        /* fits nothing if there is none    */
 } levada_key;
 
 typedef struct levada_keys {

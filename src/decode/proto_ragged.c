@@ -8,7 +8,8 @@
  */
 #include "decode/proto.h"
 
-#define RAGGED_ROWS (1 << 24) /* row ids of one item stay below: a few bytes can't ask for memory */
+#define RAGGED_ROWS                                                                   \
+    (1 << 24) /* row ids of one item stay below: a few bytes cannot ask for memory */
 
 /* The partitions of one feature while its items are walked. */
 typedef struct ragged_walk {

@@ -77,7 +77,7 @@ static levada_status steps_one(steps_reader *r, const uint8_t *p, const uint8_t 
     return LEVADA_OK;
 }
 
-/* Usual steps from p on; returns where they end, or where there is no room for more. Rows of floats
+/* Usual steps from p on; returns where they end, or if there is no room for more. Rows of floats
  * mostly have one size: where the next one begins is then known before the one in front of it was
  * looked at. */
 static const uint8_t *steps_usual(steps_reader *r, const uint8_t *p, const uint8_t *end)

@@ -63,7 +63,7 @@ LEVADA_MUST_USE levada_status levada_dataset_make(const levada_making *by, const
 LEVADA_MUST_USE levada_status levada_op_bind(const levada_making *by, const levada_op *op,
                                              levada_value *options, levada_bound *out,
                                              levada_error *err);
-/* The default of an option as a value of its type; null where there is none. `outer`: the default
+/* The default of an option as a value of its type; null if there is none. `outer`: the default
  * that is being read, NULL = none. EINVALID_ARGUMENT: it cannot be read, or it
  * leads back to itself. */
 LEVADA_MUST_USE levada_status levada_parse_default(levada_env *env, const levada_op *op,

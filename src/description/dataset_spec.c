@@ -88,7 +88,7 @@ static levada_status dataset_spec_no_field(const levada_spec *in, levada_error *
     return status;
 }
 
-/* The column that a decoder takes when it was not told. NULL = can't tell. */
+/* The column that a decoder takes when it was not told. NULL = cannot tell. */
 static const char *dataset_spec_guess(const levada_decoder_def *def, const levada_spec *in)
 {
     const char *only = NULL;

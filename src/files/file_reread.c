@@ -54,7 +54,8 @@ static levada_status file_reread_open(file_reread *x, int32_t shard, levada_erro
     const char          *path = levada_file_reader_file(x->reader, shard);
     levada_bytes_options options = levada_file_reader_bytes(x->reader);
 
-    if (!path) return levada_fail(err, LEVADA_EDATA_LOSS, "there is no file %d", (int)shard);
+    if (!path)
+        return levada_fail(err, LEVADA_EDATA_LOSS, "file number %d does not exist", (int)shard);
     x->shard = -1;
     LEVADA_TRY(levada_window_open(&x->window, x->reader->context->env, path, &options,
                                   x->reader->context->max_record_bytes, err));

@@ -51,7 +51,7 @@ static int glob_compare(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* -- looking through folders: not by glob(), which passes over those that it can't look into */
+/* -- looking through folders: not by glob(), which passes over those that it cannot look into */
 
 typedef struct glob_search {
     levada_text   path; /* as far as it is known; a folder ends with a slash, "" is this one */
@@ -65,7 +65,7 @@ static bool glob_special(const char *text, size_t n)
     return plain < n;
 }
 
-/* What is not there has no files; neither has what is no folder. */
+/* What is not there has no files; neither has what is not a folder. */
 static bool glob_absent(int why) { return why == ENOENT || why == ENOTDIR; }
 
 /* Of the folder that the path is, or ends in. */
@@ -84,7 +84,7 @@ static levada_status glob_closed(const glob_search *g, int why, levada_error *er
         n = sizeof folder - 1;
     }
     (void)snprintf(folder, sizeof folder, "%.*s", n ? (int)n : 1, n ? path : ".");
-    (void)levada_fail(err, status, "can't look for files in it: %s",
+    (void)levada_fail(err, status, "cannot look for files in it: %s",
                       levada_text_errno(why, text, sizeof text));
     levada_error_place(err, NULL, folder, -1, -1);
     return status;
@@ -96,8 +96,8 @@ static void glob_cut(glob_search *g, size_t size)
     if (g->path.at) g->path.at[size] = '\0';
 }
 
-/* The path is whole: takes it where it is no folder. What a folder lists and nobody can look at is
- * taken too, and refused when it is opened. */
+/* The path is whole: takes it where it is not a folder. What a folder lists and nobody can look at
+ * is taken too, and refused when it is opened. */
 static levada_status glob_end(const glob_search *g, bool listed, levada_error *err)
 {
     struct stat info;

@@ -8,8 +8,8 @@
 #define WINDOW_LIMIT (INT64_C(1) << 30) /* offsets in a block are int32 */
 
 /* The system copies pages with `rep movsb`, which needs two to eight times as long where its target
- * lies 1 to 63 bytes behind its source, seen within their pages (measured on Zen 3). So many bytes
- * of each chunk stay unused, so that a window can begin further back. */
+ * lies 1 to 63 bytes behind its source, seen within their pages (measured on Zen 3). That number of
+ * bytes of each chunk stay unused, so that a window can begin further back. */
 #define WINDOW_LEAD 64
 #define WINDOW_PAGE 4096
 

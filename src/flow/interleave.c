@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * interleave - a pipe for each record of the input, and their records by turns: `cycle_length`
+ * interleave - a pipe for each record of the input, and their records in turn: `cycle_length`
  * pipes are open, and each gives `block_length` records before it is the next one's turn. A pipe
  * that has ended leaves its slot to the next record of the input. What comes out depends on the
  * input alone.
@@ -68,7 +68,7 @@ static const levada_arg interleave_options[] = {
     LEVADA_ARG_END,
 };
 
-/* What can't be opened is refused here, not at the first record. */
+/* What cannot be opened is refused here, not at the first record. */
 static levada_status interleave_check_nested(const interleave_args *a, levada_error *err)
 {
     int64_t sources = a->cycle_length * levada_pipe_sources(a->pipe);
@@ -315,7 +315,7 @@ static levada_status interleave_batch(interleave_state *s, levada_block **out, l
     return LEVADA_OK;
 }
 
-/* Up to block_rows records by turns. What stops it comes again after those in front of it. */
+/* Up to block_rows records in turn. What stops it comes again after those in front of it. */
 static levada_status interleave_records(interleave_state *s, levada_block **out,
                                         levada_error *err)
 {
@@ -429,7 +429,7 @@ static int64_t interleave_copies(const void *args)
 const levada_combiner_def levada_combiner_interleave = {
     .struct_size = sizeof(levada_combiner_def),
     .name = "interleave",
-    .doc = "a pipe for each record, and their records by turns",
+    .doc = "a pipe for each record, and their records in turn",
     .example = "files:[a.tfrecord,b.tfrecord] | interleave:(tfrecord:\"{path}\"),cycle_length=2",
     .args = interleave_options,
     .args_size = sizeof(interleave_args),

@@ -27,7 +27,7 @@ typedef struct zip_state {
 
 static const levada_arg zip_options[] = { LEVADA_ARG_END };
 
-/* Batches can't be cut, so all inputs are batches, or none. */
+/* Batches cannot be cut, so all inputs are batches, or none. */
 static levada_status zip_flags(const levada_spec *const *in, int32_t n, int32_t *flags,
                                levada_error *err)
 {

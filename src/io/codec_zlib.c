@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Deflate both ways through zlib: every encoder, and the decoder where there is no ISA-L.
+ * Deflate both ways through zlib: every encoder, and the decoder if there is no ISA-L.
  */
 #include "base/alloc.h"
 #include "io/inflate.h"

@@ -28,7 +28,7 @@ typedef struct levada_places {
     size_t      at[LEVADA_MAX_OPTIONS]; /* of each option of the table; 0 = none */
 } levada_places;
 
-/* The default of one option as a value of its type; null where there is none. */
+/* The default of one option as a value of its type; null if there is none. */
 typedef levada_status (*levada_option_default)(void *user, const levada_arg *arg,
                                                levada_value **out, levada_error *err);
 
@@ -61,9 +61,9 @@ LEVADA_MUST_USE levada_status levada_option_convert(const levada_arg *arg, levad
 /* Index of a text among "a|b|c", -1 where it is not there. */
 int32_t levada_option_choice(const char *choices, const char *text, size_t size);
 
-/* Index in the table, -1 where there is none. */
+/* Index in the table, -1 if there is none. */
 int32_t levada_option_find(const levada_arg *args, const char *name);
-/* Index of the positional option, -1 where there is none. */
+/* Index of the positional option, -1 if there is none. */
 int32_t levada_option_positional(const levada_arg *args);
 /* The error for a name that is not in the table. `where` is " at column 14" or "". */
 levada_status levada_option_unknown(const levada_arg *args, const char *name, const char *where,

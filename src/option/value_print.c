@@ -34,7 +34,7 @@ static bool value_print_is_word(const char *text, size_t n)
     return true;
 }
 
-/* True when the word would be read as something that is no text. */
+/* True when the word would be read as something that is not a text. */
 static bool value_print_is_taken(const char *word, size_t n, bool plain)
 {
     static const char *const words[] = {"null", "true", "false", "nan", "inf", "-inf"};

@@ -29,7 +29,7 @@ typedef enum levada_print {
 } levada_print;
 
 void levada_value_print(levada_text *text, const levada_value *value, levada_print how);
-/* A name in front of "=" or ":" : quoted where it is no word. */
+/* A name in front of "=" or ":" : quoted where it is not a word. */
 void levada_value_print_key(levada_text *text, const char *key, levada_print how);
 
 /* NULL when memory is short. */
@@ -51,13 +51,13 @@ levada_value *levada_value_hold_pipe(const levada_dataset *pipe, int32_t nest,
 /* The stages of a value that is a pipe, without brackets. */
 void levada_value_print_pipe(levada_text *text, const levada_value *pipe, levada_print how);
 
-/* Moves an entry or item out, leaving null there; needs no memory. NULL where there is none. */
+/* Moves an entry or item out, leaving null there; needs no memory. NULL if there is none. */
 levada_value *levada_value_take(levada_value *map, const char *key);
 levada_value *levada_value_take_at(levada_value *list_or_map, int64_t i);
 /* Puts *item where the i-th item or entry is; takes it. */
 void levada_value_replace_at(levada_value *list_or_map, int64_t i, levada_value **item);
 
-/* {"base64": ...} and its kin are written as maps of one entry; a map that looks like one is
+/* {"base64": ...} and similar values are written as maps of one entry; a map that looks like one is
  * printed as {"map": {...}}. True for the keys that mean something. */
 bool levada_value_marks(const char *key);
 

@@ -27,7 +27,7 @@ typedef struct levada_combiner_def {
     levada_status (*next)(void *state, const void *args, levada_block **out, levada_error *err);
     /* Records that were read again: row i of the output has row i of each part, one DATA block for
      * each input, borrowed. For combiners that put record i of all inputs together, and nothing
-     * else; NULL = records can't be read again through the combiner. */
+     * else; NULL = records cannot be read again through the combiner. */
     levada_status (*join)(void *state, const void *args, levada_block *const *parts,
                           levada_block **out, levada_error *err);
     /* Instead of join: every record is one of an input, in whatever order, with the columns that

@@ -35,7 +35,7 @@ LEVADA_MUST_USE levada_status levada_env_make_plugin(const levada_env *env, cons
                                                      const char *path, int64_t version,
                                                      levada_plugin_info **out, levada_error *err);
 void levada_env_take_plugin(levada_env *env, levada_plugin_info *plugin);
-/* By name, or by path where name is NULL; NULL where there is none. */
+/* By name, or by path where name is NULL; NULL if there is none. */
 const levada_plugin_info *levada_env_plugin(const levada_env *env, const char *name,
                                             const char *path);
 

@@ -93,7 +93,7 @@ LEVADA_MUST_USE levada_status levada_registry_lend(levada_registry *from, levada
 /* "stage", "format", "source", "decoder", "combiner", "filter" */
 const char *levada_family_name(levada_family family);
 
-/* NULL where there is none. Borrowed. */
+/* NULL if there is none. Borrowed. */
 const levada_op *levada_registry_find(const levada_env *env, const char *name);
 /* The i-th in order of names but for filters, and the i-th of those; NULL beyond the last. */
 const levada_op         *levada_registry_at(const levada_env *env, int32_t i);

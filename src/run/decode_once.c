@@ -77,7 +77,7 @@ static levada_status decode_once_bind(levada_decoding *d, const char *name,
 {
     d->op = levada_registry_find(d->env, name);
     if (!d->op || d->op->family != LEVADA_FAMILY_DECODER) {
-        return levada_fail(err, LEVADA_ENOT_FOUND, "there is no decoder '%s'", name);
+        return levada_fail(err, LEVADA_ENOT_FOUND, "unknown decoder '%s'", name);
     }
     if (options) {
         d->given = levada_value_copy(options);

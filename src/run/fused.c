@@ -177,7 +177,7 @@ static levada_status fused_field(const fused_link *l, const levada_block *in, in
         n++;
     }
     if (found < 0 && n != 1) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "there is no column '%s' to decode",
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "no column '%s' to decode",
                            name ? name : "record");
     }
     if (found >= 0) *out = found;

@@ -367,7 +367,7 @@ levada_status levada_node_reread(levada_node *it, const levada_origin *origins, 
     levada_status st;
 
     if (!levada_node_rereadable(it)) {
-        return levada_fail(err, LEVADA_EUNIMPLEMENTED, "records can't be read again");
+        return levada_fail(err, LEVADA_EUNIMPLEMENTED, "records cannot be read again");
     }
     st = it->ops->reread(it, origins, n, out, err);
     if (st == LEVADA_AGAIN) { /* there is nobody to ask again */

@@ -51,7 +51,7 @@ static levada_status source_next(levada_node *it, levada_block **out, levada_err
 static levada_status source_save(levada_node *it, levada_state_writer *to, levada_error *err)
 {
     if (!source_def(it)->save) {
-        return levada_fail(err, LEVADA_EUNIMPLEMENTED, "'%s' can't be saved", it->at->op->name);
+        return levada_fail(err, LEVADA_EUNIMPLEMENTED, "'%s' cannot be saved", it->at->op->name);
     }
     LEVADA_TRY(levada_state_put_i64(to, "#emitted", ((levada_stage_state *)it->self)->emitted,
                                     err));
@@ -64,7 +64,7 @@ static levada_status source_restore(levada_node *it, levada_state_reader *from, 
 
     LEVADA_TRY(levada_state_get_count(from, "#emitted", LEVADA_COUNT_LIMIT, &s->emitted, err));
     if (!source_def(it)->restore) {
-        return levada_fail(err, LEVADA_EUNIMPLEMENTED, "'%s' can't be restored",
+        return levada_fail(err, LEVADA_EUNIMPLEMENTED, "'%s' cannot be restored",
                            it->at->op->name);
     }
     return levada_stage_state_restore(it, from, err);

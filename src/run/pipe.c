@@ -46,7 +46,7 @@ static levada_status pipe_check_text(const char *text, const levada_spec *in, le
         int32_t i = n ? pipe_find(in, at + 1, n) : -1;
 
         if (n && i < 0 && !open) {
-            return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "'%s': there is no field '%.*s'",
+            return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "'%s': unknown field '%.*s'",
                                text, (int)n, at + 1);
         }
         if (i >= 0 && !pipe_fills(levada_spec_field(in, i))) {

@@ -134,7 +134,7 @@ static void workers_snapshot_trim_locked(levada_result_ring *j)
     }
 }
 
-/* With the intake held: nobody else touches what is above. Failing is no harm but to save(). */
+/* With the intake held: nobody else touches what is above. Failing harms only save(). */
 static void workers_snapshot_locked(levada_workers *workers, levada_result_ring *j)
 {
     levada_snapshot *s;

@@ -394,7 +394,7 @@ levada_status levada_coordinator_join(levada_coordinator *coordinator, int64_t g
     levada_lock_give(&c->lock);
     if (own) {
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                           "a thread of a coordinator can't join it: it would wait for itself");
+                           "a thread of a coordinator cannot join it: it would wait for itself");
     }
     (void)coordinator_wait_for(c, &wait, "join", -1);
     wait.for_stop = false;

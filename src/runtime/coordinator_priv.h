@@ -79,7 +79,7 @@ void levada_coordinator_reap(levada_coordinator *coordinator);
 /* In place of destroying it, in the child of a fork: its threads do not exist there. Where one of
  * them was changing it, or is the thread that forked, its memory stays until the process ends. */
 void levada_coordinator_abandon(levada_coordinator *coordinator);
-/* Starts all of them or none: where one can't be started, no run was called. */
+/* Starts all of them or none: where one cannot be started, no run was called. */
 LEVADA_MUST_USE levada_status levada_coordinator_start_all(levada_coordinator      *coordinator,
                                                            const levada_thread_def *defs, int32_t n,
                                                            levada_error *err);

@@ -16,7 +16,7 @@ static levada_status lock_check(int code, const char *what, levada_error *err)
     char text[96];
 
     if (code == 0) return LEVADA_OK;
-    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "can't make a %s: %s", what,
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "cannot make a %s: %s", what,
                        levada_text_errno(code, text, sizeof text));
 }
 

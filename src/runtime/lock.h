@@ -74,7 +74,7 @@ void levada_thread_join(levada_thread *thread);
 
 /* Nanoseconds of the monotonic clock. */
 int64_t levada_now(void);
-/* So many nanoseconds from now; -1 = never: where it is negative, or centuries. */
+/* The time that many nanoseconds from now; -1 = never: for a negative number, or centuries. */
 int64_t levada_until(int64_t timeout);
 /* CPUs that this process may use, at least 1. */
 int32_t levada_cpu_count(void);

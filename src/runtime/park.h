@@ -40,13 +40,13 @@ bool levada_lock_is_free(levada_lock *lock);
 
 typedef struct levada_park {
     atomic_uint     word; /* LEVADA_PARK_* */
-    pthread_mutex_t mutex; /* only where there is no futex */
+    pthread_mutex_t mutex; /* only if there is no futex */
     pthread_cond_t  cond;
 } levada_park;
 
 void levada_park_init(levada_park *park);
 void levada_park_clear(levada_park *park);
-/* Sleeps until done, nudged or until that time on the clock of levada_now (-1 = for ever); whether
+/* Sleeps until done, nudged or until that time on the clock of levada_now (-1 = forever); whether
  * done. */
 bool levada_park_sleep(levada_park *park, int64_t until);
 /* Any thread, once. */

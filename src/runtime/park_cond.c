@@ -15,7 +15,7 @@ levada_status levada_lock_init(levada_lock *lock, levada_lock_place place, levad
 
     LEVADA_LOCK_PLACE(lock, place);
     if (code == 0) return LEVADA_OK;
-    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "can't make a mutex: %s",
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "cannot make a mutex: %s",
                        levada_text_errno(code, text, sizeof text));
 }
 

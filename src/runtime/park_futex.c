@@ -49,7 +49,7 @@ void levada_lock_clear(levada_lock *lock) { (void)lock; }
 
 /* Each look takes the line of the lock, and of what it guards, from the thread that works there. So
  * the looks become rarer: meanwhile that thread does many short works in a row without waiting for
- * memory, and both get more done than by turns. */
+ * memory, and both get more done than in turn. */
 static LEVADA_NOINLINE void park_lock_slow(levada_lock *lock)
 {
     int pauses = PARK_PAUSE_LEAST;

@@ -95,7 +95,7 @@ static levada_status queue_check(const levada_queue_options *o, levada_error *er
     }
     if (capacity == 0) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "capacity=0 would block for ever; -1 is unbounded");
+                           "capacity=0 would block forever; -1 is unbounded");
     }
     if (o->kind == LEVADA_QUEUE_SHUFFLE && least < 0) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "min_after_dequeue=%lld must be >= 0",

@@ -81,7 +81,7 @@ static levada_status block_check(const levada_queue *q, int32_t i, const levada_
     }
     if (f->depth <= 1 && f->depth + f->ndim < LEVADA_MAX_DIMS) return LEVADA_OK;
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                       "column '%s' has %d ragged levels: a row of it is no tensor", f->name,
+                       "column '%s' has %d ragged levels: a row of it is not a tensor", f->name,
                        (int)f->depth);
 }
 

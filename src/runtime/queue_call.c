@@ -124,7 +124,7 @@ static levada_status call_check_n(const levada_queue *q, int64_t *n, bool up_to,
         return LEVADA_OK;
     }
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                       "%s '%s': %lld elements in order can't be had from a capacity of %lld",
+                       "%s '%s': %lld elements in order cannot be had from a capacity of %lld",
                        levada_queue_kind_name(q->options.kind), q->name, (long long)*n,
                        (long long)capacity);
 }
@@ -241,7 +241,7 @@ levada_status levada_queue_enqueue_rows(levada_queue *queue, int64_t n, const vo
     if (done != NULL) *done = 0;
     if (!queue->rows_only || n < 0) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "%s '%s': %lld rows can't go in: numbers of known shapes are needed",
+                           "%s '%s': %lld rows cannot go in: numbers of known shapes are needed",
                            levada_queue_kind_name(queue->options.kind), queue->name, (long long)n);
     }
     if (n == 0) return LEVADA_OK;
@@ -305,7 +305,7 @@ static levada_status call_targets(const levada_queue *q, call_frame *frame, int6
         if (q->is_ref[i]) continue;
         if (shape.rank > LEVADA_MAX_DIMS) {
             return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                               "component %d of rank %d can't be put in a batch of at most %d "
+                               "component %d of rank %d cannot be put in a batch of at most %d "
                                "dimensions",
                                (int)i, (int)q->shapes[i].rank, LEVADA_MAX_DIMS);
         }
@@ -378,7 +378,7 @@ levada_status levada_queue_dequeue_rows(levada_queue *queue, int64_t n, bool up_
     LEVADA_TRY(call_check_n(queue, &n, up_to, err));
     if (!queue->rows_only) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "%s '%s': rows can't come out: numbers of known shapes are needed",
+                           "%s '%s': rows cannot come out: numbers of known shapes are needed",
                            levada_queue_kind_name(queue->options.kind), queue->name);
     }
     if (n == 0) return LEVADA_OK;

@@ -113,7 +113,7 @@ static inline bool levada_queue_closed(const levada_queue *queue)
 
 /* Room for n elements beside those that are there or may come back; false when memory is short. */
 bool levada_queue_reserve(levada_queue *queue, int64_t n);
-/* Gives memory back where much is not needed any more; does nothing where there is none to move to.
+/* Gives memory back where much is not needed any more; does nothing if there is none to move to.
  */
 void levada_queue_trim(levada_queue *queue);
 /* k cells from op->cells at op->done; there is room. Does not move op->done. */

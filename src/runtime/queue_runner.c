@@ -223,7 +223,7 @@ static bool runner_is_closed(const levada_queue_runner *r, levada_status status)
     return false;
 }
 
-/* Whether somebody closed the queue while the threads ran: that ends them, and is no error. To
+/* Whether somebody closed the queue while the threads ran: that ends them, and is not an error. To
  * start them on a closed queue is one. */
 static bool runner_was_closed(levada_queue_runner *r)
 {
@@ -235,7 +235,7 @@ static bool runner_was_closed(levada_queue_runner *r)
     return !before && levada_queue_is_closed(r->queue);
 }
 
-/* An error goes to the coordinator; where there is none, or it was joined, to the list. */
+/* An error goes to the coordinator; if there is none, or it was joined, to the list. */
 static void runner_fail(runner_thread *t, levada_coordinator *coordinator, levada_status status,
                         levada_error *err)
 {

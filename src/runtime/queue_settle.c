@@ -4,13 +4,13 @@
  * settle_locked, which serves the heads of both lines as long as that gets anywhere.
  *
  * Room is kept for what calls have taken and may still give back (count + held <= room), so that
- * putting back can't fail: dequeues that are not complete, and those with `hold` until they are
+ * putting back cannot fail: dequeues that are not complete, and those with `hold` until they are
  * released. A put-back may lift the size above the capacity for a while.
  *
  * The two ends of a split queue have a lock each, so that producers and consumers do not wait for
  * each other. A call that all goes well for takes that of its own end alone (settle_at_end): lines
  * and `closed` do not change under it, and the other end can only make more room or bring more
- * elements. Where it can't be sure, it takes both, and all is as if there were one.
+ * elements. Where it cannot be sure, it takes both, and all is as if there were one.
  */
 #include "base/assert.h"
 #include "base/process.h"
@@ -78,7 +78,7 @@ static void settle_finish(levada_line *line, levada_queue_op *op, levada_queue_w
 /* -- enqueues ---------------------------------------------------------------------------------- */
 
 /* Elements up to which max_bytes does not count for the next one: else those who wait for it would
- * wait for ever. */
+ * wait forever. */
 static int64_t settle_needed(const levada_queue *q)
 {
     const levada_waiter *first = q->dequeues.head;

@@ -11,7 +11,7 @@
 
 #define QUEUE_STORE_LEAST 16 /* cells to begin with */
 #define QUEUE_STORE_KEPT                                                         \
-    (INT64_C(1) << 16) /* so many stay in any case: a queue may fill up again */
+    (INT64_C(1) << 16) /* this number stays in any case: a queue may fill up again */
 #define QUEUE_STORE_MOST (INT64_C(1) << 48) /* more fit in no memory, but for rows of no bytes */
 
 static inline void store_copy(uint8_t *to, const uint8_t *from, size_t size)

@@ -9,7 +9,7 @@
 #define WAIT_SPIN_LEAST 2000 /* looks around for so long in any case: nothing beside a sleep */
 #define WAIT_GRACE 2000 /* nanoseconds */
 #define WAIT_LOOKS 16 /* between two looks at the clock */
-#define WAIT_RETRY 16 /* of so many short looks one is long, to see whether spinning helps */
+#define WAIT_RETRY 16 /* one of this number of short looks is long, to see whether spinning helps */
 
 void levada_site_init(levada_site *site, levada_wait_list *wait_list, const char *object)
 {

@@ -247,7 +247,7 @@ bool levada_wait_list_overdue(levada_wait_list *wait_list, levada_wait_list *nam
         thread = sleep->thread;
         if (cancel) {
             atomic_store_explicit(&sleep->cancelled, true, memory_order_relaxed);
-            levada_park_nudge(sleep->park); /* it can't leave the list meanwhile */
+            levada_park_nudge(sleep->park); /* it cannot leave the list meanwhile */
         }
         wait_list_describe(sleep, out);
     }

@@ -36,7 +36,7 @@ void levada_wait_list_enter(levada_wait_list *wait_list, levada_sleep *sleep);
 void levada_wait_list_leave(levada_wait_list *wait_list, levada_sleep *sleep);
 /* The next watched sleep after number *seen that began at or before that time: fills *out, moves
  * *seen and, with `cancel`, ends the sleep. Else false, and *since is when the next one began, or
- * -1 where there is none. */
+ * -1 if there is none. */
 bool levada_wait_list_overdue(levada_wait_list *wait_list, levada_wait_list *names, uint64_t *seen,
                               int64_t before,
                         bool cancel, levada_wait *out, int64_t *since);
@@ -59,7 +59,7 @@ typedef struct levada_shared {
     void                 *object;
 } levada_shared;
 
-/* The object of that name; NULL and `add` takes its place where there is none. The object found
+/* The object of that name; NULL and `add` takes its place if there is none. The object found
  * gets a reference through *refs while nobody can drop the last one. */
 void *levada_wait_list_share(levada_wait_list *wait_list, levada_shared *add,
                              atomic_int *(*refs)(void *object));

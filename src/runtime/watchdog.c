@@ -92,7 +92,7 @@ levada_status levada_watchdog_next(levada_watchdog *watchdog, int64_t timeout, l
             return LEVADA_OK;
         }
         if (now >= until) return LEVADA_AGAIN;
-        /* A wait that has not begun can't be too long before this. */
+        /* A wait that has not begun cannot be too long before this. */
         int64_t from = since >= 0 ? since : now;
         int64_t due = limit > INT64_MAX - from ? INT64_MAX : from + limit;
         if (due > until) due = until;

@@ -25,7 +25,7 @@
 
 #define LEVADA_SKIP_NOTES 64 /* causes that an account keeps: the first ones */
 /* The message of a note that names a file without a record: nothing was skipped there. */
-#define LEVADA_FILE_EMPTY "there is no record in the file"
+#define LEVADA_FILE_EMPTY "the file has no records"
 
 /* What was left out at one place. */
 typedef struct levada_skip_counts {

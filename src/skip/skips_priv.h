@@ -7,7 +7,7 @@
 
 #include "skip/skips.h"
 
-/* One more note at the end, NULL where there is no space for it; with the lock held. */
+/* One more note at the end, NULL if there is no space for it; with the lock held. */
 levada_note *levada_skips_reserve_locked(levada_skips *account);
 
 #endif

@@ -32,7 +32,7 @@ static int32_t *file_names_bucket(const levada_file_names *names, int32_t source
     return &names->buckets[levada_hash64(key, sizeof key, 0) % (uint64_t)names->capacity];
 }
 
-/* Its number, -1 where there is none. */
+/* Its number, -1 if there is none. */
 static int32_t file_names_find(const levada_file_names *names, const levada_origin *of)
 {
     int32_t i = names->n ? *file_names_bucket(names, of->source, of->pass, of->shard) : -1;

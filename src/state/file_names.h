@@ -14,7 +14,7 @@
 #include "state/state_priv.h"
 #include "runtime/lock.h"
 
-#define LEVADA_FILE_NAMES (1 << 16) /* some 10 MB, where so many were opened */
+#define LEVADA_FILE_NAMES (1 << 16) /* some 10 MB, if that many were opened */
 
 /* Empty where all but the lock is zero. */
 typedef struct levada_file_names {
@@ -42,7 +42,7 @@ LEVADA_MUST_USE levada_status levada_file_names_at(levada_file_names *names, int
                                                    levada_origin *of, char **out,
                                                    levada_error *err);
 
-/* The names for saved records: sorts the origins. Nothing is saved where there is none. They are
+/* The names for saved records: sorts the origins. Nothing is saved if there is none. They are
  * read into the table of the reader. */
 LEVADA_MUST_USE levada_status levada_file_names_put(levada_file_names *names,
                                                     levada_state_writer *to, const char *key,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Records in a state: their origins, or where they can't be read again, their values.
+ * Records in a state: their origins, or where they cannot be read again, their values.
  */
 #include "base/alloc.h"
 #include "base/text.h"

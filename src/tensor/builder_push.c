@@ -30,7 +30,7 @@ static levada_status push_offset(levada_grow *to, size_t value, levada_error *er
 
 static levada_status push_wrong(const levada_column *c, const char *what, levada_error *err)
 {
-    return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "can't push %s to column '%s' of %s", what,
+    return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "cannot push %s to column '%s' of %s", what,
                        c->field->name, levada_dtype_name(c->field->dtype));
 }
 

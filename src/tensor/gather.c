@@ -138,7 +138,7 @@ static levada_status gather_same_dims(levada_builder *b, int32_t field, const le
             return levada_fail(
                 err, LEVADA_EINVALID_ARGUMENT,
                 "column '%s': rows of different shapes (dimension %d is %lld and %lld)"
-                " can't stand in one block; pad them",
+                " cannot stand in one block; pad them",
                 c->field->name, d, (long long)first->dims[d], (long long)c->dims[d]);
         }
     }
@@ -184,7 +184,7 @@ static levada_status gather_same_spec(const levada_block *from, levada_error *er
         if (from->from[i]->spec == from->spec) continue;
         if (!levada_spec_equal(from->from[i]->spec, from->spec)) {
             return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                               "records with different columns can't stand in one block");
+                               "records with different columns cannot stand in one block");
         }
     }
     return LEVADA_OK;

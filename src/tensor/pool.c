@@ -12,8 +12,8 @@
 #define POOL_SMALLEST 4096
 #define POOL_CLASSES 96
 #define POOL_CACHE_BYTES (INT64_C(48) << 20)
-/* A buffer of so many classes more serves as well, at most twice the size; not where bytes are
- * limited, since it counts as what it is. */
+/* A buffer of up to this number of classes more serves as well, at most twice the size; not where
+ * bytes are limited, since it counts as what it is. */
 #define POOL_LARGER 3
 #define POOL_HEADER 128 /* the buffer's own struct, in front of its slack */
 

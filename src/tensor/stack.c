@@ -23,7 +23,7 @@ static levada_status stack_shape(const levada_shape *known, levada_tensor *const
 
         if (row->rank != shape.rank) {
             return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                               "elements of shapes %s and %s can't be put in one batch",
+                               "elements of shapes %s and %s cannot be put in one batch",
                                levada_shape_print(&rows[0]->shape, a), levada_shape_print(row, b));
         }
         if (levada_shape_equal(row, &shape)) continue;
@@ -34,7 +34,7 @@ static levada_status stack_shape(const levada_shape *known, levada_tensor *const
     }
     if (shape.rank >= LEVADA_MAX_DIMS || shape.rank < 0) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "elements of rank %d can't be put in a batch of at most %d dimensions",
+                           "elements of rank %d cannot be put in a batch of at most %d dimensions",
                            (int)shape.rank, LEVADA_MAX_DIMS);
     }
     *out = shape;

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define TENSOR_INLINE 2048   /* bytes that lie behind the header          */
-#define TENSOR_COPY_ROW 4096 /* rows up to so many bytes are copied        */
+#define TENSOR_COPY_ROW 4096 /* rows up to this number of bytes are copied */
 #define TENSOR_HEADER ((sizeof(levada_tensor) + 15) & ~(size_t)15)
 
 static levada_status tensor_header(levada_dtype dtype, const levada_shape *shape, size_t extra,
@@ -157,7 +157,7 @@ levada_status levada_tensor_wrap(levada_dtype dtype, const levada_shape *shape, 
 
     LEVADA_TRY(tensor_check(dtype, shape, &count, err));
     if (dtype == LEVADA_BYTES) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "byte strings can't be wrapped");
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "byte strings cannot be wrapped");
     }
     LEVADA_TRY(tensor_header(dtype, shape, 0, &t, err));
     status = levada_buffer_wrap(data, count * size, release, user, &t->buffer, err);

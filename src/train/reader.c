@@ -192,7 +192,7 @@ static levada_status reader_take_name(levada_reader *r, levada_queue *queue, int
 
 /* -- files ------------------------------------------------------------------------------------- */
 
-/* The file can't be opened, which says nothing about the next one. */
+/* The file cannot be opened, which says nothing about the next one. */
 static bool reader_passes(levada_status st)
 {
     return st == LEVADA_ENOT_FOUND || st == LEVADA_EPERMISSION_DENIED ||

@@ -48,7 +48,7 @@ void levada_reader_leave(levada_reader *r, int64_t produced);
 
 /* -- whose turn it is */
 
-/* EINVALID_ARGUMENT where it is no queue of names. */
+/* EINVALID_ARGUMENT where it is not a queue of names. */
 LEVADA_MUST_USE levada_status levada_reader_check(levada_reader *r, levada_queue *queue,
                                                   levada_error *err);
 /* Waits until a record is held; `rows` may be asked for at once. */

@@ -19,7 +19,7 @@ static const uint8_t reader_tags[4] = { LEVADA_WIRE_VARINT(1), LEVADA_WIRE_VARIN
 static levada_status reader_no_state(const levada_reader *r, const char *what, levada_error *err)
 {
     if (r->file.options.kind == LEVADA_READER_IDENTITY) return LEVADA_OK;
-    return levada_fail(err, LEVADA_EUNIMPLEMENTED, "%s can't %s a state", r->name, what);
+    return levada_fail(err, LEVADA_EUNIMPLEMENTED, "%s cannot %s a state", r->name, what);
 }
 
 static void reader_put(levada_text *text, uint8_t tag, uint64_t n)
@@ -56,7 +56,7 @@ levada_status levada_reader_serialize_state(levada_reader *reader, char **out, s
     return st;
 }
 
-/* Behind a number of at most 63 bits; NULL where there is none. (levada_wire_u64 may look behind
+/* Behind a number of at most 63 bits; NULL if there is none. (levada_wire_u64 may look behind
  * the end, and these bytes are the caller's.) */
 static const uint8_t *reader_get_number(const uint8_t *at, const uint8_t *end, int64_t *out)
 {
@@ -76,7 +76,7 @@ static const uint8_t *reader_get_field(const uint8_t *at, const uint8_t *end, ui
     return at && at < end && *at == tag ? reader_get_number(at + 1, end, out) : NULL;
 }
 
-/* The name begins where this points; NULL: it is no state. */
+/* The name begins where this points; NULL: it is not a state. */
 static const uint8_t *reader_parse(const uint8_t *at, const uint8_t *end, int64_t counts[4])
 {
     for (int i = 0; i < 4; i++) {

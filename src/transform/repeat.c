@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * repeat - everything above it several times, or for ever. Each time is an opening of its own:
+ * repeat - the input several times, or forever. Each time is an opening of its own:
  * shuffles above it draw another order.
  */
 #include <levada/stage.h>
@@ -16,7 +16,7 @@ typedef struct repeat_state {
 
 static const levada_arg repeat_options[] = {
     LEVADA_ARG(INT, repeat_args, count, .positional = true, .min = 0, .max = INT64_MAX,
-               .doc = "how many times; null = for ever"),
+               .doc = "how many times; null = forever"),
     LEVADA_ARG_END,
 };
 
@@ -81,7 +81,7 @@ static int64_t repeat_passes(const void *args)
 const levada_stage_def levada_stage_repeat = {
     .struct_size = sizeof(levada_stage_def),
     .name = "repeat",
-    .doc = "everything above several times, or for ever",
+    .doc = "the input several times, or forever",
     .example = "range:5 | repeat:2",
     .mode = LEVADA_MODE_SERIAL,
     .rows = LEVADA_ROWS_SUBSET,

@@ -300,7 +300,7 @@ static void conforms(void **state)
     if (verdict != LEVADA_CONFORM_GOOD) fail_msg("%s: %s; look at %s", s->name, c.what, c.where);
 }
 
-/* Blocks in memory can't be written down: tests/source/test_memory.c. */
+/* Blocks in memory cannot be written down: tests/source/test_memory.c. */
 static subject of_op(const levada_op *op)
 {
     return (subject){ .name = op->name, .stage = op->name, .example = op->example,

@@ -419,7 +419,7 @@ static void a_decoder_is_used_again(void **state)
         const void *strings[] = { in[i % 2]->bytes, "\x0a\x7f" };
         size_t sizes[] = { in[i % 2]->size, 2 };
         levada_block *block = NULL;
-        int64_t n = i == 3 ? 2 : 1; /* the fourth has a second string that is no message */
+        int64_t n = i == 3 ? 2 : 1; /* the fourth has a second string that is not a message */
         levada_status st = levada_decoding_run(decoding, strings, sizes, n, &block, &why);
 
         assert_int_equal(st, i == 3 ? LEVADA_EINVALID_ARGUMENT : LEVADA_OK);

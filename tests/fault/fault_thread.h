@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Threads that can't be started when a test says so. fault_thread.c stands in for pthread_create.
+ * Threads that cannot be started when a test says so. fault_thread.c stands in for pthread_create.
  */
 #ifndef LEVADA_TESTS_FAULT_THREAD_H
 #define LEVADA_TESTS_FAULT_THREAD_H

@@ -338,7 +338,7 @@ static void writes_fail(void **state)
     fault_io_nameless(true);
 }
 
-/* No byte and no error, again and again, is a full disk and no reason to try for ever. */
+/* No byte and no error, again and again, is a full disk and no reason to try forever. */
 static void writes_that_take_nothing_end(void **state)
 {
     levada_error err = LEVADA_ERROR_INIT;

@@ -309,12 +309,14 @@ static void threads_of_a_coordinator_lose_nothing(void **state)
     sweep(run_runner);
 }
 
-/* -- threads that can't be started ------------------------------------------------------------- */
+/* -- threads that cannot be started -------------------------------------------------------------
+ */
 
 static void expect_refused(levada_status st, const char *name, const levada_error *err)
 {
     assert_int_equal(st, LEVADA_ERESOURCE_EXHAUSTED);
-    if (strstr(err->message, name) == NULL || strstr(err->message, "can't make a thread") == NULL) {
+    if (strstr(err->message, name) == NULL ||
+        strstr(err->message, "cannot make a thread") == NULL) {
         fail_msg("%s", err->message);
     }
 }

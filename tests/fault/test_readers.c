@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Memory runs out at one allocation after the other while readers work: that call says so, nothing
- * leaks, and what failed can be done again; where it can't, inside a file, the error comes again
+ * leaks, and what failed can be done again; where it cannot, inside a file, the error comes again
  * until reset, and no record comes twice or is left out in front of it.
  */
 #include "conformance/fault.h"

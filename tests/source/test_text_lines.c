@@ -45,7 +45,7 @@ static void strips_one_cr_before_lf(void **state)
     expect("a\rb\n", "a\rb@0 ");
     expect("a\r\r\n", "a\r@0 ");
     expect("\r\n\r\n", "@0 @2 ");
-    expect("a\n\r", "a@0 "); /* a carriage return alone is no line */
+    expect("a\n\r", "a@0 "); /* a carriage return alone is not a line */
     expect("a\nb\r", "a@0 b\r@2 ");
 }
 

@@ -71,7 +71,7 @@ static void d1_options_are_checked(void **state)
     t_iter_refused("t_rows:3" BUCKET "x,boundaries=[5],batch_sizes=2,max_tokens=5",
                    LEVADA_EINVALID_ARGUMENT, "either batch_sizes or max_tokens");
     t_iter_refused("t_rows:3" BUCKET "q,boundaries=[5],batch_sizes=2", LEVADA_EINVALID_ARGUMENT,
-                   "length='q' is no field");
+                   "length='q' is not a field");
     t_iter_refused("t_rows:3" BUCKET "x,boundaries=[5],batch_sizes=2,padded_shapes={q:[1]}",
                    LEVADA_EINVALID_ARGUMENT, "'q'");
     t_iter_refused("t_rows:3" BUCKET "x,boundaries=[5],batch_sizes=2,padded_shapes={x:[1,2]}",

@@ -136,7 +136,7 @@ static void refuses_bad_options(void **state)
     t_iter_refused("t_rows:3 | padded_batch:3,pad_to_multiple=0", LEVADA_EINVALID_ARGUMENT,
                    "pad_to_multiple");
     t_iter_refused("t_rows:3 | padded_batch:3,padded_shapes={y:[3]}", LEVADA_EINVALID_ARGUMENT,
-                   "padded_shapes names 'y', which is no field");
+                   "padded_shapes names 'y', which is not a field");
     t_iter_refused("t_rows:3 | padded_batch:3,padded_shapes={x:3}", LEVADA_EINVALID_ARGUMENT,
                    "must be a list of lengths");
     t_iter_refused("t_rows:3 | padded_batch:3,padded_shapes={x:[a]}", LEVADA_EINVALID_ARGUMENT,

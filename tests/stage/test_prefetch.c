@@ -24,7 +24,7 @@ static void changes_nothing(void **state)
                  1);
 }
 
-/* Tuning: it is no part of the fingerprint, but a stage of the description. */
+/* Tuning: it is not a part of the fingerprint, but a stage of the description. */
 static void its_sizes_may_change_between_save_and_restore(void **state)
 {
     levada_iter *it = t_iter_open("t_rows:60 | batch:4 | prefetch:2", 2, 8);

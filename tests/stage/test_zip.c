@@ -58,7 +58,7 @@ static void goes_on_after_a_restore(void **state)
     t_iter_sweep("zip(range:30 | batch:4; t_rows:30 | batch:4)", true, 1);
 }
 
-/* Lines of two files of another length; the third record of a is no Example. */
+/* Lines of two files of another length; the third record of a is not an Example. */
 static const char *write_parts(void)
 {
     t_bytes records = { 0 }, lines = { 0 };

@@ -22,7 +22,7 @@ typedef enum act { PUT, TAKE, TAKE_UP_TO, SIZE, CLOSE, CLOSE_CANCEL, CANCEL } ac
 typedef struct op {
     act           act;
     int           n;
-    int64_t       timeout; /* 0, a little, for ever, or LEVADA_AT_ONCE */
+    int64_t       timeout; /* 0, a little, forever, or LEVADA_AT_ONCE */
     int64_t       values[MOST]; /* to put, or got */
     int64_t       done; /* rows, or the size */
     levada_status status;

@@ -56,7 +56,7 @@ static void *interrupt_victim(void *over)
     return NULL;
 }
 
-/* A signal every so many microseconds; 0 ends the storm. */
+/* A signal every n microseconds; 0 ends the storm. */
 static void interrupt_storm(int microseconds)
 {
     const struct itimerval every = { { 0, microseconds }, { 0, microseconds } };

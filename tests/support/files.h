@@ -28,9 +28,10 @@ void    t_add_record(t_bytes *bytes, const void *data, size_t size);
 void    t_clear(t_bytes *bytes);
 void    t_write_file(const char *path, const void *data, size_t size);
 t_bytes t_read_file(const char *path);
-/* False where the build has no encoder for it; NULL is no compression. */
+/* False where the build has no encoder for it; NULL is not compression. */
 bool t_can(const char *filter);
-/* The same bytes through the encoder of a filter; `flush_at` > 0 flushes after so many bytes. */
+/* The same bytes through the encoder of a filter; `flush_at` > 0 flushes after that number of
+ * bytes. */
 t_bytes t_encode(const char *filter, const void *data, size_t size, size_t flush_at);
 
 /* A reader of one format. Fill in what is wanted, open, close. */

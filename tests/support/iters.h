@@ -4,7 +4,7 @@
  * that do not depend on how records lie in blocks, and the checks that hold for every pipe.
  * Whatever goes wrong fails the test.
  *
- * The sources t_rows (records can be read again) and t_stream (they can't) give `count` records i:
+ * The sources t_rows (records can be read again) and t_stream (they cannot) give `count` records i:
  *
  *     n int64 = i          l int64 = lengths[i % len(lengths)]
  *     x int32 ragged: clamp(l, 0, 64) values i * 100, i * 100 + 1, ...

@@ -54,7 +54,7 @@ static levada_status broken_open(void *state, const void *args, const levada_con
 
 static void broken_close(void *state) { levada_free(((broken_state *)state)->memory); }
 
-/* The next numbers, at most so many, each plus `more`. */
+/* The next numbers, at most n, each plus `more`. */
 static levada_status broken_give(broken_state *s, int64_t most, int64_t more, levada_block **out,
                                  levada_error *err)
 {

@@ -52,7 +52,7 @@ static levada_status filters_open(void *state, filters_defect defect, levada_err
 static levada_status filters_damaged(filters_defect defect, levada_error *err)
 {
     return levada_fail(err, defect == FILTERS_DAMAGE ? LEVADA_EOUT_OF_RANGE : LEVADA_EDATA_LOSS,
-                       "this is no such stream");
+                       "not such a stream");
 }
 
 /* One byte; false: there is no room for what it means. */

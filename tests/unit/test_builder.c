@@ -221,7 +221,7 @@ static void pushes_must_be_of_the_column(void **state)
     (void)state;
     begin(&f, fields, 3, -1);
     assert_int_equal(levada_builder_push_bytes(f.b, 0, "x", 1, &f.err), LEVADA_EINVALID_ARGUMENT);
-    assert_non_null(strstr(f.err.message, "can't push bytes to column 'n' of int64"));
+    assert_non_null(strstr(f.err.message, "cannot push bytes to column 'n' of int64"));
     assert_int_equal(levada_builder_push_i64(f.b, 1, 1, NULL), LEVADA_EINVALID_ARGUMENT);
     assert_int_equal(levada_builder_push_f64(f.b, 0, 1, NULL), LEVADA_EINVALID_ARGUMENT);
     assert_int_equal(levada_builder_push_i64(f.b, 2, 1, NULL), LEVADA_EINVALID_ARGUMENT);

@@ -111,7 +111,7 @@ static levada_status cancelled_build(const char *name, levada_dtype dtype, int64
     return levada_builder_values(*b, 0, n, values, err);
 }
 
-/* Counts before it stops: what it would save then is no position. */
+/* Counts before it stops: what it would save then is not a position. */
 static levada_status cancelled_sum(void *user, const levada_block *in, levada_block **out,
                                    levada_error *err)
 {

@@ -173,7 +173,7 @@ static void a_filter_that_only_reads_needs_a_file(void **state)
 
     (void)state;
     assert_int_equal(chdir(t_path("")), 0);
-    says_of_filter("filter_not", false, "alike", "there is no file example.bf");
+    says_of_filter("filter_not", false, "alike", "no file example.bf");
     t_write_file(t_path("example.bf"), good, sizeof good - 1);
     says_of_filter("filter_not", false, NULL, NULL);
     says_of_filter("filter_cut", false, "cut", "1 of 8 bytes are taken for a whole stream");

@@ -215,7 +215,7 @@ static void join_tells_what_they_wait_for(void **state)
     levada_queue_unref(&queue);
 }
 
-/* What a call gets that the stop has cancelled is no error of the program. */
+/* What a call gets that the stop has cancelled is not an error of the program. */
 static void a_cancelled_call_after_the_stop_is_no_error(void **state)
 {
     levada_coordinator *c = test_coordinator(NULL, 0);

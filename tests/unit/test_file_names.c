@@ -20,7 +20,7 @@
 static const char *const names[] = { "a", "b", "c", "d", "e" };
 #define FILES (int)(sizeof names / sizeof *names)
 
-/* Records without features; `bad` (-1 = none) is no message at all. */
+/* Records without features; `bad` (-1 = none) is not a message at all. */
 static void write_records(const char *name, int n, int bad)
 {
     t_bytes file = { 0 };

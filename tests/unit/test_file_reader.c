@@ -402,7 +402,7 @@ static void notices_that_a_record_is_gone(void **state)
     t_clear(&c);
 }
 
-/* A state can be made up: its checksum is no seal. */
+/* A state can be made up: its checksum is not a seal. */
 static void notices_offsets_that_can_not_be(void **state)
 {
     static const int64_t offsets[] = { -1, -4096, INT64_MIN, INT64_MAX };

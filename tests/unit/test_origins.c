@@ -238,7 +238,7 @@ static void a_step_is_a_part_in_every_lane(void **state)
     levada_iter_close(&it);
 }
 
-/* Records that go by value (a stream can't be read again) take all their names along. */
+/* Records that go by value (a stream cannot be read again) take all their names along. */
 static void they_are_saved_and_restored(void **state)
 {
     const char   *text = "zip(" PART(a) "; t_stream:40 | select:[n] | rename:{n:b}; " PART(c) ")"

@@ -139,7 +139,7 @@ static void other_kinds_have_no_state(void **state)
         reader = test_reader(&o);
         assert_int_equal(levada_reader_serialize_state(reader, &bytes, &size, &err),
                          LEVADA_EUNIMPLEMENTED);
-        assert_string_equal(err.message, "mine can't save a state");
+        assert_string_equal(err.message, "mine cannot save a state");
         assert_null(bytes);
         assert_int_equal(levada_reader_restore_state(reader, "", 0, &err), LEVADA_EUNIMPLEMENTED);
         levada_reader_destroy(&reader);
@@ -277,7 +277,7 @@ static void many_stop_at_the_end_of_a_file(void **state)
     test_drop_reader(&reader, &queue);
 }
 
-/* Of numbered records, whatever a block of the file holds: n = 0 reads one and many by turns. */
+/* Of numbered records, whatever a block of the file holds: n = 0 reads one and many in turn. */
 static void expect_all(const char *path, int64_t count, int64_t n)
 {
     levada_reader *reader = test_reader_of(LEVADA_READER_TFRECORD);

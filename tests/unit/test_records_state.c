@@ -164,7 +164,7 @@ static size_t written(const levada_state_writer *w)
     return sum;
 }
 
-/* What is zipped with a stream can't be read again. What a combiner gathers for a save() that may
+/* What is zipped with a stream cannot be read again. What a combiner gathers for a save() that may
  * never come costs no copy of the records; that comes with the save(). */
 static void values_are_held_until_they_are_asked_for(void **state)
 {
@@ -225,7 +225,7 @@ static t_bytes with_columns(t_bytes saved)
     return made;
 }
 
-/* What an input declares is what stages were checked with: a state can't say otherwise. */
+/* What an input declares is what stages were checked with: a state cannot say otherwise. */
 static void columns_of_a_state_are_refused_where_they_are_declared(void **state)
 {
     const char  *text = "zip(range:200; t_stream:200 | select:[n]) | shuffle:100 | batch:4";

@@ -129,7 +129,7 @@ static void a_missing_file_is_left_out(void **state)
 {
     const char *a[] = { "a0", "a1", NULL }, *c[] = { "c0", NULL };
     const char *stats[] = { "\"skipped_records\":1,", "\"missing_files\":1,", "gone\"",
-                            "can't open", NULL };
+                            "cannot open", NULL };
 
     (void)state;
     write_words("a", a, NULL);
@@ -185,7 +185,7 @@ static void an_empty_file_is_logged(void **state)
     assert_int_equal(levada_dataset_parse(env, text, &dataset, NULL), LEVADA_OK);
     assert_int_equal(levada_iter_open(dataset, NULL, &it, NULL), LEVADA_OK);
     assert_int_equal(levada_iter_next(it, &block, NULL), LEVADA_END);
-    assert_non_null(strstr(line, "/b: there is no record in the file"));
+    assert_non_null(strstr(line, "/b: the file has no records"));
     levada_iter_close(&it);
     levada_dataset_unref(&dataset);
     levada_env_destroy(&env);

@@ -110,7 +110,7 @@ static void budgets_inside_an_interleave_depend_on_no_block(void **state)
     }
 }
 
-/* 40 records, one of which is no message. */
+/* 40 records, one of which is not a message. */
 static void write_one_bad(const char *name, int bad)
 {
     t_bytes file = { 0 };

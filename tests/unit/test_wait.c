@@ -195,7 +195,7 @@ static void of_many_that_sleep_each_wakes_two(void **state)
         levada_wake(&woken);
         for (int i = 0; i < n; i++) assert_int_equal(is_done(asleep[i]), i == 0);
         for (int i = 0; i < n; i++) {
-            levada_waiter_settle(asleep[i]); /* would wait for ever if nobody had woken it */
+            levada_waiter_settle(asleep[i]); /* would wait forever if nobody had woken it */
             for (int k = i + 1; k < n; k++) assert_int_equal(is_done(asleep[k]), k <= 2 * i + 2);
         }
         for (int i = 1; i < all; i += 3) levada_waiter_settle(&w[i]);

@@ -77,7 +77,7 @@ static void zips_in_zips(void **state)
                    false, 2);
 }
 
-/* More parts than a record has names, and parts that can't be read again: as they are. */
+/* More parts than a record has names, and parts that cannot be read again: as they are. */
 static void what_can_t_be_read_again_goes_by_value(void **state)
 {
     (void)state;
@@ -112,7 +112,7 @@ static void records_that_are_passed_on(void **state)
                    true, 1);
 }
 
-/* By value: an input of records with several names, or one that can't be read again. */
+/* By value: an input of records with several names, or one that cannot be read again. */
 static void what_is_passed_on_by_value(void **state)
 {
     (void)state;

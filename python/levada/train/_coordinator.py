@@ -249,7 +249,7 @@ def _raise(reported: _Reported) -> NoReturn:
 
 
 def _ring_at_the_end(members: Iterable[threading.Thread], bell: queue.SimpleQueue[bool]) -> None:
-    """Waits for threads on behalf of a join, which can't wait for them and the stop at once."""
+    """Waits for threads on behalf of a join, which cannot wait for them and the stop at once."""
     for thread in members:
         if thread.is_alive():
             thread.join()

@@ -87,7 +87,7 @@ class _Batcher:
             raise TypeError(f"{self.who}: field {field!r} of the first example: {error}") from None
         except ValueError as error:  # rows of different lengths
             raise InvalidArgumentError(
-                f"{self.who}: field {field!r} of the first example is no array: {error}"
+                f"{self.who}: field {field!r} of the first example is not an array: {error}"
             ) from error
 
     def settle_spec(self, names: list[str], dtypes: list[str], shapes: list[Any]) -> None:

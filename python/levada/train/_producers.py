@@ -41,7 +41,7 @@ def _check_epochs(num_epochs: int | None) -> None:
 
 
 class _Limited:
-    """A source that may be called so many times in all, by any number of threads."""
+    """A source that may be called a limited number of times, by any number of threads."""
 
     def __init__(self, source: Callable[[], Any], limit: int) -> None:
         self._source, self._limit = source, limit
@@ -185,7 +185,7 @@ def input_producer(
         input_tensor: array-like [n, ...], or a function of no arguments that gives one, called by
             the thread once an epoch; then `element_shape` is needed.
         element_shape: shape of a row, all dimensions known.
-        num_epochs: how many times each row comes; None = for ever.
+        num_epochs: how many times each row comes; None = forever.
         shuffle: another order in each epoch; with `seed` the same from run to run.
         capacity: of the queue.
         shared_name: producers of one name share a queue.

@@ -131,7 +131,7 @@ class QueueBase:
     """
 
     def __init__(self) -> None:
-        raise TypeError("QueueBase is made by FIFOQueue and its kin, or by from_list")
+        raise TypeError("QueueBase is made by FIFOQueue and similar classes, or by from_list")
 
     def _open(
         self,
@@ -147,7 +147,7 @@ class QueueBase:
     ) -> None:
         capacity = operator.index(capacity)
         if capacity == 0:
-            raise ValueError("capacity=0 would block for ever; -1 is unbounded")
+            raise ValueError("capacity=0 would block forever; -1 is unbounded")
         if max_bytes is not None and operator.index(max_bytes) < 1:
             raise ValueError(f"max_bytes={max_bytes} must be at least 1, or None")
         if not dtypes:

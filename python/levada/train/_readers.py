@@ -42,7 +42,7 @@ ROWS = 256  # records in a block, where a call does not ask for another number
 _MOST_ROWS = 65536
 _BLOCK_BYTES = 2 << 20  # of records of one length that may overlap: what a block copies
 _MOST_BYTES = 1 << 30  # of a record: offsets of a block are int32
-# In front of the first block: the file can't be opened, which says nothing about the next one.
+# In front of the first block: the file cannot be opened, which says nothing about the next one.
 _OF_OPENING = (NotFoundError, PermissionDeniedError, InvalidArgumentError, UnimplementedError)
 
 
@@ -140,7 +140,7 @@ class _Reader:
         Raises:
             OutOfRangeError: the queue is closed and empty, and no file is open.
             NotFoundError, PermissionDeniedError, InvalidArgumentError, UnimplementedError: the next
-                file can't be opened (is not there, may not be read, is a folder); the next call
+                file cannot be opened (is not there, may not be read, is a folder); the next call
                 goes on with the name after it.
             DataLossError: the file is damaged; again at each call until ``reset()``, as is any
                 other error of a file.
@@ -240,12 +240,12 @@ class _Reader:
 
     def serialize_state(self) -> bytes:
         """The position as bytes; only an IdentityReader has one. Raises UnimplementedError."""
-        raise UnimplementedError(f"{self.name} can't save its state")
+        raise UnimplementedError(f"{self.name} cannot save its state")
 
     def restore_state(self, state: bytes) -> None:
         """Goes on where ``serialize_state()`` was called. Raises UnimplementedError."""
         _check_state(state)
-        raise UnimplementedError(f"{self.name} can't restore a state")
+        raise UnimplementedError(f"{self.name} cannot restore a state")
 
 
 def name_from(queue):
@@ -484,7 +484,7 @@ class IdentityReader(_Reader):
     def restore_state(self, state: bytes) -> None:
         """Goes on where ``serialize_state()`` was called.
 
-        Raises ValueError where `state` is not bytes, InvalidArgumentError where it is no state.
+        Raises ValueError where `state` is not bytes, InvalidArgumentError where it is not a state.
         """
         _check_state(state)
         fields = _parse_state(bytes(state))
@@ -562,5 +562,5 @@ def _reading(name):
         raise PermissionDeniedError("not allowed to read the file", file=place) from error
     except OSError as error:
         if error.errno in (errno.EINVAL, errno.ENAMETOOLONG):
-            raise InvalidArgumentError(f"can't open it: {error}", file=place) from error
-        raise UnavailableError(f"the file can't be read: {error}", file=place) from error
+            raise InvalidArgumentError(f"cannot open it: {error}", file=place) from error
+        raise UnavailableError(f"the file cannot be read: {error}", file=place) from error
