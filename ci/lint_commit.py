@@ -41,7 +41,7 @@ def check(arguments: list[str]) -> list[Finding]:
 
 
 def pardons_only_needed_ones(found: list[Finding]) -> list[Finding]:
-    """Old commits leave the window, so a pardon that is not needed any more is not a breach here."""
+    """Old commits leave the window, so an unneeded pardon is not a breach here."""
     allow = lib.allowed(lib.ROOT, "commit")
     return [finding for finding in found if finding.key not in allow]
 

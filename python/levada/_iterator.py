@@ -219,7 +219,7 @@ class Iterator(_levada.Iter):
         return json.loads(super().stats())
 
     def report(self) -> Report:  # type: ignore[override]
-        """The wait report (who waits, and in which object), a dict that prints as text. Any thread."""
+        """The wait report, a dict that prints as text. Any thread."""
         return Report(json.loads(super().report()))
 
     def close(self) -> None:

@@ -13,7 +13,7 @@
  * overlooks held room or does not settle; a return that does not settle; enter() that overlooks held
  * room, looks at it before it looks at what was moved, or overlooks the head of the dequeues;
  * elements that come back without the producers' end looking again. Each ended in an assertion or
- * in somebody who waits for ever (the dequeue that keeps too much and the head that is overlooked in
+ * in somebody who waits forever (the dequeue that keeps too much and the head that is overlooked in
  * queue.pml, all else here).
  */
 #define CAPACITY 2

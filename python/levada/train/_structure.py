@@ -3,7 +3,7 @@
 
 An example is one array-like, or a list, tuple or dict of array-likes. Its fields travel as the
 components of a queue, in order; those of a dict sorted by the text of their keys, as in
-TensorFlow's ``python/training/input.py`` (class _ListHelper and similar classes). Sparse tensors do not
+TensorFlow's ``python/training/input.py`` (class _ListHelper and similar). Sparse tensors do not
 exist in levada: what varies in length is a field of its own, ``dynamic_pad`` or ragged.
 """
 
