@@ -15,14 +15,14 @@ FAMILIES = {
     "format": "File formats: records of files",
     "decoder": "Decoders: byte strings to columns",
     "stage": "Stages: blocks to blocks",
-    "combiner": "Joints: threads, and several inputs",
+    "combiner": "Combiners: several inputs, and threads",
 }
 HEAD = """\
 # Sources, decoders and stages
 
-All that can stand in a description, with its options. Made from the option tables by
-`make generated`; `levada stages NAME` tells the same, plug-ins included. An option marked * may be
-given without its name.
+This page lists the sources, formats, decoders, stages and combiners of a description, with their
+options. `make generated` writes it from the option tables. `levada stages NAME` prints the same,
+and includes plug-ins. The name of an option marked * may be omitted.
 """
 
 

@@ -20,6 +20,7 @@ import lint_headers
 import lint_names
 import lint_size
 import lint_source
+import lint_words
 
 SPDX = "/* SPDX-License-Identifier: Apache-2.0 */\n"
 GOOD = (
@@ -226,6 +227,20 @@ def test_builtins_compile(tmp_path):
     assert text.index("&levada_stage_cast") < text.index("&levada_stage_pad")
     warnings = ["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-std=c17"]
     subprocess.run(["cc", *warnings, "-fsyntax-only", str(output)], check=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "keys"),
+    [
+        ("/* a file that can't be read, for ever */", ["can't", "for ever"]),
+        ("/* END is no error */", ["is no error"]),
+        ('fail("there is no file")', ["there is no"]),
+        ("/* there is no file: what is no longer needed, for every one */", []),
+    ],
+)
+def test_phrases_are_found(tree, text, keys):
+    found = lint_words.check(tree("src/base/a.c", f"{SPDX}{text}\n"))
+    assert [finding.key for finding in found] == [f"src/base/a.c:{key}" for key in keys]
 
 
 def test_circles_of_more_than_three_modules_are_found(tree):

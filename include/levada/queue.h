@@ -2,7 +2,7 @@
 /*
  * Queues: first in first out, padding, random shuffle, priority.
  *
- * The contract is TensorFlow's (core/kernels/queue_base.cc and its kinds) with its defects mended:
+ * The contract is TensorFlow's (core/kernels/queue_base.cc) with its defects mended:
  * blocked callers are served strictly in the order in which they came, also enqueues of many; a
  * plain close waits behind the enqueues before it; dequeues drain what is there and then get
  * LEVADA_EOUT_OF_RANGE; what a failed dequeue had taken goes back to the front, in order.

@@ -335,7 +335,7 @@ class RaggedValue(tuple):
 
 
 def _ragged(value, column, single):
-    """(values, row_splits), or the values alone if there is no level left."""
+    """(values, row_splits), or the values alone if no level is left."""
     import numpy as np
 
     dtype = value.get("row_splits_dtype", "int32")

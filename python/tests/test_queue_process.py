@@ -177,7 +177,7 @@ def test_objects_may_outlive_the_modules():
         """)
 
 
-needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
 
 FORK = """
 def in_child(body):

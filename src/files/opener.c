@@ -28,7 +28,7 @@ static levada_status opener_system_error(const char *what, int code, levada_erro
     if (code == EINVAL || code == EISDIR || code == ENAMETOOLONG) {
         status = LEVADA_EINVALID_ARGUMENT;
     }
-    return levada_fail(err, status, "can't %s it: %s", what,
+    return levada_fail(err, status, "cannot %s it: %s", what,
                        levada_text_errno(code, text, sizeof text));
 }
 
