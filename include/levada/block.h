@@ -40,7 +40,7 @@ typedef struct levada_column {
     levada_buffer      *lengths_owner;
 } levada_column;
 
-/* Where a record came from: its name for ever. What a zip puts together has one origin for each
+/* Where a record came from: its name forever. What a zip puts together has one origin for each
  * input, its origin parts, in the order of the inputs; those of a zip in a zip come one after the
  * other. Beyond LEVADA_ORIGIN_PARTS they are left out. */
 #define LEVADA_ORIGIN_PARTS 4
@@ -66,7 +66,7 @@ LEVADA_API bool levada_block_exclusive(const levada_block *block);
  * share of the rows, however long they are. */
 LEVADA_API int64_t levada_block_bytes(const levada_block *block);
 
-/* By name or number; NULL where there is none. */
+/* By name or number; NULL if there is none. */
 LEVADA_API const levada_column *levada_block_column(const levada_block *block, const char *name);
 LEVADA_API const levada_column *levada_block_at(const levada_block *block, int32_t i);
 

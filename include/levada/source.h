@@ -52,13 +52,13 @@ typedef struct levada_format_def {
     levada_status (*next)(void *state, const void *args, const uint8_t *data, int64_t size,
                           bool at_end, levada_spans *out, levada_error *err);
     /* After damage at data[0]: the position (> 0) where a valid record seems to begin, or `size`
-     * less what could be the beginning of one. NULL = the format can't tell: next file. */
+     * less what could be the beginning of one. NULL = the format cannot tell: next file. */
     int64_t (*resync)(void *state, const void *args, const uint8_t *data, int64_t size,
                       bool at_end);
     /* The record that begins at data[0] of the next next() is longer than may be, and nobody knows
-     * how long: next() leaves it out, using up what it has seen. NULL = it can't: next file. */
+     * how long: next() leaves it out, using up what it has seen. NULL = it cannot: next file. */
     void (*leave_out)(void *state, const void *args);
-    /* Can a file of so many bytes be whole? Else an error that says why not, and where (with
+    /* Is this a valid size for an intact file? Otherwise an error that says why, and where (with
      * levada_error_place). Asked as a file is opened whose size is known and whose damage is not
      * to be skipped, and behind the last byte of any: there it is EDATA_LOSS. NULL = any size. */
     levada_status (*check_size)(const void *args, int64_t size, levada_error *err);
@@ -91,7 +91,7 @@ typedef struct levada_source_def {
     levada_status (*save)(const void *state, levada_state_writer *to, levada_error *err);
     levada_status (*restore)(void *state, levada_state_reader *from, levada_error *err);
     /* Random access: the records with these numbers (ascending) as one block. A number stands for
-     * the same record in each pass. NULL = it can't: rows that wait are saved by value. */
+     * the same record in each pass. NULL = it cannot: rows that wait are saved by value. */
     levada_status (*at)(void *state, const void *args, const int64_t *records, int64_t n,
                         levada_block **out, levada_error *err);
     /* Records in total, -1 where not known. May be NULL. */
