@@ -127,7 +127,7 @@ static void refuses_what_does_not_fit(void **state)
     t_iter_fails(it, LEVADA_ENOT_FOUND, "");
     levada_iter_close(&it);
     t_iter_refused("range:3 | interleave:(text_lines:\"{path}\")", LEVADA_EINVALID_ARGUMENT,
-                   "no field \x27path\x27");
+                   "unknown field \x27path\x27");
     t_iter_refused("t_rows:3 | interleave:(text_lines:\"{x}\")", LEVADA_EINVALID_ARGUMENT,
                    "neither");
     t_iter_refused("t_rows:3 | batch:2 | interleave:(text_lines:a)", LEVADA_EINVALID_ARGUMENT,
