@@ -24,8 +24,8 @@ typedef struct levada_py_main   levada_py_main;
 typedef struct levada_py_state {
     PyTypeObject     *block, *view, *dataset, *iter, *function, *writer, *tensor, *queue, *barrier;
     levada_py_call_queue *calls;
-    levada_py_main   *main;  /* stays for ever: queues have it */
-    PyObject         *made;  /* "_made"; stays for ever: iterators call it */
+    levada_py_main   *main;  /* stays forever: queues have it */
+    PyObject         *made;  /* "_made"; stays forever: iterators call it */
     long              forks; /* of this process' line; what is older belongs to the parent */
 } levada_py_state;
 
@@ -85,9 +85,9 @@ PyObject *levada_py_block_new(levada_py_state *state, levada_block **block);
 PyObject *levada_py_fields(const levada_spec *spec);
 /* Takes the dataset. */
 PyObject *levada_py_dataset_new(levada_py_state *state, levada_dataset **dataset);
-/* Borrowed from the object; NULL with a TypeError where it is no dataset of ours. */
+/* Borrowed from the object; NULL with a TypeError where it is not a dataset of ours. */
 levada_dataset *levada_py_dataset_of(levada_py_state *state, PyObject *object);
-/* Borrowed from the object; NULL (without an exception) where it is no function of ours. */
+/* Borrowed from the object; NULL (without an exception) where it is not a function of ours. */
 levada_function *levada_py_function_of(levada_py_state *state, PyObject *object);
 /* What a function made here calls, borrowed; NULL where it is none of Python. */
 PyObject *levada_py_target_of(const levada_function *function);

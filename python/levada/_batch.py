@@ -110,7 +110,7 @@ class Batch(Mapping[str, Any]):
         return Batch(self._block, self._files)
 
     def __reduce__(self):
-        raise TypeError("a Batch lies in memory of levada and can't be pickled: pickle its numpy()")
+        raise TypeError("a Batch is memory of levada and cannot be pickled: pickle its numpy()")
 
     @property
     def num_records(self) -> int:
@@ -233,7 +233,7 @@ class Batch(Mapping[str, Any]):
 
     @property
     def record_keys(self) -> list[str]:
-        """Names of the records for ever: ["train-3.tfrecord:17", ...].
+        """Names of the records forever: ["train-3.tfrecord:17", ...].
 
         Of records that a ``zip`` put together: ["a.tfrecord:17 + b.tfrecord:3", ...].
         """

@@ -203,7 +203,7 @@ class Dataset(Stages):
         cycle_length: int = 4,
         block_length: int = 1,
     ) -> Dataset:
-        """fn(record) -> Dataset for each record; their records by turns.
+        """fn(record) -> Dataset for each record; their records in turn.
 
         fn is asked once, with an object whose ``["path"]`` is the text ``"{path}"``, which is
         filled in for each record.
