@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from input_support import QUIET, fails, runners  # noqa: F401  a fixture
 from levada import train as lt
+from levada.train import _input_block
 
 
 def _mapped(column):
@@ -48,8 +49,20 @@ WAYS = {
     "barrier": lambda column: lt.Barrier(["int64"], [()]).insert_many(0, ["a", "b", "c"], column),
     "input_producer": lambda column: lt.input_producer(column),
     "input_producer_text": lambda column: lt.input_producer(column.astype("U1")),
+    "rows_beside_ragged": lambda column: _rows(column, lv.Ragged(np.arange(3), [_thirds()])),
+    "rows_of_ragged": lambda column: _rows(lv.Ragged(column, [_thirds()])),
     "slices": lambda column: lt.slice_input_producer([column]),
 }
+
+
+def _rows(*columns):
+    queue = lt.FIFOQueue(9, ["int64"] * len(columns))
+    _input_block.enqueue_rows(queue, list(columns))
+    queue.dequeue()
+
+
+def _thirds():
+    return np.array([0, 1, 2, 3], np.int32)
 
 
 def _splits():

@@ -10,7 +10,7 @@ from levada._columns import Kind, pack_column
 from levada._dataset import Dataset
 from levada._dtypes import name_of
 from levada._parsing import RaggedValue
-from levada._ragged import Bytes, Ragged
+from levada._ragged import Bytes, Ragged, check_mask
 from levada.errors import InvalidArgumentError
 from levada.train._readers import Keys
 
@@ -73,6 +73,7 @@ def _packed(value: Any) -> tuple[Any, ...]:
     if isinstance(value, Bytes):
         return "string", 0, (), *_spread(value)
     if not isinstance(value, Ragged):
+        check_mask(value)
         if getattr(value, "ndim", 0) and value.dtype.kind in "biufc":
             return name_of(value.dtype), 0, value.shape[1:], np.ascontiguousarray(value), []
         return pack_column(Kind(), value)
@@ -101,6 +102,7 @@ def _spread(column: Ragged | Bytes) -> tuple[Any, list[Any]]:
 def _pack_values(values: Any, levels: list[Any]) -> tuple[Any, ...]:
     import numpy as np
 
+    check_mask(values)
     if values.dtype == object:  # byte strings with dimensions
         dtype, _, dims, data, last = pack_column(Kind(), values)
         return dtype, len(levels), dims, data, [*levels, *last]
