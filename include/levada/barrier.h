@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Barrier: components of keys come in any order; keys leave when all their components are there, in
+ * Barrier: components of keys arrive in any order; keys leave when all components are there, in
  * the order in which they were first seen. TensorFlow's contract (core/kernels/barrier_ops.cc) with
  * its defects mended: a call is validated before anything changes, and takers that cannot be met
  * any more fail instead of waiting. Reference-counted; any thread.
@@ -40,7 +40,7 @@ LEVADA_API levada_barrier *levada_barrier_ref(levada_barrier *barrier);
 LEVADA_API void            levada_barrier_unref(levada_barrier **barrier);
 
 /* keys: byte strings [n]; values: [n, ...]. EINVALID_ARGUMENT (nothing changed): component out of
- * range, a key that has a value for it already or stands twice, unequal rows. ECANCELLED: closed.
+ * range, a key that already has a value for it or appears twice, unequal rows. ECANCELLED: closed.
  */
 LEVADA_API LEVADA_MUST_USE levada_status levada_barrier_insert_many(levada_barrier      *barrier,
                                                                     int32_t              component,

@@ -8,7 +8,7 @@
  * holds the block.
  *
  * Layout of a column. Level l (0 <= l < depth) gives for row i of that level the range
- * [begin[i], end[i]) of rows of the next level; where rows lie back to back, end == begin + 1 and
+ * [begin[i], end[i]) of rows of the next level; if rows are adjacent, end == begin + 1 and
  * begin is an Arrow offsets array of n + 1 entries. A column of LEVADA_BYTES has one more level,
  * whose ranges count bytes of `values`. Offsets are int32: a block holds at most 1 GiB.
  */
@@ -40,9 +40,9 @@ typedef struct levada_column {
     levada_buffer      *lengths_owner;
 } levada_column;
 
-/* Where a record came from: its name forever. What a zip puts together has one origin for each
- * input, its origin parts, in the order of the inputs; those of a zip in a zip come one after the
- * other. Beyond LEVADA_ORIGIN_PARTS they are left out. */
+/* Where a record came from: its name forever. A record that a zip joined has one origin per
+ * input, its origin parts, in the order of the inputs. Those of nested zips form one list. Parts
+ * beyond LEVADA_ORIGIN_PARTS are dropped. */
 #define LEVADA_ORIGIN_PARTS 4
 
 typedef struct levada_origin {

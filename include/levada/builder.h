@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Builders: how a block is made.
+ * Builders: create blocks.
  *
  * A builder is owned by one thread from create to publish. Memory comes from the pool of the
  * environment and is not cleared. Two ways to fill a column, not to be mixed in one column:
@@ -25,7 +25,7 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_builder_create(levada_env       
                                                                levada_error *err);
 LEVADA_API void levada_builder_destroy(levada_builder **builder);
 
-/* Known dimensions of column `field` where the spec says -1. Before values(). */
+/* Dimensions of column `field` that are -1 in the spec. Before values(). */
 LEVADA_API void levada_builder_dims(levada_builder *b, int32_t field, const int64_t *dims);
 /* Packed offsets of a level: n + 1 entries to fill. The last level of a BYTES column counts bytes.
  */
@@ -63,7 +63,7 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_builder_push_f64(levada_builder 
 LEVADA_API LEVADA_MUST_USE levada_status levada_builder_end_row(levada_builder *b, int32_t field,
                                                                 levada_error *err);
 
-/* This record is bad, the others go on; what happens to it is a setting of the iterator. Its values
+/* Rejects this record only; the `errors` policy of the iterator decides what happens. Its values
  * must still be well-formed (empty, say). Copies *why. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_builder_reject(levada_builder *b, int64_t row,
                                                                const levada_error *why,

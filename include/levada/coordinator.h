@@ -8,9 +8,9 @@
  * when the last of them ends, whatever the cause. TensorFlow's contracts
  * (python/training/coordinator.py, queue_runner_impl.py) with levada_error in place of exceptions.
  *
- * The usual order: create, start threads and runners, work until the queue says EOUT_OF_RANGE,
- * request_stop, join, destroy. Any thread, unless said otherwise. Threads that wait for the stop
- * sleep until it comes, and are listed by levada_waiters_json.
+ * The usual order: create, start threads and runners, work until the queue returns EOUT_OF_RANGE,
+ * request_stop, join, destroy. Any thread, unless noted otherwise. Threads that wait for the stop
+ * sleep until then, and are listed by levada_waiters_json.
  */
 #ifndef LEVADA_COORDINATOR_H
 #define LEVADA_COORDINATOR_H
@@ -27,7 +27,7 @@ typedef struct levada_queue_runner levada_queue_runner;
 
 /* -- coordinator */
 
-/* Codes in `clean` (n of them; NULL = EOUT_OF_RANGE) ask for a stop without being errors. */
+/* Codes in `clean` (n of them; NULL = EOUT_OF_RANGE) request a stop without an error. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_coordinator_create(levada_env          *env,
                                                                    const levada_status *clean,
                                                                    int32_t              n,
@@ -57,7 +57,7 @@ levada_coordinator_raise_requested(levada_coordinator *coordinator, levada_error
 LEVADA_API const levada_error *levada_coordinator_error(const levada_coordinator *coordinator,
                                                         int32_t                   i);
 
-/* Starts run(user) on a thread of the coordinator's. An error that it returns asks for the stop
+/* Starts run(user) on a thread of the coordinator. If it returns an error, it requests the stop
  * (ECANCELLED only before the stop: after it, that is how calls end); LEVADA_OK and LEVADA_END just
  * end the thread. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_coordinator_start_thread(
@@ -87,7 +87,7 @@ typedef struct levada_looper_options {
     size_t  struct_size;
     int64_t interval; /* nanoseconds; -1 = as fast as it goes; missed ticks are caught up */
     levada_status (*start)(void *user, levada_error *err); /* may be NULL */
-    /* Each tick, the first one at once. LEVADA_END ends the loop, an error asks for the stop. */
+    /* Each tick, the first one at once. LEVADA_END ends the loop, an error requests the stop. */
     levada_status (*run)(void *user, levada_error *err);
     void (*stop)(void *user); /* always runs once start was entered; may be NULL */
     void       *user;
@@ -109,7 +109,7 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_looper_start(levada_coordinator 
 
 /* -- queue runner */
 
-/* What one thread of a runner calls until it gives anything but LEVADA_OK (LEVADA_AGAIN: once
+/* One thread of a runner calls it until it returns anything but LEVADA_OK (LEVADA_AGAIN: once
  * more; LEVADA_END counts as EOUT_OF_RANGE). */
 typedef struct levada_enqueue_op {
     levada_status (*run)(void *user, levada_error *err);

@@ -59,7 +59,7 @@ LEVADA_API void levada_string_free(char **text);
 LEVADA_API LEVADA_MUST_USE levada_status levada_dataset_fingerprint(const levada_dataset *dataset,
                                                                     uint8_t out[16],
                                                                     levada_error *err);
-/* Columns of the blocks that it gives. Borrowed. */
+/* Columns of the blocks that it returns. Borrowed. */
 LEVADA_API const levada_spec *levada_dataset_spec(const levada_dataset *dataset);
 /* Name of its last stage ("shuffle"), its options as a map with every default filled in, inputs. */
 LEVADA_API const char           *levada_dataset_name(const levada_dataset *dataset);
@@ -67,7 +67,7 @@ LEVADA_API const levada_value   *levada_dataset_options(const levada_dataset *da
 LEVADA_API int32_t               levada_dataset_inputs(const levada_dataset *dataset);
 LEVADA_API const levada_dataset *levada_dataset_input(const levada_dataset *dataset, int32_t i);
 
-/* Every name that can stand in a description, in order, as JSON:
+/* Every name that a description may contain, in order, as JSON:
  * [{"name","family","doc","example","plugin","inputs":[least, most or -1],"args":[{"name","type",
  *   "default","required","positional","tuning","min","max","choices","doc"}]}]. From it come help,
  * Python methods and docs. */

@@ -3,7 +3,7 @@
  * Decoders: byte strings in, typed columns out. For authors.
  *
  * A decoder is PURE: decode() runs on any thread, its state is scratch. It sees one BYTES column of
- * a block as n spans and fills the columns that check() named. The core puts them beside the other
+ * a block as n spans and fills the columns that check() named. The core adds them to the other
  * columns of the block (the decoded one leaves unless a field of that name was made), moves origins
  * and applies the policy for bad records.
  */
@@ -27,12 +27,12 @@ typedef struct levada_strings {
 typedef struct levada_decoder_def {
     size_t            struct_size;
     const char       *name, *doc, *example;
-    const char       *field; /* column decoded when the option `field` is not given: "record"   */
+    const char       *field; /* column decoded without the option `field`: "record"             */
     const levada_arg *args;  /* options of its own; the core adds `field`                       */
     size_t            args_size;
     size_t            state_size; /* one per worker */
 
-    /* The columns that decode() makes. */
+    /* The columns of the result of decode(). */
     levada_status (*check)(const void *args, levada_spec **out, levada_error *err);
     levada_status (*open)(void *state, const void *args, const levada_context *context,
                           levada_error *err);

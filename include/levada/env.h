@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The environment: everything that comes from outside (memory for data, log, CPU level,
- * plug-ins, named functions). It is made first and passed to parse, append, load and open; NULL
- * means the default environment. It is reference-counted by what is made from it, so it may be
+ * The environment: everything from outside the library (memory for data, log, CPU level,
+ * plug-ins, named functions). It is created first and passed to parse, append, load and open; NULL
+ * means the default environment. Everything created from it holds a reference, so it may be
  * destroyed by its owner at any time. All functions may be called from any thread.
  */
 #ifndef LEVADA_ENV_H
@@ -49,7 +49,7 @@ typedef struct levada_env_options {
      * other. Called on the thread that reads the description. */
     levada_status (*resolve)(void *user, const char *kind, const char *name,
                              levada_function **out, levada_error *err);
-    levada_log_level log_level; /* lines of lower levels are not made */
+    levada_log_level log_level; /* lines of lower levels are skipped  */
 } levada_env_options;
 
 #define LEVADA_ENV_OPTIONS_INIT                                                        \

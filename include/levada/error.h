@@ -3,7 +3,7 @@
  * Status codes and errors.
  *
  * Every call that can go wrong returns a levada_status and takes a levada_error as its last
- * parameter. The code says what the caller can do next, the text says what happened and where.
+ * parameter. The code tells the caller what to do next, the text what happened and where.
  * A levada_error belongs to the caller, may be NULL, never allocates and may be copied freely, so
  * that an error can travel through queues together with the data that it belongs to. There is no
  * global and no thread-local error.
@@ -29,7 +29,7 @@ extern "C" {
 #define LEVADA_PRINTF(fmt, first)
 #endif
 
-/* X(name, value, text): the one list of codes. Names, texts and Python classes come from it. */
+/* X(name, value, text): the one list of codes. Names, texts and Python classes derive from it. */
 #define LEVADA_STATUS_MAP(X)                                                       \
     X(OK, 0, "ok")                                                                 \
     X(END, 1, "end of data")                                                       \
@@ -59,7 +59,7 @@ typedef enum levada_status {
 typedef struct levada_error {
     levada_status code;         /* LEVADA_OK when clear                                   */
     char          stage[60];    /* path such as "2.shuffle", "" where not known; so below */
-    char          file[512];    /* of a longer path the end, behind an ellipsis           */
+    char          file[512];    /* of a longer path the end, after an ellipsis            */
     char          key[64];
     int64_t       record;       /* number in the file, -1 where not known                 */
     int64_t       offset;       /* byte position in the file, -1 where not known          */
@@ -78,10 +78,10 @@ typedef struct levada_error {
 LEVADA_API LEVADA_PRINTF(3, 4) levada_status
     levada_fail(levada_error *err, levada_status code, const char *fmt, ...);
 
-/* Puts "prefix: " in front of the message; code and place stay. Does nothing on a clear error. */
+/* Prepends "prefix: " to the message; code and place stay. Does nothing on a clear error. */
 LEVADA_API LEVADA_PRINTF(2, 3) void levada_error_wrap(levada_error *err, const char *fmt, ...);
 
-/* Sets the place where it is not yet known. NULL and -1 leave a part alone. */
+/* Sets the unknown parts of the place. NULL and -1 do not change a part. */
 LEVADA_API void levada_error_place(levada_error *err, const char *stage, const char *file,
                                    int64_t record, int64_t offset);
 

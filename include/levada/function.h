@@ -37,7 +37,7 @@ typedef struct levada_function_def {
     levada_status (*save)(void *run, levada_state_writer *to, levada_error *err);
     levada_status (*restore)(void *run, levada_state_reader *from, levada_error *err);
     void (*close)(void *run);
-    /* When the last reference goes; any thread, must not block or call levada. */
+    /* After the last reference was released; any thread, must not block or call levada. */
     void (*release)(void *user);
     /* After open: what random numbers of this use may depend on, besides the records. May be NULL.
      */
@@ -59,7 +59,7 @@ LEVADA_API levada_function *levada_function_ref(const levada_function *function)
 LEVADA_API void levada_function_unref(levada_function **function);
 /* Borrowed for the life of the function. */
 LEVADA_API const levada_function_def *levada_function_info(const levada_function *function);
-/* What was given to levada_function_create: what open() is called with. */
+/* The `user` of levada_function_create, which open() receives. */
 LEVADA_API void *levada_function_user(const levada_function *function);
 
 #ifdef __cplusplus

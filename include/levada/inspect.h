@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Looking into files: what is in them, what is damaged, and writing what is still good.
+ * Inspects files: reports content and damage, and writes the good records.
  *
  * Each function reads one file on the caller's thread; verify and info read all of it. The format
  * is that of the `source` argument, else that of the file's name, else that of its content. Where
@@ -18,7 +18,7 @@
 extern "C" {
 #endif
 
-/* One place of damage. Borrowed for the time of the call that tells it. */
+/* One place of damage. Borrowed during the call that reports it. */
 typedef struct levada_damage {
     int64_t     record; /* number of the bad record in the file; bad ones count              */
     int64_t     offset; /* where it begins in the decompressed file                          */

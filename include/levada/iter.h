@@ -3,10 +3,10 @@
  * Iterators: running datasets.
  *
  * An iterator has one owner at a time; only levada_iter_cancel, levada_iter_report and
- * levada_iter_progress may be called from other threads, and levada_iter_find_file too. The order
+ * levada_iter_progress may be called from other threads, as may levada_iter_find_file. The order
  * of records depends on (dataset, seed, epoch) alone, never on threads, timing or block size. An
  * iterator that failed repeats its error until it is restored or closed. After LEVADA_END each
- * later call answers LEVADA_END.
+ * later call returns LEVADA_END.
  */
 #ifndef LEVADA_ITER_H
 #define LEVADA_ITER_H
@@ -23,13 +23,13 @@ typedef struct levada_iter levada_iter;
 
 typedef struct levada_iter_options {
     size_t      struct_size;
-    int64_t     seed;       /* -1 = draw one and save it                                        */
+    int64_t     seed;       /* -1 = pick one and save it                                        */
     int64_t     epoch;      /* from 0                                                           */
     int32_t     threads;    /* 0 = CPUs of the process; 1 = everything on the caller            */
     int32_t     block_rows; /* records in a block before batching, 0 = 256                      */
     const char *errors;     /* NULL or "fail" | "skip" | "skip:1000" | "skip:0.1%"; the budget
-                             * counts at each place for itself: a source, a run of stages       */
-    int64_t     max_record_bytes; /* 0 = 256 MiB; what fits in a chunk (256 KiB) passes anyway  */
+                             * counts at each place separately: a source, fused stages          */
+    int64_t     max_record_bytes; /* 0 = 256 MiB; records up to 256 KiB (a chunk) always pass    */
 } levada_iter_options;
 
 #define LEVADA_ITER_OPTIONS_INIT                                        \
@@ -52,8 +52,8 @@ LEVADA_API void levada_iter_close(levada_iter **it);
 /* The next block, owned by the caller. END after the last one. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_iter_next(levada_iter *it, levada_block **out,
                                                           levada_error *err);
-/* The same, but returns AGAIN if no block came within that time (state unchanged, nothing lost).
- * Where workers run the dataset the deadline holds, whatever its sources do: the caller only
+/* The same, but returns AGAIN if no block arrives in that time (state unchanged, nothing lost).
+ * If workers run the dataset, the deadline holds for any source: the caller only
  * waits. The caller itself pulls with threads=1, and from sources with no parallel stage and no
  * prefetch downstream. There it checks the deadline before each block of a source but the first, so
  * a source or a function that blocks delays the call. */
@@ -68,25 +68,25 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_iter_next_slice(levada_iter *it,
                                                                 int64_t nanoseconds,
                                                                 levada_block **out,
                                                                 levada_error *err);
-/* Hands a block back to the stage that takes some (feed() in stage.h), between two calls of next().
+/* Returns a block to a stage that accepts some (feed() in stage.h), between two calls of next().
  * A next() that returned AGAIN because the stage waits for it may be called again then. The block
  * is borrowed for the call. EINVALID_ARGUMENT: the dataset does not end in such a stage. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_iter_feed(levada_iter        *it,
                                                           const levada_block *back,
                                                           levada_error       *err);
-/* From the beginning again, at any time: the next pass of everything, in another order where
+/* Starts from the beginning, at any time: the next pass of everything, in another order if
  * something is shuffled. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_iter_rewind(levada_iter *it, levada_error *err);
 /* Makes a running and every later next() and restore() return ECANCELLED; any thread. Not from a
  * signal handler (interrupt.h does that). */
 LEVADA_API void levada_iter_cancel(levada_iter *it);
 
-/* Position after the last block that next() gave, as bytes; free with levada_string_free.
+/* Position after the last block of next(), as bytes; free with levada_string_free.
  * EFAILED_PRECONDITION: the iterator has failed, or is about to after records that a combiner gives
  * in front of the failure, or was cancelled, and what a source or a stage had taken may be lost. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_iter_save(levada_iter *it, char **out,
                                                           size_t *size, levada_error *err);
-/* The same for callers that use records one by one: the position in front of record `row` of
+/* The same for callers that use records one by one: the position before record `row` of
  * `last`, the block that next() gave last; the records before it count as delivered.
  * EINVALID_ARGUMENT: a row that the block does not have, or one inside a batch.
  * EFAILED_PRECONDITION, too: the block was taken back (binding.h). */
@@ -120,13 +120,13 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_iter_report(levada_iter *it, cha
 /* Path of the file with that number in the iterator's table (see levada_origin), or NULL. Borrowed
  * until the next restore or close, for the iterator's thread. */
 LEVADA_API const char *levada_iter_file(const levada_iter *it, int32_t source, int32_t shard);
-/* The same for any thread, also beside a restore: a copy, which levada_string_free frees; NULL
- * if there is no such file. */
+/* The same for any thread, even during a restore: a copy, which levada_string_free frees; NULL
+ * without such a file. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_iter_find_file(const levada_iter *it,
                                                                int32_t source,
                                                                int32_t shard, char **out,
                                                                levada_error *err);
-/* Path of the file that a record comes from, as a copy, which levada_string_free frees; NULL where
+/* Path of the file of a record, as a copy, which levada_string_free frees; NULL where
  * it comes from no file. Unlike levada_iter_file it knows the files of pipes that an interleave
  * opens: all that are open, and the last 65,536 of the others. Any thread. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_iter_origin_file(const levada_iter   *it,

@@ -2,10 +2,10 @@
 /*
  * Option tables: the options of a stage, declared once.
  *
- * From the table come the parser, the help of the command, the Python signature and stub, the page
+ * The table determines the parser, the help of the command, the Python signature and stub, the page
  * of the reference, the text and JSON of datasets and the fuzz dictionary. Values land in a struct
  * of the stage ("args"), which stays valid and constant as long as the dataset lives; pointers in
- * it are borrowed from the dataset. Null counts as not given: the default is taken.
+ * it are borrowed from the dataset. Null means not given: the default applies.
  *
  *     typedef struct take_args { int64_t count; } take_args;
  *     static const levada_arg take_options[] = {
@@ -60,7 +60,7 @@ typedef struct levada_arg {
     size_t          offset;
     bool            required;
     bool            positional; /* at most one in a table: the bare value of a description      */
-    bool            tuning;     /* does not change the records: left out of the fingerprint     */
+    bool            tuning;     /* does not change the records: not in the fingerprint           */
     bool            paths;      /* names files: only the last part goes into the fingerprint    */
     int64_t         min, max;   /* of INT, SIZE, of each of INTS and (as numbers) of FLOAT; both
                                  * 0 = any; max 0 under a min above 0 = no largest              */

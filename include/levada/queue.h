@@ -4,10 +4,10 @@
  *
  * The contract is TensorFlow's (core/kernels/queue_base.cc) with its defects mended:
  * blocked callers are served strictly in the order in which they came, also enqueues of many; a
- * plain close waits behind the enqueues before it; dequeues drain what is there and then get
- * LEVADA_EOUT_OF_RANGE; what a failed dequeue had taken goes back to the front, in order.
+ * plain close waits for the enqueues before it; dequeues drain what is there and then get
+ * LEVADA_EOUT_OF_RANGE; elements of a failed dequeue return to the front, in order.
  *
- * An element is a tuple of components, each a tensor. Where every shape is known, elements lie in a
+ * An element is a tuple of components, each a tensor. If every shape is known, elements are in a
  * ring of rows and many of them move by one memcpy a component. A queue is reference-counted; every
  * function may be called from any thread. Waiting calls take a deadline in nanoseconds from now
  * (LEVADA_FOREVER; 0 = only try) and answer EDEADLINE_EXCEEDED past it, with nothing lost.
@@ -64,14 +64,14 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_queue_create(levada_env         
                                                              levada_queue              **out,
                                                              levada_error               *err);
 LEVADA_API levada_queue *levada_queue_ref(levada_queue *queue);
-/* The last unref frees it; nobody may be waiting in it then. */
+/* The last unref frees it; no call may wait in it then. */
 LEVADA_API void levada_queue_unref(levada_queue **queue);
 
 /* One element: ncomponents tensors (borrowed; the queue takes references or copies rows). */
 LEVADA_API LEVADA_MUST_USE levada_status levada_queue_enqueue(levada_queue               *queue,
                                                               levada_tensor *const *components,
                                                               int64_t timeout, levada_error *err);
-/* Rows of tensors with one more dimension in front, in order. *done (may be NULL) gets the number
+/* Rows of tensors with one more leading dimension, in order. *done (may be NULL) gets the number
  * of rows that went in, also on failure. */
 LEVADA_API LEVADA_MUST_USE levada_status
 levada_queue_enqueue_many(levada_queue *queue, levada_tensor *const *components, int64_t timeout,
@@ -89,8 +89,8 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_queue_dequeue_many(levada_queue 
                                                                    int64_t         timeout,
                                                                    levada_error   *err);
 /* The same without tensors, for a queue whose components are numbers of known shapes: n rows of
- * component i lie one after the other at rows[i]. Nothing is allocated. *done and *got (may be
- * NULL) are written on failure too; what a failed dequeue wrote is not valid. */
+ * component i are adjacent at rows[i]. Nothing is allocated. *done and *got (may be
+ * NULL) are written on failure too; the rows of a failed dequeue are invalid. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_queue_enqueue_rows(levada_queue *queue, int64_t n,
                                                                    const void *const *rows,
                                                                    int64_t timeout, int64_t *done,
@@ -108,7 +108,7 @@ LEVADA_API LEVADA_MUST_USE levada_status
 levada_queue_enqueue_block(levada_queue *queue, const levada_block *block, const int32_t *columns,
                            int64_t first, int64_t timeout, int64_t *done, levada_error *err);
 /* Plain: takes effect, and returns, after the enqueues that wait before it; ECANCELLED when closed
- * already. One that gives up for the time still takes effect when its turn comes. With
+ * already. One that times out still takes effect when its turn comes. With
  * cancel_pending: at once, enqueues that wait end with ECANCELLED; never an error. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_queue_close(levada_queue *queue,
                                                             bool cancel_pending, int64_t timeout,

@@ -4,8 +4,8 @@
  *
  * A reader takes a name from the queue when it has none, reads that file to its end and takes the
  * next one; files without records are passed over. The end is the queue's EOUT_OF_RANGE. The queue
- * has one component, byte strings, of which each is one name, never a pattern. It is given with
- * each call and stays the caller's; whoever waits for a name waits in it, with the timeout of the
+ * has one component, byte strings. Each is one name, never a pattern. It is passed to
+ * each call and still belongs to the caller; a call waits in it for a name, with the timeout of the
  * call, and levada_queue_cancel ends that wait. Keys:
  *
  *     TFRECORD       "file:offset"   of the record in the decompressed file
@@ -21,10 +21,10 @@
  *
  * Errors. ENOT_FOUND, EPERMISSION_DENIED, EINVALID_ARGUMENT, EUNIMPLEMENTED: the file cannot be
  * opened (it is not there, may not be read, is a folder, has a zero byte in its name; names of
- * TFRECORD, TEXT_LINE and FIXED_LENGTH must be UTF-8), and the next call goes on with the name
- * after it. Any other error of a file, EDATA_LOSS first of all, comes after the records in front of
+ * TFRECORD, TEXT_LINE and FIXED_LENGTH must be UTF-8), and the next call continues with the name
+ * after it. Any other error of a file, such as EDATA_LOSS, is returned after the records before
  * it, and again at each call until reset. ERESOURCE_EXHAUSTED where memory is short: the next call
- * tries again where that can be done.
+ * tries again if possible.
  */
 #ifndef LEVADA_READER_H
 #define LEVADA_READER_H
@@ -52,9 +52,9 @@ typedef struct levada_reader_options {
     const char        *name;        /* for errors; NULL = "TFRecordReader" and the like         */
     const char        *compression; /* "auto" (by content), "none", "gzip", "zlib", "zstd"; NULL =
                                      * auto for TFRECORD and TEXT_LINE, else none               */
-    int64_t skip_header_lines; /* TEXT_LINE: left out at the start of each file                 */
+    int64_t skip_header_lines; /* TEXT_LINE: skipped at the start of each file                  */
     int64_t record_bytes;      /* FIXED_LENGTH, and all below                                   */
-    int64_t header_bytes;      /* left out at the start of each file                            */
+    int64_t header_bytes;      /* skipped at the start of each file                             */
     int64_t footer_bytes;      /* and at its end                                                */
     int64_t hop_bytes;         /* from the start of a record to that of the next; 0 =
                                 * record_bytes                                                  */
@@ -105,7 +105,7 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_reader_serialize_state(levada_re
                                                                        char         **out,
                                                                        size_t        *size,
                                                                        levada_error  *err);
-/* Goes on where the state was made. EINVALID_ARGUMENT: these bytes are no state, and the reader is
+/* Resumes at the saved state. EINVALID_ARGUMENT: these bytes are not a state, and the reader is
  * as it was. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_reader_restore_state(levada_reader *reader,
                                                                      const void *bytes, size_t size,

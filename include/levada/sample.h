@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sample files: small real data, so that every example in the documentation runs as it stands.
+ * Sample files: small real data, so that every example in the documentation runs.
  *
  * The data are the first 300 speeches of Shakespeare's "Coriolanus". Each speech is one record;
  * its bytes are its tokens, and its length varies from 9 to about 1,900.

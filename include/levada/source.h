@@ -2,9 +2,9 @@
 /*
  * Sources and file formats. For authors.
  *
- * A *format* frames records in bytes: it sees windows of a file and says where records lie in them.
+ * A *format* frames records in bytes: it receives windows of a file and returns where records are.
  * The one file reader in core does everything else: globs, order of files, compression, chunks,
- * damage policy, position and resume. A *source* makes blocks by itself.
+ * damage policy, position and resume. A *source* creates blocks.
  */
 #ifndef LEVADA_SOURCE_H
 #define LEVADA_SOURCE_H
@@ -15,7 +15,7 @@
 extern "C" {
 #endif
 
-/* Where records lie in a window of bytes. The format fills it. A format with several columns writes
+/* Records in a window of bytes. The format fills it. A format with several columns writes
  * column c of record i as the bytes [begin[c * stride + i], end[c * stride + i]). */
 typedef struct levada_spans {
     int32_t *begin, *end; /* the payload of record i is [begin[i], end[i])                        */
@@ -41,7 +41,7 @@ typedef struct levada_format_def {
     void (*close)(void *state);
     /* Bits of `data` that were verified to be this format; 0 = it is not. */
     int32_t (*probe)(const uint8_t *data, int64_t size);
-    /* A file begins (offset 0), or reading goes on at a record that begins at offset. */
+    /* A file begins (offset 0), or reading resumes at a record that begins at offset. */
     levada_status (*seek)(void *state, const void *args, int64_t offset, levada_error *err);
     /* Frames whole records of [data, data + size), which has 64 readable bytes on both sides.
      * `at_end`: nothing follows. OK with spans filled. n may be 0: more bytes are needed, or
@@ -55,12 +55,12 @@ typedef struct levada_format_def {
      * less what could be the beginning of one. NULL = the format cannot tell: next file. */
     int64_t (*resync)(void *state, const void *args, const uint8_t *data, int64_t size,
                       bool at_end);
-    /* The record that begins at data[0] of the next next() is longer than may be, and nobody knows
-     * how long: next() leaves it out, using up what it has seen. NULL = it cannot: next file. */
+    /* The record at data[0] of the next next() exceeds max_record_bytes, and its length is not
+     * known: next() skips it and uses up the window. NULL = not possible: next file. */
     void (*leave_out)(void *state, const void *args);
     /* Is this a valid size for an intact file? Otherwise an error that says why, and where (with
      * levada_error_place). Asked as a file is opened whose size is known and whose damage is not
-     * to be skipped, and behind the last byte of any: there it is EDATA_LOSS. NULL = any size. */
+     * to be skipped, and after the last byte of any: there it is EDATA_LOSS. NULL = any size. */
     levada_status (*check_size)(const void *args, int64_t size, levada_error *err);
     const levada_example_file *example_files; /* that the example reads; NULL = none */
     bool frames; /* next() fills spans->frame: headers may differ in length */
@@ -86,7 +86,7 @@ typedef struct levada_source_def {
     /* The next block (at most context->block_rows records), or END. The core numbers records. */
     levada_status (*next)(void *state, const void *args, levada_block **out, levada_error *err);
     /* Makes a blocked next() return ECANCELLED soon; any thread. May be NULL. As after any error of
-     * next(), what it had taken counts as lost, and is not saved. */
+     * next(), records that it had taken count as lost, and are not saved. */
     void (*cancel)(void *state);
     levada_status (*save)(const void *state, levada_state_writer *to, levada_error *err);
     levada_status (*restore)(void *state, levada_state_reader *from, levada_error *err);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Dtypes, fields and specs: what the columns of a block are.
+ * Dtypes, fields and specs: the types of the columns of a block.
  *
- * A spec is an immutable, reference-counted list of fields. It is made once while a dataset is
+ * A spec is an immutable, reference-counted list of fields. It is created once while a dataset is
  * described (or while a block is built) and shared by every block that has its shape. A field at
  * depth 0 is FIXED ([n, dims...]), at depth 1 to 4 RAGGED, and of dtype LEVADA_BYTES one byte
  * string an element. All functions may be called from any thread.

@@ -40,7 +40,7 @@ typedef enum levada_rows {
     LEVADA_ROWS_FREE    /* anything else: records are not re-readable through it      */
 } levada_rows;
 
-/* What a running stage is told. Borrowed for the life of its state. */
+/* The surroundings of a running stage. Borrowed for the life of its state. */
 typedef struct levada_context {
     size_t      struct_size;
     levada_env *env;
@@ -58,7 +58,7 @@ typedef struct levada_context {
     const levada_spec *out; /* columns as check() derived them                                   */
 } levada_context;
 
-/* Counts records that the stage leaves out (they appear in stats). Any thread. */
+/* Counts records that the stage drops (they appear in stats). Any thread. */
 LEVADA_API void levada_context_dropped(const levada_context *context, int64_t records);
 /* A record (a block of one) that the stage cannot use: LEVADA_OK = the policy of the iterator
  * leaves it out and counts it; else why->code, with the record's place in *err. `unread`: records
@@ -101,14 +101,14 @@ typedef struct levada_stage_def {
     levada_mode       mode;
     levada_rows       rows;
     bool              takes_selection; /* apply() reads selections itself; else they are gathered */
-    bool              batches;         /* blocks that it gives are batches          */
+    bool              batches;         /* blocks that it returns are batches        */
     const levada_arg *args;          /* the options; ends with LEVADA_ARG_END     */
     size_t            args_size;
     size_t            state_size;    /* one state per iterator (PURE: per worker) */
     int32_t           state_version; /* raised when the saved form changes        */
 
     /* Before any data: options against the columns. Leaving *out NULL = columns unchanged. `in` may
-     * be open (LEVADA_SPEC_OPEN): then a field that is not there may still come. */
+     * be open (LEVADA_SPEC_OPEN): then a missing field may still appear. */
     levada_status (*check)(const void *args, const levada_spec *in, levada_spec **out,
                            levada_error *err);
     levada_status (*open)(void *state, const void *args, const levada_context *context,
@@ -144,7 +144,7 @@ typedef struct levada_stage_def {
      * the origins of records differ in each pass. INT64_MAX = without an end; NULL = once. */
     int64_t (*passes)(const void *args);
     /* The stage deals records out to `count` ranks and emits those of rank `index`; both are
-     * options of these names. The fingerprint of a dataset leaves the stage out. A state is
+     * options of these names. The fingerprint of a dataset omits the stage. A state is
      * restored only where these stages have the same options as when it was saved. */
     bool shards;
 } levada_stage_def;

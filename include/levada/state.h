@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * State: what a stage writes when its iterator is saved and reads when it is restored.
+ * State: a stage writes it when its iterator is saved, and reads it when it is restored.
  *
  * Keys are local to the stage. They have at most 63 bytes; those of cursors and row stores, from
  * which others are made, at most 40. A longer one is EINVALID_ARGUMENT. A key that is missing when

@@ -2,7 +2,7 @@
 /*
  * Tensors: one value with a dtype and a shape, what queues and barriers hold.
  *
- * A tensor is reference-counted, C-contiguous and immutable once it is shared; whoever holds the
+ * A tensor is reference-counted, C-contiguous and immutable once it is shared; the owner of the
  * only reference may write. A tensor of LEVADA_BYTES holds byte strings: offsets (n + 1 of int32)
  * and their bytes. Any thread.
  */

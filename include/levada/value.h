@@ -53,8 +53,8 @@ LEVADA_API void          levada_value_destroy(levada_value **value);
 LEVADA_API LEVADA_MUST_USE levada_status levada_value_parse(const char *text, levada_value **out,
                                                             levada_error *err);
 
-/* Reads one JSON value and nothing else, for data that somebody else wrote: no words, no files, no
- * pipes, and a map stays a map whatever its keys are. Names that come twice are refused. `text`
+/* Reads one JSON value and nothing else, for data from other programs: no words, no files, no
+ * pipes, and a map stays a map whatever its keys are. Repeated names are refused. `text`
  * need not be terminated and may be NULL when size is 0. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_value_parse_json(const char *text, size_t size,
                                                                  levada_value **out,
@@ -70,7 +70,7 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_value_push(levada_value *list, l
 LEVADA_API LEVADA_MUST_USE levada_status levada_value_set(levada_value *map, const char *key,
                                                           levada_value **item, levada_error *err);
 
-/* Readers. What does not fit the kind gives 0, NULL or false. */
+/* Readers. They return 0, NULL or false for a value of another kind. */
 LEVADA_API levada_value_kind levada_value_kind_of(const levada_value *value);
 LEVADA_API bool              levada_value_as_bool(const levada_value *value);
 LEVADA_API int64_t           levada_value_as_int(const levada_value *value);

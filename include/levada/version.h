@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The version of the headers. levada_version() is that of the library which runs: it may be newer.
- * docs/versions.md says what stays the same from version to version.
+ * docs/versions.md lists what stays compatible between versions.
  */
 #ifndef LEVADA_VERSION_H
 #define LEVADA_VERSION_H

@@ -2,9 +2,9 @@
 /*
  * A watchdog: reports calls that wait in a queue or barrier for longer than a limit, and cancels
  * them where asked to. A cancelled call ends with ECANCELLED as after levada_queue_cancel: nothing
- * is lost and others go on waiting.
+ * is lost, and others keep waiting.
  *
- * Calls that wait pay nothing for it: they stand in a list in the order in which they began to wait
+ * Calls that wait pay nothing for it: they are in a list, in the order in which they began to wait
  * (levada_waiters_json shows it), and the watchdog looks at the oldest when its time is up. Each
  * wait is reported once by each watchdog. Waits for a coordinator's stop, for the next turn of a
  * looper and in join are long by nature and are left alone.
