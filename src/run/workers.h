@@ -80,7 +80,7 @@ bool levada_workers_runs(const levada_workers *workers);
  * everything may be freed. It is as if they had never been started then. */
 bool levada_workers_abandon(levada_workers *workers);
 struct levada_text;
-/* Appends JSON objects {"combiner","state","since","ready","window"}; any thread. */
+/* Appends JSON objects {"stage","state","since","ready","window"}; any thread. */
 void levada_workers_report(levada_workers *workers, struct levada_text *to);
 
 /* Adds a ring nearer to the consumer than all before it. */
