@@ -177,7 +177,7 @@ enum { MANY = 50 };
 static void lists_every_plugin_that_a_dataset_needs(void **state)
 {
     levada_dataset  *dataset = NULL;
-    char             name[MANY][16], description[2048] = "t_numbers:3", *json = NULL;
+    char             name[MANY][24], description[2048] = "t_numbers:3", *json = NULL;
     levada_stage_def def = levada_stage_t_shuffle;
 
     (void)state;
