@@ -12,7 +12,7 @@ bool levada_reserve(void *array, int64_t *capacity, int64_t count, size_t size)
     if (count <= *capacity) return true;
     if (more < 8) more = 8;
     if (more < count) more = count;
-    if (!levada_size_of((size_t)more, size, 0, &bytes)) return false;
+    if (!levada_size_of((size_t)more, size, 0, &bytes) || bytes > PTRDIFF_MAX) return false;
     memcpy(&memory, array, sizeof(memory)); /* a pointer of any type */
     memory = levada_realloc(memory, bytes);
     if (memory == NULL) return false;

@@ -140,14 +140,15 @@ static void refuses_items_that_are_not_there(void **state)
 
 static void refuses_missing_arguments(void **state)
 {
-    levada_example_view         *v = view();
+    levada_example_view          *v;
     const levada_example_feature *feature;
-    levada_example_values        out;
-    levada_example_kind          kind;
-    const levada_status          bad = LEVADA_EINVALID_ARGUMENT;
+    levada_example_values         out;
+    levada_example_kind           kind;
+    const levada_status           bad = LEVADA_EINVALID_ARGUMENT;
 
     (void)state;
     if (LEVADA_DEBUG) skip(); /* NULL aborts there */
+    v = view();
     assert_int_equal(parse(v, "\x0A\x07\x0A\x05\x0A\x01" "a\x12\x00", 9), LEVADA_EXAMPLE_PLAIN);
     feature = levada_example_view_at(v, 0);
     assert_int_equal(levada_example_view_values(v, NULL, 0, &out, NULL), bad);
