@@ -79,7 +79,7 @@ def _padding(value, dtype):
             return given.astype(dtype)
     except (OverflowError, TypeError, ValueError):
         pass
-    raise ValueError(f"value={value!r} is no {dtype} that it can hold")
+    raise ValueError(f"value={value!r} does not fit into {dtype}")
 
 
 class Bytes(Sequence[bytes]):

@@ -43,7 +43,7 @@ def test_the_command_shows_what_python_saved(tmp_path):
         next(it)
     (tmp_path / "state").write_bytes(dropping(it.save(), 7))
     told = shown(tmp_path / "state").stdout
-    assert "and then     7 records\n" in told
+    assert "skip         7 records\n" in told
     assert "dataset      range:100 | shuffle:10,seed=1\n" in told and "0.range/" in told
     lv.save_checkpoint(tmp_path / "c", it=it, other=b"x" * 5)
     lines = shown(tmp_path / "c").stdout.splitlines()
