@@ -46,9 +46,9 @@ typedef struct levada_column {
 #define LEVADA_ORIGIN_PARTS 4
 
 typedef struct levada_origin {
-    int32_t source;    /* source number in the dataset, depth first; -1 = there is none   */
-    int32_t pass; /* n-th time this iterator opened that source (repeat raises it)   */
-    int32_t shard;   /* index in the table of files; 0 where there are none             */
+    int32_t source;  /* source number in the dataset, depth first; -1 = none            */
+    int32_t pass;    /* n-th time this iterator opened that source (repeat raises it)   */
+    int32_t shard;   /* index in the table of files; 0 for sources without files        */
     int32_t sub;     /* part of the record (segment, row of an unbatched one); 0        */
     int64_t record;  /* number in the shard, from 0                                     */
     int64_t offset;  /* byte position of the record in the (decompressed) shard, or -1  */

@@ -46,10 +46,10 @@ typedef struct levada_context {
     levada_env *env;
     uint64_t    seed;       /* of (seed of the iterator, this stage): mix with epoch and ordinal */
     int64_t     epoch;
-    int64_t     pass;    /* n-th time that this stage begins again below a repeat; known in
-                             * open(), and after a restore in restore() and next()              */
+    int64_t     pass;       /* n-th time that this stage starts again upstream of a repeat; known
+                             * in open(), and after a restore in restore() and next()            */
     struct levada_node *node; /* of the core; NULL for stages that share one                     */
-    struct levada_run *run; /* for levada_context_*                                              */
+    struct levada_run  *run;  /* for levada_context_*                                            */
     int32_t     block_rows; /* records in a block before batching                                */
     int32_t     threads;
     int64_t     max_record_bytes;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A run of PURE stages as a node: with a worker pool by tickets, else on whoever pulls.
+ * Fused stages as a node: they run on the worker pool by tickets, or else on the thread that pulls.
  *
  * The pipes that a combiner opens count together, and the combiner comes to a record of one and
  * then of another. So that a bad record counts when the combiner comes to it, and not when its

@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-#define REJECT_PART_LEAST 32 /* bytes of a message for each further origin part, or none is told  */
+#define REJECT_PART_LEAST 32 /* bytes of a message for each further origin part, or none is named */
 #define REJECT_CUT "..." /* in place of the beginning of a name that is cut off */
 #define REJECT_PART_GAP   8 /* of these: "with ", ", " and ": " around the text of an origin part */
 
