@@ -4,6 +4,7 @@
  * of plain payload; single numbers go straight to their column. What is unusual (order, form,
  * duplicates) leaves the fast path for the feature concerned only.
  */
+#include "base/prefetch.h"
 #include "decode/proto.h"
 
 typedef struct scan_entry {
@@ -433,6 +434,13 @@ static levada_status scan_row(levada_proto *x, int64_t row, levada_error *err)
 
 levada_status levada_proto_scan(levada_proto *x, levada_error *err)
 {
-    for (int64_t row = 0; row < x->rows; row++) LEVADA_TRY(scan_row(x, row, err));
+    const levada_strings *in = x->in;
+
+    for (int64_t row = 0; row < x->rows; row++) {
+        int64_t ahead = row + LEVADA_PREFETCH_ROWS;
+
+        if (ahead < x->rows) levada_prefetch(in->data[ahead - 1], in->data[ahead], in->size[ahead]);
+        LEVADA_TRY(scan_row(x, row, err));
+    }
     return LEVADA_OK;
 }

@@ -7,6 +7,7 @@
  * counts their lengths into the offsets of the copy; what remains at the end are ranges of values.
  */
 #include "base/alloc.h"
+#include "base/prefetch.h"
 #include "tensor/builder_priv.h"
 
 #include <string.h>
@@ -91,6 +92,15 @@ static levada_status gather_level(gather_work *w, int32_t field, int32_t level, 
     return st;
 }
 
+/* Starts to fetch the values of range i: those of neighboring rows may lie far apart. */
+static void gather_prefetch(const gather_work *w, int64_t i, int64_t row_bytes)
+{
+    const gather_range *r = &w->ranges[i], *last = r - 1;
+
+    levada_prefetch(last->column->values + last->begin * row_bytes,
+                    r->column->values + r->begin * row_bytes, (r->end - r->begin) * row_bytes);
+}
+
 static levada_status gather_values(gather_work *w, int32_t field, int64_t row_bytes,
                                    int64_t row_values, levada_error *err)
 {
@@ -104,6 +114,9 @@ static levada_status gather_values(gather_work *w, int32_t field, int64_t row_by
         const uint8_t      *data = r->column->values + r->begin * row_bytes;
         size_t              size = (size_t)(r->end - r->begin) * (size_t)row_bytes;
 
+        if (i + LEVADA_PREFETCH_ROWS < w->n) {
+            gather_prefetch(w, i + LEVADA_PREFETCH_ROWS, row_bytes);
+        }
         if (size == 8) memcpy(at, data, 8); /* a store each, where scalars lie apart */
         else if (size == 4) memcpy(at, data, 4);
         else if (size) memcpy(at, data, size);
