@@ -29,7 +29,7 @@ def words(rows: list[dict]) -> list[str]:
     found = {f"{row['name']}:" for row in ours} | set(SIGNS)
     for arg in (arg for row in ours for arg in row["args"]):
         found.add(f"{arg['name']}=")
-        found.update((arg["choices"] or "").split("|"))
+        found.update(arg["choices"] or [])
     return sorted(found - {""})
 
 

@@ -28,7 +28,7 @@ and includes plug-ins. The name of an option marked * may be omitted.
 
 def allowed(arg: dict) -> str:
     if arg["choices"]:
-        return arg["choices"].replace("|", ", ")
+        return ", ".join(arg["choices"])
     least, most = arg["min"], arg["max"]
     if least is None or (least < 0 and most is not None and most >= 2**31 - 1):
         return ""

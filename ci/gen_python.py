@@ -120,7 +120,7 @@ def sentence(text: str) -> str:
 
 
 def describe(arg: dict) -> str:
-    choices = f" ({arg['choices'].replace('|', ', ')})" if arg.get("choices") else ""
+    choices = f" ({', '.join(arg['choices'])})" if arg.get("choices") else ""
     return f"{arg['name']}: {arg['doc'] or ''}{choices}"
 
 

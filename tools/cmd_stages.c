@@ -44,13 +44,23 @@ static void cmd_stages_list(levada_cli_buffer *b, const levada_value *all)
     }
 }
 
+static void cmd_stages_choices(levada_cli_buffer *b, const levada_value *choices)
+{
+    for (int64_t i = 0; i < levada_value_count(choices); i++) {
+        levada_cli_printf(b, "%s%s", i ? " | " : " (",
+                          levada_value_as_text(levada_value_item(choices, i), NULL));
+    }
+    levada_cli_printf(b, ")");
+}
+
 /* "0 to 100", "at least 1", "fail | skip": what a value may be. */
 static void cmd_stages_range(levada_cli_buffer *b, const levada_value *arg)
 {
-    const char *choices = levada_cli_json_string(arg, "choices");
-    int64_t     min = levada_cli_json_int(arg, "min"), max = levada_cli_json_int(arg, "max");
+    const levada_value *choices = levada_value_get(arg, "choices");
+    int64_t             min = levada_cli_json_int(arg, "min");
+    int64_t             max = levada_cli_json_int(arg, "max");
 
-    if (*choices) levada_cli_printf(b, " (%s)", choices);
+    if (levada_value_count(choices) > 0) cmd_stages_choices(b, choices);
     else if ((min == 0 && max == 0) || (min < 0 && max >= INT32_MAX)) return;
     else if (max == INT64_MAX || max == INT32_MAX || max < min)
         levada_cli_printf(b, " (at least %" PRId64 ")", min);
