@@ -99,6 +99,43 @@ class Stages:
         """
         return self._stage("enumerate", start=start, field=field)
 
+    def pack(
+        self,
+        length: int,
+        *,
+        fields: str | Iterable[str] | None = None,
+        open_bins: int = 64,
+        split: bool = False,
+        too_long: str = "error",
+        max_segments: int = 65536,
+        ids: bool = False,
+    ) -> Dataset:
+        """Several sequences in one record of at most `length` steps.
+
+        length: most steps of a packed record
+        fields: fields to pack, which have the same length in each record; null = all ragged
+            ones. The others become lists of one value per segment
+        open_bins: packed records that are filled at the same time
+        split: fill each packed record to the end, and cut sequences there; else only too_long
+            cuts any
+        too_long: records longer than length: bad records, cut off, skipped and counted, or cut
+            into pieces (error, truncate, skip, split)
+        max_segments: most records in a packed record
+        ids: also the fields FIELD_segment_ids (from 1) and FIELD_positions
+
+        As text: text_lines:lines.txt | pack:20,fields=line
+        """
+        return self._stage(
+            "pack",
+            length=length,
+            fields=fields,
+            open_bins=open_bins,
+            split=split,
+            too_long=too_long,
+            max_segments=max_segments,
+            ids=ids,
+        )
+
     def padded_batch(
         self,
         batch_size: int,

@@ -32,6 +32,8 @@ void levada_grouping_close(levada_grouping *g)
     levada_free(g->groups);
     levada_free(g->arrivals);
     levada_free(g->keys);
+    levada_free(g->leaving);
+    levada_free(g->ends);
     levada_rowstore_destroy(&g->store);
     memset(g, 0, sizeof *g);
 }
@@ -77,6 +79,33 @@ levada_status levada_group_reserve(levada_group *group, int64_t rows, levada_err
     return grouping_memory(err);
 }
 
+levada_status levada_grouping_put_again(levada_grouping *g, int64_t group, levada_error *err)
+{
+    levada_group *to = &g->groups[group];
+    levada_block *record = NULL;
+    levada_status st;
+
+    LEVADA_TRY(levada_group_reserve(to, to->n + 1, err));
+    LEVADA_TRY(levada_rowstore_peek(g->store, &g->arrivals[g->at], 1, &record, err));
+    st = levada_rowstore_add(g->store, record, 0, 1, &to->slots[to->n], err);
+    levada_block_unref(&record);
+    if (st != LEVADA_OK) return st;
+    if (g->keys && g->keys[g->at] > to->largest) to->largest = g->keys[g->at];
+    to->n++;
+    return LEVADA_OK;
+}
+
+levada_status levada_grouping_drop(levada_grouping *g, levada_error *err)
+{
+    levada_block *record = NULL;
+
+    LEVADA_TRY(levada_rowstore_take(g->store, &g->arrivals[g->at], 1, &record, err));
+    g->at++;
+    levada_context_dropped(g->context, record->n);
+    levada_block_unref(&record);
+    return LEVADA_OK;
+}
+
 levada_status levada_grouping_reject(levada_grouping *g, const levada_error *why,
                                      levada_error *err)
 {
@@ -113,9 +142,55 @@ static levada_status grouping_leave(levada_grouping *g, int64_t group, levada_bl
     return LEVADA_OK;
 }
 
+/* Adds a group to those that leave together. */
+static levada_status grouping_set_aside(levada_grouping *g, int64_t group, levada_error *err)
+{
+    levada_group *from = &g->groups[group];
+
+    LEVADA_ASSERT(group < g->options.groups && from->n > 0);
+    if (!levada_reserve(&g->leaving, &g->leaving_capacity, g->nleaving + from->n,
+                        sizeof *g->leaving) ||
+        !levada_reserve(&g->ends, &g->ends_capacity, g->nends + 1, sizeof *g->ends)) {
+        return grouping_memory(err);
+    }
+    if (g->options.policy->leaves) g->options.policy->leaves(g, group);
+    memcpy(g->leaving + g->nleaving, from->slots, (size_t)from->n * sizeof *g->leaving);
+    g->nleaving += from->n;
+    g->ends[g->nends++] = (int32_t)g->nleaving;
+    from->n = from->largest = 0;
+    return LEVADA_OK;
+}
+
+static levada_status grouping_emit(levada_grouping *g, levada_block **out, levada_error *err)
+{
+    levada_layout *layout = NULL;
+    levada_block  *made = NULL;
+    levada_status  st;
+
+    LEVADA_TRY(levada_layout_create_ends(g->ends, g->nends, &layout, err));
+    st = levada_rowstore_take(g->store, g->leaving, g->nleaving, &made, err);
+    if (st == LEVADA_OK) {
+        levada_block_set_layout(made, layout);
+        g->nleaving = g->nends = 0;
+        *out = made;
+    }
+    levada_layout_unref(&layout);
+    return st;
+}
+
+static levada_status grouping_flush_together(levada_grouping *g, levada_block **out,
+                                             levada_error *err)
+{
+    for (int64_t i = 0; i < g->options.groups && g->nends < g->options.together; i++) {
+        if (g->groups[i].n) LEVADA_TRY(grouping_set_aside(g, i, err));
+    }
+    return g->nends ? grouping_emit(g, out, err) : LEVADA_END;
+}
+
 /* At the end of the input: the next of the groups that are left. */
 static levada_status grouping_flush(levada_grouping *g, levada_block **out, levada_error *err)
 {
+    if (g->options.together) return grouping_flush_together(g, out, err);
     for (int64_t i = 0; i < g->options.groups; i++) {
         levada_block *rest = NULL;
 
@@ -133,7 +208,7 @@ static levada_status grouping_flush(levada_grouping *g, levada_block **out, leva
 
 static int64_t grouping_buffered(const levada_grouping *g)
 {
-    int64_t total = g->n - g->at;
+    int64_t total = g->n - g->at + g->nleaving;
 
     for (int64_t i = 0; i < g->options.groups; i++) total += g->groups[i].n;
     return total;
@@ -151,10 +226,15 @@ levada_status levada_grouping_next(void *state, const void *args, levada_input *
         levada_status st;
 
         LEVADA_ASSERT(grouping_buffered(g) == levada_rowstore_count(g->store)); /* none is lost */
-        while (g->at < g->n && full < 0) {
+        while (g->at < g->n && full == -1) {
             LEVADA_TRY(g->options.policy->place(g->options.self, g, &full, err));
         }
-        if (full >= 0) return grouping_leave(g, full, out, err);
+        if (full >= 0 && !g->options.together) return grouping_leave(g, full, out, err);
+        if (full >= 0) {
+            LEVADA_TRY(grouping_set_aside(g, full, err));
+            if (g->nends < g->options.together) continue;
+        }
+        if (g->nends) return grouping_emit(g, out, err);
         st = levada_input_next(in, &block, err);
         if (st == LEVADA_END) return grouping_flush(g, out, err);
         if (st == LEVADA_OK) st = grouping_arrive(g, block, err);

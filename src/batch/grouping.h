@@ -45,13 +45,22 @@ typedef struct levada_grouping_policy {
     /* Refuses a group that is about to leave. NULL = none. */
     levada_status (*refuse)(const void *self, const levada_grouping *g, int64_t group,
                             levada_error *err);
+    /* Called for each group that leaves together with others, before its rows follow the
+     * g->nleaving rows that leave already. NULL = none. */
+    void (*leaves)(levada_grouping *g, int64_t group);
 } levada_grouping_policy;
+
+/* In *full: emit the groups that were full before the next arrival is placed. */
+#define LEVADA_GROUPING_EMIT INT64_C(-2)
 
 typedef struct levada_grouping_options {
     const levada_grouping_policy *policy;
     const void                   *self; /* handed to the policy; as long-lived as the grouping */
     int64_t                       groups;
     bool                          drop_rest; /* groups that are not full at the end of the input */
+    /* Most groups that leave in one block, whose layout has their ends (levada_block_ends): for
+     * stages that make one record of a group. 0 = each group leaves as a batch of its own. */
+    int32_t together;
 } levada_grouping_options;
 
 struct levada_grouping {
@@ -62,6 +71,9 @@ struct levada_grouping {
     uint32_t               *arrivals; /* slots; those in [at, n) are to be placed */
     int64_t                *keys;     /* of the arrivals; NULL without keys  */
     int64_t                 at, n, arrivals_capacity, keys_capacity;
+    uint32_t *leaving; /* slots of groups that leave together; none between two calls of next() */
+    int32_t  *ends;    /* where each of them ends in `leaving`                                  */
+    int64_t   nleaving, nends, leaving_capacity, ends_capacity;
 };
 
 /* All groups are empty. A state that is opened for apply() alone needs no grouping. */
@@ -94,6 +106,12 @@ LEVADA_MUST_USE static inline levada_status levada_grouping_put(levada_grouping 
     return LEVADA_OK;
 }
 
+/* Places another reference to the next arrival, which stays: a record that is cut is in several
+ * groups. */
+LEVADA_MUST_USE levada_status levada_grouping_put_again(levada_grouping *g, int64_t group,
+                                                        levada_error *err);
+/* Drops the next arrival and counts it. */
+LEVADA_MUST_USE levada_status levada_grouping_drop(levada_grouping *g, levada_error *err);
 /* Rejects the next arrival: the `errors` policy of the iterator skips and counts it, or fails. */
 LEVADA_MUST_USE levada_status levada_grouping_reject(levada_grouping    *g,
                                                      const levada_error *why, levada_error *err);

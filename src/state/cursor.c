@@ -39,6 +39,23 @@ void levada_cursor_clear(levada_cursor *cur)
     cur->row = 0;
 }
 
+static levada_status cursor_save_ends(const levada_block *block, levada_state_writer *to,
+                                      const char *key, levada_error *err)
+{
+    int64_t        n = 0;
+    const int32_t *ends = levada_block_ends(block, &n);
+    int64_t       *wide = levada_alloc((size_t)n * sizeof *wide + 1);
+    char           name[LEVADA_STATE_NAME];
+    levada_status  st;
+
+    if (!wide) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a saved state");
+    for (int64_t i = 0; i < n; i++) wide[i] = ends[i];
+    snprintf(name, sizeof name, "%s.ends", key);
+    st = levada_state_put_i64s(to, name, wide, n, err);
+    levada_free(wide);
+    return st;
+}
+
 /* The layout of a batch, where it has one. */
 static levada_status cursor_save_layout(const levada_block *block, levada_state_writer *to,
                                         const char *key, levada_error *err)
@@ -47,7 +64,34 @@ static levada_status cursor_save_layout(const levada_block *block, levada_state_
 
     if (!block->layout) return LEVADA_OK;
     snprintf(name, sizeof name, "%s.bound", key);
-    return levada_state_put_i64(to, name, levada_block_bound(block), err);
+    LEVADA_TRY(levada_state_put_i64(to, name, levada_block_bound(block), err));
+    return block->layout->n ? cursor_save_ends(block, to, key, err) : LEVADA_OK;
+}
+
+static levada_status cursor_restore_ends(levada_block *block, levada_state_reader *from,
+                                         const char *name, levada_error *err)
+{
+    levada_layout *layout = NULL;
+    const int64_t *wide = NULL;
+    int32_t       *ends;
+    int64_t        n = 0;
+    bool           valid;
+    levada_status  st = LEVADA_OK;
+
+    LEVADA_TRY(levada_state_get_i64s(from, name, &wide, &n, err));
+    ends = levada_alloc((size_t)n * sizeof *ends + 1);
+    if (!ends) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a saved state");
+    valid = n > 0 && wide[n - 1] == block->n;
+    for (int64_t i = 0; valid && i < n; i++) {
+        valid = wide[i] > (i ? wide[i - 1] : 0) && wide[i] <= block->n;
+        ends[i] = (int32_t)wide[i];
+    }
+    if (!valid) st = levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged");
+    if (st == LEVADA_OK) st = levada_layout_create_ends(ends, n, &layout, err);
+    if (st == LEVADA_OK) levada_block_set_layout(block, layout);
+    levada_layout_unref(&layout);
+    levada_free(ends);
+    return st;
 }
 
 static levada_status cursor_restore_layout(levada_block *block, levada_state_reader *from,
@@ -57,6 +101,8 @@ static levada_status cursor_restore_layout(levada_block *block, levada_state_rea
     int64_t        bound = 0;
     char           name[LEVADA_STATE_NAME];
 
+    snprintf(name, sizeof name, "%s.ends", key);
+    if (levada_state_has(from, name)) return cursor_restore_ends(block, from, name, err);
     snprintf(name, sizeof name, "%s.bound", key);
     if (!levada_state_has(from, name)) return LEVADA_OK;
     LEVADA_TRY(levada_state_get_i64(from, name, &bound, err));
@@ -84,9 +130,9 @@ levada_status levada_cursor_save(const levada_cursor *cur, levada_state_writer *
     snprintf(name, sizeof name, "%s.n", key);
     LEVADA_TRY(levada_state_put_i64(to, name, n, err));
     if (n == 0) return LEVADA_OK;
-    LEVADA_TRY(cursor_save_layout(cur->block, to, key, err));
     LEVADA_TRY(levada_block_slice(NULL, cur->block, cur->row, n, &rest, err));
-    st = levada_records_put(to, key, rest, err);
+    st = cursor_save_layout(rest, to, key, err);
+    if (st == LEVADA_OK) st = levada_records_put(to, key, rest, err);
     levada_block_unref(&rest);
     return st;
 }

@@ -40,6 +40,8 @@ typedef struct levada_reject {
 typedef struct levada_layout {
     atomic_int refs;
     int64_t    bound; /* length that open dimensions are padded to; -1 = the longest of the batch */
+    int64_t    n;      /* groups of neighboring rows, each of which becomes one record; 0 = none  */
+    int32_t    ends[]; /* where each of them ends, ascending; the last one is the number of rows */
 } levada_layout;
 
 struct levada_block {
@@ -63,11 +65,20 @@ struct levada_block {
 
 LEVADA_MUST_USE levada_status levada_layout_create(int64_t bound, levada_layout **out,
                                                    levada_error *err);
+/* The layout of a block whose rows form n groups; copies `ends`. */
+LEVADA_MUST_USE levada_status levada_layout_create_ends(const int32_t *ends, int64_t n,
+                                                        levada_layout **out, levada_error *err);
+/* Gives a block of rows [first, first + block->n) of a larger one its share of that one's layout. A
+ * group that is cut becomes a group of the rows that remain. */
+LEVADA_MUST_USE levada_status levada_block_slice_layout(levada_block *block, levada_layout *from,
+                                                        int64_t first, levada_error *err);
 void levada_layout_unref(levada_layout **layout);
 /* Gives a block that no one else has seen yet a reference to a layout, which may be NULL. */
 void levada_block_set_layout(levada_block *block, levada_layout *layout);
 /* The bound of its layout, -1 where it has none. */
 int64_t levada_block_bound(const levada_block *block);
+/* The ends of its groups, *n of them; NULL and 0 where its layout has none. */
+const int32_t *levada_block_ends(const levada_block *block, int64_t *n);
 
 /* An empty DATA block with room for spec's columns (all zero but field and n). */
 LEVADA_MUST_USE levada_status levada_block_create(const levada_spec *spec, int64_t n,

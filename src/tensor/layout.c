@@ -6,16 +6,52 @@
 #include "base/refs.h"
 #include "tensor/block_priv.h"
 
-levada_status levada_layout_create(int64_t bound, levada_layout **out, levada_error *err)
+#include <string.h>
+
+static levada_status layout_make(int64_t bound, int64_t n, levada_layout **out, levada_error *err)
 {
-    levada_layout *layout = levada_alloc_zero(sizeof *layout);
+    levada_layout *layout = levada_alloc_zero(sizeof *layout + (size_t)n * sizeof layout->ends[0]);
 
     if (!layout) {
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for the layout of a batch");
     }
     atomic_init(&layout->refs, 1);
     layout->bound = bound;
+    layout->n = n;
     *out = layout;
+    return LEVADA_OK;
+}
+
+levada_status levada_layout_create(int64_t bound, levada_layout **out, levada_error *err)
+{
+    return layout_make(bound, 0, out, err);
+}
+
+levada_status levada_layout_create_ends(const int32_t *ends, int64_t n, levada_layout **out,
+                                        levada_error *err)
+{
+    LEVADA_TRY(layout_make(-1, n, out, err));
+    memcpy((*out)->ends, ends, (size_t)n * sizeof *ends);
+    return LEVADA_OK;
+}
+
+levada_status levada_block_slice_layout(levada_block *block, levada_layout *from, int64_t first,
+                                        levada_error *err)
+{
+    levada_layout *layout = NULL;
+    int64_t        a = 0, b;
+
+    if (!from || from->n == 0) {
+        levada_block_set_layout(block, from);
+        return LEVADA_OK;
+    }
+    while (a < from->n && from->ends[a] <= first) a++;
+    for (b = a; b < from->n && from->ends[b] < first + block->n;) b++;
+    LEVADA_TRY(layout_make(from->bound, b - a + 1, &layout, err));
+    for (int64_t i = a; i < b; i++) layout->ends[i - a] = from->ends[i] - (int32_t)first;
+    layout->ends[b - a] = (int32_t)block->n;
+    levada_block_set_layout(block, layout);
+    levada_layout_unref(&layout);
     return LEVADA_OK;
 }
 
@@ -37,4 +73,10 @@ void levada_block_set_layout(levada_block *block, levada_layout *layout)
 int64_t levada_block_bound(const levada_block *block)
 {
     return block->layout ? block->layout->bound : -1;
+}
+
+const int32_t *levada_block_ends(const levada_block *block, int64_t *n)
+{
+    *n = block->layout ? block->layout->n : 0;
+    return *n ? block->layout->ends : NULL;
 }

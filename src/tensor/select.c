@@ -72,7 +72,6 @@ static levada_status select_share(const levada_block *block, levada_buffer **ind
 
     if (st == LEVADA_OK) {
         for (int32_t i = 0; i < nfrom; i++) levada_block_ref(from[i]);
-        levada_block_set_layout(*out, block->layout);
     }
     return st;
 }
@@ -94,6 +93,9 @@ levada_status levada_block_select(const levada_block *block, const int32_t *rows
         row[i] = data ? (uint32_t)rows[i] : block->row[rows[i]];
     }
     st = select_share(block, &index, which, row, n, out, err);
+    if (st == LEVADA_OK && (!block->layout || block->layout->n == 0)) {
+        levada_block_set_layout(*out, block->layout); /* groups are of neighbors: not these rows */
+    }
     levada_buffer_unref(&index);
     return st;
 }
@@ -132,7 +134,6 @@ static levada_status select_slice_data(const levada_block *block, int64_t first,
     }
     levada_block_slice_origins(b, block, first);
     b->bytes = block->n ? block->bytes / block->n * n : 0;
-    levada_block_set_layout(b, block->layout);
     *out = b;
     return LEVADA_OK;
 }
@@ -140,17 +141,25 @@ static levada_status select_slice_data(const levada_block *block, int64_t first,
 levada_status levada_block_slice(levada_pool *pool, const levada_block *block, int64_t first,
                                  int64_t n, levada_block **out, levada_error *err)
 {
-    levada_buffer *index;
-    levada_status  st;
+    levada_block *made = NULL;
+    levada_status st;
 
     (void)pool;
     if (first == 0 && n == block->n) {
         *out = levada_block_ref(block);
         return LEVADA_OK;
     }
-    if (block->kind == LEVADA_BLOCK_DATA) return select_slice_data(block, first, n, out, err);
-    index = levada_buffer_ref(block->index_owner);
-    st = select_share(block, &index, block->which + first, block->row + first, n, out, err);
-    levada_buffer_unref(&index);
+    if (block->kind == LEVADA_BLOCK_DATA) {
+        LEVADA_TRY(select_slice_data(block, first, n, &made, err));
+    } else {
+        levada_buffer *index = levada_buffer_ref(block->index_owner);
+
+        st = select_share(block, &index, block->which + first, block->row + first, n, &made, err);
+        levada_buffer_unref(&index);
+        if (st != LEVADA_OK) return st;
+    }
+    st = levada_block_slice_layout(made, block->layout, first, err);
+    if (st == LEVADA_OK) *out = made;
+    else levada_block_unref(&made);
     return st;
 }
