@@ -17,7 +17,7 @@ typedef struct barrier_object {
 
 static bool barrier_alive(const barrier_object *self)
 {
-    return levada_py_ours(self->state, self->forks, "barrier");
+    return levada_py_ours(self->forks, "barrier");
 }
 
 /* keys: a list or tuple of str or bytes. */
@@ -104,7 +104,7 @@ static levada_status barrier_take(const barrier_object *self, levada_barrier_tak
     st = levada_barrier_take_many(self->barrier, how, &tensors[0], &tensors[1], tensors + 2, err);
     if (st != LEVADA_AGAIN) return st;
     how->timeout = timeout;
-    levada_py_name_thread(self->state);
+    levada_py_name_thread();
     saved = levada_py_leave(self->state);
     st = levada_barrier_take_many(self->barrier, how, &tensors[0], &tensors[1], tensors + 2, err);
     levada_py_enter(self->state, saved);
@@ -196,7 +196,7 @@ static PyObject *barrier_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     self = (barrier_object *)PyType_GenericAlloc(type, 0);
     if (!self) return NULL;
     self->state = state;
-    self->forks = state->forks;
+    self->forks = levada_py_forks();
     self->signature = Py_NewRef(signature);
     main = levada_py_main_of(state);
     good = main && levada_py_slots_init(&self->slots, components) &&
@@ -222,7 +222,7 @@ static void barrier_dealloc(PyObject *object)
     barrier_object *self = (barrier_object *)object;
     PyTypeObject   *type = Py_TYPE(object);
 
-    if (self->state && self->forks == self->state->forks) levada_barrier_unref(&self->barrier);
+    if (self->state && self->forks == levada_py_forks()) levada_barrier_unref(&self->barrier);
     levada_py_slots_clear(&self->slots);
     levada_py_slots_clear(&self->marks);
     Py_CLEAR(self->signature);

@@ -213,14 +213,61 @@ static PyObject *block_parts(PyObject *self, PyObject *index)
     return block_gather(self, column, levels);
 }
 
+/* One bytes object for each row of plain byte strings, straight from where they lie. */
+static PyObject *block_strings(PyObject *self, PyObject *index)
+{
+    const levada_column *column = block_column(self, index);
+    PyObject            *list = NULL, *item = NULL;
+    int64_t              i, size = 0;
+
+    if (!column) return NULL;
+    if (column->field->dtype != LEVADA_BYTES || column->field->depth || column->field->ndim)
+        Py_RETURN_NONE;
+    list = PyList_New((Py_ssize_t)column->n);
+    for (i = 0; list && i < column->n; i++) {
+        const uint8_t *data = levada_column_bytes(column, i, &size);
+
+        item = PyBytes_FromStringAndSize((const char *)data, (Py_ssize_t)size);
+        if (!item || PyList_SetItem(list, (Py_ssize_t)i, item) < 0) Py_CLEAR(list);
+    }
+    return list;
+}
+
+static PyObject *block_column_view(PyObject *self, const levada_column *column)
+{
+    if (column->field->depth || column->field->dtype == LEVADA_BYTES) Py_RETURN_NONE;
+    return levada_py_view_new(self, column->values, column->field->dtype, column->n, column->dims,
+                              column->field->ndim);
+}
+
 static PyObject *block_values(PyObject *self, PyObject *index)
 {
     const levada_column *column = block_column(self, index);
 
-    if (!column) return NULL;
-    if (column->field->depth || column->field->dtype == LEVADA_BYTES) return Py_NewRef(Py_None);
-    return levada_py_view_new(self, column->values, column->field->dtype, column->n, column->dims,
-                          column->field->ndim);
+    return column ? block_column_view(self, column) : NULL;
+}
+
+/* Number of the column of that name, or -1, perhaps with an exception. */
+static int32_t block_number(PyObject *self, PyObject *name)
+{
+    Py_ssize_t  size = 0;
+    const char *text = PyUnicode_AsUTF8AndSize(name, &size);
+
+    if (text && strlen(text) == (size_t)size)
+        return levada_spec_find(levada_block_spec(block_of(self)), text);
+    /* what cannot be written is not a name */
+    if (!text && PyErr_ExceptionMatches(PyExc_UnicodeError)) PyErr_Clear();
+    return -1;
+}
+
+/* What a loop over batches asks for: `find` and `values` in one call. */
+static PyObject *block_view(PyObject *self, PyObject *name)
+{
+    int32_t found = PyUnicode_Check(name) ? block_number(self, name) : -1;
+
+    if (PyErr_Occurred()) return NULL;
+    if (found < 0) Py_RETURN_NONE;
+    return block_column_view(self, levada_block_at(block_of(self), found));
 }
 
 static PyObject *block_lengths(PyObject *self, PyObject *index)
@@ -262,17 +309,9 @@ static PyObject *block_names(PyObject *self, void *unused)
 
 static PyObject *block_find(PyObject *self, PyObject *name)
 {
-    Py_ssize_t  size = 0;
-    const char *text = PyUnicode_AsUTF8AndSize(name, &size);
-    int32_t     found = -1;
+    int32_t found = block_number(self, name);
 
-    if (text && strlen(text) == (size_t)size) {
-        found = levada_spec_find(levada_block_spec(block_of(self)), text);
-    } else if (!text) { /* what cannot be written is not a name */
-        if (!PyErr_ExceptionMatches(PyExc_UnicodeError)) return NULL;
-        PyErr_Clear();
-    }
-    return PyLong_FromLong(found);
+    return PyErr_Occurred() ? NULL : PyLong_FromLong(found);
 }
 
 static PyObject *block_origins(PyObject *self, PyObject *args)
@@ -322,6 +361,8 @@ static PyMethodDef block_methods[] = {
      "List of (name, dtype, depth, dims, padded, pad) of the columns."},
     {"find", block_find, METH_O, "Number of the column of that name, or -1."},
     {"dims", block_dims, METH_O, "Inner dimensions of a column, all known."},
+    {"view", block_view, METH_O, "View of the FIXED column of that name, or None."},
+    {"strings", block_strings, METH_O, "List of bytes of a column of plain strings, or None."},
     {"values", block_values, METH_O, "View of a FIXED column, [n, dims...], or None."},
     {"parts", block_parts, METH_O, "(values, [offsets of each level]) of a column, packed."},
     {"lengths", block_lengths, METH_O, "View of the lengths before padding, or None."},

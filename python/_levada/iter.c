@@ -15,7 +15,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #define ITER_SLICE INT64_C(100000000)
 
@@ -23,13 +22,13 @@ typedef struct iter_object {
     PyObject_HEAD
     levada_py_state *state;
     levada_iter     *it; /* NULL when closed */
-    pid_t            pid;
+    long             forks;    /* of the process that opened it */
     bool             busy;     /* a thread is inside; guarded by the interpreter */
     bool             ended;    /* _ended() was called */
     PyObject        *back;     /* the block that is given again next, or NULL */
     PyObject        *items;    /* the list made of the last block, or NULL */
     levada_block    *last;     /* that block, while items of it wait */
-    int64_t          at;       /* the next item; those before it are None */
+    int64_t          at, n;    /* the next item, those before it are None; items in the list */
     int64_t          drop;     /* items still to leave out after a restore */
 } iter_object;
 
@@ -43,7 +42,7 @@ static PyObject *iter_refuse(const char *why)
 
 static bool iter_alive(iter_object *self)
 {
-    if (self->pid != getpid())
+    if (self->forks != levada_py_forks())
         return iter_refuse("the iterator belongs to the parent process: open one after the fork");
     if (!self->it) return iter_refuse("the iterator is closed");
     return true;
@@ -120,7 +119,7 @@ static PyObject *iter_pull(iter_object *self)
 /* Items of the list that were not given yet. */
 static int64_t iter_waiting(const iter_object *self)
 {
-    return self->items ? PyList_Size(self->items) - self->at : 0;
+    return self->n - self->at;
 }
 
 /* In front of the items that wait. */
@@ -156,7 +155,7 @@ static void iter_forget(iter_object *self)
 {
     iter_set(&self->items, NULL);
     levada_block_unref(&self->last);
-    self->at = 0;
+    self->at = self->n = 0;
 }
 
 /* Takes the items of a block, one of each record; the first ones are left out after a restore. */
@@ -165,6 +164,7 @@ static void iter_keep(iter_object *self, PyObject *list, PyObject *block)
     int64_t n = PyList_Size(list);
 
     iter_set(&self->items, list);
+    self->n = n;
     self->last = levada_block_ref(((levada_py_block *)block)->block);
     self->at = n < self->drop ? n : self->drop;
     self->drop -= self->at;
@@ -317,7 +317,7 @@ static PyObject *iter_file(PyObject *object, PyObject *args)
     levada_origin of = {0};
 
     if (!PyArg_ParseTuple(args, "iii:_file", &of.source, &of.pass, &of.shard)) return NULL;
-    if (self->it && self->pid == getpid() &&
+    if (self->it && self->forks == levada_py_forks() &&
         !levada_py_ok(levada_iter_origin_file(self->it, &of, &path, &err), &err))
         return NULL;
     if (!path) return Py_NewRef(Py_None);
@@ -335,7 +335,7 @@ static PyObject *iter_opened(PyObject *object, PyObject *unused)
     char         *path = NULL;
 
     (void)unused;
-    for (int32_t i = 0; list && self->it && self->pid == getpid(); i++) {
+    for (int32_t i = 0; list && self->it && self->forks == levada_py_forks(); i++) {
         levada_error  err = LEVADA_ERROR_INIT;
         levada_status st = levada_iter_opened_file(self->it, i, &of, &path, &err);
         PyObject     *name, *item;
@@ -357,7 +357,7 @@ static PyObject *iter_cancel(PyObject *object, PyObject *unused)
     iter_object *self = (iter_object *)object;
 
     (void)unused;
-    if (self->it && self->pid == getpid()) levada_iter_cancel(self->it);
+    if (self->it && self->forks == levada_py_forks()) levada_iter_cancel(self->it);
     return Py_NewRef(Py_None);
 }
 
@@ -367,7 +367,7 @@ static PyObject *iter_close(PyObject *object, PyObject *unused)
     levada_iter *it = NULL;
 
     (void)unused;
-    if (!self->it || self->pid != getpid()) return Py_NewRef(Py_None);
+    if (!self->it || self->forks != levada_py_forks()) return Py_NewRef(Py_None);
     if (!iter_enter(self)) return NULL;
     it = self->it;
     self->it = NULL;
@@ -409,7 +409,7 @@ static void iter_dealloc(PyObject *object)
 
     PyObject_GC_UnTrack(object);
     (void)iter_clear(object);
-    if (self->it && self->pid == getpid()) {
+    if (self->it && self->forks == levada_py_forks()) {
         PyErr_Fetch(&kind, &value, &trace);
         Py_BEGIN_ALLOW_THREADS
         levada_iter_close(&self->it);
@@ -460,7 +460,7 @@ static PyObject *iter_open(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     options.block_rows = rows;
     options.max_record_bytes = most;
     self->state = state;
-    self->pid = getpid();
+    self->forks = levada_py_forks();
     Py_BEGIN_ALLOW_THREADS
     st = levada_iter_open(dataset, &options, &self->it, &err);
     Py_END_ALLOW_THREADS

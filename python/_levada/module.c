@@ -2,6 +2,8 @@
 /* The module: its state, types and functions, and how errors become exceptions. */
 #include "module.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -21,6 +23,28 @@ static const struct module_dtype {
 levada_py_state *levada_py_state_of(PyObject *self)
 {
     return PyType_GetModuleState(Py_TYPE(self));
+}
+
+static atomic_long module_forks;
+
+long levada_py_forks(void) { return atomic_load_explicit(&module_forks, memory_order_relaxed); }
+
+static void module_in_child(void)
+{
+    (void)atomic_fetch_add_explicit(&module_forks, 1, memory_order_relaxed);
+}
+
+/* Once in a process: false with an exception. */
+static bool module_watch_forks(void)
+{
+    static bool watched;
+
+    if (!watched && pthread_atfork(NULL, NULL, module_in_child) != 0) {
+        PyErr_NoMemory();
+        return false;
+    }
+    watched = true;
+    return true;
 }
 
 static PyObject *module_part(const char *text)
@@ -203,7 +227,8 @@ static int module_exec(PyObject *module)
         PyModule_AddFunctions(module, levada_py_records_functions) < 0 ||
         PyModule_AddFunctions(module, levada_py_queue_functions) < 0 ||
         PyModule_AddFunctions(module, levada_py_watchdog_functions) < 0 ||
-        PyModule_AddFunctions(module, levada_py_writer_functions) < 0)
+        PyModule_AddFunctions(module, levada_py_writer_functions) < 0 ||
+        PyModule_AddFunctions(module, levada_py_rows_functions) < 0)
         return -1;
     return module_add_tables(module);
 }
@@ -260,5 +285,6 @@ PyMODINIT_FUNC PyInit__levada(void);
 
 PyMODINIT_FUNC PyInit__levada(void)
 {
+    if (!module_watch_forks()) return NULL;
     return PyModuleDef_Init(&module_def);
 }

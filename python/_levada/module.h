@@ -26,7 +26,6 @@ typedef struct levada_py_state {
     levada_py_call_queue *calls;
     levada_py_main   *main;  /* stays forever: queues have it */
     PyObject         *made;  /* "_made"; stays forever: iterators call it */
-    long              forks; /* of this process' line; what is older belongs to the parent */
 } levada_py_state;
 
 typedef struct levada_py_block {
@@ -52,7 +51,11 @@ extern PyType_Spec levada_py_tensor_spec, levada_py_queue_spec, levada_py_barrie
 extern PyMethodDef levada_py_dataset_functions[], levada_py_build_functions[];
 extern PyMethodDef levada_py_call_functions[], levada_py_records_functions[];
 extern PyMethodDef levada_py_queue_functions[], levada_py_watchdog_functions[];
-extern PyMethodDef levada_py_writer_functions[];
+extern PyMethodDef levada_py_writer_functions[], levada_py_rows_functions[];
+
+/* Forks in this process' line: what was made at another count belongs to a parent. A counter that
+ * fork() itself advances, because asking the system for the process takes 150 ns a call. */
+long levada_py_forks(void);
 
 /* Sets the exception of a status; returns NULL. Looks up the original exception of a function. */
 PyObject *levada_py_raise(const levada_error *err);

@@ -80,7 +80,7 @@ static void queue_frame_close(queue_frame *f)
 
 static bool queue_alive(const queue_object *self)
 {
-    return levada_py_ours(self->state, self->forks, "queue");
+    return levada_py_ours(self->forks, "queue");
 }
 
 /* Arguments of a method: at most `most`, all by position. */
@@ -196,7 +196,7 @@ static PyObject *queue_put(queue_object *self, PyObject *vals, PyObject *seconds
     if (good && rows * self->row_bytes <= QUEUE_COPY)
         st = queue_put_now(self, &f, many, rows, LEVADA_AT_ONCE, &done, &err);
     if (good && st == LEVADA_AGAIN) {
-        levada_py_name_thread(self->state);
+        levada_py_name_thread();
         saved = levada_py_leave(self->state);
         st = queue_put_now(self, &f, many, rows, timeout, &done, &err);
         levada_py_enter(self->state, saved);
@@ -245,7 +245,7 @@ static PyObject *queue_enqueue_block(PyObject *object, PyObject *const *args, Py
     }
     if (!columns) PyErr_NoMemory();
     if (PyErr_Occurred()) return PyMem_Free(columns), NULL;
-    levada_py_name_thread(self->state);
+    levada_py_name_thread();
     saved = levada_py_leave(self->state);
     st = levada_queue_enqueue_block(self->queue, block->block, columns, first, LEVADA_FOREVER,
                                     &done, &err);
@@ -382,7 +382,7 @@ static PyObject *queue_take(queue_object *self, queue_want *want, PyObject *seco
     if (good && queue_is_little(self, want) && self->taken <= QUEUE_COPY)
         st = queue_take_now(self, want, &f, LEVADA_AT_ONCE, &got, &err);
     if (good && st == LEVADA_AGAIN) {
-        levada_py_name_thread(self->state);
+        levada_py_name_thread();
         saved = levada_py_leave(self->state);
         st = queue_take_now(self, want, &f, timeout, &got, &err);
         levada_py_enter(self->state, saved);
@@ -425,7 +425,7 @@ static PyObject *queue_close(PyObject *object, PyObject *const *args, Py_ssize_t
     if (!queue_arguments("close", n, 2, 2) || !levada_py_timeout(args[1], &timeout)) return NULL;
     if (!queue_alive(self)) return NULL;
     pending = args[0] == Py_True;
-    levada_py_name_thread(self->state);
+    levada_py_name_thread();
     saved = levada_py_leave(self->state);
     st = levada_queue_close(self->queue, pending, timeout, &err);
     levada_py_enter(self->state, saved);
@@ -486,7 +486,7 @@ static PyObject *queue_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     self = (queue_object *)PyType_GenericAlloc(type, 0);
     if (!self) return NULL;
     self->state = state;
-    self->forks = state->forks;
+    self->forks = levada_py_forks();
     self->signature = Py_NewRef(signature);
     if (names != Py_None) self->names = Py_NewRef(names);
     main = levada_py_main_of(state);
@@ -519,7 +519,7 @@ static void queue_dealloc(PyObject *object)
     queue_object *self = (queue_object *)object;
     PyTypeObject *type = Py_TYPE(object);
 
-    if (self->state && self->forks == self->state->forks) levada_queue_unref(&self->queue);
+    if (self->state && self->forks == levada_py_forks()) levada_queue_unref(&self->queue);
     levada_py_slots_clear(&self->slots);
     Py_CLEAR(self->names);
     Py_CLEAR(self->signature);
@@ -536,17 +536,8 @@ static PyObject *queue_waiters(PyObject *module, PyObject *unused)
     return levada_py_text(levada_waiters_json(NULL, &text, &err), &text, &err);
 }
 
-/* The parent's queues, whose locks may be held forever, are refused from now on. */
-static PyObject *queue_forked(PyObject *module, PyObject *unused)
-{
-    (void)unused;
-    ((levada_py_state *)PyModule_GetState(module))->forks++;
-    return Py_NewRef(Py_None);
-}
-
 PyMethodDef levada_py_queue_functions[] = {
     {"waiters", queue_waiters, METH_NOARGS, "Calls that wait in queues and barriers, as JSON."},
-    {"ports_forked", queue_forked, METH_NOARGS, "In the child of a fork."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -20,9 +20,9 @@ bool levada_py_timeout(PyObject *seconds, int64_t *out)
 }
 
 /* In a child the threads have no names: those that are known there are the parent's. */
-void levada_py_name_thread(const levada_py_state *state)
+void levada_py_name_thread(void)
 {
-    PyObject *known = state->forks ? NULL : PyThreadState_GetDict(), *threading = NULL,
+    PyObject *known = levada_py_forks() ? NULL : PyThreadState_GetDict(), *threading = NULL,
              *thread = NULL, *name = NULL;
     PyObject   *word = known ? PyUnicode_InternFromString("levada.waiter") : NULL;
     const char *text = NULL;
@@ -108,11 +108,11 @@ levada_py_main *levada_py_main_of(levada_py_state *state)
     return state->main;
 }
 
-bool levada_py_ours(const levada_py_state *state, long forks, const char *what)
+bool levada_py_ours(long forks, const char *what)
 {
     levada_error err = LEVADA_ERROR_INIT;
 
-    if (forks == state->forks) return true;
+    if (forks == levada_py_forks()) return true;
     (void)levada_fail(&err, LEVADA_EFAILED_PRECONDITION,
                       "the %s belongs to the parent process: make one after the fork", what);
     levada_py_raise(&err);

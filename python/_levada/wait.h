@@ -10,7 +10,7 @@
 /* timeout=: seconds or None, as nanoseconds; false with an exception. */
 bool levada_py_timeout(PyObject *seconds, int64_t *out);
 /* Before a call that waits: gives the thread its name in reports. */
-void levada_py_name_thread(const levada_py_state *state);
+void levada_py_name_thread(void);
 /* The main thread, which alone has signals to look for. The others must not enter an interpreter
  * that may be on its way out. */
 struct levada_py_main {
@@ -28,7 +28,7 @@ bool levada_py_accept(void *user);
 PyThreadState *levada_py_leave(const levada_py_state *state);
 void           levada_py_enter(const levada_py_state *state, PyThreadState *saved);
 /* What a child of fork() has is the parent's: false with an exception. */
-bool levada_py_ours(const levada_py_state *state, long forks, const char *what);
+bool levada_py_ours(long forks, const char *what);
 
 #define LEVADA_PY_POLL INT64_C(50000000) /* nanoseconds between two looks for Ctrl-C */
 

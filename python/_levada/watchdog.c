@@ -12,17 +12,14 @@
 
 typedef struct watchdog_handle {
     levada_watchdog *watchdog;
-    PyObject        *module;
     long             forks;
 } watchdog_handle;
 
 static void watchdog_free(PyObject *capsule)
 {
     watchdog_handle *h = PyCapsule_GetPointer(capsule, WATCHDOG_NAME);
-    levada_py_state *state = PyModule_GetState(h->module);
 
-    if (state && state->forks == h->forks) levada_watchdog_destroy(&h->watchdog);
-    Py_DECREF(h->module);
+    if (levada_py_forks() == h->forks) levada_watchdog_destroy(&h->watchdog);
     PyMem_Free(h);
 }
 
@@ -30,12 +27,12 @@ static void watchdog_free(PyObject *capsule)
 static PyObject *watchdog_open(PyObject *module, PyObject *args)
 {
     levada_watchdog_options options = LEVADA_WATCHDOG_OPTIONS_INIT;
-    levada_py_state        *state = PyModule_GetState(module);
     levada_error            err = LEVADA_ERROR_INIT;
     PyObject               *limit = NULL, *capsule = NULL;
     watchdog_handle        *h = NULL;
     int                     cancel = 0;
 
+    (void)module;
     if (!PyArg_ParseTuple(args, "Op:watchdog_open", &limit, &cancel)) return NULL;
     if (!levada_py_timeout(limit, &options.limit)) return NULL;
     options.cancel = cancel != 0;
@@ -48,8 +45,7 @@ static PyObject *watchdog_open(PyObject *module, PyObject *args)
         PyMem_Free(h);
         return NULL;
     }
-    h->module = Py_NewRef(module);
-    h->forks = state->forks;
+    h->forks = levada_py_forks();
     return capsule;
 }
 
@@ -62,12 +58,12 @@ static PyObject *watchdog_text(const char *text)
 /* watchdog_next(handle): (thread, object, waits_for, seconds, cancelled), None once stopped. */
 static PyObject *watchdog_next(PyObject *module, PyObject *capsule)
 {
-    levada_py_state *state = PyModule_GetState(module);
     watchdog_handle *h = PyCapsule_GetPointer(capsule, WATCHDOG_NAME);
     levada_wait      wait = LEVADA_WAIT_INIT;
     levada_status    st;
 
-    if (!h || !levada_py_ours(state, h->forks, "watchdog")) return NULL;
+    (void)module;
+    if (!h || !levada_py_ours(h->forks, "watchdog")) return NULL;
     Py_BEGIN_ALLOW_THREADS
     st = levada_watchdog_next(h->watchdog, LEVADA_FOREVER, &wait, NULL);
     Py_END_ALLOW_THREADS
@@ -79,11 +75,11 @@ static PyObject *watchdog_next(PyObject *module, PyObject *capsule)
 
 static PyObject *watchdog_stop(PyObject *module, PyObject *capsule)
 {
-    levada_py_state *state = PyModule_GetState(module);
     watchdog_handle *h = PyCapsule_GetPointer(capsule, WATCHDOG_NAME);
 
+    (void)module;
     if (!h) return NULL;
-    if (h->forks == state->forks) levada_watchdog_stop(h->watchdog);
+    if (h->forks == levada_py_forks()) levada_watchdog_stop(h->watchdog);
     return Py_NewRef(Py_None);
 }
 

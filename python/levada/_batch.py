@@ -41,9 +41,17 @@ def column_of(block: _levada.Block, i: int) -> Any:
     return objects(strings.to_list(), (block.rows, *dims)) if dims else strings
 
 
-def _rows_of_column(column):
-    if isinstance(column, Bytes):
-        return column.to_list()
+def _rows_of_column(block, i):
+    """List of the values of column `i`, one for each record."""
+    strings = block.strings(i)
+    if strings is not None:
+        return strings
+    column = column_of(block, i)
+    if isinstance(column, Ragged) and len(column.nested) == 1:
+        values = column.values
+        return _levada.slices(
+            objects(values.to_list()) if isinstance(values, Bytes) else values, column.offsets
+        )
     if isinstance(column, Ragged) and isinstance(column.values, Bytes):
         column = part_of(objects(column.values.to_list()), column.nested)
     return list(column)
@@ -52,10 +60,8 @@ def _rows_of_column(column):
 def rows_of(block: _levada.Block) -> list[dict[str, Any]]:
     """The records of a block as dicts: NumPy scalars and arrays, ``bytes``, ``Ragged``."""
     names = block.names
-    columns = [_rows_of_column(column_of(block, i)) for i in range(len(names))]
-    if not names:
-        return [{} for _ in range(block.rows)]
-    return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+    columns = [_rows_of_column(block, i) for i in range(len(names))]
+    return _levada.dicts(names, columns, block.rows)
 
 
 class Batch(Mapping[str, Any]):
@@ -66,18 +72,24 @@ class Batch(Mapping[str, Any]):
     Raises KeyError for a name that is not there.
     """
 
-    __slots__ = ("__weakref__", "_block", "_cache", "_files")
+    __slots__ = ("__weakref__", "_block", "_cache", "_files", "_lengths")
 
     def __init__(self, block: _levada.Block, files: _Files | None = None) -> None:
         self._block = block
         self._cache: dict[str, Any] = {}
+        self._lengths: dict[str, Array] | None = None
         self._files = files
 
     def __getitem__(self, name: str) -> Any:
         value = self._cache.get(name)
         if value is None:
-            value = self._cache[name] = column_of(self._block, self._index(name))
+            view = self._block.view(name)
+            value = array_of(view) if view is not None else self._other(name)
+            self._cache[name] = value
         return value
+
+    def _other(self, name):
+        return column_of(self._block, self._index(name))
 
     def _index(self, name: str) -> int:
         i = self._block.find(name) if isinstance(name, str) else -1
@@ -135,6 +147,14 @@ class Batch(Mapping[str, Any]):
         Records that ``shard(equal="pad")`` has added (field ``is_padding``) have length 0, except
         in ragged fields, where lengths are those of the values.
         """
+        if self._lengths is None:
+            self._lengths = {}
+        value = self._lengths.get(name)
+        if value is None:
+            value = self._lengths[name] = self._lengths_of(name)
+        return value
+
+    def _lengths_of(self, name):
         import numpy as np
 
         i = self._index(name)

@@ -387,6 +387,32 @@ def test_what_is_no_field_of_a_batch():
         assert name not in batch
 
 
+def test_lengths_are_made_once():
+    batch = lv.from_arrays({"x": [[1], [2, 3]], "y": [4, 5]}).padded_batch(2).first()
+    for name, lengths in {"x": [1, 2], "y": [1, 1]}.items():
+        assert batch.lengths(name).tolist() == lengths
+        assert batch.lengths(name) is batch.lengths(name)
+    with pytest.raises(KeyError, match="no field 'z'"):
+        batch.lengths("z")
+
+
+def test_records_of_columns_of_every_form():
+    given = {
+        "s": ["a", "", "bcd"],
+        "r": [[1], [], [2, 3]],
+        "t": [["x"], [], ["", "yz"]],
+        "n": [1, 2, 3],
+    }
+    ds = lv.from_arrays(given)
+    for rows in (list(ds), list(ds.shuffle(3, seed=1))):
+        found = sorted(rows, key=lambda row: row["n"])
+        assert [row["s"] for row in found] == [b"a", b"", b"bcd"]
+        assert [row["r"].tolist() for row in found] == given["r"]
+        assert [list(row["t"]) for row in found] == [[b"x"], [], [b"", b"yz"]]
+        assert [row["n"] for row in found] == [1, 2, 3]
+        assert {type(row["n"]) for row in found} == {np.int64}
+
+
 def test_batches_say_how_they_are_pickled():
     batch = lv.range(2).batch(2).first()
     assert copy.copy(batch)["value"] is not None

@@ -52,7 +52,6 @@ def _forked() -> None:
     """Whoever held the lock is not in the child, whose queues are its own."""
     global _lock
     _lock = threading.RLock()
-    _levada.ports_forked()
 
 
 os.register_at_fork(after_in_child=_forked)
