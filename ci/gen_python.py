@@ -30,8 +30,12 @@ POSITIONAL = {
     "slice": ["field", "begin", "size", "out"],
 }
 # Options that may be left out or be a function in Python, though not in a description.
-OPTIONAL = {("bucket_by_sequence_length", "boundaries")}
-FUNCTIONS = {("bucket_by_sequence_length", "length"): "str | Callable[[Any], int]"}
+OPTIONAL: set[tuple[str, str]] = set()
+FUNCTIONS = {
+    ("bucket_by_sequence_length", "length"): "str | Iterable[str] | Callable[[Any], int]",
+    ("bucket_by_sequence_length", "boundaries"): "int | Iterable[int] | Iterable[tuple[int, int]]",
+    ("bucket_by_sequence_length", "cost"): "str | Callable[..., int]",
+}
 TYPES = {
     "int": "int", "size": "int | str", "float": "float", "bool": "bool", "text": "str",
     "choice": "str", "dtype": "Any", "ints": "int | Iterable[int]", "texts": "str | Iterable[str]",

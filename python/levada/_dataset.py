@@ -187,10 +187,12 @@ class Dataset(Stages):
         return self._append("select", {"fields": fields})
 
     def _stage(self, name: str, **options: Any) -> Dataset:
-        if not callable(options.get("length")):
+        if not callable(options.get("length")) and not callable(options.get("cost")):
             return super()._stage(name, **options)
         from levada import _functions
 
+        if callable(options.get("cost")):
+            return self._stage(name, **{**options, "cost": _functions.cost(options["cost"])})
         column = "bucket_length"
         ds = _functions.with_length(self, options["length"], column)
         ds = ds._stage(name, **{**options, "length": column})

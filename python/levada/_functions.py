@@ -213,6 +213,30 @@ class BatchMap(Map):
         return self.columns.batch(dict(columns), block.flags & 2)
 
 
+class Cost(_Target):
+    """fn(length, ...) -> int for each combination of padded lengths in a block."""
+
+    def __init__(self, fn):
+        super().__init__(spec={"cost": "int64"})
+        self.fn = fn
+
+    def call(self, run, block):
+        lengths = [Batch(block)[name].tolist() for name, *_ in block.fields()]
+        costs = []
+        for row in zip(*lengths, strict=True):
+            self.go_on(run)
+            costs.append(self._cost(row))
+        return self.columns.batch({"cost": costs})
+
+    def _cost(self, lengths):
+        cost = self.fn(*lengths)
+        try:
+            return operator.index(cost)
+        except TypeError:
+            kind = type(cost).__name__
+            raise TypeError(f"the cost of a record is an integer, not {kind}") from None
+
+
 class _Positions:
     """An iterator over a sequence that knows where it is."""
 
@@ -370,3 +394,8 @@ def _generators(block, draw):
 def with_length(ds, fn, name):
     """The dataset with fn(record) as one more field."""
     return ds._append("map", {"fn": handle(Length(fn, name), fn, per_record=True)})
+
+
+def cost(fn):
+    """The handle of fn(length, ...) -> int, the cost of a padded record."""
+    return handle(Cost(fn), fn, pure=True)

@@ -35,11 +35,15 @@ class Stages:
 
     def bucket_by_sequence_length(
         self,
-        length: str | Callable[[Any], int],
-        boundaries: int | Iterable[int] | None = None,
+        length: str | Iterable[str] | Callable[[Any], int],
+        boundaries: int | Iterable[int] | Iterable[tuple[int, int]] | None = None,
         batch_sizes: int | Iterable[int] | None = None,
         *,
         max_tokens: int | None = None,
+        cost: str | Callable[..., int] | None = None,
+        num_buckets: int | None = None,
+        lookahead: int | None = None,
+        too_long: str = "error",
         padded_shapes: Any = None,
         padding_values: Any = None,
         pad_to_bucket_boundary: bool = False,
@@ -47,21 +51,27 @@ class Stages:
         no_padding: bool = False,
         drop_remainder: bool = False,
     ) -> Dataset:
-        """Batches of records of like length, padded.
+        """Batches of records of similar length, padded.
 
-        length: field whose first dimension counts, or an integer field
+        length: field whose first dimension counts, or an integer field; up to 4 of them
         boundaries: strictly increasing; bucket i holds boundaries[i-1] <= length <
-            boundaries[i]
+            boundaries[i]. Pairs for two fields. null = chosen while data flows
         batch_sizes: records in a batch: one for each bucket (one more than boundaries), or one
             for all
-        max_tokens: instead of batch_sizes: most elements of a padded batch (longest record, as
-            padded, times records)
+        max_tokens: instead of batch_sizes: largest cost of a padded batch, its records times
+            the cost of one
+        cost: cost of a padded record: linear (sum of its lengths), quadratic (sum of their
+            squares), 2d (product of two), or a pure function of its lengths; null = linear
+        num_buckets: most buckets if boundaries are chosen while data flows; null = 16
+        lookahead: instead of boundaries: records to buffer and sort
+        too_long: a record that exceeds max_tokens by itself: is an error, is cut, is dropped
+            and counted, or is a batch of its own (error, truncate, skip, alone)
         padded_shapes: {field: [length or null, ...]}; null = the longest of the batch
         padding_values: {field: value} or one value for all; null = 0 and empty
         pad_to_bucket_boundary: pad to the boundary of the bucket less one, not to the longest
         pad_to_multiple: round lengths up to this
         no_padding: ragged batches instead of padded ones
-        drop_remainder: leave out what does not fill a batch at the end
+        drop_remainder: with batch_sizes: drop records that do not fill a batch at the end
 
         As text: range:30 | bucket_by_sequence_length:value,boundaries=[10,20],batch_sizes=4
         """
@@ -71,6 +81,10 @@ class Stages:
             boundaries=boundaries,
             batch_sizes=batch_sizes,
             max_tokens=max_tokens,
+            cost=cost,
+            num_buckets=num_buckets,
+            lookahead=lookahead,
+            too_long=too_long,
             padded_shapes=padded_shapes,
             padding_values=padding_values,
             pad_to_bucket_boundary=pad_to_bucket_boundary,

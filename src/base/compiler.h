@@ -35,6 +35,9 @@
 #define LEVADA_CLZ64(v) ((unsigned)__builtin_clzll(v))
 #define LEVADA_POPCOUNT64(v) ((unsigned)__builtin_popcountll(v))
 
+/* Stores a * b in *out; true if the product does not fit its type. */
+#define LEVADA_MUL_OVERFLOW(a, b, out) __builtin_mul_overflow((a), (b), (out))
+
 /* x86 only: does this CPU have the instructions, and does the system save their registers? */
 #define LEVADA_CPU_HAS(name) (__builtin_cpu_supports(name) != 0)
 #define LEVADA_CPU_IS(name) (__builtin_cpu_is(name) != 0)

@@ -1,341 +1,371 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bucket_by_sequence_length - batches of records of like length. The contract is tf.data's
+ * bucket_by_sequence_length - batches of records of similar length. The contract is tf.data's
  * (tensorflow/python/data/ops/dataset_ops.py, bucket_by_sequence_length): bucket i holds lengths
- * boundaries[i-1] <= l < boundaries[i], a batch leaves as soon as its bucket is full, and at the
- * end the rest leaves in ascending order of buckets.
+ * boundaries[i-1] <= l < boundaries[i], a batch is emitted as soon as its bucket is full, and at
+ * the end the rest is emitted in ascending order of buckets.
  *
- * A policy of the grouping engine: the key of a record is its length, and group i is bucket i.
- * next() names the rows of a batch; apply() pads them, in parallel.
+ * Beyond that contract: budgets, several lengths, boundaries that are chosen while data flows, and
+ * a look-ahead that needs none. Policies of the grouping engine: the keys of a record are its
+ * lengths. next() names the rows of a batch; apply() cuts and pads them, in parallel.
  */
 #include "base/alloc.h"
-#include "batch/cost.h"
-#include "batch/grouping.h"
+#include "batch/bucket.h"
 #include "batch/length.h"
-#include "batch/padding.h"
 #include "description/columns.h"
-#include "run/context.h"
+#include "registry/env_priv.h"
 
-#define BUCKET_TABLE 4096
-#define BUCKET_MOST  65535
-
-typedef struct bucket_args {
-    const char         *length;
-    levada_ints         boundaries, batch_sizes;
-    int64_t             max_tokens, pad_to_multiple;
-    const levada_value *padded_shapes, *padding_values;
-    bool                pad_to_bucket_boundary, no_padding, drop_remainder;
-} bucket_args;
-
-typedef struct bucket_rule {
-    int64_t     size; /* records in a batch */
-    levada_cost cost; /* with max_tokens: instead of the size */
-} bucket_rule;
-
-typedef struct bucket_state {
-    levada_grouping     grouping; /* first, as its hooks expect */
-    const bucket_args  *args;
-    int64_t             n;     /* buckets */
-    bucket_rule        *rules; /* of each one */
-    uint16_t           *table; /* bucket of each length below BUCKET_TABLE */
-    levada_padding_plan plan;
-} bucket_state;
+#include <string.h>
 
 static const levada_arg bucket_options[] = {
-    LEVADA_ARG(TEXT, bucket_args, length, .required = true, .positional = true,
-               .doc = "field whose first dimension counts, or an integer field"),
-    LEVADA_ARG(INTS, bucket_args, boundaries, .required = true, .min = INT32_MIN, .max = INT32_MAX,
-               .doc =
-                   "strictly increasing; bucket i holds boundaries[i-1] <= length < boundaries[i]"),
-    LEVADA_ARG(INTS, bucket_args, batch_sizes, .min = INT32_MIN, .max = INT32_MAX,
+    LEVADA_ARG(TEXTS, levada_bucket_args, length, .required = true, .positional = true,
+               .doc = "field whose first dimension counts, or an integer field; up to 4 of them"),
+    LEVADA_ARG(VALUE, levada_bucket_args, boundaries,
+               .doc = "strictly increasing; bucket i holds boundaries[i-1] <= length < "
+                      "boundaries[i]. Pairs for two fields. null = chosen while data flows"),
+    LEVADA_ARG(INTS, levada_bucket_args, batch_sizes, .min = INT32_MIN, .max = INT32_MAX,
                .doc =
                    "records in a batch: one for each bucket (one more than boundaries), or one for "
                    "all"),
-    LEVADA_ARG(INT, bucket_args, max_tokens, .min = 1, .max = INT64_MAX,
-               .doc = "instead of batch_sizes: most elements of a padded batch (longest record, as "
-                      "padded, times records)"),
-    LEVADA_ARG(VALUE, bucket_args, padded_shapes,
+    LEVADA_ARG(INT, levada_bucket_args, max_tokens, .min = 1, .max = INT64_MAX,
+               .doc = "instead of batch_sizes: largest cost of a padded batch, its records times "
+                      "the cost of one"),
+    LEVADA_ARG(VALUE, levada_bucket_args, cost,
+               .doc = "cost of a padded record: linear (sum of its lengths), quadratic (sum of "
+                      "their squares), 2d (product of two), or a pure function of its lengths; "
+                      "null = linear"),
+    LEVADA_ARG(INT, levada_bucket_args, num_buckets, .min = 1, .max = 4096,
+               .doc = "most buckets if boundaries are chosen while data flows; null = 16"),
+    LEVADA_ARG(INT, levada_bucket_args, lookahead, .min = 1, .max = LEVADA_LOOKAHEAD_MOST,
+               .doc = "instead of boundaries: records to buffer and sort"),
+    LEVADA_ARG(CHOICE, levada_bucket_args, too_long, .choices = "error|truncate|skip|alone",
+               .doc = "a record that exceeds max_tokens by itself: is an error, is cut, is dropped "
+                      "and counted, or is a batch of its own"),
+    LEVADA_ARG(VALUE, levada_bucket_args, padded_shapes,
                .doc = "{field: [length or null, ...]}; null = the longest of the batch"),
-    LEVADA_ARG(VALUE, bucket_args, padding_values,
+    LEVADA_ARG(VALUE, levada_bucket_args, padding_values,
                .doc = "{field: value} or one value for all; null = 0 and empty"),
-    LEVADA_ARG(BOOL, bucket_args, pad_to_bucket_boundary, .otherwise = "false",
+    LEVADA_ARG(BOOL, levada_bucket_args, pad_to_bucket_boundary, .otherwise = "false",
                .doc = "pad to the boundary of the bucket less one, not to the longest"),
-    LEVADA_ARG(INT, bucket_args, pad_to_multiple, .otherwise = "1", .min = 1, .max = 1 << 24,
+    LEVADA_ARG(INT, levada_bucket_args, pad_to_multiple, .otherwise = "1", .min = 1, .max = 1 << 24,
                .doc = "round lengths up to this"),
-    LEVADA_ARG(BOOL, bucket_args, no_padding, .otherwise = "false",
+    LEVADA_ARG(BOOL, levada_bucket_args, no_padding, .otherwise = "false",
                .doc = "ragged batches instead of padded ones"),
-    LEVADA_ARG(BOOL, bucket_args, drop_remainder, .otherwise = "false",
-               .doc = "leave out what does not fill a batch at the end"),
+    LEVADA_ARG(BOOL, levada_bucket_args, drop_remainder, .otherwise = "false",
+               .doc = "with batch_sizes: drop records that do not fill a batch at the end"),
     LEVADA_ARG_END
 };
 
-static levada_padding_options bucket_how(const bucket_args *a)
+static levada_padding_options bucket_how(const levada_bucket_args *a)
 {
     levada_padding_options o = { a->padded_shapes, a->padding_values, a->pad_to_multiple };
 
     return o;
 }
 
-static levada_status bucket_check_sizes(const bucket_args *a, levada_error *err)
+/* -- checks */
+
+static levada_status bucket_fail(const char *message, levada_error *err)
 {
-    for (int64_t i = 1; i < a->boundaries.n; i++) {
-        if (a->boundaries.at[i] > a->boundaries.at[i - 1]) continue;
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "boundaries must be strictly increasing, but %lld comes before %lld",
-                           (long long)a->boundaries.at[i - 1], (long long)a->boundaries.at[i]);
+    return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "%s", message);
+}
+
+/* What excludes what, apart from boundaries. */
+static const char *bucket_conflict(const levada_bucket_args *a)
+{
+    bool budget = levada_bucket_has_budget(a), ahead = a->lookahead != LEVADA_NULL_INT;
+
+    if ((a->batch_sizes.n > 0) == budget) return "give either batch_sizes or max_tokens";
+    if (a->cost && !budget) return "cost needs max_tokens";
+    if (a->too_long != LEVADA_TOO_LONG_ERROR && !budget) return "too_long needs max_tokens";
+    if (ahead && (a->boundaries || a->num_buckets != LEVADA_NULL_INT)) {
+        return "lookahead needs no buckets: give either lookahead or boundaries or num_buckets";
     }
-    if ((a->batch_sizes.n > 0) == (a->max_tokens != LEVADA_NULL_INT)) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "give either batch_sizes or max_tokens");
+    if (a->boundaries && a->num_buckets != LEVADA_NULL_INT) {
+        return "give either boundaries or num_buckets";
     }
-    if (a->batch_sizes.n > 1 && a->batch_sizes.n != a->boundaries.n + 1) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "len(batch_sizes)=%lld must be len(boundaries)+1=%lld",
-                           (long long)a->batch_sizes.n, (long long)a->boundaries.n + 1);
+    if (ahead && a->pad_to_bucket_boundary) {
+        return "lookahead has no boundaries: pad_to_bucket_boundary needs boundaries";
     }
-    return LEVADA_OK;
+    if (a->pad_to_bucket_boundary && a->length.n > 1) {
+        return "pad_to_bucket_boundary needs a single length";
+    }
+    return NULL;
+}
+
+static levada_status bucket_check_sizes(const levada_bucket_args *a, int64_t buckets,
+                                        levada_error *err)
+{
+    if (a->batch_sizes.n <= 1) return LEVADA_OK;
+    if (!a->boundaries) return bucket_fail("several batch_sizes need boundaries", err);
+    if (a->batch_sizes.n == buckets) return LEVADA_OK;
+    return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                       "len(batch_sizes)=%lld must be len(boundaries)+1=%lld",
+                       (long long)a->batch_sizes.n, (long long)buckets);
+}
+
+static levada_status bucket_check_boundaries(const levada_bucket_args *a, levada_error *err)
+{
+    levada_buckets buckets = { 0 };
+    levada_status  st = LEVADA_OK;
+
+    if (a->boundaries) st = levada_buckets_read(a->boundaries, a->length.n, &buckets, err);
+    if (st == LEVADA_OK) st = bucket_check_sizes(a, buckets.n, err);
+    if (st == LEVADA_OK && a->boundaries && levada_bucket_is_bounded(a) && buckets.n > 1 &&
+        a->too_long == LEVADA_TOO_LONG_TRUNCATE && buckets.at[buckets.n - 2] - 1 > a->max_tokens) {
+        st = bucket_fail("too_long='truncate' with pad_to_bucket_boundary: the last boundary is "
+                         "larger than max_tokens", err);
+    }
+    levada_buckets_clear(&buckets);
+    return st;
+}
+
+static levada_status bucket_read_cost(const levada_bucket_args *a, levada_cost_kind *out,
+                                      levada_error *err)
+{
+    static const char *const names[] = { "linear", "quadratic", "2d" };
+    const levada_function   *function = levada_value_as_function(a->cost);
+    const char              *name = levada_value_as_text(a->cost, NULL);
+
+    *out = LEVADA_COST_LINEAR;
+    if (!a->cost) return LEVADA_OK;
+    if (function) {
+        *out = LEVADA_COST_FUNCTION;
+        return levada_cost_function_check(function, err);
+    }
+    for (int i = 0; name && i < 3; i++) {
+        if (strcmp(name, names[i]) != 0) continue;
+        *out = (levada_cost_kind)i;
+        if (i != LEVADA_COST_2D || a->length.n == 2) return LEVADA_OK;
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "cost='2d' needs two fields in length, not %lld",
+                           (long long)a->length.n);
+    }
+    return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                       "cost=%s%s%s must be linear, quadratic, 2d or a function",
+                       name ? "'" : "", name ? name : "", name ? "'" : "of this type");
+}
+
+static levada_status bucket_check_cost(const levada_bucket_args *a, const levada_spec *in,
+                                       levada_error *err)
+{
+    levada_cost_kind kind = LEVADA_COST_LINEAR;
+
+    LEVADA_TRY(bucket_read_cost(a, &kind, err));
+    if (a->too_long != LEVADA_TOO_LONG_TRUNCATE) return LEVADA_OK;
+    if (kind == LEVADA_COST_FUNCTION) {
+        return bucket_fail("too_long='truncate' needs one of the costs linear, quadratic, 2d", err);
+    }
+    return levada_truncation_check(&a->length, in, err);
 }
 
 static levada_status bucket_check(const void *args, const levada_spec *in, levada_spec **out,
                                   levada_error *err)
 {
-    const bucket_args     *a = args;
-    levada_padding_options how = bucket_how(a);
-    levada_field           none = { 0 };
-    int32_t                n = levada_spec_count(in);
+    const levada_bucket_args *a = args;
+    levada_padding_options    how = bucket_how(a);
+    const char               *conflict = bucket_conflict(a);
+    levada_field              none = { 0 };
+    int32_t                   n = levada_spec_count(in);
 
     LEVADA_TRY(levada_spec_want_records(in, err));
-    LEVADA_TRY(bucket_check_sizes(a, err));
-    LEVADA_TRY(levada_length_check(a->length, in, err));
+    if (a->length.n < 1 || a->length.n > LEVADA_GROUP_KEYS) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "length names %lld fields; from 1 to %d are allowed",
+                           (long long)a->length.n, LEVADA_GROUP_KEYS);
+    }
+    LEVADA_TRY(bucket_check_boundaries(a, err));
+    if (conflict) return bucket_fail(conflict, err);
+    for (int64_t i = 0; i < a->length.n; i++) {
+        LEVADA_TRY(levada_length_check(a->length.at[i], in, err));
+    }
+    LEVADA_TRY(bucket_check_cost(a, in, err));
     if (!a->no_padding) return levada_padding_spec(&how, in, out, err);
     return levada_spec_create(n ? levada_spec_field(in, 0) : &none, n,
                               levada_spec_flags_of(in) | LEVADA_SPEC_BATCHED, out, err);
 }
 
-/* The padded length that padded_shapes gives the records, -1 = the longest of a batch. */
-static int64_t bucket_width(const bucket_args *a)
+/* -- open */
+
+/* The padded length that padded_shapes gives a field, -1 = the longest of a batch. */
+static int64_t bucket_width(const levada_bucket_args *a, const char *field)
 {
     const levada_value *shape =
-        a->padded_shapes && !a->no_padding ? levada_value_get(a->padded_shapes, a->length) : NULL;
+        a->padded_shapes && !a->no_padding ? levada_value_get(a->padded_shapes, field) : NULL;
     const levada_value *first = shape ? levada_value_item(shape, 0) : NULL;
 
     return levada_value_kind_of(first) == LEVADA_VALUE_INT ? levada_value_as_int(first) : -1;
 }
 
-static bool bucket_has_budget(const bucket_args *a) { return a->max_tokens != LEVADA_NULL_INT; }
-
-static bool bucket_is_bounded(const bucket_args *a)
+static levada_status bucket_open_cost(levada_bucket_state *s, const levada_context *context,
+                                      levada_error *err)
 {
-    return a->pad_to_bucket_boundary && !a->no_padding;
-}
+    const levada_bucket_args *a = s->args;
+    levada_cost              *c = &s->cost;
 
-/* -- the policy */
-
-/* First i with length < boundaries[i]; the last bucket is open. */
-static int64_t bucket_search(const bucket_args *a, int64_t length)
-{
-    int64_t low = 0, high = a->boundaries.n;
-
-    while (low < high) {
-        int64_t middle = low + (high - low) / 2;
-
-        if (length < a->boundaries.at[middle]) {
-            high = middle;
-        } else {
-            low = middle + 1;
-        }
-    }
-    return low;
-}
-
-static levada_status bucket_keys(const void *self, const levada_block *block, int64_t *keys,
-                                 levada_error *err)
-{
-    return levada_length_measure(((const bucket_state *)self)->args->length, block, keys, err);
-}
-
-/* Longer than the budget by itself: no batch can hold it. */
-static levada_status bucket_too_long(const bucket_state *s, levada_grouping *g,
-                                     const levada_cost *cost, levada_error *err)
-{
-    levada_error why = LEVADA_ERROR_INIT;
-    int64_t      length = g->keys[g->at];
-
-    (void)levada_fail(&why, LEVADA_EINVALID_ARGUMENT,
-                      "a record of length %lld (padded %lld) is larger than max_tokens=%lld by "
-                      "itself",
-                      (long long)length, (long long)levada_cost_length(cost, length),
-                      (long long)s->args->max_tokens);
-    return levada_grouping_reject(g, &why, err);
-}
-
-/* A group leaves before the record that would make it larger than the budget. */
-static levada_status bucket_place_in_budget(const bucket_state *s, levada_grouping *g,
-                                            int64_t bucket, int64_t *full, levada_error *err)
-{
-    const levada_group *group = &g->groups[bucket];
-    const levada_cost  *cost = &s->rules[bucket].cost;
-    int64_t             length = g->keys[g->at];
-    int64_t             longest = length > group->largest ? length : group->largest;
-
-    if (levada_cost_exceeds(cost, 1, length)) return bucket_too_long(s, g, cost, err);
-    if (group->n > 0 && levada_cost_exceeds(cost, group->n + 1, longest)) {
-        *full = bucket;
+    LEVADA_TRY(bucket_read_cost(a, &c->kind, err));
+    c->fields = (int32_t)a->length.n;
+    c->budget = levada_bucket_has_budget(a) ? a->max_tokens : INT64_MAX;
+    c->multiple = a->no_padding ? 1 : a->pad_to_multiple;
+    for (int32_t i = 0; i < c->fields; i++) c->width[i] = bucket_width(a, a->length.at[i]);
+    if (c->kind == LEVADA_COST_FUNCTION) {
+        if (context->fused_end) return LEVADA_OK;
+        LEVADA_TRY(levada_cost_function_open(levada_value_as_function(a->cost), context,
+                                             &a->length, &s->function, err));
+        c->function = s->function;
         return LEVADA_OK;
     }
-    return levada_grouping_put(g, bucket, 1, err);
-}
-
-static levada_status bucket_place_by_size(const bucket_state *s, levada_grouping *g,
-                                          int64_t bucket, int64_t *full, levada_error *err)
-{
-    int64_t size = s->rules[bucket].size;
-
-    if (size <= 0) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "window size must be greater than zero, but got %lld",
-                           (long long)size);
-    }
-    LEVADA_TRY(levada_grouping_put(g, bucket, 1, err));
-    if (g->groups[bucket].n >= size) *full = bucket;
+    s->truncation = (levada_truncation){ .fields = &a->length, .cost = c };
+    LEVADA_TRY(levada_truncation_limit(c, &s->truncation.limit, err));
+    if (c->fields == 1 && c->width[0] < 0 && c->budget < INT32_MAX) s->fits = s->truncation.limit;
     return LEVADA_OK;
 }
 
-static levada_status bucket_place(const void *self, levada_grouping *g, int64_t *full,
-                                  levada_error *err)
+levada_status levada_bucket_set_rule(levada_bucket_state *s, int64_t i, levada_error *err)
 {
-    const bucket_state *s = self;
-    bool                budget = bucket_has_budget(s->args);
+    const levada_bucket_args *a = s->args;
+    levada_bucket_rule       *rule = &s->rules[i];
+    levada_group             *group = &s->grouping.groups[i];
+    bool                      bounded = levada_bucket_is_bounded(a) && i < s->buckets.n - 1;
 
-    while (g->at < g->n && *full < 0) {
-        int64_t length = g->keys[g->at];
-        int64_t bucket = length >= 0 && length < BUCKET_TABLE ? s->table[length]
-                                                              : bucket_search(s->args, length);
+    if (a->batch_sizes.n) rule->size = a->batch_sizes.at[a->batch_sizes.n == 1 ? 0 : i];
+    rule->cost = s->cost;
+    levada_layout_unref(&group->layout);
+    if (!bounded) return LEVADA_OK;
+    if (rule->cost.width[0] < 0) rule->cost.width[0] = s->buckets.at[i] - 1;
+    return levada_layout_create(s->buckets.at[i] - 1, &group->layout, err);
+}
 
-        LEVADA_TRY(budget ? bucket_place_in_budget(s, g, bucket, full, err)
-                          : bucket_place_by_size(s, g, bucket, full, err));
-    }
+levada_status levada_bucket_set_rules(levada_bucket_state *s, levada_error *err)
+{
+    for (int64_t i = 0; i < s->buckets.n; i++) LEVADA_TRY(levada_bucket_set_rule(s, i, err));
     return LEVADA_OK;
 }
 
-/* Records of the last bucket have no boundary to be padded to. */
-static levada_status bucket_refuse(const void *self, const levada_grouping *g, int64_t group,
-                                   levada_error *err)
+static levada_status bucket_open_boundaries(levada_bucket_state *s, levada_error *err)
 {
-    const bucket_state *s = self;
-    levada_block       *record = NULL;
-    int64_t             length = 0;
-    levada_status       st;
+    const levada_bucket_args *a = s->args;
+    int64_t most = a->num_buckets == LEVADA_NULL_INT ? LEVADA_CHOICE_BUCKETS : a->num_buckets;
 
-    if (!bucket_is_bounded(s->args) || group < s->n - 1) return LEVADA_OK;
-    LEVADA_TRY(levada_grouping_first(g, group, &record, err));
-    st = bucket_keys(self, record, &length, err);
-    if (st == LEVADA_OK) {
-        st = levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                         "when pad_to_bucket_boundary=True, elements must have length < "
-                         "max(bucket_boundaries): one has %lld",
-                         (long long)length);
-        levada_context_place(g->context, record, 0, err);
+    if (a->boundaries) {
+        LEVADA_TRY(levada_buckets_read(a->boundaries, a->length.n, &s->buckets, err));
+        s->alone = s->buckets.n;
+    } else {
+        LEVADA_TRY(levada_buckets_set(&s->buckets, NULL, 0, err));
+        LEVADA_TRY(levada_choice_open(&s->choice, most, s->cost.multiple,
+                                      levada_bucket_is_bounded(a), err));
+        s->alone = most + 1;
     }
-    levada_block_unref(&record);
-    return st;
+    s->rules = levada_alloc_zero((size_t)s->alone * sizeof *s->rules);
+    if (s->rules) return LEVADA_OK;
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for buckets");
 }
 
-static const levada_grouping_policy bucket_policy = {
-    .keys = bucket_keys,
-    .place = bucket_place,
-    .refuse = bucket_refuse,
-};
-
-/* -- as a stage */
-
-static void bucket_set_rule(bucket_state *s, int64_t i)
+static void bucket_open_lookahead(levada_bucket_state *s)
 {
-    const bucket_args *a = s->args;
-    bool               bounded = bucket_is_bounded(a) && i < s->n - 1;
-    int64_t            width = bucket_width(a);
+    const levada_bucket_args *a = s->args;
 
-    if (a->batch_sizes.n) s->rules[i].size = a->batch_sizes.at[a->batch_sizes.n == 1 ? 0 : i];
-    s->rules[i].cost.budget = a->max_tokens;
-    s->rules[i].cost.multiple = a->no_padding ? 1 : a->pad_to_multiple;
-    s->rules[i].cost.width = width < 0 && bounded ? a->boundaries.at[i] - 1 : width;
+    s->ahead.records = a->lookahead;
+    s->ahead.cost = &s->cost;
+    s->ahead.batch_size = a->batch_sizes.n ? a->batch_sizes.at[0] : INT64_MAX;
+    s->ahead.drop_rest = a->drop_remainder && a->batch_sizes.n;
+    s->alone = LEVADA_LOOKAHEAD_GROUPS;
 }
 
-static levada_status bucket_open_rules(bucket_state *s, levada_error *err)
+static levada_status bucket_open_groups(levada_bucket_state *s, const levada_context *context,
+                                        levada_error *err)
 {
-    s->rules = levada_alloc_zero((size_t)s->n * sizeof *s->rules);
-    s->table = levada_alloc(BUCKET_TABLE * sizeof *s->table);
-    if (!s->rules || !s->table) {
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for buckets");
-    }
-    for (int64_t i = 0; i < s->n; i++) bucket_set_rule(s, i);
-    for (int64_t l = 0; l < BUCKET_TABLE; l++) s->table[l] = (uint16_t)bucket_search(s->args, l);
-    for (int64_t i = 0; bucket_is_bounded(s->args) && i < s->n - 1; i++) {
-        LEVADA_TRY(levada_layout_create(s->args->boundaries.at[i] - 1,
-                                        &s->grouping.groups[i].layout, err));
-    }
-    return LEVADA_OK;
+    const levada_bucket_args *a = s->args;
+    bool                      ahead = a->lookahead != LEVADA_NULL_INT;
+    levada_grouping_options   options = {
+        .policy = ahead ? &levada_bucket_lookahead_policy : &levada_bucket_policy,
+        .self = s,
+        .keys = a->length.n,
+        .drop_rest = a->drop_remainder && !levada_bucket_has_budget(a),
+    };
+
+    if (ahead) bucket_open_lookahead(s);
+    else LEVADA_TRY(bucket_open_boundaries(s, err));
+    options.groups = s->alone + 1;
+    LEVADA_TRY(levada_grouping_open(&s->grouping, context, &options, err));
+    return ahead ? LEVADA_OK : levada_bucket_set_rules(s, err);
 }
 
 static levada_status bucket_open(void *state, const void *args, const levada_context *context,
                                  levada_error *err)
 {
-    bucket_state                 *s = state;
-    const bucket_args            *a = args;
-    const levada_grouping_options options = { .policy = &bucket_policy,
-                                              .self = s,
-                                              .groups = a->boundaries.n + 1,
-                                              .drop_rest =
-                                                  a->drop_remainder && !bucket_has_budget(a) };
+    levada_bucket_state *s = state;
 
-    s->args = a;
-    s->n = options.groups;
-    if (s->n > BUCKET_MOST) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "more than %d boundaries",
-                           BUCKET_MOST - 1);
-    }
-    LEVADA_TRY(levada_grouping_open(&s->grouping, context, &options, err));
-    return context->fused_end ? LEVADA_OK : bucket_open_rules(s, err);
+    s->args = args;
+    LEVADA_TRY(bucket_open_cost(s, context, err));
+    if (!context->fused_end) return bucket_open_groups(s, context, err);
+    s->grouping.context = context; /* all that apply() needs of it */
+    return LEVADA_OK;
 }
 
 static void bucket_close(void *state)
 {
-    bucket_state *s = state;
+    levada_bucket_state *s = state;
 
     levada_grouping_close(&s->grouping);
     levada_padding_clear(&s->plan);
+    levada_buckets_clear(&s->buckets);
+    levada_choice_close(&s->choice);
+    levada_lookahead_clear(&s->ahead);
+    levada_cost_function_close(&s->function);
     levada_free(s->rules);
-    levada_free(s->table);
+}
+
+static void bucket_cancel(void *state)
+{
+    levada_cost_function_cancel(((levada_bucket_state *)state)->function);
+}
+
+/* -- the batch */
+
+static levada_status bucket_make(levada_bucket_state *s, const levada_block *in,
+                                 levada_block **out, levada_error *err)
+{
+    levada_padding_options how = bucket_how(s->args);
+
+    if (s->args->no_padding) return levada_grouping_gather(s, s->args, in, out, err);
+    return levada_padding_apply(&s->plan, &how, s->grouping.context, in, levada_block_bound(in),
+                                out, err);
 }
 
 static levada_status bucket_apply(void *state, const void *args, const levada_block *in,
                                   levada_block **out, levada_error *err)
 {
-    bucket_state          *s = state;
-    const bucket_args     *a = args;
-    levada_padding_options how = bucket_how(a);
+    levada_bucket_state *s = state;
+    levada_pool         *pool = levada_env_pool(s->grouping.context->env);
+    levada_block        *cut = NULL;
+    levada_status        st;
 
-    if (a->no_padding) return levada_grouping_gather(s, args, in, out, err);
-    return levada_padding_apply(&s->plan, &how, s->grouping.context, in, levada_block_bound(in),
-                                out, err);
+    (void)args;
+    if (s->args->too_long != LEVADA_TOO_LONG_TRUNCATE) return bucket_make(s, in, out, err);
+    LEVADA_TRY(levada_truncation_apply(&s->truncation, pool, in, &cut, err));
+    st = bucket_make(s, cut, out, err);
+    levada_block_unref(&cut);
+    return st;
 }
 
 const levada_stage_def levada_stage_bucket_by_sequence_length = {
     .struct_size = sizeof(levada_stage_def),
     .name = "bucket_by_sequence_length",
-    .doc = "batches of records of like length, padded",
+    .doc = "batches of records of similar length, padded",
     .example = "range:30 | bucket_by_sequence_length:value,boundaries=[10,20],batch_sizes=4",
     .mode = LEVADA_MODE_SERIAL,
     .rows = LEVADA_ROWS_FREE,
     .takes_selection = true,
     .batches = true,
     .args = bucket_options,
-    .args_size = sizeof(bucket_args),
-    .state_size = sizeof(bucket_state),
-    .state_version = 1,
+    .args_size = sizeof(levada_bucket_args),
+    .state_size = sizeof(levada_bucket_state),
+    .state_version = 2,
     .check = bucket_check,
     .open = bucket_open,
     .close = bucket_close,
+    .cancel = bucket_cancel,
     .next = levada_grouping_next,
     .apply = bucket_apply,
     .save = levada_grouping_save,

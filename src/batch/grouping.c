@@ -18,6 +18,8 @@ levada_status levada_grouping_open(levada_grouping *g, const levada_context *con
     g->context = context;
     if (context->fused_end) return LEVADA_OK;
     g->options = *options;
+    if (options->policy->keys) g->nkeys = options->keys ? options->keys : 1;
+    LEVADA_ASSERT(g->nkeys <= LEVADA_GROUP_KEYS);
     g->groups = levada_alloc_zero((size_t)options->groups * sizeof *g->groups);
     if (!g->groups) return grouping_memory(err);
     return levada_rowstore_create(context, &g->store, err);
@@ -28,6 +30,7 @@ void levada_grouping_close(levada_grouping *g)
     for (int64_t i = 0; g->groups && i < g->options.groups; i++) {
         levada_layout_unref(&g->groups[i].layout);
         levada_free(g->groups[i].slots);
+        levada_free(g->groups[i].keys);
     }
     levada_free(g->groups);
     levada_free(g->arrivals);
@@ -41,10 +44,9 @@ void levada_grouping_close(levada_grouping *g)
 /* Space for as many arrivals, and for their keys. */
 static levada_status grouping_reserve(levada_grouping *g, int64_t rows, levada_error *err)
 {
-    bool keys = g->options.policy->keys;
-
     if (levada_reserve(&g->arrivals, &g->arrivals_capacity, rows, sizeof *g->arrivals) &&
-        (!keys || levada_reserve(&g->keys, &g->keys_capacity, rows, sizeof *g->keys))) {
+        (!g->nkeys ||
+         levada_reserve(&g->keys, &g->keys_capacity, rows * g->nkeys, sizeof *g->keys))) {
         return LEVADA_OK;
     }
     return grouping_memory(err);
@@ -71,27 +73,63 @@ static levada_status grouping_arrive(levada_grouping *g, const levada_block *blo
 
 /* -- for policies */
 
-levada_status levada_group_reserve(levada_group *group, int64_t rows, levada_error *err)
+levada_status levada_group_reserve(levada_group *group, int64_t rows, int64_t nkeys,
+                                   levada_error *err)
 {
-    if (levada_reserve(&group->slots, &group->capacity, rows, sizeof *group->slots)) {
-        return LEVADA_OK;
+    int64_t capacity = group->capacity; /* of slots; of both when both have grown */
+
+    if (!levada_reserve(&group->slots, &capacity, rows, sizeof *group->slots) ||
+        !levada_reserve(&group->keys, &group->keys_capacity, capacity * nkeys,
+                        sizeof *group->keys)) {
+        return grouping_memory(err);
     }
-    return grouping_memory(err);
+    group->capacity = capacity;
+    return LEVADA_OK;
 }
 
-levada_status levada_grouping_put_again(levada_grouping *g, int64_t group, levada_error *err)
+static void grouping_empty(levada_group *group)
 {
-    levada_group *to = &g->groups[group];
-    levada_block *record = NULL;
-    levada_status st;
+    group->n = 0;
+    memset(group->largest, 0, sizeof group->largest);
+}
 
-    LEVADA_TRY(levada_group_reserve(to, to->n + 1, err));
-    LEVADA_TRY(levada_rowstore_peek(g->store, &g->arrivals[g->at], 1, &record, err));
-    st = levada_rowstore_add(g->store, record, 0, 1, &to->slots[to->n], err);
-    levada_block_unref(&record);
-    if (st != LEVADA_OK) return st;
-    if (g->keys && g->keys[g->at] > to->largest) to->largest = g->keys[g->at];
-    to->n++;
+levada_status levada_grouping_move(levada_grouping *g, int64_t from, int64_t rows, int64_t group,
+                                   levada_error *err)
+{
+    levada_group *a = &g->groups[from], *b = &g->groups[group];
+    int64_t       k = g->nkeys, first = a->n - rows;
+
+    LEVADA_ASSERT(rows > 0 && first >= 0 && from != group);
+    LEVADA_TRY(levada_group_reserve(b, b->n + rows, k, err));
+    memcpy(b->slots + b->n, a->slots + first, (size_t)rows * sizeof *b->slots);
+    if (k) {
+        memcpy(b->keys + b->n * k, a->keys + first * k, (size_t)(rows * k) * sizeof *b->keys);
+    }
+    for (int64_t i = first; i < a->n; i++) levada_group_widen(b, a->keys + i * k, k);
+    b->n += rows;
+    a->n = first;
+    return LEVADA_OK;
+}
+
+levada_status levada_grouping_recall(levada_grouping *g, levada_error *err)
+{
+    int64_t k = g->nkeys, rest = g->n - g->at, total = 0, to = 0;
+
+    for (int64_t i = 0; i < g->options.groups; i++) total += g->groups[i].n;
+    LEVADA_TRY(grouping_reserve(g, total + rest > g->n ? total + rest : g->n, err));
+    memmove(g->arrivals + total, g->arrivals + g->at, (size_t)rest * sizeof *g->arrivals);
+    memmove(g->keys + total * k, g->keys + g->at * k, (size_t)(rest * k) * sizeof *g->keys);
+    for (int64_t i = 0; i < g->options.groups; i++) {
+        levada_group *from = &g->groups[i];
+
+        if (from->n == 0) continue;
+        memcpy(g->arrivals + to, from->slots, (size_t)from->n * sizeof *g->arrivals);
+        memcpy(g->keys + to * k, from->keys, (size_t)(from->n * k) * sizeof *g->keys);
+        to += from->n;
+        grouping_empty(from);
+    }
+    g->at = 0;
+    g->n = total + rest;
     return LEVADA_OK;
 }
 
@@ -101,8 +139,27 @@ levada_status levada_grouping_drop(levada_grouping *g, levada_error *err)
 
     LEVADA_TRY(levada_rowstore_take(g->store, &g->arrivals[g->at], 1, &record, err));
     g->at++;
-    levada_context_dropped(g->context, record->n);
+    levada_context_dropped(g->context, 1);
     levada_block_unref(&record);
+    return LEVADA_OK;
+}
+
+levada_status levada_grouping_put_again(levada_grouping *g, int64_t group, levada_error *err)
+{
+    levada_group *to = &g->groups[group];
+    levada_block *record = NULL;
+    levada_status st;
+
+    LEVADA_TRY(levada_group_reserve(to, to->n + 1, g->nkeys, err));
+    LEVADA_TRY(levada_rowstore_peek(g->store, &g->arrivals[g->at], 1, &record, err));
+    st = levada_rowstore_add(g->store, record, 0, 1, &to->slots[to->n], err);
+    levada_block_unref(&record);
+    if (st != LEVADA_OK) return st;
+    for (int64_t k = 0; k < g->nkeys; k++) {
+        to->keys[to->n * g->nkeys + k] = levada_grouping_key(g)[k];
+    }
+    if (g->nkeys) levada_group_widen(to, levada_grouping_key(g), g->nkeys);
+    to->n++;
     return LEVADA_OK;
 }
 
@@ -138,7 +195,7 @@ static levada_status grouping_leave(levada_grouping *g, int64_t group, levada_bl
     }
     LEVADA_TRY(levada_rowstore_take(g->store, from->slots, from->n, out, err));
     levada_block_set_layout(*out, from->layout);
-    from->n = from->largest = 0;
+    grouping_empty(from);
     return LEVADA_OK;
 }
 
@@ -157,7 +214,7 @@ static levada_status grouping_set_aside(levada_grouping *g, int64_t group, levad
     memcpy(g->leaving + g->nleaving, from->slots, (size_t)from->n * sizeof *g->leaving);
     g->nleaving += from->n;
     g->ends[g->nends++] = (int32_t)g->nleaving;
-    from->n = from->largest = 0;
+    grouping_empty(from);
     return LEVADA_OK;
 }
 
@@ -206,6 +263,13 @@ static levada_status grouping_flush(levada_grouping *g, levada_block **out, leva
     return LEVADA_END;
 }
 
+static levada_status grouping_end(levada_grouping *g, int64_t *full, levada_error *err)
+{
+    const levada_grouping_policy *policy = g->options.policy;
+
+    return policy->end ? policy->end(g->options.self, g, full, err) : LEVADA_OK;
+}
+
 static int64_t grouping_buffered(const levada_grouping *g)
 {
     int64_t total = g->n - g->at + g->nleaving;
@@ -236,7 +300,12 @@ levada_status levada_grouping_next(void *state, const void *args, levada_input *
         }
         if (g->nends) return grouping_emit(g, out, err);
         st = levada_input_next(in, &block, err);
-        if (st == LEVADA_END) return grouping_flush(g, out, err);
+        if (st == LEVADA_END) {
+            LEVADA_TRY(grouping_end(g, &full, err));
+            if (full >= 0) return grouping_leave(g, full, out, err);
+            if (g->at < g->n) continue;
+            return grouping_flush(g, out, err);
+        }
         if (st == LEVADA_OK) st = grouping_arrive(g, block, err);
         levada_block_unref(&block);
         LEVADA_TRY(st);
@@ -273,6 +342,9 @@ levada_status levada_grouping_save(const void *state, levada_state_writer *to, l
     if (st == LEVADA_OK) st = levada_state_put_i64s(to, "counts", counts, n, err);
     if (st == LEVADA_OK) st = levada_state_put_i64(to, "total", total, err);
     if (st == LEVADA_OK) st = levada_rowstore_save(g->store, slots, total, to, "rows", err);
+    if (st == LEVADA_OK && g->options.policy->save) {
+        st = g->options.policy->save(g->options.self, to, err);
+    }
     levada_free(counts);
     levada_free(slots);
     return st;
@@ -296,7 +368,7 @@ static levada_status grouping_refill(levada_grouping *g, const uint32_t *slots, 
         LEVADA_TRY(st);
     }
     for (int64_t i = 0; i < g->options.groups; i++) {
-        g->groups[i].n = g->groups[i].largest = 0;
+        grouping_empty(&g->groups[i]);
         if (counts[i]) LEVADA_TRY(levada_grouping_put(g, i, counts[i], err));
     }
     return LEVADA_OK;
@@ -325,6 +397,9 @@ levada_status levada_grouping_restore(void *state, levada_state_reader *from, le
     LEVADA_TRY(levada_rowstore_restore(g->store, from, "rows", total, &slots, err));
     st = grouping_refill(g, slots, total, counts, err);
     levada_slots_free(&slots);
+    if (st == LEVADA_OK && g->options.policy->restore) {
+        st = g->options.policy->restore(g->options.self, g, from, err);
+    }
     return st;
 }
 

@@ -4,16 +4,19 @@
  *
  *     input block -> keys -> arrivals (not placed yet) -> groups -> batch
  *
- * Each record gets a *key*: a number that the policy computes from its columns, such as its length.
+ * Each record gets *keys*: numbers that the policy computes from its columns, such as its length.
  * The policy *places* the arrivals in groups, one after the other, and reports a group that is
  * *full*. The engine emits it as one batch; its records keep the order in which they were placed.
  * At the end of the input the engine emits the other groups in ascending *order*, or drops and
- * counts them. The *cost* of a batch is a function of its number of records and its largest key
+ * counts them. The *cost* of a batch is a function of its number of records and its largest keys
  * (cost.h). So batches depend on the order of records alone, not on blocks or threads.
  *
+ * A policy may change its mind: levada_grouping_recall() turns all buffered records into arrivals
+ * again. It may also wait for the end of the input before it places the last of them (`end`).
+ *
  * The engine does everything else: it pulls the input, buffers records in its one row store, makes
- * the batches, and saves and restores all of it. A policy has no state of its own: its decisions
- * must follow from the groups and from its options.
+ * the batches, and saves and restores all of it. The decisions of a policy must follow from the
+ * groups, from its options, and from what it saves itself (`save`, `restore`).
  *
  * The state of a batching stage begins with its levada_grouping, so the functions that take a
  * `void *state` are the hooks of its descriptor. next() emits a batch as a selection; apply() makes
@@ -26,17 +29,20 @@
 #include "tensor/block_priv.h"
 #include <levada/rowstore.h>
 
+#define LEVADA_GROUP_KEYS 4 /* most keys of a record */
+
 typedef struct levada_grouping levada_grouping;
 
 typedef struct levada_group {
     uint32_t      *slots; /* of its records in the row store, in the order of the batch */
-    int64_t        n, capacity;
-    int64_t        largest; /* key of its records; 0 while it is empty */
-    levada_layout *layout;  /* of its batches, owned; NULL = none      */
+    int64_t       *keys;  /* of its records; NULL without keys                          */
+    int64_t        n, capacity, keys_capacity;
+    int64_t        largest[LEVADA_GROUP_KEYS]; /* keys of its records; 0 while it is empty */
+    levada_layout *layout;                     /* of its batches, owned; NULL = none       */
 } levada_group;
 
 typedef struct levada_grouping_policy {
-    /* The key of each row of a block of any kind. NULL = there are no keys. */
+    /* The keys of each row of a block of any kind, row by row. NULL = there are no keys. */
     levada_status (*keys)(const void *self, const levada_block *block, int64_t *keys,
                           levada_error *err);
     /* Places arrivals, of which there is at least one, until a group has to leave: then its number
@@ -48,6 +54,14 @@ typedef struct levada_grouping_policy {
     /* Called for each group that leaves together with others, before its rows follow the
      * g->nleaving rows that leave already. NULL = none. */
     void (*leaves)(levada_grouping *g, int64_t group);
+    /* The input has ended and no arrival waits: reports a full group, or recalls records, or does
+     * neither; then the engine flushes all groups. Called again after each batch. NULL = flush. */
+    levada_status (*end)(const void *self, levada_grouping *g, int64_t *full, levada_error *err);
+    /* What the policy knows besides the groups. restore() runs when they are filled. NULL = none.
+     */
+    levada_status (*save)(const void *self, levada_state_writer *to, levada_error *err);
+    levada_status (*restore)(const void *self, levada_grouping *g, levada_state_reader *from,
+                             levada_error *err);
 } levada_grouping_policy;
 
 /* In *full: emit the groups that were full before the next arrival is placed. */
@@ -57,6 +71,7 @@ typedef struct levada_grouping_options {
     const levada_grouping_policy *policy;
     const void                   *self; /* handed to the policy; as long-lived as the grouping */
     int64_t                       groups;
+    int64_t                       keys; /* of each record; 0 = one, if the policy has keys */
     bool                          drop_rest; /* groups that are not full at the end of the input */
     /* Most groups that leave in one block, whose layout has their ends (levada_block_ends): for
      * stages that make one record of a group. 0 = each group leaves as a batch of its own. */
@@ -70,6 +85,7 @@ struct levada_grouping {
     levada_group           *groups;   /* options.groups of them              */
     uint32_t               *arrivals; /* slots; those in [at, n) are to be placed */
     int64_t                *keys;     /* of the arrivals; NULL without keys  */
+    int64_t                 nkeys;    /* of each record; 0 without keys      */
     int64_t                 at, n, arrivals_capacity, keys_capacity;
     uint32_t *leaving; /* slots of groups that leave together; none between two calls of next() */
     int32_t  *ends;    /* where each of them ends in `leaving`                                  */
@@ -85,21 +101,38 @@ void levada_grouping_close(levada_grouping *g);
 
 /* -- for policies */
 
-/* Space for n records in all. */
+/* Space for `rows` records in all. */
 LEVADA_MUST_USE levada_status levada_group_reserve(levada_group *group, int64_t rows,
-                                                   levada_error *err);
+                                                   int64_t nkeys, levada_error *err);
+
+/* The keys of the next arrival. */
+static inline const int64_t *levada_grouping_key(const levada_grouping *g)
+{
+    return g->keys + g->at * g->nkeys;
+}
+
+static inline void levada_group_widen(levada_group *to, const int64_t *keys, int64_t nkeys)
+{
+    for (int64_t k = 0; k < nkeys; k++) {
+        if (keys[k] > to->largest[k]) to->largest[k] = keys[k];
+    }
+}
 
 /* Places the next `rows` arrivals in a group. */
 LEVADA_MUST_USE static inline levada_status levada_grouping_put(levada_grouping *g, int64_t group,
                                                                 int64_t rows, levada_error *err)
 {
-    levada_group *to = &g->groups[group];
+    levada_group  *to = &g->groups[group];
+    const int64_t *keys = g->nkeys ? levada_grouping_key(g) : NULL;
 
     LEVADA_ASSERT(group >= 0 && group < g->options.groups && rows > 0 && rows <= g->n - g->at);
-    if (to->n + rows > to->capacity) LEVADA_TRY(levada_group_reserve(to, to->n + rows, err));
-    for (int64_t i = g->at; g->keys && i < g->at + rows; i++) {
-        if (g->keys[i] > to->largest) to->largest = g->keys[i];
+    if (to->n + rows > to->capacity) {
+        LEVADA_TRY(levada_group_reserve(to, to->n + rows, g->nkeys, err));
     }
+    for (int64_t i = 0; keys && i < rows; i++) {
+        levada_group_widen(to, keys + i * g->nkeys, g->nkeys);
+    }
+    for (int64_t i = 0; i < rows * g->nkeys; i++) to->keys[to->n * g->nkeys + i] = keys[i];
     for (int64_t i = 0; i < rows; i++) to->slots[to->n + i] = g->arrivals[g->at + i];
     to->n += rows;
     g->at += rows;
@@ -110,11 +143,17 @@ LEVADA_MUST_USE static inline levada_status levada_grouping_put(levada_grouping 
  * groups. */
 LEVADA_MUST_USE levada_status levada_grouping_put_again(levada_grouping *g, int64_t group,
                                                         levada_error *err);
-/* Drops the next arrival and counts it. */
-LEVADA_MUST_USE levada_status levada_grouping_drop(levada_grouping *g, levada_error *err);
+/* Moves the last `rows` records of a group to the end of another one, in their order. */
+LEVADA_MUST_USE levada_status levada_grouping_move(levada_grouping *g, int64_t from, int64_t rows,
+                                                   int64_t group, levada_error *err);
+/* Takes all records out of their groups, in ascending order of groups, and puts them in front of
+ * the arrivals. */
+LEVADA_MUST_USE levada_status levada_grouping_recall(levada_grouping *g, levada_error *err);
 /* Rejects the next arrival: the `errors` policy of the iterator skips and counts it, or fails. */
 LEVADA_MUST_USE levada_status levada_grouping_reject(levada_grouping    *g,
                                                      const levada_error *why, levada_error *err);
+/* Drops the next arrival, and counts it in dropped_records. */
+LEVADA_MUST_USE levada_status levada_grouping_drop(levada_grouping *g, levada_error *err);
 /* The first record of a group that is not empty, as a block of one. */
 LEVADA_MUST_USE levada_status levada_grouping_first(const levada_grouping *g, int64_t group,
                                                     levada_block **out, levada_error *err);

@@ -71,7 +71,7 @@ static int64_t length_of(const levada_column *c, int64_t row)
 }
 
 levada_status levada_length_measure(const char *field, const levada_block *block,
-                                    int64_t *lengths, levada_error *err)
+                                    int64_t *lengths, int64_t stride, levada_error *err)
 {
     int32_t i = levada_spec_find(block->spec, field);
 
@@ -83,7 +83,16 @@ levada_status levada_length_measure(const char *field, const levada_block *block
         int64_t              row;
         const levada_column *c = &levada_block_row(block, k, &row)->columns[i];
 
-        lengths[k] = length_of(c, row);
+        lengths[k * stride] = length_of(c, row);
+    }
+    return LEVADA_OK;
+}
+
+levada_status levada_lengths_measure(const levada_texts *fields, const levada_block *block,
+                                     int64_t *lengths, levada_error *err)
+{
+    for (int64_t i = 0; i < fields->n; i++) {
+        LEVADA_TRY(levada_length_measure(fields->at[i], block, lengths + i, fields->n, err));
     }
     return LEVADA_OK;
 }

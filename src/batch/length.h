@@ -7,12 +7,18 @@
 #define LEVADA_BATCH_LENGTH_H
 
 #include "tensor/block_priv.h"
+#include <levada/option.h>
 
 /* EINVALID_ARGUMENT where records of `in` have no length under this name. */
 LEVADA_MUST_USE levada_status levada_length_check(const char *field, const levada_spec *in,
                                                   levada_error *err);
-/* The length of each row of a block of any kind. */
+/* The length of each row of a block of any kind, into lengths[0], lengths[stride], ... */
 LEVADA_MUST_USE levada_status levada_length_measure(const char *field, const levada_block *block,
-                                                    int64_t *lengths, levada_error *err);
+                                                    int64_t *lengths, int64_t stride,
+                                                    levada_error *err);
+/* The same for several fields: those of row i into lengths[i * fields->n] and after it. */
+LEVADA_MUST_USE levada_status levada_lengths_measure(const levada_texts *fields,
+                                                     const levada_block *block, int64_t *lengths,
+                                                     levada_error *err);
 
 #endif

@@ -72,6 +72,7 @@ LEVADA_MUST_USE levada_status levada_layout_create_ends(const int32_t *ends, int
  * group that is cut becomes a group of the rows that remain. */
 LEVADA_MUST_USE levada_status levada_block_slice_layout(levada_block *block, levada_layout *from,
                                                         int64_t first, levada_error *err);
+levada_layout *levada_layout_ref(levada_layout *layout); /* accepts NULL */
 void levada_layout_unref(levada_layout **layout);
 /* Gives a block that no one else has seen yet a reference to a layout, which may be NULL. */
 void levada_block_set_layout(levada_block *block, levada_layout *layout);

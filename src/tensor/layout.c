@@ -55,6 +55,12 @@ levada_status levada_block_slice_layout(levada_block *block, levada_layout *from
     return LEVADA_OK;
 }
 
+levada_layout *levada_layout_ref(levada_layout *layout)
+{
+    if (layout) levada_refs_add(&layout->refs);
+    return layout;
+}
+
 void levada_layout_unref(levada_layout **layout)
 {
     levada_layout *l = *layout;
@@ -65,7 +71,7 @@ void levada_layout_unref(levada_layout **layout)
 
 void levada_block_set_layout(levada_block *block, levada_layout *layout)
 {
-    if (layout) levada_refs_add(&layout->refs);
+    (void)levada_layout_ref(layout);
     levada_layout_unref(&block->layout);
     block->layout = layout;
 }

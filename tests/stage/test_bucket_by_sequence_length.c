@@ -78,7 +78,8 @@ static void d1_options_are_checked(void **state)
                    LEVADA_EINVALID_ARGUMENT, "same rank");
     t_iter_refused("t_rows:3" BUCKET "x,boundaries=[5],batch_sizes=2,padding_values={w:1}",
                    LEVADA_EINVALID_ARGUMENT, "'w'");
-    t_iter_refused("t_rows:3" BUCKET "x", LEVADA_EINVALID_ARGUMENT, "boundaries");
+    t_iter_refused("t_rows:3" BUCKET "x", LEVADA_EINVALID_ARGUMENT,
+                   "either batch_sizes or max_tokens");
 }
 
 /* Half-open: b-1 belongs to the bucket below, b and b+1 to the one above. */

@@ -70,7 +70,7 @@ static levada_status group_keys(const void *self, const levada_block *block, int
                                 levada_error *err)
 {
     (void)self;
-    return levada_length_measure("l", block, keys, err);
+    return levada_length_measure("l", block, keys, 1, err);
 }
 
 static levada_status group_place(const void *self, levada_grouping *g, int64_t *full,
@@ -79,7 +79,7 @@ static levada_status group_place(const void *self, levada_grouping *g, int64_t *
     const group_args *a = ((const group_state *)self)->args;
     int64_t           key = g->keys[g->at], i = group_of(a, key);
 
-    if (leaves_before(a, i, g->groups[i].n, g->groups[i].largest, key)) {
+    if (leaves_before(a, i, g->groups[i].n, g->groups[i].largest[0], key)) {
         *full = i;
         return LEVADA_OK;
     }

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/alloc.h"
+#include "base/text.h"
+#include "batch/bucket.h"
+#include <levada/lengths.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#define CHOICE_COUNTED (1 << 16) /* shorter ones are sorted by counting */
+
+static levada_status choice_memory(levada_error *err)
+{
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for boundaries");
+}
+
+levada_status levada_choice_open(levada_choice *c, int64_t buckets, int64_t multiple, bool once,
+                                 levada_error *err)
+{
+    c->buckets = buckets;
+    c->multiple = multiple;
+    c->once = once;
+    c->window = levada_alloc_zero(LEVADA_CHOICE_WINDOW * sizeof *c->window);
+    return c->window ? LEVADA_OK : choice_memory(err);
+}
+
+void levada_choice_close(levada_choice *c)
+{
+    levada_free(c->window);
+    memset(c, 0, sizeof *c);
+}
+
+static int64_t choice_count(const levada_choice *c)
+{
+    return c->seen < LEVADA_CHOICE_WINDOW ? c->seen : LEVADA_CHOICE_WINDOW;
+}
+
+static int choice_order(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* The lengths of the window in ascending order: counted if they are short, else sorted. */
+static levada_status choice_sort(const levada_choice *c, int64_t *to, levada_error *err)
+{
+    int64_t  n = choice_count(c), longest = 0, k = 0;
+    int32_t *count;
+
+    for (int64_t i = 0; i < n; i++) longest = c->window[i] > longest ? c->window[i] : longest;
+    if (longest >= CHOICE_COUNTED) {
+        memcpy(to, c->window, (size_t)n * sizeof *to);
+        qsort(to, (size_t)n, sizeof *to, choice_order);
+        return LEVADA_OK;
+    }
+    count = levada_alloc_zero((size_t)(longest + 1) * sizeof *count);
+    if (!count) return choice_memory(err);
+    for (int64_t i = 0; i < n; i++) count[c->window[i]]++;
+    for (int64_t length = 0; length <= longest; length++) {
+        while (count[length]-- > 0) to[k++] = length;
+    }
+    levada_free(count);
+    return LEVADA_OK;
+}
+
+/* The lengths of the window, sorted, each once; and how often each occurs. *lengths_out is one
+ * allocation with both. */
+static levada_status choice_histogram(const levada_choice *c, int64_t **lengths_out,
+                                      int64_t **counts_out, int64_t *n_out, levada_error *err)
+{
+    int64_t       n = choice_count(c), distinct = 0;
+    int64_t      *lengths = levada_alloc((size_t)n * 2 * sizeof *lengths + 1), *counts;
+    levada_status st = lengths ? choice_sort(c, lengths, err) : choice_memory(err);
+
+    if (st != LEVADA_OK) {
+        levada_free(lengths);
+        return st;
+    }
+    counts = lengths + n;
+    for (int64_t i = 0; i < n; i++) {
+        if (distinct == 0 || lengths[distinct - 1] != lengths[i]) {
+            lengths[distinct] = lengths[i];
+            counts[distinct++] = 0;
+        }
+        counts[distinct - 1]++;
+    }
+    *lengths_out = lengths;
+    *counts_out = counts;
+    *n_out = distinct;
+    return LEVADA_OK;
+}
+
+static double choice_padded(const levada_choice *c, int64_t length)
+{
+    return (double)((length + c->multiple - 1) / c->multiple * c->multiple);
+}
+
+/* The elements of padding that these boundaries cost. */
+static double choice_waste(const levada_choice *c, const levada_buckets *b, const int64_t *lengths,
+                           const int64_t *counts, int64_t n)
+{
+    double waste = 0;
+
+    for (int64_t i = n - 1, longest = 0, bucket = -1; i >= 0; i--) {
+        int64_t at = levada_buckets_find(b, &lengths[i], 1);
+
+        if (at != bucket) longest = lengths[i];
+        bucket = at;
+        waste += (double)counts[i] * (choice_padded(c, longest) - (double)lengths[i]);
+    }
+    return waste;
+}
+
+/* The last boundary ends the last bucket, where the shapes of batches must be known. */
+static void choice_close_last(const levada_choice *c, int64_t *at, int64_t *n, int64_t longest)
+{
+    for (int64_t i = 0; i < *n; i++) at[i] = (int64_t)choice_padded(c, at[i] - 1) + 1;
+    at[(*n)++] = (int64_t)choice_padded(c, longest) + 1;
+}
+
+levada_status levada_choice_make(levada_choice *c, levada_buckets *buckets, bool *changed,
+                                 levada_error *err)
+{
+    levada_buckets best = { 0 };
+    int64_t       *at = levada_alloc((size_t)(c->buckets + 1) * sizeof *at), *lengths = NULL,
+                  *counts = NULL, n = 0, nat = 0;
+    levada_status  st = at ? choice_histogram(c, &lengths, &counts, &n, err) : choice_memory(err);
+
+    *changed = false;
+    if (st == LEVADA_OK) {
+        st = levada_optimal_boundaries(lengths, counts, n, c->buckets, c->multiple, at, &nat, err);
+    }
+    if (st == LEVADA_OK && c->once && n > 0) choice_close_last(c, at, &nat, lengths[n - 1]);
+    if (st == LEVADA_OK) st = levada_buckets_set(&best, at, nat, err);
+    if (st == LEVADA_OK &&
+        (!c->made || choice_waste(c, &best, lengths, counts, n) <
+                         0.9 * choice_waste(c, buckets, lengths, counts, n))) {
+        levada_buckets old = *buckets;
+
+        *buckets = best;
+        best = old;
+        *changed = c->made = true;
+    }
+    levada_buckets_clear(&best);
+    levada_free(lengths);
+    levada_free(at);
+    return st;
+}
+
+levada_status levada_choice_widen(const levada_choice *c, levada_buckets *buckets,
+                                  const levada_cost *cost, int64_t length, levada_error *err)
+{
+    int64_t padded = (int64_t)choice_padded(c, length), bound = 1, each = 0;
+
+    while (bound < padded) bound *= 2;
+    bound = (int64_t)choice_padded(c, bound);
+    LEVADA_TRY(levada_cost_record(cost, &bound, &each, err));
+    if (each > cost->budget) bound = padded;
+    buckets->at[buckets->n - 2] = bound + 1;
+    levada_buckets_index(buckets);
+    return LEVADA_OK;
+}
+
+void levada_choice_log(const levada_buckets *buckets, const levada_context *context)
+{
+    levada_text text = { 0 };
+
+    for (int64_t i = 0; i < buckets->n - 1; i++) {
+        levada_text_format(&text, "%s%lld", i ? "," : "", (long long)buckets->at[i]);
+    }
+    if (!text.failed) {
+        levada_context_log(context, LEVADA_LOG_INFO,
+                           "bucket_by_sequence_length: boundaries=[%s]", text.at ? text.at : "");
+    }
+    levada_text_clear(&text);
+}
+
+levada_status levada_choice_save(const levada_choice *c, const levada_buckets *buckets,
+                                 levada_state_writer *to, levada_error *err)
+{
+    LEVADA_TRY(levada_state_put_i64(to, "seen", c->seen, err));
+    LEVADA_TRY(levada_state_put_i64s(to, "window", c->window, choice_count(c), err));
+    if (!c->made) return LEVADA_OK;
+    return levada_state_put_i64s(to, "boundaries", buckets->at, buckets->n - 1, err);
+}
+
+levada_status levada_choice_restore(levada_choice *c, levada_buckets *buckets,
+                                    levada_state_reader *from, levada_error *err)
+{
+    const int64_t *at = NULL, *window = NULL;
+    int64_t        n = 0, nat = 0;
+    bool           made = levada_state_has(from, "boundaries"), sound = true;
+
+    LEVADA_TRY(levada_state_get_count(from, "seen", LEVADA_COUNT_LIMIT, &c->seen, err));
+    LEVADA_TRY(levada_state_get_i64s(from, "window", &window, &n, err));
+    if (made) LEVADA_TRY(levada_state_get_i64s(from, "boundaries", &at, &nat, err));
+    for (int64_t i = 1; i < nat; i++) {
+        sound = sound && at[i] > at[i - 1];
+    }
+    for (int64_t i = 0; i < n; i++) {
+        sound = sound && window[i] >= 0;
+    }
+    if (!sound || n != choice_count(c) || nat > c->buckets) {
+        return levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged");
+    }
+    if (n) memcpy(c->window, window, (size_t)n * sizeof *window);
+    c->made = made;
+    return made ? levada_buckets_set(buckets, at, nat, err) : LEVADA_OK;
+}
