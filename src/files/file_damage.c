@@ -1,120 +1,83 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a file reader can pass over where its policy allows: damage, records beyond the limit, files
- * that are not there. All of it is counted and noted.
+ * What a file reader can pass over where its policy skips: damage, records beyond the limit, files
+ * that are not there. All of it becomes rejects.
  */
 #include "files/file_reader_priv.h"
 
 #define FILE_DAMAGE_PROBE 64               /* bytes in which a format knows its own beginning */
 #define FILE_DAMAGE_WASTE (INT64_C(64) << 20) /* bytes of a file that may be checked in vain     */
 
-static levada_skip_counts *file_damage_counts(const levada_file_reader *r)
-{
-    return r->owner.place->counts;
-}
-
 void levada_file_reader_count_records(levada_file_reader *r, int64_t n)
 {
     atomic_store_explicit(&r->records, atomic_load_explicit(&r->records, memory_order_relaxed) + n,
                           memory_order_relaxed);
+    r->progress.read += n;
 }
 
 /* -- the budget */
 
-/* Within it with `more` records that are lost beyond those counted so far. */
-static bool file_damage_allows(levada_file_reader *r, int64_t more)
-{
-    return levada_skip_allows(r->owner.place, &r->policy, more, atomic_load(&r->records));
-}
-
-/* What a place of damage changes. A reader that its budget ends there must come to it again where a
- * position was saved before the failure was reported. */
+/* Where damage was met. A reader that cannot pass it comes to it again. */
 typedef struct file_damage_place {
-    int64_t turn, record, start, early;
-    int64_t bad, unseen, damaged, missing;
+    int64_t turn, record, start;
+    int32_t nrejects;
 } file_damage_place;
 
 static file_damage_place file_damage_here(const levada_file_reader *r)
 {
-    levada_skip_counts *counts = file_damage_counts(r);
-
     return (file_damage_place){
         .turn = r->turn,
         .record = r->record,
         .start = r->open ? r->window.offset : r->start,
-        .early = r->early,
-        .bad = atomic_load(&counts->bad),
-        .unseen = atomic_load(&counts->unseen),
-        .damaged = atomic_load(&counts->damaged),
-        .missing = atomic_load(&counts->missing),
+        .nrejects = r->nrejects,
     };
-}
-
-/* Nobody else counts here meanwhile: pipes that share a place are pulled by one thread. */
-static void file_damage_undo(levada_file_reader *r, const file_damage_place *was)
-{
-    levada_skip_counts *counts = file_damage_counts(r);
-
-    atomic_store(&counts->bad, was->bad);
-    atomic_store(&counts->unseen, was->unseen);
-    atomic_store(&counts->damaged, was->damaged);
-    atomic_store(&counts->missing, was->missing);
-    r->early = was->early;
 }
 
 /* Goes back to the place: the file is entered there again. */
 static void file_damage_return(levada_file_reader *r, const file_damage_place *was)
 {
-    file_damage_undo(r, was);
     levada_file_reader_leave(r);
     r->turn = was->turn;
     r->record = was->record;
     r->start = was->start;
+    r->nrejects = was->nrejects;
 }
 
-/* Turns lost bytes into records by the mean length of the good ones. Before the first of these the
- * bytes wait. */
-static void file_damage_estimate(levada_file_reader *r, int64_t bytes)
+/* Lost bytes as records of the mean length of the good ones. Before the first of these the bytes
+ * wait. */
+static int64_t file_damage_estimate(levada_file_reader *r, int64_t bytes)
 {
-    int64_t records = atomic_load(&r->records), mean = records > 0 ? r->good / records : 0;
+    int64_t records = r->progress.read, mean = records > 0 ? r->good / records : 0;
 
     bytes += r->early;
     r->early = mean > 0 ? 0 : bytes;
-    if (mean > 0 && bytes > mean) {
-        (void)atomic_fetch_add(&file_damage_counts(r)->unseen, (bytes - 1) / mean);
-    }
+    return mean > 0 && bytes > mean ? (bytes - 1) / mean : 0;
 }
 
-/* A place of damage was counted as one record and passed over: `bytes` were lost with it, -1 where
- * nobody knows how many. A share has to count all of them. */
-static levada_status file_damage_settle(levada_file_reader *r, int64_t bytes,
-                                        const levada_error *why, levada_error *err)
+levada_status levada_file_reader_end(levada_file_reader *r, levada_error *err)
 {
-    if (r->policy.share < 0) return LEVADA_OK;
-    if (bytes >= 0) file_damage_estimate(r, bytes);
-    if (bytes >= 0 && file_damage_allows(r, 0)) return LEVADA_OK;
-    if (err) *err = *why;
-    levada_error_wrap(err, bytes < 0 ? "a budget in percent cannot count the records lost here "
-                                       "(skip and skip:COUNT accept the loss)"
-                                     : "more records are lost here than the budget allows");
-    return why->code;
+    levada_loss  loss = levada_skip_loss(r->owner.place, &r->policy, 0);
+    levada_error why = LEVADA_ERROR_INIT;
+
+    if (r->policy.share < 0 || r->early == 0) return LEVADA_END;
+    (void)levada_fail(&why, LEVADA_EDATA_LOSS,
+                      "%lld bytes were lost before the first of %lld good records: more than the "
+                      "budget in percent allows",
+                      (long long)r->early, (long long)r->progress.read);
+    loss.unseen = r->progress.read > 0 ? file_damage_estimate(r, 0) : -1;
+    r->early = 0;
+    return levada_file_reader_reject(r, &why, &loss, err);
 }
 
-levada_status levada_file_reader_check_budget(levada_file_reader *r, levada_error *err)
+void levada_file_reader_next_pass(levada_file_reader *r, bool read_to_end)
 {
-    file_damage_place was = file_damage_here(r);
-    int64_t           early = was.early;
-
-    if (r->policy.share < 0 || early == 0) return LEVADA_END;
-    if (atomic_load(&r->records) > 0) {
-        file_damage_estimate(r, 0);
-        if (file_damage_allows(r, 0)) return LEVADA_END;
-        file_damage_undo(r, &was); /* asked again, it fails again */
+    levada_skip_next_pass(&r->progress, read_to_end);
+    if (read_to_end) {
+        r->good_before = r->good;
+        r->early_before = r->early;
     }
-    return levada_fail(err, LEVADA_EDATA_LOSS,
-                       "%lld bytes were lost before the first of %lld good records: more than the "
-                       "budget in percent allows",
-                       (long long)early, (long long)atomic_load(&r->records));
+    r->good = r->good_before;
+    r->early = r->early_before;
 }
 
 /* -- passing */
@@ -185,14 +148,15 @@ static int64_t file_damage_rest(const levada_file_reader *r, int64_t offset, boo
 }
 
 /* Gives the rest of the file up, from the offset on. */
-static void file_damage_drop(levada_file_reader *r, int64_t offset, bool ended, int64_t *bytes)
+static levada_status file_damage_drop(levada_file_reader *r, int64_t offset, bool ended,
+                                      levada_loss *loss, levada_error *err)
 {
     int64_t rest = r->open ? file_damage_rest(r, offset, ended) : -1;
 
-    *bytes = rest;
+    loss->unseen = rest;
     if (rest < 0) rest = r->window.offset - offset + levada_window_size(&r->window);
-    if (r->open) (void)atomic_fetch_add(&file_damage_counts(r)->damaged, rest);
-    levada_file_reader_next_file(r);
+    if (r->open) loss->damaged = rest;
+    return levada_file_reader_next_file(r, err);
 }
 
 /* After a wrong checksum of a stream no byte is missing: the next one is read as it comes. */
@@ -212,7 +176,7 @@ static levada_status file_damage_resume(levada_file_reader *r, int64_t *next_off
 
 /* Beyond a record that is longer than the limit. */
 static levada_status file_damage_pass_long(levada_file_reader *r, int64_t *next_offset,
-                                           int64_t *bytes, levada_error *err)
+                                           levada_loss *loss, levada_error *err)
 {
     levada_window *w = &r->window;
 
@@ -227,49 +191,47 @@ static levada_status file_damage_pass_long(levada_file_reader *r, int64_t *next_
         r->format->leave_out(r->state, r->args);
         return LEVADA_OK;
     }
-    file_damage_drop(r, w->offset, w->ended, bytes);
-    return LEVADA_OK;
+    return file_damage_drop(r, w->offset, w->ended, loss, err);
 }
 
-/* *bytes are those that were lost, without a single bad record that is known to be one. */
-static levada_status file_damage_pass(levada_file_reader *r, int64_t *next_offset, int64_t *bytes,
-                                      levada_error *err)
+/* loss->unseen are the bytes that were lost, without a single bad record that is known to be one; -1
+ * where nobody knows how many. */
+static levada_status file_damage_pass(levada_file_reader *r, int64_t *next_offset,
+                                      levada_loss *loss, levada_error *err)
 {
     levada_window *w = &r->window;
     int64_t        from = w->offset, bad = r->bad_bytes;
     bool           lost = false, found = false;
 
     *next_offset = -1;
-    *bytes = 0;
-    (void)atomic_fetch_add(&file_damage_counts(r)->bad, 1);
-    if (r->too_long) return file_damage_pass_long(r, next_offset, bytes, err);
+    *loss = levada_skip_loss(r->owner.place, &r->policy, 1);
+    if (r->too_long) return file_damage_pass_long(r, next_offset, loss, err);
     if (r->open && r->stream && levada_bytes_resume(w->bytes)) {
         return file_damage_resume(r, next_offset, err);
     }
     r->record++;
     if (!r->open || r->stream || !r->format->resync || !r->format->probe) {
-        file_damage_drop(r, from, w->ended, bytes);
-        return LEVADA_OK;
+        return file_damage_drop(r, from, w->ended, loss, err);
     }
     LEVADA_TRY(file_damage_search(r, &found, &lost, err));
-    *bytes = w->offset - from;
-    r->wasted = r->wasted > *bytes ? r->wasted - *bytes : 0;
-    if (!found) {
-        file_damage_drop(r, from, w->ended, bytes);
-    } else {
-        *next_offset = w->offset;
-        (void)atomic_fetch_add(&file_damage_counts(r)->damaged, *bytes);
-    }
-    if (*bytes == bad) *bytes = 0;
+    loss->unseen = loss->damaged = w->offset - from;
+    r->wasted = r->wasted > loss->damaged ? r->wasted - loss->damaged : 0;
+    if (found) *next_offset = w->offset;
+    else LEVADA_TRY(file_damage_drop(r, from, w->ended, loss, err));
+    if (loss->unseen == bad) loss->unseen = 0;
     return LEVADA_OK;
 }
 
 levada_status levada_file_reader_pass(levada_file_reader *r, int64_t *next_offset,
                                       levada_error *err)
 {
-    int64_t bytes;
+    levada_loss         loss;
+    levada_skip_counts *counts = r->owner.place->counts;
 
-    return file_damage_pass(r, next_offset, &bytes, err);
+    LEVADA_TRY(file_damage_pass(r, next_offset, &loss, err));
+    (void)atomic_fetch_add(&counts->bad, 1);
+    (void)atomic_fetch_add(&counts->damaged, loss.damaged);
+    return LEVADA_OK;
 }
 
 /* A record seems to be longer than the limit. Where its length is known, so is whether the file has
@@ -296,9 +258,10 @@ static levada_status file_damage_judge_long(levada_file_reader *r, levada_status
 
 levada_status levada_file_reader_judge(levada_file_reader *r, levada_status st, levada_error *err)
 {
-    bool          absent = st == LEVADA_ENOT_FOUND && !r->open;
-    levada_error  why = LEVADA_ERROR_INIT;
-    int64_t       next, bytes;
+    bool              absent = st == LEVADA_ENOT_FOUND && !r->open;
+    levada_error      why = LEVADA_ERROR_INIT;
+    levada_loss       loss;
+    int64_t           next;
     file_damage_place was = file_damage_here(r);
 
     r->too_long = r->behind = false;
@@ -306,14 +269,17 @@ levada_status levada_file_reader_judge(levada_file_reader *r, levada_status st, 
         st = file_damage_judge_long(r, st, err);
     }
     if (!absent && !r->too_long && st != LEVADA_EDATA_LOSS) return st;
-    if (!file_damage_allows(r, 1)) return st;
+    if (!r->policy.skip) return st;
     if (err) why = *err;
     else why.code = st;
     levada_error_clear(err);
-    if (absent) (void)atomic_fetch_add(&file_damage_counts(r)->missing, 1);
-    st = file_damage_pass(r, &next, &bytes, err);
-    if (st == LEVADA_OK) st = file_damage_settle(r, bytes, &why, err);
-    if (st == LEVADA_OK) levada_skip_note(r->owner.place, &why);
-    else file_damage_return(r, &was);
+    st = file_damage_pass(r, &next, &loss, err);
+    if (st == LEVADA_OK) {
+        loss.missing = absent;
+        if (r->policy.share < 0) loss.unseen = 0;
+        else if (loss.unseen >= 0) loss.unseen = file_damage_estimate(r, loss.unseen);
+        st = levada_file_reader_reject(r, &why, &loss, err);
+    }
+    if (st != LEVADA_OK) file_damage_return(r, &was);
     return st;
 }

@@ -29,6 +29,7 @@ void levada_file_reader_rewind(levada_file_reader *r, int32_t pass, int64_t epoc
     r->pass = pass;
     r->epoch = epoch;
     r->turn = r->record = r->start = 0;
+    r->nrejects = r->passed = 0;
     atomic_store(&r->finished, 0);
     atomic_store(&r->done, 0);
     levada_file_reader_arrange(r);
@@ -151,24 +152,28 @@ static void file_position_note(const levada_file_reader *reader, levada_state_wr
 
 /* -- what budgets in percent count: only where something was lost */
 
-static const char *const file_position_losses[] = { "good", "early" };
+#define FILE_POSITION_LOSSES 4
+
+static const char *const file_position_losses[] = { "good", "early", "good.before",
+                                                    "early.before" };
 
 static levada_status file_position_put_losses(const levada_file_reader *r, levada_state_writer *to,
                                               levada_error *err)
 {
-    const int64_t values[] = { r->good, r->early };
+    const int64_t values[] = { r->good, r->early, r->good_before, r->early_before };
 
     if (r->policy.share < 0) return LEVADA_OK;
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < FILE_POSITION_LOSSES; i++) {
         LEVADA_TRY(levada_state_put_i64(to, file_position_losses[i], values[i], err));
     }
-    return LEVADA_OK;
+    return levada_skip_progress_save(&r->progress, to, err);
 }
 
-static levada_status file_position_get_losses(levada_state_reader *from, int64_t values[2],
+static levada_status file_position_get_losses(levada_state_reader *from,
+                                              int64_t values[FILE_POSITION_LOSSES],
                                               levada_error *err)
 {
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < FILE_POSITION_LOSSES; i++) {
         const char *key = file_position_losses[i];
 
         values[i] = 0;
@@ -204,7 +209,8 @@ levada_status levada_file_reader_save(const levada_file_reader *r, levada_state_
 
 typedef struct file_position {
     int64_t pass, epoch, turn, record, offset, records;
-    int64_t losses[2];
+    int64_t losses[FILE_POSITION_LOSSES];
+    levada_skip_progress progress;
 } file_position;
 
 static levada_status file_position_get(const levada_file_reader *r, levada_state_reader *from,
@@ -218,6 +224,7 @@ static levada_status file_position_get(const levada_file_reader *r, levada_state
     LEVADA_TRY(levada_state_get_count(from, "record", most, &p->record, err));
     LEVADA_TRY(levada_state_get_count(from, "offset", most, &p->offset, err));
     LEVADA_TRY(levada_state_get_count(from, "records", most, &p->records, err));
+    LEVADA_TRY(levada_skip_progress_restore(&p->progress, from, err));
     return file_position_get_losses(from, p->losses, err);
 }
 
@@ -233,8 +240,11 @@ levada_status levada_file_reader_restore(levada_file_reader *r, levada_state_rea
     r->turn = p.turn;
     r->record = p.record;
     r->start = p.offset;
+    r->progress = p.progress;
     r->good = p.losses[0];
     r->early = p.losses[1];
+    r->good_before = p.losses[2];
+    r->early_before = p.losses[3];
     atomic_store(&r->records, p.records);
     for (int64_t i = 0; i < p.turn; i++) {
         long long size = atomic_load(&r->sizes[r->order[i]]);

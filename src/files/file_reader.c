@@ -111,6 +111,7 @@ void levada_file_reader_destroy(levada_file_reader **reader)
     levada_files_clear(&r->files);
     levada_free(r->order);
     levada_free(r->sizes);
+    levada_free(r->rejects);
     levada_file_marks_clear(&r->own_marks);
     levada_free(r);
 }
@@ -202,30 +203,33 @@ void levada_file_reader_leave(levada_file_reader *r)
     r->wasted = 0;
 }
 
-/* Counts that a file had no record, and says so: no error, but seldom what was meant. */
-static void file_reader_empty(levada_file_reader *r)
+/* Reports that a file had no record: no error, but seldom what was meant. */
+static levada_status file_reader_empty(levada_file_reader *r, levada_error *err)
 {
     const char  *path = r->files.path[file_reader_shard(r)];
     levada_error why = LEVADA_ERROR_INIT;
+    levada_loss  loss = levada_skip_loss(r->owner.place, &r->policy, 0);
 
-    (void)atomic_fetch_add(&r->owner.place->counts->empty, 1);
     levada_env_log(r->context->env, LEVADA_LOG_WARNING, "%s: " LEVADA_FILE_EMPTY, path);
     (void)levada_fail(&why, LEVADA_ENOT_FOUND, LEVADA_FILE_EMPTY);
     levada_error_place(&why, NULL, path, -1, -1);
-    levada_skip_note(r->owner.place, &why);
+    loss.empty = 1;
+    loss.noted = true;
+    return levada_file_reader_reject(r, &why, &loss, err);
 }
 
-void levada_file_reader_next_file(levada_file_reader *r)
+levada_status levada_file_reader_next_file(levada_file_reader *r, levada_error *err)
 {
     long long size = r->open ? atomic_load(&r->sizes[file_reader_shard(r)]) : 0;
 
-    if (r->open && r->record == 0) file_reader_empty(r);
+    if (r->open && r->record == 0) LEVADA_TRY(file_reader_empty(r, err));
     if (r->open) (void)atomic_fetch_add(&r->bytes, (long long)r->window.offset);
     levada_file_reader_leave(r);
     (void)atomic_fetch_add(&r->finished, size);
     atomic_store_explicit(&r->done, atomic_load(&r->finished), memory_order_relaxed);
     r->turn++;
     r->record = r->start = 0;
+    return LEVADA_OK;
 }
 
 /* -- framing */
@@ -351,19 +355,65 @@ static levada_status file_reader_give(levada_file_reader *r, levada_block **out,
     return LEVADA_OK;
 }
 
+/* -- rejects */
+
+levada_status levada_file_reader_reject(levada_file_reader *r, const levada_error *why,
+                                        const levada_loss *loss, levada_error *err)
+{
+    levada_reject *reject;
+
+    if (!levada_reserve(&r->rejects, &r->rejects_capacity, r->nrejects + 1, sizeof *r->rejects)) {
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to skip records");
+    }
+    reject = &r->rejects[r->nrejects++];
+    *reject = (levada_reject){ .why = *why, .loss = *loss };
+    levada_error_place(&reject->why, r->owner.place->path, NULL, -1, -1);
+    if (!loss->piped) levada_skip_number(&reject->loss, &r->progress, r->progress.read);
+    return LEVADA_OK;
+}
+
+/* Without an owner: counts them. Where the budget ends it ends again at the next call. */
+static levada_status file_reader_settle(levada_file_reader *r, levada_error *err)
+{
+    for (; r->passed < r->nrejects; r->passed++) {
+        LEVADA_TRY(levada_skip_pass(NULL, &r->rejects[r->passed], err));
+    }
+    r->nrejects = r->passed = 0;
+    return LEVADA_OK;
+}
+
+static levada_status file_reader_give_rejects(levada_file_reader *r, levada_block **out,
+                                              levada_error *err)
+{
+    LEVADA_TRY(levada_block_create(r->spec, 0, out, err));
+    (*out)->rejects = r->rejects;
+    (*out)->nrejects = r->nrejects;
+    r->rejects = NULL;
+    r->rejects_capacity = 0;
+    r->nrejects = 0;
+    return LEVADA_OK;
+}
+
 levada_status levada_file_reader_next(levada_file_reader *r, levada_block **out, levada_error *err)
 {
     for (;;) {
         levada_status st = LEVADA_OK;
 
+        if (r->nrejects && r->owner.place != &r->own_place) {
+            return file_reader_give_rejects(r, out, err);
+        }
+        if (r->nrejects) LEVADA_TRY(file_reader_settle(r, err));
         if (r->framed.next < r->framed.n) return file_reader_give(r, out, err);
         levada_window_skip(&r->window, r->framed.used);
         r->framed.used = 0;
-        if (r->turn >= r->files.n) return levada_file_reader_check_budget(r, err);
+        if (r->turn >= r->files.n) {
+            LEVADA_TRY(levada_file_reader_end(r, err));
+            continue;
+        }
         if (!r->open) st = file_reader_open(r, err);
         if (st == LEVADA_OK) {
             st = file_reader_frame(r, err);
-            if (st == LEVADA_OK && r->framed.n == 0) levada_file_reader_next_file(r);
+            if (st == LEVADA_OK && r->framed.n == 0) st = levada_file_reader_next_file(r, err);
         }
         if (st != LEVADA_OK) LEVADA_TRY(levada_file_reader_judge(r, st, err));
     }

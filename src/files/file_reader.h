@@ -20,10 +20,11 @@
  * but a record that crosses the border of a chunk. Origins are a run; offset is the byte position
  * of a record's frame in the decompressed file.
  *
- * Damage is EDATA_LOSS with file, record and offset, and is repeated; with a policy that skips, the
- * reader counts it and goes on at the next valid record of the file, or with the next file. So it
- * does with a record that is longer than the limit, and with a file that is not there. What it
- * passed over is noted for the stats, and so are files without a record, which are no error.
+ * Damage is EDATA_LOSS with file, record and offset, and is repeated. With a policy that skips, the
+ * reader continues at the next valid record of the file, or with the next file, and returns the
+ * damage as a reject of a block without rows (skip/skips.h). It treats a record that exceeds the
+ * limit and a missing file in the same way. A file without a record is no error, but a reject too:
+ * it appears in the statistics.
  *
  * One owner, one thread at a time; progress and counts may be asked for from any thread.
  */
@@ -49,7 +50,7 @@ typedef struct levada_file_reader_counts {
 
 /* What the run that a reader works for lends it, for its life. */
 typedef struct levada_file_owner {
-    const levada_skip_place *place; /* where it counts what it leaves out                       */
+    const levada_skip_place *place; /* where its rejects count                                  */
     levada_file_names       *names; /* where its files are entered; NULL = the run lists it     */
     levada_file_marks       *marks; /* of the files that it opens ...                           */
     levada_mutex            *lock;  /* ... and what guards them; NULL where only it knows them  */
@@ -71,10 +72,13 @@ void levada_file_reader_destroy(levada_file_reader **reader);
 LEVADA_MUST_USE levada_status levada_file_reader_policy(levada_file_reader *reader,
                                                         const char *errors, levada_error *err);
 
-/* END after the last file and on each later call. */
+/* END after the last file and on each later call. Blocks may have rejects, and no rows then; a
+ * reader that works alone counts them itself and ends with the error where the budget ends. */
 LEVADA_MUST_USE levada_status levada_file_reader_next(levada_file_reader *reader,
                                                       levada_block **out, levada_error *err);
 
+/* A pass has ended (levada_skip_next_pass); before the rewind. */
+void levada_file_reader_next_pass(levada_file_reader *reader, bool read_to_end);
 /* Back to the beginning: the n-th pass of these files. */
 void levada_file_reader_rewind(levada_file_reader *reader, int32_t pass, int64_t epoch);
 

@@ -62,8 +62,13 @@ struct levada_file_reader {
     bool    walks;     /* whoever reads passes over damage: the position may be beyond it       */
 
     /* -- for budgets in percent */
-    int64_t good;  /* bytes of good records, frames included            */
-    int64_t early; /* bytes that were lost before the first good record */
+    levada_skip_progress progress; /* good records that were read, and bad ones */
+    int64_t good, good_before;   /* bytes of good records, frames included; where the pass began */
+    int64_t early, early_before; /* bytes that were lost before the first good record            */
+    /* -- to be returned before anything else */
+    levada_reject *rejects; /* nrejects of them, from `passed` on */
+    int64_t        rejects_capacity;
+    int32_t        nrejects, passed;
 
     /* -- any thread */
     atomic_llong records, bytes, done, total, finished;
@@ -96,15 +101,20 @@ LEVADA_MUST_USE levada_status levada_file_reader_enter(const levada_file_reader 
                                                        void *state, int64_t offset,
                                                        levada_error *err);
 /* -- what can be passed over (file_damage.c) */
-/* LEVADA_OK: the policy allows it, the reader stands behind it. Else st, and *err as it was. */
+/* LEVADA_OK: the policy skips, and the reader has passed it. Else st, and *err as it was. */
 LEVADA_MUST_USE levada_status levada_file_reader_judge(levada_file_reader *reader,
                                                        levada_status st, levada_error *err);
-/* END, or EDATA_LOSS where all files were read and a budget in percent turns out to be exceeded. */
-LEVADA_MUST_USE levada_status levada_file_reader_check_budget(levada_file_reader *reader,
-                                                              levada_error *err);
+/* At the end of all files: END, or OK with a reject, where bytes were lost before the first good
+ * record and a budget in percent has to count them. */
+LEVADA_MUST_USE levada_status levada_file_reader_end(levada_file_reader *reader, levada_error *err);
+/* One more reject. A file without a record is not numbered. */
+LEVADA_MUST_USE levada_status levada_file_reader_reject(levada_file_reader *reader,
+                                                        const levada_error *why,
+                                                        const levada_loss *loss, levada_error *err);
 void levada_file_reader_count_records(levada_file_reader *reader, int64_t n);
 /* Done with the file whose turn it is. */
-void levada_file_reader_next_file(levada_file_reader *reader);
+LEVADA_MUST_USE levada_status levada_file_reader_next_file(levada_file_reader *reader,
+                                                           levada_error       *err);
 /* Leaves the file that is open, if one is; the position stays. */
 void levada_file_reader_leave(levada_file_reader *reader);
 /* Notes that the file whose turn it is was opened. EFAILED_PRECONDITION where the position lies in

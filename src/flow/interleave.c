@@ -220,6 +220,7 @@ static levada_status interleave_start(interleave_state *s, int32_t i, levada_err
         st = levada_pipe_open(s->context->node->run, slot->pipe, &place, &node, err);
     }
     if (st == LEVADA_OK) {
+        node->consumer = s->context->node;
         interleave_swap(s, slot, &node);
         s->open++;
     } else {

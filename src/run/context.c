@@ -25,15 +25,6 @@ void levada_context_place(const levada_context *context, const levada_block *blo
     levada_run_place(context->run, NULL, block, row, err);
 }
 
-levada_status levada_context_settle(const levada_context *context, const levada_block *in,
-                                    levada_block **made, levada_error *err)
-{
-    if ((*made)->nrejects) {
-        LEVADA_TRY(levada_run_reject(context->run, NULL, false, in, made, err));
-    }
-    return levada_skip_settle(&context->node->place, in->n, made, err);
-}
-
 bool levada_context_cancelled(const levada_context *context)
 {
     if (!context) return false;
@@ -53,30 +44,37 @@ void levada_context_log(const levada_context *context, levada_log_level level, c
     levada_env_log(context->env, level, "%s", line);
 }
 
-/* Stages that call this run one block after the other, in order. */
+/* Stages that call this run one block after the other, in order. Without a skip policy the first
+ * bad record is the end at once. */
 levada_status levada_context_reject(const levada_context *context, const levada_block *record,
                                     int64_t unread, const levada_error *why, levada_error *err)
 {
     LEVADA_TRY(levada_require(context != NULL, "context", err));
     LEVADA_TRY(levada_require(record != NULL, "record", err));
     LEVADA_TRY(levada_require(why != NULL, "why", err));
-    levada_run       *run = context->run;
-    levada_node      *node = context->node;
-    levada_skip_place place = { .account = &run->skips, .counts = &run->unplaced, .path = "" };
-    levada_error      placed = *why;
-    int64_t           read;
+    levada_run   *run = context->run;
+    levada_node  *node = context->node;
+    levada_reject reject = { .why = *why };
 
-    if (node) place = node->place;
-    read = atomic_load(&place.counts->read) + (node ? levada_node_pulled(node) - unread : 0);
-    levada_run_place(run, place.path, record, 0, &placed);
-    return levada_skip_reject(&place, read, &placed, err);
+    levada_run_place(run, node ? node->path : "", record, 0, &reject.why);
+    if (!run->skips.policy.skip) {
+        if (err) *err = reject.why;
+        return reject.why.code;
+    }
+    if (node) return levada_node_reject(node, &reject.why, unread, err);
+    reject.loss = levada_skip_loss(&(levada_skip_place){ .counts = &run->unplaced },
+                                   &run->skips.policy, 1);
+    reject.loss.lost = reject.loss.total = 1 + atomic_load(&run->unplaced.bad);
+    return levada_skip_pass(&run->skips, &reject, err);
 }
 
+/* Counts at once where there is no node, or no memory to let it travel. */
 void levada_context_dropped(const levada_context *context, int64_t records)
 {
     levada_skip_counts *counts;
 
     if (!context) return;
+    if (context->node && levada_node_dropped(context->node, records, NULL) == LEVADA_OK) return;
     counts = context->node ? context->node->place.counts : &context->run->unplaced;
     atomic_fetch_add_explicit(&counts->dropped, records, memory_order_relaxed);
 }

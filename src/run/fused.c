@@ -26,18 +26,19 @@ typedef struct fused_link {
 struct levada_fused {
     int32_t      threads, n;
     int64_t      capacity; /* of links */
-    bool         carries;
+    bool         whole;    /* its input is batches */
     fused_link **links;
 };
 
 /* One apply on its way through the links. */
 typedef struct fused_pass {
-    levada_fused *fused;
-    levada_run   *run;
-    int32_t       thread;
-    const levada_block *in;
-    levada_reject *bad; /* of all links so far, by the rows of `in` */
-    int32_t        nbad;
+    levada_run              *run;
+    const levada_skip_place *place;
+    int32_t                  thread;
+    const levada_block      *in;
+    levada_reject           *bad; /* of `in` and all links so far, by the rows of `in` */
+    int32_t                  nbad;
+    bool                     whole;
 } fused_pass;
 
 levada_status levada_fused_create(int32_t threads, levada_fused **out, levada_error *err)
@@ -50,7 +51,7 @@ levada_status levada_fused_create(int32_t threads, levada_fused **out, levada_er
     return LEVADA_OK;
 }
 
-void levada_fused_carry(levada_fused *fused) { fused->carries = true; }
+void levada_fused_whole(levada_fused *fused) { fused->whole = true; }
 
 static void *fused_state(const fused_link *l, int32_t thread)
 {
@@ -318,14 +319,19 @@ static levada_status fused_origins(const fused_pass *p, const fused_link *l,
     return levada_block_copy_origins(levada_env_pool(p->run->env), out, in, err);
 }
 
+/* -- rejects */
+
 /* What a block carries goes on with the pass: the next link makes another block. Both lists are in
- * the order of rows, and so is the one that they are merged to. */
+ * the order of rows of `in`, and so is the one that they are merged to. */
 static levada_status fused_keep_rejects(fused_pass *p, levada_block *made, levada_error *err)
 {
     size_t         a = (size_t)p->nbad, b = (size_t)made->nrejects, n = a + b;
     levada_reject *more = levada_realloc(p->bad, n * sizeof *more);
 
     if (!more) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to skip records");
+    for (int32_t i = 0; i < made->nrejects; i++) {
+        made->rejects[i].row = made->rejects[i].loss.total - 1;
+    }
     for (size_t i = n; b > 0; i--) {
         bool theirs = a > 0 && more[a - 1].row > made->rejects[b - 1].row;
 
@@ -336,6 +342,64 @@ static levada_status fused_keep_rejects(fused_pass *p, levada_block *made, levad
     levada_free(made->rejects);
     made->rejects = NULL;
     made->nrejects = 0;
+    return LEVADA_OK;
+}
+
+/* The rejects of the input, which the links do not see: they get the same rows in another block. */
+static levada_status fused_begin(fused_pass *p, levada_block **at, levada_error *err)
+{
+    size_t n = (size_t)p->in->nrejects;
+
+    if (n == 0) {
+        *at = levada_block_ref(p->in);
+        return LEVADA_OK;
+    }
+    LEVADA_TRY(levada_block_copy_rows(p->in, at, err));
+    p->bad = levada_alloc(n * sizeof *p->bad);
+    if (!p->bad) {
+        levada_block_unref(at);
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to skip records");
+    }
+    memcpy(p->bad, p->in->rejects, n * sizeof *p->bad);
+    p->nbad = p->in->nrejects;
+    return LEVADA_OK;
+}
+
+/* The rows of rejects become those of the result: in front of what was made of their record, or of
+ * later ones. Rows that cannot be traced to the input come last. A batch is not cut: it comes after
+ * all of them. */
+static void fused_place_rejects(const fused_pass *p, const levada_block *made)
+{
+    const levada_block *in = p->in;
+    int64_t             k = 0, row = -1;
+
+    for (int32_t i = 0; i < p->nbad; i++) {
+        while (!p->whole && k < made->n && row < p->bad[i].row) {
+            int64_t from = row > 0 ? row : 0;
+            int64_t at = levada_run_find(in, from, levada_block_origin(made, k));
+
+            row = at >= 0 ? at : in->n;
+            k += row < p->bad[i].row;
+        }
+        p->bad[i].row = k;
+    }
+}
+
+/* Hands the rejects over to the result, as a block that nobody else has. */
+static levada_status fused_finish(fused_pass *p, levada_block **at, levada_error *err)
+{
+    levada_block *alone = NULL;
+
+    if (p->nbad == 0) return LEVADA_OK;
+    if (!levada_block_exclusive(*at)) {
+        LEVADA_TRY(levada_block_copy_rows(*at, &alone, err));
+        levada_block_unref(at);
+        *at = alone;
+    }
+    fused_place_rejects(p, *at);
+    (*at)->rejects = p->bad;
+    (*at)->nrejects = p->nbad;
+    p->bad = NULL;
     return LEVADA_OK;
 }
 
@@ -353,7 +417,7 @@ static levada_status fused_link_apply(fused_pass *p, fused_link *l, const levada
     }
     if (st == LEVADA_OK) st = fused_origins(p, l, in, made, err);
     if (st == LEVADA_OK && made->nrejects) {
-        st = levada_run_reject(p->run, l->path, p->fused->carries, p->in, &made, err);
+        st = levada_run_reject(p->run, p->place, l->path, p->in, &made, err);
         if (st == LEVADA_OK) st = fused_keep_rejects(p, made, err);
     }
     if (st != LEVADA_OK) {
@@ -368,29 +432,27 @@ static levada_status fused_link_apply(fused_pass *p, fused_link *l, const levada
     return LEVADA_OK;
 }
 
-levada_status levada_fused_apply(levada_fused *fused, levada_run *run, int32_t thread,
+levada_status levada_fused_apply(levada_fused *fused, levada_run *run,
+                                 const levada_skip_place *place, int32_t thread,
                                  const levada_block *in, levada_block **out, levada_error *err)
 {
-    fused_pass    pass = { .fused = fused, .run = run, .thread = thread, .in = in };
-    levada_block *at = levada_block_ref(in);
+    fused_pass    pass = { .run = run, .place = place, .thread = thread, .in = in };
+    levada_block *at = NULL;
+    levada_status st = fused_begin(&pass, &at, err);
 
-    for (int32_t i = 0; i < fused->n && at->n > 0; i++) {
+    pass.whole = fused->whole;
+    for (int32_t i = 0; st == LEVADA_OK && i < fused->n && at->n > 0; i++) {
         levada_block *next = NULL;
-        levada_status st = fused_link_apply(&pass, fused->links[i], at, &next, err);
 
+        st = fused_link_apply(&pass, fused->links[i], at, &next, err);
         levada_block_unref(&at);
-        if (st != LEVADA_OK) {
-            levada_free(pass.bad);
-            return st;
-        }
         at = next;
     }
-    if (pass.nbad) { /* the last cut made a block of our own */
-        at->rejects = pass.bad;
-        at->nrejects = pass.nbad;
-    }
-    *out = at;
-    return LEVADA_OK;
+    if (st == LEVADA_OK) st = fused_finish(&pass, &at, err);
+    levada_free(pass.bad);
+    if (st == LEVADA_OK) *out = at;
+    else levada_block_unref(&at);
+    return st;
 }
 
 void levada_fused_cancel(levada_fused *fused)

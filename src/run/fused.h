@@ -10,6 +10,7 @@
 
 typedef struct levada_fused levada_fused;
 struct levada_run;
+struct levada_skip_place;
 
 /* `threads` sets of states. */
 LEVADA_MUST_USE levada_status levada_fused_create(int32_t threads, levada_fused **out,
@@ -26,11 +27,12 @@ const char        *levada_fused_path(const levada_fused *fused);
 /* True when rows can be followed through it (no stage is FREE). */
 bool levada_fused_rereadable(const levada_fused *fused);
 
-/* Rejects go with the result whatever the policy is. Before it is applied. */
-void levada_fused_carry(levada_fused *fused);
-/* Applies all of it. `in` is borrowed; where the run's policy
- * lets rejects pass, the result carries them (levada_skip_settle). */
+/* Its input is batches, which are not cut. Before it is applied. */
+void levada_fused_whole(levada_fused *fused);
+/* Applies all of it. `in` is borrowed. The result carries the rejects of `in` and, at `place`, those
+ * of these stages, each in front of the rows that came after it. */
 LEVADA_MUST_USE levada_status levada_fused_apply(levada_fused *fused, struct levada_run *run,
+                                                 const struct levada_skip_place *place,
                                                  int32_t thread, const levada_block *in,
                                                  levada_block **out, levada_error *err);
 /* Makes functions that run in it return soon; any thread. */

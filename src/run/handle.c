@@ -117,6 +117,20 @@ void levada_iter_close(levada_iter **iter)
     levada_free(it);
 }
 
+/* The next block with a row, after everything that was left out before it was counted. */
+static levada_status handle_take(levada_iter *it, levada_block **out, levada_error *err)
+{
+    levada_block *block = NULL;
+
+    while (!*out) {
+        LEVADA_TRY(levada_node_next(it->root, &block, err));
+        if (block->nrejects) LEVADA_TRY(levada_node_settle(it->root, &block, err));
+        if (block->n == 0) levada_block_unref(&block);
+        *out = block;
+    }
+    return LEVADA_OK;
+}
+
 static levada_status handle_pull(levada_iter *it, levada_block **out, levada_error *err)
 {
     levada_block *block = NULL;
@@ -125,9 +139,7 @@ static levada_status handle_pull(levada_iter *it, levada_block **out, levada_err
     it->run->interrupted = false;
     LEVADA_TRY(levada_run_check_cancelled(it->run, err));
     if (it->run->workers) LEVADA_TRY(levada_workers_start(it->run->workers, err));
-    if (it->dropping) LEVADA_TRY(levada_node_finish_drops(it->root, err));
-    it->dropping = false;
-    LEVADA_TRY(levada_input_next(it->root, &block, err));
+    LEVADA_TRY(handle_take(it, &block, err));
     st = levada_block_gather(levada_env_pool(it->run->env), block, out, err);
     levada_block_unref(&block);
     return st;
@@ -444,7 +456,7 @@ levada_status levada_iter_restore(levada_iter *it, const void *bytes, size_t siz
     LEVADA_TRY(levada_require(bytes != NULL || size == 0, "bytes", err));
     levada_handle_enter(it);
     st = handle_restore(it, bytes, size, err);
-    if (st == LEVADA_OK) it->restored = it->dropping = true;
+    if (st == LEVADA_OK) it->restored = true;
     levada_handle_leave(it);
     return st;
 }

@@ -24,7 +24,6 @@ struct levada_iter {
     levada_iter_options options;
     char               *errors;   /* copy of options.errors */
     bool                restored; /* records that came before are not counted */
-    bool                dropping; /* since a restore nothing was read          */
     levada_mutex lock;     /* guards the tree against being swapped while others look at it */
     /* -- guarded by lock */
     bool         cancelled;

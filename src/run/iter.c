@@ -31,25 +31,6 @@ static levada_status iter_interrupted(const levada_node *it, levada_error *err)
     return LEVADA_OK;
 }
 
-/* After a restore: leaves out the records that were delivered since the snapshot. */
-static levada_status iter_drop(levada_node *it, levada_block **block, levada_error *err)
-{
-    levada_block *rest = NULL;
-    int64_t       n = (*block)->n;
-
-    if (it->drop == 0) return LEVADA_OK;
-    if (it->drop < n) {
-        LEVADA_TRY(levada_block_slice(levada_env_pool(it->run->env), *block, it->drop,
-                                      n - it->drop, &rest, err));
-        it->drop = 0;
-    } else {
-        it->drop -= n;
-    }
-    levada_block_unref(block);
-    *block = rest;
-    return LEVADA_OK;
-}
-
 /* Whether a node that answered with an error may have lost records. Readers of files and combiners
  * have not moved, and runs of fused stages give back what they could not work on. Hooks may have
  * stopped half-way, unless it was their input that failed, or their block went back to it. Memory
@@ -61,32 +42,43 @@ static bool iter_loses(const levada_node *it, levada_status st)
     return it->ninputs == 0 || !(it->inputs[0]->failed || it->inputs[0]->unread.block);
 }
 
+/* What waits, or else what the node makes. */
+static levada_status iter_take(levada_node *it, levada_block **out, levada_error *err)
+{
+    levada_block **waiting = it->unread.block ? &it->unread.block : &it->rest;
+    levada_status  st;
+
+    *out = *waiting;
+    *waiting = NULL;
+    if (*out) return LEVADA_OK;
+    st = levada_node_make(it, out, err);
+    if ((st < 0 && iter_loses(it, st)) || (it->late < 0 && iter_loses(it, it->late))) {
+        it->lost = true;
+    }
+    return st;
+}
+
 static levada_status iter_pull(levada_node *it, levada_block **out, levada_error *err)
 {
     levada_status st = LEVADA_OK;
 
-    *out = it->unread.block;
-    it->unread.block = NULL;
-    if (*out) st = iter_drop(it, out, err);
     while (st == LEVADA_OK && !*out) {
-        LEVADA_TRY(iter_interrupted(it, err));
-        st = it->ops->next(it, out, err);
-        if (st == LEVADA_OK && (*out)->n == 0) levada_block_unref(out);
-        if (st == LEVADA_OK && *out) st = iter_drop(it, out, err);
+        if (!it->unread.block && !it->rest) LEVADA_TRY(iter_interrupted(it, err));
+        st = iter_take(it, out, err);
+        if (st == LEVADA_OK && (*out)->n == 0 && (*out)->nrejects == 0) levada_block_unref(out);
+        if (st == LEVADA_OK && *out) st = levada_node_drop(it, out, err);
     }
-    if (st < 0 && iter_loses(it, st)) it->lost = true;
+    if (st == LEVADA_ERESOURCE_EXHAUSTED) it->lost = true; /* a drop that could not be done */
     return st;
 }
 
-levada_status levada_input_next(levada_node *it, levada_block **out, levada_error *err)
+levada_status levada_node_next(levada_node *it, levada_block **out, levada_error *err)
 {
     int64_t       began;
     levada_block *block = NULL;
     levada_error  why = LEVADA_ERROR_INIT;
     levada_status st;
 
-    LEVADA_TRY(levada_require(it != NULL, "in", err));
-    LEVADA_TRY(levada_require(out != NULL, "out", err));
     if (it->stuck != LEVADA_OK) return iter_stuck(it, err);
     if (it->ended) return LEVADA_END;
     began = levada_now();
@@ -125,6 +117,7 @@ void levada_node_unread(levada_node *it, levada_block **block)
 {
     atomic_fetch_sub_explicit(&it->records, (*block)->n, memory_order_relaxed);
     atomic_fetch_sub_explicit(&it->blocks, 1, memory_order_relaxed);
+    levada_node_count_read(it, -(*block)->n);
     it->unread.block = *block;
     *block = NULL;
 }
@@ -142,8 +135,6 @@ levada_status levada_input_peek(levada_input *in, const levada_block **out, leva
 
 /* -- save, restore, rewind, re-read: walks over the tree */
 
-#define ITER_UNREAD "#unread"
-
 /* Records of a node with one input wait there; a combiner says which one it means
  * (run/input_cursor.h). */
 static levada_state_scope iter_scope(const levada_node *it)
@@ -153,14 +144,6 @@ static levada_state_scope iter_scope(const levada_node *it)
         .version = it->version,
         .edge = it->ninputs == 1 ? &it->inputs[0]->edge : NULL,
     };
-}
-
-static levada_status iter_restore_unread(levada_node *it, levada_state_reader *from,
-                                         levada_error *err)
-{
-    levada_cursor_clear(&it->unread);
-    if (!levada_state_has(from, ITER_UNREAD ".n")) return LEVADA_OK;
-    return levada_input_cursor_restore(&it->unread, it, from, ITER_UNREAD, err);
 }
 
 /* A combiner gives what is in front of a failure first, and is asked for its state before it tells.
@@ -182,20 +165,12 @@ levada_status levada_node_save(levada_node *it, levada_state_writer *to, levada_
     to->scope = iter_scope(it);
     if (st == LEVADA_OK && it->ops->save) st = it->ops->save(it, to, err);
     to->scope = iter_scope(it);
-    if (st == LEVADA_OK) {
-        int64_t pulled = it->ops->fused ? 0 : levada_node_pulled(it);
-
-        st = levada_skips_save(&it->run->skips, &it->skips, pulled, to, err);
-    }
-    if (st == LEVADA_OK && it->unread.block) {
-        st = levada_input_cursor_save(&it->unread, it, to, ITER_UNREAD, err);
-    }
+    if (st == LEVADA_OK) st = levada_node_save_waiting(it, to, err);
     to->scope = before;
     if (st != LEVADA_OK) {
         levada_error_place(err, it->path, NULL, -1, -1);
         return st;
     }
-    if (it->drop) LEVADA_TRY(levada_state_add_drop(to, it->path, it->drop, err));
     if (it->saves_inputs) return LEVADA_OK;
     for (int32_t i = 0; i < it->ninputs; i++) LEVADA_TRY(levada_node_save(it->inputs[i], to, err));
     return LEVADA_OK;
@@ -208,6 +183,7 @@ levada_status levada_node_save_late(levada_node *it, levada_state_writer *to, le
 
     to->scope = iter_scope(it);
     if (it->ops->save_late) st = it->ops->save_late(it, to, err);
+    if (st == LEVADA_OK) st = levada_skips_save(&it->run->skips, &it->skips, to, err);
     to->scope = before;
     for (int32_t i = 0; st == LEVADA_OK && i < it->ninputs; i++) {
         st = levada_node_save_late(it->inputs[i], to, err);
@@ -229,13 +205,9 @@ levada_status levada_node_restore(levada_node *it, levada_state_reader *from, le
     it->failed = false;
     it->lost = false;
     it->stuck = LEVADA_OK;
-    it->drop = 0;
-    if (levada_state_has(from, "drop")) {
-        st = levada_state_get_count(from, "drop", LEVADA_COUNT_LIMIT, &it->drop, err);
-    }
-    if (st == LEVADA_OK) st = levada_skips_restore(&it->run->skips, &it->skips, from, err);
+    st = levada_skips_restore(&it->run->skips, &it->skips, from, err);
     if (st == LEVADA_OK && it->ops->restore) st = it->ops->restore(it, from, err);
-    if (st == LEVADA_OK) st = iter_restore_unread(it, from, err);
+    if (st == LEVADA_OK) st = levada_node_restore_waiting(it, from, err);
     from->scope = before;
     if (st != LEVADA_OK) levada_error_place(err, it->path, NULL, -1, -1);
     return st;
@@ -263,56 +235,30 @@ static int64_t iter_first_pass(const levada_node *it, int64_t n)
     return n <= LEVADA_COUNT_LIMIT / it->passes ? n * it->passes : n;
 }
 
-static levada_status iter_rewind(levada_node *it, int64_t pass, levada_error *err)
+/* `read_to_end`: the consumer read the pass that ends. Threads may have read further upstream. */
+static levada_status iter_rewind(levada_node *it, int64_t pass, bool read_to_end, levada_error *err)
 {
     for (int32_t i = 0; i < it->ninputs; i++) {
-        LEVADA_TRY(iter_rewind(it->inputs[i], iter_first_pass(it, pass), err));
+        LEVADA_TRY(iter_rewind(it->inputs[i], iter_first_pass(it, pass),
+                               read_to_end && it->inputs[i]->ended, err));
     }
+    it->read_to_end = read_to_end;
+    levada_skip_next_pass(&it->progress, read_to_end);
     it->context.pass = it->opened_as + pass;
     it->ended = false;
     it->failed = false;
     it->lost = false;
     it->stuck = LEVADA_OK; /* of reading ahead, perhaps */
-    it->drop = 0;
-    levada_cursor_clear(&it->unread);
+    it->drop = it->drop_rejects = 0;
+    levada_node_clear_waiting(it);
     return it->ops->rewind ? it->ops->rewind(it, err) : LEVADA_OK;
-}
-
-/* Drops what lies in front of the position of one node, and keeps the rest of the last block. */
-static levada_status iter_finish_drop(levada_node *it, levada_error *err)
-{
-    while (it->drop > 0) {
-        levada_block *block = it->unread.block;
-        levada_status st = LEVADA_OK;
-
-        it->unread.block = NULL;
-        if (!block) st = it->ops->next(it, &block, err);
-        if (st == LEVADA_OK && block) st = iter_drop(it, &block, err);
-        if (st == LEVADA_OK && block) levada_node_unread(it, &block);
-        levada_block_unref(&block);
-        if (st != LEVADA_OK) return st;
-    }
-    return LEVADA_OK;
-}
-
-levada_status levada_node_finish_drops(levada_node *it, levada_error *err)
-{
-    levada_status st = iter_finish_drop(it, err);
-
-    if (st != LEVADA_OK && st != LEVADA_END) return st;
-    it->drop = 0;
-    for (int32_t i = 0; i < it->ninputs; i++) {
-        if (it->inputs[i]->worker != it->worker) continue;
-        LEVADA_TRY(levada_node_finish_drops(it->inputs[i], err));
-    }
-    return LEVADA_OK;
 }
 
 levada_status levada_input_rewind(levada_node *it, levada_error *err)
 {
     LEVADA_TRY(levada_require(it != NULL, "in", err));
     LEVADA_TRY(iter_halt(it, *it->worker));
-    return iter_rewind(it, iter_pass(it) + 1, err);
+    return iter_rewind(it, iter_pass(it) + 1, it->ended, err);
 }
 
 levada_status levada_node_feed(levada_node *it, const levada_block *back, levada_error *err)

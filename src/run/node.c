@@ -51,7 +51,8 @@ levada_status levada_node_create(levada_run *run, const levada_dataset *at,
     it->passes = 1;
     it->worker = run->inner ? run->inner->worker : &node_consumer;
     levada_node_path(run, at, it->path, sizeof it->path);
-    it->place = (levada_skip_place){ &run->skips, &it->skips, it->path, run->inner != NULL };
+    it->skips.path = it->path;
+    it->place = (levada_skip_place){ &it->skips, it->path, run->inner != NULL };
     if (run->inner) it->place.counts = run->inner->skips;
     *out = it;
     return LEVADA_OK;
@@ -63,7 +64,8 @@ void levada_node_destroy(levada_node **it)
 
     *it = NULL;
     if (!i) return;
-    levada_cursor_clear(&i->unread);
+    levada_node_clear_waiting(i);
+    levada_free(i->kept);
     if (i->ops->close) i->ops->close(i);
     for (int32_t k = 0; k < i->ninputs; k++) levada_node_destroy(&i->inputs[k]);
     levada_free(i->inputs);
@@ -76,6 +78,7 @@ levada_status levada_node_adopt(levada_node *it, levada_node **in, int32_t n, le
     if (!it->inputs) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a stage");
     for (int32_t i = 0; i < n; i++) {
         it->inputs[i] = in[i];
+        in[i]->consumer = it;
         in[i] = NULL;
     }
     it->ninputs = n;

@@ -68,16 +68,29 @@ struct levada_node {
     levada_error           why;
     bool                   failed;       /* it returned an error, perhaps ECANCELLED           */
     bool                   lost;         /* records may be lost with that error                */
-    int64_t                drop;         /* records to drop first, after a restore             */
+    int64_t                drop, drop_rejects; /* to drop first, after a restore               */
     levada_cursor          unread;       /* a block to return again first                      */
+    levada_block          *rest;         /* the rest of one that was returned in part, after it */
     bool                   saves_inputs; /* ops->save writes the inputs too                    */
-    levada_skip_counts     skips;        /* its own                                            */
+    bool                   read_to_end;  /* in a rewind: the consumer read the pass to its end */
+    levada_node           *consumer;     /* borrowed; NULL = the handle                        */
+    levada_skip_counts     skips;        /* its own, for the thread of the handle              */
     levada_skip_place      place;        /* where it counts: here, or at a combiner            */
+    levada_skip_progress   progress;
+    levada_reject         *kept; /* rejects for its next block, nkept of them; none between calls */
+    int64_t                kept_capacity;
+    int32_t                nkept;
+    levada_status          late; /* END or an error that came after them, to be returned next  */
+    levada_error           late_why;
     atomic_llong           records, blocks, nanoseconds; /* time includes the inputs'          */
 };
 
 /* -- inputs (iter.c) */
 
+/* The next block with its rejects: for fused stages and the handle. Everything else calls
+ * levada_input_next, which has none. */
+LEVADA_MUST_USE levada_status levada_node_next(levada_node *it, levada_block **out,
+                                               levada_error *err);
 /* Takes back the whole block that `it` returned last, to return it again. It is part of the state
  * until then. */
 void levada_node_unread(levada_node *it, levada_block **block);
@@ -94,10 +107,6 @@ LEVADA_MUST_USE levada_status levada_node_restore(levada_node *it, levada_state_
                                                   levada_error *err);
 LEVADA_MUST_USE levada_status levada_node_reread(levada_node *it, const levada_origin *origins,
                                                  int64_t n, levada_block **out, levada_error *err);
-/* Reads what a restore left to drop, before anything else is read. Skipped records on the way count
- * then, though a combiner that has ended does not pull its other inputs again. Nodes upstream of a
- * ring belong to its workers and are left out. */
-LEVADA_MUST_USE levada_status levada_node_finish_drops(levada_node *it, levada_error *err);
 /* Passes a block of the consumer to the stage that accepts some (levada_iter_feed). */
 LEVADA_MUST_USE levada_status levada_node_feed(levada_node *it, const levada_block *back,
                                                levada_error *err);
@@ -110,31 +119,50 @@ void levada_node_cancel(levada_node *it);
 /* Of levada_node.edge. */
 extern const levada_edge_ops levada_node_edge_ops;
 
-/* -- counting (stats.c) */
+/* -- rejects (passing.c) */
 
-/* Adds the losses of `it` and everything upstream, as of the last block that it returned: work that
- * threads do ahead is not in it. For the thread that the node belongs to. */
-void levada_stats_losses(const levada_node *it, levada_losses *sum);
-/* The same, less those of before. */
-levada_losses levada_stats_since(const levada_node *it, const levada_losses *before);
+/* Rejects a record that the stage in next() has pulled: the last one but `unread`. */
+LEVADA_MUST_USE levada_status levada_node_reject(levada_node *it, const levada_error *why,
+                                                 int64_t unread, levada_error *err);
+/* Records that the stage in next() drops by design. */
+LEVADA_MUST_USE levada_status levada_node_dropped(levada_node *it, int64_t records,
+                                                  levada_error *err);
+/* Numbers the rejects of this node in `made`, which it made of the last `records` that it read. */
+void levada_node_number(levada_node *it, levada_block *made, int64_t records);
+/* ops->next, with the rejects that the node kept meanwhile: perhaps without a row. */
+LEVADA_MUST_USE levada_status levada_node_make(levada_node *it, levada_block **out,
+                                               levada_error *err);
+/* Counts the rejects of a block of the root. Where a budget ends, rows before that are *block, and
+ * the next block begins there; without such rows it returns the error and takes *block. */
+LEVADA_MUST_USE levada_status levada_node_settle(levada_node *root, levada_block **block,
+                                                 levada_error *err);
+/* Takes off what a restore left to drop; *block is NULL where that is all. */
+LEVADA_MUST_USE levada_status levada_node_drop(levada_node *it, levada_block **block,
+                                               levada_error *err);
+LEVADA_MUST_USE levada_status levada_node_save_drop(const levada_node *it, int64_t records,
+                                                    int64_t rejects, levada_state_writer *to,
+                                                    levada_error *err);
+/* Blocks and rejects that wait at the node, and what is to be dropped. */
+void levada_node_clear_waiting(levada_node *it);
+LEVADA_MUST_USE levada_status levada_node_save_waiting(levada_node *it, levada_state_writer *to,
+                                                       levada_error *err);
+LEVADA_MUST_USE levada_status levada_node_restore_waiting(levada_node *it,
+                                                          levada_state_reader *from,
+                                                          levada_error *err);
+
+/* Counts records that a SERIAL stage read from `it`, or gave back (less than 0). */
+static inline void levada_node_count_read(const levada_node *it, int64_t records)
+{
+    if (it->consumer && it->consumer->ops->hooks) it->consumer->progress.read += records;
+}
+
 /* A combiner that opens pipes reports how many records it emitted, before it pulls one and after
  * each block. Of pipes in pipes, the outermost combiner counts. */
 static inline void levada_node_report_emitted(levada_node *it, int64_t emitted)
 {
-    if (!it->place.piped) atomic_store(&it->skips.emitted, emitted);
+    it->progress.read = emitted;
 }
 
-static inline int64_t levada_node_emitted(const levada_node *it)
-{
-    return atomic_load(&it->skips.emitted);
-}
-
-/* Records that the input of a SERIAL stage gave it so far, before the restore too. */
-static inline int64_t levada_node_pulled(const levada_node *it)
-{
-    int64_t before = atomic_load(&it->skips.pulled);
-
-    return it->ninputs ? before + atomic_load(&it->inputs[0]->records) : before;
-}
+static inline int64_t levada_node_emitted(const levada_node *it) { return it->progress.read; }
 
 #endif

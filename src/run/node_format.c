@@ -43,6 +43,7 @@ static levada_status format_restore(levada_node *it, levada_state_reader *from, 
 static levada_status format_rewind(levada_node *it, levada_error *err)
 {
     (void)err;
+    levada_file_reader_next_pass(it->self, it->read_to_end);
     levada_file_reader_rewind(it->self, format_pass(it), it->run->epoch);
     return LEVADA_OK;
 }
@@ -120,7 +121,7 @@ levada_status levada_node_format(levada_run *run, const levada_dataset *at, leva
         levada_node_destroy(&it);
         return st;
     }
-    it->version = 4; /* 1 had one hash of all names, 2 no sizes, 3 counts of its own */
+    it->version = 5; /* 1 had one hash of all names, 2 no sizes, 3 counts of its own, 4 early */
     *out = it;
     return LEVADA_OK;
 }

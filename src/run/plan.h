@@ -60,9 +60,6 @@ LEVADA_MUST_USE levada_status levada_node_adopt(levada_node *it, levada_node **i
 /* The fused stages of a node that is one, else NULL; whether it is a file reader; what that
  * counted. */
 levada_fused             *levada_node_is_fused(const levada_node *it);
-/* Losses upstream of fused stages with tickets, as of the last one delivered; NULL = of other
- * nodes. */
-const levada_losses *levada_node_delivered(const levada_node *it);
 
 /* The number of a new source, which it is known by in origins. */
 int32_t levada_run_add_source(levada_run *run, levada_node *it);

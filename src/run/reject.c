@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bad records: a decoder marks rows, the policy of the iterator says what becomes of them.
- *
- * Rows are cut out wherever a stage ran; they are counted against the budget where results leave in
- * the order of records (skip/skips.h), so that threads do not decide where it ends.
+ * Bad records: a decoder marks rows, which are cut out here, wherever a stage ran. From then on they
+ * travel with the block (skip/skips.h).
  */
 #include "base/alloc.h"
 #include "base/text.h"
@@ -140,20 +138,27 @@ int64_t levada_run_find(const levada_block *in, int64_t from, levada_origin reco
     return from < in->n ? from : -1;
 }
 
-/* The rows of rejects become those of the block that the place was given. */
-static void reject_number(const levada_block *in, const levada_block *made, levada_block *kept)
+/* The bad records become rejects of what is left: they come in front of a row of it, and each knows
+ * the number of its record in `in`, from 1. */
+static void reject_number(const levada_skip_place *place, const levada_policy *policy,
+                          const levada_block *in, const levada_block *made, levada_block *kept)
 {
-    int64_t row = 0;
+    int64_t row = 0, gone = 0, last = -1;
 
     for (int32_t i = 0; i < kept->nrejects; i++) {
-        int64_t at = levada_run_find(in, row, levada_block_origin(made, kept->rejects[i].row));
+        levada_reject *r = &kept->rejects[i];
+        int64_t        at = levada_run_find(in, row, levada_block_origin(made, r->row));
 
         row = at >= 0 ? at : in->n - 1; /* it cannot be told: the last one */
-        kept->rejects[i].row = row;
+        r->loss = levada_skip_loss(place, policy, 1);
+        r->loss.total = row + 1;
+        gone += r->row != last;
+        last = r->row;
+        r->row += 1 - gone;
     }
 }
 
-levada_status levada_run_reject(levada_run *run, const char *path, bool carry,
+levada_status levada_run_reject(levada_run *run, const levada_skip_place *place, const char *path,
                                 const levada_block *in, levada_block **made, levada_error *err)
 {
     levada_block *block = *made, *whole;
@@ -164,13 +169,13 @@ levada_status levada_run_reject(levada_run *run, const char *path, bool carry,
         levada_error *why = &block->rejects[i].why;
 
         levada_run_place(run, path, block, block->rejects[i].row, why);
-        if (carry || run->skips.policy.skip) continue;
-        if (err) *err = *why;
+        if (why->code != LEVADA_ECANCELLED) continue;
+        if (err) *err = *why; /* the record is not bad: nobody has looked at it to the end */
         return why->code;
     }
     whole = levada_block_ref(block);
     st = reject_cut(made, err);
-    if (st == LEVADA_OK) reject_number(in, whole, *made);
+    if (st == LEVADA_OK) reject_number(place, &run->skips.policy, in, whole, *made);
     levada_block_unref(&whole);
     return st;
 }

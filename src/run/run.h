@@ -72,13 +72,12 @@ const char *levada_run_file(const levada_run *run, int32_t source, int32_t shard
 
 /* -- bad records (reject.c) */
 
-/* Applies the policy to the rejected rows of `made`, which has its origins: the first one as the
- * pipeline's error, or a block without these rows that carries their errors until it is settled, as
- * rejects of the rows of `in` that they were made of. With `carry` always that: settling it tells
- * the error in its turn. Takes and replaces *made. Any thread. */
-LEVADA_MUST_USE levada_status levada_run_reject(levada_run *run, const char *path, bool carry,
-                                                const levada_block *in, levada_block **made,
-                                                levada_error *err);
+/* Cuts the rejected rows out of `made`, which has its origins and was made of `in`. They become
+ * rejects of the result, at `place`; loss.total is the number of the record in `in`, from 1. Takes
+ * and replaces *made. Any thread. */
+LEVADA_MUST_USE levada_status levada_run_reject(levada_run *run, const levada_skip_place *place,
+                                                const char *path, const levada_block *in,
+                                                levada_block **made, levada_error *err);
 /* The row of `in`, from row `from` on, that a record was made of; -1: it cannot be told. Records
  * stay in order, so looking for all of them is one walk. */
 int64_t levada_run_find(const levada_block *in, int64_t from, levada_origin record);

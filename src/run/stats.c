@@ -12,25 +12,11 @@
 #define STATS_LINE LEVADA_ERROR_TEXT
 #define STATS_RECEIVED "received" /* in states */
 
-void levada_stats_losses(const levada_node *it, levada_losses *sum)
+/* Adds the losses of `it` and everything upstream. */
+static void stats_losses(const levada_node *it, levada_losses *sum)
 {
-    const levada_losses *delivered = levada_node_delivered(it);
-
     levada_losses_count(sum, &it->skips);
-    if (delivered) {
-        levada_losses_add(sum, delivered, 1);
-        return;
-    }
-    for (int32_t i = 0; i < it->ninputs; i++) levada_stats_losses(it->inputs[i], sum);
-}
-
-levada_losses levada_stats_since(const levada_node *it, const levada_losses *before)
-{
-    levada_losses losses = { 0 };
-
-    levada_stats_losses(it, &losses);
-    levada_losses_add(&losses, before, -1);
-    return losses;
+    for (int32_t i = 0; i < it->ninputs; i++) stats_losses(it->inputs[i], sum);
 }
 
 /* -- counts of what the consumer received; records and blocks are counted as in all nodes */
@@ -160,7 +146,7 @@ void levada_stats_conclude(levada_iter *it)
     char text[STATS_LINE] = "not noted";
     int32_t first = 0;
 
-    levada_stats_losses(it->root, &sum);
+    stats_losses(it->root, &sum);
     levada_losses_count(&sum, &run->unplaced);
     if (sum.skipped == 0) return;
     levada_mutex_lock(&run->noting);
@@ -192,7 +178,7 @@ void levada_stats_describe(const levada_iter *it, int64_t bytes, levada_text *te
 
     levada_text_char(&stages, '[');
     stats_node(&stages, it->root);
-    levada_stats_losses(it->root, &sum);
+    stats_losses(it->root, &sum);
     levada_losses_count(&sum, &run->unplaced);
     levada_text_char(&stages, ']');
     levada_text_format(text,

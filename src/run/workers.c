@@ -5,6 +5,7 @@
 #include "base/assert.h"
 #include "base/text.h"
 #include "runtime/wait.h"
+#include "tensor/block_priv.h"
 
 #include <string.h>
 
@@ -155,6 +156,7 @@ static void workers_snapshot_locked(levada_workers *workers, levada_result_ring 
     if (s) {
         s->ticket = j->tail;
         s->rows = j->drawn;
+        s->rejects = j->rejects_drawn;
         s->older = j->snapshots;
         j->snapshots = s;
         workers_snapshot_trim_locked(j);
@@ -266,7 +268,7 @@ static void workers_apply_locked(levada_workers *workers, levada_result_ring *j,
     LEVADA_ASSERT(!t->done);
     workers_offer_locked(workers, j); /* the intake is free again */
     workers_unlock(workers);
-    st = levada_fused_apply(j->fused, workers->run, worker, in, &out, &why);
+    st = levada_fused_apply(j->fused, workers->run, &j->node->place, worker, in, &out, &why);
     if (st != LEVADA_AGAIN) levada_block_unref(&in);
     else if (worker == 0) workers->run->interrupted = true;
     workers_lock(workers);
@@ -284,7 +286,6 @@ static void workers_apply_locked(levada_workers *workers, levada_result_ring *j,
 static void workers_work_locked(levada_workers *workers, levada_result_ring *j, int32_t worker)
 {
     levada_block  *in = NULL;
-    levada_losses  losses;
     levada_error   why = LEVADA_ERROR_INIT;
     levada_ticket *t;
     levada_status  st;
@@ -295,16 +296,13 @@ static void workers_work_locked(levada_workers *workers, levada_result_ring *j, 
     j->worker = worker;
     if (workers_snapshot_due_locked(j)) workers_snapshot_locked(workers, j);
     workers_unlock(workers);
-    st = levada_input_next(j->node->inputs[0], &in, &why);
-    /* Nobody else works upstream before the intake is free. */
-    losses = levada_stats_since(j->node->inputs[0], &j->ahead);
+    st = levada_node_next(j->node->inputs[0], &in, &why);
     workers_lock(workers);
     j->intake = false;
     if (st != LEVADA_OK) {
         if (st != LEVADA_AGAIN) {
             j->closed = st;
             j->why = why;
-            j->last = losses;
         }
         workers_tell_locked(workers, j);
         workers_offer_locked(workers, j);
@@ -315,8 +313,9 @@ static void workers_work_locked(levada_workers *workers, levada_result_ring *j, 
     LEVADA_ASSERT(number - j->head < j->window && !t->in && !t->out); /* delivered, or never used */
     memset(t, 0, sizeof *t);
     t->rows_in = levada_block_rows(in);
-    t->losses = losses;
+    t->rejects_in = in->nrejects;
     j->drawn += t->rows_in;
+    j->rejects_drawn += t->rejects_in;
     workers_apply_locked(workers, j, number, in, worker);
 }
 
@@ -348,7 +347,6 @@ static void workers_first_snapshots_locked(levada_workers *workers, levada_resul
 {
     if (!j) return;
     workers_first_snapshots_locked(workers, j->next);
-    j->losses = levada_stats_since(j->node->inputs[0], &j->ahead);
     workers_snapshot_locked(workers, j);
 }
 
@@ -417,7 +415,7 @@ static levada_status workers_deliver_locked(levada_workers *workers, levada_resu
     }
     j->head++;
     j->delivered += t->rows_in;
-    j->losses = t->losses;
+    j->rejects_delivered += t->rejects_in;
     j->bytes -= t->bytes;
     LEVADA_ASSERT(j->bytes >= 0 && j->delivered <= j->drawn);
     room = j->window - (j->tail - j->head);
@@ -478,7 +476,6 @@ levada_status levada_workers_take(levada_workers *workers, levada_result_ring *j
         } else if (atomic_load(&workers->run->cancelled) || workers->stop) {
             st = levada_fail(err, LEVADA_ECANCELLED, "cancelled");
         } else if (j->head == j->tail && j->closed != LEVADA_OK) {
-            j->losses = j->last;
             st = workers_closed_locked(j, err);
         } else if (until >= 0 && levada_now() >= until) {
             st = LEVADA_AGAIN;
@@ -506,7 +503,8 @@ levada_status levada_workers_save(levada_workers *workers, levada_result_ring *j
     if (s) {
         st = levada_state_append(to, &s->state, err);
         if (st == LEVADA_OK) {
-            st = levada_state_add_drop(to, j->node->inputs[0]->path, j->delivered - s->rows, err);
+            st = levada_node_save_drop(j->node->inputs[0], j->delivered - s->rows,
+                                       j->rejects_delivered - s->rejects, to, err);
         }
     } else {
         if (err) *err = j->unsaved;
@@ -545,10 +543,7 @@ levada_status levada_workers_halt(levada_workers *workers, levada_result_ring *j
 
     workers_lock(workers);
     j->halting = true;
-    if (j->closed == LEVADA_OK) { /* nothing new is drawn */
-        j->closed = LEVADA_END;
-        j->last = j->losses;
-    }
+    if (j->closed == LEVADA_OK) j->closed = LEVADA_END; /* nothing new is drawn */
     while (st == LEVADA_OK && !workers_idle_locked(j)) {
         if (until >= 0 && levada_now() >= until) st = LEVADA_AGAIN;
         else workers_wait_locked(workers, j, NULL, until);
@@ -570,12 +565,10 @@ static void workers_empty(levada_result_ring *j)
 
 void levada_workers_reset(levada_workers *workers, levada_result_ring *j)
 {
-    levada_losses ahead = levada_stats_since(j->node->inputs[0], &j->losses);
-
     workers_lock(workers);
-    j->ahead = ahead;
     workers_empty(j);
     j->head = j->tail = j->drawn = j->delivered = j->bytes = 0;
+    j->rejects_drawn = j->rejects_delivered = 0;
     /* while it is closed nobody works on it */
     if (workers->running) workers_snapshot_locked(workers, j);
     j->closed = LEVADA_OK;

@@ -29,15 +29,14 @@ typedef struct levada_ticket {
     levada_block *out;
     levada_status st;
     levada_error  why;
-    int64_t       rows_in, bytes;
-    levada_losses losses; /* upstream, when it was drawn */
+    int64_t       rows_in, rejects_in, bytes;
     bool          done;
 } levada_ticket;
 
 /* State of everything above the ring just before a ticket was drawn. */
 typedef struct levada_snapshot {
     struct levada_snapshot *older;
-    int64_t                 ticket, rows;
+    int64_t                 ticket, rows, rejects;
     levada_state_writer     state;
 } levada_snapshot;
 
@@ -51,15 +50,13 @@ typedef struct levada_result_ring {
     /* -- guarded by the worker pool's lock */
     int64_t          head, tail;         /* tickets delivered; drawn     */
     int64_t          drawn, delivered;   /* records in them              */
+    int64_t          rejects_drawn, rejects_delivered; /* upstream of the records */
     int64_t          bytes;              /* of results that lie in ring  */
     bool             intake;             /* somebody pulls from above    */
     int32_t          worker;             /* who does, or did last        */
     bool             halting;            /* somebody waits until it is idle   */
     levada_status    closed;             /* END or an error from above   */
     levada_error     why;
-    /* Losses upstream: as of delivery, at the end, and of what was read ahead before a rewind. The
-     * first two without the last. The first is the consumer's alone. */
-    levada_losses    losses, last, ahead;
     levada_snapshot *snapshots;          /* newest first */
     levada_error     unsaved;    /* why there is none, where save() is not possible */
     int64_t          snapshot_cost, snapshot_at; /* nanoseconds; clock */
@@ -89,7 +86,7 @@ void levada_workers_add(levada_workers *workers, levada_result_ring *ring);
 LEVADA_MUST_USE levada_status levada_workers_take(levada_workers *workers, levada_result_ring *ring,
                                                int32_t worker, levada_block **out,
                                                levada_error *err);
-/* State of everything above the ring and the records to drop below it. */
+/* State of everything upstream of the ring, and the records and rejects to drop there. */
 LEVADA_MUST_USE levada_status levada_workers_save(levada_workers *workers, levada_result_ring *ring,
                                                levada_state_writer *to, levada_error *err);
 /* Waits until no thread works for the ring; nothing new is drawn until it is reset. AGAIN at the

@@ -2,7 +2,6 @@
 #include "skip/skips_priv.h"
 
 #include "base/alloc.h"
-#include "tensor/block_priv.h"
 
 /* -- the first causes, in the order in which they came */
 
@@ -20,76 +19,97 @@ levada_note *levada_skips_reserve_locked(levada_skips *account)
     return &account->notes[account->nnotes++];
 }
 
-void levada_skip_note(const levada_skip_place *place, const levada_error *why)
+static void skips_note(levada_skips *account, const levada_reject *reject)
 {
-    levada_skips *account = place->account;
-    levada_note  *note;
+    levada_note *note;
 
-    if (!account) return;
     levada_mutex_lock(account->lock);
     note = levada_skips_reserve_locked(account);
     if (note) {
-        *note = (levada_note){ .why = *why, .of = place->counts, .number = account->next_number++ };
-        levada_error_place(&note->why, place->path, NULL, -1, -1);
+        *note = (levada_note){ .why = reject->why,
+                               .of = reject->loss.counts,
+                               .number = account->next_number++ };
     }
     levada_mutex_unlock(account->lock);
 }
 
-/* -- counting */
+/* -- at the place */
 
-bool levada_skip_allows(const levada_skip_place *place, const levada_policy *policy, int64_t more,
-                        int64_t good)
+levada_loss levada_skip_loss(const levada_skip_place *place, const levada_policy *policy,
+                             int64_t records)
 {
-    levada_skip_counts *counts = place->counts;
-    int64_t bad = more + atomic_load(&counts->bad) + atomic_load(&counts->unseen);
-
-    if (place->piped) good = atomic_load(&counts->emitted);
-    return policy->skip && levada_policy_allows(policy, bad, good + bad);
+    return (levada_loss){ .counts = place->counts,
+                          .skip = policy->skip,
+                          .most = policy->most,
+                          .share = policy->share,
+                          .records = records,
+                          .noted = records > 0,
+                          .piped = place->piped };
 }
 
-/* Good and bad ones up to a bad one that the place comes to as number `read`. In a pipe, those that
- * the combiner emitted and those left out: how far a pipe has read ahead depends on the size of
- * blocks. */
-static int64_t skips_records(const levada_skip_place *place, int64_t read)
+void levada_skip_number(levada_loss *loss, levada_skip_progress *progress, int64_t good)
 {
-    if (!place->piped) return read;
-    return atomic_load(&place->counts->emitted) + atomic_load(&place->counts->bad) + 1;
+    progress->lost += loss->records;
+    loss->lost = progress->lost;
+    loss->total = good + progress->lost;
+    if (loss->unseen > 0) progress->lost += loss->unseen;
 }
 
-levada_status levada_skip_reject(const levada_skip_place *place, int64_t read,
-                                 const levada_error *why, levada_error *err)
+void levada_skip_next_pass(levada_skip_progress *progress, bool read_to_end)
 {
-    levada_skip_counts *counts = place->counts;
-    int64_t             bad = atomic_load(&counts->bad) + 1;
-
-    if (!levada_policy_allows(&place->account->policy, bad, skips_records(place, read))) {
-        if (err) *err = *why;
-        return why->code;
+    if (read_to_end) {
+        progress->read_before = progress->read;
+        progress->lost_before = progress->lost;
+    } else {
+        progress->read = progress->read_before;
+        progress->lost = progress->lost_before;
     }
-    (void)atomic_fetch_add(&counts->bad, 1);
-    levada_skip_note(place, why);
-    return LEVADA_OK;
 }
 
-levada_status levada_skip_settle(const levada_skip_place *place, int64_t records,
-                                 levada_block **made, levada_error *err)
+/* -- where the consumer passes */
+
+static bool skips_allow(const levada_loss *loss, int64_t unseen)
 {
-    levada_block *block = *made;
-    int64_t       read = atomic_fetch_add_explicit(&place->counts->read, records,
-                                                   memory_order_relaxed);
+    const levada_policy policy = { .skip = loss->skip, .most = loss->most, .share = loss->share };
+    const levada_skip_counts *c = loss->counts;
+    int64_t bad = atomic_load(&c->bad) + atomic_load(&c->unseen) + loss->records + unseen;
 
-    for (int32_t i = 0; i < block->nrejects; i++) {
-        const levada_reject *reject = &block->rejects[i];
-        levada_status st = levada_skip_reject(place, read + reject->row + 1, &reject->why, err);
+    if (!policy.skip) return false;
+    if (policy.share >= 0) bad = loss->lost + unseen;
+    return levada_policy_allows(&policy, bad, loss->total + unseen);
+}
 
-        if (st != LEVADA_OK) {
-            levada_block_unref(made);
-            return st;
-        }
+static levada_status skips_judge(const levada_reject *reject, levada_error *err)
+{
+    const levada_loss *loss = &reject->loss;
+    bool               first = !loss->records || skips_allow(loss, 0);
+
+    if (first && loss->unseen == 0) return LEVADA_OK;
+    if (first && loss->unseen > 0 && skips_allow(loss, loss->unseen)) return LEVADA_OK;
+    if (err) *err = reject->why;
+    if (first && loss->records) {
+        levada_error_wrap(err, loss->unseen < 0
+                                   ? "a budget in percent cannot count the records lost here "
+                                     "(skip and skip:COUNT accept the loss)"
+                                   : "more records are lost here than the budget allows");
     }
-    levada_free(block->rejects);
-    block->rejects = NULL;
-    block->nrejects = 0;
+    return reject->why.code;
+}
+
+levada_status levada_skip_pass(levada_skips *account, const levada_reject *reject,
+                               levada_error *err)
+{
+    const levada_loss  *loss = &reject->loss;
+    levada_skip_counts *c = loss->counts;
+
+    LEVADA_TRY(skips_judge(reject, err));
+    (void)atomic_fetch_add(&c->bad, loss->records);
+    (void)atomic_fetch_add(&c->unseen, loss->unseen);
+    (void)atomic_fetch_add(&c->damaged, loss->damaged);
+    (void)atomic_fetch_add(&c->missing, loss->missing);
+    (void)atomic_fetch_add(&c->empty, loss->empty);
+    (void)atomic_fetch_add(&c->dropped, loss->dropped);
+    if (account && loss->noted) skips_note(account, reject);
     return LEVADA_OK;
 }
 
@@ -102,13 +122,4 @@ void levada_losses_count(levada_losses *to, const levada_skip_counts *counts)
     to->missing += atomic_load(&counts->missing);
     to->empty += atomic_load(&counts->empty);
     to->dropped += atomic_load(&counts->dropped);
-}
-
-void levada_losses_add(levada_losses *to, const levada_losses *more, int64_t times)
-{
-    to->skipped += more->skipped * times;
-    to->damaged_bytes += more->damaged_bytes * times;
-    to->missing += more->missing * times;
-    to->empty += more->empty * times;
-    to->dropped += more->dropped * times;
 }

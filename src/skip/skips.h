@@ -2,17 +2,22 @@
 /*
  * Skip counts: the one account of everything that a run leaves out, and why.
  *
+ * Rejected records, damage in files, missing and empty files, and records dropped by design are
+ * rejects (levada_reject, tensor/block_priv.h). A reject travels with the block whose rows come
+ * after it, through all stages. The iterator that a user holds counts it (levada_skip_pass), in the
+ * order of records, where the consumer passes it. What threads read ahead, and what a `take` ends
+ * before, is never counted.
+ *
  * A run has one account (levada_skips) with the policy of `errors=` and the first causes. It has
  * many places that count (levada_skip_counts): each source, run of fused stages and SERIAL stage is
  * one. All pipes that a combiner opens count at the place of that combiner. A budget holds at each
- * place by itself, in the order of records.
+ * place by itself.
  *
- * A rejected row travels with its block (levada_reject). The place counts it when whoever takes
- * results in order passes the block (levada_skip_settle), so threads do not decide where a budget
- * ends. The file reader counts damage as it comes by it.
+ * A budget in records needs only these counts. A share also needs the number of records up to the
+ * bad one. Only the place itself knows it (levada_skip_progress), and writes it into the reject.
  *
  * Counters are atomic, and notes have a lock: statistics may be read from any thread. Counts and
- * causes are part of the state of their place.
+ * causes are part of a state, under the path of their place.
  */
 #ifndef LEVADA_SKIP_SKIPS_H
 #define LEVADA_SKIP_SKIPS_H
@@ -20,6 +25,7 @@
 #include "description/policy.h"
 #include "runtime/lock.h"
 #include "state/state_priv.h"
+#include "tensor/block_priv.h"
 
 #include <stdatomic.h>
 
@@ -29,15 +35,21 @@
 
 /* What was left out at one place. */
 typedef struct levada_skip_counts {
+    const char  *path;           /* of the place; borrowed */
     atomic_llong bad;            /* records; a place of damage in a file counts as one           */
-    atomic_llong read;           /* records that came by, good and bad                           */
-    atomic_llong emitted;        /* by a combiner that opens pipes: good ones, in order          */
-    atomic_llong pulled;         /* by a SERIAL stage from its input, before a restore           */
     atomic_llong unseen;         /* lost records beyond `bad`: estimated for a budget in percent */
     atomic_llong damaged;        /* bytes                                                        */
     atomic_llong missing, empty; /* files                                                        */
     atomic_llong dropped;        /* records left out by design, such as by drop_remainder        */
 } levada_skip_counts;
+
+/* How far a place has come, ahead of the consumer: for shares. A pass that the consumer did not
+ * read to its end does not count: how far threads read ahead in it depends on timing. */
+typedef struct levada_skip_progress {
+    int64_t read; /* records that came by; of a combiner that opens pipes: good ones that it emitted */
+    int64_t lost; /* bad ones, with those that are estimated */
+    int64_t read_before, lost_before; /* where this pass began */
+} levada_skip_progress;
 
 /* Why something was left out, and where that is counted. */
 typedef struct levada_note {
@@ -55,46 +67,58 @@ typedef struct levada_skips {
     int64_t      nnotes, next_number;
 } levada_skips;
 
-/* Where somebody counts. */
+/* Where somebody rejects. */
 typedef struct levada_skip_place {
-    levada_skips       *account; /* NULL: causes are not kept */
     levada_skip_counts *counts;
     const char         *path;  /* of the stage; borrowed */
     bool                piped; /* in a pipe: the counts are those of the combiner that opened it */
 } levada_skip_place;
 
 void levada_skips_clear(levada_skips *account);
-/* Keeps why something was left out. Any thread. */
-void levada_skip_note(const levada_skip_place *place, const levada_error *why);
-/* Whether the policy allows `more` lost records after those counted, with `good` ones so far. For a
- * place in a pipe, the combiner knows how many are good. */
-bool levada_skip_allows(const levada_skip_place *place, const levada_policy *policy, int64_t more,
-                        int64_t good);
-/* Counts `records` more in their order, and the rejects that *made carries: it carries none then.
- * Returns the error of the record at which the budget ends, and takes *made. */
-LEVADA_MUST_USE levada_status levada_skip_settle(const levada_skip_place *place, int64_t records,
-                                                 levada_block **made, levada_error *err);
-/* Counts one bad record, the last of `read` that the place came by. Returns why->code, with *why in
- * *err, where the budget ends. */
-LEVADA_MUST_USE levada_status levada_skip_reject(const levada_skip_place *place, int64_t read,
-                                                 const levada_error *why, levada_error *err);
+/* The loss of `records` (0 or 1) under a policy; not numbered yet. */
+levada_loss levada_skip_loss(const levada_skip_place *place, const levada_policy *policy,
+                             int64_t records);
+/* Numbers the loss: `good` of `progress` came before, and it is the next bad one. */
+void levada_skip_number(levada_loss *loss, levada_skip_progress *progress, int64_t good);
+/* A pass has ended, and the next one begins. */
+void levada_skip_next_pass(levada_skip_progress *progress, bool read_to_end);
+/* Counts a reject and lists its cause. Returns its code, with the cause in *err, where the budget
+ * ends: it is not counted then. `account`: NULL = causes are not kept. */
+LEVADA_MUST_USE levada_status levada_skip_pass(levada_skips *account, const levada_reject *reject,
+                                               levada_error *err);
+
+/* -- states (skips_state.c, rejects_state.c) */
 
 /* The entries of a place: only where there is something, so that a run without bad records costs
- * nothing. `pulled`: see there. Restoring is for a place that has counted nothing yet. */
+ * nothing. Restoring is for a place that has counted nothing yet. */
 LEVADA_MUST_USE levada_status levada_skips_save(const levada_skips       *account,
-                                                const levada_skip_counts *counts, int64_t pulled,
+                                                const levada_skip_counts *counts,
                                                 levada_state_writer *to, levada_error *err);
 LEVADA_MUST_USE levada_status levada_skips_restore(levada_skips        *account,
                                                    levada_skip_counts  *counts,
                                                    levada_state_reader *from, levada_error *err);
+LEVADA_MUST_USE levada_status levada_skip_progress_save(const levada_skip_progress *progress,
+                                                        levada_state_writer *to,
+                                                        levada_error        *err);
+LEVADA_MUST_USE levada_status levada_skip_progress_restore(levada_skip_progress *progress,
+                                                           levada_state_reader *from,
+                                                           levada_error *err);
+/* The rejects of a block that waits, beside the entry `key` of its rows. Restoring gives them to
+ * the block; `find` returns the counts of a place by its path, NULL = there is none. */
+LEVADA_MUST_USE levada_status levada_rejects_save(const levada_block *block,
+                                                  levada_state_writer *to, const char *key,
+                                                  levada_error *err);
+LEVADA_MUST_USE levada_status
+levada_rejects_restore(levada_block *block, levada_state_reader *from, const char *key,
+                       levada_skip_counts *(*find)(void *user, const char *path), void *user,
+                       levada_error *err);
 
-/* Losses upstream of some place, as of the records that have passed it. */
+/* Losses of several places. */
 typedef struct levada_losses {
     int64_t skipped, damaged_bytes, missing, empty, dropped;
 } levada_losses;
 
-/* Adds `times` times what a place counted, or other losses. */
+/* Adds what a place counted. */
 void levada_losses_count(levada_losses *to, const levada_skip_counts *counts);
-void levada_losses_add(levada_losses *to, const levada_losses *more, int64_t times);
 
 #endif

@@ -1,13 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The account from the inside: skips.c counts, skips_state.c saves and restores.
+ * The account from the inside: skips.c counts, skips_state.c and rejects_state.c save and restore.
  */
 #ifndef LEVADA_SKIP_SKIPS_PRIV_H
 #define LEVADA_SKIP_SKIPS_PRIV_H
 
+#include "base/text.h"
 #include "skip/skips.h"
 
 /* One more note at the end, NULL if there is no space for it; with the lock held. */
 levada_note *levada_skips_reserve_locked(levada_skips *account);
+
+/* The texts of a cause, each with its end; and back, where `at` and `end` bound them: whether they
+ * were all there. */
+void levada_skips_put_texts(levada_text *to, const levada_error *why);
+bool levada_skips_take_texts(levada_error *why, const char **at, const char *end);
+LEVADA_MUST_USE levada_status levada_skips_damaged(levada_error *err);
 
 #endif

@@ -7,26 +7,50 @@
 
 #include <string.h>
 
-#define SKIPS_COUNTS 9
+#define SKIPS_COUNTS 6
 #define SKIPS_NUMBERS 4 /* of a note */
-#define SKIPS_TEXTS 4
+#define SKIPS_PROGRESS 4
 
 #define SKIPS_KEY "#skips"
+#define SKIPS_PROGRESS_KEY "#share"
 #define SKIPS_PROBLEMS "#problems"
 #define SKIPS_TEXT "#problems.text"
 
 static void skips_list(levada_skip_counts *c, atomic_llong *list[SKIPS_COUNTS])
 {
-    atomic_llong *const all[SKIPS_COUNTS] = { &c->bad, &c->read, &c->emitted, &c->pulled,
-                                              &c->unseen, &c->damaged, &c->missing, &c->empty,
-                                              &c->dropped };
+    atomic_llong *const all[SKIPS_COUNTS] = { &c->bad,     &c->unseen, &c->damaged,
+                                              &c->missing, &c->empty,  &c->dropped };
 
     memcpy(list, all, sizeof all);
 }
 
-static levada_status skips_damaged(levada_error *err)
+levada_status levada_skips_damaged(levada_error *err)
 {
     return levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged");
+}
+
+/* -- causes as texts, each with its end */
+
+void levada_skips_put_texts(levada_text *to, const levada_error *why)
+{
+    const char *const texts[] = { why->stage, why->file, why->key, why->message };
+
+    for (int k = 0; k < 4; k++) levada_text_add(to, texts[k], strlen(texts[k]) + 1);
+}
+
+bool levada_skips_take_texts(levada_error *e, const char **at, const char *end)
+{
+    char *const  to[] = { e->stage, e->file, e->key, e->message };
+    const size_t size[] = { sizeof e->stage, sizeof e->file, sizeof e->key, sizeof e->message };
+
+    for (int k = 0; k < 4; k++) {
+        size_t n = strnlen(*at, (size_t)(end - *at));
+
+        if (n == (size_t)(end - *at) || n >= size[k]) return false;
+        memcpy(to[k], *at, n + 1);
+        *at += n + 1;
+    }
+    return true;
 }
 
 /* -- saving */
@@ -40,14 +64,13 @@ static int64_t skips_gather(const levada_skips *account, const levada_skip_count
     for (int64_t i = 0; i < account->nnotes; i++) {
         const levada_note  *note = &account->notes[i];
         const levada_error *e = &note->why;
-        const char *const   texts[SKIPS_TEXTS] = { e->stage, e->file, e->key, e->message };
 
         if (note->of != of) continue;
         numbers[n++] = note->number;
         numbers[n++] = e->code;
         numbers[n++] = e->record;
         numbers[n++] = e->offset;
-        for (int k = 0; k < SKIPS_TEXTS; k++) levada_text_add(text, texts[k], strlen(texts[k]) + 1);
+        levada_skips_put_texts(text, e);
     }
     levada_mutex_unlock(account->lock);
     return n;
@@ -69,18 +92,17 @@ static levada_status skips_save_notes(const levada_skips *account, const levada_
 }
 
 levada_status levada_skips_save(const levada_skips *account, const levada_skip_counts *counts,
-                                int64_t pulled, levada_state_writer *to, levada_error *err)
+                                levada_state_writer *to, levada_error *err)
 {
     levada_skip_counts *c = (levada_skip_counts *)(uintptr_t)counts;
-    bool                some = account->policy.share >= 0;
+    bool                some = false;
     atomic_llong       *list[SKIPS_COUNTS];
     int64_t             values[SKIPS_COUNTS];
 
     skips_list(c, list);
     for (int i = 0; i < SKIPS_COUNTS; i++) {
         values[i] = atomic_load(list[i]);
-        some = some || (values[i] && list[i] != &c->read && list[i] != &c->pulled);
-        if (list[i] == &c->pulled) values[i] = pulled;
+        some = some || values[i];
     }
     LEVADA_TRY(skips_save_notes(account, counts, to, err));
     return some ? levada_state_put_i64s(to, SKIPS_KEY, values, SKIPS_COUNTS, err) : LEVADA_OK;
@@ -101,23 +123,6 @@ static void skips_insert(levada_skips *account, const levada_note *saved)
     levada_mutex_unlock(account->lock);
 }
 
-/* Reads four texts, each with its end, into the error. */
-static bool skips_take_texts(levada_error *e, const char **at, const char *end)
-{
-    char *const  to[SKIPS_TEXTS] = { e->stage, e->file, e->key, e->message };
-    const size_t size[SKIPS_TEXTS] = { sizeof e->stage, sizeof e->file, sizeof e->key,
-                                       sizeof e->message };
-
-    for (int k = 0; k < SKIPS_TEXTS; k++) {
-        size_t n = strnlen(*at, (size_t)(end - *at));
-
-        if (n == (size_t)(end - *at) || n >= size[k]) return false;
-        memcpy(to[k], *at, n + 1);
-        *at += n + 1;
-    }
-    return true;
-}
-
 static levada_status skips_restore_notes(levada_skips *account, levada_skip_counts *counts,
                                          levada_state_reader *from, levada_error *err)
 {
@@ -132,7 +137,7 @@ static levada_status skips_restore_notes(levada_skips *account, levada_skip_coun
     LEVADA_TRY(levada_state_get_bytes(from, SKIPS_TEXT, &bytes, &size, err));
     at = bytes;
     end = at + size;
-    if (n % SKIPS_NUMBERS || n > LEVADA_SKIP_NOTES * SKIPS_NUMBERS) return skips_damaged(err);
+    if (n % SKIPS_NUMBERS || n > LEVADA_SKIP_NOTES * SKIPS_NUMBERS) return levada_skips_damaged(err);
     for (int64_t i = 0; i < n; i += SKIPS_NUMBERS) {
         levada_note note = { .why = LEVADA_ERROR_INIT, .of = counts, .number = numbers[i] };
 
@@ -140,12 +145,12 @@ static levada_status skips_restore_notes(levada_skips *account, levada_skip_coun
         note.why.record = numbers[i + 2];
         note.why.offset = numbers[i + 3];
         if (note.number < 0 || note.number > LEVADA_COUNT_LIMIT || numbers[i + 1] < INT16_MIN ||
-            numbers[i + 1] >= 0 || !skips_take_texts(&note.why, &at, end)) {
-            return skips_damaged(err);
+            numbers[i + 1] >= 0 || !levada_skips_take_texts(&note.why, &at, end)) {
+            return levada_skips_damaged(err);
         }
         skips_insert(account, &note);
     }
-    return at == end ? LEVADA_OK : skips_damaged(err);
+    return at == end ? LEVADA_OK : levada_skips_damaged(err);
 }
 
 levada_status levada_skips_restore(levada_skips *account, levada_skip_counts *counts,
@@ -158,11 +163,38 @@ levada_status levada_skips_restore(levada_skips *account, levada_skip_counts *co
     LEVADA_TRY(skips_restore_notes(account, counts, from, err));
     if (!levada_state_has(from, SKIPS_KEY)) return LEVADA_OK;
     LEVADA_TRY(levada_state_get_i64s(from, SKIPS_KEY, &values, &n, err));
-    if (n != SKIPS_COUNTS) return skips_damaged(err);
+    if (n != SKIPS_COUNTS) return levada_skips_damaged(err);
     skips_list(counts, list);
     for (int64_t i = 0; i < n; i++) { /* made up: sums must not overflow */
-        if (values[i] < 0 || values[i] > LEVADA_COUNT_LIMIT) return skips_damaged(err);
+        if (values[i] < 0 || values[i] > LEVADA_COUNT_LIMIT) return levada_skips_damaged(err);
         atomic_store(list[i], values[i]);
     }
+    return LEVADA_OK;
+}
+
+/* -- how far a place has come */
+
+levada_status levada_skip_progress_save(const levada_skip_progress *p, levada_state_writer *to,
+                                        levada_error *err)
+{
+    const int64_t values[SKIPS_PROGRESS] = { p->read, p->lost, p->read_before, p->lost_before };
+
+    return levada_state_put_i64s(to, SKIPS_PROGRESS_KEY, values, SKIPS_PROGRESS, err);
+}
+
+levada_status levada_skip_progress_restore(levada_skip_progress *p, levada_state_reader *from,
+                                           levada_error *err)
+{
+    const int64_t *values = NULL;
+    int64_t        n = 0;
+
+    *p = (levada_skip_progress){ 0 };
+    if (!levada_state_has(from, SKIPS_PROGRESS_KEY)) return LEVADA_OK;
+    LEVADA_TRY(levada_state_get_i64s(from, SKIPS_PROGRESS_KEY, &values, &n, err));
+    if (n != SKIPS_PROGRESS) return levada_skips_damaged(err);
+    for (int64_t i = 0; i < n; i++) { /* made up: sums must not overflow */
+        if (values[i] < 0 || values[i] > LEVADA_COUNT_LIMIT) return levada_skips_damaged(err);
+    }
+    *p = (levada_skip_progress){ values[0], values[1], values[2], values[3] };
     return LEVADA_OK;
 }

@@ -140,24 +140,25 @@ levada_status levada_state_put_i64s(levada_state_writer *to, const char *key,
     return state_put(to, key, LEVADA_ENTRY_I64S, values, (size_t)n * sizeof *values, err);
 }
 
-levada_status levada_state_add_drop(levada_state_writer *to, const char *path, int64_t records,
-                                    levada_error *err)
+levada_status levada_state_add(levada_state_writer *to, const char *path, const char *key,
+                               int64_t more, levada_error *err)
 {
-    levada_entry e = { .version = 0, .type = LEVADA_ENTRY_I64, .key = "drop" };
+    levada_entry e = { .version = 0, .type = LEVADA_ENTRY_I64 };
 
     for (int32_t i = 0; i < to->n; i++) {
         int64_t before;
 
-        if (strcmp(to->entries[i].key, "drop") != 0 || strcmp(to->entries[i].path, path) != 0) {
+        if (strcmp(to->entries[i].key, key) != 0 || strcmp(to->entries[i].path, path) != 0) {
             continue;
         }
         memcpy(&before, to->entries[i].data, sizeof before);
-        before += records;
+        before += more;
         memcpy(to->entries[i].data, &before, sizeof before);
         return LEVADA_OK;
     }
     snprintf(e.path, sizeof e.path, "%s", path);
-    return state_add(to, &e, &records, sizeof records, err);
+    snprintf(e.key, sizeof e.key, "%s", key);
+    return state_add(to, &e, &more, sizeof more, err);
 }
 
 /* -- reading */

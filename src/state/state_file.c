@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STATE_FORMAT 3 /* 1 had no causes and no counts of files, 2 shared paths */
+#define STATE_FORMAT 4 /* 1 had no causes and no counts of files, 2 shared paths, 3 early counts */
 #define STATE_HEAD (8 + 2 + 2 + 16 + 8 + 8 + 4)
 #define STATE_MOST_ENTRIES (1 << 20)
 #define STATE_MOST_BYTES UINT32_MAX /* of an entry */

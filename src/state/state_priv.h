@@ -109,9 +109,9 @@ LEVADA_MUST_USE levada_status levada_state_move(levada_state_writer *to, levada_
 LEVADA_MUST_USE levada_status levada_state_append(levada_state_writer       *to,
                                                   const levada_state_writer *from,
                                                   levada_error *err);
-/* Records to drop where reading goes on below the node at `path`: adds to what is there. */
-LEVADA_MUST_USE levada_status levada_state_add_drop(levada_state_writer *to, const char *path,
-                                                    int64_t records, levada_error *err);
+/* Adds to the number of that path and key, 0 if there is none. */
+LEVADA_MUST_USE levada_status levada_state_add(levada_state_writer *to, const char *path,
+                                               const char *key, int64_t more, levada_error *err);
 /* The state file, of a writer that holds no records any more; bytes are freed with
  * levada_string_free. */
 LEVADA_MUST_USE levada_status levada_state_encode(levada_state_writer     *from,

@@ -30,9 +30,28 @@ typedef struct levada_origins {
     const levada_origin *each;  /* not NULL: one for each row                                  */
 } levada_origins;
 
+/* What a reject costs, and where that is counted (skip/skips.h): a record, or damage in a file. All
+ * zero while only its row and its cause are known. */
+typedef struct levada_loss {
+    struct levada_skip_counts *counts; /* NULL = nobody has judged it yet */
+    int64_t lost, total;    /* for a share: bad records there up to this one, and all; 0 = unknown */
+    int64_t most;           /* the budget, as levada_policy has it; not `skip`: this is the end    */
+    double  share;
+    int64_t records;        /* 1, or 0 = no record is known to be lost                             */
+    int64_t unseen;         /* further records, estimated; -1 = nobody knows how many              */
+    int64_t damaged;        /* bytes            */
+    int64_t dropped;        /* records          */
+    int32_t missing, empty; /* files            */
+    bool    skip, noted;    /* noted: its cause is listed                                          */
+    bool    piped;          /* it is in a pipe, and the combiner that opened that numbers it       */
+} levada_loss;
+
+/* Something that was left out, in a block: the rows from `row` on came after it. Until a stage has
+ * returned its block, `row` is that of the bad record itself. */
 typedef struct levada_reject {
     int64_t      row;
     levada_error why;
+    levada_loss  loss;
 } levada_reject;
 
 /* What is known of a batch as a whole, and its rows do not say. Counted and immutable: many batches
@@ -60,7 +79,7 @@ struct levada_block {
     levada_origins   more[LEVADA_ORIGIN_PARTS - 1];
     levada_layout   *layout;      /* from batching to padding, a reference; NULL = nothing       */
     int32_t          nrejects;
-    levada_reject   *rejects;     /* NULL in the good case                                       */
+    levada_reject   *rejects;     /* ascending by row; NULL in the good case                     */
 };
 
 LEVADA_MUST_USE levada_status levada_layout_create(int64_t bound, levada_layout **out,
@@ -125,6 +144,13 @@ LEVADA_MUST_USE levada_status levada_block_gather(levada_pool *pool, const levad
 LEVADA_MUST_USE levada_status levada_block_slice(levada_pool *pool, const levada_block *block,
                                                  int64_t first, int64_t n, levada_block **out,
                                                  levada_error *err);
+/* The same rows as a block that nobody else has, without rejects. */
+LEVADA_MUST_USE levada_status levada_block_copy_rows(const levada_block *block, levada_block **out,
+                                                     levada_error *err);
+/* Rows from `row` on, with the rejects from number `reject` on. Both of `block` stay. */
+LEVADA_MUST_USE levada_status levada_block_tail(const levada_block *block, int64_t row,
+                                                int32_t reject, levada_block **out,
+                                                levada_error *err);
 /* The DATA block and row that row i of any block is. */
 static inline const levada_block *levada_block_row(const levada_block *block, int64_t i,
                                                    int64_t *row)

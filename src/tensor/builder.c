@@ -201,8 +201,7 @@ levada_status levada_builder_reject(levada_builder *b, int64_t row, const levada
         }
         block->rejects = more;
     }
-    block->rejects[block->nrejects].row = row;
-    block->rejects[block->nrejects].why = *why;
+    block->rejects[block->nrejects] = (levada_reject){ .row = row, .why = *why };
     /* Whatever somebody else's function says, it is an error, and one that a state can keep. */
     if (why->code >= LEVADA_OK || why->code < INT16_MIN) {
         block->rejects[block->nrejects].why.code = LEVADA_EUNKNOWN;

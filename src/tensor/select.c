@@ -138,17 +138,13 @@ static levada_status select_slice_data(const levada_block *block, int64_t first,
     return LEVADA_OK;
 }
 
-levada_status levada_block_slice(levada_pool *pool, const levada_block *block, int64_t first,
-                                 int64_t n, levada_block **out, levada_error *err)
+/* A block of its own, even of all rows. */
+static levada_status select_part(const levada_block *block, int64_t first, int64_t n,
+                                 levada_block **out, levada_error *err)
 {
     levada_block *made = NULL;
     levada_status st;
 
-    (void)pool;
-    if (first == 0 && n == block->n) {
-        *out = levada_block_ref(block);
-        return LEVADA_OK;
-    }
     if (block->kind == LEVADA_BLOCK_DATA) {
         LEVADA_TRY(select_slice_data(block, first, n, &made, err));
     } else {
@@ -162,4 +158,49 @@ levada_status levada_block_slice(levada_pool *pool, const levada_block *block, i
     if (st == LEVADA_OK) *out = made;
     else levada_block_unref(&made);
     return st;
+}
+
+levada_status levada_block_slice(levada_pool *pool, const levada_block *block, int64_t first,
+                                 int64_t n, levada_block **out, levada_error *err)
+{
+    (void)pool;
+    if (first > 0 || n < block->n) return select_part(block, first, n, out, err);
+    *out = levada_block_ref(block);
+    return LEVADA_OK;
+}
+
+/* -- rows and rejects */
+
+levada_status levada_block_copy_rows(const levada_block *block, levada_block **out,
+                                     levada_error *err)
+{
+    LEVADA_TRY(select_part(block, 0, block->n, out, err));
+    (*out)->bytes = block->bytes;
+    return LEVADA_OK;
+}
+
+levada_status levada_block_tail(const levada_block *block, int64_t row, int32_t reject,
+                                levada_block **out, levada_error *err)
+{
+    int32_t        n = block->nrejects - reject;
+    levada_reject *rejects = n > 0 ? levada_alloc((size_t)n * sizeof *rejects) : NULL;
+    levada_status  st = LEVADA_OK;
+
+    if (n > 0 && !rejects) {
+        st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to skip records");
+    }
+    if (st == LEVADA_OK) { /* nothing lies behind the last row */
+        st = select_part(block, row < block->n ? row : 0, block->n - row, out, err);
+    }
+    if (st != LEVADA_OK) {
+        levada_free(rejects);
+        return st;
+    }
+    for (int32_t i = 0; i < n; i++) {
+        rejects[i] = block->rejects[reject + i];
+        rejects[i].row = rejects[i].row > row ? rejects[i].row - row : 0;
+    }
+    (*out)->rejects = rejects;
+    (*out)->nrejects = n > 0 ? n : 0;
+    return LEVADA_OK;
 }

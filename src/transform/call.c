@@ -62,7 +62,6 @@ static levada_status call_next(void *state, const void *args, levada_input *in, 
     if (st == LEVADA_AGAIN || (st < 0 && !s->call.def->save)) return st;
     used = levada_input_next(in, &block, st == LEVADA_OK ? err : NULL);
     if (st == LEVADA_OK) st = used;
-    if (st == LEVADA_OK) st = levada_context_settle(s->context, block, &made, err);
     levada_block_unref(&block);
     if (st == LEVADA_OK) {
         *out = made;

@@ -27,7 +27,7 @@ static void bad_records_follow_the_policy(void **state)
     levada_iter        *it = t_iter_open("range:8,start=1 | call:{c:picky}", 1, 3);
 
     (void)state;
-    assert_int_equal(t_iter_fails(it, LEVADA_EDATA_LOSS, "five times"), 3);
+    assert_int_equal(t_iter_fails(it, LEVADA_EDATA_LOSS, "five times"), 4);
     levada_iter_close(&it);
     o.errors = "skip";
     o.threads = 1;

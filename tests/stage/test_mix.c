@@ -141,12 +141,10 @@ static void expect_no_save(const char *text, const char *stage, const char *caus
     levada_iter_close(&it);
 }
 
-/* What a function or a source had in its hands when it failed is gone. */
+/* What a source had in its hands when it failed is gone. */
 static void no_position_lacks_what_was_lost(void **state)
 {
     (void)state;
-    expect_no_save("mix(range:60 | call:{c:picky},spec={value:int64}; range:60):weights=[1,9]",
-                   "1.call", "five times");
     expect_no_save("mix(t_rows:60; t_rows:60,fail_at=33)", "1.t_rows", "record 33");
 }
 

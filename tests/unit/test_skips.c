@@ -347,8 +347,8 @@ static void shares_of_buckets_are_exact(void **state)
                    "skip:20.01%", 1000, 500);
 }
 
-/* A zip ends with its first input. After a restore it does not come to pull the second one again,
- * whose records were all delivered: what was skipped among them counts nevertheless. */
+/* A zip ends with its first input, and does not come to the bad record that is the last one of the
+ * second. The others count once, although nothing pulls the second input again after a restore. */
 static void a_pass_that_ends_behind_a_restore_counts(void **state)
 {
     static const char *const ends[] = { "repeat:3", "skip:0", "shard:index=0,count=1" };
@@ -376,7 +376,7 @@ static void a_pass_that_ends_behind_a_restore_counts(void **state)
         saved = t_iter_save(it);
         t_iter_restore(other, saved);
         assert_int_equal(t_iter_read_rest(other, &got), LEVADA_END);
-        assert_int_equal(t_iter_stat(other, "skipped_records"), passes * 2 * 7);
+        assert_int_equal(t_iter_stat(other, "skipped_records"), passes * (7 + 6));
         t_clear(&saved);
         levada_iter_close(&it);
         levada_iter_close(&other);
@@ -396,7 +396,7 @@ static levada_status restores(int64_t value, int32_t at, int64_t n, levada_error
     levada_skip_counts       counts = { 0 };
     char                    *bytes = NULL;
     size_t                   size = 0;
-    int64_t                  values[10] = { 0 };
+    int64_t                  values[7] = { 0 };
     levada_status            st;
 
     values[at] = value;
@@ -418,15 +418,15 @@ static levada_status restores(int64_t value, int32_t at, int64_t n, levada_error
 static void counts_that_cannot_be_are_refused(void **state)
 {
     (void)state;
-    assert_int_equal(restores(7, 0, 9, NULL), LEVADA_OK);
-    assert_int_equal(restores(7, 0, 8, NULL), LEVADA_EDATA_LOSS);
-    assert_int_equal(restores(7, 0, 10, NULL), LEVADA_EDATA_LOSS);
-    for (int32_t i = 0; i < 9; i++) {
+    assert_int_equal(restores(7, 0, 6, NULL), LEVADA_OK);
+    assert_int_equal(restores(7, 0, 5, NULL), LEVADA_EDATA_LOSS);
+    assert_int_equal(restores(7, 0, 7, NULL), LEVADA_EDATA_LOSS);
+    for (int32_t i = 0; i < 6; i++) {
         levada_error err = LEVADA_ERROR_INIT;
 
-        assert_int_equal(restores(INT64_MAX, i, 9, &err), LEVADA_EDATA_LOSS);
+        assert_int_equal(restores(INT64_MAX, i, 6, &err), LEVADA_EDATA_LOSS);
         assert_string_equal(err.message, "the saved state is damaged");
-        assert_int_equal(restores(-1, i, 9, NULL), LEVADA_EDATA_LOSS);
+        assert_int_equal(restores(-1, i, 6, NULL), LEVADA_EDATA_LOSS);
     }
 }
 

@@ -13,7 +13,7 @@
 
 /* Written by hand from the layout in state_file.c, its checksum by another implementation. */
 static const uint8_t golden[116] = {
-    0x4c, 0x56, 0x44, 0x41, 0x53, 0x54, 0x41, 0x54, 0x03, 0x00, 0x00, 0x00,
+    0x4c, 0x56, 0x44, 0x41, 0x53, 0x54, 0x41, 0x54, 0x04, 0x00, 0x00, 0x00,
     0x00, 0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x08, 0x09, 0x0a, 0x0b,
     0x0c, 0x0d, 0x0e, 0x0f, 0x0b, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
     0x02, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x03, 0x00, 0x00, 0x00,
@@ -22,7 +22,7 @@ static const uint8_t golden[116] = {
     0x61, 0x6e, 0x67, 0x65, 0x01, 0x62, 0x03, 0x00, 0x00, 0x00, 0x02, 0x03,
     0x00, 0x00, 0x00, 0x78, 0x79, 0x7a, 0x07, 0x30, 0x2e, 0x72, 0x61, 0x6e,
     0x67, 0x65, 0x01, 0x63, 0x03, 0x00, 0x00, 0x00, 0x03, 0x03, 0x00, 0x00,
-    0x00, 0x0a, 0x04, 0x01, 0x48, 0xe9, 0xaa, 0x9c,
+    0x00, 0x0a, 0x04, 0x01, 0xdc, 0x16, 0x44, 0x4e,
 };
 
 static const levada_state_scope scope_range = { .path = "0.range", .version = 3 };
@@ -255,23 +255,23 @@ static void another_format_is_refused(void **state)
     levada_error err = LEVADA_ERROR_INIT;
 
     (void)state;
-    saved.at[8] = 4;
+    saved.at[8] = 5;
     sign(&saved);
     assert_int_equal(levada_iter_restore(it, saved.at, saved.size, &err),
                      LEVADA_EFAILED_PRECONDITION);
-    assert_string_equal(err.message, "the state was saved in format 4, this version reads 3");
-    for (uint8_t format = 1; format < 3; format++) {
+    assert_string_equal(err.message, "the state was saved in format 5, this version reads 4");
+    for (uint8_t format = 1; format < 4; format++) {
         char want[64];
 
         saved.at[8] = format;
         sign(&saved);
         assert_int_equal(levada_iter_restore(it, saved.at, saved.size, &err),
                          LEVADA_EFAILED_PRECONDITION);
-        (void)snprintf(want, sizeof want, "the state was saved in format %d, this version reads 3",
+        (void)snprintf(want, sizeof want, "the state was saved in format %d, this version reads 4",
                        format);
         assert_string_equal(err.message, want);
     }
-    saved.at[8] = 3;
+    saved.at[8] = 4;
     saved.at[10] = 1;
     sign(&saved);
     assert_int_equal(levada_iter_restore(it, saved.at, saved.size, &err),
