@@ -58,12 +58,12 @@ typedef struct levada_context {
     const levada_spec *out; /* columns as check() derived them                                   */
 } levada_context;
 
-/* Counts records that the stage drops (they appear in stats). Any thread. */
+/* Counts records that the stage drops: they appear in the statistics. Called from next(). */
 LEVADA_API void levada_context_dropped(const levada_context *context, int64_t records);
-/* A record (a block of one) that the stage cannot use: LEVADA_OK = the policy of the iterator
- * leaves it out and counts it; else why->code, with the record's place in *err. `unread`: records
- * that the stage has pulled and not come to yet, which a share (errors="skip:1%") does not count.
- */
+/* A record (a block of one) that the stage cannot use. LEVADA_OK: the policy of the iterator skips
+ * records. This one counts when the consumer passes it, before the next block of the stage. Else
+ * why->code, with the record's place in *err. `unread`: records that the stage has pulled and not
+ * come to yet, which a share (errors="skip:1%") does not count. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_context_reject(const levada_context *context,
                                                                const levada_block   *record,
                                                                int64_t               unread,
@@ -150,7 +150,8 @@ typedef struct levada_stage_def {
 } levada_stage_def;
 
 /* The next block, owned by the caller. END after the last one; AGAIN: call again later, from the
- * next call of the stage's next(). An error is repeated. */
+ * next call of the stage's next(). This also happens after records were skipped, so that they count
+ * after what the stage has made so far. An error is repeated. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_input_next(levada_input *in, levada_block **out,
                                                            levada_error *err);
 /* The block that the next levada_input_next() will return: borrowed until then, and part of the

@@ -194,8 +194,8 @@ static levada_status file_damage_pass_long(levada_file_reader *r, int64_t *next_
     return file_damage_drop(r, w->offset, w->ended, loss, err);
 }
 
-/* loss->unseen are the bytes that were lost, without a single bad record that is known to be one; -1
- * where nobody knows how many. */
+/* loss->unseen are the bytes that were lost, without a single bad record that is known to be one.
+ * -1: their number is unknown. */
 static levada_status file_damage_pass(levada_file_reader *r, int64_t *next_offset,
                                       levada_loss *loss, levada_error *err)
 {

@@ -203,14 +203,13 @@ void levada_file_reader_leave(levada_file_reader *r)
     r->wasted = 0;
 }
 
-/* Reports that a file had no record: no error, but seldom what was meant. */
+/* Reports that a file had no record. */
 static levada_status file_reader_empty(levada_file_reader *r, levada_error *err)
 {
     const char  *path = r->files.path[file_reader_shard(r)];
     levada_error why = LEVADA_ERROR_INIT;
     levada_loss  loss = levada_skip_loss(r->owner.place, &r->policy, 0);
 
-    levada_env_log(r->context->env, LEVADA_LOG_WARNING, "%s: " LEVADA_FILE_EMPTY, path);
     (void)levada_fail(&why, LEVADA_ENOT_FOUND, LEVADA_FILE_EMPTY);
     levada_error_place(&why, NULL, path, -1, -1);
     loss.empty = 1;
@@ -376,7 +375,7 @@ levada_status levada_file_reader_reject(levada_file_reader *r, const levada_erro
 static levada_status file_reader_settle(levada_file_reader *r, levada_error *err)
 {
     for (; r->passed < r->nrejects; r->passed++) {
-        LEVADA_TRY(levada_skip_pass(NULL, &r->rejects[r->passed], err));
+        LEVADA_TRY(levada_skip_pass(NULL, r->context->env, &r->rejects[r->passed], err));
     }
     r->nrejects = r->passed = 0;
     return LEVADA_OK;

@@ -23,7 +23,7 @@
  * Damage is EDATA_LOSS with file, record and offset, and is repeated. With a policy that skips, the
  * reader continues at the next valid record of the file, or with the next file, and returns the
  * damage as a reject of a block without rows (skip/skips.h). It treats a record that exceeds the
- * limit and a missing file in the same way. A file without a record is no error, but a reject too:
+ * limit and a missing file in the same way. A file without a record is a reject that costs nothing:
  * it appears in the statistics.
  *
  * One owner, one thread at a time; progress and counts may be asked for from any thread.

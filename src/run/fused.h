@@ -29,8 +29,8 @@ bool levada_fused_rereadable(const levada_fused *fused);
 
 /* Its input is batches, which are not cut. Before it is applied. */
 void levada_fused_whole(levada_fused *fused);
-/* Applies all of it. `in` is borrowed. The result carries the rejects of `in` and, at `place`, those
- * of these stages, each in front of the rows that came after it. */
+/* Applies all of it. `in` is borrowed. The result carries the rejects of `in` and, at `place`,
+ * those of these stages, each in front of the rows that came after it. */
 LEVADA_MUST_USE levada_status levada_fused_apply(levada_fused *fused, struct levada_run *run,
                                                  const struct levada_skip_place *place,
                                                  int32_t thread, const levada_block *in,

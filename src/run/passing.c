@@ -4,8 +4,8 @@
  *
  *  - Fused stages receive whole blocks with their rejects (levada_node_next), and move them.
  *  - A SERIAL stage or a combiner never sees one. levada_input_next returns the rows up to the next
- *    reject. The call after that keeps the reject for the block of the stage, and returns AGAIN: what
- *    the stage has made so far comes before it.
+ *    reject. The call after that keeps the reject for the block of the stage and returns AGAIN:
+ *    everything that the stage has made so far comes before it.
  *  - The handle counts them (levada_node_settle).
  */
 #include "base/alloc.h"
@@ -250,7 +250,7 @@ levada_status levada_node_settle(levada_node *root, levada_block **block, levada
     levada_status st = LEVADA_OK;
 
     for (; st == LEVADA_OK && i < (*block)->nrejects; i++) {
-        st = levada_skip_pass(account, &(*block)->rejects[i], err);
+        st = levada_skip_pass(account, root->run->env, &(*block)->rejects[i], err);
     }
     if (st != LEVADA_OK && (*block)->rejects[--i].row > 0) { /* it is told when it is passed */
         levada_error_clear(err);

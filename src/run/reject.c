@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bad records: a decoder marks rows, which are cut out here, wherever a stage ran. From then on they
- * travel with the block (skip/skips.h).
+ * Bad records: a decoder marks rows, which are cut out here, wherever a stage ran. From then on
+ * they travel with the block (skip/skips.h).
  */
 #include "base/alloc.h"
 #include "base/text.h"

@@ -96,8 +96,8 @@ static levada_status skips_judge(const levada_reject *reject, levada_error *err)
     return reject->why.code;
 }
 
-levada_status levada_skip_pass(levada_skips *account, const levada_reject *reject,
-                               levada_error *err)
+levada_status levada_skip_pass(levada_skips *account, const levada_env *env,
+                               const levada_reject *reject, levada_error *err)
 {
     const levada_loss  *loss = &reject->loss;
     levada_skip_counts *c = loss->counts;
@@ -110,6 +110,9 @@ levada_status levada_skip_pass(levada_skips *account, const levada_reject *rejec
     (void)atomic_fetch_add(&c->empty, loss->empty);
     (void)atomic_fetch_add(&c->dropped, loss->dropped);
     if (account && loss->noted) skips_note(account, reject);
+    if (loss->empty) { /* no error, but seldom what was meant */
+        levada_env_log(env, LEVADA_LOG_WARNING, "%s: %s", reject->why.file, reject->why.message);
+    }
     return LEVADA_OK;
 }
 

@@ -46,7 +46,7 @@ typedef struct levada_skip_counts {
 /* How far a place has come, ahead of the consumer: for shares. A pass that the consumer did not
  * read to its end does not count: how far threads read ahead in it depends on timing. */
 typedef struct levada_skip_progress {
-    int64_t read; /* records that came by; of a combiner that opens pipes: good ones that it emitted */
+    int64_t read; /* records; of a combiner that opens pipes, good ones that it emitted */
     int64_t lost; /* bad ones, with those that are estimated */
     int64_t read_before, lost_before; /* where this pass began */
 } levada_skip_progress;
@@ -82,10 +82,11 @@ levada_loss levada_skip_loss(const levada_skip_place *place, const levada_policy
 void levada_skip_number(levada_loss *loss, levada_skip_progress *progress, int64_t good);
 /* A pass has ended, and the next one begins. */
 void levada_skip_next_pass(levada_skip_progress *progress, bool read_to_end);
-/* Counts a reject and lists its cause. Returns its code, with the cause in *err, where the budget
- * ends: it is not counted then. `account`: NULL = causes are not kept. */
-LEVADA_MUST_USE levada_status levada_skip_pass(levada_skips *account, const levada_reject *reject,
-                                               levada_error *err);
+/* Counts a reject and lists its cause; logs a file without a record. Returns its code, with the
+ * cause in *err, where the budget ends: it is not counted then. `account`: NULL = causes are not
+ * kept. */
+LEVADA_MUST_USE levada_status levada_skip_pass(levada_skips *account, const levada_env *env,
+                                               const levada_reject *reject, levada_error *err);
 
 /* -- states (skips_state.c, rejects_state.c) */
 

@@ -137,7 +137,9 @@ static levada_status skips_restore_notes(levada_skips *account, levada_skip_coun
     LEVADA_TRY(levada_state_get_bytes(from, SKIPS_TEXT, &bytes, &size, err));
     at = bytes;
     end = at + size;
-    if (n % SKIPS_NUMBERS || n > LEVADA_SKIP_NOTES * SKIPS_NUMBERS) return levada_skips_damaged(err);
+    if (n % SKIPS_NUMBERS || n > LEVADA_SKIP_NOTES * SKIPS_NUMBERS) {
+        return levada_skips_damaged(err);
+    }
     for (int64_t i = 0; i < n; i += SKIPS_NUMBERS) {
         levada_note note = { .why = LEVADA_ERROR_INIT, .of = counts, .number = numbers[i] };
 

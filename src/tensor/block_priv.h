@@ -34,16 +34,16 @@ typedef struct levada_origins {
  * zero while only its row and its cause are known. */
 typedef struct levada_loss {
     struct levada_skip_counts *counts; /* NULL = nobody has judged it yet */
-    int64_t lost, total;    /* for a share: bad records there up to this one, and all; 0 = unknown */
-    int64_t most;           /* the budget, as levada_policy has it; not `skip`: this is the end    */
+    int64_t lost, total;    /* for a share: bad records there up to this one, and all; or 0     */
+    int64_t most;           /* the budget, as levada_policy has it                              */
     double  share;
-    int64_t records;        /* 1, or 0 = no record is known to be lost                             */
-    int64_t unseen;         /* further records, estimated; -1 = nobody knows how many              */
+    int64_t records;        /* 1, or 0 = no record is known to be lost                          */
+    int64_t unseen;         /* further records, estimated; -1 = their number is unknown         */
     int64_t damaged;        /* bytes            */
     int64_t dropped;        /* records          */
     int32_t missing, empty; /* files            */
-    bool    skip, noted;    /* noted: its cause is listed                                          */
-    bool    piped;          /* it is in a pipe, and the combiner that opened that numbers it       */
+    bool    skip, noted;    /* noted: its cause is listed                                       */
+    bool    piped;          /* in a pipe: the combiner that opened that numbers it              */
 } levada_loss;
 
 /* Something that was left out, in a block: the rows from `row` on came after it. Until a stage has
