@@ -54,9 +54,9 @@ static levada_status cmd_ckpt_begin(ckpt_state *state, const levada_cli_part *pa
     if (position.size < 52)
         return levada_fail(err, LEVADA_EDATA_LOSS, "the saved position is damaged");
     state->format = (uint32_t)levada_cli_le(at + 8, 2);
-    if (state->format != 3)
+    if (state->format != 4)
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                           "format %u is not supported; this version reads format 3",
+                           "format %u is not supported; this version reads format 4",
                            state->format);
     state->fingerprint = at + 12;
     state->seed = (int64_t)levada_cli_le(at + 28, 8);

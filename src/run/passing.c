@@ -66,7 +66,7 @@ levada_status levada_node_dropped(levada_node *it, int64_t records, levada_error
     reject.loss = levada_skip_loss(&it->place, &it->run->skips.policy, 0);
     reject.loss.piped = false;
     reject.loss.dropped = records;
-    return passing_keep(it, &reject, PASSING_AFTER, err);
+    return passing_keep(it, &reject, 0, err);
 }
 
 void levada_node_number(levada_node *it, levada_block *made, int64_t records)

@@ -287,7 +287,7 @@ static void combiners(void **state)
                             "cycle_length=2"), "fail", true);
 }
 
-/* One input ends first, and nothing pulls the other again after a restore behind its last record. */
+/* One input ends first, and nothing pulls the other again after a restore behind that. */
 static void a_zip_of_interleaves(void **state)
 {
     (void)state;
