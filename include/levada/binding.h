@@ -10,6 +10,7 @@
 #include <levada/barrier.h>
 #include <levada/iter.h>
 #include <levada/queue.h>
+#include <levada/state_saver.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -30,6 +31,11 @@ LEVADA_API void levada_barrier_set_poll(levada_barrier *barrier, bool (*poll)(vo
                                         void *user, int64_t every);
 LEVADA_API void levada_barrier_set_accept(levada_barrier *barrier, bool (*accept)(void *user),
                                           void *user);
+/* The same for the calls of a state saver. */
+LEVADA_API void levada_state_saver_set_poll(levada_state_saver *saver, bool (*poll)(void *user),
+                                            void *user, int64_t every);
+LEVADA_API void levada_state_saver_set_accept(levada_state_saver *saver,
+                                              bool (*accept)(void *user), void *user);
 /* Takes back the block that next() returned last, whole; the next call returns it again. For
  * callers interrupted before they used it. Until then it is part of what save() keeps. */
 LEVADA_API void levada_iter_unread(levada_iter *it, levada_block **block);

@@ -46,6 +46,7 @@
 #include <levada/sample.h>
 #include <levada/spec.h>
 #include <levada/state.h>
+#include <levada/state_saver.h>
 #include <levada/tensor.h>
 #include <levada/value.h>
 #include <levada/version.h>

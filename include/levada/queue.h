@@ -122,7 +122,8 @@ LEVADA_API const levada_queue_options *levada_queue_info(const levada_queue *que
 
 /* Every call that waits in the environment (NULL = default) for a queue, a barrier, a coordinator
  * or the blocks of an iterator ("pipeline"; its idle workers wait for "work"), as a JSON list:
- * [{"thread","object","waits_for","seconds"}], which levada_string_free frees. Names are given with
+ * [{"thread","object","waits_for","seconds"}], and of state savers "detail" (how many segments are
+ * ready, and since when states are unsaved), which levada_string_free frees. Names are given with
  * levada_waiter_name. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_waiters_json(levada_env *env, char **out,
                                                              levada_error *err);

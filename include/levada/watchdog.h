@@ -27,11 +27,12 @@ typedef struct levada_wait {
     char    waits_for[64]; /* "dequeue_many(64)" */
     int64_t nanoseconds;   /* so far                                   */
     bool    cancelled;     /* by the watchdog: the call is on its way out */
+    char    detail[80];    /* of a state saver: "ready 3, incomplete 40"; else "" */
 } levada_wait;
 
 #define LEVADA_WAIT_INIT                              \
     {                                                 \
-        sizeof(levada_wait), "", "", "", 0, false     \
+        sizeof(levada_wait), "", "", "", 0, false, "" \
     }
 /* The same for languages without macros; size is sizeof(levada_wait). */
 LEVADA_API void levada_wait_init(levada_wait *all, size_t size);

@@ -9,9 +9,21 @@
 
 #include <stdatomic.h>
 
+typedef atomic_int levada_refs;
+
+static inline void levada_refs_init(levada_refs *refs, int n) { atomic_init(refs, n); }
+
 static inline void levada_refs_add(atomic_int *refs)
 {
     int before = atomic_fetch_add_explicit(refs, 1, memory_order_relaxed);
+
+    LEVADA_ASSERT(before > 0);
+    (void)before;
+}
+
+static inline void levada_refs_add_many(levada_refs *refs, int n)
+{
+    int before = atomic_fetch_add_explicit(refs, n, memory_order_relaxed);
 
     LEVADA_ASSERT(before > 0);
     (void)before;
@@ -24,6 +36,15 @@ static inline bool levada_refs_drop(atomic_int *refs)
 
     LEVADA_ASSERT(before > 0);
     return before == 1;
+}
+
+/* Whether these were the last ones. */
+static inline bool levada_refs_drop_many(levada_refs *refs, int n)
+{
+    int before = atomic_fetch_sub_explicit(refs, n, memory_order_acq_rel);
+
+    LEVADA_ASSERT(before >= n);
+    return before == n;
 }
 
 #endif

@@ -11,6 +11,16 @@
 #define WAIT_LOOKS 16 /* between two looks at the clock */
 #define WAIT_RETRY 16 /* one of this number of short looks is long, to see whether spinning helps */
 
+void levada_shown_set(levada_shown *shown, int which, int64_t number)
+{
+    atomic_store_explicit(&shown->numbers[which], number, memory_order_relaxed);
+}
+
+int64_t levada_shown_get(const levada_shown *shown, int which)
+{
+    return atomic_load_explicit(&shown->numbers[which], memory_order_relaxed);
+}
+
 void levada_site_init(levada_site *site, levada_wait_list *wait_list, const char *object)
 {
     site->wait_list = wait_list;
@@ -20,6 +30,8 @@ void levada_site_init(levada_site *site, levada_wait_list *wait_list, const char
     site->poll = NULL;
     site->poll_user = NULL;
     site->poll_every = 0;
+    site->detail = NULL;
+    site->detail_user = NULL;
     site->accept = NULL;
     site->accept_user = NULL;
     levada_site_spin(site, WAIT_SPIN_MOST);
@@ -272,6 +284,9 @@ levada_wait_end levada_waiter_wait(levada_waiter *waiter, levada_site *site, con
 
     if (!wait_spin(waiter, site, until)) {
         levada_sleep sleep = { .object = site->object, .what = what, .n = n };
+
+        sleep.detail = site->detail;
+        sleep.detail_user = site->detail_user;
 
         if (site->watched) sleep.park = &waiter->park;
         levada_wait_list_enter(site->wait_list, &sleep);

@@ -39,6 +39,14 @@ typedef struct levada_woken {
     levada_waiter *first, *last;
 } levada_woken;
 
+/* Numbers of an object that reports read without its lock. */
+typedef struct levada_shown {
+    atomic_llong numbers[4];
+} levada_shown;
+
+void    levada_shown_set(levada_shown *shown, int which, int64_t number);
+int64_t levada_shown_get(const levada_shown *shown, int which);
+
 /* What the waiters of an object share. */
 typedef struct levada_site {
     levada_wait_list *wait_list; /* borrowed from the object */
@@ -52,6 +60,10 @@ typedef struct levada_site {
     bool (*poll)(void *user);
     void   *poll_user;
     int64_t poll_every;
+    /* Adds to a report of its waits; called without a lock of the object's, which it must not take.
+     */
+    void (*detail)(const void *user, char *text, size_t size);
+    const void *detail_user;
     /* Asked by a thread that waited, when it got what it asked for; false gives it back. */
     bool (*accept)(void *user);
     void *accept_user;

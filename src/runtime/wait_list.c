@@ -215,6 +215,7 @@ static void wait_list_describe(const levada_sleep *sleep, levada_wait *out)
         (void)snprintf(out->waits_for, sizeof(out->waits_for), "%.40s(%lld)", sleep->what,
                        (long long)sleep->n);
     }
+    if (sleep->detail != NULL) sleep->detail(sleep->detail_user, out->detail, sizeof(out->detail));
     out->nanoseconds = levada_now() - sleep->since;
     out->cancelled = atomic_load_explicit(&sleep->cancelled, memory_order_relaxed);
 }
@@ -315,8 +316,10 @@ void levada_wait_list_print(levada_wait_list *wait_list, levada_wait_list *names
         levada_text_json(to, wait.thread, strlen(wait.thread));
         levada_text_put(to, ", \"object\": ");
         levada_text_json(to, wait.object, strlen(wait.object));
-        levada_text_format(to, ", \"waits_for\": \"%s\", \"seconds\": %.3f}", wait.waits_for,
+        levada_text_format(to, ", \"waits_for\": \"%s\", \"seconds\": %.3f", wait.waits_for,
                            (double)wait.nanoseconds * 1e-9);
+        if (wait.detail[0] != '\0') levada_text_format(to, ", \"detail\": \"%s\"", wait.detail);
+        levada_text_char(to, '}');
     }
     levada_text_char(to, ']');
 }

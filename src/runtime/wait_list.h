@@ -28,6 +28,8 @@ typedef struct levada_sleep {
     const char          *what;   /* "dequeue_many"    */
     int64_t              n, since;
     uint64_t             thread, number; /* number: of this sleep, from 1 */
+    void (*detail)(const void *user, char *text, size_t size); /* or NULL (levada_site) */
+    const void          *detail_user;
     struct levada_park  *park;           /* NULL: no watchdog looks at it */
     atomic_bool          cancelled;      /* by a watchdog */
 } levada_sleep;

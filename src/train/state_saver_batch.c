@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Batches in the hands of the caller: states are saved by reference; with the last one, the next
+ * segments are ready.
+ */
+#include "base/alloc.h"
+#include "base/process.h"
+#include "base/versioned.h"
+#include "tensor/pieces.h"
+#include "train/state_saver_priv.h"
+
+#include <string.h>
+
+#define BATCH_SPARSE 4 /* a set of states of which fewer than a fourth go on is copied */
+
+static int32_t batch_ntensors(const levada_state_saver *s)
+{
+    return LEVADA_BATCH_FIELDS + 2 * s->nsequences + 2 * s->ncontext + s->nstates;
+}
+
+levada_status levada_saver_make_batch(levada_state_saver *s, int64_t n, levada_segment_batch **out,
+                                      levada_error *err)
+{
+    size_t                tensors = sizeof(levada_tensor *) * (size_t)batch_ntensors(s), size;
+    levada_segment_batch *batch = NULL;
+
+    if (levada_size_of((size_t)n, 2 * sizeof(void *), sizeof(*batch) + tensors, &size)) {
+        batch = levada_alloc(size);
+    }
+    if (batch != NULL) {
+        memset(batch, 0, sizeof(*batch) + tensors);
+        batch->saved = levada_saver_states_create(s, n);
+    }
+    if (batch == NULL || batch->saved == NULL) {
+        levada_free(batch);
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                           "no memory for a batch of %lld segments", (long long)n);
+    }
+    batch->tensors = (levada_tensor **)(void *)(batch + 1);
+    batch->rows = (levada_saver_live **)(void *)(batch->tensors + batch_ntensors(s));
+    batch->old = (levada_saver_states **)(void *)(batch->rows + n);
+    batch->nunsaved = s->nstates;
+    *out = batch;
+    return LEVADA_OK;
+}
+
+static void batch_free_tensors(const levada_state_saver *s, levada_segment_batch *batch)
+{
+    for (int32_t i = 0; i < batch_ntensors(s); i++) levada_tensor_unref(&batch->tensors[i]);
+}
+
+void levada_saver_free_batch(levada_state_saver *s, levada_segment_batch *batch)
+{
+    batch_free_tensors(s, batch);
+    for (int64_t i = 0; i < batch->n; i++) levada_saver_live_unref(s, batch->rows[i]);
+    levada_saver_states_drop(s, batch->saved, 1);
+    levada_free(batch);
+}
+
+/* -- looking ----------------------------------------------------------------------------------- */
+
+levada_status levada_segment_batch_get(levada_segment_batch *batch, levada_segment_view *out,
+                                       levada_error *err)
+{
+    levada_segment_view view = LEVADA_SEGMENT_VIEW_INIT;
+    levada_tensor     **t;
+    int32_t             nsequences, ncontext;
+
+    LEVADA_TRY(levada_require(batch != NULL, "batch", err));
+    LEVADA_TRY(LEVADA_USABLE(batch->saver, "state saver", err));
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
+    LEVADA_TRY(levada_versioned_check(out, sizeof(view), "levada_segment_view", err));
+    t = batch->tensors;
+    nsequences = batch->saver->nsequences;
+    ncontext = batch->saver->ncontext;
+    view.n = batch->saved->n;
+    view.total_length = t[LEVADA_BATCH_TOTAL_LENGTH];
+    view.length = t[LEVADA_BATCH_LENGTH];
+    view.insertion_index = t[LEVADA_BATCH_INDEX];
+    view.key = t[LEVADA_BATCH_KEY];
+    view.next_key = t[LEVADA_BATCH_NEXT_KEY];
+    view.sequence = t[LEVADA_BATCH_SEQUENCE];
+    view.sequence_count = t[LEVADA_BATCH_SEQUENCE_COUNT];
+    view.sequences = t += LEVADA_BATCH_FIELDS;
+    view.sequence_offsets = t += nsequences;
+    view.context = t += nsequences;
+    view.context_offsets = t += ncontext;
+    view.states = t + ncontext;
+    levada_versioned_write(out, &view, sizeof(view));
+    return LEVADA_OK;
+}
+
+/* -- saving ------------------------------------------------------------------------------------ */
+
+static levada_status batch_refuse_cancelled(const levada_segment_batch *batch, levada_error *err)
+{
+    return levada_fail(err, LEVADA_ECANCELLED,
+                       "State saver '%s' is closed and cancelled: no state can be saved",
+                       batch->saver->name);
+}
+
+static levada_status batch_refuse(const levada_segment_batch *batch, const char *what,
+                                  levada_error *err)
+{
+    switch (batch->status) {
+    case LEVADA_BATCH_CANCELLED: return batch_refuse_cancelled(batch, err);
+    case LEVADA_BATCH_SAVED:
+        return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                           "State saver '%s': all states of the batch are saved; it cannot be %s",
+                           batch->saver->name, what);
+    default:
+        return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                           "State saver '%s': the batch was %s; it cannot be %s",
+                           batch->saver->name,
+                           batch->status == LEVADA_BATCH_REQUEUED ? "requeued" : "discarded", what);
+    }
+}
+
+static levada_status batch_refuse_state(const levada_segment_batch *batch, int32_t state,
+                                        levada_error *err)
+{
+    const levada_state_saver *s = batch->saver;
+
+    if (batch->saved->values[state] == NULL && batch->status != LEVADA_BATCH_SAVED) {
+        return batch_refuse(batch, "saved", err);
+    }
+    return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                       "State saver '%s': the batch already has a value for state '%s'", s->name,
+                       levada_saver_state(s)[state].name);
+}
+
+/* Where few rows continue, their states alone: the others would stay in memory with them. Without
+ * memory for that they do. */
+static void batch_compact(levada_segment_batch *batch, levada_saver_states **out)
+{
+    levada_state_saver  *s = batch->saver;
+    levada_saver_states *few = levada_saver_states_create(s, batch->ncontinuing);
+    levada_piece        *pieces = levada_alloc(sizeof(*pieces) * (size_t)batch->ncontinuing);
+    bool                 good = few != NULL && pieces != NULL;
+
+    for (int32_t j = 0; good && j < s->nstates; j++) {
+        const levada_tensor *whole = batch->saved->values[j];
+        levada_shape shape = levada_shape_rows(&levada_saver_state(s)[j].shape, batch->ncontinuing);
+        int64_t      each = whole->count / batch->n, n = 0;
+
+        for (int64_t i = 0; i < batch->n; i++) {
+            if (levada_saver_is_last(batch->rows[i])) continue;
+            pieces[n++] = (levada_piece){ whole, i * each, each };
+        }
+        good = levada_pieces_join(s->pool, whole->dtype, &shape, pieces, n, each, &few->values[j],
+                                  NULL) == LEVADA_OK;
+    }
+    levada_free(pieces);
+    if (good) *out = few;
+    else if (few != NULL) levada_saver_states_drop(s, few, 1);
+}
+
+/* Rows of last segments are finished, the others go on with their new states. */
+static void batch_complete_locked(levada_segment_batch *batch, levada_saver_states *states,
+                                  levada_saver_live **finished)
+{
+    levada_state_saver *s = batch->saver;
+    int64_t             n = 0;
+
+    levada_saver_unlink_locked(s, batch, LEVADA_BATCH_SAVED);
+    for (int64_t i = 0; i < batch->n; i++) {
+        levada_saver_live *e = batch->rows[i];
+
+        if (levada_saver_is_last(e)) {
+            e->next = *finished;
+            *finished = e;
+            s->counts.finished++;
+            continue;
+        }
+        batch->old[n] = e->states;
+        e->states = states;
+        e->row = states->n == batch->n ? i : n;
+        e->segment++;
+        batch->rows[n++] = e;
+    }
+    levada_refs_add_many(&states->refs, (int)n);
+    s->counts.incomplete -= n;
+    levada_saver_add_ready_locked(s, batch->rows, n);
+    batch->n = 0;
+}
+
+static void batch_complete(levada_segment_batch *batch)
+{
+    levada_state_saver  *s = batch->saver;
+    levada_saver_states *states = batch->saved;
+    levada_saver_live   *finished = NULL;
+    levada_woken         woken = { 0 };
+    int64_t              n = batch->ncontinuing, first = 0;
+    bool                 open;
+
+    if (n > 0 && n * BATCH_SPARSE < batch->n) batch_compact(batch, &states);
+    levada_lock_take(&s->lock);
+    open = batch->status == LEVADA_BATCH_OPEN; /* it may have been cancelled meanwhile */
+    if (open) batch_complete_locked(batch, states, &finished);
+    levada_saver_settle_locked(s, &woken);
+    levada_lock_give(&s->lock);
+    levada_wake(&woken);
+    levada_saver_live_unref_all(s, finished);
+    for (int64_t i = 1; open && i <= n; i++) { /* neighbors mostly have the same */
+        if (i < n && batch->old[i] == batch->old[first]) continue;
+        levada_saver_states_drop(s, batch->old[first], (int)(i - first));
+        first = i;
+    }
+    if (states != batch->saved) levada_saver_states_drop(s, states, 1);
+}
+
+levada_status levada_segment_batch_save(levada_segment_batch *batch, int32_t state,
+                                        const levada_tensor *value, levada_error *err)
+{
+    levada_state_saver *s;
+    levada_status       st = LEVADA_OK;
+    bool                last = false;
+
+    LEVADA_TRY(levada_require(batch != NULL, "batch", err));
+    LEVADA_TRY(LEVADA_USABLE(batch->saver, "state saver", err));
+    LEVADA_TRY(levada_require(value != NULL, "value", err));
+    s = batch->saver;
+    levada_lock_take(&s->lock);
+    if (batch->cut) {
+        st = batch_refuse_cancelled(batch, err);
+    } else if (batch->status != LEVADA_BATCH_OPEN && state >= 0 && state < s->nstates) {
+        st = batch_refuse_state(batch, state, err);
+    }
+    levada_lock_give(&s->lock);
+    if (st == LEVADA_OK) st = levada_saver_check_state(batch, state, value, err);
+    if (st != LEVADA_OK) return st;
+    levada_lock_take(&s->lock);
+    if (batch->status != LEVADA_BATCH_OPEN || batch->saved->values[state] != NULL) {
+        st = batch_refuse_state(batch, state, err);
+    } else {
+        batch->saved->values[state] = levada_tensor_ref(value);
+        last = --batch->nunsaved == 0;
+    }
+    levada_lock_give(&s->lock);
+    if (last) batch_complete(batch);
+    return st;
+}
+
+/* -- without saving ---------------------------------------------------------------------------- */
+
+levada_status levada_segment_batch_requeue(levada_segment_batch *batch, levada_error *err)
+{
+    levada_state_saver *s;
+    levada_woken        woken = { 0 };
+    levada_status       st = LEVADA_OK;
+
+    LEVADA_TRY(levada_require(batch != NULL, "batch", err));
+    LEVADA_TRY(LEVADA_USABLE(batch->saver, "state saver", err));
+    s = batch->saver;
+    levada_lock_take(&s->lock);
+    if (batch->status == LEVADA_BATCH_OPEN && batch->nunsaved > 0) {
+        levada_saver_return_locked(s, batch);
+        levada_saver_settle_locked(s, &woken);
+    } else {
+        st = batch_refuse(batch, "requeued", err);
+    }
+    levada_lock_give(&s->lock);
+    levada_wake(&woken);
+    return st;
+}
+
+/* The continuing rows of an open batch give their capacity back. */
+static void batch_drop_locked(levada_segment_batch *batch, levada_batch_status status)
+{
+    levada_state_saver *s = batch->saver;
+
+    levada_saver_unlink_locked(s, batch, status);
+    for (int64_t i = 0; i < batch->n; i++) {
+        levada_saver_live *e = batch->rows[i];
+
+        if (e->keyed || levada_saver_is_last(e)) s->counts.discarded++;
+        if (!e->keyed) continue;
+        s->counts.live--;
+        if (!s->cancelled) s->counts.incomplete -= e->nsegments - e->segment - 1;
+        levada_saver_remove_key_locked(s, e);
+    }
+}
+
+levada_status levada_segment_batch_discard(levada_segment_batch *batch, levada_error *err)
+{
+    levada_state_saver *s;
+    levada_woken        woken = { 0 };
+    levada_status       st = LEVADA_OK;
+
+    LEVADA_TRY(levada_require(batch != NULL, "batch", err));
+    LEVADA_TRY(LEVADA_USABLE(batch->saver, "state saver", err));
+    s = batch->saver;
+    levada_lock_take(&s->lock);
+    if (batch->status == LEVADA_BATCH_OPEN && batch->nunsaved > 0) {
+        batch_drop_locked(batch, LEVADA_BATCH_DISCARDED);
+        levada_saver_settle_locked(s, &woken);
+    } else if (batch->status == LEVADA_BATCH_CANCELLED) {
+        batch->status = LEVADA_BATCH_DISCARDED; /* they were dropped and counted by the cancel */
+    } else {
+        st = batch_refuse(batch, "discarded", err);
+    }
+    levada_lock_give(&s->lock);
+    levada_wake(&woken);
+    return st;
+}
+
+/* The caller goes; the saver keeps what waits for states. */
+static bool batch_abandon(levada_state_saver *s, levada_segment_batch *batch)
+{
+    levada_woken woken = { 0 };
+    bool         keep = false;
+
+    levada_lock_take(&s->lock);
+    if (batch->status == LEVADA_BATCH_OPEN) {
+        keep = batch->ncontinuing > 0;
+        batch->abandoned = keep;
+        if (keep) s->counts.abandoned += batch->ncontinuing;
+        else levada_saver_unlink_locked(s, batch, LEVADA_BATCH_SAVED);
+        s->counts.finished += batch->n - batch->ncontinuing;
+        levada_saver_settle_locked(s, &woken);
+    }
+    levada_lock_give(&s->lock);
+    levada_wake(&woken);
+    return keep;
+}
+
+void levada_segment_batch_destroy(levada_segment_batch **batch)
+{
+    levada_segment_batch *b = batch != NULL ? *batch : NULL;
+    levada_state_saver   *s;
+
+    if (b == NULL) return;
+    *batch = NULL;
+    s = b->saver;
+    if (!LEVADA_OURS(s)) { /* a child's copy: nobody waits in it */
+        if (!levada_lock_is_free(&s->lock)) return;
+        s->takes = s->inserts = (levada_line){ 0 };
+    }
+    b->saver = NULL;
+    if (batch_abandon(s, b)) batch_free_tensors(s, b);
+    else levada_saver_free_batch(s, b);
+    levada_state_saver_unref(&s);
+}
