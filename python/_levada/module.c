@@ -216,7 +216,9 @@ static int module_exec(PyObject *module)
         module_add_type(module, &levada_py_writer_spec, &state->writer) < 0 ||
         module_add_type(module, &levada_py_tensor_spec, &state->tensor) < 0 ||
         module_add_type(module, &levada_py_queue_spec, &state->queue) < 0 ||
-        module_add_type(module, &levada_py_barrier_spec, &state->barrier) < 0)
+        module_add_type(module, &levada_py_barrier_spec, &state->barrier) < 0 ||
+        module_add_type(module, &levada_py_saver_spec, &state->saver) < 0 ||
+        module_add_type(module, &levada_py_segments_spec, &state->segments) < 0)
         return -1;
     state->calls = levada_py_call_queue_create();
     state->made = PyUnicode_InternFromString("_made");
@@ -246,6 +248,8 @@ static int module_traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(state->tensor);
     Py_VISIT(state->queue);
     Py_VISIT(state->barrier);
+    Py_VISIT(state->saver);
+    Py_VISIT(state->segments);
     return 0;
 }
 
@@ -262,6 +266,8 @@ static int module_clear(PyObject *module)
     Py_CLEAR(state->tensor);
     Py_CLEAR(state->queue);
     Py_CLEAR(state->barrier);
+    Py_CLEAR(state->saver);
+    Py_CLEAR(state->segments);
     return 0;
 }
 

@@ -499,6 +499,21 @@ PyObject *levada_py_from_tensor(levada_py_state *state, const levada_py_slots *s
 
 /* -- the owner of shown memory ----------------------------------------------------------------- */
 
+PyObject *levada_py_tensor_object(levada_py_state *state, levada_tensor *tensor)
+{
+    tensor_object *made = (tensor_object *)PyType_GenericAlloc(state->tensor, 0);
+
+    if (made) made->tensor = levada_tensor_ref(tensor);
+    return (PyObject *)made;
+}
+
+levada_tensor *levada_py_tensor_of_object(const levada_py_state *state, PyObject *object)
+{
+    if (Py_TYPE(object) == state->tensor) return ((tensor_object *)object)->tensor;
+    PyErr_SetString(PyExc_TypeError, "not a tensor of the extension");
+    return NULL;
+}
+
 static int tensor_buffer(PyObject *self, Py_buffer *out, int flags)
 {
     levada_tensor *tensor = ((tensor_object *)self)->tensor;

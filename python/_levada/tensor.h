@@ -90,6 +90,11 @@ PyObject *levada_py_scalar(const levada_py_slots *slots, int32_t i, const void *
 PyObject *levada_py_from_tensor(levada_py_state *state, const levada_py_slots *slots, int32_t i,
                                 levada_tensor **tensor, bool only);
 
+/* A tensor as an object that only the extension reads: takes a reference of it; and back, borrowed,
+ * NULL with a TypeError where it is none. */
+PyObject      *levada_py_tensor_object(levada_py_state *state, levada_tensor *tensor);
+levada_tensor *levada_py_tensor_of_object(const levada_py_state *state, PyObject *object);
+
 extern PyType_Spec levada_py_tensor_spec;
 
 #endif

@@ -7,6 +7,7 @@
 #include "base/versioned.h"
 #include "support/files.h"
 #include "support/register.h"
+#include "support/versioned.h"
 
 #include <levada/levada.h>
 
@@ -130,30 +131,6 @@ static levada_status use_reader(const void *options, levada_error *err)
     return st;
 }
 
-static levada_status use_watchdog(const void *options, levada_error *err)
-{
-    levada_watchdog *watchdog = NULL;
-    levada_status    st = levada_watchdog_create(NULL, options, &watchdog, err);
-
-    levada_watchdog_destroy(&watchdog);
-    return st;
-}
-
-/* Filled in where a call waits for too long; none does. */
-static levada_status use_wait(const void *wait, levada_error *err)
-{
-    levada_watchdog_options o = LEVADA_WATCHDOG_OPTIONS_INIT;
-    levada_watchdog        *watchdog = NULL;
-    unsigned char           copy[1024];
-    levada_status           st;
-
-    memcpy(copy, wait, sizeof copy);
-    assert_int_equal(levada_watchdog_create(NULL, &o, &watchdog, NULL), LEVADA_OK);
-    st = levada_watchdog_next(watchdog, 0, (levada_wait *)(void *)copy, err);
-    levada_watchdog_destroy(&watchdog);
-    return st == LEVADA_AGAIN ? LEVADA_OK : st;
-}
-
 static levada_status use_verify(const void *options, levada_error *err)
 {
     levada_verify_result result = LEVADA_VERIFY_RESULT_INIT;
@@ -272,6 +249,10 @@ typedef struct versioned_case {
         levada_queue_runner_options runner;
         levada_reader_options       reader;
         levada_watchdog_options     watchdog;
+        levada_state_saver_options  saver;
+        levada_state_saver_stats    stats;
+        levada_saver_example        example;
+        levada_segment_view         view;
         levada_wait                 wait;
         levada_verify_options       verify;
         levada_verify_result        result;
@@ -305,9 +286,17 @@ static versioned_case cases[] = {
       { .runner = LEVADA_QUEUE_RUNNER_OPTIONS_INIT } },
     { "levada_reader_options", sizeof(levada_reader_options), use_reader,
       { .reader = LEVADA_READER_OPTIONS_INIT } },
-    { "levada_watchdog_options", sizeof(levada_watchdog_options), use_watchdog,
+    { "levada_watchdog_options", sizeof(levada_watchdog_options), test_use_watchdog,
       { .watchdog = LEVADA_WATCHDOG_OPTIONS_INIT } },
-    { "levada_wait", sizeof(levada_wait), use_wait, { .wait = LEVADA_WAIT_INIT } },
+    { "levada_wait", sizeof(levada_wait), test_use_wait, { .wait = LEVADA_WAIT_INIT } },
+    { "levada_state_saver_options", sizeof(levada_state_saver_options), test_use_saver,
+      { .saver = LEVADA_STATE_SAVER_OPTIONS_INIT } },
+    { "levada_state_saver_stats", sizeof(levada_state_saver_stats), test_use_stats,
+      { .stats = LEVADA_STATE_SAVER_STATS_INIT } },
+    { "levada_saver_example", sizeof(levada_saver_example), test_use_example,
+      { .example = LEVADA_SAVER_EXAMPLE_INIT } },
+    { "levada_segment_view", sizeof(levada_segment_view), test_use_view,
+      { .view = LEVADA_SEGMENT_VIEW_INIT } },
     { "levada_verify_options", sizeof(levada_verify_options), use_verify,
       { .verify = LEVADA_VERIFY_OPTIONS_INIT } },
     { "levada_verify_result", sizeof(levada_verify_result), use_result,
@@ -511,6 +500,10 @@ static void functions_initialize_as_the_macros_do(void **state)
     SAME_INIT(levada_reader_options, LEVADA_READER_OPTIONS_INIT);
     SAME_INIT(levada_watchdog_options, LEVADA_WATCHDOG_OPTIONS_INIT);
     SAME_INIT(levada_wait, LEVADA_WAIT_INIT);
+    SAME_INIT(levada_state_saver_options, LEVADA_STATE_SAVER_OPTIONS_INIT);
+    SAME_INIT(levada_state_saver_stats, LEVADA_STATE_SAVER_STATS_INIT);
+    SAME_INIT(levada_saver_example, LEVADA_SAVER_EXAMPLE_INIT);
+    SAME_INIT(levada_segment_view, LEVADA_SEGMENT_VIEW_INIT);
     SAME_INIT(levada_verify_options, LEVADA_VERIFY_OPTIONS_INIT);
     SAME_INIT(levada_verify_result, LEVADA_VERIFY_RESULT_INIT);
     SAME_INIT(levada_file_kind, LEVADA_FILE_KIND_INIT);

@@ -2,6 +2,7 @@
 """The names of TensorFlow 1.x, eager: queues, coordinator, queue runners, input helpers."""
 
 from levada.train._barrier import Barrier
+from levada.train._batch_sequences import batch_sequences_with_states
 from levada.train._coordinator import Coordinator
 from levada.train._input import (
     batch,
@@ -40,6 +41,8 @@ from levada.train._readers import (
     WholeFileReader,
 )
 from levada.train._registry import GraphKeys, clear_collection, get_collection, register_op
+from levada.train._state_saver import NextQueuedSequenceBatch, SequenceQueueingStateSaver
+from levada.train._state_saver_fields import SparseTensorValue
 from levada.train._watchdog import Watchdog
 
 __all__ = [
@@ -50,12 +53,15 @@ __all__ = [
     "GraphKeys",
     "IdentityReader",
     "LooperThread",
+    "NextQueuedSequenceBatch",
     "PaddingFIFOQueue",
     "PriorityQueue",
     "QueueBase",
     "QueueRunner",
     "QueueRunnerDef",
     "RandomShuffleQueue",
+    "SequenceQueueingStateSaver",
+    "SparseTensorValue",
     "TFRecordReader",
     "TextLineReader",
     "Watchdog",
@@ -63,6 +69,7 @@ __all__ = [
     "add_queue_runner",
     "batch",
     "batch_join",
+    "batch_sequences_with_states",
     "clear_collection",
     "get_collection",
     "input_producer",

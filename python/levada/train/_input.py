@@ -17,11 +17,10 @@ from functools import partial
 from typing import Any
 
 from levada._dataset import Dataset
-from levada._dtypes import name_of
 from levada._ragged import check_mask
 from levada.errors import InvalidArgumentError, LevadaError, OutOfRangeError
 from levada.train._input_block import (
-    dtype_of_rows,
+    dtype_of_value,
     enqueue_rows,
     is_column,
     native_spec,
@@ -33,15 +32,6 @@ from levada.train._queues import FIFOQueue, PaddingFIFOQueue, RandomShuffleQueue
 from levada.train._structure import Structure, as_source
 
 _Keep = bool | Hashable | Callable[[Any], Any] | None
-
-
-def _dtype_of(value: Any) -> str:
-    import numpy as np
-
-    if is_column(value):
-        return name_of(dtype_of_rows(value))
-    dtype = getattr(value, "dtype", None)
-    return name_of(np.asarray(value).dtype if dtype is None else dtype)
 
 
 class _Batcher:
@@ -82,7 +72,7 @@ class _Batcher:
 
     def _dtype_of(self, field: Hashable, value: Any) -> str:
         try:
-            return _dtype_of(value)
+            return dtype_of_value(value)
         except TypeError as error:
             raise TypeError(f"{self.who}: field {field!r} of the first example: {error}") from None
         except ValueError as error:  # rows of different lengths

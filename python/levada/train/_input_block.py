@@ -38,6 +38,16 @@ def dtype_of_rows(value: Any) -> Any:
     return as_ragged(value).dtype or "string"
 
 
+def dtype_of_value(value: Any) -> str:
+    """The name of the dtype of an array-like or a column of levada."""
+    import numpy as np
+
+    if is_column(value):
+        return name_of(dtype_of_rows(value))
+    dtype = getattr(value, "dtype", None)
+    return name_of(np.asarray(value).dtype if dtype is None else dtype)
+
+
 def shape_of_rows(value: Any) -> tuple[int | None, ...] | None:
     """The shape of one row, None where rows differ; None where there are no rows."""
     import numpy as np

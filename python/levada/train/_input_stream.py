@@ -31,7 +31,7 @@ class LateQueue:
         name: of the queue.
     """
 
-    def __init__(self, make: Callable[[list[Any], Any], Any], name: str) -> None:
+    def __init__(self, make: Callable[[Any, Any], Any], name: str) -> None:
         self._make = make
         self.name = name
         self._lock = threading.RLock()  # a signal handler may cancel while its thread holds it
@@ -44,7 +44,7 @@ class LateQueue:
         self._name, self._shared_name = name, None
         remember(self)
 
-    def settle(self, dtypes: list[Any], shapes: Any) -> Any:
+    def settle(self, dtypes: Any, shapes: Any) -> Any:
         """The queue, made now unless it is there already."""
         with self._lock:
             if self._queue is None:

@@ -112,6 +112,10 @@ class Signature:
         rows = [-1]
         return tuple(self._fit(i, value, rows) for i, value in enumerate(self._split(vals)))
 
+    def value(self, i: int, value: Any) -> Any:
+        """One value of component i alone."""
+        return self._fit(i, value, None)
+
     def values(self, i: int, value: Any) -> Any:
         """Rows of component i alone."""
         return self._fit(i, value, [-1])

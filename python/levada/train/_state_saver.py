@@ -1,0 +1,578 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SequenceQueueingStateSaver: long sequences in segments, with the states carried between them.
+
+The contract is TensorFlow's (contrib/training/python/training/sequence_queueing_state_saver.py),
+eager. The saver itself is in C; here are the fields of examples, the source and the errors.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import operator
+import time
+from collections.abc import Callable
+from functools import partial
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from levada import _levada
+from levada.errors import (
+    DataLossError,
+    DeadlineExceededError,
+    FailedPreconditionError,
+    LevadaError,
+    OutOfRangeError,
+    UnimplementedError,
+)
+from levada.train._input_stream import LateQueue
+from levada.train._queues import unique_name
+from levada.train._state_saver_fields import (
+    Layout,
+    as_key,
+    as_length,
+    getter,
+    getters,
+    states_of,
+)
+from levada.train._state_saver_source import Reader
+
+if TYPE_CHECKING:
+    import numpy as np
+
+_LOG = logging.getLogger("levada")
+_ZERO_LENGTH = ("error", "skip", "segment")
+_MARKS = (
+    "total_length", "length", "insertion_index", "key", "next_key", "sequence", "sequence_count",
+)  # fmt: skip
+_MAGIC = b"LVDASAVE"
+
+
+class _Core:
+    """The saver of C once the first example has settled its fields; a queue to ``LateQueue``."""
+
+    def __init__(self, make: Callable[..., Any], layout: Layout) -> None:
+        groups = (tuple((p.label, p.ragged) for p in group) for group in layout.groups)
+        self.layout = layout
+        self.saver = make(*groups)
+        self.saver.settle(layout.signature.components())
+        self.error: BaseException | None = None
+        self.constants: dict[int, Any] = {}  # tensors of initial states that never change
+
+    def close(self, cancel_pending_enqueues: bool = False, timeout: float | None = None) -> None:
+        self.saver.close(bool(cancel_pending_enqueues))
+
+    def cancel(self) -> None:
+        self.saver.cancel()
+
+    def size(self) -> int:
+        return self.saver.stats()["live"]
+
+    def is_closed(self) -> bool:
+        return self.saver.is_closed()
+
+    def _producers_failed(self, error: BaseException) -> None:
+        self.error = self.error or error
+
+
+class _Late(LateQueue):
+    """The saver before and after the first example."""
+
+    def next(self, n: int, timeout: float | None) -> tuple[_Core, Any]:
+        """The next batch of n segments."""
+        core, timeout = self._settled(1, True, timeout)
+        try:
+            return core, core.saver[n, timeout]
+        except OutOfRangeError as error:
+            raise (core.error or error) from None
+
+
+class _Sizes:
+    """What TensorFlow's barrier of a state saver shows: how many segments are where."""
+
+    def __init__(self, saver: SequenceQueueingStateSaver) -> None:
+        self._saver = saver
+
+    @property
+    def name(self) -> str:
+        """The name in messages."""
+        return self._saver.name
+
+    def ready_size(self) -> int:
+        """Segments that can be taken."""
+        return int(self._saver.stats()["ready"])
+
+    def incomplete_size(self) -> int:
+        """Segments that wait for the states of those before them."""
+        return int(self._saver.stats()["incomplete"])
+
+
+class NextQueuedSequenceBatch:
+    """One segment of each of several examples; made by ``next_batch``.
+
+    Save every declared state in every step, then the next segments are ready. A step that failed
+    is put back with ``requeue()`` or dropped with ``discard()``. As a context manager it requeues
+    the batch when the block raises. Any thread.
+    """
+
+    def __init__(self, core: _Core, batch: Any, unroll: int) -> None:
+        self._core, self._batch, self._unroll = core, batch, unroll
+        self._cache: dict[Any, Any] = {}
+
+    def _once(self, key: Any, make: Callable[[], Any]) -> Any:
+        if key not in self._cache:
+            self._cache[key] = make()
+        return self._cache[key]
+
+    def _mark(self, name: str) -> np.ndarray:
+        return self._once(name, partial(self._batch.mark, _MARKS.index(name)))
+
+    @property
+    def total_length(self) -> np.ndarray:
+        """Steps of the examples, int32 [batch_size]."""
+        return self._mark("total_length")
+
+    @property
+    def length(self) -> np.ndarray:
+        """Real steps of the segments, from 0 to num_unroll: int32 [batch_size]."""
+        return self._mark("length")
+
+    @property
+    def batch_size(self) -> int:
+        """Rows of this batch."""
+        return self._once("batch_size", self._batch.rows)
+
+    @property
+    def insertion_index(self) -> np.ndarray:
+        """Numbers of the examples, from -2**63, in the order of inserts: int64 [batch_size]."""
+        return self._mark("insertion_index")
+
+    @property
+    def key(self) -> np.ndarray:
+        """Keys of the segments, ``b"00000_of_00002:K"``: object array of bytes."""
+        return self._mark("key")
+
+    @property
+    def next_key(self) -> np.ndarray:
+        """Keys of the next segments; ``b"STOP:K"`` after the last one."""
+        return self._mark("next_key")
+
+    @property
+    def sequence(self) -> np.ndarray:
+        """Numbers of the segments in their examples, from 0: int32 [batch_size]."""
+        return self._mark("sequence")
+
+    @property
+    def sequence_count(self) -> np.ndarray:
+        """Numbers of segments of the examples, int32 [batch_size]."""
+        return self._mark("sequence_count")
+
+    @property
+    def sequences(self) -> dict[str, Any]:
+        """{name: array [batch_size, num_unroll, ...], Ragged or SparseTensorValue}."""
+        return self._once("sequences", partial(self._values, 0))
+
+    @property
+    def context(self) -> dict[str, Any]:
+        """{name: array [batch_size, ...], Ragged or SparseTensorValue}."""
+        return self._once("context", partial(self._values, 1))
+
+    def _values(self, group: int) -> dict[str, Any]:
+        return self._core.layout.values(self._batch, group, self._unroll)
+
+    def _state(self, state_name: str) -> int:
+        for i, part in enumerate(self._core.layout.groups[2]):
+            if part.name == state_name:
+                return i
+        known = ", ".join(repr(part.name) for part in self._core.layout.groups[2])
+        raise KeyError(f"state was not declared: {state_name}; there are {known}")
+
+    def state(self, state_name: str) -> np.ndarray:
+        """The state that the segments start from, [batch_size, ...]; KeyError: not declared."""
+        i = self._state(state_name)
+        return self._once(i, partial(self._batch.state, i))
+
+    def save_state(self, state_name: str, value: Any, name: str | None = None) -> None:
+        """Saves a state of all rows at once, [batch_size, ...]; the value is copied.
+
+        Values of rows whose segment is the last one are ignored. InvalidArgumentError: another
+        shape or dtype, a value that is not finite (``check_finite``), saved already.
+        CancelledError: the saver was closed with ``cancel_pending_enqueues``.
+        """
+        i = self._state(state_name)
+        if self._batch.save(i, value):
+            return
+        layout = self._core.layout
+        self._batch.save(i, layout.signature.values(layout.first_state + i, value))
+
+    def requeue(self) -> None:
+        """Puts the segments back, with the states that they came with: they come again first."""
+        self._batch.requeue()
+
+    def discard(self) -> None:
+        """Drops the examples of the batch, and counts them in ``stats()["discarded"]``."""
+        self._batch.discard()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
+        if kind is None:
+            return
+        try:
+            self.requeue()
+        except LevadaError as failed:  # saved, or the saver is closed
+            _LOG.debug("the batch of a failed step is not requeued: %s", failed)
+
+    def __repr__(self) -> str:
+        return f"<levada.train.NextQueuedSequenceBatch of {self.batch_size}>"
+
+
+class SequenceQueueingStateSaver:
+    """Cuts long sequences into segments, and carries states from a segment to the next.
+
+    An example is cut into segments of ``num_unroll`` steps. ``next_batch`` returns one segment of
+    each of ``batch_size`` examples, and the states saved for them. Once all states of a batch are
+    saved with ``save_state``, the next segments of its examples are ready. Earlier examples come
+    first, so the segments of an example come in adjacent steps.
+
+    Choose a capacity of a few times ``batch_size``: an unbounded one costs memory. If keys repeat
+    from epoch to epoch, keep it below the number of examples.
+
+    Args:
+        source: where examples come from: a function that returns one and raises OutOfRangeError or
+            StopIteration at the end, an iterable, a Dataset or a queue. Iterables are read under a
+            lock; a function of several threads must be thread-safe.
+        batch_size: rows of a batch, or a function that returns the number for each batch.
+        num_unroll: steps of a segment.
+        input_length: real steps of an example: the name or number of a field, or a function.
+        input_key: its key, str or bytes, unique among live examples: the same.
+        input_sequences: {name: field or function}, or a list of field names. All sequences of an
+            example have the same number of steps, a multiple of ``num_unroll``.
+        input_context: the same for values that every segment has; may be empty.
+        initial_states: {name: array, or function of the example}.
+        capacity: live examples at most, None for no limit. An example leaves it when its last
+            segment is taken.
+        allow_small_batch: once closed, batches may have fewer rows.
+        zero_length: what to do with an example without steps: "error", "skip" (counted), or
+            "segment" (one segment of padding).
+        state_timeout_secs: after that time an unsaved state is logged, while a call waits.
+        pad: sequences are padded at the end with 0 or ``b""`` to a multiple of ``num_unroll``;
+            then ``input_length`` may be None.
+        make_keys_unique: appends a number to every key.
+        check_finite: ``save_state`` refuses NaN and infinity.
+    """
+
+    def __init__(
+        self,
+        source: Any,
+        batch_size: Any,
+        num_unroll: int,
+        input_length: Any,
+        input_key: Any,
+        input_sequences: Any,
+        input_context: Any,
+        initial_states: Any,
+        capacity: int | None = None,
+        allow_small_batch: bool = False,
+        name: str | None = None,
+        *,
+        zero_length: str = "error",
+        state_timeout_secs: float = 30,
+        pad: bool = False,
+        make_keys_unique: bool = False,
+        check_finite: bool = False,
+    ) -> None:
+        who = "SequenceQueueingStateSaver"
+        self._reader = Reader(source, who)
+        self._batch_size = batch_size
+        self._num_unroll = operator.index(num_unroll)
+        self._length = None if input_length is None else getter(input_length, "input_length")
+        self._key = getter(input_key, "input_key")
+        self._sequences = getters(input_sequences, "input_sequences")
+        if not self._sequences:
+            raise ValueError("input_sequences may not be empty")
+        self._context = getters(input_context or {}, "input_context")
+        self._states = states_of(initial_states)
+        if self._length is None and not pad:
+            raise ValueError(
+                "input_length=None needs pad=True: the length is that of the sequences"
+            )
+        self._name = unique_name(name, who)
+        self._timeout = float(state_timeout_secs)
+        size = 0 if callable(batch_size) else operator.index(batch_size)
+        limit = -1 if capacity is None else operator.index(capacity)
+        self._check(size, limit, zero_length)
+        self._make = partial(
+            _levada.StateSaver, self._name, size, self._num_unroll, limit, bool(allow_small_batch),
+            bool(pad), bool(make_keys_unique), bool(check_finite), _ZERO_LENGTH.index(zero_length),
+            int(self._timeout * 1e9),
+        )  # fmt: skip
+        self._late = _Late(lambda layout, _: _Core(self._make, layout), self._name)
+        self._saved: bytes | None = None  # restored, until the first example settles the fields
+        self._warned = 0.0
+
+    def _check(self, size: int, limit: int, zero_length: str) -> None:
+        if self._num_unroll < 1:
+            raise ValueError(f"num_unroll={self._num_unroll} must be at least 1")
+        if size < 0:
+            raise ValueError(f"batch_size={size} must be at least 0")
+        if limit == 0 or limit < -1:
+            raise ValueError(f"capacity={limit} must be at least 1, or None")
+        if 0 < limit < size:
+            raise ValueError(f"capacity {limit} needs to be >= batch_size {size}")
+        if zero_length not in _ZERO_LENGTH:
+            raise ValueError(f"zero_length={zero_length!r} is none of {', '.join(_ZERO_LENGTH)}")
+        if not self._timeout > 0:
+            raise ValueError(f"state_timeout_secs={self._timeout} must be above 0")
+
+    @property
+    def name(self) -> str:
+        """The name in messages."""
+        return self._name
+
+    @property
+    def batch_size(self) -> Any:
+        """The number, or the function, of the constructor."""
+        return self._batch_size
+
+    @property
+    def num_unroll(self) -> int:
+        """Steps of a segment."""
+        return self._num_unroll
+
+    @property
+    def barrier(self) -> _Sizes:
+        """``ready_size()`` and ``incomplete_size()``: segments, as in TensorFlow's barrier."""
+        return _Sizes(self)
+
+    # -- inserting
+
+    @property
+    def prefetch_op(self) -> Callable[[], None]:
+        """A function that reads one example and inserts its segments; for a queue runner.
+
+        It waits while ``capacity`` examples are live, before it reads. OutOfRangeError: the end of
+        the source; CancelledError: the saver is closed. AlreadyExistsError: a live example has the
+        key, and nothing has changed.
+        """
+        return self._prefetch
+
+    def _prefetch(self) -> None:
+        core = self._late._queue
+        if core is None:
+            self._prefetch_first()
+            return
+        core.saver.reserve(None)
+        try:
+            with self._reader.next() as (ordinal, example):
+                self._insert(core, ordinal, example)
+        except BaseException:
+            core.saver.release()
+            raise
+
+    def _prefetch_first(self) -> None:
+        """The first example settles the fields: nobody else reads meanwhile."""
+        with self._reader.alone():
+            if self._late._queue is not None:
+                return
+            with self._reader.next() as (ordinal, example):
+                values = self._fields(example)
+                layout = Layout.of(values[0], values[1], values[2])
+                core = self._late.settle(layout, None) if self._saved is None else None
+                if core is None:
+                    core = self._restored(layout)
+                core.saver.reserve(None)
+                try:
+                    self._insert(core, ordinal, example)
+                except BaseException:
+                    core.saver.release()
+                    raise
+
+    def _restored(self, layout: Layout) -> _Core:
+        """The saver with the restored state, before anybody can take from it."""
+        saved = self._saved
+        core = _Core(self._make, layout)
+        core.saver.restore(saved)
+        self._late._make = lambda *_: core
+        self._saved = None
+        return self._late.settle(layout, None)
+
+    def _fields(self, example: Any) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+        return (
+            {name: get(example) for name, get in self._sequences.items()},
+            {name: get(example) for name, get in self._context.items()},
+            {name: get(example) if callable(get) else get for name, get in self._states.items()},
+        )
+
+    def _insert(self, core: _Core, ordinal: int, example: Any) -> None:
+        layout, saver = core.layout, core.saver
+        length = -1 if self._length is None else as_length(self._length(example))
+        sequences, context, states = self._fields(example)
+        tensors, offsets = layout.sequences(saver, sequences)
+        saver.insert(
+            as_key(self._key(example)), length, ordinal, tensors, offsets,
+            layout.context(saver, context, sequences), self._initial(core, states),
+        )  # fmt: skip
+
+    def _initial(self, core: _Core, states: dict[str, Any]) -> tuple[Any, ...]:
+        made = []
+        for i, (name, value) in enumerate(states.items(), core.layout.first_state):
+            tensor = core.constants.get(i)
+            if tensor is None:
+                tensor = core.layout.tensor(core.saver, i, value, False)
+            if not callable(self._states[name]):
+                core.constants[i] = tensor
+            made.append(tensor)
+        return tuple(made)
+
+    # -- taking
+
+    def next_batch(self, timeout: float | None = None) -> NextQueuedSequenceBatch:
+        """Waits until ``batch_size`` segments are ready, and returns them.
+
+        OutOfRangeError: closed, and there will not be enough. DeadlineExceededError: ``timeout``
+        seconds have passed; the message names the oldest unsaved state and its key.
+        FailedPreconditionError: what is left waits for states of batches that no longer exist.
+        """
+        size = self._batch_size() if callable(self._batch_size) else self._batch_size
+        n, until = operator.index(size), None if timeout is None else time.monotonic() + timeout
+        while True:
+            left = self._timeout if until is None else max(until - time.monotonic(), 0)
+            try:
+                return NextQueuedSequenceBatch(
+                    *self._late.next(n, min(left, self._timeout)), self._num_unroll
+                )
+            except DeadlineExceededError as error:
+                if until is not None and time.monotonic() >= until:
+                    raise
+                self._warn(error)
+
+    def _warn(self, error: DeadlineExceededError) -> None:
+        oldest = self.stats()["oldest_unsaved"]
+        taken = time.monotonic() - oldest
+        if oldest >= self._timeout and abs(taken - self._warned) > 0.1:
+            self._warned = taken
+            _LOG.warning("a call waits for segments: %s", error)
+
+    def close(self, cancel_pending_enqueues: bool = False, name: str | None = None) -> None:
+        """Refuses new examples; started ones continue.
+
+        With ``cancel_pending_enqueues``, segments that are ready can still be taken, and no state
+        can be saved any more. CancelledError: a plain close of a closed saver.
+        """
+        self._late.close(cancel_pending_enqueues=cancel_pending_enqueues)
+
+    def cancel(self) -> None:
+        """Ends every waiting call with CancelledError; the saver stays usable."""
+        self._late.cancel()
+
+    def is_closed(self) -> bool:
+        """Whether it was closed."""
+        return self._late.is_closed()
+
+    def size(self) -> int:
+        """Live examples."""
+        return self._late.size()
+
+    def _producers_failed(self, error: BaseException) -> None:
+        self._late._producers_failed(error)
+
+    def stats(self) -> dict[str, float]:
+        """Counts of examples and segments, and ``oldest_unsaved`` in seconds (-1: none)."""
+        core = self._late._queue
+        if core is None:
+            return dict.fromkeys((*_COUNTS, "ready", "incomplete", "unsaved"), 0) | {
+                "oldest_unsaved": -1.0
+            }
+        found = core.saver.stats()
+        since = found["oldest_unsaved"]
+        return {**found, "oldest_unsaved": since * 1e-9 if since >= 0 else -1.0}
+
+    def unsaved(self) -> list[dict[str, Any]]:
+        """Unsaved states, oldest first: dicts of key, states, seconds, abandoned (at most 100)."""
+        core = self._late._queue
+        return [] if core is None else json.loads(core.saver.unsaved())
+
+    # -- save and restore
+
+    def save(self, data: bool | None = None) -> bytes:
+        """The positions, keys and states of all unfinished examples, as bytes for ``restore``.
+
+        Segments of batches that are not saved yet come again. If the source is a Dataset (or an
+        iterator with ``save`` and ``restore``), its position and the data of unfinished examples
+        are saved too. Other iterables are read again from their beginning by the restored saver,
+        which ignores finished examples; the bytes then have no data. For a function or a queue as
+        the source, pass ``data=True``, and restore its position yourself.
+        """
+        core = self._late._queue
+        if core is None:
+            raise FailedPreconditionError(
+                "nothing to save: the state saver has not had an example yet"
+            )
+        if data is None and self._reader.is_function:
+            raise UnimplementedError(
+                "the position of a function or a queue cannot be saved: use an iterable as the "
+                "source, or save(data=True) and restore the position yourself"
+            )
+        with self._reader.paused():
+            position = self._reader.position() if data is not False else None
+            keep = position is not None if data is None else bool(data)
+            head = {"layout": core.layout.to_json(), "data": keep, "position": position}
+            extra = json.dumps(head).encode()
+            body = core.saver.save(keep, extra)
+        return _MAGIC + len(extra).to_bytes(8, "little") + extra + body
+
+    def restore(self, state: bytes) -> None:
+        """Continues where ``save`` was called; before the first example only.
+
+        Batches come as they would have come. FailedPreconditionError: a saver of other fields or
+        another ``num_unroll``, or not a new one; DataLossError: damaged bytes.
+        """
+        head, body = _split(state)
+        if self._late._queue is not None:
+            raise FailedPreconditionError(
+                f"the state saver {self._name!r} cannot be restored: examples were inserted into it"
+            )
+        layout = Layout.from_json(head["layout"])
+        self._check_names(layout)
+        with self._reader.alone():
+            core = _Core(self._make, layout)
+            if json.loads(core.saver.restore(body)) != head:
+                raise DataLossError("the saved state of a state saver is damaged")
+            if head["position"] is not None:
+                self._reader.seek(head["position"])
+            self._late._make = lambda *_: core
+            self._late.settle(layout, None)
+
+    def _check_names(self, layout: Layout) -> None:
+        have = (self._sequences, self._context, self._states)
+        for group, names in zip(layout.groups, have, strict=True):
+            saved = {part.name for part in group if part.kind != "dense_shape"}
+            if saved != set(names):
+                raise FailedPreconditionError(
+                    f"the state was saved with the fields {sorted(saved)}, "
+                    f"this saver has {sorted(names)}"
+                )
+
+    def __repr__(self) -> str:
+        return f"<levada.train.SequenceQueueingStateSaver {self._name!r}>"
+
+
+_COUNTS = (
+    "live", "reserved", "abandoned", "awaited", "inserted", "finished", "skipped", "discarded",
+    "dropped", "replayed", "segments",
+)  # fmt: skip
+
+
+def _split(state: bytes) -> tuple[dict[str, Any], bytes]:
+    """The head of a saved state, and the part of C."""
+    size = int.from_bytes(state[8:16], "little")
+    if state[:8] != _MAGIC or 16 + size > len(state):
+        raise DataLossError(f"{len(state)} bytes that are not the state of a state saver")
+    try:
+        return json.loads(state[16 : 16 + size]), bytes(state[16 + size :])
+    except ValueError:
+        raise DataLossError("the saved state of a state saver is damaged") from None
