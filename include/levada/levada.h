@@ -50,6 +50,7 @@
 #include <levada/tensor.h>
 #include <levada/value.h>
 #include <levada/version.h>
+#include <levada/views.h>
 #include <levada/watchdog.h>
 #include <levada/writer.h>
 

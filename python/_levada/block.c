@@ -5,6 +5,8 @@
  */
 #include "module.h"
 
+#include <levada/views.h>
+
 #include <string.h>
 
 PyObject *levada_py_block_new(levada_py_state *state, levada_block **block)
@@ -279,6 +281,58 @@ static PyObject *block_lengths(PyObject *self, PyObject *index)
     return levada_py_view_new(self, column->lengths, LEVADA_INT32, column->n, NULL, 0);
 }
 
+static PyObject *block_measure(PyObject *self, PyObject *index)
+{
+    const levada_column *column = block_column(self, index);
+    levada_batch_sizes   s = LEVADA_BATCH_SIZES_INIT;
+    levada_error         err = LEVADA_ERROR_INIT;
+
+    if (!column) return NULL;
+    if (!levada_py_ok(levada_batch_measure(block_of(self), column->field->name, &s, &err), &err))
+        return NULL;
+    return Py_BuildValue("LLLLLOO", (long long)s.sequences, (long long)s.steps,
+                         (long long)s.width, (long long)s.elements, (long long)s.longest,
+                         s.padded ? Py_True : Py_False, s.packed ? Py_True : Py_False);
+}
+
+static bool block_fill(const levada_block *block, const char *field, int kind, bool left,
+                       const Py_buffer *to)
+{
+    levada_batch_sizes s = LEVADA_BATCH_SIZES_INIT;
+    levada_error       err = LEVADA_ERROR_INIT;
+    levada_status      st;
+    int64_t            bytes;
+
+    if (!levada_py_ok(levada_batch_measure(block, field, &s, &err), &err)) return false;
+    bytes = kind == 0 ? 4 * (s.sequences + 1) : kind == 3 ? s.rows * s.width : 4 * s.elements;
+    if (to->len != bytes) {
+        PyErr_Format(PyExc_ValueError, "the array has %zd bytes, not %lld", to->len,
+                     (long long)bytes);
+        return false;
+    }
+    if (kind == 0) st = levada_batch_cu_seqlens(block, field, to->buf, &err);
+    else if (kind == 1) st = levada_batch_positions(block, field, to->buf, &err);
+    else if (kind == 2) st = levada_batch_segment_ids(block, field, to->buf, &err);
+    else st = levada_batch_mask(block, field, left, to->buf, &err);
+    return levada_py_ok(st, &err);
+}
+
+static PyObject *block_fill_view(PyObject *self, PyObject *args)
+{
+    PyObject            *index = NULL;
+    const levada_column *column;
+    Py_buffer            to;
+    int                  kind = 0, left = 0;
+    bool                 good;
+
+    if (!PyArg_ParseTuple(args, "Oiw*|p:fill_view", &index, &kind, &to, &left)) return NULL;
+    column = block_column(self, index);
+    good = column && block_fill(block_of(self), column->field->name, kind, left, &to);
+    PyBuffer_Release(&to);
+    if (!good) return NULL;
+    Py_RETURN_NONE;
+}
+
 static PyObject *block_dims(PyObject *self, PyObject *index)
 {
     const levada_column *column = block_column(self, index);
@@ -366,6 +420,11 @@ static PyMethodDef block_methods[] = {
     {"values", block_values, METH_O, "View of a FIXED column, [n, dims...], or None."},
     {"parts", block_parts, METH_O, "(values, [offsets of each level]) of a column, packed."},
     {"lengths", block_lengths, METH_O, "View of the lengths before padding, or None."},
+    {"measure", block_measure, METH_O,
+     "(sequences, steps, width, elements, longest, padded, packed) of a column of a batch."},
+    {"fill_view", block_fill_view, METH_VARARGS,
+     "fill_view(i, kind, out, left=False): fills out with cu_seqlens (0), positions (1), segment "
+     "ids (2) or the mask (3)."},
     {"origins", block_origins, METH_VARARGS, "Origins of one part as bytes, one struct a record."},
     {NULL, NULL, 0, NULL},
 };

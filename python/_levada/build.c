@@ -269,7 +269,7 @@ static void build_fill_items(uint8_t *out, size_t size, const uint8_t *item, siz
 
 /* Rows of `values` that the offsets mark, to rows of equal length; longer ones are cut. */
 static bool build_pad_rows(const Py_buffer *out, const Py_buffer *values, const Py_buffer *offsets,
-                           const Py_buffer *item)
+                           const Py_buffer *item, bool left)
 {
     const int32_t *at = offsets->buf;
     Py_ssize_t     n = offsets->len / (Py_ssize_t)sizeof *at - 1, size = item->len;
@@ -285,15 +285,17 @@ static bool build_pad_rows(const Py_buffer *out, const Py_buffer *values, const 
         plain = plain && ((const char *)item->buf)[i] == ((const char *)item->buf)[0];
     for (Py_ssize_t i = 0; i < n; i++) {
         Py_ssize_t length = (at[i + 1] - (Py_ssize_t)at[i]) * size;
-        uint8_t   *to = (uint8_t *)out->buf + i * width;
+        uint8_t   *to = (uint8_t *)out->buf + i * width, *blank = to;
 
         if (at[i] < 0 || length < 0 || at[i + 1] > count) {
             PyErr_SetString(PyExc_ValueError, "offsets lie outside the values");
             return false;
         }
         if (length > width) length = width;
+        if (left) to += width - length;
+        else blank += length;
         memcpy(to, (const uint8_t *)values->buf + at[i] * size, (size_t)length);
-        build_fill_items(to + length, (size_t)(width - length), item->buf, (size_t)size, plain);
+        build_fill_items(blank, (size_t)(width - length), item->buf, (size_t)size, plain);
     }
     return true;
 }
@@ -301,11 +303,13 @@ static bool build_pad_rows(const Py_buffer *out, const Py_buffer *values, const 
 static PyObject *build_pad(PyObject *module, PyObject *args)
 {
     Py_buffer out, values, offsets, item;
+    int       left = 0;
     bool      good;
 
     (void)module;
-    if (!PyArg_ParseTuple(args, "w*y*y*y*:pad", &out, &values, &offsets, &item)) return NULL;
-    good = build_pad_rows(&out, &values, &offsets, &item);
+    if (!PyArg_ParseTuple(args, "w*y*y*y*|p:pad", &out, &values, &offsets, &item, &left))
+        return NULL;
+    good = build_pad_rows(&out, &values, &offsets, &item, left);
     PyBuffer_Release(&out);
     PyBuffer_Release(&values);
     PyBuffer_Release(&offsets);
@@ -367,7 +371,7 @@ static PyObject *build_padded_array(PyObject *empty, PyObject *array, const Py_b
     if (made && PyObject_GetBuffer(made, &to, PyBUF_WRITABLE) < 0) {
         Py_CLEAR(made);
     } else if (made) {
-        if (!build_pad_rows(&to, values, marks, &item)) Py_CLEAR(made);
+        if (!build_pad_rows(&to, values, marks, &item, false)) Py_CLEAR(made);
         PyBuffer_Release(&to);
     }
     return made;
@@ -458,8 +462,8 @@ PyMethodDef levada_py_build_functions[] = {
     {"join", build_join, METH_VARARGS, "join(block, block, rejects): the columns of both."},
     {"longest", build_longest, METH_O, "longest(offsets): of the rows between int32 offsets."},
     {"pad", build_pad, METH_VARARGS,
-     "pad(out, values, offsets, item): rows into an array of rows of equal length, filled up with "
-     "items."},
+     "pad(out, values, offsets, item, left=False): rows into an array of rows of equal length, "
+     "filled up with items at their end, or at their beginning."},
     {"padded", (PyCFunction)(void *)(uintptr_t)build_padded, METH_FASTCALL,
      "padded(empty, values, offsets): array [rows, longest] of numbers, filled up with zeros; None "
      "where the values are none or the offsets not int32."},

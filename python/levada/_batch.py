@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from levada import _levada
-from levada._ragged import Bytes, Ragged, array_of, objects, part_of
+from levada._ragged import Bytes, Ragged, array_of, is_left, objects, part_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,6 +22,9 @@ ORIGIN = [
     ("source", "<i4"), ("pass", "<i4"), ("shard", "<i4"), ("sub", "<i4"),
     ("record", "<i8"), ("offset", "<i8"),
 ]  # fmt: skip
+
+
+_CU_SEQLENS, _POSITIONS, _SEGMENT_IDS, _MASK = range(4)  # kinds of Block.fill_view
 
 
 def column_of(block: _levada.Block, i: int) -> Any:
@@ -178,60 +181,111 @@ class Batch(Mapping[str, Any]):
             return lengths
         return np.where(added, 0, lengths).astype(np.int32)
 
-    def mask(self, name: str) -> Array:
+    def mask(self, name: str, *, side: str = "right") -> Array:
         """bool [n, T]: True where a value is, False where padding is, and in all of a record that
-        ``shard(equal="pad")`` has added."""
+        ``shard(equal="pad")`` has added.
+
+        `side`: of a ragged field that is padded on that side (``batch.padded(name, side="left")``).
+        """
+        _, _, width, *_ = self._block.measure(self._index(name))
+        return self._view(name, _MASK, (self.num_records, width), "bool", is_left(side))
+
+    def _view(self, name, kind, shape, dtype="int32", left=False):
         import numpy as np
 
-        value, lengths = self[name], self.lengths(name)
-        if isinstance(value, (Ragged, Bytes)) or value.ndim < 2:
-            steps = int(lengths.max()) if len(lengths) else 0
-        else:
-            steps = value.shape[1]
-        lengths = self._without_padding_records(lengths)
-        return np.arange(steps, dtype=np.int32) < lengths[:, None]
+        out = np.empty(shape, dtype)
+        self._block.fill_view(self._index(name), kind, out, left)
+        return out
 
     def cu_seqlens(self, name: str) -> Array:
-        """Cumulative lengths, int32 [n + 1], as variable-length attention kernels take them."""
-        import numpy as np
+        """Where sequences begin, and the end: int32 [sequences + 1], as variable-length attention
+        kernels take them.
 
-        cumulative = np.zeros(self.num_records + 1, np.int32)
-        np.cumsum(self.lengths(name), out=cumulative[1:])
-        return cumulative
+        A packed field has one sequence per segment, another field one per record. Of a ragged
+        field that is not packed they are its offsets, without a copy.
+        """
+        sequences, *_, packed = self._block.measure(self._index(name))
+        value = None if packed else self[name]
+        if isinstance(value, Ragged):
+            return value.offsets
+        return self._view(name, _CU_SEQLENS, sequences + 1)
 
     def max_seqlen(self, name: str) -> int:
-        """The longest length, an int."""
-        lengths = self.lengths(name)
-        return int(lengths.max()) if len(lengths) else 0
+        """Length of the longest sequence (of a packed field: of the longest segment), an int."""
+        return self._block.measure(self._index(name))[4]
 
     def positions(self, name: str) -> Array:
         """Position of each value in its sequence: int32 [n, T] (0 in padding); ragged: [values].
 
-        Packed batches have them as a field ``<name>_positions``, which is then given.
+        Positions restart in each segment of a packed field. If a field that is not packed has a
+        field ``<name>_positions`` beside it, that one is returned.
         """
-        import numpy as np
-
-        if f"{name}_positions" in self:
-            return self[f"{name}_positions"]
-        if isinstance(self[name], Ragged):
-            starts = self.cu_seqlens(name)
-            begin = np.repeat(starts[:-1], self.lengths(name))
-            return np.arange(starts[-1], dtype=np.int32) - begin
-        mask = self.mask(name)
-        return np.arange(mask.shape[1], dtype=np.int32) * mask
+        return self._numbers(name, _POSITIONS, "positions")
 
     def segment_ids(self, name: str) -> Array:
         """Which sequence each value is of, from 1: int32 [n, T] (0 in padding); ragged: [values].
 
-        Packed batches have them as a field ``<name>_segment_ids``, which is then given.
+        Of a padded field, numbers restart in each record. If a field that is not packed has a field
+        ``<name>_segment_ids`` beside it, that one is returned.
         """
+        return self._numbers(name, _SEGMENT_IDS, "segment_ids")
+
+    def _numbers(self, name, kind, what):
+        _, _, width, elements, _, padded, packed = self._block.measure(self._index(name))
+        if not packed and f"{name}_{what}" in self:
+            return self[f"{name}_{what}"]
+        return self._view(name, kind, (self.num_records, width) if padded else elements)
+
+    def padded(
+        self, name: str, value: Any = None, length: int | None = None, *, side: str = "right"
+    ) -> Array:
+        """Array [n, T, ...] of a field: a ragged one is copied, filled up with `value` (0, or b"")
+        at that `side`; a padded one is returned as it is."""
+        column = self[name]
+        if isinstance(column, Ragged):
+            return column.to_padded(value, length, side=side)
+        if value is not None or length is not None or is_left(side):
+            raise ValueError(f"field {name!r} is padded already, after its values")
+        return column
+
+    def ragged(self, name: str) -> Ragged:
+        """A field without padding: a ragged one is returned as it is, values of a padded one are
+        copied."""
+        column = self[name]
+        if isinstance(column, Ragged):
+            return column
+        if isinstance(column, Bytes) or column.ndim < 2:
+            raise ValueError(f"field {name!r} has no sequences")
         import numpy as np
 
-        if f"{name}_segment_ids" in self:
-            return self[f"{name}_segment_ids"]
-        if isinstance(self[name], Ragged):
-            return np.repeat(np.arange(1, self.num_records + 1, dtype=np.int32), self.lengths(name))
-        return self.mask(name).astype(np.int32)
+        offsets = np.zeros(self.num_records + 1, np.int32)
+        np.cumsum(self.lengths(name), out=offsets[1:])
+        return part_of(column[self.mask(name)], (offsets,))
+
+    def flash_attention(self, name: str, *, labels: str | None = None) -> dict[str, Any]:
+        """Arguments of a model with variable-length attention, all sequences of the batch in one
+        row, under the names that the flattening collator of Hugging Face uses.
+
+        ``input_ids`` [1, values], ``position_ids`` [1, values] (int32, restart in each sequence),
+        ``cu_seq_lens_q`` and ``cu_seq_lens_k`` (int32), ``max_length_q`` and ``max_length_k``.
+        Values of a ragged field are not copied. `labels`: field with the targets; the first one of
+        each sequence becomes -100, because no value precedes it.
+        """
+        marks, longest = self.cu_seqlens(name), self.max_seqlen(name)
+        sizes = self._block.measure(self._index(name))
+        positions = self.positions(name)
+        if sizes[5]:
+            positions = positions[self.mask(name)]
+        made = {"input_ids": self.ragged(name).values[None], "position_ids": positions[None]}
+        if labels is not None:
+            targets = self.ragged(labels).values.copy()
+            starts = marks[:-1]
+            targets[starts[starts < marks[1:]]] = -100
+            made["labels"] = targets[None]
+        return made | {
+            "cu_seq_lens_q": marks, "cu_seq_lens_k": marks,
+            "max_length_q": longest, "max_length_k": longest,
+        }  # fmt: skip
 
     @property
     def origins(self) -> Array:

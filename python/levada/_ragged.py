@@ -82,6 +82,13 @@ def _padding(value, dtype):
     raise ValueError(f"value={value!r} does not fit into {dtype}")
 
 
+def is_left(side: str) -> bool:
+    """Whether padding comes first: `side` is "left" or "right"."""
+    if side not in ("left", "right"):
+        raise ValueError(f"side={side!r} must be 'left' or 'right'")
+    return side == "left"
+
+
 class Bytes(Sequence[bytes]):
     """Byte strings of a column: ``data`` (uint8) and ``offsets`` (int32, one more than strings).
 
@@ -212,16 +219,20 @@ class Ragged(Sequence[Any]):
 
     tolist = to_list
 
-    def to_padded(self, value: Any = None, length: int | None = None) -> Array:
+    def to_padded(
+        self, value: Any = None, length: int | None = None, *, side: str = "right"
+    ) -> Array:
         """Array [n, longest row, ...], filled up with `value` (0, or b"").
 
         `length`: that many in the outermost level instead of the longest row; longer rows are cut.
+        `side`: "right" pads after the values of the outermost level, "left" in front of them.
         """
         import numpy as np
 
+        left = is_left(side)
         inner, marks = self.values, self.nested[0]
         zeros = value is None or (type(value) is int and value == 0)
-        if zeros and length is None and len(self.nested) == 1:
+        if zeros and length is None and len(self.nested) == 1 and not left:
             out = _levada.padded(np.empty, inner, marks)
             if out is not None:
                 return out
@@ -237,8 +248,9 @@ class Ragged(Sequence[Any]):
         shape = len(marks) - 1, longest, *inner.shape[1:]
         if inner.dtype.hasobject:
             out = np.full(shape, b"" if value is None else value, object)
-            columns = np.arange(longest)
-            keep = columns < self.lengths[:, None]
+            lengths = np.minimum(self.lengths, longest)[:, None]
+            columns = np.arange(longest) - (longest - lengths if left else 0)
+            keep = (columns >= 0) & (columns < lengths)
             out[keep] = inner[(marks[:-1, None] + columns)[keep]]
             return out
         inner = np.ascontiguousarray(inner)
@@ -247,7 +259,7 @@ class Ragged(Sequence[Any]):
             item = bytes(inner.itemsize)
         else:
             item = np.broadcast_to(_padding(value, inner.dtype), inner.shape[1:]).tobytes()
-        _levada.pad(_octets(out), _octets(inner), marks, item)
+        _levada.pad(_octets(out), _octets(inner), marks, item, left)
         return out
 
     def to_sparse(self) -> tuple[Array, Any, Array]:

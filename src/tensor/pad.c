@@ -17,6 +17,7 @@ typedef struct pad_job {
     uint8_t            *values;
     const uint8_t      *value; /* the padding: one element, ...                               */
     bool                plain; /* ... whose bytes are all the same                            */
+    bool                left;  /* the padding of the first dimension comes first              */
     int32_t            *begin, *end; /* byte strings: where each element lies in values         */
     int64_t             used;        /* byte strings: bytes written                             */
     int64_t             bad;         /* first row that does not fit, or -1                      */
@@ -275,6 +276,7 @@ static levada_status pad_column(const levada_block *block, int32_t field, levada
                                 .depth = from->depth,
                                 .ndim = from->depth + from->ndim,
                                 .size = levada_dtype_size(from->dtype),
+                                .left = how->left && from->depth + from->ndim > 0,
                                 .bad = -1 };
     int64_t             row = 0;
     levada_status       st = pad_target(&job, how, err);
@@ -289,6 +291,12 @@ static levada_status pad_column(const levada_block *block, int32_t field, levada
         const levada_column *c = pad_row(&job, i, &row);
         int64_t              at = i * job.stride[0], stop = at + job.stride[0];
 
+        if (job.left) {
+            int64_t first = stop - levada_column_length(c, row) * job.stride[1];
+
+            pad_fill(&job, at, first);
+            at = first;
+        }
         if (job.depth > 0) {
             pad_rows(&job, c, 1, c->level[0].begin[row], c->level[0].end[row], at, stop);
         } else {

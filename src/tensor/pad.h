@@ -16,6 +16,7 @@ typedef struct levada_padding {
     const char *text;                  /* padding of bytes; NULL = empty                        */
     size_t      text_size;
     uint8_t     value[16];             /* padding of numbers, one element                       */
+    bool        left;                  /* padding of the first dimension is in front of it      */
 } levada_padding;
 
 /* The padded form of a field: depth 0, its levels as dimensions. EINVALID_ARGUMENT where that has
