@@ -13,7 +13,9 @@ import textwrap
 from pathlib import Path
 
 # Written by hand, because they need more than the table says.
-BY_HAND = set("call concat filter interleave map memory mix range records select zip".split())
+BY_HAND = set(
+    "call concat filter group_by_window interleave map memory mix range records select zip".split()
+)
 # Which options may be given by position, where it is not [the positional one, required ones].
 POSITIONAL = {
     "bucket_by_sequence_length": ["length", "boundaries", "batch_sizes"],

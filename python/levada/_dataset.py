@@ -182,6 +182,40 @@ class Dataset(Stages):
         handle = _functions.handle(_functions.Keep(fn), fn, per_record=True)
         return self._append("filter", {"fn": handle})
 
+    def group_by_window(
+        self,
+        key: str | Callable[[Any], int],
+        reduce: Callable[[int, Any], Mapping[str, Any]] | None = None,
+        window_size: int | None = None,
+        *,
+        window_size_func: Callable[[int], int] | None = None,
+        padded: bool = False,
+        padded_shapes: Any = None,
+        padding_values: Any = None,
+        pad_to_multiple: int = 1,
+        drop_remainder: bool = False,
+    ) -> Dataset:
+        """Batches of `window_size` records with the same key.
+
+        A window leaves as soon as it is full; at the end of the input the others leave in ascending
+        order of keys.
+
+        `key`: an integer field, an expression (``"len(tokens) // 16"``, ``"label % 10"``), or
+        fn(record) -> int. `window_size_func`: fn(key) -> int, the window size of each key.
+        `reduce`: fn(key, Batch) -> dict of columns, one entry per record; None: the batch itself.
+        With `reduce` or `window_size_func`, `key` is a field or a function. `padded` and the
+        options after it: as in ``padded_batch``; otherwise batches stay ragged.
+        """
+        from levada import _functions
+
+        options = {
+            "window_size": window_size, "padded": padded, "padded_shapes": padded_shapes,
+            "padding_values": padding_values, "pad_to_multiple": pad_to_multiple,
+            "drop_remainder": drop_remainder,
+        }  # fmt: skip
+        given = {name: value for name, value in options.items() if value is not None}
+        return _functions.windows(self, key, reduce, window_size_func, given)
+
     def select(self, *fields: str) -> Dataset:
         """Some of the fields, in that order."""
         return self._append("select", {"fields": fields})

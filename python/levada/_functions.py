@@ -399,3 +399,33 @@ def with_length(ds, fn, name):
 def cost(fn):
     """The handle of fn(length, ...) -> int, the cost of a padded record."""
     return handle(Cost(fn), fn, pure=True)
+
+
+class _OfKey:
+    """fn(key) of a record, and of a batch whose records share the key."""
+
+    def __init__(self, fn, field):
+        self.fn, self.field = fn, field
+
+    def __call__(self, record):
+        if isinstance(record, Batch):
+            return self.fn(int(record[self.field][0]), record)
+        return self.fn(int(record[self.field]))
+
+
+def windows(ds, key, reduce, size_func, options):
+    """``Dataset.group_by_window``: functions become fields that the stage reads."""
+    known = None if ds._core.flags & 1 else tuple(ds.spec)
+    if (reduce or size_func) and not callable(key) and not key.isidentifier():
+        raise TypeError(f"with reduce or window_size_func, key={key!r} must be a field or function")
+    made = ds
+    if callable(key):
+        made, key = with_length(made, key, "window_key"), "window_key"
+    if size_func:
+        made = with_length(made, _OfKey(size_func, key), "window_size")
+        options["window_size_field"] = "window_size"
+    made = made._append("group_by_window", {"key": key, **options})
+    if reduce:
+        return made.map(_OfKey(reduce, key), batched=True)
+    helpers = key == "window_key" or size_func
+    return made.select(*known) if helpers and known else made

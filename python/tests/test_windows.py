@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""group_by_window: windows of records with the same key."""
+
+import levada as lv
+import numpy as np
+import pytest
+from levada.errors import InvalidArgumentError
+
+
+def model(keys, size_of):
+    """Numbers of the records of each window, in order."""
+    windows, done = {}, []
+    for i, key in enumerate(keys):
+        windows.setdefault(key, []).append(i)
+        if len(windows[key]) == size_of(key):
+            done.append(windows.pop(key))
+    return done + [windows[key] for key in sorted(windows)]
+
+
+def values(dataset):
+    return [batch["value"].tolist() for batch in dataset]
+
+
+def by_last_digit(record):
+    return record["value"] % 10
+
+
+@pytest.mark.parametrize("key", ["value % 10", by_last_digit])
+def test_a_key_is_an_expression_or_a_function(key):
+    ds = lv.range(95).group_by_window(key, window_size=3)
+    assert values(ds) == model([i % 10 for i in range(95)], lambda _: 3)
+    assert list(ds.first()) == ["value"]
+
+
+def test_negative_keys_come_first():
+    ds = lv.range(-4, 4).group_by_window("value // 3", window_size=9)
+    assert values(ds) == [[-4], [-3, -2, -1], [0, 1, 2], [3]]
+
+
+def test_the_window_size_may_depend_on_the_key():
+    ds = lv.range(50).group_by_window(by_last_digit, window_size_func=lambda key: key + 1)
+    assert values(ds) == model([i % 10 for i in range(50)], lambda key: key + 1)
+
+
+def test_reduce_makes_the_batch():
+    ds = lv.range(12).group_by_window(
+        lambda record: record["value"] % 3,
+        lambda key, batch: {"key": [key] * 2, "sum": np.cumsum(batch["value"])},
+        window_size=2,
+    )
+    found = [(batch["key"].tolist(), batch["sum"].tolist()) for batch in ds]
+    firsts = [6 * i + k for i in range(2) for k in range(3)]
+    assert found == [([i % 3] * 2, [i, 2 * i + 3]) for i in firsts]
+
+
+def test_the_length_of_a_sequence():
+    rows = [np.arange(n) for n in (1, 5, 2, 6, 1, 7)]
+    ds = lv.from_arrays({"x": rows})
+    batches = list(ds.group_by_window("len(x) // 4", window_size=3, padded=True))
+    assert [batch.lengths("x").tolist() for batch in batches] == [[1, 2, 1], [5, 6, 7]]
+    assert batches[0]["x"].shape == (3, 2)
+
+
+def test_every_cut_resumes():
+    ds = lv.range(40).shuffle(10, seed=1).group_by_window(by_last_digit, window_size=3)
+    with iter(ds) as it:
+        cuts = [it.save()]
+        rest = [b["value"].tolist() for b in it if cuts.append(it.save()) is None]
+    for n, cut in enumerate(cuts):
+        with iter(ds) as it:
+            it.restore(cut)
+            assert [batch["value"].tolist() for batch in it] == rest[n:]
+
+
+def test_what_is_refused():
+    with pytest.raises(InvalidArgumentError, match="is not a key"):
+        lv.range(3).group_by_window("value / 2", window_size=2)
+    with pytest.raises(InvalidArgumentError, match="pass either window_size or window_size_field"):
+        lv.range(3).group_by_window("value")
+    with pytest.raises(TypeError, match="must be a field or function"):
+        lv.range(3).group_by_window("value % 2", window_size_func=lambda key: 1)
+    ds = lv.range(3).group_by_window("value", window_size_func=lambda key: 1 - key)
+    with pytest.raises(
+        InvalidArgumentError, match="window size must be greater than zero, but is 0"
+    ):
+        list(ds)
