@@ -92,7 +92,8 @@ def generate() -> str:
         "/* SPDX-License-Identifier: Apache-2.0 */\n"
         '#include "support/exports.h"\n\n'
         "#include <levada/binding.h>\n#include <levada/levada.h>\n"
-        "#include <levada/rowstore.h>\n#include <levada/stage.h>\n\n"
+        "#include <levada/opener.h>\n#include <levada/rowstore.h>\n"
+        "#include <levada/stage.h>\n\n"
         + "\n".join(functions)
         + "\nconst test_export test_exports[] = {\n"
         + "".join(rows)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Plug-ins: formats, sources, decoders, stages and byte filters of one's own, without a fork and
- * without a rebuild.
+ * Plug-ins: formats, sources, decoders, stages, byte filters and openers of one's own, without a
+ * fork and without a rebuild.
  *
  * A plug-in is a shared object that exports levada_plugin_main and links nothing of levada: it is
  * handed a table of functions, and this header maps the usual names to that table, so its code
@@ -30,6 +30,7 @@
 
 #include <levada/decoder.h>
 #include <levada/filter.h>
+#include <levada/opener.h>
 #include <levada/rowstore.h>
 #include <levada/source.h>
 
@@ -232,6 +233,10 @@ typedef struct levada_host {
     int32_t (*block_origin_parts)(const levada_block *block);
     levada_origin (*block_origin_part)(const levada_block *block, int64_t row, int32_t part);
     levada_status (*input_peek)(levada_input *in, const levada_block **out, levada_error *err);
+    /* As the other add_*; the scheme of an opener may be the name of anything else. */
+    levada_status (*add_opener)(levada_plugin *plugin, const levada_opener_def *def,
+        levada_error *err);
+    bool (*cancel_requested)(const levada_cancel *cancel);
 } levada_host;
 
 /* The one exported function: fill in *plugin (LEVADA_PLUGIN_BEGIN does), register, return OK. */

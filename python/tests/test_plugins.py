@@ -81,3 +81,13 @@ def test_one_that_is_refused_leaves_none_of_its_names(tmp_path, monkeypatch):
     monkeypatch.delenv("LEVADA_TEST_PLUGIN")
     assert lv.load_library(path) == "half"
     assert len(list(lv.from_text("range:3 | half_first | half_last"))) == 3
+
+
+def test_an_opener_of_a_library_reads_files_of_its_scheme(tmp_path):
+    assert lv.load_library(compiled("plugins/example/memory.c", tmp_path)) == "memory"
+    lines = [row["line"] for row in lv.text_lines("memory://greeting")]
+    assert lines == [b"hello", b"from", b"memory"]
+    with pytest.raises(lv.errors.NotFoundError, match="memory://other"):
+        list(lv.text_lines("memory://other"))
+    with pytest.warns(RuntimeWarning, match="1 record was skipped"):
+        assert list(lv.text_lines(["memory://other", "memory://empty"], errors="skip")) == []

@@ -168,7 +168,8 @@ levada_status levada_dataset_derive(levada_dataset *ds, levada_error *err)
     case LEVADA_FAMILY_STAGE: LEVADA_TRY(dataset_spec_stage(ds, err)); break;
     case LEVADA_FAMILY_DECODER: LEVADA_TRY(dataset_spec_decoder(ds, err)); break;
     case LEVADA_FAMILY_COMBINER: LEVADA_TRY(dataset_spec_combiner(ds, err)); break;
-    case LEVADA_FAMILY_FILTER: break;
+    case LEVADA_FAMILY_FILTER:
+    case LEVADA_FAMILY_OPENER: break;
     }
     if (ds->spec == NULL) return levada_fail(err, LEVADA_EINTERNAL, "check() gave no columns");
     return LEVADA_OK;

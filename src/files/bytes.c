@@ -54,7 +54,8 @@ static levada_status bytes_pull(levada_bytes *b, uint8_t *data, int64_t size, in
 static levada_status bytes_open_file(levada_bytes *b, const levada_bytes_options *options,
                                      levada_error *err)
 {
-    LEVADA_TRY(b->opener->open(b->opener->user, b->path, options->cancelled, &b->file, err));
+    LEVADA_TRY(b->opener->open(b->opener->user, b->path, levada_opener_cancel(options->cancelled),
+                               &b->file, err));
     return b->opener->size(b->file, &b->size, err);
 }
 

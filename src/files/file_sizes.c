@@ -20,7 +20,7 @@ void levada_file_reader_measure(levada_file_reader *r)
 
         if (atomic_load(&r->sizes[i]) != unmeasured) continue;
         opener = levada_opener_find(r->context->env, path);
-        size = opener->look(opener->user, path);
+        size = opener->look ? opener->look(opener->user, path) : -1;
         if (!atomic_compare_exchange_strong(&r->sizes[i], &unmeasured, size)) continue;
         if (size > 0) (void)atomic_fetch_add(&r->total, size);
     }

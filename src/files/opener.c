@@ -3,7 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/text.h"
-#include "registry/env_priv.h"
+#include "registry/registry.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -42,7 +42,7 @@ static levada_status opener_check_regular(int fd, levada_error *err)
                        S_ISDIR(info.st_mode) ? "a folder" : "no regular file");
 }
 
-static levada_status opener_open(void *user, const char *path, const atomic_bool *cancelled,
+static levada_status opener_open(void *user, const char *path, const levada_cancel *cancel,
                                  void **out, levada_error *err)
 {
     opener_file  *file;
@@ -50,10 +50,10 @@ static levada_status opener_open(void *user, const char *path, const atomic_bool
     levada_status st;
 
     (void)user;
-    (void)cancelled;
+    (void)cancel;
     if (fd < 0 && (errno == ENOENT || errno == ENOTDIR) && strstr(path, "://")) {
         return levada_fail(err, LEVADA_EUNIMPLEMENTED,
-                           "a URL: only files of this machine are read");
+                           "no opener for such URLs is loaded; only local files are built in");
     }
     if (fd < 0) return opener_system_error("open", errno, err);
     st = opener_check_regular(fd, err);
@@ -115,7 +115,8 @@ static int64_t opener_look(void *user, const char *path)
 }
 
 static const levada_opener_def opener_local = {
-    .prefix = "",
+    .struct_size = sizeof(levada_opener_def),
+    .name = "",
     .open = opener_open,
     .close = opener_close,
     .size = opener_size,
@@ -127,20 +128,23 @@ static const levada_opener_def opener_local = {
 
 const levada_opener_def *levada_opener_find(const levada_env *env, const char *path)
 {
-    levada_openers          *added = levada_env_openers(env);
-    const levada_opener_def *opener = added ? atomic_load(added) : NULL;
+    const char              *end = strstr(path, "://");
+    const levada_opener_def *found = NULL;
 
-    while (opener && strncmp(path, opener->prefix, strlen(opener->prefix)) != 0) {
-        opener = opener->next;
-    }
-    return opener ? opener : &opener_local;
+    if (end) found = levada_registry_opener(env, path, (size_t)(end - path));
+    return found ? found : &opener_local;
 }
 
-void levada_opener_add(levada_env *env, levada_opener_def *opener)
-{
-    levada_openers *added = levada_env_openers(env);
+/* -- cancelling: a token is the flag itself */
 
-    if (!added) return;
-    opener->next = atomic_load(added);
-    while (!atomic_compare_exchange_weak(added, &opener->next, opener)) continue;
+const levada_cancel *levada_opener_cancel(const atomic_bool *flag)
+{
+    return (const levada_cancel *)(uintptr_t)flag;
+}
+
+bool levada_cancel_requested(const levada_cancel *cancel)
+{
+    const atomic_bool *flag = (const atomic_bool *)(uintptr_t)cancel;
+
+    return flag && atomic_load_explicit(flag, memory_order_relaxed);
 }

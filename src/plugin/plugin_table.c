@@ -38,6 +38,12 @@ static levada_status plugin_table_filter(levada_plugin *plugin, const levada_fil
     return levada_plugin_add(plugin, LEVADA_FAMILY_FILTER, def, err);
 }
 
+static levada_status plugin_table_opener(levada_plugin *plugin, const levada_opener_def *def,
+                                         levada_error *err)
+{
+    return levada_plugin_add(plugin, LEVADA_FAMILY_OPENER, def, err);
+}
+
 static levada_status plugin_table_bytes_open(levada_env *env, const char *path,
                                              const char *compression, levada_bytes **out,
                                              levada_error *err)
@@ -166,6 +172,8 @@ static const levada_host plugin_table = {
     .block_origin_parts = levada_block_origin_parts,
     .block_origin_part = levada_block_origin_part,
     .input_peek = levada_input_peek,
+    .add_opener = plugin_table_opener,
+    .cancel_requested = levada_cancel_requested,
 };
 
 const levada_host *levada_plugin_table(void) { return &plugin_table; }

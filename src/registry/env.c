@@ -38,7 +38,6 @@ struct levada_env {
     levada_wait_list             *wait_list;
     _Atomic(env_function *) functions;
     _Atomic(env_plugin *)   plugins;
-    levada_openers          openers;
     bool                    lockable;
     levada_guard            guard;
     levada_mutex            loading; /* held while a library is loaded */
@@ -175,14 +174,6 @@ const levada_kernels *levada_env_kernels(const levada_env *env)
 {
     env = env_or_default(env);
     return env != NULL ? env->kernels : levada_kernels_for(LEVADA_CPU_AUTO);
-}
-
-levada_openers *levada_env_openers(const levada_env *env)
-{
-    levada_env *own = (levada_env *)(uintptr_t)env_or_default(env);
-
-    if (own != NULL && own->base != NULL) own = own->base;
-    return own != NULL ? &own->openers : NULL;
 }
 
 levada_wait_list *levada_env_wait_list(const levada_env *env)

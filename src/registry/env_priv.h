@@ -47,11 +47,6 @@ struct levada_registry *levada_env_registry(const levada_env *env);
 LEVADA_MUST_USE levada_status levada_env_view(levada_env *env, struct levada_registry **names,
                                               levada_env **out, levada_error *err);
 
-/* Who opens input files: a list that files/opener.c knows. NULL without memory for the default. */
-struct levada_opener_def;
-typedef _Atomic(const struct levada_opener_def *) levada_openers;
-levada_openers *levada_env_openers(const levada_env *env);
-
 levada_env *levada_env_ref(levada_env *env); /* NULL gives the default one */
 void        levada_env_unref(levada_env **env);
 

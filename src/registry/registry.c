@@ -22,10 +22,13 @@ extern const levada_decoder_def *const levada_builtin_decoders[];
 extern const levada_combiner_def *const   levada_builtin_combiners[];
 extern const levada_filter_def *const  levada_builtin_filters[];
 
+/* Names of descriptions; filters; openers. The same name may be in several parts. */
+enum { REGISTRY_DESCRIPTIONS, REGISTRY_FILTERS, REGISTRY_OPENERS, REGISTRY_PARTS };
+
 typedef struct registry_table {
     struct registry_table *older;
-    int32_t                n[2]; /* names of descriptions; filters */
-    levada_op            **ops[2];
+    int32_t                n[REGISTRY_PARTS];
+    levada_op            **ops[REGISTRY_PARTS];
     levada_op             *room[];
 } registry_table;
 
@@ -58,7 +61,7 @@ static const levada_arg registry_no_args[] = {LEVADA_ARG_END};
 const char *levada_family_name(levada_family family)
 {
     static const char *const names[] = {"stage", "format", "source", "decoder", "combiner",
-                                        "filter"};
+                                        "filter", "opener"};
 
     return names[family];
 }
@@ -109,6 +112,7 @@ static levada_status registry_take(levada_op *op, const void *def, levada_error 
         op->max_inputs = op->def.combiner.max_inputs;
         break;
     case LEVADA_FAMILY_FILTER: REGISTRY_TAKE(op, filter, levada_filter_def, def); break;
+    case LEVADA_FAMILY_OPENER: REGISTRY_TAKE(op, opener, levada_opener_def, def); break;
     }
     return LEVADA_OK;
 }
@@ -265,31 +269,39 @@ static const levada_op *registry_find(const registry_table *table, int part, con
 /* The old table and one op more; NULL when memory is short. */
 static registry_table *registry_extend(registry_table *old, int part, levada_op *op)
 {
-    int32_t         n[2] = {old != NULL ? old->n[0] : 0, old != NULL ? old->n[1] : 0};
-    size_t          size = sizeof(registry_table) + (size_t)(n[0] + n[1] + 1) * sizeof(op);
-    registry_table *table = levada_alloc_zero(size);
-    int32_t         at = registry_place(old, part, op->name);
+    int32_t         all = 0, at = registry_place(old, part, op->name);
+    registry_table *table;
 
+    for (int p = 0; old != NULL && p < REGISTRY_PARTS; p++) all += old->n[p];
+    table = levada_alloc_zero(sizeof(registry_table) + ((size_t)all + 1) * sizeof(op));
     if (table == NULL) return NULL;
     table->older = old;
-    table->ops[0] = table->room;
-    table->ops[1] = table->room + n[0] + (part == 0 ? 1 : 0);
-    for (int p = 0; p < 2; p++) {
-        for (int32_t i = 0; i < n[p]; i++) {
+    for (int p = 0, begin = 0; p < REGISTRY_PARTS; begin += table->n[p++]) {
+        int32_t n = old != NULL ? old->n[p] : 0;
+
+        table->ops[p] = table->room + begin;
+        for (int32_t i = 0; i < n; i++) {
             table->ops[p][i + (p == part && i >= at ? 1 : 0)] = old->ops[p][i];
         }
-        table->n[p] = n[p] + (p == part ? 1 : 0);
+        table->n[p] = n + (p == part ? 1 : 0);
     }
     table->ops[part][at] = op;
     return table;
 }
 
-static int registry_part(const levada_op *op) { return op->family == LEVADA_FAMILY_FILTER ? 1 : 0; }
+static int registry_part(const levada_op *op)
+{
+    if (op->family == LEVADA_FAMILY_FILTER) return REGISTRY_FILTERS;
+    return op->family == LEVADA_FAMILY_OPENER ? REGISTRY_OPENERS : REGISTRY_DESCRIPTIONS;
+}
 
 static levada_status registry_taken(const levada_op *by, levada_error *err)
 {
-    return levada_fail(err, LEVADA_EALREADY_EXISTS, "%s: the name is taken by a %s%s%s", by->name,
-                       levada_family_name(by->family), by->plugin != NULL ? " of plug-in " : "",
+    const char *article = by->family == LEVADA_FAMILY_OPENER ? "an" : "a";
+
+    return levada_fail(err, LEVADA_EALREADY_EXISTS, "%s: the name is taken by %s %s%s%s", by->name,
+                       article, levada_family_name(by->family),
+                       by->plugin != NULL ? " of plug-in " : "",
                        by->plugin != NULL ? by->plugin : "");
 }
 
@@ -375,7 +387,7 @@ void levada_registry_destroy(levada_registry **registry)
 {
     if (*registry == NULL) return;
     registry_table *table = atomic_load_explicit(&(*registry)->table, memory_order_acquire);
-    for (int part = 0; table != NULL && !(*registry)->lent && part < 2; part++) {
+    for (int part = 0; table != NULL && !(*registry)->lent && part < REGISTRY_PARTS; part++) {
         for (int32_t i = 0; i < table->n[part]; i++) levada_op_destroy(&table->ops[part][i]);
     }
     while (table != NULL) {
@@ -416,27 +428,47 @@ levada_status levada_registry_lend(levada_registry *from, levada_op *const *ops,
 
 const levada_op *levada_registry_find(const levada_env *env, const char *name)
 {
-    return registry_find(registry_now(env), 0, name);
+    return registry_find(registry_now(env), REGISTRY_DESCRIPTIONS, name);
+}
+
+static const levada_op *registry_at(const levada_env *env, int part, int32_t i)
+{
+    const registry_table *table = registry_now(env);
+
+    return table != NULL && i >= 0 && i < table->n[part] ? table->ops[part][i] : NULL;
 }
 
 const levada_op *levada_registry_at(const levada_env *env, int32_t i)
 {
-    const registry_table *table = registry_now(env);
+    return registry_at(env, REGISTRY_DESCRIPTIONS, i);
+}
 
-    return table != NULL && i >= 0 && i < table->n[0] ? table->ops[0][i] : NULL;
+/* By the first `size` bytes of a name, in any case. */
+static const levada_op *registry_find_any_case(const levada_env *env, int part, const char *name,
+                                               size_t size)
+{
+    char lower[48] = "";
+
+    if (size >= sizeof(lower)) return NULL;
+    for (size_t i = 0; i < size; i++) {
+        lower[i] = name[i] >= 'A' && name[i] <= 'Z' ? (char)(name[i] + 32) : name[i];
+    }
+    return registry_find(registry_now(env), part, lower);
 }
 
 const levada_filter_def *levada_registry_filter(const levada_env *env, const char *name)
 {
-    char             lower[48] = "";
-    const levada_op *op;
+    const levada_op *op = registry_find_any_case(env, REGISTRY_FILTERS, name, strlen(name));
 
-    if (strlen(name) >= sizeof(lower)) return NULL;
-    for (size_t i = 0; name[i] != '\0'; i++) {
-        lower[i] = name[i] >= 'A' && name[i] <= 'Z' ? (char)(name[i] + 32) : name[i];
-    }
-    op = registry_find(registry_now(env), 1, lower);
     return op != NULL ? &op->def.filter : NULL;
+}
+
+const levada_opener_def *levada_registry_opener(const levada_env *env, const char *name,
+                                                size_t size)
+{
+    const levada_op *op = registry_find_any_case(env, REGISTRY_OPENERS, name, size);
+
+    return op != NULL ? &op->def.opener : NULL;
 }
 
 levada_status levada_compression_check(const levada_env *env, const char *compression,
@@ -454,9 +486,9 @@ levada_status levada_compression_check(const levada_env *env, const char *compre
 
 const levada_filter_def *levada_registry_filter_at(const levada_env *env, int32_t i)
 {
-    const registry_table *table = registry_now(env);
+    const levada_op *op = registry_at(env, REGISTRY_FILTERS, i);
 
-    return table != NULL && i >= 0 && i < table->n[1] ? &table->ops[1][i]->def.filter : NULL;
+    return op != NULL ? &op->def.filter : NULL;
 }
 
 const levada_filter_def *levada_registry_probe(const levada_env *env, const uint8_t *data,
@@ -466,8 +498,8 @@ const levada_filter_def *levada_registry_probe(const levada_env *env, const uint
     const levada_filter_def *best = NULL;
     int32_t                  most = 0;
 
-    for (int32_t i = 0; table != NULL && i < table->n[1]; i++) {
-        const levada_filter_def *def = &table->ops[1][i]->def.filter;
+    for (int32_t i = 0; table != NULL && i < table->n[REGISTRY_FILTERS]; i++) {
+        const levada_filter_def *def = &table->ops[REGISTRY_FILTERS][i]->def.filter;
         int32_t                  bits = def->probe(data, size);
         if (bits > most) {
             most = bits;
@@ -484,8 +516,8 @@ levada_status levada_registry_unknown(const levada_env *env, const char *name, c
     const char           *best = NULL;
     size_t                distance = SIZE_MAX;
 
-    for (int32_t i = 0; table != NULL && i < table->n[0]; i++) {
-        levada_nearest(name, table->ops[0][i]->name, &best, &distance);
+    for (int32_t i = 0; table != NULL && i < table->n[REGISTRY_DESCRIPTIONS]; i++) {
+        levada_nearest(name, table->ops[REGISTRY_DESCRIPTIONS][i]->name, &best, &distance);
     }
     if (best != NULL) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "unknown stage '%.48s'%s; did you mean "

@@ -18,6 +18,7 @@
 #include "registry/combiner.h"
 #include <levada/decoder.h>
 #include <levada/filter.h>
+#include <levada/opener.h>
 #include <levada/option.h>
 #include <levada/source.h>
 #include <levada/stage.h>
@@ -28,7 +29,8 @@ typedef enum levada_family {
     LEVADA_FAMILY_SOURCE,
     LEVADA_FAMILY_DECODER,
     LEVADA_FAMILY_COMBINER,
-    LEVADA_FAMILY_FILTER /* not a name of descriptions: a value of compression= */
+    LEVADA_FAMILY_FILTER, /* not a name of descriptions: a value of compression= */
+    LEVADA_FAMILY_OPENER  /* neither: a scheme in the names of files */
 } levada_family;
 
 /* One name. Immutable once registered; lives as long as its environment. */
@@ -48,6 +50,7 @@ typedef struct levada_op {
         levada_decoder_def decoder;
         levada_combiner_def   combiner;
         levada_filter_def  filter;
+        levada_opener_def  opener;
     } def;
 } levada_op;
 
@@ -90,16 +93,19 @@ LEVADA_MUST_USE levada_status levada_registry_insert(levada_registry  *registry,
 LEVADA_MUST_USE levada_status levada_registry_lend(levada_registry *from, levada_op *const *ops,
                                                    int32_t n, levada_registry **out,
                                                    levada_error *err);
-/* "stage", "format", "source", "decoder", "combiner", "filter" */
+/* "stage", "format", "source", "decoder", "combiner", "filter", "opener" */
 const char *levada_family_name(levada_family family);
 
 /* NULL if there is none. Borrowed. */
 const levada_op *levada_registry_find(const levada_env *env, const char *name);
-/* The i-th in order of names but for filters, and the i-th of those; NULL beyond the last. */
+/* The i-th in order of names of descriptions, and the i-th filter; NULL beyond the last. */
 const levada_op         *levada_registry_at(const levada_env *env, int32_t i);
 const levada_filter_def *levada_registry_filter_at(const levada_env *env, int32_t i);
 /* In any case of letters. */
 const levada_filter_def *levada_registry_filter(const levada_env *env, const char *name);
+/* The opener whose scheme is the first `size` bytes of the name. */
+const levada_opener_def *levada_registry_opener(const levada_env *env, const char *name,
+                                                size_t size);
 /* EINVALID_ARGUMENT unless it is NULL, "", auto, none or the name of a filter. */
 LEVADA_MUST_USE levada_status levada_compression_check(const levada_env *env,
                                                        const char *compression,

@@ -77,6 +77,13 @@ static const char *registry_check_filter(const levada_filter_def *def)
     return one ? "encode() needs open_encoder() and close_encoder()" : NULL;
 }
 
+static const char *registry_check_opener(const levada_opener_def *def)
+{
+    bool whole = def->open && def->close && def->size && def->read_at;
+
+    return whole ? NULL : "an opener needs open(), close(), size() and read_at()";
+}
+
 static const char *registry_check_hooks(const levada_op *op)
 {
     switch (op->family) {
@@ -86,6 +93,7 @@ static const char *registry_check_hooks(const levada_op *op)
     case LEVADA_FAMILY_DECODER: return registry_check_decoder(&op->def.decoder);
     case LEVADA_FAMILY_COMBINER: return registry_check_combiner(&op->def.combiner);
     case LEVADA_FAMILY_FILTER: return registry_check_filter(&op->def.filter);
+    case LEVADA_FAMILY_OPENER: return registry_check_opener(&op->def.opener);
     }
     return "no such family";
 }

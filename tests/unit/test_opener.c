@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A second opener, of files in memory: what is read through it, and which calls are made when.
+ * Openers that are registered: what is read through them, and which calls are made when. One of
+ * them is the example plug-in.
  */
+#define LEVADA_PLUGIN_HOST_SIDE
 #include "files/opener.h"
 
 #include "files/bytes.h"
-#include "registry/env_priv.h"
+#include "registry/registry.h"
 #include "support/iters.h"
+
+#include <levada/plugin.h>
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -26,13 +30,13 @@ typedef struct store {
 } store;
 
 typedef struct stored {
-    store             *of;
-    const atomic_bool *cancelled;
-    bool               slow;
-    char               text[32];
+    store               *of;
+    const levada_cancel *cancel;
+    bool                 slow;
+    char                 text[32];
 } stored;
 
-static levada_status store_open(void *user, const char *path, const atomic_bool *cancelled,
+static levada_status store_open(void *user, const char *path, const levada_cancel *cancel,
                                 void **out, levada_error *err)
 {
     store  *s = user;
@@ -43,7 +47,7 @@ static levada_status store_open(void *user, const char *path, const atomic_bool 
     file = calloc(1, sizeof *file);
     assert_non_null(file);
     file->of = s;
-    file->cancelled = cancelled;
+    file->cancel = cancel;
     file->slow = strcmp(path, "mem://slow") == 0;
     (void)snprintf(file->text, sizeof file->text, "%s\n", path + 6);
     *out = file;
@@ -63,7 +67,7 @@ static levada_status store_read_at(void *file, int64_t offset, uint8_t *data, in
     stored *s = file;
     int64_t left = (int64_t)strlen(s->text) - offset;
 
-    while (s->slow && !atomic_load(s->cancelled)) (void)usleep(100);
+    while (s->slow && !levada_cancel_requested(s->cancel)) (void)usleep(100);
     if (s->slow) return levada_fail(err, LEVADA_ECANCELLED, "cancelled");
     *made = size < left ? size : left;
     memcpy(data, s->text + offset, (size_t)*made);
@@ -80,8 +84,9 @@ static int64_t store_look(void *user, const char *path)
 
 static store memory;
 
-static levada_opener_def opener = {
-    .prefix = "mem://",
+static const levada_opener_def opener = {
+    .struct_size = sizeof(levada_opener_def),
+    .name = "mem",
     .user = &memory,
     .open = store_open,
     .close = free,
@@ -91,14 +96,23 @@ static levada_opener_def opener = {
     .look = store_look,
 };
 
+static levada_status store_main(const levada_host *host, levada_plugin *plugin, levada_error *err)
+{
+    LEVADA_PLUGIN_BEGIN(host, plugin, "store", 1);
+    return host->add_opener(plugin, &opener, err);
+}
+
+/* levada_plugin_main of plugins/example/memory.c. */
+levada_status memory_main(const levada_host *host, levada_plugin *plugin, levada_error *err);
+
 static levada_env *env;
 
 static int set_up(void **state)
 {
     (void)state;
     if (levada_env_create(NULL, &env, NULL) != LEVADA_OK) return 1;
-    levada_opener_add(env, &opener);
-    return 0;
+    if (levada_plugin_register(env, memory_main, NULL, NULL) != LEVADA_OK) return 1;
+    return levada_plugin_register(env, store_main, NULL, NULL) == LEVADA_OK ? 0 : 1;
 }
 
 static int tear_down(void **state)
@@ -159,10 +173,59 @@ static void reads_files_of_any_opener(void **state)
 static void local_names_stay_local(void **state)
 {
     (void)state;
-    assert_ptr_equal(levada_opener_find(env, "mem://a"), &opener);
-    assert_string_equal(levada_opener_find(env, "mem:/a")->prefix, "");
-    assert_string_equal(levada_opener_find(env, "/mem://a")->prefix, "");
-    assert_string_equal(levada_opener_find(NULL, "mem://a")->prefix, "");
+    assert_string_equal(levada_opener_find(env, "mem://a")->name, "mem");
+    assert_string_equal(levada_opener_find(env, "MEM://a")->name, "mem");
+    assert_string_equal(levada_opener_find(env, "memory://mem://a")->name, "memory");
+    assert_string_equal(levada_opener_find(env, "mem:/a")->name, "");
+    assert_string_equal(levada_opener_find(env, "://a")->name, "");
+    assert_string_equal(levada_opener_find(env, "/mem://a")->name, "");
+    assert_string_equal(levada_opener_find(NULL, "mem://a")->name, "");
+}
+
+static void the_example_has_its_lines(void **state)
+{
+    levada_dataset *dataset = NULL;
+    levada_iter    *it = NULL;
+    t_bytes         rows = { 0 };
+
+    (void)state;
+    assert_int_equal(levada_dataset_parse(env, "text_lines:memory://greeting", &dataset, NULL),
+                     LEVADA_OK);
+    assert_int_equal(levada_iter_open(dataset, NULL, &it, NULL), LEVADA_OK);
+    (void)t_iter_read(it, -1, false, &rows);
+    assert_int_equal(t_iter_stat(it, "records"), 3);
+    levada_iter_close(&it);
+    levada_dataset_unref(&dataset);
+    t_clear(&rows);
+}
+
+static void refuses(const levada_opener_def *def, levada_status status, const char *text)
+{
+    levada_op      *op = NULL;
+    levada_registry *names = levada_env_registry(env);
+    levada_error    err = LEVADA_ERROR_INIT;
+    levada_status   st = levada_op_create(LEVADA_FAMILY_OPENER, def, NULL, &op, &err);
+
+    if (st == LEVADA_OK) st = levada_registry_insert(names, &op, 1, &err);
+    assert_int_equal(st, status);
+    if (!strstr(err.message, text)) fail_msg("%s", err.message);
+    levada_op_destroy(&op);
+}
+
+static void an_opener_is_checked(void **state)
+{
+    levada_opener_def def = opener;
+
+    (void)state;
+    refuses(&def, LEVADA_EALREADY_EXISTS, "mem: the name is taken by an opener of plug-in store");
+    def.name = "Mem";
+    refuses(&def, LEVADA_EINVALID_ARGUMENT, "Mem: a name is 1 to 40 of a-z");
+    def.name = "other";
+    def.read_at = NULL;
+    refuses(&def, LEVADA_EINVALID_ARGUMENT, "an opener needs open(), close(), size() and read_at");
+    def.read_at = store_read_at;
+    def.struct_size = 0;
+    refuses(&def, LEVADA_EINVALID_ARGUMENT, "struct_size=0");
 }
 
 static void measures_no_file_before_it_has_to(void **state)
@@ -259,6 +322,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_files_of_any_opener),
         cmocka_unit_test(local_names_stay_local),
+        cmocka_unit_test(the_example_has_its_lines),
+        cmocka_unit_test(an_opener_is_checked),
         cmocka_unit_test(measures_no_file_before_it_has_to),
         cmocka_unit_test(a_save_measures_the_files_once),
         cmocka_unit_test(a_version_is_part_of_the_mark),

@@ -5,6 +5,7 @@
  * for structs that have no case here; it is skipped without the argument.
  */
 #include "base/versioned.h"
+#include "files/opener.h"
 #include "support/files.h"
 #include "support/register.h"
 #include "support/versioned.h"
@@ -191,31 +192,6 @@ static levada_status use_def(levada_family family, const void *def, levada_error
     return st;
 }
 
-static levada_status use_stage(const void *def, levada_error *err)
-{
-    return use_def(LEVADA_FAMILY_STAGE, def, err);
-}
-
-static levada_status use_format(const void *def, levada_error *err)
-{
-    return use_def(LEVADA_FAMILY_FORMAT, def, err);
-}
-
-static levada_status use_source(const void *def, levada_error *err)
-{
-    return use_def(LEVADA_FAMILY_SOURCE, def, err);
-}
-
-static levada_status use_decoder(const void *def, levada_error *err)
-{
-    return use_def(LEVADA_FAMILY_DECODER, def, err);
-}
-
-static levada_status use_filter(const void *def, levada_error *err)
-{
-    return use_def(LEVADA_FAMILY_FILTER, def, err);
-}
-
 typedef struct args {
     int64_t count;
 } args;
@@ -230,7 +206,7 @@ static levada_status use_arg(const void *row, levada_error *err)
     def.name = "batch_of_test";
     def.args = (const levada_arg *)(const void *)table;
     def.args_size = sizeof(args);
-    return use_stage(&def, err);
+    return use_def(LEVADA_FAMILY_STAGE, &def, err);
 }
 
 /* -- the structs ------------------------------------------------------------------------------- */
@@ -238,7 +214,7 @@ static levada_status use_arg(const void *row, levada_error *err)
 typedef struct versioned_case {
     const char *name;
     size_t      size;
-    levada_status (*use)(const void *theirs, levada_error *err);
+    levada_status (*use)(const void *theirs, levada_error *err); /* NULL: a descriptor */
     union {
         levada_env_options          env;
         levada_iter_options         iter;
@@ -263,6 +239,7 @@ typedef struct versioned_case {
         levada_source_def           source;
         levada_decoder_def          decoder;
         levada_filter_def           filter;
+        levada_opener_def           opener;
         levada_arg                  arg;
     } as;
 } versioned_case;
@@ -303,11 +280,12 @@ static versioned_case cases[] = {
       { .result = LEVADA_VERIFY_RESULT_INIT } },
     { "levada_file_kind", sizeof(levada_file_kind), use_kind, { .kind = LEVADA_FILE_KIND_INIT } },
     { "levada_function_def", sizeof(levada_function_def), use_function, { .env = { 0 } } },
-    { "levada_stage_def", sizeof(levada_stage_def), use_stage, { .env = { 0 } } },
-    { "levada_format_def", sizeof(levada_format_def), use_format, { .env = { 0 } } },
-    { "levada_source_def", sizeof(levada_source_def), use_source, { .env = { 0 } } },
-    { "levada_decoder_def", sizeof(levada_decoder_def), use_decoder, { .env = { 0 } } },
-    { "levada_filter_def", sizeof(levada_filter_def), use_filter, { .env = { 0 } } },
+    { "levada_stage_def", sizeof(levada_stage_def), NULL, { .env = { 0 } } },
+    { "levada_format_def", sizeof(levada_format_def), NULL, { .env = { 0 } } },
+    { "levada_source_def", sizeof(levada_source_def), NULL, { .env = { 0 } } },
+    { "levada_decoder_def", sizeof(levada_decoder_def), NULL, { .env = { 0 } } },
+    { "levada_filter_def", sizeof(levada_filter_def), NULL, { .env = { 0 } } },
+    { "levada_opener_def", sizeof(levada_opener_def), NULL, { .env = { 0 } } },
     { "levada_arg", sizeof(levada_arg), use_arg, { .env = { 0 } } },
 };
 #define CASES (sizeof cases / sizeof *cases)
@@ -352,6 +330,8 @@ static void complete(void)
 #undef COPY
     of("levada_filter_def")->as.filter = *levada_registry_filter(env, "gzip");
     of("levada_filter_def")->as.filter.name = "gzip_of_test";
+    of("levada_opener_def")->as.opener = *levada_opener_find(env, "/local");
+    of("levada_opener_def")->as.opener.name = "opener_of_test";
     of("levada_arg")->as.arg = (levada_arg)LEVADA_ARG(INT, args, count, .doc = "a number");
     levada_env_destroy(&env);
     t_write_file(t_path("a.txt"), "one\ntwo\n", 8);
@@ -368,6 +348,12 @@ static levada_status use(const versioned_case *c, size_t size, unsigned char las
     memcpy(theirs, &c->as, c->size);
     memcpy(theirs, &size, sizeof size);
     if (last != 0) theirs[size - 1] = last;
+    for (int f = 0; !c->use; f++) {
+        char name[40];
+
+        (void)snprintf(name, sizeof name, "levada_%s_def", levada_family_name((levada_family)f));
+        if (strcmp(name, c->name) == 0) return use_def((levada_family)f, theirs, err);
+    }
     return c->use(theirs, err);
 }
 
@@ -440,9 +426,9 @@ static void rows_of_a_table_have_one_size(void **state)
     def.args = table;
     def.args_size = sizeof(args);
     table[1].name = "other";
-    assert_int_equal(use_stage(&def, &err), LEVADA_OK);
+    assert_int_equal(use_def(LEVADA_FAMILY_STAGE, &def, &err), LEVADA_OK);
     table[1].struct_size -= 8;
-    assert_int_equal(use_stage(&def, &err), LEVADA_EINVALID_ARGUMENT);
+    assert_int_equal(use_def(LEVADA_FAMILY_STAGE, &def, &err), LEVADA_EINVALID_ARGUMENT);
     assert_non_null(strstr(err.message, "option 'other': struct_size="));
 }
 
