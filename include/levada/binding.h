@@ -11,6 +11,7 @@
 #include <levada/iter.h>
 #include <levada/queue.h>
 #include <levada/state_saver.h>
+#include <levada/reader.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -36,6 +37,32 @@ LEVADA_API void levada_state_saver_set_poll(levada_state_saver *saver, bool (*po
                                             void *user, int64_t every);
 LEVADA_API void levada_state_saver_set_accept(levada_state_saver *saver,
                                               bool (*accept)(void *user), void *user);
+/* The same for threads that wait for their turn at a reader. */
+LEVADA_API void levada_reader_set_poll(levada_reader *reader, bool (*poll)(void *user), void *user,
+                                       int64_t every);
+
+/* What a reader found; borrowed, and valid while the call that found it has its turn. */
+typedef struct levada_reader_found {
+    levada_block  *block;  /* several records, with "key" and "value"; the callee may take it, and
+                            * sets it to NULL then. NULL: one record, that of the other members  */
+    const char    *name;   /* of the file: the key, or its beginning; not terminated             */
+    size_t         name_size;
+    int64_t        number; /* in the key, after the name and ":"; -1 = the key is the name       */
+    const uint8_t *value;
+    int64_t        size;
+} levada_reader_found;
+
+/* Writes the key of one record, unless `to` is NULL; returns its size. */
+LEVADA_API int64_t levada_reader_key_bytes(const levada_reader_found *found, uint8_t *to);
+
+/* Reads without a copy into tensors: use() receives what was found, and any status but OK leaves it
+ * with the reader for the next call. n = 0: one record, else up to n. */
+LEVADA_API LEVADA_MUST_USE levada_status
+levada_reader_find(levada_reader *reader, levada_reader_names names, void *names_user, int64_t n,
+                   int64_t timeout,
+                   levada_status (*use)(void *user, levada_reader_found *found, levada_error *err),
+                   void *user, levada_error *err);
+
 /* Takes back the block that next() returned last, whole; the next call returns it again. For
  * callers interrupted before they used it. Until then it is part of what save() keeps. */
 LEVADA_API void levada_iter_unread(levada_iter *it, levada_block **block);

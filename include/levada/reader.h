@@ -76,7 +76,8 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_reader_create(levada_env        
 LEVADA_API void levada_reader_destroy(levada_reader **reader);
 
 /* The next record: two scalars of byte strings, the caller's. `timeout` as in the calls of a queue,
- * for the turn and for names together; past it EDEADLINE_EXCEEDED, with nothing lost. */
+ * for the turn and for names together; past it EDEADLINE_EXCEEDED, with nothing lost. With
+ * LEVADA_AT_ONCE a call returns AGAIN unless its records are in memory: it opens no file. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_reader_read(levada_reader  *reader,
                                                             levada_queue   *queue, int64_t timeout,
                                                             levada_tensor **key,
@@ -91,6 +92,20 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_reader_read_up_to(levada_reader 
                                                                   levada_block **out,
                                                                   levada_error  *err);
 
+/* Names from a function in place of a queue. It returns one name in *name: a scalar of one byte
+ * string, the reader's from then on. Its other statuses are those of the call that reads:
+ * EOUT_OF_RANGE is the end. It runs on the thread of that call, which has its turn meanwhile, so it
+ * must not read from the same reader. `timeout` is what is left of the call's. */
+typedef levada_status (*levada_reader_names)(void *user, int64_t timeout, levada_tensor **name,
+                                             levada_error *err);
+LEVADA_API LEVADA_MUST_USE levada_status
+levada_reader_read_from(levada_reader *reader, levada_reader_names names, void *user,
+                        int64_t timeout, levada_tensor **key, levada_tensor **value,
+                        levada_error *err);
+LEVADA_API LEVADA_MUST_USE levada_status
+levada_reader_read_up_to_from(levada_reader *reader, levada_reader_names names, void *user,
+                              int64_t n, int64_t timeout, levada_block **out, levada_error *err);
+
 /* Records handed out, and files read to their end, since the beginning or reset. A file counts when
  * a call has found its end: that of WHOLE_FILE and IDENTITY with the record, of others at the next
  * record. */
@@ -98,6 +113,10 @@ LEVADA_API int64_t levada_reader_num_records_produced(levada_reader *reader);
 LEVADA_API int64_t levada_reader_num_work_units_completed(levada_reader *reader);
 /* Zeroes the counters and forgets the current file and its error; the queue stays as it is. */
 LEVADA_API void levada_reader_reset(levada_reader *reader);
+/* The same, but waits no longer than the timeout for its turn. */
+LEVADA_API LEVADA_MUST_USE levada_status levada_reader_try_reset(levada_reader *reader,
+                                                                 int64_t        timeout,
+                                                                 levada_error  *err);
 
 /* Counters and name of an IDENTITY reader as bytes, the message ReaderBaseState of TensorFlow; free
  * them with levada_string_free. Other kinds: EUNIMPLEMENTED. */

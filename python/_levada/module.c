@@ -218,7 +218,8 @@ static int module_exec(PyObject *module)
         module_add_type(module, &levada_py_queue_spec, &state->queue) < 0 ||
         module_add_type(module, &levada_py_barrier_spec, &state->barrier) < 0 ||
         module_add_type(module, &levada_py_saver_spec, &state->saver) < 0 ||
-        module_add_type(module, &levada_py_segments_spec, &state->segments) < 0)
+        module_add_type(module, &levada_py_segments_spec, &state->segments) < 0 ||
+        module_add_type(module, &levada_py_reader_spec, &state->reader) < 0)
         return -1;
     state->calls = levada_py_call_queue_create();
     state->made = PyUnicode_InternFromString("_made");
@@ -250,6 +251,7 @@ static int module_traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(state->barrier);
     Py_VISIT(state->saver);
     Py_VISIT(state->segments);
+    Py_VISIT(state->reader);
     return 0;
 }
 
@@ -268,6 +270,7 @@ static int module_clear(PyObject *module)
     Py_CLEAR(state->barrier);
     Py_CLEAR(state->saver);
     Py_CLEAR(state->segments);
+    Py_CLEAR(state->reader);
     return 0;
 }
 

@@ -24,6 +24,7 @@ typedef struct levada_py_main   levada_py_main;
 typedef struct levada_py_state {
     PyTypeObject     *block, *view, *dataset, *iter, *function, *writer, *tensor, *queue, *barrier;
     PyTypeObject     *saver, *segments; /* state savers, and batches of theirs */
+    PyTypeObject     *reader;
     levada_py_call_queue *calls;
     levada_py_main   *main;  /* stays forever: queues have it */
     PyObject         *made;  /* "_made"; stays forever: iterators call it */
@@ -49,6 +50,7 @@ extern PyType_Spec levada_py_block_spec, levada_py_view_spec, levada_py_dataset_
 extern PyType_Spec levada_py_iter_spec, levada_py_function_spec, levada_py_writer_spec;
 extern PyType_Spec levada_py_tensor_spec, levada_py_queue_spec, levada_py_barrier_spec;
 extern PyType_Spec levada_py_saver_spec, levada_py_segments_spec;
+extern PyType_Spec levada_py_reader_spec;
 /* Functions of the module, in their files. */
 extern PyMethodDef levada_py_dataset_functions[], levada_py_build_functions[];
 extern PyMethodDef levada_py_call_functions[], levada_py_records_functions[];

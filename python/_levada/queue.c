@@ -29,6 +29,11 @@ typedef struct queue_object {
     long             forks;
 } queue_object;
 
+levada_queue *levada_py_queue_of(const levada_py_state *state, PyObject *object)
+{
+    return Py_IS_TYPE(object, state->queue) ? ((queue_object *)object)->queue : NULL;
+}
+
 /* What one call needs for each component; a few without allocation. */
 typedef struct queue_frame {
     int32_t          n;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "wait.h"
 
-#include <levada/queue.h>
-
 bool levada_py_timeout(PyObject *seconds, int64_t *out)
 {
     double s;

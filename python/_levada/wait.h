@@ -7,6 +7,8 @@
 
 #include "module.h"
 
+#include <levada/queue.h>
+
 /* timeout=: seconds or None, as nanoseconds; false with an exception. */
 bool levada_py_timeout(PyObject *seconds, int64_t *out);
 /* Before a call that waits: gives the thread its name in reports. */
@@ -29,6 +31,9 @@ PyThreadState *levada_py_leave(const levada_py_state *state);
 void           levada_py_enter(const levada_py_state *state, PyThreadState *saved);
 /* What a child of fork() has is the parent's: false with an exception. */
 bool levada_py_ours(long forks, const char *what);
+
+/* Borrowed from the object; NULL where it is not a queue of ours. queue.c */
+levada_queue *levada_py_queue_of(const levada_py_state *state, PyObject *object);
 
 #define LEVADA_PY_POLL INT64_C(50000000) /* nanoseconds between two looks for Ctrl-C */
 

@@ -2,7 +2,7 @@
 """The C side; for the package only."""
 
 import builtins
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, final
 
 STATUSES: list[tuple[str, int, str]]
@@ -25,6 +25,28 @@ class View:
     ) -> Any: ...
     def __dlpack_device__(self) -> tuple[int, int]: ...
     def __buffer__(self, flags: int, /) -> memoryview: ...
+
+@final
+class Reader:
+    def __new__(
+        cls,
+        kind: int,
+        name: str,
+        compression: str | None,
+        skip_lines: int,
+        record_bytes: int,
+        header_bytes: int,
+        footer_bytes: int,
+        hop_bytes: int,
+        names: Callable[[Any], Queue | Callable[[], builtins.bytes]],
+        made: Callable[[Block], Any],
+        /,
+    ) -> Reader: ...
+    def __getitem__(self, what: tuple[Any, int | None], /) -> Any: ...
+    def counts(self) -> tuple[int, int]: ...
+    def reset(self) -> None: ...
+    def save(self) -> builtins.bytes: ...
+    def restore(self, state: builtins.bytes, /) -> None: ...
 
 @final
 class Block:

@@ -320,7 +320,7 @@ def test_readers_that_waited_at_a_fork_work_in_the_child(tmp_path):
 @needs_fork
 @pytest.mark.parametrize(
     "make",
-    ["train.Coordinator()", "train.batch([1], 1).queue_runners[0]", "train.TextLineReader()"],
+    ["train.Coordinator()", "train.batch([1], 1).queue_runners[0]"],
 )
 def test_no_lock_that_is_held_at_a_fork_is_held_in_the_child(make):
     """The short ones too: here the parent's thread holds it for as long as it takes to fork."""

@@ -1,10 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Readers of levada.train: files that cannot be opened, and errors behind that."""
 
+import signal
+import threading
+from pathlib import Path
+
 import levada as lv
+import numpy as np
 import pytest
+from interrupting import stormed
 from levada import errors
 from levada import train as lt
+from test_plugins import compiled
+from waiting import until
 
 OF_BLOCKS = {
     "TFRecordReader": lt.TFRecordReader,
@@ -42,20 +50,15 @@ def took(reader, queue, n):
     return found.rpartition(b":")[0] or found
 
 
-def fails(monkeypatch, reader, error, behind):
-    """The file "bad" fails after that number of its blocks."""
-    really = reader._open
+@pytest.fixture(scope="module")
+def opener(tmp_path_factory):
+    """Names of an opener that fails: those of files, read again and again up to some byte."""
+    lv.load_library(compiled("tests/unit/plugin_faulty.c", tmp_path_factory.mktemp("faulty")))
 
-    def blocks(name, rows):
-        rest = really(name, rows)
-        for _ in range(behind):
-            yield next(rest)
-        raise error("as the test wants it")
+    def named(path, error, byte=0):
+        return f"faulty://{error.code}@{byte}{path}"
 
-    def opened(name, rows):
-        return blocks(name, rows) if name.endswith(b"bad") else really(name, rows)
-
-    monkeypatch.setattr(reader, "_open", opened)
+    return named
 
 
 @each_call
@@ -93,10 +96,10 @@ def test_names_are_utf8_where_a_source_of_levada_reads_the_file(name):
 @pytest.mark.parametrize("error", OF_OPENING)
 @each_call
 @each_reader
-def test_errors_of_opening_are_told_once(tmp_path, monkeypatch, make, n, error):
-    bad, good = (file_of(tmp_path / name, b"xy") for name in ("bad", "good"))
+def test_errors_of_opening_are_told_once(tmp_path, opener, make, n, error):
+    good = file_of(tmp_path / "good", b"xy")
+    bad = opener(good, error)
     reader, queue = make(), queue_of(bad, bad, good)
-    fails(monkeypatch, reader, error, behind=0)
     for _ in range(2):
         with pytest.raises(error):
             took(reader, queue, n)
@@ -106,10 +109,9 @@ def test_errors_of_opening_are_told_once(tmp_path, monkeypatch, make, n, error):
 @pytest.mark.parametrize("error", [errors.DataLossError, errors.UnavailableError])
 @each_call
 @each_reader
-def test_other_errors_are_told_until_reset(tmp_path, monkeypatch, make, n, error):
-    bad, good = (file_of(tmp_path / name, b"xy") for name in ("bad", "good"))
-    reader, queue = make(), queue_of(bad, good)
-    fails(monkeypatch, reader, error, behind=0)
+def test_other_errors_are_told_until_reset(tmp_path, opener, make, n, error):
+    good = file_of(tmp_path / "good", b"xy")
+    reader, queue = make(), queue_of(opener(good, error), good)
     for _ in range(3):
         with pytest.raises(error):
             took(reader, queue, n)
@@ -120,12 +122,16 @@ def test_other_errors_are_told_until_reset(tmp_path, monkeypatch, make, n, error
 @pytest.mark.parametrize("error", [*OF_OPENING, errors.DataLossError])
 @each_call
 @pytest.mark.parametrize("make", OF_BLOCKS.values(), ids=OF_BLOCKS)
-def test_no_error_is_of_opening_once_the_file_was_begun(tmp_path, monkeypatch, make, n, error):
-    bad, good = (file_of(tmp_path / name, b"xy") for name in ("bad", "good"))
+def test_no_error_is_of_opening_once_the_file_was_begun(tmp_path, opener, make, n, error):
+    good = file_of(tmp_path / "good", b"x\n")
+    bad = opener(good, error, 1 << 19)
     reader, queue = make(), queue_of(bad, good)
-    fails(monkeypatch, reader, error, behind=1)
-    assert took(reader, queue, n) == str(bad).encode()
-    for _ in range(3):
+    assert took(reader, queue, n) == bad.encode()
+    with pytest.raises(error):
+        while True:
+            took(reader, queue, n)
+    assert reader.num_records_produced() > 10000
+    for _ in range(2):
         with pytest.raises(error):
             took(reader, queue, n)
     reader.reset()
@@ -142,3 +148,56 @@ def test_a_whole_file_that_cannot_be_read_is_told_until_reset(tmp_path):
             reader.read(queue)
     reader.reset()
     assert reader.read(queue)[0] == str(good).encode()
+
+
+def test_names_come_from_functions_and_their_errors_go_through():
+    given = iter(["a", b"\xff", Path("c"), np.array([b"d"]), 5])
+    reader = lt.IdentityReader()
+    assert [reader.read(lambda: next(given))[0] for _ in range(4)] == [b"a", b"\xff", b"c", b"d"]
+    with pytest.raises(errors.InvalidArgumentError, match="a queue of file names gave 5"):
+        reader.read(lambda: next(given))
+    with pytest.raises(StopIteration):
+        reader.read_up_to(lambda: next(given), 3)
+    assert reader.num_records_produced() == 4
+
+
+def test_a_producer_that_failed_is_the_end_of_a_reader():
+    queue = lt.FIFOQueue(9, "string", [()])
+    queue.enqueue("a")
+    queue._producers_failed(ZeroDivisionError("in the producer"))
+    queue.close()
+    reader = lt.IdentityReader()
+    assert reader.read(queue) == (b"a", b"a")
+    with pytest.raises(ZeroDivisionError):
+        reader.read(queue)
+
+
+@pytest.mark.parametrize("n", [None, 7])
+def test_ctrl_c_loses_neither_records_nor_names(tmp_path, n):
+    paths = [file_of(tmp_path / f"{i:03}", *(b"%d" % j for j in range(i % 50))) for i in range(600)]
+    queue, reader = lt.FIFOQueue(-1, "string", [()]), lt.TFRecordReader()
+    queue.enqueue_many([[str(path) for path in paths]])
+    queue.close()
+
+    def take():
+        return reader.read(queue) if n is None else reader.read_up_to(queue, n)
+
+    got = stormed(take, errors.OutOfRangeError)
+    values = [v for _, v in got] if n is None else [v for _, vs in got for v in vs]
+    assert values == [b"%d" % j for i in range(600) for j in range(i % 50)]
+    assert reader.num_records_produced() == len(values)
+    assert reader.num_work_units_completed() == 600
+
+
+def test_ctrl_c_ends_a_wait_for_a_turn():
+    queue, reader = lt.FIFOQueue(9, "string", [()]), lt.IdentityReader("shared")
+    first = threading.Thread(target=reader.read, args=(queue,))
+    first.start()
+    until(lambda: len(lt.waiters()) > 0)
+    for call in (lambda: reader.read(queue), reader.reset, reader.serialize_state):
+        threading.Timer(0.1, signal.raise_signal, [signal.SIGINT]).start()
+        with pytest.raises(KeyboardInterrupt):
+            call()
+    queue.enqueue_many([["a", "b"]])
+    first.join(20)
+    assert reader.read(queue) == (b"b", b"b")

@@ -438,23 +438,12 @@ int64_t levada_barrier_incomplete_size(const levada_barrier *barrier)
 void levada_barrier_set_poll(levada_barrier *barrier, bool (*poll)(void *user), void *user,
                              int64_t every)
 {
-    if (!LEVADA_OURS(barrier)) return;
-    if (every < 1) every = 1;
-    if (barrier->site.poll == poll && barrier->site.poll_user == user &&
-        barrier->site.poll_every == every) {
-        return; /* as in levada_queue_set_poll */
-    }
-    barrier->site.poll_user = user;
-    barrier->site.poll_every = every;
-    barrier->site.poll = poll;
+    if (LEVADA_OURS(barrier)) levada_site_ask(&barrier->site, poll, user, every);
 }
 
 void levada_barrier_set_accept(levada_barrier *barrier, bool (*accept)(void *user), void *user)
 {
-    if (!LEVADA_OURS(barrier)) return;
-    if (barrier->site.accept == accept && barrier->site.accept_user == user) return;
-    barrier->site.accept_user = user;
-    barrier->site.accept = accept;
+    if (LEVADA_OURS(barrier)) levada_site_accept(&barrier->site, accept, user);
 }
 
 LEVADA_VERSIONED_INIT(levada_barrier_options_init, levada_barrier_options,

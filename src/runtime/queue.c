@@ -363,23 +363,12 @@ const levada_queue_options *levada_queue_info(const levada_queue *queue)
 void levada_queue_set_poll(levada_queue *queue, bool (*poll)(void *user), void *user,
                            int64_t every)
 {
-    if (!LEVADA_OURS(queue)) return;
-    if (every < 1) every = 1;
-    if (queue->site.poll == poll && queue->site.poll_user == user &&
-        queue->site.poll_every == every) {
-        return; /* shared, and set by another holder: somebody may be waiting */
-    }
-    queue->site.poll_user = user;
-    queue->site.poll_every = every;
-    queue->site.poll = poll;
+    if (LEVADA_OURS(queue)) levada_site_ask(&queue->site, poll, user, every);
 }
 
 void levada_queue_set_accept(levada_queue *queue, bool (*accept)(void *user), void *user)
 {
-    if (!LEVADA_OURS(queue)) return;
-    if (queue->site.accept == accept && queue->site.accept_user == user) return;
-    queue->site.accept_user = user;
-    queue->site.accept = accept;
+    if (LEVADA_OURS(queue)) levada_site_accept(&queue->site, accept, user);
 }
 
 LEVADA_VERSIONED_INIT(levada_queue_options_init, levada_queue_options, LEVADA_QUEUE_OPTIONS_INIT)

@@ -47,6 +47,22 @@ void levada_site_spin(levada_site *site, int nanoseconds)
     atomic_init(&site->wake_cost, nanoseconds);
 }
 
+void levada_site_ask(levada_site *site, bool (*poll)(void *user), void *user, int64_t every)
+{
+    if (every < 1) every = 1;
+    if (site->poll == poll && site->poll_user == user && site->poll_every == every) return;
+    site->poll_user = user;
+    site->poll_every = every;
+    site->poll = poll;
+}
+
+void levada_site_accept(levada_site *site, bool (*accept)(void *user), void *user)
+{
+    if (site->accept == accept && site->accept_user == user) return;
+    site->accept_user = user;
+    site->accept = accept;
+}
+
 bool levada_site_look(levada_site *site)
 {
     atomic_int *spinning = levada_wait_list_spinning(site->wait_list);

@@ -80,6 +80,10 @@ void levada_site_init(levada_site *site, levada_wait_list *wait_list, const char
 /* To spin for so long whatever a wake-up costs: for waits that are known to be longer. 0 = never.
  */
 void levada_site_spin(levada_site *site, int nanoseconds);
+/* Sets poll or accept, before anybody waits. The same once more changes nothing: the object may be
+ * shared, and another holder may wait in it. */
+void levada_site_ask(levada_site *site, bool (*poll)(void *user), void *user, int64_t every);
+void levada_site_accept(levada_site *site, bool (*accept)(void *user), void *user);
 /* Before and after a short look around without standing in line: whether it makes sense, because
  * spinning helped lately and a CPU is left for those who work. `end` only where it does. */
 bool levada_site_look(levada_site *site);

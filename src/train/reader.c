@@ -6,6 +6,7 @@
 #include "base/process.h"
 #include "base/versioned.h"
 
+#include <levada/binding.h>
 #include <string.h>
 
 enum { READER_ROWS = 256, READER_LEAST_ROWS = 16, READER_MOST_ROWS = 65536 };
@@ -89,27 +90,27 @@ void levada_reader_destroy(levada_reader **reader)
 
 /* -- turns ------------------------------------------------------------------------------------- */
 
-/* Whether the turn came in time. The site is not watched: nobody else ends this wait. */
-static bool reader_wait(levada_reader *r, levada_waiter *waiter, int64_t until)
+/* How the wait ended. The site is not watched: only its poll() ends this wait early. */
+static levada_wait_end reader_wait(levada_reader *r, levada_waiter *waiter, int64_t until)
 {
-    bool mine;
+    levada_wait_end end = levada_waiter_wait(waiter, &r->site, "its turn", -1, until);
+    bool            mine;
 
-    if (levada_waiter_wait(waiter, &r->site, "its turn", -1, until) == LEVADA_WAIT_DONE) {
-        return true;
-    }
+    if (end == LEVADA_WAIT_DONE || end == LEVADA_WAIT_FORKED) return end;
     levada_lock_take(&r->lock);
     mine = waiter->linked;
     if (mine) levada_line_remove(&r->turns, waiter);
     levada_lock_give(&r->lock);
     if (mine) levada_waiter_clear(waiter);
     else levada_waiter_settle(waiter);
-    return !mine;
+    return mine ? end : LEVADA_WAIT_DONE;
 }
 
 levada_status levada_reader_enter(levada_reader *r, int64_t timeout, levada_error *err)
 {
-    levada_waiter waiter = { 0 };
-    bool          waits;
+    levada_wait_end end = LEVADA_WAIT_LATE;
+    levada_waiter   waiter = { 0 };
+    bool            waits;
 
     levada_lock_take(&r->lock);
     waits = r->busy;
@@ -121,7 +122,12 @@ levada_status levada_reader_enter(levada_reader *r, int64_t timeout, levada_erro
     levada_lock_give(&r->lock);
     if (!waits) return LEVADA_OK;
     if (timeout == LEVADA_AT_ONCE) return LEVADA_AGAIN;
-    if (timeout != 0 && reader_wait(r, &waiter, levada_until(timeout))) return LEVADA_OK;
+    if (timeout != 0) end = reader_wait(r, &waiter, levada_until(timeout));
+    if (end == LEVADA_WAIT_DONE) return LEVADA_OK;
+    if (end == LEVADA_WAIT_FORKED) return levada_process_refuse("reader", err);
+    if (end == LEVADA_WAIT_STOPPED) {
+        return levada_fail(err, LEVADA_ECANCELLED, "%s: interrupted before its turn", r->name);
+    }
     return levada_fail(err, LEVADA_EDEADLINE_EXCEEDED, "%s: another call had its turn",
                        r->name);
 }
@@ -168,18 +174,32 @@ levada_status levada_reader_check(levada_reader *r, levada_queue *queue, levada_
                        o->name, (int)o->ncomponents, levada_dtype_name(o->dtypes[0]));
 }
 
-static levada_status reader_take_name(levada_reader *r, levada_queue *queue, int64_t timeout,
-                                      int64_t until, levada_error *err)
+levada_status levada_reader_dequeue(void *queue, int64_t timeout, levada_tensor **name,
+                                    levada_error *err)
+{
+    return levada_queue_dequeue(queue, name, timeout, err);
+}
+
+/* Where names come from, and for how long a call may wait there. */
+typedef struct reader_source {
+    levada_reader_names names;
+    void               *user;
+    int64_t             timeout, until;
+} reader_source;
+
+static levada_status reader_take_name(levada_reader *r, const reader_source *from,
+                                      levada_error *err)
 {
     levada_tensor *name = NULL;
-    int64_t        left = until >= 0 ? until - levada_now() : timeout;
+    int64_t        left = from->until >= 0 ? from->until - levada_now() : from->timeout;
 
-    if (until >= 0 && left < 0) left = 0;
-    LEVADA_TRY(levada_queue_dequeue(queue, &name, left, err));
-    if (levada_tensor_count(name) != 1) {
+    if (from->until >= 0 && left < 0) left = 0;
+    LEVADA_TRY(from->names(from->user, left, &name, err));
+    if (levada_tensor_dtype(name) != LEVADA_BYTES || levada_tensor_count(name) != 1) {
         levada_status st = levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                                       "a queue of file names gave %lld of them at once",
-                                       (long long)levada_tensor_count(name));
+                                       "expected one file name, got %lld x %s",
+                                       (long long)levada_tensor_count(name),
+                                       levada_dtype_name(levada_tensor_dtype(name)));
 
         levada_tensor_unref(&name);
         return st;
@@ -272,8 +292,8 @@ static levada_status reader_open(levada_reader *r, int64_t rows, levada_error *e
 }
 
 /* Until there is a record. */
-levada_status levada_reader_advance(levada_reader *r, levada_queue *queue, int64_t rows,
-                                    int64_t timeout, int64_t until, levada_error *err)
+static levada_status reader_advance(levada_reader *r, const reader_source *from, int64_t rows,
+                                    levada_error *err)
 {
     while (r->held == 0) {
         levada_status st;
@@ -282,7 +302,7 @@ levada_status levada_reader_advance(levada_reader *r, levada_queue *queue, int64
             if (err) *err = r->failed;
             return r->failed.code;
         }
-        if (!r->named) LEVADA_TRY(reader_take_name(r, queue, timeout, until, err));
+        if (!r->named) LEVADA_TRY(reader_take_name(r, from, err));
         if (!r->open) LEVADA_TRY(reader_open(r, rows, err));
         st = levada_reader_pull(r, err);
         if (st != LEVADA_OK && st != LEVADA_END) return st;
@@ -313,43 +333,114 @@ void levada_reader_pass(levada_reader *r, int64_t n)
 
 /* -- keys -------------------------------------------------------------------------------------- */
 
-int64_t levada_reader_key_size(const levada_reader *r, const levada_block *block, int64_t row)
+int64_t levada_reader_number(const levada_reader *r, const levada_block *block, int64_t row)
 {
-    size_t  name;
-    int64_t number, size;
+    if (levada_reader_kind_whole(r->file.options.kind)) return -1;
+    return levada_reader_file_number(&r->file, block, row);
+}
 
-    (void)levada_reader_path(r, &name);
-    size = (int64_t)name;
-    if (levada_reader_kind_whole(r->file.options.kind)) return size;
-    number = levada_reader_file_number(&r->file, block, row);
+int64_t levada_reader_key_size(size_t name, int64_t number)
+{
+    int64_t size = (int64_t)name;
+
+    if (number < 0) return size;
     for (size += 2; number > 9; number /= 10) size++;
     return size;
 }
 
-void levada_reader_key_write(const levada_reader *r, const levada_block *block, int64_t row,
-                             uint8_t *to, int64_t size)
+void levada_reader_key_write(const char *name, size_t length, int64_t number, uint8_t *to,
+                             int64_t size)
 {
-    size_t      length;
-    const char *name = levada_reader_path(r, &length);
-    uint8_t    *end = to + size;
-    int64_t     number;
+    uint8_t *end = to + size;
 
     if (length > 0) memcpy(to, name, length);
     to += length;
     if (to == end) return;
     *to++ = ':';
-    number = levada_reader_file_number(&r->file, block, row);
     for (; end > to; number /= 10) *--end = (uint8_t)('0' + number % 10);
 }
 
-/* -- one record -------------------------------------------------------------------------------- */
+/* -- records ----------------------------------------------------------------------------------- */
+
+typedef levada_status (*reader_use)(void *user, levada_reader_found *found, levada_error *err);
+
+static levada_status reader_find_one(levada_reader *r, reader_use use, void *user,
+                                     levada_error *err)
+{
+    const levada_block *block = r->parts[0];
+    levada_reader_found found = { .number = levada_reader_number(r, block, r->row) };
+
+    found.name = levada_reader_path(r, &found.name_size);
+    found.value = levada_column_bytes(levada_block_at(block, 0), r->row, &found.size);
+    LEVADA_TRY(use(user, &found, err));
+    levada_reader_pass(r, 1);
+    return LEVADA_OK;
+}
+
+static levada_status reader_find_many(levada_reader *r, int64_t n, int64_t *rows, reader_use use,
+                                      void *user, levada_error *err)
+{
+    levada_reader_found found = { 0 };
+    levada_status       st = levada_reader_block(r, n, rows, &found.block, err);
+
+    if (st == LEVADA_OK) st = use(user, &found, err);
+    levada_block_unref(&found.block);
+    if (st == LEVADA_OK) levada_reader_pass(r, *rows);
+    return st;
+}
+
+/* Whether a call for n records has to read a file, or to wait for its name. */
+static bool reader_would_read(const levada_reader *r, int64_t n)
+{
+    if (r->held == 0) return r->failed.code == LEVADA_OK;
+    return r->held < n && r->open;
+}
+
+levada_status levada_reader_find(levada_reader *reader, levada_reader_names names,
+                                 void *names_user, int64_t n, int64_t timeout, reader_use use,
+                                 void *user, levada_error *err)
+{
+    reader_source from = { names, names_user, timeout, levada_until(timeout) };
+    int64_t       rows = n > 0 ? 0 : 1;
+    levada_status st;
+
+    LEVADA_TRY(LEVADA_USABLE(reader, "reader", err));
+    LEVADA_TRY(levada_require(names != NULL || timeout == LEVADA_AT_ONCE, "names", err));
+    LEVADA_TRY(levada_require(use != NULL, "use", err));
+    LEVADA_TRY(levada_reader_enter(reader, timeout, err));
+    if (timeout == LEVADA_AT_ONCE && reader_would_read(reader, n)) {
+        st = LEVADA_AGAIN;
+    } else {
+        st = reader_advance(reader, &from, n > 0 ? n : READER_ROWS, err);
+    }
+    if (st == LEVADA_OK) {
+        st = n > 0 ? reader_find_many(reader, n, &rows, use, user, err)
+                   : reader_find_one(reader, use, user, err);
+    }
+    levada_reader_leave(reader, st == LEVADA_OK ? rows : 0);
+    return st;
+}
+
+int64_t levada_reader_key_bytes(const levada_reader_found *found, uint8_t *to)
+{
+    int64_t size;
+
+    if (!found) return 0;
+    size = levada_reader_key_size(found->name_size, found->number);
+    if (to) levada_reader_key_write(found->name, found->name_size, found->number, to, size);
+    return size;
+}
+
+typedef struct reader_pair {
+    levada_pool    *pool;
+    levada_tensor **key, **value;
+} reader_pair;
 
 /* A scalar whose bytes are to be written. */
-static levada_status reader_scalar(levada_reader *r, int64_t size, levada_tensor **out,
+static levada_status reader_scalar(levada_pool *pool, int64_t size, levada_tensor **out,
                                    levada_error *err)
 {
     const levada_shape scalar = { 0, { 0 } };
-    levada_pool       *pool = levada_env_pool(r->file.env);
 
     LEVADA_TRY(levada_tensor_make_strings(pool, &scalar, size, out, err));
     (*out)->offsets[0] = 0;
@@ -357,44 +448,43 @@ static levada_status reader_scalar(levada_reader *r, int64_t size, levada_tensor
     return LEVADA_OK;
 }
 
-static levada_status reader_pair(levada_reader *r, levada_tensor **key, levada_tensor **value,
-                                 levada_error *err)
+static levada_status reader_use_pair(void *user, levada_reader_found *found, levada_error *err)
 {
-    const levada_block *block = r->parts[0];
-    int64_t             size = 0, key_size;
-    const uint8_t      *bytes = levada_column_bytes(levada_block_at(block, 0), r->row, &size);
-    levada_tensor      *k = NULL, *v = NULL;
-    levada_status       st;
+    const reader_pair *to = user;
+    levada_tensor     *key = NULL, *value = NULL;
+    levada_status      st;
 
-    key_size = levada_reader_key_size(r, block, r->row);
-    LEVADA_TRY(reader_scalar(r, key_size, &k, err));
-    st = reader_scalar(r, size, &v, err);
+    LEVADA_TRY(reader_scalar(to->pool, levada_reader_key_bytes(found, NULL), &key, err));
+    st = reader_scalar(to->pool, found->size, &value, err);
     if (st != LEVADA_OK) {
-        levada_tensor_unref(&k);
+        levada_tensor_unref(&key);
         return st;
     }
-    levada_reader_key_write(r, block, r->row, k->data, key_size);
-    if (size > 0) memcpy(v->data, bytes, (size_t)size);
-    *key = k;
-    *value = v;
+    (void)levada_reader_key_bytes(found, key->data);
+    if (found->size > 0) memcpy(value->data, found->value, (size_t)found->size);
+    *to->key = key;
+    *to->value = value;
     return LEVADA_OK;
+}
+
+levada_status levada_reader_read_from(levada_reader *reader, levada_reader_names names,
+                                      void *user, int64_t timeout, levada_tensor **key,
+                                      levada_tensor **value, levada_error *err)
+{
+    reader_pair to = { NULL, key, value };
+
+    LEVADA_TRY(LEVADA_USABLE(reader, "reader", err));
+    LEVADA_TRY(levada_require(key != NULL, "key", err));
+    LEVADA_TRY(levada_require(value != NULL, "value", err));
+    to.pool = levada_env_pool(reader->file.env);
+    return levada_reader_find(reader, names, user, 0, timeout, reader_use_pair, &to, err);
 }
 
 levada_status levada_reader_read(levada_reader *reader, levada_queue *queue, int64_t timeout,
                                  levada_tensor **key, levada_tensor **value, levada_error *err)
 {
-    int64_t       until = levada_until(timeout);
-    levada_status st;
-
     LEVADA_TRY(levada_reader_check(reader, queue, err));
-    LEVADA_TRY(levada_require(key != NULL, "key", err));
-    LEVADA_TRY(levada_require(value != NULL, "value", err));
-    LEVADA_TRY(levada_reader_enter(reader, timeout, err));
-    st = levada_reader_advance(reader, queue, READER_ROWS, timeout, until, err);
-    if (st == LEVADA_OK) st = reader_pair(reader, key, value, err);
-    if (st == LEVADA_OK) levada_reader_pass(reader, 1);
-    levada_reader_leave(reader, st == LEVADA_OK);
-    return st;
+    return levada_reader_read_from(reader, levada_reader_dequeue, queue, timeout, key, value, err);
 }
 
 /* -- counters ---------------------------------------------------------------------------------- */
@@ -427,13 +517,26 @@ void levada_reader_set_counts(levada_reader *r, int64_t produced, int64_t finish
     levada_lock_give(&r->lock);
 }
 
-void levada_reader_reset(levada_reader *reader)
+levada_status levada_reader_try_reset(levada_reader *reader, int64_t timeout, levada_error *err)
 {
-    if (!LEVADA_OURS(reader)) return;
-    LEVADA_BUG_ON(levada_reader_enter(reader, LEVADA_FOREVER, NULL) != LEVADA_OK);
+    LEVADA_TRY(LEVADA_USABLE(reader, "reader", err));
+    LEVADA_TRY(levada_reader_enter(reader, timeout, err));
     levada_reader_forget(reader);
     levada_reader_set_counts(reader, 0, 0);
     levada_reader_leave(reader, 0);
+    return LEVADA_OK;
+}
+
+void levada_reader_reset(levada_reader *reader)
+{
+    while (LEVADA_OURS(reader) &&
+           levada_reader_try_reset(reader, LEVADA_FOREVER, NULL) != LEVADA_OK) continue;
+}
+
+void levada_reader_set_poll(levada_reader *reader, bool (*ask)(void *user), void *user,
+                            int64_t every)
+{
+    if (LEVADA_OURS(reader)) levada_site_ask(&reader->site, ask, user, every);
 }
 
 LEVADA_VERSIONED_INIT(levada_reader_options_init, levada_reader_options, LEVADA_READER_OPTIONS_INIT)

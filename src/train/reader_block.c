@@ -6,14 +6,16 @@
 #include "train/reader_priv.h"
 
 #include "base/assert.h"
+#include "base/process.h"
 #include "tensor/block_priv.h"
 
+#include <levada/binding.h>
 #include <string.h>
 
 #define READER_LIMIT (INT64_C(1) << 30) /* bytes of a column */
 #define READER_DIGITS 20                /* of a number      */
 
-/* More of the file until n rows are held; an error that comes behind them is kept. */
+/* More of the file until n rows are held; an error after them is kept. */
 static void reader_gather(levada_reader *r, int64_t n)
 {
     levada_status st = LEVADA_OK;
@@ -55,12 +57,29 @@ static void reader_step(const levada_reader *r, reader_spot *at)
     at->row = 0;
 }
 
-/* What stands in one row of a column: its size, and writing it. */
+/* A row of a column: its size, and writing it. */
 typedef struct reader_cells {
     int64_t (*size)(const levada_reader *r, const levada_block *block, int64_t row);
     void (*write)(const levada_reader *r, const levada_block *block, int64_t row, uint8_t *to,
                   int64_t size);
 } reader_cells;
+
+static int64_t reader_key_size(const levada_reader *r, const levada_block *block, int64_t row)
+{
+    size_t name;
+
+    (void)levada_reader_path(r, &name);
+    return levada_reader_key_size(name, levada_reader_number(r, block, row));
+}
+
+static void reader_key_write(const levada_reader *r, const levada_block *block, int64_t row,
+                             uint8_t *to, int64_t size)
+{
+    size_t      length;
+    const char *name = levada_reader_path(r, &length);
+
+    levada_reader_key_write(name, length, levada_reader_number(r, block, row), to, size);
+}
 
 static int64_t reader_value_size(const levada_reader *r, const levada_block *block, int64_t row)
 {
@@ -76,7 +95,7 @@ static void reader_value_write(const levada_reader *r, const levada_block *block
         memcpy(to, levada_column_bytes(levada_block_at(block, 0), row, &size), (size_t)size);
 }
 
-static const reader_cells reader_keys = { levada_reader_key_size, levada_reader_key_write };
+static const reader_cells reader_keys = { reader_key_size, reader_key_write };
 static const reader_cells reader_values = { reader_value_size, reader_value_write };
 
 /* Writes column i for the n first rows. */
@@ -113,8 +132,8 @@ static levada_status reader_share(const levada_reader *r, levada_builder *b, int
     return LEVADA_OK;
 }
 
-static levada_status reader_block(levada_reader *r, int64_t n, levada_block **out,
-                                  levada_error *err)
+static levada_status reader_make(levada_reader *r, int64_t n, levada_block **out,
+                                 levada_error *err)
 {
     bool            one = n <= levada_block_rows(r->parts[0]) - r->row;
     levada_builder *b = NULL;
@@ -132,26 +151,39 @@ static levada_status reader_block(levada_reader *r, int64_t n, levada_block **ou
     return st;
 }
 
-levada_status levada_reader_read_up_to(levada_reader *reader, levada_queue *queue, int64_t n,
-                                       int64_t timeout, levada_block **out, levada_error *err)
+levada_status levada_reader_block(levada_reader *r, int64_t n, int64_t *rows, levada_block **out,
+                                  levada_error *err)
 {
-    int64_t       until = levada_until(timeout), rows = 0;
-    levada_status st;
+    reader_gather(r, n);
+    *rows = reader_fitting(r, n);
+    return reader_make(r, *rows, out, err);
+}
 
-    LEVADA_TRY(levada_reader_check(reader, queue, err));
+static levada_status reader_use_block(void *user, levada_reader_found *found, levada_error *err)
+{
+    (void)err;
+    *(levada_block **)user = found->block;
+    found->block = NULL;
+    return LEVADA_OK;
+}
+
+levada_status levada_reader_read_up_to_from(levada_reader *reader, levada_reader_names names,
+                                            void *user, int64_t n, int64_t timeout,
+                                            levada_block **out, levada_error *err)
+{
+    LEVADA_TRY(LEVADA_USABLE(reader, "reader", err));
     LEVADA_TRY(levada_require(out != NULL, "out", err));
     if (n < 1) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "n=%lld must be at least 1",
                            (long long)n);
     }
-    LEVADA_TRY(levada_reader_enter(reader, timeout, err));
-    st = levada_reader_advance(reader, queue, n, timeout, until, err);
-    if (st == LEVADA_OK) {
-        reader_gather(reader, n);
-        rows = reader_fitting(reader, n);
-        st = reader_block(reader, rows, out, err);
-    }
-    if (st == LEVADA_OK) levada_reader_pass(reader, rows);
-    levada_reader_leave(reader, st == LEVADA_OK ? rows : 0);
-    return st;
+    return levada_reader_find(reader, names, user, n, timeout, reader_use_block, out, err);
+}
+
+levada_status levada_reader_read_up_to(levada_reader *reader, levada_queue *queue, int64_t n,
+                                       int64_t timeout, levada_block **out, levada_error *err)
+{
+    LEVADA_TRY(levada_reader_check(reader, queue, err));
+    return levada_reader_read_up_to_from(reader, levada_reader_dequeue, queue, n, timeout, out,
+                                         err);
 }

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #define READER_MOST (INT64_C(1) << 30) /* bytes of a column */
+#define READER_OVERLAP (INT64_C(2) << 20)
 #define READER_GUESS (INT64_C(64) << 10)
 
 typedef struct reader_kind {
@@ -117,9 +118,20 @@ static levada_status reader_open_iter(levada_reader_file *f, const char *name, s
     levada_dataset     *dataset = NULL;
     levada_status       st;
 
+    if (levada_utf8_check(name, size) < size) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "the file name is not UTF-8; only whole files may have such names");
+    }
     o.seed = 0;
     o.threads = 1;
     o.block_rows = rows;
+    if (f->options.kind == LEVADA_READER_FIXED_LENGTH) {
+        /* Records that overlap are copied: a block of them holds about that many bytes. */
+        int64_t most = READER_OVERLAP / f->options.record_bytes;
+
+        if (rows > most) o.block_rows = most > 0 ? (int32_t)most : 1;
+        o.max_record_bytes = READER_MOST;
+    }
     LEVADA_TRY(reader_dataset(f, name, size, &dataset, err));
     st = levada_iter_open(dataset, &o, &f->iter, err);
     levada_dataset_unref(&dataset);

@@ -46,15 +46,18 @@ LEVADA_MUST_USE levada_status levada_reader_enter(levada_reader *r, int64_t time
 /* Counts what the call gave; the next one in line has its turn. */
 void levada_reader_leave(levada_reader *r, int64_t produced);
 
-/* -- whose turn it is */
-
 /* EINVALID_ARGUMENT where it is not a queue of names. */
 LEVADA_MUST_USE levada_status levada_reader_check(levada_reader *r, levada_queue *queue,
                                                   levada_error *err);
-/* Waits until a record is held; `rows` may be asked for at once. */
-LEVADA_MUST_USE levada_status levada_reader_advance(levada_reader *r, levada_queue *queue,
-                                                    int64_t rows, int64_t timeout, int64_t until,
-                                                    levada_error *err);
+/* The levada_reader_names of a queue. */
+levada_status levada_reader_dequeue(void *queue, int64_t timeout, levada_tensor **name,
+                                    levada_error *err);
+
+/* -- whose turn it is */
+
+/* Up to n rows of what is held, as a block; *rows are in it. */
+LEVADA_MUST_USE levada_status levada_reader_block(levada_reader *r, int64_t n, int64_t *rows,
+                                                  levada_block **out, levada_error *err);
 /* One more block of the open file; END at its end, with nothing open any more. */
 LEVADA_MUST_USE levada_status levada_reader_pull(levada_reader *r, levada_error *err);
 /* The first n rows are the caller's now. */
@@ -68,9 +71,11 @@ void levada_reader_forget(levada_reader *r);
 const char *levada_reader_path(const levada_reader *r, size_t *size);
 /* Bytes of the values of rows [first, last): values may overlap, and share memory then. */
 int64_t levada_reader_bytes(const levada_block *block, int64_t first, int64_t last);
-/* The key of a row. */
-int64_t levada_reader_key_size(const levada_reader *r, const levada_block *block, int64_t row);
-void levada_reader_key_write(const levada_reader *r, const levada_block *block, int64_t row,
-                             uint8_t *to, int64_t size);
+/* The number in the key of a row, -1 where the key is the name. */
+int64_t levada_reader_number(const levada_reader *r, const levada_block *block, int64_t row);
+/* A key with that number. */
+int64_t levada_reader_key_size(size_t name, int64_t number);
+void    levada_reader_key_write(const char *name, size_t length, int64_t number, uint8_t *to,
+                                int64_t size);
 
 #endif

@@ -94,6 +94,7 @@ levada_status levada_reader_restore_state(levada_reader *reader, const void *byt
     levada_tensor     *path = NULL;
     int64_t            counts[4];
     int32_t            offsets[2] = { 0 };
+    levada_status      st;
 
     LEVADA_TRY(LEVADA_USABLE(reader, "reader", err));
     LEVADA_TRY(levada_require(bytes != NULL || size == 0, "bytes", err));
@@ -105,7 +106,11 @@ levada_status levada_reader_restore_state(levada_reader *reader, const void *byt
     }
     offsets[1] = (int32_t)counts[3];
     LEVADA_TRY(levada_tensor_create_strings(reader->file.env, &scalar, offsets, name, &path, err));
-    LEVADA_BUG_ON(levada_reader_enter(reader, LEVADA_FOREVER, NULL) != LEVADA_OK);
+    st = levada_reader_enter(reader, LEVADA_FOREVER, err);
+    if (st != LEVADA_OK) {
+        levada_tensor_unref(&path);
+        return st;
+    }
     levada_reader_forget(reader);
     reader->path = path;
     levada_reader_set_counts(reader, counts[2], counts[1]);

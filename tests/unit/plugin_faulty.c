@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A plug-in whose opener fails as a test wants it: "faulty://NOT_FOUND@512000/tmp/x" is the file
- * /tmp/x, read as often as needed to fill a gigabyte, whose bytes from 512000 on fail with
- * NOT_FOUND. At 0 the file cannot be opened.
+ * A plug-in whose opener fails as a test wants it: "faulty://-5@512000/tmp/x" is the file /tmp/x,
+ * read as often as needed to fill a gigabyte, whose bytes from 512000 on fail with the status -5.
+ * At 0 the file cannot be opened.
  */
 #define LEVADA_PLUGIN_MAIN
 #include <levada/plugin.h>
@@ -16,16 +16,6 @@ typedef struct faulty_file {
     int64_t       from, size;
     uint8_t       content[4096];
 } faulty_file;
-
-static levada_status faulty_status(const char *name, size_t size)
-{
-    for (int code = -1; code > -32; code--) {
-        const char *known = levada_status_name((levada_status)code);
-
-        if (known && strlen(known) == size && memcmp(known, name, size) == 0) return code;
-    }
-    return LEVADA_EINTERNAL;
-}
 
 static levada_status faulty_fail(const faulty_file *f, levada_error *err)
 {
@@ -43,7 +33,7 @@ static levada_status faulty_open(void *user, const char *path, const levada_canc
 
     (void)user, (void)cancel;
     if (!f) return levada_fail(err, LEVADA_EINTERNAL, "not a name of this opener: %s", path);
-    f->status = faulty_status(name, (size_t)(at - name));
+    f->status = (levada_status)strtol(name, NULL, 10);
     f->from = strtoll(at + 1, &local, 10);
     file = fopen(local, "rb");
     if (file) f->size = (int64_t)fread(f->content, 1, sizeof f->content, file);

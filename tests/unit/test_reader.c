@@ -3,6 +3,7 @@
 #include "support/files.h"
 #include "support/readers.h"
 
+#include <levada/binding.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -423,6 +424,108 @@ static void files_of_fixed_length_are_read_as_they_are(void **state)
     test_drop_reader(&reader, &queue);
 }
 
+typedef struct given_names {
+    const char *names[4];
+    int         n;
+} given_names;
+
+static levada_status give_name(void *user, int64_t timeout, levada_tensor **name,
+                               levada_error *err)
+{
+    const levada_shape scalar = TEST_SCALAR;
+    given_names       *given = user;
+    const char        *next = given->names[given->n];
+    int32_t            offsets[2] = { 0, next ? (int32_t)strlen(next) : 0 };
+    int64_t            number = 7;
+
+    assert_true(timeout == 0 || timeout == LEVADA_FOREVER);
+    if (!next) return levada_fail(err, LEVADA_EOUT_OF_RANGE, "no more names");
+    given->n++;
+    if (strcmp(next, "number") != 0) {
+        return levada_tensor_create_strings(NULL, &scalar, offsets, next, name, err);
+    }
+    return levada_tensor_create(NULL, LEVADA_INT64, &scalar, &number, name, err);
+}
+
+static void names_may_come_from_a_function(void **state)
+{
+    levada_reader *reader = test_reader_of(LEVADA_READER_TEXT_LINE);
+    given_names    names = { { "number", test_write_text("a", "x\ny\nz\n"), NULL, NULL }, 0 };
+    levada_tensor *key = NULL, *value = NULL;
+    levada_block  *block = NULL;
+    levada_error   err = LEVADA_ERROR_INIT;
+
+    (void)state;
+    assert_int_equal(levada_reader_read_from(reader, give_name, &names, 0, &key, &value, &err),
+                     LEVADA_EINVALID_ARGUMENT);
+    assert_string_equal(err.message, "expected one file name, got 1 x int64");
+    assert_int_equal(levada_reader_read_from(reader, give_name, &names, LEVADA_AT_ONCE, &key,
+                                             &value, &err),
+                     LEVADA_AGAIN);
+    assert_int_equal(names.n, 1); /* no name was taken */
+    assert_int_equal(levada_reader_read_from(reader, give_name, &names, LEVADA_FOREVER, &key,
+                                             &value, &err),
+                     LEVADA_OK);
+    assert_memory_equal(levada_tensor_data(value), "x", 1);
+    levada_tensor_unref(&key);
+    levada_tensor_unref(&value);
+    assert_int_equal(levada_reader_read_up_to_from(reader, give_name, &names, 2, LEVADA_AT_ONCE,
+                                                   &block, &err),
+                     LEVADA_OK);
+    assert_int_equal(levada_block_rows(block), 2);
+    levada_block_unref(&block);
+    assert_int_equal(levada_reader_read_up_to_from(reader, give_name, &names, 2, 0, &block, &err),
+                     LEVADA_EOUT_OF_RANGE);
+    assert_string_equal(err.message, "no more names");
+    test_counts(reader, 3, 1);
+    levada_reader_destroy(&reader);
+}
+
+typedef struct refusal {
+    int  calls;
+    char key[64];
+} refusal;
+
+static levada_status refuse_once(void *user, levada_reader_found *found, levada_error *err)
+{
+    refusal *r = user;
+
+    if (r->calls++ == 0) return levada_fail(err, LEVADA_EABORTED, "not now");
+    if (found->block) {
+        assert_int_equal(levada_block_rows(found->block), 2);
+    } else {
+        assert_in_range(levada_reader_key_bytes(found, NULL), 1, 63);
+        (void)levada_reader_key_bytes(found, (uint8_t *)r->key);
+    }
+    return LEVADA_OK;
+}
+
+static void what_is_refused_comes_again(void **state)
+{
+    levada_reader *reader = test_reader_of(LEVADA_READER_IDENTITY);
+    given_names    names = { { "a", NULL, NULL, NULL }, 0 };
+    levada_reader *lines = test_reader_of(LEVADA_READER_TEXT_LINE);
+    given_names    files = { { test_write_text("two", "1\n2\n"), NULL, NULL, NULL }, 0 };
+
+    (void)state;
+    for (int n = 0; n < 3; n += 2) {
+        levada_reader *r = n == 0 ? reader : lines;
+        given_names   *from = n == 0 ? &names : &files;
+        refusal        refuses = { 0 };
+
+        assert_int_equal(levada_reader_find(r, give_name, from, n, 0, refuse_once, &refuses, NULL),
+                         LEVADA_EABORTED);
+        test_counts(r, 0, n == 0 ? 1 : 0);
+        assert_int_equal(levada_reader_find(r, NULL, NULL, n, LEVADA_AT_ONCE, refuse_once,
+                                            &refuses, NULL),
+                         LEVADA_OK);
+        assert_int_equal(levada_reader_num_records_produced(r), n == 0 ? 1 : 2);
+        if (n == 0) assert_string_equal(refuses.key, "a");
+    }
+    levada_reader_destroy(&reader);
+    levada_reader_destroy(&lines);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -443,6 +546,8 @@ int main(void)
         cmocka_unit_test(names_that_look_like_patterns_are_names),
         cmocka_unit_test(records_of_one_length_overlap_or_leave_bytes_out),
         cmocka_unit_test(files_of_fixed_length_are_read_as_they_are),
+        cmocka_unit_test(names_may_come_from_a_function),
+        cmocka_unit_test(what_is_refused_comes_again),
     };
 
     return cmocka_run_group_tests(tests, t_folder_set_up, t_folder_tear_down);

@@ -3,7 +3,9 @@
 #include "support/files.h"
 #include "support/readers.h"
 
+#include <levada/binding.h>
 #include <setjmp.h>
+#include <stdatomic.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -300,6 +302,35 @@ static void threads_get_each_record_once(void **state)
     levada_queue_unref(&queue);
 }
 
+static bool stop(void *user) { return atomic_fetch_add((atomic_int *)user, 1) < 2; }
+
+static void a_poll_ends_the_wait_for_a_turn(void **state)
+{
+    levada_reader *reader = test_reader_of(LEVADA_READER_IDENTITY);
+    levada_queue  *queue = test_names();
+    call           first = of(reader, queue, 0, LEVADA_FOREVER);
+    call           second = of(reader, queue, 0, LEVADA_FOREVER);
+    atomic_int     asked = 0;
+    levada_error   err = LEVADA_ERROR_INIT;
+
+    (void)state;
+    start(&first);
+    test_until_waiting(NULL, 1);
+    levada_reader_set_poll(reader, stop, &asked, TEST_SECOND / 1000);
+    run(&second);
+    assert_int_equal(second.status, LEVADA_ECANCELLED);
+    assert_string_equal(second.err.message, "IdentityReader: interrupted before its turn");
+    assert_int_equal(levada_reader_try_reset(reader, LEVADA_FOREVER, &err), LEVADA_ECANCELLED);
+    assert_int_equal(levada_reader_try_reset(reader, 0, &err), LEVADA_EDEADLINE_EXCEEDED);
+    test_add_name(queue, "a");
+    join(&first);
+    assert_string_equal(first.key, "a");
+    assert_int_equal(levada_reader_try_reset(reader, 0, &err), LEVADA_OK);
+    test_counts(reader, 0, 0);
+    levada_reader_destroy(&reader);
+    levada_queue_unref(&queue);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -310,6 +341,7 @@ int main(void)
         cmocka_unit_test(calls_of_one_reader_take_turns_in_order),
         cmocka_unit_test(a_reset_waits_for_its_turn),
         cmocka_unit_test(threads_get_each_record_once),
+        cmocka_unit_test(a_poll_ends_the_wait_for_a_turn),
     };
 
     return cmocka_run_group_tests(tests, t_folder_set_up, t_folder_tear_down);

@@ -12,14 +12,13 @@ from levada._dtypes import name_of
 from levada._parsing import RaggedValue
 from levada._ragged import Bytes, Ragged, check_mask
 from levada.errors import InvalidArgumentError
-from levada.train._readers import Keys
 
 _Spec = tuple[list[str], list[str], list[tuple[int | None, ...]]]
 
 
 def is_column(value: Any) -> bool:
     """Whether these rows are a column of levada, and no array."""
-    return isinstance(value, (Ragged, RaggedValue, Bytes, Keys))
+    return isinstance(value, (Ragged, RaggedValue, Bytes))
 
 
 def as_ragged(value: Any) -> Any:
@@ -33,7 +32,7 @@ def as_ragged(value: Any) -> Any:
 
 def dtype_of_rows(value: Any) -> Any:
     """The dtype of a column of levada."""
-    if isinstance(value, (Bytes, Keys)):
+    if isinstance(value, Bytes):
         return "string"
     return as_ragged(value).dtype or "string"
 
@@ -52,7 +51,7 @@ def shape_of_rows(value: Any) -> tuple[int | None, ...] | None:
     """The shape of one row, None where rows differ; None where there are no rows."""
     import numpy as np
 
-    if isinstance(value, (Bytes, Keys)):
+    if isinstance(value, Bytes):
         return ()
     if is_column(value):
         value = as_ragged(value)
