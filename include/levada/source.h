@@ -9,7 +9,7 @@
 #ifndef LEVADA_SOURCE_H
 #define LEVADA_SOURCE_H
 
-#include <levada/stage.h>
+#include <levada/decoder.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -66,6 +66,12 @@ typedef struct levada_format_def {
     bool frames; /* next() fills spans->frame: headers may differ in length */
     /* Names of several BYTES columns, up to a NULL; then `field` is NULL. NULL = one column. */
     const char *const *fields;
+    /* Typed columns: next() frames rows, and the hooks of this descriptor turn blocks of framed
+     * rows into columns, on any thread. They receive the options of the format; name, doc, example,
+     * field and args are not used. Such a format has `field`, which names the bytes of a row in
+     * `info` and `verify` only. decode() rejects a bad row, and its error names file, record and
+     * offset. NULL = columns of bytes. */
+    const levada_decoder_def *decoder;
 } levada_format_def;
 
 #define LEVADA_FORMAT_COLUMNS 16 /* columns that a format may have */

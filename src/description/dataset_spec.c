@@ -22,9 +22,13 @@ levada_status levada_field_undecodable(const levada_field *field, levada_error *
                        many ? "a sequence of " : "", levada_dtype_name(field->dtype));
 }
 
+/* Typed columns are made of the rows that the format frames. */
 static levada_status dataset_spec_format(levada_dataset *ds, levada_error *err)
 {
-    return levada_op_format_spec(ds->op, &ds->spec, err);
+    const levada_decoder_def *decoder = levada_op_decoder(ds->op);
+
+    if (decoder == NULL) return levada_op_format_spec(ds->op, &ds->spec, err);
+    return decoder->check(ds->args, &ds->spec, err);
 }
 
 /* The same columns, marked as batches. */

@@ -424,6 +424,8 @@ void levada_file_reader_walk(levada_file_reader *r) { r->walks = true; }
 
 bool levada_file_reader_too_long(const levada_file_reader *r) { return r->too_long; }
 
+const levada_spec *levada_file_reader_spec(const levada_file_reader *r) { return r->spec; }
+
 const char *levada_file_reader_file(const levada_file_reader *r, int32_t shard)
 {
     return shard >= 0 && shard < r->files.n ? r->files.path[shard] : NULL;

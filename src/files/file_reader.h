@@ -111,6 +111,8 @@ bool levada_file_reader_too_long(const levada_file_reader *reader);
 LEVADA_MUST_USE levada_status levada_file_reader_pass(levada_file_reader *reader,
                                                       int64_t *next_offset, levada_error *err);
 
+/* The columns of its blocks, of bytes. Borrowed for the life of the reader. */
+const levada_spec *levada_file_reader_spec(const levada_file_reader *reader);
 /* NULL beyond the last. Borrowed for the life of the reader. */
 const char *levada_file_reader_file(const levada_file_reader *reader, int32_t shard);
 /* Stored bytes, done and in total (of this pass). `total` may be NULL: finding it measures the

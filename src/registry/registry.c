@@ -93,6 +93,10 @@ static levada_status registry_take(levada_op *op, const void *def, levada_error 
         REGISTRY_TAKE(op, format, levada_format_def, def);
         REGISTRY_TAKE_ARGS(op, format);
         op->example_files = op->def.format.example_files;
+        if (op->def.format.decoder) {
+            LEVADA_TRY(LEVADA_VERSIONED_READ(op->decoder, op->def.format.decoder,
+                                             levada_decoder_def, err));
+        }
         break;
     case LEVADA_FAMILY_SOURCE:
         REGISTRY_TAKE(op, source, levada_source_def, def);
@@ -187,6 +191,12 @@ static levada_status registry_make_args(levada_op *op, const levada_arg *own, le
     if (format) op->args_size = op->core_offset + sizeof(levada_file_args);
     if (decoder) op->args_size = op->core_offset + sizeof(levada_decoder_args);
     return LEVADA_OK;
+}
+
+const levada_decoder_def *levada_op_decoder(const levada_op *op)
+{
+    if (op->family == LEVADA_FAMILY_DECODER) return &op->def.decoder;
+    return op->decoder.decode ? &op->decoder : NULL;
 }
 
 levada_status levada_op_format_spec(const levada_op *op, levada_spec **out, levada_error *err)

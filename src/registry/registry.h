@@ -52,7 +52,12 @@ typedef struct levada_op {
         levada_filter_def  filter;
         levada_opener_def  opener;
     } def;
+    levada_decoder_def decoder; /* of a format with typed columns: a copy; decode NULL = none */
 } levada_op;
+
+/* The hooks that turn byte strings into columns: of a decoder, or of a format with typed columns.
+ * NULL where it has none. */
+const levada_decoder_def *levada_op_decoder(const levada_op *op);
 
 /* Options of the file reader, at core_offset of a format's args. */
 typedef struct levada_file_args {
@@ -77,7 +82,7 @@ void                          levada_registry_destroy(levada_registry **registry
 /* A copy of a descriptor (levada_stage_def for STAGE and so on) with its whole table of options,
  * not registered yet; `plugin` is the name of the library, NULL = built in. EINVALID_ARGUMENT: it
  * breaks the contract; the message says how. Defaults of options are not read. */
-/* The columns of a format. */
+/* The columns of a format as it frames them: of bytes. */
 LEVADA_MUST_USE levada_status levada_op_format_spec(const levada_op *op, levada_spec **out,
                                                     levada_error *err);
 LEVADA_MUST_USE levada_status levada_op_create(levada_family family, const void *def,

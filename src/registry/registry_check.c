@@ -25,9 +25,24 @@ static const char *registry_check_stage(const levada_stage_def *def)
     return one ? "save() and restore() go together" : NULL;
 }
 
-static const char *registry_check_format(const levada_format_def *def)
+static const char *registry_check_decoder(const levada_decoder_def *def)
 {
+    bool whole = def->check != NULL && def->decode != NULL;
+
+    return whole ? NULL : "a decoder needs check() and decode()";
+}
+
+static const char *registry_check_format(const levada_op *op)
+{
+    const levada_format_def *def = &op->def.format;
+
     if (def->next == NULL) return "a format needs next()";
+    if (def->decoder != NULL && def->fields != NULL) {
+        return "a format with a decoder has one column: field, not fields";
+    }
+    if (def->decoder != NULL && registry_check_decoder(&op->decoder) != NULL) {
+        return "the decoder of a format needs check() and decode()";
+    }
     if (def->fields == NULL) {
         return def->field == NULL ? "a format needs the name of its column in field" : NULL;
     }
@@ -46,13 +61,6 @@ static const char *registry_check_source(const levada_source_def *def)
     if (def->check == NULL || def->next == NULL) return "a source needs check() and next()";
     bool one = (def->save == NULL) != (def->restore == NULL);
     return one ? "save() and restore() go together" : NULL;
-}
-
-static const char *registry_check_decoder(const levada_decoder_def *def)
-{
-    bool whole = def->check != NULL && def->decode != NULL;
-
-    return whole ? NULL : "a decoder needs check() and decode()";
 }
 
 static const char *registry_check_combiner(const levada_combiner_def *def)
@@ -88,7 +96,7 @@ static const char *registry_check_hooks(const levada_op *op)
 {
     switch (op->family) {
     case LEVADA_FAMILY_STAGE: return registry_check_stage(&op->def.stage);
-    case LEVADA_FAMILY_FORMAT: return registry_check_format(&op->def.format);
+    case LEVADA_FAMILY_FORMAT: return registry_check_format(op);
     case LEVADA_FAMILY_SOURCE: return registry_check_source(&op->def.source);
     case LEVADA_FAMILY_DECODER: return registry_check_decoder(&op->def.decoder);
     case LEVADA_FAMILY_COMBINER: return registry_check_combiner(&op->def.combiner);

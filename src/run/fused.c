@@ -12,6 +12,7 @@
 typedef struct fused_link {
     const levada_dataset *at;
     const levada_op      *op;
+    const levada_decoder_def *decoder; /* NULL = a stage */
     const void           *args;
     const levada_spec    *out;
     levada_spec          *decoded; /* decoders: the columns that decode() makes; owned */
@@ -60,8 +61,7 @@ static void *fused_state(const fused_link *l, int32_t thread)
 
 static void fused_free_link(fused_link *l)
 {
-    void (*close)(void *) = l->op->family == LEVADA_FAMILY_DECODER ? l->op->def.decoder.close
-                                                                   : l->op->def.stage.close;
+    void (*close)(void *) = l->decoder ? l->decoder->close : l->op->def.stage.close;
 
     for (int32_t i = 0; close && i < l->opened; i++) close(fused_state(l, i));
     levada_spec_unref(&l->decoded);
@@ -83,10 +83,9 @@ void levada_fused_destroy(levada_fused **fused)
 /* SERIAL stages have one state, with their node: only the tail of PURE ones is opened here. */
 static levada_status fused_open_states(levada_fused *fused, fused_link *l, levada_error *err)
 {
-    bool   decoder = l->op->family == LEVADA_FAMILY_DECODER;
-    size_t size = decoder ? l->op->def.decoder.state_size : l->op->def.stage.state_size;
+    size_t size = l->decoder ? l->decoder->state_size : l->op->def.stage.state_size;
     levada_status (*open)(void *, const void *, const levada_context *, levada_error *) =
-        decoder ? l->op->def.decoder.open : l->op->def.stage.open;
+        l->decoder ? l->decoder->open : l->op->def.stage.open;
 
     l->state_size = (size + 63) & ~(size_t)63; /* no shared cache lines */
     l->states = levada_alloc_aligned(64, l->state_size * (size_t)fused->threads + 64);
@@ -118,13 +117,12 @@ levada_status levada_fused_add(levada_fused *fused, const levada_dataset *at,
     if (!l) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a stage");
     l->at = at;
     l->op = at->op;
+    l->decoder = levada_op_decoder(at->op);
     l->args = at->args;
     l->out = at->spec;
     l->context = *context;
     snprintf(l->path, sizeof l->path, "%s", path);
-    if (l->op->family == LEVADA_FAMILY_DECODER) {
-        st = l->op->def.decoder.check(l->args, &l->decoded, err);
-    }
+    if (l->decoder) st = l->decoder->check(l->args, &l->decoded, err);
     if (st == LEVADA_OK) st = fused_open_states(fused, l, err);
     if (st != LEVADA_OK) {
         levada_error_wrap(err, "%s", l->op->name);
@@ -152,7 +150,7 @@ bool levada_fused_rereadable(const levada_fused *fused)
     for (int32_t i = 0; i < fused->n; i++) {
         const levada_op *op = fused->links[i]->op;
 
-        if (op->family == LEVADA_FAMILY_DECODER) continue;
+        if (fused->links[i]->decoder) continue;
         if (op->def.stage.mode != LEVADA_MODE_PURE || op->def.stage.rows == LEVADA_ROWS_FREE) {
             return false;
         }
@@ -168,7 +166,7 @@ static levada_status fused_field(const fused_link *l, const levada_block *in, in
 {
     const levada_decoder_args *core =
         (const void *)((const uint8_t *)l->args + l->op->core_offset);
-    const char *name = core->field ? core->field : l->op->def.decoder.field;
+    const char *name = core->field ? core->field : l->decoder->field;
     int32_t     found = name ? levada_spec_find(in->spec, name) : -1, n = 0;
     const levada_field *field;
 
@@ -264,19 +262,20 @@ static levada_status fused_merge(const fused_pass *p, const fused_link *l, const
 static levada_status fused_decode(const fused_pass *p, fused_link *l, const levada_block *in,
                                   levada_block **out, levada_error *err)
 {
-    bool            alone = levada_spec_count(l->out) == levada_spec_count(l->decoded);
+    bool rows = l->op->family == LEVADA_FAMILY_FORMAT; /* its only column is to be decoded */
+    bool alone = rows || levada_spec_count(l->out) == levada_spec_count(l->decoded);
     levada_builder *b = NULL;
     levada_strings  strings;
     void           *memory = NULL;
     int32_t         field = 0;
     levada_status   st;
 
-    LEVADA_TRY(fused_field(l, in, &field, err));
+    if (!rows) LEVADA_TRY(fused_field(l, in, &field, err));
     LEVADA_TRY(fused_strings(in, field, &strings, &memory, err));
     st = levada_builder_make(levada_env_pool(p->run->env), alone ? l->out : l->decoded, in->n, &b,
                              err);
     if (st == LEVADA_OK) {
-        st = l->op->def.decoder.decode(fused_state(l, p->thread), l->args, &strings, b, err);
+        st = l->decoder->decode(fused_state(l, p->thread), l->args, &strings, b, err);
     }
     if (st == LEVADA_OK) st = levada_builder_publish(&b, out, err);
     if (st == LEVADA_OK && !alone) {
@@ -309,7 +308,7 @@ static levada_status fused_stage(const fused_pass *p, fused_link *l, const levad
 static levada_status fused_origins(const fused_pass *p, const fused_link *l,
                                    const levada_block *in, levada_block *out, levada_error *err)
 {
-    bool same = l->op->family == LEVADA_FAMILY_DECODER || l->op->def.stage.rows == LEVADA_ROWS_SAME;
+    bool same = l->decoder || l->op->def.stage.rows == LEVADA_ROWS_SAME;
 
     if (!same || out == in || out->kind != LEVADA_BLOCK_DATA || out->origins.each) return LEVADA_OK;
     if (out->n != in->n) {
@@ -410,7 +409,7 @@ static levada_status fused_link_apply(fused_pass *p, fused_link *l, const levada
     levada_block *made = NULL;
     levada_status st;
 
-    if (l->op->family == LEVADA_FAMILY_DECODER) {
+    if (l->decoder) {
         st = fused_decode(p, l, in, &made, err);
     } else {
         st = fused_stage(p, l, in, &made, err);

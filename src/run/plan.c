@@ -16,13 +16,14 @@ typedef struct plan_work {
     levada_fused         *fused; /* owned; NULL = none */
     const levada_dataset *top;   /* last stage of the fused stages */
     int32_t               position; /* and its position */
-    bool end_only; /* it is the end of a SERIAL stage, which has a node of its own */
+    bool
+        end_only; /* it is the end of a SERIAL stage or of a typed format, which has its own node */
     int64_t               window, window_bytes;
     const char
         *feeds; /* the stage that the consumer feeds, NULL = none: only PURE ones may follow */
 } plan_work;
 
-#define PLAN_END ".apply" /* ends the path of a node that runs only the end of a SERIAL stage */
+#define PLAN_END ".apply" /* ends the path of a node that runs only such an end */
 
 static levada_status plan_open(plan_work *w, const levada_dataset *at, levada_error *err);
 
@@ -161,7 +162,8 @@ static levada_status plan_gather(plan_work *w, const levada_dataset *at, levada_
         return levada_node_source(w->run, at, &w->below, err);
     }
     if (at->op->family == LEVADA_FAMILY_FORMAT) {
-        return levada_node_format(w->run, at, &w->below, err);
+        LEVADA_TRY(levada_node_format(w->run, at, &w->below, err));
+        return levada_op_decoder(at->op) ? plan_extend_fused(w, at, true, err) : LEVADA_OK;
     }
     return plan_stage(w, at, err);
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Formats whose headers differ in length, and formats with several columns:
- * plugins/example/pairs.c, which is linked into this program, and descriptors that are refused.
+ * Formats whose headers differ in length, with several columns, and with typed columns:
+ * plugins/example/pairs.c and table.c, which are linked into this program, and descriptors that are
+ * refused.
  */
 #define LEVADA_PLUGIN_HOST_SIDE
 #include "conform.h"
 #include "support/files.h"
+#include "support/iters.h"
 
 #include <levada/plugin.h>
 
@@ -20,6 +22,7 @@
 
 enum { PAIRS = 40000 };
 
+levada_status table_main(const levada_host *host, levada_plugin *plugin, levada_error *err);
 levada_status pairs_main(const levada_host *host, levada_plugin *plugin, levada_error *err);
 
 static levada_env *env;
@@ -150,6 +153,138 @@ static void damage_comes_after_the_records_before_it(void **state)
     expect_damage("1,1:ab" "10,2:0123456789xy" "5,", "ends inside a record", 23);
 }
 
+/* -- typed columns */
+
+static levada_iter *open_table(const char *text, const char *errors, int32_t threads)
+{
+    levada_iter_options o = LEVADA_ITER_OPTIONS_INIT;
+    levada_dataset     *dataset = NULL;
+    levada_iter        *it = NULL;
+    levada_error        err = LEVADA_ERROR_INIT;
+    levada_status       st;
+
+    o.errors = errors;
+    o.threads = threads;
+    st = levada_dataset_parse(env, text, &dataset, &err);
+    if (st == LEVADA_OK) st = levada_iter_open(dataset, &o, &it, &err);
+    if (st != LEVADA_OK) fail_msg("%s", err.message);
+    levada_dataset_unref(&dataset);
+    return it;
+}
+
+/* Row i is "i" and i % 5 values: i, i + 1, ... Row `bad` has a cell that is not a number. */
+static void write_table(const char *path, int rows, int bad)
+{
+    FILE *file = fopen(path, "wb");
+
+    assert_non_null(file);
+    for (int i = 0; i < rows; i++) {
+        assert_true(fprintf(file, "%d", i) > 0);
+        for (int k = 0; k < i % 5; k++) assert_true(fprintf(file, ",%d", i + k) > 0);
+        assert_true(fputs(i == bad ? ",x\n" : "\n", file) >= 0);
+    }
+    assert_int_equal(fclose(file), 0);
+}
+
+static void expect_row(const levada_block *block, int64_t row)
+{
+    const levada_column *values = levada_block_column(block, "values");
+    int64_t              id = levada_column_i64(levada_block_column(block, "id"))[row];
+
+    assert_int_equal(id, levada_block_origin(block, row).record);
+    assert_int_equal(values->level[0].end[row] - values->level[0].begin[row], id % 5);
+    for (int64_t k = 0; k < id % 5; k++) {
+        float value = levada_column_f32(values)[values->level[0].begin[row] + k];
+
+        assert_true(value == (float)(id + k));
+    }
+}
+
+static int64_t read_table(levada_iter *it, levada_status last, levada_error *err)
+{
+    levada_block *block = NULL;
+    int64_t       n = 0;
+    levada_status st;
+
+    while ((st = levada_iter_next(it, &block, err)) == LEVADA_OK) {
+        for (int64_t row = 0; row < levada_block_rows(block); row++, n++) expect_row(block, row);
+        levada_block_unref(&block);
+    }
+    assert_int_equal(st, last);
+    return n;
+}
+
+static void a_format_has_typed_columns(void **state)
+{
+    levada_error err = LEVADA_ERROR_INIT;
+
+    (void)state;
+    write_table("big.txt", 20000, -1);
+    for (int32_t threads = 1; threads < 4; threads += 2) {
+        levada_iter *it = open_table("table:big.txt", NULL, threads);
+
+        assert_int_equal(read_table(it, LEVADA_END, &err), 20000);
+        levada_iter_close(&it);
+        it = open_table("table:big.txt | shuffle:100", NULL, threads);
+        assert_int_equal(read_table(it, LEVADA_END, &err), 20000);
+        levada_iter_close(&it);
+    }
+}
+
+static void a_bad_row_is_rejected_with_its_place(void **state)
+{
+    levada_error err = LEVADA_ERROR_INIT;
+    levada_iter *it;
+
+    (void)state;
+    write_table("bad.txt", 1000, 700);
+    it = open_table("table:bad.txt", NULL, 2);
+    assert_int_equal(read_table(it, LEVADA_EDATA_LOSS, &err), 512); /* whole blocks of 256 */
+    assert_string_equal(err.file, "bad.txt");
+    assert_int_equal(err.record, 700);
+    assert_non_null(strstr(err.message, "a cell of column 'values' is not a number"));
+    levada_iter_close(&it);
+    it = open_table("table:bad.txt", "skip", 2);
+    assert_int_equal(read_table(it, LEVADA_END, &err), 999);
+    assert_int_equal(t_iter_stat(it, "skipped_records"), 1);
+    levada_iter_close(&it);
+}
+
+static void a_typed_format_resumes_within_a_block(void **state)
+{
+    levada_error err = LEVADA_ERROR_INIT;
+
+    (void)state;
+    write_table("big.txt", 3000, -1);
+    for (int k = 0; k < 2; k++) {
+        const char   *text = k == 0 ? "table:big.txt" : "table:big.txt | shuffle:50";
+        levada_iter  *it = open_table(text, NULL, 2);
+        levada_block *block = NULL;
+        t_bytes       saved;
+        int64_t       rows;
+
+        assert_int_equal(levada_iter_next(it, &block, &err), LEVADA_OK);
+        rows = levada_block_rows(block);
+        levada_block_unref(&block);
+        saved = t_iter_save(it);
+        assert_in_range(saved.size, 1, 20000); /* positions, not values */
+        levada_iter_close(&it);
+        it = open_table(text, NULL, 1);
+        t_iter_restore(it, saved);
+        assert_int_equal(read_table(it, LEVADA_END, &err), 3000 - rows);
+        levada_iter_close(&it);
+        t_clear(&saved);
+    }
+}
+
+static void typed_columns_pass_the_conformance_suite(void **state)
+{
+    (void)state;
+    t_write_file("table.txt", "1,0.5,2\n2\n3,7,8,9\n40,-1\n5,1e3\n", 30);
+    conforms("table", "table:table.txt");
+    conforms("shuffle", "table:table.txt | repeat:3 | shuffle:3");
+}
+
 /* -- descriptors */
 
 static const char *const many[] = { "a", "b", "c", "d", "e", "f", "g", "h", "i",
@@ -164,7 +299,9 @@ static levada_status no_next(void *state, const void *args, const uint8_t *data,
     return LEVADA_OK;
 }
 
-static levada_format_def tried;
+static levada_format_def  tried;
+static levada_decoder_def decoder; /* of it ... */
+static bool               decodes; /* ... if this is set */
 
 static levada_status tries(const levada_host *host, levada_plugin *plugin, levada_error *err)
 {
@@ -178,7 +315,8 @@ static void refuses(const char *field, const char *const *fields, const char *te
 
     tried = (levada_format_def){ .struct_size = sizeof(levada_format_def), .name = "tried",
                                  .doc = "nothing", .example = "tried:a", .field = field,
-                                 .fields = fields, .next = no_next };
+                                 .fields = fields, .next = no_next,
+                                 .decoder = decodes ? &decoder : NULL };
     assert_int_not_equal(levada_plugin_register(env, tries, NULL, &err), LEVADA_OK);
     if (!strstr(err.message, text)) fail_msg("'%s' is not in '%s'", text, err.message);
 }
@@ -191,12 +329,19 @@ static void columns_are_checked(void **state)
     refuses(NULL, many, "at most 16 columns");
     refuses(NULL, none, "at least one name");
     refuses(NULL, twice, "two columns have one name");
+    decodes = true;
+    decoder = (levada_decoder_def){ .struct_size = sizeof decoder };
+    refuses("a", NULL, "the decoder of a format needs check() and decode()");
+    refuses(NULL, many, "a format with a decoder has one column");
+    decoder.struct_size = 0;
+    refuses("a", NULL, "struct_size=0");
 }
 
 static int set_up(void **state)
 {
     (void)state;
     if (chdir(t_folder()) != 0 || levada_env_create(NULL, &env, NULL) != LEVADA_OK) return -1;
+    if (levada_plugin_register(env, table_main, NULL, NULL) != LEVADA_OK) return -1;
     return levada_plugin_register(env, pairs_main, NULL, NULL) == LEVADA_OK ? 0 : -1;
 }
 
@@ -213,6 +358,10 @@ int main(void)
         cmocka_unit_test(headers_of_any_length_fill_blocks),
         cmocka_unit_test(they_pass_the_conformance_suite),
         cmocka_unit_test(damage_comes_after_the_records_before_it),
+        cmocka_unit_test(a_format_has_typed_columns),
+        cmocka_unit_test(a_bad_row_is_rejected_with_its_place),
+        cmocka_unit_test(a_typed_format_resumes_within_a_block),
+        cmocka_unit_test(typed_columns_pass_the_conformance_suite),
         cmocka_unit_test(columns_are_checked),
     };
 
