@@ -136,7 +136,10 @@ static levada_cli_status cmd_bench(levada_env *env, const levada_cli_args *args)
     levada_cli_status status = LEVADA_CLI_DONE;
     int64_t           runs = levada_cli_number(args, "repeat", 3);
 
-    if (runs < 1) runs = 1;
+    if (runs < 1) {
+        levada_cli_say("bench: --repeat must be at least 1");
+        return LEVADA_CLI_USAGE;
+    }
     for (int64_t i = 0; i < runs && status == LEVADA_CLI_DONE; i++) {
         bench_result r = { 0 };
 

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -57,6 +58,39 @@ static void cmd_check_line(levada_cli_buffer *b, bool json, const char *family,
 /* -- names */
 
 /* Runs all checks of one name and reports each at once. Returns false where the rest is not run. */
+/* -- crashes */
+
+static const char *volatile check_name, *volatile check_claim; /* of the check that runs */
+
+static void cmd_check_write(const char *text)
+{
+    if (write(STDERR_FILENO, text, strlen(text)) < 0) return; /* nothing else can be done */
+}
+
+static void cmd_check_crashed(int number)
+{
+    cmd_check_write("levada: check: ");
+    cmd_check_write(check_name);
+    cmd_check_write(": the plug-in crashed in the check: ");
+    cmd_check_write(check_claim);
+    cmd_check_write("\n");
+    (void)signal(number, SIG_DFL);
+    (void)raise(number);
+}
+
+/* A crash of a plug-in ends the command. On a stack of its own, where that has run out. */
+static void cmd_check_watch(void)
+{
+    static const int  fatal[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT };
+    static char       stack[65536];
+    const stack_t     own = { .ss_sp = stack, .ss_size = sizeof stack };
+    struct sigaction  action = { .sa_handler = cmd_check_crashed, .sa_flags = SA_ONSTACK };
+
+    check_name = "", check_claim = "loading";
+    (void)sigaltstack(&own, NULL);
+    for (size_t i = 0; i < sizeof fatal / sizeof *fatal; i++) sigaction(fatal[i], &action, NULL);
+}
+
 static bool cmd_check_one(levada_conform *c, const char *family, const levada_conform_check *check,
                           bool json, levada_cli_status *status)
 {
@@ -64,7 +98,10 @@ static bool cmd_check_one(levada_conform *c, const char *family, const levada_co
     bool              more = true;
 
     for (; more && check->name; check++) {
-        levada_conform_verdict verdict = check->run(c);
+        levada_conform_verdict verdict;
+
+        check_name = c->name, check_claim = check->claim;
+        verdict = check->run(c);
 
         /* An example whose file is elsewhere shows nothing about the plug-in. */
         if (!c->known) verdict = LEVADA_CONFORM_BAD;
@@ -189,6 +226,7 @@ static levada_cli_status cmd_check(levada_env *env, const levada_cli_args *args)
     levada_cli_status status;
     char              whole[PATH_MAX];
 
+    cmd_check_watch();
     /* Checks with files run in another folder. */
     if (strchr(word, '/') && realpath(word, whole)) word = whole;
     if (levada_plugin_load(env, word, &plugin, &err) != LEVADA_OK

@@ -61,40 +61,17 @@ static convert_kind cmd_convert_kind(const char *name)
     return CONVERT_UNKNOWN;
 }
 
-/* The kind that the end of a name says, with or without that of a compression. */
-static convert_kind cmd_convert_named(const char *path)
+/* The kind that a name suggests. Lines of JSON are text to the library. */
+static convert_kind cmd_convert_named(const convert_job *job, const char *path)
 {
-    static const struct {
-        const char  *end;
-        convert_kind kind;
-    } ends[] = {
-        { ".tfrecord", CONVERT_TFRECORD }, { ".tfrecords", CONVERT_TFRECORD },
-        { ".tfrec", CONVERT_TFRECORD },    { ".jsonl", CONVERT_JSONL },
-        { ".ndjson", CONVERT_JSONL },      { ".json", CONVERT_JSONL },
-        { ".txt", CONVERT_TEXT },          { ".csv", CONVERT_TEXT },
-        { ".tsv", CONVERT_TEXT },          { ".log", CONVERT_TEXT },
-        { ".md", CONVERT_TEXT },           { ".py", CONVERT_TEXT },
-        { ".c", CONVERT_TEXT },
-    };
-    static const char *const packed[] = { "", ".gz", ".zst", ".zz" };
-    char                     end[24];
+    static const char *const json[] = { ".jsonl", ".ndjson", ".json" };
+    const char              *format = NULL;
 
-    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
-        for (int k = 0; k < 4; k++) {
-            snprintf(end, sizeof end, "%s%s", ends[i].end, packed[k]);
-            if (levada_cli_file_ends(path, end)) return ends[i].kind;
-        }
-    }
-    return CONVERT_UNKNOWN;
-}
-
-/* The compression that the end of a name asks for; NULL = none. */
-static const char *cmd_convert_suffix(const char *path)
-{
-    if (levada_cli_file_ends(path, ".gz")) return "gzip";
-    if (levada_cli_file_ends(path, ".zst")) return "zstd";
-    if (levada_cli_file_ends(path, ".zz")) return "zlib";
-    return NULL;
+    levada_inspect_name(job->env, path, &format, NULL);
+    for (int i = 0; i < 3; i++)
+        if (format && strstr(path, json[i])) return CONVERT_JSONL;
+    if (format && strcmp(format, "text_lines") == 0) return CONVERT_TEXT;
+    return format && strcmp(format, "tfrecord") == 0 ? CONVERT_TFRECORD : CONVERT_UNKNOWN;
 }
 
 /* The format of a file by its name, or by its first record. A TFRecord has a checksum; any bytes
@@ -106,16 +83,16 @@ static levada_status cmd_convert_input(const convert_job *job, convert_kind *out
 
     LEVADA_TRY(levada_inspect_kind(job->env, job->in, NULL, &kind, err));
     if (strcmp(kind.source, "tfrecord") == 0 && !kind.guessed) *out = CONVERT_TFRECORD;
-    else *out = cmd_convert_named(job->in);
+    else *out = cmd_convert_named(job, job->in);
     if (strcmp(kind.content, "text_lines") == 0) (void)snprintf(kind.content, 5, "text");
     if (!kind.guessed) levada_cli_source_warn(job->in, &kind, "--from"); /* else refused */
     return LEVADA_OK;
 }
 
 /* The format of the output, by its name. */
-static convert_kind cmd_convert_output(const char *path)
+static convert_kind cmd_convert_output(const convert_job *job)
 {
-    return strcmp(path, "-") == 0 ? CONVERT_JSONL : cmd_convert_named(path);
+    return strcmp(job->out, "-") == 0 ? CONVERT_JSONL : cmd_convert_named(job, job->out);
 }
 
 /* Reports a format that neither a name nor an option determines. */
@@ -145,10 +122,11 @@ static levada_cli_status cmd_convert_plan(convert_job *job)
     const char *packed = levada_cli_value(job->args, "compression");
     levada_error err = LEVADA_ERROR_INIT;
 
-    job->to = to ? cmd_convert_kind(to) : cmd_convert_output(job->out);
+    job->to = to ? cmd_convert_kind(to) : cmd_convert_output(job);
     if (from) job->from = cmd_convert_kind(from);
     else if (cmd_convert_input(job, &job->from, &err) != LEVADA_OK) return levada_cli_fail(&err);
-    job->compression = packed ? packed : cmd_convert_suffix(job->out);
+    levada_inspect_name(job->env, job->out, NULL, &job->compression);
+    if (packed) job->compression = packed;
     if (job->compression && strcmp(job->compression, "none") == 0) job->compression = NULL;
     job->raw = levada_cli_flag(job->args, "raw");
     job->field = levada_cli_value(job->args, "field");

@@ -97,6 +97,12 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_inspect_kind(levada_env *env, co
                                                              levada_file_kind *out,
                                                              levada_error     *err);
 
+/* What the name of a file suggests, without looking at the file: *format is "tfrecord",
+ * "text_lines" or another format, and *compression is the name of a filter. NULL where the name
+ * says nothing. Suffixes may be followed by "-00000-of-00012". The strings live as long as env. */
+LEVADA_API void levada_inspect_name(levada_env *env, const char *path, const char **format,
+                                    const char **compression);
+
 /* `source`: as in levada_verify_options. One JSON object; free it with levada_string_free:
  * {"path","format","content" (only where it is another format),
  *  "guessed":true (only where neither name nor content names a format),"compression",

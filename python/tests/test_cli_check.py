@@ -4,6 +4,7 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 from pathlib import Path
 
@@ -165,3 +166,49 @@ def test_check_of_something_else_fails(tmp_path):
     (tmp_path / "lines.txt").write_text("one\n")
     levada("check", "nothing.so", cwd=tmp_path, status=1)
     levada("check", "./lines.txt", cwd=tmp_path, status=1)
+
+
+CRASHING = """
+#define LEVADA_PLUGIN_MAIN
+#include <levada/plugin.h>
+#include <stdlib.h>
+
+static levada_status crash_apply(void *state, const void *args, const levada_block *in,
+                                 levada_block **out, levada_error *err)
+{
+    (void)state, (void)args, (void)err;
+    if (levada_block_rows(in) == 7) abort();
+    *out = levada_block_ref(in);
+    return LEVADA_OK;
+}
+
+static const levada_stage_def crash = {
+    .struct_size = sizeof(levada_stage_def), .name = "crash", .doc = "crashes",
+    .example = "range:100 | crash", .mode = LEVADA_MODE_PURE, .rows = LEVADA_ROWS_SAME,
+    .apply = crash_apply,
+};
+
+levada_status levada_plugin_main(const levada_host *host, levada_plugin *plugin, levada_error *err)
+{
+    LEVADA_PLUGIN_BEGIN(host, plugin, "crash", 1);
+    return host->add_stage(plugin, &crash, err);
+}
+"""
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+def test_a_crash_names_the_check(tmp_path):
+    (tmp_path / "crash.c").write_text(CRASHING)
+    words = ["cc", "-shared", "-fPIC", "-I", ROOT / "include", "crash.c", "-o", "crash.so"]
+    subprocess.run(words, cwd=tmp_path, check=True)
+    done = subprocess.run(
+        [LEVADA, "check", "./crash.so"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == -signal.SIGABRT
+    assert done.stderr.startswith("levada: check: crash: the plug-in crashed in the check: ")
+
+
+def test_bench_needs_at_least_one_run():
+    words = [LEVADA, "bench", "range:10", "--repeat", "0"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (2, "levada: bench: --repeat must be at least 1\n")

@@ -28,6 +28,7 @@ typedef struct file_reread {
     int64_t        used;
     /* -- parts that are done */
     levada_block **parts;
+    int64_t        parts_capacity;
     int32_t        nparts;
 } file_reread;
 
@@ -152,13 +153,12 @@ static levada_status file_reread_add(file_reread *x, int32_t column, const uint8
 static levada_status file_reread_end_part(file_reread *x, levada_error *err)
 {
     int64_t        n = x->at - x->first;
-    size_t         bytes = (size_t)(x->nparts + 1) * sizeof *x->parts;
-    levada_block **parts = levada_realloc(x->parts, bytes);
     levada_block  *block;
     levada_buffer *each = NULL;
 
-    if (!parts) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for blocks");
-    x->parts = parts;
+    if (!levada_reserve(&x->parts, &x->parts_capacity, x->nparts + 1, sizeof *x->parts)) {
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for blocks");
+    }
     LEVADA_TRY(levada_buffer_create(x->pool, n * (int64_t)sizeof *x->origins, &each, err));
     if (n > 0) memcpy(each->data, x->origins + x->first, (size_t)n * sizeof *x->origins);
     if (levada_block_create(x->reader->spec, n, &block, err) != LEVADA_OK) {

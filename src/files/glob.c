@@ -27,18 +27,12 @@ static levada_status glob_short(levada_error *err)
     return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a table of files");
 }
 
-/* The table has room for the next power of two. */
 static levada_status glob_add(levada_files *files, const char *path, levada_error *err)
 {
-    size_t n = (size_t)files->n, bytes;
-    char **more = NULL, *copy;
+    char *copy;
 
-    if ((n & (n - 1)) == 0) {
-        if (levada_size_of(n ? 2 * n : 1, sizeof *more, 1, &bytes)) {
-            more = levada_realloc(files->path, bytes);
-        }
-        if (!more) return glob_short(err);
-        files->path = more;
+    if (!levada_reserve(&files->path, &files->capacity, files->n + 1, sizeof *files->path)) {
+        return glob_short(err);
     }
     copy = levada_strdup(path);
     if (!copy) return glob_short(err);

@@ -25,7 +25,7 @@
 
 typedef struct levada_files {
     char  **path;
-    int64_t n;
+    int64_t n, capacity;
 } levada_files;
 
 /* Expands the patterns one after the other. The matches of a pattern (* ? [a-z]) are sorted by

@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "files/bytes.h"
 
+#include <levada/inspect.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -64,17 +65,23 @@ static size_t scan_unnumbered(const char *path, size_t size)
     return at > 0 && path[at - 1] == '-' ? at - 1 : size;
 }
 
-/* Bytes of the path without the suffix of a filter. */
-static size_t scan_unpacked(const levada_env *env, const char *path, size_t size)
+/* The filter whose suffix these bytes of the path end with; NULL = none. */
+static const levada_filter_def *scan_filter(const levada_env *env, const char *path, size_t size)
 {
     for (int32_t i = 0;; i++) {
         const levada_filter_def *filter = levada_registry_filter_at(env, i);
 
-        if (!filter) return size;
-        if (filter->suffix && scan_ends_with(path, size, filter->suffix)) {
-            return size - strlen(filter->suffix);
-        }
+        if (!filter) return NULL;
+        if (filter->suffix && scan_ends_with(path, size, filter->suffix)) return filter;
     }
+}
+
+/* Bytes of the path without the suffix of a filter. */
+static size_t scan_unpacked(const levada_env *env, const char *path, size_t size)
+{
+    const levada_filter_def *filter = scan_filter(env, path, size);
+
+    return filter ? size - strlen(filter->suffix) : size;
 }
 
 /* Bytes of the path up to the suffix of the format. Handles a.tfrecord-00000-of-00012.gz, and the
@@ -97,6 +104,18 @@ static const levada_op *scan_named(const levada_env *env, const char *path)
         }
     }
     return NULL;
+}
+
+void levada_inspect_name(levada_env *env, const char *path, const char **format,
+                         const char **compression)
+{
+    size_t                   size = path ? strlen(path) : 0;
+    const levada_filter_def *filter = scan_filter(env, path, size);
+    const levada_op         *op = size > 0 ? scan_named(env, path) : NULL;
+
+    if (!filter) filter = scan_filter(env, path, scan_unnumbered(path, size));
+    if (format) *format = op ? op->name : NULL;
+    if (compression) *compression = filter ? filter->name : NULL;
 }
 
 static levada_status scan_source(const levada_env *env, const char *path, const char *source,

@@ -57,12 +57,8 @@ levada_status levada_merge_switch(levada_merge_input *input, const levada_block 
     int32_t n = block->kind == LEVADA_BLOCK_DATA ? 1 : block->nfrom;
 
     input->block = NULL;
-    if (n > input->capacity) {
-        uint64_t *more = levada_realloc(input->marks, (size_t)n * sizeof *more);
-
-        if (!more) return merge_memory(err);
-        input->marks = more;
-        input->capacity = n;
+    if (!levada_reserve(&input->marks, &input->capacity, n, sizeof *input->marks)) {
+        return merge_memory(err);
     }
     memset(input->marks, 0, (size_t)n * sizeof *input->marks);
     input->block = block;

@@ -26,7 +26,7 @@ typedef struct levada_merge {
 typedef struct levada_merge_input {
     const levada_block *block; /* borrowed: the caller holds it as long as it adds rows of it */
     uint64_t           *marks; /* one for each block that it names; 0 = none yet */
-    int32_t             capacity;
+    int64_t             capacity;
 } levada_merge_input;
 
 /* Begins a selection of at most `rows` rows. */

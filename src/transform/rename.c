@@ -7,6 +7,8 @@
 #include "registry/env_priv.h"
 #include <levada/stage.h>
 
+#include <string.h>
+
 typedef struct rename_args {
     const levada_value *fields;
 } rename_args;
@@ -23,6 +25,19 @@ static const levada_arg rename_options[] = {
                .doc = "{old: new, ...}"),
     LEVADA_ARG_END,
 };
+
+static levada_status rename_name(const levada_value *value, levada_field *field, levada_error *err)
+{
+    size_t      size = 0;
+    const char *name = levada_value_as_text(value, &size);
+
+    if (strlen(name) != size) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "the new name '%s' contains a zero byte", name);
+    }
+    if (field) field->name = name;
+    return LEVADA_OK;
+}
 
 static levada_status rename_check(const void *args, const levada_spec *in, levada_spec **out,
                                   levada_error *err)
@@ -45,7 +60,7 @@ static levada_status rename_check(const void *args, const levada_spec *in, levad
             st = levada_fail(err, LEVADA_EINVALID_ARGUMENT, "the new name of '%s' must be a text",
                              levada_value_key(map, k));
         }
-        if (st == LEVADA_OK && i >= 0) fields[i].name = levada_value_as_text(value, NULL);
+        if (st == LEVADA_OK) st = rename_name(value, i >= 0 ? &fields[i] : NULL, err);
     }
     if (st == LEVADA_OK) {
         st = levada_spec_create(fields, levada_spec_count(in), levada_spec_flags_of(in), out, err);

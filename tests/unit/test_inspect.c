@@ -343,9 +343,38 @@ static void knows_what_it_does_not_know(void **state)
     t_clear(&bytes);
 }
 
+static void names_suggest_formats(void **state)
+{
+    static const struct {
+        const char *path, *format, *compression;
+    } names[] = {
+        { "a.tfrecord", "tfrecord", NULL },
+        { "a.tfrecord.gz", "tfrecord", "gzip" },
+        { "a.tfrecord-00003-of-00012.gz", "tfrecord", "gzip" },
+        { "a.tfrecord.zz-00003-of-00012", "tfrecord", "zlib" },
+        { "b.csv.zst", "text_lines", "zstd" },
+        { "b.jsonl", "text_lines", NULL },
+        { ".gz", NULL, NULL },
+        { "c.bin", NULL, NULL },
+        { "", NULL, NULL },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *format = "", *compression = "";
+
+        levada_inspect_name(NULL, names[i].path, &format, &compression);
+        if (!names[i].format) assert_null(format);
+        else assert_string_equal(format, names[i].format);
+        if (!names[i].compression) assert_null(compression);
+        else assert_string_equal(compression, names[i].compression);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_suggest_formats),
         cmocka_unit_test(finds_good_files_good),
         cmocka_unit_test(tells_every_damage_and_what_follows),
         cmocka_unit_test(repairs_into_another_file_or_the_same),
