@@ -61,13 +61,15 @@ static int64_t length_number(const levada_column *c, int64_t row)
     }
 }
 
+/* The length of a row is the range of its first level: of sequences, and of byte strings. */
+static bool length_ragged(const levada_field *f)
+{
+    return f->depth > 0 || (f->dtype == LEVADA_BYTES && f->ndim == 0);
+}
+
 static int64_t length_of(const levada_column *c, int64_t row)
 {
-    if (length_integer(c->field)) return length_number(c, row);
-    if (c->field->dtype == LEVADA_BYTES && c->field->depth == 0 && c->field->ndim == 0) {
-        return (int64_t)c->level[0].end[row] - c->level[0].begin[row];
-    }
-    return levada_column_length(c, row);
+    return length_integer(c->field) ? length_number(c, row) : levada_column_length(c, row);
 }
 
 levada_status levada_length_measure(const char *field, const levada_block *block,
@@ -79,6 +81,15 @@ levada_status levada_length_measure(const char *field, const levada_block *block
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "length='%s' is not a field", field);
     }
     LEVADA_TRY(levada_length_check(field, block->spec, err));
+    if (length_ragged(levada_spec_field(block->spec, i))) {
+        for (int64_t k = 0; k < block->n; k++) {
+            int64_t             row;
+            const levada_level *level = levada_block_row(block, k, &row)->columns[i].level;
+
+            lengths[k * stride] = (int64_t)level->end[row] - level->begin[row];
+        }
+        return LEVADA_OK;
+    }
     for (int64_t k = 0; k < block->n; k++) {
         int64_t              row;
         const levada_column *c = &levada_block_row(block, k, &row)->columns[i];
