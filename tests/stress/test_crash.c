@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A process that reads batches and writes checkpoints is killed at a hundred random moments. Each
- * time the last checkpoint that was finished goes on with exactly what was not yet saved.
+ * A process that reads batches and writes checkpoints is killed at a hundred random moments, for
+ * each kind of batches. Each time the last checkpoint that was finished goes on with exactly what
+ * was not yet saved.
  */
 #include "base/hash.h"
 #include "support/iters.h"
@@ -161,7 +162,7 @@ static int64_t check_log(const uint64_t *want, int64_t n)
     return lines;
 }
 
-static void checkpoints_are_exact(void **state)
+static void expect_exact(const char *stages, int trials)
 {
     static uint64_t want[BATCHES], got[BATCHES];
     levada_iter    *it;
@@ -170,20 +171,18 @@ static void checkpoints_are_exact(void **state)
     t_bytes         file = { 0 };
     char            record[64];
 
-    (void)state;
     for (int i = 0; i < RECORDS; i++) {
         memset(record, 'a' + i % 26, sizeof record);
         t_add_record(&file, record, (size_t)(i * 7 % 61));
     }
     (void)t_folder();
     t_write_file(t_path("a.tfrecord"), file.at, file.size);
-    (void)snprintf(pipe_text, sizeof pipe_text, "tfrecord:%s | shuffle:500 | "
-                   "bucket_by_sequence_length:record,boundaries=[20,40],batch_sizes=[16,8,4] | "
-                   "prefetch:2", t_path("a.tfrecord"));
+    (void)snprintf(pipe_text, sizeof pipe_text, "tfrecord:%s | %s | prefetch:2",
+                   t_path("a.tfrecord"), stages);
     it = t_iter_open(pipe_text, 1, 256);
     n = reference(it, want);
     levada_iter_close(&it);
-    for (int trial = 0; trial < TRIALS; trial++) {
+    for (int trial = 0; trial < trials; trial++) {
         int64_t at, lines;
         bool    ended;
 
@@ -208,10 +207,34 @@ static void checkpoints_are_exact(void **state)
     t_folder_drop();
 }
 
+static void checkpoints_of_buckets_are_exact(void **state)
+{
+    (void)state;
+    expect_exact("shuffle:500 | bucket_by_sequence_length:record,boundaries=[20,40],"
+                 "batch_sizes=[16,8,4]", TRIALS);
+}
+
+static void checkpoints_of_a_look_ahead_are_exact(void **state)
+{
+    (void)state;
+    expect_exact("shuffle:500 | bucket_by_sequence_length:record,lookahead=700,max_tokens=400",
+                 TRIALS);
+}
+
+/* The first choice is made after 4096 records. */
+static void checkpoints_of_chosen_boundaries_are_exact(void **state)
+{
+    (void)state;
+    expect_exact("repeat:2 | bucket_by_sequence_length:record,max_tokens=500,num_buckets=5",
+                 TRIALS);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(checkpoints_are_exact),
+        cmocka_unit_test(checkpoints_of_buckets_are_exact),
+        cmocka_unit_test(checkpoints_of_a_look_ahead_are_exact),
+        cmocka_unit_test(checkpoints_of_chosen_boundaries_are_exact),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
