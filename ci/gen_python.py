@@ -35,7 +35,9 @@ POSITIONAL = {
 OPTIONAL: set[tuple[str, str]] = set()
 FUNCTIONS = {
     ("bucket_by_sequence_length", "length"): "str | Iterable[str] | Callable[[Any], int]",
-    ("bucket_by_sequence_length", "boundaries"): "int | Iterable[int] | Iterable[tuple[int, int]]",
+    ("bucket_by_sequence_length", "boundaries"): (
+        "int | Iterable[int] | Iterable[tuple[int, int]] | LengthHistogram"
+    ),
     ("bucket_by_sequence_length", "cost"): "str | Callable[..., int]",
 }
 TYPES = {
@@ -58,6 +60,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from levada._dataset import Dataset
+    from levada._lengths import LengthHistogram
 
 '''
 

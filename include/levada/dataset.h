@@ -55,6 +55,11 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_dataset_json(const levada_datase
                                                              char **out, levada_error *err);
 LEVADA_API void levada_string_free(char **text);
 
+/* What it means when it runs, as text, for people: for each stage whether it runs in order or in
+ * parallel, what is random in it, and what a state holds of it. Free it with levada_string_free. */
+LEVADA_API LEVADA_MUST_USE levada_status levada_dataset_explain(const levada_dataset *dataset,
+                                                                char **out, levada_error *err);
+
 /* 128 bits over the canonical JSON, without options that only tune and without directories. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_dataset_fingerprint(const levada_dataset *dataset,
                                                                     uint8_t out[16],

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bucket boundaries from the lengths of sequences.
+ * Lengths of sequences: how often each occurs, which bucket boundaries pad them least, and what
+ * padding costs in several kinds of batches.
  *
  * bucket_by_sequence_length pads each batch to its longest record. Which boundaries waste the least
- * depends on how often each length occurs. Pure functions: any thread, nothing is kept.
+ * depends on how often each length occurs. Any thread; one at a time for a histogram.
  */
 #ifndef LEVADA_LENGTHS_H
 #define LEVADA_LENGTHS_H
 
-#include <levada/error.h>
+#include <levada/iter.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -29,6 +30,63 @@ LEVADA_API LEVADA_MUST_USE levada_status
 levada_optimal_boundaries(const int64_t *lengths, const int64_t *counts, int64_t n,
                           int64_t num_buckets, int64_t multiple_of, int64_t *out, int64_t *nout,
                           levada_error *err);
+
+/* -- lengths of a dataset */
+
+/* How often each length occurs. One thread at a time. */
+typedef struct levada_length_histogram levada_length_histogram;
+
+LEVADA_API LEVADA_MUST_USE levada_status
+levada_length_histogram_create(levada_length_histogram **out, levada_error *err);
+/* Frees it and sets *histogram to NULL; accepts NULL. */
+LEVADA_API void levada_length_histogram_destroy(levada_length_histogram **histogram);
+/* Adds n lengths; a negative one counts as 0. On failure some may have been added. */
+LEVADA_API LEVADA_MUST_USE levada_status
+levada_length_histogram_add(levada_length_histogram *histogram, const int64_t *lengths, int64_t n,
+                            levada_error *err);
+/* Adds the length of `field` of each record of a dataset, as bucket_by_sequence_length counts it:
+ * the first dimension, the bytes of a byte string, or the value of an integer field. Reads the
+ * dataset once, with these options (NULL: one pass with the defaults). */
+LEVADA_API LEVADA_MUST_USE levada_status
+levada_length_histogram_read(levada_length_histogram *histogram, const levada_dataset *dataset,
+                             const levada_iter_options *options, const char *field,
+                             levada_error *err);
+/* The distinct lengths in ascending order, how often each occurs, and their number: the arguments
+ * of levada_optimal_boundaries. Borrowed until the histogram changes. */
+LEVADA_API LEVADA_MUST_USE levada_status
+levada_length_histogram_get(levada_length_histogram *histogram, const int64_t **lengths,
+                            const int64_t **counts, int64_t *n, levada_error *err);
+
+/* -- what padding costs */
+
+typedef struct levada_padding_report_options {
+    size_t         struct_size;
+    int64_t        max_tokens;  /* budget of a batch, in elements                       */
+    int64_t        batch_size;  /* records of a batch without a budget                  */
+    int64_t        multiple_of; /* padded lengths are rounded up to this                */
+    const int64_t *boundaries;  /* one more strategy; NULL = none                       */
+    int64_t        nboundaries;
+} levada_padding_report_options;
+
+#define LEVADA_PADDING_REPORT_OPTIONS_INIT                                            \
+    {                                                                          \
+        sizeof(levada_padding_report_options), 16384, 64, 1, NULL, 0                  \
+    }
+/* The same for languages without macros; size is sizeof(levada_padding_report_options). */
+LEVADA_API void levada_padding_report_options_init(levada_padding_report_options *all, size_t size);
+
+/* Makes batches of records with these lengths, in this order, in several ways, and reports what
+ * padding costs in each. Every strategy runs as the stage that it names, on the lengths alone. One
+ * JSON object, to be freed with levada_string_free:
+ *
+ *     {"records", "tokens", "strategies": [{"strategy", "stage", "padding", "batches",
+ *      "tokens_per_batch", "shapes"}]}
+ *
+ * padding is the share of all elements of the batches; shapes is the number of distinct padded
+ * lengths; stage is the description to use, with the field `length`. */
+LEVADA_API LEVADA_MUST_USE levada_status
+levada_padding_report(const int64_t *lengths, int64_t n,
+                      const levada_padding_report_options *options, char **out, levada_error *err);
 
 #ifdef __cplusplus
 }

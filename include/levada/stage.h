@@ -147,6 +147,8 @@ typedef struct levada_stage_def {
      * options of these names. The fingerprint of a dataset omits the stage. A state is
      * restored only where these stages have the same options as when it was saved. */
     bool shards;
+    /* What save() writes, for levada_dataset_explain: "buffered records". NULL = its position. */
+    const char *saves;
 } levada_stage_def;
 
 /* The next block, owned by the caller. END after the last one; AGAIN: call again later, from the

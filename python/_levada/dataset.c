@@ -56,6 +56,15 @@ static PyObject *dataset_json(PyObject *self, PyObject *unused)
     return levada_py_text(levada_dataset_json(dataset_of(self), &text, &err), &text, &err);
 }
 
+static PyObject *dataset_explain(PyObject *self, PyObject *unused)
+{
+    levada_error err = LEVADA_ERROR_INIT;
+    char        *text = NULL;
+
+    (void)unused;
+    return levada_py_text(levada_dataset_explain(dataset_of(self), &text, &err), &text, &err);
+}
+
 static PyObject *dataset_fingerprint(PyObject *self, PyObject *unused)
 {
     levada_error err = LEVADA_ERROR_INIT;
@@ -131,6 +140,7 @@ static PyObject *dataset_inputs(PyObject *self, PyObject *unused)
 static PyMethodDef dataset_methods[] = {
     {"text", dataset_text, METH_NOARGS, "Short text form."},
     {"json", dataset_json, METH_NOARGS, "Canonical JSON."},
+    {"explain", dataset_explain, METH_NOARGS, "What it means when it runs, as text."},
     {"fingerprint", dataset_fingerprint, METH_NOARGS, "16 bytes over the canonical JSON."},
     {"fields", dataset_fields, METH_NOARGS,
      "List of (name, dtype, depth, dims, padded, pad) of the columns."},

@@ -226,6 +226,7 @@ static int module_exec(PyObject *module)
     if (!state->calls || !state->made) return -1;
     if (PyModule_AddFunctions(module, levada_py_dataset_functions) < 0 ||
         PyModule_AddFunctions(module, levada_py_build_functions) < 0 ||
+        PyModule_AddFunctions(module, levada_py_lengths_functions) < 0 ||
         PyModule_AddFunctions(module, levada_py_call_functions) < 0 ||
         PyModule_AddFunctions(module, levada_py_records_functions) < 0 ||
         PyModule_AddFunctions(module, levada_py_queue_functions) < 0 ||

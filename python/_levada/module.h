@@ -53,6 +53,7 @@ extern PyType_Spec levada_py_saver_spec, levada_py_segments_spec;
 extern PyType_Spec levada_py_reader_spec;
 /* Functions of the module, in their files. */
 extern PyMethodDef levada_py_dataset_functions[], levada_py_build_functions[];
+extern PyMethodDef levada_py_lengths_functions[];
 extern PyMethodDef levada_py_call_functions[], levada_py_records_functions[];
 extern PyMethodDef levada_py_queue_functions[], levada_py_watchdog_functions[];
 extern PyMethodDef levada_py_writer_functions[], levada_py_rows_functions[];

@@ -32,6 +32,13 @@ if TYPE_CHECKING:  # what __getattr__ brings when it is asked for
     from levada._config import show_config
     from levada._dtypes import DType
     from levada._iterator import Iterator
+    from levada._lengths import (
+        LengthHistogram,
+        PaddingReport,
+        length_histogram,
+        optimal_boundaries,
+        padding_report,
+    )
     from levada._parsing import (
         FixedLenFeature,
         FixedLenSequenceFeature,
@@ -92,6 +99,8 @@ _PARSING = (
     "parse_example parse_single_example parse_sequence_example parse_single_sequence_example"
 ).split()
 _LAZY.update(dict.fromkeys(_PARSING, "_parsing"))
+_LENGTHS = "LengthHistogram PaddingReport length_histogram optimal_boundaries padding_report"
+_LAZY.update(dict.fromkeys(_LENGTHS.split(), "_lengths"))
 
 # Written out, because type checkers read it.
 __all__ = [
@@ -101,7 +110,9 @@ __all__ = [
     "FixedLenFeature",
     "FixedLenSequenceFeature",
     "Iterator",
+    "LengthHistogram",
     "Padded",
+    "PaddingReport",
     "Ragged",
     "RaggedFeature",
     "SparseFeature",
@@ -124,12 +135,15 @@ __all__ = [
     "int16",
     "int32",
     "int64",
+    "length_histogram",
     "load_checkpoint",
     "load_library",
     "load_op_library",
     "make_example",
     "make_sequence_example",
     "mix",
+    "optimal_boundaries",
+    "padding_report",
     "parse_example",
     "parse_sequence_example",
     "parse_single_example",

@@ -221,6 +221,10 @@ class Dataset(Stages):
         return self._append("select", {"fields": fields})
 
     def _stage(self, name: str, **options: Any) -> Dataset:
+        from levada._lengths import LengthHistogram
+
+        if isinstance(options.get("boundaries"), LengthHistogram):
+            return self._stage(name, **_with_boundaries(options))
         if not callable(options.get("length")) and not callable(options.get("cost")):
             return super()._stage(name, **options)
         from levada import _functions
@@ -338,6 +342,13 @@ class Dataset(Stages):
         """The canonical JSON: every option written out."""
         return self._core.json()
 
+    def explain(self) -> str:
+        """What it means when it runs: for each stage whether it runs in order or in parallel, what
+        is random in it, and what a saved state holds of it. The settings come first."""
+        given = {"threads": "one for each CPU", "seed": "a random one", **self._settings}
+        settings = ", ".join(f"{name}: {value}" for name, value in given.items())
+        return f"{settings}\n{self._core.explain()}fingerprint: {self.fingerprint()}\n"
+
     def fingerprint(self) -> str:
         """32 hex digits over the JSON, without what only tunes and without directories."""
         return self._core.fingerprint().hex()
@@ -392,6 +403,15 @@ class Dataset(Stages):
         lines += ["  ?  more fields, known when it runs"] if self._core.flags & 1 else []
         lines += [f"  {what:<{width}}  {known:,}".replace(",", " ")] if known is not None else []
         return "\n".join(lines)
+
+
+def _with_boundaries(options):
+    """The options of a bucketing stage with the best boundaries of a histogram."""
+    from levada._lengths import optimal_boundaries
+
+    buckets, multiple = options.get("num_buckets") or 16, options.get("pad_to_multiple") or 1
+    boundaries = optimal_boundaries(options["boundaries"], buckets, multiple)
+    return {**options, "boundaries": boundaries, "num_buckets": None}
 
 
 def _known_length(core):

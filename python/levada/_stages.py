@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from levada._dataset import Dataset
+    from levada._lengths import LengthHistogram
 
 
 class Stages:
@@ -36,7 +37,7 @@ class Stages:
     def bucket_by_sequence_length(
         self,
         length: str | Iterable[str] | Callable[[Any], int],
-        boundaries: int | Iterable[int] | Iterable[tuple[int, int]] | None = None,
+        boundaries: int | Iterable[int] | Iterable[tuple[int, int]] | LengthHistogram | None = None,
         batch_sizes: int | Iterable[int] | None = None,
         *,
         max_tokens: int | None = None,

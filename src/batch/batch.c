@@ -65,4 +65,5 @@ const levada_stage_def levada_stage_batch = {
     .apply = levada_grouping_gather,
     .save = levada_grouping_save,
     .restore = levada_grouping_restore,
+    .saves = "buffered records, by origin",
 };

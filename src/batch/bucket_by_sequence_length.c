@@ -370,4 +370,5 @@ const levada_stage_def levada_stage_bucket_by_sequence_length = {
     .apply = bucket_apply,
     .save = levada_grouping_save,
     .restore = levada_grouping_restore,
+    .saves = "buffered records, by origin; boundaries, if it chose them",
 };

@@ -96,4 +96,5 @@ const levada_stage_def levada_stage_padded_batch = {
     .apply = padded_batch_apply,
     .save = levada_grouping_save,
     .restore = levada_grouping_restore,
+    .saves = "buffered records, by origin",
 };

@@ -201,4 +201,5 @@ const levada_stage_def levada_stage_shuffle = {
     .next = shuffle_next,
     .save = shuffle_save,
     .restore = shuffle_restore,
+    .saves = "buffered records, by origin",
 };

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How long sequences are, which boundaries pad them least, and what padding costs."""
+
+from __future__ import annotations
+
+import json
+
+from levada import _levada
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any
+
+    import numpy as np
+
+    from levada._dataset import Dataset
+
+
+class LengthHistogram:
+    """How often each length occurs: ``lengths`` (ascending) and ``counts``, arrays of int64."""
+
+    __slots__ = ("counts", "lengths")
+
+    def __init__(self, lengths: Iterable[int], counts: Iterable[int]) -> None:
+        self.lengths = _integers("lengths", lengths)
+        self.counts = _integers("counts", counts)
+        if len(self.lengths) != len(self.counts):
+            raise ValueError(f"{len(self.lengths)} lengths with {len(self.counts)} counts")
+
+    @property
+    def records(self) -> int:
+        return int(self.counts.sum())
+
+    @property
+    def tokens(self) -> int:
+        return int(self.lengths @ self.counts)
+
+    def quantile(self, share: float) -> int:
+        """The smallest length that this share (0..1) of the records does not exceed."""
+        if not 0 <= share <= 1:
+            raise ValueError(f"share={share!r} must be 0..1")
+        if not len(self.lengths):
+            raise ValueError("the histogram has no records")
+        at = self.counts.cumsum().searchsorted(share * self.records)
+        return int(self.lengths[min(at, len(self.lengths) - 1)])
+
+    def expand(self) -> np.ndarray:
+        """The length of each record, in ascending order."""
+        return self.lengths.repeat(self.counts)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, LengthHistogram):
+            return NotImplemented
+        mine, theirs = (self.lengths, self.counts), (other.lengths, other.counts)
+        return all(a.tolist() == b.tolist() for a, b in zip(mine, theirs, strict=True))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        if not len(self.lengths):
+            return "LengthHistogram(0 records)"
+        shown = " · ".join(f"{name} {self.quantile(at):,}" for name, at in _QUANTILES.items())
+        return f"LengthHistogram({self.records:,} records · {shown})"
+
+
+_QUANTILES = {"min": 0, "median": 0.5, "p90": 0.9, "p99": 0.99, "max": 1}
+
+
+def _integers(name, values):
+    import numpy as np
+
+    array = np.asarray(values if hasattr(values, "__len__") else list(values))
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+        raise TypeError(f"{name} must be a list of integers")
+    return np.ascontiguousarray(array, np.int64)
+
+
+def _lengths_of(batch, field):
+    """The lengths of a field as bucket_by_sequence_length counts them."""
+    import numpy as np
+
+    value = batch[field]
+    if hasattr(value, "lengths"):
+        return value.lengths
+    if hasattr(value, "offsets"):
+        return np.diff(value.offsets)
+    if value.ndim > 1:
+        return batch.lengths(field)
+    return value
+
+
+def length_histogram(dataset: Dataset, field: str) -> LengthHistogram:
+    """How long ``field`` is in each record. Reads the dataset once.
+
+    The length is the first dimension of a sequence, the bytes of a byte string, or the value of an
+    integer field, as in ``bucket_by_sequence_length``.
+    """
+    import numpy as np
+
+    counts: dict[int, int] = {}
+    with dataset.blocks(epoch=0) as blocks:
+        for block in blocks:
+            lengths = np.maximum(np.asarray(_lengths_of(block, field), np.int64), 0)
+            for length, count in zip(*np.unique(lengths, return_counts=True), strict=True):
+                counts[int(length)] = counts.get(int(length), 0) + int(count)
+    lengths = sorted(counts)
+    return LengthHistogram(lengths, [counts[length] for length in lengths])
+
+
+def _histogram(value):
+    if isinstance(value, LengthHistogram):
+        return value
+    if hasattr(value, "items"):
+        pairs = sorted(value.items())
+        return LengthHistogram([a for a, _ in pairs], [b for _, b in pairs])
+    import numpy as np
+
+    return LengthHistogram(*np.unique(_integers("lengths", value), return_counts=True))
+
+
+def optimal_boundaries(
+    histogram: LengthHistogram | Mapping[int, int] | Iterable[int],
+    num_buckets: int,
+    multiple_of: int = 1,
+) -> list[int]:
+    """The boundaries of at most ``num_buckets`` buckets that pad the least.
+
+    The histogram is what ``length_histogram`` returns, a dict {length: count}, or the length of
+    each record. Records are padded to the longest of their bucket, rounded up to ``multiple_of``.
+    """
+    given = _histogram(histogram)
+    return _levada.optimal_boundaries(
+        given.lengths.tobytes(), given.counts.tobytes(), num_buckets, multiple_of
+    )
+
+
+class PaddingReport:
+    """What padding costs: ``strategies``, a list of dicts, and as text a table."""
+
+    __slots__ = ("records", "strategies", "tokens")
+
+    def __init__(self, records: int, tokens: int, strategies: list[dict[str, Any]]) -> None:
+        self.records, self.tokens, self.strategies = records, tokens, strategies
+
+    def __getitem__(self, strategy: str) -> dict[str, Any]:
+        for row in self.strategies:
+            if row["strategy"] == strategy:
+                return row
+        raise KeyError(strategy)
+
+    def __repr__(self) -> str:
+        head = f"{self.records:,} records · {self.tokens:,} tokens"
+        lines = [f"{'strategy':<20} {'padding':>8} {'tokens per batch':>16} {'shapes':>7}"]
+        lines += [
+            f"{row['strategy']:<20} {row['padding']:>8.2%} {row['tokens_per_batch']:>16,.0f} "
+            f"{row['shapes']:>7,}"
+            for row in self.strategies
+        ]
+        return "\n".join([head, *lines])
+
+
+def padding_report(
+    lengths: Dataset | LengthHistogram | Mapping[int, int] | Iterable[int],
+    field: str | None = None,
+    *,
+    max_tokens: int = 16_384,
+    batch_size: int = 64,
+    multiple_of: int = 1,
+    boundaries: Iterable[int] | None = None,
+    seed: int = 0,
+) -> PaddingReport:
+    """What padding costs in several kinds of batches of these records.
+
+    A dataset is read once, and ``field`` names its sequence. The length of each record counts in
+    its order; a histogram has no order, so its records are shuffled with ``seed``. Every strategy
+    is run as the stage that the report names.
+    """
+    import numpy as np
+
+    if hasattr(lengths, "blocks"):
+        if field is None:
+            raise TypeError("padding_report of a dataset needs field=")
+        with lengths.blocks(epoch=0) as blocks:
+            found = [np.asarray(_lengths_of(block, field), np.int64) for block in blocks]
+        each = np.concatenate(found) if found else np.empty(0, np.int64)
+    elif isinstance(lengths, LengthHistogram) or hasattr(lengths, "items"):
+        each = np.random.default_rng(seed).permutation(_histogram(lengths).expand())
+    else:
+        each = _integers("lengths", lengths)
+    given = b"" if boundaries is None else _integers("boundaries", boundaries).tobytes()
+    text = _levada.padding_report(
+        each.tobytes(), max_tokens, batch_size, multiple_of, given, boundaries is not None
+    )
+    return PaddingReport(**json.loads(text))

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Histograms of lengths, the best boundaries, what padding costs, and stages that use them."""
+
+import itertools
+
+import levada as lv
+import numpy as np
+import pytest
+
+LENGTHS = [3, 9, 3, 1, 30, 9, 3, 14, 0, 2]
+
+
+def records(lengths=LENGTHS):
+    spec = {"x": lv.VarLenFeature("int32"), "n": lv.FixedLenFeature([], "int64"), "s": "string"}
+    return lv.from_records(
+        [
+            {"x": np.full(length, i, np.int32), "n": length, "s": b"a" * length}
+            for i, length in enumerate(lengths)
+        ],
+        spec=spec,
+    )
+
+
+@pytest.mark.parametrize("field", ["x", "n", "s"])
+def test_histogram_counts_each_length(field):
+    found = lv.length_histogram(records(), field)
+    assert found.lengths.tolist() == [0, 1, 2, 3, 9, 14, 30]
+    assert found.counts.tolist() == [1, 1, 1, 3, 2, 1, 1]
+    assert (found.records, found.tokens) == (10, sum(LENGTHS))
+    assert (found.quantile(0), found.quantile(0.5), found.quantile(1)) == (0, 3, 30)
+    assert sorted(found.expand().tolist()) == sorted(LENGTHS)
+    assert found == lv.LengthHistogram(found.lengths, found.counts)
+    assert repr(found) == (
+        "LengthHistogram(10 records · min 0 · median 3 · p90 14 · p99 30 · max 30)"
+    )
+
+
+def test_histogram_of_batches_and_of_nothing():
+    batches = records().select("x").padded_batch(4)
+    assert lv.length_histogram(batches, "x") == lv.length_histogram(records(), "x")
+    none = lv.length_histogram(records().take(0), "x")
+    assert none.records == 0 and repr(none) == "LengthHistogram(0 records)"
+    assert lv.optimal_boundaries(none, 4) == []
+
+
+def padded(lengths, boundaries):
+    """Elements of all records, each padded to the longest of its bucket."""
+    buckets = np.searchsorted(boundaries, lengths, side="right")
+    return sum(max(n) * len(n) for n in (lengths[buckets == b] for b in set(buckets.tolist())))
+
+
+def test_boundaries_are_the_best_of_all():
+    rng = np.random.default_rng(4)
+    for _ in range(20):
+        lengths = rng.integers(0, 12, 30)
+        cuts = [length + 1 for length in sorted(set(lengths.tolist()))[:-1]]
+        for buckets in (1, 2, 3):
+            best = min(
+                padded(lengths, list(chosen))
+                for k in range(buckets)
+                for chosen in itertools.combinations(cuts, k)
+            )
+            assert padded(lengths, lv.optimal_boundaries(lengths, buckets)) == best
+
+
+def test_boundaries_of_a_dict_and_in_multiples():
+    assert lv.optimal_boundaries({1: 100, 5: 1, 90: 3}, 2) == [2]
+    assert lv.optimal_boundaries({1: 100, 5: 1, 90: 3}, 8, multiple_of=8) == [6]
+    with pytest.raises(ValueError, match="num_buckets=0"):
+        lv.optimal_boundaries({1: 1}, 0)
+    with pytest.raises(TypeError, match="integers"):
+        lv.optimal_boundaries([1.5], 2)
+
+
+def test_a_histogram_as_boundaries():
+    found = lv.length_histogram(records(), "x")
+    ds = records().bucket_by_sequence_length("x", boundaries=found, num_buckets=3, max_tokens=90)
+    assert "boundaries=[4,15]" in str(ds)
+    same = records().bucket_by_sequence_length("x", boundaries=[4, 15], max_tokens=90)
+    assert [b["n"].tolist() for b in ds] == [b["n"].tolist() for b in same]
+
+
+def test_report_has_a_stage_for_each_strategy():
+    rng = np.random.default_rng(5)
+    lengths = np.clip(np.exp(rng.normal(3, 0.7, 20_000)).astype(int), 1, 300)
+    report = lv.padding_report(lengths, max_tokens=2048, boundaries=[20, 40, 80])
+    ahead = report["look-ahead of 4000"]
+    ds = lv.from_arrays({"length": lengths}).stage  # the stage runs as it is printed
+    text = ahead["stage"]
+    assert text == (
+        "bucket_by_sequence_length:length,max_tokens=2048,lookahead=4000,too_long=alone"
+    )
+    batches = list(ds("bucket_by_sequence_length", length="length", max_tokens=2048,
+                      lookahead=4000, too_long="alone").with_options(seed=1))  # fmt: skip
+    assert len(batches) == ahead["batches"]
+    assert ahead["padding"] < report["16 best buckets"]["padding"]
+    assert report["16 best buckets"]["padding"] < report["given boundaries"]["padding"]
+    assert "look-ahead of 16000" in repr(report)
+    with pytest.raises(KeyError):
+        report["none"]
+
+
+def test_report_of_a_dataset_and_of_a_histogram():
+    by_records = lv.padding_report(records(), "x", max_tokens=60, batch_size=2)
+    by_lengths = lv.padding_report(LENGTHS, max_tokens=60, batch_size=2)
+    assert by_records.strategies == by_lengths.strategies
+    found = lv.length_histogram(records(), "x")
+    assert lv.padding_report(found, max_tokens=60).tokens == sum(LENGTHS)
+    with pytest.raises(TypeError, match="field"):
+        lv.padding_report(records())
+
+
+def test_costs_of_python_functions():
+    rng = np.random.default_rng(6)
+    ds = records(rng.integers(1, 50, 400).tolist())
+    calls = []
+
+    def cost(length):
+        calls.append(length)
+        return 10 * length + 5
+
+    made = ds.bucket_by_sequence_length("x", boundaries=[20], max_tokens=2000, cost=cost)
+    batches = list(made)
+    assert sum(len(b["n"]) for b in batches) == 400
+    assert all(len(b["n"]) * (10 * b["x"].shape[1] + 5) <= 2000 for b in batches)
+    assert len(calls) == len(set(calls))  # once for each length
+    two = ds.bucket_by_sequence_length(
+        ["x", "n"], lookahead=100, max_tokens=40_000, cost=lambda x, n: x * n + x
+    )
+    assert sum(len(b["n"]) for b in two) == 400
+    with pytest.raises(TypeError, match="integer"):
+        list(ds.bucket_by_sequence_length("x", max_tokens=9, cost=lambda x: "9"))
+
+
+@pytest.mark.parametrize("options", [
+    {"lookahead": 60}, {"num_buckets": 3}, {"boundaries": [10, 20], "cost": "quadratic"},
+    {"boundaries": [10, 20], "too_long": "alone"}, {"lookahead": 60, "too_long": "truncate"},
+])  # fmt: skip
+def test_a_saved_iterator_resumes_at_any_batch(options):
+    lengths = np.random.default_rng(7).integers(0, 60, 300).tolist()
+    budget = 50 if "too_long" in options else 4000 if "cost" in options else 300
+    ds = records(lengths).bucket_by_sequence_length("x", max_tokens=budget, **options)
+    ds = ds.with_options(seed=1, threads=1)
+    whole = [(b["n"].tolist(), b["x"].tolist()) for b in ds.iterate(epoch=0)]
+    assert sorted(n for batch, _ in whole for n in batch) == sorted(lengths)
+    for cut in range(0, len(whole), 3):
+        with ds.iterate(epoch=0) as it:
+            for _ in range(cut):
+                next(it)
+            state = it.save()
+        with ds.with_options(threads=4).iterate(epoch=0) as it:
+            it.restore(state)
+            assert [(b["n"].tolist(), b["x"].tolist()) for b in it] == whole[cut:]
+
+
+def test_explain_names_stages_randomness_and_states():
+    ds = records().shuffle(5).bucket_by_sequence_length("x", max_tokens=90, lookahead=10)
+    text = ds.with_options(threads=2, seed=7).explain()
+    assert text.startswith("threads: 2, seed: 7\n0.records:")
+    assert "1.shuffle:5\n" in text
+    assert "random  order of batches in a window, from seed and epoch" in text
+    assert "saved   buffered records, by origin" in text
+    assert text.endswith(f"fingerprint: {ds.fingerprint()}\n")

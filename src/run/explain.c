@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a description means when it runs: for each stage where it runs, what is random in it, and
+ * what a state holds of it.
+ */
+#include "base/assert.h"
+#include "base/text.h"
+#include "description/dataset_priv.h"
+#include "run/run.h"
+
+#include <string.h>
+
+/* Options that make the order of records random where they are on. */
+static const char *const explain_random[][2] = {
+    { "buffer_size", "order of records" },
+    { "shuffle_files", "order of files" },
+    { "shuffle", "order of names" },
+    { "lookahead", "order of batches in a window" },
+    { "weights", "choice of inputs" },
+};
+
+static bool explain_option_is_on(const levada_value *value)
+{
+    levada_value_kind kind = levada_value_kind_of(value);
+
+    return kind == LEVADA_VALUE_BOOL ? levada_value_as_bool(value) : kind != LEVADA_VALUE_NULL;
+}
+
+/* The stage draws random numbers: it has a seed, or one of these options. */
+static const char *explain_randomness(const levada_dataset *at)
+{
+    bool        seeded = levada_value_get(at->options, "seed") != NULL;
+    const char *found = seeded ? "order of records" : NULL;
+
+    for (size_t i = 0; i < sizeof explain_random / sizeof *explain_random; i++) {
+        const levada_value *value = levada_value_get(at->options, explain_random[i][0]);
+        bool                named = strcmp(explain_random[i][0], "buffer_size") == 0 ||
+                     strcmp(explain_random[i][0], "weights") == 0;
+
+        if (named && seeded && value) found = explain_random[i][1];
+        else if (!named && value && explain_option_is_on(value)) found = explain_random[i][1];
+    }
+    return found;
+}
+
+static const char *explain_threads(const levada_op *op)
+{
+    const levada_stage_def *stage = &op->def.stage;
+
+    if (op->family == LEVADA_FAMILY_DECODER) return "in parallel";
+    if (op->family != LEVADA_FAMILY_STAGE) return "in order";
+    if (stage->read_ahead) return "reads ahead";
+    if (stage->mode == LEVADA_MODE_PURE) return "in parallel";
+    return stage->apply ? "in order, then in parallel" : "in order";
+}
+
+static const char *explain_saved(const levada_op *op)
+{
+    switch (op->family) {
+    case LEVADA_FAMILY_FORMAT: return "position in its files";
+    case LEVADA_FAMILY_SOURCE: return "its position";
+    case LEVADA_FAMILY_COMBINER: return "positions of its inputs";
+    case LEVADA_FAMILY_STAGE: break;
+    case LEVADA_FAMILY_DECODER:
+    case LEVADA_FAMILY_FILTER:
+    case LEVADA_FAMILY_OPENER: return "nothing";
+    }
+    if (!op->def.stage.save) return "nothing";
+    return op->def.stage.saves ? op->def.stage.saves : "its position";
+}
+
+/* The last stage alone, as in a description. */
+static void explain_name(levada_text *text, const levada_dataset *at)
+{
+    levada_text whole = { 0 };
+    const char *from;
+
+    levada_dataset_print(&whole, at, LEVADA_PRINT_TEXT);
+    from = whole.at ? whole.at : "";
+    if (at->ninputs == 1) {
+        levada_text input = { 0 };
+
+        levada_dataset_print(&input, at->inputs[0], LEVADA_PRINT_TEXT);
+        if (!input.failed) from += input.size + strlen(" | ");
+        text->failed = text->failed || input.failed;
+        levada_text_clear(&input);
+    } else if (at->ninputs > 1) {
+        from = at->op->name;
+    }
+    text->failed = text->failed || whole.failed;
+    levada_text_put(text, from);
+    levada_text_clear(&whole);
+}
+
+/* Depth first, inputs before what they flow into: the numbers are those of paths in states. */
+static void explain_stage(levada_text *text, const levada_dataset *at, int32_t *position)
+{
+    const char *drawn = explain_randomness(at);
+
+    for (int32_t i = 0; i < at->ninputs; i++) explain_stage(text, at->inputs[i], position);
+    levada_text_format(text, "%d.", (int)(*position)++);
+    explain_name(text, at);
+    levada_text_format(text, "\n    runs    %s\n", explain_threads(at->op));
+    if (drawn) levada_text_format(text, "    random  %s, from seed and epoch\n", drawn);
+    levada_text_format(text, "    saved   %s\n", explain_saved(at->op));
+}
+
+levada_status levada_dataset_explain(const levada_dataset *dataset, char **out, levada_error *err)
+{
+    LEVADA_TRY(levada_require(dataset != NULL, "dataset", err));
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
+    levada_text text = { 0 };
+    int32_t     position = 0;
+
+    explain_stage(&text, dataset, &position);
+    return levada_text_steal(&text, out, err);
+}
