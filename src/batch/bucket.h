@@ -82,7 +82,9 @@ void levada_choice_close(levada_choice *choice);
 /* Notes the length of a record. True if it is time to choose. */
 static inline bool levada_choice_add(levada_choice *choice, int64_t length)
 {
-    choice->window[choice->seen++ % LEVADA_CHOICE_WINDOW] = length > 0 ? length : 0;
+    int64_t most = length < INT32_MAX ? length : INT32_MAX; /* no batch could be longer */
+
+    choice->window[choice->seen++ % LEVADA_CHOICE_WINDOW] = most > 0 ? most : 0;
     if (!choice->made) return choice->seen >= LEVADA_CHOICE_FIRST;
     return !choice->once && choice->seen % LEVADA_CHOICE_FIRST == 0 &&
            ((choice->seen & (choice->seen - 1)) == 0 || choice->seen % LEVADA_CHOICE_PERIOD == 0);
@@ -90,8 +92,8 @@ static inline bool levada_choice_add(levada_choice *choice, int64_t length)
 /* Chooses. *changed: `buckets` has other boundaries now. */
 LEVADA_MUST_USE levada_status levada_choice_make(levada_choice *choice, levada_buckets *buckets,
                                                  bool *changed, levada_error *err);
-/* Moves the last boundary up, so that a record of this length is below it: to the next power of two
- * that the budget allows, so that few shapes are added. */
+/* Moves the last boundary up, so that a record of this length, less than 2^30, is in a bucket that
+ * ends there: to the next power of two that the budget allows, so that few shapes are added. */
 LEVADA_MUST_USE levada_status levada_choice_widen(const levada_choice *choice,
                                                   levada_buckets *buckets, const levada_cost *cost,
                                                   int64_t length, levada_error *err);

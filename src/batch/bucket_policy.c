@@ -107,14 +107,19 @@ static void bucket_count(levada_bucket_state *s, const int64_t *keys, bool *due)
 static levada_status bucket_widen(levada_bucket_state *s, levada_grouping *g, int64_t *full,
                                   levada_error *err)
 {
-    int64_t last = s->buckets.n - 2;
+    levada_error why = LEVADA_ERROR_INIT;
+    int64_t      last = s->buckets.n - 2, length = levada_grouping_key(g)[0];
 
+    if (length >= 1 << 30) { /* larger than any block */
+        (void)levada_fail(&why, LEVADA_EINVALID_ARGUMENT,
+                          "a record of length %lld is too long to be padded", (long long)length);
+        return levada_grouping_reject(g, &why, err);
+    }
     if (g->groups[last].n > 0) {
         *full = last;
         return LEVADA_OK;
     }
-    LEVADA_TRY(levada_choice_widen(&s->choice, &s->buckets, &s->cost, levada_grouping_key(g)[0],
-                                   err));
+    LEVADA_TRY(levada_choice_widen(&s->choice, &s->buckets, &s->cost, length, err));
     LEVADA_TRY(levada_bucket_set_rule(s, last, err));
     levada_choice_log(&s->buckets, g->context);
     return LEVADA_OK;

@@ -199,7 +199,7 @@ levada_status levada_choice_restore(levada_choice *c, levada_buckets *buckets,
         sound = sound && at[i] > at[i - 1];
     }
     for (int64_t i = 0; i < n; i++) {
-        sound = sound && window[i] >= 0;
+        sound = sound && window[i] >= 0 && window[i] <= INT32_MAX;
     }
     if (!sound || n != choice_count(c) || nat > c->buckets) {
         return levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged");

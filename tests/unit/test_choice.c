@@ -7,6 +7,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -80,6 +81,21 @@ static void shapes_are_fixed_by_the_first_choice(void **state)
     assert_int_equal(t.widths, 3); /* 4, 8, 12 */
 }
 
+static void numbers_of_any_size_are_lengths(void **state)
+{
+    const char *const huge = "t_rows:9000,bare=true,lengths=[1,9223372036854775807,3,"
+                             "4611686018427387904,-5,2147483648]" BUCKET "l,batch_sizes=50";
+    char              text[256];
+    levada_iter      *it;
+
+    (void)state;
+    t_iter_sweep(huge, true, 60);
+    (void)snprintf(text, sizeof text, "%s,pad_to_bucket_boundary=true", huge);
+    it = t_iter_open(text, 2, 64);
+    (void)t_iter_fails(it, LEVADA_EINVALID_ARGUMENT, "is too long to be padded");
+    levada_iter_close(&it);
+}
+
 /* The lengths change behind the first choice. */
 static void another_choice_follows_the_data(void **state)
 {
@@ -112,6 +128,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_choice_from_the_first_records_pads_little),
         cmocka_unit_test(shapes_are_fixed_by_the_first_choice),
+        cmocka_unit_test(numbers_of_any_size_are_lengths),
         cmocka_unit_test(another_choice_follows_the_data),
         cmocka_unit_test(the_choice_is_in_the_state),
     };
