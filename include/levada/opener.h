@@ -8,7 +8,8 @@
  * positions and formats work on top of it and need not know which one it is. Patterns (* ? [) are
  * searched in local folders only, so the names of other openers are listed one by one.
  *
- * Threads: an open file has one owner. `open` and `look` may run on several threads at once.
+ * Threads: an open file has one owner. `open` and `look` may run on several threads at once, and so
+ * may `read_at` on one file where `shared` is set.
  * Cancelling: `open` receives a token. A read that may wait longer than a disk polls it while it
  * waits (levada_cancel_requested) and returns ECANCELLED once it is set.
  * Errors name what failed; the caller adds the name of the file. A missing file is ENOT_FOUND and a
@@ -49,6 +50,7 @@ typedef struct levada_opener_def {
     const char *(*version)(void *file);
     /* The size of a file that is not open; -1 if it cannot be determined. NULL: never can. */
     int64_t (*look)(void *user, const char *path);
+    bool shared; /* several threads may call read_at on one open file at the same time */
 } levada_opener_def;
 
 #ifdef __cplusplus

@@ -26,6 +26,7 @@ typedef struct levada_spans {
                            * hold it, or 0 when that is not known                                 */
     int32_t *frame;       /* where the frame of record i begins; NULL without `frames`            */
     int32_t  stride;      /* entries between two columns, at least capacity + 64                  */
+    bool     later;       /* payloads may be left unchecked: verify() follows                     */
 } levada_spans;
 
 typedef struct levada_format_def {
@@ -72,6 +73,12 @@ typedef struct levada_format_def {
      * `info` and `verify` only. decode() rejects a bad row, and its error names file, record and
      * offset. NULL = columns of bytes. */
     const levada_decoder_def *decoder;
+    /* Checks the payloads that a next() with `later` has left unchecked; spans as it returned them.
+     * False where one is damaged: then the place is read again without `later`. Several threads may
+     * be in it, and in next(), with one state, which it must not change. NULL = next() checks all.
+     */
+    bool (*verify)(const void *state, const void *args, const uint8_t *data,
+                   const levada_spans *spans);
 } levada_format_def;
 
 #define LEVADA_FORMAT_COLUMNS 16 /* columns that a format may have */

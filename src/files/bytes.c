@@ -282,6 +282,22 @@ levada_status levada_bytes_seek(levada_bytes *b, int64_t offset, levada_error *e
     return b->offset == offset ? LEVADA_OK : bytes_beyond(b, offset, err);
 }
 
+bool levada_bytes_shared(const levada_bytes *b) { return !b->filter && b->opener->shared; }
+
+levada_status levada_bytes_read_at(const levada_bytes *b, int64_t offset, void *data, int64_t size,
+                                   int64_t *made, levada_error *err)
+{
+    return b->opener->read_at(b->file, offset, data, size, made, err);
+}
+
+void levada_bytes_move(levada_bytes *b, int64_t offset, const levada_error *why)
+{
+    b->at = b->offset = offset;
+    b->failed = *why;
+    if (why->code != LEVADA_OK) levada_error_place(&b->failed, NULL, b->path, -1, -1);
+    atomic_store_explicit(&b->done, offset, memory_order_relaxed);
+}
+
 int64_t levada_bytes_offset(const levada_bytes *b) { return b->offset; }
 
 bool levada_bytes_resume(levada_bytes *b)

@@ -48,6 +48,16 @@ LEVADA_MUST_USE levada_status levada_bytes_read(levada_bytes *bytes, void *data,
 LEVADA_MUST_USE levada_status levada_bytes_seek(levada_bytes *bytes, int64_t offset,
                                                 levada_error *err);
 
+/* Whether any thread may read the bytes of a plain file, beside its owner; and such a read. *made <
+ * size only where the file ends. */
+bool levada_bytes_shared(const levada_bytes *bytes);
+LEVADA_MUST_USE levada_status levada_bytes_read_at(const levada_bytes *bytes, int64_t offset,
+                                                   void *data, int64_t size, int64_t *made,
+                                                   levada_error *err);
+/* Reading of a plain file goes on at this offset, wherever the file may end by now; where `why` is
+ * not clear, it fails there with that. */
+void levada_bytes_move(levada_bytes *bytes, int64_t offset, const levada_error *why);
+
 int64_t levada_bytes_offset(const levada_bytes *bytes);
 /* After EDATA_LOSS: true when only the checksum of a complete stream was wrong. Then no byte is
  * missing, and reading continues after that stream. */

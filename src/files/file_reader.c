@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "files/file_reader_priv.h"
+#include "files/read_ahead.h"
 
 #include "base/alloc.h"
 #include "registry/env_priv.h"
@@ -7,38 +7,8 @@
 
 #include <string.h>
 
-#define FILE_READER_AHEAD 2048 /* records framed at a time                        */
-
-/* -- the format */
-
-levada_status levada_file_reader_make_state(const levada_file_reader *r, void **out,
-                                            levada_error *err)
-{
-    void         *state = levada_alloc_zero(r->format->state_size + 1);
-    levada_status st = LEVADA_OK;
-
-    if (!state) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a format");
-    if (r->format->open) st = r->format->open(state, r->args, r->context, err);
-    if (st != LEVADA_OK) {
-        levada_free(state);
-        return st;
-    }
-    *out = state;
-    return LEVADA_OK;
-}
-
-void levada_file_reader_free_state(const levada_file_reader *r, void **state)
-{
-    if (*state && r->format->close) r->format->close(*state);
-    levada_free(*state);
-    *state = NULL;
-}
-
-levada_status levada_file_reader_enter(const levada_file_reader *r, void *state, int64_t offset,
-                                       levada_error *err)
-{
-    return r->format->seek ? r->format->seek(state, r->args, offset, err) : LEVADA_OK;
-}
+#define FILE_READER_AHEAD 2048               /* records framed at a time                          */
+#define FILE_READER_ALONE (16 * LEVADA_STEP) /* bytes that the owner reads alone after damage     */
 
 levada_bytes_options levada_file_reader_bytes(const levada_file_reader *r)
 {
@@ -66,6 +36,9 @@ static levada_status file_reader_fill(levada_file_reader *r, levada_error *err)
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for %zu files", n);
     }
     for (size_t i = 0; i < n; i++) atomic_init(&r->sizes[i], LEVADA_FILE_UNMEASURED);
+    if (r->owner.threads > 1) {
+        LEVADA_TRY(levada_read_ahead_create(r, r->owner.threads, &r->ahead, err));
+    }
     levada_file_reader_rewind(r, 0, r->context->epoch);
     return LEVADA_OK;
 }
@@ -87,7 +60,8 @@ levada_status levada_file_reader_create(const levada_context *context, const lev
     r->source = source;
     r->own_place.counts = &r->own_counts;
     if (owner) r->owner = *owner;
-    else r->owner = (levada_file_owner){ &r->own_place, NULL, &r->own_marks, NULL, r, NULL };
+    else r->owner = (levada_file_owner){ &r->own_place, NULL, &r->own_marks, NULL, r, NULL,
+                                         context->threads };
     st = file_reader_fill(r, err);
     if (st == LEVADA_OK) {
         *out = r;
@@ -104,6 +78,7 @@ void levada_file_reader_destroy(levada_file_reader **reader)
     *reader = NULL;
     if (!r) return;
     levada_file_reader_leave(r);
+    levada_read_ahead_destroy(&r->ahead);
     levada_window_close(&r->window);
     levada_buffer_unref(&r->framed.index);
     levada_file_reader_free_state(r, &r->state);
@@ -191,6 +166,8 @@ void levada_file_reader_leave(levada_file_reader *r)
 {
     levada_file_names *names = r->open ? r->owner.names : NULL;
 
+    if (r->ahead) levada_read_ahead_stop(r->ahead);
+    r->ahead_from = 0;
     if (names) {
         levada_origin origin = file_reader_origin(r);
 
@@ -233,34 +210,21 @@ levada_status levada_file_reader_next_file(levada_file_reader *r, levada_error *
 
 /* -- framing */
 
-static levada_status file_reader_reserve(levada_file_reader *r, int32_t n, levada_error *err)
+/* Records that are framed at a time: no block goes beyond a multiple of them. */
+static int32_t file_reader_most(const levada_file_reader *r)
 {
-    levada_framed *f = &r->framed;
-    int64_t        entries = (int64_t)n + LEVADA_KERNEL_SLACK;
-    int64_t        arrays = 2 * (int64_t)r->ncolumns + (r->format->frames ? 1 : 0);
-    bool alone = f->index && atomic_load_explicit(&f->index->refs, memory_order_acquire) == 1;
+    int32_t rows = r->context->block_rows;
 
-    if (alone) return LEVADA_OK;
-    levada_buffer_unref(&f->index);
-    LEVADA_TRY(levada_buffer_create(levada_env_pool(r->context->env),
-                                    arrays * entries * (int64_t)sizeof *f->begin, &f->index,
-                                    err));
-    f->stride = (int32_t)entries;
-    f->begin = (void *)f->index->data;
-    f->end = f->begin + r->ncolumns * entries;
-    f->frame = r->format->frames ? f->end + r->ncolumns * entries : f->begin;
-    return LEVADA_OK;
+    return rows > FILE_READER_AHEAD ? rows : FILE_READER_AHEAD;
 }
 
 /* Frames what the window holds. *need = 0 and nothing framed: it was the end of the file. */
 static levada_status file_reader_try(levada_file_reader *r, int64_t *need, levada_error *err)
 {
-    int32_t       rows = r->context->block_rows;
-    int32_t       most = rows > FILE_READER_AHEAD ? rows : FILE_READER_AHEAD;
-    levada_spans  spans = {.capacity = most};
+    levada_spans  spans = {.capacity = file_reader_most(r)};
     levada_status st;
 
-    LEVADA_TRY(file_reader_reserve(r, most, err));
+    LEVADA_TRY(levada_framed_reserve(&r->framed, r, spans.capacity, err));
     spans.begin = r->framed.begin;
     spans.end = r->framed.end;
     spans.frame = r->format->frames ? r->framed.frame : NULL;
@@ -287,6 +251,40 @@ static levada_status file_reader_try(levada_file_reader *r, int64_t *need, levad
     return st;
 }
 
+static void file_reader_progressed(levada_file_reader *r, int64_t bytes)
+{
+    atomic_store_explicit(&r->done, atomic_load(&r->finished) + bytes, memory_order_relaxed);
+}
+
+/* Whether other threads read what comes after the window. */
+static bool file_reader_has_ahead(levada_file_reader *r)
+{
+    if (!r->ahead || r->walks) return false;
+    if (levada_read_ahead_active(r->ahead)) return true;
+    if (r->window.offset >= r->ahead_from) levada_read_ahead_start(r->ahead, &r->window);
+    return levada_read_ahead_active(r->ahead);
+}
+
+/* What other threads have prepared becomes the window, framed. Where they met anything unusual, the
+ * owner reads that place and some of what follows alone. */
+static levada_status file_reader_take(levada_file_reader *r, levada_error *err)
+{
+    levada_window *w = &r->window;
+    levada_error   why = LEVADA_ERROR_INIT;
+
+    if (!file_reader_has_ahead(r)) return LEVADA_OK;
+    if (levada_read_ahead_take(r->ahead, w, &r->framed, &why)) {
+        r->bad_bytes = 0;
+        r->checked += r->framed.used;
+        file_reader_progressed(r, w->offset + levada_window_size(w));
+        return LEVADA_OK;
+    }
+    r->framed.n = 0;
+    r->ahead_from = w->offset + FILE_READER_ALONE;
+    levada_bytes_move(w->bytes, w->offset + levada_window_size(w), &why);
+    return levada_file_reader_enter(r, r->state, w->offset, err);
+}
+
 /* Frames the next records, reading as much as that takes. Nothing framed: the file has ended. */
 static levada_status file_reader_frame(levada_file_reader *r, levada_error *err)
 {
@@ -305,10 +303,11 @@ static levada_status file_reader_frame(levada_file_reader *r, levada_error *err)
         }
         if (size > 0) st = file_reader_try(r, &need, err);
         if (st == LEVADA_OK && r->framed.n == 0 && w->offset == before && !w->ended) {
+            st = file_reader_take(r, err);
+            if (st != LEVADA_OK || r->framed.n > 0) continue;
             st = levada_window_fill(w, need, err);
             r->stream = w->broken;
-            atomic_store_explicit(&r->done, atomic_load(&r->finished) + levada_bytes_done(w->bytes),
-                                  memory_order_relaxed);
+            file_reader_progressed(r, levada_bytes_done(w->bytes));
         }
     }
     if (st == LEVADA_OK) return LEVADA_OK;
@@ -321,10 +320,11 @@ static levada_status file_reader_frame(levada_file_reader *r, levada_error *err)
 static levada_status file_reader_give(levada_file_reader *r, levada_block **out, levada_error *err)
 {
     levada_framed *f = &r->framed;
-    int32_t        i = f->next, n = f->n - i;
+    int32_t        i = f->next, n = f->n - i, most = file_reader_most(r);
     levada_block  *block;
 
     if (n > r->context->block_rows) n = r->context->block_rows;
+    if (n > most - i % most) n = most - i % most;
     LEVADA_TRY(levada_block_create(r->spec, n, &block, err));
     for (int32_t c = 0; c < r->ncolumns; c++) {
         levada_column *column = &block->columns[c];
@@ -416,6 +416,11 @@ levada_status levada_file_reader_next(levada_file_reader *r, levada_block **out,
         }
         if (st != LEVADA_OK) LEVADA_TRY(levada_file_reader_judge(r, st, err));
     }
+}
+
+bool levada_file_reader_ahead(levada_file_reader *r, bool work)
+{
+    return r->ahead && levada_read_ahead_work(r->ahead, work);
 }
 
 /* -- what it says about itself */

@@ -56,6 +56,7 @@ typedef struct levada_file_owner {
     levada_mutex            *lock;  /* ... and what guards them; NULL where only it knows them  */
     const void              *key;   /* its files are known by this and their number; NULL = path */
     const atomic_bool       *cancelled; /* NULL = it cannot be cancelled                        */
+    int32_t threads; /* that may call levada_file_reader_ahead, with the owner's; 0 = none       */
 } levada_file_owner;
 
 /* Finds the files, opens none. `context`, `op` and `args` are borrowed for its life. `owner` is
@@ -79,6 +80,10 @@ LEVADA_MUST_USE levada_status levada_file_reader_next(levada_file_reader *reader
 
 /* A pass has ended (levada_skip_next_pass); before the rewind. */
 void levada_file_reader_next_pass(levada_file_reader *reader, bool read_to_end);
+/* Prepares a part of what next() needs next, beside the owner; false where there is nothing to do
+ * now. `work` false: only says so. Any thread, between create and destroy. */
+bool levada_file_reader_ahead(levada_file_reader *reader, bool work);
+
 /* Back to the beginning: the n-th pass of these files. */
 void levada_file_reader_rewind(levada_file_reader *reader, int32_t pass, int64_t epoch);
 

@@ -21,6 +21,8 @@ typedef struct levada_framed {
     int64_t        used; /* bytes of the window */
 } levada_framed;
 
+typedef struct levada_read_ahead levada_read_ahead; /* read_ahead.h */
+
 struct levada_file_reader {
     const levada_context    *context;
     const levada_op         *op;
@@ -51,6 +53,8 @@ struct levada_file_reader {
     bool          open;
     levada_window window;
     levada_framed framed;
+    levada_read_ahead *ahead;  /* NULL = nobody reads ahead                            */
+    int64_t       ahead_from;  /* of this file: before it the owner reads alone        */
 
     /* -- the last failure */
     bool    stream;    /* of the bytes of the file, not of a record                             */
@@ -88,6 +92,10 @@ LEVADA_MUST_USE levada_status levada_file_reader_verify_sizes(levada_file_reader
                                                               levada_state_reader *from,
                                                               levada_error        *err);
 
+/* Room for n records in arrays that nobody else has. */
+LEVADA_MUST_USE levada_status levada_framed_reserve(levada_framed            *framed,
+                                                    const levada_file_reader *reader, int32_t n,
+                                                    levada_error *err);
 levada_bytes_options levada_file_reader_bytes(const levada_file_reader *reader);
 /* The format's state, opened; freed with levada_file_reader_free_state. */
 LEVADA_MUST_USE levada_status levada_file_reader_make_state(const levada_file_reader *reader,

@@ -121,6 +121,7 @@ static const levada_opener_def opener_local = {
     .close = opener_close,
     .size = opener_size,
     .read_at = opener_read_at,
+    .shared = true,
     .look = opener_look,
 };
 

@@ -84,12 +84,21 @@ static int64_t window_capacity(const levada_window *w, int64_t need)
 {
     int64_t size = levada_window_size(w), wanted = w->step - WINDOW_LEAD;
     int64_t left = levada_bytes_left(w->bytes);
+    bool    steps = left >= 0 && w->step == LEVADA_CHUNK;
+
+    if (steps) {
+        int64_t more = size / 4 / LEVADA_STEP * LEVADA_STEP;
+
+        wanted = size + (size + more <= w->max_record ? more : 0) + LEVADA_STEP -
+                 levada_bytes_offset(w->bytes) % LEVADA_STEP;
+    }
 
     if (need > wanted && left >= 0) { /* the file has them */
         int64_t grown = size + size / 4 < size + left ? size + size / 4 : size + left;
 
         return need > grown ? need : grown;
     }
+    if (steps) return wanted;
     while (wanted - size < wanted / 4) wanted *= 2;
     return wanted > w->max_record && size < w->max_record ? w->max_record : wanted;
 }

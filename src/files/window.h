@@ -16,6 +16,10 @@
 #include "tensor/pool.h"
 
 #define LEVADA_CHUNK (INT64_C(256) << 10)
+/* Reads of a plain file end at multiples of this, whatever is left of the window before. So the
+ * records of a window depend on the file alone, and other threads can read the next windows
+ * (read_ahead.h). What is left of a window is rarely longer than the rest of a chunk. */
+#define LEVADA_STEP (INT64_C(224) << 10)
 
 /* All-zero is a valid closed window. */
 typedef struct levada_window {

@@ -113,6 +113,15 @@ levada_status levada_cursor_fill(levada_cursor *cur, levada_input *in, levada_er
     return levada_input_next(in, &cur->block, err);
 }
 
+bool levada_node_ahead(levada_node *it, bool work)
+{
+    if (it->ops->ahead) return it->ops->ahead(it, work);
+    for (int32_t i = 0; i < it->ninputs; i++) {
+        if (levada_node_ahead(it->inputs[i], work)) return true;
+    }
+    return false;
+}
+
 void levada_node_unread(levada_node *it, levada_block **block)
 {
     atomic_fetch_sub_explicit(&it->records, (*block)->n, memory_order_relaxed);

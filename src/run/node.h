@@ -39,6 +39,9 @@ typedef struct levada_node_ops {
     bool (*passes)(const levada_node *it);
     /* Accepts a block that the consumer feeds back. NULL: it is refused. */
     levada_status (*feed)(levada_node *it, const levada_block *back, levada_error *err);
+    /* Prepares a part of the next block, or with `work` false only says whether there is such work
+     * now. Any thread, beside the one that the node belongs to. NULL: that of the inputs. */
+    bool (*ahead)(levada_node *it, bool work);
     const char *(*file)(const levada_node *it, int32_t shard); /* of sources with files */
     /* total may be NULL: finding it may take a call for each file. */
     void (*progress)(const levada_node *it, int64_t *done, int64_t *total);
@@ -94,6 +97,10 @@ LEVADA_MUST_USE levada_status levada_node_next(levada_node *it, levada_block **o
 /* Takes back the whole block that `it` returned last, to return it again. It is part of the state
  * until then. */
 void levada_node_unread(levada_node *it, levada_block **block);
+
+/* Prepares something of what a pull of `it` needs, up to the next ring; false where there is
+ * nothing to do now. `work` false: only says so. Any thread that does not pull. */
+bool levada_node_ahead(levada_node *it, bool work);
 
 /* -- the tree (iter.c) */
 

@@ -15,6 +15,11 @@ static levada_status format_next(levada_node *it, levada_block **out, levada_err
     return levada_file_reader_next(it->self, out, err);
 }
 
+static bool format_ahead(levada_node *it, bool work)
+{
+    return levada_file_reader_ahead(it->self, work);
+}
+
 static levada_status format_save(levada_node *it, levada_state_writer *to, levada_error *err)
 {
     LEVADA_TRY(levada_state_put_i64(to, "#pass", it->context.pass, err));
@@ -73,6 +78,7 @@ static void format_close(levada_node *it)
 
 static const levada_node_ops format_ops = {
     .next = format_next,
+    .ahead = format_ahead,
     .save = format_save,
     .save_late = format_save_late,
     .restore = format_restore,
@@ -95,7 +101,8 @@ static levada_file_owner format_owner(levada_node *it)
                                 .marks = &run->marks,
                                 .lock = &run->noting,
                                 .key = it->place.piped ? NULL : it,
-                                .cancelled = &run->cancelled };
+                                .cancelled = &run->cancelled,
+                                .threads = run->workers && !run->inner ? run->threads : 0 };
 }
 
 levada_status levada_node_format(levada_run *run, const levada_dataset *at, levada_node **out,

@@ -95,6 +95,12 @@ static levada_status fused_feed(levada_node *it, const levada_block *back, levad
     return levada_node_feed(it->inputs[0], back, err);
 }
 
+/* What is upstream of its ring is a matter of that ring. */
+static bool fused_ahead(levada_node *it, bool work)
+{
+    return !fused_ring(it)->tickets && levada_node_ahead(it->inputs[0], work);
+}
+
 static void fused_cancel(levada_node *it) { levada_fused_cancel(fused_ring(it)->fused); }
 
 static void fused_close(levada_node *it)
@@ -112,6 +118,7 @@ static const levada_node_ops fused_ops = {
     .rereadable = fused_rereadable,
     .reread = fused_reread,
     .feed = fused_feed,
+    .ahead = fused_ahead,
     .cancel = fused_cancel,
     .close = fused_close,
     .fused = true,

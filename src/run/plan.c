@@ -174,6 +174,17 @@ static levada_status plan_open(plan_work *w, const levada_dataset *at, levada_er
     return plan_close_fused(w, err);
 }
 
+/* Files without a stage get a ring of their own: threads may read ahead there too. */
+static levada_status plan_read_files(plan_work *w, const levada_dataset *at, levada_error *err)
+{
+    if (!w->tickets || !w->run->workers || at->op->family != LEVADA_FAMILY_FORMAT) return LEVADA_OK;
+    LEVADA_TRY(levada_fused_create(w->run->threads, &w->fused, err));
+    w->top = at;
+    w->end_only = true;
+    w->position = w->run->visits.position;
+    return plan_close_fused(w, err);
+}
+
 levada_status levada_plan_open(levada_run *run, const levada_dataset *dataset, const char *prefix,
                                bool tickets, levada_node **out, levada_error *err)
 {
@@ -185,6 +196,7 @@ levada_status levada_plan_open(levada_run *run, const levada_dataset *dataset, c
     run->prefix = prefix;
     run->visits.first = run->visits.n;
     st = plan_open(&w, dataset, err);
+    if (st == LEVADA_OK) st = plan_read_files(&w, dataset, err);
     run->prefix = prefix_before;
     before.names = run->visits.names; /* may have moved */
     before.capacity = run->visits.capacity;

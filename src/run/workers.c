@@ -13,10 +13,6 @@
  * does, and where that did not help it is soon given up. */
 #define WORKERS_SPIN 100000
 
-#define WORKERS_SNAPSHOT_TICKETS 64
-#define WORKERS_SNAPSHOT_ROWS 4096
-#define WORKERS_SNAPSHOT_SHARE 50 /* a snapshot may cost one part in 50 of the time */
-
 typedef struct workers_thread {
     levada_thread thread;
     levada_workers  *workers;
@@ -32,7 +28,7 @@ struct levada_workers {
     bool          running; /* set once, before the first block */
     /* -- guarded by lock */
     bool         stop;
-    int32_t      waiting;
+    int32_t      waiting, reading; /* threads that wait; that read ahead */
     levada_line  idle;  /* workers_wait of the threads that wait, the longest first */
     levada_woken woken; /* to be woken when the lock is given back */
     /* -- fixed once started */
@@ -103,38 +99,6 @@ bool levada_workers_idle(const levada_workers *workers) { return !workers->rings
 
 /* -- snapshots */
 
-static void workers_snapshot_free(levada_snapshot *s)
-{
-    while (s) {
-        levada_snapshot *older = s->older;
-
-        levada_state_writer_clear(&s->state);
-        levada_free(s);
-        s = older;
-    }
-}
-
-static bool workers_snapshot_due_locked(const levada_result_ring *j)
-{
-    if (!j->snapshots) return true;
-    if (j->tail - j->snapshots->ticket < WORKERS_SNAPSHOT_TICKETS &&
-        j->drawn - j->snapshots->rows < WORKERS_SNAPSHOT_ROWS) {
-        return false;
-    }
-    return levada_now() - j->snapshot_at > j->snapshot_cost * WORKERS_SNAPSHOT_SHARE;
-}
-
-/* Drops snapshots older than the newest one that is not later than delivery. */
-static void workers_snapshot_trim_locked(levada_result_ring *j)
-{
-    for (levada_snapshot *s = j->snapshots; s; s = s->older) {
-        if (s->ticket > j->head) continue;
-        workers_snapshot_free(s->older);
-        s->older = NULL;
-        return;
-    }
-}
-
 /* With the intake held: nobody else touches what is above. Failing harms only save(). */
 static void workers_snapshot_locked(levada_workers *workers, levada_result_ring *j)
 {
@@ -148,7 +112,7 @@ static void workers_snapshot_locked(levada_workers *workers, levada_result_ring 
     st = s ? levada_node_save(j->node->inputs[0], &s->state, &why)
            : levada_fail(&why, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a snapshot");
     if (s && st != LEVADA_OK) {
-        workers_snapshot_free(s);
+        levada_snapshot_free(s);
         s = NULL;
     }
     workers_lock(workers);
@@ -159,7 +123,7 @@ static void workers_snapshot_locked(levada_workers *workers, levada_result_ring 
         s->rejects = j->rejects_drawn;
         s->older = j->snapshots;
         j->snapshots = s;
-        workers_snapshot_trim_locked(j);
+        levada_snapshot_trim(j);
     }
     j->snapshot_at = levada_now();
     j->snapshot_cost = j->snapshot_at - began;
@@ -294,7 +258,7 @@ static void workers_work_locked(levada_workers *workers, levada_result_ring *j, 
     LEVADA_ASSERT(!j->intake); /* one thread pulls */
     j->intake = true;
     j->worker = worker;
-    if (workers_snapshot_due_locked(j)) workers_snapshot_locked(workers, j);
+    if (levada_snapshot_due(j)) workers_snapshot_locked(workers, j);
     workers_unlock(workers);
     st = levada_node_next(j->node->inputs[0], &in, &why);
     workers_lock(workers);
@@ -319,12 +283,30 @@ static void workers_work_locked(levada_workers *workers, levada_result_ring *j, 
     workers_apply_locked(workers, j, number, in, worker);
 }
 
+/* Prepares what whoever has the intake pulls next. */
+static bool workers_ahead_locked(levada_workers *workers, levada_result_ring *j)
+{
+    levada_node *in = j->node->inputs[0];
+
+    /* The lock is given back only for work: what happens without it wakes only those who wait. */
+    if (j->closed != LEVADA_OK || workers->stop || !levada_node_ahead(in, false)) return false;
+    workers->reading++;
+    workers_unlock(workers);
+    (void)levada_node_ahead(in, true);
+    workers_lock(workers);
+    workers->reading--;
+    return true;
+}
+
 static bool workers_help_locked(levada_workers *workers, levada_result_ring *from, int32_t worker)
 {
     for (levada_result_ring *j = from; j; j = j->next) {
         if (!workers_can_work_locked(workers, j)) continue;
         workers_work_locked(workers, j, worker);
         return true;
+    }
+    for (levada_result_ring *j = from; j; j = j->next) {
+        if (workers_ahead_locked(workers, j)) return true;
     }
     return false;
 }
@@ -391,7 +373,7 @@ static bool workers_idle_locked(const levada_result_ring *j)
 
 bool levada_workers_abandon(levada_workers *workers)
 {
-    if (!levada_lock_is_free(&workers->lock)) return false;
+    if (!levada_lock_is_free(&workers->lock) || workers->reading > 0) return false;
     for (const levada_result_ring *j = workers->rings; j; j = j->next) {
         if (!workers_idle_locked(j)) return false;
     }
@@ -559,7 +541,7 @@ static void workers_empty(levada_result_ring *j)
         levada_block_unref(&j->tickets[i].in);
         levada_block_unref(&j->tickets[i].out);
     }
-    workers_snapshot_free(j->snapshots);
+    levada_snapshot_free(j->snapshots);
     j->snapshots = NULL;
 }
 

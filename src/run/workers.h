@@ -97,4 +97,12 @@ LEVADA_MUST_USE levada_status levada_workers_halt(levada_workers *workers, levad
 void levada_workers_reset(levada_workers *workers, levada_result_ring *ring);
 void levada_result_ring_clear(levada_result_ring *ring);
 
+/* -- snapshots (snapshot.c); with the lock of the pool */
+
+/* With all older ones. */
+void levada_snapshot_free(levada_snapshot *snapshot);
+bool levada_snapshot_due(const levada_result_ring *ring);
+/* Drops snapshots older than the newest one that is not later than delivery. */
+void levada_snapshot_trim(levada_result_ring *ring);
+
 #endif

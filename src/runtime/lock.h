@@ -22,6 +22,7 @@ typedef enum levada_lock_place {
     LEVADA_LOCK_NODE, /* one may be taken with others held, from a combiner to what is in it */
     LEVADA_LOCK_NOTING,
     LEVADA_LOCK_WORKERS,
+    LEVADA_LOCK_READ_AHEAD,
     LEVADA_LOCK_STARTING,
     LEVADA_LOCK_LIST, /* of a coordinator, a queue runner, a reader */
     LEVADA_LOCK_QUEUE, /* or a barrier */

@@ -87,7 +87,8 @@ static levada_status tfrecord_next(void *state, const void *args, const uint8_t 
 {
     const tfrecord_state *s = state;
     const tfrecord_args  *a = args;
-    levada_frame_check    check = a->verify ? LEVADA_FRAME_CHECK_ALL : LEVADA_FRAME_CHECK_LENGTH;
+    bool                  all = a->verify && !out->later;
+    levada_frame_check    check = all ? LEVADA_FRAME_CHECK_ALL : LEVADA_FRAME_CHECK_LENGTH;
     levada_frame_result   r = s->kernels->frame_tfrecord(data, (size_t)size, check, out->begin,
                                                          out->end, out->capacity);
     const uint8_t        *at = data + r.used;
@@ -105,6 +106,20 @@ static levada_status tfrecord_next(void *state, const void *args, const uint8_t 
     }
     if (out->n == 0) out->need = (int64_t)r.need;
     return tfrecord_wrong(s, "payload", at + TFRECORD_HEADER, r.need - TFRECORD_EXTRA, err);
+}
+
+/* The kernel walks once more and writes what is there already. */
+static bool tfrecord_verify(const void *state, const void *args, const uint8_t *data,
+                            const levada_spans *spans)
+{
+    const tfrecord_state *s = state;
+    const tfrecord_args  *a = args;
+    levada_frame_result   r;
+
+    if (!a->verify) return true;
+    r = s->kernels->frame_tfrecord(data, (size_t)spans->used, LEVADA_FRAME_CHECK_ALL, spans->begin,
+                                   spans->end, spans->n);
+    return r.status == LEVADA_FRAME_OK && r.records == spans->n;
 }
 
 /* Can a record begin here? A length below 1 TiB keeps most positions from costing a checksum. */
@@ -150,4 +165,5 @@ const levada_format_def levada_format_tfrecord = {
     .probe = tfrecord_probe,
     .next = tfrecord_next,
     .resync = tfrecord_resync,
+    .verify = tfrecord_verify,
 };

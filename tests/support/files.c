@@ -237,7 +237,7 @@ levada_status t_open(t_reader *t)
         .env = t->env,
         .seed = t->seed,
         .block_rows = t->block_rows > 0 ? t->block_rows : 256,
-        .threads = 1,
+        .threads = t->threads > 0 ? t->threads : 1,
         .max_record_bytes = t->max_record_bytes > 0 ? t->max_record_bytes : INT64_C(256) << 20,
     };
     return levada_file_reader_create(&t->context, op, t->args, 3, NULL, &t->reader,

@@ -44,7 +44,7 @@ typedef struct t_reader {
     int64_t     skip_lines, max_record_bytes;
     int64_t     record_bytes, header_bytes, footer_bytes, hop_bytes;
     uint64_t    seed;
-    int32_t     block_rows;
+    int32_t     block_rows, threads; /* 0: 256 rows, one thread */
     /* -- set by t_open */
     levada_env         *env;
     levada_context      context;

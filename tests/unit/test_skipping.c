@@ -275,7 +275,7 @@ static void a_file_that_shrinks_is_damage(void **state)
         } else {
             assert_int_equal(st, LEVADA_EDATA_LOSS);
             assert_non_null(strstr(err.file, "many"));
-            assert_true(err.record == LEVADA_CHUNK / 116);
+            assert_true(err.record == LEVADA_STEP / 116);
             assert_true(err.offset == err.record * 116);
         }
         levada_iter_close(&it);
