@@ -115,8 +115,9 @@ fuzz: setup
 	@$(NINJA) -C build/fuzz -j $(JOBS) --quiet
 	@ci/fuzz.sh build/fuzz/fuzz $(FUZZ_SECONDS)
 
+# make bench ROW=12: that row alone; the page stays as it is.
 bench: install
-	@$(BIN)/python bench/run.py
+	@$(BIN)/python bench/run.py $(if $(ROW),--only $(ROW))
 
 # The same with the libraries that levada is compared with, in a virtual environment of their own.
 bench-peers: install

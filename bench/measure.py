@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How a measure of rows.py is run: pinned programs, long-lived Python workers, fresh processes."""
 
+import glob
 import importlib.metadata
 import json
 import os
@@ -226,8 +227,28 @@ def versions():
     return json.loads(done.stdout or "{}")
 
 
+def caches():
+    """The caches of one core: "L1d 32K, L2 512K, L3 32M"."""
+    found = []
+    for folder in sorted(glob.glob("/sys/devices/system/cpu/cpu0/cache/index*")):
+        level, kind, size = (
+            open(os.path.join(folder, name)).read().strip() for name in ("level", "type", "size")
+        )
+        if kind != "Instruction":
+            found.append(f"L{level}{'d' if kind == 'Data' else ''} {size}")
+    return ", ".join(found) or "caches not known"
+
+
+def cpu_level():
+    """The CPU level that levada chooses here: "avx2"."""
+    code = "import levada; print(levada.show_config())"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=HERE)
+    found = re.search(r"cpu\W+(\w+)", done.stdout)
+    return found.group(1) if found else "not known"
+
+
 def machine():
-    """Model of the processor, cores, kernel, compiler."""
+    """Model of the processor, CPU level, caches, cores, kernel, compiler."""
     model = "unknown processor"
     with open("/proc/cpuinfo") as lines:
         for line in lines:
@@ -240,6 +261,8 @@ def machine():
     version = subprocess.run([compiler, "-dumpfullversion"], capture_output=True, text=True)
     return {
         "processor": model,
+        "cpu_level": cpu_level(),
+        "caches": caches(),
         "cores": len(os.sched_getaffinity(0)),
         "memory_gib": memory,
         "kernel": os.uname().release,

@@ -46,6 +46,13 @@ def drained(ds, threads=1):
     return timed(count)
 
 
+def one_by_one(folder, parsed, limit=100_000):
+    """The records of A in a loop, raw or as dicts."""
+    ds = source(folder, "a", limit)
+    ds = (ds.parse_example(SEQUENCE) if parsed else ds).with_options(threads=1)
+    return timed(lambda: sum(1 for _ in ds))
+
+
 def bucketed(folder, limit=None):
     ds = source(folder, "a", limit).parse_example(SEQUENCE)
     return ds.bucket_by_sequence_length("tokens", boundaries=BOUNDARIES, batch_sizes=BATCH)

@@ -20,7 +20,7 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import data
 import measure
-from rows import ROWS
+from rows import ROWS, Series
 
 SLACK = 0.8  # how far below its goal a repeat may fall before --check counts it
 
@@ -29,6 +29,8 @@ def reading(row, result):
     """The value of one run in the unit of the row, or None."""
     if result is None:
         return None
+    if row.value == "each":
+        return result["seconds"] / result["n"] * row.scale
     if row.less_is_better:
         return result[row.value] * row.scale
     return result[row.value] / result["seconds"] * row.scale
@@ -38,17 +40,39 @@ def contenders(row):
     return {"ours": row.ours, **row.peers, **row.limits}
 
 
-def take_turns(runner, rows, repeats):
-    """Runs what the rows (all with the same `ours`) need, in turns; {measure: [result, ...]}."""
-    results = {}
+def in_series(first, second):
+    """The bytes of two works that one thread does one after the other."""
+    if first is None or second is None:
+        return None
+    return {"bytes": 1.0, "seconds": sum(a["seconds"] / a["bytes"] for a in (first, second))}
+
+
+def files_of(rows):
+    """The files that the rows read, and those that they are made of."""
+    found = set()
     for row in rows:
         for one in contenders(row).values():
-            results.setdefault(one, [])
+            for part in (one.first, one.second) if isinstance(one, Series) else (one,):
+                found.update({part.file, part.file.split(".")[0]} - {""})
+    return found
+
+
+def take_turns(runner, rows, repeats):
+    """Runs what the rows (all with the same `ours`) need, in turns; {measure: [result, ...]}."""
+    results, series = {}, []
+    for row in rows:
+        for one in contenders(row).values():
+            series += [one] if isinstance(one, Series) else []
+            for part in (one.first, one.second) if isinstance(one, Series) else (one,):
+                results.setdefault(part, [])
     for one in results:
         runner.run(one)  # imports, traces, touches memory: not counted
     for _ in range(repeats):
         for one, found in results.items():
             found.append(runner.run(one))
+    for one in series:
+        pairs = zip(results[one.first], results[one.second], strict=True)
+        results[one] = [in_series(*pair) for pair in pairs]
     return results
 
 
@@ -158,7 +182,8 @@ def page(report):
         "(where less is better, turned round), so more is always better. Another machine gives "
         "other values: the ratios are what counts.",
         "",
-        f"Machine: {about['processor']}, {about['cores']} cores, {about['memory_gib']} GiB, "
+        f"Machine: {about['processor']} (CPU level {about['cpu_level']}; {about['caches']}), "
+        f"{about['cores']} cores, {about['memory_gib']} GiB, "
         f"Linux {about['kernel']}, {about['compiler']}. Versions: {kinds}.",
         "",
         "| # | workload | unit | ours | against | its value | ours/it | goal | |",
@@ -267,15 +292,18 @@ def main():
     if args.peers:
         return install_peers()
     only = set(filter(None, args.only.split(",")))
-    data.ensure(folder=args.dir, say=print)
+    rows = [row for row in ROWS if not only or row.number in only]
+    if not rows:
+        sys.exit(
+            f"no row {args.only}; there are {', '.join(dict.fromkeys(r.number for r in ROWS))}"
+        )
+    data.ensure(files_of(rows) if only else None, args.dir, print)
     if args.programs is None and os.path.exists(measure.PEERS):
         install_levada()
     programs = args.programs or build(os.path.join(root, "build", "bench", "c"))
     runner = measure.Runner(args.dir, programs)
     try:
-        report = report_of(
-            [row for row in ROWS if not only or row.number in only], runner, args.repeats
-        )
+        report = report_of(rows, runner, args.repeats)
     finally:
         runner.close()
     os.makedirs(os.path.dirname(args.json), exist_ok=True)
