@@ -3,6 +3,7 @@
  * levada bench: measures how fast a description runs, and where the time goes.
  */
 #include "json.h"
+#include "phases.h"
 #include "pipe.h"
 
 #include <inttypes.h>
@@ -13,6 +14,7 @@
 static const levada_cli_option cmd_bench_options[] = {
     { "json", 0, NULL, "print one JSON object" },
     { "repeat", 'r', "N", "number of runs; the fastest is reported (default 3)" },
+    { "phases", 0, NULL, "nanoseconds of a record in each stage, on one thread" },
     LEVADA_CLI_PIPE_OPTIONS,
     LEVADA_CLI_OPTION_END
 };
@@ -139,6 +141,12 @@ static levada_cli_status cmd_bench(levada_env *env, const levada_cli_args *args)
     if (runs < 1) {
         levada_cli_say("bench: --repeat must be at least 1");
         return LEVADA_CLI_USAGE;
+    }
+    if (levada_cli_flag(args, "phases")) {
+        status = levada_cli_phases(env, args, runs, &text);
+        levada_cli_out(&text);
+        levada_cli_buffer_clear(&text);
+        return status;
     }
     for (int64_t i = 0; i < runs && status == LEVADA_CLI_DONE; i++) {
         bench_result r = { 0 };

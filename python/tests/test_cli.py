@@ -462,6 +462,25 @@ def test_bench_json():
     assert result["records"] == 1000 and result["batches"] == 100 and result["seconds"] > 0
 
 
+def test_bench_phases():
+    words = ["bench", "--phases", "--repeat", "1", "range:1000 | shuffle:10 | batch:10"]
+    lines = levada(*words).stdout.splitlines()
+    assert [line.split()[0] for line in lines] == ["phase", "range", "shuffle", "batch", "all"]
+    result = json.loads(levada(*words, "--json").stdout)
+    assert result["records"] == 1000
+    assert [phase["phase"] for phase in result["phases"]] == ["range", "shuffle", "batch"]
+    total = sum(phase["nanoseconds"] for phase in result["phases"])
+    assert abs(total - result["nanoseconds"]) < 1
+
+
+def test_bench_phases_of_a_source_that_verifies(tmp_path):
+    path = tmp_path / "a.tfrecord"
+    with lv.TFRecordWriter(path) as writer:
+        writer.write(b"record")
+    lines = levada("bench", "--phases", f"tfrecord:{path} | batch:2").stdout
+    assert "tfrecord: read, frame" in lines and "tfrecord: checksum" in lines
+
+
 def test_bench_table():
     text = levada("bench", "range:1000 | batch:10", "--repeat", "1").stdout
     assert text.startswith("records     1 000") and "batch" in text
