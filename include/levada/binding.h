@@ -67,6 +67,18 @@ levada_reader_find(levada_reader *reader, levada_reader_names names, void *names
  * callers interrupted before they used it. Until then it is part of what save() keeps. */
 LEVADA_API void levada_iter_unread(levada_iter *it, levada_block **block);
 
+/* Which columns decoders leave encoded until a batch is made. Results never depend on it: this is
+ * for tests and for measurements. */
+typedef enum levada_late_decode {
+    LEVADA_LATE_DECODE_AUTO,   /* where it saves work                           */
+    LEVADA_LATE_DECODE_NEVER,
+    LEVADA_LATE_DECODE_RANDOM, /* of each block other ones, where it is possible */
+    LEVADA_LATE_DECODE_ALWAYS  /* where it is possible                          */
+} levada_late_decode;
+
+/* For all iterators of the environment, from their next block on. NULL = the default one. */
+LEVADA_API void levada_env_set_late_decode(levada_env *env, levada_late_decode how);
+
 #ifdef __cplusplus
 }
 #endif

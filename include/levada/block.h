@@ -38,6 +38,8 @@ typedef struct levada_column {
     levada_buffer      *owner;                       /* keeps values alive; not for users       */
     const int32_t      *lengths;                     /* padded columns: [n], else NULL          */
     levada_buffer      *lengths_owner;
+    struct levada_encoded *encoded; /* of the core; NULL in all columns that others see         */
+    int64_t                encoded_first;
 } levada_column;
 
 /* Where a record came from: its name forever. A record that a zip joined has one origin per

@@ -149,6 +149,9 @@ typedef struct levada_stage_def {
     bool shards;
     /* What save() writes, for levada_dataset_explain: "buffered records". NULL = its position. */
     const char *saves;
+    /* Of the library's own stages (tensor/encoded.h): whether columns may come to it that are not
+     * decoded yet. Set to 0 when a plug-in is registered. */
+    int32_t late;
 } levada_stage_def;
 
 /* The next block, owned by the caller. END after the last one; AGAIN: call again later, from the

@@ -40,6 +40,12 @@ typedef struct levada_frame_result {
     uint64_t need;
 } levada_frame_result;
 
+/* What varint_sizes finds. */
+typedef enum levada_varint_size {
+    LEVADA_VARINT_OVER_4 = 1, /* some have more than 4 bytes: they may not fit in 28 bits       */
+    LEVADA_VARINT_OVER_10 = 2 /* some have more than 10 bytes: they are not varints             */
+} levada_varint_size;
+
 typedef struct levada_kernels {
     levada_cpu_level level; /* the level that these kernels need */
 
@@ -55,6 +61,10 @@ typedef struct levada_kernels {
 
     /* The number of varints that end in p[0, n): bytes whose top bit is clear. No slack. */
     int64_t (*varint_count)(const uint8_t *p, size_t n);
+
+    /* The same, and whether any of them is long: sets bits of levada_varint_size in *sizes. A
+     * varint without an end at p + n is as long as its bytes. Slack after p + n. */
+    int64_t (*varint_sizes)(const uint8_t *p, size_t n, uint32_t *sizes);
 
     /* Decodes all of the packed varints in p[0, n) to out, which has room for varint_count()
      * values. Returns their number, or -1: one is longer than 10 bytes, or the last has no end.

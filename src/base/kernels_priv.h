@@ -80,6 +80,9 @@ levada_frame_result levada_frame_avx512(const uint8_t *data, size_t n, levada_fr
 int64_t levada_varint_count_portable(const uint8_t *p, size_t n);
 int64_t levada_varint_count_avx2(const uint8_t *p, size_t n);
 int64_t levada_varint_count_avx512(const uint8_t *p, size_t n);
+int64_t levada_varint_sizes_portable(const uint8_t *p, size_t n, uint32_t *sizes);
+int64_t levada_varint_sizes_avx2(const uint8_t *p, size_t n, uint32_t *sizes);
+int64_t levada_varint_sizes_avx512(const uint8_t *p, size_t n, uint32_t *sizes);
 int64_t levada_varint_i64_portable(const uint8_t *p, size_t n, int64_t *out);
 int64_t levada_varint_i64_avx2(const uint8_t *p, size_t n, int64_t *out);
 int64_t levada_varint_i64_avx512(const uint8_t *p, size_t n, int64_t *out);
@@ -100,6 +103,7 @@ int64_t levada_newline_index_avx512(const uint8_t *p, size_t n, int32_t *pos, in
         .crc32c = levada_crc32c_portable,                \
         .frame_tfrecord = levada_frame_portable,         \
         .varint_count = levada_varint_count_portable,    \
+        .varint_sizes = levada_varint_sizes_portable,    \
         .varint_i64 = levada_varint_i64_portable,        \
         .varint_i32 = levada_varint_i32_portable,        \
         .newline_index = levada_newline_index_portable,  \

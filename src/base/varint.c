@@ -15,6 +15,28 @@ int64_t levada_varint_count_portable(const uint8_t *p, size_t n)
     return count;
 }
 
+/* The top bits of eight bytes, in the order of the bytes. */
+static LEVADA_ALWAYS_INLINE uint64_t varint_tops(const uint8_t *p)
+{
+    return ((levada_load_u64(p) & LEVADA_VARINT_TOPS) >> 7) * 0x0102040810204080u >> 56;
+}
+
+int64_t levada_varint_sizes_portable(const uint8_t *p, size_t n, uint32_t *sizes)
+{
+    levada_varint_runs runs = {0};
+
+    for (size_t at = 0; at < n; at += 64) {
+        size_t   take = n - at < 64 ? n - at : 64;
+        uint64_t tops = 0;
+
+        for (size_t k = 0; k < take; k += 8) tops |= varint_tops(p + at + k) << k;
+        if (take < 64) tops &= (UINT64_C(1) << take) - 1;
+        levada_varint_run(&runs, tops);
+    }
+    levada_varint_run_end(&runs, sizes);
+    return levada_varint_count_portable(p, n);
+}
+
 /* Closes the gaps of one bit between groups of seven. */
 static LEVADA_ALWAYS_INLINE uint64_t varint_squeeze(uint64_t x)
 {

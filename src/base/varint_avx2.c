@@ -30,6 +30,23 @@ int64_t levada_varint_count_avx2(const uint8_t *p, size_t n)
     return count + levada_varint_count_portable(p, n);
 }
 
+LEVADA_TARGET_AVX2
+int64_t levada_varint_sizes_avx2(const uint8_t *p, size_t n, uint32_t *sizes)
+{
+    levada_varint_runs runs = {0};
+    int64_t            more = 0;
+
+    for (size_t at = 0; at < n; at += 64) {
+        size_t   left = n - at;
+        uint64_t tops = _bzhi_u64(varint_avx2_tops(p + at), left < 64 ? (unsigned)left : 64);
+
+        levada_varint_run(&runs, tops);
+        more += _mm_popcnt_u64(tops);
+    }
+    levada_varint_run_end(&runs, sizes);
+    return (int64_t)n - more;
+}
+
 /* 64 varints of one byte. */
 LEVADA_TARGET_AVX2
 static LEVADA_ALWAYS_INLINE void varint_avx2_widen(const uint8_t *p, levada_varint_sink *sink)

@@ -36,6 +36,24 @@ int64_t levada_varint_count_avx512(const uint8_t *p, size_t n)
            _mm_popcnt_u64(_mm512_movepi8_mask(_mm512_maskz_loadu_epi8(in, p)));
 }
 
+LEVADA_TARGET_AVX512
+int64_t levada_varint_sizes_avx512(const uint8_t *p, size_t n, uint32_t *sizes)
+{
+    levada_varint_runs runs = {0};
+    int64_t            more = 0;
+
+    for (size_t at = 0; at < n; at += 64) {
+        size_t   left = n - at;
+        uint64_t in = _bzhi_u64(UINT64_MAX, left < 64 ? (unsigned)left : 64);
+        uint64_t tops = _mm512_movepi8_mask(_mm512_maskz_loadu_epi8(in, p + at));
+
+        levada_varint_run(&runs, tops);
+        more += _mm_popcnt_u64(tops);
+    }
+    levada_varint_run_end(&runs, sizes);
+    return (int64_t)n - more;
+}
+
 /* 64 varints of one byte. */
 LEVADA_TARGET_AVX512
 static LEVADA_ALWAYS_INLINE void varint_avx512_widen(const uint8_t *p, levada_varint_sink *sink)

@@ -28,6 +28,31 @@ static LEVADA_ALWAYS_INLINE void levada_varint_put(levada_varint_sink *sink, uin
     }
 }
 
+/* Runs of set top bits, 64 bytes after 64 bytes: a bit is set where a run of 1, 2, 4 or 8 ends. */
+typedef struct levada_varint_runs {
+    uint64_t ones, twos, fours; /* of the 64 bytes before */
+    uint64_t over_4, over_10;
+} levada_varint_runs;
+
+static LEVADA_ALWAYS_INLINE void levada_varint_run(levada_varint_runs *r, uint64_t tops)
+{
+    uint64_t twos = tops & (tops << 1 | r->ones >> 63);
+    uint64_t fours = twos & (twos << 2 | r->twos >> 62);
+    uint64_t eights = fours & (fours << 4 | r->fours >> 60);
+
+    r->over_4 |= fours;
+    r->over_10 |= eights & (twos << 8 | r->twos >> 56);
+    r->ones = tops;
+    r->twos = twos;
+    r->fours = fours;
+}
+
+static LEVADA_ALWAYS_INLINE void levada_varint_run_end(const levada_varint_runs *r, uint32_t *sizes)
+{
+    if (r->over_4) *sizes |= LEVADA_VARINT_OVER_4;
+    if (r->over_10) *sizes |= LEVADA_VARINT_OVER_10;
+}
+
 /* The result of a decoder that met no overlong varint. */
 static LEVADA_ALWAYS_INLINE int64_t levada_varint_result(const levada_varint_sink *sink)
 {

@@ -5,6 +5,7 @@
  */
 #include "batch/grouping.h"
 #include "description/columns.h"
+#include "tensor/encoded.h"
 
 typedef struct batch_args {
     int64_t batch_size;
@@ -53,6 +54,7 @@ const levada_stage_def levada_stage_batch = {
     .mode = LEVADA_MODE_SERIAL,
     .rows = LEVADA_ROWS_FREE,
     .takes_selection = true,
+    .late = LEVADA_LATE_TAKES,
     .batches = true,
     .args = batch_options,
     .args_size = sizeof(batch_args),

@@ -14,6 +14,7 @@
 #include "batch/length.h"
 #include "description/columns.h"
 #include "registry/env_priv.h"
+#include "tensor/encoded.h"
 
 #include <string.h>
 
@@ -357,6 +358,7 @@ const levada_stage_def levada_stage_bucket_by_sequence_length = {
     .mode = LEVADA_MODE_SERIAL,
     .rows = LEVADA_ROWS_FREE,
     .takes_selection = true,
+    .late = LEVADA_LATE_TAKES,
     .batches = true,
     .args = bucket_options,
     .args_size = sizeof(levada_bucket_args),

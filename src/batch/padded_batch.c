@@ -5,6 +5,7 @@
 #include "batch/grouping.h"
 #include "batch/padding.h"
 #include "description/columns.h"
+#include "tensor/encoded.h"
 
 typedef struct padded_batch_args {
     int64_t             batch_size, pad_to_multiple;
@@ -84,6 +85,7 @@ const levada_stage_def levada_stage_padded_batch = {
     .mode = LEVADA_MODE_SERIAL,
     .rows = LEVADA_ROWS_FREE,
     .takes_selection = true,
+    .late = LEVADA_LATE_TAKES,
     .batches = true,
     .args = padded_batch_options,
     .args_size = sizeof(padded_batch_args),

@@ -103,6 +103,7 @@ static levada_status proto_prepare(levada_proto *x, levada_error *err)
 static levada_status proto_fixed(levada_proto *x, const levada_feature *f, levada_error *err)
 {
     levada_items items;
+    bool done = false;
 
     LEVADA_TRY(levada_proto_items(x, f, f->slot, 0, &items, err));
     if (f->steps) {
@@ -112,7 +113,8 @@ static levada_status proto_fixed(levada_proto *x, const levada_feature *f, levad
         memcpy(time, items.first, (size_t)(x->rows + 1) * sizeof *time);
     }
     if (f->list == LEVADA_LIST_BYTES) return levada_strings_fixed(x, f, &items, err);
-    return levada_numbers_fixed(x, f, &items, err);
+    if (x->late) LEVADA_TRY(levada_late_fixed(x, f, &items, &done, err));
+    return done ? LEVADA_OK : levada_numbers_fixed(x, f, &items, err);
 }
 
 levada_status levada_proto_decode(levada_proto *x, const levada_strings *in, levada_builder *out,
@@ -121,12 +123,14 @@ levada_status levada_proto_decode(levada_proto *x, const levada_strings *in, lev
     x->in = in;
     x->out = out;
     x->rows = in->n;
+    x->blocks++;
     LEVADA_TRY(proto_prepare(x, err));
     LEVADA_TRY(levada_proto_scan(x, err));
     for (int32_t i = 0; i < x->plan->nfeatures; i++) {
         const levada_feature *f = &x->plan->features[i];
 
         if (x->plan->slots[f->slot].direct) continue;
+        x->late = levada_late_wanted(x, f);
         if (f->kind == LEVADA_FEATURE_FIXED || (f->kind == LEVADA_FEATURE_SEQUENCE && f->steps)) {
             LEVADA_TRY(proto_fixed(x, f, err));
         } else if (f->kind == LEVADA_FEATURE_SPARSE) {

@@ -10,6 +10,7 @@
  *   proto_steps    feature lists: the spans of the steps
  *   proto_numbers, proto_strings, proto_ragged, proto_sparse
  *                  second pass, column by column: payload to the block
+ *   proto_late     the same for numbers that are left encoded
  *
  * Plain payload of an int64 list is its packed varints, of a float list its little endian floats,
  * of a bytes list the BytesList message with nothing but its values. Almost every list lies in the
@@ -202,6 +203,9 @@ typedef struct levada_proto {
     int64_t order_capacity;
     const levada_strings *in; /* while a block is decoded */
     levada_builder *out;
+    uint32_t blocks; /* decoded so far: changes the choices of LEVADA_LATE_DECODE_RANDOM */
+    bool late;       /* the feature at hand may stay encoded (proto_late.c)        */
+    uint32_t sizes;  /* levada_varint_size of the items that were measured         */
 } levada_proto;
 
 LEVADA_MUST_USE levada_status levada_proto_open(levada_proto *x, const levada_value *context,
@@ -248,6 +252,8 @@ levada_plain levada_list_plain(levada_arena *arena, levada_list list, levada_spa
 bool levada_payload_long(const uint8_t *p, int64_t size, int64_t *out);
 /* Items of an int64 or float payload that is whole; -1 where it is not. */
 int64_t levada_payload_count(const levada_proto *x, levada_list list, const levada_span *span);
+/* The same, and bits of levada_varint_size for x->sizes. */
+int64_t levada_payload_measure(levada_proto *x, levada_list list, const levada_span *span);
 
 #define LEVADA_PAYLOAD_TOPS UINT64_C(0x8080808080808080)
 
@@ -320,6 +326,18 @@ LEVADA_MUST_USE levada_status levada_numbers_decode(levada_proto *x, const levad
                                                     const levada_items *items, int64_t item,
                                                     levada_dtype dtype, int64_t count, void *to,
                                                     levada_error *err);
+/* Whether a feature may stay encoded in this block; its items are then measured while they are
+ * counted. */
+bool levada_late_wanted(const levada_proto *x, const levada_feature *f);
+/* Leaves the numbers of `items`, counted as below (NULL = `per` in each), where they are: *done.
+ * Not done: an item is damaged or missing, a number may not fit, or it saves no work. */
+LEVADA_MUST_USE levada_status levada_late_encode(levada_proto *x, const levada_feature *f,
+                                                 const levada_items *items, const int32_t *offsets,
+                                                 bool *done, levada_error *err);
+/* The same for `per` numbers in each item, which are measured here. */
+LEVADA_MUST_USE levada_status levada_late_fixed(levada_proto *x, const levada_feature *f,
+                                                const levada_items *items, bool *done,
+                                                levada_error *err);
 /* `per` numbers for each item, or its default. */
 LEVADA_MUST_USE levada_status levada_numbers_fixed(levada_proto *x, const levada_feature *f,
                                                    const levada_items *items, levada_error *err);

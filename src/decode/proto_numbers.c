@@ -92,6 +92,15 @@ int64_t levada_payload_count(const levada_proto *x, levada_list list, const leva
     return x->kernels->varint_count(span->at, (size_t)size);
 }
 
+int64_t levada_payload_measure(levada_proto *x, levada_list list, const levada_span *span)
+{
+    int64_t size = span->size;
+
+    if (list == LEVADA_LIST_FLOAT || size < 5) return levada_payload_count(x, list, span);
+    if (span->at[size - 1] >= 0x80) return -1;
+    return x->kernels->varint_sizes(span->at, (size_t)size, &x->sizes);
+}
+
 bool levada_payload_long(const uint8_t *p, int64_t size, int64_t *out)
 {
     uint64_t v = 0;
@@ -258,10 +267,15 @@ levada_status levada_numbers_count(levada_proto *x, const levada_feature *f,
 {
     int64_t total = 0;
 
+    x->sizes = 0;
     for (int64_t i = 0; i < items->n; i++) {
         levada_span *span = &items->at[i];
-        int64_t count = span->at ? levada_payload_count(x, f->list, span) : 0;
-        bool bad = count < 0;
+        int64_t count = 0;
+        bool bad;
+
+        if (span->at && x->late) count = levada_payload_measure(x, f->list, span);
+        else if (span->at) count = levada_payload_count(x, f->list, span);
+        bad = count < 0;
 
         if (f->per != 1) {
             bad = bad || (f->per == 0 ? count != 0 : count % f->per != 0);

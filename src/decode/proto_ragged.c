@@ -231,6 +231,7 @@ static levada_status ragged_partitions(ragged_walk *w, int32_t level, const int3
 static levada_status ragged_fill(ragged_walk *w, const int32_t *counts, levada_error *err)
 {
     const levada_feature *f = w->f;
+    bool done = false;
 
     if (f->list == LEVADA_LIST_BYTES) {
         int32_t level = 1 + f->nparts + (f->steps ? 1 : 0);
@@ -238,6 +239,8 @@ static levada_status ragged_fill(ragged_walk *w, const int32_t *counts, levada_e
         return levada_strings_fill(w->x, f->column, level, &w->values, counts, f->per, NULL, NULL,
                                    err);
     }
+    if (w->x->late) LEVADA_TRY(levada_late_encode(w->x, f, &w->values, counts, &done, err));
+    if (done) return LEVADA_OK;
     return levada_numbers_fill(w->x, f, f->column, &w->values, counts, NULL, err);
 }
 

@@ -3,6 +3,8 @@
  * prefetch - how many results of the stages before it may lie ready. The plan (run/plan.c) sizes
  * the ring of the tickets behind them; with one thread there is nothing to do.
  */
+#include "tensor/encoded.h"
+
 #include <levada/stage.h>
 
 typedef struct prefetch_args {
@@ -41,6 +43,7 @@ const levada_stage_def levada_stage_prefetch = {
     .mode = LEVADA_MODE_PURE,
     .rows = LEVADA_ROWS_SAME,
     .takes_selection = true,
+    .late = LEVADA_LATE_PASS,
     .args = prefetch_options,
     .args_size = sizeof(prefetch_args),
     .apply = prefetch_apply,

@@ -40,6 +40,7 @@ typedef struct levada_combiner_def {
     void (*cancel)(void *state);
     /* How often each pipe among the options is open at a time; NULL = once. */
     int64_t (*copies)(const void *args);
+    int32_t late; /* as of a stage */
 } levada_combiner_def;
 
 #endif

@@ -12,6 +12,7 @@
 #include "registry/registry.h"
 #include "runtime/wait_list.h"
 #include "runtime/lock.h"
+#include <levada/binding.h>
 
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -38,6 +39,7 @@ struct levada_env {
     levada_wait_list             *wait_list;
     _Atomic(env_function *) functions;
     _Atomic(env_plugin *)   plugins;
+    atomic_int              late_decode; /* a levada_late_decode */
     bool                    lockable;
     levada_guard            guard;
     levada_mutex            loading; /* held while a library is loaded */
@@ -274,6 +276,19 @@ levada_status levada_env_find_function(levada_env *env, const char *kind, const 
     }
     *out = found;
     return LEVADA_OK;
+}
+
+void levada_env_set_late_decode(levada_env *env, levada_late_decode how)
+{
+    if (env == NULL) env = env_get_default();
+    if (env != NULL) atomic_store_explicit(&env->late_decode, (int)how, memory_order_relaxed);
+}
+
+int32_t levada_env_late_decode(const levada_env *env)
+{
+    env = env_or_default(env);
+    if (env == NULL) return LEVADA_LATE_DECODE_AUTO;
+    return atomic_load_explicit(&((levada_env *)(uintptr_t)env)->late_decode, memory_order_relaxed);
 }
 
 void levada_env_begin_loading(levada_env *env) { levada_mutex_lock(&env->loading); }

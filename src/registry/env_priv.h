@@ -14,6 +14,8 @@
 
 /* NULL stands for the default environment everywhere here. Borrowed. */
 const levada_kernels *levada_env_kernels(const levada_env *env);
+/* A levada_late_decode. */
+int32_t levada_env_late_decode(const levada_env *env);
 /* One line to the log callback, if there is one for that level. */
 LEVADA_PRINTF(3, 4)
 void levada_env_log(const levada_env *env, levada_log_level level, const char *fmt, ...);

@@ -5,7 +5,9 @@
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "description/dataset_priv.h"
-#include "tensor/block_priv.h"
+#include "registry/env_priv.h"
+#include "tensor/builder_priv.h"
+#include "tensor/encoded.h"
 #include <levada/example.h>
 
 #include <string.h>
@@ -172,10 +174,13 @@ levada_status levada_decoding_run(levada_decoding *decoding, const void *const *
     }
     if (st == LEVADA_OK) {
         levada_strings in = { d.data, d.size, n, d.buffer };
+        int32_t late = levada_env_late_decode(decoding->env);
 
+        if (late != LEVADA_LATE_DECODE_AUTO) d.builder->late = (levada_late_decode)late;
         st = def->decode(decoding->state, decoding->bound.args, &in, d.builder, err);
     }
     if (st == LEVADA_OK) st = levada_builder_publish(&d.builder, &block, err);
+    if (st == LEVADA_OK) st = levada_block_decode(levada_env_pool(decoding->env), &block, err);
     if (st == LEVADA_OK) st = decode_once_rejects(block, err);
     if (st == LEVADA_OK) {
         *out = block;

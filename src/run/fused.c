@@ -3,8 +3,10 @@
 
 #include "base/alloc.h"
 #include "description/dataset_priv.h"
+#include "registry/env_priv.h"
 #include "run/run.h"
-#include "tensor/block_priv.h"
+#include "tensor/builder_priv.h"
+#include "tensor/encoded.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -28,6 +30,7 @@ struct levada_fused {
     int32_t      threads, n;
     int64_t      capacity; /* of links */
     bool         whole;    /* its input is batches */
+    bool         late;     /* its result may be encoded */
     fused_link **links;
 };
 
@@ -40,6 +43,7 @@ typedef struct fused_pass {
     levada_reject           *bad; /* of `in` and all links so far, by the rows of `in` */
     int32_t                  nbad;
     bool                     whole;
+    levada_late_decode       late; /* for the decoder that comes next */
 } fused_pass;
 
 levada_status levada_fused_create(int32_t threads, levada_fused **out, levada_error *err)
@@ -53,6 +57,31 @@ levada_status levada_fused_create(int32_t threads, levada_fused **out, levada_er
 }
 
 void levada_fused_whole(levada_fused *fused) { fused->whole = true; }
+
+void levada_fused_set_late(levada_fused *fused) { fused->late = true; }
+
+/* Whether what link i - 1 makes may be encoded. */
+static bool fused_takes_late(const levada_fused *fused, int32_t i)
+{
+    for (; i < fused->n; i++) {
+        const levada_op *op = fused->links[i]->op;
+        int32_t late = op->family == LEVADA_FAMILY_STAGE ? op->def.stage.late : LEVADA_LATE_PASS;
+
+        if (late != LEVADA_LATE_PASS) return late == LEVADA_LATE_TAKES;
+    }
+    return fused->late;
+}
+
+/* What the decoder that is link i may leave encoded. */
+static levada_late_decode fused_late(const levada_fused *fused, const levada_run *run, int32_t i)
+{
+    levada_late_decode how = (levada_late_decode)levada_env_late_decode(run->env);
+
+    if (how != LEVADA_LATE_DECODE_AUTO) return how;
+    return fused_takes_late(fused, i + 1) ? how : LEVADA_LATE_DECODE_NEVER;
+}
+
+bool levada_fused_takes_late(const levada_fused *fused) { return fused_takes_late(fused, 0); }
 
 static void *fused_state(const fused_link *l, int32_t thread)
 {
@@ -275,6 +304,7 @@ static levada_status fused_decode(const fused_pass *p, fused_link *l, const leva
     st = levada_builder_make(levada_env_pool(p->run->env), alone ? l->out : l->decoded, in->n, &b,
                              err);
     if (st == LEVADA_OK) {
+        b->late = p->late;
         st = l->decoder->decode(fused_state(l, p->thread), l->args, &strings, b, err);
     }
     if (st == LEVADA_OK) st = levada_builder_publish(&b, out, err);
@@ -298,6 +328,8 @@ static levada_status fused_stage(const fused_pass *p, fused_link *l, const levad
 
     if (in->kind == LEVADA_BLOCK_SELECTION && !def->takes_selection) {
         LEVADA_TRY(levada_block_gather(levada_env_pool(p->run->env), in, &flat, err));
+    } else if (in->encoded && def->late == LEVADA_LATE_NO) {
+        LEVADA_TRY(levada_block_decoded(levada_env_pool(p->run->env), in, &flat, err));
     }
     st = def->apply(fused_state(l, p->thread), l->args, flat ? flat : in, out, err);
     levada_block_unref(&flat);
@@ -443,6 +475,7 @@ levada_status levada_fused_apply(levada_fused *fused, levada_run *run,
     for (int32_t i = 0; st == LEVADA_OK && i < fused->n && at->n > 0; i++) {
         levada_block *next = NULL;
 
+        pass.late = fused_late(fused, run, i);
         st = fused_link_apply(&pass, fused->links[i], at, &next, err);
         levada_block_unref(&at);
         at = next;

@@ -29,6 +29,11 @@ bool levada_fused_rereadable(const levada_fused *fused);
 
 /* Its input is batches, which are not cut. Before it is applied. */
 void levada_fused_whole(levada_fused *fused);
+/* Lets the result have columns that are not decoded (tensor/encoded.h). Before it is applied. */
+void levada_fused_set_late(levada_fused *fused);
+/* Whether its input may have such columns: its first stage that does not only pass columns on
+ * reads them, or there is none and the result may have them. */
+bool levada_fused_takes_late(const levada_fused *fused);
 /* Applies all of it. `in` is borrowed. The result carries the rejects of `in` and, at `place`,
  * those of these stages, each in front of the rows that came after it. */
 LEVADA_MUST_USE levada_status levada_fused_apply(levada_fused *fused, struct levada_run *run,

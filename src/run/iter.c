@@ -6,7 +6,7 @@
 #include "run/node.h"
 #include "run/plan.h"
 #include "run/input_cursor.h"
-#include "tensor/block_priv.h"
+#include "tensor/encoded.h"
 
 #include <string.h>
 
@@ -67,6 +67,9 @@ static levada_status iter_pull(levada_node *it, levada_block **out, levada_error
         st = iter_take(it, out, err);
         if (st == LEVADA_OK && (*out)->n == 0 && (*out)->nrejects == 0) levada_block_unref(out);
         if (st == LEVADA_OK && *out) st = levada_node_drop(it, out, err);
+    }
+    if (st == LEVADA_OK && !it->encoded) {
+        st = levada_block_decode(levada_env_pool(it->run->env), out, err);
     }
     if (st == LEVADA_ERESOURCE_EXHAUSTED) it->lost = true; /* a drop that could not be done */
     return st;
@@ -327,6 +330,10 @@ levada_status levada_node_reread(levada_node *it, const levada_origin *origins, 
     st = it->ops->reread(it, origins, n, out, err);
     if (st == LEVADA_AGAIN) { /* there is nobody to ask again */
         st = levada_fail(err, LEVADA_ECANCELLED, "interrupted while records were read again");
+    }
+    if (st == LEVADA_OK && !it->encoded) {
+        st = levada_block_decode(levada_env_pool(it->run->env), out, err);
+        if (st != LEVADA_OK) levada_block_unref(out);
     }
     if (st == LEVADA_OK && (*out)->n != n) {
         st = levada_fail(err, LEVADA_EFAILED_PRECONDITION,

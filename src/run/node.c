@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "base/random.h"
 #include "run/plan.h"
+#include "tensor/encoded.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -72,14 +73,39 @@ void levada_node_destroy(levada_node **it)
     levada_free(i);
 }
 
+/* Whether a node reads columns that are not decoded, as far as is known. */
+static bool node_takes_late(const levada_node *it)
+{
+    const levada_op *op = it->at->op;
+    int32_t          late = LEVADA_LATE_NO;
+
+    if (it->ops->takes_late) return it->ops->takes_late(it);
+    if (op->family == LEVADA_FAMILY_STAGE) late = op->def.stage.late;
+    if (op->family == LEVADA_FAMILY_COMBINER) late = op->def.combiner.late;
+    return late == LEVADA_LATE_TAKES || (late == LEVADA_LATE_PASS && it->encoded);
+}
+
+static void node_set_late(levada_node *it)
+{
+    it->encoded = true;
+    if (it->ops->set_late) it->ops->set_late(it);
+    if (!node_takes_late(it)) return;
+    for (int32_t i = 0; i < it->ninputs; i++) {
+        if (!it->inputs[i]->encoded) node_set_late(it->inputs[i]);
+    }
+}
+
 levada_status levada_node_adopt(levada_node *it, levada_node **in, int32_t n, levada_error *err)
 {
+    bool late = node_takes_late(it);
+
     it->inputs = levada_alloc((size_t)n * sizeof(*it->inputs) + 1);
     if (!it->inputs) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a stage");
     for (int32_t i = 0; i < n; i++) {
         it->inputs[i] = in[i];
         in[i]->consumer = it;
         in[i] = NULL;
+        if (late) node_set_late(it->inputs[i]);
     }
     it->ninputs = n;
     return LEVADA_OK;

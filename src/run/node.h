@@ -47,6 +47,10 @@ typedef struct levada_node_ops {
     void (*progress)(const levada_node *it, int64_t *done, int64_t *total);
     void (*cancel)(levada_node *it); /* any thread; may be NULL */
     void (*close)(levada_node *it);
+    /* Of fused stages, which know more than their last one. Whether the node reads blocks with
+     * encoded columns (tensor/encoded.h); that its consumer does. NULL: as the descriptor says. */
+    bool (*takes_late)(const levada_node *it);
+    void (*set_late)(levada_node *it);
     bool fused; /* a run of fused stages: it counts no passes of its own */
     bool hooks; /* next() is that of a descriptor: it may fail with records in its hands */
 } levada_node_ops;
@@ -74,6 +78,7 @@ struct levada_node {
     int64_t                drop, drop_rejects; /* to drop first, after a restore               */
     levada_cursor          unread;       /* a block to return again first                      */
     levada_block          *rest;         /* the rest of one that was returned in part, after it */
+    bool                   encoded;      /* its consumer reads columns that are not decoded    */
     bool                   saves_inputs; /* ops->save writes the inputs too                    */
     bool                   read_to_end;  /* in a rewind: the consumer read the pass to its end */
     levada_node           *consumer;     /* borrowed; NULL = the handle                        */

@@ -110,6 +110,13 @@ static void fused_close(levada_node *it)
     levada_free(it->self);
 }
 
+static bool fused_takes_late(const levada_node *it)
+{
+    return levada_fused_takes_late(fused_ring(it)->fused);
+}
+
+static void fused_set_late(levada_node *it) { levada_fused_set_late(fused_ring(it)->fused); }
+
 static const levada_node_ops fused_ops = {
     .next = fused_next,
     .save = fused_save,
@@ -121,6 +128,8 @@ static const levada_node_ops fused_ops = {
     .ahead = fused_ahead,
     .cancel = fused_cancel,
     .close = fused_close,
+    .takes_late = fused_takes_late,
+    .set_late = fused_set_late,
     .fused = true,
 };
 

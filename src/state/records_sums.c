@@ -9,7 +9,9 @@
  */
 #include "base/hash.h"
 #include "state/state_priv.h"
-#include "tensor/block_priv.h"
+#include "tensor/encoded.h"
+
+#include <levada/stage.h>
 
 #include <stdio.h>
 
@@ -63,6 +65,17 @@ static uint64_t sums_row(const levada_column *c, int32_t level, int64_t row, uin
     return hash;
 }
 
+static int64_t sums_count(const levada_block *block)
+{
+    return block->n < RECORDS_SUMS ? block->n : RECORDS_SUMS;
+}
+
+/* The record that hash number k is of. */
+static int64_t sums_place(const levada_block *block, int64_t k)
+{
+    return k * block->n / sums_count(block);
+}
+
 static int64_t sums_record(const levada_block *block, int64_t i, bool exact)
 {
     bool                chosen = block->kind == LEVADA_BLOCK_SELECTION;
@@ -79,25 +92,33 @@ static int64_t sums_record(const levada_block *block, int64_t i, bool exact)
     return (int64_t)hash;
 }
 
-static int64_t sums_count(const levada_block *block)
+/* The hashes of the records that are spread over a block; encoded columns are decoded first, of
+ * these records alone. */
+static levada_status sums_block(const levada_edge *edge, const levada_block *block,
+                                int64_t sums[RECORDS_SUMS], levada_error *err)
 {
-    return block->n < RECORDS_SUMS ? block->n : RECORDS_SUMS;
-}
+    int64_t       n = sums_count(block);
+    bool          exact = !sums_calls(edge->at);
+    int32_t       rows[RECORDS_SUMS] = { 0 };
+    levada_block *some = NULL, *decoded = NULL;
+    levada_status st;
 
-/* The record that hash number k is of. */
-static int64_t sums_place(const levada_block *block, int64_t k)
-{
-    return k * block->n / sums_count(block);
+    for (int64_t k = 0; k < n; k++) rows[k] = (int32_t)sums_place(block, k);
+    LEVADA_TRY(levada_block_select(block, rows, n, &some, err));
+    st = levada_block_decoded(levada_env_pool(edge->at->env), some, &decoded, err);
+    for (int64_t k = 0; st == LEVADA_OK && k < n; k++) sums[k] = sums_record(decoded, k, exact);
+    levada_block_unref(&decoded);
+    levada_block_unref(&some);
+    return st;
 }
 
 levada_status levada_records_put_sums(levada_state_writer *to, const char *key,
                                       const levada_block *block, levada_error *err)
 {
     int64_t sums[RECORDS_SUMS], n = sums_count(block);
-    bool    exact = !sums_calls(to->scope.edge->at);
     char    name[LEVADA_STATE_NAME];
 
-    for (int64_t k = 0; k < n; k++) sums[k] = sums_record(block, sums_place(block, k), exact);
+    LEVADA_TRY(sums_block(to->scope.edge, block, sums, err));
     snprintf(name, sizeof name, "%s.sums", key);
     return levada_state_put_i64s(to, name, sums, n, err);
 }
@@ -107,8 +128,7 @@ levada_status levada_records_check_sums(levada_state_reader *from, const char *k
 {
     const levada_edge *edge = from->scope.edge;
     const int64_t *sums = NULL;
-    int64_t        n = 0;
-    bool           exact = !sums_calls(edge->at);
+    int64_t        n = 0, are[RECORDS_SUMS];
     char           name[LEVADA_STATE_NAME];
 
     snprintf(name, sizeof name, "%s.sums", key);
@@ -116,10 +136,11 @@ levada_status levada_records_check_sums(levada_state_reader *from, const char *k
     if (n != sums_count(block)) {
         return levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged");
     }
+    LEVADA_TRY(sums_block(edge, block, are, err));
     for (int64_t k = 0; k < n; k++) {
         int64_t i = sums_place(block, k);
 
-        if (sums_record(block, i, exact) == sums[k]) continue;
+        if (are[k] == sums[k]) continue;
         (void)levada_fail(err, LEVADA_EFAILED_PRECONDITION,
                           "a record that waited is another one when it is read again: its file was "
                           "changed, or a function that is not pure makes it");

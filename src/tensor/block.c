@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/alloc.h"
 #include "base/refs.h"
-#include "tensor/block_priv.h"
+#include "tensor/encoded.h"
 
 #include <string.h>
 
@@ -47,6 +47,7 @@ static void block_free(levada_block *block)
         for (int32_t l = 0; l <= LEVADA_MAX_DEPTH; l++) levada_buffer_unref(&c->level[l].owner);
         levada_buffer_unref(&c->owner);
         levada_buffer_unref(&c->lengths_owner);
+        levada_encoded_unref(&c->encoded);
     }
     for (int32_t i = 0; i < block->nfrom; i++) levada_block_unref(&block->from[i]);
     levada_free(block->from);

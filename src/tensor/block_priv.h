@@ -66,6 +66,7 @@ typedef struct levada_layout {
 struct levada_block {
     atomic_int       refs;
     uint8_t          kind;
+    bool             encoded; /* some of its columns are (tensor/encoded.h), or of those it names */
     int64_t          n, bytes;
     levada_spec     *spec;
     levada_column   *columns; /* DATA: one for each field of spec; in the block's own allocation */

@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/assert.h"
+#include "tensor/encoded.h"
 
 #include <string.h>
 
@@ -20,6 +21,7 @@ levada_status levada_builder_make(levada_pool *pool, const levada_spec *spec, in
     levada_status   st;
 
     if (!b) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a builder");
+    b->late = LEVADA_LATE_DECODE_NEVER;
     b->pool = levada_pool_ref(pool);
     b->rows = rows;
     st = levada_block_create(spec, rows < 0 ? 0 : rows, &b->block, err);
@@ -58,8 +60,7 @@ static levada_status builder_new_slab(levada_builder *b, levada_error *err)
     return LEVADA_OK;
 }
 
-/* `size` bytes, aligned, with slack; *owner gets a reference. */
-static levada_status builder_piece(levada_builder *b, int64_t size, uint8_t **out,
+levada_status levada_builder_piece(levada_builder *b, int64_t size, uint8_t **out,
                                    levada_buffer **owner, levada_error *err)
 {
     int64_t room = ((size + 63) & ~INT64_C(63)) + LEVADA_SLACK;
@@ -99,7 +100,7 @@ levada_status levada_builder_offsets(levada_builder *b, int32_t field, int32_t l
     levada_level *l = &b->block->columns[field].level[level];
     uint8_t      *at = NULL;
 
-    LEVADA_TRY(builder_piece(b, (n + 1) * (int64_t)sizeof **out, &at, &l->owner, err));
+    LEVADA_TRY(levada_builder_piece(b, (n + 1) * (int64_t)sizeof **out, &at, &l->owner, err));
     *out = (int32_t *)(void *)at;
     (*out)[0] = 0;
     l->begin = *out;
@@ -116,7 +117,7 @@ levada_status levada_builder_ranges(levada_builder *b, int32_t field, int32_t le
     levada_level *l = &b->block->columns[field].level[level];
     uint8_t      *at = NULL;
 
-    LEVADA_TRY(builder_piece(b, 2 * n * (int64_t)sizeof **begin, &at, &l->owner, err));
+    LEVADA_TRY(levada_builder_piece(b, 2 * n * (int64_t)sizeof **begin, &at, &l->owner, err));
     *begin = (int32_t *)(void *)at;
     *end = *begin + n;
     l->begin = *begin;
@@ -135,10 +136,45 @@ levada_status levada_builder_values(levada_builder *b, int32_t field, int64_t co
 
     if (size == 0) size = 1; /* bytes */
     if (count > LEVADA_BLOCK_LIMIT / size) count = LEVADA_BLOCK_LIMIT / size + 1;
-    LEVADA_TRY(builder_piece(b, count * size, &at, &c->owner, err));
+    LEVADA_TRY(levada_builder_piece(b, count * size, &at, &c->owner, err));
     c->values = at;
     *out = at;
     return LEVADA_OK;
+}
+
+levada_status levada_builder_encoded(levada_builder *b, int32_t field, levada_encoding encoding,
+                                     const levada_kernels *kernels, int32_t level, int64_t n,
+                                     const levada_buffer *owner, levada_item **out,
+                                     levada_error *err)
+{
+    levada_column  *c = &b->block->columns[field];
+    levada_encoded *e = levada_alloc_zero(sizeof *e);
+    uint8_t        *at = NULL;
+    levada_status   st;
+
+    if (!e) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a column");
+    atomic_init(&e->refs, 1);
+    e->encoding = encoding;
+    e->kernels = kernels;
+    e->level = level;
+    e->bytes_owner = owner ? levada_buffer_ref(owner) : NULL;
+    st = levada_builder_piece(b, n * (int64_t)sizeof **out, &at, &e->items_owner, err);
+    if (st != LEVADA_OK) {
+        levada_encoded_unref(&e);
+        return st;
+    }
+    *out = (levada_item *)(void *)at;
+    e->items = *out;
+    levada_encoded_unref(&c->encoded);
+    c->encoded = e;
+    c->encoded_first = 0;
+    return LEVADA_OK;
+}
+
+levada_status levada_builder_encoded_bytes(levada_builder *b, int32_t field, int64_t size,
+                                           uint8_t **out, levada_error *err)
+{
+    return levada_builder_piece(b, size, out, &b->block->columns[field].encoded->bytes_owner, err);
 }
 
 levada_status levada_builder_lengths(levada_builder *b, int32_t field, int32_t **out,
@@ -149,7 +185,8 @@ levada_status levada_builder_lengths(levada_builder *b, int32_t field, int32_t *
     levada_column *c = &b->block->columns[field];
     uint8_t       *at = NULL;
 
-    LEVADA_TRY(builder_piece(b, b->rows * (int64_t)sizeof **out, &at, &c->lengths_owner, err));
+    LEVADA_TRY(levada_builder_piece(b, b->rows * (int64_t)sizeof **out, &at, &c->lengths_owner,
+                                    err));
     *out = (int32_t *)(void *)at;
     c->lengths = *out;
     return LEVADA_OK;
@@ -184,6 +221,7 @@ void levada_builder_share(levada_builder *b, int32_t field, const levada_column 
     }
     c->owner = builder_ref(column->owner);
     c->lengths_owner = builder_ref(column->lengths_owner);
+    c->encoded = levada_encoded_ref(column->encoded);
 }
 
 levada_status levada_builder_reject(levada_builder *b, int64_t row, const levada_error *why,
@@ -226,7 +264,7 @@ static levada_status builder_missing(const levada_column *c, levada_error *err)
                                c->field->name, d);
         }
     }
-    if (!c->values && c->n > 0) {
+    if (!c->values && !c->encoded && c->n > 0) {
         return levada_fail(err, LEVADA_EINTERNAL, "column '%s' has no values", c->field->name);
     }
     return LEVADA_OK;
@@ -243,6 +281,7 @@ levada_status levada_builder_publish(levada_builder **builder, levada_block **ou
 
     for (int32_t i = 0; st == LEVADA_OK && i < levada_spec_count(block->spec); i++) {
         block->columns[i].n = block->n;
+        block->encoded |= block->columns[i].encoded != NULL;
         st = builder_missing(&block->columns[i], err);
     }
     if (st == LEVADA_OK) {

@@ -6,6 +6,7 @@
 #define LEVADA_TENSOR_BUILDER_PRIV_H
 
 #include "tensor/block_priv.h"
+#include <levada/binding.h>
 
 #define LEVADA_BLOCK_LIMIT (INT64_C(1) << 30)
 
@@ -22,6 +23,7 @@ typedef struct levada_push {
 } levada_push;
 
 struct levada_builder {
+    levada_late_decode late; /* for decoders: which fields may stay encoded (tensor/encoded.h) */
     levada_pool   *pool;
     levada_block  *block;
     int64_t        rows; /* -1 = from the pushes */
@@ -30,6 +32,14 @@ struct levada_builder {
     levada_push    push[]; /* one for each field */
 };
 
+/* `size` bytes, aligned, with slack, that the block counts; *owner gets a reference in place of
+ * what it had. */
+LEVADA_MUST_USE levada_status levada_builder_piece(levada_builder *b, int64_t size, uint8_t **out,
+                                                   levada_buffer **owner, levada_error *err);
+/* Fills a field with the decoded values of the encoded column of a DATA block that has the same
+ * number (gather.c). */
+LEVADA_MUST_USE levada_status levada_gather_decoded(levada_builder *b, int32_t field,
+                                                    const levada_block *from, levada_error *err);
 /* Turns what was pushed into columns. */
 LEVADA_MUST_USE levada_status levada_builder_flush_pushed(levada_builder *b, levada_error *err);
 

@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/prefetch.h"
 #include "tensor/builder_priv.h"
+#include "tensor/encoded.h"
 
 #include <string.h>
 
@@ -28,6 +29,8 @@ typedef struct gather_work {
     int64_t         nruns;
     gather_range   *ranges;
     int64_t         n;
+    gather_range   *kept; /* of a field with encoded columns: rows of its last ragged level */
+    int64_t         nkept;
 } gather_work;
 
 static levada_status gather_memory(levada_error *err)
@@ -62,8 +65,10 @@ static levada_status gather_runs(gather_work *w, const levada_block *from, levad
     return LEVADA_OK;
 }
 
-/* Replaces the ranges by what their rows cover in `level`; writes the offsets of the copy. */
-static levada_status gather_level(gather_work *w, int32_t field, int32_t level, levada_error *err)
+/* Replaces the ranges by what their rows cover in `level`; writes the offsets of the copy. With
+ * `keep` the ranges before stay in w->kept. */
+static levada_status gather_level(gather_work *w, int32_t field, int32_t level, bool keep,
+                                  levada_error *err)
 {
     int64_t       total = gather_total(w), k = 0, sum = 0;
     gather_range *next = levada_alloc((size_t)total * sizeof *next);
@@ -86,7 +91,12 @@ static levada_status gather_level(gather_work *w, int32_t field, int32_t level, 
             st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "a column is larger than 1 GiB");
         }
     }
-    levada_free(w->ranges);
+    if (keep) {
+        w->kept = w->ranges;
+        w->nkept = w->n;
+    } else {
+        levada_free(w->ranges);
+    }
     w->ranges = next;
     w->n = total;
     return st;
@@ -125,6 +135,49 @@ static levada_status gather_values(gather_work *w, int32_t field, int64_t row_by
     return LEVADA_OK;
 }
 
+static uint8_t *gather_copy(const levada_column *c, int64_t begin, int64_t end, int64_t row_bytes,
+                            uint8_t *to)
+{
+    size_t size = (size_t)((end - begin) * row_bytes);
+
+    if (size) memcpy(to, c->values + begin * row_bytes, size);
+    return to + size;
+}
+
+/* Rows of the last ragged level, or of a column without levels, some of them encoded. */
+static uint8_t *gather_decode(const gather_range *r, int64_t row_bytes, uint8_t *to)
+{
+    const levada_column *c = r->column;
+    int32_t              depth = c->field->depth;
+    const levada_level  *l = depth ? &c->level[depth - 1] : NULL;
+
+    if (c->encoded && (!l || c->encoded->level < depth)) {
+        return levada_items_decode(c, levada_column_items(c, r->begin), r->end - r->begin, to);
+    }
+    if (!l) return gather_copy(c, r->begin, r->end, row_bytes, to);
+    for (int32_t k = r->begin; k < r->end; k++) {
+        to = c->encoded ? levada_items_decode(c, levada_column_items(c, l->begin[k]),
+                                              l->end[k] - l->begin[k], to)
+                        : gather_copy(c, l->begin[k], l->end[k], row_bytes, to);
+    }
+    return to;
+}
+
+/* The values of a field with encoded columns, each decoded to its place. */
+static levada_status gather_encoded(gather_work *w, int32_t field, int64_t row_bytes,
+                                    int64_t row_values, levada_error *err)
+{
+    const gather_range *ranges = w->kept ? w->kept : w->ranges;
+    int64_t             n = w->kept ? w->nkept : w->n;
+    void               *values = NULL;
+    uint8_t            *at;
+
+    LEVADA_TRY(levada_builder_values(w->b, field, gather_total(w) * row_values, &values, err));
+    at = values;
+    for (int64_t i = 0; i < n; i++) at = gather_decode(&ranges[i], row_bytes, at);
+    return LEVADA_OK;
+}
+
 static levada_status gather_lengths(levada_builder *b, int32_t field, const levada_block *from,
                                     levada_error *err)
 {
@@ -159,13 +212,22 @@ static levada_status gather_same_dims(levada_builder *b, int32_t field, const le
     return LEVADA_OK;
 }
 
+static bool gather_has_encoded(const levada_block *from, int32_t field)
+{
+    for (int32_t i = 0; from->encoded && i < from->nfrom; i++) {
+        if (from->from[i]->columns[field].encoded) return true;
+    }
+    return false;
+}
+
 static levada_status gather_column(gather_work *w, int32_t field, const levada_block *from,
                                    levada_error *err)
 {
     const levada_column *first = &from->from[0]->columns[field];
     int64_t              inner, size = levada_dtype_size(first->field->dtype);
-    int32_t              level = 0;
+    int32_t              level = 0, depth = first->field->depth;
     bool                 bytes = first->field->dtype == LEVADA_BYTES;
+    bool                 encoded = gather_has_encoded(from, field);
 
     LEVADA_TRY(gather_same_dims(w->b, field, from, err));
     inner = levada_column_inner(first);
@@ -177,18 +239,43 @@ static levada_status gather_column(gather_work *w, int32_t field, const levada_b
         w->ranges[i].begin = (int32_t)w->runs[i].row;
         w->ranges[i].end = (int32_t)w->runs[i].end;
     }
-    for (; level < first->field->depth; level++) LEVADA_TRY(gather_level(w, field, level, err));
+    for (; level < depth; level++) {
+        LEVADA_TRY(gather_level(w, field, level, encoded && level == depth - 1, err));
+    }
     if (bytes) {
         for (int64_t i = 0; inner != 1 && i < w->n; i++) {
             w->ranges[i].begin *= (int32_t)inner;
             w->ranges[i].end *= (int32_t)inner;
         }
-        LEVADA_TRY(gather_level(w, field, level, err));
+        LEVADA_TRY(gather_level(w, field, level, false, err));
         LEVADA_TRY(gather_values(w, field, 1, 1, err));
+    } else if (encoded) {
+        LEVADA_TRY(gather_encoded(w, field, inner * size, inner, err));
     } else {
         LEVADA_TRY(gather_values(w, field, inner * size, inner, err));
     }
     return gather_lengths(w->b, field, from, err);
+}
+
+static void gather_forget(gather_work *w)
+{
+    levada_free(w->ranges);
+    levada_free(w->kept);
+    w->ranges = w->kept = NULL;
+}
+
+levada_status levada_gather_decoded(levada_builder *b, int32_t field, const levada_block *from,
+                                    levada_error *err)
+{
+    gather_run    all = { .end = (uint32_t)from->n };
+    gather_work   w = { .b = b, .runs = &all, .nruns = from->n > 0 };
+    levada_block *self = (levada_block *)(uintptr_t)from;
+    levada_block  rows = { .kind = LEVADA_BLOCK_SELECTION, .encoded = true, .n = from->n,
+                           .from = &self, .nfrom = 1 };
+    levada_status st = gather_column(&w, field, &rows, err);
+
+    gather_forget(&w);
+    return st;
 }
 
 static levada_status gather_same_spec(const levada_block *from, levada_error *err)
@@ -219,8 +306,7 @@ levada_status levada_block_gather(levada_pool *pool, const levada_block *block, 
     st = gather_runs(&w, block, err);
     for (int32_t i = 0; st == LEVADA_OK && i < levada_spec_count(block->spec); i++) {
         st = gather_column(&w, i, block, err);
-        levada_free(w.ranges);
-        w.ranges = NULL;
+        gather_forget(&w);
     }
     if (st == LEVADA_OK) st = levada_builder_publish(&w.b, &made, err);
     if (st == LEVADA_OK) st = levada_block_copy_origins(pool, made, block, err);

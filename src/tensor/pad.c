@@ -2,6 +2,7 @@
 #include "tensor/pad.h"
 
 #include "tensor/builder_priv.h"
+#include "tensor/encoded.h"
 
 #include <string.h>
 
@@ -195,6 +196,46 @@ static void pad_rows(pad_job *job, const levada_column *c, int32_t level, int64_
     pad_fill(job, at, stop);
 }
 
+/* The same for an encoded column, whose items are decoded to their place; inner dimensions are not
+ * padded. */
+static void pad_encoded(pad_job *job, const levada_column *c, int32_t level, int64_t begin,
+                        int64_t end, int64_t at, int64_t stop)
+{
+    int64_t step = job->stride[level];
+
+    if (level < c->encoded->level) {
+        for (int64_t r = begin; r < end; r++, at += step) {
+            pad_encoded(job, c, level + 1, c->level[level].begin[r], c->level[level].end[r], at,
+                        at + step);
+        }
+    } else if (level == job->depth) {
+        (void)levada_items_decode(c, levada_column_items(c, begin), end - begin,
+                                  job->values + at * job->size);
+        at += (end - begin) * step;
+    } else {
+        const levada_item *item = levada_column_items(c, begin);
+
+        for (int64_t r = begin; r < end; r++, item++, at += step) {
+            (void)levada_items_decode(c, item, 1, job->values + at * job->size);
+            pad_fill(job, at + item->count, at + step);
+        }
+    }
+    pad_fill(job, at, stop);
+}
+
+/* Whether a column is encoded whose inner dimensions are padded. */
+static bool pad_splits_items(const pad_job *job)
+{
+    int64_t row;
+
+    for (int64_t i = 0; job->block->encoded && i < job->block->n; i++) {
+        const levada_column *c = pad_row(job, i, &row);
+
+        if (c->encoded && levada_column_inner(c) != job->stride[job->depth]) return true;
+    }
+    return false;
+}
+
 static int64_t pad_bytes_total(const levada_column *c, int32_t level, int64_t begin, int64_t end)
 {
     int64_t total = 0;
@@ -268,6 +309,22 @@ static levada_status pad_lengths(const pad_job *job, levada_builder *b, levada_e
 }
 
 static levada_status pad_column(const levada_block *block, int32_t field, levada_builder *b,
+                                const levada_padding *how, int64_t *bad, levada_error *err);
+
+/* The rare case goes by way of decoded columns. */
+static levada_status pad_decoded(const levada_block *block, int32_t field, levada_builder *b,
+                                 const levada_padding *how, int64_t *bad, levada_error *err)
+{
+    levada_block *decoded = NULL;
+    levada_status st;
+
+    LEVADA_TRY(levada_block_decoded(b->pool, block, &decoded, err));
+    st = pad_column(decoded, field, b, how, bad, err);
+    levada_block_unref(&decoded);
+    return st;
+}
+
+static levada_status pad_column(const levada_block *block, int32_t field, levada_builder *b,
                                 const levada_padding *how, int64_t *bad, levada_error *err)
 {
     const levada_field *from = levada_spec_field(block->spec, field);
@@ -283,6 +340,7 @@ static levada_status pad_column(const levada_block *block, int32_t field, levada
 
     *bad = job.bad;
     if (st != LEVADA_OK) return st;
+    if (pad_splits_items(&job)) return pad_decoded(block, field, b, how, bad, err);
     if (job.stride[0] && block->n > LEVADA_BLOCK_LIMIT / job.stride[0]) {
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "a padded batch is larger than 1 GiB");
     }
@@ -297,7 +355,9 @@ static levada_status pad_column(const levada_block *block, int32_t field, levada
             pad_fill(&job, at, first);
             at = first;
         }
-        if (job.depth > 0) {
+        if (c->encoded) {
+            pad_encoded(&job, c, 0, row, row + 1, at, stop);
+        } else if (job.depth > 0) {
             pad_rows(&job, c, 1, c->level[0].begin[row], c->level[0].end[row], at, stop);
         } else {
             pad_rows(&job, c, 0, row, row + 1, at, stop);

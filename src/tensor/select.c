@@ -4,7 +4,7 @@
  */
 #include "base/alloc.h"
 #include "base/assert.h"
-#include "tensor/block_priv.h"
+#include "tensor/encoded.h"
 #include <levada/stage.h>
 
 #include <string.h>
@@ -28,7 +28,10 @@ levada_status levada_block_selection(levada_block **from, int32_t nfrom, const u
         return select_memory(err);
     }
     memcpy(block->from, from, (size_t)nfrom * sizeof *from);
-    for (int32_t i = 0; i < nfrom; i++) bytes += from[i]->bytes;
+    for (int32_t i = 0; i < nfrom; i++) {
+        bytes += from[i]->bytes;
+        block->encoded |= from[i]->encoded;
+    }
     atomic_init(&block->refs, 1);
     block->kind = LEVADA_BLOCK_SELECTION;
     block->n = n;
@@ -115,9 +118,11 @@ static void select_slice_column(levada_column *c, const levada_column *from, int
     if (field->depth > 0 || field->dtype == LEVADA_BYTES) {
         c->level[0].begin += at;
         c->level[0].end += at;
-    } else {
+    } else if (c->values) {
         c->values += at * levada_dtype_size(field->dtype);
     }
+    c->encoded = levada_encoded_ref(c->encoded);
+    c->encoded_first += first;
     if (c->lengths) c->lengths += first;
     if (c->owner) c->owner = levada_buffer_ref(c->owner);
     if (c->lengths_owner) c->lengths_owner = levada_buffer_ref(c->lengths_owner);
@@ -133,6 +138,7 @@ static levada_status select_slice_data(const levada_block *block, int64_t first,
         select_slice_column(&b->columns[i], &block->columns[i], first, n);
     }
     levada_block_slice_origins(b, block, first);
+    b->encoded = block->encoded;
     b->bytes = block->n ? block->bytes / block->n * n : 0;
     *out = b;
     return LEVADA_OK;

@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/random.h"
 #include "description/columns.h"
+#include "tensor/encoded.h"
 #include <levada/rowstore.h>
 
 #include <string.h>
@@ -191,6 +192,7 @@ const levada_stage_def levada_stage_shuffle = {
     .example = "range:100 | shuffle:10,seed=1",
     .mode = LEVADA_MODE_SERIAL,
     .rows = LEVADA_ROWS_SUBSET,
+    .late = LEVADA_LATE_TAKES,
     .args = shuffle_options,
     .args_size = sizeof(shuffle_args),
     .state_size = sizeof(shuffle_state),

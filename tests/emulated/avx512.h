@@ -12,6 +12,7 @@
 #define levada_frame_avx512 emulated_frame
 #define levada_newline_index_avx512 emulated_newline_index
 #define levada_varint_count_avx512 emulated_varint_count
+#define levada_varint_sizes_avx512 emulated_varint_sizes
 #define levada_varint_i32_avx512 emulated_varint_i32
 #define levada_varint_i64_avx512 emulated_varint_i64
 

@@ -11,6 +11,7 @@ static const levada_kernels emulated_kernels = {
     .crc32c = emulated_crc32c,
     .frame_tfrecord = emulated_frame,
     .varint_count = emulated_varint_count,
+    .varint_sizes = emulated_varint_sizes,
     .varint_i64 = emulated_varint_i64,
     .varint_i32 = emulated_varint_i32,
     .newline_index = emulated_newline_index,

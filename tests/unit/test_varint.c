@@ -66,6 +66,20 @@ static int64_t reference(const uint8_t *p, size_t n, int64_t *out)
     return count;
 }
 
+/* Bits of levada_varint_size, byte by byte. */
+static uint32_t reference_sizes(const uint8_t *p, size_t n)
+{
+    uint32_t sizes = 0;
+    size_t   run = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        run = p[i] >= 0x80 ? run + 1 : 0;
+        if (run >= 4) sizes |= LEVADA_VARINT_OVER_4;
+        if (run >= 10) sizes |= LEVADA_VARINT_OVER_10;
+    }
+    return sizes;
+}
+
 /* All levels against the reference; nothing may be written behind the slack after the output. */
 static void compare(const uint8_t *p, size_t n)
 {
@@ -79,6 +93,10 @@ static void compare(const uint8_t *p, size_t n)
     for (const levada_kernels *k; (k = next_level(&level)) != NULL;) {
         memset(wide + ends + SLACK / 8, 0x5a, 512);
         memset(narrow + ends + SLACK / 4, 0x5a, 512);
+        uint32_t sizes = 0;
+
+        assert_int_equal(k->varint_sizes(p, n, &sizes), ends);
+        assert_int_equal(sizes, reference_sizes(p, n));
         assert_int_equal(k->varint_count(p, n), ends);
         assert_int_equal(k->varint_i64(p, n, wide), count);
         assert_int_equal(k->varint_i32(p, n, narrow), fits);

@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Columns that stay encoded until a batch is made (tensor/encoded.h): every stage and combiner
+ * gives the same records, errors and states whichever columns of which blocks stay encoded.
+ */
+#include "registry/registry.h"
+#include "run/handle.h"
+#include "run/plan.h"
+#include "support/functions.h"
+#include "support/iters.h"
+#include "tensor/encoded.h"
+#include <levada/binding.h>
+#include <levada/example.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define RECORDS 40
+#define TEXT 1600
+
+#define SPEC                                                                                     \
+    "{value:{kind:FixedLen,shape:[],dtype:int64},tokens:{kind:VarLen,dtype:int64},"              \
+    "ids:{kind:VarLen,dtype:int32},small:{kind:VarLen,dtype:int16},"                             \
+    "loose:{kind:VarLen,dtype:int64},real:{kind:VarLen,dtype:float32},"                          \
+    "feat:{kind:FixedLen,shape:[3,4],dtype:float32},"                                            \
+    "vec:{kind:FixedLen,shape:[9],dtype:int64,default:[1,2,3,4,5,6,-7,8,9]},"                    \
+    "rows:{kind:FixedLenSequence,shape:[2],dtype:int64,allow_missing:true},"                     \
+    "parts:{kind:Ragged,dtype:int64,key:tokens,partitions:[{type:UniformRowLength,"              \
+    "length:1}]},name:{kind:FixedLen,shape:[],dtype:bytes}}"
+#define LISTS                                                                                    \
+    "{frames:{kind:FixedLenSequence,shape:[16],dtype:float32},"                                  \
+    "pairs:{kind:FixedLenSequence,shape:[2],dtype:int64},words:{kind:VarLen,dtype:int64}}"
+#define EXAMPLES  "tfrecord:good.tfrecord | parse_example:" SPEC
+#define SEQUENCES "tfrecord:good.tfrecord | parse_sequence_example:" LISTS ",context=" SPEC
+
+static const levada_late_decode late_modes[] = { LEVADA_LATE_DECODE_ALWAYS,
+                                                 LEVADA_LATE_DECODE_RANDOM,
+                                                 LEVADA_LATE_DECODE_AUTO };
+
+static void late(levada_late_decode how) { levada_env_set_late_decode(t_iter_env(), how); }
+
+/* -- files */
+
+/* A number of any size: of one byte, of several, of ten. */
+static int64_t late_number(int64_t i)
+{
+    static const int64_t some[] = { 0, 127, 128, 16384, 2097152, INT64_MAX, -1, INT64_MIN };
+    uint64_t bits = (uint64_t)i * UINT64_C(0x9E3779B97F4A7C15);
+
+    return i % 5 == 0 ? some[i / 5 % 8] : (int64_t)(bits >> (i % 64));
+}
+
+static void late_add_i64(levada_example *e, const char *key, int64_t n, int64_t seed, int64_t most)
+{
+    int64_t values[64];
+
+    for (int64_t k = 0; k < n; k++) {
+        values[k] = late_number(seed + k);
+        if (most) values[k] %= most;
+    }
+    assert_int_equal(levada_example_add_i64(e, key, values, n, NULL), LEVADA_OK);
+}
+
+static void late_add_f32(levada_example *e, const char *key, int64_t n, int64_t seed)
+{
+    float values[64];
+
+    for (int64_t k = 0; k < n; k++) values[k] = (float)(seed * 100 + k) / 4;
+    assert_int_equal(levada_example_add_f32(e, key, values, n, NULL), LEVADA_OK);
+}
+
+static void late_add_lists(levada_example *e, int64_t i)
+{
+    assert_int_equal(levada_example_begin_list(e, "frames", NULL), LEVADA_OK);
+    for (int64_t k = 0; k < i % 4; k++) late_add_f32(e, NULL, 16, i + k);
+    assert_int_equal(levada_example_end_list(e, NULL), LEVADA_OK);
+    assert_int_equal(levada_example_begin_list(e, "pairs", NULL), LEVADA_OK);
+    for (int64_t k = 0; k < i % 7; k++) late_add_i64(e, NULL, 2, i + k, 0);
+    assert_int_equal(levada_example_end_list(e, NULL), LEVADA_OK);
+    assert_int_equal(levada_example_begin_list(e, "words", NULL), LEVADA_OK);
+    for (int64_t k = 0; k < i % 5; k++) late_add_i64(e, NULL, i * k % 17, i + k, 0);
+    assert_int_equal(levada_example_end_list(e, NULL), LEVADA_OK);
+}
+
+/* Readable as Example and as SequenceExample. */
+static void late_add_record(t_bytes *to, levada_example *e, int64_t i)
+{
+    const void    *name = "a name of some bytes";
+    size_t         name_size = (size_t)(i % 20), size = 0;
+    const uint8_t *data = NULL;
+    t_bytes        all = { 0 };
+    /* features { feature { key: "loose" value { int64_list { 1, 2, 300 and 7, not packed } } } } */
+    static const char loose[] = "\x0a\x16\x0a\x14\x0a\x05loose\x12\x0b\x1a\x09\x08\x01\x08\x02\x08"
+                                "\xac\x02\x08\x07";
+
+    levada_example_reset(e);
+    late_add_i64(e, "value", 1, 0, 1);
+    assert_int_equal(levada_example_add_i64(e, "value", &i, 1, NULL), LEVADA_OK);
+    late_add_i64(e, "tokens", i * 7 % 41, i, i % 3 ? 70000 : 0);
+    late_add_i64(e, "ids", i * 5 % 33, i, i % 4 ? 1000 : INT32_MAX);
+    late_add_i64(e, "small", i % 13, i, 300);
+    late_add_i64(e, "loose", 12, i, 200);
+    late_add_f32(e, "real", i * 3 % 29, i);
+    late_add_f32(e, "feat", 12, i);
+    if (i % 5) late_add_i64(e, "vec", 9, i, 0);
+    if (i % 6) late_add_i64(e, "rows", i % 6 * 2, i, 90);
+    assert_int_equal(levada_example_add_bytes(e, "name", &name, &name_size, 1, NULL), LEVADA_OK);
+    late_add_lists(e, i);
+    assert_int_equal(levada_example_finish(e, &data, &size, NULL), LEVADA_OK);
+    t_add(&all, data, size);
+    if (i % 9 == 4) t_add(&all, loose, sizeof loose - 1);
+    t_add_record(to, all.at, all.size);
+    t_clear(&all);
+}
+
+/* A bad one: a varint of 11 bytes, or a number that is none of int32, or too few in a shape. */
+static void late_add_bad(t_bytes *to, levada_example *e, int64_t i)
+{
+    static const char overlong[] = "\x0a\x1f\x0a\x1d\x0a\x06tokens\x12\x13\x1a\x11\x0a\x0f\x01\x02"
+                                   "\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01\x03\x04";
+    const int64_t  large[] = { 1, 2, 3, 4, 5, 6, 7, 8, (int64_t)1 << 31, 10 };
+    const uint8_t *data = NULL;
+    t_bytes        all = { 0 };
+    size_t         size = 0;
+
+    levada_example_reset(e);
+    assert_int_equal(levada_example_add_i64(e, "value", &i, 1, NULL), LEVADA_OK);
+    assert_int_equal(levada_example_add_i64(e, "tokens", large, i % 10, NULL), LEVADA_OK);
+    assert_int_equal(levada_example_add_i64(e, "ids", large, i % 3 == 1 ? 10 : 8, NULL),
+                     LEVADA_OK);
+    assert_int_equal(levada_example_add_i64(e, "vec", large, i % 7 == 3 ? 8 : 9, NULL), LEVADA_OK);
+    assert_int_equal(levada_example_finish(e, &data, &size, NULL), LEVADA_OK);
+    t_add(&all, data, size);
+    if (i % 5 == 2) t_add(&all, overlong, sizeof overlong - 1);
+    t_add_record(to, all.at, all.size);
+    t_clear(&all);
+}
+
+static int late_set_up(void **state)
+{
+    levada_example *e = NULL;
+    t_bytes         good = { 0 }, bad = { 0 };
+
+    if (t_functions_set_up(state) != 0) return -1;
+    assert_int_equal(levada_example_create(&e, NULL), LEVADA_OK);
+    for (int64_t i = 0; i < RECORDS; i++) late_add_record(&good, e, i);
+    for (int64_t i = 0; i < RECORDS; i++) late_add_bad(&bad, e, i);
+    t_write_file(t_path("good.tfrecord"), good.at, good.size);
+    t_write_file(t_path("bad.tfrecord"), bad.at, bad.size);
+    t_clear(&good);
+    t_clear(&bad);
+    levada_example_destroy(&e);
+    return 0;
+}
+
+/* `text` with the folder before the names of files. */
+static const char *late_text(const char *text)
+{
+    static char all[TEXT * 2];
+    size_t      used = 0;
+
+    for (const char *at = text; *at;) {
+        const char *file = strstr(at, "tfrecord:"), *name = file ? file + 9 : at + strlen(at);
+
+        used += (size_t)snprintf(all + used, sizeof all - used, "%.*s%s", (int)(name - at), at,
+                                 file ? t_path("") : "");
+        at = name;
+    }
+    all[used] = '\0';
+    return all;
+}
+
+/* -- what stays encoded */
+
+/* The names of the encoded columns of the first block that the stage before the batches makes. */
+static void late_encoded(const char *text, char *names, size_t size)
+{
+    levada_iter  *it = t_iter_open(late_text(text), 1, 16);
+    levada_node  *node = it->root;
+    levada_block *block = NULL;
+
+    while (node->ninputs && !(levada_spec_find(node->edge.spec, "value") >= 0 &&
+                              levada_node_is_fused(node) && !node->inputs[0]->ninputs)) {
+        node = node->inputs[0];
+    }
+    assert_int_equal(levada_input_next(node, &block, NULL), LEVADA_OK);
+    names[0] = '\0';
+    for (int32_t i = 0; i < levada_spec_count(block->spec); i++) {
+        const levada_column *c = &block->columns[i];
+
+        assert_int_equal(c->values == NULL, c->encoded != NULL);
+        if (!c->encoded) continue;
+        (void)strncat(names, c->field->name, size - strlen(names) - 1);
+        (void)strncat(names, " ", size - strlen(names) - 1);
+    }
+    assert_int_equal(block->encoded, names[0] != '\0');
+    levada_block_unref(&block);
+    levada_iter_close(&it);
+}
+
+static void stay_encoded_as_asked_for(void **state)
+{
+    char names[200];
+
+    (void)state;
+    late(LEVADA_LATE_DECODE_ALWAYS);
+    late_encoded(EXAMPLES " | batch:4", names, sizeof names);
+    assert_string_equal(names, "tokens loose real feat rows parts ");
+    late_encoded(SEQUENCES " | batch:4", names, sizeof names);
+    assert_string_equal(names, "tokens loose real feat rows parts frames pairs words ");
+    late(LEVADA_LATE_DECODE_NEVER);
+    late_encoded(EXAMPLES " | batch:4", names, sizeof names);
+    assert_string_equal(names, "");
+    late(LEVADA_LATE_DECODE_AUTO);
+    late_encoded(EXAMPLES " | batch:4", names, sizeof names);
+    assert_string_equal(names, "tokens loose parts ");
+    late_encoded(EXAMPLES " | map:{c:twice} | batch:4", names, sizeof names);
+    assert_string_equal(names, "");
+    late_encoded(EXAMPLES, names, sizeof names);
+    assert_string_equal(names, "");
+}
+
+/* -- the same records */
+
+static void late_expect_same(const char *pipe, bool batches)
+{
+    char    text[TEXT * 2];
+    t_bytes want;
+
+    (void)snprintf(text, sizeof text, "%s", late_text(pipe));
+    late(LEVADA_LATE_DECODE_NEVER);
+    want = t_iter_all(text, batches);
+    assert_true(want.size > 0);
+    for (size_t m = 0; m < sizeof late_modes / sizeof late_modes[0]; m++) {
+        t_bytes got;
+
+        late(late_modes[m]);
+        got = t_iter_all(text, batches);
+        t_bytes_equal(got, want, text);
+        t_clear(&got);
+    }
+    late(LEVADA_LATE_DECODE_RANDOM);
+    t_iter_sweep(text, batches, 3);
+    late(LEVADA_LATE_DECODE_AUTO);
+    t_clear(&want);
+}
+
+static void every_stage_gives_the_same_records(void **state)
+{
+    const levada_op *op;
+    int              n = 0;
+
+    (void)state;
+    for (int32_t i = 0; (op = levada_registry_at(t_iter_env(), i)); i++) {
+        const char *bar = op->example ? strchr(op->example, '|') : NULL;
+        char        pipe[TEXT];
+
+        if (op->family != LEVADA_FAMILY_STAGE || !bar || op->plugin) continue;
+        (void)snprintf(pipe, sizeof pipe, EXAMPLES " %s", bar);
+        late_expect_same(pipe, op->def.stage.batches);
+        (void)snprintf(pipe, sizeof pipe, SEQUENCES " | shuffle:9 %s", bar);
+        late_expect_same(pipe, op->def.stage.batches);
+        n++;
+    }
+    assert_true(n > 15);
+}
+
+static void combiners_give_the_same_records(void **state)
+{
+    static const char *const pipes[] = {
+        "concat(" EXAMPLES "; " EXAMPLES ") | batch:3",
+        "mix(" EXAMPLES "; " EXAMPLES "):weights=[2,1],seed=3 | padded_batch:4",
+        "zip(" EXAMPLES "; range:30 | rename:{value:x}) | shuffle:5 | batch:4",
+        "range:2 | interleave:(" EXAMPLES "),cycle_length=2 | padded_batch:3",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof pipes / sizeof pipes[0]; i++) late_expect_same(pipes[i], true);
+}
+
+static void batches_are_the_same(void **state)
+{
+    static const char *const pipes[] = {
+        EXAMPLES " | padded_batch:7",
+        EXAMPLES " | shuffle:11 | padded_batch:5,padded_shapes={tokens:[50],feat:[5,6],vec:[9]},"
+                 "padding_values={tokens:-3,real:0.5}",
+        EXAMPLES " | shuffle:11,seed=3 | bucket_by_sequence_length:tokens,boundaries=[8,16,30],"
+                 "batch_sizes=4",
+        EXAMPLES " | bucket_by_sequence_length:ids,boundaries=[8,16],batch_sizes=4,no_padding=true",
+        EXAMPLES " | skip:3 | take:20 | select:[tokens,feat,name] | batch:6",
+        EXAMPLES " | batch:4 | unbatch | padded_batch:3",
+        SEQUENCES " | padded_batch:6",
+        SEQUENCES " | shuffle:9 | padded_batch:4,padded_shapes={frames:[4,20],words:[4,20]}",
+        SEQUENCES " | bucket_by_sequence_length:frames,boundaries=[2,3],batch_sizes=4",
+        SEQUENCES " | batch:5 | cast:feat,dtype=float16",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof pipes / sizeof pipes[0]; i++) late_expect_same(pipes[i], true);
+}
+
+/* -- the same states */
+
+/* Saves after each block in one mode and goes on from there in another one. */
+static void late_cross(const char *text, levada_late_decode before, levada_late_decode after)
+{
+    t_bytes want = { 0 };
+    int64_t blocks;
+
+    late(LEVADA_LATE_DECODE_NEVER);
+    want = t_iter_all(text, false);
+    for (blocks = 0;; blocks++) {
+        levada_iter *it, *again;
+        t_bytes      got = { 0 }, state;
+        int64_t      read;
+
+        late(before);
+        it = t_iter_open(text, 1, 7);
+        read = t_iter_read(it, blocks, false, &got);
+        state = t_iter_save(it);
+        levada_iter_close(&it);
+        late(after);
+        again = t_iter_open(text, 1, 16);
+        t_iter_restore(again, state);
+        (void)t_iter_read(again, -1, false, &got);
+        levada_iter_close(&again);
+        t_bytes_equal(got, want, text);
+        t_clear(&got);
+        t_clear(&state);
+        if (read < blocks) break;
+    }
+    assert_true(blocks > 2);
+    t_clear(&want);
+}
+
+/* The state itself does not tell the modes apart. */
+static void late_states_equal(const char *text)
+{
+    t_bytes states[2];
+
+    for (int i = 0; i < 2; i++) {
+        levada_iter *it;
+        t_bytes      rows = { 0 };
+
+        late(i ? LEVADA_LATE_DECODE_ALWAYS : LEVADA_LATE_DECODE_NEVER);
+        it = t_iter_open(text, 1, 7);
+        (void)t_iter_read(it, 2, false, &rows);
+        states[i] = t_iter_save(it);
+        levada_iter_close(&it);
+        t_clear(&rows);
+    }
+    t_bytes_equal(states[1], states[0], text);
+    t_clear(&states[0]);
+    t_clear(&states[1]);
+}
+
+static void states_cross_modes(void **state)
+{
+    static const char *const pipes[] = {
+        EXAMPLES " | shuffle:12 | batch:4",
+        EXAMPLES " | bucket_by_sequence_length:tokens,boundaries=[8,16,30],batch_sizes=3",
+        SEQUENCES " | shuffle:6 | padded_batch:5",
+        /* kept by value */
+        EXAMPLES " | map:{c:liar} | shuffle:12 | batch:4",
+        "mix(" EXAMPLES " | take:9; " EXAMPLES "):seed=3 | shuffle:4 | padded_batch:4",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof pipes / sizeof pipes[0]; i++) {
+        char text[TEXT * 2];
+
+        if (strstr(pipes[i], "liar")) continue;
+        (void)snprintf(text, sizeof text, "%s", late_text(pipes[i]));
+        late_cross(text, LEVADA_LATE_DECODE_ALWAYS, LEVADA_LATE_DECODE_NEVER);
+        late_cross(text, LEVADA_LATE_DECODE_NEVER, LEVADA_LATE_DECODE_ALWAYS);
+        late_cross(text, LEVADA_LATE_DECODE_RANDOM, LEVADA_LATE_DECODE_RANDOM);
+        late_states_equal(text);
+    }
+    late(LEVADA_LATE_DECODE_AUTO);
+}
+
+/* -- the same errors */
+
+/* The errors of all bad records, and the good ones. */
+static t_bytes late_skips(const char *text, int32_t block_rows)
+{
+    levada_iter *it = t_iter_open_policy(text, "skip", 1, block_rows);
+    t_bytes      all = { 0 };
+    char        *json = NULL, *skips;
+
+    (void)t_iter_read(it, -1, false, &all);
+    assert_int_equal(levada_iter_stats(it, &json, NULL), LEVADA_OK);
+    skips = strstr(json, "\"skipped_records\"");
+    assert_non_null(skips);
+    t_add(&all, skips, strcspn(skips, ","));
+    skips = strstr(json, "\"problems\"");
+    assert_non_null(skips);
+    t_add(&all, skips, strlen(skips));
+    levada_string_free(&json);
+    levada_iter_close(&it);
+    return all;
+}
+
+static void bad_records_are_the_same(void **state)
+{
+    static const char *const pipes[] = {
+        "tfrecord:bad.tfrecord | parse_example:{value:{kind:FixedLen,shape:[],dtype:int64},"
+        "tokens:{kind:VarLen,dtype:int64},ids:{kind:VarLen,dtype:int32},"
+        "vec:{kind:FixedLen,shape:[9],dtype:int64}} | shuffle:5 | batch:4",
+        "tfrecord:bad.tfrecord | shuffle:5 | parse_example:{tokens:{kind:VarLen,dtype:int64},"
+        "vec:{kind:FixedLen,shape:[9],dtype:int64},value:{kind:FixedLen,shape:[],dtype:int64}}"
+        " | padded_batch:4",
+        "tfrecord:bad.tfrecord | parse_example:{ids:{kind:VarLen,dtype:int32}} | batch:4",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof pipes / sizeof pipes[0]; i++) {
+        static const int32_t rows[] = { 1, 7, 256 };
+        char                 text[TEXT * 2];
+
+        (void)snprintf(text, sizeof text, "%s", late_text(pipes[i]));
+        for (size_t m = 0; m < sizeof late_modes / sizeof late_modes[0]; m++) {
+            t_bytes      want, got;
+            levada_error why[2] = { LEVADA_ERROR_INIT, LEVADA_ERROR_INIT };
+
+            late(LEVADA_LATE_DECODE_NEVER);
+            want = late_skips(text, rows[m]);
+            for (int k = 0; k < 2; k++) {
+                levada_iter *it;
+                t_outcome    o = { .why = LEVADA_ERROR_INIT };
+
+                late(k ? late_modes[m] : LEVADA_LATE_DECODE_NEVER);
+                it = t_iter_open(text, 1, rows[m]);
+                assert_int_equal(t_iter_read_rest(it, &o), LEVADA_EINVALID_ARGUMENT);
+                why[k] = o.why;
+                levada_iter_close(&it);
+            }
+            assert_memory_equal(&why[1], &why[0], sizeof why[0]);
+            got = late_skips(text, rows[m]);
+            t_bytes_equal(got, want, text);
+            t_clear(&want);
+            t_clear(&got);
+        }
+    }
+    late(LEVADA_LATE_DECODE_AUTO);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(stay_encoded_as_asked_for),
+        cmocka_unit_test(every_stage_gives_the_same_records),
+        cmocka_unit_test(combiners_give_the_same_records),
+        cmocka_unit_test(batches_are_the_same),
+        cmocka_unit_test(states_cross_modes),
+        cmocka_unit_test(bad_records_are_the_same),
+    };
+
+    return cmocka_run_group_tests(tests, late_set_up, t_folder_tear_down);
+}
