@@ -9,7 +9,8 @@
 
 #include "registry/env_priv.h"
 #include "decode/proto.h"
-#include "tensor/block_priv.h"
+#include "tensor/builder_priv.h"
+#include "tensor/encoded.h"
 
 #include <stdlib.h>
 
@@ -54,8 +55,9 @@ static inline levada_value *fuzz_spec(const char *text)
 }
 
 /* One block of n records; `sums` gets what fuzz_walk gives for each column (up to 32). */
-static inline int32_t fuzz_decode(levada_proto *x, const uint8_t *const *data, const int32_t *size,
-                                  int64_t n, levada_buffer *owner, uint64_t sums[32])
+static inline int32_t fuzz_decode(levada_proto *x, levada_late_decode late,
+                                  const uint8_t *const *data, const int32_t *size, int64_t n,
+                                  levada_buffer *owner, uint64_t sums[32])
 {
     levada_strings in = { data, size, n, owner };
     levada_builder *builder = NULL;
@@ -65,8 +67,10 @@ static inline int32_t fuzz_decode(levada_proto *x, const uint8_t *const *data, c
 
     fuzz_require(levada_builder_make(levada_env_pool(NULL), x->plan->spec, n, &builder, NULL) ==
                  LEVADA_OK);
+    builder->late = late;
     fuzz_require(levada_proto_decode(x, &in, builder, NULL) == LEVADA_OK);
     fuzz_require(levada_builder_publish(&builder, &block, NULL) == LEVADA_OK);
+    fuzz_require(levada_block_decode(levada_env_pool(NULL), &block, NULL) == LEVADA_OK);
     for (int32_t i = 0; i < levada_spec_count(x->plan->spec) && i < 32; i++) {
         sums[i] = fuzz_walk(levada_block_at(block, i), &elements);
     }
@@ -75,10 +79,11 @@ static inline int32_t fuzz_decode(levada_proto *x, const uint8_t *const *data, c
     return rejects;
 }
 
-/* The record alone, and twice with an empty one between. */
+/* The record alone, decoded at once and left encoded first, and twice with an empty one between. */
 static inline void fuzz_check(levada_proto *x, const uint8_t *data, size_t size)
 {
-    uint64_t one[32] = { 0 }, none[32] = { 0 }, more[32] = { 0 };
+    const levada_late_decode never = LEVADA_LATE_DECODE_NEVER, always = LEVADA_LATE_DECODE_ALWAYS;
+    uint64_t one[32] = { 0 }, none[32] = { 0 }, more[32] = { 0 }, later[32] = { 0 };
     levada_buffer *copy = NULL;
     int32_t alone, among;
 
@@ -88,9 +93,11 @@ static inline void fuzz_check(levada_proto *x, const uint8_t *data, size_t size)
     const uint8_t *records[] = { copy->data, copy->data + size, copy->data };
     const int32_t sizes[] = { (int32_t)size, 0, (int32_t)size };
 
-    alone = fuzz_decode(x, records, sizes, 1, copy, one);
-    among = fuzz_decode(x, records, sizes, 3, NULL, more);
-    (void)fuzz_decode(x, records + 1, sizes + 1, 1, NULL, none);
+    alone = fuzz_decode(x, never, records, sizes, 1, copy, one);
+    fuzz_require(fuzz_decode(x, always, records, sizes, 1, copy, later) == alone);
+    for (int32_t i = 0; i < 32; i++) fuzz_require(one[i] == later[i]);
+    among = fuzz_decode(x, always, records, sizes, 3, NULL, more);
+    (void)fuzz_decode(x, never, records + 1, sizes + 1, 1, NULL, none);
     fuzz_require(among == 2 * alone);
     for (int32_t i = 0; alone == 0 && i < 32; i++) {
         fuzz_require(more[i] == 2 * one[i] + none[i]);

@@ -18,9 +18,10 @@ static levada_encoding late_encoding(const levada_feature *f)
     return f->list == LEVADA_LIST_FLOAT ? LEVADA_ENCODING_ELEMENTS : LEVADA_ENCODING_VARINTS;
 }
 
-/* Whether decoding needs nothing but the payload. */
+/* Whether decoding needs nothing but the payload. Single numbers are for everybody to look at. */
 static bool late_possible(const levada_feature *f)
 {
+    if (f->kind == LEVADA_FEATURE_FIXED && f->ndim == 0) return false;
     if (f->list == LEVADA_LIST_FLOAT) return f->dtype == LEVADA_FLOAT32;
     return f->list == LEVADA_LIST_INT64 &&
            (f->dtype == LEVADA_INT64 || f->dtype == LEVADA_INT32);

@@ -126,7 +126,39 @@ static numbers_result numbers_result_of(int64_t got, int64_t count)
     return got == count ? NUMBERS_OK : NUMBERS_BROKEN;
 }
 
-/* Integers of another width than the kernels know go through x->number (which has room). */
+/* n numbers of 32 bits as narrower ones; false where one does not fit. A loop that compilers turn
+ * into vectors. */
+#define NUMBERS_NARROW(type)                                                       \
+    {                                                                              \
+        type *restrict at = to;                                                    \
+        for (int64_t i = 0; i < n; i++) {                                          \
+            at[i] = (type)v[i];                                                    \
+            lost |= (uint32_t)(v[i] ^ (int32_t)at[i]);                             \
+        }                                                                          \
+    }                                                                              \
+    break
+
+static bool numbers_narrow(levada_dtype dtype, const int32_t *v, int64_t n, void *to)
+{
+    uint32_t lost = 0;
+
+    switch (dtype) {
+    case LEVADA_INT16: NUMBERS_NARROW(int16_t);
+    case LEVADA_INT8: NUMBERS_NARROW(int8_t);
+    case LEVADA_UINT16: NUMBERS_NARROW(uint16_t);
+    case LEVADA_UINT8: NUMBERS_NARROW(uint8_t);
+    default:
+        for (int64_t i = 0; i < n; i++) {
+            ((uint8_t *)to)[i] = v[i] != 0;
+            lost |= (uint32_t)v[i] & ~UINT32_C(1);
+        }
+        break;
+    }
+    return lost == 0;
+}
+
+/* Integers of another width than the kernels know go through x->number (which has room), and those
+ * of up to 16 bits as 32 bits: half as much of the first-level cache. */
 static numbers_result numbers_integers(levada_proto *x, const levada_span *span,
                                        levada_dtype dtype, int64_t count, void *to)
 {
@@ -136,6 +168,13 @@ static numbers_result numbers_integers(levada_proto *x, const levada_span *span,
 
     if (dtype == LEVADA_INT64) return numbers_result_of(k->varint_i64(span->at, size, to), count);
     if (dtype == LEVADA_INT32) return numbers_result_of(k->varint_i32(span->at, size, to), count);
+    if (levada_dtype_size(dtype) <= 2) {
+        int64_t got = k->varint_i32(span->at, size, (int32_t *)x->number);
+
+        if (got != count) return numbers_result_of(got, count);
+        return numbers_narrow(dtype, (const int32_t *)x->number, count, to) ? NUMBERS_OK
+                                                                           : NUMBERS_RANGE;
+    }
     if (k->varint_i64(span->at, size, x->number) != count) return NUMBERS_BROKEN;
     for (int64_t i = 0; i < count; i++) {
         fits = levada_number_store(dtype, to, i, x->number[i]) && fits;

@@ -7,6 +7,7 @@
 #include "description/columns.h"
 #include "registry/env_priv.h"
 #include "registry/combiner.h"
+#include "tensor/encoded.h"
 
 typedef struct concat_args {
     int8_t none;
@@ -143,6 +144,7 @@ const levada_combiner_def levada_combiner_concat = {
     .state_version = 1,
     .min_inputs = 1,
     .max_inputs = -1,
+    .late = LEVADA_LATE_PASS,
     .check = concat_check,
     .open = concat_open,
     .next = concat_next,

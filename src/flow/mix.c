@@ -13,6 +13,7 @@
 #include "registry/combiner.h"
 #include "run/input_cursor.h"
 #include "tensor/merge.h"
+#include "tensor/encoded.h"
 
 #include <stdio.h>
 
@@ -287,6 +288,7 @@ const levada_combiner_def levada_combiner_mix = {
     .state_version = 2,
     .min_inputs = 1,
     .max_inputs = -1,
+    .late = LEVADA_LATE_PASS,
     .check = mix_check,
     .open = mix_open,
     .close = mix_close,

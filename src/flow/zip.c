@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 #include "registry/combiner.h"
 #include "run/input_cursor.h"
-#include "tensor/block_priv.h"
+#include "tensor/encoded.h"
 
 #include <stdio.h>
 
@@ -189,7 +189,7 @@ static levada_status zip_part(zip_state *s, int32_t i, int64_t n, levada_error *
     levada_status  st;
 
     LEVADA_TRY(levada_block_slice(NULL, c->block, c->row, n, &slice, err));
-    st = levada_block_gather(levada_env_pool(s->context->env), slice, &s->parts[i], err);
+    st = levada_block_compact(levada_env_pool(s->context->env), slice, &s->parts[i], err);
     levada_block_unref(&slice);
     return st;
 }
@@ -256,6 +256,7 @@ const levada_combiner_def levada_combiner_zip = {
     .state_version = 1,
     .min_inputs = 1,
     .max_inputs = -1,
+    .late = LEVADA_LATE_PASS,
     .check = zip_check,
     .open = zip_open,
     .close = zip_close,

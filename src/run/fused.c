@@ -259,7 +259,7 @@ static levada_status fused_merge(const fused_pass *p, const fused_link *l, const
     levada_pool    *pool = levada_env_pool(p->run->env);
     levada_block   *flat = NULL, *made = NULL;
     levada_builder *b = NULL;
-    levada_status   st = levada_block_gather(pool, in, &flat, err);
+    levada_status   st = levada_block_compact(pool, in, &flat, err);
 
     if (st == LEVADA_OK) st = levada_builder_make(pool, l->out, in->n, &b, err);
     for (int32_t i = 0; st == LEVADA_OK && i < levada_spec_count(l->out); i++) {
@@ -326,10 +326,10 @@ static levada_status fused_stage(const fused_pass *p, fused_link *l, const levad
     levada_block           *flat = NULL;
     levada_status           st;
 
-    if (in->kind == LEVADA_BLOCK_SELECTION && !def->takes_selection) {
-        LEVADA_TRY(levada_block_gather(levada_env_pool(p->run->env), in, &flat, err));
-    } else if (in->encoded && def->late == LEVADA_LATE_NO) {
+    if (in->encoded && def->late == LEVADA_LATE_NO) {
         LEVADA_TRY(levada_block_decoded(levada_env_pool(p->run->env), in, &flat, err));
+    } else if (in->kind == LEVADA_BLOCK_SELECTION && !def->takes_selection) {
+        LEVADA_TRY(levada_block_compact(levada_env_pool(p->run->env), in, &flat, err));
     }
     st = def->apply(fused_state(l, p->thread), l->args, flat ? flat : in, out, err);
     levada_block_unref(&flat);

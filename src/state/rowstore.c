@@ -408,7 +408,7 @@ static levada_status rowstore_move(levada_rowstore *s, const uint32_t *slots, in
     levada_status st;
 
     LEVADA_TRY(rowstore_select(s, slots, n, &chosen, err));
-    st = levada_block_gather(s->pool, chosen, &made, err);
+    st = levada_block_compact(s->pool, chosen, &made, err);
     levada_block_unref(&chosen);
     if (st == LEVADA_OK) st = rowstore_hold(s, made, &held, err);
     for (int64_t i = 0; st == LEVADA_OK && i < n; i++) {

@@ -138,9 +138,14 @@ LEVADA_MUST_USE levada_status levada_block_selection(levada_block **from, int32_
                                                      const uint32_t *which, const uint32_t *row,
                                                      int64_t n, levada_buffer **index,
                                                      levada_block **out, levada_error *err);
-/* A DATA block with the rows of `block`: a new reference where it is one already, else a copy. */
+/* A DATA block with the rows of `block`, all columns decoded: a new reference where it is one
+ * already, else a copy. */
 LEVADA_MUST_USE levada_status levada_block_gather(levada_pool *pool, const levada_block *block,
                                                   levada_block **out, levada_error *err);
+/* The same, but encoded columns stay encoded where they can (tensor/encoded.h): a copy that takes
+ * no more memory than its rows did. */
+LEVADA_MUST_USE levada_status levada_block_compact(levada_pool *pool, const levada_block *block,
+                                                   levada_block **out, levada_error *err);
 /* Rows [first, first + n): shares everything. */
 LEVADA_MUST_USE levada_status levada_block_slice(levada_pool *pool, const levada_block *block,
                                                  int64_t first, int64_t n, levada_block **out,

@@ -2,8 +2,11 @@
 /*
  * Blocks with encoded columns as blocks without.
  */
+#include "base/alloc.h"
 #include "tensor/builder_priv.h"
 #include "tensor/encoded.h"
+
+#include <string.h>
 
 static levada_status decoded_columns(levada_pool *pool, const levada_block *block,
                                      levada_builder **b, levada_error *err)
@@ -25,9 +28,6 @@ static levada_status decoded_data(levada_pool *pool, const levada_block *block, 
     levada_block   *made = NULL;
     levada_status   st = decoded_columns(pool, block, &b, err);
 
-    for (int32_t i = 0; st == LEVADA_OK && i < block->nrejects; i++) {
-        st = levada_builder_reject(b, block->rejects[i].row, &block->rejects[i].why, err);
-    }
     if (st == LEVADA_OK) st = levada_builder_publish(&b, &made, err);
     if (st == LEVADA_OK) st = levada_block_copy_origins(pool, made, block, err);
     if (st == LEVADA_OK) {
@@ -41,15 +41,38 @@ static levada_status decoded_data(levada_pool *pool, const levada_block *block, 
     return st;
 }
 
+/* Rejects stay with their rows. */
+static levada_status decoded_rejects(const levada_block *block, levada_block *made,
+                                     levada_error *err)
+{
+    size_t size = (size_t)block->nrejects * sizeof *block->rejects;
+
+    if (size == 0) return LEVADA_OK;
+    made->rejects = levada_alloc(size);
+    if (!made->rejects) {
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to skip records");
+    }
+    memcpy(made->rejects, block->rejects, size);
+    made->nrejects = block->nrejects;
+    return LEVADA_OK;
+}
+
 levada_status levada_block_decoded(levada_pool *pool, const levada_block *block,
                                    levada_block **out, levada_error *err)
 {
+    levada_block *made = NULL;
+    levada_status st;
+
     if (!block->encoded) {
         *out = levada_block_ref(block);
         return LEVADA_OK;
     }
-    if (block->kind == LEVADA_BLOCK_DATA) return decoded_data(pool, block, out, err);
-    return levada_block_gather(pool, block, out, err);
+    if (block->kind == LEVADA_BLOCK_DATA) LEVADA_TRY(decoded_data(pool, block, &made, err));
+    else LEVADA_TRY(levada_block_gather(pool, block, &made, err));
+    st = decoded_rejects(block, made, err);
+    if (st == LEVADA_OK) *out = made;
+    else levada_block_unref(&made);
+    return st;
 }
 
 levada_status levada_block_decode(levada_pool *pool, levada_block **block, levada_error *err)

@@ -29,6 +29,7 @@ typedef struct gather_work {
     int64_t         nruns;
     gather_range   *ranges;
     int64_t         n;
+    bool            compact; /* encoded columns stay encoded */
     gather_range   *kept; /* of a field with encoded columns: rows of its last ragged level */
     int64_t         nkept;
 } gather_work;
@@ -178,6 +179,62 @@ static levada_status gather_encoded(gather_work *w, int32_t field, int64_t row_b
     return LEVADA_OK;
 }
 
+/* -- encoded columns that stay encoded */
+
+/* The list that all columns of a field have the same kind of; NULL: they have not. */
+static const levada_encoded *gather_same_encoding(const levada_block *from, int32_t field)
+{
+    const levada_encoded *first = from->from[0]->columns[field].encoded;
+
+    for (int32_t i = 1; first && i < from->nfrom; i++) {
+        const levada_encoded *e = from->from[i]->columns[field].encoded;
+
+        if (!e || e->encoding != first->encoding || e->level != first->level) return NULL;
+    }
+    return first;
+}
+
+/* The items of a range of the last ragged level, or of a column without levels, to `to`; returns
+ * how many they are and adds up their bytes. With `to` NULL only that. */
+static int64_t gather_items(const gather_range *r, levada_item *to, int64_t *bytes)
+{
+    const levada_column *c = r->column;
+    int32_t              depth = c->field->depth;
+    const levada_level  *l = depth && c->encoded->level == depth ? &c->level[depth - 1] : NULL;
+    int64_t              n = 0;
+
+    for (int32_t k = r->begin; k < r->end; k++) {
+        int64_t            row = l ? l->begin[k] : k, end = l ? l->end[k] : k + 1;
+        const levada_item *items = levada_column_items(c, row);
+
+        for (int64_t i = 0; i < end - row; i++) *bytes += items[i].size;
+        if (to) memcpy(to + n, items, (size_t)(end - row) * sizeof *items);
+        n += end - row;
+    }
+    return n;
+}
+
+static levada_status gather_compact(gather_work *w, int32_t field, const levada_encoded *like,
+                                    levada_error *err)
+{
+    const gather_range *ranges = w->kept ? w->kept : w->ranges;
+    int64_t             nranges = w->kept ? w->nkept : w->n, n = 0, bytes = 0, again = 0;
+    levada_item        *items = NULL;
+    uint8_t            *at = NULL;
+
+    for (int64_t i = 0; i < nranges; i++) n += gather_items(&ranges[i], NULL, &bytes);
+    LEVADA_TRY(levada_builder_encoded(w->b, field, like->encoding, like->kernels, like->level, n,
+                                      NULL, &items, err));
+    LEVADA_TRY(levada_builder_encoded_bytes(w->b, field, bytes, &at, err));
+    for (int64_t i = 0, k = 0; i < nranges; i++) k += gather_items(&ranges[i], items + k, &again);
+    for (int64_t i = 0; i < n; i++) {
+        if (items[i].size) memcpy(at, items[i].at, (size_t)items[i].size);
+        items[i].at = at;
+        at += items[i].size;
+    }
+    return LEVADA_OK;
+}
+
 static levada_status gather_lengths(levada_builder *b, int32_t field, const levada_block *from,
                                     levada_error *err)
 {
@@ -228,6 +285,7 @@ static levada_status gather_column(gather_work *w, int32_t field, const levada_b
     int32_t              level = 0, depth = first->field->depth;
     bool                 bytes = first->field->dtype == LEVADA_BYTES;
     bool                 encoded = gather_has_encoded(from, field);
+    const levada_encoded *same = w->compact ? gather_same_encoding(from, field) : NULL;
 
     LEVADA_TRY(gather_same_dims(w->b, field, from, err));
     inner = levada_column_inner(first);
@@ -249,6 +307,8 @@ static levada_status gather_column(gather_work *w, int32_t field, const levada_b
         }
         LEVADA_TRY(gather_level(w, field, level, false, err));
         LEVADA_TRY(gather_values(w, field, 1, 1, err));
+    } else if (same) {
+        LEVADA_TRY(gather_compact(w, field, same, err));
     } else if (encoded) {
         LEVADA_TRY(gather_encoded(w, field, inner * size, inner, err));
     } else {
@@ -290,10 +350,10 @@ static levada_status gather_same_spec(const levada_block *from, levada_error *er
     return LEVADA_OK;
 }
 
-levada_status levada_block_gather(levada_pool *pool, const levada_block *block, levada_block **out,
-                                  levada_error *err)
+static levada_status gather_block(levada_pool *pool, const levada_block *block, bool compact,
+                                  levada_block **out, levada_error *err)
 {
-    gather_work   w = { 0 };
+    gather_work   w = { .compact = compact };
     levada_block *made = NULL;
     levada_status st;
 
@@ -319,4 +379,17 @@ levada_status levada_block_gather(levada_pool *pool, const levada_block *block, 
     levada_builder_destroy(&w.b);
     levada_free(w.runs);
     return st;
+}
+
+levada_status levada_block_gather(levada_pool *pool, const levada_block *block, levada_block **out,
+                                  levada_error *err)
+{
+    if (block->kind == LEVADA_BLOCK_DATA) return levada_block_decoded(pool, block, out, err);
+    return gather_block(pool, block, false, out, err);
+}
+
+levada_status levada_block_compact(levada_pool *pool, const levada_block *block,
+                                   levada_block **out, levada_error *err)
+{
+    return gather_block(pool, block, true, out, err);
 }

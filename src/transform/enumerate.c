@@ -5,6 +5,7 @@
  */
 #include "description/columns.h"
 #include "registry/env_priv.h"
+#include "tensor/encoded.h"
 #include <levada/stage.h>
 
 typedef struct enumerate_args {
@@ -76,7 +77,7 @@ static levada_status enumerate_next(void *state, const void *args, levada_input 
     levada_status    st;
 
     LEVADA_TRY(levada_input_next(in, &block, err));
-    st = levada_block_gather(levada_env_pool(s->context->env), block, &flat, err);
+    st = levada_block_compact(levada_env_pool(s->context->env), block, &flat, err);
     if (st == LEVADA_OK) st = enumerate_block(s, args, flat, out, err);
     if (st == LEVADA_OK) s->seen += s->batches ? 1 : block->n;
     levada_block_unref(&flat);
@@ -111,6 +112,7 @@ const levada_stage_def levada_stage_enumerate = {
     .example = "range:10,start=5 | enumerate",
     .mode = LEVADA_MODE_SERIAL,
     .rows = LEVADA_ROWS_FREE,
+    .late = LEVADA_LATE_PASS,
     .args = enumerate_options,
     .args_size = sizeof(enumerate_args),
     .state_size = sizeof(enumerate_state),

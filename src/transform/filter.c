@@ -7,6 +7,7 @@
 #include "description/columns.h"
 #include "registry/env_priv.h"
 #include "tensor/convert.h"
+#include "tensor/encoded.h"
 #include "transform/expression.h"
 
 typedef struct filter_args {
@@ -147,6 +148,7 @@ const levada_stage_def levada_stage_filter = {
     .example = "range:10 | filter:\"value >= 3 and value != 5\"",
     .mode = LEVADA_MODE_PURE,
     .rows = LEVADA_ROWS_SUBSET,
+    .late = LEVADA_LATE_PASS,
     .args = filter_options,
     .args_size = sizeof(filter_args),
     .state_size = sizeof(filter_state),

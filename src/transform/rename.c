@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "description/columns.h"
 #include "registry/env_priv.h"
+#include "tensor/encoded.h"
 #include <levada/stage.h>
 
 #include <string.h>
@@ -116,6 +117,7 @@ const levada_stage_def levada_stage_rename = {
     .example = "range:10 | rename:{value:x}",
     .mode = LEVADA_MODE_PURE,
     .rows = LEVADA_ROWS_SAME,
+    .late = LEVADA_LATE_PASS,
     .args = rename_options,
     .args_size = sizeof(rename_args),
     .state_size = sizeof(rename_state),

@@ -3,6 +3,8 @@
  * repeat - the input several times, or forever. Each time is an opening of its own:
  * shuffles above it draw another order.
  */
+#include "tensor/encoded.h"
+
 #include <levada/stage.h>
 
 typedef struct repeat_args {
@@ -85,6 +87,7 @@ const levada_stage_def levada_stage_repeat = {
     .example = "range:5 | repeat:2",
     .mode = LEVADA_MODE_SERIAL,
     .rows = LEVADA_ROWS_SUBSET,
+    .late = LEVADA_LATE_PASS,
     .args = repeat_options,
     .args_size = sizeof(repeat_args),
     .state_size = sizeof(repeat_state),

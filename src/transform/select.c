@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "description/columns.h"
 #include "registry/env_priv.h"
+#include "tensor/encoded.h"
 #include <levada/stage.h>
 
 typedef struct select_args {
@@ -76,6 +77,7 @@ const levada_stage_def levada_stage_select = {
     .example = "range:10 | enumerate | select:[index]",
     .mode = LEVADA_MODE_PURE,
     .rows = LEVADA_ROWS_SAME,
+    .late = LEVADA_LATE_PASS,
     .args = select_options,
     .args_size = sizeof(select_args),
     .state_size = sizeof(select_state),

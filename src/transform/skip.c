@@ -3,6 +3,7 @@
  * skip - all but the first records, or after batching all but the first batches.
  */
 #include "tensor/block_priv.h"
+#include "tensor/encoded.h"
 #include <levada/stage.h>
 
 typedef struct skip_args {
@@ -78,6 +79,7 @@ const levada_stage_def levada_stage_skip = {
     .example = "range:10 | skip:3",
     .mode = LEVADA_MODE_SERIAL,
     .rows = LEVADA_ROWS_SUBSET,
+    .late = LEVADA_LATE_PASS,
     .args = skip_options,
     .args_size = sizeof(skip_args),
     .state_size = sizeof(skip_state),

@@ -3,6 +3,7 @@
  * take - the first records, or after batching the first batches, and no more.
  */
 #include "tensor/block_priv.h"
+#include "tensor/encoded.h"
 #include <levada/stage.h>
 
 typedef struct take_args {
@@ -68,6 +69,7 @@ const levada_stage_def levada_stage_take = {
     .example = "range:10 | take:7",
     .mode = LEVADA_MODE_SERIAL,
     .rows = LEVADA_ROWS_SUBSET,
+    .late = LEVADA_LATE_PASS,
     .args = take_options,
     .args_size = sizeof(take_args),
     .state_size = sizeof(take_state),

@@ -177,8 +177,8 @@ static const char *late_text(const char *text)
 
 /* -- what stays encoded */
 
-/* The names of the encoded columns of the first block that the stage before the batches makes. */
-static void late_encoded(const char *text, char *names, size_t size)
+/* The first block that the decoder of `text` makes. */
+static levada_block *late_block(const char *text)
 {
     levada_iter  *it = t_iter_open(late_text(text), 1, 16);
     levada_node  *node = it->root;
@@ -188,41 +188,94 @@ static void late_encoded(const char *text, char *names, size_t size)
                               levada_node_is_fused(node) && !node->inputs[0]->ninputs)) {
         node = node->inputs[0];
     }
-    assert_int_equal(levada_input_next(node, &block, NULL), LEVADA_OK);
+    assert_int_equal(levada_node_next(node, &block, NULL), LEVADA_OK);
+    levada_iter_close(&it);
+    return block;
+}
+
+/* The names of its encoded columns, each with a space after it. Of a selection: of its first block.
+ */
+static const char *late_names(const levada_block *block)
+{
+    static char names[200];
+
     names[0] = '\0';
+    if (block->kind == LEVADA_BLOCK_SELECTION) block = block->from[0];
     for (int32_t i = 0; i < levada_spec_count(block->spec); i++) {
         const levada_column *c = &block->columns[i];
 
         assert_int_equal(c->values == NULL, c->encoded != NULL);
         if (!c->encoded) continue;
-        (void)strncat(names, c->field->name, size - strlen(names) - 1);
-        (void)strncat(names, " ", size - strlen(names) - 1);
+        (void)strncat(names, c->field->name, sizeof names - strlen(names) - 1);
+        (void)strncat(names, " ", sizeof names - strlen(names) - 1);
     }
     assert_int_equal(block->encoded, names[0] != '\0');
-    levada_block_unref(&block);
-    levada_iter_close(&it);
+    return names;
 }
+
+static void late_encoded(levada_late_decode how, const char *text, const char *names)
+{
+    levada_block *block;
+
+    late(how);
+    block = late_block(text);
+    assert_string_equal(late_names(block), names);
+    levada_block_unref(&block);
+    late(LEVADA_LATE_DECODE_AUTO);
+}
+
+#define NAMES       "tokens loose real feat rows parts "
+#define LIST_NAMES  "frames pairs words "
 
 static void stay_encoded_as_asked_for(void **state)
 {
-    char names[200];
+    (void)state;
+    late_encoded(LEVADA_LATE_DECODE_ALWAYS, EXAMPLES " | batch:4", NAMES);
+    late_encoded(LEVADA_LATE_DECODE_ALWAYS, SEQUENCES " | batch:4", NAMES LIST_NAMES);
+    late_encoded(LEVADA_LATE_DECODE_NEVER, EXAMPLES " | batch:4", "");
+    late_encoded(LEVADA_LATE_DECODE_AUTO, EXAMPLES " | batch:4", "tokens loose parts ");
+    late_encoded(LEVADA_LATE_DECODE_AUTO,
+                 EXAMPLES " | filter:\"len(ids) > 2\" | take:30 | rename:{value:v} | batch:4",
+                 "tokens loose parts ");
+    late_encoded(LEVADA_LATE_DECODE_AUTO, EXAMPLES " | map:{c:twice} | batch:4", "");
+    late_encoded(LEVADA_LATE_DECODE_AUTO, EXAMPLES " | take:30", "");
+    late_encoded(LEVADA_LATE_DECODE_AUTO, EXAMPLES, "");
+}
+
+/* Rows of a block, some of them twice, compacted, and a part of what that gives: as bytes. */
+static t_bytes late_compacted(levada_late_decode how, const char *names)
+{
+    static const int32_t rows[] = { 5, 6, 7, 2, 2, 0, 15, 9, 10 };
+    levada_pool         *pool = levada_env_pool(t_iter_env());
+    levada_block        *block, *some = NULL, *small = NULL, *part = NULL, *flat = NULL;
+    t_bytes              bytes = { 0 };
+
+    late(how);
+    block = late_block(SEQUENCES " | batch:4");
+    late(LEVADA_LATE_DECODE_AUTO);
+    assert_int_equal(levada_block_select(block, rows, 9, &some, NULL), LEVADA_OK);
+    assert_int_equal(levada_block_compact(pool, some, &small, NULL), LEVADA_OK);
+    assert_string_equal(late_names(small), names);
+    levada_block_unref(&block);
+    assert_int_equal(levada_block_slice(pool, small, 2, 6, &part, NULL), LEVADA_OK);
+    levada_block_unref(&small);
+    assert_int_equal(levada_block_decoded(pool, part, &flat, NULL), LEVADA_OK);
+    t_iter_add(&bytes, flat, false);
+    levada_block_unref(&part);
+    levada_block_unref(&some);
+    levada_block_unref(&flat);
+    return bytes;
+}
+
+static void compacting_keeps_columns_encoded(void **state)
+{
+    t_bytes a = late_compacted(LEVADA_LATE_DECODE_ALWAYS, NAMES LIST_NAMES);
+    t_bytes b = late_compacted(LEVADA_LATE_DECODE_NEVER, "");
 
     (void)state;
-    late(LEVADA_LATE_DECODE_ALWAYS);
-    late_encoded(EXAMPLES " | batch:4", names, sizeof names);
-    assert_string_equal(names, "tokens loose real feat rows parts ");
-    late_encoded(SEQUENCES " | batch:4", names, sizeof names);
-    assert_string_equal(names, "tokens loose real feat rows parts frames pairs words ");
-    late(LEVADA_LATE_DECODE_NEVER);
-    late_encoded(EXAMPLES " | batch:4", names, sizeof names);
-    assert_string_equal(names, "");
-    late(LEVADA_LATE_DECODE_AUTO);
-    late_encoded(EXAMPLES " | batch:4", names, sizeof names);
-    assert_string_equal(names, "tokens loose parts ");
-    late_encoded(EXAMPLES " | map:{c:twice} | batch:4", names, sizeof names);
-    assert_string_equal(names, "");
-    late_encoded(EXAMPLES, names, sizeof names);
-    assert_string_equal(names, "");
+    t_bytes_equal(a, b, "compacted");
+    t_clear(&a);
+    t_clear(&b);
 }
 
 /* -- the same records */
@@ -250,6 +303,16 @@ static void late_expect_same(const char *pipe, bool batches)
     t_clear(&want);
 }
 
+/* Examples with columns of their own do not fit the files here: see the lists below. */
+static bool late_fits(const char *pipe)
+{
+    levada_dataset *dataset = NULL;
+    levada_status   st = levada_dataset_parse(t_iter_env(), late_text(pipe), &dataset, NULL);
+
+    levada_dataset_unref(&dataset);
+    return st == LEVADA_OK;
+}
+
 static void every_stage_gives_the_same_records(void **state)
 {
     const levada_op *op;
@@ -262,6 +325,7 @@ static void every_stage_gives_the_same_records(void **state)
 
         if (op->family != LEVADA_FAMILY_STAGE || !bar || op->plugin) continue;
         (void)snprintf(pipe, sizeof pipe, EXAMPLES " %s", bar);
+        if (!late_fits(pipe)) continue;
         late_expect_same(pipe, op->def.stage.batches);
         (void)snprintf(pipe, sizeof pipe, SEQUENCES " | shuffle:9 %s", bar);
         late_expect_same(pipe, op->def.stage.batches);
@@ -294,6 +358,7 @@ static void batches_are_the_same(void **state)
         EXAMPLES " | bucket_by_sequence_length:ids,boundaries=[8,16],batch_sizes=4,no_padding=true",
         EXAMPLES " | skip:3 | take:20 | select:[tokens,feat,name] | batch:6",
         EXAMPLES " | batch:4 | unbatch | padded_batch:3",
+        EXAMPLES " | select:[tokens] | pack:60,fields=tokens | padded_batch:3",
         SEQUENCES " | padded_batch:6",
         SEQUENCES " | shuffle:9 | padded_batch:4,padded_shapes={frames:[4,20],words:[4,20]}",
         SEQUENCES " | bucket_by_sequence_length:frames,boundaries=[2,3],batch_sizes=4",
@@ -365,8 +430,6 @@ static void states_cross_modes(void **state)
         EXAMPLES " | shuffle:12 | batch:4",
         EXAMPLES " | bucket_by_sequence_length:tokens,boundaries=[8,16,30],batch_sizes=3",
         SEQUENCES " | shuffle:6 | padded_batch:5",
-        /* kept by value */
-        EXAMPLES " | map:{c:liar} | shuffle:12 | batch:4",
         "mix(" EXAMPLES " | take:9; " EXAMPLES "):seed=3 | shuffle:4 | padded_batch:4",
     };
 
@@ -374,7 +437,6 @@ static void states_cross_modes(void **state)
     for (size_t i = 0; i < sizeof pipes / sizeof pipes[0]; i++) {
         char text[TEXT * 2];
 
-        if (strstr(pipes[i], "liar")) continue;
         (void)snprintf(text, sizeof text, "%s", late_text(pipes[i]));
         late_cross(text, LEVADA_LATE_DECODE_ALWAYS, LEVADA_LATE_DECODE_NEVER);
         late_cross(text, LEVADA_LATE_DECODE_NEVER, LEVADA_LATE_DECODE_ALWAYS);
@@ -454,6 +516,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(stay_encoded_as_asked_for),
+        cmocka_unit_test(compacting_keeps_columns_encoded),
         cmocka_unit_test(every_stage_gives_the_same_records),
         cmocka_unit_test(combiners_give_the_same_records),
         cmocka_unit_test(batches_are_the_same),
