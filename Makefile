@@ -86,11 +86,17 @@ test-tsan-short: setup
 	$(call build,tsan,-Db_sanitize=thread -Ddelays=true $(SANITIZED))
 	$(call ctest,tsan,--timeout-multiplier 6 --suite stress)
 
+LATE_TESTS = $(patsubst %,python/tests/test_%.py,golden_parse golden_bucket hostile_messages decoding \
+	exact dataset resume padding_model input_helpers)
+
 # With torch where pip can install it; the tests that need it skip elsewhere.
 test-python: install
 	@ci/setup.sh torch
 	$(call heading,Python tests)
 	@$(PYTEST) -rs $(wildcard python/tests tests/cli) ci
+	$(call heading,Python tests: numbers of any column stay encoded until a batch is made)
+	@LEVADA_TEST_LATE=random $(PYTEST) $(LATE_TESTS)
+	@LEVADA_TEST_LATE=always $(PYTEST) $(LATE_TESTS)
 
 # Protocols over all their states, where spin is installed.
 test-model: setup
@@ -106,6 +112,7 @@ test-oracle: install
 	@ci/setup.sh oracle
 	$(call heading,Tests against other readers)
 	@$(PYTEST) -m oracle python/tests
+	@LEVADA_TEST_LATE=random $(PYTEST) -m oracle python/tests
 
 fuzz: setup
 	@ci/setup.sh clang

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Datasets as Python sees them: made from a name and options, read from text, printed. */
 #include "module.h"
+#include <levada/binding.h>
 #include <levada/sample.h>
 
 #include <string.h>
@@ -324,6 +325,17 @@ static PyObject *dataset_write_sample(PyObject *module, PyObject *folder)
     Py_RETURN_NONE;
 }
 
+/* For tests. */
+static PyObject *dataset_late_decode(PyObject *module, PyObject *how)
+{
+    long number = PyLong_AsLong(how);
+
+    (void)module;
+    if (number == -1 && PyErr_Occurred()) return NULL;
+    levada_env_set_late_decode(NULL, (levada_late_decode)number);
+    Py_RETURN_NONE;
+}
+
 PyMethodDef levada_py_dataset_functions[] = {
     {"append", dataset_append, METH_VARARGS,
      "append(name, options, inputs): a stage on top of a tuple of datasets."},
@@ -334,6 +346,7 @@ PyMethodDef levada_py_dataset_functions[] = {
     {"load", dataset_load, METH_O, "Loads a plug-in and returns its name."},
     {"check_errors", dataset_check_errors, METH_O, "Raises unless the option `errors` is valid."},
     {"config", dataset_config, METH_NOARGS, "What this build and machine have, as JSON."},
+    {"late_decode", dataset_late_decode, METH_O, "Sets a levada_late_decode, for tests."},
     {"write_sample", dataset_write_sample, METH_O, "Writes the sample files into a directory."},
     {NULL, NULL, 0, NULL},
 };

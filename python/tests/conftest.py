@@ -16,6 +16,18 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+LATE = ("auto", "never", "random", "always")
+
+
+def pytest_configure():
+    """LEVADA_TEST_LATE: which numbers stay encoded until a batch is made, if they can."""
+    how = os.environ.get("LEVADA_TEST_LATE")
+    if how:
+        from levada import _levada
+
+        _levada.late_decode(LATE.index(how))
+
+
 @pytest.fixture(scope="session")
 def length():
     """The multiplier of trial counts: 1 in `make test`, 10 in `make ci-full`."""
