@@ -8,6 +8,7 @@
 #define LEVADA_BINDING_H
 
 #include <levada/barrier.h>
+#include <levada/bucket.h>
 #include <levada/iter.h>
 #include <levada/queue.h>
 #include <levada/state_saver.h>
@@ -63,6 +64,14 @@ levada_reader_find(levada_reader *reader, levada_reader_names names, void *names
                    levada_status (*use)(void *user, levada_reader_found *found, levada_error *err),
                    void *user, levada_error *err);
 
+/* A bucket over queues that the caller made (n bucket queues and a top queue, with the components
+ * that levada_bucket_queue describes), and without threads: put, run and close are the caller's. It
+ * reads the options of levada_bucket_check, key_component and keep_component. */
+LEVADA_API LEVADA_MUST_USE levada_status levada_bucket_over(const levada_bucket_options *options,
+                                                            levada_queue *const *queues,
+                                                            levada_queue        *top,
+                                                            levada_bucket      **out,
+                                                            levada_error        *err);
 /* Takes back the block that next() returned last, whole; the next call returns it again. For
  * callers interrupted before they used it. Until then it is part of what save() keeps. */
 LEVADA_API void levada_iter_unread(levada_iter *it, levada_block **block);

@@ -127,11 +127,14 @@ typedef struct levada_queue_runner_options {
     void (*close)(void *user);
     void (*cancel)(void *user);
     void *user;
+    /* After the last use of `user`, on any thread: one that waits for the stop of a coordinator may
+     * outlive the handle. Not called if create fails. */
+    void (*release)(void *user);
 } levada_queue_runner_options;
 
 #define LEVADA_QUEUE_RUNNER_OPTIONS_INIT                                                   \
     {                                                                                      \
-        sizeof(levada_queue_runner_options), 0, NULL, NULL, 0, NULL, NULL, NULL            \
+        sizeof(levada_queue_runner_options), 0, NULL, NULL, 0, NULL, NULL, NULL, NULL      \
     }
 /* The same for languages without macros; size is sizeof(levada_queue_runner_options). */
 LEVADA_API void levada_queue_runner_options_init(levada_queue_runner_options *all, size_t size);

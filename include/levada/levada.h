@@ -12,13 +12,14 @@
  *     nothing. An environment of NULL is the default environment; `err` may always be NULL.
  *
  * fork(). These handles belong to the process that created them: iterators, queues, barriers,
- * coordinators and their members, queue runners, watchdogs, readers, writers and interrupts. In the
- * child of a fork their calls return EFAILED_PRECONDITION, and calls without a status do what they
- * do for NULL. (The names and options of a handle stay readable. A coordinator says that it should
- * stop, so that loops end.) Destroying such a handle neither waits nor joins, and frees its memory;
- * memory that a thread of the parent was changing during the fork stays until the child ends.
- * Everything else may be used in the child: environments, datasets, functions, blocks, tensors,
- * specs, values. Processes made by vfork(), _Fork() or clone() must not call the library.
+ * coordinators and their members, queue runners, buckets, watchdogs, readers, writers and
+ * interrupts. In the child of a fork their calls return EFAILED_PRECONDITION, and calls without a
+ * status do what they do for NULL. (The names and options of a handle stay readable. A coordinator
+ * says that it should stop, so that loops end.) Destroying such a handle neither waits nor joins,
+ * and frees its memory; memory that a thread of the parent was changing during the fork stays
+ * until the child ends. Everything else may be used in the child: environments, datasets,
+ * functions, blocks, tensors, specs, values. Processes made by vfork(), _Fork() or clone() must
+ * not call the library.
  *
  * Signals. levada_interrupt_raise is async-signal-safe, and the only function that is. It cancels
  * iterators, queues, barriers and coordinators from a signal handler (interrupt.h).
@@ -28,6 +29,7 @@
 
 #include <levada/barrier.h>
 #include <levada/block.h>
+#include <levada/bucket.h>
 #include <levada/builder.h>
 #include <levada/coordinator.h>
 #include <levada/dataset.h>

@@ -44,12 +44,11 @@ levada_status levada_length_check(const char *length, const levada_spec *in, lev
                        length, levada_dtype_name(f->dtype));
 }
 
-static int64_t length_number(const levada_column *c, int64_t row)
+int64_t levada_length_number(levada_dtype dtype, const void *at)
 {
-    const void *at = c->values + row * levada_dtype_size(c->field->dtype);
-    uint64_t    u64;
+    uint64_t u64;
 
-    switch (c->field->dtype) {
+    switch (dtype) {
     case LEVADA_INT8: return *(const int8_t *)at;
     case LEVADA_INT16: return *(const int16_t *)at;
     case LEVADA_INT32: return *(const int32_t *)at;
@@ -69,7 +68,12 @@ static bool length_ragged(const levada_field *f)
 
 static int64_t length_of(const levada_column *c, int64_t row)
 {
-    return length_integer(c->field) ? length_number(c, row) : levada_column_length(c, row);
+    if (length_integer(c->field)) {
+        levada_dtype dtype = c->field->dtype;
+
+        return levada_length_number(dtype, c->values + row * levada_dtype_size(dtype));
+    }
+    return levada_column_length(c, row);
 }
 
 levada_status levada_length_measure(const char *field, const levada_block *block,

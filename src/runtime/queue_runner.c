@@ -34,6 +34,7 @@ struct levada_queue_runner {
     levada_status *closed;
     void (*close)(void *user);
     void (*cancel)(void *user);
+    void (*release)(void *user);
     void               *user;
     levada_coordinator *own; /* of threads without another one */
     levada_site         site;
@@ -73,6 +74,7 @@ static void runner_unref(levada_queue_runner *r)
     levada_free(r->errors);
     levada_lock_clear(&r->lock);
     levada_queue_unref(&r->queue);
+    if (r->release != NULL) r->release(r->user);
     levada_free(r);
 }
 
@@ -174,6 +176,7 @@ levada_status levada_queue_runner_create(levada_queue                      *queu
         runner_unref(r);
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a queue runner");
     }
+    r->release = all.release;
     *out = r;
     return LEVADA_OK;
 }
