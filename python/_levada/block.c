@@ -410,6 +410,24 @@ static PyObject *block_flags(PyObject *self, void *unused)
     return PyLong_FromLong(levada_spec_flags_of(levada_block_spec(block_of(self))));
 }
 
+int32_t *levada_py_columns(PyObject *list, int32_t n)
+{
+    int32_t *columns = NULL;
+
+    if (PySequence_Size(list) != n)
+        return PyErr_SetString(PyExc_TypeError, "a column for each component"), NULL;
+    columns = PyMem_Calloc((size_t)n + 1, sizeof *columns);
+    if (!columns) return PyErr_NoMemory(), NULL;
+    for (int32_t i = 0; i < n; i++) {
+        PyObject *column = PySequence_GetItem(list, i);
+
+        columns[i] = column ? (int32_t)PyLong_AsLong(column) : -1;
+        Py_XDECREF(column);
+        if (PyErr_Occurred()) return PyMem_Free(columns), NULL;
+    }
+    return columns;
+}
+
 static PyMethodDef block_methods[] = {
     {"fields", block_fields, METH_NOARGS,
      "List of (name, dtype, depth, dims, padded, pad) of the columns."},

@@ -219,7 +219,8 @@ static int module_exec(PyObject *module)
         module_add_type(module, &levada_py_barrier_spec, &state->barrier) < 0 ||
         module_add_type(module, &levada_py_saver_spec, &state->saver) < 0 ||
         module_add_type(module, &levada_py_segments_spec, &state->segments) < 0 ||
-        module_add_type(module, &levada_py_reader_spec, &state->reader) < 0)
+        module_add_type(module, &levada_py_reader_spec, &state->reader) < 0 ||
+        module_add_type(module, &levada_py_bucket_spec, &state->bucket) < 0)
         return -1;
     state->calls = levada_py_call_queue_create();
     state->made = PyUnicode_InternFromString("_made");
@@ -232,7 +233,8 @@ static int module_exec(PyObject *module)
         PyModule_AddFunctions(module, levada_py_queue_functions) < 0 ||
         PyModule_AddFunctions(module, levada_py_watchdog_functions) < 0 ||
         PyModule_AddFunctions(module, levada_py_writer_functions) < 0 ||
-        PyModule_AddFunctions(module, levada_py_rows_functions) < 0)
+        PyModule_AddFunctions(module, levada_py_rows_functions) < 0 ||
+        PyModule_AddFunctions(module, levada_py_bucket_functions) < 0)
         return -1;
     return module_add_tables(module);
 }
@@ -253,6 +255,7 @@ static int module_traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(state->saver);
     Py_VISIT(state->segments);
     Py_VISIT(state->reader);
+    Py_VISIT(state->bucket);
     return 0;
 }
 
@@ -272,6 +275,7 @@ static int module_clear(PyObject *module)
     Py_CLEAR(state->saver);
     Py_CLEAR(state->segments);
     Py_CLEAR(state->reader);
+    Py_CLEAR(state->bucket);
     return 0;
 }
 

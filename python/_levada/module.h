@@ -13,6 +13,7 @@
 #include <levada/builder.h>
 #include <levada/dataset.h>
 #include <levada/iter.h>
+#include <levada/queue.h>
 #include <levada/state.h>
 #include <time.h>
 
@@ -25,6 +26,7 @@ typedef struct levada_py_state {
     PyTypeObject     *block, *view, *dataset, *iter, *function, *writer, *tensor, *queue, *barrier;
     PyTypeObject     *saver, *segments; /* state savers, and batches of theirs */
     PyTypeObject     *reader;
+    PyTypeObject     *bucket;
     levada_py_call_queue *calls;
     levada_py_main   *main;  /* stays forever: queues have it */
     PyObject         *made;  /* "_made"; stays forever: iterators call it */
@@ -51,12 +53,14 @@ extern PyType_Spec levada_py_iter_spec, levada_py_function_spec, levada_py_write
 extern PyType_Spec levada_py_tensor_spec, levada_py_queue_spec, levada_py_barrier_spec;
 extern PyType_Spec levada_py_saver_spec, levada_py_segments_spec;
 extern PyType_Spec levada_py_reader_spec;
+extern PyType_Spec levada_py_bucket_spec;
 /* Functions of the module, in their files. */
 extern PyMethodDef levada_py_dataset_functions[], levada_py_build_functions[];
 extern PyMethodDef levada_py_lengths_functions[];
 extern PyMethodDef levada_py_call_functions[], levada_py_records_functions[];
 extern PyMethodDef levada_py_queue_functions[], levada_py_watchdog_functions[];
 extern PyMethodDef levada_py_writer_functions[], levada_py_rows_functions[];
+extern PyMethodDef levada_py_bucket_functions[];
 
 /* Forks in this process' line: what was made at another count belongs to a parent. A counter that
  * fork() itself advances, because asking the system for the process takes 150 ns a call. */
@@ -97,6 +101,10 @@ PyObject *levada_py_dataset_new(levada_py_state *state, levada_dataset **dataset
 levada_dataset *levada_py_dataset_of(levada_py_state *state, PyObject *object);
 /* Borrowed from the object; NULL (without an exception) where it is not a function of ours. */
 levada_function *levada_py_function_of(levada_py_state *state, PyObject *object);
+/* Borrowed from the object; NULL with a TypeError where it is not a queue of ours. */
+levada_queue *levada_py_queue_required(const levada_py_state *state, PyObject *object);
+/* n numbers of columns from a sequence, for PyMem_Free; NULL with an exception. */
+int32_t *levada_py_columns(PyObject *list, int32_t n);
 /* What a function made here calls, borrowed; NULL where it is none of Python. */
 PyObject *levada_py_target_of(const levada_function *function);
 

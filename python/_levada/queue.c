@@ -237,19 +237,13 @@ static PyObject *queue_enqueue_block(PyObject *object, PyObject *const *args, Py
     int64_t          first, done = 0;
 
     if (!queue_arguments("enqueue_block", n, 3, 3) || !queue_alive(self)) return NULL;
-    if (Py_TYPE(args[0]) != self->state->block || PySequence_Size(args[1]) != self->slots.n)
-        return PyErr_SetString(PyExc_TypeError, "a block and a column for each component"), NULL;
+    if (Py_TYPE(args[0]) != self->state->block)
+        return PyErr_SetString(PyExc_TypeError, "enqueue_block needs a block"), NULL;
     block = (levada_py_block *)args[0];
     first = PyLong_AsLongLong(args[2]);
-    columns = PyMem_Calloc((size_t)self->slots.n, sizeof *columns);
-    for (int32_t i = 0; columns && i < self->slots.n; i++) {
-        PyObject *column = PySequence_GetItem(args[1], i);
-
-        columns[i] = column ? (int32_t)PyLong_AsLong(column) : -1;
-        Py_XDECREF(column);
-    }
-    if (!columns) PyErr_NoMemory();
-    if (PyErr_Occurred()) return PyMem_Free(columns), NULL;
+    if (PyErr_Occurred()) return NULL;
+    columns = levada_py_columns(args[1], self->slots.n);
+    if (!columns) return NULL;
     levada_py_name_thread();
     saved = levada_py_leave(self->state);
     st = levada_queue_enqueue_block(self->queue, block->block, columns, first, LEVADA_FOREVER,
@@ -467,6 +461,14 @@ static PyObject *queue_dims(PyObject *self, PyObject *unused)
 {
     (void)unused;
     return levada_py_slots_dims(&((queue_object *)self)->slots);
+}
+
+levada_queue *levada_py_queue_required(const levada_py_state *state, PyObject *object)
+{
+    levada_queue *queue = object ? levada_py_queue_of(state, object) : NULL;
+
+    if (!queue && !PyErr_Occurred()) PyErr_SetString(PyExc_TypeError, "not a queue of levada");
+    return queue;
 }
 
 static PyObject *queue_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
