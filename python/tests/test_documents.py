@@ -53,6 +53,8 @@ def test_the_page_on_queues_runs():
     assert codes[0].count("def step(batch):") == 1
     steps = [run(code.replace("def step(batch):", "def other(batch):")) for code in codes]
     assert [int(number) for (batch,) in steps[0] for number in batch] == list(range(1000))
+    lengths = [n.tolist() for n, words in steps[-2] if words.shape == (2, max(n))]
+    assert sorted(lengths) == [[3, 2], [4, 1], [9, 11], [10, 12]]
     assert sum(len(tokens) for (tokens,) in steps[-1]) == 300
 
 
@@ -75,3 +77,11 @@ def test_the_input_pipeline_example_reads_everything(folder):
     files = [folder / "0.tfrecord", folder / "1.tfrecord"]
     tokens = 2 * 2 * sum(i % 7 + 1 for i in range(10))
     assert example("input_pipeline.py", *files) == f"40 examples, {tokens} tokens\n"
+
+
+def test_the_bucket_example_pads_little():
+    lines = example("buckets.py").split("\n")
+    assert lines[0] == "Done training: epoch limit reached"
+    words = sum(1 + number * 7 % 24 for number in range(1000))
+    assert lines[1].startswith(f"1000 sentences, {words} words, ")
+    assert 0 < float(lines[1].split()[-3]) < 30

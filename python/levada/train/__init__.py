@@ -3,6 +3,7 @@
 
 from levada.train._barrier import Barrier
 from levada.train._batch_sequences import batch_sequences_with_states
+from levada.train._bucket import bucket, bucket_by_sequence_length
 from levada.train._coordinator import Coordinator
 from levada.train._input import (
     batch,
@@ -70,6 +71,8 @@ __all__ = [
     "batch",
     "batch_join",
     "batch_sequences_with_states",
+    "bucket",
+    "bucket_by_sequence_length",
     "clear_collection",
     "get_collection",
     "input_producer",

@@ -7,7 +7,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from levada import _levada
@@ -220,7 +220,7 @@ class Stream:
         queue: Any,
         queue_runners: Sequence[QueueRunner],
         gauge: Gauge | None = None,
-        counts: Callable[[], dict[str, int]] | None = None,
+        counts: Callable[[], Mapping[str, float]] | None = None,
     ) -> None:
         self._take = take
         self.queue = queue

@@ -86,11 +86,11 @@ class Structure:
             "all dictionaries must have the same keys"
         )
 
-    def build(self, values: Sequence[Any]) -> Any:
-        """Values, one for each field, in this structure; a list of one field comes back bare."""
+    def build(self, values: Sequence[Any], bare: bool = True) -> Any:
+        """Values, one for each field, in this structure; a list of one field may come back bare."""
         if self.kind is dict:
             return dict(zip(self.keys, values, strict=True))
-        if len(self.keys) == 1:
+        if self.kind is None or (bare and len(self.keys) == 1):
             return values[0]
         return tuple(values) if self.kind is tuple else list(values)
 

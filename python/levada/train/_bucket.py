@@ -1,0 +1,467 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Buckets: examples of similar length, or of one class, batched together.
+
+The contract is that of TensorFlow's ``contrib/training/python/training/bucket_ops.py``. The work is
+done in C (``levada/bucket.h``): this module turns examples of Python into elements, and runs the
+threads.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import partial
+from types import SimpleNamespace
+from typing import Any
+
+from levada import _levada
+from levada.errors import (
+    AbortedError,
+    CancelledError,
+    InvalidArgumentError,
+    LevadaError,
+    OutOfRangeError,
+)
+from levada.train._examples import Examples, Keep, Move, feed
+from levada.train._feed import Feed
+from levada.train._input import check_capacity, sources_of
+from levada.train._input_block import native_spec
+from levada.train._input_stream import Gauge, LateQueue, Made, Stream
+from levada.train._queue_runner import QueueRunner
+from levada.train._queues import FIFOQueue, PaddingFIFOQueue
+from levada.train._structure import Structure, as_source
+
+_Key = Hashable | Callable[[Any], Any]
+_MOST = 2**31 - 1  # of numbers that have a limit anyway
+
+
+class _Blocks:
+    """The bucket queues as a queue that takes whole blocks."""
+
+    def __init__(self, bucket: Any) -> None:
+        self._bucket = bucket
+
+    def enqueue_block(self, block: Any, columns: Sequence[int], first: int) -> None:
+        if first:
+            return  # a call that failed has counted what did not go in
+        try:
+            self._bucket.enqueue_block(block, columns, 0)
+        except BaseException as error:
+            error.enqueued = 1  # type: ignore[attr-defined]
+            raise
+
+
+class _BucketQueues:
+    """The bucket queues as one: what the input threads fill, and close together."""
+
+    names = None
+
+    def __init__(
+        self, name: str, queues: Sequence[Any], dtypes: Sequence[Any], bucket: Any
+    ) -> None:
+        self.name = name
+        self.queues = queues
+        self.dtypes = dtypes  # of an example, without its length
+        self.bucket = bucket
+        self._queue = _Blocks(bucket)
+
+    def enqueue_from(self, dataset: Any) -> Feed:
+        """A function that puts the next block of records of a dataset in."""
+        return Feed(self, dataset)  # type: ignore[arg-type]
+
+    def close(self, cancel_pending_enqueues: bool = False, timeout: float | None = None) -> None:
+        """Closes all of them, the first one first."""
+        for queue in self.queues:
+            try:
+                queue.close(cancel_pending_enqueues=cancel_pending_enqueues, timeout=timeout)
+            except CancelledError:  # closed already
+                pass
+
+    def cancel(self) -> None:
+        """Ends every waiting call."""
+        for queue in self.queues:
+            queue.cancel()
+
+    def size(self) -> int:
+        """Elements in all of them."""
+        return sum(queue.size() for queue in self.queues)
+
+    def is_closed(self) -> bool:
+        """Whether they were closed, or are about to be."""
+        return self.queues[0].is_closed()
+
+
+class _Input(LateQueue):
+    """The bucket queues, once there are some. Consumers of the top queue get their errors."""
+
+    def __init__(self, make: Callable[[list[Any], Any], Any], name: str, top: LateQueue) -> None:
+        super().__init__(make, name)
+        self._top = top
+
+    def _producers_failed(self, error: BaseException) -> None:
+        self._top._producers_failed(error)
+
+    def wait(self) -> _BucketQueues:
+        """Until the first example; OutOfRangeError where there is none."""
+        return self._settled(None, None, None)[0]
+
+
+class _Bucketer(Examples):
+    """What the threads and the consumer of one bucket function share."""
+
+    def __init__(
+        self, who: str, key: _Key, boundaries: tuple[int, ...] | None, options: dict[str, Any]
+    ) -> None:
+        super().__init__(who, options)
+        self._key, self._what = key, "which_bucket" if boundaries is None else "input_length"
+        if not callable(key) and not isinstance(key, Hashable):
+            raise TypeError(
+                f"{who}: {self._what} is {key!r:.60}; it must be the name or number of a field of "
+                "the example, or a function of the example"
+            )
+        self._keep_field = _field_of(options["keep_input"])
+        self._boundaries = boundaries
+        self._n = self._check(options)
+        self._shared_name = options["shared_name"]
+        self._scope = options["name"] or "bucket"
+        self._filtered = self._lost = 0
+        self._bucket: Any = None
+        shared = self._shared_name
+        self._top = LateQueue(self._make_top, shared or f"{self._scope}/top_queue")
+        self._input = _Input(self._make_queues, f"{self._scope}/bucket_queues", self._top)
+        self._made = Made(lambda timeout: self._top.dequeue(timeout=timeout), self._build)
+        self._index: Callable[[Any], int]
+        self._enqueue: list[Callable[[Any], None]]
+        self._measure: Callable[[Any, Sequence[Any]], Any]
+
+    def _check(self, options: dict[str, Any]) -> int:
+        """Checks numbers; returns that of the buckets."""
+        capacities = options["bucket_capacities"]
+        self._sizes = _integers(options["batch_size"], "batch_size")
+        self._capacity = _integer(options["capacity"], "capacity")
+        self._threads = _integer(options["num_threads"], "num_threads")
+        check_capacity(self._capacity)
+        self._capacities = None
+        if capacities is not None:
+            if isinstance(capacities, Sequence) or not hasattr(capacities, "__index__"):
+                self._capacities = _integers(capacities, "bucket_capacities")
+            else:
+                raise TypeError(
+                    f"bucket_capacities={capacities} must have an entry for each bucket"
+                )
+        n = 0
+        if self._boundaries is None:
+            n = min(max(_integer(options["num_buckets"], "num_buckets"), -1), _MOST)
+        if self._threads < 1:
+            raise ValueError(f"{self.who}: num_threads={self._threads} must be at least 1")
+        _levada.bucket_check(
+            n,
+            self._sizes,
+            self._capacity,
+            self._capacities,
+            self._boundaries,
+            min(self._threads, _MOST),
+        )
+        return n if self._boundaries is None else len(self._boundaries) + 1
+
+    # -- queues
+
+    def _open(self, dtypes: list[str], shapes: list[Any]) -> Any:
+        return self._input.settle(dtypes, shapes)
+
+    def _make_top(self, dtypes: list[str], shapes: list[Any]) -> Any:
+        name = f"{self._scope}/top_queue"
+        return PaddingFIFOQueue(
+            self._capacity, dtypes, shapes, shared_name=self._shared_name, name=name
+        )
+
+    def _make_queues(self, dtypes: list[str], shapes: list[Any]) -> _BucketQueues:
+        by_length = self._boundaries is not None
+        all_dtypes = ["int32", *dtypes] if by_length else dtypes
+        all_shapes = [(), *shapes] if by_length else list(shapes)
+        kind = PaddingFIFOQueue if self.dynamic_pad else FIFOQueue
+        capacities = self._capacities or (self._capacity,) * self._n
+        shared = self._shared_name
+        queues = [
+            kind(
+                capacity,
+                all_dtypes,
+                all_shapes,
+                shared_name=None if shared is None else f"{shared}_{i}",
+                name=f"{self._scope}/bucket_queue_{i}",
+            )
+            for i, capacity in enumerate(capacities)
+        ]
+        rows = [(None, *shape) for shape in all_shapes]
+        top = self._top.settle(["int32", *all_dtypes], [(), *rows])
+        key = 0 if callable(self._key) else self.structure.index(self._key)
+        keep = -1 if self._keep_field is None else self.structure.index(self._keep_field)
+        self._bucket = _levada.Bucket(
+            tuple(queue._queue for queue in queues),
+            top._queue,
+            self._sizes,
+            self._boundaries,
+            self.smaller,
+            key,
+            keep,
+        )
+        self._index = self._bucket.index
+        self._enqueue = [queue._queue.enqueue for queue in queues]
+        self._measure = self._measure_by(key)
+        return _BucketQueues(self._input.name, queues, dtypes, self._bucket)
+
+    def _measure_by(self, field: int) -> Callable[[Any, Sequence[Any]], Any]:
+        """Function (example, values) -> key."""
+        if callable(self._key):
+            function = self._key
+            return lambda example, _: function(example)
+        if self._boundaries is None:
+            return lambda _, values: values[field]
+        return lambda _, values: _length_of(values[field])
+
+    # -- the input threads' side
+
+    def put(self, example: Any) -> None:
+        """One example into its bucket."""
+        if self.queue is None:
+            self.settle(example)
+        values = self.structure.flatten(example)
+        if self.keep is not None and self.keep(example, values, self.structure) is None:
+            with self._lock:
+                self._filtered += 1
+            return
+        key = self._measure(example, values)
+        try:
+            i = self._index(key)
+        except TypeError:
+            raise InvalidArgumentError(
+                f"{self.who}: {self._what} is {key!r:.60}, not an integer"
+            ) from None
+        if self._boundaries is not None:
+            values = (operator.index(key), *values)
+        try:
+            self._enqueue[i](values)
+        except CancelledError as error:
+            self._cancelled(error)
+        except (TypeError, ValueError) as error:
+            if isinstance(error, LevadaError):
+                raise
+            raise self.misfit(values, error) from error
+
+    def _cancelled(self, error: CancelledError) -> None:
+        with self._lock:
+            self._lost += 1
+        if self._input.is_closed():
+            raise error
+        raise AbortedError(
+            f"{self.who}: a call in '{self._input.name}' was cancelled while it was open: the "
+            "input is incomplete"
+        ) from error
+
+    # -- the buckets' side
+
+    def _run(self, i: int) -> None:
+        self._input.wait().bucket.run(i)
+
+    # -- the consumer's side
+
+    def take(self, timeout: float | None) -> Any:
+        """The next batch."""
+        return self._made.next(timeout)
+
+    def _build(self, values: Sequence[Any]) -> Any:
+        if self._boundaries is None:
+            return values[0], self.structure.build(values[1:], bare=False)
+        return values[1], self.structure.build(values[2:], bare=False)
+
+    def counts(self) -> dict[str, float]:
+        """What ``stats()`` has beside the top queue."""
+        queues = [] if self.queue is None else self.queue.queues
+        sizes = [queue.size() for queue in queues] or [0] * self._n
+        found: dict[str, float] = {
+            f"{self._scope}/bucket_queue_{i}/size": size for i, size in enumerate(sizes)
+        }
+        counts = (0, 0, 0, 0) if self._bucket is None else self._bucket.counts()
+        found["batches"], found["records"] = counts[0], counts[1]
+        found["dropped_records"] = counts[2] + self._lost
+        found["filtered_records"] = counts[3] + self._filtered
+        return found
+
+    def stream(self, source: Any) -> Stream:
+        """Threads and result."""
+        spec = self._spec_of(source)
+        move = Move(self, source, spec) if spec else None
+        ops: list[Callable[[], None]] = [move] if move else []
+        if move is None:
+            ops = [feed(self.put, as_source(source, self.who))] * self._threads
+
+        def cancel() -> None:
+            self._input.close(cancel_pending_enqueues=True)
+            if move is not None:
+                move.cancel()
+
+        ends = (OutOfRangeError, CancelledError)
+        runs: list[Any] = []
+        for i in range(self._n):
+            runs.append(partial(self._run, i))
+            runs[-1].__name__ = f"enqueue_from_bucket_{i}"
+        output = QueueRunner(self._top, runs, queue_closed_exception_types=ends)
+        fill = QueueRunner(self._input, ops, cancel_op=cancel, queue_closed_exception_types=ends)
+        gauge = Gauge(f"{self._scope}/top_queue", self._capacity)
+        return Stream(self.take, self._top, [output, fill], gauge, self.counts)
+
+    def _spec_of(self, source: Any) -> Any:
+        """(names, dtypes, shapes) of a dataset whose blocks need no Python for each record."""
+        if callable(self._key) or (self.keep is not None and self._keep_field is None):
+            return None
+        wanted = SimpleNamespace(keep=None, enqueue_many=False, dynamic_pad=self.dynamic_pad)
+        spec = native_spec(source, wanted)
+        if spec is not None:
+            structure = Structure(dict, sorted(spec[0]))
+            structure.index(self._key)
+            if self._keep_field is not None:
+                structure.index(self._keep_field)
+        return spec
+
+
+def _field_of(keep: Any) -> Hashable | None:
+    """The field that keep_input names; None: it does not name one."""
+    import numpy as np
+
+    if keep is None or callable(keep) or isinstance(keep, (bool, np.bool_, np.ndarray, list)):
+        return None
+    return keep
+
+
+def _length_of(value: Any) -> Any:
+    """A length, or the first dimension of an array, or the bytes of a byte string."""
+    shape = getattr(value, "shape", None)
+    if shape:
+        return shape[0]
+    return value if hasattr(value, "__index__") else len(value)
+
+
+def _integer(value: Any, what: str) -> int:
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{what} must be an integer, not {value!r:.60}") from None
+    if not -(2**63) <= number < 2**63:
+        raise ValueError(f"{what}={number} is out of range")
+    return number
+
+
+def _integers(values: Any, what: str) -> tuple[int, ...]:
+    """An integer, or an iterable of integers, which is copied."""
+    if hasattr(values, "__index__") and not getattr(values, "shape", ()):
+        return (_integer(values, what),)
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        raise TypeError(f"{what} must be an integer or a list of integers, not {values!r:.60}")
+    return tuple(_integer(value, what) for value in values)
+
+
+def _boundaries_of(values: Any) -> tuple[int, ...]:
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        raise TypeError(f"bucket_boundaries must be a list or tuple, but received: {values!r:.60}")
+    found = []
+    for value in values:
+        if not hasattr(value, "__index__"):
+            raise TypeError(f"bucket boundaries must be integers, but saw: {value!r:.60}")
+        found.append(_integer(value, "bucket boundary"))
+    if not found:
+        raise ValueError("bucket_boundaries must not be empty")
+    return tuple(found)
+
+
+def bucket(
+    source: Any,
+    which_bucket: _Key,
+    batch_size: int | Iterable[int],
+    num_buckets: int,
+    num_threads: int = 1,
+    capacity: int = 32,
+    bucket_capacities: Iterable[int] | None = None,
+    shapes: Any = None,
+    dynamic_pad: bool = False,
+    allow_smaller_final_batch: bool = False,
+    keep_input: Keep = True,
+    shared_name: str | None = None,
+    name: str | None = None,
+) -> Stream:
+    """Batches of examples of one bucket each: a call returns ``(bucket id, outputs)``.
+
+    Input threads put each example into the queue of its bucket. One thread for each bucket moves
+    full batches to a top queue, from which the calls take them. A bucket keeps the order of arrival
+    with one input thread; batches of different buckets arrive in any order. A bucket whose batches
+    nobody takes blocks the input.
+
+    Args:
+        source: where examples come from: a function of no arguments that returns one (array-likes
+            as a list, tuple or dict, or bare) and raises OutOfRangeError or StopIteration at the
+            end; an iterable; a Dataset; a queue. Called by threads of levada, not before
+            ``start_queue_runners``.
+        which_bucket: the number of the bucket of an example: the name (or list index) of a field,
+            or a function of the example. A number outside of [0, num_buckets) ends the input, and
+            consumers receive InvalidArgumentError after the batches before it.
+        batch_size: examples in a batch, or a list with an entry for each bucket.
+        num_buckets: how many buckets there are.
+        num_threads: threads that call the source, which must then be thread-safe. A Dataset is
+            moved by one thread, block by block, where fields and not functions choose the bucket.
+        capacity: of the top queue, in batches, and of each bucket queue, in examples; -1 = no
+            limit.
+        bucket_capacities: of the bucket queues, an entry for each.
+        shapes: shape of each field of one example, a list in the order of fields or a dict; by
+            default those of the first example.
+        dynamic_pad: fields may differ in shape, and a batch is padded to the largest on the right
+            (0, b"", False). None in `shapes` means a dimension that varies; without `shapes` all
+            do.
+        allow_smaller_final_batch: at the end each bucket delivers its remainder as a smaller batch,
+            in the order of the buckets. Else ``stats()["dropped_records"]`` counts them.
+        keep_input: a bool, a field, or a function of the example: whether to keep it.
+            ``stats()["filtered_records"]`` counts those that are not kept.
+        shared_name: the bucket queues are shared under ``<shared_name>_<i>``, the top queue under
+            ``<shared_name>``.
+        name: replaces "bucket" in the names of queues and gauges.
+
+    Raises:
+        ValueError, TypeError: wrong arguments. Examples that do not fit the first one are an
+            InvalidArgumentError in the thread, which stops the coordinator.
+    """
+    options = locals()
+    (source,) = sources_of("bucket", options)
+    return _Bucketer("bucket", which_bucket, None, options).stream(source)
+
+
+def bucket_by_sequence_length(
+    source: Any,
+    input_length: _Key,
+    batch_size: int | Iterable[int],
+    bucket_boundaries: Iterable[int],
+    num_threads: int = 1,
+    capacity: int = 32,
+    bucket_capacities: Iterable[int] | None = None,
+    shapes: Any = None,
+    dynamic_pad: bool = False,
+    allow_smaller_final_batch: bool = False,
+    keep_input: Keep = True,
+    shared_name: str | None = None,
+    name: str | None = None,
+) -> Stream:
+    """Batches of examples of similar length: a call returns ``(sequence_length, outputs)``.
+
+    ``sequence_length`` is an int32 array with the length of each example. Bucket i holds the
+    lengths l with ``bucket_boundaries[i - 1] <= l < bucket_boundaries[i]``; the first and the last
+    bucket are open.
+
+    Args:
+        input_length: the length of an example: the name (or list index) of an integer field, or of
+            a field whose first dimension is the length, or a function of the example.
+        bucket_boundaries: increasing lengths: one less than there are buckets. `batch_size` and
+            `bucket_capacities` have ``len(bucket_boundaries) + 1`` entries if they are lists.
+
+    The rest as in `bucket`.
+    """
+    who = "bucket_by_sequence_length"
+    options = locals()
+    (source,) = sources_of(who, options)
+    return _Bucketer(who, input_length, _boundaries_of(bucket_boundaries), options).stream(source)
