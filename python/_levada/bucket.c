@@ -38,9 +38,10 @@ static bool bucket_numbers(PyObject *given, int64_t **out, int32_t *n)
     *out = PyMem_Calloc((size_t)size + 1, sizeof **out);
     if (!*out) return PyErr_NoMemory(), false;
     for (Py_ssize_t i = 0; i < size; i++) {
-        PyObject *item = PyTuple_GetItem(given, i);
+        PyObject *item = PySequence_GetItem(given, i);
 
         (*out)[i] = item ? PyLong_AsLongLong(item) : -1;
+        Py_XDECREF(item);
         if (PyErr_Occurred()) return false;
     }
     return true;
@@ -99,7 +100,10 @@ static levada_queue **bucket_queues(levada_py_state *state, PyObject *given, Py_
     queues = PyMem_Calloc((size_t)*n + 1, sizeof(levada_queue *));
     if (!queues) return PyErr_NoMemory(), NULL;
     for (Py_ssize_t i = 0; i < *n; i++) {
-        queues[i] = levada_py_queue_required(state, PyTuple_GetItem(given, i));
+        PyObject *item = PySequence_GetItem(given, i);
+
+        queues[i] = levada_py_queue_required(state, item);
+        Py_XDECREF(item); /* the tuple holds it */
         if (!queues[i]) return PyMem_Free(queues), NULL;
     }
     return queues;

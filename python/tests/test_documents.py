@@ -53,8 +53,7 @@ def test_the_page_on_queues_runs():
     assert codes[0].count("def step(batch):") == 1
     steps = [run(code.replace("def step(batch):", "def other(batch):")) for code in codes]
     assert [int(number) for (batch,) in steps[0] for number in batch] == list(range(1000))
-    lengths = [n.tolist() for n, words in steps[-2] if words.shape == (2, max(n))]
-    assert sorted(lengths) == [[3, 2], [4, 1], [9, 11], [10, 12]]
+    assert sorted(words.shape for (words,) in steps[-2]) == [(2, 3), (2, 4), (2, 11), (2, 12)]
     assert sum(len(tokens) for (tokens,) in steps[-1]) == 300
 
 
