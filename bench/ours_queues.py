@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""P5: queues and the barrier from Python, with one core; elements through the queue are counted."""
+"""P5: queues, barrier and buckets from Python, with one core; elements that went through count."""
 
 import itertools
 import os
@@ -118,6 +118,42 @@ def runner_python(folder, limit=500_000):
         queue.enqueue(i)
 
     return run(queue, produce)
+
+
+BOUNDARIES = [20, 40, 60, 80]
+
+
+def vectors():
+    """1,000 vectors of 1 to 99 numbers."""
+    return [np.ones(n, np.int64) for n in np.random.default_rng(1).integers(1, 100, 1000)]
+
+
+def bucketed(source):
+    """bucket_by_sequence_length in batches of 64, to the end; elements are counted."""
+    lt.clear_collection("queue_runners")
+    batch = lt.bucket_by_sequence_length(
+        source, "x", BATCH, BOUNDARIES, dynamic_pad=True, allow_smaller_final_batch=True
+    )
+    coord = lt.Coordinator()
+    threads = lt.start_queue_runners(coord=coord)
+    result = timed(lambda: sum(len(lengths) for lengths, _ in batch))
+    coord.request_stop()
+    coord.join(threads)
+    return result
+
+
+def buckets(folder, limit=2_000_000):
+    """The source is a dataset: no Python for an element."""
+    rows = vectors()
+    ends = np.cumsum([0, *map(len, rows)]).astype(np.int32)
+    ds = lv.from_arrays({"x": lv.Ragged(np.concatenate(rows), [ends])})
+    return bucketed(ds.repeat(limit // len(rows)).with_options(threads=1))
+
+
+def buckets_python(folder, limit=200_000):
+    """The source is a function of Python that returns one element."""
+    examples = itertools.islice(itertools.cycle([{"x": row} for row in vectors()]), limit)
+    return bucketed(lambda: next(examples))
 
 
 if __name__ == "__main__":

@@ -338,7 +338,7 @@ def queue_rows():
 
 
 def train_rows():
-    """P5: queues and the barrier from Python."""
+    """P5: queues, the barrier and buckets from Python."""
     rows = []
     for what, title, least in (
         ("one", "FIFO queue, one in, one out", 20.0),
@@ -348,6 +348,8 @@ def train_rows():
         ("runner", "queue runner of a dataset, dequeue_many(64)", 10.0),
         ("runner_python", "queue runner of a function, dequeue_many(64)", 5.0),
         ("barrier", "barrier, insert_many and take_many of 64", 10.0),
+        ("buckets", "bucket_by_sequence_length(64) of a dataset", 20.0),
+        ("buckets_python", "bucket_by_sequence_length(64) of a function", 20.0),
     ):
         peers = {"TensorFlow": python(f"tf_queues:{what.removesuffix('_python')}")}
         rows.append(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""P5: TensorFlow's queues and barrier, driven from Python through a session, one core.
+"""P5: TensorFlow's queues, barrier and buckets, driven from Python through a session, one core.
 
 What is fastest was tried for each row (k elements a second, best of six turns; HERE: ops run in
 the thread that calls; single: so does the executor; compiled: tf_common):
@@ -120,6 +120,54 @@ def runner(folder, limit=100_000):
             for _ in range(limit // BATCH):
                 take()
             return limit // BATCH * BATCH
+
+        result = timed(count)
+        coord.request_stop()
+        coord.join(threads)
+        return result
+
+
+BOUNDARIES = [20, 40, 60, 80]
+
+
+def bucket_queues():
+    """Queues and runners as contrib/training/python/training/bucket_ops.py has them; a batch."""
+    length = tf.random.uniform((), 1, 100, tf.int32)
+    element = [length, tf.ones((length,), tf.int64)]
+    types, shapes = [tf.int32, tf.int64], [(), (None,)]
+    queues = [tf.PaddingFIFOQueue(32, types, shapes) for _ in range(len(BOUNDARIES) + 1)]
+    top = tf.PaddingFIFOQueue(32, [tf.int32, *types], [(), *((None, *s) for s in shapes)])
+    which = tf.reduce_sum(tf.cast(length >= tf.constant(BOUNDARIES), tf.int32))
+    enqueues = [
+        tf.cond(tf.equal(which, i), lambda q=q: q.enqueue(element), tf.no_op)
+        for i, q in enumerate(queues)
+    ]
+    batches = [top.enqueue([tf.constant(i), *q.dequeue_many(BATCH)]) for i, q in enumerate(queues)]
+    ends = (tf.errors.OutOfRangeError, tf.errors.CancelledError)
+
+    def runner(queue, ops, closed):
+        closes = [tf.group(*(q.close(cancel) for q in closed)) for cancel in (False, True)]
+        return tf.train.QueueRunner(queue, ops, *closes, queue_closed_exception_types=ends)
+
+    runners = [runner(queues[0], batches, [top]), runner(top, [tf.group(*enqueues)], queues)]
+    return runners, top.dequeue()
+
+
+def buckets(folder, limit=20_000):
+    """bucket_by_sequence_length, one element a call, in batches of 64."""
+    tf2.compat.v1.disable_control_flow_v2()
+    with tf.Graph().as_default() as graph, session(graph, executor="") as run:
+        runners, batch = bucket_queues()
+        take = compiled(run, batch)
+        coord = tf.train.Coordinator()
+        threads = [
+            thread
+            for runner in runners
+            for thread in runner.create_threads(run, coord, daemon=True, start=True)
+        ]
+
+        def count():
+            return sum(len(take()[1]) for _ in range(limit // BATCH))
 
         result = timed(count)
         coord.request_stop()
