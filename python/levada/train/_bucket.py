@@ -130,9 +130,8 @@ class _Bucketer(Examples):
         self._top = LateQueue(self._make_top, shared or f"{self._scope}/top_queue")
         self._input = _Input(self._make_queues, f"{self._scope}/bucket_queues", self._top)
         self._made = Made(lambda timeout: self._top.dequeue(timeout=timeout), self._build)
-        self._index: Callable[[Any], int]
         self._enqueue: list[Callable[[Any], None]]
-        self._measure: Callable[[Any, Sequence[Any]], Any]
+        self._put: Callable[[Any], None]
 
     def _check(self, options: dict[str, Any]) -> int:
         """Checks numbers; returns that of the buckets."""
@@ -205,48 +204,61 @@ class _Bucketer(Examples):
             key,
             keep,
         )
-        self._index = self._bucket.index
         self._enqueue = [queue._queue.enqueue for queue in queues]
-        self._measure = self._measure_by(key)
+        self._put = self._putter(key)
         return _BucketQueues(self._input.name, queues, dtypes, self._bucket)
-
-    def _measure_by(self, field: int) -> Callable[[Any, Sequence[Any]], Any]:
-        """Function (example, values) -> key."""
-        if callable(self._key):
-            function = self._key
-            return lambda example, _: function(example)
-        if self._boundaries is None:
-            return lambda _, values: values[field]
-        return lambda _, values: _length_of(values[field])
 
     # -- the input threads' side
 
     def put(self, example: Any) -> None:
-        """One example into its bucket."""
+        """The first example; then `_put` is the function of its structure."""
         if self.queue is None:
             self.settle(example)
-        values = self.structure.flatten(example)
-        if self.keep is not None and self.keep(example, values, self.structure) is None:
-            with self._lock:
-                self._filtered += 1
-            return
-        key = self._measure(example, values)
+        self._put(example)
+
+    def _putter(self, field: int) -> Callable[[Any], None]:
+        """A function that puts one example into its bucket."""
+        flatten, index, enqueue = self.structure.flatten, self._bucket.index, self._enqueue
+        key_of = self._key if callable(self._key) else None
+        by_length, kept = self._boundaries is not None, None if self.keep is None else self._kept
+        whole = operator.index
+
+        def put(example: Any) -> None:
+            values = flatten(example)
+            if kept and not kept(example, values):
+                return
+            key = values[field] if key_of is None else key_of(example)
+            try:
+                if by_length:
+                    key = _length_of(key) if key_of is None else key
+                    values = whole(key), *values
+                enqueue[index(key)](values)
+            except Exception as error:
+                self._failed(key, values, error)
+
+        return put
+
+    def _kept(self, example: Any, values: Sequence[Any]) -> bool:
+        keep = self.keep
+        if keep is None or keep(example, values, self.structure) is not None:
+            return True
+        with self._lock:
+            self._filtered += 1
+        return False
+
+    def _failed(self, key: Any, values: Sequence[Any], error: Exception) -> None:
+        """Raises what a failed put means."""
+        if isinstance(error, CancelledError):
+            self._cancelled(error)
+        if isinstance(error, LevadaError) or not isinstance(error, (TypeError, ValueError)):
+            raise error
         try:
-            i = self._index(key)
+            operator.index(key)
         except TypeError:
             raise InvalidArgumentError(
                 f"{self.who}: {self._what} is {key!r:.60}, not an integer"
             ) from None
-        if self._boundaries is not None:
-            values = (operator.index(key), *values)
-        try:
-            self._enqueue[i](values)
-        except CancelledError as error:
-            self._cancelled(error)
-        except (TypeError, ValueError) as error:
-            if isinstance(error, LevadaError):
-                raise
-            raise self.misfit(values, error) from error
+        raise self.misfit(values, error) from error
 
     def _cancelled(self, error: CancelledError) -> None:
         with self._lock:
