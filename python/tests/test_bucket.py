@@ -235,6 +235,24 @@ def test_a_coordinator_gets_the_same_error():
 
 
 @QUIET
+@pytest.mark.parametrize("end", [StopIteration(), errors.OutOfRangeError("too far")])
+def test_a_key_function_cannot_end_the_input(end):
+    def key(i):
+        if i == 3:
+            raise end
+        return 0
+
+    f = lt.bucket(range(9), key, 1, 1)
+    coord = lt.Coordinator()
+    threads = lt.start_queue_runners(coord=coord)
+    with pytest.raises(RuntimeError, match="the function of an example raised"):
+        drain(f)
+        f(timeout=20)
+    with pytest.raises(RuntimeError):
+        coord.join(threads)
+
+
+@QUIET
 def test_a_missing_field_names_those_that_exist():
     f = lt.bucket([{"a": 1, "b": 2}], "c", 1, 1)
     coord = lt.Coordinator()

@@ -55,6 +55,11 @@ def test_fields_of_a_dataset_choose_and_keep(running):
             lt.bucket(ds, batch_size=5, num_buckets=3, **given)
 
 
+def test_a_batched_dataset_is_refused():
+    with pytest.raises(ValueError, match=r"add unbatch\(\)"):
+        lt.bucket(lv.range(8).batch(2), "value", 1, 1)
+
+
 @QUIET
 def test_an_unfit_record_of_a_dataset_is_named():
     f = lt.bucket(lv.range(10), "value", 1, 4)

@@ -15,6 +15,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from levada import _levada
+from levada._dataset import Dataset
 from levada.errors import (
     AbortedError,
     CancelledError,
@@ -219,7 +220,7 @@ class _Bucketer(Examples):
     def _putter(self, field: int) -> Callable[[Any], None]:
         """A function that puts one example into its bucket."""
         flatten, index, enqueue = self.structure.flatten, self._bucket.index, self._enqueue
-        key_of = self._key if callable(self._key) else None
+        key_of = _no_end(self._key) if callable(self._key) else None
         by_length, kept = self._boundaries is not None, None if self.keep is None else self._kept
         whole = operator.index
 
@@ -336,6 +337,16 @@ class _Bucketer(Examples):
         return spec
 
 
+def _single(sources: list[Any]) -> list[Any]:
+    """The sources; ValueError where a record is a batch."""
+    for source in sources:
+        if isinstance(source, Dataset) and source._core.flags & 2:
+            raise ValueError(
+                "the dataset ends in a batching stage; buckets need single records: add unbatch()"
+            )
+    return sources
+
+
 def _field_of(keep: Any) -> Hashable | None:
     """The field that keep_input names; None: it does not name one."""
     import numpy as np
@@ -343,6 +354,18 @@ def _field_of(keep: Any) -> Hashable | None:
     if keep is None or callable(keep) or isinstance(keep, (bool, np.bool_, np.ndarray, list)):
         return None
     return keep
+
+
+def _no_end(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """The function, whose StopIteration would look like the end of the input."""
+
+    def key_of(example: Any) -> Any:
+        try:
+            return function(example)
+        except (StopIteration, OutOfRangeError) as error:
+            raise RuntimeError(f"the function of an example raised {error!r}") from error
+
+    return key_of
 
 
 def _length_of(value: Any) -> Any:
@@ -440,7 +463,7 @@ def bucket(
             InvalidArgumentError in the thread, which stops the coordinator.
     """
     options = locals()
-    (source,) = sources_of("bucket", options)
+    (source,) = _single(sources_of("bucket", options))
     return _Bucketer("bucket", which_bucket, None, options).stream(source)
 
 
@@ -475,5 +498,5 @@ def bucket_by_sequence_length(
     """
     who = "bucket_by_sequence_length"
     options = locals()
-    (source,) = sources_of(who, options)
+    (source,) = _single(sources_of(who, options))
     return _Bucketer(who, input_length, _boundaries_of(bucket_boundaries), options).stream(source)
