@@ -189,9 +189,11 @@ static void cancelled_calls_of_open_queues_are_an_error(void **state)
         bucket = test_bucket(&o);
         test_bucket_start(bucket, NULL);
         until_blocked(bucket, 2);
-        if (top) levada_queue_cancel(levada_bucket_queue(bucket, -1));
-        for (int32_t i = 0; !top && i < 4; i++) {
-            levada_queue_cancel(levada_bucket_queue(bucket, i));
+        /* A thread that was just woken misses a cancel. The first one that does not closes them. */
+        while (!levada_queue_is_closed(levada_bucket_queue(bucket, 0))) {
+            for (int32_t i = top ? -1 : 0; i < (top ? 0 : 4); i++) {
+                levada_queue_cancel(levada_bucket_queue(bucket, i));
+            }
         }
         test_bucket_take(bucket, &all, NULL, NULL);
         test_bucket_ends(&all, LEVADA_EABORTED, "the input is incomplete");
