@@ -20,7 +20,7 @@ BY_HAND = set(
 POSITIONAL = {
     "bucket_by_sequence_length": ["length", "boundaries", "batch_sizes"],
     "cast": ["field", "dtype"],
-    "decode_csv": ["field"],
+    "decode_csv": ["field", "record_defaults"],
     "decode_flac": ["field"],
     "decode_image": ["field"],
     "decode_jpeg": ["field", "channels", "ratio", "crop", "out"],
@@ -106,6 +106,8 @@ def ordered(row: dict) -> tuple[list[dict], list[dict]]:
         first = [name for name, arg in args.items() if arg["positional"]]
         first += [name for name, arg in args.items() if arg["required"] and name not in first]
     by_position = [args[name] for name in first]
+    if first[:1] == ["field"]:  # a field that the core could guess, but stands before others
+        by_position[0] = {**by_position[0], "required": True}
     # Python wants those without a default in front.
     by_position.sort(key=lambda arg: not arg["required"])
     return by_position, [arg for name, arg in args.items() if name not in first]

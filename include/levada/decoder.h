@@ -42,6 +42,9 @@ typedef struct levada_decoder_def {
     levada_status (*decode)(void *state, const void *args, const levada_strings *in,
                             levada_builder *out, levada_error *err);
     const levada_example_file *example_files; /* that the example reads; NULL = none */
+    /* check() names one column, which gets the name of the decoded column; users choose another
+     * with the option `out`, which the core adds. */
+    bool              replaces;
 } levada_decoder_def;
 
 #ifdef __cplusplus

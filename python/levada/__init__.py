@@ -30,6 +30,7 @@ if TYPE_CHECKING:  # what __getattr__ brings when it is asked for
     from levada._batch import Batch
     from levada._checkpoint import load_checkpoint, save_checkpoint
     from levada._config import show_config
+    from levada._decoders import decode_csv, decode_padded_raw, decode_raw
     from levada._dtypes import DType
     from levada._iterator import Iterator
     from levada._lengths import (
@@ -84,6 +85,9 @@ _LAZY = {
     "load_op_library": "_plugins",
     "register_decoder": "_plugins",
     "register_source": "_plugins",
+    "decode_csv": "_decoders",
+    "decode_padded_raw": "_decoders",
+    "decode_raw": "_decoders",
     "load_checkpoint": "_checkpoint",
     "save_checkpoint": "_checkpoint",
     "show_config": "_config",
@@ -123,6 +127,9 @@ __all__ = [
     "complex64",
     "complex128",
     "concat",
+    "decode_csv",
+    "decode_padded_raw",
+    "decode_raw",
     "errors",
     "float16",
     "float32",

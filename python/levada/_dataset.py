@@ -225,6 +225,10 @@ class Dataset(Stages):
 
         if isinstance(options.get("boundaries"), LengthHistogram):
             return self._stage(name, **_with_boundaries(options))
+        if "record_defaults" in options:
+            from levada._decoders import csv_defaults
+
+            options["record_defaults"] = csv_defaults(options["record_defaults"])
         if not callable(options.get("length")) and not callable(options.get("cost")):
             return super()._stage(name, **options)
         from levada import _functions

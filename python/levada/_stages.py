@@ -104,6 +104,70 @@ class Stages:
         """
         return self._stage("cast", field=field, dtype=dtype)
 
+    def decode_csv(
+        self,
+        field: str,
+        record_defaults: Any,
+        *,
+        field_delim: str = ",",
+        use_quote_delim: bool = True,
+        na_value: str = "",
+        select_cols: int | Iterable[int] | None = None,
+        columns: str | Iterable[str] | None = None,
+    ) -> Dataset:
+        """Lines of CSV to one column per field.
+
+        field: column to decode; null = the decoder's own, or the only one of bytes
+        record_defaults: one entry per column: a dtype (float32, float64, int32, int64, string;
+            the field is required), or {dtype: ..., default: ...}
+        field_delim: one character between fields
+        use_quote_delim: double quotes enclose fields; false = they are characters like others
+        na_value: text of a missing field, besides the empty one
+        select_cols: numbers of the fields to decode, ascending from 0; null = all
+        columns: names of the columns; null = c0, c1, ... by the number of the field
+
+        As text: text_lines:people.csv | decode_csv:[string,int32,{dtype:float32,default:0}]
+        """
+        return self._stage(
+            "decode_csv",
+            field=field,
+            record_defaults=record_defaults,
+            field_delim=field_delim,
+            use_quote_delim=use_quote_delim,
+            na_value=na_value,
+            select_cols=select_cols,
+            columns=columns,
+        )
+
+    def decode_raw(
+        self,
+        field: str,
+        dtype: Any,
+        *,
+        little_endian: bool = True,
+        fixed_length: int | None = None,
+        out: str | None = None,
+    ) -> Dataset:
+        """Byte strings as numbers.
+
+        field: column to decode; null = the decoder's own, or the only one of bytes
+        dtype: dtype of the numbers
+        little_endian: byte order of the numbers
+        fixed_length: bytes of a row: longer strings are cut, shorter ones padded with zeros;
+            null = rows of any length
+        out: name of the decoded column; null = the name of the column that it replaces
+
+        As text: fixed_length:numbers.bin,record_bytes=4 | decode_raw:int16
+        """
+        return self._stage(
+            "decode_raw",
+            field=field,
+            dtype=dtype,
+            little_endian=little_endian,
+            fixed_length=fixed_length,
+            out=out,
+        )
+
     def enumerate(self, start: int = 0, *, field: str = "index") -> Dataset:
         """The number of each record (batch), as a column.
 

@@ -21,6 +21,16 @@ typedef enum levada_number_kind {
 /* Reads all of text[0, n) by the grammar of JSON numbers; fills *i or *f. */
 levada_number_kind levada_number_read(const char *text, size_t n, int64_t *i, double *f);
 
+/* Numbers as tables have them: white space around them, a sign, leading zeros. Unlike
+ * levada_number_read, *_scan_* accept what strtol and strtod accept in base 10.
+ *   int    digits; BIG where it does not fit in int64
+ *   f64    "5.", ".5", "1e9", hexadecimal "0x1p3", "inf", "infinity" and "nan" in any case; values
+ *          beyond the range become infinite or zero. NONE for more than 480 characters
+ *   f32    the same, rounded once */
+levada_number_kind levada_number_scan_int(const char *text, size_t n, int64_t *out);
+levada_number_kind levada_number_scan_f64(const char *text, size_t n, double *out);
+levada_number_kind levada_number_scan_f32(const char *text, size_t n, float *out);
+
 /* The shortest text that reads back as x, always with a point or an exponent ("5.0"); "nan", "inf"
  * and "-inf". Returns out. */
 const char *levada_number_write(double x, char out[LEVADA_NUMBER_TEXT]);

@@ -155,8 +155,7 @@ static levada_status dataset_spec_decoder(levada_dataset *ds, levada_error *err)
     levada_spec *made = NULL;
 
     LEVADA_TRY(dataset_spec_choose(ds, err));
-    LEVADA_TRY(ds->op->def.decoder.check(ds->args, &made, err));
-    if (made == NULL) return levada_fail(err, LEVADA_EINTERNAL, "check() gave no columns");
+    LEVADA_TRY(levada_op_decoded_spec(ds->op, ds->args, &made, err));
     levada_status status = dataset_spec_join(ds, made, err);
     levada_spec_unref(&made);
     return status;

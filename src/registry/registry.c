@@ -56,6 +56,15 @@ static const levada_arg registry_decoder_args[] = {
     LEVADA_ARG_END
 };
 
+/* Of a decoder that replaces its column. */
+static const levada_arg registry_replacing_args[] = {
+    LEVADA_ARG(TEXT, levada_decoder_args, field,
+               .doc = "column to decode; null = the decoder's own, or the only one of bytes"),
+    LEVADA_ARG(TEXT, levada_decoder_args, out,
+               .doc = "name of the decoded column; null = the name of the column that it replaces"),
+    LEVADA_ARG_END
+};
+
 static const levada_arg registry_no_args[] = {LEVADA_ARG_END};
 
 const char *levada_family_name(levada_family family)
@@ -173,8 +182,9 @@ static levada_status registry_make_args(levada_op *op, const levada_arg *own, le
     bool              format = op->family == LEVADA_FAMILY_FORMAT;
     bool              decoder = op->family == LEVADA_FAMILY_DECODER;
     const levada_arg *core = format    ? registry_file_args
-                             : decoder ? registry_decoder_args
-                                       : registry_no_args;
+                             : !decoder ? registry_no_args
+                             : op->def.decoder.replaces ? registry_replacing_args
+                                                        : registry_decoder_args;
 
     if (own == NULL) own = registry_no_args;
     LEVADA_TRY(registry_check_rows(op, own, err));
@@ -197,6 +207,35 @@ const levada_decoder_def *levada_op_decoder(const levada_op *op)
 {
     if (op->family == LEVADA_FAMILY_DECODER) return &op->def.decoder;
     return op->decoder.decode ? &op->decoder : NULL;
+}
+
+/* The option `out`, or else the name of the decoded column; NULL = as check() names it. */
+static const char *registry_replaced(const levada_op *op, const void *args)
+{
+    const levada_decoder_args *core = (const void *)((const char *)args + op->core_offset);
+
+    if (op->family != LEVADA_FAMILY_DECODER || !op->def.decoder.replaces) return NULL;
+    return core->out != NULL ? core->out : core->field;
+}
+
+levada_status levada_op_decoded_spec(const levada_op *op, const void *args, levada_spec **out,
+                                     levada_error *err)
+{
+    const char  *name = registry_replaced(op, args);
+    levada_spec *made = NULL;
+
+    LEVADA_TRY(levada_op_decoder(op)->check(args, &made, err));
+    if (made == NULL) return levada_fail(err, LEVADA_EINTERNAL, "check() made no columns");
+    if (name == NULL) {
+        *out = made;
+        return LEVADA_OK;
+    }
+    levada_field field = *levada_spec_field(made, 0);
+
+    field.name = name;
+    levada_status status = levada_spec_create(&field, 1, levada_spec_flags_of(made), out, err);
+    levada_spec_unref(&made);
+    return status;
 }
 
 levada_status levada_op_format_spec(const levada_op *op, levada_spec **out, levada_error *err)

@@ -67,11 +67,17 @@ typedef struct levada_file_args {
     const char  *errors;        /* NULL = the iterator's policy */
 } levada_file_args;
 
-/* Option of every decoder, at core_offset of its args. */
+/* Options of every decoder, at core_offset of its args. */
 typedef struct levada_decoder_args {
     const char *field; /* in a dataset never NULL: the decoder's own or the only BYTES column where
                         * the option was not given */
+    const char *out;   /* of decoders that replace their column: the name of the new one; NULL = the
+                        * same. Other decoders do not have the option */
 } levada_decoder_args;
+
+/* The columns that a decoder makes: those of its check(), under the names that `args` asks for. */
+LEVADA_MUST_USE levada_status levada_op_decoded_spec(const levada_op *op, const void *args,
+                                                     levada_spec **out, levada_error *err);
 
 typedef struct levada_registry levada_registry;
 

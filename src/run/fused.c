@@ -151,7 +151,7 @@ levada_status levada_fused_add(levada_fused *fused, const levada_dataset *at,
     l->out = at->spec;
     l->context = *context;
     snprintf(l->path, sizeof l->path, "%s", path);
-    if (l->decoder) st = l->decoder->check(l->args, &l->decoded, err);
+    if (l->decoder) st = levada_op_decoded_spec(l->op, l->args, &l->decoded, err);
     if (st == LEVADA_OK) st = fused_open_states(fused, l, err);
     if (st != LEVADA_OK) {
         levada_error_wrap(err, "%s", l->op->name);

@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Decoders as functions of byte strings: tf.io.decode_csv and decode_raw."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from levada import _levada
+from levada._batch import Batch
+from levada._dtypes import as_dtype, name_of
+from levada.errors import LevadaError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+_INT32 = range(-(1 << 31), 1 << 31)
+
+
+def decode_csv(
+    records: Any,
+    record_defaults: Sequence[Any],
+    field_delim: str = ",",
+    use_quote_delim: bool = True,
+    na_value: str = "",
+    select_cols: Iterable[int] | None = None,
+    *,
+    name: str | None = None,
+    key: str | None = None,
+) -> list[np.ndarray[Any, Any]]:
+    """Decodes lines of CSV, one array per column, as ``tf.io.decode_csv``.
+
+    Args:
+        records: a byte string, or an array or nested lists of them: one line each.
+        record_defaults: one entry per column: a default ([0], [""], an array of at most one
+            element), or a dtype, an empty list (float32) or an empty array for a required field.
+            Dtypes are float32, float64, int32, int64 and string.
+        field_delim: one character between fields.
+        use_quote_delim: double quotes enclose fields.
+        na_value: text of a missing field, besides the empty one.
+        select_cols: numbers of the fields to decode, ascending from 0.
+        name: ignored.
+        key: for the attribute ``key`` of errors.
+
+    Returns:
+        One array per column, with the shape of ``records``; strings are ``bytes`` objects.
+
+    Raises:
+        ValueError, TypeError: an argument is wrong.
+        InvalidArgumentError: a line does not fit.
+    """
+    options = {
+        "record_defaults": csv_defaults(record_defaults),
+        "field_delim": field_delim,
+        "use_quote_delim": bool(use_quote_delim),
+        "na_value": na_value,
+        "select_cols": None if select_cols is None else [int(i) for i in select_cols],
+        "columns": [str(i) for i in range(len(record_defaults))],
+    }
+    if options["select_cols"] == []:
+        raise ValueError("Length of select_cols and record_defaults do not match.")
+    batch, shape = _decode("decode_csv", options, records, key)
+    return [_array(batch[column]).reshape(shape) for column in batch]
+
+
+def decode_raw(
+    input_bytes: Any,
+    out_type: Any,
+    little_endian: bool = True,
+    fixed_length: int | None = None,
+    *,
+    name: str | None = None,
+    key: str | None = None,
+) -> np.ndarray[Any, Any]:
+    """The bytes of strings as numbers, as ``tf.io.decode_raw``.
+
+    Args:
+        input_bytes: a byte string, or an array or nested lists of them.
+        out_type: dtype of the numbers.
+        little_endian: byte order of the numbers.
+        fixed_length: bytes of each row: longer strings are cut, shorter ones padded with zeros.
+            None: all strings must have one length.
+        name: ignored.
+        key: for the attribute ``key`` of errors.
+
+    Returns:
+        Array of the shape of ``input_bytes`` and one more dimension.
+
+    Raises:
+        InvalidArgumentError: ``fixed_length`` does not fit the dtype, the strings differ in
+            length, or a length is not a multiple of the size of the dtype.
+    """
+    import numpy as np
+
+    options = {"dtype": name_of(out_type), "little_endian": bool(little_endian)}
+    if fixed_length is not None:
+        options["fixed_length"] = int(fixed_length)
+    else:
+        _same_sizes(input_bytes)
+    batch, shape = _decode("decode_raw", options, input_bytes, key)
+    column = batch["value"]
+    values = np.asarray(column.values if fixed_length is None else column)
+    if fixed_length is not None:
+        return values.reshape(*shape, values.shape[-1])
+    return values.reshape(*shape, values.size // max(1, math.prod(shape)))
+
+
+def decode_padded_raw(
+    input_bytes: Any,
+    fixed_length: int,
+    out_type: Any,
+    little_endian: bool = True,
+    *,
+    name: str | None = None,
+    key: str | None = None,
+) -> np.ndarray[Any, Any]:
+    """`decode_raw` with strings cut or padded with zeros to ``fixed_length`` bytes."""
+    return decode_raw(input_bytes, out_type, little_endian, fixed_length, key=key)
+
+
+def csv_defaults(entries: Sequence[Any]) -> list[Any]:
+    """``record_defaults`` as the option of the stage: dtypes, and {dtype, default}."""
+    if isinstance(entries, (str, bytes)) or not hasattr(entries, "__iter__"):
+        raise TypeError(f"record_defaults is a list with one entry per column, not {entries!r}")
+    return [_csv_default(entry) for entry in entries]
+
+
+def _csv_default(entry):
+    if isinstance(entry, dict):
+        return entry
+    if isinstance(entry, type) or not hasattr(entry, "__len__"):
+        try:
+            return name_of(entry)
+        except TypeError:
+            pass  # a single value
+    dtype, values = _default_values(entry)
+    if len(values) > 1:
+        raise ValueError("There should only be 1 default per field but field has a longer one")
+    if not values:
+        return dtype
+    value = values[0]
+    return {"dtype": dtype, "default": value.encode() if isinstance(value, str) else value}
+
+
+def _default_values(entry):
+    """(dtype, [value] or []) of a default as users write it."""
+    if hasattr(entry, "dtype") and hasattr(entry, "tolist"):
+        if getattr(entry, "ndim", 0) > 1:
+            raise ValueError("Each record default should be at most rank 1")
+        values = entry.tolist()
+        return name_of(entry.dtype), values if isinstance(values, list) else [values]
+    values = list(entry) if isinstance(entry, (list, tuple)) else [entry]
+    if any(isinstance(value, (list, tuple)) for value in values):
+        raise ValueError("Each record default should be at most rank 1")
+    return _dtype_of(values), values
+
+
+def _dtype_of(values):
+    if not values or isinstance(values[0], float):
+        return "float32"
+    if isinstance(values[0], (str, bytes)):
+        return "string"
+    if hasattr(values[0], "dtype"):
+        return name_of(values[0].dtype)
+    return "int32" if int(values[0]) in _INT32 else "int64"
+
+
+def _flat(value):
+    """(list of byte strings, shape) of a byte string, an array or nested lists."""
+    if isinstance(value, str):
+        value = value.encode()
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return [bytes(value)], ()
+    if hasattr(value, "to_list"):
+        value = value.to_list()
+    if not isinstance(value, (list, tuple)):
+        import numpy as np
+
+        array = np.asarray(value, object)
+        return [_flat(item)[0][0] for item in array.ravel().tolist()], array.shape
+    parts = [_flat(item) for item in value]
+    shapes = {shape for _, shape in parts}
+    if len(shapes) > 1:
+        raise ValueError("the lists of strings differ in length")
+    inner = shapes.pop() if shapes else ()
+    return [string for strings, _ in parts for string in strings], (len(parts), *inner)
+
+
+def _same_sizes(value):
+    strings, _ = _flat(value)
+    for i, string in enumerate(strings):
+        if len(string) != len(strings[0]):
+            from levada.errors import InvalidArgumentError
+
+            raise InvalidArgumentError(
+                "decode_raw requires strings of one size: element 0 has "
+                f"{len(strings[0])} bytes, element {i} has {len(string)}"
+            )
+
+
+def _decode(decoder, options, value, key):
+    strings, shape = _flat(value)
+    given = {name: option for name, option in options.items() if option is not None}
+    try:
+        return Batch(_levada.decode(_levada.decoder(decoder, given), strings)), shape
+    except LevadaError as error:
+        where = "" if error.record is None else f" in record {error.record}"
+        raise type(error)(f"{error.message}{where}", record=error.record, key=key) from None
+
+
+def _array(column: Any) -> np.ndarray[Any, Any]:
+    """A column as an array; strings as ``bytes`` objects."""
+    import numpy as np
+
+    if not hasattr(column, "to_list"):
+        return np.asarray(column)
+    values = np.empty(len(column), as_dtype("string").dtype)
+    values[:] = column.to_list()
+    return values

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One line of CSV split into fields, by the rules of tf.io.decode_csv
+ * (core/kernels/decode_csv_op.cc):
+ *
+ *   - newlines in front of a field are skipped; a record that is empty has no fields
+ *   - an unquoted field has no quote (where quotes delimit), no CR and no LF
+ *   - a quoted field ends at a quote that the delimiter or the end follows; "" in it is one quote
+ *   - a delimiter at the end is followed by one more, empty field
+ *
+ * A line has no end mark: it is bytes and a size. Any thread.
+ */
+#ifndef LEVADA_DECODE_CSV_LINE_H
+#define LEVADA_DECODE_CSV_LINE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct levada_csv_rules {
+    uint8_t        delim;
+    bool           quotes;  /* a double quote delimits fields                                     */
+    const int64_t *wanted;  /* numbers of the fields to return, ascending; NULL = all             */
+    int64_t        nwanted; /* with wanted: fields behind the last of them are not looked at      */
+} levada_csv_rules;
+
+typedef struct levada_csv_field {
+    const uint8_t *at; /* into the line; without the quotes around it */
+    int32_t        size;
+    bool           escaped; /* every "" in it stands for one quote         */
+} levada_csv_field;
+
+/* Splits line[0, size). Stores the first `capacity` fields and sets *n to the number of all.
+ * Returns NULL, or what is wrong with the line. */
+const char *levada_csv_split(const levada_csv_rules *rules, const uint8_t *line, int32_t size,
+                             levada_csv_field *fields, int64_t capacity, int64_t *n);
+
+/* Copies an escaped field with its quotes single; returns the number of bytes, less than size. */
+int32_t levada_csv_unescape(const levada_csv_field *field, uint8_t *to);
+
+#endif
