@@ -252,13 +252,16 @@ levada_status levada_padding_report(const int64_t *lengths, int64_t n,
                                     levada_error *err)
 {
     LEVADA_TRY(levada_require(out != NULL, "out", err));
-    LEVADA_TRY(levada_require(n >= 0 && (n == 0 || lengths), "lengths", err));
+    LEVADA_TRY(levada_require(n <= 0 || lengths != NULL, "lengths", err));
     levada_padding_report_options all = LEVADA_PADDING_REPORT_OPTIONS_INIT;
     padding_report                r = { .options = &all };
     levada_status                 st = LEVADA_OK;
 
     if (options) {
         LEVADA_TRY(LEVADA_VERSIONED_READ(all, options, levada_padding_report_options, err));
+    }
+    if (n < 0) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "n=%lld is negative", (long long)n);
     }
     LEVADA_TRY(padding_report_check(&all, err));
     for (int64_t i = 0; i < n; i++) r.tokens += lengths[i] > 0 ? lengths[i] : 0;
