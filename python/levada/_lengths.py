@@ -104,8 +104,8 @@ def length_histogram(dataset: Dataset, field: str) -> LengthHistogram:
             lengths = np.maximum(np.asarray(_lengths_of(block, field), np.int64), 0)
             for length, count in zip(*np.unique(lengths, return_counts=True), strict=True):
                 counts[int(length)] = counts.get(int(length), 0) + int(count)
-    lengths = sorted(counts)
-    return LengthHistogram(lengths, [counts[length] for length in lengths])
+    known = sorted(counts)
+    return LengthHistogram(known, [counts[length] for length in known])
 
 
 def _histogram(value):
