@@ -87,7 +87,7 @@ test-tsan-short: setup
 	$(call ctest,tsan,--timeout-multiplier 6 --suite stress)
 
 LATE_TESTS = $(patsubst %,python/tests/test_%.py,golden_parse golden_bucket hostile_messages decoding \
-	exact dataset resume padding_model input_helpers)
+	padding_model)
 
 # With torch where pip can install it; the tests that need it skip elsewhere.
 test-python: install

@@ -329,6 +329,9 @@ LEVADA_MUST_USE levada_status levada_numbers_decode(levada_proto *x, const levad
 /* Whether a feature may stay encoded in this block; its items are then measured while they are
  * counted. */
 bool levada_late_wanted(const levada_proto *x, const levada_feature *f);
+/* Whether some of the items are as long as it takes. */
+bool levada_late_promises(const levada_proto *x, const levada_feature *f,
+                          const levada_items *items);
 /* Leaves the numbers of `items`, counted as below (NULL = `per` in each), where they are: *done.
  * Not done: an item is damaged or missing, a number may not fit, or it saves no work. */
 LEVADA_MUST_USE levada_status levada_late_encode(levada_proto *x, const levada_feature *f,

@@ -11,7 +11,9 @@
 #include "tensor/builder_priv.h"
 #include "tensor/encoded.h"
 
-#define LATE_VALUES 8 /* elements per item from which decoding later saves work */
+#define LATE_VALUES 8   /* elements per item from which decoding later saves work          */
+#define LATE_SAMPLE 16  /* items that tell whether the others are worth a look              */
+#define LATE_FLOATS 128 /* the same of floats, of which only a copy is saved: 512 bytes    */
 
 static levada_encoding late_encoding(const levada_feature *f)
 {
@@ -42,6 +44,22 @@ bool levada_late_wanted(const levada_proto *x, const levada_feature *f)
 {
     if (!late_possible(f) || f->kind == LEVADA_FEATURE_SPARSE || f->nparts > 0) return false;
     return late_chosen(x, f);
+}
+
+/* Elements per item from which decoding later saves work. */
+static int64_t late_least(const levada_feature *f)
+{
+    return f->list == LEVADA_LIST_FLOAT ? LATE_FLOATS : LATE_VALUES;
+}
+
+bool levada_late_promises(const levada_proto *x, const levada_feature *f,
+                          const levada_items *items)
+{
+    int64_t step = items->n / LATE_SAMPLE + 1, bytes = 0, n = 0;
+
+    if (x->out->late != LEVADA_LATE_DECODE_AUTO) return true;
+    for (int64_t i = 0; i < items->n; i += step, n++) bytes += items->at[i].size;
+    return bytes >= late_least(f) * n; /* a value has at least one byte */
 }
 
 typedef struct late_sum {
@@ -101,7 +119,7 @@ levada_status levada_late_encode(levada_proto *x, const levada_feature *f,
     if (!late_checked(x, f)) return LEVADA_OK;
     sum = late_add_up(f, items, offsets);
     place = late_in_place(x, &sum);
-    if (sum.values < LATE_VALUES * sum.items && x->out->late == LEVADA_LATE_DECODE_AUTO) {
+    if (sum.values < late_least(f) * sum.items && x->out->late == LEVADA_LATE_DECODE_AUTO) {
         return LEVADA_OK;
     }
     if (!place && f->list == LEVADA_LIST_FLOAT) return LEVADA_OK; /* the same copy */
@@ -130,7 +148,7 @@ levada_status levada_late_fixed(levada_proto *x, const levada_feature *f,
                                 const levada_items *items, bool *done, levada_error *err)
 {
     *done = false;
-    if (f->per < LATE_VALUES && x->out->late == LEVADA_LATE_DECODE_AUTO) return LEVADA_OK;
+    if (f->per < late_least(f) && x->out->late == LEVADA_LATE_DECODE_AUTO) return LEVADA_OK;
     x->sizes = 0;
     for (int64_t i = 0; i < items->n; i++) {
         const levada_span *span = &items->at[i];

@@ -251,6 +251,7 @@ levada_status levada_ragged_decode(levada_proto *x, const levada_feature *f, lev
     int32_t level = f->steps ? 1 : 0;
 
     LEVADA_TRY(levada_proto_items(x, f, f->slot, 0, &w.values, err));
+    x->late = x->late && levada_late_promises(x, f, &w.values);
     if (f->steps) {
         LEVADA_TRY(levada_builder_offsets(x->out, f->column, 0, x->rows, &time, err));
         memcpy(time, w.values.first, (size_t)(x->rows + 1) * sizeof *time);
