@@ -177,3 +177,25 @@ test_taken test_bucket_run(const levada_bucket_options *o, levada_bucket_counts 
     levada_coordinator_destroy(&c);
     return all;
 }
+
+levada_status test_bucket_use_options(const void *options, levada_error *err)
+{
+    levada_bucket *bucket = NULL;
+    levada_status  st = levada_bucket_create(NULL, options, &bucket, err);
+
+    levada_bucket_destroy(&bucket);
+    return st;
+}
+
+levada_status test_bucket_use_counts(const void *counts, levada_error *err)
+{
+    static test_source    none;
+    const int64_t         one = 1;
+    levada_bucket_options o = test_bucket_options(&none, 1, &one);
+    levada_bucket        *bucket = test_bucket(&o);
+    levada_status         st;
+
+    st = levada_bucket_get_counts(bucket, (levada_bucket_counts *)(uintptr_t)counts, err);
+    levada_bucket_destroy(&bucket);
+    return st;
+}

@@ -61,6 +61,9 @@ void test_bucket_came(const test_taken *all, int64_t n);
  */
 test_taken test_bucket_run(const levada_bucket_options *options, levada_bucket_counts *counts,
                            void (*look)(const test_batch *batch, void *user), void *user);
+/* A bucket from options, and the counts of one into a struct, of any size. */
+levada_status test_bucket_use_options(const void *options, levada_error *err);
+levada_status test_bucket_use_counts(const void *counts, levada_error *err);
 /* That the bucket cannot be made from these options. */
 void test_bucket_refused(const levada_bucket_options *options, const char *text);
 

@@ -6,6 +6,7 @@
  */
 #include "base/versioned.h"
 #include "files/opener.h"
+#include "support/buckets.h"
 #include "support/files.h"
 #include "support/register.h"
 #include "support/versioned.h"
@@ -224,6 +225,8 @@ typedef struct versioned_case {
         levada_looper_options       looper;
         levada_queue_runner_options runner;
         levada_reader_options       reader;
+        levada_bucket_options       bucket;
+        levada_bucket_counts        counts;
         levada_watchdog_options     watchdog;
         levada_state_saver_options  saver;
         levada_state_saver_stats    stats;
@@ -244,6 +247,8 @@ typedef struct versioned_case {
     } as;
 } versioned_case;
 
+static test_source             no_elements;
+static const int64_t           one = 1;
 static const levada_enqueue_op nothing = { end, NULL, NULL };
 
 static versioned_case cases[] = {
@@ -263,6 +268,10 @@ static versioned_case cases[] = {
       { .runner = LEVADA_QUEUE_RUNNER_OPTIONS_INIT } },
     { "levada_reader_options", sizeof(levada_reader_options), use_reader,
       { .reader = LEVADA_READER_OPTIONS_INIT } },
+    { "levada_bucket_options", sizeof(levada_bucket_options), test_bucket_use_options,
+      { .bucket = LEVADA_BUCKET_OPTIONS_INIT } },
+    { "levada_bucket_counts", sizeof(levada_bucket_counts), test_bucket_use_counts,
+      { .counts = LEVADA_BUCKET_COUNTS_INIT } },
     { "levada_watchdog_options", sizeof(levada_watchdog_options), test_use_watchdog,
       { .watchdog = LEVADA_WATCHDOG_OPTIONS_INIT } },
     { "levada_wait", sizeof(levada_wait), test_use_wait, { .wait = LEVADA_WAIT_INIT } },
@@ -314,6 +323,7 @@ static void complete(void)
     of("levada_looper_options")->as.looper.run = end;
     of("levada_queue_runner_options")->as.runner.nops = 1;
     of("levada_queue_runner_options")->as.runner.ops = &nothing;
+    of("levada_bucket_options")->as.bucket = test_bucket_options(&no_elements, 1, &one);
     of("levada_function_def")->as.function =
         (levada_function_def){ .struct_size = sizeof(levada_function_def), .kind = "c",
                                .call = call };
@@ -432,22 +442,6 @@ static void rows_of_a_table_have_one_size(void **state)
     assert_non_null(strstr(err.message, "option 'other': struct_size="));
 }
 
-static void the_library_has_the_version_of_its_headers(void **state)
-{
-    char text[32];
-
-    (void)state;
-    (void)snprintf(text, sizeof text, "%d.%d.%d", LEVADA_VERSION_MAJOR, LEVADA_VERSION_MINOR,
-                   LEVADA_VERSION_PATCH);
-    assert_string_equal(LEVADA_VERSION, text);
-    assert_string_equal(levada_version(), text);
-    assert_true(LEVADA_VERSION_AT_LEAST(LEVADA_VERSION_MAJOR, LEVADA_VERSION_MINOR,
-                                        LEVADA_VERSION_PATCH));
-    assert_false(LEVADA_VERSION_AT_LEAST(LEVADA_VERSION_MAJOR, LEVADA_VERSION_MINOR,
-                                         LEVADA_VERSION_PATCH + 1));
-    assert_false(LEVADA_VERSION_AT_LEAST(LEVADA_VERSION_MAJOR + 1, 0, 0));
-}
-
 #define SAME_INIT(type, initializer)                                            \
     do {                                                                        \
         static const type want = initializer;                                      \
@@ -484,6 +478,8 @@ static void functions_initialize_as_the_macros_do(void **state)
     SAME_INIT(levada_barrier_take, LEVADA_BARRIER_TAKE_INIT);
     SAME_INIT(levada_queue_runner_options, LEVADA_QUEUE_RUNNER_OPTIONS_INIT);
     SAME_INIT(levada_reader_options, LEVADA_READER_OPTIONS_INIT);
+    SAME_INIT(levada_bucket_options, LEVADA_BUCKET_OPTIONS_INIT);
+    SAME_INIT(levada_bucket_counts, LEVADA_BUCKET_COUNTS_INIT);
     SAME_INIT(levada_watchdog_options, LEVADA_WATCHDOG_OPTIONS_INIT);
     SAME_INIT(levada_wait, LEVADA_WAIT_INIT);
     SAME_INIT(levada_state_saver_options, LEVADA_STATE_SAVER_OPTIONS_INIT);
@@ -561,7 +557,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(members_that_we_do_not_know_are_refused),
         cmocka_unit_test(the_message_says_what_to_do),
         cmocka_unit_test(rows_of_a_table_have_one_size),
-        cmocka_unit_test(the_library_has_the_version_of_its_headers),
         cmocka_unit_test(functions_initialize_as_the_macros_do),
         cmocka_unit_test(the_function_of_loopers_initializes_as_the_macro_does),
         cmocka_unit_test(each_struct_of_the_headers_has_a_case),
