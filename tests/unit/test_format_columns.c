@@ -239,7 +239,7 @@ static void a_bad_row_is_rejected_with_its_place(void **state)
     (void)state;
     write_table("bad.txt", 1000, 700);
     it = open_table("table:bad.txt", NULL, 2);
-    assert_int_equal(read_table(it, LEVADA_EDATA_LOSS, &err), 512); /* whole blocks of 256 */
+    assert_int_equal(read_table(it, LEVADA_EDATA_LOSS, &err), 700);
     assert_string_equal(err.file, "bad.txt");
     assert_int_equal(err.record, 700);
     assert_non_null(strstr(err.message, "a cell of column 'values' is not a number"));
