@@ -140,6 +140,16 @@ static levada_status use_verify(const void *options, levada_error *err)
     return levada_inspect_verify(NULL, t_path("a.txt"), options, &result, err);
 }
 
+static levada_status use_report(const void *options, levada_error *err)
+{
+    static const int64_t lengths[] = { 3, 5 };
+    char                *text = NULL;
+    levada_status        st = levada_padding_report(lengths, 2, options, &text, err);
+
+    levada_string_free(&text);
+    return st;
+}
+
 /* Two that are filled in: a copy has the tail of the caller's. */
 static levada_status use_result(const void *result, levada_error *err)
 {
@@ -234,6 +244,7 @@ typedef struct versioned_case {
         levada_segment_view         view;
         levada_wait                 wait;
         levada_verify_options       verify;
+        levada_padding_report_options report;
         levada_verify_result        result;
         levada_file_kind            kind;
         levada_function_def         function;
@@ -283,6 +294,8 @@ static versioned_case cases[] = {
       { .example = LEVADA_SAVER_EXAMPLE_INIT } },
     { "levada_segment_view", sizeof(levada_segment_view), test_use_view,
       { .view = LEVADA_SEGMENT_VIEW_INIT } },
+    { "levada_padding_report_options", sizeof(levada_padding_report_options), use_report,
+      { .report = LEVADA_PADDING_REPORT_OPTIONS_INIT } },
     { "levada_verify_options", sizeof(levada_verify_options), use_verify,
       { .verify = LEVADA_VERIFY_OPTIONS_INIT } },
     { "levada_verify_result", sizeof(levada_verify_result), use_result,
@@ -486,6 +499,7 @@ static void functions_initialize_as_the_macros_do(void **state)
     SAME_INIT(levada_state_saver_stats, LEVADA_STATE_SAVER_STATS_INIT);
     SAME_INIT(levada_saver_example, LEVADA_SAVER_EXAMPLE_INIT);
     SAME_INIT(levada_segment_view, LEVADA_SEGMENT_VIEW_INIT);
+    SAME_INIT(levada_padding_report_options, LEVADA_PADDING_REPORT_OPTIONS_INIT);
     SAME_INIT(levada_verify_options, LEVADA_VERIFY_OPTIONS_INIT);
     SAME_INIT(levada_verify_result, LEVADA_VERIFY_RESULT_INIT);
     SAME_INIT(levada_file_kind, LEVADA_FILE_KIND_INIT);
