@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "support/versioned.h"
 
+#include "support/blocks.h"
 #include "support/savers.h"
 
 #include <levada/levada.h>
@@ -111,5 +112,29 @@ levada_status test_use_view(const void *view, levada_error *err)
     st = levada_segment_batch_get(batch, (levada_segment_view *)(void *)copy, err);
     levada_segment_batch_destroy(&batch);
     levada_state_saver_unref(&saver);
+    return st;
+}
+
+levada_status test_use_sizes(const void *sizes, levada_error *err)
+{
+    static const int32_t lengths[] = { 2, 3 };
+    levada_block        *batch = test_block(test_pool(), lengths, 2, 0);
+    unsigned char        copy[VERSIONED_MOST];
+    levada_status        st;
+
+    memcpy(copy, sizes, sizeof copy);
+    st = levada_batch_measure(batch, "x", (levada_batch_sizes *)(void *)copy, err);
+    levada_block_unref(&batch);
+    return st;
+}
+
+levada_status test_use_padding(const void *how, levada_error *err)
+{
+    static const int32_t lengths[] = { 2, 3 };
+    levada_block        *batch = test_block(test_pool(), lengths, 2, 0), *out = NULL;
+    levada_status        st = levada_batch_pad(NULL, batch, "x", how, &out, err);
+
+    levada_block_unref(&out);
+    levada_block_unref(&batch);
     return st;
 }

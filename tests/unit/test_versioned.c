@@ -245,6 +245,8 @@ typedef struct versioned_case {
         levada_wait                 wait;
         levada_verify_options       verify;
         levada_padding_report_options report;
+        levada_batch_sizes          sizes;
+        levada_batch_padding        padding;
         levada_verify_result        result;
         levada_file_kind            kind;
         levada_function_def         function;
@@ -296,6 +298,10 @@ static versioned_case cases[] = {
       { .view = LEVADA_SEGMENT_VIEW_INIT } },
     { "levada_padding_report_options", sizeof(levada_padding_report_options), use_report,
       { .report = LEVADA_PADDING_REPORT_OPTIONS_INIT } },
+    { "levada_batch_sizes", sizeof(levada_batch_sizes), test_use_sizes,
+      { .sizes = LEVADA_BATCH_SIZES_INIT } },
+    { "levada_batch_padding", sizeof(levada_batch_padding), test_use_padding,
+      { .padding = LEVADA_BATCH_PADDING_INIT } },
     { "levada_verify_options", sizeof(levada_verify_options), use_verify,
       { .verify = LEVADA_VERIFY_OPTIONS_INIT } },
     { "levada_verify_result", sizeof(levada_verify_result), use_result,
@@ -500,6 +506,8 @@ static void functions_initialize_as_the_macros_do(void **state)
     SAME_INIT(levada_saver_example, LEVADA_SAVER_EXAMPLE_INIT);
     SAME_INIT(levada_segment_view, LEVADA_SEGMENT_VIEW_INIT);
     SAME_INIT(levada_padding_report_options, LEVADA_PADDING_REPORT_OPTIONS_INIT);
+    SAME_INIT(levada_batch_sizes, LEVADA_BATCH_SIZES_INIT);
+    SAME_INIT(levada_batch_padding, LEVADA_BATCH_PADDING_INIT);
     SAME_INIT(levada_verify_options, LEVADA_VERIFY_OPTIONS_INIT);
     SAME_INIT(levada_verify_result, LEVADA_VERIFY_RESULT_INIT);
     SAME_INIT(levada_file_kind, LEVADA_FILE_KIND_INIT);
