@@ -77,3 +77,16 @@ def test_decode_names_the_column_of_many_strings():
     ds = ds.parse_example({"t": lv.VarLenFeature(lv.int64)}, field="x")
     with pytest.raises(lv.errors.InvalidArgumentError, match="field 'x' is a sequence of string"):
         list(ds)
+
+
+def test_a_decoder_keeps_columns_that_were_not_known_before():
+    rows = [{"record": lv.make_example({"x": [i]}), "id": i, "s": b"a" * i} for i in range(600)]
+    parsed = lv.from_records(rows).parse_example({"x": lv.FixedLenFeature([], lv.int64)})
+    for threads in (1, 3):
+        got = list(parsed.with_options(threads=threads))
+        assert [(row["x"], row["id"], row["s"]) for row in got] == [
+            (i, i, b"a" * i) for i in range(600)
+        ]
+    batch = next(iter(parsed.shuffle(100, seed=1).batch(600)))
+    assert sorted(batch) == ["id", "s", "x"]
+    assert batch["x"].tolist() == batch["id"].tolist()

@@ -267,3 +267,23 @@ levada_status levada_spec_fits(const levada_spec *declared, const levada_spec *i
     }
     return LEVADA_OK;
 }
+
+levada_status levada_spec_join(const levada_spec *in, const char *decoded, const levada_spec *made,
+                               levada_spec **out, levada_error *err)
+{
+    int32_t       nin = levada_spec_count(in), nmade = levada_spec_count(made), n = 0;
+    int32_t       flags = levada_spec_flags_of(in) | levada_spec_flags_of(made);
+    levada_field *fields = levada_alloc((size_t)(nin + nmade) * sizeof(*fields) + 1);
+
+    if (fields == NULL) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
+    for (int32_t i = 0; i < nin; i++) {
+        const levada_field *field = levada_spec_field(in, i);
+        bool                stays = strcmp(field->name, decoded) != 0;
+
+        if (stays && levada_spec_find(made, field->name) < 0) fields[n++] = *field;
+    }
+    for (int32_t i = 0; i < nmade; i++) fields[n++] = *levada_spec_field(made, i);
+    levada_status status = levada_spec_create(fields, n, flags, out, err);
+    levada_free(fields);
+    return status;
+}

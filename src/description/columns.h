@@ -49,6 +49,11 @@ void levada_derived_clear(levada_derived *derived);
 LEVADA_MUST_USE levada_status levada_spec_add_field(const levada_spec *in, const char *name,
                                                     levada_dtype dtype, levada_spec **out,
                                                     levada_error *err);
+/* The fields of `in` without `decoded`, followed by those of `made`, which replace others of their
+ * name: the columns downstream of a decoder. */
+LEVADA_MUST_USE levada_status levada_spec_join(const levada_spec *in, const char *decoded,
+                                               const levada_spec *made, levada_spec **out,
+                                               levada_error *err);
 /* A copy of the fields of a spec, one more than there are; to be freed with levada_free. NULL when
  * memory is short. */
 levada_field *levada_spec_copy_fields(const levada_spec *spec);

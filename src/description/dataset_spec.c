@@ -5,6 +5,7 @@
 #include "description/dataset_priv.h"
 
 #include "base/alloc.h"
+#include "description/columns.h"
 
 #include <string.h>
 
@@ -128,35 +129,15 @@ static levada_status dataset_spec_choose(levada_dataset *ds, levada_error *err)
     return levada_field_decodable(field) ? LEVADA_OK : levada_field_undecodable(field, err);
 }
 
-/* The input's columns without the decoded one, then what was made of it. */
-static levada_status dataset_spec_join(levada_dataset *ds, const levada_spec *made,
-                                       levada_error *err)
-{
-    const levada_spec         *in = ds->inputs[0]->spec;
-    const levada_decoder_args *args = (const void *)((const char *)ds->args + ds->op->core_offset);
-    int32_t nin = levada_spec_count(in), nmade = levada_spec_count(made), n = 0;
-    int32_t flags = levada_spec_flags_of(in) | levada_spec_flags_of(made);
-    levada_field *fields = levada_alloc((size_t)(nin + nmade) * sizeof(*fields));
-
-    if (fields == NULL) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
-    for (int32_t i = 0; i < nin; i++) {
-        const levada_field *field = levada_spec_field(in, i);
-        bool decoded = strcmp(field->name, args->field) == 0;
-        if (!decoded && levada_spec_find(made, field->name) < 0) fields[n++] = *field;
-    }
-    for (int32_t i = 0; i < nmade; i++) fields[n++] = *levada_spec_field(made, i);
-    levada_status status = levada_spec_create(fields, n, flags, &ds->spec, err);
-    levada_free(fields);
-    return status;
-}
-
 static levada_status dataset_spec_decoder(levada_dataset *ds, levada_error *err)
 {
     levada_spec *made = NULL;
 
     LEVADA_TRY(dataset_spec_choose(ds, err));
     LEVADA_TRY(levada_op_decoded_spec(ds->op, ds->args, &made, err));
-    levada_status status = dataset_spec_join(ds, made, err);
+    const levada_decoder_args *args = (const void *)((const char *)ds->args + ds->op->core_offset);
+    levada_status              status =
+        levada_spec_join(ds->inputs[0]->spec, args->field, made, &ds->spec, err);
     levada_spec_unref(&made);
     return status;
 }

@@ -2,6 +2,7 @@
 #include "run/fused.h"
 
 #include "base/alloc.h"
+#include "description/columns.h"
 #include "description/dataset_priv.h"
 #include "registry/env_priv.h"
 #include "run/run.h"
@@ -252,18 +253,33 @@ static levada_status fused_strings(const levada_block *in, int32_t field, levada
     return LEVADA_OK;
 }
 
-/* Columns of `decoded` and, by name, those of `in` that stay, in the order of the link's spec. */
-static levada_status fused_merge(const fused_pass *p, const fused_link *l, const levada_block *in,
-                                 levada_block **decoded, levada_error *err)
+/* The columns of the result. Where the input's were not known when the dataset was described, they
+ * follow from those of the block. */
+static levada_status fused_joined(const fused_link *l, const levada_block *in, int32_t field,
+                                  levada_spec **out, levada_error *err)
+{
+    bool rows = l->op->family == LEVADA_FAMILY_FORMAT; /* its only column is to be decoded */
+
+    if (rows || !(levada_spec_flags_of(l->out) & LEVADA_SPEC_OPEN)) {
+        *out = levada_spec_ref(l->out);
+        return LEVADA_OK;
+    }
+    return levada_spec_join(in->spec, levada_spec_field(in->spec, field)->name, l->decoded, out,
+                            err);
+}
+
+/* Columns of `decoded` and, by name, those of `in` that stay, in the order of the spec. */
+static levada_status fused_merge(const fused_pass *p, const levada_spec *spec,
+                                 const levada_block *in, levada_block **decoded, levada_error *err)
 {
     levada_pool    *pool = levada_env_pool(p->run->env);
     levada_block   *flat = NULL, *made = NULL;
     levada_builder *b = NULL;
     levada_status   st = levada_block_compact(pool, in, &flat, err);
 
-    if (st == LEVADA_OK) st = levada_builder_make(pool, l->out, in->n, &b, err);
-    for (int32_t i = 0; st == LEVADA_OK && i < levada_spec_count(l->out); i++) {
-        const char          *name = levada_spec_field(l->out, i)->name;
+    if (st == LEVADA_OK) st = levada_builder_make(pool, spec, in->n, &b, err);
+    for (int32_t i = 0; st == LEVADA_OK && i < levada_spec_count(spec); i++) {
+        const char          *name = levada_spec_field(spec, i)->name;
         const levada_column *c = levada_block_column(*decoded, name);
 
         if (!c) c = levada_block_column(flat, name);
@@ -291,28 +307,33 @@ static levada_status fused_merge(const fused_pass *p, const fused_link *l, const
 static levada_status fused_decode(const fused_pass *p, fused_link *l, const levada_block *in,
                                   levada_block **out, levada_error *err)
 {
-    bool rows = l->op->family == LEVADA_FAMILY_FORMAT; /* its only column is to be decoded */
-    bool alone = rows || levada_spec_count(l->out) == levada_spec_count(l->decoded);
     levada_builder *b = NULL;
+    levada_spec    *joined = NULL;
     levada_strings  strings;
     void           *memory = NULL;
     int32_t         field = 0;
+    bool            alone = false;
     levada_status   st;
 
-    if (!rows) LEVADA_TRY(fused_field(l, in, &field, err));
+    if (l->op->family == LEVADA_FAMILY_DECODER) LEVADA_TRY(fused_field(l, in, &field, err));
     LEVADA_TRY(fused_strings(in, field, &strings, &memory, err));
-    st = levada_builder_make(levada_env_pool(p->run->env), alone ? l->out : l->decoded, in->n, &b,
-                             err);
+    st = fused_joined(l, in, field, &joined, err);
+    if (st == LEVADA_OK) {
+        alone = levada_spec_count(joined) == levada_spec_count(l->decoded);
+        st = levada_builder_make(levada_env_pool(p->run->env), alone ? joined : l->decoded, in->n,
+                                 &b, err);
+    }
     if (st == LEVADA_OK) {
         b->late = p->late;
         st = l->decoder->decode(fused_state(l, p->thread), l->args, &strings, b, err);
     }
     if (st == LEVADA_OK) st = levada_builder_publish(&b, out, err);
     if (st == LEVADA_OK && !alone) {
-        st = fused_merge(p, l, in, out, err);
+        st = fused_merge(p, joined, in, out, err);
         if (st != LEVADA_OK) levada_block_unref(out);
     }
     levada_builder_destroy(&b);
+    levada_spec_unref(&joined);
     levada_free(memory);
     return st;
 }
