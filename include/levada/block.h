@@ -7,7 +7,7 @@
  * thread may read a block. A column that a function returns is borrowed: valid while the caller
  * holds the block.
  *
- * Layout of a column. Level l (0 <= l < depth) gives for row i of that level the range
+ * Layout of a column. Level l (0 <= l < depth) has for row i of that level the range
  * [begin[i], end[i]) of rows of the next level; if rows are adjacent, end == begin + 1 and
  * begin is an Arrow offsets array of n + 1 entries. A column of LEVADA_BYTES has one more level,
  * whose ranges count bytes of `values`. Offsets are int32: a block holds at most 1 GiB.
@@ -95,7 +95,7 @@ LEVADA_API int64_t levada_column_dim(const levada_column *column, int32_t d);
  * length before padding; of a FIXED one its first dimension. */
 LEVADA_API int64_t levada_column_length(const levada_column *column, int64_t row);
 
-/* Values (of BYTES: strings) of one row behind the ragged levels: the product of dims, 1 of a
+/* Values (of BYTES: strings) of one row after the ragged levels: the product of dims, 1 of a
  * scalar. Row i of the last level begins at value i * levada_column_inner(). */
 LEVADA_API int64_t levada_column_inner(const levada_column *column);
 

@@ -72,7 +72,7 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_example_finish(levada_example *e
                                                                levada_error *err);
 
 /* Runs the decoder `name` over n strings (any memory; copied) with `options` (a map or NULL,
- * borrowed) and gives a block of its columns. The first string that it rejects becomes the error,
+ * borrowed) and returns a block of its columns. The first string that it rejects becomes the error,
  * whose `record` is the number of that string. ENOT_FOUND for an unknown decoder. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_decode_strings(
     levada_env *env, const char *name, const levada_value *options, const void *const *strings,

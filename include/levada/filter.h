@@ -1,6 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Byte filters: bytes in, bytes out (decompression). For authors.
+ * Byte filters: bytes in, bytes out. For authors of compression formats.
+ *
+ * A filter decodes the bytes of a file before a format frames records in them, and may encode what
+ * a writer writes. Users name it with compression=; without a name, the filter whose probe()
+ * verifies the most bits of the first bytes is used.
+ *
+ * Each stream has a state of its own, which one thread uses at a time; the hooks of several streams
+ * run at once. A filter never allocates a size that the data declares before it has checked it.
+ * Damage is EDATA_LOSS, after all bytes before the damage were written.
  */
 #ifndef LEVADA_FILTER_H
 #define LEVADA_FILTER_H

@@ -82,8 +82,8 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_iter_rewind(levada_iter *it, lev
 LEVADA_API void levada_iter_cancel(levada_iter *it);
 
 /* Position after the last block of next(), as bytes; free with levada_string_free.
- * EFAILED_PRECONDITION: the iterator has failed, or is about to after records that a combiner gives
- * in front of the failure, or was cancelled, and what a source or a stage had taken may be lost. */
+ * EFAILED_PRECONDITION: the iterator has failed, or is about to after records that a combiner emits
+ * before the failure, or was cancelled, and what a source or a stage had taken may be lost. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_iter_save(levada_iter *it, char **out,
                                                           size_t *size, levada_error *err);
 /* The same for callers that use records one by one: the position before record `row` of

@@ -218,7 +218,7 @@ typedef struct levada_host {
     levada_status (*bytes_open)(levada_env *env, const char *path, const char *compression,
         levada_bytes **out, levada_error *err);
     void (*bytes_close)(levada_bytes **bytes);
-    /* Fills data as far as the file goes: *made < size only at the end or in front of damage (which
+    /* Fills data as far as the file goes: *made < size only at the end or before damage (which
      * the next call tells), *made = 0 only at the end. */
     levada_status (*bytes_read)(levada_bytes *bytes, void *data, int64_t size, int64_t *made,
         levada_error *err);
@@ -263,9 +263,8 @@ extern const levada_host *levada_plugin_host;
 
 #endif /* LEVADA_PLUGIN_HOST_SIDE */
 
-/* Bytes of the table that the plug-in uses. One that is to run with older hosts too defines it
- * before it includes this header, as offsetof(levada_host, E): it uses neither the entry E nor any
- * behind it. */
+/* Bytes of the table that the plug-in uses. A plug-in that supports older hosts defines it before
+ * it includes this header, as offsetof(levada_host, E), and uses neither E nor any later entry. */
 #ifndef LEVADA_PLUGIN_NEEDS
 #define LEVADA_PLUGIN_NEEDS sizeof(levada_host)
 #endif

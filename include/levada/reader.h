@@ -3,7 +3,7 @@
  * Readers: file names from a queue in, (key, value) records out, as in TensorFlow 1.x.
  *
  * A reader takes a name from the queue when it has none, reads that file to its end and takes the
- * next one; files without records are passed over. The end is the queue's EOUT_OF_RANGE. The queue
+ * next one; files without records are skipped. The end is the queue's EOUT_OF_RANGE. The queue
  * has one component, byte strings. Each is one name, never a pattern. It is passed to
  * each call and still belongs to the caller; a call waits in it for a name, with the timeout of the
  * call, and levada_queue_cancel ends that wait. Keys:
@@ -84,7 +84,7 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_reader_read(levada_reader  *read
                                                             levada_tensor **value,
                                                             levada_error   *err);
 /* The next 1 to n records as a block with the byte strings "key" and "value", the caller's. Fewer
- * than n where a file ends, in front of an error (which the next call gives), and where they would
+ * than n where a file ends, before an error (which the next call returns), and where they would
  * be more than a block holds (1 GiB). Values may show the memory of what was read. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_reader_read_up_to(levada_reader *reader,
                                                                   levada_queue *queue, int64_t n,

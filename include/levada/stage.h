@@ -70,7 +70,7 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_context_reject(const levada_cont
                                                                const levada_error   *why,
                                                                levada_error         *err);
 /* The block with columns of its own. A block that next() pulls may name rows of others, and has no
- * columns to look at (levada_block_column gives NULL): it is copied together here, once. One that
+ * columns to look at (levada_block_column returns NULL): it is copied together here, once. One that
  * has columns is referred to. apply() and decode() get blocks with columns unless they take
  * selections. Any thread. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_context_gather(const levada_context *context,

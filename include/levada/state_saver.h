@@ -228,7 +228,7 @@ levada_state_saver_unsaved_json(const levada_state_saver *saver, char **out, lev
  * levada_string_free; levada_output_save writes a file atomically.
  *
  * With `data`, the source continues after the last example that was inserted. Without, the source
- * starts again from its beginning and gives each example its ordinal; until the data of all
+ * starts again from its beginning and numbers the examples; until the data of all
  * unfinished examples has come again, no batch is returned. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_state_saver_save(levada_state_saver *saver,
                                                                  bool data, const void *extra,

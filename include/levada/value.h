@@ -49,7 +49,7 @@ LEVADA_API levada_value *levada_value_block(const levada_block *block);
 LEVADA_API void          levada_value_destroy(levada_value **value);
 
 /* Reads one value: JSON, or as in descriptions (see dataset.h). Errors are EINVALID_ARGUMENT with
- * the column. It is how the JSON that this library gives (statistics, reports, infos) is read. */
+ * the column. It is how the JSON of this library (statistics, reports, infos) is read. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_value_parse(const char *text, levada_value **out,
                                                             levada_error *err);
 

@@ -52,7 +52,7 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_batch_positions(const levada_blo
 LEVADA_API LEVADA_MUST_USE levada_status levada_batch_segment_ids(const levada_block *batch,
                                                                   const char *field, int32_t *to,
                                                                   levada_error *err);
-/* 1 where a row has a step, 0 where it has padding: rows * width bytes. `left`: padding in front of
+/* 1 where a row has a step, 0 where it has padding: rows * width bytes. `left`: padding before
  * the values, for columns that levada_batch_pad() pads so; refused for padded ones. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_batch_mask(const levada_block *batch,
                                                            const char *field, bool left,
@@ -64,7 +64,7 @@ typedef struct levada_batch_padding {
     const void *value;    /* one element of the column's dtype; NULL = zeros               */
     int64_t     multiple; /* the longest row is rounded up to this; 0 or 1 = it is not      */
     int64_t     width;    /* padded length of the first ragged level; -1 = the longest row */
-    bool        left;     /* padding in front of the values                                */
+    bool        left;     /* padding before the values                                     */
 } levada_batch_padding;
 
 #define LEVADA_BATCH_PADDING_INIT { sizeof(levada_batch_padding), NULL, 0, -1, false }

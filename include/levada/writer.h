@@ -37,8 +37,8 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_writer_write(levada_writer *writ
                                                              levada_error *err);
 LEVADA_API LEVADA_MUST_USE levada_status levada_writer_flush(levada_writer *writer,
                                                              levada_error *err);
-/* Finishes the file and gives it its name; calling it again is fine. The writer still has to be
- * destroyed. */
+/* Finishes the file, which appears under its name; calling it again is fine. The writer still
+ * has to be destroyed. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_writer_close(levada_writer *writer,
                                                              levada_error *err);
 /* Frees it. Without a close the records are dropped, and the path stays as it was. NULL and a
