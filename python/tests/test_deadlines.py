@@ -53,6 +53,13 @@ def stream(gate):
     return made
 
 
+def saver():
+    """A state saver that no thread fills."""
+    return train.SequenceQueueingStateSaver(
+        lambda: {"key": "a", "x": [1], "n": 1}, 1, 1, "n", "key", ["x"], [], {"h": 0.0}
+    )
+
+
 def queue_scenarios(kind):
     return {
         f"{kind}.enqueue": lambda g: lambda t: filled(kind).enqueue(ONE.get(kind, 1), timeout=t),
@@ -71,6 +78,7 @@ SCENARIOS = {
 }  # fmt: skip
 SCENARIOS.update(
     {
+        "SequenceQueueingStateSaver.next_batch": lambda g: lambda t: saver().next_batch(timeout=t),
         "Barrier.take_many": lambda g: lambda t: train.Barrier(["int64"]).take_many(1, timeout=t),
         "Coordinator.wait_for_stop": lambda g: lambda t: train.Coordinator().wait_for_stop(t),
         "Stream.__call__": lambda g: stream(g),

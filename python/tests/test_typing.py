@@ -20,6 +20,8 @@ def methods(owner):
     for name, member in vars(owner).items():
         member = getattr(member, "__func__", member)  # of class methods and static ones
         member = member.fget if isinstance(member, property) else member
+        if name == "__new__" and hasattr(owner, "_fields"):
+            continue  # made by NamedTuple, of annotated fields
         if inspect.isfunction(member) and (name[0] != "_" or name in SPECIAL):
             yield name, member
 
