@@ -33,6 +33,8 @@ struct levada_bytes {
     bool                     input_ended;
     levada_error             failed;   /* once not clear, repeated                               */
     bool                     complete; /* of that failure: reading can continue after the stream */
+    levada_error             later;    /* of a read ahead: each read at later_at fails with it    */
+    int64_t                  later_at;
     atomic_llong             done;
 };
 
@@ -42,6 +44,13 @@ struct levada_bytes {
 static levada_status bytes_pull(levada_bytes *b, uint8_t *data, int64_t size, int64_t *made,
                                 levada_error *err)
 {
+    if (b->later.code != LEVADA_OK && size > b->later_at - b->at) {
+        size = b->later_at - b->at;
+        if (size <= 0) {
+            if (err) *err = b->later;
+            return b->later.code;
+        }
+    }
     LEVADA_TRY(b->opener->read_at(b->file, b->at, data, size, made, err));
     b->at += *made;
     atomic_store_explicit(&b->done, b->at, memory_order_relaxed);
@@ -287,14 +296,21 @@ bool levada_bytes_shared(const levada_bytes *b) { return !b->filter && b->opener
 levada_status levada_bytes_read_at(const levada_bytes *b, int64_t offset, void *data, int64_t size,
                                    int64_t *made, levada_error *err)
 {
+    if (b->later.code != LEVADA_OK && offset + size > b->later_at) {
+        if (err) *err = b->later;
+        return b->later.code;
+    }
     return b->opener->read_at(b->file, offset, data, size, made, err);
 }
 
-void levada_bytes_move(levada_bytes *b, int64_t offset, const levada_error *why)
+void levada_bytes_move(levada_bytes *b, int64_t offset, const levada_error *why, int64_t why_at)
 {
     b->at = b->offset = offset;
-    b->failed = *why;
-    if (why->code != LEVADA_OK) levada_error_place(&b->failed, NULL, b->path, -1, -1);
+    levada_error_clear(&b->failed);
+    if (why->code != LEVADA_OK) {
+        b->later = *why;
+        b->later_at = why_at;
+    }
     atomic_store_explicit(&b->done, offset, memory_order_relaxed);
 }
 

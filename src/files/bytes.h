@@ -54,9 +54,11 @@ bool levada_bytes_shared(const levada_bytes *bytes);
 LEVADA_MUST_USE levada_status levada_bytes_read_at(const levada_bytes *bytes, int64_t offset,
                                                    void *data, int64_t size, int64_t *made,
                                                    levada_error *err);
-/* Reading of a plain file goes on at this offset, wherever the file may end by now; where `why` is
- * not clear, it fails there with that. */
-void levada_bytes_move(levada_bytes *bytes, int64_t offset, const levada_error *why);
+/* Reading of a plain file goes on at this offset, wherever the file may end by now. Where `why` is
+ * not clear, a read_at failed at `why_at`, and later reads fail there, too. No thread is in
+ * read_at. */
+void levada_bytes_move(levada_bytes *bytes, int64_t offset, const levada_error *why,
+                       int64_t why_at);
 
 int64_t levada_bytes_offset(const levada_bytes *bytes);
 /* After EDATA_LOSS: true when only the checksum of a complete stream was wrong. Then no byte is

@@ -271,9 +271,10 @@ static levada_status file_reader_take(levada_file_reader *r, levada_error *err)
 {
     levada_window *w = &r->window;
     levada_error   why = LEVADA_ERROR_INIT;
+    int64_t        why_at = 0;
 
     if (!file_reader_has_ahead(r)) return LEVADA_OK;
-    if (levada_read_ahead_take(r->ahead, w, &r->framed, &why)) {
+    if (levada_read_ahead_take(r->ahead, w, &r->framed, &why, &why_at)) {
         r->bad_bytes = 0;
         r->checked += r->framed.used;
         file_reader_progressed(r, w->offset + levada_window_size(w));
@@ -281,7 +282,7 @@ static levada_status file_reader_take(levada_file_reader *r, levada_error *err)
     }
     r->framed.n = 0;
     r->ahead_from = w->offset + FILE_READER_ALONE;
-    levada_bytes_move(w->bytes, w->offset + levada_window_size(w), &why);
+    levada_bytes_move(w->bytes, w->offset + levada_window_size(w), &why, why_at);
     return levada_file_reader_enter(r, r->state, w->offset, err);
 }
 

@@ -43,7 +43,8 @@ struct levada_read_ahead {
     int64_t       draw, take, chunks; /* the next to be read, to be taken; the end */
     int64_t       lead;    /* bytes in front of the next buffer */
     int32_t       records; /* that are framed at once; whoever frames raises it */
-    levada_error  why;     /* of a read that failed at the chunk that is the end */
+    int64_t       failed;  /* the first chunk whose read failed; -1 = none */
+    levada_error  why;     /* of that read */
     bool          framer;  /* a thread is framing */
     int32_t       inside;
     levada_line   waits;   /* the owner, where it waits */
@@ -223,13 +224,19 @@ static bool ahead_can_frame_locked(levada_read_ahead *a)
            ahead_slot_of(a, chunk)->state == AHEAD_READ;
 }
 
-/* The chunk is the owner's, and so is what comes after it. `why`: its read failed; or NULL. */
-static void ahead_end_locked(levada_read_ahead *a, int64_t chunk, const levada_error *why)
+/* The chunk is the owner's, and so is what comes after it. */
+static void ahead_end_locked(levada_read_ahead *a, int64_t chunk)
 {
-    if (chunk >= a->chunks) return;
-    a->chunks = chunk;
-    levada_error_clear(&a->why);
-    if (why) a->why = *why;
+    if (chunk < a->chunks) a->chunks = chunk;
+}
+
+/* Notes a read that failed: the owner fails there, too, even where it reads on from an earlier
+ * chunk. */
+static void ahead_failed_locked(levada_read_ahead *a, int64_t chunk, const levada_error *why)
+{
+    if (why->code == LEVADA_OK || (a->failed >= 0 && a->failed <= chunk)) return;
+    a->failed = chunk;
+    a->why = *why;
 }
 
 /* Frames the chunk whose turn it is, lets the next one begin, and verifies. */
@@ -260,7 +267,7 @@ static void ahead_frame_locked(levada_read_ahead *a)
         levada_lock_take(&a->lock);
     }
     s->state = AHEAD_READY;
-    if (!good) ahead_end_locked(a, chunk, NULL);
+    if (!good) ahead_end_locked(a, chunk);
     ahead_tell_locked(a, &woken);
     ahead_unlock(a, &woken);
     levada_lock_take(&a->lock);
@@ -294,7 +301,10 @@ static void ahead_draw_locked(levada_read_ahead *a)
     if (good) ahead_look(a, chunk);
     levada_lock_take(&a->lock);
     s->state = AHEAD_READ;
-    if (!good) ahead_end_locked(a, chunk, &why);
+    if (!good) {
+        ahead_end_locked(a, chunk);
+        ahead_failed_locked(a, chunk, &why);
+    }
     while (ahead_can_frame_locked(a)) ahead_frame_locked(a);
     a->inside--;
 }
@@ -356,7 +366,7 @@ void levada_read_ahead_start(levada_read_ahead *a, const levada_window *w)
     a->bytes = w->bytes;
     a->draw = a->take = end / LEVADA_STEP;
     a->chunks = (end + left) / LEVADA_STEP;
-    levada_error_clear(&a->why);
+    a->failed = -1;
     a->offset = w->offset;
     a->tail_at = w->at;
     a->tail_size = levada_window_size(w);
@@ -391,7 +401,7 @@ static bool ahead_ready_locked(levada_read_ahead *a)
 }
 
 bool levada_read_ahead_take(levada_read_ahead *a, levada_window *w, levada_framed *framed,
-                            levada_error *why)
+                            levada_error *why, int64_t *why_at)
 {
     ahead_slot   *s;
     levada_framed before = *framed;
@@ -409,10 +419,13 @@ bool levada_read_ahead_take(levada_read_ahead *a, levada_window *w, levada_frame
         w->filled = s->end;
         s->buffer = NULL;
         s->state = AHEAD_FREE;
-    } else {
-        *why = a->why;
     }
     levada_lock_give(&a->lock);
-    if (!ready) levada_read_ahead_stop(a);
-    return ready;
+    if (ready) return true;
+    levada_read_ahead_stop(a);
+    if (a->failed >= 0) { /* no other thread is inside any more */
+        *why = a->why;
+        *why_at = a->failed * LEVADA_STEP;
+    }
+    return false;
 }

@@ -49,9 +49,9 @@ bool levada_read_ahead_active(const levada_read_ahead *ahead);
 bool levada_read_ahead_work(levada_read_ahead *ahead, bool work);
 
 /* The next chunk becomes the window, which was used up to the rest of its last record, and its
- * records *framed. False: reading ahead has ended, and the owner reads on behind what it had; *why
- * is not clear where a read failed there. */
+ * records *framed. False: reading ahead has ended, and the owner reads on after what it had.
+ * *why is not clear where a read failed, at the offset *why_at. */
 bool levada_read_ahead_take(levada_read_ahead *ahead, levada_window *window, levada_framed *framed,
-                            levada_error *why);
+                            levada_error *why, int64_t *why_at);
 
 #endif
