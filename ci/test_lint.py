@@ -236,6 +236,8 @@ def test_builtins_compile(tmp_path):
         ("/* END is no error */", ["is no error"]),
         ('fail("there is no file")', ["there is no"]),
         ("/* there is no file: what is no longer needed, for every one */", []),
+        ("/*\n * Whoever gives it\n */\nint b; /* behind */", ["whoever", "gives", "behind"]),
+        ("int behind; /* a call that gives up or gave up */", []),
     ],
 )
 def test_phrases_are_found(tree, text, keys):

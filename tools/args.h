@@ -51,7 +51,8 @@ int64_t     levada_cli_number(const levada_cli_args *args, const char *name, int
 /* True when the text is a whole number that is not negative. */
 bool levada_cli_whole(const char *text, int64_t *out);
 
-/* The name nearest to `text` of those that next(user, i) gives until NULL; NULL = none is near. */
+/* The name nearest to `text` of those that next(user, i) returns until NULL; NULL = none is near.
+ * */
 const char *levada_cli_nearest(const char *text, const char *(*next)(const void *user, int i),
                                const void *user);
 

@@ -18,7 +18,7 @@ typedef struct levada_cli_buffer {
 } levada_cli_buffer;
 
 void levada_cli_buffer_clear(levada_cli_buffer *b);
-/* Room for n more bytes; they count once size is raised. */
+/* Reserves n more bytes; they count once size is raised. */
 char *levada_cli_buffer_reserve(levada_cli_buffer *b, size_t n);
 void  levada_cli_add(levada_cli_buffer *b, const void *bytes, size_t n);
 void  levada_cli_puts(levada_cli_buffer *b, const char *text);

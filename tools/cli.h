@@ -2,8 +2,8 @@
 /*
  * What the files of the command share: exit statuses, the table of commands, and how to talk.
  *
- * Results go to standard output, messages to standard error. A command gives its exit status; it
- * prints its own messages, and tells of a failed call with levada_cli_fail.
+ * Results go to standard output, messages to standard error. A command returns its exit status; it
+ * prints its own messages, and reports a failed call with levada_cli_fail.
  */
 #ifndef LEVADA_TOOLS_CLI_H
 #define LEVADA_TOOLS_CLI_H
@@ -39,7 +39,7 @@ void levada_cli_signals_end(void);   /* Ctrl-C ends the process: work that canno
 bool levada_cli_stopped(void);       /* Ctrl-C was pressed                                     */
 bool levada_cli_report_wanted(void); /* kill -USR1 came; true once for each                    */
 
-/* "levada: text" on standard error; gives FAILED, or INTERRUPTED after Ctrl-C. */
+/* "levada: text" on standard error; returns FAILED, or INTERRUPTED after Ctrl-C. */
 levada_cli_status levada_cli_fail(const levada_error *err);
 /* The same for a message of the command itself. */
 LEVADA_PRINTF(1, 2) void levada_cli_say(const char *fmt, ...);

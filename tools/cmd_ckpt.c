@@ -298,7 +298,7 @@ static levada_status cmd_ckpt_states(const levada_cli_part *a, const levada_cli_
     return cmd_ckpt_entries(&one, &two, out, err);
 }
 
-/* Two parts of the same name. What differs in them stands below a line with their name. */
+/* Two parts of the same name. Their differences follow a line with their name. */
 static levada_status cmd_ckpt_compare(const levada_cli_part *a, const levada_cli_part *b,
                                       levada_cli_buffer *out, levada_error *err)
 {

@@ -26,7 +26,7 @@ typedef struct head_out {
     levada_cli_buffer    text, key;
 } head_out;
 
-/* At most CMD_HEAD_WIDTH columns of the text, with a sign where something was left out. */
+/* At most CMD_HEAD_WIDTH columns of the text, with a sign where text was cut. */
 static void cmd_head_short(levada_cli_buffer *b, const char *text, size_t n)
 {
     int64_t width = 0;

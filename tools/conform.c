@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The conformance suite: what the example gives, and that it does not depend on how it is run.
+ * The conformance suite: the records of the example, and that they do not depend on how it is run.
  */
 #include "conform.h"
 
@@ -10,7 +10,7 @@
 
 #define CONFORM_SEED 11
 
-/* -- what is told */
+/* -- what is reported */
 
 levada_conform_verdict levada_conform_broken(levada_conform *c, const char *fmt, ...)
 {
@@ -185,9 +185,9 @@ static levada_conform_verdict conform_cuts_all(levada_conform *c)
 }
 
 const levada_conform_check levada_conform_checks[] = {
-    { "alike", "gives the same records at any block size and number of threads",
+    { "alike", "yields the same records at any block size and number of threads",
       levada_conform_alike },
-    { "save", "goes on after a save at every cut", conform_cuts_all },
+    { "save", "continues after a save at every cut", conform_cuts_all },
     { "cancel", "is cancelled at every step and while it runs, and saved then",
       levada_conform_cancel },
     { "memory", "survives that memory runs out", levada_conform_memory },

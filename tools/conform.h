@@ -3,7 +3,7 @@
  * The conformance suite: what holds for every name that can stand in a description, and for byte
  * filters.
  *
- * Its example gives the same records at any block size and with any number of threads, goes on
+ * Its example yields the same records at any block size and with any number of threads, continues
  * after a save at every cut, can be cancelled at every step and while it runs, and saved then,
  * survives that any allocation fails, and refuses options beyond their limits. `levada check` runs
  * it on what a plug-in registers, and tests/conformance on everything that is built in. Public
@@ -24,7 +24,7 @@ typedef enum levada_conform_verdict {
     LEVADA_CONFORM_SKIPPED /* `what` says why: a file of the example is not there */
 } levada_conform_verdict;
 
-/* Memory that runs out when it is told to. */
+/* Memory that runs out on demand. */
 typedef struct levada_conform_faults {
     void *user;
     /* A new environment that knows the name; nothing fails while it is made. */
@@ -59,10 +59,10 @@ typedef struct levada_conform {
     const levada_filter_def *filter; /* of a byte filter, in place of env and example; of the
                                       * faults it needs no open, as it knows the table already */
 
-    levada_conform_rows want; /* what the example gives              */
+    levada_conform_rows want; /* records of the example              */
     levada_cli_buffer   plain, packed; /* what a filter is run on      */
     bool                known;    /* want, or those, are there       */
-    bool                unsteady; /* other runs gave something else  */
+    bool                unsteady; /* other runs had other records    */
     bool stuck; /* a thread does not come back: the process can only end           */
     char note[96];  /* what was done: "10 records, 9 settings"        */
     char what[768]; /* what broke: settings, record, bytes; else ""   */
@@ -85,7 +85,7 @@ extern const levada_conform_check levada_conform_filter_checks[];
 levada_conform_verdict levada_conform_alike(levada_conform *c);
 levada_conform_verdict levada_conform_cuts(levada_conform *c, int64_t step);
 
-/* A restore is refused, or goes on as a run over the changed files does. SKIPPED without `files`:
+/* A restore is refused, or continues as a run over the changed files does. SKIPPED without `files`:
  * only for callers whose files may change, so not for `levada check`. */
 levada_conform_verdict levada_conform_changed(levada_conform *c);
 
@@ -103,7 +103,7 @@ levada_conform_verdict levada_conform_cancel(levada_conform *c);
 levada_conform_verdict levada_conform_memory(levada_conform *c);
 levada_conform_verdict levada_conform_limits(levada_conform *c);
 
-/* Sets `what` and gives BAD. */
+/* Sets `what` and returns BAD. */
 LEVADA_PRINTF(2, 3)
 levada_conform_verdict levada_conform_broken(levada_conform *c, const char *fmt, ...);
 /* The same for an error of a call. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The conformance suite: cancelling between two calls, and from another thread while one runs; and
- * that what is saved then loses no record and gives none twice.
+ * that a state saved then loses no record and repeats none.
  */
 #include "conform.h"
 #include <levada/coordinator.h>
@@ -24,7 +24,7 @@ static levada_conform_verdict conform_cancel_late(levada_conform *c, int32_t thr
 
 /* -- what is saved then */
 
-/* Saved behind a cancel, and what was given in front of it. */
+/* Saved after a cancel, and what was returned before it. */
 typedef struct conform_cancel_state {
     levada_conform_rows got; /* begins with `batches` */
     levada_status       st;
@@ -44,8 +44,8 @@ static void conform_cancel_clear(conform_cancel_state *state)
     levada_string_free(&state->at);
 }
 
-/* Where records may be lost a save is refused; that a name cannot be saved at all is told by the
- * check of saves. */
+/* If records may be lost, a save is refused; the check of saves reports names that cannot be saved
+ * at all. */
 static bool conform_cancel_refused(levada_status st)
 {
     return st == LEVADA_EFAILED_PRECONDITION || st == LEVADA_ECANCELLED
@@ -64,7 +64,7 @@ static levada_status conform_cancel_restore(const levada_conform *c, conform_can
     return st;
 }
 
-/* Another iterator goes on with exactly the rest. */
+/* Another iterator continues with exactly the rest. */
 static levada_conform_verdict conform_cancel_rest(levada_conform *c, conform_cancel_state *state,
                                                   const char *when)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The conformance suite: a file changes between a save and a restore. The restore is refused, or it
- * goes on as a run over the changed file goes on. So what was delivered before came from neither
- * version alone is never seen.
+ * continues as a run over the changed file does. A mixture of both versions is never delivered.
  */
 #include "conform.h"
 
@@ -37,7 +36,7 @@ static levada_conform_verdict changed_broken(const changed_case *x, const char *
                                  x->threads, x->which, x->how, x->other_threads, what);
 }
 
-/* The first half of a block, and the position behind it. */
+/* The first half of a block, and the position after it. */
 static levada_status changed_save_within(levada_iter *it, const levada_block *block,
                                          levada_conform_rows *to, changed_state *state,
                                          levada_error *err)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The conformance suite: a state that is saved after any block and restored into another iterator
- * goes on with exactly the rest.
+ * continues with exactly the rest.
  */
 #include "conform.h"
 
@@ -10,7 +10,7 @@
 
 #define CONFORM_CUTS_MOST 256 /* of a setting; examples with more blocks are cut less often */
 
-/* How it is saved, and how it goes on; and the cut: after a number of blocks and units. */
+/* How it is saved, and how it continues; and the cut: after a number of blocks and units. */
 typedef struct conform_cuts_how {
     int32_t threads, block_rows, other_threads, other_rows;
     int64_t cut, units;
@@ -37,7 +37,8 @@ static levada_conform_verdict conform_cuts_broken(levada_conform *c, const confo
                                  how->other_rows, what);
 }
 
-/* What was restored saves itself as it was. Only one thread knows where it stands to the record. */
+/* What was restored saves itself as it was. Only with one thread is the position exact to the
+ * record. */
 static levada_conform_verdict conform_cuts_again(levada_conform *c, const conform_cuts_how *how,
                                                  levada_iter *other,
                                                  const conform_cuts_state *state)
@@ -83,7 +84,7 @@ static levada_conform_verdict conform_cuts_rest(levada_conform *c, const conform
     return conform_cuts_broken(c, how, text); /* says more than bytes of a state */
 }
 
-/* `used`: the iterator that goes on has read a block of its own before. */
+/* `used`: the iterator that continues has read a block of its own before. */
 static levada_conform_verdict conform_cuts_one(levada_conform *c, conform_cuts_how *how,
                                                bool used)
 {

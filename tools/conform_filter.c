@@ -13,7 +13,7 @@
 #define FILTER_FILE ((size_t)1 << 16) /* most of an example that is a file                 */
 #define FILTER_MOST ((size_t)1 << 22) /* a damaged length may ask for any number           */
 #define FILTER_IDLE 3           /* calls without progress, then the reader takes it for damage */
-#define FILTER_GUARD 16         /* bytes behind the output that nobody may write           */
+#define FILTER_GUARD 16         /* bytes after the output that nobody may write            */
 #define FILTER_ALL ((size_t)1 << 16)
 #define FILTER_EACH 100 /* places that are cut or damaged one by one, later ones in steps  */
 #define FILTER_FAULTS 1000
@@ -33,7 +33,7 @@ typedef levada_status (*filter_hook)(void *state, levada_filter_step *step, leva
 
 /* -- a stream */
 
-/* A step that the contract has no room for: INTERNAL, which no filter says. */
+/* A step that the contract does not allow: INTERNAL, which no filter returns. */
 static levada_status filter_wrong(const levada_filter_step *step, const uint8_t *guard,
                                   levada_error *err)
 {
@@ -48,7 +48,8 @@ static levada_status filter_wrong(const levada_filter_step *step, const uint8_t 
     return LEVADA_OK;
 }
 
-/* One call. Input and output are as long as they are told, so that sanitizers see who goes on. */
+/* One call. Input and output have exactly the declared size, so that sanitizers see every access
+ * beyond it. */
 static levada_status filter_call(filter_hook hook, void *state, levada_filter_step *step,
                                  const char *from, size_t most, levada_cli_buffer *to,
                                  levada_error *err)

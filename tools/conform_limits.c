@@ -54,7 +54,7 @@ static levada_value *conform_limits_copy(const levada_value *value)
 
 /* -- the stage of that name, with one option at a value */
 
-/* Where in the example it stands; NULL = nowhere. */
+/* Its place in the example; NULL = nowhere. */
 static const levada_dataset *conform_limits_find(const levada_dataset *at, const char *name)
 {
     const levada_dataset *found = strcmp(levada_dataset_name(at), name) == 0 ? at : NULL;
@@ -129,7 +129,7 @@ static levada_conform_verdict conform_limits_option(levada_conform *c, const lev
     levada_conform_verdict verdict = LEVADA_CONFORM_GOOD;
 
     if (strcmp(type, "int") != 0 && strcmp(type, "size") != 0) return verdict;
-    /* INT64_MIN is how null is written, the number behind it no limit. */
+    /* INT64_MIN is how null is written, and INT64_MIN + 1 is not a limit either. */
     if (levada_value_kind_of(min) == LEVADA_VALUE_INT && levada_value_as_int(min) > INT64_MIN + 1) {
         verdict = conform_limits_refused(c, at, name, levada_value_as_int(min) - 1);
         ++*tried;

@@ -9,8 +9,8 @@
 
 #define CONFORM_MEMORY_EACH 200 /* allocations of a run that fail one by one, later ones in steps */
 
-/* A combiner gives what is in front of a failure first. If records were lost by that, a save says
- * so, and a later call why. */
+/* A combiner returns the records before a failure first. If records were lost by that, a save
+ * fails, and a later call says why. */
 static levada_status conform_memory_save(levada_iter *it, char **bytes, size_t *size,
                                          levada_error *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What an iterator gave, as bytes that do not depend on how records lie in blocks, and where two of
- * these differ.
+ * The records of an iterator, as bytes that do not depend on their division into blocks, and where
+ * two of these differ.
  *
  * Before batching the unit is a record: a cell for each column. Of batches the unit is the batch: a
  * cell with its number of rows and dimensions, then one for each column.

@@ -47,7 +47,7 @@ static bool escape_is_utf8(const uint8_t *s, size_t n)
     return true;
 }
 
-/* The length of the text in front of the first character that is escaped. */
+/* The length of the text before the first character that is escaped. */
 static size_t escape_plain(const uint8_t *s, size_t n, bool lines)
 {
     size_t   i = 0, step;

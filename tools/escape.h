@@ -32,7 +32,7 @@ void levada_cli_json_name(levada_cli_buffer *b, const void *bytes, size_t n);
 bool levada_cli_name_read(levada_cli_buffer *b, const char *text);
 
 /* Appends the bytes of n digits. False unless they are base64 as it is written, with padding and
- * nothing behind it. */
+ * nothing after it. */
 bool levada_cli_base64_read(levada_cli_buffer *b, const char *text, size_t n);
 
 #endif

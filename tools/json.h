@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The library's own JSON, read: short words for levada_value. What is missing gives 0, "" or NULL.
+ * The library's own JSON, read: short words for levada_value. A missing value reads as 0, "" or
+ * NULL.
  */
 #ifndef LEVADA_TOOLS_JSON_H
 #define LEVADA_TOOLS_JSON_H

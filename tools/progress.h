@@ -4,7 +4,7 @@
  *
  * corpus.tfrecord.gz  ━━━━━━━━╸──  74 %   39 312 records · 1.21 M records/s · 402 MB/s · 0:02 left
  *
- * and the slowest stage. Where that is too wide for the terminal, name, bar and count are left out.
+ * and the slowest stage. If that is too wide for the terminal, name, bar and count are omitted.
  */
 #ifndef LEVADA_TOOLS_PROGRESS_H
 #define LEVADA_TOOLS_PROGRESS_H

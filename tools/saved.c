@@ -4,7 +4,7 @@
 #include <string.h>
 
 enum { SAVED_MAGIC = 8, SAVED_VERSION = 1 };
-enum { SAVED_ROWS = 20 }; /* bytes in front of a state that records follow */
+enum { SAVED_ROWS = 20 }; /* bytes before a state that records follow */
 
 uint64_t levada_cli_le(const uint8_t *at, int size)
 {
@@ -23,7 +23,7 @@ static void saved_put_le(uint8_t *to, uint64_t value, int size)
 #define SAVED_CRC32 UINT32_C(0xEDB88320)
 #define SAVED_CRC32C UINT32_C(0x82F63B78)
 
-/* `crc` goes on from what was summed before. */
+/* `crc` continues from what was summed before. */
 static uint32_t saved_sum(uint32_t polynomial, uint32_t crc, const uint8_t *at, size_t size)
 {
     uint32_t table[256];

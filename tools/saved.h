@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Files with saved positions, in every form that the command and Python write (the bytes are in
- * docs/file-formats.md): a position, a position with a number of records behind it, and a
- * checkpoint, which has parts of any kind. All of it borrows the bytes of the file.
+ * docs/file-formats.md): a position, a position followed by a number of records, and a checkpoint,
+ * which has parts of any kind. All of it borrows the bytes of the file.
  */
 #ifndef LEVADA_TOOLS_SAVED_H
 #define LEVADA_TOOLS_SAVED_H

@@ -70,7 +70,7 @@ levada_cli_cost levada_cli_cost_buckets(const levada_cli_lengths *lengths,
     return cost;
 }
 
-/* The open row with the least room that still takes the length, or -1. */
+/* The fullest open row into which the length still fits, or -1. */
 static int64_t strategy_fit(const int64_t *room, int64_t open, int64_t length)
 {
     int64_t best = -1;
@@ -80,7 +80,7 @@ static int64_t strategy_fit(const int64_t *room, int64_t open, int64_t length)
     return best;
 }
 
-/* A row for a length that fits nowhere: a new one, or in a full house the one with least room. */
+/* A row for a length that fits nowhere: a new one, or the fullest one if there are no more. */
 static int64_t strategy_open(const int64_t *room, int64_t *used, int64_t open)
 {
     int64_t fullest = 0;

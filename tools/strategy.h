@@ -32,12 +32,13 @@ levada_cli_cost levada_cli_cost_random(const levada_cli_lengths *lengths, int64_
 /* Buckets that end before the given boundaries, padded to the longest that fits. */
 levada_cli_cost levada_cli_cost_buckets(const levada_cli_lengths *lengths,
                                         const int64_t *boundaries, int64_t n, int64_t budget);
-/* Sequences side by side in rows of `budget` cells, each into the fullest of `open` rows that has
- * room. */
+/* Sequences side by side in rows of `budget` cells, each into the fullest of `open` rows into which
+ * it fits. */
 levada_cli_cost levada_cli_cost_packing(const levada_cli_lengths *lengths, int64_t open,
                                         int64_t budget);
 
-/* `k` buckets with about the same number of records; gives how many boundaries (k - 1 or fewer). */
+/* `k` buckets with about the same number of records; returns how many boundaries (k - 1 or fewer).
+ * */
 int64_t levada_cli_buckets_equal(const levada_cli_lengths *lengths, int64_t k, int64_t *out);
 
 #endif

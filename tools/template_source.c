@@ -74,7 +74,7 @@ const char *const levada_cli_template_source[] = {
     "    return st;",
     "}",
     "",
-    "/* Where it stands, so that an iterator can be saved, and goes on from there. */",
+    "/* Its position, so that an iterator can be saved, and continues from there. */",
     "static levada_status NAME_save(const void *state, levada_state_writer *to, levada_error *err)",
     "{",
     "    return levada_state_put_i64(to, \"at\", ((const NAME_state *)state)->at, err);",

@@ -22,7 +22,7 @@ typedef struct levada_barrier_options {
     const levada_dtype *dtypes; /* ncomponents                                                   */
     const levada_shape *shapes; /* ncomponents, of one value; NULL: any shape for each value     */
     const char         *name;
-    const char         *shared_name; /* NULL = private. The same barrier for all who ask by it   */
+    const char         *shared_name; /* NULL = private. Callers with the same name share it      */
 } levada_barrier_options;
 
 #define LEVADA_BARRIER_OPTIONS_INIT                                    \

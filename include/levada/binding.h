@@ -20,12 +20,12 @@ extern "C" {
 
 /* A thread that waits calls poll(user) every `every` nanoseconds with nothing held; false ends its
  * call with ECANCELLED, nothing lost. It keeps its place in the line meanwhile, which a caller who
- * waits in short slices would not. To be set before anybody waits (the same once more
- * does nothing); NULL = none. */
+ * waits in short slices would not. Set it before anybody waits (setting the same again does
+ * nothing); NULL = none. */
 LEVADA_API void levada_queue_set_poll(levada_queue *queue, bool (*poll)(void *user), void *user,
                                       int64_t every);
 /* A thread that waited in a dequeue calls accept(user), with nothing held, when its elements have
- * come; false gives them back to the front and ends the call with ECANCELLED. As set_poll. */
+ * arrived; false returns them to the front and ends the call with ECANCELLED. As set_poll. */
 LEVADA_API void levada_queue_set_accept(levada_queue *queue, bool (*accept)(void *user),
                                         void *user);
 /* The same for the calls of a barrier. */

@@ -2,10 +2,10 @@
 /*
  * Coordinator, looper and queue runner for native threads.
  *
- * A coordinator stops a set of threads together: anybody asks (with or without an error), everybody
- * looks, and join waits for all of them and returns the first error. A looper calls a function at a
- * fixed rate until the stop. A queue runner fills a queue from threads of its own and closes it
- * when the last of them ends, whatever the cause. TensorFlow's contracts
+ * A coordinator stops a set of threads together: any thread requests the stop (with or without an
+ * error), all check for it, and join waits for all of them and returns the first error. A looper
+ * calls a function at a fixed rate until the stop. A queue runner fills a queue from threads of its
+ * own and closes it when the last of them ends, whatever the cause. TensorFlow's contracts
  * (python/training/coordinator.py, queue_runner_impl.py) with levada_error in place of exceptions.
  *
  * The usual order: create, start threads and runners, work until the queue returns EOUT_OF_RANGE,
@@ -33,7 +33,7 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_coordinator_create(levada_env   
                                                                    int32_t              n,
                                                                    levada_coordinator **out,
                                                                    levada_error        *err);
-/* Asks for the stop and waits for the threads that it started, without limit. A registered thread
+/* Requests the stop and waits for the threads that it started, without limit. A registered thread
  * may end later. Not from a thread of its own. */
 LEVADA_API void levada_coordinator_destroy(levada_coordinator **coordinator);
 /* why NULL or a clean code: a clean stop. The first error is kept, also after a clean stop, later
@@ -43,7 +43,7 @@ LEVADA_API LEVADA_MUST_USE levada_status
 levada_coordinator_request_stop(levada_coordinator *coordinator, const levada_error *why,
                                 levada_error *err);
 LEVADA_API bool levada_coordinator_should_stop(const levada_coordinator *coordinator);
-/* Until the stop or the time is up; whether the stop was asked for. */
+/* Until the stop or the time is up; whether the stop was requested. */
 LEVADA_API bool levada_coordinator_wait_for_stop(levada_coordinator *coordinator, int64_t timeout);
 /* Forgets the stop, the errors and that it was joined. Threads are left alone: one that has seen
  * the stop does not come back. */
@@ -64,9 +64,8 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_coordinator_start_thread(
     levada_coordinator *coordinator, const char *name,
     levada_status (*run)(levada_coordinator *coordinator, void *user, levada_error *err),
     void *user, levada_error *err);
-/* A thread that the caller starts (or has started) himself: from now on join waits for it, until
- * somebody says that it ended. Its wait is told by join where it calls levada_waiter_name with the
- * same name. */
+/* A thread that the caller starts or has started: from now on join waits for it, until its end is
+ * reported. Join reports its wait if it calls levada_waiter_name with the same name. */
 LEVADA_API LEVADA_MUST_USE levada_status
 levada_coordinator_register(levada_coordinator *coordinator, const char *name, levada_member **out,
                             levada_error *err);
@@ -109,8 +108,8 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_looper_start(levada_coordinator 
 
 /* -- queue runner */
 
-/* One thread of a runner calls it until it returns anything but LEVADA_OK (LEVADA_AGAIN: once
- * more; LEVADA_END counts as EOUT_OF_RANGE). */
+/* One thread of a runner calls it until it returns anything but LEVADA_OK (LEVADA_AGAIN: call
+ * again; LEVADA_END counts as EOUT_OF_RANGE). */
 typedef struct levada_enqueue_op {
     levada_status (*run)(void *user, levada_error *err);
     void       *user;
@@ -144,8 +143,8 @@ LEVADA_API LEVADA_MUST_USE levada_status
 levada_queue_runner_create(levada_queue *queue, const levada_queue_runner_options *options,
                            levada_queue_runner **out, levada_error *err);
 /* Starts all threads or none; AGAIN, and nothing happens, while those of a start before still run.
- * With a coordinator: its threads, named QueueRunnerThread-<queue>-<op>; an error of one asks for
- * the stop; and one more, close_on_stop, cancels the queue when the stop is asked for, so that a
+ * With a coordinator: its threads, named QueueRunnerThread-<queue>-<op>; an error of one requests
+ * the stop; and one more, close_on_stop, cancels the queue when the stop is requested, so that a
  * blocked enqueue ends (this one waits for the stop also when the others have ended). NULL: the
  * runner's own threads; an error ends its thread and is listed. ECANCELLED is not an error once
  * somebody closed the queue while the threads ran: consumers get what is left and EOUT_OF_RANGE. It

@@ -37,7 +37,7 @@ LEVADA_API LEVADA_MUST_USE levada_status
 levada_dataset_append(levada_env *env, const char *name, const levada_value *options,
                       const levada_dataset *const *inputs, int32_t ninputs, levada_dataset **out,
                       levada_error *err);
-/* The last stage of a dataset once more, on other inputs; `changes` (a map or NULL; borrowed) takes
+/* A copy of the last stage of a dataset, on other inputs; `changes` (a map or NULL; borrowed) takes
  * the place of options of the same names. */
 LEVADA_API LEVADA_MUST_USE levada_status
 levada_dataset_remake(const levada_dataset *dataset, const levada_value *changes,

@@ -52,8 +52,8 @@ typedef struct levada_filter_def {
      * the damage calls again for what follows. */
     levada_status (*decode)(void *state, levada_filter_step *step, levada_error *err);
     /* The way back, with a state of its own. NULL = it cannot compress. level -1 = the default.
-     * encode with in_ended finishes the stream and sets finished; a flush is done once a call takes
-     * nothing and leaves room in `out`. */
+     * encode with in_ended finishes the stream and sets finished; a flush is done once a call
+     * consumes nothing and does not fill `out`. */
     levada_status (*open_encoder)(void *state, int32_t level, levada_error *err);
     levada_status (*encode)(void *state, levada_filter_step *step, levada_error *err);
     void (*close_encoder)(void *state);

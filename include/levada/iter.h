@@ -86,15 +86,15 @@ LEVADA_API void levada_iter_cancel(levada_iter *it);
  * before the failure, or was cancelled, and what a source or a stage had taken may be lost. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_iter_save(levada_iter *it, char **out,
                                                           size_t *size, levada_error *err);
-/* The same for callers that use records one by one: the position before record `row` of
- * `last`, the block that next() gave last; the records before it count as delivered.
+/* The same for callers that use records one by one: the position before record `row` of `last`, the
+ * block that next() returned last; the records before it count as delivered.
  * EINVALID_ARGUMENT: a row that the block does not have, or one inside a batch.
  * EFAILED_PRECONDITION, too: the block was taken back (binding.h). */
 LEVADA_API LEVADA_MUST_USE levada_status levada_iter_save_at(levada_iter        *it,
                                                              const levada_block *last,
                                                              int64_t row, char **out,
                                                              size_t *size, levada_error *err);
-/* Goes on bit for bit as the iterator that was saved, whatever this one did before; another
+/* Continues bit for bit as the iterator that was saved, whatever this one did before; another
  * thread count or block size is fine. On failure the iterator is as it was.
  * EFAILED_PRECONDITION: saved from another dataset (first difference named), by another rank or
  * world size of `shard`, from files that have changed, or a record that is gone or changed;

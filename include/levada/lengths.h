@@ -19,7 +19,7 @@ extern "C" {
  * padded to the longest of its bucket, rounded up to a multiple of `multiple_of`.
  *
  * lengths[0..n) are strictly increasing and not negative; counts[i] > 0 records have lengths[i].
- * `out` has room for num_buckets - 1 boundaries; *nout receives their number. Bucket i holds
+ * `out` has space for num_buckets - 1 boundaries; *nout receives their number. Bucket i holds
  * out[i - 1] <= length < out[i]; the last bucket is open.
  *
  * The optimum is exact. Each bucket adds one pass over the distinct lengths (dynamic programming

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Openers: how the bytes behind a name are reached. For authors of other kinds of storage.
+ * Openers: how the bytes of a named file are reached. For authors of other kinds of storage.
  *
  * Every input file is opened, measured and read through an opener. Local files are the built-in
  * one. A plug-in or a program adds another with add_opener (plugin.h): its name is a scheme, and it
@@ -25,7 +25,7 @@
 extern "C" {
 #endif
 
-/* Tells a read whether its iterator was cancelled. Outlives the file that was opened with it. */
+/* Whether the iterator of a read was cancelled. Outlives the file that was opened with it. */
 typedef struct levada_cancel levada_cancel;
 /* Whether it was; NULL never is. Any thread. */
 LEVADA_API bool levada_cancel_requested(const levada_cancel *cancel);

@@ -52,7 +52,7 @@ typedef struct levada_plugin {
     void       *host;    /* the host's; passed back to add_*                     */
 } levada_plugin;
 
-/* What the host offers. An entry is there when it lies within the first struct_size bytes. */
+/* What the host offers. An entry exists if it is within the first struct_size bytes. */
 typedef struct levada_host {
     size_t struct_size;
     /* Register a descriptor; only while levada_plugin_main runs. EINVALID_ARGUMENT: it breaks the
@@ -175,8 +175,8 @@ typedef struct levada_host {
     /* -- from here on: added after the first version */
 
     /* Memory of small things, as base/alloc.h has it: not cleared, cleared, another size (the old
-     * memory stays on failure). NULL = memory is short: answer ERESOURCE_EXHAUSTED. What they gave
-     * goes back through free, and nothing else does. Data of records lives in builders. */
+     * memory stays on failure). NULL = memory is short: answer ERESOURCE_EXHAUSTED. Free exactly
+     * this memory through free. Data of records lives in builders. */
     void *(*alloc)(size_t size);
     void *(*alloc_zero)(size_t size);
     void *(*realloc)(void *memory, size_t size);
@@ -218,11 +218,11 @@ typedef struct levada_host {
     levada_status (*bytes_open)(levada_env *env, const char *path, const char *compression,
         levada_bytes **out, levada_error *err);
     void (*bytes_close)(levada_bytes **bytes);
-    /* Fills data as far as the file goes: *made < size only at the end or before damage (which
-     * the next call tells), *made = 0 only at the end. */
+    /* Fills data as far as the file goes: *made < size only at the end or before damage (which the
+     * next call reports), *made = 0 only at the end. */
     levada_status (*bytes_read)(levada_bytes *bytes, void *data, int64_t size, int64_t *made,
         levada_error *err);
-    /* Reading goes on at this offset of the decompressed bytes. Beyond the end: EOUT_OF_RANGE. */
+    /* Reading continues at this offset of the decompressed bytes. Beyond the end: EOUT_OF_RANGE. */
     levada_status (*bytes_seek)(levada_bytes *bytes, int64_t offset, levada_error *err);
     int64_t (*bytes_offset)(const levada_bytes *bytes);
     levada_status (*state_get_count)(levada_state_reader *from, const char *key, int64_t most,

@@ -25,9 +25,8 @@ extern "C" {
 typedef struct levada_queue levada_queue;
 
 /* As a timeout: all of the call at once, or LEVADA_AGAIN and nothing has changed. A call that could
- * be met after all may get AGAIN too (the first ones, which make room; every one with max_bytes),
- * so it is followed by one that may wait. For callers with something to give back before they wait.
- */
+ * be met after all may get AGAIN too (the first ones, which reserve memory; all with max_bytes), so
+ * it is followed by one that may wait. For callers that release something before they wait. */
 #define LEVADA_AT_ONCE (-2LL)
 
 typedef enum levada_queue_kind {
@@ -49,7 +48,7 @@ typedef struct levada_queue_options {
     const levada_dtype *dtypes; /* ncomponents; PRIORITY: the first is the int64 priority        */
     const levada_shape *shapes; /* ncomponents, or NULL: any shape for each element              */
     const char         *name;
-    const char         *shared_name; /* NULL = private. The same queue for all who ask by it     */
+    const char         *shared_name; /* NULL = private. Callers with the same name share it      */
 } levada_queue_options;
 
 #define LEVADA_QUEUE_OPTIONS_INIT                                                              \

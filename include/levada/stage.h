@@ -5,8 +5,8 @@
  * A stage is one file: static functions, and at its foot one const descriptor. Its mode is the
  * thread contract: SERIAL runs on one thread at a time, in order, and may keep state, which it then
  * saves and restores; PURE runs on any thread in any order and has scratch memory only. A SERIAL
- * stage may have `apply` too: what next() gave then passes through it in parallel (batching picks
- * rows in order, padding copies them in parallel).
+ * stage may have `apply` too: what next() returned then passes through it in parallel (batching
+ * picks rows in order, padding copies them in parallel).
  *
  * Hooks never see a block without records, and may return one (it is dropped). They never create
  * threads, never lock, and never wait but in levada_input_next on their input, or in something
@@ -115,7 +115,7 @@ typedef struct levada_stage_def {
                           levada_error *err);
     void (*close)(void *state);
     /* SERIAL: the next block into *out, pulling from `in` as needed. END, AGAIN and errors of `in`
-     * are passed on with the state kept: the next call goes on. */
+     * are passed on with the state kept: the next call continues. */
     levada_status (*next)(void *state, const void *args, levada_input *in, levada_block **out,
                           levada_error *err);
     /* One block in (borrowed), one block out (the caller's). */
@@ -129,8 +129,8 @@ typedef struct levada_stage_def {
     /* SERIAL: never while next() runs. Keys are local to the stage. */
     levada_status (*save)(const void *state, levada_state_writer *to, levada_error *err);
     levada_status (*restore)(void *state, levada_state_reader *from, levada_error *err);
-    /* Makes a blocked next() or apply() return ECANCELLED soon; any thread, also beside them. For
-     * stages that call functions of the user. As after any error of next() itself, what it had
+    /* Makes a blocked next() or apply() return ECANCELLED soon; any thread, also while they run.
+     * For stages that call functions of the user. As after any error of next() itself, what it had
      * taken counts as lost, and is not saved. */
     void (*cancel)(void *state);
     const levada_example_file *example_files; /* that the example reads; NULL = none */

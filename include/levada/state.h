@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-/* Counts of records, rounds, bytes stay below this, and sums of a few of them in an int64. */
+/* Counts of records, passes, bytes stay below this, and sums of a few of them in an int64. */
 #define LEVADA_COUNT_LIMIT (1LL << 60)
 
 LEVADA_API LEVADA_MUST_USE levada_status levada_state_put_i64(levada_state_writer *to,

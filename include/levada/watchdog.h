@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A watchdog: reports calls that wait in a queue or barrier for longer than a limit, and cancels
- * them where asked to. A cancelled call ends with ECANCELLED as after levada_queue_cancel: nothing
- * is lost, and others keep waiting.
+ * them if requested. A cancelled call ends with ECANCELLED as after levada_queue_cancel: nothing is
+ * lost, and others keep waiting.
  *
  * Calls that wait pay nothing for it: they are in a list, in the order in which they began to wait
  * (levada_waiters_json shows it), and the watchdog looks at the oldest when its time is up. Each
@@ -59,7 +59,7 @@ LEVADA_API void levada_watchdog_options_init(levada_watchdog_options *all, size_
 LEVADA_API LEVADA_MUST_USE levada_status
 levada_watchdog_create(levada_env *env, const levada_watchdog_options *options,
                        levada_watchdog **out, levada_error *err);
-/* The next wait that is too long; it is cancelled by then where that was asked for. AGAIN after
+/* The next wait that is too long; it is cancelled by then if that was requested. AGAIN after
  * `timeout` nanoseconds without one (LEVADA_FOREVER), END once the watchdog is stopped. One thread
  * at a time, none where there is `report`. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_watchdog_next(levada_watchdog *watchdog,

@@ -19,7 +19,7 @@ static levada_status prefixed_next(void *state, const void *args, const uint8_t 
 
     (void)state, (void)args;
     while (n < out->capacity && at < size) {
-        const uint8_t *p = data + at; /* 64 bytes behind the window can be read, too */
+        const uint8_t *p = data + at; /* 64 bytes after the window can be read, too */
         int64_t length = (int64_t)p[0] | p[1] << 8 | p[2] << 16 | (int64_t)p[3] << 24;
 
         need = size - at < 4 ? 4 : 4 + length;

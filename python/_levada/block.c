@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Blocks as Python sees them. Ragged columns leave packed; where they lie scattered in the block
- * they are packed by one copy, else nothing is copied.
+ * Blocks as Python sees them. Ragged columns are returned packed: scattered ones are packed by one
+ * copy, others are not copied.
  */
 #include "module.h"
 
@@ -177,7 +177,7 @@ static bool block_packed(const levada_column *column, int32_t levels)
     return column->n > 0;
 }
 
-/* A packed column as it lies: (values, [offsets...]). */
+/* A packed column as it is in memory: (values, [offsets...]). */
 static PyObject *block_borrow(PyObject *self, const levada_column *column, int32_t levels)
 {
     const levada_field *f = column->field;
@@ -215,7 +215,7 @@ static PyObject *block_parts(PyObject *self, PyObject *index)
     return block_gather(self, column, levels);
 }
 
-/* One bytes object for each row of plain byte strings, straight from where they lie. */
+/* One bytes object for each row of plain byte strings, straight from the block. */
 static PyObject *block_strings(PyObject *self, PyObject *index)
 {
     const levada_column *column = block_column(self, index);
@@ -262,7 +262,7 @@ static int32_t block_number(PyObject *self, PyObject *name)
     return -1;
 }
 
-/* What a loop over batches asks for: `find` and `values` in one call. */
+/* What a loop over batches needs: `find` and `values` in one call. */
 static PyObject *block_view(PyObject *self, PyObject *name)
 {
     int32_t found = PyUnicode_Check(name) ? block_number(self, name) : -1;

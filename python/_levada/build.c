@@ -252,7 +252,7 @@ static PyObject *build_split(PyObject *module, PyObject *args)
     return list;
 }
 
-/* As many items as there is room for. */
+/* The items that fit. */
 static void build_fill_items(uint8_t *out, size_t size, const uint8_t *item, size_t item_size,
                              bool plain)
 {

@@ -222,8 +222,9 @@ static void call_queue_begin(void *run, uint64_t seed, int64_t epoch)
 
 /*
  * A source answers AGAIN when nothing came for a while, a function of blocks after a signal; then
- * it is asked for the same again. One that must not be called twice for a record goes on meanwhile,
- * and the next call waits on. One that may is given up between two records and begun again.
+ * it is asked for the same again. One that must not be called twice for a record continues
+ * meanwhile, and the next call waits on. One that may is given up between two records and begun
+ * again.
  */
 static levada_status call_queue_call(void *user, const levada_block *in, levada_block **out,
                                levada_error *err)
@@ -273,10 +274,10 @@ const void *levada_py_call_queue_bytes(const levada_block *block)
 }
 
 /*
- * What a call that goes on will give was not delivered: the position is the one before it, which it
- * notes before it takes a record. Until then the note is that of an earlier call, so this waits for
- * it, unless nobody has begun the call, which is then taken back. *noted where there is a note to
- * ask for; else nothing was taken since the last answer, and the position is the present one.
+ * The result of a call that still runs was not delivered: the position is the one before it, which
+ * it notes before it takes a record. Until then the note is that of an earlier call, so this waits
+ * for it, unless nobody has begun the call, which is then taken back. *noted where there is a note
+ * to ask for; else nothing was taken since the last answer, and the position is the present one.
  */
 static levada_status call_queue_settle(levada_py_run *run, bool *noted, levada_error *err)
 {

@@ -24,14 +24,14 @@ typedef struct levada_py_target { /* a Python function as levada holds it: `user
 typedef struct levada_py_run levada_py_run;
 
 typedef struct levada_py_task {
-    levada_block     *memory; /* where it lies itself, or NULL in a run */
+    levada_block     *memory; /* its own place, or NULL in a run */
     levada_py_run         *run;
     const char       *op;
     levada_block     *in, *out, *keys; /* keys: bytes, or NULL */
     int64_t           size; /* of the bytes in `in` or `out`, -1 = it is a block */
     levada_status     status;
     levada_error      error;
-    bool              aside; /* may run beside other calls of the function */
+    bool              aside; /* may run concurrently with other calls of the function */
     bool              taken, noted, done, left; /* noted: its position is known */
     struct levada_py_task *next;
 } levada_py_task;
@@ -45,9 +45,9 @@ struct levada_py_run {
     int32_t        busy;
     bool           cancelled;
     pthread_cond_t wake; /* for everybody who waits for an answer */
-    levada_py_task     *pending; /* call that answered AGAIN and goes on; its thread's only */
+    levada_py_task     *pending; /* call that answered AGAIN and still runs; its thread's only */
     levada_block       *keys;    /* of the records of the next call; its thread's only */
-    levada_py_task      last; /* tells Python that the run is over     */
+    levada_py_task      last; /* reports to Python that the run is over */
 };
 
 struct levada_py_call_queue {

@@ -220,7 +220,7 @@ static PyObject *serve_wanted(PyObject *module, PyObject *capsule)
     return PyBool_FromLong(wanted);
 }
 
-/* noted(task): whoever saves may now ask for the position before the call. */
+/* noted(task): a thread that saves may now ask for the position before the call. */
 static PyObject *serve_noted(PyObject *module, PyObject *capsule)
 {
     levada_py_call_queue *calls = ((levada_py_state *)PyModule_GetState(module))->calls;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Iterators as Python sees them: each gives what its method _made(block) makes of a block, or one
+ * Iterators as Python sees them: each returns what its method _made(block) makes of a block, or one
  * after the other the items of a list that it makes.
  *
  * Calls that can wait release the interpreter and look for Ctrl-C every 100 ms. Nothing of Python
@@ -29,7 +29,7 @@ typedef struct iter_object {
     PyObject        *items;    /* the list made of the last block, or NULL */
     levada_block    *last;     /* that block, while items of it wait */
     int64_t          at, n;    /* the next item, those before it are None; items in the list */
-    int64_t          drop;     /* items still to leave out after a restore */
+    int64_t          drop;     /* items still to skip after a restore */
 } iter_object;
 
 static PyObject *iter_refuse(const char *why)
@@ -122,7 +122,7 @@ static int64_t iter_waiting(const iter_object *self)
     return self->n - self->at;
 }
 
-/* In front of the items that wait. */
+/* The position before the buffered items of the block. */
 static PyObject *iter_position(iter_object *self)
 {
     levada_error  err = LEVADA_ERROR_INIT;
@@ -158,7 +158,7 @@ static void iter_forget(iter_object *self)
     self->at = self->n = 0;
 }
 
-/* Takes the items of a block, one of each record; the first ones are left out after a restore. */
+/* Takes the items of a block, one of each record; after a restore the first ones are skipped. */
 static void iter_keep(iter_object *self, PyObject *list, PyObject *block)
 {
     int64_t n = PyList_Size(list);
@@ -216,7 +216,7 @@ static PyObject *iter_ended(PyObject *object, PyObject *unused)
     Py_RETURN_NONE;
 }
 
-/* Leaves out what a restore has to: False where the dataset ends before. */
+/* Skips the items that a restore has to skip: False if the dataset ends earlier. */
 static PyObject *iter_skip(PyObject *object, PyObject *unused)
 {
     iter_object *self = (iter_object *)object;
@@ -230,7 +230,7 @@ static PyObject *iter_skip(PyObject *object, PyObject *unused)
     return PyErr_Occurred() ? NULL : PyBool_FromLong(more);
 }
 
-/* Items to leave out behind the position of a save: where a restore was interrupted. */
+/* Items to skip after the position of a save: not 0 if a restore was interrupted. */
 static PyObject *iter_left_out(PyObject *object, PyObject *unused)
 {
     (void)unused;

@@ -108,8 +108,8 @@ int32_t *levada_py_columns(PyObject *list, int32_t n);
 /* What a function made here calls, borrowed; NULL where it is none of Python. */
 PyObject *levada_py_target_of(const levada_function *function);
 
-/* Memory that any thread may give back, by levada_block_unref and without the interpreter.
- * Zeroed and aligned to 64 bytes. May be called without the interpreter. */
+/* Memory that any thread may free, by levada_block_unref and without the interpreter. Zeroed and
+ * aligned to 64 bytes. May be called without the interpreter. */
 levada_status levada_py_scratch(int64_t size, levada_block **owner, void **out, levada_error *err);
 
 /* The call queue of this module; NULL with an exception. */

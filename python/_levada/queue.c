@@ -334,7 +334,7 @@ static PyObject *queue_values(const queue_object *self, const queue_want *want, 
     return made;
 }
 
-/* Whoever got much the last time will want much again: it is copied without the interpreter. */
+/* A caller that received much last time will again: it is copied without the interpreter. */
 static void queue_weigh(queue_object *self, const queue_frame *f)
 {
     self->taken = 0;
@@ -394,9 +394,9 @@ static PyObject *queue_take(queue_object *self, queue_want *want, PyObject *seco
     return result;
 }
 
-/* queue[n, up_to, timeout]: n of them, stacked; queue[None, None, timeout]: one. They are no
- * methods, as Python looks for Ctrl-C when a call of C has ended, which would lose what came; but
- * not behind an item. */
+/* queue[n, up_to, timeout]: n of them, stacked; queue[None, None, timeout]: one. They are not
+ * methods: Python looks for Ctrl-C after a call of C, which would lose the elements, but not after
+ * a subscript. */
 static PyObject *queue_item(PyObject *self, PyObject *what)
 {
     queue_want want = {.n = 1};

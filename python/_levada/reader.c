@@ -6,7 +6,7 @@
  * that has to read a file or to wait for a name releases it. Names come from a queue of the
  * package, without Python, or from a Python function. Results are made inside the call of the C
  * reader, which counts them only once they exist, so neither Ctrl-C nor an exception loses a record
- * or a name. In the child of fork() the reader begins anew, unless it was within a file.
+ * or a name. In the child of fork() the reader starts again, unless it was inside a file.
  */
 #include "wait.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records by themselves: Examples built, byte strings decoded at once. */
+/* Single records: Examples built, byte strings decoded at once. */
 #include "tensor.h"
 
 #include <levada/example.h>

@@ -37,8 +37,8 @@ typedef struct levada_py_slots {
  * as users see it); -1 stands for an unknown dimension. false with an exception. */
 bool levada_py_slots_init(levada_py_slots *slots, PyObject *components);
 void levada_py_slots_clear(levada_py_slots *slots);
-/* Tables as levada_queue_create wants them; *shapes is NULL unless all have one. Both
- * lie in *memory, for PyMem_Free. */
+/* Tables as levada_queue_create wants them; *shapes is NULL unless all have one. Both are in
+ * *memory, for PyMem_Free. */
 bool levada_py_slots_tables(const levada_py_slots *slots, void **memory, levada_dtype **dtypes,
                             levada_shape **shapes);
 
@@ -47,7 +47,7 @@ bool levada_py_slots_adopt(levada_py_slots *slots, const levada_shape *shapes);
 /* List of the dims of the components, None where any shape is allowed. */
 PyObject *levada_py_slots_dims(const levada_py_slots *slots);
 
-/* A value as its memory lies: `view` is to be released where view.obj is set. */
+/* The memory of a value: release `view` if view.obj is set. */
 typedef struct levada_py_given {
     Py_buffer   view;
     const void *data;
@@ -62,9 +62,9 @@ typedef struct levada_py_given {
     } one;
 } levada_py_given;
 
-/* Whether the value is of the dtype and shape as it stands (`many`: with rows in front, *rows of
- * them, -1 = not known yet) and its memory can be used. false without an exception: it needs the
- * long way through Python. */
+/* Whether the value already has the dtype and shape (`many`: with rows in front, *rows of them, -1
+ * = not known yet) and its memory can be used. false without an exception: it needs the long way
+ * through Python. */
 bool levada_py_give(const levada_py_slots *slots, int32_t i, PyObject *value, bool many,
                     int64_t *rows, levada_py_given *out);
 void levada_py_given_clear(levada_py_given *given);
@@ -78,7 +78,7 @@ levada_tensor *levada_py_strings(levada_env *env, const levada_shape *shape, PyO
 
 /* A new array; *data is its memory. */
 PyObject *levada_py_array(const levada_py_slots *slots, int32_t i, PyObject *dims, void **data);
-/* An object array of the byte strings of a list (taken; NULL gives NULL). */
+/* An object array of the byte strings of a list (taken; NULL returns NULL). */
 PyObject *levada_py_objects(const levada_py_slots *slots, int32_t i, PyObject *list,
                             const levada_shape *shape);
 /* The array (taken) with the dtype that users see. */

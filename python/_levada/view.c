@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* DLPack's structures, as its specification gives them (version 1.0). */
+/* DLPack's structures, as its specification defines them (version 1.0). */
 typedef struct view_dl_device { int32_t kind, number; } view_dl_device;
 typedef struct view_dl_dtype { uint8_t code, bits; uint16_t lanes; } view_dl_dtype;
 typedef struct view_dl_tensor {
@@ -32,7 +32,7 @@ typedef struct view_dl_versioned {
 
 enum { VIEW_DIMS = LEVADA_MAX_DIMS + 1, VIEW_DL_CPU = 1, VIEW_DL_READONLY = 1 };
 
-/* What an exported tensor holds on to; it lies in memory of `memory`. */
+/* The references of an exported tensor; it is part of the memory of `memory`. */
 typedef struct view_export {
     view_dl_plain     plain;
     view_dl_versioned versioned;

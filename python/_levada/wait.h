@@ -11,7 +11,7 @@
 
 /* timeout=: seconds or None, as nanoseconds; false with an exception. */
 bool levada_py_timeout(PyObject *seconds, int64_t *out);
-/* Before a call that waits: gives the thread its name in reports. */
+/* Before a call that waits: sets the thread's name in reports. */
 void levada_py_name_thread(void);
 /* The main thread, which alone has signals to look for. The others must not enter an interpreter
  * that may be on its way out. */

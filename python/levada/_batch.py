@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches: what an iterator gives, as NumPy arrays over the memory of levada."""
+"""Batches: what an iterator returns, as NumPy arrays over the memory of levada."""
 
 from __future__ import annotations
 
@@ -218,7 +218,7 @@ class Batch(Mapping[str, Any]):
         """Position of each value in its sequence: int32 [n, T] (0 in padding); ragged: [values].
 
         Positions restart in each segment of a packed field. If a field that is not packed has a
-        field ``<name>_positions`` beside it, that one is returned.
+        field ``<name>_positions`` next to it, that one is returned.
         """
         return self._numbers(name, _POSITIONS, "positions")
 
@@ -226,7 +226,7 @@ class Batch(Mapping[str, Any]):
         """Which sequence each value is of, from 1: int32 [n, T] (0 in padding); ragged: [values].
 
         Of a padded field, numbers restart in each record. If a field that is not packed has a field
-        ``<name>_segment_ids`` beside it, that one is returned.
+        ``<name>_segment_ids`` next to it, that one is returned.
         """
         return self._numbers(name, _SEGMENT_IDS, "segment_ids")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Blocks from what Python functions give: columns whose types a spec or the first result fixes."""
+"""Blocks from results of Python functions: columns typed by a spec or the first result."""
 
 import os
 import threading
@@ -18,7 +18,7 @@ _all: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()  # e
 
 
 def _forked():
-    """Whoever held a lock is not in the child."""
+    """The thread that held a lock is not in the child."""
     for reference in _all.valuerefs():
         columns = reference()
         if columns is not None:
@@ -170,7 +170,7 @@ class Columns:
             return self._block(rows, rejects, flags)
 
     def _misfits(self, rows, bad):
-        """(row, code, message) of the rows that do not fit the columns, each by itself."""
+        """(row, code, message) of the rows that do not fit the columns, each on its own."""
         found = []
         for i, row in enumerate(rows):
             error = None if i in bad else self._why(row)

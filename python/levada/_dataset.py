@@ -107,7 +107,7 @@ class Placeholder:
 
 
 class Dataset(Stages):
-    """An immutable description of a pipeline. Methods give new datasets; iterating runs one.
+    """An immutable description of a pipeline. Methods return new datasets; iterating runs one.
 
     Each ``iter(ds)`` of one object takes the next epoch: 0, 1, 2, ... ``str(ds)`` is the text form,
     which ``levada.from_text`` reads back.
@@ -521,7 +521,7 @@ def from_text(description: str | bytes) -> Dataset:
 
 
 def from_json(text: str | bytes) -> Dataset:
-    """Dataset of what ``to_json()`` gave."""
+    """The dataset that ``to_json()`` described."""
     return Dataset(_levada.parse(_text_of(text)))
 
 
@@ -577,9 +577,9 @@ def from_records(
     *,
     spec: Mapping[str, Any] | None = None,
 ) -> Dataset:
-    """Records (dicts) of an iterable, or of the iterable that a function of no arguments gives.
+    """Records (dicts) of an iterable, or of the iterable that a function of no arguments returns.
 
-    Each pass (epoch) begins the iterable anew. A generator or another iterator that can be read
+    Each pass (epoch) starts the iterable again. A generator or another iterator that can be read
     only once has no second pass: that is a FailedPreconditionError. `spec`: {field: dtype or
     feature}. Without one, lists and arrays are sequences of any length in their first dimension,
     and the first 8 records (of a list or tuple the first 256) fix dtypes and the other dimensions;

@@ -60,7 +60,7 @@ class Prepared:
 def _components(specs):
     """Of the columns, for the extension; () where a feature needs more than an array.
 
-    Sparse columns are those of any shape; behind the others then is one for their indices.
+    Sparse columns are those of any shape; one for their indices then follows the others.
     """
     components = []
     for value in specs.values():
@@ -88,7 +88,7 @@ def _is_large(shape):
 
 
 def prepare(make, *specs):
-    """What `make(*specs)` gives, kept for the next call with the same or equal features."""
+    """The result of `make(*specs)`, kept for the next call with the same or equal features."""
     try:
         key = (make, *((*spec, *map(id, spec.values())) for spec in specs))
         found = kept.get(key)

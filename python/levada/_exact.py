@@ -143,7 +143,7 @@ def cast(array: Any, name: str, rounds: bool = False) -> Any:
 
 
 def _comparable(given, target, name):
-    """Raises where one dtype never becomes the other by itself."""
+    """Raises where one dtype is never converted to the other implicitly."""
     import numpy as np
 
     raw = name == "bfloat16" and target.kind == "u"

@@ -19,7 +19,7 @@ from levada._exact import own
 
 BLOCK = 256  # records in a block of a Python source
 FIRST = 8  # records of the first block, which fix the columns; of a list or tuple BLOCK
-PATIENCE = 0.05  # seconds after which a slow source gives what it has
+PATIENCE = 0.05  # seconds after which a slow source returns what it has
 _MOST_IDLE = 4
 _lock = threading.Lock()
 _started = False
@@ -105,7 +105,7 @@ class _Target:
         self.columns = Columns(self.spec)
         self.states = {}
         self.draws = {}  # (seed, epoch) of each run, for those who draw random numbers
-        self.tasks = {}  # the call of each run that goes on
+        self.tasks = {}  # the call of each run that is not finished
         self.keys = {}  # keys of the records of that call, for those who ask for them
 
     def __getstate__(self):
@@ -140,10 +140,10 @@ class Map(_Target):
         return self.columns.block(rows, rejects, block.flags & 2)
 
     def made(self, row):
-        """What the function gave, as a record."""
+        """The result of the function, as a record."""
         if hasattr(row, "keys"):
             return row
-        raise TypeError(f"the function gives a dict for a record, not {type(row).__name__}")
+        raise TypeError(f"the function returns a dict for a record, not {type(row).__name__}")
 
     def more(self, run, block):
         """Iterator of what the function gets besides each record, or None."""
@@ -158,7 +158,7 @@ class Map(_Target):
             try:
                 row = self.fn(record, next(more)) if more else self.fn(record)
                 if row is None:
-                    raise TypeError("the function gave None for a record")
+                    raise TypeError("the function returned None for a record")
                 row = own(self.made(row))
             except Exception as error:
                 rejects.append((i, *errors.keep(error, first=not rejects)))
@@ -209,7 +209,7 @@ class BatchMap(Map):
         generator = (next(_generators(block, self.draws[run])),) if self.rng else ()
         columns = self.fn(Batch(block), *generator)
         if not hasattr(columns, "keys"):
-            raise TypeError(f"the function gives a dict of columns, not {type(columns).__name__}")
+            raise TypeError(f"the function returns a dict of columns, not {type(columns).__name__}")
         return self.columns.batch(dict(columns), block.flags & 2)
 
 
@@ -270,7 +270,7 @@ class _Positions:
 
 
 class Records(_Target):
-    """Records of an iterable, or of what a factory gives."""
+    """Records of an iterable, or of the result of a factory."""
 
     last_pass = None  # (reference to its iterator, its run)
     last_read = False  # whether it got a record
@@ -296,7 +296,7 @@ class Records(_Target):
             return False
         again = reference is not None and reference() is given and self.last_read
         again = again and not hasattr(given, "restore")
-        if again and not hasattr(type(given).__iter__, "__code__"):  # a class may begin anew there
+        if again and not hasattr(type(given).__iter__, "__code__"):  # a class may start again there
             raise self._read_before()
         self.last_pass, self.last_read = (_reference(given), run), False
         return again
@@ -360,8 +360,8 @@ class Records(_Target):
         return bytes(iterator.save())
 
     def save_before(self, run, _):
-        """The position before the call that is going on, beside which this runs. The extension
-        asks for it behind `noted` only: before, this would be that of an earlier call."""
+        """The position before the current call, during which this runs. The extension asks for it
+        after `noted` only: before, this would be that of an earlier call."""
         before = self.states[run][1]
         return self.save(run, None) if before is None else before
 

@@ -111,10 +111,10 @@ class Iterator(_levada.Iter):
     One thread at a time; only ``cancel()`` and ``report()`` may be called from others. A context
     manager: leaving it stops and joins the threads. After an error each call raises it again until
     ``restore()`` or ``close()``. A Ctrl-C loses nothing that a ``for`` has not got: the next call
-    gives it, and ``save()`` counts it as not given.
+    returns it, and ``save()`` counts it as not returned.
     """
 
-    # The extension's part calls _made() and gives what that returns, with nothing of Python run in
+    # The extension's part calls _made() and returns its result, with nothing of Python run in
     # between; while something was raised it keeps the block.
 
     def __new__(cls, dataset: Dataset, epoch: int = 0, blocks: bool = False) -> Self:
@@ -177,7 +177,7 @@ class Iterator(_levada.Iter):
         return _MAGIC + zlib.crc32(body).to_bytes(4, "little") + body
 
     def restore(self, state: bytes) -> None:  # type: ignore[override]
-        """Goes on bit for bit where ``save()`` was called.
+        """Continues bit for bit where ``save()`` was called.
 
         Raises FailedPreconditionError where the state is of another dataset (the first difference
         is named) and DataLossError for damaged bytes; then nothing has changed.
@@ -211,7 +211,7 @@ class Iterator(_levada.Iter):
     def stats(self) -> dict[str, Any]:  # type: ignore[override]
         """Counters as a dict: records, batches, bytes, skipped_records, damaged_bytes,
         missing_files, empty_files, dropped_records, padding_fraction, seed, epoch, threads,
-        stages, and problems: what ``errors`` left out and files without a record, the first 64,
+        stages, and problems: what ``errors`` skipped and files without a record, the first 64,
         each {stage, file, record, offset, message}. All but ``bytes`` and ``stages`` describe what
         this iterator has returned, for any number of threads, and continue after a restore. These
         two, and ``problems``, include work that threads did ahead; ``bytes`` and ``stages`` restart

@@ -360,7 +360,7 @@ def _sparse(name, value, batch, single):
 
 
 def _result(name, value, batch, single):
-    """What a feature of an Example or of the context gives."""
+    """The result of a feature of an Example or of the context."""
     kind = value["kind"]
     if kind == "FixedLen":
         return _fixed(value, batch[name], single)
@@ -464,7 +464,7 @@ def parse_example(
         key: for the attribute ``key`` of errors.
 
     Returns:
-        Dict of name to result: FixedLen and FixedLenSequence give arrays [n, ...], the others
+        Dict of name to result: FixedLen and FixedLenSequence are arrays [n, ...], the others
         sparse or ragged ones (see the module).
 
     Raises:
@@ -496,7 +496,7 @@ def parse_single_example(
 
 
 def _short(serialized, spec):
-    """What `parse_single_example` gives, where all features are plain; else None."""
+    """The result of `parse_single_example`, where all features are plain; else None."""
     if not spec or not isinstance(spec, dict) or type(serialized) is not bytes:
         return None
     known = kept.get((_example_spec, (*spec, *map(id, spec.values()))))
@@ -565,7 +565,7 @@ def parse_sequence_example(
         key: for the attribute ``key`` of errors.
 
     Returns:
-        (context, sequence, lengths): dicts of name to result. FixedLenSequence gives arrays
+        (context, sequence, lengths): dicts of name to result. FixedLenSequence yields arrays
         [n, longest, ...], whose lengths (int64 [n]) are in the third dict.
 
     Raises:

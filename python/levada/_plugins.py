@@ -33,10 +33,10 @@ def load_library(path: str | os.PathLike[str]) -> str:
 
 
 def load_op_library(path: str | os.PathLike[str]) -> SimpleNamespace:
-    """Loads a plug-in and gives what it has as functions:
+    """Loads a plug-in and returns its contents as functions:
 
     ``lib.my_reader(**options)`` is a Dataset, ``lib.my_stage(ds, **options)`` and
-    ``lib.my_decoder(ds, field, **options)`` give a new one.
+    ``lib.my_decoder(ds, field, **options)`` return a new one.
     """
     key = os.path.realpath(path)
     if key not in _loaded:

@@ -225,7 +225,7 @@ class Ragged(Sequence[Any]):
         """Array [n, longest row, ...], filled up with `value` (0, or b"").
 
         `length`: that many in the outermost level instead of the longest row; longer rows are cut.
-        `side`: "right" pads after the values of the outermost level, "left" in front of them.
+        `side`: "right" pads after the values of the outermost level, "left" before them.
         """
         import numpy as np
 

@@ -23,11 +23,11 @@ _LOSES_COLUMNS = frozenset("call map select".split())
 def share(dataset, index, count, seed=None, equal=None):
     """Part `index` of `count` of a dataset: each record is in exactly one of the parts.
 
-    The shard stands directly behind each source (inside the pipe of an ``interleave``), so that
-    only the part is decoded, shuffled and batched; behind a stage that counts records (``take``,
+    The shard directly follows each source (inside the pipe of an ``interleave``), so that only the
+    part is decoded, shuffled and batched. If there is a stage that counts records (``take``,
     ``skip``, ``enumerate``, ``shard``), a ``zip`` whose inputs may drop some, or a stage of a
-    plug-in, where there is one. What stands before the shard runs in all parts and has to give the
-    same there: what it draws, it draws from the seed of ``with_options``, or else from `seed`.
+    plug-in, the shard follows that instead. Stages before the shard run in all parts and must have
+    the same results there: they draw from the seed of ``with_options``, or else from `seed`.
 
     `equal`: "drop" or "pad", as of the stage ``shard``: every part then has the same number of
     batches (records where nothing was batched). There is one shard then: as near to the source as
@@ -116,7 +116,7 @@ class _Dealer:
 
 def _by_slot(core):
     """Whether what comes out depends on which of the open pipes of an interleave this is, as what
-    draws by origins does. Parts have other records in a slot, so a shard must stand behind."""
+    draws by origins does. Parts have other records in a slot, so a shard must follow it."""
     drawing = core.name in ("map", "filter", "call")  # a function may draw by origins
     return drawing or _shuffles_files(core) or any(map(_by_slot, _below(core)))
 

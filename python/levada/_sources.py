@@ -58,12 +58,11 @@ def fixed_length(
 
     files: paths and globs of the files
     record_bytes: length of a record
-    header_bytes: bytes to leave out at the start of every file
-    footer_bytes: bytes to leave out at the end of every file
+    header_bytes: bytes to skip at the start of every file
+    footer_bytes: bytes to skip at the end of every file
     hop_bytes: from the start of a record to that of the next; 0 = record_bytes, less: they
-        overlap, more: bytes are left out
-    drop_partial: leave out what is too short for a record at the end of a file; else it is an
-        error
+        overlap, more: bytes are skipped
+    drop_partial: drop an incomplete record at the end of a file; else it is an error
     compression: auto (looks at the first bytes), none, or a filter such as gzip
     shuffle_files: reads the files in another order in each epoch
     errors: at damage: fail, skip, skip:1000 or skip:0.1%; null = as the iterator
@@ -95,7 +94,7 @@ def text_lines(
     """Lines of text files, without their ends.
 
     files: paths and globs of the files
-    skip_lines: lines to leave out at the start of every file
+    skip_lines: lines to skip at the start of every file
     compression: auto (looks at the first bytes), none, or a filter such as gzip
     shuffle_files: reads the files in another order in each epoch
     errors: at damage: fail, skip, skip:1000 or skip:0.1%; null = as the iterator

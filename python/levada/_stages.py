@@ -28,7 +28,7 @@ class Stages:
         """Groups batch_size records to a batch; ragged columns stay ragged.
 
         batch_size: records in a batch
-        drop_remainder: leave out a last batch that is smaller
+        drop_remainder: drop a smaller last batch
 
         As text: range:10 | batch:4
         """
@@ -65,8 +65,8 @@ class Stages:
             squares), 2d (product of two), or a pure function of its lengths; null = linear
         num_buckets: most buckets if boundaries are chosen while data flows; null = 16
         lookahead: instead of boundaries: records to buffer and sort
-        too_long: a record that exceeds max_tokens by itself: is an error, is cut, is dropped
-            and counted, or is a batch of its own (error, truncate, skip, alone)
+        too_long: a single record that exceeds max_tokens: is an error, is cut, is dropped and
+            counted, or is a batch of its own (error, truncate, skip, alone)
         padded_shapes: {field: [length or null, ...]}; null = the longest of the batch
         padding_values: {field: value} or one value for all; null = 0 and empty
         pad_to_bucket_boundary: pad to the boundary of the bucket less one, not to the longest
@@ -230,7 +230,7 @@ class Stages:
         padded_shapes: {field: [length or null, ...]}; null = the longest of the batch
         padding_values: {field: value} or one value for all; null = 0 and empty
         pad_to_multiple: round lengths up to this
-        drop_remainder: leave out a last batch that is smaller
+        drop_remainder: drop a smaller last batch
 
         As text: range:10 | padded_batch:4
         """
@@ -328,7 +328,7 @@ class Stages:
     def skip(self, count: int) -> Dataset:
         """All but the first records (batches).
 
-        count: records (batches) to leave out
+        count: records (batches) to skip
 
         As text: range:10 | skip:3
         """

@@ -8,7 +8,7 @@ from levada.errors import InvalidArgumentError
 
 
 def paths(value):
-    """Names of files as text: one, or a list of them. Those that ``files`` gives are bytes."""
+    """Names of files as text: one, or a list of them. Those of ``files`` are bytes."""
     if isinstance(value, (str, bytes, bytearray, os.PathLike)):
         return _path(value)
     if hasattr(value, "tolist"):

@@ -151,7 +151,7 @@ def _features(features):
 def make_example(features: Mapping[str, Any]) -> bytes:
     """Bytes of a tf.train.Example of {name: integers, floats or byte strings}, single or many.
 
-    An empty list has no dtype and is left out, which readers take for the same; an empty array is
+    An empty list has no dtype and is omitted, which readers treat as the same; an empty array is
     written.
     """
     return _levada.example(_features(features), [])

@@ -3,7 +3,7 @@
 
 ``LevadaError`` is the base. Each has ``code`` (the number that C uses, negative), ``message``,
 and where known, else ``None``: ``stage`` ("2.shuffle"), ``file``, ``offset`` (bytes), ``record``
-(from 0) and ``key``. ``str()`` gives the message, then a line that says where.
+(from 0) and ``key``. ``str()`` returns the message, then a line that says where.
 """
 
 from __future__ import annotations
@@ -174,7 +174,7 @@ class DataLossError(LevadaError):
 _CLASSES = {kind.code: kind for kind in LevadaError.__subclasses__()}
 _Kept = dict[str, tuple[int, BaseException, "Any"]]
 _originals: _Kept = {}  # message of a status: the exception of a user's function it stands for
-_further: _Kept = {}  # the same, for those behind the first one of a block
+_further: _Kept = {}  # the same, for those after the first one of a block
 _KEEP, _KEEP_FURTHER, _KEEP_FRAMES = 1024, 4096, 16
 _GENERATORS = 0x20 | 0x80 | 0x200  # and coroutines, in co_flags
 _whole: list[BaseException] = []  # the newest: what their frames hold is there, too
@@ -183,7 +183,7 @@ _whole: list[BaseException] = []  # the newest: what their frames hold is there,
 def keep(exception: BaseException, first: bool = True) -> tuple[int, str]:
     """(code, message) under which an exception travels through C; from_status finds it again.
 
-    Not `first`: it comes behind another one of the same block, and may never be asked for.
+    Not `first`: it follows another one of the same block, and may never be asked for.
     """
     if isinstance(exception, StopIteration):  # would look like the end of the data
         told = RuntimeError("a function raised StopIteration")

@@ -99,7 +99,7 @@ def test_check_tells_what_broke_and_where_to_look(tmp_path):
     assert all(told[key]["where"] for key in bad)
     assert [told["broken_not", check]["result"] for check in CHECKS] == ["ok"] * len(CHECKS)
     text = levada("check", "./broken.so", cwd=tmp_path, status=1).stdout
-    assert "FAIL source broken_restore: goes on after a save at every cut: saved after " in text
+    assert "FAIL source broken_restore: continues after a save at every cut: saved after " in text
 
 
 @pytest.fixture

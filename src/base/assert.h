@@ -4,7 +4,7 @@
  * system cause is an error (levada_fail), and so is a lack of memory.
  *
  *   LEVADA_ASSERT(cond)   an invariant of ours. Debug, test and fuzz builds abort; nothing is left
- *                         of it in a release, so it may stand in hot code and may be dear.
+ *                         of it in a release, so it may be in hot code and may be expensive.
  *   LEVADA_BUG_ON(cond)   a cheap look at what is impossible, in every build: for places where
  *                         going on would destroy data or never end.
  *   levada_require        misuse at a public entry: EINVALID_ARGUMENT that names the argument;

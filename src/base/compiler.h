@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The only place that knows compiler extensions. levada needs gcc or clang; what stands here is
- * understood by both. Code outside this file is plain C17 plus the intrinsics of the CPU levels.
+ * The only place that knows compiler extensions. levada needs gcc or clang; both understand
+ * everything in this file. Code outside this file is plain C17 plus the intrinsics of the CPU
+ * levels.
  */
 #ifndef LEVADA_BASE_COMPILER_H
 #define LEVADA_BASE_COMPILER_H
@@ -42,7 +43,7 @@
 #define LEVADA_CPU_HAS(name) (__builtin_cpu_supports(name) != 0)
 #define LEVADA_CPU_IS(name) (__builtin_cpu_is(name) != 0)
 
-/* Tells the CPU that this thread looks at one word again and again. */
+/* Tells the CPU that this thread polls one word. */
 #if defined(__x86_64__)
 #define LEVADA_PAUSE() __builtin_ia32_pause()
 #elif defined(__aarch64__)

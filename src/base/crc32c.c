@@ -2,12 +2,12 @@
 /*
  * CRC-32C in plain C: "slicing by 8", eight table look-ups for eight bytes.
  *
- * A CRC is the remainder of the message, read as a polynomial over GF(2), after division by
- * P = x^32 + ... (0x1edc6f41). It is kept reflected: bit 31 of a word is the coefficient of x^0.
- * Table t maps a byte that stands t bytes before the end of an eight-byte group to its share of
- * the new remainder, which is byte * x^(8 t + 32) mod P. That is linear in the byte, so the 256
- * entries of a table follow from those of its eight single bits: bit 7 - i belongs to
- * x^(8 t + 32 + i) mod P. The 64 constants below are therefore x^32 ... x^95 mod P in one chain:
+ * A CRC is the remainder of the message, read as a polynomial over GF(2), after division by P =
+ * x^32 + ... (0x1edc6f41). It is kept reflected: bit 31 of a word is the coefficient of x^0. Table
+ * t maps a byte that is t bytes before the end of an eight-byte group to its share of the new
+ * remainder, which is byte * x^(8 t + 32) mod P. That is linear in the byte, so the 256 entries of
+ * a table follow from those of its eight single bits: bit 7 - i belongs to x^(8 t + 32 + i) mod P.
+ * The 64 constants below are therefore x^32 ... x^95 mod P in one chain:
  *
  *     v = 0x82f63b78                                    (P without x^32, reflected)
  *     repeat: print v; v = v & 1 ? v >> 1 ^ 0x82f63b78 : v >> 1
@@ -65,7 +65,7 @@ uint32_t levada_crc32c_unmask(uint32_t masked)
     return (rotated << 15) | (rotated >> 17);
 }
 
-/* The shares of four bytes that stand t + 3 ... t bytes before the end of the group. */
+/* The shares of four bytes that are t + 3 ... t bytes before the end of the group. */
 static LEVADA_ALWAYS_INLINE uint32_t crc32c_four(uint32_t word, int t)
 {
     return crc32c_table[t + 3][word & 0xffu] ^ crc32c_table[t + 2][(word >> 8) & 0xffu] ^

@@ -36,9 +36,9 @@ static LEVADA_ALWAYS_INLINE uint32_t levada_crc32c_reduce512(__m512i acc)
 }
 
 /*
- * 64 bytes at p which stand `at` bytes after the rounded-up front: zero where that is less than
+ * 64 bytes at p, which are `at` bytes after the rounded-up front: zero where that is less than
  * `lead`, else as in memory, and with the start state added to the first four of those. Bytes that
- * are masked away are not touched, so the front may lie anywhere.
+ * are masked away are not touched, so the front may be anywhere.
  */
 LEVADA_TARGET_AVX512
 static LEVADA_ALWAYS_INLINE __m512i levada_crc32c_head512(const uint8_t *p, char at, __m512i lead,

@@ -6,7 +6,7 @@
  * ("hi"). Moving the lane D bits towards the end of the message multiplies it by x^D, and
  *     lo * x^(D + 64) + hi * x^D  =  lo * (x^(D + 64) mod P) + hi * (x^D mod P)    (mod P),
  * two products of at most 64 + 32 bits, so the result fits in the lane at its new place, where it
- * is added (XOR) to what stands there. Whatever the length of the message, what is left in the end
+ * is added (XOR) to what is there. Whatever the length of the message, what is left in the end
  * is one lane with the same remainder, which two crc32 instructions reduce to 32 bits.
  *
  * Bits are reflected. As 64-bit factors the constants below carry x^32 too many, and a reflected

@@ -68,7 +68,7 @@ levada_status levada_fail(levada_error *err, levada_status code, const char *fmt
 
     if (err == NULL) return code;
     va_start(args, fmt);
-    int n = vsnprintf(text, sizeof(text), fmt, args); /* the arguments may lie in *err */
+    int n = vsnprintf(text, sizeof(text), fmt, args); /* the arguments may be part of *err */
     va_end(args);
     if (n < 0) text[0] = '\0';
     error_one_line(text);

@@ -5,8 +5,8 @@
  * What costs time in small records is not arithmetic but branches on their length. So a payload is
  * rounded up at its front to whole blocks of 64 bytes, and to at least two of them (crc32c_fold.h
  * says why that changes nothing): up to 128 bytes there is no branch at all, beyond that only the
- * end of one loop. The bytes in front of the payload are masked away; reading them is what the
- * slack before the data is for.
+ * end of one loop. The bytes before the payload are masked away; the slack before the data exists
+ * so that they can be read.
  */
 #include "base/frame_x86.h"
 
@@ -28,10 +28,10 @@ static LEVADA_ALWAYS_INLINE uint32_t frame_sse42_crc(const uint8_t *p, size_t n)
     size_t              blocks = n <= 128 ? 2 : (n + 63) / 64;
     const uint8_t      *front = p + n - 64 * blocks;
     size_t              lead = 64 * blocks - n;
-    /* A first block without payload may lie too far in front: read any other one instead. */
+    /* A first block without payload may be too far before it: read any other one instead. */
     const uint8_t *first = lead >= 64 ? front + 64 : front;
 
-    if (LEVADA_UNLIKELY(n < 4)) /* no room for the start state */
+    if (LEVADA_UNLIKELY(n < 4)) /* no space for the start state */
         return levada_crc32c_masked(~levada_crc32c_bytes(0xffffffffu, p, n));
     for (size_t i = 0; i < 4; i++) {
         __m128i late = frame_sse42_head(front, 64 + 16 * i, lead);

@@ -47,8 +47,8 @@ static LEVADA_ALWAYS_INLINE uint32_t frame_vpclmul_end(__m256i a, __m256i b)
     return levada_crc32c_masked(~levada_crc32c_reduce64(&acc));
 }
 
-/* The masked CRC of a payload of more than 128 bytes; by itself, so that short ones have the
- * registers. */
+/* The masked CRC of a payload of more than 128 bytes; a function of its own, which leaves the
+ * registers to short ones. */
 FRAME_TARGET
 static LEVADA_NOINLINE uint32_t frame_vpclmul_long(const uint8_t *p, size_t n)
 {
@@ -72,12 +72,12 @@ static LEVADA_ALWAYS_INLINE uint32_t frame_vpclmul_crc(const uint8_t *p, size_t 
 {
     const uint8_t *front = p + n - 128;
     size_t         lead = 128 - n;
-    /* A first block without payload may lie too far in front: read any other one instead. */
+    /* A first block without payload may be too far before it: read any other one instead. */
     const uint8_t *first = lead >= 64 ? front + 64 : front;
     __m256i        a, b;
 
     if (n > 128) return frame_vpclmul_long(p, n);
-    if (LEVADA_UNLIKELY(n < 4)) /* no room for the start state */
+    if (LEVADA_UNLIKELY(n < 4)) /* no space for the start state */
         return levada_crc32c_masked(~levada_crc32c_bytes(0xffffffffu, p, n));
     a = frame_vpclmul_fold(frame_vpclmul_head(first, 0, lead), frame_vpclmul_head(front, 64, lead));
     b = frame_vpclmul_fold(frame_vpclmul_head(first, 32, lead),

@@ -8,7 +8,7 @@
 
 #include "base/crc32c_sse42.h"
 
-/* Defines `frame`, and `walk` for it. `crc` gives the masked CRC of n bytes at p, and is inlined;
+/* Defines `frame`, and `walk` for it. `crc` returns the masked CRC of n bytes at p, and is inlined;
  * `crc32c` is the kernel with which a walk that met damage is checked again. */
 #define LEVADA_FRAME_LEVEL(frame, walk_frames, target, crc, crc32c)                              \
     target static LEVADA_ALWAYS_INLINE void walk_frames(levada_frame_walk *walk, bool payloads)  \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Hashes of bytes: fast, well mixed, the same on every machine and in every release, since they
- * stand in saved states. Not for secrets.
+ * Hashes of bytes: fast, well mixed, the same on every machine and in every release, since saved
+ * states contain them. Not for secrets.
  */
 #ifndef LEVADA_BASE_HASH_H
 #define LEVADA_BASE_HASH_H

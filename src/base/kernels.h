@@ -3,7 +3,7 @@
  * Kernels on bytes, one constant table of functions for each CPU level.
  *
  * All kernels are pure: no state, no allocation, no errors but those in their results, any thread.
- * Every level gives the same results bit for bit; tests/unit compares them.
+ * All levels return the same results bit for bit; tests/unit compares them.
  *
  * Slack. Kernels run over borders rather than test for them. Where a comment says "slack", the
  * caller guarantees LEVADA_KERNEL_SLACK readable bytes before and after the input (their content
@@ -25,7 +25,7 @@ typedef enum levada_frame_check {
 
 typedef enum levada_frame_status {
     LEVADA_FRAME_OK,             /* all bytes used, or max_records reached                  */
-    LEVADA_FRAME_INCOMPLETE,     /* the next record goes on after data + n                  */
+    LEVADA_FRAME_INCOMPLETE,     /* the next record continues after data + n                */
     LEVADA_FRAME_BAD_LENGTH_CRC, /* the next record is damaged in its length or its CRC     */
     LEVADA_FRAME_BAD_DATA_CRC    /* the next record is whole; its payload or CRC is damaged */
 } levada_frame_status;
@@ -53,8 +53,8 @@ typedef struct levada_kernels {
     uint32_t (*crc32c)(uint32_t crc, const uint8_t *data, size_t n);
 
     /* Walks TFRecord frames (u64 length, masked CRC of it, payload, masked CRC of it, all little
-     * endian) that lie wholly in data[0, n), n <= INT32_MAX. Writes begin[i] and end[i] of the
-     * payloads, relative to data; both have room for max_records entries (entries from
+     * endian) that are complete in data[0, n), n <= INT32_MAX. Writes begin[i] and end[i] of the
+     * payloads, relative to data; both have space for max_records entries (entries from
      * result.records on are undefined). Slack around data. */
     levada_frame_result (*frame_tfrecord)(const uint8_t *data, size_t n, levada_frame_check check,
                                           int32_t *begin, int32_t *end, int32_t max_records);
@@ -66,7 +66,7 @@ typedef struct levada_kernels {
      * varint without an end at p + n is as long as its bytes. Slack after p + n. */
     int64_t (*varint_sizes)(const uint8_t *p, size_t n, uint32_t *sizes);
 
-    /* Decodes all of the packed varints in p[0, n) to out, which has room for varint_count()
+    /* Decodes all of the packed varints in p[0, n) to out, which has space for varint_count()
      * values. Returns their number, or -1: one is longer than 10 bytes, or the last has no end.
      * Bits beyond the 64th are dropped, as protobuf does. Slack after p + n and after out. */
     int64_t (*varint_i64)(const uint8_t *p, size_t n, int64_t *out);
@@ -76,7 +76,7 @@ typedef struct levada_kernels {
 
     /* Positions of '\n' in p[0, n), n <= INT32_MAX, at most `max` of them, relative to p. Returns
      * their number. *scanned = n, or one past the last position when `max` was reached before
-     * the end. pos needs room for max + LEVADA_KERNEL_SLACK entries; p needs no slack. */
+     * the end. pos needs max + LEVADA_KERNEL_SLACK entries; p needs no slack. */
     int64_t (*newline_index)(const uint8_t *p, size_t n, int32_t *pos, int64_t max,
                              size_t *scanned);
 } levada_kernels;

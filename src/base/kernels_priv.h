@@ -40,7 +40,7 @@ static LEVADA_ALWAYS_INLINE uint32_t levada_crc32c_masked(uint32_t crc)
     return ((crc >> 15) | (crc << 17)) + 0xa282ead8u;
 }
 
-/* -- frames: every level walks by itself and lets frame.c say how the walk ended */
+/* -- frames: each level has its own walk; frame.c says how it ended */
 
 #define LEVADA_FRAME_HEADER 12u /* length and its CRC                     */
 #define LEVADA_FRAME_EXTRA 16u  /* bytes of a record that are not payload */

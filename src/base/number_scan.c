@@ -75,7 +75,7 @@ static size_t scan_digits(const char *text, size_t n, size_t at, scan_decimal *d
     return at;
 }
 
-/* The exponent behind an 'e', at most ±99999; `at` of the 'e' where there is none. */
+/* The exponent after an 'e', at most ±99999; `at` of the 'e' if there is none. */
 static size_t scan_exponent(const char *text, size_t n, size_t at, int64_t *out)
 {
     size_t  from = at + 1;

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Room for n more bytes and the end. */
+/* Reserves n more bytes and the end. */
 static bool text_reserve(levada_text *text, size_t n)
 {
     size_t capacity = text->capacity > 0 ? text->capacity : 64;

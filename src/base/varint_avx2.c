@@ -105,8 +105,9 @@ static LEVADA_ALWAYS_INLINE const uint8_t *varint_avx2_block(const uint8_t *p, u
     return p + begin;
 }
 
-/* Where the bytes of four varints of one to three bytes lie, for `pshufb` to bring each into a lane
- * of four. Entry i: bits 0 to 3 for those of two bytes or more, bits 4 to 7 for those of three. */
+/* The places of the bytes of four varints of one to three bytes, for `pshufb` to bring each into a
+ * lane of four. Entry i: bits 0 to 3 for those of two bytes or more, bits 4 to 7 for those of
+ * three. */
 #define VARINT_TWO(i, k) ((i) >> (k) & 1u)
 #define VARINT_THREE(i, k) ((i) >> ((k) + 4) & 1u)
 #define VARINT_SIZE(i, k) (1u + VARINT_TWO(i, k) + VARINT_THREE(i, k))
@@ -128,7 +129,7 @@ static const uint32_t varint_avx2_lanes[256][4] LEVADA_ALIGNED(64) = {
     VARINT_64(0u), VARINT_64(64u), VARINT_64(128u), VARINT_64(192u)
 };
 
-/* Four values whose bytes lie at p as `lanes` says; the caller counts those of them that are
+/* Four values whose bytes are at p, in the layout `lanes`; the caller counts those of them that are
  * meant. */
 LEVADA_TARGET_AVX2
 static LEVADA_ALWAYS_INLINE void varint_avx2_put4(const levada_varint_sink *sink, const uint8_t *p,

@@ -65,8 +65,8 @@ static LEVADA_ALWAYS_INLINE bool levada_varint_ends(const uint8_t *p, size_t n)
     return n == 0 || p[n - 1] < 0x80;
 }
 
-/* A varint of nine or ten bytes, whose first eight gave `low` (56 bits). Returns its size, or 0
- * when it is longer. */
+/* A varint of nine or ten bytes, whose first eight decode to `low` (56 bits). Returns its size, or
+ * 0 when it is longer. */
 static LEVADA_ALWAYS_INLINE size_t levada_varint_long(const uint8_t *p, uint64_t low,
                                                       uint64_t *value)
 {

@@ -2,8 +2,8 @@
 /*
  * The wire format of protocol buffers: tags, sizes, varints.
  *
- * Readers take p and end and return the byte behind what they read, or NULL where the bytes are no
- * message. They may look at up to LEVADA_KERNEL_SLACK bytes behind end and never use them. Limits
+ * Readers take p and end and return the byte after what they read, or NULL if the bytes are not a
+ * message. They may look at up to LEVADA_KERNEL_SLACK bytes after end and never use them. Limits
  * are those of protobuf: tags and sizes have at most 5 bytes, varints 10, groups 100 levels.
  */
 #ifndef LEVADA_BASE_WIRE_H
@@ -31,11 +31,11 @@ const uint8_t *levada_wire_tag(const uint8_t *p, const uint8_t *end, uint32_t *o
 /* Skips the value that follows `tag`, groups too. */
 const uint8_t *levada_wire_skip(uint32_t tag, const uint8_t *p, const uint8_t *end);
 
-/* Bytes that v takes as a varint, and writing it; returns the byte behind. */
+/* The size of v as a varint; and writing it, which returns the byte after it. */
 size_t levada_wire_size_of(uint64_t v);
 uint8_t *levada_wire_put(uint8_t *p, uint64_t v);
 
-/* A size and space for that number of bytes after it: returns the first of them. p may lie behind
+/* A size and space for that number of bytes after it: returns the first of them. p may be beyond
  * end. */
 static inline const uint8_t *levada_wire_sized(const uint8_t *p, const uint8_t *end,
                                                uint32_t *size)

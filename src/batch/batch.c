@@ -16,7 +16,7 @@ static const levada_arg batch_options[] = {
     LEVADA_ARG(INT, batch_args, batch_size, .required = true, .positional = true, .min = 1,
                .max = 1 << 24, .doc = "records in a batch"),
     LEVADA_ARG(BOOL, batch_args, drop_remainder, .otherwise = "false",
-               .doc = "leave out a last batch that is smaller"),
+               .doc = "drop a smaller last batch"),
     LEVADA_ARG_END
 };
 

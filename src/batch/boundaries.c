@@ -9,7 +9,7 @@
 
 /*
  * Let R[i] be the number of records with one of the first i sizes, and cost[i] the least padded
- * elements of these records in b buckets. One more bucket, from size j on, gives
+ * elements of these records in b buckets. With one more bucket, from size j on,
  *
  *   min over j < i of  cost[j] + (R[i] - R[j]) * size[i - 1]
  *

@@ -41,7 +41,7 @@ typedef struct levada_bucket_args {
 typedef struct levada_buckets {
     int64_t   n;     /* buckets */
     int64_t  *at;    /* owned */
-    bool      pairs; /* a record belongs in the first bucket with room for both of its lengths */
+    bool      pairs; /* a record belongs in the first bucket that both of its lengths fit */
     uint16_t *table; /* the bucket of each small length */
 } levada_buckets;
 

@@ -40,7 +40,7 @@ static const levada_arg bucket_options[] = {
     LEVADA_ARG(INT, levada_bucket_args, lookahead, .min = 1, .max = LEVADA_LOOKAHEAD_MOST,
                .doc = "instead of boundaries: records to buffer and sort"),
     LEVADA_ARG(CHOICE, levada_bucket_args, too_long, .choices = "error|truncate|skip|alone",
-               .doc = "a record that exceeds max_tokens by itself: is an error, is cut, is dropped "
+               .doc = "a single record that exceeds max_tokens: is an error, is cut, is dropped "
                       "and counted, or is a batch of its own"),
     LEVADA_ARG(VALUE, levada_bucket_args, padded_shapes,
                .doc = "{field: [length or null, ...]}; null = the longest of the batch"),
@@ -188,7 +188,7 @@ static levada_status bucket_check(const void *args, const levada_spec *in, levad
 
 /* -- open */
 
-/* The padded length that padded_shapes gives a field, -1 = the longest of a batch. */
+/* The padded length of a field in padded_shapes, -1 = the longest of a batch. */
 static int64_t bucket_width(const levada_bucket_args *a, const char *field)
 {
     const levada_value *shape =

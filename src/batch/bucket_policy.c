@@ -298,7 +298,7 @@ const levada_grouping_policy levada_bucket_policy = {
 
 /* -- with a look-ahead */
 
-/* How many of the next arrivals fit in the budget, each by itself. */
+/* How many of the next arrivals fit in the budget, each alone. */
 static levada_status bucket_fitting(const levada_bucket_state *s, const levada_grouping *g,
                                     int64_t *out, levada_error *err)
 {

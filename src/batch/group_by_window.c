@@ -5,11 +5,11 @@
  * leave in ascending order of keys.
  *
  * A policy of the grouping engine. There is a group for each key that has records, in ascending
- * order of keys; the state knows the keys of the groups, and both are found by bisection. A group
- * that has left is removed at once, so groups follow from the buffered records alone.
+ * order of keys; the state knows the keys of the groups, and both are found by bisection. An
+ * emitted group is removed at once, so groups follow from the buffered records alone.
  *
  * The engine has options.groups groups; this policy changes their number, and keeps the memory of
- * removed ones behind them.
+ * removed ones after them.
  */
 #include "base/alloc.h"
 #include "batch/grouping.h"

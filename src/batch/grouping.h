@@ -146,8 +146,8 @@ LEVADA_MUST_USE levada_status levada_grouping_put_again(levada_grouping *g, int6
 /* Moves the last `rows` records of a group to the end of another one, in their order. */
 LEVADA_MUST_USE levada_status levada_grouping_move(levada_grouping *g, int64_t from, int64_t rows,
                                                    int64_t group, levada_error *err);
-/* Takes all records out of their groups, in ascending order of groups, and puts them in front of
- * the arrivals. */
+/* Takes all records out of their groups, in ascending order of groups, and puts them before the
+ * arrivals. */
 LEVADA_MUST_USE levada_status levada_grouping_recall(levada_grouping *g, levada_error *err);
 /* Rejects the next arrival: the `errors` policy of the iterator skips and counts it, or fails. */
 LEVADA_MUST_USE levada_status levada_grouping_reject(levada_grouping    *g,

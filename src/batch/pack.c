@@ -304,13 +304,13 @@ static void pack_close(void *state)
     levada_free(s->leaving.at);
 }
 
-/* What a record has in front of this piece: the first piece may be of any size. */
+/* What a record has before this piece: the first piece may be of any size. */
 static int32_t pack_part(const pack_state *s, const pack_cut *cut)
 {
     return (int32_t)((cut->begin + s->args->length - 1) / s->args->length);
 }
 
-/* The pieces in front of the blocks that the selection names: cut number i is row 0 of from[i]. */
+/* The pieces before the blocks that the selection names: cut number i is row 0 of from[i]. */
 static levada_status pack_cut_blocks(const pack_state *s, const levada_block *rows,
                                      levada_block **from, levada_error *err)
 {

@@ -50,7 +50,7 @@ static levada_status packing_check(const levada_packing *p, const levada_spec *i
                        "no field is a ragged sequence; name the fields to pack in fields=");
 }
 
-/* One more level in front of those of a field that is not packed. */
+/* One more level before those of a field that is not packed. */
 static levada_status packing_deepen(levada_field *f, levada_error *err)
 {
     if (f->depth == LEVADA_MAX_DEPTH) {

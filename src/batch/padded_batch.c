@@ -28,7 +28,7 @@ static const levada_arg padded_batch_options[] = {
     LEVADA_ARG(INT, padded_batch_args, pad_to_multiple, .otherwise = "1", .min = 1, .max = 1 << 24,
                .doc = "round lengths up to this"),
     LEVADA_ARG(BOOL, padded_batch_args, drop_remainder, .otherwise = "false",
-               .doc = "leave out a last batch that is smaller"),
+               .doc = "drop a smaller last batch"),
     LEVADA_ARG_END
 };
 

@@ -10,7 +10,7 @@ levada_status levada_truncation_limit(const levada_cost *cost, int64_t *limit, l
 {
     int64_t low = 0, high = cost->budget < INT32_MAX ? cost->budget : INT32_MAX;
 
-    while (low < high) { /* the largest that fits lies in [low, high] */
+    while (low < high) { /* the largest that fits is in [low, high] */
         int64_t middle = low + (high - low + 1) / 2, lengths[LEVADA_GROUP_KEYS], each = 0;
 
         for (int32_t i = 0; i < cost->fields; i++) lengths[i] = middle;
@@ -65,7 +65,7 @@ static levada_status truncation_measure(const levada_truncation *t, const levada
     return LEVADA_OK;
 }
 
-/* Gives a column of a block of ours ranges of its own, with the lengths wanted. */
+/* Replaces the ranges of a column of our own block by ones with the wanted lengths. */
 static levada_status truncation_column(levada_column *c, levada_pool *pool, const int64_t *want,
                                        int64_t stride, levada_error *err)
 {

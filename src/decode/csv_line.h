@@ -3,7 +3,7 @@
  * One line of CSV split into fields, by the rules of tf.io.decode_csv
  * (core/kernels/decode_csv_op.cc):
  *
- *   - newlines in front of a field are skipped; a record that is empty has no fields
+ *   - newlines before a field are skipped; a record that is empty has no fields
  *   - an unquoted field has no quote (where quotes delimit), no CR and no LF
  *   - a quoted field ends at a quote that the delimiter or the end follows; "" in it is one quote
  *   - a delimiter at the end is followed by one more, empty field
@@ -20,7 +20,7 @@ typedef struct levada_csv_rules {
     uint8_t        delim;
     bool           quotes;  /* a double quote delimits fields                                     */
     const int64_t *wanted;  /* numbers of the fields to return, ascending; NULL = all             */
-    int64_t        nwanted; /* with wanted: fields behind the last of them are not looked at      */
+    int64_t        nwanted; /* with wanted: fields after the last of them are not read            */
 } levada_csv_rules;
 
 typedef struct levada_csv_field {

@@ -416,7 +416,7 @@ static bool decode_csv_holds(const levada_buffer *owner, const levada_csv_field 
     return field->at >= owner->data && field->at + field->size <= owner->data + owner->size;
 }
 
-/* Puts the defaults in, and says whether all strings lie in the buffer of the records. */
+/* Inserts the defaults; returns whether all strings are in the buffer of the records. */
 static levada_status decode_csv_settle(const decode_csv_block *b, int64_t column, bool *shared,
                                        int64_t *bytes, levada_error *err)
 {

@@ -13,9 +13,9 @@
  *   proto_late     the same for numbers that are left encoded
  *
  * Plain payload of an int64 list is its packed varints, of a float list its little endian floats,
- * of a bytes list the BytesList message with nothing but its values. Almost every list lies in the
- * record like this; what does not (unpacked numbers, several runs, lists that protobuf would merge)
- * is copied together in an arena, so that the second pass knows one form only.
+ * of a bytes list the BytesList message with nothing but its values. Almost every list has this
+ * form in the record; what does not (unpacked numbers, several runs, lists that protobuf would
+ * merge) is copied together in an arena, so that the second pass knows one form only.
  *
  * An item is what one Feature holds for one column: in the context one a record, in feature lists
  * one a step.
@@ -149,7 +149,7 @@ void levada_arena_clear(levada_arena *arena);
 typedef struct levada_span {
     const uint8_t *at; /* plain payload; NULL = missing, no kind, or its row was rejected */
     int32_t size;
-    bool loose; /* lies in the arena, not in the record */
+    bool loose; /* is in the arena, not in the record */
 } levada_span;
 
 /* Where payload goes to: items of one column. */
@@ -320,8 +320,8 @@ LEVADA_MUST_USE levada_status levada_proto_items(levada_proto *x, const levada_f
                                                  int32_t slot, int32_t lane, levada_items *out,
                                                  levada_error *err);
 
-/* Decodes `count` numbers of a span to `to`, with LEVADA_KERNEL_SLACK behind them; where the span
- * is broken or a number does not fit, the row is rejected and zeros stand there. */
+/* Decodes `count` numbers of a span to `to`, with LEVADA_KERNEL_SLACK after them. If the span is
+ * broken or a number does not fit, the row is rejected and its values are 0. */
 LEVADA_MUST_USE levada_status levada_numbers_decode(levada_proto *x, const levada_feature *f,
                                                     const levada_items *items, int64_t item,
                                                     levada_dtype dtype, int64_t count, void *to,

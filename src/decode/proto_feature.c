@@ -86,7 +86,7 @@ static bool feature_run(const uint8_t *p, uint32_t size)
     return more == 0;
 }
 
-/* Bytes of the value behind a tag of the list that belongs to it; NULL where it is broken. */
+/* Bytes of the value after its tag in the list; NULL if it is broken. */
 static const uint8_t *feature_value(levada_list list, uint32_t tag, const uint8_t *p,
                                     const uint8_t *end, bool *known, uint32_t *size)
 {

@@ -19,7 +19,7 @@ typedef struct levada_form {
     uint64_t fixed[4];
     uint64_t grows[4]; /* all bits of each byte that grows                 */
     uint64_t keep[4];  /* all bits of each byte that counts                */
-    uint32_t head;     /* bytes in front of the payload                    */
+    uint32_t head;     /* bytes before the payload                         */
     uint32_t least;    /* size of an entry without payload                 */
     uint32_t most;     /* bytes of payload while no size takes two bytes   */
 } levada_form;
@@ -59,7 +59,7 @@ static inline uint64_t levada_form_other(const levada_form *form, int w, const u
 }
 
 /* Whether the entry at p, of the map that ends at `end`, is of the key that is expected now and has
- * its form: then that key, else NULL. May look at 32 bytes behind p. */
+ * its form: then that key, else NULL. May read 32 bytes after p. */
 static inline const levada_key *levada_keys_expected(levada_keys *keys, const uint8_t *p,
                                                      const uint8_t *end)
 {

@@ -12,7 +12,7 @@
 #include "tensor/encoded.h"
 
 #define LATE_VALUES 8   /* elements per item from which decoding later saves work          */
-#define LATE_SAMPLE 16  /* items that tell whether the others are worth a look              */
+#define LATE_SAMPLE 16  /* items that decide whether to look at the others                  */
 #define LATE_FLOATS 128 /* the same of floats, of which only a copy is saved: 512 bytes    */
 
 static levada_encoding late_encoding(const levada_feature *f)

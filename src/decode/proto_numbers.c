@@ -157,8 +157,8 @@ static bool numbers_narrow(levada_dtype dtype, const int32_t *v, int64_t n, void
     return lost == 0;
 }
 
-/* Integers of another width than the kernels know go through x->number (which has room), and those
- * of up to 16 bits as 32 bits: half as much of the first-level cache. */
+/* Integers of another width than the kernels know go through x->number (which has the capacity),
+ * and those of up to 16 bits as 32 bits: half as much of the first-level cache. */
 static numbers_result numbers_integers(levada_proto *x, const levada_span *span,
                                        levada_dtype dtype, int64_t count, void *to)
 {

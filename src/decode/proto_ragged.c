@@ -66,7 +66,7 @@ static int64_t ragged_ends(levada_partition_kind kind, int64_t *v, int64_t n, in
     return end == m ? n : -1;
 }
 
-/* Room for `more` rows of partition k. */
+/* Reserves `more` rows of partition k. */
 static levada_status ragged_reserve(ragged_walk *w, int32_t k, int64_t more, levada_error *err)
 {
     levada_proto *x = w->x;

@@ -141,9 +141,9 @@ static LEVADA_ALWAYS_INLINE bool scan_usual_entry(const uint8_t *p, const uint8_
     return e->value && e->value + size == end;
 }
 
-/* Two values in one entry are merged, as protobuf does: their bytes one behind the other. The first
- * time there is room made for all that can follow up to `end`, so that an entry of many values
- * takes no more than its own size. */
+/* Two values in one entry are merged, as protobuf does: their bytes are concatenated. The first
+ * merge reserves memory for everything up to `end`, so an entry of many values needs at most its
+ * own size. */
 static levada_plain scan_join(levada_proto *x, scan_entry *e, uint8_t **room, const uint8_t *p,
                               uint32_t size, const uint8_t *end)
 {
@@ -223,7 +223,7 @@ static void scan_feature_list(levada_proto *x, int32_t slot, int64_t row, const 
     span->loose = false;
 }
 
-/* The entry at *p, whose tag comes next; *p moves behind it. */
+/* The entry at *p, whose tag is next; moves *p after it. */
 static levada_plain scan_entry_at(levada_proto *x, const uint8_t **at, const uint8_t *end,
                                   bool lists, int64_t row)
 {
@@ -274,8 +274,8 @@ static levada_plain scan_map(levada_proto *x, const uint8_t *p, const uint8_t *e
     return plain;
 }
 
-/* TensorFlow takes a SequenceExample that ends right behind the size of a field as if the field
- * were empty (golden case "truncated after 17"); levada does too. */
+/* TensorFlow reads a SequenceExample that ends right after the size of a field as if the field were
+ * empty (golden case "truncated after 17"); levada does too. */
 static bool scan_ends_in_size(const levada_proto *x, const uint8_t *p, const uint8_t *end)
 {
     uint32_t size;

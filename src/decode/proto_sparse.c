@@ -20,7 +20,7 @@ static int sparse_compare(const int64_t *a, const int64_t *b, int32_t rank)
     return 0;
 }
 
-/* Stable merge sort of order[0, n) by index; `order` has room for 2 n. */
+/* Stable merge sort of order[0, n) by index; `order` has space for 2 n. */
 static void sparse_sort(const int64_t *index, int32_t rank, int64_t *order, int64_t n)
 {
     int64_t *from = order, *to = order + n;

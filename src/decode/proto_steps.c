@@ -14,7 +14,7 @@ typedef struct steps_reader {
     int32_t lane;
     int64_t row, n;    /* n: steps so far, of all rows */
     uint64_t head, sizes; /* a usual step begins with head + size of its payload * sizes */
-    int64_t before;       /* bytes in front of the payload                               */
+    int64_t before;       /* bytes before the payload                                    */
 } steps_reader;
 
 /* A step that does not look as usual. */
@@ -52,7 +52,7 @@ static LEVADA_NOINLINE levada_status steps_more(steps_reader *r, levada_error *e
                              sizeof(levada_span), err);
 }
 
-/* One step at p; *next is behind it, NULL where the list is broken. */
+/* One step at p; *next is the byte after it, NULL if the list is broken. */
 static levada_status steps_one(steps_reader *r, const uint8_t *p, const uint8_t *end,
                                const uint8_t **next, levada_error *err)
 {
@@ -77,9 +77,8 @@ static levada_status steps_one(steps_reader *r, const uint8_t *p, const uint8_t 
     return LEVADA_OK;
 }
 
-/* Usual steps from p on; returns where they end, or if there is no room for more. Rows of floats
- * mostly have one size: where the next one begins is then known before the one in front of it was
- * looked at. */
+/* Usual steps from p on; returns where they end, or where the capacity ends. Rows of floats mostly
+ * have one size: the beginning of the next one is then known before the current one is parsed. */
 static const uint8_t *steps_usual(steps_reader *r, const uint8_t *p, const uint8_t *end)
 {
     levada_span *out = &r->x->step[r->lane][r->n];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Strings from plain payload to ranges of bytes. Where all of them lie in the buffer of the
- * records, the column shares it and no byte is copied.
+ * Strings from plain payload to ranges of bytes. If all of them are in the buffer of the records,
+ * the column shares it and no byte is copied.
  */
 #include "decode/proto.h"
 
@@ -13,7 +13,7 @@ static const uint8_t *strings_next(const uint8_t *p, const uint8_t *end, uint32_
     return levada_wire_sized(p + 1, end, size);
 }
 
-/* Strings in a payload; -1 where it is broken, -2 where a field of another number stands in it. */
+/* Strings in a payload; -1 if it is broken, -2 if it has a field of another number. */
 static int64_t strings_walk(const levada_span *span)
 {
     const uint8_t *p = span->at, *end = p + span->size;
@@ -74,7 +74,7 @@ levada_status levada_strings_count(levada_proto *x, const levada_feature *f,
     return LEVADA_OK;
 }
 
-/* True when every string lies within 2 GiB of the buffer that owns the records. */
+/* True if every string is within 2 GiB of the buffer that owns the records. */
 static bool strings_share(const levada_proto *x, const levada_items *items)
 {
     const levada_buffer *owner = x->in->owner;

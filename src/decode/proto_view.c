@@ -48,7 +48,7 @@ typedef enum view_part {
     VIEW_PARTS
 } view_part;
 
-/* Parts behind the fields 1 to 3 of a part, where these are messages or strings; 0 ends. */
+/* Parts of the fields 1 to 3 of a part, where these are messages or strings; 0 ends. */
 static const int8_t view_parts[VIEW_PARTS][4] = {
     [VIEW_RECORD] = { -1, VIEW_FEATURES, VIEW_LISTS, -1 },
     [VIEW_FEATURES] = { -1, VIEW_ENTRY, -1, -1 },

@@ -25,7 +25,7 @@ struct levada_dataset {
     void           **memory;  /* arrays that binding made (levada_ints, levada_texts)           */
     int32_t          nmemory;
     levada_spec     *spec;    /* of the blocks that it emits                                   */
-    levada_spec     *middle;  /* of a SERIAL stage with apply: what next() gives (= its input's)*/
+    levada_spec     *middle;  /* of a SERIAL stage with apply: spec of next() (= its input's)    */
     int32_t          ninputs;
     levada_dataset **inputs;
     /* Limits, so that whatever walks over datasets may recurse. Pipes among the options count. */

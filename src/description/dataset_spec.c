@@ -93,7 +93,7 @@ static levada_status dataset_spec_no_field(const levada_spec *in, levada_error *
     return status;
 }
 
-/* The column that a decoder takes when it was not told. NULL = cannot tell. */
+/* The column that a decoder reads if no option names it. NULL = not known. */
 static const char *dataset_spec_guess(const levada_decoder_def *def, const levada_spec *in)
 {
     const char *only = NULL;

@@ -119,7 +119,7 @@ static bool parse_hex(levada_parser *p, uint32_t *out)
     return true;
 }
 
-/* \uXXXX, behind the u; two of them where the first is half of a character. */
+/* \uXXXX, after the u; two of them if the first is half of a character. */
 static levada_status parse_unicode(levada_parser *p, levada_text *to, levada_error *err)
 {
     size_t   start = p->at - 2;
@@ -257,7 +257,7 @@ static levada_status parse_list(levada_parser *p, bool plain, levada_value *list
     return levada_parser_expect(p, ']', err);
 }
 
-/* A name in front of ":". */
+/* A name before ":". */
 static levada_status parse_key(levada_parser *p, levada_text *key, levada_error *err)
 {
     size_t start = p->at, n = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * "@path" in a description: the file holds one value. Read at once, so that what prints later holds
- * the value and the description stands alone.
+ * "@path" in a description: the file holds one value. It is read at once, so that the printed
+ * description contains the value and needs no file.
  */
 #include "description/parse.h"
 

@@ -77,7 +77,7 @@ static levada_status parse_pipe_name(levada_parser *p, const levada_op **out, le
     return LEVADA_OK;
 }
 
-/* True when NAME "=" stands here; takes both. */
+/* True if NAME "=" is next; consumes both. */
 static bool parse_pipe_named(levada_parser *p, char *name, size_t size)
 {
     size_t start = p->at, n = levada_parser_word(p, "");

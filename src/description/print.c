@@ -45,7 +45,7 @@ static void print_json_args(levada_text *text, const levada_dataset *ds, levada_
     levada_text_char(text, '}');
 }
 
-/* Fingerprints leave out the stages that deal records to ranks: states compare those themselves. */
+/* Fingerprints omit the stages that deal records to ranks: states compare those themselves. */
 static bool print_skips(const levada_dataset *ds, levada_print how)
 {
     return how == LEVADA_PRINT_HASH && ds->op->family == LEVADA_FAMILY_STAGE &&
@@ -103,7 +103,7 @@ static bool print_is_default(levada_text *text, const levada_dataset *ds, int32_
     return same;
 }
 
-/* A list of one stands as its item, as it may be written. */
+/* A list of one item is printed as the item, a form that the parser accepts. */
 static void print_text_value(levada_text *text, const levada_dataset *ds, int32_t i)
 {
     const levada_arg   *arg = &ds->op->args[i];

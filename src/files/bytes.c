@@ -29,7 +29,7 @@ struct levada_bytes {
     bool                     filter_open;
     levada_buffer           *input;
     int64_t                  input_at, input_end;
-    int64_t                  moved; /* bytes that were copied to make room for more input */
+    int64_t                  moved; /* bytes that were copied to free space for more input */
     bool                     input_ended;
     levada_error             failed;   /* once not clear, repeated                               */
     bool                     complete; /* of that failure: reading can continue after the stream */
@@ -178,7 +178,7 @@ void levada_bytes_close(levada_bytes **bytes)
 
 /* -- reading */
 
-/* More compressed bytes behind those that are left. */
+/* More compressed bytes after those that are left. */
 static levada_status bytes_refill(levada_bytes *b, levada_error *err)
 {
     int64_t left = b->input_end - b->input_at, made;

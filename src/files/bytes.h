@@ -3,10 +3,10 @@
  * Bytes of one file, decompressed.
  *
  * A byte stream reads a file through its opener (opener.h) and passes the bytes through the filter
- * that the first of them ask for. Offsets count decompressed bytes. A file that shrinks
- * meanwhile is an error. Damage comes after every good byte in front of it and is repeated by later
- * reads. A failure of the system is never EDATA_LOSS: EUNAVAILABLE where no other code fits. One
- * owner, one thread; levada_bytes_done may be called from any thread.
+ * that the first of them ask for. Offsets count decompressed bytes. A file that shrinks meanwhile
+ * is an error. Damage is reported after every good byte before it, and again by later reads. A
+ * failure of the system is never EDATA_LOSS: EUNAVAILABLE where no other code fits. One owner, one
+ * thread; levada_bytes_done may be called from any thread.
  */
 #ifndef LEVADA_FILES_BYTES_H
 #define LEVADA_FILES_BYTES_H
@@ -39,23 +39,23 @@ LEVADA_MUST_USE levada_status levada_bytes_open(levada_env *env, const char *pat
                                                 levada_bytes **out, levada_error *err);
 void levada_bytes_close(levada_bytes **bytes);
 
-/* Fills [data, data + size) as far as the file goes; *made < size only at the end or in front of
- * damage, *made = 0 only at the end. */
+/* Fills [data, data + size) as far as the file goes; *made < size only at the end or before damage,
+ * *made = 0 only at the end. */
 LEVADA_MUST_USE levada_status levada_bytes_read(levada_bytes *bytes, void *data, int64_t size,
                                                 int64_t *made, levada_error *err);
-/* Reading goes on at this offset. A compressed file is decompressed up to it, from its beginning
- * where it lies behind. Beyond the end: EOUT_OF_RANGE. */
+/* Reading continues at this offset. A compressed file is decompressed up to it, from its beginning
+ * if it has been passed. Beyond the end: EOUT_OF_RANGE. */
 LEVADA_MUST_USE levada_status levada_bytes_seek(levada_bytes *bytes, int64_t offset,
                                                 levada_error *err);
 
-/* Whether any thread may read the bytes of a plain file, beside its owner; and such a read. *made <
- * size only where the file ends. */
+/* Whether any thread may read the bytes of a plain file, concurrently with its owner; and such a
+ * read. *made < size only where the file ends. */
 bool levada_bytes_shared(const levada_bytes *bytes);
 LEVADA_MUST_USE levada_status levada_bytes_read_at(const levada_bytes *bytes, int64_t offset,
                                                    void *data, int64_t size, int64_t *made,
                                                    levada_error *err);
-/* Reading of a plain file goes on at this offset, wherever the file may end by now. Where `why` is
- * not clear, a read_at failed at `why_at`, and later reads fail there, too. No thread is in
+/* Reading of a plain file continues at this offset, wherever the file may end by now. Where `why`
+ * is not clear, a read_at failed at `why_at`, and later reads fail there, too. No thread is in
  * read_at. */
 void levada_bytes_move(levada_bytes *bytes, int64_t offset, const levada_error *why,
                        int64_t why_at);
@@ -67,9 +67,9 @@ bool levada_bytes_resume(levada_bytes *bytes);
 /* Bytes from the offset to the end of the file, as far as known; -1 where it is compressed. */
 int64_t           levada_bytes_left(const levada_bytes *bytes);
 levada_bytes_mark levada_bytes_mark_of(const levada_bytes *bytes);
-/* Bytes of the file (as it lies on disk) read so far. */
+/* Bytes of the file (as it is on disk) read so far. */
 int64_t levada_bytes_done(const levada_bytes *bytes);
-/* Compressed bytes that were copied to make room for more: a count of work. */
+/* Compressed bytes that were copied to free space for more: a count of work. */
 int64_t levada_bytes_moved(const levada_bytes *bytes);
 /* "gzip", or "" for a plain file. */
 const char *levada_bytes_compression(const levada_bytes *bytes);

@@ -105,7 +105,7 @@ static bool file_damage_believes(levada_file_reader *r)
            r->wasted > FILE_DAMAGE_WASTE;
 }
 
-/* A stream that goes on with damage alone is the same damage; any other failure is none. */
+/* A stream that continues with nothing but damage is the same damage; any other failure is not. */
 static levada_status file_damage_fill(levada_file_reader *r, bool *lost, levada_error *err)
 {
     levada_error  why = LEVADA_ERROR_INIT;
@@ -147,7 +147,7 @@ static int64_t file_damage_rest(const levada_file_reader *r, int64_t offset, boo
     return size > offset ? size - offset : 0;
 }
 
-/* Gives the rest of the file up, from the offset on. */
+/* Skips the rest of the file, from the offset on. */
 static levada_status file_damage_drop(levada_file_reader *r, int64_t offset, bool ended,
                                       levada_loss *loss, levada_error *err)
 {

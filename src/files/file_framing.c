@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What framing needs besides bytes: the state of a format, and room for frames. */
+/* What framing needs besides bytes: the state of a format, and memory for frames. */
 #include "base/alloc.h"
 #include "files/file_reader_priv.h"
 #include "registry/env_priv.h"

@@ -15,7 +15,7 @@
  *   file_sizes.c     sizes of the files, measured late
  *   file_reread.c    single records again, by their origins
  *
- * It gives blocks of at most context->block_rows records with one BYTES column, called as the
+ * It returns blocks of at most context->block_rows records with one BYTES column, called as the
  * format says. The column shares the pooled chunk that the file was read into: nothing is copied
  * but a record that crosses the border of a chunk. Origins are a run; offset is the byte position
  * of a record's frame in the decompressed file.
@@ -80,8 +80,8 @@ LEVADA_MUST_USE levada_status levada_file_reader_next(levada_file_reader *reader
 
 /* A pass has ended (levada_skip_next_pass); before the rewind. */
 void levada_file_reader_next_pass(levada_file_reader *reader, bool read_to_end);
-/* Prepares a part of what next() needs next, beside the owner; false where there is nothing to do
- * now. `work` false: only says so. Any thread, between create and destroy. */
+/* Prepares a part of what next() needs next, concurrently with the owner; false if there is nothing
+ * to do now. `work` false: only says so. Any thread, between create and destroy. */
 bool levada_file_reader_ahead(levada_file_reader *reader, bool work);
 
 /* Back to the beginning: the n-th pass of these files. */

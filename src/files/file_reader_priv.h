@@ -63,7 +63,7 @@ struct levada_file_reader {
     int64_t bad_bytes; /* length of a bad record whose header is good, else 0                   */
     int64_t wasted;    /* bytes of this file that were checked in vain, less those passed since */
     int64_t checked;   /* bytes of records that the format looked at, over the reader's life    */
-    bool    walks;     /* whoever reads passes over damage: the position may be beyond it       */
+    bool    walks;     /* the reader passes over damage: the position may be beyond it          */
 
     /* -- for budgets in percent */
     levada_skip_progress progress; /* good records that were read, and bad ones */
@@ -92,7 +92,7 @@ LEVADA_MUST_USE levada_status levada_file_reader_verify_sizes(levada_file_reader
                                                               levada_state_reader *from,
                                                               levada_error        *err);
 
-/* Room for n records in arrays that nobody else has. */
+/* Reserves n records in arrays that nobody else has. */
 LEVADA_MUST_USE levada_status levada_framed_reserve(levada_framed            *framed,
                                                     const levada_file_reader *reader, int32_t n,
                                                     levada_error *err);
@@ -125,8 +125,8 @@ LEVADA_MUST_USE levada_status levada_file_reader_next_file(levada_file_reader *r
                                                            levada_error       *err);
 /* Leaves the file that is open, if one is; the position stays. */
 void levada_file_reader_leave(levada_file_reader *reader);
-/* Notes that the file whose turn it is was opened. EFAILED_PRECONDITION where the position lies in
- * the midst of another file. */
+/* Notes that the file whose turn it is was opened. EFAILED_PRECONDITION where the position is in
+ * the middle of another file. */
 LEVADA_MUST_USE levada_status levada_file_reader_mark(levada_file_reader *reader,
                                                       levada_error *err);
 /* The files in the order of this pass and epoch. */

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#define FILE_REREAD_STEP (INT64_C(64) << 10)  /* records may lie far apart              */
+#define FILE_REREAD_STEP (INT64_C(64) << 10)  /* records may be far apart               */
 #define FILE_REREAD_PART (INT64_C(256) << 20) /* payload of one DATA block, more or less */
 #define FILE_REREAD_FIRST (INT64_C(64) << 10)
 #define FILE_REREAD_STRIDE (1 + LEVADA_KERNEL_SLACK)
@@ -65,14 +65,14 @@ static levada_status file_reread_open(file_reread *x, int32_t shard, levada_erro
     return LEVADA_OK;
 }
 
-/* Where the columns of one record lie. Kernels write past the first entry. */
+/* The memory of the columns of one record. Kernels write past the first entry. */
 typedef struct file_reread_spans {
     int32_t begin[LEVADA_FORMAT_COLUMNS][FILE_REREAD_STRIDE];
     int32_t end[LEVADA_FORMAT_COLUMNS][FILE_REREAD_STRIDE];
     int32_t frame[FILE_REREAD_STRIDE];
 } file_reread_spans;
 
-/* Frames the record that lies at the window's beginning. */
+/* Frames the record at the window's beginning. */
 static levada_status file_reread_frame(file_reread *x, file_reread_spans *found, levada_error *err)
 {
     const levada_file_reader *r = x->reader;
@@ -120,7 +120,7 @@ static int32_t *file_reread_side(const file_reread *x, int32_t column, int side)
     return (int32_t *)(void *)x->offsets->data + (2 * (int64_t)column + side) * x->capacity;
 }
 
-/* Room for `size` more bytes; the values may move. */
+/* Reserves `size` more bytes; the values may move. */
 static levada_status file_reread_reserve(file_reread *x, int64_t size, levada_error *err)
 {
     levada_buffer *larger = NULL;
@@ -207,7 +207,8 @@ static levada_status file_reread_fetch(file_reread *x, levada_error *err)
     return LEVADA_OK;
 }
 
-/* What reads again stands for a source whose pipe was opened anew: nobody else names the file. */
+/* The source that reads again belongs to a pipe that was opened again: only it knows the file's
+ * name. */
 static levada_status file_reread_name(const file_reread *x, levada_error *err)
 {
     const levada_origin *o = &x->origins[x->at];
@@ -217,7 +218,7 @@ static levada_status file_reread_name(const file_reread *x, levada_error *err)
     return names && path ? levada_file_names_enter(names, o, path, false, err) : LEVADA_OK;
 }
 
-/* The record of the origin before once more: several rows can come from one. */
+/* The record of the previous origin again: one record can yield several rows. */
 static bool file_reread_same(const file_reread *x)
 {
     const levada_origin *o = &x->origins[x->at];

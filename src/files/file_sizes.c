@@ -4,8 +4,8 @@
  *
  * Measuring a file that is not open is a call to the storage, and one for each of many shards would
  * delay the first record. So the size of a file is known when the file is opened. The others are
- * measured when a total is asked for, or when a state is saved or restored, once for each file.
- * Whoever measures a file first decides; nobody holds a lock meanwhile.
+ * measured when a total is asked for, or when a state is saved or restored, once for each file. The
+ * first thread that measures a file decides; no lock is held meanwhile.
  */
 #include "base/alloc.h"
 #include "files/file_reader_priv.h"

@@ -105,7 +105,7 @@ static levada_status glob_end(const glob_search *g, bool listed, levada_error *e
 
 static levada_status glob_walk(glob_search *g, const char *rest, levada_error *err);
 
-/* A name that fits a word of the pattern; `rest` is behind the word. */
+/* A name that fits a word of the pattern; `rest` follows the word. */
 static levada_status glob_enter(glob_search *g, const struct dirent *entry, const char *rest,
                                 levada_error *err)
 {

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#define AHEAD_LEAD (INT64_C(32) << 10)  /* in front of a chunk, for a record that begins earlier */
+#define AHEAD_LEAD (INT64_C(32) << 10)  /* before a chunk, for a record that begins earlier */
 #define AHEAD_TAIL (3 * LEVADA_STEP)    /* longer ones are left to the owner, who reads more then */
 #define AHEAD_RECORDS 4096              /* of a chunk, at first ...                              */
 #define AHEAD_RECORDS_MOST 65536        /* ... and at most                                       */
@@ -41,14 +41,14 @@ struct levada_read_ahead {
     /* -- guarded by lock */
     const levada_bytes *bytes;
     int64_t       draw, take, chunks; /* the next to be read, to be taken; the end */
-    int64_t       lead;    /* bytes in front of the next buffer */
-    int32_t       records; /* that are framed at once; whoever frames raises it */
+    int64_t       lead;    /* bytes before the next buffer */
+    int32_t       records; /* that are framed at once; the framing thread raises it */
     int64_t       failed;  /* the first chunk whose read failed; -1 = none */
     levada_error  why;     /* of that read */
     bool          framer;  /* a thread is framing */
     int32_t       inside;
     levada_line   waits;   /* the owner, where it waits */
-    levada_buffer *tail;   /* where the record begins that goes on in the chunk framed next */
+    levada_buffer *tail;   /* where the record begins that continues in the chunk framed next */
     int64_t       tail_at, tail_size, offset; /* in it; in the file */
     /* -- */
     ahead_slot    slots[];
@@ -123,7 +123,7 @@ static bool ahead_read(const levada_read_ahead *a, ahead_slot *s, int64_t chunk,
            made == LEVADA_STEP;
 }
 
-/* Puts the beginning of the first record in front of the chunk. */
+/* Puts the beginning of the first record before the chunk. */
 static bool ahead_join(const levada_read_ahead *a, ahead_slot *s, const uint8_t *tail, int64_t size)
 {
     levada_pool   *pool = levada_env_pool(a->reader->context->env);
@@ -206,7 +206,7 @@ static void ahead_unlock(levada_read_ahead *a, levada_woken *woken)
     *woken = (levada_woken){ 0 };
 }
 
-/* The record that goes on in the next chunk; the slot's buffer stays as long as that needs it. */
+/* The record that continues in the next chunk; the slot's buffer stays as long as that needs it. */
 static void ahead_hand_over_locked(levada_read_ahead *a, const ahead_slot *s)
 {
     levada_buffer_unref(&a->tail);

@@ -14,8 +14,8 @@
  *   3. verifies the payloads.
  *
  * The owner takes the finished chunks in order. A chunk is finished only if it is whole and all its
- * records are intact. Otherwise the owner stops reading ahead and reads this place again by itself,
- * so damage, errors, policies and positions are those of a reader without threads. The owner's own
+ * records are intact. Otherwise the owner stops reading ahead and reads this place again alone, so
+ * damage, errors, policies and positions are those of a reader without threads. The owner's own
  * reads end where chunks end, so the records of a window, and of a block, do not depend on threads.
  *
  * Ownership: it holds references to buffers, and borrows the bytes of the file between start and
@@ -39,7 +39,7 @@ LEVADA_MUST_USE levada_status levada_read_ahead_create(const levada_file_reader 
                                                        levada_error             *err);
 void levada_read_ahead_destroy(levada_read_ahead **ahead);
 
-/* Begins behind the window, which ends at the end of a chunk: the records of the rest of it are
+/* Begins after the window, which ends at the end of a chunk: the records of the rest of it are
  * those of the first chunk. Nothing is begun where less than two chunks follow. */
 void levada_read_ahead_start(levada_read_ahead *ahead, const levada_window *window);
 void levada_read_ahead_stop(levada_read_ahead *ahead);

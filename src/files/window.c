@@ -7,9 +7,9 @@
 
 #define WINDOW_LIMIT (INT64_C(1) << 30) /* offsets in a block are int32 */
 
-/* The system copies pages with `rep movsb`, which needs two to eight times as long where its target
- * lies 1 to 63 bytes behind its source, seen within their pages (measured on Zen 3). That number of
- * bytes of each chunk stay unused, so that a window can begin further back. */
+/* The system copies pages with `rep movsb`, which needs two to eight times as long if its target is
+ * 1 to 63 bytes after its source, within their pages (measured on Zen 3). That number of bytes of
+ * each chunk stay unused, so that a window can begin further back. */
 #define WINDOW_LEAD 64
 #define WINDOW_PAGE 4096
 
@@ -21,7 +21,8 @@ levada_status levada_window_open(levada_window *window, levada_env *env, const c
 
     LEVADA_TRY(levada_bytes_open(env, path, options, &bytes, err));
     levada_window_close(window);
-    /* What lies within one chunk passes unseen; so does, then, what crosses into the next one. */
+    /* Records within one chunk are not checked against the limit, so neither are those that cross
+     * into the next one. */
     if (max_record > 0 && max_record < LEVADA_CHUNK) max_record = LEVADA_CHUNK;
     *window = (levada_window){
         .pool = levada_env_pool(env),
@@ -47,8 +48,8 @@ static int64_t window_left(const levada_window *w)
     return w->total - w->offset - levada_window_size(w);
 }
 
-/* Is a record of `need` bytes possible? A length may lie. What fits in one chunk is simply read:
- * then the format can say better what is missing. */
+/* Is a record of `need` bytes possible? A declared length may be wrong. What fits in one chunk is
+ * simply read: then the format can say better what is missing. */
 static levada_status window_judge(levada_window *w, int64_t need, levada_error *err)
 {
     int64_t size = levada_window_size(w), left = window_left(w);

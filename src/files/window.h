@@ -2,11 +2,11 @@
 /*
  * A window on the bytes of one file: what a format frames records in.
  *
- * The window lies in a pooled chunk of 256 KiB. When it has to grow, what is left of it moves to
- * the front of a chunk and the rest is read behind it: into the same chunk where nobody else holds
- * it, so that it stays in the cache, else into the one that the pool got back last. A chunk is
- * written to only while nobody else holds it. Only a record longer than that gets a larger
- * chunk, and that grows with what the file really holds, so that a lying length costs nothing.
+ * The window is part of a pooled chunk of 256 KiB. When it has to grow, what is left of it moves to
+ * the front of a chunk and the rest is read after it: into the same chunk if nobody else holds it,
+ * so that it stays in the cache, else into the one that the pool got back last. A chunk is written
+ * to only while nobody else holds it. Only a record longer than that gets a larger chunk, and that
+ * grows with what the file really holds, so that a lying length costs nothing.
  */
 #ifndef LEVADA_FILES_WINDOW_H
 #define LEVADA_FILES_WINDOW_H
@@ -34,7 +34,7 @@ typedef struct levada_window {
     bool           too_long; /* the record at its beginning is longer than that, ...           */
     int64_t        length;   /* so long, or 0: not known                                       */
     bool           broken;   /* the last fill failed in the bytes of the file, not by the limit */
-    int64_t        moved;    /* bytes that were copied to make room for more                   */
+    int64_t        moved;    /* bytes that were copied to free space for more                  */
     int64_t        total;    /* decompressed bytes of the file, once known; else -1            */
 } levada_window;
 
@@ -61,8 +61,8 @@ static inline void levada_window_skip(levada_window *window, int64_t used)
     window->offset += used;
 }
 
-/* More bytes behind those that are there, or `ended`. `need` is how many the window needs to hold
- * to be of use, 0 where that is not known. EDATA_LOSS when the file has less, ERESOURCE_EXHAUSTED
+/* Reads more bytes after those that are there, or sets `ended`. `need` is how many the window must
+ * hold to be useful, 0 if that is not known. EDATA_LOSS when the file has less, ERESOURCE_EXHAUSTED
  * when they are more than a record may have. After an error the window is as it was. */
 LEVADA_MUST_USE levada_status levada_window_fill(levada_window *window, int64_t need,
                                                  levada_error *err);

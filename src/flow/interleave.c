@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * interleave - a pipe for each record of the input, and their records in turn: `cycle_length`
- * pipes are open, and each gives `block_length` records before it is the next one's turn. A pipe
- * that has ended leaves its slot to the next record of the input. What comes out depends on the
- * input alone.
+ * interleave - a pipe for each record of the input, and their records in turn: `cycle_length` pipes
+ * are open, and each emits `block_length` records before the next one's turn. The next record of
+ * the input gets the slot of a pipe that has ended. The output depends on the input alone.
  *
- * Records are passed on as a selection of the blocks of the pipes; of pipes that give batches, a
+ * Records are passed on as a selection of the blocks of the pipes; of pipes that emit batches, a
  * batch counts as a record.
  */
 #include "base/alloc.h"
@@ -23,7 +22,7 @@
 #define INTERLEAVE_ROUND (UINT64_C(1) << 20)
 #define INTERLEAVE_NESTED UINT64_C(1299709)
 #define INTERLEAVE_DEPTH 2
-#define INTERLEAVE_PREFIX 40 /* bytes; a name must fit behind it (LEVADA_STATE_PATH) */
+#define INTERLEAVE_PREFIX 40 /* bytes; a name must fit after it (LEVADA_STATE_PATH) */
 
 typedef struct interleave_args {
     const levada_dataset *pipe;
@@ -98,7 +97,7 @@ static levada_status interleave_check(const void *args, const levada_spec *const
     return LEVADA_OK;
 }
 
-/* Numbers for the sources of all slots. Begun again, they stay. */
+/* Numbers for the sources of all slots. A restart keeps them. */
 static levada_status interleave_claim(interleave_state *s, levada_error *err)
 {
     levada_node *node = s->context->node;
@@ -316,7 +315,7 @@ static levada_status interleave_batch(interleave_state *s, levada_block **out, l
     return LEVADA_OK;
 }
 
-/* Up to block_rows records in turn. What stops it comes again after those in front of it. */
+/* Up to block_rows records in turn. What stops it is returned again after the records before it. */
 static levada_status interleave_records(interleave_state *s, levada_block **out,
                                         levada_error *err)
 {

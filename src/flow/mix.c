@@ -202,7 +202,7 @@ static levada_status mix_batch(mix_state *s, uint64_t key, levada_block **out, l
     return LEVADA_END;
 }
 
-/* Whatever stops it comes again after the records in front of it. */
+/* Whatever stops it is returned again after the records before it. */
 static levada_status mix_records(mix_state *s, uint64_t key, levada_block **out, levada_error *err)
 {
     levada_status st;

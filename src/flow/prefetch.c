@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * prefetch - how many results of the stages before it may lie ready. The plan (run/plan.c) sizes
- * the ring of the tickets behind them; with one thread there is nothing to do.
+ * prefetch - how many results of the stages before it may be ready. The plan (run/plan.c) sizes the
+ * ring of their tickets; with one thread there is nothing to do.
  */
 #include "tensor/encoded.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A survey of payloads: are they Examples or SequenceExamples, and what is in them? It reads
- * messages without being told what to expect, and keeps counts, no values.
+ * messages without knowing what to expect, and keeps counts, no values.
  */
 #ifndef LEVADA_INSPECT_SURVEY_H
 #define LEVADA_INSPECT_SURVEY_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What stands in for zlib where the build did not find it. */
+/* Replaces zlib in builds that did not find it. */
 #include "io/inflate.h"
 
 static levada_status codec_missing_open(void **codec, levada_wrap wrap, int32_t level,

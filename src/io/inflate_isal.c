@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ISA-L inflates two to three times as fast as zlib. Headers are read here: isal_inflate by itself
- * forgets what it read of one that ends in another piece of the input.
+ * ISA-L inflates two to three times as fast as zlib. Headers are read here: isal_inflate forgets
+ * what it read of a header that ends in another piece of the input.
  */
 #include "base/alloc.h"
 #include "io/inflate.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What stands in for zstd where the build did not find it: the name stays, and says why. */
+/* Replaces zstd in builds that did not find it: the name remains, and its errors say why. */
 #include <levada/filter.h>
 
 typedef struct zstd_missing_state {

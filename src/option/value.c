@@ -180,7 +180,7 @@ static bool value_grow(levada_value *value)
                           sizeof(*value->u.items));
 }
 
-/* Room in *container for *item, which may stand there. */
+/* Reserves space in *container for *item, which may be in it. */
 static levada_status value_admit(levada_value *container, const levada_value *item,
                                  levada_error *err)
 {
@@ -232,7 +232,7 @@ static int64_t value_find(const levada_value *map, const char *key)
     return -1;
 }
 
-/* An index with room for one more entry, once the map is large. */
+/* An index with space for one more entry, once the map is large. */
 static levada_status value_reindex(levada_value *map, levada_error *err)
 {
     if (map->n < VALUE_INDEXED || 2 * (map->n + 1) <= (int64_t)map->slots) return LEVADA_OK;
@@ -393,7 +393,7 @@ levada_value *levada_value_copy(const levada_value *value)
     return NULL;
 }
 
-/* The deepest level is found anew, since parts may have been taken out or replaced. */
+/* Measures the depth again, since parts may have been removed or replaced. */
 int32_t levada_value_nest(const levada_value *value)
 {
     int32_t nest = 0;

@@ -29,7 +29,7 @@ typedef enum levada_print {
 } levada_print;
 
 void levada_value_print(levada_text *text, const levada_value *value, levada_print how);
-/* A name in front of "=" or ":" : quoted where it is not a word. */
+/* A name before "=" or ":" : quoted if it is not a word. */
 void levada_value_print_key(levada_text *text, const char *key, levada_print how);
 
 /* NULL when memory is short. */

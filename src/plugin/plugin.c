@@ -86,7 +86,7 @@ static levada_status plugin_open(const char *path, void **library, levada_error 
     return LEVADA_OK;
 }
 
-/* What can be wrong with any table, also where levada_plugin_main gave up for that. */
+/* Errors that any table can have, also if levada_plugin_main returned early because of them. */
 static levada_status plugin_fits(const char *path, const levada_plugin *plugin, levada_error *err)
 {
     if (plugin->abi != LEVADA_PLUGIN_ABI) {
@@ -116,7 +116,7 @@ static levada_status plugin_find_entry(void *library, const char *path, levada_p
     return LEVADA_OK;
 }
 
-/* A plug-in that goes on behind a refused descriptor is refused all the same. */
+/* A plug-in that continues after a refused descriptor is refused all the same. */
 static levada_status plugin_run(levada_plugin_entry entry, const char *path, levada_plugin *plugin,
                                 levada_error *err)
 {
@@ -190,7 +190,7 @@ static levada_status plugin_publish(plugin_loading *loading, const char *path,
     return st;
 }
 
-/* `path` stands for the entry in messages, and tells whether it was registered before. */
+/* `path` names the entry in messages; with it, a second registration is recognized. */
 static levada_status plugin_take(levada_env *env, levada_plugin_entry entry, const char *path,
                                  levada_error *err)
 {

@@ -30,13 +30,13 @@ typedef struct levada_combiner_def {
      * else; NULL = records cannot be read again through the combiner. */
     levada_status (*join)(void *state, const void *args, levada_block *const *parts,
                           levada_block **out, levada_error *err);
-    /* Instead of join: every record is one of an input, in whatever order, with the columns that
-     * levada_columns_adapt gives it; it is read again through that input. */
+    /* Instead of join: every record is one of an input, in any order, with its columns adapted by
+     * levada_columns_adapt; it is read again through that input. */
     bool passes;
     levada_status (*save)(const void *state, levada_state_writer *to, levada_error *err);
     levada_status (*restore)(void *state, levada_state_reader *from, levada_error *err);
-    /* Makes a blocked next() return ECANCELLED soon; any thread, also beside it. For combiners that
-     * open pipes of their own: inputs are cancelled by the core. May be NULL. */
+    /* Makes a blocked next() return ECANCELLED soon; any thread, also while it runs. For combiners
+     * that open pipes of their own: inputs are cancelled by the core. May be NULL. */
     void (*cancel)(void *state);
     /* How often each pipe among the options is open at a time; NULL = once. */
     int64_t (*copies)(const void *args);

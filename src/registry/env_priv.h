@@ -12,7 +12,7 @@
 #include "tensor/pool.h"
 #include <levada/env.h>
 
-/* NULL stands for the default environment everywhere here. Borrowed. */
+/* NULL means the default environment everywhere here. Borrowed. */
 const levada_kernels *levada_env_kernels(const levada_env *env);
 /* A levada_late_decode. */
 int32_t levada_env_late_decode(const levada_env *env);
@@ -27,8 +27,8 @@ typedef struct levada_plugin_info {
     int64_t     version;
 } levada_plugin_info;
 
-/* One library is loaded at a time, and whoever comes meanwhile waits; env is not NULL here. Nothing
- * else may be held. */
+/* One library is loaded at a time, and other callers wait meanwhile; env is not NULL here. Hold no
+ * other lock. */
 void levada_env_begin_loading(levada_env *env);
 void levada_env_end_loading(levada_env *env);
 /* An entry that nobody sees, which is freed with levada_free or taken. EALREADY_EXISTS: the name is
@@ -49,7 +49,7 @@ struct levada_registry *levada_env_registry(const levada_env *env);
 LEVADA_MUST_USE levada_status levada_env_view(levada_env *env, struct levada_registry **names,
                                               levada_env **out, levada_error *err);
 
-levada_env *levada_env_ref(levada_env *env); /* NULL gives the default one */
+levada_env *levada_env_ref(levada_env *env); /* NULL returns the default one */
 void        levada_env_unref(levada_env **env);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The names lie in an immutable table, sorted. Registering publishes a new table and keeps the old
+ * The names are in an immutable table, sorted. Registering publishes a new table and keeps the old
  * one, so that looking up needs no lock; names are few and come at the beginning.
  */
 #include "registry/registry.h"

@@ -40,7 +40,7 @@ typedef struct levada_op {
     const levada_example_file *example_files; /* that the example reads; NULL = none */
     const char       *plugin;      /* NULL = built in */
     const levada_arg *args;        /* own options first, then the core's; ends with NULL name */
-    size_t            args_size;   /* of the whole struct: core options lie behind own ones   */
+    size_t            args_size;   /* of the whole struct: core options follow own ones       */
     size_t            core_offset; /* where the core's part of the struct begins              */
     int32_t           min_inputs, max_inputs; /* 0,0 sources · 1,1 stages, decoders · combiners  */
     union {

@@ -251,7 +251,8 @@ static levada_status call_keep_lengths(const levada_call *call, const levada_blo
     return st;
 }
 
-/* What a function gives may be held elsewhere, or be its input: origins go into a block of ours. */
+/* The result of a function may be held elsewhere, or be its input: origins go into a block of our
+ * own. */
 static levada_status call_own(const levada_call *call, const levada_block *in, levada_block **made,
                               levada_error *err)
 {

@@ -16,7 +16,7 @@ typedef struct levada_call {
     const struct levada_run   *of; /* knows the names of files */
 } levada_call;
 
-/* The columns that a stage has behind a function: those of `spec`, or an open spec where that is
+/* The columns that a stage has after a function: those of `spec`, or an open spec where that is
  * NULL. Refuses a function of single records where `in` has batches. */
 LEVADA_MUST_USE levada_status levada_call_spec(const levada_function *function,
                                                const levada_value *spec, const levada_spec *in,

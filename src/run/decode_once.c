@@ -44,7 +44,7 @@ static levada_status decode_once_no_memory(levada_error *err)
     return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to decode strings");
 }
 
-/* Decoders read up to LEVADA_SLACK bytes around a string: a copy gives them that. */
+/* Decoders read up to LEVADA_SLACK bytes around a string: a copy provides them. */
 static levada_status decode_once_copy(const levada_decoding *use, decode_once *d,
                                       const void *const *strings, const size_t *sizes,
                                       levada_error *err)

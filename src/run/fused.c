@@ -357,7 +357,7 @@ static levada_status fused_stage(const fused_pass *p, fused_link *l, const levad
     return st;
 }
 
-/* Gives the output its origins where the stage left that to the core. */
+/* Sets the origins of the output if the stage relies on the core for that. */
 static levada_status fused_origins(const fused_pass *p, const fused_link *l,
                                    const levada_block *in, levada_block *out, levada_error *err)
 {
@@ -373,7 +373,7 @@ static levada_status fused_origins(const fused_pass *p, const fused_link *l,
 
 /* -- rejects */
 
-/* What a block carries goes on with the pass: the next link makes another block. Both lists are in
+/* The rejects of a block stay with the pass: the next stage makes another block. Both lists are in
  * the order of rows of `in`, and so is the one that they are merged to. */
 static levada_status fused_keep_rejects(fused_pass *p, levada_block *made, levada_error *err)
 {
@@ -417,9 +417,9 @@ static levada_status fused_begin(fused_pass *p, levada_block **at, levada_error 
     return LEVADA_OK;
 }
 
-/* The rows of rejects become those of the result: in front of what was made of their record, or of
- * later ones. Rows that cannot be traced to the input come last. A batch is not cut: it comes after
- * all of them. */
+/* The rows of rejects become those of the result: before the output of their record, or of later
+ * ones. Rows that cannot be traced to the input are last. A batch is not cut: it follows all of
+ * them. */
 static void fused_place_rejects(const fused_pass *p, const levada_block *made)
 {
     const levada_block *in = p->in;

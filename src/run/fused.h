@@ -35,7 +35,7 @@ void levada_fused_set_late(levada_fused *fused);
  * reads them, or there is none and the result may have them. */
 bool levada_fused_takes_late(const levada_fused *fused);
 /* Applies all of it. `in` is borrowed. The result carries the rejects of `in` and, at `place`,
- * those of these stages, each in front of the rows that came after it. */
+ * those of these stages, each before the rows that came after it. */
 LEVADA_MUST_USE levada_status levada_fused_apply(levada_fused *fused, struct levada_run *run,
                                                  const struct levada_skip_place *place,
                                                  int32_t thread, const levada_block *in,

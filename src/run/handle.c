@@ -117,7 +117,7 @@ void levada_iter_close(levada_iter **iter)
     levada_free(it);
 }
 
-/* The next block with a row, after everything that was left out before it was counted. */
+/* The next block with a row, after everything that was skipped before it was counted. */
 static levada_status handle_take(levada_iter *it, levada_block **out, levada_error *err)
 {
     levada_block *block = NULL;
@@ -353,7 +353,7 @@ levada_status levada_iter_save_at(levada_iter *it, const levada_block *last, int
     return st;
 }
 
-/* The first place where two descriptions differ, with a little of what stands before it. */
+/* The first place where two descriptions differ, with some text before it. */
 static levada_status handle_differs(const char *now, const char *saved, size_t size,
                                     levada_error *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a user holds: a tree of nodes that gives whole blocks (never selections), and what concerns
- * all of it. Restoring builds a new tree and swaps.
+ * What a user holds: a tree of nodes that returns whole blocks (never selections), and what
+ * concerns all of it. Restoring builds a new tree and swaps.
  *
  * One owner at a time calls next, save, restore, rewind and stats (levada_handle_enter). Calls of
  * any thread look at the tree with `lock` held, so that it is not swapped meanwhile.
@@ -44,9 +44,9 @@ void levada_handle_leave(levada_iter *it);
 
 /* What the consumer received: records, blocks, elements of padded columns and those of records. */
 #define LEVADA_RECEIVED_COUNTS 4
-/* Counts the padding of a block once more (1) or not (-1); levada_input_next counts the rest. */
+/* Adds (1) or subtracts (-1) the padding of a block; levada_input_next counts the rest. */
 void levada_stats_padding(levada_run *run, const levada_block *block, int64_t times);
-/* All but the first `from` rows of a block count as received once more (1), or not (-1). */
+/* Adds (1) or subtracts (-1) all but the first `from` rows of a block as received. */
 void levada_stats_recount(levada_iter *it, const levada_block *block, int64_t from, int64_t times);
 LEVADA_MUST_USE levada_status levada_stats_save(const levada_iter *it, levada_state_writer *to,
                                                 levada_error *err);

@@ -32,7 +32,7 @@ static levada_status iter_interrupted(const levada_node *it, levada_error *err)
 }
 
 /* Whether a node that answered with an error may have lost records. Readers of files and combiners
- * have not moved, and runs of fused stages give back what they could not work on. Hooks may have
+ * have not moved, and runs of fused stages return what they could not process. Hooks may have
  * stopped half-way, unless it was their input that failed, or their block went back to it. Memory
  * runs out anywhere. */
 static bool iter_loses(const levada_node *it, levada_status st)
@@ -158,8 +158,8 @@ static levada_state_scope iter_scope(const levada_node *it)
     };
 }
 
-/* A combiner gives what is in front of a failure first, and is asked for its state before it tells.
- */
+/* A combiner returns the records before a failure first; its state may be requested before it
+ * reports the failure. */
 static levada_status iter_savable(const levada_node *it, levada_error *err)
 {
     if (!it->lost) return LEVADA_OK;
@@ -225,7 +225,7 @@ levada_status levada_node_restore(levada_node *it, levada_state_reader *from, le
     return st;
 }
 
-/* The lowest first: what is halted pulls no more from what stands above. */
+/* The most downstream first: a halted node pulls no more from those upstream. */
 static levada_status iter_halt(levada_node *it, int32_t worker)
 {
     if (it->ops->halt) LEVADA_TRY(it->ops->halt(it, worker));
@@ -233,7 +233,7 @@ static levada_status iter_halt(levada_node *it, int32_t worker)
     return LEVADA_OK;
 }
 
-/* How often what stands here began again. Chains have no number, but one input. */
+/* How often the node here started again. Fused stages have no number, but one input. */
 static int64_t iter_pass(const levada_node *it)
 {
     while (it->ops->fused) it = it->inputs[0];

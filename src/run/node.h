@@ -20,8 +20,8 @@ typedef struct levada_node_ops {
     /* The state of the node alone: the caller saves and restores the inputs. */
     levada_status (*save)(levada_node *it, levada_state_writer *to, levada_error *err);
     levada_status (*restore)(levada_node *it, levada_state_reader *from, levada_error *err);
-    /* Adds facts to a state that are newer than its snapshots. Runs beside the thread that the node
-     * belongs to. May be NULL. */
+    /* Adds facts to a state that are newer than its snapshots. Runs concurrently with the thread
+     * that the node belongs to. May be NULL. */
     levada_status (*save_late)(levada_node *it, levada_state_writer *to, levada_error *err);
     /* Waits until no work is in progress upstream, before a rewind. Returns AGAIN at the deadline
      * of the consumer. `worker` is the number of the calling thread. May be NULL. */
@@ -40,7 +40,8 @@ typedef struct levada_node_ops {
     /* Accepts a block that the consumer feeds back. NULL: it is refused. */
     levada_status (*feed)(levada_node *it, const levada_block *back, levada_error *err);
     /* Prepares a part of the next block, or with `work` false only says whether there is such work
-     * now. Any thread, beside the one that the node belongs to. NULL: that of the inputs. */
+     * now. Any thread, concurrently with the one that the node belongs to. NULL: that of the
+     * inputs. */
     bool (*ahead)(levada_node *it, bool work);
     const char *(*file)(const levada_node *it, int32_t shard); /* of sources with files */
     /* total may be NULL: finding it may take a call for each file. */
@@ -162,7 +163,7 @@ LEVADA_MUST_USE levada_status levada_node_restore_waiting(levada_node *it,
                                                           levada_state_reader *from,
                                                           levada_error *err);
 
-/* Counts records that a SERIAL stage read from `it`, or gave back (less than 0). */
+/* Counts records that a SERIAL stage read from `it`, or returned to it (less than 0). */
 static inline void levada_node_count_read(const levada_node *it, int64_t records)
 {
     if (it->consumer && it->consumer->ops->hooks) it->consumer->progress.read += records;

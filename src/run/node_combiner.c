@@ -44,7 +44,7 @@ static bool combiner_rereadable(const levada_node *it)
     return true;
 }
 
-/* -- of a combiner that puts records together: each input gives its own, by its own origin parts */
+/* -- of a combiner that joins records: each input has its own, with its own origin parts */
 
 /* The records of an input, whose origins are the first of `nparts` in each row. */
 static levada_status combiner_part(levada_node *in, const levada_origin *origins, int32_t nparts,

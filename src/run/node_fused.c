@@ -11,7 +11,7 @@
 
 static levada_result_ring *fused_ring(const levada_node *it) { return it->self; }
 
-/* Whether a block stands for a batch there. */
+/* Whether a block is a batch there. */
 static bool fused_whole(const levada_node *in)
 {
     return in->at->middle || (levada_spec_flags_of(in->edge.spec) & LEVADA_SPEC_BATCHED);
@@ -21,7 +21,7 @@ static levada_status fused_next(levada_node *it, levada_block **out, levada_erro
 {
     levada_result_ring *j = fused_ring(it);
     levada_block *in = NULL;
-    int64_t       records = -j->delivered; /* which only whoever takes results changes */
+    int64_t       records = -j->delivered; /* which only the thread that takes results changes */
     levada_status st;
 
     if (it->run->workers && j->tickets) {
@@ -138,7 +138,7 @@ levada_fused *levada_node_is_fused(const levada_node *it)
     return it->ops == &fused_ops ? fused_ring(it)->fused : NULL;
 }
 
-/* Whoever has the intake of the ring pulls `it`, as whoever pulls the ring did before. */
+/* The thread that has the intake of the ring pulls `it`, as the ring's consumer did before. */
 static void fused_claim(levada_node *it, const int32_t *before, const int32_t *worker)
 {
     if (it->worker != before) return; /* it is upstream of another ring */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Leaves of the tree that make blocks by themselves.
+ * Sources: the nodes without inputs.
  */
 #include "base/alloc.h"
 #include "run/stage_state.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rejects on their way to the consumer. They stay in front of the row that came after them:
+ * Rejects on their way to the consumer. They stay before the row that came after them:
  *
  *  - Fused stages receive whole blocks with their rejects (levada_node_next), and move them.
  *  - A SERIAL stage or a combiner never sees one. levada_input_next returns the rows up to the next
@@ -93,7 +93,7 @@ static levada_status passing_judge(levada_node *it, levada_block **made, levada_
     return LEVADA_OK;
 }
 
-/* Adds what the node kept to its block: in front of it, or behind it. */
+/* Adds what the node kept to its block: before or after its rows. */
 static levada_status passing_attach(levada_node *it, levada_block **made, levada_error *err)
 {
     int32_t        own = (*made)->nrejects, before = 0;
@@ -194,7 +194,7 @@ static void passing_return(levada_node *it, levada_block **rest)
     *rest = NULL;
 }
 
-/* The rejects in front of the first row go to the consumer; the rest waits. */
+/* The rejects before the first row go to the consumer; the rest waits. */
 static levada_status passing_hand_over(levada_node *it, levada_block **block, levada_error *err)
 {
     levada_node  *to = it->consumer;
@@ -252,7 +252,7 @@ levada_status levada_node_settle(levada_node *root, levada_block **block, levada
     for (; st == LEVADA_OK && i < (*block)->nrejects; i++) {
         st = levada_skip_pass(account, root->run->env, &(*block)->rejects[i], err);
     }
-    if (st != LEVADA_OK && (*block)->rejects[--i].row > 0) { /* it is told when it is passed */
+    if (st != LEVADA_OK && (*block)->rejects[--i].row > 0) { /* it is reported when it is passed */
         levada_error_clear(err);
         st = passing_split(block, (*block)->rejects[i].row, i, &head, &rest, err);
         passing_return(root, &rest);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Pipes with places to fill in: datasets whose texts name fields of a record in braces, such as
- * tfrecord:"{path}", opened for one record after the other. "{{" stands for a brace.
+ * tfrecord:"{path}", opened for one record after the other. "{{" is a brace.
  */
 #ifndef LEVADA_RUN_PIPE_H
 #define LEVADA_RUN_PIPE_H

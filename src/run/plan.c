@@ -27,8 +27,8 @@ typedef struct plan_work {
 
 static levada_status plan_open(plan_work *w, const levada_dataset *at, levada_error *err);
 
-/* Positions and namesakes are counted in the description, depth first, inputs before what stands on
- * them, so that stages which the core inserts change no path and no randomness. */
+/* Positions and namesakes are counted in the description, depth first, inputs before their stages,
+ * so that stages which the core inserts change no path and no randomness. */
 /* Counts one more stage; what is made next is made for it. */
 static levada_status plan_visit(levada_run *run, const levada_dataset *at, levada_error *err)
 {

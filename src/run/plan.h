@@ -15,11 +15,11 @@ typedef struct levada_pipe_place {
     int32_t             source; /* number of its first source                            */
     int32_t             pass;   /* of its sources: makes the origins of a slot differ    */
     uint64_t            salt;   /* makes its randomness its own                          */
-    levada_skip_counts *skips;  /* where its nodes count what they leave out             */
+    levada_skip_counts *skips;  /* where its nodes count what they skip                  */
     const int32_t      *worker; /* of its nodes                                          */
 } levada_pipe_place;
 
-/* The path of the node that is made next, and what its stage is told. */
+/* The path of the node that is made next, and the context of its stage. */
 void           levada_node_path(const levada_run *run, const levada_dataset *at, char *out,
                                 size_t size);
 levada_context levada_node_context(levada_run *run, const levada_dataset *at);

@@ -44,8 +44,8 @@ static void reject_part(levada_run *run, levada_origin origin, size_t most, leva
     levada_text_clear(&text);
 }
 
-/* A zip made the record of several: the others stand in front of the message, as far as there is
- * room for them, since the message itself tells the cause. */
+/* A zip made the record of several: the names of the others precede the message, as far as they
+ * fit, since the message has the cause. */
 static void reject_place_parts(levada_run *run, const levada_block *block, int64_t row,
                                levada_error *err)
 {
@@ -138,8 +138,8 @@ int64_t levada_run_find(const levada_block *in, int64_t from, levada_origin reco
     return from < in->n ? from : -1;
 }
 
-/* The bad records become rejects of what is left: they come in front of a row of it, and each knows
- * the number of its record in `in`, from 1. */
+/* The bad records become rejects of what is left: each precedes a row of it, and has the number of
+ * its record in `in`, from 1. */
 static void reject_number(const levada_skip_place *place, const levada_policy *policy,
                           const levada_block *in, const levada_block *made, levada_block *kept)
 {
@@ -149,7 +149,7 @@ static void reject_number(const levada_skip_place *place, const levada_policy *p
         levada_reject *r = &kept->rejects[i];
         int64_t        at = levada_run_find(in, row, levada_block_origin(made, r->row));
 
-        row = at >= 0 ? at : in->n - 1; /* it cannot be told: the last one */
+        row = at >= 0 ? at : in->n - 1; /* not known: the last one */
         r->loss = levada_skip_loss(place, policy, 1);
         r->loss.total = row + 1;
         gone += r->row != last;

@@ -42,7 +42,7 @@ struct levada_run {
     const struct levada_pipe_place *inner; /* where that pipe is; NULL = the tree itself is made */
     levada_node    *source[LEVADA_RUN_SOURCES]; /* the first sources, for paths and progress    */
     char           *errors;       /* as given; NULL = fail                                    */
-    levada_skips       skips;     /* the account of what is left out                            */
+    levada_skips       skips;     /* the account of skipped records                             */
     levada_skip_counts unplaced;  /* counts of stages that have no node of their own            */
     levada_mutex       noting;
     /* -- guarded by noting, and so are the notes of the account */
@@ -54,7 +54,7 @@ struct levada_run {
     atomic_bool      cancelled;
     int64_t deadline; /* of the consumer's call; -1 = none                                      */
     bool    soft;     /* that call works upstream itself, where a block may take longer          */
-    int64_t pulls;    /* what that call got so far: none gives up before it got something        */
+    int64_t pulls;    /* what that call got so far: no call gives up before it got something     */
     bool    interrupted; /* a function that it ran had to stop: it gives up now                  */
     levada_workers    *workers;     /* the workers; NULL where threads = 1 */
 };
@@ -67,7 +67,7 @@ void levada_run_destroy(levada_run **run, levada_node **root);
 bool levada_run_is_cancelled(levada_run *run);
 /* ECANCELLED where it is. */
 LEVADA_MUST_USE levada_status levada_run_check_cancelled(levada_run *run, levada_error *err);
-/* As levada_iter_file, for whoever has the run alone. */
+/* As levada_iter_file, for a caller that has only the run. */
 const char *levada_run_file(const levada_run *run, int32_t source, int32_t shard);
 
 /* -- bad records (reject.c) */
@@ -78,11 +78,11 @@ const char *levada_run_file(const levada_run *run, int32_t source, int32_t shard
 LEVADA_MUST_USE levada_status levada_run_reject(levada_run *run, const levada_skip_place *place,
                                                 const char *path, const levada_block *in,
                                                 levada_block **made, levada_error *err);
-/* The row of `in`, from row `from` on, that a record was made of; -1: it cannot be told. Records
- * stay in order, so looking for all of them is one walk. */
+/* The row of `in`, from row `from` on, that a record was made of; -1: not known. Records stay in
+ * order, so looking for all of them is one walk. */
 int64_t levada_run_find(const levada_block *in, int64_t from, levada_origin record);
 /* Puts file, record and offset of a row into an error that has no place yet: of the first origin
- * part; those of the others stand in front of its message. */
+ * part; those of the others precede its message. */
 void levada_run_place(levada_run *run, const char *path, const levada_block *block,
                       int64_t row, levada_error *err);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the nodes of sources, SERIAL stages and combiners have in common: a state that belongs to
- * the hooks of a descriptor, opened, saved, begun again, cancelled and closed.
+ * the hooks of a descriptor, opened, saved, restarted, cancelled and closed.
  *
- * cancel() comes from any thread, beside next(), and never while the state is made or closed:
- * `live` says, under the lock, whether there is one to be told. Everything else is for the thread
- * that the node belongs to. How often the node began again is context.pass of the node.
+ * cancel() is called from any thread, also while next() runs, and never while the state is made or
+ * closed: `live` says, under the lock, whether there is one to cancel. Everything else is for the
+ * thread that the node belongs to. How often the node began again is context.pass of the node.
  */
 #ifndef LEVADA_RUN_STAGE_STATE_H
 #define LEVADA_RUN_STAGE_STATE_H

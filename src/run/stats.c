@@ -82,7 +82,7 @@ void levada_stats_set(levada_iter *it, const int64_t counts[LEVADA_RECEIVED_COUN
     atomic_store(&it->run->payload, counts[3]);
 }
 
-/* What was left out and why, the first of it. */
+/* What was skipped and why: the first records of it. */
 static void stats_notes(levada_text *text, levada_run *run)
 {
     levada_mutex_lock(&run->noting);

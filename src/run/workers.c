@@ -283,7 +283,7 @@ static void workers_work_locked(levada_workers *workers, levada_result_ring *j, 
     workers_apply_locked(workers, j, number, in, worker);
 }
 
-/* Prepares what whoever has the intake pulls next. */
+/* Prepares the next pull of the thread that has the intake. */
 static bool workers_ahead_locked(levada_workers *workers, levada_result_ring *j)
 {
     levada_node *in = j->node->inputs[0];
@@ -391,7 +391,7 @@ static levada_status workers_deliver_locked(levada_workers *workers, levada_resu
     int64_t        room;
 
     LEVADA_ASSERT(j->head < j->tail && t->done && !t->in);
-    if (t->st != LEVADA_OK) { /* it stays in front: a ring may be saved before it tells of that */
+    if (t->st != LEVADA_OK) { /* it stays first: a ring may be saved before it reports that */
         if (err) *err = t->why;
         return t->st;
     }
@@ -401,14 +401,14 @@ static levada_status workers_deliver_locked(levada_workers *workers, levada_resu
     j->bytes -= t->bytes;
     LEVADA_ASSERT(j->bytes >= 0 && j->delivered <= j->drawn);
     room = j->window - (j->tail - j->head);
-    /* Waking for each block costs more than the block: let some room gather first. */
+    /* Waking for each block costs more than the block: let some slots become free first. */
     if (room * 4 >= j->window) workers_offer_locked(workers, j);
     *out = t->out;
     t->out = NULL;
     return LEVADA_OK;
 }
 
-/* The result that is next is to be made once more: the call was interrupted. */
+/* The next result has to be made again: the call was interrupted. */
 static levada_status workers_redo_locked(levada_workers *workers, levada_result_ring *j,
                                          int32_t worker, levada_error *err)
 {

@@ -2,12 +2,12 @@
 /*
  * The worker pool: the worker threads of one iterator and the tickets that they work on.
  *
- * Each run of PURE stages is a ring with tickets: whoever has its intake pulls the next block from
- * above, in order, and draws a ticket; applies the stages with nothing held; and puts the result in
- * the ticket's slot. Results leave in the order of the tickets. Workers look for work nearest to
- * the consumer first. A thread that waits for a result does not sleep while there is work further
- * up: it helps. So with N threads there are N - 1 workers, and the caller is the N-th while it
- * waits. Only a consumer with a deadline leaves the work to the workers.
+ * Each run of PURE stages is a ring with tickets: the thread that has its intake pulls the next
+ * block from upstream, in order, and draws a ticket; applies the stages with nothing held; and puts
+ * the result in the ticket's slot. Results leave in the order of the tickets. Workers look for work
+ * nearest to the consumer first. A thread that waits for a result does not sleep while there is
+ * work further up: it helps. So with N threads there are N - 1 workers, and the caller is the N-th
+ * while it waits. Only a consumer with a deadline leaves the work to the workers.
  *
  * No deadlock: a thread that holds an intake waits only for results of rings further up, and those
  * are being worked on by threads that wait for nothing or for something still further up.
@@ -25,7 +25,7 @@
 #define LEVADA_WORKERS_MAX 256
 
 typedef struct levada_ticket {
-    levada_block *in; /* of a call that answered AGAIN, and is begun again; else NULL */
+    levada_block *in; /* of a call that answered AGAIN and is to be repeated; else NULL */
     levada_block *out;
     levada_status st;
     levada_error  why;
@@ -51,7 +51,7 @@ typedef struct levada_result_ring {
     int64_t          head, tail;         /* tickets delivered; drawn     */
     int64_t          drawn, delivered;   /* records in them              */
     int64_t          rejects_drawn, rejects_delivered; /* upstream of the records */
-    int64_t          bytes;              /* of results that lie in ring  */
+    int64_t          bytes;              /* of results in the ring       */
     bool             intake;             /* somebody pulls from above    */
     int32_t          worker;             /* who does, or did last        */
     bool             halting;            /* somebody waits until it is idle   */
@@ -63,7 +63,7 @@ typedef struct levada_result_ring {
 } levada_result_ring;
 
 LEVADA_MUST_USE levada_status levada_workers_create(levada_run *run, levada_error *err);
-/* Starts the threads, once the tree stands. */
+/* Starts the threads, once the tree is complete. */
 LEVADA_MUST_USE levada_status levada_workers_start(levada_workers *workers, levada_error *err);
 /* Stops and joins them. Nodes may be destroyed after this, and only then. */
 void levada_workers_stop(levada_workers *workers);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Threads stand in a list in the order of their numbers until they end; join looks at those between
- * two numbers, so that two joins, or a thread that starts meanwhile, do not disturb each other.
- * Everybody who waits stands in one line: for the stop, for threads, or for whichever comes first.
+ * Threads are in a list in the order of their numbers until they end; join looks at those between
+ * two numbers, so that two joins, or a thread that starts meanwhile, do not disturb each other. All
+ * waiters are in one line: for the stop, for threads, or for whichever comes first.
  */
 #include "runtime/coordinator_priv.h"
 

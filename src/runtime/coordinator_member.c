@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Threads of a coordinator. Several are started together: they wait for each other before any runs,
- * so that a start that fails leaves nothing behind.
+ * so that a failed start leaves no thread running.
  */
 #include "runtime/coordinator_priv.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Random delays at the places where threads meet, in builds for tests (-Ddelays=true): there a
- * thread sometimes gives its CPU away or sleeps, so that orders come about that a quiet machine
- * hardly ever shows. Nothing in any other build.
+ * thread sometimes yields its CPU or sleeps, which produces orders that a quiet machine hardly ever
+ * shows. Nothing in any other build.
  */
 #ifndef LEVADA_RUNTIME_DELAY_H
 #define LEVADA_RUNTIME_DELAY_H

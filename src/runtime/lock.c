@@ -45,7 +45,7 @@ void levada_lock_giving(levada_lock_place place)
     int i = lock_held.n;
 
     while (i > 0 && lock_held.place[i - 1] != place) i--;
-    LEVADA_ASSERT(i > 0); /* the thread that took it gives it, once */
+    LEVADA_ASSERT(i > 0); /* the thread that took it releases it, once */
     for (lock_held.n--; i <= lock_held.n; i++) lock_held.place[i - 1] = lock_held.place[i];
 }
 
@@ -106,7 +106,7 @@ void levada_thread_join(levada_thread *thread)
 {
     int code = pthread_join(thread->system, NULL);
 
-    LEVADA_BUG_ON(code != 0); /* what the thread stands on is freed next */
+    LEVADA_BUG_ON(code != 0); /* the memory that the thread uses is freed next */
 }
 
 int64_t levada_now(void)

@@ -61,7 +61,7 @@ LEVADA_MUST_USE levada_status levada_mutex_init(levada_mutex *mutex, levada_lock
 void levada_mutex_clear(levada_mutex *mutex);
 void levada_mutex_lock(levada_mutex *mutex);
 void levada_mutex_unlock(levada_mutex *mutex);
-/* In the child of a fork: it is free, whoever held it. */
+/* In the child of a fork: it is free, no matter which thread held it. */
 void levada_mutex_renew(levada_mutex *mutex);
 /* During a fork: without the check of the order, since the forking thread holds several locks of
  * one place. */

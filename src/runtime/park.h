@@ -7,7 +7,7 @@
  * microseconds before it sleeps.
  *
  * A park is one thread's sleep until another says that it is done, once. The one who says so does
- * not touch it afterwards, so it may lie on the stack of the thread that sleeps.
+ * not touch it afterwards, so it may be on the stack of the thread that sleeps.
  */
 #ifndef LEVADA_RUNTIME_PARK_H
 #define LEVADA_RUNTIME_PARK_H

@@ -56,7 +56,7 @@ void levada_park_init(levada_park *park)
 
 void levada_park_clear(levada_park *park)
 {
-    /* Whoever woke us may still hold it. */
+    /* The thread that woke us may still hold it. */
     pthread_mutex_lock(&park->mutex);
     pthread_mutex_unlock(&park->mutex);
     pthread_cond_destroy(&park->cond);

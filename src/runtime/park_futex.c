@@ -131,7 +131,7 @@ void levada_park_wake(levada_park *park)
     levada_delay();
     before = atomic_exchange_explicit(&park->word, LEVADA_PARK_DONE, memory_order_release);
     LEVADA_ASSERT(before != LEVADA_PARK_DONE);
-    levada_delay(); /* whoever is woken may be gone already */
+    levada_delay(); /* the woken thread may be gone already */
     if (before == LEVADA_PARK_ASLEEP) park_futex_wake(&park->word);
 }
 

@@ -110,7 +110,7 @@ static levada_status queue_check(const levada_queue_options *o, levada_error *er
 
 /* -- making and freeing ------------------------------------------------------------------------ */
 
-/* Nobody stands in line, but for a close whose owner gave up. */
+/* Nobody is in line, except a close whose owner gave up. */
 static bool queue_is_left(const levada_queue *q)
 {
     const levada_waiter *last = q->has_late_close ? &q->late_close.waiter : NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Rows of a block as elements of a queue. Columns of numbers with the same shape in every row go in
- * as they lie; rows of bytes and of what varies become tensors first, before anything goes in.
+ * as they are. Rows of bytes and rows of different shapes become tensors before anything goes in.
  */
 #include "base/alloc.h"
 #include "base/assert.h"

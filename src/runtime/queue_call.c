@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-/* Where the cells of one call lie. */
+/* The memory of the cells of one call. */
 typedef struct call_frame {
     uint8_t       *cells[LEVADA_QUEUE_COMPONENTS];
     levada_tensor *one[LEVADA_QUEUE_COMPONENTS]; /* references of a call for one element */
@@ -81,7 +81,7 @@ static levada_status call_check_many(const levada_queue *q, levada_tensor *const
     return LEVADA_OK;
 }
 
-/* A closed queue gives no more than it has, so an up_to needs no memory for more. */
+/* A closed queue returns no more than it has, so an up_to needs no memory for more. */
 static int64_t call_rest(const levada_queue *q, int64_t n)
 {
     int64_t rest = n;

@@ -66,7 +66,7 @@ typedef struct levada_queue_end {
 struct levada_queue {
     atomic_int           refs;
     unsigned             process; /* that it belongs to (base/process.h) */
-    levada_queue_options options; /* owned copies behind the pointers */
+    levada_queue_options options; /* owned copies of the pointers */
     levada_dtype        *dtypes;
     levada_shape        *shapes; /* always there; rank -1 where none was given */
     char                *name, *shared_name;
@@ -86,7 +86,7 @@ struct levada_queue {
      * the lock of out alone, too, and shrinks without any. */
     LEVADA_ALIGNED(64) levada_line enqueues, dequeues;
     atomic_bool     closed; /* a hint for who has no lock */
-    atomic_llong    held; /* elements taken that may still come back: room is kept for them */
+    atomic_llong    held; /* elements taken that may still come back: they keep their capacity */
     uint8_t       **cells; /* of each component: room cells */
     int64_t         room, bytes;
     bool            has_late_close;
@@ -111,18 +111,18 @@ static inline bool levada_queue_closed(const levada_queue *queue)
 
 /* -- queue_store.c; all locks are held; push and pop of a split queue: that of their end -- */
 
-/* Room for n elements beside those that are there or may come back; false when memory is short. */
+/* Reserves n elements besides those that are there or may return; false when memory is short. */
 bool levada_queue_reserve(levada_queue *queue, int64_t n);
-/* Gives memory back where much is not needed any more; does nothing if there is none to move to.
- */
+/* Frees memory that is not needed any more, if it is much; does nothing if there is none to move
+ * to. */
 void levada_queue_trim(levada_queue *queue);
-/* k cells from op->cells at op->done; there is room. Does not move op->done. */
+/* k cells from op->cells at op->done; they fit. Does not move op->done. */
 void levada_queue_push(levada_queue *queue, const levada_queue_op *op, int64_t k);
 /* k cells to op->cells at op->done; they are there. */
 void levada_queue_pop(levada_queue *queue, const levada_queue_op *op, int64_t k);
-/* The n first cells of `cells` back to the front, in order; there is room. */
+/* The n first cells of `cells` back to the front, in order; they fit. */
 void levada_queue_put_back(levada_queue *queue, uint8_t *const *cells, int64_t n);
-/* Bytes of k elements that lie in `cells` from `from` on. */
+/* Bytes of k elements in `cells` from `from` on. */
 int64_t levada_queue_weigh(const levada_queue *queue, uint8_t *const *cells, int64_t from,
                            int64_t k);
 void levada_queue_store_clear(levada_queue *queue);
@@ -146,7 +146,7 @@ static inline void levada_queue_op_init(levada_queue_op *op, levada_queue_act ac
 /* Runs a call to its end: serves it, or waits in line. Any thread, no lock held. */
 LEVADA_MUST_USE levada_status levada_queue_run(levada_queue *queue, levada_queue_op *op,
                                                int64_t timeout, levada_error *err);
-/* Gives back what a dequeue with `hold` took, or lets it go for good. */
+/* Returns what a dequeue with `hold` took to the queue, or releases it for good. */
 void levada_queue_return(levada_queue *queue, levada_queue_op *op);
 void levada_queue_release(levada_queue *queue, levada_queue_op *op);
 

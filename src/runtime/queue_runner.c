@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Threads refer to their runner, so it may be destroyed while they run. Whoever leaves last closes
- * the queue; the runner counts as busy until that is done, so that a new start is not closed by the
- * one before.
+ * Threads refer to their runner, so it may be destroyed while they run. The last thread closes the
+ * queue; the runner counts as busy until that is done, so that a new start is not closed by the one
+ * before.
  */
 #include "base/alloc.h"
 #include "base/assert.h"
@@ -44,7 +44,7 @@ struct levada_queue_runner {
     bool          closed_before; /* the queue was closed already at the start */
     int32_t       live; /* threads that still enqueue */
     int32_t       nerrors;
-    levada_error *errors; /* room for nops */
+    levada_error *errors; /* capacity: nops */
     levada_line   waits;  /* until it is not busy */
 };
 

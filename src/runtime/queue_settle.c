@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The contract of queues: who is served when. Everything that changes a queue ends in
- * settle_locked, which serves the heads of both lines as long as that gets anywhere.
+ * settle_locked, which serves the heads of both lines until neither makes progress.
  *
- * Room is kept for what calls have taken and may still give back (count + held <= room), so that
+ * Capacity is kept for what calls have taken and may still return (count + held <= room), so that
  * putting back cannot fail: dequeues that are not complete, and those with `hold` until they are
  * released. A put-back may lift the size above the capacity for a while.
  *
  * The two ends of a split queue have a lock each, so that producers and consumers do not wait for
  * each other. A call that all goes well for takes that of its own end alone (settle_at_end): lines
- * and `closed` do not change under it, and the other end can only make more room or bring more
- * elements. Where it cannot be sure, it takes both, and all is as if there were one.
+ * and `closed` do not change under it, and the other end can only free more capacity or add
+ * elements. If it cannot be sure, it takes both, and all is as if there were one.
  */
 #include "base/assert.h"
 #include "base/process.h"
@@ -231,7 +231,7 @@ static levada_line *settle_line(levada_queue *q, const levada_queue_op *op)
     return op->act == LEVADA_QUEUE_DEQUEUE ? &q->dequeues : &q->enqueues;
 }
 
-/* Elements that may go in beside `count` as memory is. */
+/* Elements that fit in addition to `count` in the present memory. */
 static int64_t settle_space(const levada_queue *q, int64_t count)
 {
     int64_t capacity = q->options.capacity, space = q->room - settle_held(q);
@@ -268,8 +268,8 @@ static bool settle_completes(const levada_queue *q, int64_t count)
     return first != NULL && count >= first->n - first->done;
 }
 
-/* The same for a split queue, with the lock of one end: room only grows meanwhile. What is held is
- * counted before it is taken out, so it is looked at after that. */
+/* The same for a split queue, with the lock of one end: free capacity only grows meanwhile. Held
+ * elements are counted before they are removed, so they are read after that. */
 static bool settle_enter(levada_queue *q, levada_queue_op *op)
 {
     int64_t moved = atomic_load_explicit(&q->in.moved, memory_order_relaxed);
@@ -316,7 +316,7 @@ static bool settle_at_end(levada_queue *q, levada_queue_op *op)
     return served;
 }
 
-/* Takes a call that still stands in line out of it. */
+/* Removes a call that is still in line. */
 static void settle_give_up(levada_queue *q, levada_queue_op *op, levada_queue_why why,
                            levada_woken *woken)
 {
@@ -340,7 +340,7 @@ static void settle_give_up(levada_queue *q, levada_queue_op *op, levada_queue_wh
 static void settle_undo(levada_queue *q, levada_queue_op *op)
 {
     levada_woken woken = { 0 };
-    int64_t      more = op->hold ? 0 : op->done; /* room is kept for what is held */
+    int64_t      more = op->hold ? 0 : op->done; /* capacity is kept for held elements */
 
     settle_lock(q);
     if (levada_queue_reserve(q, more)) {
@@ -446,9 +446,9 @@ static bool settle_seems_ready(const levada_queue *q, const levada_queue_op *op)
     return q->options.capacity < 0 || q->options.capacity - op->n >= count;
 }
 
-/* Before it stands in line, a call looks around for a moment: elements that gather meanwhile cost
- * less than to serve a waiter for each. Whoever is not in line yet has not been overtaken. Whether
- * it may find now what it wants. */
+/* Before it joins the line, a call spins for a moment: elements that gather meanwhile cost less
+ * than a waiter for each. A call that is not in line yet has not been overtaken. Returns whether
+ * the call may be served now. */
 static bool settle_gather(levada_queue *q, const levada_queue_op *op)
 {
     bool never = q->options.capacity >= 0 && op->n > q->options.capacity, ready = false;
@@ -491,7 +491,7 @@ levada_status levada_queue_run(levada_queue *queue, levada_queue_op *op, int64_t
 
     if (queue->split && op->act != LEVADA_QUEUE_CLOSE) {
         if (settle_at_end(queue, op)) return LEVADA_OK;
-        if (op->n == 1 && op->act == LEVADA_QUEUE_ENQUEUE) patient = false; /* room for one */
+        if (op->n == 1 && op->act == LEVADA_QUEUE_ENQUEUE) patient = false; /* space for one */
         if (patient && settle_gather(queue, op) && settle_at_end(queue, op)) return LEVADA_OK;
     } else if (patient && op->n > 1 && !settle_seems_ready(queue, op)) {
         settle_gather(queue, op);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where the cells of a queue lie: a ring (fifo, padding), an array from which any may be drawn
+ * The memory of a queue's cells: a ring (fifo, padding), an array from which any may be drawn
  * (shuffle), or slots with a 4-ary heap of keys over them (priority).
  */
 #include "base/alloc.h"
@@ -189,7 +189,7 @@ static void store_ring(levada_queue *q, uint8_t *const *cells, int64_t from, int
 static int64_t store_wrap(const levada_queue *q, int64_t at)
 { return at >= q->room ? at - q->room : at; }
 
-/* k elements have passed: whoever sees it at the other end sees the cells as they are now. */
+/* k elements have passed: a thread that sees it at the other end sees the cells as they are now. */
 static void store_moved(levada_queue_end *end, int64_t k)
 {
     int64_t moved = atomic_load_explicit(&end->moved, memory_order_relaxed);

@@ -6,7 +6,7 @@
 
 #define WAIT_SPIN_MOST 200000 /* nanoseconds; wake-ups in virtual machines cost 50,000 and more */
 #define WAIT_WAKE_COST 25000 /* nanoseconds, until one was measured */
-#define WAIT_SPIN_LEAST 2000 /* looks around for so long in any case: nothing beside a sleep */
+#define WAIT_SPIN_LEAST 2000 /* spins this long in any case: nothing compared with a sleep */
 #define WAIT_GRACE 2000 /* nanoseconds */
 #define WAIT_LOOKS 16 /* between two looks at the clock */
 #define WAIT_RETRY 16 /* one of this number of short looks is long, to see whether spinning helps */
@@ -83,7 +83,7 @@ void levada_site_look_end(levada_site *site)
 
 void levada_line_append(levada_line *line, levada_waiter *waiter)
 {
-    LEVADA_ASSERT(!waiter->linked); /* it stands in one line at most */
+    LEVADA_ASSERT(!waiter->linked); /* it is in one line at most */
     waiter->next = NULL;
     waiter->prev = line->tail;
     if (line->tail != NULL) line->tail->next = waiter;

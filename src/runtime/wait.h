@@ -3,13 +3,12 @@
  * The one waiting engine: queues and barriers stand on it.
  *
  * A call that cannot be served at once leaves a waiter, a node on its own stack, at the end of a
- * line of its object. Nobody overtakes. Whoever changes the object serves the heads of its lines by
- * moving data from or to the buffers of the waiters, takes those that are complete out of the line
- * (levada_waiter_finish), gives the lock back and then wakes them, one word each (levada_wake). To
- * wake a thread that sleeps costs microseconds: of many it wakes one, and each that wakes up wakes
- * two more, before anything else. So a thread that wakes up has its result and takes no lock.
- * Giving up is O(1): take the lock; a waiter that still stands in line is taken out, else its
- * result is on the way.
+ * line of its object. Nobody overtakes. A thread that changes the object serves the heads of its
+ * lines: it moves data from or to the buffers of the waiters, removes complete ones from the line
+ * (levada_waiter_finish), unlocks, and then wakes them, one word each (levada_wake). To wake a
+ * thread that sleeps costs microseconds: of many it wakes one, and each that wakes up wakes two
+ * more, before anything else. So a thread that wakes up has its result and takes no lock. Giving up
+ * is O(1): take the lock; a waiter that is still in line is removed, else its result is on the way.
  *
  * A thread that waits first spins, for about what a wake-up costs (measured), when a CPU is free
  * for it and when that lately helped; then it sleeps, and is listed in the wait list.
@@ -24,7 +23,7 @@ typedef struct levada_waiter {
     struct levada_waiter *next, *prev; /* in its line */
     struct levada_waiter *then;        /* finished after this one */
     struct levada_waiter *wakes[2];    /* sleepers that its owner wakes, once it is awake */
-    bool                  linked;      /* stands in a line; guarded by the object's lock */
+    bool                  linked;      /* is in a line; guarded by the object's lock */
     bool                  waits;       /* its owner looks at `park`; guarded as well     */
     levada_status         status;      /* once finished */
     int64_t               woken_at;    /* when a sleeper was woken, or 0 */
@@ -64,7 +63,7 @@ typedef struct levada_site {
      */
     void (*detail)(const void *user, char *text, size_t size);
     const void *detail_user;
-    /* Asked by a thread that waited, when it got what it asked for; false gives it back. */
+    /* Called by a thread that waited, when it got what it asked for; false returns it. */
     bool (*accept)(void *user);
     void *accept_user;
 } levada_site;
@@ -80,8 +79,8 @@ void levada_site_init(levada_site *site, levada_wait_list *wait_list, const char
 /* To spin for so long whatever a wake-up costs: for waits that are known to be longer. 0 = never.
  */
 void levada_site_spin(levada_site *site, int nanoseconds);
-/* Sets poll or accept, before anybody waits. The same once more changes nothing: the object may be
- * shared, and another holder may wait in it. */
+/* Sets poll or accept, before anybody waits. Setting the same again changes nothing: the object may
+ * be shared, and another holder may wait in it. */
 void levada_site_ask(levada_site *site, bool (*poll)(void *user), void *user, int64_t every);
 void levada_site_accept(levada_site *site, bool (*accept)(void *user), void *user);
 /* Before and after a short look around without standing in line: whether it makes sense, because

@@ -44,7 +44,7 @@ static void wait_list_hold(void *object)
     wait_list->forks = levada_thread_number();
 }
 
-/* A signal handler may have forked inside a sleep of its own thread, which goes on. */
+/* A signal handler may have forked inside a sleep of its own thread, which continues. */
 static void wait_list_forget_locked(levada_wait_list *wait_list)
 {
     levada_sleep *sleep = wait_list->sleeps, *next;

@@ -9,7 +9,7 @@
 #include "base/wire.h"
 #include <levada/example.h>
 
-#define ENCODE_HEAD 32 /* most bytes of tags and sizes in front of a payload */
+#define ENCODE_HEAD 32 /* most bytes of tags and sizes before a payload */
 
 typedef struct encode_bytes {
     uint8_t *at;
@@ -62,7 +62,7 @@ void levada_example_reset(levada_example *example)
     example->open = false;
 }
 
-/* Makes room for `more` bytes; a message cannot be larger than 2 GiB. */
+/* Reserves `more` bytes; a message cannot be larger than 2 GiB. */
 static levada_status encode_reserve(encode_bytes *b, size_t more, levada_error *err)
 {
     if (more > INT32_MAX || b->size + more > INT32_MAX) {
@@ -73,7 +73,7 @@ static levada_status encode_reserve(encode_bytes *b, size_t more, levada_error *
     return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for an example");
 }
 
-/* Writes the head of a field of bytes; the caller has reserved the room. */
+/* Writes the head of a field of bytes; the caller has reserved the space. */
 static uint8_t *encode_sized(uint8_t *p, unsigned field, size_t size)
 {
     *p++ = LEVADA_WIRE_SIZED(field);
@@ -82,7 +82,7 @@ static uint8_t *encode_sized(uint8_t *p, unsigned field, size_t size)
 
 static size_t encode_sized_size(size_t size) { return 1 + levada_wire_size_of(size) + size; }
 
-/* Writes everything in front of the payload; *to is where the payload goes, and its room. The
+/* Writes everything before the payload; *to is the place and the capacity of the payload. The
  * caller writes exactly f->payload bytes there. */
 static levada_status encode_begin(levada_example *e, const encode_feature *f, uint8_t **to,
                                   levada_error *err)

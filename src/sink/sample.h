@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The text behind the sample files: 300 speeches of Shakespeare's "Coriolanus" (public domain),
- * each "SPEAKER:\nlines", separated by an empty line. Not terminated. */
+/* The text of the sample files: 300 speeches of Shakespeare's "Coriolanus" (public domain), each
+ * "SPEAKER:\nlines", separated by an empty line. Not terminated. */
 #ifndef LEVADA_SINK_SAMPLE_H
 #define LEVADA_SINK_SAMPLE_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Skip counts: the one account of everything that a run leaves out, and why.
+ * Skip counts: the one account of everything that a run skips, and why.
  *
  * Rejected records, damage in files, missing and empty files, and records dropped by design are
  * rejects (levada_reject, tensor/block_priv.h). A reject travels with the block whose rows come
@@ -10,8 +10,8 @@
  *
  * A run has one account (levada_skips) with the policy of `errors=` and the first causes. It has
  * many places that count (levada_skip_counts): each source, run of fused stages and SERIAL stage is
- * one. All pipes that a combiner opens count at the place of that combiner. A budget holds at each
- * place by itself.
+ * one. All pipes that a combiner opens count at the place of that combiner. Each place has its own
+ * budget.
  *
  * A budget in records needs only these counts. A share also needs the number of records up to the
  * bad one. Only the place itself knows it (levada_skip_progress), and writes it into the reject.
@@ -33,14 +33,14 @@
 /* The message of a note that names a file without a record: nothing was skipped there. */
 #define LEVADA_FILE_EMPTY "the file has no records"
 
-/* What was left out at one place. */
+/* What was skipped at one place. */
 typedef struct levada_skip_counts {
     const char  *path;           /* of the place; borrowed */
     atomic_llong bad;            /* records; a place of damage in a file counts as one           */
     atomic_llong unseen;         /* lost records beyond `bad`: estimated for a budget in percent */
     atomic_llong damaged;        /* bytes                                                        */
     atomic_llong missing, empty; /* files                                                        */
-    atomic_llong dropped;        /* records left out by design, such as by drop_remainder        */
+    atomic_llong dropped;        /* records dropped by design, such as by drop_remainder         */
 } levada_skip_counts;
 
 /* How far a place has come, ahead of the consumer: for shares. A pass that the consumer did not
@@ -51,7 +51,7 @@ typedef struct levada_skip_progress {
     int64_t read_before, lost_before; /* where this pass began */
 } levada_skip_progress;
 
-/* Why something was left out, and where that is counted. */
+/* Why something was skipped, and where that is counted. */
 typedef struct levada_note {
     levada_error              why;
     const levada_skip_counts *of;
@@ -104,7 +104,7 @@ LEVADA_MUST_USE levada_status levada_skip_progress_save(const levada_skip_progre
 LEVADA_MUST_USE levada_status levada_skip_progress_restore(levada_skip_progress *progress,
                                                            levada_state_reader *from,
                                                            levada_error *err);
-/* The rejects of a block that waits, beside the entry `key` of its rows. Restoring gives them to
+/* The rejects of a block that waits, next to the entry `key` of its rows. Restoring adds them to
  * the block; `find` returns the counts of a place by its path, NULL = there is none. */
 LEVADA_MUST_USE levada_status levada_rejects_save(const levada_block *block,
                                                   levada_state_writer *to, const char *key,

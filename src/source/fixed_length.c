@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Records of one length, with no frame. The records of a file begin behind its header, hop_bytes
- * from each other, and end in front of its footer. Everything follows from a position in the file,
- * so that a record can be found again from its offset, and a gap from any byte in it.
+ * Records of one length, with no frame. The records of a file begin after its header, hop_bytes
+ * from each other, and end before its footer. Everything follows from a position in the file, so
+ * that a record can be found again from its offset, and a gap from any byte in it.
  */
 #include "files/window.h"
 #include <levada/source.h>
@@ -20,15 +20,15 @@ static const levada_arg fixed_length_options[] = {
     LEVADA_ARG(SIZE, fixed_length_args, record_bytes, .required = true, .min = 1,
                .max = INT64_MAX, .doc = "length of a record"),
     LEVADA_ARG(SIZE, fixed_length_args, header_bytes, .otherwise = "0", .min = 0,
-               .max = INT64_MAX, .doc = "bytes to leave out at the start of every file"),
+               .max = INT64_MAX, .doc = "bytes to skip at the start of every file"),
     LEVADA_ARG(SIZE, fixed_length_args, footer_bytes, .otherwise = "0", .min = 0,
-               .max = INT64_MAX, .doc = "bytes to leave out at the end of every file"),
+               .max = INT64_MAX, .doc = "bytes to skip at the end of every file"),
     LEVADA_ARG(SIZE, fixed_length_args, hop_bytes, .otherwise = "0", .min = 0,
                .max = INT64_MAX,
                .doc = "from the start of a record to that of the next; 0 = record_bytes, less: "
-                      "they overlap, more: bytes are left out"),
+                      "they overlap, more: bytes are skipped"),
     LEVADA_ARG(BOOL, fixed_length_args, drop_partial, .otherwise = "false",
-               .doc = "leave out what is too short for a record at the end of a file; else it is "
+               .doc = "drop an incomplete record at the end of a file; else it is "
                       "an error"),
     LEVADA_ARG_END,
 };
@@ -60,7 +60,7 @@ static levada_status fixed_length_open(void *state, const void *args,
                        (long long)a->record_bytes, (long long)a->footer_bytes, (long long)most);
 }
 
-/* Of what is left behind n hops: bytes of the last record, where records overlap. */
+/* Of the rest after n hops: bytes of the last record, where records overlap. */
 static int64_t fixed_length_overlap(const fixed_length_args *a, int64_t n)
 {
     int64_t more = a->record_bytes - fixed_length_hop(a);

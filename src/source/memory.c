@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Records that lie in memory: slices of one block, without a copy.
+ * Records in memory: slices of one block, without a copy.
  */
 #include "registry/env_priv.h"
 #include "tensor/block_priv.h"
@@ -35,7 +35,7 @@ static levada_status memory_check(const void *args, levada_spec **out, levada_er
                               out, err);
 }
 
-/* A block of our own with the same columns: origins are written into what a source gives. */
+/* A block of our own with the same columns: origins are written into the blocks of a source. */
 static levada_status memory_share(const memory_state *s, const levada_block *data,
                                   levada_block **out, levada_error *err)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Records that a function of the user gives, block by block.
+ * Records that a function of the user returns, block by block.
  */
 #include "run/call.h"
 #include "description/columns.h"
@@ -18,7 +18,7 @@ typedef struct records_state {
 
 static const levada_arg records_options[] = {
     LEVADA_ARG(FUNCTION, records_args, fn, .required = true, .positional = true,
-               .doc = "called without a block; gives the next one, or the end"),
+               .doc = "called without a block; returns the next one, or the end"),
     LEVADA_ARG(VALUE, records_args, spec,
                .doc = "its columns: {name: dtype or {dtype, kind, shape}}; null = as they come"),
     LEVADA_ARG_END,
@@ -97,7 +97,7 @@ static levada_status records_restore(void *state, levada_state_reader *from, lev
 const levada_source_def levada_source_records = {
     .struct_size = sizeof(levada_source_def),
     .name = "records",
-    .doc = "records that a function gives",
+    .doc = "records that a function returns",
     .example = "records:{c:numbers}",
     .args = records_options,
     .args_size = sizeof(records_args),

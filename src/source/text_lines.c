@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lines of text files. A line ends with LF, or with the end of the file; one CR in front of the LF
+ * Lines of text files. A line ends with LF, or with the end of the file; one CR before the LF
  * belongs to the line end, any other is content. Lines are bytes: nothing is decoded.
  */
 #include "registry/env_priv.h"
@@ -19,7 +19,7 @@ typedef struct text_lines_state {
 
 static const levada_arg text_lines_options[] = {
     LEVADA_ARG(INT, text_lines_args, skip_lines, .otherwise = "0", .min = 0, .max = INT64_MAX,
-               .doc = "lines to leave out at the start of every file"),
+               .doc = "lines to skip at the start of every file"),
     LEVADA_ARG_END,
 };
 

@@ -108,7 +108,7 @@ static levada_status tfrecord_next(void *state, const void *args, const uint8_t 
     return tfrecord_wrong(s, "payload", at + TFRECORD_HEADER, r.need - TFRECORD_EXTRA, err);
 }
 
-/* The kernel walks once more and writes what is there already. */
+/* The kernel walks again and writes what is there already. */
 static bool tfrecord_verify(const void *state, const void *args, const uint8_t *data,
                             const levada_spans *spans)
 {

@@ -88,7 +88,7 @@ static void file_names_list(levada_file_names *names, int32_t i)
     names->left++;
 }
 
-/* -- room */
+/* -- capacity */
 
 /* Twice as much; called where all entries are taken. */
 static levada_status file_names_grow(levada_file_names *names, levada_error *err)
@@ -126,7 +126,7 @@ static levada_status file_names_reserve(levada_file_names *names, int32_t *out, 
     return LEVADA_OK;
 }
 
-/* -- what the run is told */
+/* -- what the run reports */
 
 /* Takes the path. */
 static levada_status file_names_add_locked(levada_file_names *names, const levada_origin *of,

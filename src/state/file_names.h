@@ -18,7 +18,7 @@
 
 /* Empty where all but the lock is zero. */
 typedef struct levada_file_names {
-    levada_mutex            *lock; /* of whoever has the table; guards it */
+    levada_mutex            *lock; /* of the owner of the table; guards it */
     struct levada_file_name *entries;
     int32_t                 *buckets; /* first entry of each, -1 = none; as many as entries */
     int32_t                  n;

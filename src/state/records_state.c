@@ -15,7 +15,7 @@
 
 #define RECORDS_PIECE 8192
 
-/* A block whose columns are packed: rows of a block that came as it is may lie anywhere. */
+/* A block whose columns are packed: the rows of other blocks may be anywhere. */
 static levada_status records_pack(levada_pool *pool, const levada_block *block, levada_block **out,
                                   levada_error *err)
 {
@@ -32,8 +32,7 @@ static levada_status records_pack(levada_pool *pool, const levada_block *block, 
     return st;
 }
 
-/* Behind a zip all origin parts must be there, and each must be of the records that its input gave.
- */
+/* After a zip all origin parts must be there, and each must be of the records of its input. */
 static bool records_by_origin(const levada_edge *edge, const levada_origin *o, int64_t n,
                               int32_t nparts)
 {
@@ -155,7 +154,7 @@ static levada_status records_memory(levada_error *err)
     return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to read records again");
 }
 
-/* The next distinct origins; *next = the first place behind them. */
+/* The next distinct origins; *next = the first place after them. */
 static int64_t records_pick(records_work *w, levada_origin *o, int64_t *next)
 {
     int64_t n = 0, i;

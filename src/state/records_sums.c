@@ -2,10 +2,9 @@
 /*
  * Hashes of some records that are saved as origins, to find out that what is read again is
  * something else: a file that was changed where nobody looked, a function that only says it is
- * pure. They are spread over the records evenly, and all of each one is hashed. But where a
- * function of the user is below, floating values are left out: the last bits of a product of
- * matrices, say, depend on how many rows it has and on the CPU, and what is read again comes in
- * other blocks.
+ * pure. They are spread over the records evenly, and all of each one is hashed. But downstream of a
+ * user's function, floating values are omitted: the last bits of a product of matrices, say, depend
+ * on how many rows it has and on the CPU, and what is read again comes in other blocks.
  */
 #include "base/hash.h"
 #include "state/state_priv.h"

@@ -471,7 +471,7 @@ levada_status levada_rowstore_restore(levada_rowstore *s, levada_state_reader *f
     levada_status st = LEVADA_OK;
 
     if (n) st = levada_records_get(from, key, &rows, err);
-    if (st == LEVADA_OK && n && rows->n != n) { /* before there is room for what it says */
+    if (st == LEVADA_OK && n && rows->n != n) { /* before memory is reserved for what it says */
         st = levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged");
     }
     if (st == LEVADA_OK) slots = levada_alloc((size_t)n * sizeof *slots + 1);

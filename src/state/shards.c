@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ranks of a saved state: the fingerprint of a dataset leaves out the stages that deal records to
- * ranks (`shard`), which are compared here. A state of one part holds nothing of the other parts,
- * so another number of parts would lose records and repeat others.
+ * Ranks of a saved state: the fingerprint of a dataset omits the stages that deal records to ranks
+ * (`shard`), which are compared here. A state of one part holds nothing of the other parts, so
+ * another number of parts would lose records and repeat others.
  */
 #include "state/state_priv.h"
 

@@ -31,7 +31,7 @@ static levada_status state_memory(levada_error *err)
     return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a saved state");
 }
 
-/* Room for one entry more. */
+/* Reserves one more entry. */
 static levada_entry *state_next(levada_state_writer *to)
 {
     if (!levada_reserve(&to->entries, &to->capacity, to->n + 1, sizeof *to->entries)) return NULL;

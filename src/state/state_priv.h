@@ -34,7 +34,7 @@ typedef struct levada_edge_ops {
     /* n records again, by their origins, which ascend (levada_node_ops). */
     levada_status (*reread)(levada_edge *edge, const levada_origin *origins, int64_t n,
                             levada_block **out, levada_error *err);
-    /* ECANCELLED where whoever reads again should stop. */
+    /* ECANCELLED if the caller that reads again should stop. */
     levada_status (*check_cancelled)(const levada_edge *edge, levada_error *err);
     /* Puts the place of a row into an error; `path` is that of the stage. */
     void (*place)(const levada_edge *edge, const char *path, const levada_block *block, int64_t row,
@@ -71,7 +71,7 @@ typedef struct levada_entry {
     uint8_t *data; /* owned; int64s of I64 and I64S in native order */
     size_t   size;
     levada_block *records; /* of RECORDS: a reference, */
-    bool          open;    /* and whether their columns are to be told as well */
+    bool          open;    /* and whether their columns are reported as well */
 } levada_entry;
 
 struct levada_state_writer {
@@ -147,8 +147,8 @@ LEVADA_MUST_USE levada_status levada_records_get(levada_state_reader *from, cons
 LEVADA_MUST_USE levada_status levada_records_reread(levada_edge *edge, const levada_origin *origins,
                                                     int64_t n, levada_block **out,
                                                     levada_error *err);
-/* Hashes of up to 64 of the records beside their origins; and whether what was read again by these
- * is the same: EFAILED_PRECONDITION names file and record. */
+/* Hashes of up to 64 of the records, next to their origins; and whether what was read again by
+ * these is the same: EFAILED_PRECONDITION names file and record. */
 LEVADA_MUST_USE levada_status levada_records_put_sums(levada_state_writer *to, const char *key,
                                                       const levada_block *block,
                                                       levada_error *err);
@@ -161,7 +161,7 @@ LEVADA_MUST_USE levada_status levada_shards_check(const levada_env *env, const c
                                                   const char *saved, size_t size,
                                                   levada_error *err);
 /* Origins of n rows, row by row, each with one of every origin part. The first origin part is the
- * entry `key`, the others have entries of their own beside it, `key`+1 and so on: records of one
+ * entry `key`, the others have entries of their own next to it, `key`+1 and so on: records of one
  * origin part are saved as they always were. */
 LEVADA_MUST_USE levada_status levada_origins_put(levada_state_writer *to, const char *key,
                                                  const levada_origin *origins, int64_t n,

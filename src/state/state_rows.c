@@ -58,8 +58,8 @@ static bool rows_are_origins(const int64_t *parts, int64_t n, int64_t source)
     return true;
 }
 
-/* The numbers of origin part `part`, which stands under `key`, of *n rows; of the first
- * origin part it is they that say how many. */
+/* The numbers of origin part `part`, which is under `key`, of *n rows; the first origin part
+ * determines how many. */
 static levada_status rows_get_part(levada_state_reader *from, const char *key, int32_t part,
                                    const int64_t **parts, int64_t *n, levada_error *err)
 {

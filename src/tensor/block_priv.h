@@ -5,12 +5,12 @@
  * A DATA block owns columns. A SELECTION names rows of DATA blocks (never of other selections) and
  * copies nothing; levada_block_gather makes a DATA block of it.
  *
- * Origins lie beside each other in origin parts: the first is what every block has, `more` are
- * those that a zip added, nmore of them. Each origin part is a run or an array by itself, so that a
- * zip of two sources in order has two runs and no array. Whoever moves rows moves all origin parts
- * (levada_block_copy_origins, slices); whoever only wants the name of a record reads the first and
- * never looks whether there are more. A selection may name blocks with different numbers of origin
- * parts; what a record lacks is an origin whose source is -1.
+ * Origins are divided into origin parts: the first is what every block has, `more` are those that a
+ * zip added, nmore of them. Each origin part is a run or an array, independent of the others, so
+ * that a zip of two sources in order has two runs and no array. Code that moves rows moves all
+ * origin parts (levada_block_copy_origins, slices); code that only needs the name of a record reads
+ * the first and never looks whether there are more. A selection may name blocks with different
+ * numbers of origin parts; what a record lacks is an origin whose source is -1.
  */
 #ifndef LEVADA_TENSOR_BLOCK_PRIV_H
 #define LEVADA_TENSOR_BLOCK_PRIV_H
@@ -24,7 +24,7 @@ typedef enum levada_block_kind { LEVADA_BLOCK_DATA, LEVADA_BLOCK_SELECTION } lev
 /* Origins of the rows: a run (record first + i, offset base + begin[i]), or one for each row. */
 typedef struct levada_origins {
     levada_origin  first;  /* of a run: source, pass, shard, record, offset of row 0          */
-    const int32_t *begin;  /* of a run: row i lies at first.offset + begin[i] - begin[0]; NULL
+    const int32_t *begin;  /* of a run: row i is at first.offset + begin[i] - begin[0]; NULL
                             * = offsets are -1                                                 */
     levada_buffer       *owner; /* keeps begin or each alive                                   */
     const levada_origin *each;  /* not NULL: one for each row                                  */
@@ -46,7 +46,7 @@ typedef struct levada_loss {
     bool    piped;          /* in a pipe: the combiner that opened that numbers it              */
 } levada_loss;
 
-/* Something that was left out, in a block: the rows from `row` on came after it. Until a stage has
+/* Something that was skipped, in a block: the rows from `row` on came after it. Until a stage has
  * returned its block, `row` is that of the bad record itself. */
 typedef struct levada_reject {
     int64_t      row;
@@ -88,37 +88,39 @@ LEVADA_MUST_USE levada_status levada_layout_create(int64_t bound, levada_layout 
 /* The layout of a block whose rows form n groups; copies `ends`. */
 LEVADA_MUST_USE levada_status levada_layout_create_ends(const int32_t *ends, int64_t n,
                                                         levada_layout **out, levada_error *err);
-/* Gives a block of rows [first, first + block->n) of a larger one its share of that one's layout. A
- * group that is cut becomes a group of the rows that remain. */
+/* Sets the layout of a block of rows [first, first + block->n) of a larger one to its share of that
+ * one's. A group that is cut becomes a group of the rows that remain. */
 LEVADA_MUST_USE levada_status levada_block_slice_layout(levada_block *block, levada_layout *from,
                                                         int64_t first, levada_error *err);
 levada_layout *levada_layout_ref(levada_layout *layout); /* accepts NULL */
 void levada_layout_unref(levada_layout **layout);
-/* Gives a block that no one else has seen yet a reference to a layout, which may be NULL. */
+/* Adds a reference to a layout, which may be NULL, to a block that is not published yet. */
 void levada_block_set_layout(levada_block *block, levada_layout *layout);
 /* The bound of its layout, -1 where it has none. */
 int64_t levada_block_bound(const levada_block *block);
 /* The ends of its groups, *n of them; NULL and 0 where its layout has none. */
 const int32_t *levada_block_ends(const levada_block *block, int64_t *n);
 
-/* An empty DATA block with room for spec's columns (all zero but field and n). */
+/* An empty DATA block with space for spec's columns (all zero but field and n). */
 LEVADA_MUST_USE levada_status levada_block_create(const levada_spec *spec, int64_t n,
                                                   levada_block **out, levada_error *err);
 /* A builder that takes its memory from a pool. */
 LEVADA_MUST_USE levada_status levada_builder_make(levada_pool *pool, const levada_spec *spec,
                                                   int64_t rows, levada_builder **out,
                                                   levada_error *err);
-/* Gives the finished block the origins of another block with the same rows, in all origin parts. */
+/* Sets the origins of the finished block to those of another block with the same rows, in all
+ * origin parts. */
 LEVADA_MUST_USE levada_status levada_block_copy_origins(levada_pool *pool, levada_block *to,
                                                         const levada_block *from,
                                                         levada_error *err);
-/* Gives a block that has none yet the origins of the rows of another DATA block from `first` on. */
+/* Sets the origins of a block that has none yet to those of the rows of another DATA block from
+ * `first` on. */
 void levada_block_slice_origins(levada_block *to, const levada_block *from, int64_t first);
-/* Adds the origin parts of another DATA block with the same rows behind those of `to`. */
+/* Appends the origin parts of another DATA block with the same rows to those of `to`. */
 void levada_block_join_origins(levada_block *to, const levada_block *from);
 /* One origin part with nothing in it. */
 void levada_block_clear_origins(levada_block *block);
-/* One origin part: those behind the first are dropped. */
+/* One origin part: those after the first are dropped. */
 void levada_block_drop_origin_parts(levada_block *block);
 /* The first `nparts` origins of each row, row by row, to `to` and from it: n * nparts
  * of them. */
@@ -126,14 +128,14 @@ void levada_block_get_origins(const levada_block *block, int32_t nparts, levada_
 LEVADA_MUST_USE levada_status levada_block_put_origins(levada_pool *pool, levada_block *block,
                                                        const levada_origin *from, int32_t nparts,
                                                        levada_error *err);
-/* Room for n origins in each of `nparts` origin parts, which the caller fills in; those that
- * it had are dropped. */
+/* Reserves n origins in each of `nparts` origin parts, which the caller fills in; those that it had
+ * are dropped. */
 LEVADA_MUST_USE levada_status levada_block_reserve_origins(levada_pool *pool, levada_block *block,
                                                         int32_t        nparts,
                                                         levada_origin *each[LEVADA_ORIGIN_PARTS],
                                                         levada_error  *err);
 /* A selection made of parts; takes the references in from[] (n_from of them) on success. which and
- * row lie in *index (taken). */
+ * row are in *index (taken). */
 LEVADA_MUST_USE levada_status levada_block_selection(levada_block **from, int32_t nfrom,
                                                      const uint32_t *which, const uint32_t *row,
                                                      int64_t n, levada_buffer **index,

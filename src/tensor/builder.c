@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reserving columns. Small pieces come from one slab of the block, large ones have a buffer of
- * their own; each piece has LEVADA_SLACK bytes behind it that a kernel may overwrite.
+ * their own; each piece has LEVADA_SLACK bytes after it that a kernel may overwrite.
  */
 #include "tensor/builder_priv.h"
 

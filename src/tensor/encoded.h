@@ -4,10 +4,10 @@
  *
  * A decoder may leave the numbers of a column where they are and only count and check them. The
  * column then has its levels, its dims and its dtype as if it were decoded, but `values` is NULL
- * and `encoded` lists items. An item is the encoded form of one row of the level
- * `encoded->level`: either of the last ragged level (a list of any length) or of the values
- * themselves (levada_column_inner() numbers). Whoever makes a batch decodes each item once,
- * straight to its place.
+ * and `encoded` lists items. An item is the encoded form of one row of the level `encoded->level`:
+ * either of the last ragged level (a list of any length) or of the values themselves
+ * (levada_column_inner() numbers). The stage that makes a batch decodes each item once, straight to
+ * its place.
  *
  * Only DATA blocks that a decoder made have such columns, and slices and blocks that share them.
  * levada_block_gather and levada_pad_block decode them. The core decodes all of them
@@ -53,12 +53,12 @@ typedef struct levada_encoded {
     levada_buffer        *items_owner, *bytes_owner; /* a reference each */
 } levada_encoded;
 
-levada_encoded *levada_encoded_ref(levada_encoded *encoded); /* NULL gives NULL */
+levada_encoded *levada_encoded_ref(levada_encoded *encoded); /* NULL returns NULL */
 void            levada_encoded_unref(levada_encoded **encoded);
 
-/* Gives the field of a builder, whose levels and dims are there or come later, n items to be filled
- * in. Their bytes belong to `owner` (may be NULL; a reference is added), or to memory of the block
- * (levada_builder_encoded_bytes). */
+/* Adds n items to the field of a builder, to be filled in. Its levels and dims may be set before or
+ * after. Their bytes belong to `owner` (may be NULL; a reference is added), or to memory of the
+ * block (levada_builder_encoded_bytes). */
 LEVADA_MUST_USE levada_status levada_builder_encoded(levada_builder *b, int32_t field,
                                                      levada_encoding       encoding,
                                                      const levada_kernels *kernels, int32_t level,

@@ -103,7 +103,7 @@ static levada_status gather_level(gather_work *w, int32_t field, int32_t level, 
     return st;
 }
 
-/* Starts to fetch the values of range i: those of neighboring rows may lie far apart. */
+/* Prefetches the values of range i: those of neighboring rows may be far apart. */
 static void gather_prefetch(const gather_work *w, int64_t i, int64_t row_bytes)
 {
     const gather_range *r = &w->ranges[i], *last = r - 1;
@@ -128,7 +128,7 @@ static levada_status gather_values(gather_work *w, int32_t field, int64_t row_by
         if (i + LEVADA_PREFETCH_ROWS < w->n) {
             gather_prefetch(w, i + LEVADA_PREFETCH_ROWS, row_bytes);
         }
-        if (size == 8) memcpy(at, data, 8); /* a store each, where scalars lie apart */
+        if (size == 8) memcpy(at, data, 8); /* a store each, where scalars are apart */
         else if (size == 4) memcpy(at, data, 4);
         else if (size) memcpy(at, data, size);
         at += size;

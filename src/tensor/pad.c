@@ -11,7 +11,7 @@
  * Target dimensions are to[0 .. levels + inner). */
 typedef struct pad_job {
     const levada_block *block;
-    int32_t             field, depth, ndim; /* ragged levels; all dimensions behind the rows    */
+    int32_t             field, depth, ndim; /* ragged levels; all dimensions after the rows     */
     int64_t             to[LEVADA_MAX_DIMS];
     int64_t             stride[LEVADA_MAX_DIMS + 1]; /* elements of one step of dimension d - 1  */
     int64_t             size;                        /* bytes of an element; 0 = byte strings    */
@@ -19,7 +19,7 @@ typedef struct pad_job {
     const uint8_t      *value; /* the padding: one element, ...                               */
     bool                plain; /* ... whose bytes are all the same                            */
     bool                left;  /* the padding of the first dimension comes first              */
-    int32_t            *begin, *end; /* byte strings: where each element lies in values         */
+    int32_t            *begin, *end; /* byte strings: the place of each element in values       */
     int64_t             used;        /* byte strings: bytes written                             */
     int64_t             bad;         /* first row that does not fit, or -1                      */
 } pad_job;
@@ -137,7 +137,7 @@ static void pad_fill(const pad_job *job, int64_t at, int64_t end)
     }
 }
 
-/* Copies `n` elements that lie at index `from` of the column to index `at` of the target. */
+/* Copies `n` elements at index `from` of the column to index `at` of the target. */
 static void pad_elements(pad_job *job, const levada_column *c, int64_t from, int64_t n, int64_t at)
 {
     if (job->size) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Padding: rows of any length to one FIXED column. The one copy of a batch: each row is copied and
- * what remains behind it is filled, so that memory is written once and from front to back (a sixth
+ * what remains after it is filled, so that memory is written once and from front to back (a sixth
  * faster than filling some rows at a time and copying over that).
  */
 #ifndef LEVADA_TENSOR_PAD_H
@@ -9,14 +9,14 @@
 
 #include "tensor/block_priv.h"
 
-/* How one field is padded. Dimensions are those behind the rows: ragged levels, then inner ones. */
+/* How one field is padded. Dimensions are those after the rows: ragged levels, then inner ones. */
 typedef struct levada_padding {
     int64_t     dims[LEVADA_MAX_DIMS]; /* -1 = the longest of the batch                         */
     int64_t     multiple;              /* the longest is rounded up to this; 0 or 1 = not       */
     const char *text;                  /* padding of bytes; NULL = empty                        */
     size_t      text_size;
     uint8_t     value[16];             /* padding of numbers, one element                       */
-    bool        left;                  /* padding of the first dimension is in front of it      */
+    bool        left;                  /* padding of the first dimension precedes it            */
 } levada_padding;
 
 /* The padded form of a field: depth 0, its levels as dimensions. EINVALID_ARGUMENT where that has

@@ -15,7 +15,7 @@
 /* A buffer of up to this number of classes more serves as well, at most twice the size; not where
  * bytes are limited, since it counts as what it is. */
 #define POOL_LARGER 3
-#define POOL_HEADER 128 /* the buffer's own struct, in front of its slack */
+#define POOL_HEADER 128 /* the buffer's own struct, before its slack */
 
 _Static_assert(sizeof(levada_buffer) <= POOL_HEADER, "a buffer's header must fit");
 
@@ -134,8 +134,8 @@ static levada_buffer *pool_take(levada_pool *pool, int32_t class)
     return buffer;
 }
 
-/* Makes room for a buffer of that class by giving up those of the class that nobody asked for the
- * longest: what is returned goes back to the system. Nothing, where that is the class itself. */
+/* Frees space for a buffer of that class: returns buffers of the least recently used class to the
+ * system. Does nothing if that is the class itself. */
 static levada_buffer *pool_evict_locked(levada_pool *pool, int32_t class, int64_t capacity)
 {
     levada_buffer *out = NULL;
@@ -193,7 +193,7 @@ levada_status levada_buffer_create(levada_pool *pool, int64_t size, levada_buffe
         memset(buffer, 0, POOL_HEADER + LEVADA_SLACK);
         buffer->data = (uint8_t *)buffer + POOL_HEADER + LEVADA_SLACK;
         buffer->capacity = capacity;
-        /* Over-reads see defined bytes: the slack behind is cleared once. */
+        /* Over-reads see defined bytes: the slack after it is cleared once. */
         memset(buffer->data + capacity, 0, LEVADA_SLACK);
     }
     atomic_init(&buffer->refs, 1);

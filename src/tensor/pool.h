@@ -2,11 +2,11 @@
 /*
  * Buffers and the pool they return to.
  *
- * A buffer is one piece of memory, 64-byte aligned, with 64 readable and writable bytes of slack in
- * front of and behind it, so that kernels may over-read. It is reference-counted; the last unref
- * gives it back to the pool, which keeps it for the next one of its size class: fresh memory costs
- * a page fault for every 4 KiB, sixteen times what reading the data costs. The pool is a cache, not
- * a limit, and is counted by its buffers, so that it outlives its environment where it must.
+ * A buffer is one piece of memory, 64-byte aligned, with 64 readable and writable bytes of slack
+ * before and after it, so that kernels may over-read. It is reference-counted; the last unref
+ * returns it to the pool, which keeps it for the next one of its size class: fresh memory costs a
+ * page fault for every 4 KiB, sixteen times what reading the data costs. The pool is a cache, not a
+ * limit, and is counted by its buffers, so that it outlives its environment where it must.
  * Everything here may be called from any thread.
  */
 #ifndef LEVADA_TENSOR_POOL_H
@@ -44,7 +44,7 @@ levada_status levada_pool_create(const levada_env_options *options, levada_pool 
 levada_pool *levada_env_pool(const levada_env *env);
 levada_pool *levada_pool_ref(levada_pool *pool);
 void         levada_pool_unref(levada_pool **pool);
-/* Bytes handed out and not given back; bytes that lie in the cache. */
+/* Bytes handed out and not returned; bytes in the cache. */
 int64_t levada_pool_used(const levada_pool *pool);
 int64_t levada_pool_cached(const levada_pool *pool);
 

@@ -195,7 +195,7 @@ levada_status levada_block_tail(const levada_block *block, int64_t row, int32_t 
     if (n > 0 && !rejects) {
         st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to skip records");
     }
-    if (st == LEVADA_OK) { /* nothing lies behind the last row */
+    if (st == LEVADA_OK) { /* nothing follows the last row */
         st = select_part(block, row < block->n ? row : 0, block->n - row, out, err);
     }
     if (st != LEVADA_OK) {

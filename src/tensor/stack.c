@@ -94,7 +94,7 @@ static void stack_lengths(int32_t *to, const levada_tensor *row, const levada_sh
     } while (stack_next(&w));
 }
 
-/* Strings of a row lie in row order in the stack too: only empty ones come between. */
+/* Strings of a row are in row order in the stack too: only empty ones come between. */
 static levada_status stack_strings(levada_pool *pool, levada_tensor *const *rows, int64_t n,
                                    const levada_shape *row, const levada_shape *shape,
                                    levada_tensor **out, levada_error *err)

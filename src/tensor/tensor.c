@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#define TENSOR_INLINE 2048   /* bytes that lie behind the header          */
+#define TENSOR_INLINE 2048   /* bytes that follow the header              */
 #define TENSOR_COPY_ROW 4096 /* rows up to this number of bytes are copied */
 #define TENSOR_HEADER ((sizeof(levada_tensor) + 15) & ~(size_t)15)
 
@@ -188,7 +188,7 @@ void levada_tensor_unref(levada_tensor **tensor)
 
     *tensor = NULL;
     if (t == NULL) return;
-    /* The only holder need not tell anybody. */
+    /* The only holder needs no atomic operation. */
     if (atomic_load_explicit(&t->refs, memory_order_acquire) != 1 &&
         !levada_refs_drop(&t->refs)) {
         return;

@@ -2,7 +2,7 @@
 /*
  * Tensors from the inside: made without contents, cut into rows, put together again.
  *
- * Small values lie behind their header in one piece of memory; larger ones in a pooled buffer.
+ * Small values follow their header in one piece of memory; larger ones in a pooled buffer.
  */
 #ifndef LEVADA_TENSOR_TENSOR_PRIV_H
 #define LEVADA_TENSOR_TENSOR_PRIV_H
@@ -44,7 +44,7 @@ LEVADA_MUST_USE levada_status levada_tensor_stack(levada_pool *pool, levada_dtyp
                                                   const levada_shape   *known,
                                                   levada_tensor *const *rows, int64_t n,
                                                   levada_tensor **out, levada_error *err);
-/* Keeps the first n rows. Only for whoever has the only reference. */
+/* Keeps the first n rows. Only for the owner of the only reference. */
 void levada_tensor_shrink(levada_tensor *tensor, int64_t n);
 
 /* -- shapes -- */

@@ -12,7 +12,7 @@
 #define BUCKET_MOST 65536    /* buckets, a thread each */
 #define BUCKET_NAME_SIZE 320 /* bytes of the name of a queue */
 
-enum { BUCKET_COMPONENTS = LEVADA_QUEUE_COMPONENTS - 2 }; /* beside the length and the number */
+enum { BUCKET_COMPONENTS = LEVADA_QUEUE_COMPONENTS - 2 }; /* besides the length and the number */
 
 levada_status levada_bucket_short(levada_error *err)
 {
@@ -144,7 +144,7 @@ static levada_status bucket_check_source(const levada_bucket_options *o, levada_
 
 /* -- types of elements ------------------------------------------------------------------------- */
 
-/* Those of an element, of a length in front of it, and of a finished batch in the top queue. */
+/* Those of an element, of a length before it, and of a finished batch in the top queue. */
 typedef struct bucket_types {
     int32_t      n;
     levada_dtype dtypes[LEVADA_QUEUE_COMPONENTS];

@@ -132,7 +132,7 @@ levada_status levada_reader_enter(levada_reader *r, int64_t timeout, levada_erro
                        r->name);
 }
 
-/* Counts what the call gave; the next one in line has its turn. */
+/* Counts what the call returned; the next one in line has its turn. */
 void levada_reader_leave(levada_reader *r, int64_t produced)
 {
     levada_woken woken = { 0 };

@@ -42,7 +42,7 @@ LEVADA_MUST_USE levada_status levada_reader_file_next(levada_reader_file *file, 
                                                       size_t size, levada_block **out,
                                                       levada_error *err);
 void levada_reader_file_close(levada_reader_file *file);
-/* What stands in the key of that row behind the name. */
+/* The part of the key of that row after the name. */
 int64_t levada_reader_file_number(const levada_reader_file *file, const levada_block *block,
                                   int64_t row);
 

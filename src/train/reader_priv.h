@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A reader from the inside: reader.c takes turns, names and records, reader_block.c and
- * reader_state.c give them away.
+ * reader_state.c return them.
  *
  * Blocks of the current file wait in `parts` until they are handed out, so that a call that fails
  * loses nothing: rows leave them when what is given is made. A file is opened only where no row is
@@ -43,7 +43,7 @@ struct levada_reader {
 /* Waits for the turn: EDEADLINE_EXCEEDED, or AGAIN, where it does not come in time. */
 LEVADA_MUST_USE levada_status levada_reader_enter(levada_reader *r, int64_t timeout,
                                                   levada_error *err);
-/* Counts what the call gave; the next one in line has its turn. */
+/* Counts what the call returned; the next one in line has its turn. */
 void levada_reader_leave(levada_reader *r, int64_t produced);
 
 /* EINVALID_ARGUMENT where it is not a queue of names. */

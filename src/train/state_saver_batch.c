@@ -264,7 +264,7 @@ levada_status levada_segment_batch_requeue(levada_segment_batch *batch, levada_e
     return st;
 }
 
-/* The continuing rows of an open batch give their capacity back. */
+/* The continuing rows of an open batch release their capacity. */
 static void batch_drop_locked(levada_segment_batch *batch, levada_batch_status status)
 {
     levada_state_saver *s = batch->saver;

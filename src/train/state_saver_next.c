@@ -103,7 +103,7 @@ static levada_status next_sequence(const levada_segment_batch *batch, int32_t i,
                               &batch->tensors[LEVADA_BATCH_FIELDS + i], err);
 }
 
-/* Values of ragged rows one behind the other; `each` elements in a value. */
+/* The values of ragged rows, concatenated; `each` elements in a value. */
 static levada_status next_values(const levada_segment_batch *batch, const levada_saver_field *f,
                                  const levada_piece *pieces, levada_tensor **out, levada_error *err)
 {

@@ -29,7 +29,7 @@ typedef struct levada_saver_live {
     struct levada_saver_live *next;  /* in the list of ready ones, or of dead ones */
     struct levada_saver_live *chain; /* in its bucket of keys */
     levada_refs               refs;
-    bool                      keyed;   /* stands in the table of keys                    */
+    bool                      keyed;   /* is in the table of keys                        */
     bool                      awaited; /* restored, and its data has not come again yet */
     uint64_t                  hash;
     int64_t                   number, length, ordinal;

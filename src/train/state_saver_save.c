@@ -82,7 +82,7 @@ static int save_order(const void *a, const void *b)
     return x->e->number < y->e->number ? -1 : x->e->number > y->e->number;
 }
 
-/* Space is made without the lock; if it has become too small, once more. */
+/* Memory is allocated without the lock; again if it has become too small. */
 static levada_status save_snapshot(save_all *all, levada_error *err)
 {
     levada_state_saver *s = all->s;

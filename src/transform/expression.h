@@ -26,8 +26,8 @@ void levada_expression_destroy(levada_expression **expression);
 /* Whether it fits these columns; a field that may still come is not checked. */
 LEVADA_MUST_USE levada_status levada_expression_check(const levada_expression *expression,
                                                       const levada_spec *spec, levada_error *err);
-/* keep[i] = 1 for the rows of a DATA block for which it holds, else 0. `scratch` has room for one
- * int64 a row. */
+/* keep[i] = 1 for the rows of a DATA block for which it holds, else 0. `scratch` has space for one
+ * int64 per row. */
 LEVADA_MUST_USE levada_status levada_expression_match(const levada_expression *expression,
                                                       const levada_block *block, uint8_t *keep,
                                                       int64_t *scratch, levada_error *err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * map - each block through a function of the user, which gives as many records. The function is
- * pure: it may run for several blocks at a time, and again for the same records.
+ * map - passes each block through a function of the user, which returns the same number of records.
+ * The function is pure: it may run for several blocks at a time, and again for the same records.
  */
 #include "run/call.h"
 #include "description/columns.h"

@@ -13,7 +13,7 @@ typedef struct repeat_args {
 
 typedef struct repeat_state {
     int64_t done;  /* rounds that have ended          */
-    int64_t given; /* records of the one that goes on */
+    int64_t given; /* records of the current one */
 } repeat_state;
 
 static const levada_arg repeat_options[] = {
@@ -27,7 +27,7 @@ static bool repeat_over(const repeat_state *s, const repeat_args *a)
     return a->count != LEVADA_NULL_INT && s->done >= a->count;
 }
 
-/* Whether the round that goes on is the last one. */
+/* Whether the current pass is the last one. */
 static bool repeat_last(const repeat_state *s, const repeat_args *a)
 {
     return a->count != LEVADA_NULL_INT && s->done + 1 >= a->count;
@@ -42,7 +42,7 @@ static levada_status repeat_next(void *state, const void *args, levada_input *in
     while (st == LEVADA_END && !repeat_over(s, args)) {
         bool empty = s->given == 0;
 
-        /* AGAIN: the next call finds the end once more. */
+        /* AGAIN: the next call finds the end again. */
         if (!empty && !repeat_last(s, args)) LEVADA_TRY(levada_input_rewind(in, err));
         s->done++;
         s->given = 0;

@@ -17,7 +17,7 @@ typedef struct skip_state {
 
 static const levada_arg skip_options[] = {
     LEVADA_ARG(INT, skip_args, count, .required = true, .positional = true, .min = 0,
-               .max = INT64_MAX, .doc = "records (batches) to leave out"),
+               .max = INT64_MAX, .doc = "records (batches) to skip"),
     LEVADA_ARG_END,
 };
 

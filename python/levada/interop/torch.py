@@ -105,28 +105,28 @@ class Shared:
     stages allow, so that a worker decodes and shuffles its own records alone and makes batches of
     its own (a last short batch each, and with ``drop_remainder`` each drops its own). Every record
     is in one part, whatever draws an order. Where a stage that counts (``take``, ``skip``,
-    ``enumerate``) stands behind a shuffle, or files are shuffled, all parts need one seed: that of
+    ``enumerate``) follows a shuffle, or files are shuffled, all parts need one seed: that of
     the shuffle or of ``with_options(seed=)``. Between the workers of one loader it is the loader's
     where none was given; between ranks a missing one is a FailedPreconditionError.
 
-    ``transform(batch)``, which runs in the worker, makes of a ``Batch`` what the loader gives;
-    without it that is ``batch.torch()``, which leaves out lengths and masks.
+    ``transform(batch)``, which runs in the worker, turns a ``Batch`` into what the loader returns;
+    without it that is ``batch.torch()``, which omits lengths and masks.
 
-    ``equal="drop"`` or ``"pad"`` gives every rank the same number of batches. The shard then stands
+    With ``equal="drop"`` or ``"pad"`` all ranks have the same number of batches. The shard is then
     downstream of whatever may change their number: with a filter, buckets or ``errors="skip"`` each
-    rank does all the work up to there. "drop" leaves out less than one batch (record, where the
-    shard stands upstream of batching) per part, counted in ``stats()["dropped_records"]``. "pad"
+    rank does all the work up to there. "drop" drops less than one batch (record, where the
+    shard is upstream of batching) per part, counted in ``stats()["dropped_records"]``. "pad"
     adds the field ``is_padding``, bool [B]: True for copies that were added; their lengths and
     masks are 0. Without `equal` several ranks warn once; ``equal=False`` accepts unequal ranks.
 
-    Give it a function of (index, count) instead of a Dataset to place the shard yourself, by files
+    Pass a function of (index, count) instead of a Dataset to place the shard yourself, by files
     say. The iterator is made inside the worker.
 
     Each pass takes the next epoch, in all workers the same one, whether they are persistent or not.
     ``set_epoch`` sets the epoch of the next pass.
 
     The dataset divides its data itself. ``accelerator.prepare()`` (and the ``Trainer`` of
-    transformers, which calls it) divides what the loader returns once more, which would lose data:
+    transformers, which calls it) divides what the loader returns again, which would lose data:
     with more than one rank this is a FailedPreconditionError.
     """
 
@@ -248,7 +248,7 @@ class Shared:
         return self._state
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """The next iteration goes on there."""
+        """The next iteration continues there."""
         self._state = state
 
     def __getstate__(self) -> dict[str, Any]:
@@ -287,11 +287,11 @@ def torch_dataset(
     Each worker of each rank reads its share. `ds` may be a function of (index, count) that places
     the shard itself. Ranks are those of torch.distributed or of RANK and WORLD_SIZE unless given.
 
-    ``transform(batch)`` makes of a ``Batch`` what the loader gives, in the worker, where the
+    ``transform(batch)`` turns a ``Batch`` into what the loader returns, in the worker, where the
     default is ``batch.torch()``. ``lambda b: {**b.torch(), "mask": torch.from_numpy(b.mask("x"))}``
     adds a mask. Workers that are spawned need one that can be pickled.
 
-    ``equal="drop"`` or ``equal="pad"`` gives every rank the same number of batches: the last ones
+    ``equal="drop"`` or ``"pad"`` makes the number of batches of all ranks equal: the last ones
     that not all ranks have are dropped, or copies are added whose ``is_padding`` is True and whose
     lengths and masks are 0. With several ranks and neither of them it warns once (False: never).
     """

@@ -89,7 +89,7 @@ class Barrier:
         """Waits for complete keys: (indices int64 [n], keys bytes [n], [values [n, ...], ...]).
 
         They come in the order in which they were first seen; ``indices`` are those numbers, from
-        -2**63. On a closed barrier ``allow_small_batch`` gives what is there, from 1 to n;
+        -2**63. On a closed barrier ``allow_small_batch`` returns what is there, from 1 to n;
         ``wait_for_incomplete`` lets it wait for keys that can still be completed. OutOfRangeError:
         the barrier is closed and will not have enough. ``timeout`` in seconds:
         DeadlineExceededError, and nothing is taken.

@@ -288,7 +288,7 @@ class _Bucketer(Examples):
         return values[1], self.structure.build(values[2:], bare=False)
 
     def counts(self) -> dict[str, float]:
-        """What ``stats()`` has beside the top queue."""
+        """What ``stats()`` has besides the top queue."""
         queues = [] if self.queue is None else self.queue.queues
         sizes = [queue.size() for queue in queues] or [0] * self._n
         found: dict[str, float] = {

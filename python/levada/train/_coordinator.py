@@ -63,7 +63,7 @@ class _Signal:
 
 
 class Coordinator:
-    """Stops a group of threads together and hands the first exception to whoever joins them.
+    """Stops a group of threads together and raises the first exception in the call that joins them.
 
     Any method may be called from any thread; ``request_stop`` never blocks and may be called from
     a signal handler. ``clean_stop_exception_types`` are exceptions that mean a clean end

@@ -23,7 +23,7 @@ class LateQueue:
     """A queue that is made when its types are known: by the first example.
 
     Until then it is empty, and who wants an element waits at a gate: a queue too, to which nobody
-    gives anything. So that wait is listed and watched as every other, and ends by a timeout, a
+    adds anything. So that wait is listed and watched as every other, and ends by a timeout, a
     close, a cancel or Ctrl-C. Afterwards everything is the queue's own. Any thread.
 
     Args:
@@ -155,7 +155,7 @@ def _new_gate(name: str) -> _levada.Queue:
 
 
 def elements(take: Callable[[], Any]) -> Iterator[Any]:
-    """What `take` gives until it raises OutOfRangeError."""
+    """The values of `take` until it raises OutOfRangeError."""
     while True:
         try:
             value = take()
@@ -165,7 +165,7 @@ def elements(take: Callable[[], Any]) -> Iterator[Any]:
 
 
 class Made:
-    """What `make` makes of each value that `take` gives.
+    """What `make` makes of each value that `take` returns.
 
     A value that a Ctrl-C kept from being handed over is the next one. Any thread.
     """
@@ -210,7 +210,7 @@ class Stream:
     wherever a queue of file names or a source is.
 
     Attributes:
-        queue: the queue behind it.
+        queue: the queue that it fills.
         queue_runners: what fills the queue; also in the collection "queue_runners".
     """
 

@@ -28,7 +28,7 @@ def match_filenames_once(pattern: str | Iterable[str], name: str | None = None) 
     """Names of the files that match, sorted: an object array [n] of ``bytes``.
 
     Looked up now; what happens to the files later is not seen. `pattern`: one, or several, with
-    ``*``, ``?`` and ``[a-z]``; folders are left out.
+    ``*``, ``?`` and ``[a-z]``; folders are skipped.
     """
     patterns = [pattern] if isinstance(pattern, (str, bytes, os.PathLike)) else pattern
     found = {path for one in patterns for path in glob.glob(os.fsdecode(one))}
@@ -62,7 +62,7 @@ class _Limited:
 
 
 def limit_epochs(source: Any, num_epochs: int | None = None, name: str | None = None) -> Any:
-    """A function that gives what `source` gives, `num_epochs` times in all, then OutOfRangeError.
+    """A function that returns the values of `source` `num_epochs` times, then OutOfRangeError.
 
     `source`: a source, or an array (a value, a list), which is given each time as it is. With
     ``num_epochs=None`` the source itself comes back.
@@ -182,7 +182,7 @@ def input_producer(
     """The rows of an array, one at a time.
 
     Args:
-        input_tensor: array-like [n, ...], or a function of no arguments that gives one, called by
+        input_tensor: array-like [n, ...], or a function of no arguments that returns one, called by
             the thread once an epoch; then `element_shape` is needed.
         element_shape: shape of a row, all dimensions known.
         num_epochs: how many times each row comes; None = forever.
@@ -215,8 +215,8 @@ def string_input_producer(
 ) -> Stream:
     """Strings (names of files) one at a time, as ``bytes``: `input_producer` for strings.
 
-    `string_tensor`: str, bytes or paths, or a function that gives them. An empty list is a
-    ValueError; an empty array, or a function that gives none, an InvalidArgumentError in the
+    `string_tensor`: str, bytes or paths, or a function that returns them. An empty list is a
+    ValueError; an empty array, or a function that returns none, an InvalidArgumentError in the
     thread.
     """
     nothing = "string_input_producer requires a non-null input tensor"

@@ -153,7 +153,7 @@ class QueueRunner:
         """Makes a thread for each enqueue function, and with ``coord`` one that cancels at a stop.
 
         They are registered with ``coord``, and started if ``start``. While threads of an earlier
-        call run, gives []; those that were never started do not count.
+        call run, returns []; those that were never started do not count.
         """
         check_coordinator(coord)
         run = _Run(len(self._enqueue_ops), _is_closed(self._queue))
@@ -171,7 +171,7 @@ class QueueRunner:
                 for thread in threads:
                     coord.register_thread(thread)
             started, error = _start(threads) if start else (len(threads), None)
-        if error is not None:  # the system gives no more threads; consumers must not hang
+        if error is not None:  # the system creates no more threads; consumers must not hang
             self._tell(error)
             for _ in self._enqueue_ops[started:]:
                 self._leave(run)
@@ -249,7 +249,7 @@ class QueueRunner:
         """Its names as a message that ``from_proto`` reads, and TensorFlow too.
 
         Functions go by the name of ``register_op``, else by their ``__name__``; the defaults of
-        ``close_op`` and ``cancel_op`` by the names that TensorFlow gives them.
+        ``close_op`` and ``cancel_op`` by the names that they have in TensorFlow.
         """
         return QueueRunnerDef(
             queue_name=self.name,
@@ -355,7 +355,7 @@ def start_queue_runners(
     start: bool = True,
     collection: str = GraphKeys.QUEUE_RUNNERS,
 ) -> list[threading.Thread]:
-    """``create_threads`` of every runner in the collection; gives all their threads.
+    """``create_threads`` of every runner in the collection; returns all their threads.
 
     Runners whose threads run already add none, nor do those whose queue is closed: they belong to
     an input that has ended. (TensorFlow has a collection in each graph, levada one in the process.)

@@ -2,8 +2,8 @@
 """Queues: FIFOQueue, PaddingFIFOQueue, RandomShuffleQueue, PriorityQueue.
 
 The contract is TensorFlow's (core/kernels/queue_base.cc, python/ops/data_flow_ops.py) with its
-defects mended. Every method acts at once, may be called from any thread and gives the interpreter
-to others while it waits. A waiting call ends with ``CancelledError`` at ``cancel()``, with
+defects mended. Every method acts at once, may be called from any thread and releases the
+interpreter while it waits. A waiting call ends with ``CancelledError`` at ``cancel()``, with
 ``DeadlineExceededError`` past ``timeout`` seconds (None: no limit, 0: only try) and with
 ``KeyboardInterrupt`` at Ctrl-C; nothing is lost by either.
 """
@@ -49,7 +49,7 @@ _numbers = itertools.count()
 
 
 def _forked() -> None:
-    """Whoever held the lock is not in the child, whose queues are its own."""
+    """The thread that held the lock is not in the child, whose queues are its own."""
     global _lock
     _lock = threading.RLock()
 
@@ -121,8 +121,8 @@ class QueueBase:
     """What the queues have in common; made by its subclasses and by ``from_list``.
 
     An element is a tuple of components, each with a dtype and, where ``shapes`` are given, a shape.
-    A queue with ``names`` takes and gives dicts; else one of several components takes tuples or
-    lists and gives lists, and one of a single component takes and gives the bare value (a list or
+    A queue with ``names`` accepts and returns dicts; else one of several components takes tuples or
+    lists and returns lists, and one of a single component the bare value (a list or
     tuple is always taken for the tuple of components, as in TensorFlow).
 
     Numbers come out as NumPy arrays that the caller owns (a component of rank 0: a NumPy scalar),
@@ -272,12 +272,12 @@ class QueueBase:
         return self._take(n, False, timeout)
 
     def dequeue_up_to(self, n: int, timeout: float | None = None) -> Any:
-        """As dequeue_many; but a closed queue gives what it has, from 1 to n elements."""
+        """As dequeue_many; but a closed queue returns what it has, from 1 to n elements."""
         return self._take(n, True, timeout)
 
     def _take(self, n: int | None, up_to: bool | None, timeout: float | None) -> Any:
         # Python looks for Ctrl-C when a call of C has ended, which would lose what came; but not
-        # behind an item of C, nor where a function of Python returns.
+        # after a subscript of C, nor where a function of Python returns.
         try:
             return self._queue[n, up_to, timeout]
         except errors.OutOfRangeError as error:
@@ -354,7 +354,7 @@ class PaddingFIFOQueue(QueueBase):
     """First in, first out; dimensions given as None may vary (core/kernels/padding_fifo_queue.cc).
 
     ``dequeue_many`` pads each component at its end, with 0, False or b"", to the largest of the
-    elements it takes; ``dequeue`` gives elements as they are.
+    elements it takes; ``dequeue`` returns elements as they are.
     """
 
     def __init__(
@@ -386,10 +386,10 @@ class PaddingFIFOQueue(QueueBase):
 
 
 class RandomShuffleQueue(QueueBase):
-    """Gives elements in random order (TensorFlow: core/kernels/random_shuffle_queue_op.cc).
+    """Returns elements in random order (TensorFlow: core/kernels/random_shuffle_queue_op.cc).
 
     While it is open an element can be taken only when more than ``min_after_dequeue`` are there.
-    The same ``seed`` gives the same order from run to run; None draws one.
+    The same ``seed`` produces the same order in each run; None picks a random seed.
     """
 
     def __init__(
@@ -416,11 +416,11 @@ class RandomShuffleQueue(QueueBase):
 
 
 class PriorityQueue(QueueBase):
-    """Gives the element of the lowest priority first (TensorFlow: core/kernels/priority_queue.cc).
+    """Returns the lowest priority first (TensorFlow: core/kernels/priority_queue.cc).
 
     The priority is an int64 scalar, the first component, before those of ``types``; elements of the
     same priority leave in the order in which they came. ``names`` has one for it too.
-    ``dequeue_many`` gives a sorted batch, so n must not be larger than the capacity.
+    ``dequeue_many`` returns a sorted batch, so n must not be larger than the capacity.
     """
 
     def __init__(

@@ -110,7 +110,7 @@ class _Reader:
 
 
 def _source_of(queue: Any) -> Any:
-    """The queue of C, which the reader takes names from by itself, or a function that returns one
+    """The queue of C, which the reader takes names from directly, or a function that returns one
     name as bytes."""
     if isinstance(queue, QueueBase) and type(queue).dequeue is QueueBase.dequeue:
         dtypes = [dtype.name for dtype in queue.dtypes]

@@ -19,7 +19,7 @@ _ops: dict[str, Callable[[], object]] = {}
 
 
 def _forked() -> None:
-    """Whoever held the lock is not in the child."""
+    """The thread that held the lock is not in the child."""
     global _lock
     _lock = threading.Lock()
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Components of queues and barriers: what they are, and values made to fit or refused.
 
-The extension takes plain values (numbers, arrays of the right dtype) by itself; everything else
+The extension takes plain values (numbers, arrays of the right dtype) directly; everything else
 comes here, is checked by the rules of TensorFlow (python/ops/data_flow_ops.py) and leaves as arrays
 of the right dtype or as (shape, list of strings).
 """
