@@ -55,9 +55,6 @@ static void cmd_check_line(levada_cli_buffer *b, bool json, const char *family,
     levada_cli_puts(b, "\n");
 }
 
-/* -- names */
-
-/* Runs all checks of one name and reports each at once. Returns false where the rest is not run. */
 /* -- crashes */
 
 static const char *volatile check_name, *volatile check_claim; /* of the check that runs */
@@ -91,6 +88,9 @@ static void cmd_check_watch(void)
     for (size_t i = 0; i < sizeof fatal / sizeof *fatal; i++) sigaction(fatal[i], &action, NULL);
 }
 
+/* -- names */
+
+/* Runs all checks of one name and reports each at once. Returns false where the rest is not run. */
 static bool cmd_check_one(levada_conform *c, const char *family, const levada_conform_check *check,
                           bool json, levada_cli_status *status)
 {

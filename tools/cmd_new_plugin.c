@@ -15,13 +15,18 @@ static const levada_cli_option cmd_new_plugin_options[] = {
 };
 
 static const struct cmd_new_plugin_kind {
-    const char        *name, *doc;
+    const char        *name, *doc, *what, *run;
     const char *const *lines;
 } cmd_new_plugin_kinds[] = {
-    { "source", "a source that counts", levada_cli_template_source },
-    { "format", "a file format with decimal lengths", levada_cli_template_format },
-    { "decoder", "a decoder of decimal numbers", levada_cli_template_decoder },
-    { "stage", "a PURE stage that divides", levada_cli_template_stage },
+    { "source", "a source that counts", "a source of records", "NAME:5",
+      levada_cli_template_source },
+    { "format", "a file format with decimal lengths",
+      "a file format: where records begin and end", "NAME:PATH", levada_cli_template_format },
+    { "decoder", "a decoder of decimal numbers", "a decoder: byte strings to typed columns",
+      "text_lines:PATH | NAME", levada_cli_template_decoder },
+    { "stage", "a PURE stage that divides",
+      "a PURE stage: a block in, a block out, on any thread", "range:10 | NAME",
+      levada_cli_template_stage },
 };
 
 static const struct cmd_new_plugin_kind *cmd_new_plugin_kind(const char *name)
@@ -43,16 +48,38 @@ static bool cmd_new_plugin_is_name(const char *name)
            && !strstr(name, "__") && strlen(name) <= 40;
 }
 
-static void cmd_new_plugin_fill(levada_cli_buffer *b, const char *const *lines, const char *name)
+/* The line, with the words of a template replaced. Texts of the kind have NAME in them. */
+static void cmd_new_plugin_line(levada_cli_buffer *b, const char *line, const char *name,
+                                const struct cmd_new_plugin_kind *kind)
 {
-    for (int i = 0; lines[i]; i++) {
-        const char *line = lines[i], *at;
+    const char *const words[][2]
+        = { { "NAME", name },
+            { "KIND", kind->name },
+            { "WHAT", kind->what },
+            { "RUN", kind->run } };
 
-        for (; (at = strstr(line, "NAME")) != NULL; line = at + 4) {
-            levada_cli_add(b, line, (size_t)(at - line));
-            levada_cli_puts(b, name);
+    while (*line) {
+        size_t i = 0;
+
+        while (i < 4 && strncmp(line, words[i][0], strlen(words[i][0])) != 0) i++;
+        if (i == 4) levada_cli_add(b, line++, 1);
+        else if (i == 0) levada_cli_puts(b, name);
+        else cmd_new_plugin_line(b, words[i][1], name, kind);
+        if (i < 4) line += strlen(words[i][0]);
+    }
+}
+
+static void cmd_new_plugin_fill(levada_cli_buffer *b, const char *name,
+                                const struct cmd_new_plugin_kind *kind)
+{
+    const char *const *const parts[]
+        = { levada_cli_template_first, kind->lines, levada_cli_template_last };
+
+    for (size_t part = 0; part < 3; part++) {
+        for (const char *const *line = parts[part]; *line; line++) {
+            cmd_new_plugin_line(b, *line, name, kind);
+            levada_cli_puts(b, "\n");
         }
-        levada_cli_printf(b, "%s\n", line);
     }
 }
 
@@ -78,7 +105,7 @@ static levada_cli_status cmd_new_plugin(levada_env *env, const levada_cli_args *
         return LEVADA_CLI_USAGE;
     }
     levada_cli_printf(&path, "%s.c", name);
-    cmd_new_plugin_fill(&text, kind->lines, name);
+    cmd_new_plugin_fill(&text, name, kind);
     if (levada_cli_file_size(path.at) >= 0) {
         levada_cli_say("%s already exists", path.at);
         status = LEVADA_CLI_FAILED;

@@ -4,22 +4,6 @@
 #include <stddef.h>
 
 const char *const levada_cli_template_decoder[] = {
-    "/*",
-    " * NAME - a decoder: byte strings to typed columns.",
-    " *",
-    " * Compile it with nothing but levada's headers, then check it:",
-    " *",
-    " *     cc -shared -fPIC -I INCLUDE NAME.c -o NAME.so",
-    " *     levada check ./NAME.so",
-    " *     levada --plugin ./NAME.so run 'text_lines:PATH | NAME' --json",
-    " *",
-    " * INCLUDE is include/ of a checkout. For an installed package, this prints it:",
-    " *",
-    " *     python -c \"import levada; print(levada.__path__[0] + '/include')\"",
-    " */",
-    "#define LEVADA_PLUGIN_MAIN",
-    "#include <levada/plugin.h>",
-    "",
     "/* The columns that it makes. */",
     "static levada_status NAME_check(const void *args, levada_spec **out, levada_error *err)",
     "{",
@@ -80,12 +64,5 @@ const char *const levada_cli_template_decoder[] = {
     "    .check = NAME_check,",
     "    .decode = NAME_decode,",
     "};",
-    "",
-    "levada_status levada_plugin_main(const levada_host *host, levada_plugin *plugin, levada_error "
-    "*err)",
-    "{",
-    "    LEVADA_PLUGIN_BEGIN(host, plugin, \"NAME\", 1);",
-    "    return host->add_decoder(plugin, &NAME, err);",
-    "}",
     NULL,
 };

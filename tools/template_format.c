@@ -4,22 +4,6 @@
 #include <stddef.h>
 
 const char *const levada_cli_template_format[] = {
-    "/*",
-    " * NAME - a file format: where records begin and end.",
-    " *",
-    " * Compile it with nothing but levada's headers, then check it:",
-    " *",
-    " *     cc -shared -fPIC -I INCLUDE NAME.c -o NAME.so",
-    " *     levada check ./NAME.so",
-    " *     levada --plugin ./NAME.so run 'NAME:PATH' --json",
-    " *",
-    " * INCLUDE is include/ of a checkout. For an installed package, this prints it:",
-    " *",
-    " *     python -c \"import levada; print(levada.__path__[0] + '/include')\"",
-    " */",
-    "#define LEVADA_PLUGIN_MAIN",
-    "#include <levada/plugin.h>",
-    "",
     "/* A file is a sequence of records: \"LENGTH:\" in 1 to 9 decimal digits, then LENGTH bytes. "
     "*/",
     "",
@@ -93,12 +77,5 @@ const char *const levada_cli_template_format[] = {
     "    .probe = NAME_probe,",
     "    .next = NAME_next,",
     "};",
-    "",
-    "levada_status levada_plugin_main(const levada_host *host, levada_plugin *plugin, levada_error "
-    "*err)",
-    "{",
-    "    LEVADA_PLUGIN_BEGIN(host, plugin, \"NAME\", 1);",
-    "    return host->add_format(plugin, &NAME, err);",
-    "}",
     NULL,
 };

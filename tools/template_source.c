@@ -4,20 +4,6 @@
 #include <stddef.h>
 
 const char *const levada_cli_template_source[] = {
-    "/*",
-    " * NAME - a source of records. Compile it with nothing but levada's headers, then check it:",
-    " *",
-    " *     cc -shared -fPIC -I INCLUDE NAME.c -o NAME.so",
-    " *     levada check ./NAME.so",
-    " *     levada --plugin ./NAME.so run NAME:5 --json",
-    " *",
-    " * INCLUDE is include/ of a checkout. For an installed package, this prints it:",
-    " *",
-    " *     python -c \"import levada; print(levada.__path__[0] + '/include')\"",
-    " */",
-    "#define LEVADA_PLUGIN_MAIN",
-    "#include <levada/plugin.h>",
-    "",
     "/* The options, as in NAME:count=5; they are constant while the dataset lives. */",
     "typedef struct NAME_args {",
     "    int64_t count;",
@@ -102,12 +88,5 @@ const char *const levada_cli_template_source[] = {
     "    .save = NAME_save,",
     "    .restore = NAME_restore,",
     "};",
-    "",
-    "levada_status levada_plugin_main(const levada_host *host, levada_plugin *plugin, levada_error "
-    "*err)",
-    "{",
-    "    LEVADA_PLUGIN_BEGIN(host, plugin, \"NAME\", 1);",
-    "    return host->add_source(plugin, &NAME, err);",
-    "}",
     NULL,
 };
