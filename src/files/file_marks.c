@@ -33,7 +33,7 @@ static int32_t *file_marks_bucket(const levada_file_marks *marks, const levada_f
     uint64_t hash = key->owner ? levada_hash64(&key->owner, sizeof key->owner, (uint64_t)key->shard)
                                : levada_hash64(key->path, strlen(key->path), 0);
 
-    return &marks->buckets[hash % (uint64_t)marks->capacity];
+    return &marks->buckets[hash % (uint64_t)marks->nbuckets];
 }
 
 static bool file_marks_is(const levada_file_mark *e, const levada_file_key *key)
@@ -65,20 +65,16 @@ static void file_marks_link(levada_file_marks *marks, int32_t i)
 
 static levada_status file_marks_reserve(levada_file_marks *marks, levada_error *err)
 {
-    int32_t           room = marks->capacity ? 2 * marks->capacity : 16;
-    levada_file_mark *entries;
-    int32_t          *buckets;
+    int64_t needed = (int64_t)marks->n + 1;
 
-    if (marks->n < marks->capacity) return LEVADA_OK;
-    entries = levada_realloc(marks->entries, (size_t)room * sizeof *entries);
-    if (!entries) return file_marks_memory(err);
-    marks->entries = entries;
-    buckets = levada_alloc((size_t)room * sizeof *buckets);
-    if (!buckets) return file_marks_memory(err);
-    levada_free(marks->buckets);
-    marks->buckets = buckets;
-    marks->capacity = room;
-    for (int32_t i = 0; i < room; i++) buckets[i] = -1;
+    if (!levada_reserve(&marks->entries, &marks->capacity, needed, sizeof *marks->entries)) {
+        return file_marks_memory(err);
+    }
+    if (needed <= marks->nbuckets) return LEVADA_OK;
+    if (!levada_reserve(&marks->buckets, &marks->nbuckets, needed, sizeof *marks->buckets)) {
+        return file_marks_memory(err);
+    }
+    for (int64_t i = 0; i < marks->nbuckets; i++) marks->buckets[i] = -1;
     for (int32_t i = 0; i < marks->n; i++) file_marks_link(marks, i);
     return LEVADA_OK;
 }

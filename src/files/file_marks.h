@@ -23,8 +23,9 @@ struct levada_file_mark;
 /* All-zero is a valid empty table. A run guards its table with a lock. */
 typedef struct levada_file_marks {
     struct levada_file_mark *entries;
-    int32_t                 *buckets; /* first entry of each, -1 = none; as many as entries */
-    int32_t                  n, capacity;
+    int32_t                 *buckets; /* first entry of each, -1 = none */
+    int64_t                  nbuckets, capacity;
+    int32_t                  n;
     int64_t                  changes; /* of files that were known already */
 } levada_file_marks;
 

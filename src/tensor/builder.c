@@ -230,14 +230,9 @@ levada_status levada_builder_reject(levada_builder *b, int64_t row, const levada
     LEVADA_TRY(levada_require(b != NULL, "b", err));
     levada_block *block = b->block;
 
-    if ((block->nrejects & (block->nrejects - 1)) == 0) {
-        size_t         room = block->nrejects ? (size_t)block->nrejects * 2 : 1;
-        levada_reject *more = levada_realloc(block->rejects, room * sizeof *more);
-
-        if (!more) {
-            return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to reject a record");
-        }
-        block->rejects = more;
+    if (!levada_reserve(&block->rejects, &b->rejects_capacity, (int64_t)block->nrejects + 1,
+                        sizeof *block->rejects)) {
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to reject a record");
     }
     block->rejects[block->nrejects] = (levada_reject){ .row = row, .why = *why };
     /* Whatever somebody else's function says, it is an error, and one that a state can keep. */

@@ -27,6 +27,7 @@ struct levada_builder {
     levada_pool   *pool;
     levada_block  *block;
     int64_t        rows; /* -1 = from the pushes */
+    int64_t        rejects_capacity;
     levada_buffer *slab;
     int64_t        slab_used;
     levada_push    push[]; /* one for each field */
