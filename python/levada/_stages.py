@@ -349,3 +349,63 @@ class Stages:
         As text: range:10 | batch:4 | unbatch
         """
         return self._stage("unbatch")
+
+    def unroll(
+        self,
+        num_unroll: int,
+        batch_size: int,
+        *,
+        sequences: str | Iterable[str] | None = None,
+        context: str | Iterable[str] | None = None,
+        key: str | None = None,
+        length: str | None = None,
+        burn_in: int = 0,
+        shift: int = 0,
+        targets: str | Iterable[str] | None = None,
+        min_segment: int = 1,
+        zero_length: str = "error",
+        pad: bool = True,
+        allow_small_batch: bool = True,
+    ) -> Dataset:
+        """Long sequences in segments of num_unroll steps; each sequence keeps its row of the
+        batch, so that a model carries its state.
+
+        num_unroll: steps of a segment
+        batch_size: slots: sequences that are read at the same time, one per row of the batch
+        sequences: fields to cut, which have the same length in each record; null = all with one
+            ragged level
+        context: fields to repeat in each segment; null = all others
+        key: field that names the sequences; null = their number, from 0
+        length: integer field: steps of a record; null = as long as its sequences
+        burn_in: last steps of a segment that the next one repeats; loss_mask is false at steps
+            that were in the segment before
+        shift: also FIELD_target: the sequences, that many steps later. Steps without a target
+            are left out
+        targets: sequences with a target; null = all
+        min_segment: fewest new steps of a last segment; shorter ones are left out, and a
+            sequence without any other is dropped and counted
+        zero_length: records without a step: bad records, skipped and counted, or one empty
+            segment (error, skip, segment)
+        pad: pad the last segment of a sequence; else records must fill it
+        allow_small_batch: at the end of the input go on while any slot has a sequence; else
+            stop when one has none, and drop and count the sequences in the others
+
+        As text: text_lines:lines.txt | decode_raw:uint8,field=line |
+            unroll:4,batch_size=2,zero_length=segment
+        """
+        return self._stage(
+            "unroll",
+            num_unroll=num_unroll,
+            batch_size=batch_size,
+            sequences=sequences,
+            context=context,
+            key=key,
+            length=length,
+            burn_in=burn_in,
+            shift=shift,
+            targets=targets,
+            min_segment=min_segment,
+            zero_length=zero_length,
+            pad=pad,
+            allow_small_batch=allow_small_batch,
+        )

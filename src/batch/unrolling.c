@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "batch/unrolling.h"
+
+#include "base/alloc.h"
+#include "batch/length.h"
+#include "description/columns.h"
+#include "tensor/segments.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define UNROLLING_NAME 256
+
+static bool unrolling_names(const levada_texts *texts, const char *name)
+{
+    for (int64_t i = 0; i < texts->n; i++) {
+        if (strcmp(texts->at[i], name) == 0) return true;
+    }
+    return false;
+}
+
+static bool unrolling_is(const char *option, const char *name)
+{
+    return option && strcmp(option, name) == 0;
+}
+
+static bool unrolling_sequence(const levada_unrolling *u, const levada_field *f)
+{
+    return u->sequences.n ? unrolling_names(&u->sequences, f->name) : f->depth == 1;
+}
+
+levada_unroll_part levada_unrolling_part(const levada_unrolling *u, const levada_field *f)
+{
+    if (unrolling_sequence(u, f)) {
+        bool target = u->shift && (!u->targets.n || unrolling_names(&u->targets, f->name));
+
+        return target ? LEVADA_UNROLL_TARGETS : LEVADA_UNROLL_STEPS;
+    }
+    if (u->context.n ? unrolling_names(&u->context, f->name)
+                     : !unrolling_is(u->key, f->name) && !unrolling_is(u->length, f->name)) {
+        return LEVADA_UNROLL_CONTEXT;
+    }
+    return LEVADA_UNROLL_NOTHING;
+}
+
+/* -- columns */
+
+static levada_status unrolling_check_field(const levada_unrolling *u, const levada_field *f,
+                                           levada_error *err)
+{
+    if (unrolling_sequence(u, f)) {
+        if (f->depth == 1 ? f->ndim < LEVADA_MAX_DIMS : f->depth == 0 && f->ndim > 0) {
+            return LEVADA_OK;
+        }
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           f->depth ? "field '%s' has %d ragged levels; only its steps may vary"
+                                    : "field '%s' has no steps (%d ragged levels)",
+                           f->name, f->depth);
+    }
+    if (f->depth == 0 || levada_unrolling_part(u, f) == LEVADA_UNROLL_NOTHING) return LEVADA_OK;
+    return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                       "field '%s' is ragged and not in sequences=: name it there, or list the "
+                       "fields to keep in context=",
+                       f->name);
+}
+
+static levada_status unrolling_check_names(const levada_spec *in, const levada_texts *texts,
+                                           levada_error *err)
+{
+    for (int64_t i = 0; i < texts->n; i++) {
+        int32_t at = -1;
+
+        LEVADA_TRY(levada_spec_require(in, texts->at[i], &at, err));
+    }
+    return LEVADA_OK;
+}
+
+static levada_status unrolling_check_key(const levada_unrolling *u, const levada_spec *in,
+                                         levada_error *err)
+{
+    const levada_field *f;
+    int32_t             i = -1;
+
+    if (!u->key) return LEVADA_OK;
+    LEVADA_TRY(levada_spec_require(in, u->key, &i, err));
+    f = levada_spec_field(in, i);
+    if (!f || (f->depth == 0 && f->ndim == 0)) return LEVADA_OK;
+    return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                       "key='%s' must be one value per record, a number or a byte string", u->key);
+}
+
+static levada_status unrolling_check_length(const levada_unrolling *u, const levada_spec *in,
+                                            levada_error *err)
+{
+    const levada_field *f;
+    int32_t             i = -1;
+
+    if (!u->length) return LEVADA_OK;
+    LEVADA_TRY(levada_spec_require(in, u->length, &i, err));
+    f = levada_spec_field(in, i);
+    if (!f || (f->depth == 0 && f->ndim == 0 && f->dtype >= LEVADA_INT8 &&
+               f->dtype <= LEVADA_UINT64)) {
+        return LEVADA_OK;
+    }
+    return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                       "length='%s' must be an integer field: the steps of the record", u->length);
+}
+
+static levada_status unrolling_check(const levada_unrolling *u, const levada_spec *in,
+                                     levada_error *err)
+{
+    bool any = levada_spec_flags_of(in) & LEVADA_SPEC_OPEN;
+
+    LEVADA_TRY(levada_spec_want_records(in, err));
+    LEVADA_TRY(unrolling_check_names(in, &u->sequences, err));
+    LEVADA_TRY(unrolling_check_names(in, &u->context, err));
+    LEVADA_TRY(unrolling_check_names(in, &u->targets, err));
+    LEVADA_TRY(unrolling_check_key(u, in, err));
+    LEVADA_TRY(unrolling_check_length(u, in, err));
+    for (int32_t i = 0; i < levada_spec_count(in); i++) {
+        LEVADA_TRY(unrolling_check_field(u, levada_spec_field(in, i), err));
+        any = any || unrolling_sequence(u, levada_spec_field(in, i));
+    }
+    for (int64_t i = 0; i < u->targets.n; i++) {
+        const levada_field *f = levada_spec_field(in, levada_spec_find(in, u->targets.at[i]));
+
+        if (!f || unrolling_sequence(u, f)) continue;
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "target '%s' is not one of the sequences", f->name);
+    }
+    if (any) return LEVADA_OK;
+    return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                       "no field is a ragged sequence; name the fields to cut in sequences=");
+}
+
+/* The field that the steps of a sequence become: [width, ...]. */
+static levada_field unrolling_field(const levada_unrolling *u, const levada_field *from,
+                                    const char *name)
+{
+    levada_field f = *from;
+
+    f.name = name;
+    f.padded = true;
+    memset(f.pad, 0, sizeof f.pad);
+    if (from->depth) {
+        memmove(f.dims + 1, f.dims, from->ndim * sizeof f.dims[0]);
+        f.ndim = (uint8_t)(from->ndim + 1);
+        f.depth = 0;
+    }
+    f.dims[0] = u->width;
+    return f;
+}
+
+/* The columns that say which segment a row is. */
+static int32_t unrolling_own(const levada_unrolling *u, const levada_spec *in, levada_field *to)
+{
+    const levada_field *key = u->key ? levada_spec_field(in, levada_spec_find(in, u->key)) : NULL;
+    levada_dtype        type = key ? key->dtype : u->key ? LEVADA_NONE : LEVADA_INT64;
+    const levada_field  own[] = {
+        { .name = "key", .dtype = type },
+        { .name = "is_first", .dtype = LEVADA_BOOL },
+        { .name = "is_last", .dtype = LEVADA_BOOL },
+        { .name = "is_padding", .dtype = LEVADA_BOOL },
+        { .name = "slot", .dtype = LEVADA_INT32 },
+        { .name = "segment", .dtype = LEVADA_INT32 },
+        { .name = "length", .dtype = LEVADA_INT32 },
+        { .name = "loss_mask", .dtype = LEVADA_BOOL, .ndim = 1, .dims = { u->width } },
+    };
+    int32_t n = (int32_t)(sizeof own / sizeof own[0]) - (u->overlap ? 0 : 1);
+
+    memcpy(to, own, (size_t)n * sizeof *to);
+    return n;
+}
+
+#define UNROLLING_OWN 8
+
+static levada_status unrolling_taken(const levada_field *fields, int32_t n, levada_error *err)
+{
+    for (int32_t i = 1; i < n; i++) {
+        for (int32_t k = 0; k < i; k++) {
+            if (strcmp(fields[i].name, fields[k].name) != 0) continue;
+            return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                               "field '%s' has the name of a column of the batch; rename it first",
+                               fields[k].name);
+        }
+    }
+    return LEVADA_OK;
+}
+
+static int32_t unrolling_fields(const levada_unrolling *u, const levada_spec *in,
+                                levada_field *fields, char (*names)[UNROLLING_NAME])
+{
+    int32_t n = 0;
+
+    for (int32_t i = 0; i < levada_spec_count(in); i++) {
+        const levada_field *f = levada_spec_field(in, i);
+        levada_unroll_part  part = levada_unrolling_part(u, f);
+
+        if (part == LEVADA_UNROLL_NOTHING) continue;
+        fields[n++] = part == LEVADA_UNROLL_CONTEXT ? *f : unrolling_field(u, f, f->name);
+        if (part != LEVADA_UNROLL_TARGETS) continue;
+        snprintf(names[i], UNROLLING_NAME, "%s_target", f->name);
+        fields[n++] = unrolling_field(u, f, names[i]);
+    }
+    return n + unrolling_own(u, in, fields + n);
+}
+
+levada_status levada_unrolling_spec(const levada_unrolling *u, const levada_spec *in,
+                                    levada_spec **out, levada_error *err)
+{
+    int32_t       n = levada_spec_count(in);
+    levada_field *fields;
+    char (*names)[UNROLLING_NAME];
+    levada_status st = LEVADA_OK;
+
+    LEVADA_TRY(unrolling_check(u, in, err));
+    fields = levada_alloc_zero(((size_t)n * 2 + UNROLLING_OWN) * sizeof *fields);
+    names = levada_alloc((size_t)n * sizeof *names + 1);
+    if (!fields || !names) {
+        st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a spec");
+    }
+    if (st == LEVADA_OK) {
+        n = unrolling_fields(u, in, fields, names);
+        st = unrolling_taken(fields, n, err);
+    }
+    if (st == LEVADA_OK) {
+        st = levada_spec_create(fields, n, levada_spec_flags_of(in) | LEVADA_SPEC_BATCHED, out,
+                                err);
+    }
+    levada_free(names);
+    levada_free(fields);
+    return st;
+}
+
+/* -- steps */
+
+static int64_t unrolling_steps_of(const levada_column *c, int64_t row)
+{
+    if (c->field->depth == 0) return c->lengths ? c->lengths[row] : c->dims[0];
+    return (int64_t)c->level[0].end[row] - c->level[0].begin[row];
+}
+
+/* Checks the length field of a record whose sequences have that many steps. */
+static levada_status unrolling_declared(const levada_unrolling *u, const levada_block *data,
+                                        int64_t row, int64_t *steps, levada_error *err)
+{
+    int32_t              i = levada_spec_find(data->spec, u->length);
+    const levada_column *c = &data->columns[i];
+    levada_dtype         type = c->field->dtype;
+    int64_t length = levada_length_number(type, c->values + row * levada_dtype_size(type));
+
+    if (length < 0 || length > *steps) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "%s=%lld should be from 0 to %lld, the steps of the sequences",
+                           u->length, (long long)length, (long long)*steps);
+    }
+    *steps = length;
+    return LEVADA_OK;
+}
+
+levada_status levada_unrolling_measure(const levada_unrolling *u, const levada_block *block,
+                                       int64_t row, int64_t *steps, levada_error *err)
+{
+    int64_t             at = 0, longest = -1;
+    const levada_block *data = levada_block_row(block, row, &at);
+
+    for (int32_t i = 0; i < levada_spec_count(data->spec); i++) {
+        const levada_column *c = &data->columns[i];
+        int64_t              n;
+
+        if (!unrolling_sequence(u, c->field)) continue;
+        n = unrolling_steps_of(c, at);
+        if (longest >= 0 && n != longest) {
+            return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                               "the sequences of a record have different lengths: %lld, and "
+                               "'%s' %lld",
+                               (long long)longest, c->field->name, (long long)n);
+        }
+        longest = n;
+    }
+    if (u->length) LEVADA_TRY(unrolling_declared(u, data, at, &longest, err));
+    *steps = longest > u->shift ? longest - u->shift : 0;
+    return LEVADA_OK;
+}
+
+levada_status levada_unrolling_count(const levada_unrolling *u, int64_t steps, int64_t *segments,
+                                     levada_error *err)
+{
+    int64_t stride = u->width - u->overlap, n = levada_segments_count(steps - u->overlap, stride);
+    int64_t last = steps - (n - 1) * stride; /* steps of the last one */
+
+    *segments = n;
+    if (steps == 0) {
+        if (u->zero_length == LEVADA_UNROLL_SKIP) *segments = 0;
+        if (u->zero_length != LEVADA_UNROLL_ERROR) return LEVADA_OK;
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "a sequence has no step%s; zero_length= skips it, or makes one empty "
+                           "segment of it",
+                           u->shift ? " with a target" : "");
+    }
+    if (u->whole && last != u->width) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "the steps of a sequence should fill its segments of %lld steps, but "
+                           "are %lld: consider setting pad=true",
+                           (long long)u->width, (long long)steps);
+    }
+    if (last - (n > 1 ? u->overlap : 0) < u->least) *segments = n - 1;
+    return LEVADA_OK;
+}
+
+void levada_unrolling_place(const levada_unrolling *u, int64_t steps, levada_cut *cut)
+{
+    cut->begin = cut->segment * (u->width - u->overlap);
+    cut->size = steps - cut->begin < u->width ? steps - cut->begin : u->width;
+}

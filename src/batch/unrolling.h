@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Segments of sequences: how the stage `unroll` cuts a record, and what a batch of segments looks
+ * like.
+ *
+ * A sequence of n steps has segments of `width` steps. Segment s begins at step s * (width -
+ * overlap), so that each segment repeats the last `overlap` steps of the one before. With shift =
+ * k, step t of a target is step t + k of its field, and the last k steps of a record have no
+ * segment of their own: each step that is emitted has a target.
+ */
+#ifndef LEVADA_BATCH_UNROLLING_H
+#define LEVADA_BATCH_UNROLLING_H
+
+#include "tensor/block_priv.h"
+#include <levada/option.h>
+
+enum { LEVADA_UNROLL_ERROR, LEVADA_UNROLL_SKIP, LEVADA_UNROLL_SEGMENT }; /* zero_length */
+
+typedef struct levada_unrolling {
+    int64_t      width, overlap, shift, least; /* least: fewest new steps of a segment          */
+    int64_t      zero_length;
+    bool         whole; /* refuse sequences that do not fill their last segment                 */
+    const char  *key, *length; /* fields, or NULL                                               */
+    levada_texts sequences;    /* none = all with one ragged level                              */
+    levada_texts context;      /* none = all others without ragged levels                       */
+    levada_texts targets;      /* none = all sequences; only with a shift                       */
+} levada_unrolling;
+
+/* What becomes of a field. */
+typedef enum levada_unroll_part {
+    LEVADA_UNROLL_NOTHING,
+    LEVADA_UNROLL_CONTEXT,  /* one value for each row              */
+    LEVADA_UNROLL_STEPS,    /* cut into segments                   */
+    LEVADA_UNROLL_TARGETS   /* the same, and once more for targets */
+} levada_unroll_part;
+
+levada_unroll_part levada_unrolling_part(const levada_unrolling *u, const levada_field *f);
+
+/* A row of a batch. */
+typedef struct levada_cut {
+    int64_t row;      /* of the selection that has the records; -1 = no sequence */
+    int64_t number;   /* of the sequence, in the order of arrival                */
+    int64_t segment, segments;
+    int64_t begin, size; /* its steps */
+} levada_cut;
+
+/* The columns of a batch: sequences [rows, width, ...] with lengths, targets FIELD_target, context,
+ * then key, is_first, is_last, is_padding, slot, segment, length, and loss_mask [rows, width] where
+ * segments overlap. EINVALID_ARGUMENT where a field cannot be cut or a name is taken. */
+LEVADA_MUST_USE levada_status levada_unrolling_spec(const levada_unrolling *u,
+                                                    const levada_spec *in, levada_spec **out,
+                                                    levada_error *err);
+/* The steps that are cut of record `row` of a block of any kind: those of its sequences, or of its
+ * length field, without the shift; 0 or more. EINVALID_ARGUMENT: the record is bad, because its
+ * sequences differ in length, or are shorter than its length field says. */
+LEVADA_MUST_USE levada_status levada_unrolling_measure(const levada_unrolling *u,
+                                                       const levada_block *block, int64_t row,
+                                                       int64_t *steps, levada_error *err);
+/* Segments of a record of that many steps. 0: it is skipped. EINVALID_ARGUMENT: it is bad. */
+LEVADA_MUST_USE levada_status levada_unrolling_count(const levada_unrolling *u, int64_t steps,
+                                                     int64_t *segments, levada_error *err);
+/* Segment number cut->segment of a record of that many steps: sets begin and size. */
+void levada_unrolling_place(const levada_unrolling *u, int64_t steps, levada_cut *cut);
+/* A batch of n segments of the records in `rows`, a block of any kind. `spec` is what
+ * levada_unrolling_spec made of the columns of `rows`. Row i of the batch is slot i. */
+LEVADA_MUST_USE levada_status levada_unrolling_batch(const levada_unrolling *u, levada_pool *pool,
+                                                     const levada_block *rows,
+                                                     const levada_cut *cuts, int64_t n,
+                                                     const levada_spec *spec, levada_block **out,
+                                                     levada_error *err);
+
+#endif

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A batch of segments: the one copy of their steps, front to back, each row padded at its end.
+ */
+#include "batch/unrolling.h"
+#include "tensor/builder_priv.h"
+
+#include <string.h>
+
+typedef struct unrolling_job {
+    const levada_unrolling *u;
+    const levada_block     *rows;
+    const levada_cut       *cuts;
+    int64_t                 n;
+    levada_builder         *b;
+} unrolling_job;
+
+/* A run of values of a source column: what one row of the batch has of it. */
+typedef struct unrolling_run {
+    const levada_column *column;
+    int64_t              first, count; /* values; of bytes: strings */
+} unrolling_run;
+
+/* How a column of the batch is read. */
+typedef struct unrolling_column {
+    int32_t from;  /* column of the records               */
+    bool    steps; /* cut; else one value per record      */
+    int64_t shift; /* of a target                         */
+    int64_t each;  /* values of a row of the batch        */
+    int64_t inner; /* values of a step, or of a record    */
+} unrolling_column;
+
+static const levada_column *unrolling_source(const unrolling_job *j, const levada_cut *cut,
+                                             int32_t i, int64_t *row)
+{
+    return &levada_block_row(j->rows, cut->row, row)->columns[i];
+}
+
+/* Values of one step: all dimensions but the steps themselves. */
+static int64_t unrolling_inner(const levada_column *c, bool steps)
+{
+    int64_t inner = 1;
+
+    for (int32_t d = steps && c->field->depth == 0 ? 1 : 0; d < c->field->ndim; d++) {
+        inner *= c->dims[d];
+    }
+    return inner;
+}
+
+static unrolling_run unrolling_read(const unrolling_job *j, const unrolling_column *how, int64_t i)
+{
+    const levada_cut *cut = &j->cuts[i];
+    unrolling_run     run = { 0 };
+    int64_t           row = 0, step;
+
+    if (cut->row < 0) return run;
+    run.column = unrolling_source(j, cut, how->from, &row);
+    if (!how->steps) {
+        run.first = row * how->inner;
+        run.count = how->inner;
+        return run;
+    }
+    step = run.column->field->depth ? run.column->level[0].begin[row] : row * run.column->dims[0];
+    run.first = (step + cut->begin + how->shift) * how->inner;
+    run.count = cut->size * how->inner;
+    return run;
+}
+
+/* -- values */
+
+static levada_status unrolling_numbers(const unrolling_job *j, const unrolling_column *how,
+                                       int32_t i, int64_t size, levada_error *err)
+{
+    void          *values = NULL;
+    uint8_t       *to;
+    const int64_t  room = how->each * size;
+
+    LEVADA_TRY(levada_builder_values(j->b, i, j->n * how->each, &values, err));
+    to = values;
+    for (int64_t r = 0; r < j->n; r++, to += room) {
+        unrolling_run run = unrolling_read(j, how, r);
+        int64_t       bytes = run.count * size;
+
+        if (bytes) memcpy(to, run.column->values + run.first * size, (size_t)bytes);
+        if (room > bytes) memset(to + bytes, 0, (size_t)(room - bytes));
+    }
+    return LEVADA_OK;
+}
+
+static int64_t unrolling_bytes(const unrolling_job *j, const unrolling_column *how)
+{
+    int64_t bytes = 0;
+
+    for (int64_t r = 0; r < j->n; r++) {
+        unrolling_run run = unrolling_read(j, how, r);
+
+        for (int64_t k = 0; k < run.count; k++) {
+            const levada_level *l = &run.column->level[run.column->field->depth];
+
+            bytes += l->end[run.first + k] - l->begin[run.first + k];
+        }
+    }
+    return bytes;
+}
+
+static levada_status unrolling_strings(const unrolling_job *j, const unrolling_column *how,
+                                       int32_t i, levada_error *err)
+{
+    void    *values = NULL;
+    int32_t *offset = NULL, end = 0;
+
+    LEVADA_TRY(levada_builder_values(j->b, i, unrolling_bytes(j, how), &values, err));
+    LEVADA_TRY(levada_builder_offsets(j->b, i, 0, j->n * how->each, &offset, err));
+    for (int64_t r = 0; r < j->n; r++) {
+        unrolling_run run = unrolling_read(j, how, r);
+
+        for (int64_t k = 0; k < how->each; k++) {
+            if (k < run.count) {
+                const levada_level *l = &run.column->level[run.column->field->depth];
+                int32_t             at = l->begin[run.first + k], n = l->end[run.first + k] - at;
+
+                memcpy((uint8_t *)values + end, run.column->values + at, (size_t)n);
+                end += n;
+            }
+            *++offset = end;
+        }
+    }
+    return LEVADA_OK;
+}
+
+static levada_status unrolling_lengths(const unrolling_job *j, int32_t i, levada_error *err)
+{
+    int32_t *lengths = NULL;
+
+    LEVADA_TRY(levada_builder_lengths(j->b, i, &lengths, err));
+    for (int64_t r = 0; r < j->n; r++) lengths[r] = (int32_t)j->cuts[r].size;
+    return LEVADA_OK;
+}
+
+/* Dimensions that only blocks know must be equal in all rows of a batch. */
+static levada_status unrolling_dims(const unrolling_job *j, unrolling_column *how, int32_t i,
+                                    levada_error *err)
+{
+    const levada_field  *f = levada_spec_field(j->b->block->spec, i);
+    const levada_column *first = &levada_block_row(j->rows, 0, &(int64_t){ 0 })->columns[how->from];
+    int32_t              skip = how->steps && first->field->depth == 0 ? 1 : 0;
+    int64_t              dims[LEVADA_MAX_DIMS];
+
+    for (int64_t r = 0; r < j->rows->n; r++) {
+        int64_t              row = 0;
+        const levada_column *c = &levada_block_row(j->rows, r, &row)->columns[how->from];
+        size_t               bytes = (size_t)(first->field->ndim - skip) * sizeof c->dims[0];
+
+        if (c == first) continue;
+        if (c->field->dtype == first->field->dtype && c->field->depth == first->field->depth &&
+            c->field->ndim == first->field->ndim &&
+            memcmp(c->dims + skip, first->dims + skip, bytes) == 0) {
+            continue;
+        }
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "field '%s' has different shapes in the records of a batch; pad them",
+                           f->name);
+    }
+    how->inner = unrolling_inner(first, how->steps);
+    how->each = how->inner * (how->steps ? j->u->width : 1);
+    dims[0] = j->u->width;
+    if (how->steps) {
+        memcpy(dims + 1, first->dims + skip, (size_t)(f->ndim - 1) * sizeof dims[0]);
+    } else {
+        memcpy(dims, first->dims, f->ndim * sizeof dims[0]);
+    }
+    levada_builder_dims(j->b, i, dims);
+    return LEVADA_OK;
+}
+
+static levada_status unrolling_fill(const unrolling_job *j, unrolling_column how, int32_t i,
+                                    levada_error *err)
+{
+    const levada_field *f = levada_spec_field(j->b->block->spec, i);
+
+    LEVADA_TRY(unrolling_dims(j, &how, i, err));
+    if (how.steps) LEVADA_TRY(unrolling_lengths(j, i, err));
+    if (f->dtype == LEVADA_BYTES) return unrolling_strings(j, &how, i, err);
+    return unrolling_numbers(j, &how, i, levada_dtype_size(f->dtype), err);
+}
+
+/* -- the columns that say which segment a row is */
+
+static levada_status unrolling_flag(const unrolling_job *j, int32_t i, int which,
+                                    levada_error *err)
+{
+    void *values = NULL;
+
+    LEVADA_TRY(levada_builder_values(j->b, i, j->n, &values, err));
+    for (int64_t r = 0; r < j->n; r++) {
+        const levada_cut *c = &j->cuts[r];
+        const bool        is[] = { c->row >= 0 && c->segment == 0,
+                                   c->row >= 0 && c->segment + 1 == c->segments, c->row < 0 };
+
+        ((bool *)values)[r] = is[which];
+    }
+    return LEVADA_OK;
+}
+
+static levada_status unrolling_number(const unrolling_job *j, int32_t i, int which,
+                                      levada_error *err)
+{
+    void *values = NULL;
+
+    LEVADA_TRY(levada_builder_values(j->b, i, j->n, &values, err));
+    for (int64_t r = 0; r < j->n; r++) {
+        const int64_t is[] = { r, j->cuts[r].segment, j->cuts[r].size };
+
+        ((int32_t *)values)[r] = (int32_t)is[which];
+    }
+    return LEVADA_OK;
+}
+
+static levada_status unrolling_keys(const unrolling_job *j, int32_t i, levada_error *err)
+{
+    void *values = NULL;
+
+    if (j->u->key) {
+        unrolling_column how = { .from = levada_spec_find(j->rows->spec, j->u->key) };
+
+        return unrolling_fill(j, how, i, err);
+    }
+    LEVADA_TRY(levada_builder_values(j->b, i, j->n, &values, err));
+    for (int64_t r = 0; r < j->n; r++) {
+        ((int64_t *)values)[r] = j->cuts[r].row < 0 ? -1 : j->cuts[r].number;
+    }
+    return LEVADA_OK;
+}
+
+/* Steps that the segment before has trained already do not count again. */
+static levada_status unrolling_mask(const unrolling_job *j, int32_t i, levada_error *err)
+{
+    int64_t width = j->u->width;
+    void   *values = NULL;
+    bool   *to;
+
+    LEVADA_TRY(levada_builder_values(j->b, i, j->n * width, &values, err));
+    to = values;
+    for (int64_t r = 0; r < j->n; r++, to += width) {
+        int64_t seen = j->cuts[r].segment ? j->u->overlap : 0;
+
+        for (int64_t t = 0; t < width; t++) to[t] = t >= seen && t < j->cuts[r].size;
+    }
+    return LEVADA_OK;
+}
+
+static levada_status unrolling_own_columns(const unrolling_job *j, int32_t first,
+                                           levada_error *err)
+{
+    LEVADA_TRY(unrolling_keys(j, first, err));
+    for (int k = 0; k < 3; k++) LEVADA_TRY(unrolling_flag(j, first + 1 + k, k, err));
+    for (int k = 0; k < 3; k++) LEVADA_TRY(unrolling_number(j, first + 4 + k, k, err));
+    return j->u->overlap ? unrolling_mask(j, first + 7, err) : LEVADA_OK;
+}
+
+/* Columns in the order of levada_unrolling_spec. */
+static levada_status unrolling_columns(const unrolling_job *j, levada_error *err)
+{
+    const levada_spec *in = j->rows->spec;
+    int32_t            k = 0;
+
+    for (int32_t i = 0; i < levada_spec_count(in); i++) {
+        levada_unroll_part part = levada_unrolling_part(j->u, levada_spec_field(in, i));
+        unrolling_column   how = { .from = i, .steps = part != LEVADA_UNROLL_CONTEXT };
+
+        if (part == LEVADA_UNROLL_NOTHING) continue;
+        LEVADA_TRY(unrolling_fill(j, how, k++, err));
+        if (part != LEVADA_UNROLL_TARGETS) continue;
+        how.shift = j->u->shift;
+        LEVADA_TRY(unrolling_fill(j, how, k++, err));
+    }
+    return unrolling_own_columns(j, k, err);
+}
+
+/* -- origins */
+
+/* A segment is a part of its record. Rows without a sequence have no origin. */
+static levada_status unrolling_origins(const unrolling_job *j, levada_pool *pool,
+                                       levada_block *made, levada_error *err)
+{
+    int32_t        nparts = levada_block_origin_parts(j->rows);
+    levada_origin *each[LEVADA_ORIGIN_PARTS];
+
+    LEVADA_TRY(levada_block_reserve_origins(pool, made, nparts, each, err));
+    for (int32_t part = 0; part < nparts; part++) {
+        for (int64_t r = 0; r < j->n; r++) {
+            const levada_cut *cut = &j->cuts[r];
+            levada_origin     origin = { .source = -1, .offset = -1 };
+
+            if (cut->row >= 0) origin = levada_block_origin_part(j->rows, cut->row, part);
+            origin.sub = (int32_t)cut->segment;
+            each[part][r] = origin;
+        }
+    }
+    return LEVADA_OK;
+}
+
+/* The records come from blocks that may have been made at different times. */
+static levada_status unrolling_same(const levada_block *rows, levada_error *err)
+{
+    for (int32_t i = 0; i < rows->nfrom; i++) {
+        const levada_spec *spec = rows->from[i]->spec;
+
+        if (spec == rows->spec || levada_spec_equal(spec, rows->spec)) continue;
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "the records of a batch have different columns");
+    }
+    return LEVADA_OK;
+}
+
+levada_status levada_unrolling_batch(const levada_unrolling *u, levada_pool *pool,
+                                     const levada_block *rows, const levada_cut *cuts, int64_t n,
+                                     const levada_spec *spec, levada_block **out,
+                                     levada_error *err)
+{
+    unrolling_job j = { .u = u, .rows = rows, .cuts = cuts, .n = n };
+    levada_block *made = NULL;
+    levada_status st = unrolling_same(rows, err);
+
+    if (st == LEVADA_OK) st = levada_builder_make(pool, spec, n, &j.b, err);
+    if (st == LEVADA_OK) st = unrolling_columns(&j, err);
+    if (st == LEVADA_OK) st = levada_builder_publish(&j.b, &made, err);
+    if (st == LEVADA_OK) st = unrolling_origins(&j, pool, made, err);
+    if (st == LEVADA_OK) {
+        *out = made;
+        made = NULL;
+    }
+    levada_block_unref(&made);
+    levada_builder_destroy(&j.b);
+    return st;
+}
