@@ -31,6 +31,7 @@ static const char *const resume_stages[] = {
     " | shuffle:~", " | filter:\"value > ~\"",
     " | bucket_by_sequence_length:value,boundaries=[~],batch_sizes=3",
     " | bucket_by_sequence_length:line,boundaries=[~],batch_sizes=2",
+    " | decode_raw:uint8,field=line | unroll:~,batch_size=3,zero_length=segment",
 };
 
 #define RESUME_COUNT(list) (sizeof(list) / sizeof *(list))

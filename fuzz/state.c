@@ -51,6 +51,10 @@ static const struct {
       "bucket_by_sequence_length:record,boundaries=[5],batch_sizes=4", "skip" },
     { "mix(text_lines:~/a.txt | shuffle:3; concat(text_lines:~/b.txt; text_lines:~/a.txt)):"
       "weights=[1,3] | shuffle:9 | prefetch:2 | batch:3", NULL },
+    { "text_lines:~/*.txt | shuffle:3 | decode_raw:uint8,field=line | "
+      "unroll:4,batch_size=3,zero_length=segment,burn_in=1", NULL },
+    { "files:~/*.txt | interleave:(text_lines:\"{path}\"),cycle_length=2 | "
+      "decode_raw:uint8,field=line | repeat:2 | unroll:2,batch_size=4,shift=1,zero_length=skip", NULL },
 };
 
 #define STATE_PIPES (sizeof state_pipes / sizeof state_pipes[0])

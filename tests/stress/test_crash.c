@@ -229,12 +229,23 @@ static void checkpoints_of_chosen_boundaries_are_exact(void **state)
                  TRIALS);
 }
 
+/* Many checkpoints are in the middle of sequences: they have up to eight segments. */
+static void checkpoints_of_segments_are_exact(void **state)
+{
+    (void)state;
+    expect_exact("decode_raw:uint8,field=record | unroll:8,batch_size=16,zero_length=segment",
+                 TRIALS);
+    expect_exact("shuffle:300 | decode_raw:uint8,field=record | repeat:2 | "
+                 "unroll:12,batch_size=32,burn_in=3,shift=1,zero_length=skip", TRIALS);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(checkpoints_of_buckets_are_exact),
         cmocka_unit_test(checkpoints_of_a_look_ahead_are_exact),
         cmocka_unit_test(checkpoints_of_chosen_boundaries_are_exact),
+        cmocka_unit_test(checkpoints_of_segments_are_exact),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

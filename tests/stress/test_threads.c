@@ -26,6 +26,7 @@ static const char *const texts[] = {
     "t_rows:60,bare=true | prefetch:2 | repeat:5 | shuffle:90 | batch:7",
     "t_rows:300,wait=20000,bare=true | prefetch:2 | batch:5 | prefetch:2",
     "t_rows:50 | batch:4 | repeat:6 | prefetch:2",
+    "t_rows:300,bare=true | shuffle:40 | unroll:4,batch_size=5,zero_length=skip | prefetch:3",
 };
 
 #define TEXTS (sizeof texts / sizeof *texts)
