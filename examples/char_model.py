@@ -163,13 +163,29 @@ def train(text: str, carry: bool, steps: int) -> list[float]:
     return losses
 
 
-def compare(text: str, steps: int) -> tuple[list[float], list[float]]:
-    """Both curves: means of a tenth of the steps each."""
+def compare(text: str, steps: int, points: int = 10) -> tuple[list[float], list[float]]:
+    """Both curves: means of a tenth (1 / points) of the steps each."""
     curves = []
     for carry in (True, False):
         losses = np.array(train(text, carry, steps))
-        curves.append([float(part.mean()) for part in np.array_split(losses, 10)])
+        curves.append([float(part.mean()) for part in np.array_split(losses, points)])
     return curves[0], curves[1]
+
+
+def picture(carried: list[float], reset: list[float], steps: int) -> str:
+    """Both curves over the steps, and how they end."""
+    low, high = min(carried + reset), max(carried[1:] + reset[1:])
+    grid = [[" "] * len(carried) for _ in range(14)]
+    for curve, mark in ((reset, "o"), (carried, "#")):
+        for column, loss in enumerate(curve):
+            row = round((high - loss) / (high - low) * 13)
+            grid[max(row, 0)][column] = mark
+    lines = ["loss in nats per character: # with carried state, o reset at every segment"]
+    for i, cells in enumerate(grid):
+        lines.append(f"{high - i * (high - low) / 13:6.2f} |{''.join(cells).rstrip()}")
+    lines.append(f"       +{'-' * len(carried)} {steps} steps")
+    ends = (float(np.mean(curve[-len(curve) // 10 :])) for curve in (carried, reset))
+    return "\n".join(lines) + "\nat the end: carried {:.3f}, reset {:.3f}".format(*ends)
 
 
 def main() -> None:
@@ -182,12 +198,7 @@ def main() -> None:
         text = "\n\n".join("\n".join(lines[i : i + 8]) for i in range(0, len(lines), 8))
     print(f"gradients: error {largest_gradient_error():.1e} against finite differences")
     steps = 600
-    carried, reset = compare(text, steps)
-    print("loss in nats per character; # carried state, - reset at every segment")
-    for i, (a, b) in enumerate(zip(carried, reset, strict=True), 1):
-        print(f"step {i * steps // 10:4}  {a:.3f} {'#' * int(a * 16)}")
-        print(f"           {b:.3f} {'-' * int(b * 16)}")
-    print(f"carried: {carried[-1]:.3f}, reset: {reset[-1]:.3f}")
+    print(picture(*compare(text, steps, 50), steps))
 
 
 if __name__ == "__main__":

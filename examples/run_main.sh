@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # The main job, called by `make run`: makes a corpus, looks at it, batches it; then the same from
-# the shortest programs in Python and C.
+# the shortest programs in Python and C; at last a model that trains on segments of long sequences.
 set -eu
 
 examples=$(cd "$(dirname "$0")" && pwd)
@@ -18,7 +18,8 @@ for build in wheel release; do
     program=$examples/../build/$build/examples/example_quick_start
     if [ -x "$program" ]; then
         "$program"
-        exit 0
+        printf '\na character model on speeches that are longer than its segments\n'
+        exec python "$examples/char_model.py"
     fi
 done
 echo "the C program is not built" >&2

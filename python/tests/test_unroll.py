@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Segments of long sequences in Python, and the examples that train on them."""
+
+import importlib.util
+from pathlib import Path
+
+import levada as lv
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from levada.errors import DataLossError, FailedPreconditionError, InvalidArgumentError
+
+ROOT = Path(__file__).resolve().parents[2]
+lengths = st.lists(st.integers(0, 40), min_size=1, max_size=30)
+
+
+def records(sizes, **more):
+    """Sequences of these lengths; all values differ, none is 0."""
+    ends = np.cumsum(sizes)
+    x = [np.arange(end - n, end, dtype=np.int64) + 1 for n, end in zip(sizes, ends, strict=True)]
+    return lv.from_arrays({"x": x, "id": np.arange(len(sizes)) + 1, **more})
+
+
+def example(name):
+    spec = importlib.util.spec_from_file_location(name, ROOT / "examples" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def rows(dataset):
+    """(key, segment, values, is_first, is_last) of the rows that have a sequence, slot by slot."""
+    slots = {}
+    for batch in dataset:
+        assert (batch["slot"] == np.arange(batch.num_records)).all()
+        for i in np.flatnonzero(~batch["is_padding"]):
+            n = batch["length"][i]
+            assert batch.lengths("x")[i] == n and not batch["x"][i, n:].any()
+            row = (int(batch["key"][i]), int(batch["segment"][i]), batch["x"][i, :n].tolist())
+            marks = (bool(batch["is_first"][i]), bool(batch["is_last"][i]))
+            slots.setdefault(int(i), []).append(row + marks)
+    return slots
+
+
+@given(lengths, st.integers(1, 9), st.integers(1, 6))
+@settings(max_examples=60, deadline=None)
+def test_each_sequence_keeps_its_row_and_nothing_is_lost(sizes, unroll, slots):
+    found = {}
+    ds = records(sizes).unroll(unroll, batch_size=slots, key="id", zero_length="segment")
+    for row in rows(ds).values():
+        open_key = None
+        for key, segment, values, is_first, is_last in row:
+            assert is_first == (open_key is None) and is_first == (segment == 0)
+            assert open_key in (None, key)
+            assert segment == len(found.setdefault(key, []))
+            found[key].append(values)
+            open_key = None if is_last else key
+        assert open_key is None
+    ends = np.cumsum(sizes)
+    for i, (n, end) in enumerate(zip(sizes, ends, strict=True), 1):
+        assert sum(found[i], []) == list(range(end - n + 1, end + 1))
+        assert all(len(part) == unroll for part in found[i][:-1])
+
+
+@given(lengths, st.integers(1, 5))
+@settings(max_examples=40, deadline=None)
+def test_batches_are_full_until_the_data_ends(sizes, slots):
+    full = [not batch["is_padding"].any()
+            for batch in records(sizes).unroll(4, batch_size=slots, zero_length="skip")]  # fmt: skip
+    assert full == sorted(full, reverse=True)
+
+
+@given(lengths, st.integers(0, 12), st.sampled_from([1, 4]), st.sampled_from([1, 4]))
+@settings(max_examples=40, deadline=None)
+def test_a_state_continues_in_the_middle_of_sequences(sizes, cut, before, after):
+    ds = records(sizes).unroll(3, batch_size=2, key="id", burn_in=1, zero_length="segment")
+
+    def contents(it):
+        return [{name: batch[name].tolist() for name in batch} for batch in it]
+
+    with iter(ds.with_options(threads=before)) as it:
+        for _ in range(cut):
+            next(it, None)
+        state = it.save()
+        rest = contents(it)
+    with iter(ds.with_options(threads=after)) as it:
+        it.restore(state)
+        assert contents(it) == rest
+
+
+def test_parts_of_the_input_own_their_slots():
+    """Each shard has slots and a state of its own: together they have each segment once."""
+    ds, found, states = records([5, 9, 2, 7, 3, 11, 4, 6]), [], []
+    parts = [ds.shard(i, 4).unroll(2, batch_size=2, key="id") for i in range(4)]
+    for part in parts:
+        with part.iterate(epoch=0) as it:
+            for _, batch in zip(range(2), it, strict=False):
+                found += batch["x"][batch["x"] > 0].tolist()
+            states.append(it.save())
+    for part, state in zip(reversed(parts), reversed(states), strict=True):
+        with part.iterate(epoch=0) as it:
+            it.restore(state)
+            for batch in it:
+                found += batch["x"][batch["x"] > 0].tolist()
+    assert sorted(found) == list(range(1, 48))
+    with parts[0].iterate(epoch=0) as it, pytest.raises(FailedPreconditionError):
+        it.restore(states[1])
+
+
+def test_a_state_is_small_and_refused_when_damaged():
+    ds = records([5000] * 300).unroll(64, batch_size=256)
+    with iter(ds) as it:
+        next(it)
+        state = bytearray(it.save())
+    assert len(state) < 16_384
+    state[len(state) // 2] ^= 1
+    with iter(ds) as it, pytest.raises(DataLossError):
+        it.restore(bytes(state))
+
+
+def test_targets_are_the_next_steps_also_of_the_next_segment():
+    batches = list(records([5]).unroll(2, batch_size=1, shift=1))
+    assert [b["x"].tolist() for b in batches] == [[[1, 2]], [[3, 4]]]
+    assert [b["x_target"].tolist() for b in batches] == [[[2, 3]], [[4, 5]]]
+
+
+def test_a_segment_repeats_the_burn_in_with_a_mask():
+    batches = list(records([6]).unroll(4, batch_size=1, burn_in=2))
+    assert [b["x"].tolist() for b in batches] == [[[1, 2, 3, 4]], [[3, 4, 5, 6]]]
+    masks = [b["loss_mask"].tolist() for b in batches]
+    assert masks == [[[True] * 4], [[False, False, True, True]]]
+
+
+def test_short_last_segments_are_left_out_and_lost_sequences_counted():
+    with iter(records([5, 1, 4]).unroll(3, batch_size=3, min_segment=2)) as it:
+        assert [b["length"].tolist() for b in it] == [[3, 3, 0], [2, 0, 0]]
+        assert it.stats()["dropped_records"] == 1
+
+
+def test_fixed_columns_and_vectors_per_step_are_sequences_too():
+    frames = [np.arange(n * 3, dtype=np.float32).reshape(n, 3) for n in (4, 2)]
+    ds = lv.from_arrays({"frames": frames, "label": np.array([7, 8])})
+    batches = list(ds.unroll(3, batch_size=2))
+    assert batches[0]["frames"].shape == (2, 3, 3)
+    assert batches[1]["frames"][0].tolist() == [[9, 10, 11], [0, 0, 0], [0, 0, 0]]
+    assert batches[1]["label"].tolist() == [7, 0]
+    fixed = lv.from_arrays({"x": np.arange(10).reshape(2, 5)})
+    assert [b["x"].tolist() for b in fixed.unroll(4, batch_size=2, sequences=["x"])] == [
+        [[0, 1, 2, 3], [5, 6, 7, 8]], [[4, 0, 0, 0], [9, 0, 0, 0]]]  # fmt: skip
+
+
+def test_fields_that_cannot_be_cut_are_refused():
+    with pytest.raises(InvalidArgumentError, match="rename"):
+        records([3], slot=np.array([1])).unroll(2, batch_size=1)
+    with pytest.raises(InvalidArgumentError, match="burn_in=2"):
+        records([3]).unroll(2, batch_size=1, burn_in=2)
+
+
+def test_text_and_json_describe_it(tmp_path):
+    path = tmp_path / "lines.txt"
+    path.write_text("to be or not\n\nto be\n")
+    ds = lv.text_lines(str(path)).decode_raw("line", "uint8")
+    ds = ds.unroll(4, batch_size=2, shift=1, zero_length="skip", targets=["line"])
+    want = [batch["line_target"].tolist() for batch in ds]
+    assert "unroll:4,batch_size=2" in str(ds)
+    for same in (lv.from_text(str(ds)), lv.from_json(ds.to_json())):
+        assert [batch["line_target"].tolist() for batch in same] == want
+
+
+def test_a_state_space_model_needs_its_state():
+    model = example("ssm_model")
+    assert model.largest_gradient_error() < 1e-6
+    carried, reset = model.compare(120)
+    assert carried[-1] < 0.3 * carried[0] and carried[-1] < 0.1 * reset[-1]
+
+
+def test_a_killed_torch_model_continues_with_its_state(tmp_path):
+    pytest.importorskip("torch")
+    example_module = example("torch_slots")
+    curves = example_module.run(tmp_path)
+    last = {name: example_module.mean(losses[-40:]) for name, losses in curves.items()}
+    assert curves["resumed"] == curves["carried"]
+    assert last["carried"] < example_module.mean(curves["carried"][:40]) - 0.5
+    assert last["carried"] < last["reset"] - 0.02
