@@ -8,8 +8,8 @@
  * state per row, and resets the rows where is_first. When the input has ended, slots without a
  * sequence are rows of padding.
  *
- * Records wait whole in the row store, by reference, until their last segment. Batches depend on
- * the order of records alone.
+ * Records wait whole in the row store, by reference, from the arrival of their block until their
+ * last segment. Batches depend on the order of records alone.
  */
 #include "base/alloc.h"
 #include "batch/unrolling.h"
@@ -22,6 +22,7 @@
 #define UNROLL_ROWS  65536
 #define UNROLL_STEPS (INT64_C(1) << 28)
 #define UNROLL_MOST  INT32_MAX /* segments of a sequence */
+#define UNROLL_BAD   (-1)
 
 typedef struct unroll_args {
     int64_t      num_unroll, batch_size, burn_in, shift, min_segment, zero_length;
@@ -33,18 +34,20 @@ typedef struct unroll_args {
 typedef struct unroll_slot {
     bool     used;
     uint32_t stored; /* its record, in the row store */
-    int64_t  number, steps, segment, segments;
+    int64_t  number, steps, segment;
+    int64_t  segments; /* UNROLL_BAD: the record cannot be cut */
 } unroll_slot;
 
 typedef struct unroll_state {
     const levada_context *context;
     const unroll_args    *args;
     levada_unrolling      how;
-    levada_cursor         rest; /* records that have no slot yet */
     levada_rowstore      *store;
-    unroll_slot          *slots; /* batch_size of them */
-    levada_cut           *cuts;  /* of the next batch  */
-    uint32_t             *stored; /* scratch: slots of the row store */
+    unroll_slot          *slots;   /* batch_size of them */
+    levada_cut           *cuts;    /* of the next batch  */
+    uint32_t             *stored;  /* scratch: slots of the row store */
+    unroll_slot          *waiting; /* records [at, n) of the last block have no slot yet */
+    int64_t               at, n, waiting_capacity;
     int64_t               nused;
     int64_t               number; /* of the next sequence */
     levada_derived        columns;
@@ -143,61 +146,113 @@ static void unroll_close(void *state)
 {
     unroll_state *s = state;
 
-    levada_cursor_clear(&s->rest);
     levada_rowstore_destroy(&s->store);
     levada_derived_clear(&s->columns);
     levada_free(s->slots);
     levada_free(s->cuts);
     levada_free(s->stored);
+    levada_free(s->waiting);
 }
 
 /* -- sequences come */
 
-static void unroll_pass(unroll_state *s)
+static levada_status unroll_reserve(unroll_state *s, int64_t rows, levada_error *err)
 {
-    if (++s->rest.row == s->rest.block->n) levada_cursor_clear(&s->rest);
+    return levada_reserve(&s->waiting, &s->waiting_capacity, rows, sizeof *s->waiting)
+               ? LEVADA_OK
+               : unroll_memory(err);
 }
 
-/* The next record is bad: the `errors` policy of the iterator skips and counts it, or fails. */
-static levada_status unroll_reject(unroll_state *s, const levada_error *why, levada_error *err)
+static levada_status unroll_measure(const unroll_state *s, const levada_block *rows, int64_t row,
+                                    unroll_slot *to, levada_error *err)
 {
-    int64_t       row = s->rest.row, unread = s->rest.block->n - row - 1;
-    levada_block *record = NULL;
-    levada_status st;
-
-    LEVADA_TRY(levada_block_slice(levada_env_pool(s->context->env), s->rest.block, row, 1,
-                                  &record, err));
-    unroll_pass(s);
-    st = levada_context_reject(s->context, record, unread, why, err);
-    levada_block_unref(&record);
-    return st;
-}
-
-static levada_status unroll_measure(unroll_state *s, unroll_slot *to, levada_error *err)
-{
-    LEVADA_TRY(levada_unrolling_measure(&s->how, s->rest.block, s->rest.row, &to->steps, err));
+    LEVADA_TRY(levada_unrolling_measure(&s->how, rows, row, &to->steps, err));
     LEVADA_TRY(levada_unrolling_count(&s->how, to->steps, &to->segments, err));
     if (to->segments <= UNROLL_MOST) return LEVADA_OK;
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "a sequence has too many segments");
 }
 
-/* Gives the next record the slot, unless it is bad or has no segment. */
-static levada_status unroll_take(unroll_state *s, unroll_slot *to, levada_error *err)
+/* Notes how record `row` is cut. A bad one is rejected when its turn has come. */
+static void unroll_note(const unroll_state *s, const levada_block *rows, int64_t row,
+                        unroll_slot *to)
 {
-    levada_error  why = LEVADA_ERROR_INIT;
-    unroll_slot   made = { .used = true, .number = s->number };
-    levada_status st = unroll_measure(s, &made, &why);
+    if (unroll_measure(s, rows, row, to, NULL) != LEVADA_OK) to->segments = UNROLL_BAD;
+}
 
-    if (st != LEVADA_OK) return unroll_reject(s, &why, err);
-    if (made.segments == 0) {
-        levada_context_dropped(s->context, 1);
-        unroll_pass(s);
-        return LEVADA_OK;
+static levada_status unroll_columns(unroll_state *s, const levada_spec *in,
+                                    const levada_spec **out, levada_error *err)
+{
+    return levada_derived_get(&s->columns, unroll_check, s->args, in, out, err);
+}
+
+/* The records of a block wait in the store together, so that it knows what a block still pins. */
+static levada_status unroll_arrive(unroll_state *s, const levada_block *block, levada_error *err)
+{
+    const levada_spec *spec = NULL;
+    uint32_t          *stored;
+    levada_status      st;
+
+    LEVADA_TRY(unroll_columns(s, block->spec, &spec, err));
+    LEVADA_TRY(unroll_reserve(s, block->n, err));
+    stored = levada_alloc((size_t)block->n * sizeof *stored + 1);
+    if (!stored) return unroll_memory(err);
+    st = levada_rowstore_add(s->store, block, 0, block->n, stored, err);
+    for (int64_t i = 0; st == LEVADA_OK && i < block->n; i++) {
+        s->waiting[i] = (unroll_slot){ .used = true, .stored = stored[i] };
+        unroll_note(s, block, i, &s->waiting[i]);
     }
-    LEVADA_TRY(levada_rowstore_add(s->store, s->rest.block, s->rest.row, 1, &made.stored, err));
-    unroll_pass(s);
-    *to = made;
-    s->number++;
+    levada_free(stored);
+    if (st != LEVADA_OK) return st;
+    s->at = 0;
+    s->n = block->n;
+    return LEVADA_OK;
+}
+
+/* A bad record: the `errors` policy of the iterator skips and counts it, or fails. */
+static levada_status unroll_reject(const unroll_state *s, const levada_block *record,
+                                   levada_error *err)
+{
+    levada_error why = LEVADA_ERROR_INIT;
+    unroll_slot  none = { 0 };
+
+    if (unroll_measure(s, record, 0, &none, &why) == LEVADA_OK) return LEVADA_OK;
+    return levada_context_reject(s->context, record, s->n - s->at, &why, err);
+}
+
+/* The next record has no segment, or is bad. */
+static levada_status unroll_leave_out(unroll_state *s, levada_error *err)
+{
+    bool          bad = s->waiting[s->at].segments == UNROLL_BAD;
+    levada_block *record = NULL;
+    levada_status st = LEVADA_OK;
+
+    LEVADA_TRY(levada_rowstore_take(s->store, &s->waiting[s->at].stored, 1, &record, err));
+    s->at++;
+    if (bad) st = unroll_reject(s, record, err);
+    else levada_context_dropped(s->context, 1);
+    levada_block_unref(&record);
+    return st;
+}
+
+/* Gives the slot to the next record that has segments. */
+static levada_status unroll_refill(unroll_state *s, unroll_slot *to, levada_input *in,
+                                   levada_error *err)
+{
+    for (;;) {
+        levada_block *block = NULL;
+        levada_status st;
+
+        while (s->at < s->n && s->waiting[s->at].segments <= 0) {
+            LEVADA_TRY(unroll_leave_out(s, err));
+        }
+        if (s->at < s->n) break;
+        LEVADA_TRY(levada_input_next(in, &block, err));
+        st = unroll_arrive(s, block, err);
+        levada_block_unref(&block);
+        LEVADA_TRY(st);
+    }
+    *to = s->waiting[s->at++];
+    to->number = s->number++;
     s->nused++;
     return LEVADA_OK;
 }
@@ -206,14 +261,7 @@ static levada_status unroll_take(unroll_state *s, unroll_slot *to, levada_error 
 static levada_status unroll_fill(unroll_state *s, levada_input *in, levada_error *err)
 {
     for (int64_t i = 0; s->nused < s->args->batch_size; i++) {
-        while (!s->slots[i].used) {
-            const levada_spec *spec = NULL;
-
-            LEVADA_TRY(levada_cursor_fill(&s->rest, in, err));
-            LEVADA_TRY(levada_derived_get(&s->columns, unroll_check, s->args, s->rest.block->spec,
-                                          &spec, err));
-            LEVADA_TRY(unroll_take(s, &s->slots[i], err));
-        }
+        if (!s->slots[i].used) LEVADA_TRY(unroll_refill(s, &s->slots[i], in, err));
     }
     return LEVADA_OK;
 }
@@ -276,7 +324,7 @@ static levada_status unroll_emit(unroll_state *s, levada_block **out, levada_err
 
     unroll_cut(s);
     LEVADA_TRY(levada_rowstore_peek(s->store, s->stored, s->nused, &rows, err));
-    st = levada_derived_get(&s->columns, unroll_check, s->args, rows->spec, &spec, err);
+    st = unroll_columns(s, rows->spec, &spec, err);
     if (st == LEVADA_OK) {
         st = levada_unrolling_batch(&s->how, levada_env_pool(s->context->env), rows, s->cuts,
                                     s->args->batch_size, spec, &made, err);
@@ -317,28 +365,37 @@ static levada_status unroll_next(void *state, const void *args, levada_input *in
     return unroll_emit(s, out, err);
 }
 
-/* -- states: of each slot its segment (-1 = free) and its number; then the records */
+/* -- states: of each slot its segment (-1 = free) and its number; then the records of the slots, and
+ * those that wait */
 
-static levada_status unroll_save(const void *state, levada_state_writer *to, levada_error *err)
+static levada_status unroll_put(const unroll_state *s, int64_t *at, uint32_t *stored,
+                                levada_state_writer *to, levada_error *err)
 {
-    const unroll_state *s = state;
-    int64_t             n = s->args->batch_size, used = 0;
-    int64_t            *at = levada_alloc((size_t)n * 2 * sizeof *at);
-    uint32_t           *stored = levada_alloc((size_t)n * sizeof *stored);
-    levada_status       st = at && stored ? LEVADA_OK : unroll_memory(err);
+    int64_t n = s->args->batch_size, rows = 0;
 
-    for (int64_t i = 0; st == LEVADA_OK && i < n; i++) {
+    for (int64_t i = 0; i < n; i++) {
         const unroll_slot *slot = &s->slots[i];
 
         at[i] = slot->used ? slot->segment : -1;
         at[n + i] = slot->used ? slot->number : -1;
-        if (slot->used) stored[used++] = slot->stored;
+        if (slot->used) stored[rows++] = slot->stored;
     }
-    if (st == LEVADA_OK) st = levada_state_put_i64(to, "number", s->number, err);
-    if (st == LEVADA_OK) st = levada_state_put_i64s(to, "segments", at, n, err);
-    if (st == LEVADA_OK) st = levada_state_put_i64s(to, "numbers", at + n, n, err);
-    if (st == LEVADA_OK) st = levada_rowstore_save(s->store, stored, used, to, "rows", err);
-    if (st == LEVADA_OK) st = levada_cursor_save(&s->rest, to, "rest", err);
+    for (int64_t i = s->at; i < s->n; i++) stored[rows++] = s->waiting[i].stored;
+    LEVADA_TRY(levada_state_put_i64(to, "number", s->number, err));
+    LEVADA_TRY(levada_state_put_i64(to, "waiting", s->n - s->at, err));
+    LEVADA_TRY(levada_state_put_i64s(to, "segments", at, n, err));
+    LEVADA_TRY(levada_state_put_i64s(to, "numbers", at + n, n, err));
+    return levada_rowstore_save(s->store, stored, rows, to, "rows", err);
+}
+
+static levada_status unroll_save(const void *state, levada_state_writer *to, levada_error *err)
+{
+    const unroll_state *s = state;
+    int64_t             n = s->args->batch_size;
+    int64_t            *at = levada_alloc((size_t)n * 2 * sizeof *at);
+    uint32_t           *stored = levada_alloc((size_t)(n + s->n - s->at) * sizeof *stored);
+    levada_status st = at && stored ? unroll_put(s, at, stored, to, err) : unroll_memory(err);
+
     levada_free(at);
     levada_free(stored);
     return st;
@@ -372,43 +429,46 @@ static levada_status unroll_restore_slots(unroll_state *s, levada_state_reader *
     return LEVADA_OK;
 }
 
-/* Measures the records again. */
+/* Measures the records again: those of the slots first. */
 static levada_status unroll_restore_rows(unroll_state *s, const uint32_t *stored,
-                                         levada_error *err)
+                                         const levada_block *rows, levada_error *err)
 {
     const levada_spec *spec = NULL;
-    levada_block      *rows = NULL;
-    levada_status      st;
     int64_t            row = 0;
 
-    if (s->nused == 0) return LEVADA_OK;
-    LEVADA_TRY(levada_rowstore_peek(s->store, stored, s->nused, &rows, err));
-    st = levada_derived_get(&s->columns, unroll_check, s->args, rows->spec, &spec, err);
-    for (int64_t i = 0; st == LEVADA_OK && i < s->args->batch_size; i++) {
+    LEVADA_TRY(unroll_columns(s, rows->spec, &spec, err));
+    for (int64_t i = 0; i < s->args->batch_size; i++) {
         unroll_slot *slot = &s->slots[i];
 
         if (!slot->used) continue;
         slot->stored = stored[row];
-        st = levada_unrolling_measure(&s->how, rows, row++, &slot->steps, err);
-        if (st == LEVADA_OK) {
-            st = levada_unrolling_count(&s->how, slot->steps, &slot->segments, err);
-        }
-        if (st == LEVADA_OK && slot->segment >= slot->segments) st = unroll_damaged(err);
+        unroll_note(s, rows, row++, slot);
+        if (slot->segment >= slot->segments) return unroll_damaged(err);
     }
-    levada_block_unref(&rows);
-    return st;
+    for (int64_t i = 0; i < s->n; i++) {
+        s->waiting[i] = (unroll_slot){ .used = true, .stored = stored[row] };
+        unroll_note(s, rows, row++, &s->waiting[i]);
+    }
+    return LEVADA_OK;
 }
 
 static levada_status unroll_restore(void *state, levada_state_reader *from, levada_error *err)
 {
     unroll_state *s = state;
     uint32_t     *stored = NULL;
+    levada_block *rows = NULL;
     levada_status st;
 
     LEVADA_TRY(unroll_restore_slots(s, from, err));
-    LEVADA_TRY(levada_cursor_restore(&s->rest, from, "rest", err));
-    LEVADA_TRY(levada_rowstore_restore(s->store, from, "rows", s->nused, &stored, err));
-    st = unroll_restore_rows(s, stored, err);
+    LEVADA_TRY(levada_state_get_count(from, "waiting", INT32_MAX, &s->n, err));
+    LEVADA_TRY(levada_rowstore_restore(s->store, from, "rows", s->nused + s->n, &stored, err));
+    s->at = 0;
+    st = unroll_reserve(s, s->n, err);
+    if (st == LEVADA_OK && s->nused + s->n) {
+        st = levada_rowstore_peek(s->store, stored, s->nused + s->n, &rows, err);
+        if (st == LEVADA_OK) st = unroll_restore_rows(s, stored, rows, err);
+    }
+    levada_block_unref(&rows);
     levada_slots_free(&stored);
     return st;
 }

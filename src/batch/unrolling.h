@@ -61,7 +61,7 @@ LEVADA_MUST_USE levada_status levada_unrolling_count(const levada_unrolling *u, 
                                                      int64_t *segments, levada_error *err);
 /* Segment number cut->segment of a record of that many steps: sets begin and size. */
 void levada_unrolling_place(const levada_unrolling *u, int64_t steps, levada_cut *cut);
-/* A batch of n segments of the records in `rows`, a block of any kind. `spec` is what
+/* A batch of n segments of the records in `rows`, a selection. `spec` is what
  * levada_unrolling_spec made of the columns of `rows`. Row i of the batch is slot i. */
 LEVADA_MUST_USE levada_status levada_unrolling_batch(const levada_unrolling *u, levada_pool *pool,
                                                      const levada_block *rows,

@@ -2,6 +2,7 @@
 /*
  * A batch of segments: the one copy of their steps, front to back, each row padded at its end.
  */
+#include "base/prefetch.h"
 #include "batch/unrolling.h"
 #include "tensor/builder_priv.h"
 
@@ -9,7 +10,7 @@
 
 typedef struct unrolling_job {
     const levada_unrolling *u;
-    const levada_block     *rows;
+    const levada_block     *rows; /* a selection */
     const levada_cut       *cuts;
     int64_t                 n;
     levada_builder         *b;
@@ -68,6 +69,16 @@ static unrolling_run unrolling_read(const unrolling_job *j, const unrolling_colu
 
 /* -- values */
 
+/* Each row continues another sequence, far away in memory. */
+static void unrolling_prefetch(const unrolling_job *j, const unrolling_column *how, int64_t i,
+                               int64_t size)
+{
+    unrolling_run run = { 0 };
+
+    if (i < j->n) run = unrolling_read(j, how, i);
+    if (run.count) levada_prefetch(NULL, run.column->values + run.first * size, run.count * size);
+}
+
 static levada_status unrolling_numbers(const unrolling_job *j, const unrolling_column *how,
                                        int32_t i, int64_t size, levada_error *err)
 {
@@ -81,6 +92,7 @@ static levada_status unrolling_numbers(const unrolling_job *j, const unrolling_c
         unrolling_run run = unrolling_read(j, how, r);
         int64_t       bytes = run.count * size;
 
+        unrolling_prefetch(j, how, r + LEVADA_PREFETCH_ROWS, size);
         if (bytes) memcpy(to, run.column->values + run.first * size, (size_t)bytes);
         if (room > bytes) memset(to + bytes, 0, (size_t)(room - bytes));
     }
@@ -137,26 +149,26 @@ static levada_status unrolling_lengths(const unrolling_job *j, int32_t i, levada
     return LEVADA_OK;
 }
 
-/* Dimensions that only blocks know must be equal in all rows of a batch. */
+static bool unrolling_alike(const levada_column *a, const levada_column *b, int32_t skip)
+{
+    const levada_field *f = a->field, *g = b->field;
+
+    return f->dtype == g->dtype && f->depth == g->depth && f->ndim == g->ndim &&
+           memcmp(a->dims + skip, b->dims + skip, (size_t)(f->ndim - skip) * sizeof a->dims[0]) ==
+               0;
+}
+
+/* Dimensions that only blocks know must be equal in all records of a batch. */
 static levada_status unrolling_dims(const unrolling_job *j, unrolling_column *how, int32_t i,
                                     levada_error *err)
 {
     const levada_field  *f = levada_spec_field(j->b->block->spec, i);
-    const levada_column *first = &levada_block_row(j->rows, 0, &(int64_t){ 0 })->columns[how->from];
+    const levada_column *first = &j->rows->from[0]->columns[how->from];
     int32_t              skip = how->steps && first->field->depth == 0 ? 1 : 0;
     int64_t              dims[LEVADA_MAX_DIMS];
 
-    for (int64_t r = 0; r < j->rows->n; r++) {
-        int64_t              row = 0;
-        const levada_column *c = &levada_block_row(j->rows, r, &row)->columns[how->from];
-        size_t               bytes = (size_t)(first->field->ndim - skip) * sizeof c->dims[0];
-
-        if (c == first) continue;
-        if (c->field->dtype == first->field->dtype && c->field->depth == first->field->depth &&
-            c->field->ndim == first->field->ndim &&
-            memcmp(c->dims + skip, first->dims + skip, bytes) == 0) {
-            continue;
-        }
+    for (int32_t k = 1; k < j->rows->nfrom; k++) {
+        if (unrolling_alike(&j->rows->from[k]->columns[how->from], first, skip)) continue;
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "field '%s' has different shapes in the records of a batch; pad them",
                            f->name);
@@ -186,32 +198,38 @@ static levada_status unrolling_fill(const unrolling_job *j, unrolling_column how
 
 /* -- the columns that say which segment a row is */
 
-static levada_status unrolling_flag(const unrolling_job *j, int32_t i, int which,
-                                    levada_error *err)
+typedef struct unrolling_marks {
+    bool    *is_first, *is_last, *is_padding;
+    int32_t *slot, *segment, *length;
+} unrolling_marks;
+
+static levada_status unrolling_reserve(const unrolling_job *j, int32_t first, unrolling_marks *m,
+                                       levada_error *err)
 {
-    void *values = NULL;
+    void *values[6] = { 0 };
 
-    LEVADA_TRY(levada_builder_values(j->b, i, j->n, &values, err));
-    for (int64_t r = 0; r < j->n; r++) {
-        const levada_cut *c = &j->cuts[r];
-        const bool        is[] = { c->row >= 0 && c->segment == 0,
-                                   c->row >= 0 && c->segment + 1 == c->segments, c->row < 0 };
-
-        ((bool *)values)[r] = is[which];
+    for (int32_t k = 0; k < 6; k++) {
+        LEVADA_TRY(levada_builder_values(j->b, first + k, j->n, &values[k], err));
     }
+    *m = (unrolling_marks){ values[0], values[1], values[2], values[3], values[4], values[5] };
     return LEVADA_OK;
 }
 
-static levada_status unrolling_number(const unrolling_job *j, int32_t i, int which,
-                                      levada_error *err)
+static levada_status unrolling_mark(const unrolling_job *j, int32_t first, levada_error *err)
 {
-    void *values = NULL;
+    unrolling_marks m;
 
-    LEVADA_TRY(levada_builder_values(j->b, i, j->n, &values, err));
+    LEVADA_TRY(unrolling_reserve(j, first, &m, err));
     for (int64_t r = 0; r < j->n; r++) {
-        const int64_t is[] = { r, j->cuts[r].segment, j->cuts[r].size };
+        const levada_cut *c = &j->cuts[r];
+        bool              used = c->row >= 0;
 
-        ((int32_t *)values)[r] = (int32_t)is[which];
+        m.is_first[r] = used && c->segment == 0;
+        m.is_last[r] = used && c->segment + 1 == c->segments;
+        m.is_padding[r] = !used;
+        m.slot[r] = (int32_t)r;
+        m.segment[r] = (int32_t)c->segment;
+        m.length[r] = (int32_t)c->size;
     }
     return LEVADA_OK;
 }
@@ -253,8 +271,7 @@ static levada_status unrolling_own_columns(const unrolling_job *j, int32_t first
                                            levada_error *err)
 {
     LEVADA_TRY(unrolling_keys(j, first, err));
-    for (int k = 0; k < 3; k++) LEVADA_TRY(unrolling_flag(j, first + 1 + k, k, err));
-    for (int k = 0; k < 3; k++) LEVADA_TRY(unrolling_number(j, first + 4 + k, k, err));
+    LEVADA_TRY(unrolling_mark(j, first + 1, err));
     return j->u->overlap ? unrolling_mask(j, first + 7, err) : LEVADA_OK;
 }
 
