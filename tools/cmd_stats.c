@@ -2,19 +2,26 @@
 /*
  * levada stats: how long the sequences are, and what padding would cost in which kind of batch.
  */
+#include "escape.h"
 #include "json.h"
 #include "pipe.h"
-#include "strategy.h"
+#include "stats_page.h"
 #include <levada/lengths.h>
+#include <levada/output.h>
 
-#include <stdio.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 static const levada_cli_option cmd_stats_options[] = {
     { "field", 'f', "F", "measure the length of this field (default: the only ragged one)" },
-    { "buckets", 'k', "N", "number of buckets to optimize (default: 8 and 16)" },
-    { "max-tokens", 'm', "N", "cells of a batch, padding included (default 32768)" },
+    { "max-tokens", 'm', "N", "elements of a batch, padding included (default 16384)" },
+    { "batch-size", 'b', "N", "records of a batch without such a budget (default 64)" },
+    { "boundaries", 0, "LIST", "also report these boundaries, such as 64,128,256" },
+    { "buckets", 'k', "N", "also report the best boundaries of N buckets" },
+    { "multiple-of", 0, "N", "pad to a multiple of N (default 1)" },
+    { "pack-length", 0, "N", "length of packed records (default: chosen from the lengths)" },
+    { "html", 0, "FILE", "also write a page with charts" },
     { "json", 0, NULL, "print one JSON object" },
     { "progress", 'p', NULL, "show progress on a terminal" },
     LEVADA_CLI_PIPE_OPTIONS,
@@ -22,13 +29,11 @@ static const levada_cli_option cmd_stats_options[] = {
 };
 
 typedef struct stats_job {
-    const char        *field;
-    int64_t            budget;
-    levada_cli_buffer  all, at, count; /* int64_t each */
-    levada_cli_lengths lengths;
-    levada_cli_buffer  out;
-    bool               json;
-    int                lines;
+    const char       *description, *field, *html;
+    int64_t           max_tokens, batch_size, multiple_of, buckets, pack_length;
+    levada_cli_buffer all, boundaries; /* int64_t each                     */
+    levada_cli_buffer name;            /* of the field that was measured   */
+    bool              json;
 } stats_job;
 
 /* The field asked for, or the only one that has lengths. */
@@ -65,6 +70,7 @@ static levada_status cmd_stats_block(stats_job *job, const levada_block *block, 
     bool                 plain = column && column->field->depth == 0 && column->field->ndim == 0;
 
     if (!column) return err->code;
+    if (!job->name.size) levada_cli_puts(&job->name, column->field->name);
     for (int64_t row = 0; row < column->n; row++) {
         int64_t length = 0;
 
@@ -77,156 +83,154 @@ static levada_status cmd_stats_block(stats_job *job, const levada_block *block, 
     return LEVADA_OK;
 }
 
-static int cmd_stats_order(const void *a, const void *b)
+/* The numbers of "10,20,30". */
+static bool cmd_stats_numbers(const char *text, levada_cli_buffer *out)
 {
-    int64_t x, y;
+    char *end = NULL;
 
-    memcpy(&x, a, sizeof x);
-    memcpy(&y, b, sizeof y);
-    return (x > y) - (x < y);
-}
+    for (;; text = end + 1) {
+        int64_t number;
 
-/* Sorts a copy of the lengths and counts equal ones. */
-static void cmd_stats_count(stats_job *job)
-{
-    levada_cli_buffer sorted = { 0 };
-    int64_t           n = (int64_t)(job->all.size / sizeof n), same = 0;
-    const int64_t    *at;
-
-    levada_cli_add(&sorted, job->all.at, job->all.size);
-    qsort(sorted.at, (size_t)n, sizeof n, cmd_stats_order);
-    at = (const int64_t *)(void *)sorted.at;
-    for (int64_t i = 0; i < n; i++) {
-        job->lengths.sum += at[i];
-        same++;
-        if (i + 1 < n && at[i + 1] == at[i]) continue;
-        levada_cli_add(&job->at, &at[i], sizeof at[i]);
-        levada_cli_add(&job->count, &same, sizeof same);
-        same = 0;
-    }
-    job->lengths.all = (const int64_t *)(void *)job->all.at;
-    job->lengths.n = n;
-    job->lengths.at = (const int64_t *)(void *)job->at.at;
-    job->lengths.count = (const int64_t *)(void *)job->count.at;
-    job->lengths.distinct = (int64_t)(job->at.size / sizeof n);
-    levada_cli_buffer_clear(&sorted);
-}
-
-/* The smallest length that `part` of the records do not exceed. */
-static int64_t cmd_stats_quantile(const levada_cli_lengths *lengths, double part)
-{
-    double seen = 0;
-
-    for (int64_t i = 0; i < lengths->distinct; i++) {
-        seen += (double)lengths->count[i];
-        if (seen >= part * (double)lengths->n) return lengths->at[i];
-    }
-    return 0;
-}
-
-static void cmd_stats_boundaries(levada_cli_buffer *b, const int64_t *boundaries, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++) {
-        if (i > 0) levada_cli_puts(b, ",");
-        levada_cli_int(b, boundaries[i]);
+        errno = 0;
+        number = strtoll(text, &end, 10);
+        if (end == text || errno || (*end && *end != ',')) return false;
+        levada_cli_add(out, &number, sizeof number);
+        if (*end == '\0') return true;
     }
 }
 
-static void cmd_stats_text(stats_job *job, const char *name, levada_cli_cost cost,
-                           const int64_t *boundaries, int64_t n)
+static levada_status cmd_stats_report(const stats_job *job, levada_value **out, levada_error *err)
 {
-    levada_cli_buffer tokens = { 0 };
+    levada_padding_report_options options = LEVADA_PADDING_REPORT_OPTIONS_INIT;
+    char                         *json = NULL;
 
-    if (job->lines++ == 0)
-        levada_cli_printf(&job->out, "\n%-24s %8s %9s %16s\n", "strategy", "shapes", "padding",
-                          "tokens per batch");
-    levada_cli_count(&tokens, (int64_t)(cost.tokens_per_batch + 0.5));
-    if (cost.shapes < 0) levada_cli_printf(&job->out, "%-24s %8s", name, "any");
-    else levada_cli_printf(&job->out, "%-24s %8d", name, (int)cost.shapes);
-    levada_cli_printf(&job->out, " %7.1f %% %16s", cost.padding * 100, tokens.at);
-    if (n > 0) {
-        levada_cli_puts(&job->out, "   boundaries=[");
-        cmd_stats_boundaries(&job->out, boundaries, n);
-        levada_cli_puts(&job->out, "]");
+    options.max_tokens = job->max_tokens;
+    options.batch_size = job->batch_size;
+    options.multiple_of = job->multiple_of;
+    options.num_buckets = job->buckets;
+    options.pack_length = job->pack_length;
+    options.field = job->name.at;
+    options.boundaries = job->boundaries.size ? (const int64_t *)(void *)job->boundaries.at : NULL;
+    options.nboundaries = (int64_t)(job->boundaries.size / sizeof(int64_t));
+    LEVADA_TRY(levada_padding_report((const int64_t *)(void *)job->all.at,
+                                     (int64_t)(job->all.size / sizeof(int64_t)), &options, &json,
+                                     err));
+    return levada_cli_json_take(&json, out, err);
+}
+
+/* -- text */
+
+static const char *const cmd_stats_quantiles[] = { "min", "p10", "median", "p90", "p99", "max" };
+
+/* "20 547 records · 15 615 680 tokens · min 15 · median 263 · p90 1 486 · max 118 563" */
+static void cmd_stats_head(levada_cli_buffer *to, const levada_value *report)
+{
+    const levada_value *quantiles = levada_cli_json_get(report, "quantiles");
+
+    levada_cli_counted(to, levada_cli_json_int(report, "records"), "record", "records");
+    levada_cli_puts(to, " · ");
+    levada_cli_counted(to, levada_cli_json_int(report, "tokens"), "token", "tokens");
+    for (int i = 0; i < 6; i++) {
+        levada_cli_printf(to, " · %s ", cmd_stats_quantiles[i]);
+        levada_cli_count(to, levada_cli_json_int(quantiles, cmd_stats_quantiles[i]));
     }
-    levada_cli_puts(&job->out, "\n");
-    levada_cli_buffer_clear(&tokens);
+    levada_cli_puts(to, "\n\n");
 }
 
-static void cmd_stats_json(stats_job *job, const char *name, levada_cli_cost cost,
-                           const int64_t *boundaries, int64_t n)
+/* A number with spaces before it, `width` columns in all. */
+static void cmd_stats_number(levada_cli_buffer *to, int64_t number, int64_t width)
 {
-    levada_cli_printf(&job->out, "%s{\"strategy\":\"%s\",\"shapes\":", job->lines++ ? "," : "",
-                      name);
-    if (cost.shapes < 0) levada_cli_puts(&job->out, "null");
-    else levada_cli_int(&job->out, cost.shapes);
-    levada_cli_printf(&job->out, ",\"padding\":%.6f,\"tokens_per_batch\":%.1f,\"boundaries\":[",
-                      cost.padding, cost.tokens_per_batch);
-    cmd_stats_boundaries(&job->out, boundaries, n);
-    levada_cli_puts(&job->out, "]}");
+    levada_cli_buffer text = { 0 };
+
+    levada_cli_count(&text, number);
+    levada_cli_repeat(to, " ", width - levada_cli_width(text.at, text.size));
+    levada_cli_puts(to, text.at);
+    levada_cli_buffer_clear(&text);
 }
 
-static void cmd_stats_put(stats_job *job, const char *name, levada_cli_cost cost,
-                          const int64_t *boundaries, int64_t n)
+static void cmd_stats_histogram(levada_cli_buffer *to, const levada_value *bins)
 {
-    if (job->json) cmd_stats_json(job, name, cost, boundaries, n);
-    else cmd_stats_text(job, name, cost, boundaries, n);
-}
+    int64_t most = 1;
 
-/* "tokens   20 547 records · 15 615 680 tokens · min 15 · median 263 · p90 1 486 · max 118 563" */
-static void cmd_stats_head(stats_job *job)
-{
-    static const char *const names[] = { "min", "median", "p90", "p99", "max" };
-    static const double      parts[] = { 0, 0.5, 0.9, 0.99, 1 };
+    for (int64_t i = 0; i < levada_value_count(bins); i++) {
+        int64_t n = levada_value_as_int(levada_value_item(levada_value_item(bins, i), 2));
 
-    if (job->json) {
-        levada_cli_puts(&job->out, "{\"records\":");
-        levada_cli_int(&job->out, job->lengths.n);
-        levada_cli_puts(&job->out, ",\"tokens\":");
-        levada_cli_int(&job->out, job->lengths.sum);
-    } else {
-        levada_cli_counted(&job->out, job->lengths.n, "record", "records");
-        levada_cli_puts(&job->out, " · ");
-        levada_cli_counted(&job->out, job->lengths.sum, "token", "tokens");
+        most = n > most ? n : most;
     }
-    for (int i = 0; i < 5; i++) {
-        int64_t value = cmd_stats_quantile(&job->lengths, parts[i]);
+    for (int64_t i = 0; i < levada_value_count(bins); i++) {
+        const levada_value *bin = levada_value_item(bins, i);
+        int64_t             n = levada_value_as_int(levada_value_item(bin, 2));
 
-        levada_cli_printf(&job->out, job->json ? ",\"%s\":" : " · %s ", names[i]);
-        if (job->json) levada_cli_int(&job->out, value);
-        else levada_cli_count(&job->out, value);
+        cmd_stats_number(to, levada_value_as_int(levada_value_item(bin, 0)), 9);
+        levada_cli_puts(to, " …");
+        cmd_stats_number(to, levada_value_as_int(levada_value_item(bin, 1)) - 1, 10);
+        cmd_stats_number(to, n, 12);
+        levada_cli_puts(to, "  ");
+        levada_cli_repeat(to, "█", (int64_t)(40.0 * (double)n / (double)most + 0.5));
+        levada_cli_puts(to, "\n");
     }
-    levada_cli_puts(&job->out, job->json ? ",\"strategies\":[" : "\n");
 }
 
-static levada_status cmd_stats_best(stats_job *job, int64_t k, levada_error *err)
+static void cmd_stats_strategies(levada_cli_buffer *to, const levada_value *rows)
 {
-    const levada_cli_lengths *l = &job->lengths;
-    int64_t                   boundaries[LEVADA_CLI_MAX_BUCKETS], n = 0;
-    char                      name[40];
-    levada_status             st;
+    levada_cli_printf(to, "\n%-20s %9s %18s %8s %8s\n", "strategy", "padding", "tokens per batch",
+                      "batches", "shapes");
+    for (int64_t i = 0; i < levada_value_count(rows); i++) {
+        const levada_value *row = levada_value_item(rows, i);
 
-    st = levada_optimal_boundaries(l->at, l->count, l->distinct, k, 1, boundaries, &n, err);
-    if (st != LEVADA_OK) return st;
-    snprintf(name, sizeof name, "best %d buckets", (int)k);
-    cmd_stats_put(job, name, levada_cli_cost_buckets(&job->lengths, boundaries, n, job->budget),
-                  boundaries, n);
-    return LEVADA_OK;
+        levada_cli_printf(to, "%-20s %7.2f %%", levada_cli_json_string(row, "strategy"),
+                          levada_cli_json_float(row, "padding") * 100);
+        cmd_stats_number(to, (int64_t)(levada_cli_json_float(row, "tokens_per_batch") + 0.5), 19);
+        cmd_stats_number(to, levada_cli_json_int(row, "batches"), 9);
+        cmd_stats_number(to, levada_cli_json_int(row, "shapes"), 9);
+        levada_cli_puts(to, "\n");
+    }
 }
 
-static levada_status cmd_stats_strategies(stats_job *job, int64_t k, levada_error *err)
+static void cmd_stats_text(levada_cli_buffer *to, const levada_value *report)
 {
-    int64_t equal[LEVADA_CLI_MAX_BUCKETS], n = levada_cli_buckets_equal(&job->lengths, 10, equal);
-    levada_status st;
+    const levada_value *best = levada_cli_json_get(report, "recommended");
 
-    cmd_stats_put(job, "random, 64 rows", levada_cli_cost_random(&job->lengths, 64), NULL, 0);
-    cmd_stats_put(job, "10 equal buckets",
-                  levada_cli_cost_buckets(&job->lengths, equal, n, job->budget), NULL, 0);
-    st = cmd_stats_best(job, k ? k : 8, err);
-    if (st == LEVADA_OK && k == 0) st = cmd_stats_best(job, 16, err);
-    cmd_stats_put(job, "packing, 64 open rows",
-                  levada_cli_cost_packing(&job->lengths, 64, job->budget), NULL, 0);
-    if (job->json) levada_cli_puts(&job->out, "]}\n");
+    cmd_stats_head(to, report);
+    cmd_stats_histogram(to, levada_cli_json_get(report, "histogram"));
+    cmd_stats_strategies(to, levada_cli_json_get(report, "strategies"));
+    levada_cli_puts(to, "\nrecommended\n  | ");
+    levada_cli_show_text(to, levada_cli_json_string(best, "stage"));
+    levada_cli_puts(to, "\n  ds = ds.");
+    levada_cli_show_text(to, levada_cli_json_string(best, "call"));
+    levada_cli_puts(to, "\n");
+}
+
+/* -- the command */
+
+static levada_status cmd_stats_page(const stats_job *job, const levada_value *report,
+                                    levada_error *err)
+{
+    levada_cli_buffer page = { 0 };
+    levada_status     st;
+
+    levada_cli_stats_page(&page, report, job->description);
+    st = levada_output_save(job->html, page.at, page.size, err);
+    levada_cli_buffer_clear(&page);
+    return st;
+}
+
+static levada_status cmd_stats_print(const stats_job *job, levada_error *err)
+{
+    levada_cli_buffer text = { 0 };
+    levada_value     *report = NULL;
+    levada_status     st = cmd_stats_report(job, &report, err);
+
+    if (st == LEVADA_OK && job->html) st = cmd_stats_page(job, report, err);
+    if (st == LEVADA_OK && job->json) {
+        levada_cli_json_put(&text, report);
+        levada_cli_puts(&text, "\n");
+    } else if (st == LEVADA_OK) {
+        cmd_stats_text(&text, report);
+    }
+    levada_value_destroy(&report);
+    levada_cli_out(&text);
+    levada_cli_buffer_clear(&text);
     return st;
 }
 
@@ -244,38 +248,53 @@ static levada_status cmd_stats_read(stats_job *job, levada_cli_pipe *p, int64_t 
     return status == LEVADA_END ? LEVADA_OK : status;
 }
 
+/* False, with a message, if an option is out of its range. */
+static bool cmd_stats_options_read(stats_job *job, const levada_cli_args *args)
+{
+    const char *boundaries = levada_cli_value(args, "boundaries");
+
+    job->field = levada_cli_value(args, "field");
+    job->html = levada_cli_value(args, "html");
+    job->json = levada_cli_flag(args, "json");
+    job->max_tokens = levada_cli_number(args, "max-tokens", 16384);
+    job->batch_size = levada_cli_number(args, "batch-size", 64);
+    job->multiple_of = levada_cli_number(args, "multiple-of", 1);
+    job->buckets = levada_cli_number(args, "buckets", 0);
+    job->pack_length = levada_cli_number(args, "pack-length", 0);
+    if (boundaries && !cmd_stats_numbers(boundaries, &job->boundaries)) {
+        levada_cli_say("stats: --boundaries must be numbers such as 64,128,256, not '%s'",
+                       boundaries);
+        return false;
+    }
+    return true;
+}
+
 static levada_cli_status cmd_stats(levada_env *env, const levada_cli_args *args)
 {
-    stats_job         job = { .field = levada_cli_value(args, "field"),
-                              .budget = levada_cli_number(args, "max-tokens", 32768),
-                              .json = levada_cli_flag(args, "json") };
+    stats_job         job = { .description = args->words[0] };
     levada_cli_pipe   p = { 0 };
     levada_error      err = LEVADA_ERROR_INIT;
-    int64_t           k = levada_cli_number(args, "buckets", 0);
-    levada_cli_status status;
+    levada_cli_status status = LEVADA_CLI_USAGE;
 
-    if (k < 0 || k > LEVADA_CLI_MAX_BUCKETS || job.budget < 1) {
-        levada_cli_say("stats: --buckets must be from 0 to %d, --max-tokens at least 1",
-                       LEVADA_CLI_MAX_BUCKETS);
-        return LEVADA_CLI_USAGE;
+    if (cmd_stats_options_read(&job, args)) {
+        status = levada_cli_pipe_open(&p, env, args->words[0], args);
     }
-    status = levada_cli_pipe_open(&p, env, args->words[0], args);
-    if (status != LEVADA_CLI_DONE) return status;
-    levada_cli_progress_begin(&p.progress, levada_cli_flag(args, "progress"), NULL);
-    if (cmd_stats_read(&job, &p, levada_cli_number(args, "limit", INT64_MAX), &err) != LEVADA_OK) {
-        levada_cli_progress_clear(&p.progress);
+    if (status == LEVADA_CLI_DONE) {
+        levada_cli_progress_begin(&p.progress, levada_cli_flag(args, "progress"), NULL);
+        if (cmd_stats_read(&job, &p, levada_cli_number(args, "limit", INT64_MAX), &err)
+                != LEVADA_OK) {
+            levada_cli_progress_clear(&p.progress);
+            status = levada_cli_fail(&err);
+        }
+        levada_cli_pipe_close(&p);
+    }
+    if (status == LEVADA_CLI_DONE && cmd_stats_print(&job, &err) != LEVADA_OK) {
         status = levada_cli_fail(&err);
-    } else {
-        cmd_stats_count(&job);
-        cmd_stats_head(&job);
-        if (cmd_stats_strategies(&job, k, &err) != LEVADA_OK) status = levada_cli_fail(&err);
+        if (err.code == LEVADA_EINVALID_ARGUMENT) status = LEVADA_CLI_USAGE;
     }
-    levada_cli_pipe_close(&p);
-    levada_cli_out(&job.out);
     levada_cli_buffer_clear(&job.all);
-    levada_cli_buffer_clear(&job.at);
-    levada_cli_buffer_clear(&job.count);
-    levada_cli_buffer_clear(&job.out);
+    levada_cli_buffer_clear(&job.name);
+    levada_cli_buffer_clear(&job.boundaries);
     return status;
 }
 
@@ -284,7 +303,7 @@ const levada_cli_command levada_cli_stats = {
     .words = "DESCRIPTION",
     .doc = "print sequence lengths, and what padding costs",
     .more = "  levada stats 'tfrecord:a.tfrecord | parse_sequence_example:...' --field tokens\n\n"
-            "Pass the printed boundaries to bucket_by_sequence_length.",
+            "Add the recommended call to the pipeline.",
     .options = cmd_stats_options,
     .min_words = 1,
     .max_words = 1,

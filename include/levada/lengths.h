@@ -61,29 +61,43 @@ levada_length_histogram_get(levada_length_histogram *histogram, const int64_t **
 
 typedef struct levada_padding_report_options {
     size_t         struct_size;
-    int64_t        max_tokens;  /* budget of a batch, in elements                       */
-    int64_t        batch_size;  /* records of a batch without a budget                  */
-    int64_t        multiple_of; /* padded lengths are rounded up to this                */
-    const int64_t *boundaries;  /* one more strategy; NULL = none                       */
+    int64_t        max_tokens;  /* budget of a batch, in elements                           */
+    int64_t        batch_size;  /* records of a batch without a budget                      */
+    int64_t        multiple_of; /* padded lengths are rounded up to this                    */
+    const int64_t *boundaries;  /* one more strategy; NULL = none                           */
     int64_t        nboundaries;
+    const char    *field;       /* name of the lengths in stages and calls; NULL = "length" */
+    int64_t        num_buckets; /* one more number of best buckets; 0 = none                */
+    int64_t        pack_length; /* of a packed record; 0 = a power of two from the lengths  */
 } levada_padding_report_options;
 
 #define LEVADA_PADDING_REPORT_OPTIONS_INIT                                            \
     {                                                                          \
-        sizeof(levada_padding_report_options), 16384, 64, 1, NULL, 0                  \
+        sizeof(levada_padding_report_options), 16384, 64, 1, NULL, 0, NULL, 0, 0      \
     }
 /* The same for languages without macros; size is sizeof(levada_padding_report_options). */
 LEVADA_API void levada_padding_report_options_init(levada_padding_report_options *all, size_t size);
 
 /* Makes batches of records with these lengths, in this order, in several ways, and reports what
- * padding costs in each. Every strategy runs as the stage that it names, on the lengths alone. One
- * JSON object, to be freed with levada_string_free:
+ * padding costs in each. Every strategy runs as the stage that it names, on the lengths alone. A
+ * negative length counts as 0. One JSON object, to be freed with levada_string_free:
  *
- *     {"records", "tokens", "strategies": [{"strategy", "stage", "padding", "batches",
- *      "tokens_per_batch", "shapes"}]}
+ *     {"records", "tokens", "field",
+ *      "quantiles": {"min", "p10", "median", "p90", "p99", "max"},
+ *      "histogram": [[from, to, records], ...],
+ *      "strategies": [{"strategy", "stage", "call", "padding", "batches", "tokens_per_batch",
+ *                      "shapes"}],
+ *      "recommended": {"strategy", "stage", "call"}}
  *
  * padding is the share of all elements of the batches; shapes is the number of distinct padded
- * lengths; stage is the description to use, with the field `length`. */
+ * lengths. stage is the description to use, call the same as a method of a dataset in Python.
+ * Records of from <= length < to are in a bin of the histogram; the bins are equally wide, except
+ * that the last one has all longer records. The strategy "packing" pads every packed record to its
+ * full length.
+ *
+ * Recommended is the first of the look-aheads and best buckets (most first) that pads at most one
+ * percent of the elements more than the best of them. Packing is not among them: a model must mask
+ * the segments of packed records. */
 LEVADA_API LEVADA_MUST_USE levada_status
 levada_padding_report(const int64_t *lengths, int64_t n,
                       const levada_padding_report_options *options, char **out, levada_error *err);

@@ -50,20 +50,22 @@ static PyObject *lengths_report(PyObject *module, PyObject *args)
 {
     levada_padding_report_options options = LEVADA_PADDING_REPORT_OPTIONS_INIT;
     Py_buffer                     lengths, boundaries;
-    long long                     tokens = 0, size = 0, multiple = 0;
+    long long                     tokens = 0, size = 0, multiple = 0, buckets = 0, pack = 0;
     int                           given = 0;
     levada_error                  err = LEVADA_ERROR_INIT;
     levada_status                 st;
     char                         *text = NULL;
 
     (void)module;
-    if (!PyArg_ParseTuple(args, "y*LLLy*p:padding_report", &lengths, &tokens, &size, &multiple,
-                          &boundaries, &given)) {
+    if (!PyArg_ParseTuple(args, "y*LLLy*psLL:padding_report", &lengths, &tokens, &size, &multiple,
+                          &boundaries, &given, &options.field, &buckets, &pack)) {
         return NULL;
     }
     options.max_tokens = tokens;
     options.batch_size = size;
     options.multiple_of = multiple;
+    options.num_buckets = buckets;
+    options.pack_length = pack;
     options.boundaries = given ? boundaries.buf : NULL;
     options.nboundaries = given ? lengths_count(&boundaries) : 0;
     Py_BEGIN_ALLOW_THREADS
@@ -78,6 +80,7 @@ PyMethodDef levada_py_lengths_functions[] = {
     {"optimal_boundaries", lengths_boundaries, METH_VARARGS,
      "optimal_boundaries(lengths, counts, buckets, multiple): a list."},
     {"padding_report", lengths_report, METH_VARARGS,
-     "padding_report(lengths, max_tokens, batch_size, multiple, boundaries, given): JSON."},
+     "padding_report(lengths, max_tokens, batch_size, multiple, boundaries, given, field, "
+     "num_buckets, pack_length): JSON."},
     {NULL, NULL, 0, NULL},
 };

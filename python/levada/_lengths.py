@@ -136,12 +136,30 @@ def optimal_boundaries(
 
 
 class PaddingReport:
-    """What padding costs: ``strategies``, a list of dicts, and as text a table."""
+    """What padding costs: ``strategies``, a list of dicts, and as text a table.
 
-    __slots__ = ("records", "strategies", "tokens")
+    ``quantiles`` and ``histogram`` (lists ``[from, to, records]``) describe the lengths.
+    ``recommended`` has the keys ``strategy``, ``stage`` (a description) and ``call`` (in Python).
+    """
 
-    def __init__(self, records: int, tokens: int, strategies: list[dict[str, Any]]) -> None:
+    __slots__ = (
+        "field", "histogram", "quantiles", "recommended", "records", "strategies", "tokens"
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        records: int,
+        tokens: int,
+        strategies: list[dict[str, Any]],
+        *,
+        field: str = "length",
+        quantiles: dict[str, int] | None = None,
+        histogram: list[list[int]] | None = None,
+        recommended: dict[str, str] | None = None,
+    ) -> None:
         self.records, self.tokens, self.strategies = records, tokens, strategies
+        self.field, self.quantiles, self.histogram = field, quantiles or {}, histogram or []
+        self.recommended = recommended or {}
 
     def __getitem__(self, strategy: str) -> dict[str, Any]:
         for row in self.strategies:
@@ -150,14 +168,17 @@ class PaddingReport:
         raise KeyError(strategy)
 
     def __repr__(self) -> str:
-        head = f"{self.records:,} records · {self.tokens:,} tokens"
+        head = [f"{self.records:,} records", f"{self.tokens:,} tokens"]
+        head += [f"{name} {length:,}" for name, length in self.quantiles.items()]
         lines = [f"{'strategy':<20} {'padding':>8} {'tokens per batch':>16} {'shapes':>7}"]
         lines += [
             f"{row['strategy']:<20} {row['padding']:>8.2%} {row['tokens_per_batch']:>16,.0f} "
             f"{row['shapes']:>7,}"
             for row in self.strategies
         ]
-        return "\n".join([head, *lines])
+        if self.recommended:
+            lines += [f"recommended: ds.{self.recommended['call']}"]
+        return "\n".join([" · ".join(head), *lines])
 
 
 def padding_report(
@@ -168,13 +189,16 @@ def padding_report(
     batch_size: int = 64,
     multiple_of: int = 1,
     boundaries: Iterable[int] | None = None,
+    num_buckets: int | None = None,
+    pack_length: int | None = None,
     seed: int = 0,
 ) -> PaddingReport:
     """What padding costs in several kinds of batches of these records.
 
     A dataset is read once, and ``field`` names its sequence. The length of each record counts in
     its order; a histogram has no order, so its records are shuffled with ``seed``. Every strategy
-    is run as the stage that the report names.
+    is run as the stage that the report names. ``boundaries`` and ``num_buckets`` add strategies;
+    ``pack_length`` is the length of packed records (default: chosen from the lengths).
     """
     import numpy as np
 
@@ -190,6 +214,7 @@ def padding_report(
         each = _integers("lengths", lengths)
     given = b"" if boundaries is None else _integers("boundaries", boundaries).tobytes()
     text = _levada.padding_report(
-        each.tobytes(), max_tokens, batch_size, multiple_of, given, boundaries is not None
-    )
+        each.tobytes(), max_tokens, batch_size, multiple_of, given, boundaries is not None,
+        field or "length", num_buckets or 0, pack_length or 0,
+    )  # fmt: skip
     return PaddingReport(**json.loads(text))

@@ -5,10 +5,12 @@ Golden texts lie in tests/cli; LEVADA_UPDATE=1 writes them anew.
 """
 
 import gzip
+import html.parser
 import itertools
 import json
 import os
 import pty
+import re
 import select
 import signal
 import subprocess
@@ -314,6 +316,29 @@ def test_info_of_a_missing_file_fails(tmp_path):
 # stats
 
 
+class HTMLTags(html.parser.HTMLParser):
+    """The tags and the text of a page, and the tags that it leaves open."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.seen, self.open, self.text = [], [], ""
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        self.seen.append(tag)
+        if tag != "meta":
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.seen.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text += data
+
+
 def padding(lengths, boundaries):
     """Cells over tokens, with every length padded to the longest of its bucket."""
     edges = [0, *boundaries, max(lengths) + 1]
@@ -327,11 +352,38 @@ def test_stats_finds_the_best_boundaries(tmp_path):
     (tmp_path / "x.tfrecord").write_bytes(b"".join(map(frame, records)))
     words = ["stats", "tfrecord:x.tfrecord | parse_example:{x:{kind:VarLen,dtype:int64}}"]
     result = json.loads(levada(*words, "--json", "-k", 4, cwd=tmp_path).stdout)
-    found = next(row for row in result["strategies"] if row["strategy"] == "best 4 buckets")
+    found = next(row for row in result["strategies"] if row["strategy"] == "4 best buckets")
     best = min(padding(lengths, cut) for cut in itertools.combinations(range(2, 41), 3))
     assert found["padding"] == pytest.approx(best, abs=1e-6)
-    assert padding(lengths, found["boundaries"]) == pytest.approx(best)
-    assert (result["records"], result["tokens"], result["max"]) == (14, sum(lengths), 40)
+    cuts = json.loads(re.search(r"boundaries=(\[.*?\])", found["stage"])[1])
+    assert padding(lengths, cuts) == pytest.approx(best)
+    assert (result["records"], result["tokens"]) == (14, sum(lengths))
+    assert result["quantiles"]["max"] == 40 and result["field"] == "x"
+
+
+def test_stats_writes_a_page_that_loads_nothing(tmp_path):
+    name = "<b>\"&'"
+    records = [sized(1, features({name: ints([5] * n)})) for n in [3, 900, 2, 41]]
+    (tmp_path / "x.tfrecord").write_bytes(b"".join(map(frame, records)))
+    spec = json.dumps({name: {"kind": "VarLen", "dtype": "int64"}})
+    words = ["stats", f"tfrecord:x.tfrecord | parse_example:{spec}", "--html", "a.html"]
+    text = levada(*words, "--max-tokens", 100, "--boundaries", "3,50", cwd=tmp_path).stdout
+    assert "given boundaries" in text and "\nrecommended\n  | bucket_by_sequence_length:" in text
+    page = (tmp_path / "a.html").read_text()
+    tags = HTMLTags(page)
+    assert tags.open == [] and {"svg", "rect", "table"} <= set(tags.seen)
+    assert not {"script", "link", "img", "iframe", "b"} & set(tags.seen)
+    assert "src=" not in page and "url(" not in page and "http" not in page
+    assert name in tags.text and "too_long=alone" in tags.text and "given boundaries" in tags.text
+
+
+def test_stats_refuses_options_out_of_range(folder):
+    words = "tfrecord:ten.tfrecord | parse_example:{tokens:{kind:VarLen,dtype:int64}}"
+    for bad in (["--max-tokens", 0], ["-k", 5000], ["--boundaries", "9,x"], ["--boundaries", "9,3"]):
+        done = levada("stats", words, *bad, cwd=folder, status=2)
+        assert done.stdout == "" and done.stderr.startswith("levada: ")
+    done = levada("stats", words, "--html", "no/where.html", cwd=folder, status=1)
+    assert "no/where.html" in done.stderr and done.stdout == ""
 
 
 def test_stats_asks_which_field(folder):
@@ -340,7 +392,7 @@ def test_stats_asks_which_field(folder):
     done = levada("stats", words, cwd=folder, status=1)
     assert "--field is required; available: a, tokens" in done.stderr
     text = levada("stats", words, "--field", "tokens", cwd=folder).stdout
-    assert text.startswith("10 records · 30 tokens · min 1 · median 3 ")
+    assert text.startswith("10 records · 30 tokens · min 1 · p10 1 · median 3 ")
 
 
 def test_ckpt_shows_and_compares(folder):

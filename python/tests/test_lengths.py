@@ -87,22 +87,37 @@ def test_report_has_a_stage_for_each_strategy():
     ahead = report["look-ahead of 4000"]
     ds = lv.from_arrays({"length": lengths}).stage  # the stage runs as it is printed
     text = ahead["stage"]
-    assert text == (
-        "bucket_by_sequence_length:length,max_tokens=2048,lookahead=4000,too_long=alone"
-    )
+    assert text == "bucket_by_sequence_length:length,max_tokens=2048,lookahead=4000"
     batches = list(ds("bucket_by_sequence_length", length="length", max_tokens=2048,
-                      lookahead=4000, too_long="alone").with_options(seed=1))  # fmt: skip
+                      lookahead=4000).with_options(seed=1))  # fmt: skip
     assert len(batches) == ahead["batches"]
     assert ahead["padding"] < report["16 best buckets"]["padding"]
     assert report["16 best buckets"]["padding"] < report["given boundaries"]["padding"]
     assert "look-ahead of 16000" in repr(report)
+    assert repr(report).endswith(f"recommended: ds.{report.recommended['call']}")
+    assert sum(records for _, _, records in report.histogram) == report.records
+    assert report.quantiles["median"] == lv.LengthHistogram(
+        *np.unique(lengths, return_counts=True)
+    ).quantile(0.5)
+
+
+def test_each_call_of_a_report_runs():
+    ds = records([length % 40 for length in range(200)])
+    report = lv.padding_report(
+        ds, "x", max_tokens=90, batch_size=8, boundaries=[9], num_buckets=3, pack_length=50
+    )
+    assert report.field == "x" and report["3 best buckets"]["padding"] > 0
+    for row in report.strategies:
+        made = eval(f"ds.{row['call']}", {"ds": ds})
+        assert sum(len(record["n"]) for record in made) == 200
+        assert str(made).endswith(row["stage"])
     with pytest.raises(KeyError):
         report["none"]
 
 
 def test_report_of_a_dataset_and_of_a_histogram():
     by_records = lv.padding_report(records(), "x", max_tokens=60, batch_size=2)
-    by_lengths = lv.padding_report(LENGTHS, max_tokens=60, batch_size=2)
+    by_lengths = lv.padding_report(LENGTHS, "x", max_tokens=60, batch_size=2)
     assert by_records.strategies == by_lengths.strategies
     found = lv.length_histogram(records(), "x")
     assert lv.padding_report(found, max_tokens=60).tokens == sum(LENGTHS)
