@@ -9,7 +9,6 @@ import shutil
 import subprocess
 import sys
 import time
-from collections import Counter
 from pathlib import Path
 
 import levada as lv
@@ -17,15 +16,20 @@ import make_corpus
 
 BOUNDARIES = [64, 128, 256, 512, 1024, 2048, 4096]
 MAX_TOKENS = 131_072
+WAYS = {  # what bucket_by_sequence_length is given besides the budget
+    "7 boundaries": {"boundaries": BOUNDARIES},
+    "look-ahead of 16 000": {"lookahead": 16_000},
+}
+SPEC = "sequence={tokens:{kind:FixedLenSequence,shape:[],dtype:int64}}"
 
 
-def pipeline(path: Path) -> lv.Dataset:
+def pipeline(path: Path, way: str) -> lv.Dataset:
     tokens = lv.FixedLenSequenceFeature([], lv.int64)
     return (
         lv.tfrecord(str(path))
         .shuffle(4096, seed=7)
         .parse_sequence_example(sequence={"tokens": tokens})
-        .bucket_by_sequence_length("tokens", boundaries=BOUNDARIES, max_tokens=MAX_TOKENS)
+        .bucket_by_sequence_length("tokens", max_tokens=MAX_TOKENS, **WAYS[way])
         .prefetch(4)
     )
 
@@ -54,49 +58,43 @@ class Progress:
 
 
 class Totals:
-    """What the table at the end tells."""
+    """Sums over all batches of a run."""
 
     def __init__(self) -> None:
-        self.records = self.tokens = self.cells = 0
-        self.batches: Counter[int] = Counter()  # by upper bound of the bucket
+        self.records = self.tokens = self.cells = self.batches = 0
+        self.seconds = 0.0
 
     def add(self, batch: lv.Batch) -> None:
-        lengths = batch.lengths("tokens")
-        longest = int(lengths.max())
-        bucket = next((bound for bound in BOUNDARIES if longest < bound), 0)
-        self.batches[bucket] += 1
+        self.batches += 1
         self.records += batch.num_records
-        self.tokens += int(lengths.sum())
+        self.tokens += int(batch.lengths("tokens").sum())
         self.cells += batch["tokens"].size
 
 
-def run(path: Path, total: int) -> None:
+def run(path: Path, way: str, total: int) -> Totals:
     totals, progress = Totals(), Progress(total)
     begun = time.monotonic()
-    for batch in pipeline(path):
+    for batch in pipeline(path, way):
         totals.add(batch)
         progress.show(totals.records, totals.tokens)
-    seconds = time.monotonic() - begun
+    totals.seconds = time.monotonic() - begun
     progress.clear()
-    table(path, totals, seconds)
+    return totals
 
 
 def number(n: int) -> str:
     return f"{n:,}".replace(",", " ")
 
 
-def table(path: Path, totals: Totals, seconds: float) -> None:
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"\n{path.name}")
-    print(f"  records         {number(totals.records)}")
-    print(f"  tokens          {number(totals.tokens)}")
-    print(f"  batches         {number(sum(totals.batches.values()))}")
-    for bound in [*BOUNDARIES, 0]:
-        name = f"below {bound}" if bound else f"{BOUNDARIES[-1]} and more"
-        print(f"    {name:<14}{number(totals.batches[bound]):>8}")
-    print(f"  padding waste   {100 * (1 - totals.tokens / totals.cells):.1f} %")
-    print(f"  tokens/s        {totals.tokens / seconds / 1e6:.1f} M   ({seconds:.2f} s)")
-    print(f"  peak memory     {peak:.0f} MiB")
+def table(path: Path, runs: dict[str, Totals]) -> None:
+    print(
+        f"\n{path.name:<24}{'records':>9}{'tokens':>13}{'batches':>9}{'padding':>10}{'tokens/s':>10}"
+    )
+    for way, totals in runs.items():
+        padding = f"{100 * (1 - totals.tokens / totals.cells):.1f} %"
+        rate = f"{totals.tokens / totals.seconds / 1e6:.1f} M"
+        counts = f"{number(totals.records):>9}{number(totals.tokens):>13}{totals.batches:>9}"
+        print(f"  {way:<22}{counts}{padding:>10}{rate:>10}")
 
 
 def main() -> None:
@@ -107,9 +105,19 @@ def main() -> None:
     total = make_corpus.make(folder)
     print(f"made {number(total)} records in {time.monotonic() - begun:.1f} s\n", flush=True)
     names = ["corpus.tfrecord.gz", "corpus.tfrecord"]
-    subprocess.run([command or "levada", "info", names[0]], cwd=folder, check=True)
+    levada = command or "levada"
+    subprocess.run([levada, "info", names[0]], cwd=folder, check=True)
+    print(flush=True)
+    lengths = f"tfrecord:{names[1]} | shuffle:4096,seed=7 | parse_sequence_example:{SPEC}"
+    subprocess.run(
+        [levada, "stats", lengths, "--max-tokens", str(MAX_TOKENS), "--html", "stats.html"],
+        cwd=folder,
+        check=True,
+    )
     for name in names:
-        run(folder / name, total)
+        table(folder / name, {way: run(folder / name, way, total) for way in WAYS})
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"\npeak memory {peak:.0f} MiB; charts in {folder / 'stats.html'}")
 
 
 if __name__ == "__main__":
