@@ -409,3 +409,69 @@ class Stages:
             pad=pad,
             allow_small_batch=allow_small_batch,
         )
+
+    def window(
+        self,
+        size: int,
+        *,
+        shift: int | None = None,
+        stride: int = 1,
+        padded: bool = False,
+        padded_shapes: Any = None,
+        padding_values: Any = None,
+        pad_to_multiple: int = 1,
+        drop_remainder: bool = False,
+    ) -> Dataset:
+        """Batches of neighboring records, which may overlap.
+
+        size: records in a window
+        shift: records from the beginning of a window to that of the next; null = size
+        stride: a window has one record in so many
+        padded: pad the batches, as padded_batch does; else they stay ragged
+        padded_shapes: {field: [length or null, ...]}; null = the longest of the batch
+        padding_values: {field: value} or one value for all; null = 0 and empty
+        pad_to_multiple: round lengths up to this
+        drop_remainder: drop windows that are not full at the end
+
+        As text: range:10 | window:4,shift=2
+        """
+        return self._stage(
+            "window",
+            size=size,
+            shift=shift,
+            stride=stride,
+            padded=padded,
+            padded_shapes=padded_shapes,
+            padding_values=padding_values,
+            pad_to_multiple=pad_to_multiple,
+            drop_remainder=drop_remainder,
+        )
+
+    def window_steps(
+        self,
+        size: int,
+        *,
+        shift: int | None = None,
+        stride: int = 1,
+        fields: str | Iterable[str] | None = None,
+        drop_remainder: bool = False,
+    ) -> Dataset:
+        """Records of a number of steps out of longer ones.
+
+        size: steps in a window
+        shift: steps from the beginning of a window to that of the next; null = size
+        stride: a window has one step in so many
+        fields: fields to cut, which have the same length in each record; null = all ragged
+            ones. The others are repeated
+        drop_remainder: drop windows with fewer steps, at the end of each record
+
+        As text: text_lines:lines.txt | window_steps:6,shift=4,fields=line
+        """
+        return self._stage(
+            "window_steps",
+            size=size,
+            shift=shift,
+            stride=stride,
+            fields=fields,
+            drop_remainder=drop_remainder,
+        )
