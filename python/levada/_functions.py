@@ -409,8 +409,13 @@ class _OfKey:
 
     def __call__(self, record):
         if isinstance(record, Batch):
-            return self.fn(int(record[self.field][0]), record)
-        return self.fn(int(record[self.field]))
+            return self.fn(_key(record[self.field][0]), record)
+        return self.fn(_key(record[self.field]))
+
+
+def _key(value):
+    """The key of a window as Python knows it: bytes or an int."""
+    return value if isinstance(value, bytes) else int(value)
 
 
 def windows(ds, key, reduce, size_func, options):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The lengths of three kinds of real data, and what padding costs on each of them.
 
-    python padding_figures.py DATA      prints the table of docs/choose-buckets.md
+python padding_figures.py DATA      prints the table of docs/choose-buckets.md
 """
 
 import sys

@@ -379,7 +379,12 @@ def test_stats_writes_a_page_that_loads_nothing(tmp_path):
 
 def test_stats_refuses_options_out_of_range(folder):
     words = "tfrecord:ten.tfrecord | parse_example:{tokens:{kind:VarLen,dtype:int64}}"
-    for bad in (["--max-tokens", 0], ["-k", 5000], ["--boundaries", "9,x"], ["--boundaries", "9,3"]):
+    for bad in (
+        ["--max-tokens", 0],
+        ["-k", 5000],
+        ["--boundaries", "9,x"],
+        ["--boundaries", "9,3"],
+    ):
         done = levada("stats", words, *bad, cwd=folder, status=2)
         assert done.stdout == "" and done.stderr.startswith("levada: ")
     done = levada("stats", words, "--html", "no/where.html", cwd=folder, status=1)

@@ -61,8 +61,31 @@ def test_the_length_of_a_sequence():
     assert batches[0]["x"].shape == (3, 2)
 
 
-def test_every_cut_resumes():
-    ds = lv.range(40).shuffle(10, seed=1).group_by_window(by_last_digit, window_size=3)
+def test_byte_strings_are_keys():
+    names = [b"b", b"", b"a\0", b"a", b"b", b"", b"a", b"b"]
+    ds = lv.from_arrays({"s": names, "i": range(8)})
+    found = [batch["i"].tolist() for batch in ds.group_by_window("s", window_size=2)]
+    assert found == [[0, 4], [1, 5], [3, 6], [2], [7]]
+    sizes = ds.group_by_window(
+        "s",
+        lambda key, batch: {"key": [key] * len(batch)},
+        window_size_func=lambda key: 1 + len(key),
+    )
+    assert [batch["key"].tolist() for batch in sizes] == [
+        [b""], [b"b"] * 2, [b""], [b"a"] * 2, [b"a\0"], [b"b"]
+    ]  # fmt: skip
+
+
+def test_keys_that_left_are_forgotten():
+    names = [b"%d" % (i // 2) for i in range(20_000)]
+    ds = lv.from_arrays({"s": names}).group_by_window("s", window_size=2)
+    assert [batch["s"].tolist() for batch in ds] == [[b"%d" % i] * 2 for i in range(10_000)]
+
+
+@pytest.mark.parametrize("key", [by_last_digit, "s"])
+def test_every_cut_resumes(key):
+    arrays = {"value": range(40), "s": [b"%d" % (i % 7) for i in range(40)]}
+    ds = lv.from_arrays(arrays).shuffle(10, seed=1).group_by_window(key, window_size=3)
     with iter(ds) as it:
         cuts = [it.save()]
         rest = [b["value"].tolist() for b in it if cuts.append(it.save()) is None]

@@ -8,6 +8,9 @@
  * order of keys; the state knows the keys of the groups, and both are found by bisection. An
  * emitted group is removed at once, so groups follow from the buffered records alone.
  *
+ * Keys that are byte strings have numbers (window_names.h), and windows are in the order of the
+ * strings. Numbers are not saved: they are made again from the records.
+ *
  * The engine has options.groups groups; this policy changes their number, and keeps the memory of
  * removed ones after them.
  */
@@ -33,6 +36,8 @@ typedef struct group_state {
     levada_grouping     grouping; /* first, as its hooks expect */
     const group_args  *args;
     levada_window_key   key;
+    levada_window_names names;    /* of keys that are byte strings                */
+    bool                text;     /* keys are byte strings                        */
     int64_t            *keys;     /* of each group, ascending                     */
     int64_t            *sizes;    /* window sizes of the arrivals; NULL = all alike */
     int64_t             capacity, keys_capacity, sizes_capacity; /* capacity: of groups */
@@ -41,7 +46,8 @@ typedef struct group_state {
 
 static const levada_arg group_options[] = {
     LEVADA_ARG(TEXT, group_args, key, .required = true, .positional = true,
-               .doc = "integer field, or len(field); // N or % N may follow"),
+               .doc = "field of integers or byte strings, or len(field); // N or % N may follow "
+                      "a number"),
     LEVADA_ARG(INT, group_args, window_size, .min = 1, .max = INT32_MAX,
                .doc = "records in a window; null = window_size_field has it"),
     LEVADA_ARG(TEXT, group_args, window_size_field,
@@ -81,6 +87,10 @@ static levada_status group_check_options(const group_args *a, const levada_spec 
     levada_window_key_clear(&key);
     if (st != LEVADA_OK || !a->window_size_field) return st;
     size.field = (char *)(uintptr_t)a->window_size_field;
+    if (levada_window_key_is_text(&size, in)) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "window_size_field='%s' is string, not one integer", size.field);
+    }
     return levada_window_key_check(&size, in, err);
 }
 
@@ -125,6 +135,11 @@ static levada_status group_reserve(group_state *s, int64_t groups, levada_error 
     return LEVADA_OK;
 }
 
+static bool group_less(const group_state *s, int64_t a, int64_t b)
+{
+    return s->text ? levada_window_names_compare(&s->names, a, b) < 0 : a < b;
+}
+
 /* The first group whose key is not less. */
 static int64_t group_search(const group_state *s, int64_t key)
 {
@@ -133,7 +148,7 @@ static int64_t group_search(const group_state *s, int64_t key)
     while (low < high) {
         int64_t middle = low + (high - low) / 2;
 
-        if (s->keys[middle] < key) low = middle + 1;
+        if (group_less(s, s->keys[middle], key)) low = middle + 1;
         else high = middle;
     }
     return low;
@@ -186,9 +201,13 @@ static levada_status group_keys(const void *self, const levada_block *block, int
         if (!levada_reserve(&s->sizes, &s->sizes_capacity, block->n, sizeof *s->sizes)) {
             return group_memory(err);
         }
-        LEVADA_TRY(levada_window_key_measure(&size, block, s->sizes, err));
+        LEVADA_TRY(levada_window_key_measure(&size, block, NULL, s->sizes, err));
     }
-    return levada_window_key_measure(&s->key, block, keys, err);
+    s->text = levada_window_key_is_text(&s->key, block->spec);
+    if (levada_window_names_many(&s->names)) { /* all records are in groups */
+        LEVADA_TRY(levada_window_names_keep(&s->names, s->keys, group_count(s), err));
+    }
+    return levada_window_key_measure(&s->key, block, &s->names, keys, err);
 }
 
 static levada_status group_no_size(group_state *s, int64_t size, levada_error *err)
@@ -251,6 +270,7 @@ static void group_close(void *state)
     levada_grouping_close(&s->grouping);
     levada_padding_clear(&s->plan);
     levada_window_key_clear(&s->key);
+    levada_window_names_clear(&s->names);
     levada_free(s->keys);
     levada_free(s->sizes);
 }
@@ -285,10 +305,14 @@ static levada_status group_restore(void *state, levada_state_reader *from, levad
     LEVADA_TRY(levada_state_get_i64s(from, "counts", &counts, &n, err));
     LEVADA_TRY(group_reserve(s, n, err));
     s->grouping.options.groups = n;
+    levada_window_names_clear(&s->names);
     LEVADA_TRY(levada_grouping_restore(s, from, err));
     for (int64_t i = 0; i < n; k += s->grouping.groups[i++].n) {
         if (s->grouping.groups[i].n > 0) s->keys[i] = s->grouping.keys[k];
-        if (s->grouping.groups[i].n > 0 && (i == 0 || s->keys[i] > s->keys[i - 1])) continue;
+        if (s->grouping.groups[i].n > 0 &&
+            (i == 0 || group_less(s, s->keys[i - 1], s->keys[i]))) {
+            continue;
+        }
         return levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged");
     }
     return LEVADA_OK;

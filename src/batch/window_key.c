@@ -86,6 +86,17 @@ static bool window_key_integer(const levada_field *f)
     return f->dtype >= LEVADA_INT8 && f->dtype <= LEVADA_UINT64 && !f->depth && !f->ndim;
 }
 
+static bool window_key_text(const levada_window_key *key, const levada_field *f)
+{
+    return f && !key->length && key->op == LEVADA_WINDOW_PLAIN && f->dtype == LEVADA_BYTES &&
+           !f->depth && !f->ndim;
+}
+
+bool levada_window_key_is_text(const levada_window_key *key, const levada_spec *in)
+{
+    return window_key_text(key, levada_spec_field(in, levada_spec_find(in, key->field)));
+}
+
 levada_status levada_window_key_check(const levada_window_key *key, const levada_spec *in,
                                       levada_error *err)
 {
@@ -99,7 +110,7 @@ levada_status levada_window_key_check(const levada_window_key *key, const levada
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "field '%s' is a number without a length",
                            key->field);
     }
-    if (!key->length && !window_key_integer(f)) {
+    if (!key->length && !window_key_integer(f) && !window_key_text(key, f)) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "key field '%s' is %s, not one integer; len(%s) is its length",
                            key->field, levada_dtype_name(f->dtype), key->field);
@@ -113,10 +124,30 @@ static int64_t window_key_divide(int64_t a, int64_t b)
     return a / b - (a % b < 0);
 }
 
+static levada_status window_key_names(const levada_window_key *key, const levada_block *block,
+                                      levada_window_names *names, int64_t *keys,
+                                      levada_error *err)
+{
+    int32_t i = levada_spec_find(block->spec, key->field);
+
+    for (int64_t k = 0; k < block->n; k++) {
+        int64_t              row = 0, size = 0;
+        const levada_block  *data = levada_block_row(block, k, &row);
+        const uint8_t       *bytes = levada_column_bytes(&data->columns[i], row, &size);
+
+        LEVADA_TRY(levada_window_names_find(names, bytes, size, &keys[k], err));
+    }
+    return LEVADA_OK;
+}
+
 levada_status levada_window_key_measure(const levada_window_key *key, const levada_block *block,
-                                        int64_t *keys, levada_error *err)
+                                        levada_window_names *names, int64_t *keys,
+                                        levada_error *err)
 {
     LEVADA_TRY(levada_window_key_check(key, block->spec, err));
+    if (names && levada_window_key_is_text(key, block->spec)) {
+        return window_key_names(key, block, names, keys, err);
+    }
     LEVADA_TRY(levada_length_measure(key->field, block, keys, 1, err));
     for (int64_t i = 0; key->op != LEVADA_WINDOW_PLAIN && i < block->n; i++) {
         int64_t down = window_key_divide(keys[i], key->number);

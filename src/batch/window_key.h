@@ -6,11 +6,13 @@
  *     operand = name | "len" "(" name ")"
  *
  * A name is an integer field; len() is the length of a sequence or of a byte string. // rounds
- * down, and the remainder of % is never negative. The number is at least 1.
+ * down, and the remainder of % is never negative. The number is at least 1. A field of byte strings
+ * is a key by itself: equal strings have equal numbers, in no order.
  */
 #ifndef LEVADA_BATCH_WINDOW_KEY_H
 #define LEVADA_BATCH_WINDOW_KEY_H
 
+#include "batch/window_names.h"
 #include "tensor/block_priv.h"
 
 typedef enum levada_window_op {
@@ -33,9 +35,13 @@ void levada_window_key_clear(levada_window_key *key);
 /* EINVALID_ARGUMENT if records of `in` have no such key; a field may still appear in open ones. */
 LEVADA_MUST_USE levada_status levada_window_key_check(const levada_window_key *key,
                                                       const levada_spec *in, levada_error *err);
-/* The key of each row of a block of any kind. */
+/* Whether the keys are byte strings, in records of this spec. */
+bool levada_window_key_is_text(const levada_window_key *key, const levada_spec *in);
+/* The key of each row of a block of any kind: of byte strings, their numbers in `names`, which may
+ * be NULL where there are no such keys. */
 LEVADA_MUST_USE levada_status levada_window_key_measure(const levada_window_key *key,
-                                                        const levada_block *block, int64_t *keys,
+                                                        const levada_block      *block,
+                                                        levada_window_names *names, int64_t *keys,
                                                         levada_error *err);
 
 #endif

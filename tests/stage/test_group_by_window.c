@@ -117,6 +117,48 @@ static void a_field_may_have_the_window_size(void **state)
                    &m);
 }
 
+/* The strings of t_rows differ in length and content; some are empty. */
+static void byte_strings_are_keys(void **state)
+{
+    levada_iter  *it = t_iter_open("t_rows:40,lengths=[2,0,5] | "
+                                   "group_by_window:s,window_size=3,drop_remainder=false", 1, 7);
+    levada_block *batch = NULL;
+    char          last[200] = "";
+    int64_t       records = 0;
+    bool          flushed = false;
+
+    (void)state;
+    while (levada_iter_next(it, &batch, NULL) == LEVADA_OK) {
+        int64_t              n = levada_block_rows(batch), size = 0, other = 0;
+        const levada_column *c = levada_block_column(batch, "s");
+        const uint8_t       *key = levada_column_bytes(c, 0, &size);
+
+        for (int64_t i = 1; i < n; i++) {
+            const uint8_t *same = levada_column_bytes(c, i, &other);
+
+            assert_int_equal(other, size);
+            if (size) assert_memory_equal(same, key, (size_t)size);
+        }
+        if (n < 3) { /* the end: ascending */
+            char text[200];
+
+            (void)snprintf(text, sizeof text, "%.*s", (int)size, (const char *)key);
+            if (flushed) assert_true(strcmp(last, text) < 0);
+            flushed = true;
+            memcpy(last, text, sizeof last);
+        }
+        records += n;
+        levada_block_unref(&batch);
+    }
+    levada_iter_close(&it);
+    assert_int_equal(records, 40);
+    assert_true(flushed);
+    t_iter_refused("t_rows:3 | group_by_window:\"s % 2\",window_size=2", LEVADA_EINVALID_ARGUMENT,
+                   "not one integer");
+    t_iter_refused("t_rows:3 | group_by_window:l,window_size_field=s", LEVADA_EINVALID_ARGUMENT,
+                   "window_size_field='s' is string");
+}
+
 static void bytes_do_not_depend_on_blocks_or_threads(void **state)
 {
     (void)state;
@@ -124,6 +166,8 @@ static void bytes_do_not_depend_on_blocks_or_threads(void **state)
     t_iter_sweep("t_stream:60 | shuffle:9 | group_by_window:\"len(x) % 3\",window_size=4,"
                  "padded=true,pad_to_multiple=4 | prefetch:2",
                  true, 1);
+    t_iter_sweep("t_rows:60 | group_by_window:s,window_size=3", true, 1);
+    t_iter_sweep("t_stream:60 | shuffle:9 | group_by_window:s,window_size=2", true, 1);
     t_iter_sweep("t_rows:40 | group_by_window:l,window_size=2,drop_remainder=true | repeat:2", true,
                  1);
 }
@@ -140,8 +184,8 @@ static void what_is_not_a_key_is_refused(void **state)
                        keys[i]);
         t_iter_refused(text, LEVADA_EINVALID_ARGUMENT, "is not a key");
     }
-    t_iter_refused("t_rows:3 | group_by_window:s,window_size=2", LEVADA_EINVALID_ARGUMENT,
-                   "key field 's' is string, not one integer; len(s) is its length");
+    t_iter_refused("t_rows:3 | group_by_window:w,window_size=2", LEVADA_EINVALID_ARGUMENT,
+                   "key field 'w' is string, not one integer; len(w) is its length");
     t_iter_refused("t_rows:3 | group_by_window:\"len(l)\",window_size=2", LEVADA_EINVALID_ARGUMENT,
                    "field 'l' is a number without a length");
     t_iter_refused("t_rows:3 | group_by_window:nope,window_size=2", LEVADA_EINVALID_ARGUMENT,
@@ -171,6 +215,7 @@ int main(void)
         cmocka_unit_test(a_window_has_records_with_one_key),
         cmocka_unit_test(many_keys_may_be_open),
         cmocka_unit_test(a_field_may_have_the_window_size),
+        cmocka_unit_test(byte_strings_are_keys),
         cmocka_unit_test(bytes_do_not_depend_on_blocks_or_threads),
         cmocka_unit_test(what_is_not_a_key_is_refused),
         cmocka_unit_test(a_window_without_size_is_a_bad_record),
