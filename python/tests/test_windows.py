@@ -68,7 +68,7 @@ def test_byte_strings_are_keys():
     assert found == [[0, 4], [1, 5], [3, 6], [2], [7]]
     sizes = ds.group_by_window(
         "s",
-        lambda key, batch: {"key": [key] * len(batch)},
+        lambda key, batch: {"key": [key] * batch.num_records},
         window_size_func=lambda key: 1 + len(key),
     )
     assert [batch["key"].tolist() for batch in sizes] == [
