@@ -74,6 +74,10 @@ def _source(name: str, **options: Any) -> Dataset:
     for key in ("files", "pattern"):
         if key in given:
             given[key] = paths(given[key])
+    if "record_defaults" in given:
+        from levada._decoders import csv_defaults
+
+        given["record_defaults"] = csv_defaults(given["record_defaults"])
     return Dataset(_levada.append(name, given, ()))
 """
 

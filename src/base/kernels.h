@@ -79,6 +79,10 @@ typedef struct levada_kernels {
      * the end. pos needs max + LEVADA_KERNEL_SLACK entries; p needs no slack. */
     int64_t (*newline_index)(const uint8_t *p, size_t n, int32_t *pos, int64_t max,
                              size_t *scanned);
+
+    /* The same for bytes that are any of set[0, 4), which may be equal. Slack after p + n. */
+    int64_t (*byte_index)(const uint8_t *p, size_t n, const uint8_t set[4], int32_t *pos,
+                          int64_t max, size_t *scanned);
 } levada_kernels;
 
 /* The kernels of `level`, or of the best level below it that this machine has. AUTO = the best.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the files of the kernels share: loads, the functions of each level, the end of a frame walk.
- * Only kernels_*.c, crc32c*.c, frame*.c, varint*.c and newline*.c include this.
+ * Only kernels_*.c, crc32c*.c, frame*.c, varint*.c, newline*.c and byte_index*.c include this.
  */
 #ifndef LEVADA_BASE_KERNELS_PRIV_H
 #define LEVADA_BASE_KERNELS_PRIV_H
@@ -97,6 +97,11 @@ int64_t levada_newline_index_avx2(const uint8_t *p, size_t n, int32_t *pos, int6
 int64_t levada_newline_index_avx512(const uint8_t *p, size_t n, int32_t *pos, int64_t max,
                                     size_t *scanned);
 
+int64_t levada_byte_index_portable(const uint8_t *p, size_t n, const uint8_t set[4], int32_t *pos,
+                                   int64_t max, size_t *scanned);
+int64_t levada_byte_index_avx2(const uint8_t *p, size_t n, const uint8_t set[4], int32_t *pos,
+                               int64_t max, size_t *scanned);
+
 #define LEVADA_KERNELS_PORTABLE                          \
     {                                                    \
         .level = LEVADA_CPU_PORTABLE,                    \
@@ -107,6 +112,7 @@ int64_t levada_newline_index_avx512(const uint8_t *p, size_t n, int32_t *pos, in
         .varint_i64 = levada_varint_i64_portable,        \
         .varint_i32 = levada_varint_i32_portable,        \
         .newline_index = levada_newline_index_portable,  \
+        .byte_index = levada_byte_index_portable,        \
     }
 
 #endif

@@ -13,6 +13,7 @@ static const levada_kernels kernels_x86_sse42 = {
     .varint_i64 = levada_varint_i64_portable,
     .varint_i32 = levada_varint_i32_portable,
     .newline_index = levada_newline_index_portable,
+    .byte_index = levada_byte_index_portable,
 };
 
 static const levada_kernels kernels_x86_avx2 = {
@@ -24,6 +25,7 @@ static const levada_kernels kernels_x86_avx2 = {
     .varint_i64 = levada_varint_i64_avx2,
     .varint_i32 = levada_varint_i32_avx2,
     .newline_index = levada_newline_index_avx2,
+    .byte_index = levada_byte_index_avx2,
 };
 
 /* AVX2 where two carry-less products come in one instruction. */
@@ -36,6 +38,7 @@ static const levada_kernels kernels_x86_vpclmul = {
     .varint_i64 = levada_varint_i64_avx2,
     .varint_i32 = levada_varint_i32_avx2,
     .newline_index = levada_newline_index_avx2,
+    .byte_index = levada_byte_index_avx2,
 };
 
 static const levada_kernels kernels_x86_avx512 = {
@@ -47,6 +50,7 @@ static const levada_kernels kernels_x86_avx512 = {
     .varint_i64 = levada_varint_i64_avx512,
     .varint_i32 = levada_varint_i32_avx512,
     .newline_index = levada_newline_index_avx512,
+    .byte_index = levada_byte_index_avx2,
 };
 
 static bool kernels_x86_has_avx512(void)

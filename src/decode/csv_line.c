@@ -19,7 +19,8 @@ static levada_csv_field line_plain(line_split *s)
         uint8_t c = *s->at++;
 
         if ((c == '"' && s->rules->quotes) || c == '\n' || c == '\r') {
-            s->wrong = "Unquoted fields cannot have quotes/CRLFs inside";
+            s->wrong = s->rules->file ? "Unquoted fields cannot have quotes inside"
+                                      : "Unquoted fields cannot have quotes/CRLFs inside";
             return field;
         }
     }
@@ -79,7 +80,7 @@ const char *levada_csv_split(const levada_csv_rules *rules, const uint8_t *line,
         if (*n < capacity) fields[*n] = field;
         if (++*n == rules->nwanted && rules->wanted) return NULL;
     }
-    if (size > 0 && line[size - 1] == rules->delim &&
+    if ((size > 0 ? line[size - 1] == rules->delim : rules->file) &&
         (!rules->wanted || rules->wanted[*n] == number)) {
         if (*n < capacity) fields[*n] = (levada_csv_field){ .at = s.end };
         ++*n;

@@ -21,6 +21,8 @@ typedef struct levada_csv_rules {
     bool           quotes;  /* a double quote delimits fields                                     */
     const int64_t *wanted;  /* numbers of the fields to return, ascending; NULL = all             */
     int64_t        nwanted; /* with wanted: fields after the last of them are not read            */
+    bool           file;    /* a row of a file: newlines do not occur outside of quotes, and an
+                             * empty row is one empty field                                       */
 } levada_csv_rules;
 
 typedef struct levada_csv_field {

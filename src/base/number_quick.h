@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The common numbers of tables, eight characters at a time: digits with a sign or a point, up to 16
+ * characters. Everything else is for levada_number_scan_*: these functions then return false. Where
+ * they return true, the result is the same to the last bit.
+ *
+ * The 16 bytes in front of the text must be readable (slack); their content never matters.
+ */
+#ifndef LEVADA_BASE_NUMBER_QUICK_H
+#define LEVADA_BASE_NUMBER_QUICK_H
+
+#include "base/compiler.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#define LEVADA_QUICK_MOST 16
+
+/* The last n <= 8 bytes in front of `end` less '0' each, the last one on top; zeros below. */
+static LEVADA_ALWAYS_INLINE uint64_t levada_quick_load(const uint8_t *end, size_t n)
+{
+    uint64_t word;
+
+    if (n == 0) return 0;
+    memcpy(&word, end - 8, 8);
+    return (word ^ UINT64_C(0x3030303030303030)) >> (64 - 8 * n) << (64 - 8 * n);
+}
+
+/* Are all eight bytes 0 to 9? */
+static LEVADA_ALWAYS_INLINE bool levada_quick_digits(uint64_t x)
+{
+    return ((x | (x + UINT64_C(0x0606060606060606))) & UINT64_C(0xf0f0f0f0f0f0f0f0)) == 0;
+}
+
+/* The number that eight digits make: pairs, then fours, then all. */
+static LEVADA_ALWAYS_INLINE uint64_t levada_quick_value(uint64_t x)
+{
+    x = x * 10 + (x >> 8);
+    return (((x & UINT64_C(0x000000ff000000ff)) * UINT64_C(0x000f424000000064)) +
+            (((x >> 16) & UINT64_C(0x000000ff000000ff)) * UINT64_C(0x0000271000000001))) >> 32;
+}
+
+/* The n <= 16 digits in front of `end`; false where they are not all digits. */
+static LEVADA_ALWAYS_INLINE bool levada_quick_unsigned(const uint8_t *end, size_t n, uint64_t *out)
+{
+    uint64_t low = levada_quick_load(end, n < 8 ? n : 8), high;
+
+    *out = levada_quick_value(low);
+    if (n <= 8) return levada_quick_digits(low);
+    high = levada_quick_load(end - 8, n - 8);
+    *out += levada_quick_value(high) * 100000000;
+    return levada_quick_digits(low) && levada_quick_digits(high);
+}
+
+static LEVADA_ALWAYS_INLINE bool levada_quick_int(const uint8_t *text, size_t n, int64_t *out)
+{
+    bool     negative = n > 1 && text[0] == '-';
+    size_t   digits = n - negative;
+    uint64_t value;
+
+    if (digits - 1 >= LEVADA_QUICK_MOST || !levada_quick_unsigned(text + n, digits, &value))
+        return false;
+    *out = negative ? -(int64_t)value : (int64_t)value;
+    return true;
+}
+
+/* 1 where the top bit of each byte that is a point, of eight. */
+static LEVADA_ALWAYS_INLINE uint64_t levada_quick_points(uint64_t x)
+{
+    x ^= UINT64_C(0x1e1e1e1e1e1e1e1e); /* '.' less '0', bit by bit */
+    return (x - UINT64_C(0x0101010101010101)) & ~x & UINT64_C(0x8080808080808080);
+}
+
+/* Takes the first point out of a word: what is below moves up by a byte, and `into` comes in at the
+ * bottom. *places = bytes above the point. */
+static LEVADA_ALWAYS_INLINE uint64_t levada_quick_close(uint64_t x, uint64_t points, uint64_t into,
+                                                        size_t *places)
+{
+    unsigned at = LEVADA_CTZ64(points) & ~7u; /* bits below the point */
+    uint64_t below = (UINT64_C(1) << at) - 1;
+
+    *places = 7 - at / 8;
+    return (x & ~(below << 8 | 0xff)) | (x & below) << 8 | into;
+}
+
+/* Up to eight characters in one word. */
+static LEVADA_ALWAYS_INLINE bool levada_quick_word(const uint8_t *end, size_t n, uint64_t *digits,
+                                                   size_t *places)
+{
+    uint64_t x = levada_quick_load(end, n), points = levada_quick_points(x);
+
+    *places = 0;
+    if (points != 0) {
+        if (n == 1) return false;
+        x = levada_quick_close(x, points, 0, places);
+    }
+    *digits = levada_quick_value(x);
+    return levada_quick_digits(x);
+}
+
+/* Nine to 16 in two words. */
+static LEVADA_ALWAYS_INLINE bool levada_quick_long(const uint8_t *end, size_t n, uint64_t *digits,
+                                                   size_t *places)
+{
+    uint64_t low = levada_quick_load(end, 8), high = levada_quick_load(end - 8, n - 8);
+    uint64_t points = levada_quick_points(low);
+
+    *places = 0;
+    if (points != 0) {
+        low = levada_quick_close(low, points, high >> 56, places);
+        high <<= 8;
+    } else if ((points = levada_quick_points(high)) != 0) {
+        high = levada_quick_close(high, points, 0, places);
+        *places += 8;
+    }
+    *digits = levada_quick_value(high) * 100000000 + levada_quick_value(low);
+    return levada_quick_digits(high) && levada_quick_digits(low) &&
+           *digits <= UINT64_C(1) << 53;
+}
+
+/* Two exact doubles and one rounding (Clinger). */
+static LEVADA_ALWAYS_INLINE bool levada_quick_double(const uint8_t *text, size_t n, double *out)
+{
+    static const double tens[LEVADA_QUICK_MOST] = { 1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                                    1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15 };
+    bool     negative = n > 1 && text[0] == '-', good;
+    uint64_t digits = 0;
+    size_t   places = 0;
+
+    text += negative;
+    n -= negative;
+    if (n - 1 >= LEVADA_QUICK_MOST) return false;
+    good = n <= 8 ? levada_quick_word(text + n, n, &digits, &places)
+                  : levada_quick_long(text + n, n, &digits, &places);
+    if (!good) return false;
+    *out = (double)(int64_t)digits / tens[places];
+    if (negative) *out = -*out;
+    return true;
+}
+
+#endif

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The options of CSV, and the columns that they describe. */
+#include "decode/csv_columns.h"
+
+#include "base/alloc.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const char *levada_csv_name(const levada_csv_args *a, int64_t i, char room[LEVADA_CSV_NAME])
+{
+    if (a->columns.n > 0) return a->columns.at[i];
+    snprintf(room, LEVADA_CSV_NAME, "c%lld",
+             (long long)(a->select_cols.n > 0 ? a->select_cols.at[i] : i));
+    return room;
+}
+
+/* -- options */
+
+static levada_status columns_check_select(const levada_csv_args *a, int64_t n, levada_error *err)
+{
+    for (int64_t i = 0; i < a->select_cols.n; i++) {
+        if (a->select_cols.at[i] < 0) {
+            return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                               "select_cols contains negative values");
+        }
+        if (i > 0 && a->select_cols.at[i] <= a->select_cols.at[i - 1]) {
+            return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                               "select_cols is not strictly increasing");
+        }
+    }
+    if (a->select_cols.n > 0 && a->select_cols.n != n) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "Length of select_cols and record_defaults do not match: %lld and %lld",
+                           (long long)a->select_cols.n, (long long)n);
+    }
+    return LEVADA_OK;
+}
+
+static levada_status columns_check_number(const levada_csv_args *a, levada_error *err)
+{
+    int64_t n = levada_value_count(a->record_defaults);
+
+    if (levada_value_kind_of(a->record_defaults) != LEVADA_VALUE_LIST || n == 0) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "record_defaults must be a list with one entry per column");
+    }
+    if (n > LEVADA_CSV_COLUMNS) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "more than %d columns",
+                           LEVADA_CSV_COLUMNS);
+    }
+    LEVADA_TRY(columns_check_select(a, n, err));
+    if (a->columns.n > 0 && a->columns.n != n) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "columns has %lld names, record_defaults %lld entries",
+                           (long long)a->columns.n, (long long)n);
+    }
+    return LEVADA_OK;
+}
+
+static levada_status columns_check_options(const levada_csv_args *a, levada_error *err)
+{
+    if (strlen(a->field_delim) != 1) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "field_delim should be only 1 char");
+    }
+    if (a->record_defaults) return columns_check_number(a, err);
+    if (a->select_cols.n == 0 && a->columns.n == 0) return LEVADA_OK;
+    return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                       "select_cols and columns need record_defaults");
+}
+
+static bool columns_is_integer(levada_dtype dtype)
+{
+    return dtype == LEVADA_INT32 || dtype == LEVADA_INT64;
+}
+
+static levada_status columns_default(const levada_value *value, levada_csv_column *c,
+                                        levada_error *err)
+{
+    levada_value_kind kind = levada_value_kind_of(value);
+    bool number = kind == LEVADA_VALUE_INT || (kind == LEVADA_VALUE_FLOAT &&
+                                               !columns_is_integer(c->dtype));
+
+    if (c->dtype == LEVADA_BYTES) {
+        if (kind == LEVADA_VALUE_TEXT || kind == LEVADA_VALUE_BYTES) {
+            c->otherwise = levada_value_as_text(value, &c->size);
+            return LEVADA_OK;
+        }
+    } else if (number) {
+        c->number = levada_value_as_float(value);
+        c->integer = levada_value_as_int(value);
+        if (c->dtype != LEVADA_INT32 || c->integer == (int32_t)c->integer) return LEVADA_OK;
+    }
+    return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "the default is not a %s",
+                       levada_dtype_name(c->dtype));
+}
+
+/* An entry of record_defaults. */
+static levada_status columns_read(const levada_value *entry, levada_csv_column *c,
+                                            levada_error *err)
+{
+    bool map = levada_value_kind_of(entry) == LEVADA_VALUE_MAP;
+    const levada_value *named = map ? levada_value_get(entry, "dtype") : entry;
+    const levada_value *value = map ? levada_value_get(entry, "default") : NULL;
+    const char *name = levada_value_as_text(named, NULL);
+    int64_t known = (named != NULL) + (levada_value_get(entry, "default") != NULL);
+
+    *c = (levada_csv_column){ .dtype = levada_dtype_find(name) };
+    if (map && known != levada_value_count(entry)) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "expected dtype and default only");
+    }
+    if (!columns_is_integer(c->dtype) && c->dtype != LEVADA_FLOAT32 &&
+        c->dtype != LEVADA_FLOAT64 && c->dtype != LEVADA_BYTES) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "dtype '%s': expected float32, float64, int32, int64 or string",
+                           name ? name : "?");
+    }
+    c->required = !value || levada_value_kind_of(value) == LEVADA_VALUE_NULL;
+    return c->required ? LEVADA_OK : columns_default(value, c, err);
+}
+
+levada_status levada_csv_read_columns(const levada_csv_args *a, levada_csv_column *columns,
+                                      levada_error *err)
+{
+    int64_t n = levada_value_count(a->record_defaults);
+
+    for (int64_t i = 0; i < n; i++) {
+        levada_status st =
+            columns_read(levada_value_item(a->record_defaults, i), &columns[i], err);
+
+        if (st != LEVADA_OK) {
+            levada_error_wrap(err, "record_defaults[%lld]", (long long)i);
+            return st;
+        }
+    }
+    return LEVADA_OK;
+}
+
+static levada_status columns_spec(const levada_csv_args *a, const levada_csv_column *columns,
+                                     int64_t n, levada_spec **out, levada_error *err)
+{
+    levada_field *fields = levada_alloc_zero((size_t)n * sizeof *fields);
+    char (*names)[LEVADA_CSV_NAME] = levada_alloc((size_t)n * sizeof *names);
+    levada_status st = LEVADA_OK;
+
+    if (!fields || !names) st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
+    for (int64_t i = 0; st == LEVADA_OK && i < n; i++) {
+        fields[i].name = levada_csv_name(a, i, names[i]);
+        fields[i].dtype = columns[i].dtype;
+    }
+    if (st == LEVADA_OK) st = levada_spec_create(fields, (int32_t)n, LEVADA_SPEC_PLAIN, out, err);
+    levada_free(names);
+    levada_free(fields);
+    return st;
+}
+
+/* Without record_defaults: all fields of a row as strings. */
+static levada_status columns_ragged(levada_spec **out, levada_error *err)
+{
+    static const levada_field field = { .name = "fields", .dtype = LEVADA_BYTES, .depth = 1 };
+
+    return levada_spec_create(&field, 1, LEVADA_SPEC_PLAIN, out, err);
+}
+
+levada_status levada_csv_spec(const levada_csv_args *a, levada_spec **out, levada_error *err)
+{
+    levada_csv_column *columns;
+    levada_status      st;
+    int64_t            n;
+
+    LEVADA_TRY(columns_check_options(a, err));
+    if (!a->record_defaults) return columns_ragged(out, err);
+    n = levada_value_count(a->record_defaults);
+    columns = levada_alloc((size_t)n * sizeof *columns);
+    if (!columns) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
+    st = levada_csv_read_columns(a, columns, err);
+    if (st == LEVADA_OK) st = columns_spec(a, columns, n, out, err);
+    levada_free(columns);
+    return st;
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Rows of CSV to one column per field: what the decoder decode_csv and the format csv share. They
+ * differ in a few rules of TensorFlow, `file` below.
+ *
+ * A block is decoded in two passes: split every row into fields (a kernel indexes the characters
+ * that matter), then read the fields column by column. A field that is empty or equals na_value is
+ * missing. Strings stay in the buffer of the records where possible.
+ *
+ * A levada_csv is the scratch of one worker. Errors of options are EINVALID_ARGUMENT; a bad row is
+ * rejected, and its values are defaults.
+ */
+#ifndef LEVADA_DECODE_CSV_COLUMNS_H
+#define LEVADA_DECODE_CSV_COLUMNS_H
+
+#include "base/kernels.h"
+#include "decode/csv_line.h"
+
+#include <levada/builder.h>
+#include <levada/decoder.h>
+
+enum {
+    LEVADA_CSV_COLUMNS = 4096,
+    LEVADA_CSV_FIELDS = 65536, /* of a row without record_defaults */
+    LEVADA_CSV_NAME = 24,
+    LEVADA_CSV_MARKS = 65536 /* bytes of a row that is indexed; longer ones are split byte by byte */
+};
+
+/* The options. */
+typedef struct levada_csv_args {
+    const levada_value *record_defaults; /* NULL (format only): one ragged column of strings */
+    const char         *field_delim;
+    bool                use_quote_delim;
+    const char         *na_value;
+    levada_ints         select_cols;
+    levada_texts        columns;
+    bool                header; /* format only */
+} levada_csv_args;
+
+/* The entries that both tables of options have. */
+#define LEVADA_CSV_OPTIONS                                                                       \
+    LEVADA_ARG(TEXT, levada_csv_args, field_delim, .otherwise = "\",\"",                         \
+               .doc = "one character between fields"),                                           \
+        LEVADA_ARG(BOOL, levada_csv_args, use_quote_delim, .otherwise = "true",                  \
+                   .doc = "double quotes enclose fields; false = they are characters like "      \
+                          "others"),                                                             \
+        LEVADA_ARG(TEXT, levada_csv_args, na_value, .otherwise = "\"\"",                         \
+                   .doc = "text of a missing field, besides the empty one"),                     \
+        LEVADA_ARG(INTS, levada_csv_args, select_cols,                                           \
+                   .doc = "numbers of the fields to decode, ascending from 0; null = all"),      \
+        LEVADA_ARG(TEXTS, levada_csv_args, columns,                                              \
+                   .doc = "names of the columns; null = c0, c1, ... by the number of the field")
+
+/* One column of the result. */
+typedef struct levada_csv_column {
+    levada_dtype dtype;
+    const char  *otherwise; /* strings: the default; NULL = required                          */
+    size_t       size;
+    bool         required;
+    double       number; /* numbers: the default                                              */
+    int64_t      integer;
+} levada_csv_column;
+
+typedef struct levada_csv {
+    const levada_kernels *kernels;
+    levada_csv_rules      rules;
+    bool                  file;    /* rows of a file: as the CsvDataset of TensorFlow          */
+    levada_csv_column    *columns; /* owned */
+    int64_t               n;       /* of columns; 0 = one ragged column of strings             */
+    levada_csv_field     *fields;  /* field c of row r is fields[c * stride + r]               */
+    int64_t               capacity, stride;
+    bool                  escapes; /* the row that was split last may have escaped fields      */
+    int64_t               used; /* without columns: fields of the block so far, in order       */
+    levada_csv_field     *row;   /* fields of a row that is split with care                    */
+    int32_t              *marks; /* places of delimiters, quotes and newlines in a row         */
+    bool                 *bad; /* rows that are rejected */
+    int64_t               bad_capacity;
+    uint8_t              *text; /* fields without the second quote of each pair */
+    int64_t               text_capacity, text_used;
+} levada_csv;
+
+/* Checks the options and makes the spec of the columns. */
+LEVADA_MUST_USE levada_status levada_csv_spec(const levada_csv_args *args, levada_spec **out,
+                                              levada_error *err);
+/* Fills `columns`, one for each entry of record_defaults, which levada_csv_spec has accepted. */
+LEVADA_MUST_USE levada_status levada_csv_read_columns(const levada_csv_args *args,
+                                                      levada_csv_column     *columns,
+                                                      levada_error          *err);
+/* The name of a column: given, or made in room. */
+const char *levada_csv_name(const levada_csv_args *args, int64_t i, char room[LEVADA_CSV_NAME]);
+
+/* `csv` is zero before. close() also after a failure. */
+LEVADA_MUST_USE levada_status levada_csv_open(levada_csv *csv, const levada_csv_args *args,
+                                              bool file, const levada_context *context,
+                                              levada_error *err);
+void levada_csv_close(levada_csv *csv);
+/* The hook of a decoder. */
+LEVADA_MUST_USE levada_status levada_csv_decode(levada_csv *csv, const levada_csv_args *args,
+                                                const levada_strings *in, levada_builder *out,
+                                                levada_error *err);
+
+/* Splits one row: stores field k in to[k * stride], the first `capacity` of them, and sets *n to the
+ * number of all. Returns what is wrong with the row, or NULL. */
+const char *levada_csv_split_row(levada_csv *csv, const uint8_t *row, int32_t size,
+                                 levada_csv_field *to, int64_t stride, int64_t capacity,
+                                 int64_t *n);
+
+#endif

@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One block of rows of CSV to columns. */
+#include "base/alloc.h"
+#include "base/number.h"
+#include "base/number_quick.h"
+#include "decode/csv_columns.h"
+#include "registry/env_priv.h"
+#include "tensor/pool.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { DECODE_SLACK = 64 }; /* readable bytes in front of unescaped fields */
+
+/* What the functions below share. */
+typedef struct decode_block {
+    levada_csv            *csv;
+    const levada_csv_args *args;
+    const levada_strings  *in;
+    levada_builder        *out;
+} decode_block;
+
+static levada_status decode_short(levada_error *err)
+{
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for the fields of a block");
+}
+
+levada_status levada_csv_open(levada_csv *csv, const levada_csv_args *a, bool file,
+                              const levada_context *context, levada_error *err)
+{
+    int64_t n = a->record_defaults ? levada_value_count(a->record_defaults) : 0;
+    int64_t row = n > 0 ? n : LEVADA_CSV_FIELDS;
+
+    csv->kernels = levada_env_kernels(context->env);
+    csv->n = n;
+    csv->file = file;
+    csv->rules = (levada_csv_rules){
+        .delim = (uint8_t)a->field_delim[0],
+        .quotes = a->use_quote_delim,
+        .wanted = a->select_cols.n > 0 ? a->select_cols.at : NULL,
+        .nwanted = a->select_cols.n,
+        .file = file,
+    };
+    csv->row = levada_alloc((size_t)row * sizeof *csv->row);
+    csv->marks = levada_alloc((LEVADA_CSV_MARKS + LEVADA_KERNEL_SLACK) * sizeof *csv->marks);
+    csv->columns = levada_alloc((size_t)(n + 1) * sizeof *csv->columns);
+    if (!csv->row || !csv->marks || !csv->columns) return decode_short(err);
+    return n > 0 ? levada_csv_read_columns(a, csv->columns, err) : LEVADA_OK;
+}
+
+void levada_csv_close(levada_csv *csv)
+{
+    levada_free(csv->columns);
+    levada_free(csv->fields);
+    levada_free(csv->row);
+    levada_free(csv->marks);
+    levada_free(csv->bad);
+    levada_free(csv->text);
+    *csv = (levada_csv){ 0 }; /* it may be opened again */
+}
+
+/* -- rows */
+
+/* Rejects the row unless it is rejected already. */
+LEVADA_PRINTF(4, 5)
+static levada_status decode_reject(const decode_block *b, int64_t row, levada_error *err,
+                                   const char *format, ...)
+{
+    levada_error why = LEVADA_ERROR_INIT;
+    char         text[256];
+    va_list      list;
+
+    if (b->csv->bad[row]) return LEVADA_OK;
+    b->csv->bad[row] = true;
+    va_start(list, format);
+    vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    (void)levada_fail(&why, LEVADA_EINVALID_ARGUMENT, "%s", text);
+    return levada_builder_reject(b->out, row, &why, err);
+}
+
+/* A field's text with single quotes, in memory that holds all rows of the block. */
+static void decode_unescape(levada_csv *csv, levada_csv_field *field)
+{
+    uint8_t *to = csv->text + csv->text_used;
+
+    field->size = levada_csv_unescape(field, to);
+    field->at = to;
+    field->escaped = false;
+    csv->text_used += field->size;
+}
+
+static levada_status decode_number_of_fields(const decode_block *b, int64_t row, int64_t n,
+                                             levada_error *err)
+{
+    long long want = b->csv->n, has = n;
+
+    if (!b->csv->file)
+        return decode_reject(b, row, err, "Expect %lld fields but have %lld", want, has);
+    if (has > want)
+        return decode_reject(b, row, err, "Expect %lld fields but have more in record", want);
+    return decode_reject(b, row, err, "Expect %lld fields but have %lld in record", want, has);
+}
+
+static levada_status decode_row(const decode_block *b, int64_t row, levada_error *err)
+{
+    levada_csv       *csv = b->csv;
+    levada_csv_field *fields = csv->fields + row;
+    int64_t           n;
+    const char *wrong = levada_csv_split_row(csv, b->in->data[row], b->in->size[row], fields,
+                                             csv->stride, csv->n, &n);
+    levada_status st = LEVADA_OK;
+
+    if (wrong) st = decode_reject(b, row, err, "%s", wrong);
+    else if (n != csv->n) st = decode_number_of_fields(b, row, n, err);
+    if (!csv->bad[row] && !csv->escapes) return st;
+    for (int64_t i = 0; i < csv->n; i++) {
+        levada_csv_field *field = &fields[i * csv->stride];
+
+        if (csv->bad[row]) *field = (levada_csv_field){ 0 };
+        else if (field->escaped) decode_unescape(csv, field);
+    }
+    return st;
+}
+
+/* -- columns */
+
+/* An empty field, or one that says so. */
+static bool decode_missing(const char *na, size_t n, const levada_csv_field *field)
+{
+    if (field->size == 0) return true;
+    return n > 0 && (size_t)field->size == n && memcmp(field->at, na, n) == 0;
+}
+
+/* The number of a column in the file, for messages. */
+static long long decode_number(const decode_block *b, int64_t column)
+{
+    return b->csv->file && b->csv->rules.wanted ? (long long)b->csv->rules.wanted[column]
+                                                : (long long)column;
+}
+
+/* " (column 'age', byte 17 of the row)" where rows come from a file. */
+static const char *decode_place(const decode_block *b, int64_t row, int64_t column, char room[96])
+{
+    const levada_csv_field *field = &b->csv->fields[column * b->csv->stride + row];
+    const uint8_t          *begin = b->in->data[row];
+    char                    name[LEVADA_CSV_NAME], at[40] = "";
+
+    room[0] = '\0';
+    if (!b->csv->file) return room;
+    if (field->at >= begin && field->at <= begin + b->in->size[row])
+        snprintf(at, sizeof at, ", byte %lld of the row", (long long)(field->at - begin));
+    snprintf(room, 96, " (column '%.40s'%s)", levada_csv_name(b->args, column, name), at);
+    return room;
+}
+
+static levada_status decode_required(const decode_block *b, int64_t row, int64_t column,
+                                     levada_error *err)
+{
+    char place[96];
+
+    return decode_reject(b, row, err, "Field %lld is required but missing%s%s",
+                         decode_number(b, column), b->csv->file ? " in record!" : "",
+                         decode_place(b, row, column, place));
+}
+
+/* Reads one number into values[row]; false where the text is not one of the dtype. */
+static bool decode_any_number(levada_dtype dtype, const levada_csv_field *field, void *values,
+                              int64_t row)
+{
+    const char *text = (const char *)field->at;
+    size_t      n = (size_t)field->size;
+    int64_t     i = 0;
+
+    if (dtype == LEVADA_FLOAT32)
+        return levada_number_scan_f32(text, n, (float *)values + row) == LEVADA_NUMBER_FLOAT;
+    if (dtype == LEVADA_FLOAT64)
+        return levada_number_scan_f64(text, n, (double *)values + row) == LEVADA_NUMBER_FLOAT;
+    if (levada_number_scan_int(text, n, &i) != LEVADA_NUMBER_INT) return false;
+    if (dtype == LEVADA_INT64) ((int64_t *)values)[row] = i;
+    else ((int32_t *)values)[row] = (int32_t)i;
+    return dtype == LEVADA_INT64 || i == (int32_t)i;
+}
+
+/* The same for common numbers; false: ask decode_any_number. A double that is halfway between two
+ * floats, or small, may have been rounded once already. */
+static LEVADA_ALWAYS_INLINE bool decode_quick(levada_dtype dtype, const levada_csv_field *field,
+                                              void *values, int64_t row)
+{
+    size_t   n = (size_t)field->size;
+    double   x = 0;
+    int64_t  i = 0;
+    uint64_t bits;
+
+    if (dtype == LEVADA_FLOAT64) return levada_quick_double(field->at, n, (double *)values + row);
+    if (dtype == LEVADA_INT64) return levada_quick_int(field->at, n, (int64_t *)values + row);
+    if (dtype == LEVADA_INT32) {
+        if (!levada_quick_int(field->at, n, &i)) return false;
+        ((int32_t *)values)[row] = (int32_t)i;
+        return i == (int32_t)i;
+    }
+    if (!levada_quick_double(field->at, n, &x)) return false;
+    memcpy(&bits, &x, sizeof bits);
+    ((float *)values)[row] = (float)x; /* 16 characters make no number below 1e-16 but 0 */
+    return (bits & 0x1fffffff) != 0x10000000;
+}
+
+static void decode_put_default(const levada_csv_column *c, void *values, int64_t row)
+{
+    switch (c->dtype) {
+    case LEVADA_FLOAT32: ((float *)values)[row] = (float)c->number; break;
+    case LEVADA_FLOAT64: ((double *)values)[row] = c->number; break;
+    case LEVADA_INT32: ((int32_t *)values)[row] = (int32_t)c->integer; break;
+    default: ((int64_t *)values)[row] = c->integer; break;
+    }
+}
+
+/* A field that is not a common number. */
+static LEVADA_NOINLINE levada_status decode_slowly(const decode_block *b, int64_t row,
+                                                   int64_t column, void *values,
+                                                   levada_error *err)
+{
+    static const char *const words[] = { [LEVADA_FLOAT32] = "float", [LEVADA_FLOAT64] = "double",
+                                         [LEVADA_INT32] = "int32", [LEVADA_INT64] = "int64" };
+    const levada_csv_column *c = &b->csv->columns[column];
+    const levada_csv_field  *field = &b->csv->fields[column * b->csv->stride + row];
+    char                     place[96];
+
+    if (decode_missing(b->args->na_value, strlen(b->args->na_value), field)) {
+        decode_put_default(c, values, row);
+        return c->required ? decode_required(b, row, column, err) : LEVADA_OK;
+    }
+    if (decode_any_number(c->dtype, field, values, row)) return LEVADA_OK;
+    decode_put_default(c, values, row);
+    return decode_reject(b, row, err, "Field %lld is not a valid %s: %.*s%s",
+                         decode_number(b, column), words[c->dtype],
+                         field->size > 80 ? 80 : field->size, (const char *)field->at,
+                         decode_place(b, row, column, place));
+}
+
+/* One loop for each dtype, so that none asks for it row by row. A na_value may look like a number:
+ * then every field is compared first. */
+#define DECODE_LOOP(type)                                                                         \
+    for (int64_t row = 0; row < n; row++) {                                                       \
+        if (!quick || !decode_quick(type, &field[row], values, row))                              \
+            LEVADA_TRY(decode_slowly(b, row, column, values, err));                               \
+    }                                                                                             \
+    break
+
+static levada_status decode_numbers(const decode_block *b, int64_t column, levada_error *err)
+{
+    const levada_csv_field *field = b->csv->fields + column * b->csv->stride;
+    void                   *values = NULL;
+    int64_t                 n = b->in->n;
+    bool                    quick = b->args->na_value[0] == '\0';
+
+    LEVADA_TRY(levada_builder_values(b->out, (int32_t)column, n, &values, err));
+    switch (b->csv->columns[column].dtype) {
+    case LEVADA_FLOAT32: DECODE_LOOP(LEVADA_FLOAT32);
+    case LEVADA_FLOAT64: DECODE_LOOP(LEVADA_FLOAT64);
+    case LEVADA_INT32: DECODE_LOOP(LEVADA_INT32);
+    default: DECODE_LOOP(LEVADA_INT64);
+    }
+    return LEVADA_OK;
+}
+
+static bool decode_holds(const levada_buffer *owner, const levada_csv_field *field)
+{
+    return field->at >= owner->data && field->at + field->size <= owner->data + owner->size;
+}
+
+/* Fields as strings: ranges in the buffer of the records, or a copy of all where some lie
+ * elsewhere. */
+static levada_status decode_put_strings(const decode_block *b, int32_t column, int32_t level,
+                                        const levada_csv_field *fields, int64_t n,
+                                        levada_error *err)
+{
+    const levada_buffer *owner = b->in->owner;
+    bool                 shared = owner && owner->size <= INT32_MAX;
+    int32_t             *begin = NULL, *end = NULL;
+    int64_t              bytes = 0, used = 0;
+    uint8_t             *copy = NULL;
+
+    for (int64_t i = 0; i < n; i++) {
+        bytes += fields[i].size;
+        if (shared && fields[i].size > 0) shared = decode_holds(owner, &fields[i]);
+    }
+    if (bytes > INT32_MAX)
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "more than 2 GiB in one block");
+    LEVADA_TRY(levada_builder_ranges(b->out, column, level, n, &begin, &end, err));
+    if (!shared) LEVADA_TRY(levada_builder_values(b->out, column, bytes, (void **)&copy, err));
+    for (int64_t i = 0; i < n; i++) {
+        const levada_csv_field *field = &fields[i];
+
+        begin[i] = 0;
+        if (field->size > 0) {
+            begin[i] = (int32_t)(shared ? field->at - owner->data : used);
+            if (!shared) memcpy(copy + used, field->at, (size_t)field->size);
+        }
+        end[i] = begin[i] + field->size;
+        used += field->size;
+    }
+    if (shared) levada_builder_share_values(b->out, column, owner->data, owner);
+    return LEVADA_OK;
+}
+
+static levada_status decode_strings(const decode_block *b, int64_t column, levada_error *err)
+{
+    const levada_csv_column *c = &b->csv->columns[column];
+    levada_csv_field        *fields = b->csv->fields + column * b->csv->stride;
+    const char              *na = b->args->na_value;
+    size_t                   nna = strlen(na);
+
+    for (int64_t row = 0; row < b->in->n; row++) {
+        if (!decode_missing(na, nna, &fields[row])) continue;
+        if (c->required) LEVADA_TRY(decode_required(b, row, column, err));
+        fields[row] = (levada_csv_field){ (const uint8_t *)c->otherwise, (int32_t)c->size, false };
+    }
+    return decode_put_strings(b, (int32_t)column, 0, fields, b->in->n, err);
+}
+
+/* -- blocks */
+
+static levada_status decode_reserve(levada_csv *csv, const levada_strings *in, levada_error *err)
+{
+    int64_t bytes = 0;
+
+    for (int64_t i = 0; i < in->n; i++) bytes += in->size[i];
+    csv->stride = in->n;
+    if (levada_reserve(&csv->fields, &csv->capacity, in->n * csv->n + 1, sizeof *csv->fields) &&
+        levada_reserve(&csv->bad, &csv->bad_capacity, in->n + 1, sizeof *csv->bad) &&
+        (!csv->rules.quotes ||
+         levada_reserve(&csv->text, &csv->text_capacity, DECODE_SLACK + bytes + 1, 1))) {
+        memset(csv->bad, 0, (size_t)in->n * sizeof *csv->bad);
+        csv->text_used = DECODE_SLACK;
+        return LEVADA_OK;
+    }
+    return decode_short(err);
+}
+
+/* All fields of a row, behind those of the rows before it. */
+static levada_status decode_ragged_row(const decode_block *b, int64_t row, levada_error *err)
+{
+    levada_csv *csv = b->csv;
+    int64_t     n, has = csv->used;
+    const char *wrong;
+
+    if (!levada_reserve(&csv->fields, &csv->capacity, has + LEVADA_CSV_FIELDS, sizeof *csv->fields))
+        return decode_short(err);
+    wrong = levada_csv_split_row(csv, b->in->data[row], b->in->size[row], csv->fields + has, 1,
+                                 LEVADA_CSV_FIELDS, &n);
+    if (wrong) return decode_reject(b, row, err, "%s", wrong);
+    if (n > LEVADA_CSV_FIELDS)
+        return decode_reject(b, row, err, "more than %d fields", LEVADA_CSV_FIELDS);
+    for (int64_t i = 0; i < n; i++) {
+        if (csv->fields[has + i].escaped) decode_unescape(csv, &csv->fields[has + i]);
+    }
+    csv->used += n;
+    return LEVADA_OK;
+}
+
+static levada_status decode_ragged(const decode_block *b, levada_error *err)
+{
+    int32_t *offsets = NULL;
+
+    b->csv->used = 0;
+    LEVADA_TRY(levada_builder_offsets(b->out, 0, 0, b->in->n, &offsets, err));
+    offsets[0] = 0;
+    for (int64_t row = 0; row < b->in->n; row++) {
+        LEVADA_TRY(decode_ragged_row(b, row, err));
+        offsets[row + 1] = (int32_t)b->csv->used;
+    }
+    return decode_put_strings(b, 0, 1, b->csv->fields, b->csv->used, err);
+}
+
+levada_status levada_csv_decode(levada_csv *csv, const levada_csv_args *args,
+                                const levada_strings *in, levada_builder *out, levada_error *err)
+{
+    const decode_block b = { csv, args, in, out };
+
+    LEVADA_TRY(decode_reserve(csv, in, err));
+    if (csv->n == 0) return decode_ragged(&b, err);
+    for (int64_t row = 0; row < in->n; row++) LEVADA_TRY(decode_row(&b, row, err));
+    for (int64_t i = 0; i < csv->n; i++) {
+        LEVADA_TRY(csv->columns[i].dtype == LEVADA_BYTES ? decode_strings(&b, i, err)
+                                                         : decode_numbers(&b, i, err));
+    }
+    return LEVADA_OK;
+}

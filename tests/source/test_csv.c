@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "support/iters.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* A description of one file with this text. */
+static const char *with_file(const char *text, const char *options)
+{
+    static char made[1024];
+    const char *path = t_path("f.csv");
+
+    t_write_file(path, text, strlen(text));
+    snprintf(made, sizeof made, "csv:%s%s", path, options);
+    return made;
+}
+
+static void add_fields(const levada_block *block, t_bytes *to)
+{
+    const levada_column *c = levada_block_column(block, "fields");
+
+    for (int64_t i = 0; i < levada_block_rows(block); i++) {
+        for (int32_t k = c->level[0].begin[i]; k < c->level[0].end[i]; k++) {
+            int32_t begin = c->level[1].begin[k];
+
+            t_add(to, c->values + begin, (size_t)(c->level[1].end[k] - begin));
+            t_add(to, "|", 1);
+        }
+        t_add(to, "\n", 1);
+    }
+}
+
+/* The fields of every row, each with a | after it, and a newline after each row. */
+static levada_status read_fields(const char *description, int32_t block_rows, t_bytes *to)
+{
+    levada_iter  *it = t_iter_open_policy(description, "skip", 1, block_rows);
+    levada_block *block = NULL;
+    levada_status st;
+
+    while ((st = levada_iter_next(it, &block, NULL)) == LEVADA_OK) {
+        add_fields(block, to);
+        levada_block_unref(&block);
+    }
+    levada_iter_close(&it);
+    return st;
+}
+
+static void expect(const char *text, const char *options, const char *want)
+{
+    const int32_t block_rows[] = { 1, 3, 256 };
+
+    for (size_t i = 0; i < 3; i++) {
+        t_bytes got = { 0 };
+
+        assert_int_equal(read_fields(with_file(text, options), block_rows[i], &got), LEVADA_END);
+        t_add(&got, "", 1);
+        assert_string_equal((char *)got.at, want);
+        t_clear(&got);
+    }
+}
+
+static void rows_end_at_lf_crlf_cr_and_the_file(void **state)
+{
+    (void)state;
+    expect("a,b\nc,d\r\ne,f\rg,h", "", "a|b|\nc|d|\ne|f|\ng|h|\n");
+    expect("a\n\nb\n", "", "a|\n|\nb|\n");
+    expect(",\n", "", "||\n");
+    expect("a\r", "", "a|\n");
+}
+
+static void quoted_fields_hold_anything(void **state)
+{
+    (void)state;
+    expect("\"a\nb\",\"c,\r\nd\"\n\"e\"\"\",\"\"\n", "", "a\nb|c,\r\nd|\ne\"||\n");
+    expect("\"\"\"\",\"\"\"\"\n", "", "\"|\"|\n");
+    expect("\"a;b\";c\n", ",field_delim=\";\"", "a;b|c|\n");
+    expect("\"a,b\n", ",use_quote_delim=false", "\"a|b|\n");
+}
+
+static void a_bad_quote_costs_its_row_only(void **state)
+{
+    (void)state;
+    expect("a,b\"c,d\n\"x\"y\",z\ne,f,g\n", "", "e|f|g|\n");
+}
+
+static void the_header_of_every_file_is_left_out(void **state)
+{
+    (void)state;
+    expect("h,\"i\nj\"\na,b\n", ",header=true", "a|b|\n");
+}
+
+static void rows_are_found_across_chunks(void **state)
+{
+    t_bytes text = { 0 }, want = { 0 }, got = { 0 };
+    char    filler[700];
+
+    (void)state;
+    memset(filler, '\n', sizeof filler);
+    for (int i = 0; i < 4000; i++) {
+        size_t n = (size_t)(i * 7919 % 600);
+
+        t_add(&text, "\"", 1);
+        t_add(&text, filler, n);
+        t_add(&text, "\"\"\",x\r\n", 7);
+        t_add(&want, filler, n);
+        t_add(&want, "\"|x|\n", 5);
+    }
+    t_add(&text, "", 1);
+    text.size--;
+    with_file("", "");
+    t_write_file(t_path("f.csv"), text.at, text.size);
+    {
+        char path[600];
+
+        snprintf(path, sizeof path, "csv:%s", t_path("f.csv"));
+        assert_int_equal(read_fields(path, 256, &got), LEVADA_END);
+    }
+    t_bytes_equal(got, want, "rows");
+    t_clear(&text);
+    t_clear(&want);
+    t_clear(&got);
+}
+
+static void columns_have_types_and_defaults(void **state)
+{
+    const char  *options = ",record_defaults=[int64,{dtype:float64,default:-1},string]";
+    const char  *text = " 7 ,1.5,x\n-8,,\"y\n\"\n0000000000000000000009,-.25e1,z\n";
+    levada_iter *it = t_iter_open(with_file(text, options), 1, 256);
+    int64_t      n, *values = t_iter_numbers(it, "c0", &n);
+
+    (void)state;
+    assert_int_equal(n, 3);
+    assert_int_equal(values[0], 7);
+    assert_int_equal(values[1], -8);
+    assert_int_equal(values[2], 9);
+    free(values);
+    levada_iter_close(&it);
+}
+
+static void errors_name_the_place(void **state)
+{
+    const char *types = ",record_defaults=[int32,string],columns=[age,name]";
+    const struct {
+        const char *text, *message;
+        int64_t     record, offset;
+    } cases[] = {
+        { "1,a\n2,b\nx,c\n", "Field 0 is not a valid int32: x (column 'age', byte 0", 2, 8 },
+        { "1,a\n2,\n", "Field 1 is required but missing in record! (column 'name', byte 2", 1, 4 },
+        { "1,a\n\n", "Expect 2 fields but have 1 in record", 1, 4 },
+        { "1,a,b\n", "Expect 2 fields but have more in record", 0, 0 },
+        { "3000000000,a\n", "not a valid int32", 0, 0 },
+        { "1,a\"b\n", "Unquoted fields cannot have quotes inside", 0, 0 },
+        { "1,\"a\"b\n\"\n", "Quote inside a string has to be escaped", 0, 0 },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        levada_iter  *it = t_iter_open(with_file(cases[i].text, types), 1, 256);
+        levada_block *block = NULL;
+        levada_error  err = LEVADA_ERROR_INIT;
+        levada_status st;
+
+        while ((st = levada_iter_next(it, &block, &err)) == LEVADA_OK) levada_block_unref(&block);
+        assert_int_equal(st, LEVADA_EINVALID_ARGUMENT);
+        if (!strstr(err.message, cases[i].message)) print_error("'%s'\n", err.message);
+        assert_non_null(strstr(err.message, cases[i].message));
+        assert_int_equal(err.record, cases[i].record);
+        assert_int_equal(err.offset, cases[i].offset);
+        levada_iter_close(&it);
+    }
+}
+
+static void an_open_quote_at_the_end_is_damage(void **state)
+{
+    levada_iter *it = t_iter_open(with_file("a\n\"b\nc\n", ""), 1, 256);
+
+    (void)state;
+    t_iter_fails_at(it, LEVADA_EDATA_LOSS, "f.csv", 1, 2);
+    levada_iter_close(&it);
+}
+
+static void refuses_options_that_do_not_fit(void **state)
+{
+    (void)state;
+    t_iter_refused("csv:f,field_delim=\"\\n\"", LEVADA_EINVALID_ARGUMENT, "newline");
+    t_iter_refused("csv:f,field_delim=\"\\\"\"", LEVADA_EINVALID_ARGUMENT, "quote");
+    t_iter_refused("csv:f,field_delim=ab", LEVADA_EINVALID_ARGUMENT, "1 char");
+    t_iter_refused("csv:f,select_cols=[1]", LEVADA_EINVALID_ARGUMENT, "record_defaults");
+    t_iter_refused("csv:f,record_defaults=[]", LEVADA_EINVALID_ARGUMENT, "one entry per column");
+}
+
+static void goes_on_after_a_restore(void **state)
+{
+    t_bytes text = { 0 };
+    char    row[64];
+
+    (void)state;
+    for (int i = 0; i < 200; i++) {
+        t_add(&text, row, (size_t)snprintf(row, sizeof row, "%d,\"a\n%d\",%d.5\n", i, i, i));
+    }
+    t_add(&text, "", 1);
+    t_iter_sweep(with_file((char *)text.at, ",record_defaults=[int32,string,float32]"), false, 7);
+    t_clear(&text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_end_at_lf_crlf_cr_and_the_file),
+        cmocka_unit_test(quoted_fields_hold_anything),
+        cmocka_unit_test(a_bad_quote_costs_its_row_only),
+        cmocka_unit_test(the_header_of_every_file_is_left_out),
+        cmocka_unit_test(rows_are_found_across_chunks),
+        cmocka_unit_test(columns_have_types_and_defaults),
+        cmocka_unit_test(errors_name_the_place),
+        cmocka_unit_test(an_open_quote_at_the_end_is_damage),
+        cmocka_unit_test(refuses_options_that_do_not_fit),
+        cmocka_unit_test(goes_on_after_a_restore),
+    };
+
+    return cmocka_run_group_tests(tests, t_folder_set_up, t_folder_tear_down);
+}
