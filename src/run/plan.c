@@ -178,6 +178,7 @@ static levada_status plan_open(plan_work *w, const levada_dataset *at, levada_er
 static levada_status plan_read_files(plan_work *w, const levada_dataset *at, levada_error *err)
 {
     if (!w->tickets || !w->run->workers || at->op->family != LEVADA_FAMILY_FORMAT) return LEVADA_OK;
+    if (levada_op_decoder(at->op)) return LEVADA_OK; /* it has one, for its columns */
     LEVADA_TRY(levada_fused_create(w->run->threads, &w->fused, err));
     w->top = at;
     w->end_only = true;
