@@ -16,6 +16,7 @@ __all__ = [
     "csv",
     "files",
     "fixed_length",
+    "tar",
     "text_lines",
     "tfrecord",
 ]
@@ -130,6 +131,35 @@ def fixed_length(
         footer_bytes=footer_bytes,
         hop_bytes=hop_bytes,
         drop_partial=drop_partial,
+        compression=compression,
+        shuffle_files=shuffle_files,
+        errors=errors,
+    )
+
+
+def tar(
+    files: str | Iterable[str],
+    *,
+    fields: str | Iterable[str] | None = None,
+    compression: str = "auto",
+    shuffle_files: bool = False,
+    errors: str | None = None,
+) -> Dataset:
+    """Samples of tar archives, as WebDataset names them.
+
+    files: paths and globs of the files
+    fields: fields to return, each as a column of that name: jpg, cls, ...; a sample must have
+        them; null = names and values of all fields, ragged
+    compression: auto (looks at the first bytes), none, or a filter such as gzip
+    shuffle_files: reads the files in another order in each epoch
+    errors: at damage: fail, skip, skip:1000 or skip:0.1%; null = as the iterator
+
+    As text: tar:samples.tar,fields=[txt,cls]
+    """
+    return _source(
+        "tar",
+        files=files,
+        fields=fields,
         compression=compression,
         shuffle_files=shuffle_files,
         errors=errors,

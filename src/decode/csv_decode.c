@@ -5,7 +5,6 @@
 #include "base/number_quick.h"
 #include "decode/csv_columns.h"
 #include "registry/env_priv.h"
-#include "tensor/pool.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -265,46 +264,6 @@ static levada_status decode_numbers(const decode_block *b, int64_t column, levad
     return LEVADA_OK;
 }
 
-static bool decode_holds(const levada_buffer *owner, const levada_csv_field *field)
-{
-    return field->at >= owner->data && field->at + field->size <= owner->data + owner->size;
-}
-
-/* Fields as strings: ranges in the buffer of the records, or a copy of all where some lie
- * elsewhere. */
-static levada_status decode_put_strings(const decode_block *b, int32_t column, int32_t level,
-                                        const levada_csv_field *fields, int64_t n,
-                                        levada_error *err)
-{
-    const levada_buffer *owner = b->in->owner;
-    bool                 shared = owner && owner->size <= INT32_MAX;
-    int32_t             *begin = NULL, *end = NULL;
-    int64_t              bytes = 0, used = 0;
-    uint8_t             *copy = NULL;
-
-    for (int64_t i = 0; i < n; i++) {
-        bytes += fields[i].size;
-        if (shared && fields[i].size > 0) shared = decode_holds(owner, &fields[i]);
-    }
-    if (bytes > INT32_MAX)
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "more than 2 GiB in one block");
-    LEVADA_TRY(levada_builder_ranges(b->out, column, level, n, &begin, &end, err));
-    if (!shared) LEVADA_TRY(levada_builder_values(b->out, column, bytes, (void **)&copy, err));
-    for (int64_t i = 0; i < n; i++) {
-        const levada_csv_field *field = &fields[i];
-
-        begin[i] = 0;
-        if (field->size > 0) {
-            begin[i] = (int32_t)(shared ? field->at - owner->data : used);
-            if (!shared) memcpy(copy + used, field->at, (size_t)field->size);
-        }
-        end[i] = begin[i] + field->size;
-        used += field->size;
-    }
-    if (shared) levada_builder_share_values(b->out, column, owner->data, owner);
-    return LEVADA_OK;
-}
-
 static levada_status decode_strings(const decode_block *b, int64_t column, levada_error *err)
 {
     const levada_csv_column *c = &b->csv->columns[column];
@@ -317,7 +276,7 @@ static levada_status decode_strings(const decode_block *b, int64_t column, levad
         if (c->required) LEVADA_TRY(decode_required(b, row, column, err));
         fields[row] = (levada_csv_field){ (const uint8_t *)c->otherwise, (int32_t)c->size, false };
     }
-    return decode_put_strings(b, (int32_t)column, 0, fields, b->in->n, err);
+    return levada_strings_put(b->out, (int32_t)column, 0, fields, b->in->n, b->in->owner, err);
 }
 
 /* -- blocks */
@@ -371,7 +330,7 @@ static levada_status decode_ragged(const decode_block *b, levada_error *err)
         LEVADA_TRY(decode_ragged_row(b, row, err));
         offsets[row + 1] = (int32_t)b->csv->used;
     }
-    return decode_put_strings(b, 0, 1, b->csv->fields, b->csv->used, err);
+    return levada_strings_put(b->out, 0, 1, b->csv->fields, b->csv->used, b->in->owner, err);
 }
 
 levada_status levada_csv_decode(levada_csv *csv, const levada_csv_args *args,

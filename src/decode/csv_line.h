@@ -13,8 +13,7 @@
 #ifndef LEVADA_DECODE_CSV_LINE_H
 #define LEVADA_DECODE_CSV_LINE_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "decode/strings_put.h"
 
 typedef struct levada_csv_rules {
     uint8_t        delim;
@@ -25,11 +24,8 @@ typedef struct levada_csv_rules {
                              * empty row is one empty field                                       */
 } levada_csv_rules;
 
-typedef struct levada_csv_field {
-    const uint8_t *at; /* into the line; without the quotes around it */
-    int32_t        size;
-    bool           escaped; /* every "" in it stands for one quote         */
-} levada_csv_field;
+/* A field in the line, without the quotes around it. escaped: every "" in it stands for one quote. */
+typedef levada_text_span levada_csv_field;
 
 /* Splits line[0, size). Stores the first `capacity` fields and sets *n to the number of all.
  * Returns NULL, or what is wrong with the line. */

@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tar - samples of tar archives, as WebDataset names them: members that follow each other and whose
+ * names are the same up to the first dot of their last part are one sample, "a/b.jpg" and
+ * "a/b.cls". What follows that dot is the name of a field.
+ *
+ * The format frames samples: all members of one, with their headers. The decoder looks for the
+ * fields on any thread; their bytes stay where they are. Folders and links are passed over. Blocks
+ * of zeros are too, so archives may follow each other in one file.
+ */
+#include "base/alloc.h"
+#include "decode/strings_put.h"
+#include "source/tar_member.h"
+
+#include <levada/builder.h>
+#include <levada/source.h>
+#include <string.h>
+
+enum { TAR_FIELDS = 256, TAR_TEXT = 65536 }; /* columns, and fields of a sample */
+
+typedef struct tar_args {
+    levada_texts fields;
+} tar_args;
+
+static const levada_arg tar_options[] = {
+    LEVADA_ARG(TEXTS, tar_args, fields,
+               .doc = "fields to return, each as a column of that name: jpg, cls, ...; a sample "
+                      "must have them; null = names and values of all fields, ragged"),
+    LEVADA_ARG_END
+};
+
+/* Bytes of the name up to the dot that ends the key. */
+static int32_t tar_key(const levada_tar_member *m)
+{
+    const char *slash = m->length > 0 ? memrchr(m->name, '/', (size_t)m->length) : NULL;
+    int32_t     at = slash ? (int32_t)(slash - m->name) + 1 : 0;
+
+    for (at++; at < m->length; at++) { /* a dot in front is not the end of an empty key */
+        if (m->name[at] == '.') return at;
+    }
+    return m->length;
+}
+
+/* -- samples */
+
+/* What is known of the next sample. */
+typedef struct tar_state {
+    levada_tar_member member;
+    char              key[LEVADA_TAR_NAME];
+    int32_t           nkey; /* -1 = no member of it has been seen */
+} tar_state;
+
+static bool tar_same(const tar_state *s, int32_t nkey)
+{
+    return s->nkey == nkey && memcmp(s->key, s->member.name, (size_t)nkey) == 0;
+}
+
+/* Does this member belong to a sample? One that is cut may have its name already. */
+static bool tar_is_named(levada_tar_kind kind, const levada_tar_member *m)
+{
+    return kind == LEVADA_TAR_FILE || kind == LEVADA_TAR_SPARSE ||
+           (kind == LEVADA_TAR_CUT && m->length > 0);
+}
+
+/* Frames samples; *at = the member that ended the walk, `kind` what it is. */
+static levada_tar_kind tar_walk(tar_state *s, const uint8_t *data, int64_t size, bool at_end,
+                                levada_spans *out, int64_t *at)
+{
+    levada_tar_kind kind = LEVADA_TAR_NOTHING;
+    int64_t         begin = 0;
+
+    s->nkey = -1;
+    for (*at = 0; *at < size; *at += s->member.total) {
+        kind = levada_tar_read(data + *at, size - *at, at_end, true, &s->member);
+        if (tar_is_named(kind, &s->member)) {
+            int32_t nkey = tar_key(&s->member);
+
+            if (s->nkey >= 0 && !tar_same(s, nkey)) {
+                out->begin[out->n] = (int32_t)begin;
+                out->end[out->n++] = (int32_t)*at;
+                begin = *at;
+                if (out->n == out->capacity) break;
+            }
+            s->nkey = nkey;
+            memcpy(s->key, s->member.name, (size_t)nkey);
+        } else if (s->nkey < 0 && kind < LEVADA_TAR_CUT) {
+            begin = *at + s->member.total; /* nothing of a sample yet */
+        }
+        if (kind >= LEVADA_TAR_CUT) break;
+    }
+    out->used = begin;
+    return kind;
+}
+
+static levada_status tar_next(void *state, const void *args, const uint8_t *data, int64_t size,
+                              bool at_end, levada_spans *out, levada_error *err)
+{
+    tar_state      *s = state;
+    int64_t         at;
+    levada_tar_kind kind;
+
+    (void)args;
+    out->n = 0;
+    out->need = 0;
+    kind = tar_walk(s, data, size, at_end, out, &at);
+    if (out->n == out->capacity) return LEVADA_OK;
+    if (at >= size && kind < LEVADA_TAR_CUT) { /* the last sample ends where the file does */
+        if (!at_end || s->nkey < 0) return LEVADA_OK;
+        out->begin[out->n] = (int32_t)out->used;
+        out->end[out->n++] = (int32_t)size;
+        out->used = size;
+        return LEVADA_OK;
+    }
+    if (out->n > 0 || (out->used > 0 && kind == LEVADA_TAR_CUT && !at_end)) return LEVADA_OK;
+    if (kind == LEVADA_TAR_BAD)
+        return levada_fail(err, LEVADA_EDATA_LOSS, "%s (at byte %lld of the sample)",
+                           s->member.wrong, (long long)(at - out->used));
+    out->need = at - out->used + s->member.total;
+    if (!at_end) return LEVADA_OK;
+    out->need = 0;
+    return levada_fail(err, LEVADA_EDATA_LOSS,
+                       "the archive ends inside a member: %lld of %lld bytes",
+                       (long long)(size - at), (long long)s->member.total);
+}
+
+static int64_t tar_resync(void *state, const void *args, const uint8_t *data, int64_t size,
+                          bool at_end)
+{
+    tar_state   *s = state;
+    int64_t      at = 0;
+    bool         magic;
+
+    (void)args;
+    /* Good members in front of the damage are of the damaged sample. */
+    while (at < size &&
+           levada_tar_read(data + at, size - at, at_end, true, &s->member) < LEVADA_TAR_CUT) {
+        at += s->member.total;
+    }
+    for (at += LEVADA_TAR_BLOCK; at + LEVADA_TAR_BLOCK <= size; at += LEVADA_TAR_BLOCK) {
+        if (levada_tar_is_header(data + at, &magic) && magic) return at;
+    }
+    return at_end || at > size ? size : at;
+}
+
+static int32_t tar_probe(const uint8_t *data, int64_t size)
+{
+    bool magic;
+
+    if (size < LEVADA_TAR_BLOCK || !levada_tar_is_header(data, &magic)) return 0;
+    return magic ? 48 : 20;
+}
+
+/* -- columns */
+
+/* Scratch of a worker: the fields of one row, and the values of all rows. */
+typedef struct tar_columns {
+    levada_tar_member member;
+    int32_t           n, nkey, used; /* used: of text */
+    char              key[LEVADA_TAR_NAME], text[TAR_TEXT];
+    int32_t           name[TAR_FIELDS], nname[TAR_FIELDS]; /* in text */
+    levada_text_span  value[TAR_FIELDS];
+    levada_text_span *values; /* with fields: field c of row r is values[c * rows + r] */
+    int64_t           capacity, total;
+} tar_columns;
+
+static levada_status tar_check(const void *args, levada_spec **out, levada_error *err)
+{
+    const levada_texts *wanted = &((const tar_args *)args)->fields;
+    levada_field        fields[TAR_FIELDS + 1] = {
+        { .name = "key", .dtype = LEVADA_BYTES },
+        { .name = "names", .dtype = LEVADA_BYTES, .depth = 1 },
+        { .name = "values", .dtype = LEVADA_BYTES, .depth = 1 },
+    };
+
+    if (wanted->n > TAR_FIELDS)
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "more than %d fields", TAR_FIELDS);
+    for (int64_t i = 0; i < wanted->n; i++)
+        fields[i + 1] = (levada_field){ .name = wanted->at[i], .dtype = LEVADA_BYTES };
+    return levada_spec_create(fields, wanted->n > 0 ? (int32_t)wanted->n + 1 : 3,
+                              LEVADA_SPEC_PLAIN, out, err);
+}
+
+static void tar_columns_close(void *state) { levada_free(((tar_columns *)state)->values); }
+
+static char tar_lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c + 'a' - 'A') : c; }
+
+/* The number of the field with this name; -1 = there is none. */
+static int32_t tar_find(const tar_columns *c, const char *name, int32_t size)
+{
+    for (int32_t i = 0; i < c->n; i++) {
+        if (c->nname[i] == size && memcmp(c->text + c->name[i], name, (size_t)size) == 0) return i;
+    }
+    return -1;
+}
+
+static void tar_set_key(tar_columns *c)
+{
+    c->nkey = tar_key(&c->member);
+    memcpy(c->key, c->member.name, (size_t)c->nkey);
+}
+
+/* One more field of the row. Returns what is wrong with it, or NULL. */
+static const char *tar_add(tar_columns *c, const uint8_t *row)
+{
+    const levada_tar_member *m = &c->member;
+    int32_t nkey = tar_key(m), from = nkey < m->length ? nkey + 1 : nkey, size = m->length - from;
+
+    if (c->n == TAR_FIELDS || c->used + size > TAR_TEXT) return "a sample has too many members";
+    for (int32_t i = 0; i < size; i++) c->text[c->used + i] = tar_lower(m->name[from + i]);
+    if (tar_find(c, c->text + c->used, size) >= 0) return "a sample has two members of one name";
+    c->name[c->n] = c->used;
+    c->nname[c->n] = size;
+    c->value[c->n++] = (levada_text_span){ row + m->data, (int32_t)m->size, false };
+    c->used += size;
+    return NULL;
+}
+
+/* Collects the fields of a row. The reader has checked the headers. */
+static const char *tar_row(tar_columns *c, const uint8_t *row, int32_t size)
+{
+    const char *wrong = NULL;
+
+    c->n = c->used = c->nkey = 0;
+    for (int64_t at = 0; at < size && !wrong; at += c->member.total) {
+        levada_tar_kind kind = levada_tar_read(row + at, size - at, true, false, &c->member);
+
+        if (c->n == 0 && kind < LEVADA_TAR_OTHER) tar_set_key(c);
+        if (kind == LEVADA_TAR_FILE) wrong = tar_add(c, row + at);
+        else if (kind == LEVADA_TAR_SPARSE) wrong = "a member is sparse, which is not supported";
+        else if (kind >= LEVADA_TAR_CUT) wrong = "the members have changed";
+    }
+    return wrong;
+}
+
+static levada_status tar_reject(levada_builder *out, int64_t row, const tar_columns *c,
+                                const char *what, const char *name, levada_error *err)
+{
+    levada_error why = LEVADA_ERROR_INIT;
+    int          n = c->nkey < 100 ? (int)c->nkey : 100;
+
+    (void)levada_fail(&why, LEVADA_EINVALID_ARGUMENT, "sample '%.*s': %s%.60s", n, c->key, what,
+                      name);
+    return levada_builder_reject(out, row, &why, err);
+}
+
+/* All names of a row; its values are kept for later. */
+static levada_status tar_put_names(tar_columns *c, levada_builder *out, levada_error *err)
+{
+    if (!levada_reserve(&c->values, &c->capacity, c->total + c->n + 1, sizeof *c->values))
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for the fields of a block");
+    for (int32_t i = 0; i < c->n; i++) {
+        LEVADA_TRY(levada_builder_push_bytes(out, 1, c->text + c->name[i], c->nname[i], err));
+        c->values[c->total++] = c->value[i];
+    }
+    return levada_builder_end_row(out, 1, err);
+}
+
+static levada_status tar_decode_all(tar_columns *c, const levada_strings *in, levada_builder *out,
+                                    levada_error *err)
+{
+    int32_t *offsets = NULL;
+
+    c->total = 0;
+    LEVADA_TRY(levada_builder_offsets(out, 2, 0, in->n, &offsets, err));
+    offsets[0] = 0;
+    for (int64_t row = 0; row < in->n; row++) {
+        const char *wrong = tar_row(c, in->data[row], in->size[row]);
+
+        if (wrong) LEVADA_TRY(tar_reject(out, row, c, wrong, "", err));
+        LEVADA_TRY(levada_builder_push_bytes(out, 0, c->key, c->nkey, err));
+        LEVADA_TRY(tar_put_names(c, out, err));
+        offsets[row + 1] = (int32_t)c->total;
+    }
+    return levada_strings_put(out, 2, 1, c->values, c->total, in->owner, err);
+}
+
+/* The wanted fields of a row. */
+static levada_status tar_pick(tar_columns *c, const levada_texts *wanted, int64_t rows, int64_t row,
+                              const char *wrong, levada_builder *out, levada_error *err)
+{
+    for (int64_t i = 0; i < wanted->n; i++) {
+        int32_t at = wrong ? -1 : tar_find(c, wanted->at[i], (int32_t)strlen(wanted->at[i]));
+
+        c->values[i * rows + row] = at < 0 ? (levada_text_span){ 0 } : c->value[at];
+        if (wrong || at >= 0) continue;
+        LEVADA_TRY(tar_reject(out, row, c, "no member for the field ", wanted->at[i], err));
+        wrong = "";
+    }
+    return LEVADA_OK;
+}
+
+static levada_status tar_decode_fields(tar_columns *c, const levada_texts *wanted,
+                                       const levada_strings *in, levada_builder *out,
+                                       levada_error *err)
+{
+    if (!levada_reserve(&c->values, &c->capacity, wanted->n * in->n + 1, sizeof *c->values))
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for the fields of a block");
+    for (int64_t row = 0; row < in->n; row++) {
+        const char *wrong = tar_row(c, in->data[row], in->size[row]);
+
+        if (wrong) LEVADA_TRY(tar_reject(out, row, c, wrong, "", err));
+        LEVADA_TRY(levada_builder_push_bytes(out, 0, c->key, c->nkey, err));
+        LEVADA_TRY(tar_pick(c, wanted, in->n, row, wrong, out, err));
+    }
+    for (int64_t i = 0; i < wanted->n; i++) {
+        LEVADA_TRY(levada_strings_put(out, (int32_t)i + 1, 0, c->values + i * in->n, in->n,
+                                      in->owner, err));
+    }
+    return LEVADA_OK;
+}
+
+static levada_status tar_decode(void *state, const void *args, const levada_strings *in,
+                                levada_builder *out, levada_error *err)
+{
+    const levada_texts *wanted = &((const tar_args *)args)->fields;
+
+    if (wanted->n == 0) return tar_decode_all(state, in, out, err);
+    return tar_decode_fields(state, wanted, in, out, err);
+}
+
+static const levada_decoder_def tar_columns_def = {
+    .struct_size = sizeof(levada_decoder_def),
+    .state_size = sizeof(tar_columns),
+    .check = tar_check,
+    .close = tar_columns_close,
+    .decode = tar_decode,
+};
+
+/* Members as they stand in an archive, for the example. */
+typedef struct tar_example {
+    char name[100], owner[24], size[12], time[12], sum[8], type, link[100], magic[8], rest[247];
+    char data[512];
+} tar_example;
+
+#define TAR_MEMBER(file, length, checksum, content)                                             \
+    {                                                                                           \
+        .name = file, .size = length, .sum = checksum, .type = '0', .magic = "ustar",           \
+        .data = content                                                                         \
+    }
+
+static const tar_example tar_members[] = {
+    TAR_MEMBER("a.cls", "00000000001", "003501", "0"),
+    TAR_MEMBER("a.txt", "00000000005", "003543", "first"),
+    TAR_MEMBER("b.txt", "00000000006", "003545", "second"),
+    TAR_MEMBER("b.cls", "00000000001", "003502", "1"),
+    TAR_MEMBER("c/d.cls", "00000000001", "003726", "2"),
+    TAR_MEMBER("c/d.txt", "00000000001", "003764", "x"),
+};
+
+static const levada_example_file tar_files[] = {
+    { "samples.tar", (const char *)tar_members, sizeof tar_members },
+    { NULL, NULL, 0 },
+};
+
+const levada_format_def levada_format_tar = {
+    .struct_size = sizeof(levada_format_def),
+    .name = "tar",
+    .doc = "samples of tar archives, as WebDataset names them",
+    .example = "tar:samples.tar,fields=[txt,cls]",
+    .example_files = tar_files,
+    .field = "members",
+    .args = tar_options,
+    .args_size = sizeof(tar_args),
+    .state_size = sizeof(tar_state),
+    .probe = tar_probe,
+    .next = tar_next,
+    .resync = tar_resync,
+    .decoder = &tar_columns_def,
+};

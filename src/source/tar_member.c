@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "source/tar_member.h"
+
+#include <string.h>
+
+#define MEMBER_MOST (INT64_C(1) << 60) /* no file is as long; sums of two do not overflow */
+
+/* Fields of a header: where they are, and their sizes. */
+enum {
+    MEMBER_NAME = 0, MEMBER_NAME_SIZE = 100,
+    MEMBER_SIZE = 124, MEMBER_SIZE_SIZE = 12,
+    MEMBER_SUM = 148, MEMBER_SUM_SIZE = 8,
+    MEMBER_TYPE = 156,
+    MEMBER_MAGIC = 257,
+    MEMBER_PREFIX = 345, MEMBER_PREFIX_SIZE = 155,
+    MEMBER_HOLES = 482, MEMBER_HOLES_MORE = 504
+};
+
+/* An octal number between spaces and zeros, or a binary one whose top bit is set. -1 = neither. */
+static int64_t member_number(const uint8_t *at, int size)
+{
+    int64_t value = 0;
+    int     i = 0;
+
+    if (*at & 0x80) {
+        if (*at != 0x80) return -1; /* negative, or beyond 88 bits */
+        for (i = 1; i < size; i++) {
+            if (value >= MEMBER_MOST >> 8) return -1;
+            value = value << 8 | at[i];
+        }
+        return value;
+    }
+    while (i < size && at[i] == ' ') i++;
+    for (; i < size && at[i] >= '0' && at[i] <= '7'; i++) value = value << 3 | (at[i] - '0');
+    while (i < size && (at[i] == ' ' || at[i] == '\0')) i++;
+    return i == size ? value : -1;
+}
+
+bool levada_tar_is_header(const uint8_t *block, bool *magic)
+{
+    int64_t said = member_number(block + MEMBER_SUM, MEMBER_SUM_SIZE);
+    int32_t sum = 0, signs = 0;
+
+    *magic = memcmp(block + MEMBER_MAGIC, "ustar", 5) == 0;
+    for (int i = 0; i < LEVADA_TAR_BLOCK; i++) {
+        sum += block[i];
+        signs += block[i] >> 7;
+    }
+    for (int i = MEMBER_SUM; i < MEMBER_SUM + MEMBER_SUM_SIZE; i++) {
+        sum += ' ' - block[i]; /* the checksum itself counts as spaces */
+        signs -= block[i] >> 7;
+    }
+    return said == sum || said == sum - 256 * signs; /* old programs added signed bytes */
+}
+
+static bool member_is_zero(const uint8_t *block)
+{
+    return block[0] == 0 && memcmp(block, block + 1, LEVADA_TAR_BLOCK - 1) == 0;
+}
+
+static int64_t member_padded(int64_t size)
+{
+    return (size + LEVADA_TAR_BLOCK - 1) / LEVADA_TAR_BLOCK * LEVADA_TAR_BLOCK;
+}
+
+/* A member while its headers are read. */
+typedef struct member_reader {
+    const uint8_t     *bytes;
+    int64_t            left, at;
+    bool               check, named, sparse;
+    int64_t            size; /* of PAX; -1 = as in the header */
+    levada_tar_member *out;
+} member_reader;
+
+static levada_tar_kind member_bad(member_reader *r, const char *wrong)
+{
+    r->out->wrong = wrong;
+    return LEVADA_TAR_BAD;
+}
+
+static levada_tar_kind member_cut(member_reader *r, int64_t need)
+{
+    r->out->total = need;
+    return LEVADA_TAR_CUT;
+}
+
+static bool member_set_name(member_reader *r, const uint8_t *text, int64_t size)
+{
+    const uint8_t *end = size > 0 ? memchr(text, '\0', (size_t)size) : NULL;
+
+    if (end) size = end - text;
+    if (size >= LEVADA_TAR_NAME) return false;
+    memcpy(r->out->name, text, (size_t)size);
+    r->out->length = (int32_t)size;
+    r->named = true;
+    return true;
+}
+
+/* One "KEY=VALUE" of PAX. False where it cannot be used. */
+static bool member_pax_entry(member_reader *r, const uint8_t *key, int64_t n)
+{
+    const uint8_t *equal = memchr(key, '=', (size_t)n), *value = equal + 1;
+    int64_t        nkey = equal ? equal - key : 0, nvalue = n - nkey - 1, size = 0;
+
+    if (!equal) return false;
+    if (nkey == 4 && memcmp(key, "path", 4) == 0) return member_set_name(r, value, nvalue);
+    if (nkey >= 10 && memcmp(key, "GNU.sparse", 10) == 0) r->sparse = true;
+    if (nkey != 4 || memcmp(key, "size", 4) != 0) return true;
+    for (int64_t i = 0; i < nvalue; i++) {
+        if (value[i] < '0' || value[i] > '9' || size >= MEMBER_MOST / 16) return false;
+        size = size * 10 + (value[i] - '0');
+    }
+    r->size = size;
+    return nvalue > 0;
+}
+
+/* Entries are "LENGTH KEY=VALUE\n", the length in decimal digits and of all of it. */
+static bool member_pax(member_reader *r, const uint8_t *at, int64_t size)
+{
+    while (size > 0) {
+        int64_t length = 0, digits = 0;
+
+        for (; digits < size && at[digits] >= '0' && at[digits] <= '9'; digits++) {
+            if (length < size) length = length * 10 + (at[digits] - '0');
+        }
+        if (digits == 0 || digits == size || at[digits] != ' ') return false;
+        if (length < digits + 3 || length > size || at[length - 1] != '\n') return false;
+        if (!member_pax_entry(r, at + digits + 1, length - digits - 2)) return false;
+        at += length;
+        size -= length;
+    }
+    return true;
+}
+
+/* The name in the header itself, behind its prefix where it is ustar of POSIX. */
+static void member_own_name(member_reader *r, const uint8_t *block)
+{
+    uint8_t room[MEMBER_PREFIX_SIZE + 1 + MEMBER_NAME_SIZE];
+    size_t  n = 0, name = strnlen((const char *)block + MEMBER_NAME, MEMBER_NAME_SIZE);
+
+    if (memcmp(block + MEMBER_MAGIC, "ustar\0", 6) == 0) {
+        n = strnlen((const char *)block + MEMBER_PREFIX, MEMBER_PREFIX_SIZE);
+        memcpy(room, block + MEMBER_PREFIX, n);
+        if (n > 0) room[n++] = '/';
+    }
+    memcpy(room + n, block + MEMBER_NAME, name);
+    (void)member_set_name(r, room, (int64_t)(n + name));
+}
+
+/* A header that says more about the next one. NOTHING = go on there. */
+static levada_tar_kind member_extension(member_reader *r, char type, int64_t size)
+{
+    const uint8_t *data = r->bytes + r->at + LEVADA_TAR_BLOCK;
+    int64_t        all = LEVADA_TAR_BLOCK + member_padded(size);
+
+    if (r->left - r->at < all) return member_cut(r, r->at + all);
+    if (type == 'x' && !member_pax(r, data, size)) return member_bad(r, "a PAX header is damaged");
+    if (type == 'L' && !member_set_name(r, data, size)) return member_bad(r, "a name is too long");
+    r->at += all;
+    return LEVADA_TAR_NOTHING;
+}
+
+/* The table of holes of old GNU goes on in more blocks. 0 = it is cut. */
+static int64_t member_holes(const member_reader *r)
+{
+    int64_t at = r->at + LEVADA_TAR_BLOCK;
+    bool    more = r->bytes[r->at + MEMBER_HOLES] != 0;
+
+    while (more && r->left - at >= LEVADA_TAR_BLOCK) {
+        more = r->bytes[at + MEMBER_HOLES_MORE] != 0;
+        at += LEVADA_TAR_BLOCK;
+    }
+    return more ? 0 : at;
+}
+
+/* The header of the member itself: its bytes follow. */
+static levada_tar_kind member_finish(member_reader *r, char type, int64_t size, bool at_end)
+{
+    levada_tar_member *out = r->out;
+    bool               file = type == '0' || type == '\0' || type > '6' || type < '0';
+    int64_t            end;
+
+    if (!r->named) member_own_name(r, r->bytes + r->at);
+    if (type == '0' || type == '\0') file = out->length == 0 || out->name[out->length - 1] != '/';
+    out->data = type == 'S' ? member_holes(r) : r->at + LEVADA_TAR_BLOCK;
+    if (out->data == 0) return member_cut(r, r->left + LEVADA_TAR_BLOCK);
+    out->size = file || type == 'g' ? (r->size >= 0 ? r->size : size) : 0;
+    out->total = out->data + member_padded(out->size);
+    end = at_end ? out->data + out->size : out->total;
+    if (end > r->left) return member_cut(r, out->total);
+    if (out->total > r->left) out->total = r->left;
+    if (!file || type == 'g') return LEVADA_TAR_OTHER;
+    return type == 'S' || r->sparse ? LEVADA_TAR_SPARSE : LEVADA_TAR_FILE;
+}
+
+levada_tar_kind levada_tar_read(const uint8_t *bytes, int64_t left, bool at_end, bool check,
+                                levada_tar_member *out)
+{
+    member_reader   r = { bytes, left, 0, check, false, false, -1, out };
+    levada_tar_kind kind = LEVADA_TAR_NOTHING;
+    bool            magic;
+
+    out->length = 0;
+    while (kind == LEVADA_TAR_NOTHING) {
+        const uint8_t *block = bytes + r.at;
+        int64_t        size;
+
+        if (left - r.at < LEVADA_TAR_BLOCK) return member_cut(&r, r.at + LEVADA_TAR_BLOCK);
+        if (member_is_zero(block)) {
+            out->total = LEVADA_TAR_BLOCK;
+            return r.at == 0 ? LEVADA_TAR_NOTHING : member_bad(&r, "a member has no header");
+        }
+        if (check && !levada_tar_is_header(block, &magic))
+            return member_bad(&r, "this is not the header of a member: its checksum is wrong");
+        size = member_number(block + MEMBER_SIZE, MEMBER_SIZE_SIZE);
+        if (size < 0) return member_bad(&r, "the size of a member is not a number");
+        if (strchr("xLKX", block[MEMBER_TYPE]) && block[MEMBER_TYPE] != '\0')
+            kind = member_extension(&r, (char)block[MEMBER_TYPE], size);
+        else kind = member_finish(&r, (char)block[MEMBER_TYPE], size, at_end);
+    }
+    return kind;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One member of a tar archive: ustar, PAX and GNU headers, and those before them.
+ *
+ * The headers that describe a member (PAX, GNU long names) belong to it. Sizes are what the bytes
+ * say, not more: compare them with what there is. Any thread, no memory.
+ */
+#ifndef LEVADA_SOURCE_TAR_MEMBER_H
+#define LEVADA_SOURCE_TAR_MEMBER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { LEVADA_TAR_BLOCK = 512, LEVADA_TAR_NAME = 4096 };
+
+typedef enum levada_tar_kind {
+    LEVADA_TAR_NOTHING, /* a block of zeros: the end of an archive, or padding      */
+    LEVADA_TAR_FILE,
+    LEVADA_TAR_SPARSE, /* a file with holes: its bytes are not stored one by one    */
+    LEVADA_TAR_OTHER,  /* a folder, a link, a device, a header for all members      */
+    LEVADA_TAR_CUT,    /* the member goes on after these bytes                      */
+    LEVADA_TAR_BAD
+} levada_tar_kind;
+
+typedef struct levada_tar_member {
+    int64_t     data, size; /* of a file: its bytes are [data, data + size)          */
+    int64_t     total;      /* bytes with headers and padding; of a CUT one: so many are needed */
+    const char *wrong;      /* of a BAD one */
+    int32_t     length;     /* of the name  */
+    char        name[LEVADA_TAR_NAME];
+} levada_tar_member;
+
+/* Reads the member at bytes[0, left). `at_end`: nothing follows, and the padding of the last member
+ * may be missing. Without `check` header checksums are taken for good. */
+levada_tar_kind levada_tar_read(const uint8_t *bytes, int64_t left, bool at_end, bool check,
+                                levada_tar_member *out);
+
+/* Does a header with a good checksum stand in these 512 bytes? *magic: it also says ustar. */
+bool levada_tar_is_header(const uint8_t *block, bool *magic);
+
+#endif

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "support/iters.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* Adds a member of any type; size -1 = that of the data. */
+static void add_typed(t_bytes *to, char type, const char *name, const char *data, int64_t size)
+{
+    static const char zeros[512];
+    char              block[512] = "", octal[32];
+    size_t            n = strlen(data);
+    unsigned          sum = 0;
+
+    memcpy(block, name, strnlen(name, 100));
+    snprintf(octal, sizeof octal, "%011llo", (unsigned long long)(size < 0 ? (int64_t)n : size));
+    memcpy(block + 124, octal, 12);
+    memcpy(block + 257, "ustar", 6);
+    memset(block + 148, ' ', 8);
+    block[156] = type;
+    for (int i = 0; i < 512; i++) sum += (uint8_t)block[i];
+    snprintf(block + 148, 8, "%06o", sum);
+    t_add(to, block, 512);
+    t_add(to, data, n);
+    t_add(to, zeros, (512 - n % 512) % 512);
+}
+
+static void add(t_bytes *to, const char *name, const char *data)
+{
+    add_typed(to, '0', name, data, -1);
+}
+
+static const char *with_file(const t_bytes *text, const char *options)
+{
+    static char made[600];
+
+    t_write_file(t_path("f.tar"), text->at, text->size);
+    snprintf(made, sizeof made, "tar:%s%s", t_path("f.tar"), options);
+    return made;
+}
+
+static void add_text(const levada_column *c, int level, int32_t at, t_bytes *to)
+{
+    int32_t begin = c->level[level].begin[at];
+
+    t_add(to, c->values + begin, (size_t)(c->level[level].end[at] - begin));
+}
+
+static void add_block(const levada_block *block, t_bytes *to)
+{
+    const levada_column *key = levada_block_at(block, 0), *names = levada_block_at(block, 1);
+    const levada_column *values = levada_block_at(block, 2);
+
+    for (int32_t i = 0; i < (int32_t)levada_block_rows(block); i++) {
+        add_text(key, 0, i, to);
+        t_add(to, ":", 1);
+        for (int32_t k = names->level[0].begin[i]; k < names->level[0].end[i]; k++) {
+            add_text(names, 1, k, to);
+            t_add(to, "=", 1);
+            add_text(values, 1, k - names->level[0].begin[i] + values->level[0].begin[i], to);
+            t_add(to, ",", 1);
+        }
+        t_add(to, " ", 1);
+    }
+}
+
+/* Samples as "key:name=value,name=value, ", and how reading ended. */
+static levada_status read_all(const t_bytes *text, const char *options, t_bytes *got,
+                              levada_error *err)
+{
+    levada_iter  *it = t_iter_open(with_file(text, options), 1, 3);
+    levada_block *block = NULL;
+    levada_status st;
+
+    while ((st = levada_iter_next(it, &block, err)) == LEVADA_OK) {
+        add_block(block, got);
+        levada_block_unref(&block);
+    }
+    levada_iter_close(&it);
+    t_add(got, "", 1);
+    return st;
+}
+
+static void expect(t_bytes *text, const char *options, const char *want, levada_status end,
+                   const char *message)
+{
+    t_bytes      got = { 0 };
+    levada_error err = LEVADA_ERROR_INIT;
+
+    assert_int_equal(read_all(text, options, &got, &err), end);
+    assert_string_equal((char *)got.at, want);
+    if (!strstr(err.message, message)) fail_msg("'%s' lacks '%s'", err.message, message);
+    t_clear(&got);
+    t_clear(text);
+}
+
+static void members_of_one_key_are_a_sample(void **state)
+{
+    t_bytes     text = { 0 };
+    static char zeros[1024];
+
+    (void)state;
+    add(&text, "a.txt", "one");
+    add(&text, "a.CLS", "1");
+    add_typed(&text, '5', "d/", "", -1);
+    add(&text, "d/a.txt", "two");
+    add(&text, "d/a.seg.png", "x");
+    add(&text, "plain", "");
+    t_add(&text, zeros, sizeof zeros);
+    add(&text, ".hid.den", "y"); /* archives may follow each other */
+    expect(&text, "", "a:txt=one,cls=1, d/a:txt=two,seg.png=x, plain:=, .hid:den=y, ", LEVADA_END,
+           "");
+}
+
+static void long_names_are_read(void **state)
+{
+    t_bytes text = { 0 };
+    char    name[300], pax[400], want[800];
+
+    (void)state;
+    memset(name, 'n', 200);
+    memcpy(name + 200, ".txt", 5);
+    add_typed(&text, 'L', "././@LongLink", name, -1);
+    add(&text, "cut", "gnu");
+    name[0] = 'p';
+    snprintf(pax, sizeof pax, "%d path=%s\n", 214, name); /* 3 + 1 + 5 + 204 + 1 */
+    add_typed(&text, 'x', "PaxHeaders/x", pax, -1);
+    add(&text, "cut", "pax");
+    name[200] = '\0';
+    snprintf(want, sizeof want, "n%.199s:txt=gnu, p%.199s:txt=pax, ", name + 1, name + 1);
+    expect(&text, "", want, LEVADA_END, "");
+}
+
+static void sizes_are_not_believed(void **state)
+{
+    t_bytes text = { 0 };
+
+    (void)state;
+    add(&text, "a.txt", "one");
+    add_typed(&text, '0', "b.txt", "two", 8589934591); /* 8 GiB */
+    expect(&text, "", "a:txt=one, ", LEVADA_EDATA_LOSS, "");
+    add(&text, "a.txt", "one");
+    add_typed(&text, 'x', "p", "21 size=99999999999\n", -1);
+    add(&text, "b.txt", "two");
+    expect(&text, "", "a:txt=one, ", LEVADA_EDATA_LOSS, "");
+    add_typed(&text, 'x', "p", "99 path=a\n", -1);
+    add(&text, "b.txt", "two");
+    expect(&text, "", "", LEVADA_EDATA_LOSS, "PAX header");
+}
+
+static void damage_costs_its_sample(void **state)
+{
+    t_bytes text = { 0 };
+
+    (void)state;
+    for (int i = 0; i < 6; i++) {
+        char name[16];
+
+        snprintf(name, sizeof name, "%c.%s", 'a' + i / 2, i % 2 ? "txt" : "cls");
+        add(&text, name, "v");
+    }
+    text.at[3 * 1024 + 5] ^= 1; /* the header of b.txt */
+    expect(&text, ",errors=skip", "a:cls=v,txt=v, c:cls=v,txt=v, ", LEVADA_END, "");
+}
+
+static void every_cut_is_noticed(void **state)
+{
+    t_bytes text = { 0 };
+
+    (void)state;
+    add(&text, "a.txt", "one");
+    add(&text, "a.cls", "1");
+    for (size_t cut = 1; cut < text.size; cut++) {
+        t_bytes       part = { text.at, cut }, got = { 0 };
+        levada_error  err = LEVADA_ERROR_INIT;
+        levada_status st = read_all(&part, "", &got, &err);
+        bool          whole = (cut >= 515 && cut <= 1024) || cut >= 1537; /* padding may lack */
+
+        assert_int_equal(st, whole ? LEVADA_END : LEVADA_EDATA_LOSS);
+        t_clear(&got);
+    }
+    t_clear(&text);
+}
+
+static void fields_must_be_there_and_differ(void **state)
+{
+    t_bytes text = { 0 };
+
+    (void)state;
+    add(&text, "a.txt", "one");
+    expect(&text, ",fields=[cls,txt]", "", LEVADA_EINVALID_ARGUMENT,
+           "sample 'a': no member for the field cls");
+    add(&text, "a.txt", "one");
+    add(&text, "a.txt", "one");
+    expect(&text, "", "", LEVADA_EINVALID_ARGUMENT, "two members of one name");
+    add_typed(&text, 'S', "a.txt", "", -1);
+    expect(&text, "", "", LEVADA_EINVALID_ARGUMENT, "sparse");
+}
+
+static void goes_on_after_a_restore(void **state)
+{
+    t_bytes text = { 0 };
+    char    name[32];
+
+    (void)state;
+    for (int i = 0; i < 300; i++) {
+        snprintf(name, sizeof name, "%d.%s", i / 2, i % 2 ? "txt" : "cls");
+        add(&text, name, name);
+    }
+    t_iter_sweep(with_file(&text, ",fields=[cls,txt]"), false, 7);
+    t_iter_sweep(with_file(&text, ""), false, 11);
+    t_clear(&text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(members_of_one_key_are_a_sample),
+        cmocka_unit_test(long_names_are_read),
+        cmocka_unit_test(sizes_are_not_believed),
+        cmocka_unit_test(damage_costs_its_sample),
+        cmocka_unit_test(every_cut_is_noticed),
+        cmocka_unit_test(fields_must_be_there_and_differ),
+        cmocka_unit_test(goes_on_after_a_restore),
+    };
+
+    return cmocka_run_group_tests(tests, t_folder_set_up, t_folder_tear_down);
+}
