@@ -14,8 +14,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "csv",
+    "delimited",
     "files",
     "fixed_length",
+    "framed",
     "tar",
     "text_lines",
     "tfrecord",
@@ -85,6 +87,31 @@ def csv(
     )
 
 
+def delimited(
+    files: str | Iterable[str],
+    *,
+    compression: str = "auto",
+    shuffle_files: bool = False,
+    errors: str | None = None,
+) -> Dataset:
+    """Messages with their length in front, as a varint (protobuf).
+
+    files: paths and globs of the files
+    compression: auto (looks at the first bytes), none, or a filter such as gzip
+    shuffle_files: reads the files in another order in each epoch
+    errors: at damage: fail, skip, skip:1000 or skip:0.1%; null = as the iterator
+
+    As text: delimited:messages.pb
+    """
+    return _source(
+        "delimited",
+        files=files,
+        compression=compression,
+        shuffle_files=shuffle_files,
+        errors=errors,
+    )
+
+
 def files(pattern: str | Iterable[str], *, shuffle: bool = False) -> Dataset:
     """Names of files.
 
@@ -131,6 +158,62 @@ def fixed_length(
         footer_bytes=footer_bytes,
         hop_bytes=hop_bytes,
         drop_partial=drop_partial,
+        compression=compression,
+        shuffle_files=shuffle_files,
+        errors=errors,
+    )
+
+
+def framed(
+    files: str | Iterable[str],
+    header_bytes: int | str,
+    *,
+    length_offset: int | str = 0,
+    length_bytes: int = 4,
+    length_bits: int = 0,
+    big_endian: bool = False,
+    length_with_header: bool = False,
+    footer_bytes: int | str = 0,
+    align_bytes: int | str = 1,
+    skip_bytes: int | str = 0,
+    magic: str = "",
+    compression: str = "auto",
+    shuffle_files: bool = False,
+    errors: str | None = None,
+) -> Dataset:
+    """Records after a header of fixed size that holds their length (RecordIO).
+
+    files: paths and globs of the files
+    header_bytes: bytes in front of each payload, the length among them
+    length_offset: where the length is in the header
+    length_bytes: bytes of the length
+    length_bits: low bits of it that are the length, 0 = all; the others must be 0
+    big_endian: the length is big endian
+    length_with_header: the length counts the header, too
+    footer_bytes: bytes to leave out after each payload
+    align_bytes: header, payload and footer are padded to a multiple of this
+    skip_bytes: bytes to leave out at the start of every file
+    magic: bytes that every header begins with, in hexadecimal: 0a23d7ce
+    compression: auto (looks at the first bytes), none, or a filter such as gzip
+    shuffle_files: reads the files in another order in each epoch
+    errors: at damage: fail, skip, skip:1000 or skip:0.1%; null = as the iterator
+
+    As text: framed:images.rec,header_bytes=4,length_offset=2,length_bytes=2,big_endian=true,align_b
+        ytes=4,magic=5243
+    """
+    return _source(
+        "framed",
+        files=files,
+        header_bytes=header_bytes,
+        length_offset=length_offset,
+        length_bytes=length_bytes,
+        length_bits=length_bits,
+        big_endian=big_endian,
+        length_with_header=length_with_header,
+        footer_bytes=footer_bytes,
+        align_bytes=align_bytes,
+        skip_bytes=skip_bytes,
+        magic=magic,
         compression=compression,
         shuffle_files=shuffle_files,
         errors=errors,

@@ -145,7 +145,7 @@ static void sizes_are_not_believed(void **state)
     add_typed(&text, '0', "b.txt", "two", 8589934591); /* 8 GiB */
     expect(&text, "", "a:txt=one, ", LEVADA_EDATA_LOSS, "");
     add(&text, "a.txt", "one");
-    add_typed(&text, 'x', "p", "21 size=99999999999\n", -1);
+    add_typed(&text, 'x', "p", "20 size=99999999999\n", -1);
     add(&text, "b.txt", "two");
     expect(&text, "", "a:txt=one, ", LEVADA_EDATA_LOSS, "");
     add_typed(&text, 'x', "p", "99 path=a\n", -1);
