@@ -22,7 +22,9 @@ FOLDERS |= {folder: BELOW | set(CORE) for folder in STAGES}
 FOLDERS |= {folder: FOLDERS["io"] | {"io"} for folder in ("sink", "inspect")}
 FOLDERS["train"] |= {"batch"}  # the length of a record
 PUBLIC_ONLY = ("tools", "plugins", "examples", "python")
-OUTSIDE = re.compile(r"(zlib|zstd|zstd_errors|lz4\w*|libdeflate|png|jpeglib|turbojpeg|soxr)\.h")
+OUTSIDE = re.compile(
+    r"(zlib|zstd|zstd_errors|lz4\w*|libdeflate|png|jpeglib|jerror|soxr|kiss_fftr|FLAC/\w+)\.h"
+)
 OUTSIDE_FOLDER = re.compile(r"(isa-l|isa-l\.h|igzip_lib\.h|FLAC|curl|openssl)(/.*)?")
 LAZY = {"torch", "jax", "pyarrow", "ray"}
 

@@ -15,6 +15,8 @@ cd "$(dirname "$0")/.."
 venv=.venv
 needed=(libcmocka-dev pkg-config)
 optional=(zlib1g-dev libisal-dev libzstd-dev spin)
+# images, audio
+optional+=(libjpeg62-turbo-dev libpng-dev libflac-dev libsoxr-dev libkissfft-dev)
 requirements=(ci/requirements.txt)
 optional_requirements=()
 
@@ -77,7 +79,7 @@ system_packages() {
     install_packages "${must[@]}" "${may[@]}" && return
     [ ${#must[@]} -eq 0 ] \
         || fail "cannot install ${must[*]}; please run: apt-get install ${must[*]} ${may[*]}"
-    say "cannot install ${may[*]}; going on without them (compressions answer EUNIMPLEMENTED," \
+    say "cannot install ${may[*]}; going on without them (compressions, images and audio answer EUNIMPLEMENTED," \
         "peers are left out)"
 }
 

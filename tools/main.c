@@ -91,11 +91,12 @@ static levada_cli_status main_unknown(const char *name)
     return LEVADA_CLI_USAGE;
 }
 
-/* "levada 0.1.0 (cpu avx512, simd on, futex on, isal 2.30.0, zlib 1.2.13, zstd 1.5.4)" */
+/* "levada 0.1.0 (cpu avx512, simd on, futex on, isal 2.30.0, zlib 1.2.13, ...)" */
 static levada_cli_status main_version(levada_env *env)
 {
     static const char *const switches[] = { "simd", "futex" };
-    static const char *const libraries[] = { "isal", "zlib", "zstd" };
+    static const char *const libraries[] = { "isal", "zlib", "zstd", "jpeg", "png", "flac",
+                                             "soxr", "kissfft" };
     levada_cli_buffer        text = { 0 };
     levada_value            *config = NULL;
     char                    *json = NULL;
@@ -109,7 +110,7 @@ static levada_cli_status main_version(levada_env *env)
     for (int i = 0; i < 2; i++)
         levada_cli_printf(&text, ", %s %s", switches[i],
                           levada_cli_json_bool(config, switches[i]) ? "on" : "off");
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 8; i++) {
         const char *version = levada_cli_json_string(config, libraries[i]);
 
         levada_cli_printf(&text, ", %s %s", libraries[i], version[0] ? version : "off");

@@ -45,6 +45,10 @@ typedef struct levada_decoder_def {
     /* check() names one column, which gets the name of the decoded column; users choose another
      * with the option `out`, which the core adds. */
     bool              replaces;
+    /* Bytes that a string takes decoded, from its first bytes and without trust in them; 0 = it is
+     * not known. NULL = about as many as encoded. With it the core hands over blocks of few
+     * records, so that images do not fill the memory. */
+    int64_t (*measure)(const void *args, const uint8_t *data, int32_t size);
 } levada_decoder_def;
 
 #ifdef __cplusplus

@@ -139,6 +139,125 @@ class Stages:
             columns=columns,
         )
 
+    def decode_image(
+        self,
+        field: str,
+        *,
+        channels: int = 3,
+        ratio: int = 1,
+        crop: int | Iterable[int] | None = None,
+        fancy_upscaling: bool = True,
+        try_recover_truncated: bool = False,
+        acceptable_fraction: float = 1.0,
+        dct_method: str = "INTEGER_ACCURATE",
+        max_pixels: int = 134217728,
+        out: str | None = None,
+    ) -> Dataset:
+        """Images to pixels, by content.
+
+        field: column to decode; null = the decoder's own, or the only one of bytes
+        channels: numbers of a pixel: 1 (gray), 3, and of PNG data 2 and 4 (with alpha)
+        ratio: divides height and width of JPEG data while decoding: 1, 2, 4 or 8
+        crop: [y, x, height, width] to decode, in pixels of the result; null = all
+        fancy_upscaling: smooth upsampling of the colors of JPEG data
+        try_recover_truncated: decode truncated or damaged JPEG data as far as possible
+        acceptable_fraction: part of the rows that truncated JPEG data must have; the others are
+            black
+        dct_method: exact, or a little faster (INTEGER_ACCURATE, INTEGER_FAST)
+        max_pixels: images with more pixels are refused
+        out: name of the decoded column; null = the name of the column that it replaces
+
+        As text: fixed_length:image.png,record_bytes=81 | decode_image:3
+        """
+        return self._stage(
+            "decode_image",
+            field=field,
+            channels=channels,
+            ratio=ratio,
+            crop=crop,
+            fancy_upscaling=fancy_upscaling,
+            try_recover_truncated=try_recover_truncated,
+            acceptable_fraction=acceptable_fraction,
+            dct_method=dct_method,
+            max_pixels=max_pixels,
+            out=out,
+        )
+
+    def decode_jpeg(
+        self,
+        field: str,
+        channels: int = 3,
+        ratio: int = 1,
+        crop: int | Iterable[int] | None = None,
+        out: str | None = None,
+        *,
+        fancy_upscaling: bool = True,
+        try_recover_truncated: bool = False,
+        acceptable_fraction: float = 1.0,
+        dct_method: str = "INTEGER_ACCURATE",
+        max_pixels: int = 134217728,
+    ) -> Dataset:
+        """JPEG images to pixels.
+
+        field: column to decode; null = the decoder's own, or the only one of bytes
+        channels: numbers of a pixel: 1 (gray) or 3; of PNG data 2 and 4, too
+        ratio: divides height and width of JPEG data while decoding: 1, 2, 4 or 8
+        crop: [y, x, height, width] to decode, in pixels of the result; null = all
+        out: name of the decoded column; null = the name of the column that it replaces
+        fancy_upscaling: smooth upsampling of the colors of JPEG data
+        try_recover_truncated: decode truncated or damaged JPEG data as far as possible
+        acceptable_fraction: part of the rows that truncated JPEG data must have; the others are
+            black
+        dct_method: exact, or a little faster (INTEGER_ACCURATE, INTEGER_FAST)
+        max_pixels: images with more pixels are refused
+
+        As text: fixed_length:gray.jpg,record_bytes=166 | decode_jpeg:1
+        """
+        return self._stage(
+            "decode_jpeg",
+            field=field,
+            channels=channels,
+            ratio=ratio,
+            crop=crop,
+            out=out,
+            fancy_upscaling=fancy_upscaling,
+            try_recover_truncated=try_recover_truncated,
+            acceptable_fraction=acceptable_fraction,
+            dct_method=dct_method,
+            max_pixels=max_pixels,
+        )
+
+    def decode_png(
+        self,
+        field: str,
+        channels: int = 3,
+        dtype: Any = "uint8",
+        out: str | None = None,
+        *,
+        crop: int | Iterable[int] | None = None,
+        max_pixels: int = 134217728,
+    ) -> Dataset:
+        """PNG images to pixels.
+
+        field: column to decode; null = the decoder's own, or the only one of bytes
+        channels: numbers of a pixel: 1 (gray), 2 (with alpha), 3 or 4 (with alpha)
+        dtype: uint8 or uint16; 16 bits lose the lower 8, 8 bits are multiplied by 257
+        out: name of the decoded column; null = the name of the column that it replaces
+        crop: [y, x, height, width] of the result; null = all
+        max_pixels: images with more pixels are refused
+
+        As text: fixed_length:image.png,record_bytes=81 | decode_png:3
+        """
+        return self._stage(
+            "decode_png",
+            field=field,
+            channels=channels,
+            dtype=dtype,
+            out=out,
+            crop=crop,
+            max_pixels=max_pixels,
+        )
+
     def decode_raw(
         self,
         field: str,
@@ -177,6 +296,16 @@ class Stages:
         As text: range:10,start=5 | enumerate
         """
         return self._stage("enumerate", start=start, field=field)
+
+    def image_info(self, field: str, *, out: str | None = None) -> Dataset:
+        """height, width and channels of images, without decoding them.
+
+        field: column to decode; null = the decoder's own, or the only one of bytes
+        out: name of the decoded column; null = the name of the column that it replaces
+
+        As text: fixed_length:image.png,record_bytes=81 | image_info
+        """
+        return self._stage("image_info", field=field, out=out)
 
     def pack(
         self,

@@ -141,6 +141,7 @@ static int32_t registry_append(levada_arg *to, int32_t n, const levada_arg *from
             memcpy(&to[n], from, size);
             to[n].offset += offset;
             to[n].positional = to[n].positional || positional;
+            positional = false; /* one of them */
         }
         n++;
         from = (const levada_arg *)(const void *)((const char *)from + stride);

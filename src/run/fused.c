@@ -214,6 +214,27 @@ static levada_status fused_field(const fused_link *l, const levada_block *in, in
     return levada_field_decodable(field) ? LEVADA_OK : levada_field_undecodable(field, err);
 }
 
+levada_status levada_fused_rows(const levada_fused *fused, const levada_block *in, int64_t *rows,
+                                levada_error *err)
+{
+    const fused_link *l = fused->n ? fused->links[0] : NULL;
+    int64_t           bytes = 0, i = 0;
+    int32_t           field = 0;
+
+    *rows = in->n;
+    if (!l || fused->whole || !l->decoder || !l->decoder->measure || in->n < 2) return LEVADA_OK;
+    if (l->op->family == LEVADA_FAMILY_DECODER) LEVADA_TRY(fused_field(l, in, &field, err));
+    for (; i < in->n && bytes < LEVADA_FUSED_BYTES; i++) {
+        int64_t              row;
+        const levada_column *c = &levada_block_row(in, i, &row)->columns[field];
+        int32_t              begin = c->level[0].begin[row], end = c->level[0].end[row];
+
+        bytes += l->decoder->measure(l->args, c->values + begin, end - begin);
+    }
+    *rows = i > 1 && bytes > LEVADA_FUSED_BYTES ? i - 1 : i;
+    return LEVADA_OK;
+}
+
 /* One buffer that keeps all strings alive, where there is one. */
 static levada_buffer *fused_owner(const levada_block *in, int32_t field)
 {

@@ -34,6 +34,11 @@ void levada_fused_set_late(levada_fused *fused);
 /* Whether its input may have such columns: its first stage that does not only pass columns on
  * reads them, or there is none and the result may have them. */
 bool levada_fused_takes_late(const levada_fused *fused);
+/* Leading rows of `in` whose decoded bytes stay below LEVADA_FUSED_BYTES, at least one: all rows
+ * where the first link is no decoder that measures. */
+#define LEVADA_FUSED_BYTES ((int64_t)16 << 20)
+LEVADA_MUST_USE levada_status levada_fused_rows(const levada_fused *fused, const levada_block *in,
+                                                int64_t *rows, levada_error *err);
 /* Applies all of it. `in` is borrowed. The result carries the rejects of `in` and, at `place`,
  * those of these stages, each before the rows that came after it. */
 LEVADA_MUST_USE levada_status levada_fused_apply(levada_fused *fused, struct levada_run *run,

@@ -134,6 +134,11 @@ extern const levada_edge_ops levada_node_edge_ops;
 
 /* -- rejects (passing.c) */
 
+struct levada_fused;
+/* levada_node_next of `it`, for fused stages: no more rows than they want at once. */
+LEVADA_MUST_USE levada_status levada_node_pull(levada_node *it, const struct levada_fused *fused,
+                                               levada_block **out, levada_error *err);
+
 /* Rejects a record that the stage in next() has pulled: the last one but `unread`. */
 LEVADA_MUST_USE levada_status levada_node_reject(levada_node *it, const levada_error *why,
                                                  int64_t unread, levada_error *err);

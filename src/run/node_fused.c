@@ -28,7 +28,7 @@ static levada_status fused_next(levada_node *it, levada_block **out, levada_erro
         LEVADA_TRY(levada_workers_take(it->run->workers, j, *it->worker, out, err));
         records += j->delivered;
     } else {
-        LEVADA_TRY(levada_node_next(it->inputs[0], &in, err));
+        LEVADA_TRY(levada_node_pull(it->inputs[0], j->fused, &in, err));
         records = levada_block_rows(in);
         st = levada_fused_apply(j->fused, it->run, &it->place, 0, in, out, err);
         if (st != LEVADA_OK) levada_node_unread(it->inputs[0], &in); /* part of the state */

@@ -10,6 +10,7 @@
  */
 #include "base/alloc.h"
 #include "base/assert.h"
+#include "run/fused.h"
 #include "run/node.h"
 #include "run/input_cursor.h"
 #include "tensor/block_priv.h"
@@ -237,6 +238,51 @@ levada_status levada_input_next(levada_node *it, levada_block **out, levada_erro
         *out = block;
     }
     if (st == LEVADA_OK) levada_node_count_read(it, (*out)->n);
+    return st;
+}
+
+/* Rows from `row` on wait, with the rejects in front of them. */
+static levada_status passing_cut(levada_node *it, levada_block **block, int64_t row,
+                                 levada_error *err)
+{
+    levada_block  *head = NULL, *rest = NULL;
+    levada_reject *kept = NULL;
+    int32_t        n = 0;
+    levada_status  st;
+
+    while (n < (*block)->nrejects && (*block)->rejects[n].row < row) n++;
+    if (n) kept = levada_alloc((size_t)n * sizeof *kept);
+    if (n && !kept) {
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to skip records");
+    }
+    st = levada_block_tail(*block, row, n, &rest, err);
+    if (st == LEVADA_OK) st = levada_block_slice(NULL, *block, 0, row, &head, err);
+    if (st != LEVADA_OK) {
+        levada_block_unref(&rest);
+        levada_free(kept);
+        return st;
+    }
+    if (n) memcpy(kept, (*block)->rejects, (size_t)n * sizeof *kept);
+    head->rejects = kept;
+    head->nrejects = n;
+    levada_block_unref(block);
+    *block = head;
+    passing_return(it, &rest);
+    return LEVADA_OK;
+}
+
+levada_status levada_node_pull(levada_node *it, const levada_fused *fused, levada_block **out,
+                               levada_error *err)
+{
+    levada_block *block = NULL;
+    int64_t       rows = 0;
+    levada_status st;
+
+    LEVADA_TRY(levada_node_next(it, &block, err));
+    st = levada_fused_rows(fused, block, &rows, err);
+    if (st == LEVADA_OK && rows < block->n) st = passing_cut(it, &block, rows, err);
+    if (st == LEVADA_OK) *out = block;
+    else passing_return(it, &block);
     return st;
 }
 

@@ -124,7 +124,11 @@ static levada_status plan_stage(plan_work *w, const levada_dataset *at, levada_e
 {
     const levada_stage_def *def = &at->op->def.stage;
 
-    if (at->op->family == LEVADA_FAMILY_DECODER) return plan_extend_fused(w, at, false, err);
+    if (at->op->family == LEVADA_FAMILY_DECODER) {
+        /* One that measures has to see its strings before it pulls as many as it wants. */
+        if (levada_op_decoder(at->op)->measure) LEVADA_TRY(plan_close_fused(w, err));
+        return plan_extend_fused(w, at, false, err);
+    }
     if (def->mode != LEVADA_MODE_PURE) return plan_serial(w, at, err);
     if (!def->read_ahead) return plan_extend_fused(w, at, false, err);
     LEVADA_TRY(plan_keeps(w->feeds, def->name, err));

@@ -260,7 +260,7 @@ static void workers_work_locked(levada_workers *workers, levada_result_ring *j, 
     j->worker = worker;
     if (levada_snapshot_due(j)) workers_snapshot_locked(workers, j);
     workers_unlock(workers);
-    st = levada_node_next(j->node->inputs[0], &in, &why);
+    st = levada_node_pull(j->node->inputs[0], j->fused, &in, &why);
     workers_lock(workers);
     j->intake = false;
     if (st != LEVADA_OK) {

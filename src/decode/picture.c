@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "decode/picture.h"
+
+#include "base/alloc.h"
+
+#include <string.h>
+
+#define PICTURE_MOST_BYTES ((int64_t)1 << 30) /* of the pixels of a block */
+
+/* One image of a block. */
+typedef struct picture_row {
+    levada_picture        picture;
+    levada_picture_window window;
+    int64_t               at; /* of its first byte */
+    bool                  bad;
+} picture_row;
+
+/* -- options */
+
+levada_status levada_picture_crop(levada_ints crop, levada_picture_options *o, levada_error *err)
+{
+    const int64_t *at = crop.at;
+
+    o->crops = crop.n > 0;
+    if (crop.n == 0) return LEVADA_OK;
+    if (crop.n != 4) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "crop is [y, x, height, width], not %lld numbers", (long long)crop.n);
+    }
+    if (at[0] < 0 || at[1] < 0 || at[2] < 1 || at[3] < 1 || at[0] + at[2] > INT32_MAX ||
+        at[1] + at[3] > INT32_MAX || at[0] > INT32_MAX || at[1] > INT32_MAX) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "crop=[%lld,%lld,%lld,%lld] is not a window of an image",
+                           (long long)at[0], (long long)at[1], (long long)at[2],
+                           (long long)at[3]);
+    }
+    o->crop = (levada_picture_window){ (int32_t)at[0], (int32_t)at[1], (int32_t)at[2],
+                                       (int32_t)at[3] };
+    return LEVADA_OK;
+}
+
+static int64_t picture_pixel_bytes(const levada_picture_options *o)
+{
+    return o->channels * levada_dtype_size(o->dtype);
+}
+
+levada_status levada_picture_spec(const levada_picture_options *o, levada_spec **out,
+                                  levada_error *err)
+{
+    levada_field field = { .name = "image", .dtype = o->dtype };
+
+    if (o->crops && (int64_t)o->crop.height * o->crop.width > o->max_pixels) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "crop has more pixels than max_pixels");
+    }
+    if (o->crops) field.dims[field.ndim++] = o->crop.height;
+    if (o->crops) field.dims[field.ndim++] = o->crop.width;
+    else field.depth = 2;
+    field.dims[field.ndim++] = o->channels;
+    return levada_spec_create(&field, 1, LEVADA_SPEC_PLAIN, out, err);
+}
+
+/* -- sizes */
+
+static levada_status picture_place(const levada_picture_options *o, picture_row *row,
+                                   levada_error *why)
+{
+    const levada_picture *p = &row->picture;
+    int32_t ratio = p->kind == LEVADA_PICTURE_JPEG ? o->ratio : 1;
+    int32_t height = (p->height - 1) / ratio + 1, width = (p->width - 1) / ratio + 1;
+    int64_t pixels = (int64_t)p->height * p->width, most = o->max_pixels;
+
+    if (most > PICTURE_MOST_BYTES / picture_pixel_bytes(o)) {
+        most = PICTURE_MOST_BYTES / picture_pixel_bytes(o);
+    }
+    if (pixels > most) {
+        return levada_fail(why, LEVADA_ERESOURCE_EXHAUSTED,
+                           "%d x %d pixels are more than max_pixels=%lld", p->height, p->width,
+                           (long long)most);
+    }
+    row->window = (levada_picture_window){ 0, 0, height, width };
+    if (!o->crops) return LEVADA_OK;
+    row->window = o->crop;
+    if (o->crop.y + o->crop.height <= height && o->crop.x + o->crop.width <= width) {
+        return LEVADA_OK;
+    }
+    return levada_fail(why, LEVADA_EINVALID_ARGUMENT,
+                       "crop=[%d,%d,%d,%d] does not fit into an image of %d x %d pixels",
+                       o->crop.y, o->crop.x, o->crop.height, o->crop.width, height, width);
+}
+
+static int64_t picture_bytes(const levada_picture_options *o, const picture_row *row)
+{
+    return (int64_t)row->window.height * row->window.width * picture_pixel_bytes(o);
+}
+
+static levada_status picture_look(const levada_picture_options *o, const uint8_t *data,
+                                  int32_t size, picture_row *row, levada_error *why)
+{
+    LEVADA_TRY(levada_picture_probe(data, size, &row->picture, why));
+    return picture_place(o, row, why);
+}
+
+int64_t levada_picture_measure(const levada_picture_options *o, const uint8_t *data, int32_t size)
+{
+    picture_row row = { 0 };
+
+    return picture_look(o, data, size, &row, NULL) == LEVADA_OK ? picture_bytes(o, &row) : 0;
+}
+
+/* -- a block */
+
+/* Sizes of all images; those that have none are rejected. */
+static levada_status picture_look_all(const levada_picture_options *o, const levada_strings *in,
+                                      picture_row *rows, int64_t *total, levada_builder *out,
+                                      levada_error *err)
+{
+    *total = 0;
+    for (int64_t i = 0; i < in->n; i++) {
+        levada_error why = LEVADA_ERROR_INIT;
+
+        rows[i].at = *total;
+        rows[i].bad = picture_look(o, in->data[i], in->size[i], &rows[i], &why) != LEVADA_OK;
+        if (rows[i].bad) LEVADA_TRY(levada_builder_reject(out, i, &why, err));
+        if (rows[i].bad && o->crops) rows[i].window = o->crop; /* its row is there all the same */
+        else if (rows[i].bad) rows[i].window = (levada_picture_window){ 0 };
+        *total += picture_bytes(o, &rows[i]);
+        if (*total <= PICTURE_MOST_BYTES) continue;
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                           "more than 1 GiB of pixels in one block");
+    }
+    return LEVADA_OK;
+}
+
+/* Rows of pixels of each image, and pixels of each row. */
+static levada_status picture_shape(const levada_picture_options *o, const picture_row *rows,
+                                   int64_t n, levada_builder *out, levada_error *err)
+{
+    int32_t *heights = NULL, *widths = NULL, lines = 0, pixels = 0;
+
+    if (o->crops) return LEVADA_OK;
+    LEVADA_TRY(levada_builder_offsets(out, 0, 0, n, &heights, err));
+    heights[0] = 0;
+    for (int64_t i = 0; i < n; i++) heights[i + 1] = lines += rows[i].window.height;
+    LEVADA_TRY(levada_builder_offsets(out, 0, 1, lines, &widths, err));
+    *widths++ = 0;
+    for (int64_t i = 0; i < n; i++) {
+        for (int32_t y = 0; y < rows[i].window.height; y++) {
+            *widths++ = pixels += rows[i].window.width;
+        }
+    }
+    return LEVADA_OK;
+}
+
+static levada_status picture_one(const levada_picture_options *o, levada_picture_tools *tools,
+                                 const uint8_t *data, int32_t size, const picture_row *row,
+                                 uint8_t *pixels, levada_error *why)
+{
+    if (row->picture.kind == LEVADA_PICTURE_PNG) {
+        return levada_png_decode(o, data, size, &row->picture, &row->window, pixels, why);
+    }
+    if (o->dtype != LEVADA_UINT8) {
+        return levada_fail(why, LEVADA_EINVALID_ARGUMENT, "JPEG has no pixels of %s",
+                           levada_dtype_name(o->dtype));
+    }
+    if (o->channels != 1 && o->channels != 3) {
+        return levada_fail(why, LEVADA_EINVALID_ARGUMENT, "JPEG does not support %d channels",
+                           o->channels);
+    }
+    return levada_jpeg_decode(&tools->jpeg, o, data, size, &row->picture, &row->window, pixels,
+                              why);
+}
+
+/* A library that is missing, or no memory, is no fault of the record. */
+static bool picture_is_ours(levada_status st)
+{
+    return st == LEVADA_EUNIMPLEMENTED || st == LEVADA_ERESOURCE_EXHAUSTED;
+}
+
+static levada_status picture_fill(const levada_picture_options *o, levada_picture_tools *tools,
+                                  const levada_strings *in, const picture_row *rows,
+                                  uint8_t *values, levada_builder *out, levada_error *err)
+{
+    for (int64_t i = 0; i < in->n; i++) {
+        levada_error  why = LEVADA_ERROR_INIT;
+        uint8_t      *at = values + rows[i].at;
+        levada_status st = LEVADA_OK;
+
+        if (!rows[i].bad)
+            st = picture_one(o, tools, in->data[i], in->size[i], &rows[i], at, &why);
+        if (st == LEVADA_OK && !rows[i].bad) continue;
+        if (picture_is_ours(st)) {
+            if (err) *err = why;
+            return st;
+        }
+        memset(at, 0, (size_t)picture_bytes(o, &rows[i]));
+        if (st != LEVADA_OK) LEVADA_TRY(levada_builder_reject(out, i, &why, err));
+    }
+    return LEVADA_OK;
+}
+
+levada_status levada_picture_decode(const levada_picture_options *o, levada_picture_tools *tools,
+                                    const levada_strings *in, levada_builder *out,
+                                    levada_error *err)
+{
+    picture_row  *rows = levada_alloc_zero((size_t)in->n * sizeof *rows + 1);
+    int64_t       total = 0;
+    void         *values = NULL;
+    levada_status st;
+
+    if (!rows) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for images");
+    st = picture_look_all(o, in, rows, &total, out, err);
+    if (st == LEVADA_OK) st = picture_shape(o, rows, in->n, out, err);
+    if (st == LEVADA_OK) {
+        st = levada_builder_values(out, 0, total / levada_dtype_size(o->dtype), &values, err);
+    }
+    if (st == LEVADA_OK) st = picture_fill(o, tools, in, rows, values, out, err);
+    levada_free(rows);
+    return st;
+}
+
+void levada_picture_close(levada_picture_tools *tools) { levada_jpeg_close(&tools->jpeg); }

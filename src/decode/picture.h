@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Images of a block, for decode_jpeg, decode_png, decode_image and image_info.
+ *
+ * A block takes two passes: the headers of all images give their sizes, and so the memory; then
+ * each is decoded to its place. A header is believed only where as many pixels can be in as many
+ * bytes. An image that cannot be decoded is rejected alone, and leaves an empty row, or one of
+ * zeros. Functions with a `why` fill it in and return its code.
+ */
+#ifndef LEVADA_DECODE_PICTURE_H
+#define LEVADA_DECODE_PICTURE_H
+
+#include <levada/builder.h>
+#include <levada/decoder.h>
+
+#define LEVADA_PICTURE_MOST_PIXELS "134217728" /* default of max_pixels: 2^27 */
+
+typedef enum levada_picture_kind {
+    LEVADA_PICTURE_UNKNOWN,
+    LEVADA_PICTURE_JPEG,
+    LEVADA_PICTURE_PNG
+} levada_picture_kind;
+
+/* What the header of an image says. */
+typedef struct levada_picture {
+    levada_picture_kind kind;
+    int32_t             height, width;
+    int32_t             channels; /* as stored: of CMYK 3, of a palette 3 or 4 */
+    int32_t             bits;     /* of one channel */
+    int32_t             planes;   /* numbers of a stored pixel */
+    bool                dense;    /* there is no limit of pixels in a byte */
+} levada_picture;
+
+/* The part of an image that is wanted. */
+typedef struct levada_picture_window {
+    int32_t y, x, height, width;
+} levada_picture_window;
+
+typedef struct levada_picture_options {
+    levada_dtype          dtype; /* uint8 or uint16 (PNG only) */
+    int32_t               channels;
+    int64_t               max_pixels;
+    bool                  crops;
+    levada_picture_window crop; /* in pixels of the scaled image */
+    /* JPEG */
+    int32_t               ratio;      /* the size is divided by it, rounded up */
+    bool                  fancy;      /* smooth upsampling of color */
+    bool                  fast;       /* the less exact DCT */
+    bool                  recovers;   /* damaged data is decoded as far as possible */
+    double                acceptable; /* part of the rows that a truncated image must have */
+} levada_picture_options;
+
+/* Scratch of a worker: what libraries keep from image to image. */
+typedef struct levada_picture_tools {
+    struct levada_jpeg *jpeg;
+} levada_picture_tools;
+
+/* Kind and sizes of an image. */
+levada_status levada_picture_probe(const uint8_t *data, int32_t size, levada_picture *out,
+                                   levada_error *why);
+
+/* One column of a decoder that replaces its own. */
+levada_status levada_picture_spec(const levada_picture_options *o, levada_spec **out,
+                                  levada_error *err);
+levada_status levada_picture_decode(const levada_picture_options *o, levada_picture_tools *tools,
+                                    const levada_strings *in, levada_builder *out,
+                                    levada_error *err);
+/* Bytes that the image takes decoded, as far as its header can be believed. */
+int64_t levada_picture_measure(const levada_picture_options *o, const uint8_t *data, int32_t size);
+void levada_picture_close(levada_picture_tools *tools);
+
+/* The option `crop`: nothing, or [y, x, height, width]. */
+levada_status levada_picture_crop(levada_ints crop, levada_picture_options *o, levada_error *err);
+
+/* The libraries, one file each. `pixels` has room for the rows of `window`, one after the other. */
+struct levada_jpeg;
+levada_status levada_jpeg_decode(struct levada_jpeg **tool, const levada_picture_options *o,
+                                 const uint8_t *data, int32_t size,
+                                 const levada_picture *picture,
+                                 const levada_picture_window *window, uint8_t *pixels,
+                                 levada_error *why);
+void levada_jpeg_close(struct levada_jpeg **tool);
+levada_status levada_png_decode(const levada_picture_options *o, const uint8_t *data, int32_t size,
+                                const levada_picture *picture,
+                                const levada_picture_window *window, uint8_t *pixels,
+                                levada_error *why);
+
+#endif

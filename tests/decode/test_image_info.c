@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "decode/picture_samples.h"
+#include "support/pictures.h"
+
+static void info_is(const void *data, size_t size, int32_t channels)
+{
+    levada_block  *block = t_picture("image_info", "{}", data, size);
+    const int32_t *v = levada_column_i32(levada_block_column(block, "info"));
+
+    assert_int_equal(v[0], 4);
+    assert_int_equal(v[1], 6);
+    assert_int_equal(v[2], channels);
+    levada_block_unref(&block);
+}
+
+static void headers_are_enough(void **state)
+{
+    (void)state;
+    info_is(LEVADA_SAMPLE_PNG, LEVADA_SAMPLE_PNG_SIZE - 20, 3);
+    info_is(LEVADA_SAMPLE_JPEG, LEVADA_SAMPLE_JPEG_SIZE - 20, 1);
+}
+
+static void a_header_without_a_size_is_refused(void **state)
+{
+    (void)state;
+    t_picture_refused("image_info", "{}", LEVADA_SAMPLE_PNG, 20, LEVADA_EDATA_LOSS, "PNG header");
+    t_picture_refused("image_info", "{}", LEVADA_SAMPLE_JPEG, 12, LEVADA_EDATA_LOSS,
+                      "without the size");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(headers_are_enough),
+        cmocka_unit_test(a_header_without_a_size_is_refused),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
