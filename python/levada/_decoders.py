@@ -201,9 +201,16 @@ def _same_sizes(value):
 
 def _decode(decoder, options, value, key):
     strings, shape = _flat(value)
+    return run_decoder(decoder, options, strings, key), shape
+
+
+def run_decoder(
+    decoder: str, options: dict[str, Any], strings: list[bytes], key: str | None
+) -> Batch:
+    """Columns of a list of ``bytes``; options that are None are left out."""
     given = {name: option for name, option in options.items() if option is not None}
     try:
-        return Batch(_levada.decode(_levada.decoder(decoder, given), strings)), shape
+        return Batch(_levada.decode(_levada.decoder(decoder, given), strings))
     except LevadaError as error:
         where = "" if error.record is None else f" in record {error.record}"
         raise type(error)(f"{error.message}{where}", record=error.record, key=key) from None

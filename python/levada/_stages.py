@@ -24,6 +24,16 @@ class Stages:
         given = {key: value for key, value in options.items() if value is not None}
         return self._append(name, given)
 
+    def audio_info(self, field: str, *, out: str | None = None) -> Dataset:
+        """rate, channels, frames and bits of sounds, without decoding them.
+
+        field: column to decode; null = the decoder's own, or the only one of bytes
+        out: name of the decoded column; null = the name of the column that it replaces
+
+        As text: fixed_length:sound.wav,record_bytes=52 | audio_info
+        """
+        return self._stage("audio_info", field=field, out=out)
+
     def batch(self, batch_size: int, *, drop_remainder: bool = False) -> Dataset:
         """Groups batch_size records to a batch; ragged columns stay ragged.
 
@@ -137,6 +147,40 @@ class Stages:
             na_value=na_value,
             select_cols=select_cols,
             columns=columns,
+        )
+
+    def decode_flac(
+        self,
+        field: str,
+        *,
+        channels: int = 1,
+        dtype: Any = "float32",
+        out: str = "audio",
+        rate: str = "sample_rate",
+        max_samples: int = 134217728,
+        md5: bool = False,
+    ) -> Dataset:
+        """FLAC data to samples.
+
+        field: column to decode; null = the decoder's own, or the only one of bytes
+        channels: channels that every sound must have
+        dtype: float32, float64 (-1 to 1), uint8, int16, int32 or int64
+        out: name of the column of samples, [frames, channels]
+        rate: name of the column of frames per second
+        max_samples: sounds with more samples, in all channels, are refused
+        md5: compare the samples with the MD5 in the header; a third slower
+
+        As text: fixed_length:sound.flac,record_bytes=61 | decode_flac:1
+        """
+        return self._stage(
+            "decode_flac",
+            field=field,
+            channels=channels,
+            dtype=dtype,
+            out=out,
+            rate=rate,
+            max_samples=max_samples,
+            md5=md5,
         )
 
     def decode_image(
@@ -287,6 +331,37 @@ class Stages:
             out=out,
         )
 
+    def decode_wav(
+        self,
+        field: str,
+        *,
+        channels: int = 1,
+        dtype: Any = "float32",
+        out: str = "audio",
+        rate: str = "sample_rate",
+        max_samples: int = 134217728,
+    ) -> Dataset:
+        """WAV data to samples.
+
+        field: column to decode; null = the decoder's own, or the only one of bytes
+        channels: channels that every sound must have
+        dtype: float32, float64 (-1 to 1), uint8, int16, int32 or int64
+        out: name of the column of samples, [frames, channels]
+        rate: name of the column of frames per second
+        max_samples: sounds with more samples, in all channels, are refused
+
+        As text: fixed_length:sound.wav,record_bytes=52 | decode_wav:1
+        """
+        return self._stage(
+            "decode_wav",
+            field=field,
+            channels=channels,
+            dtype=dtype,
+            out=out,
+            rate=rate,
+            max_samples=max_samples,
+        )
+
     def enumerate(self, start: int = 0, *, field: str = "index") -> Dataset:
         """The number of each record (batch), as a column.
 
@@ -428,6 +503,17 @@ class Stages:
         """
         return self._stage("repeat", count=count)
 
+    def reshape(self, field: str, shape: int | Iterable[int]) -> Dataset:
+        """The numbers of a field in another shape.
+
+        field: field of numbers
+        shape: the new dimensions of a record; the first may be -1: as many as there are
+
+        As text: fixed_length:numbers.bin,record_bytes=4 | decode_raw:uint8 |
+            reshape:record,shape=[2,2]
+        """
+        return self._stage("reshape", field=field, shape=shape)
+
     def shard(self, index: int, count: int, *, equal: str | None = None) -> Dataset:
         """One of several parts.
 
@@ -462,6 +548,18 @@ class Stages:
         As text: range:10 | skip:3
         """
         return self._stage("skip", count=count)
+
+    def slice(self, field: str, begin: int | Iterable[int], size: int | Iterable[int]) -> Dataset:
+        """A part of each value of a field.
+
+        field: field of numbers
+        begin: where the part begins in each dimension, ragged ones first
+        size: its size in each dimension; -1 = to the end; missing ones = all
+
+        As text: fixed_length:numbers.bin,record_bytes=4 | decode_raw:uint8 |
+            slice:record,begin=[1],size=[2]
+        """
+        return self._stage("slice", field=field, begin=begin, size=size)
 
     def take(self, count: int) -> Dataset:
         """The first records (batches).

@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Images and sounds as functions of byte strings: tf.io.decode_jpeg and similar."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from levada._decoders import run_decoder
+from levada._dtypes import name_of
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, Any]
+
+_DCT = {"": "INTEGER_ACCURATE"}
+
+
+def decode_jpeg(
+    contents: bytes,
+    channels: int = 0,
+    ratio: int = 1,
+    fancy_upscaling: bool = True,
+    try_recover_truncated: bool = False,
+    acceptable_fraction: float = 1.0,
+    dct_method: str = "",
+    name: str | None = None,
+    *,
+    crop_window: Sequence[int] | None = None,
+    max_pixels: int | None = None,
+    key: str | None = None,
+) -> Array:
+    """Pixels of a JPEG image, uint8 [height, width, channels], as ``tf.io.decode_jpeg``.
+
+    Pixels are those of Pillow. PNG data is decoded, too.
+
+    Args:
+        contents: the file as bytes.
+        channels: 0 = as stored (of CMYK 3), 1 = gray, 3 = RGB.
+        ratio: divides height and width while decoding: 1, 2, 4 or 8.
+        fancy_upscaling: smooth upsampling of the colors.
+        try_recover_truncated: decode truncated or damaged data as far as possible.
+        acceptable_fraction: part of the rows that truncated data must have; the others are black.
+        dct_method: "" or "INTEGER_ACCURATE" is exact, "INTEGER_FAST" a little faster.
+        name: ignored.
+        crop_window: (y, x, height, width) to decode, in pixels of the result.
+        max_pixels: images with more are refused; None = 2**27.
+        key: for the attribute ``key`` of errors.
+
+    Raises:
+        InvalidArgumentError: an argument is wrong, or the data is no image.
+        DataLossError: the data is damaged.
+        ResourceExhaustedError: the image has more pixels than ``max_pixels``.
+        UnimplementedError: levada was built without libjpeg-turbo.
+    """
+    options = {
+        "ratio": int(ratio),
+        "fancy_upscaling": bool(fancy_upscaling),
+        "try_recover_truncated": bool(try_recover_truncated),
+        "acceptable_fraction": float(acceptable_fraction),
+        "dct_method": _DCT.get(dct_method, dct_method),
+        "crop": _window(crop_window),
+        "max_pixels": max_pixels,
+    }
+    return _pixels("decode_jpeg", contents, channels, options, key)
+
+
+def decode_and_crop_jpeg(
+    contents: bytes,
+    crop_window: Sequence[int],
+    channels: int = 0,
+    ratio: int = 1,
+    fancy_upscaling: bool = True,
+    try_recover_truncated: bool = False,
+    acceptable_fraction: float = 1.0,
+    dct_method: str = "",
+    name: str | None = None,
+    *,
+    max_pixels: int | None = None,
+    key: str | None = None,
+) -> Array:
+    """`decode_jpeg` of a window (y, x, height, width): what lies outside costs little."""
+    return decode_jpeg(
+        contents,
+        channels,
+        ratio,
+        fancy_upscaling,
+        try_recover_truncated,
+        acceptable_fraction,
+        dct_method,
+        crop_window=crop_window,
+        max_pixels=max_pixels,
+        key=key,
+    )
+
+
+def decode_png(
+    contents: bytes,
+    channels: int = 0,
+    dtype: Any = "uint8",
+    name: str | None = None,
+    *,
+    crop_window: Sequence[int] | None = None,
+    max_pixels: int | None = None,
+    key: str | None = None,
+) -> Array:
+    """Pixels of a PNG image, [height, width, channels], as ``tf.io.decode_png``.
+
+    Args:
+        contents: the file as bytes.
+        channels: 0 = as stored (of a palette 3, or 4 where colors are transparent), 1 = gray,
+            2 = gray and alpha, 3 = RGB, 4 = RGBA.
+        dtype: uint8 (16 bits lose the lower 8) or uint16 (8 bits are multiplied by 257).
+        name: ignored.
+        crop_window: (y, x, height, width) of the result.
+        max_pixels: images with more are refused; None = 2**27.
+        key: for the attribute ``key`` of errors.
+
+    Raises:
+        InvalidArgumentError, DataLossError, ResourceExhaustedError: as `decode_jpeg`.
+        UnimplementedError: levada was built without libpng.
+    """
+    options = {"dtype": name_of(dtype), "crop": _window(crop_window), "max_pixels": max_pixels}
+    return _pixels("decode_png", contents, channels, options, key)
+
+
+def decode_image(
+    contents: bytes,
+    channels: int = 0,
+    name: str | None = None,
+    *,
+    max_pixels: int | None = None,
+    key: str | None = None,
+) -> Array:
+    """Pixels of a JPEG or PNG image, uint8 [height, width, channels], by its content.
+
+    Args:
+        contents: the file as bytes.
+        channels: 0 = as stored, 1 = gray, 3 = RGB, and of PNG data 2 and 4 with alpha.
+        name: ignored.
+        max_pixels: images with more are refused; None = 2**27.
+        key: for the attribute ``key`` of errors.
+
+    Raises:
+        InvalidArgumentError, DataLossError, ResourceExhaustedError: as `decode_jpeg`.
+    """
+    return _pixels("decode_image", contents, channels, {"max_pixels": max_pixels}, key)
+
+
+def image_info(contents: bytes, *, key: str | None = None) -> tuple[int, int, int]:
+    """(height, width, channels) of a JPEG or PNG image, from its header alone."""
+    import numpy as np
+
+    info = np.asarray(run_decoder("image_info", {}, [contents], key)["info"])[0]
+    return int(info[0]), int(info[1]), int(info[2])
+
+
+def audio_info(contents: bytes, *, key: str | None = None) -> tuple[int, int, int, int]:
+    """(rate, channels, frames, bits) of WAV or FLAC data; frames are -1 if FLAC does not say."""
+    import numpy as np
+
+    info = np.asarray(run_decoder("audio_info", {}, [contents], key)["info"])[0]
+    return int(info[0]), int(info[1]), int(info[2]), int(info[3])
+
+
+def decode_wav(
+    contents: bytes,
+    dtype: Any = "float32",
+    *,
+    channels: int | None = None,
+    max_samples: int | None = None,
+    key: str | None = None,
+) -> tuple[Array, int]:
+    """Samples of WAV data, [frames, channels], and frames per second.
+
+    Args:
+        contents: the file as bytes.
+        dtype: float32 or float64 (-1 to 1), uint8, int16, int32 or int64 (the whole range).
+        channels: refuses another number of channels; None = as stored.
+        max_samples: sounds with more samples are refused; None = 2**27.
+        key: for the attribute ``key`` of errors.
+
+    Raises:
+        InvalidArgumentError: an argument is wrong, or the data is no WAV.
+        DataLossError: the data is damaged or truncated.
+        ResourceExhaustedError: there are more samples than ``max_samples``.
+    """
+    options = {"dtype": name_of(dtype), "max_samples": max_samples}
+    return _samples("decode_wav", contents, channels, options, key)
+
+
+def decode_flac(
+    contents: bytes,
+    dtype: Any = "float32",
+    *,
+    channels: int | None = None,
+    md5: bool = False,
+    max_samples: int | None = None,
+    key: str | None = None,
+) -> tuple[Array, int]:
+    """Samples of FLAC data, [frames, channels], and frames per second.
+
+    ``md5`` compares the samples with the MD5 in the header. The other arguments and the errors are
+    those of `decode_wav`; UnimplementedError: levada was built without libFLAC.
+    """
+    options = {"dtype": name_of(dtype), "md5": bool(md5), "max_samples": max_samples}
+    return _samples("decode_flac", contents, channels, options, key)
+
+
+def _window(window):
+    return None if window is None else [int(n) for n in window]
+
+
+def _pixels(decoder, contents, channels, options, key):
+    import numpy as np
+
+    if channels not in (0, 1, 2, 3, 4):
+        raise ValueError("`channels` must be 0, 1, 3 or 4")
+    options["channels"] = int(channels) or image_info(contents, key=key)[2]
+    column = run_decoder(decoder, options, [contents], key)["image"]
+    if options.get("crop") is not None:
+        return np.asarray(column)[0]
+    height = int(column.lengths[0])
+    return column.values.reshape(height, -1, column.values.shape[-1])
+
+
+def _samples(decoder, contents, channels, options, key):
+    import numpy as np
+
+    options["channels"] = audio_info(contents, key=key)[1] if channels is None else int(channels)
+    batch = run_decoder(decoder, options, [contents], key)
+    return batch["audio"].values, int(np.asarray(batch["sample_rate"])[0])

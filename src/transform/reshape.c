@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * reshape - the numbers of each value of a field in another shape: tf.reshape of every record. A
+ * first dimension of -1 follows from the number of values, and is ragged.
+ */
+#include "base/alloc.h"
+#include "description/columns.h"
+#include "registry/env_priv.h"
+#include "tensor/builder_priv.h"
+#include <levada/stage.h>
+
+#include <string.h>
+
+typedef struct reshape_args {
+    const char *field;
+    levada_ints shape;
+} reshape_args;
+
+typedef struct reshape_state {
+    const levada_context *context;
+    levada_derived        columns;
+} reshape_state;
+
+/* What is done to one column of a block. */
+typedef struct reshape_work {
+    const levada_column *from;
+    int64_t              inner; /* bytes of one innermost row */
+    int64_t              wanted; /* bytes of a record, or of one row of a ragged one */
+    bool                 ragged;
+} reshape_work;
+
+static const levada_arg reshape_options[] = {
+    LEVADA_ARG(TEXT, reshape_args, field, .required = true, .positional = true,
+               .doc = "field of numbers"),
+    LEVADA_ARG(INTS, reshape_args, shape, .required = true, .min = -1, .max = INT32_MAX,
+               .doc = "the new dimensions of a record; the first may be -1: as many as there are"),
+    LEVADA_ARG_END,
+};
+
+/* Values of a row of the new shape. */
+static levada_status reshape_count(const reshape_args *a, int64_t *count, levada_error *err)
+{
+    *count = 1;
+    for (int64_t i = 0; i < a->shape.n; i++) {
+        int64_t size = a->shape.at[i];
+
+        if (i == 0 && size == -1) continue;
+        if (size < 1) {
+            return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                               "shape: dimension %lld is %lld; only the first may be -1",
+                               (long long)i, (long long)size);
+        }
+        if (*count > INT32_MAX / size) {
+            return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "shape has more than 2^31 values");
+        }
+        *count *= size;
+    }
+    return LEVADA_OK;
+}
+
+static levada_status reshape_field(const reshape_args *a, levada_field *f, levada_error *err)
+{
+    bool    ragged = a->shape.n > 0 && a->shape.at[0] == -1;
+    int64_t count, have = 1;
+
+    if (f->dtype == LEVADA_BYTES) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "field '%s' has byte strings", f->name);
+    }
+    if (a->shape.n - ragged > LEVADA_MAX_DIMS) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "shape has more than %d dimensions",
+                           LEVADA_MAX_DIMS);
+    }
+    LEVADA_TRY(reshape_count(a, &count, err));
+    for (int32_t i = 0; have >= 0 && i < f->ndim; i++) {
+        have = f->dims[i] < 0 ? -1 : have * f->dims[i];
+    }
+    if (f->depth == 0 && have >= 0 && (ragged ? have % count != 0 : have != count)) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "field '%s' has %lld values: they do not fit the shape", f->name,
+                           (long long)have);
+    }
+    f->depth = ragged;
+    f->ndim = (uint8_t)(a->shape.n - ragged);
+    f->padded = false;
+    for (int32_t i = 0; i < f->ndim; i++) f->dims[i] = a->shape.at[i + ragged];
+    return LEVADA_OK;
+}
+
+static levada_status reshape_check(const void *args, const levada_spec *in, levada_spec **out,
+                                   levada_error *err)
+{
+    const reshape_args *a = args;
+    int32_t             i = -1;
+    levada_field       *fields;
+    levada_status       st;
+
+    LEVADA_TRY(levada_spec_require(in, a->field, &i, err));
+    if (i < 0) return LEVADA_OK;
+    fields = levada_spec_copy_fields(in);
+    if (!fields) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a spec");
+    st = reshape_field(a, &fields[i], err);
+    if (st == LEVADA_OK) {
+        st = levada_spec_create(fields, levada_spec_count(in), levada_spec_flags_of(in), out, err);
+    }
+    levada_free(fields);
+    return st;
+}
+
+static levada_status reshape_open(void *state, const void *args, const levada_context *context,
+                                  levada_error *err)
+{
+    (void)args, (void)err;
+    ((reshape_state *)state)->context = context;
+    return LEVADA_OK;
+}
+
+static void reshape_close(void *state)
+{
+    levada_derived_clear(&((reshape_state *)state)->columns);
+}
+
+/* Bytes of row `row` of level d; copied one after the other where `to` is not NULL. */
+static int64_t reshape_row(const reshape_work *w, int32_t d, int64_t row, uint8_t *to)
+{
+    const levada_level *l = &w->from->level[d];
+    int64_t             bytes = 0;
+
+    if (d == w->from->field->depth) {
+        if (to) memcpy(to, w->from->values + row * w->inner, (size_t)w->inner);
+        return w->inner;
+    }
+    if (d + 1 == w->from->field->depth) { /* rows of the last level lie side by side */
+        bytes = (l->end[row] - l->begin[row]) * w->inner;
+        if (to && bytes) memcpy(to, w->from->values + l->begin[row] * w->inner, (size_t)bytes);
+        return bytes;
+    }
+    for (int64_t i = l->begin[row]; i < l->end[row]; i++) {
+        bytes += reshape_row(w, d + 1, i, to ? to + bytes : NULL);
+    }
+    return bytes;
+}
+
+static bool reshape_fits(const reshape_work *w, int64_t bytes)
+{
+    return w->ragged ? bytes % w->wanted == 0 : bytes == w->wanted;
+}
+
+static levada_status reshape_reject(const reshape_work *w, int64_t row, int64_t bytes,
+                                    levada_builder *b, levada_error *err)
+{
+    int64_t      size = levada_dtype_size(w->from->field->dtype);
+    levada_error why = LEVADA_ERROR_INIT;
+
+    (void)levada_fail(&why, LEVADA_EINVALID_ARGUMENT,
+                      "field '%s' has %lld values: they do not fit the shape",
+                      w->from->field->name, (long long)(bytes / size));
+    return levada_builder_reject(b, row, &why, err);
+}
+
+/* Where the rows of a ragged result end; *total is their number. */
+static levada_status reshape_offsets(const reshape_work *w, int32_t index, levada_builder *b,
+                                     int64_t *total, levada_error *err)
+{
+    int32_t *offsets = NULL;
+
+    *total = w->from->n;
+    if (!w->ragged) return LEVADA_OK;
+    *total = 0;
+    LEVADA_TRY(levada_builder_offsets(b, index, 0, w->from->n, &offsets, err));
+    offsets[0] = 0;
+    for (int64_t i = 0; i < w->from->n; i++) {
+        int64_t bytes = reshape_row(w, 0, i, NULL);
+
+        if (reshape_fits(w, bytes)) *total += bytes / w->wanted;
+        offsets[i + 1] = (int32_t)*total;
+    }
+    return LEVADA_OK;
+}
+
+static levada_status reshape_column(const reshape_work *w, int32_t index, levada_builder *b,
+                                    levada_error *err)
+{
+    int64_t  total = 0, size = levada_dtype_size(w->from->field->dtype);
+    void    *values = NULL;
+    uint8_t *to;
+
+    LEVADA_TRY(reshape_offsets(w, index, b, &total, err));
+    LEVADA_TRY(levada_builder_values(b, index, total * (w->wanted / size), &values, err));
+    to = values;
+    for (int64_t i = 0; i < w->from->n; i++) {
+        int64_t bytes = reshape_row(w, 0, i, NULL);
+
+        if (reshape_fits(w, bytes)) {
+            to += reshape_row(w, 0, i, to);
+            continue;
+        }
+        if (!w->ragged) memset(to, 0, (size_t)w->wanted);
+        if (!w->ragged) to += w->wanted;
+        LEVADA_TRY(reshape_reject(w, i, bytes, b, err));
+    }
+    return LEVADA_OK;
+}
+
+static levada_status reshape_apply(void *state, const void *args, const levada_block *in,
+                                   levada_block **out, levada_error *err)
+{
+    reshape_state      *s = state;
+    const reshape_args *a = args;
+    const levada_spec  *spec = NULL;
+    levada_builder     *b = NULL;
+    reshape_work        w = { 0 };
+    int32_t             index = -1;
+    levada_status       st;
+
+    LEVADA_TRY(levada_derived_get(&s->columns, reshape_check, a, in->spec, &spec, err));
+    LEVADA_TRY(levada_spec_require(spec, a->field, &index, err));
+    w.from = levada_block_at(in, index);
+    if (!w.from) return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "no field '%s'", a->field);
+    w.inner = levada_column_inner(w.from) * levada_dtype_size(w.from->field->dtype);
+    w.ragged = a->shape.n > 0 && a->shape.at[0] == -1;
+    LEVADA_TRY(reshape_count(a, &w.wanted, err));
+    w.wanted *= levada_dtype_size(w.from->field->dtype);
+    LEVADA_TRY(levada_builder_create(s->context->env, spec, in->n, &b, err));
+    for (int32_t i = 0; i < levada_spec_count(spec); i++) {
+        if (i != index) levada_builder_share(b, i, levada_block_at(in, i));
+    }
+    st = reshape_column(&w, index, b, err);
+    if (st == LEVADA_OK) st = levada_builder_publish(&b, out, err);
+    levada_builder_destroy(&b);
+    return st;
+}
+
+static const levada_example_file reshape_files[] = {
+    { "numbers.bin", "\1\2\3\4\5\6\7\10\11\12\13\14", 12 },
+    { NULL, NULL, 0 }
+};
+
+const levada_stage_def levada_stage_reshape = {
+    .struct_size = sizeof(levada_stage_def),
+    .name = "reshape",
+    .doc = "the numbers of a field in another shape",
+    .example = "fixed_length:numbers.bin,record_bytes=4 | decode_raw:uint8 | "
+               "reshape:record,shape=[2,2]",
+    .example_files = reshape_files,
+    .mode = LEVADA_MODE_PURE,
+    .rows = LEVADA_ROWS_SAME,
+    .args = reshape_options,
+    .args_size = sizeof(reshape_args),
+    .state_size = sizeof(reshape_state),
+    .check = reshape_check,
+    .open = reshape_open,
+    .close = reshape_close,
+    .apply = reshape_apply,
+};
