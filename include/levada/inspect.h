@@ -119,6 +119,26 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_inspect_info(levada_env *env, co
                                                              const char *source, char **out,
                                                              levada_error *err);
 
+/* -- indexes */
+
+/* Writes the index of a file, `path` with ".lvindex" after it: where each record lies. With one,
+ * a source reads ranges of records, and all records in random order (options index, records, part
+ * and shuffle_records of file formats). The index appears when it is complete, and replaces an
+ * older one. `source`: a format as in levada_verify_options; NULL = by name, else by content. It
+ * may have options after a colon: "fixed_length:record_bytes=8". *records (may be NULL) receives
+ * their number. EDATA_LOSS: the file is damaged. EUNIMPLEMENTED: it is compressed, so no record can
+ * be read alone. */
+LEVADA_API LEVADA_MUST_USE levada_status levada_inspect_index(levada_env *env, const char *path,
+                                                              const char   *source,
+                                                              int64_t      *records,
+                                                              levada_error *err);
+/* Reads the file and compares its checksum with that in its index. EFAILED_PRECONDITION: the file
+ * has changed; ENOT_FOUND: it has no index; EDATA_LOSS: the index is damaged. */
+LEVADA_API LEVADA_MUST_USE levada_status levada_inspect_index_check(levada_env *env,
+                                                                    const char *path,
+                                                                    int64_t    *records,
+                                                                    levada_error *err);
+
 #ifdef __cplusplus
 }
 #endif

@@ -134,6 +134,10 @@ def fixed_length(
     compression: str = "auto",
     shuffle_files: bool = False,
     errors: str | None = None,
+    index: bool = False,
+    shuffle_records: bool = False,
+    records: int | Iterable[int] | None = None,
+    part: int | Iterable[int] | None = None,
 ) -> Dataset:
     """Records of one length.
 
@@ -147,6 +151,12 @@ def fixed_length(
     compression: auto (looks at the first bytes), none, or a filter such as gzip
     shuffle_files: reads the files in another order in each epoch
     errors: at damage: fail, skip, skip:1000 or skip:0.1%; null = as the iterator
+    index: uses the indexes that `levada index` wrote beside the files
+    shuffle_records: reads the records of all files in another order in each epoch; needs index
+    records: [start, stop]: only the records with these numbers, from 0 on, of all files in
+        their order; needs index; null = all
+    part: [i, n]: part i of n; with an index a range of the records, else whole files: every
+        n-th, from number i on; null = all
 
     As text: fixed_length:images.bin,record_bytes=4
     """
@@ -161,6 +171,10 @@ def fixed_length(
         compression=compression,
         shuffle_files=shuffle_files,
         errors=errors,
+        index=index,
+        shuffle_records=shuffle_records,
+        records=records,
+        part=part,
     )
 
 
@@ -256,6 +270,10 @@ def text_lines(
     compression: str = "auto",
     shuffle_files: bool = False,
     errors: str | None = None,
+    index: bool = False,
+    shuffle_records: bool = False,
+    records: int | Iterable[int] | None = None,
+    part: int | Iterable[int] | None = None,
 ) -> Dataset:
     """Lines of text files, without their ends.
 
@@ -264,6 +282,12 @@ def text_lines(
     compression: auto (looks at the first bytes), none, or a filter such as gzip
     shuffle_files: reads the files in another order in each epoch
     errors: at damage: fail, skip, skip:1000 or skip:0.1%; null = as the iterator
+    index: uses the indexes that `levada index` wrote beside the files
+    shuffle_records: reads the records of all files in another order in each epoch; needs index
+    records: [start, stop]: only the records with these numbers, from 0 on, of all files in
+        their order; needs index; null = all
+    part: [i, n]: part i of n; with an index a range of the records, else whole files: every
+        n-th, from number i on; null = all
 
     As text: text_lines:lines.txt
     """
@@ -274,6 +298,10 @@ def text_lines(
         compression=compression,
         shuffle_files=shuffle_files,
         errors=errors,
+        index=index,
+        shuffle_records=shuffle_records,
+        records=records,
+        part=part,
     )
 
 
@@ -284,6 +312,10 @@ def tfrecord(
     compression: str = "auto",
     shuffle_files: bool = False,
     errors: str | None = None,
+    index: bool = False,
+    shuffle_records: bool = False,
+    records: int | Iterable[int] | None = None,
+    part: int | Iterable[int] | None = None,
 ) -> Dataset:
     """Records of TFRecord files.
 
@@ -292,6 +324,12 @@ def tfrecord(
     compression: auto (looks at the first bytes), none, or a filter such as gzip
     shuffle_files: reads the files in another order in each epoch
     errors: at damage: fail, skip, skip:1000 or skip:0.1%; null = as the iterator
+    index: uses the indexes that `levada index` wrote beside the files
+    shuffle_records: reads the records of all files in another order in each epoch; needs index
+    records: [start, stop]: only the records with these numbers, from 0 on, of all files in
+        their order; needs index; null = all
+    part: [i, n]: part i of n; with an index a range of the records, else whole files: every
+        n-th, from number i on; null = all
 
     As text: tfrecord:examples.tfrecord
     """
@@ -302,4 +340,8 @@ def tfrecord(
         compression=compression,
         shuffle_files=shuffle_files,
         errors=errors,
+        index=index,
+        shuffle_records=shuffle_records,
+        records=records,
+        part=part,
     )

@@ -99,12 +99,36 @@ static levada_status dataset_adopt(levada_dataset *ds, levada_dataset *const *in
 /* In a pipe a record may name them, which an iterator checks as it opens the pipe. */
 static bool dataset_is_known(const char *text) { return text && !strchr(text, '{'); }
 
+/* Which records of the files: part and records are pairs, and what needs an index has one. */
+static levada_status dataset_check_range(const levada_file_args *a, levada_error *err)
+{
+    if (a->part.n != 0 && (a->part.n != 2 || a->part.at[0] >= a->part.at[1])) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "part must be [i, n] with i below n, such as part=[0,64]");
+    }
+    if (a->records.n != 0 && (a->records.n != 2 || a->records.at[0] > a->records.at[1])) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "records must be [start, stop], such as records=[0,1000]");
+    }
+    if (!a->index && (a->shuffle_records || a->records.n != 0)) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "%s needs index=true",
+                           a->shuffle_records ? "shuffle_records" : "records");
+    }
+    if (a->index && a->shuffle_files) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "shuffle_files does not go together with index: shuffle_records "
+                           "shuffles better");
+    }
+    return LEVADA_OK;
+}
+
 static levada_status dataset_check_files(const levada_dataset *ds, levada_error *err)
 {
     const levada_file_args *a = (const void *)((const char *)ds->args + ds->op->core_offset);
     levada_policy           policy;
 
     if (ds->op->family != LEVADA_FAMILY_FORMAT) return LEVADA_OK;
+    LEVADA_TRY(dataset_check_range(a, err));
     if (dataset_is_known(a->compression)) {
         LEVADA_TRY(levada_compression_check(ds->env, a->compression, err));
     }

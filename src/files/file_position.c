@@ -15,6 +15,7 @@ void levada_file_reader_arrange(levada_file_reader *r)
 {
     uint64_t key = levada_random_key(r->context->seed, (uint64_t)r->epoch);
 
+    if (r->shuffled) r->order_ops->arrange(r);
     if (r->options->shuffle_files) {
         key = levada_random_draw(key, (uint64_t)r->source, (uint64_t)r->pass);
         levada_files_shuffle(r->order, r->files.n, key);
@@ -28,7 +29,9 @@ void levada_file_reader_rewind(levada_file_reader *r, int32_t pass, int64_t epoc
     levada_file_reader_leave(r);
     r->pass = pass;
     r->epoch = epoch;
-    r->turn = r->record = r->start = 0;
+    r->turn = r->begin.turn;
+    r->record = r->begin.record;
+    r->start = r->begin.offset;
     r->nrejects = r->passed = 0;
     atomic_store(&r->finished, 0);
     atomic_store(&r->done, 0);
@@ -54,13 +57,14 @@ static void file_position_unlock(const levada_file_reader *r)
     if (r->owner.lock) levada_mutex_unlock(r->owner.lock);
 }
 
-levada_status levada_file_reader_mark(levada_file_reader *r, levada_error *err)
+levada_status levada_file_reader_mark(levada_file_reader *r, int32_t shard,
+                                      const levada_bytes *file, bool again, levada_error *err)
 {
-    int32_t            shard = r->order[r->turn];
     levada_file_key    key = file_position_key(r, shard);
-    levada_bytes_mark  now = levada_bytes_mark_of(r->window.bytes), was = now;
+    levada_bytes_mark  now = levada_bytes_mark_of(file), was = now;
+    if (r->index) LEVADA_TRY(levada_index_check(r->index, shard, file, err));
     levada_file_marks *marks = file_position_lock(r);
-    bool midst = r->start > 0 && levada_file_marks_find(marks, &key, &was) &&
+    bool midst = again && levada_file_marks_find(marks, &key, &was) &&
                  !levada_bytes_mark_equal(&now, &was);
     levada_status st = midst ? LEVADA_OK : levada_file_marks_enter(marks, &key, &now, err);
 

@@ -2,6 +2,7 @@
 #include "files/read_ahead.h"
 
 #include "base/alloc.h"
+#include "base/assert.h"
 #include "registry/env_priv.h"
 #include "tensor/block_priv.h"
 
@@ -25,7 +26,7 @@ static levada_status file_reader_fill(levada_file_reader *r, levada_error *err)
 
     LEVADA_TRY(levada_compression_check(r->context->env, r->options->compression, err));
     LEVADA_TRY(levada_policy_parse(r->options->errors, &r->policy, err));
-    LEVADA_TRY(levada_files_find(&r->options->files, &r->files, err));
+    LEVADA_TRY(levada_file_reader_find(r, err));
     LEVADA_TRY(levada_op_format_spec(r->op, &r->spec, err));
     r->ncolumns = levada_spec_count(r->spec);
     LEVADA_TRY(levada_file_reader_make_state(r, &r->state, err));
@@ -36,7 +37,7 @@ static levada_status file_reader_fill(levada_file_reader *r, levada_error *err)
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for %zu files", n);
     }
     for (size_t i = 0; i < n; i++) atomic_init(&r->sizes[i], LEVADA_FILE_UNMEASURED);
-    if (r->owner.threads > 1) {
+    if (r->owner.threads > 1 && !r->options->shuffle_records) {
         LEVADA_TRY(levada_read_ahead_create(r, r->owner.threads, &r->ahead, err));
     }
     levada_file_reader_rewind(r, 0, r->context->epoch);
@@ -83,6 +84,8 @@ void levada_file_reader_destroy(levada_file_reader **reader)
     levada_buffer_unref(&r->framed.index);
     levada_file_reader_free_state(r, &r->state);
     levada_spec_unref(&r->spec);
+    levada_index_close(&r->index);
+    if (r->shuffled) r->order_ops->destroy(&r->shuffled);
     levada_files_clear(&r->files);
     levada_free(r->order);
     levada_free(r->sizes);
@@ -148,7 +151,7 @@ static levada_status file_reader_open(levada_file_reader *r, levada_error *err)
     r->bad_bytes = 0;
     LEVADA_TRY(levada_window_open(&r->window, r->context->env, path, &options,
                                   r->context->max_record_bytes, err));
-    st = levada_file_reader_mark(r, err);
+    st = levada_file_reader_mark(r, shard, r->window.bytes, r->start > 0, err);
     if (st == LEVADA_OK) st = file_reader_check_size(r, err);
     if (st == LEVADA_OK) st = levada_window_seek(&r->window, r->start, err);
     if (st == LEVADA_OK) st = levada_file_reader_enter(r, r->state, r->start, err);
@@ -406,13 +409,21 @@ levada_status levada_file_reader_next(levada_file_reader *r, levada_block **out,
         if (r->framed.next < r->framed.n) return file_reader_give(r, out, err);
         levada_window_skip(&r->window, r->framed.used);
         r->framed.used = 0;
-        if (r->turn >= r->files.n) {
+        if (levada_file_reader_finished(r)) {
             LEVADA_TRY(levada_file_reader_end(r, err));
+            continue;
+        }
+        if (r->options->shuffle_records) {
+            LEVADA_ASSERT(r->shuffled);
+            *out = NULL;
+            LEVADA_TRY(r->order_ops->next(r, out, err));
+            if (*out) return LEVADA_OK;
             continue;
         }
         if (!r->open) st = file_reader_open(r, err);
         if (st == LEVADA_OK) {
             st = file_reader_frame(r, err);
+            levada_file_reader_clip(r);
             if (st == LEVADA_OK && r->framed.n == 0) st = levada_file_reader_next_file(r, err);
         }
         if (st != LEVADA_OK) LEVADA_TRY(levada_file_reader_judge(r, st, err));

@@ -69,6 +69,10 @@ LEVADA_MUST_USE levada_status levada_file_reader_create(const levada_context *co
                                                         levada_error *err);
 void levada_file_reader_destroy(levada_file_reader **reader);
 
+/* Prepares for the option shuffle_records, where it is set; before the first record. */
+LEVADA_MUST_USE levada_status levada_file_reader_shuffle(levada_file_reader *reader,
+                                                         levada_error       *err);
+
 /* The policy of the iterator; counts only where the option `errors` is not given. */
 LEVADA_MUST_USE levada_status levada_file_reader_policy(levada_file_reader *reader,
                                                         const char *errors, levada_error *err);

@@ -9,6 +9,7 @@
 #include "files/file_marks.h"
 #include "files/file_reader.h"
 #include "files/glob.h"
+#include "files/index.h"
 #include "files/window.h"
 
 /* Records framed ahead in the window, handed out a block at a time. */
@@ -22,6 +23,22 @@ typedef struct levada_framed {
 } levada_framed;
 
 typedef struct levada_read_ahead levada_read_ahead; /* read_ahead.h */
+
+/* Another order of records than that of the files (file_shuffled.c). */
+typedef struct levada_shuffled levada_shuffled;
+typedef struct levada_order_ops {
+    void (*destroy)(levada_shuffled **shuffled);
+    /* Another pass or epoch. */
+    void (*arrange)(levada_file_reader *reader);
+    /* The next block in that order. *out stays NULL where there are rejects instead, or where it
+     * has to be called again. */
+    levada_status (*next)(levada_file_reader *reader, levada_block **out, levada_error *err);
+} levada_order_ops;
+
+/* Where a range of records begins or ends. */
+typedef struct levada_file_place {
+    int64_t turn, record, offset;
+} levada_file_place;
 
 struct levada_file_reader {
     const levada_context    *context;
@@ -43,6 +60,13 @@ struct levada_file_reader {
     levada_spec             *spec;
     int32_t                  ncolumns;
     void                    *state; /* of the format */
+
+    /* -- with the option `index` (file_range.c) */
+    levada_index     *index;    /* NULL = none                                             */
+    int64_t           first, end; /* numbers of the records that are read                  */
+    levada_file_place begin, stop; /* the same as places in files                          */
+    levada_shuffled  *shuffled; /* not NULL: `record` is a place in the order of records   */
+    const levada_order_ops *order_ops; /* of that                                          */
 
     /* -- position */
     int32_t       pass;
@@ -92,7 +116,22 @@ LEVADA_MUST_USE levada_status levada_file_reader_verify_sizes(levada_file_reader
                                                               levada_state_reader *from,
                                                               levada_error        *err);
 
-/* Reserves n records in arrays that nobody else has. */
+/* -- parts, ranges and orders of records (file_range.c, file_shuffled.c) */
+/* Finds the files of the reader and, with an index, where its records begin and end. */
+LEVADA_MUST_USE levada_status levada_file_reader_find(levada_file_reader *reader,
+                                                      levada_error       *err);
+/* Whether the next record, which begins at the position, is beyond the last one to be read. */
+bool levada_file_reader_finished(const levada_file_reader *reader);
+/* Leaves those of the framed records that lie before the end of the range. */
+void levada_file_reader_clip(levada_file_reader *reader);
+/* As levada_file_reader_reread, for the first time: damage is EDATA_LOSS, and a record has the
+ * length that the index says. */
+LEVADA_MUST_USE levada_status levada_file_reader_fetch(levada_file_reader  *reader,
+                                                       const levada_origin *sorted,
+                                                       const int64_t *lengths, int64_t n,
+                                                       levada_block **out, levada_error *err);
+
+/* Room for n records in arrays that nobody else has. */
 LEVADA_MUST_USE levada_status levada_framed_reserve(levada_framed            *framed,
                                                     const levada_file_reader *reader, int32_t n,
                                                     levada_error *err);
@@ -125,9 +164,10 @@ LEVADA_MUST_USE levada_status levada_file_reader_next_file(levada_file_reader *r
                                                            levada_error       *err);
 /* Leaves the file that is open, if one is; the position stays. */
 void levada_file_reader_leave(levada_file_reader *reader);
-/* Notes that the file whose turn it is was opened. EFAILED_PRECONDITION where the position is in
- * the middle of another file. */
-LEVADA_MUST_USE levada_status levada_file_reader_mark(levada_file_reader *reader,
+/* Notes that a file was opened. EFAILED_PRECONDITION where it is `again`, because the position lies
+ * in its midst, and it was another file before; or where its index belongs to another one. */
+LEVADA_MUST_USE levada_status levada_file_reader_mark(levada_file_reader *reader, int32_t shard,
+                                                      const levada_bytes *file, bool again,
                                                       levada_error *err);
 /* The files in the order of this pass and epoch. */
 void levada_file_reader_arrange(levada_file_reader *reader);

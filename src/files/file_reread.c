@@ -8,7 +8,8 @@
 
 #include <string.h>
 
-#define FILE_REREAD_STEP (INT64_C(64) << 10)  /* records may be far apart               */
+#define FILE_REREAD_STEP (INT64_C(64) << 10)  /* records may lie far apart              */
+#define FILE_REREAD_LEAST 512 /* of records whose length is known */
 #define FILE_REREAD_PART (INT64_C(256) << 20) /* payload of one DATA block, more or less */
 #define FILE_REREAD_FIRST (INT64_C(64) << 10)
 #define FILE_REREAD_STRIDE (1 + LEVADA_KERNEL_SLACK)
@@ -16,6 +17,7 @@
 typedef struct file_reread {
     levada_file_reader  *reader;
     const levada_origin *origins;
+    const int64_t       *lengths; /* of their frames; NULL = not known: they were read before */
     int64_t              n, at; /* records wanted, record whose turn it is */
     levada_pool         *pool;
     int32_t              shard; /* open; -1 = none */
@@ -37,6 +39,13 @@ static levada_status file_reread_gone(const file_reread *x, levada_status st, le
     const levada_origin *o = &x->origins[x->at];
     const char          *path = levada_file_reader_file(x->reader, o->shard);
 
+    if (x->lengths) {
+        if (st == LEVADA_END) {
+            st = levada_fail(err, LEVADA_EDATA_LOSS, "the file ends in front of the record");
+        }
+        levada_error_place(err, NULL, path, o->record, o->offset);
+        return st;
+    }
     if (st == LEVADA_ERESOURCE_EXHAUSTED || st == LEVADA_EUNIMPLEMENTED ||
         st == LEVADA_EUNAVAILABLE) {
         return st;
@@ -62,7 +71,8 @@ static levada_status file_reread_open(file_reread *x, int32_t shard, levada_erro
                                   x->reader->context->max_record_bytes, err));
     x->window.step = FILE_REREAD_STEP;
     x->shard = shard;
-    return LEVADA_OK;
+    return x->lengths ? levada_file_reader_mark(x->reader, shard, x->window.bytes, true, err)
+                      : LEVADA_OK;
 }
 
 /* The memory of the columns of one record. Kernels write past the first entry. */
@@ -72,7 +82,19 @@ typedef struct file_reread_spans {
     int32_t frame[FILE_REREAD_STRIDE];
 } file_reread_spans;
 
-/* Frames the record at the window's beginning. */
+/* Whether the record takes as many bytes as the index says. */
+static levada_status file_reread_check_length(const file_reread *x, int64_t used,
+                                              levada_error *err)
+{
+    int64_t length = x->lengths ? x->lengths[x->at] : used;
+
+    if (used == length) return LEVADA_OK;
+    return levada_fail(err, LEVADA_EDATA_LOSS,
+                       "the record has %lld bytes, and %lld in the index: the file has changed",
+                       (long long)used, (long long)length);
+}
+
+/* Frames the record that lies at the window's beginning. */
 static levada_status file_reread_frame(file_reread *x, file_reread_spans *found, levada_error *err)
 {
     const levada_file_reader *r = x->reader;
@@ -91,7 +113,7 @@ static levada_status file_reread_frame(file_reread *x, file_reread_spans *found,
                                 w->ended, &spans, err);
 
             if (spans.n > 0) levada_error_clear(err);
-            if (spans.n > 0) return LEVADA_OK;
+            if (spans.n > 0) return file_reread_check_length(x, spans.used, err);
             if (st != LEVADA_OK) return st;
             if (w->ended || spans.used > 0) return LEVADA_END;
             need = spans.need;
@@ -186,6 +208,15 @@ static levada_status file_reread_end_part(file_reread *x, levada_error *err)
 
 /* -- records */
 
+/* Bytes to read at a time for a record of known length. A whole chunk would be read in another
+ * way. */
+static int64_t file_reread_step(int64_t length)
+{
+    int64_t step = length < FILE_REREAD_LEAST ? FILE_REREAD_LEAST : length;
+
+    return step + FILE_REREAD_LEAST < LEVADA_CHUNK ? step + FILE_REREAD_LEAST : FILE_REREAD_STEP;
+}
+
 static levada_status file_reread_fetch(file_reread *x, levada_error *err)
 {
     const levada_origin *o = &x->origins[x->at];
@@ -193,6 +224,7 @@ static levada_status file_reread_fetch(file_reread *x, levada_error *err)
     levada_status        st = LEVADA_OK;
 
     if (x->shard < 0 || o->shard != x->shard) st = file_reread_open(x, o->shard, err);
+    if (st == LEVADA_OK && x->lengths) x->window.step = file_reread_step(x->lengths[x->at]);
     if (st == LEVADA_OK) st = levada_window_seek(&x->window, o->offset, err);
     if (st == LEVADA_OK) st = levada_file_reader_enter(x->reader, x->state, o->offset, err);
     if (st == LEVADA_OK) st = file_reread_frame(x, &found, err);
@@ -223,7 +255,7 @@ static bool file_reread_same(const file_reread *x)
 {
     const levada_origin *o = &x->origins[x->at];
 
-    return x->at > x->first && o->shard == o[-1].shard && o->offset == o[-1].offset;
+    return x->at > x->first && !x->lengths && o->shard == o[-1].shard && o->offset == o[-1].offset;
 }
 
 static void file_reread_repeat(file_reread *x)
@@ -279,7 +311,15 @@ static levada_status file_reread_join(file_reread *x, levada_block **out, levada
 levada_status levada_file_reader_reread(levada_file_reader *reader, const levada_origin *sorted,
                                         int64_t n, levada_block **out, levada_error *err)
 {
-    file_reread   x = {.reader = reader, .origins = sorted, .n = n, .shard = -1};
+    return levada_file_reader_fetch(reader, sorted, NULL, n, out, err);
+}
+
+levada_status levada_file_reader_fetch(levada_file_reader *reader, const levada_origin *sorted,
+                                       const int64_t *lengths, int64_t n, levada_block **out,
+                                       levada_error *err)
+{
+    file_reread   x = { .reader = reader, .origins = sorted, .lengths = lengths, .n = n,
+                        .shard = -1 };
     levada_status st;
 
     x.pool = levada_env_pool(reader->context->env);

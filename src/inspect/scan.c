@@ -2,6 +2,7 @@
 #include "inspect/scan.h"
 
 #include "base/alloc.h"
+#include "base/text.h"
 #include "files/bytes.h"
 
 #include <levada/inspect.h>
@@ -12,6 +13,7 @@
 #define SCAN_SEARCH 65536 /* bytes to search for a record                         */
 #define SCAN_SURE 32      /* bits of a checksum: stronger evidence than any guess */
 #define SCAN_BLOCK 1024
+#define SCAN_NAME 128
 
 /* The format with the most evidence in these first bytes; NULL where none has any. */
 static const levada_op *scan_best(const levada_env *env, const uint8_t *head, int64_t size)
@@ -121,7 +123,13 @@ void levada_inspect_name(levada_env *env, const char *path, const char **format,
 static levada_status scan_source(const levada_env *env, const char *path, const char *source,
                                  const levada_op **out, levada_error *err)
 {
-    *out = source ? levada_registry_find(env, source) : scan_named(env, path);
+    char   name[SCAN_NAME];
+    size_t n = source ? strcspn(source, ":") : 0; /* options may follow */
+
+    if (n >= sizeof name) n = sizeof name - 1;
+    if (source) memcpy(name, source, n);
+    name[n] = '\0';
+    *out = source ? levada_registry_find(env, name) : scan_named(env, path);
     if (source && (!*out || (*out)->family != LEVADA_FAMILY_FORMAT)) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "source='%s' must be a file format: tfrecord, text_lines or one of a "
@@ -217,6 +225,40 @@ levada_status levada_scan_identify(levada_scan *scan, levada_env *env, const cha
     return st;
 }
 
+/* The format with the options of `source` ("fixed_length:record_bytes=8"), where it has some; its
+ * files are given later. */
+static levada_status scan_with_options(levada_scan *scan, levada_env *env, const char *name,
+                                       const char *source, levada_error *err)
+{
+    const char *options = source ? strchr(source, ':') : NULL;
+    levada_text text = { 0 };
+    char       *all = NULL;
+    levada_status st;
+
+    if (!options) return LEVADA_OK;
+    levada_text_format(&text, "%s:file,%s", name, options + 1);
+    LEVADA_TRY(levada_text_steal(&text, &all, err));
+    st = levada_dataset_parse(env, all, &scan->dataset, err);
+    levada_free(all);
+    if (st != LEVADA_OK || strcmp(levada_dataset_name(scan->dataset), name) == 0) return st;
+    return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "source='%s' must be one file format",
+                       source);
+}
+
+/* Takes the place of the description so far, which is NULL where there are no options. */
+static levada_status scan_complete(levada_scan *scan, levada_env *env, const char *name,
+                                   const levada_value *map, levada_error *err)
+{
+    levada_dataset *before = scan->dataset;
+    levada_status   st;
+
+    scan->dataset = NULL;
+    st = before ? levada_dataset_remake(before, map, NULL, 0, &scan->dataset, err)
+                : levada_dataset_append(env, name, map, NULL, 0, &scan->dataset, err);
+    levada_dataset_unref(&before);
+    return st;
+}
+
 static levada_status scan_describe(levada_scan *scan, levada_env *env, const char *path,
                                    const char *name, levada_error *err)
 {
@@ -229,7 +271,7 @@ static levada_status scan_describe(levada_scan *scan, levada_env *env, const cha
     st = map && file && how ? levada_value_set(map, "files", &file, err)
                             : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory");
     if (st == LEVADA_OK) st = levada_value_set(map, "compression", &how, err);
-    if (st == LEVADA_OK) st = levada_dataset_append(env, name, map, NULL, 0, &scan->dataset, err);
+    if (st == LEVADA_OK) st = scan_complete(scan, env, name, map, err);
     levada_value_destroy(&how);
     levada_value_destroy(&file);
     levada_value_destroy(&map);
@@ -244,7 +286,12 @@ levada_status levada_scan_open(levada_scan *scan, levada_env *env, const char *p
 
     *scan = (levada_scan){0};
     LEVADA_TRY(levada_scan_identify(scan, env, path, source, compression, &name, err));
-    LEVADA_TRY(scan_describe(scan, env, path, name, err));
+    st = scan_with_options(scan, env, name, source, err);
+    if (st == LEVADA_OK) st = scan_describe(scan, env, path, name, err);
+    if (st != LEVADA_OK) {
+        levada_scan_close(scan);
+        return st;
+    }
     scan->context = (levada_context){
         .struct_size = sizeof scan->context,
         .env = scan->dataset->env,

@@ -47,6 +47,16 @@ static const levada_arg registry_file_args[] = {
     /* Good records do not depend on it: a job that died of damage may go on with another policy. */
     LEVADA_ARG(TEXT, levada_file_args, errors, .tuning = true,
                .doc = "at damage: fail, skip, skip:1000 or skip:0.1%; null = as the iterator"),
+    LEVADA_ARG(BOOL, levada_file_args, index, .otherwise = "false",
+               .doc = "uses the indexes that `levada index` wrote beside the files"),
+    LEVADA_ARG(BOOL, levada_file_args, shuffle_records, .otherwise = "false",
+               .doc = "reads the records of all files in another order in each epoch; needs index"),
+    LEVADA_ARG(INTS, levada_file_args, records, .min = 0, .max = INT64_MAX,
+               .doc = "[start, stop]: only the records with these numbers, from 0 on, of all files "
+                      "in their order; needs index; null = all"),
+    LEVADA_ARG(INTS, levada_file_args, part, .min = 0, .max = INT64_MAX,
+               .doc = "[i, n]: part i of n; with an index a range of the records, else whole "
+                      "files: every n-th, from number i on; null = all"),
     LEVADA_ARG_END
 };
 

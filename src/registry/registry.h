@@ -65,6 +65,10 @@ typedef struct levada_file_args {
     const char  *compression;   /* "auto", "none", or a filter's name */
     bool         shuffle_files;
     const char  *errors;        /* NULL = the iterator's policy */
+    bool         index;         /* the files have indexes (files/index.h) */
+    bool         shuffle_records;
+    levada_ints  records;       /* first and end, of the index; none = all */
+    levada_ints  part;          /* number and count; none = all             */
 } levada_file_args;
 
 /* Options of every decoder, at core_offset of its args. */

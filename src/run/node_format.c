@@ -119,6 +119,7 @@ levada_status levada_node_format(levada_run *run, const levada_dataset *at, leva
     st = levada_file_reader_create(&it->context, at->op, at->args, it->source, &owner, &reader,
                                    err);
     it->self = reader;
+    if (st == LEVADA_OK) st = levada_file_reader_shuffle(reader, err);
     if (st == LEVADA_OK) it->edge.spec = levada_file_reader_spec(reader);
     if (st == LEVADA_OK && run->inner) { /* n-th pass of a source of that number */
         it->context.pass = it->opened_as = run->inner->pass;

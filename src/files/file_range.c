@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which files and records a reader has: all, or a part of them. Without an index a part owns whole
+ * files. With one it owns a range of the records, so the reader enters a file at the first and
+ * leaves it before the end, and opens no file outside the range.
+ */
+#include "base/alloc.h"
+#include "files/file_reader_priv.h"
+
+/* Every count-th file, from number `first` on; frees the names of the others. */
+static void file_range_keep(levada_files *files, int64_t first, int64_t count)
+{
+    int64_t n = 0;
+
+    for (int64_t i = 0; i < files->n; i++) {
+        if (i % count == first) files->path[n++] = files->path[i];
+        else levada_free(files->path[i]);
+    }
+    files->n = n;
+}
+
+/* i * n / count without overflow: where part i of n records begins. */
+static int64_t file_range_cut(int64_t n, int64_t i, int64_t count)
+{
+    int64_t each = n / count, rest = n % count;
+
+    return each * i + (i < rest ? i : rest);
+}
+
+/* The place of a record; of the one after the last: the end of all files. */
+static levada_status file_range_locate(levada_file_reader *r, int64_t number,
+                                       levada_file_place *out, levada_error *err)
+{
+    levada_index_entry entry;
+
+    *out = (levada_file_place){ .turn = r->files.n };
+    if (number >= levada_index_count(r->index)) return LEVADA_OK;
+    LEVADA_TRY(levada_index_find(r->index, number, &entry, err));
+    *out = (levada_file_place){ entry.shard, entry.record, entry.offset };
+    return LEVADA_OK;
+}
+
+static levada_status file_range_choose(levada_file_reader *r, levada_error *err)
+{
+    const levada_ints *records = &r->options->records, *part = &r->options->part;
+    int64_t            count = levada_index_count(r->index), n;
+
+    r->first = records->n ? records->at[0] : 0;
+    r->end = records->n ? records->at[1] : count;
+    if (r->end > count) {
+        return levada_fail(err, LEVADA_EOUT_OF_RANGE,
+                           "records=[%lld,%lld], but the files have %lld", (long long)r->first,
+                           (long long)r->end, (long long)count);
+    }
+    n = r->end - r->first;
+    if (part->n) {
+        r->end = r->first + file_range_cut(n, part->at[0] + 1, part->at[1]);
+        r->first += file_range_cut(n, part->at[0], part->at[1]);
+    }
+    return LEVADA_OK;
+}
+
+levada_status levada_file_reader_find(levada_file_reader *r, levada_error *err)
+{
+    const levada_file_args *o = r->options;
+
+    LEVADA_TRY(levada_files_find(&o->files, &r->files, err));
+    if (!o->index && o->part.n) file_range_keep(&r->files, o->part.at[0], o->part.at[1]);
+    r->stop.turn = r->files.n;
+    if (!o->index) return LEVADA_OK;
+    LEVADA_TRY(levada_index_open(r->context->env, &r->files, r->op, r->args, r->owner.cancelled,
+                                 &r->index, err));
+    LEVADA_TRY(file_range_choose(r, err));
+    if (o->shuffle_records) return LEVADA_OK;
+    LEVADA_TRY(file_range_locate(r, r->end, &r->stop, err));
+    if (r->first < r->end) return file_range_locate(r, r->first, &r->begin, err);
+    r->begin = (levada_file_place){ .turn = r->files.n };
+    return LEVADA_OK;
+}
+
+bool levada_file_reader_finished(const levada_file_reader *r)
+{
+    int64_t offset = r->open ? r->window.offset : r->start;
+
+    if (r->options->shuffle_records) return r->record >= r->end - r->first;
+    if (r->turn >= r->files.n || r->turn > r->stop.turn) return true;
+    return r->turn == r->stop.turn && offset >= r->stop.offset;
+}
+
+void levada_file_reader_clip(levada_file_reader *r)
+{
+    levada_framed *f = &r->framed;
+    int64_t        room = r->stop.offset - r->window.offset;
+
+    if (r->turn != r->stop.turn || f->n == 0 || f->used <= room) return;
+    while (f->n > 0 && f->frame[f->n - 1] - f->frame[0] >= room) f->n--;
+    f->used = room;
+}

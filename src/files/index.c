@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "files/index.h"
+
+#include "base/alloc.h"
+#include "base/hash.h"
+#include "base/text.h"
+#include "option/option_priv.h"
+#include "registry/env_priv.h"
+
+#include <string.h>
+
+#define INDEX_PAGES 256 /* in the cache: 1 MiB              */
+#define INDEX_OPEN 16   /* indexes that are open at a time  */
+
+/* An index file that is open, and a page of one: each has one place in a table, by its number. */
+typedef struct index_file {
+    levada_bytes *bytes; /* NULL = none */
+    int32_t       shard;
+} index_file;
+
+typedef struct index_page {
+    int64_t number; /* of the page among those of its file */
+    int32_t owner;  /* shard + 1; 0 = none                 */
+    uint8_t data[LEVADA_INDEX_PAGE];
+} index_page;
+
+struct levada_index {
+    levada_env         *env; /* borrowed */
+    const levada_files *files;
+    const atomic_bool  *cancelled;
+    levada_bytes_mark  *marks; /* of each data file          */
+    int64_t            *first; /* record of each, and of all */
+    index_file          open[INDEX_OPEN];
+    index_page         *pages; /* INDEX_PAGES of them        */
+};
+
+/* -- the last page */
+
+static void index_put(uint8_t *to, uint64_t value, int bytes)
+{
+    for (int i = 0; i < bytes; i++) to[i] = (uint8_t)(value >> (8 * i));
+}
+
+static uint64_t index_get(const uint8_t *from, int bytes)
+{
+    uint64_t value = 0;
+
+    for (int i = 0; i < bytes; i++) value |= (uint64_t)from[i] << (8 * i);
+    return value;
+}
+
+/* Where the parts of the last page stand. */
+enum {
+    INDEX_AT_VERSION = 8,
+    INDEX_AT_ROWS = 12,
+    INDEX_AT_COUNT = 16,
+    INDEX_AT_SIZE = 24,
+    INDEX_AT_MARK = 32,
+    INDEX_AT_FILE_SUM = 36,
+    INDEX_AT_SOURCE = 40,
+    INDEX_AT_OPTIONS = INDEX_AT_SOURCE + LEVADA_INDEX_NAME
+};
+
+static uint32_t index_sum(const levada_kernels *kernels, const uint8_t *page)
+{
+    return kernels->crc32c(0, page, LEVADA_INDEX_SUM);
+}
+
+void levada_index_put_foot(const levada_kernels *kernels, const levada_index_foot *foot,
+                           uint8_t page[LEVADA_INDEX_PAGE])
+{
+    memset(page, 0, LEVADA_INDEX_PAGE);
+    memcpy(page, LEVADA_INDEX_MAGIC, strlen(LEVADA_INDEX_MAGIC));
+    index_put(page + INDEX_AT_VERSION, LEVADA_INDEX_VERSION, 4);
+    index_put(page + INDEX_AT_ROWS, LEVADA_INDEX_ROWS, 4);
+    index_put(page + INDEX_AT_COUNT, (uint64_t)foot->count, 8);
+    index_put(page + INDEX_AT_SIZE, (uint64_t)foot->mark.size, 8);
+    index_put(page + INDEX_AT_MARK, foot->mark.head, 4);
+    index_put(page + INDEX_AT_FILE_SUM, foot->sum, 4);
+    memcpy(page + INDEX_AT_SOURCE, foot->source, LEVADA_INDEX_NAME);
+    memcpy(page + INDEX_AT_OPTIONS, foot->options, sizeof foot->options);
+    index_put(page + LEVADA_INDEX_SUM, index_sum(kernels, page), 4);
+}
+
+static levada_status index_damaged(levada_error *err)
+{
+    return levada_fail(err, LEVADA_EDATA_LOSS,
+                       "the index is damaged: make it again with levada index");
+}
+
+levada_status levada_index_get_foot(const levada_kernels *kernels,
+                                    const uint8_t page[LEVADA_INDEX_PAGE], levada_index_foot *out,
+                                    levada_error *err)
+{
+    uint64_t version = index_get(page + INDEX_AT_VERSION, 4);
+
+    if (memcmp(page, LEVADA_INDEX_MAGIC, strlen(LEVADA_INDEX_MAGIC)) != 0) {
+        return levada_fail(err, LEVADA_EDATA_LOSS, "the file does not end as an index of levada");
+    }
+    if (index_get(page + LEVADA_INDEX_SUM, 4) != index_sum(kernels, page)) {
+        return index_damaged(err);
+    }
+    if (version != LEVADA_INDEX_VERSION ||
+        index_get(page + INDEX_AT_ROWS, 4) != LEVADA_INDEX_ROWS) {
+        return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                           "the index has version %lld, this library reads version %d",
+                           (long long)version, LEVADA_INDEX_VERSION);
+    }
+    *out = (levada_index_foot){ .count = (int64_t)index_get(page + INDEX_AT_COUNT, 8),
+                                .sum = (uint32_t)index_get(page + INDEX_AT_FILE_SUM, 4) };
+    out->mark.size = (int64_t)index_get(page + INDEX_AT_SIZE, 8);
+    out->mark.head = (uint32_t)index_get(page + INDEX_AT_MARK, 4);
+    memcpy(out->source, page + INDEX_AT_SOURCE, LEVADA_INDEX_NAME - 1);
+    memcpy(out->options, page + INDEX_AT_OPTIONS, sizeof out->options);
+    return out->count < 0 || out->mark.size < 0 ? index_damaged(err) : LEVADA_OK;
+}
+
+char *levada_index_path(const char *path)
+{
+    size_t n = strlen(path), more = sizeof LEVADA_INDEX_SUFFIX;
+    char  *made = levada_alloc(n + more);
+
+    if (!made) return NULL;
+    memcpy(made, path, n);
+    memcpy(made + n, LEVADA_INDEX_SUFFIX, more);
+    return made;
+}
+
+/* The bytes of numbers, and the text of texts: what stands in the struct, not where. */
+levada_status levada_index_options(const levada_op *op, const void *args, uint8_t out[16],
+                                   levada_error *err)
+{
+    levada_text text = { 0 };
+    char       *all = NULL;
+
+    for (int i = 0; op->args[i].name && op->args[i].offset < op->core_offset; i++) {
+        const levada_arg *arg = &op->args[i];
+        const uint8_t    *at = (const uint8_t *)args + arg->offset;
+        int64_t           number = 0;
+        const char       *word = NULL;
+
+        if (arg->type == LEVADA_ARG_BOOL) number = *(const bool *)(const void *)at;
+        else if (arg->type == LEVADA_ARG_TEXT) memcpy(&word, at, sizeof word);
+        else if (arg->type == LEVADA_ARG_DTYPE) memcpy(&number, at, sizeof(levada_dtype));
+        else if (arg->type == LEVADA_ARG_INT || arg->type == LEVADA_ARG_SIZE ||
+                 arg->type == LEVADA_ARG_CHOICE || arg->type == LEVADA_ARG_FLOAT)
+            memcpy(&number, at, sizeof number);
+        levada_text_format(&text, "%s=%lld %s\n", arg->name, (long long)number, word ? word : "");
+    }
+    levada_text_put(&text, "");
+    LEVADA_TRY(levada_text_steal(&text, &all, err));
+    levada_hash128(all, strlen(all), 1, out);
+    levada_free(all);
+    return LEVADA_OK;
+}
+
+/* -- open */
+
+/* A page of an index file. */
+static levada_status index_read(const levada_bytes *bytes, int64_t number, uint8_t *page,
+                                levada_error *err)
+{
+    int64_t made = 0;
+
+    if (number < 0) return index_damaged(err);
+    LEVADA_TRY(levada_bytes_read_at(bytes, number * LEVADA_INDEX_PAGE, page, LEVADA_INDEX_PAGE,
+                                    &made, err));
+    return made == LEVADA_INDEX_PAGE ? LEVADA_OK : index_damaged(err);
+}
+
+/* Whether the file has exactly the pages that `count` records need. */
+static bool index_fits(int64_t size, int64_t count)
+{
+    int64_t pages = size / LEVADA_INDEX_PAGE - 1;
+
+    return size % LEVADA_INDEX_PAGE == 0 && count <= pages * LEVADA_INDEX_ROWS &&
+           count > (pages - 1) * LEVADA_INDEX_ROWS;
+}
+
+/* The open index of a file; errors name it. */
+static levada_status index_file_open(levada_index *x, int32_t shard, const levada_bytes **out,
+                                     levada_error *err)
+{
+    index_file          *file = &x->open[shard % INDEX_OPEN];
+    levada_bytes_options plain = { .compression = "none", .cancelled = x->cancelled };
+    char                *path;
+    levada_status        st;
+
+    *out = file->bytes;
+    if (file->bytes && file->shard == shard) return LEVADA_OK;
+    levada_bytes_close(&file->bytes);
+    path = levada_index_path(x->files->path[shard]);
+    if (!path) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for an index");
+    st = levada_bytes_open(x->env, path, &plain, &file->bytes, err);
+    levada_free(path);
+    if (st == LEVADA_ENOT_FOUND) {
+        levada_error_clear(err);
+        st = levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                         "the file has no index: make it with levada index");
+        levada_error_place(err, NULL, x->files->path[shard], -1, -1);
+    }
+    if (st != LEVADA_OK) return st;
+    file->shard = shard;
+    *out = file->bytes;
+    return LEVADA_OK;
+}
+
+static levada_status index_place(const levada_index *x, int32_t shard, levada_status st,
+                                 levada_error *err)
+{
+    char *path = levada_index_path(x->files->path[shard]);
+
+    levada_error_place(err, NULL, path ? path : x->files->path[shard], -1, -1);
+    levada_free(path);
+    return st;
+}
+
+static levada_status index_compare(const levada_op *op, const uint8_t options[16],
+                                   const levada_index_foot *foot, levada_error *err)
+{
+    if (strcmp(op->name, foot->source) != 0) {
+        return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                           "the index is one of %s, and the file is read as %s: make it again "
+                           "with levada index --source",
+                           foot->source, op->name);
+    }
+    if (memcmp(options, foot->options, sizeof foot->options) == 0) return LEVADA_OK;
+    return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                       "the index was made with other options of %s", op->name);
+}
+
+static levada_status index_enter(levada_index *x, int32_t shard, const levada_op *op,
+                                 const uint8_t options[16], levada_error *err)
+{
+    uint8_t             page[LEVADA_INDEX_PAGE];
+    const levada_bytes *bytes = NULL;
+    levada_index_foot   foot;
+    levada_status       st;
+    int64_t             size;
+
+    LEVADA_TRY(index_file_open(x, shard, &bytes, err));
+    size = levada_bytes_mark_of(bytes).size;
+    st = index_read(bytes, size / LEVADA_INDEX_PAGE - 1, page, err);
+    if (st == LEVADA_OK) st = levada_index_get_foot(levada_env_kernels(x->env), page, &foot, err);
+    if (st == LEVADA_OK && !index_fits(size, foot.count)) {
+        st = index_damaged(err);
+    }
+    if (st == LEVADA_OK) st = index_compare(op, options, &foot, err);
+    if (st == LEVADA_OK && foot.count > INT64_MAX / 4 - x->first[shard]) st = index_damaged(err);
+    if (st != LEVADA_OK) return index_place(x, shard, st, err);
+    x->marks[shard] = foot.mark;
+    x->first[shard + 1] = x->first[shard] + foot.count;
+    return LEVADA_OK;
+}
+
+static levada_status index_fill(levada_index *x, const levada_op *op, const void *args,
+                                levada_error *err)
+{
+    uint8_t options[16];
+    size_t  n = (size_t)x->files->n;
+
+    x->marks = levada_alloc_zero((n + 1) * sizeof *x->marks);
+    x->first = levada_alloc_zero((n + 1) * sizeof *x->first);
+    x->pages = levada_alloc_zero(INDEX_PAGES * sizeof *x->pages);
+    if (!x->marks || !x->first || !x->pages) {
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for an index");
+    }
+    LEVADA_TRY(levada_index_options(op, args, options, err));
+    for (int32_t i = 0; i < x->files->n; i++) LEVADA_TRY(index_enter(x, i, op, options, err));
+    return LEVADA_OK;
+}
+
+levada_status levada_index_open(levada_env *env, const levada_files *files, const levada_op *op,
+                                const void *args, const atomic_bool *cancelled,
+                                levada_index **out, levada_error *err)
+{
+    levada_index *x = levada_alloc_zero(sizeof *x);
+    levada_status st;
+
+    if (!x) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for an index");
+    x->env = env;
+    x->files = files;
+    x->cancelled = cancelled;
+    st = index_fill(x, op, args, err);
+    if (st == LEVADA_OK) *out = x;
+    else levada_index_close(&x);
+    return st;
+}
+
+void levada_index_close(levada_index **index)
+{
+    levada_index *x = *index;
+
+    *index = NULL;
+    if (!x) return;
+    for (int i = 0; i < INDEX_OPEN; i++) levada_bytes_close(&x->open[i].bytes);
+    levada_free(x->marks);
+    levada_free(x->first);
+    levada_free(x->pages);
+    levada_free(x);
+}
+
+int64_t levada_index_count(const levada_index *x) { return x->first[x->files->n]; }
+
+int64_t levada_index_before(const levada_index *x, int32_t shard) { return x->first[shard]; }
+
+levada_status levada_index_check(const levada_index *x, int32_t shard, const levada_bytes *file,
+                                 levada_error *err)
+{
+    levada_bytes_mark now = levada_bytes_mark_of(file), was = x->marks[shard];
+
+    if (now.size == was.size && now.head == was.head) return LEVADA_OK;
+    (void)levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                      "the file has changed since it was indexed: make the index again with levada "
+                      "index");
+    levada_error_place(err, NULL, x->files->path[shard], -1, -1);
+    return LEVADA_EFAILED_PRECONDITION;
+}
+
+/* -- records */
+
+/* The file that has the record: the last one that begins at or before it. */
+static int32_t index_shard(const levada_index *x, int64_t number)
+{
+    int32_t low = 0, high = (int32_t)x->files->n - 1;
+
+    while (low < high) {
+        int32_t middle = low + (high - low + 1) / 2;
+
+        if (x->first[middle] <= number) low = middle;
+        else high = middle - 1;
+    }
+    return low;
+}
+
+static levada_status index_page_of(levada_index *x, int32_t shard, int64_t number,
+                                   const uint8_t **out, levada_error *err)
+{
+    index_page         *page = &x->pages[((uint64_t)number + (uint64_t)shard * 31) % INDEX_PAGES];
+    const levada_bytes *bytes = NULL;
+    levada_status       st;
+
+    *out = page->data;
+    if (page->owner == shard + 1 && page->number == number) return LEVADA_OK;
+    page->owner = 0;
+    LEVADA_TRY(index_file_open(x, shard, &bytes, err));
+    st = index_read(bytes, number, page->data, err);
+    if (st == LEVADA_OK && index_get(page->data + LEVADA_INDEX_SUM, 4) !=
+                               index_sum(levada_env_kernels(x->env), page->data)) {
+        st = index_damaged(err);
+    }
+    if (st != LEVADA_OK) return index_place(x, shard, st, err);
+    page->owner = shard + 1;
+    page->number = number;
+    return LEVADA_OK;
+}
+
+levada_status levada_index_find(levada_index *x, int64_t number, levada_index_entry *out,
+                                levada_error *err)
+{
+    const uint8_t *page = NULL, *entry;
+    int32_t        shard;
+    int64_t        record, size;
+
+    if (number < 0 || number >= levada_index_count(x)) {
+        return levada_fail(err, LEVADA_EOUT_OF_RANGE, "record %lld of %lld does not exist",
+                           (long long)number, (long long)levada_index_count(x));
+    }
+    shard = index_shard(x, number);
+    record = number - x->first[shard];
+    LEVADA_TRY(index_page_of(x, shard, record / LEVADA_INDEX_ROWS, &page, err));
+    entry = page + record % LEVADA_INDEX_ROWS * LEVADA_INDEX_ENTRY;
+    *out = (levada_index_entry){ .shard = shard,
+                                 .record = record,
+                                 .offset = (int64_t)index_get(entry, 8),
+                                 .length = (int64_t)index_get(entry + 8, 4) };
+    size = x->marks[shard].size;
+    if (out->offset >= 0 && out->offset <= size && out->length <= size - out->offset) {
+        return LEVADA_OK;
+    }
+    return index_place(x, shard, index_damaged(err), err);
+}

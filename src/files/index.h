@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Indexes: where each record of a file lies. Beside FILE stands FILE.lvindex (docs/file-formats.md
+ * describes its bytes; inspect/index_write.c writes it). An index of a file set numbers the records
+ * of all files from 0 on, in the order of the set.
+ *
+ * Opening reads one page of each index. Pages of entries are read when they are needed, checked,
+ * and kept in a cache of bounded size, so the memory does not grow with the number of records.
+ * Nothing in an index is trusted: pages have checksums, counts must fit the size of the index, and
+ * entries the size of the data file.
+ *
+ * An index belongs to one content of its file: whoever opens the file checks that with
+ * levada_index_check. A change in the middle of a file, of the same size, is found where the
+ * changed record is read (it has another length, or a wrong checksum).
+ *
+ * One owner, one thread at a time.
+ */
+#ifndef LEVADA_FILES_INDEX_H
+#define LEVADA_FILES_INDEX_H
+
+#include "files/bytes.h"
+#include "files/glob.h"
+#include "registry/registry.h"
+
+#define LEVADA_INDEX_SUFFIX ".lvindex"
+#define LEVADA_INDEX_MAGIC "lvindex\n"
+#define LEVADA_INDEX_VERSION 1
+#define LEVADA_INDEX_PAGE 4096
+#define LEVADA_INDEX_ROWS 340 /* entries of a page */
+#define LEVADA_INDEX_ENTRY 12 /* bytes: offset (8) and length (4) of a frame, little endian */
+#define LEVADA_INDEX_SUM (LEVADA_INDEX_PAGE - 4) /* where the CRC-32C of the bytes before stands */
+#define LEVADA_INDEX_NAME 48
+
+/* The last page: it is written when all records are known. */
+typedef struct levada_index_foot {
+    int64_t           count; /* records                                              */
+    levada_bytes_mark mark;  /* of the data file                                     */
+    uint32_t          sum;   /* CRC-32C of its bytes                                 */
+    char    source[LEVADA_INDEX_NAME]; /* name of the format that framed it          */
+    uint8_t options[16];     /* hash of the options of that format                   */
+} levada_index_foot;
+
+/* A record. */
+typedef struct levada_index_entry {
+    int32_t shard;  /* number of its file                                            */
+    int64_t record; /* its number in that file                                       */
+    int64_t offset, length; /* of its frame                                          */
+} levada_index_entry;
+
+typedef struct levada_index levada_index;
+
+/* "FILE.lvindex"; NULL: no memory. Free it with levada_free. */
+char *levada_index_path(const char *path);
+/* What the options of a format are, beyond those of every format. */
+LEVADA_MUST_USE levada_status levada_index_options(const levada_op *op, const void *args,
+                                                   uint8_t out[16], levada_error *err);
+void levada_index_put_foot(const levada_kernels *kernels, const levada_index_foot *foot,
+                           uint8_t page[LEVADA_INDEX_PAGE]);
+/* EDATA_LOSS: damaged; EFAILED_PRECONDITION: a newer version. */
+LEVADA_MUST_USE levada_status levada_index_get_foot(const levada_kernels *kernels,
+                                                    const uint8_t page[LEVADA_INDEX_PAGE],
+                                                    levada_index_foot *out, levada_error *err);
+
+/* `files` and `cancelled` (NULL = never) are borrowed for the life of the index.
+ * EFAILED_PRECONDITION: a file has no index, or one of another format or with other options;
+ * EDATA_LOSS: an index is damaged. The error names the index. */
+LEVADA_MUST_USE levada_status levada_index_open(levada_env *env, const levada_files *files,
+                                                const levada_op *op, const void *args,
+                                                const atomic_bool *cancelled, levada_index **out,
+                                                levada_error *err);
+void levada_index_close(levada_index **index);
+
+/* Records of all files, and of those before file number `shard`. */
+int64_t levada_index_count(const levada_index *index);
+int64_t levada_index_before(const levada_index *index, int32_t shard);
+/* Record `number` (from 0 on) of all files. */
+LEVADA_MUST_USE levada_status levada_index_find(levada_index *index, int64_t number,
+                                                levada_index_entry *out, levada_error *err);
+/* Whether the opened file is the one that was indexed; else EFAILED_PRECONDITION. */
+LEVADA_MUST_USE levada_status levada_index_check(const levada_index *index, int32_t shard,
+                                                 const levada_bytes *file, levada_error *err);
+
+#endif

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Writes and checks the index of a file (files/index.h): one pass over its records, one over its
+ * bytes.
+ */
+#include "base/alloc.h"
+#include "base/assert.h"
+#include "files/index.h"
+#include "inspect/scan.h"
+#include "registry/env_priv.h"
+#include "tensor/block_priv.h"
+#include <levada/inspect.h>
+#include <levada/output.h>
+
+#include <string.h>
+
+#define INDEX_WRITE_READ (1 << 20) /* bytes of the file that are read at a time */
+
+typedef struct index_write {
+    levada_scan    scan;
+    levada_output *output;
+    int64_t        count; /* records that are in pages, or in this one     */
+    int64_t        last;  /* where the record after these begins; -1: none */
+    uint8_t        page[LEVADA_INDEX_PAGE];
+} index_write;
+
+static void index_write_number(uint8_t *to, uint64_t value, int bytes)
+{
+    for (int i = 0; i < bytes; i++) to[i] = (uint8_t)(value >> (8 * i));
+}
+
+static levada_status index_write_page(index_write *w, levada_error *err)
+{
+    const levada_kernels *kernels = levada_env_kernels(w->scan.dataset->env);
+
+    index_write_number(w->page + LEVADA_INDEX_SUM,
+                       kernels->crc32c(0, w->page, LEVADA_INDEX_SUM), 4);
+    LEVADA_TRY(levada_output_write(w->output, w->page, sizeof w->page, err));
+    memset(w->page, 0, sizeof w->page);
+    return LEVADA_OK;
+}
+
+/* The record that waits ends where the next one begins. */
+static levada_status index_write_record(index_write *w, int64_t end, levada_error *err)
+{
+    uint8_t *to = w->page + w->count % LEVADA_INDEX_ROWS * LEVADA_INDEX_ENTRY;
+
+    if (end - w->last > UINT32_MAX) {
+        return levada_fail(err, LEVADA_EUNIMPLEMENTED,
+                           "a record of %lld bytes is too long for an index",
+                           (long long)(end - w->last));
+    }
+    index_write_number(to, (uint64_t)w->last, 8);
+    index_write_number(to + 8, (uint64_t)(end - w->last), 4);
+    w->last = -1;
+    return ++w->count % LEVADA_INDEX_ROWS == 0 ? index_write_page(w, err) : LEVADA_OK;
+}
+
+static levada_status index_write_block(index_write *w, const levada_block *block,
+                                       levada_error *err)
+{
+    for (int64_t i = 0; i < levada_block_rows(block); i++) {
+        int64_t at = levada_block_origin(block, i).offset;
+
+        if (w->last >= 0) LEVADA_TRY(index_write_record(w, at, err));
+        w->last = at;
+    }
+    return LEVADA_OK;
+}
+
+static levada_status index_write_records(index_write *w, levada_error *err)
+{
+    for (;;) {
+        levada_block *block = NULL;
+        int64_t       next;
+        levada_status st = levada_scan_next(&w->scan, &block, &next, err);
+
+        if (st == LEVADA_END) break;
+        if (st != LEVADA_OK) return st;
+        st = index_write_block(w, block, err);
+        levada_block_unref(&block);
+        if (st != LEVADA_OK) return st;
+    }
+    if (w->last >= 0) LEVADA_TRY(index_write_record(w, w->scan.size, err));
+    return w->count % LEVADA_INDEX_ROWS == 0 ? LEVADA_OK : index_write_page(w, err);
+}
+
+/* The checksum of all bytes of a file, and its mark. */
+static levada_status index_write_sum(levada_env *env, const char *path, levada_index_foot *foot,
+                                     levada_error *err)
+{
+    levada_bytes_options plain = { .compression = "none" };
+    levada_bytes        *bytes = NULL;
+    uint8_t             *data = levada_alloc(INDEX_WRITE_READ);
+    int64_t              made = 1;
+    levada_status        st;
+
+    if (!data) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to read a file");
+    st = levada_bytes_open(env, path, &plain, &bytes, err);
+    foot->sum = 0;
+    while (st == LEVADA_OK && made > 0) {
+        st = levada_bytes_read(bytes, data, INDEX_WRITE_READ, &made, err);
+        if (st != LEVADA_OK) break;
+        foot->sum = levada_env_kernels(env)->crc32c(foot->sum, data, (size_t)made);
+    }
+    if (st == LEVADA_OK) foot->mark = levada_bytes_mark_of(bytes);
+    levada_bytes_close(&bytes);
+    levada_free(data);
+    return st;
+}
+
+static levada_status index_write_finish(index_write *w, const char *path, levada_error *err)
+{
+    const levada_dataset *ds = w->scan.dataset;
+    levada_index_foot     foot = { .count = w->count };
+    size_t                n = strlen(ds->op->name);
+
+    if (n >= sizeof foot.source) {
+        return levada_fail(err, LEVADA_EUNIMPLEMENTED, "the name '%s' is too long for an index",
+                           ds->op->name);
+    }
+    memcpy(foot.source, ds->op->name, n);
+    LEVADA_TRY(levada_index_options(ds->op, ds->args, foot.options, err));
+    LEVADA_TRY(index_write_sum(ds->env, path, &foot, err));
+    if (foot.mark.size != w->scan.size) {
+        return levada_fail(err, LEVADA_EUNAVAILABLE, "the file changed while it was indexed");
+    }
+    levada_index_put_foot(levada_env_kernels(ds->env), &foot, w->page);
+    LEVADA_TRY(levada_output_write(w->output, w->page, sizeof w->page, err));
+    return levada_output_commit(w->output, err);
+}
+
+static levada_status index_write_run(index_write *w, const char *path, levada_error *err)
+{
+    char         *name = levada_index_path(path);
+    levada_status st;
+
+    if (!name) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for an index");
+    st = levada_output_open(name, &w->output, err);
+    levada_free(name);
+    if (st == LEVADA_OK) st = index_write_records(w, err);
+    if (st == LEVADA_OK) st = index_write_finish(w, path, err);
+    levada_output_destroy(&w->output);
+    return st;
+}
+
+levada_status levada_inspect_index(levada_env *env, const char *path, const char *source,
+                                   int64_t *records, levada_error *err)
+{
+    LEVADA_TRY(levada_require(path != NULL, "path", err));
+    index_write  *w = levada_alloc_zero(sizeof *w);
+    levada_status st;
+
+    if (!w) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for an index");
+    w->last = -1;
+    st = levada_scan_open(&w->scan, env, path, source, NULL, err);
+    if (st == LEVADA_OK && w->scan.compression[0]) {
+        st = levada_fail(err, LEVADA_EUNIMPLEMENTED,
+                         "a %s file has no index: a record inside is found only by decompressing "
+                         "all before it; write the file without compression",
+                         w->scan.compression);
+        levada_error_place(err, NULL, path, -1, -1);
+    }
+    if (st == LEVADA_OK) st = index_write_run(w, path, err);
+    if (st == LEVADA_OK && records) *records = w->count;
+    levada_scan_close(&w->scan);
+    levada_free(w);
+    return st;
+}
+
+/* The last page of the index of a file. */
+static levada_status index_write_foot(levada_env *env, const char *name, levada_index_foot *out,
+                                      levada_error *err)
+{
+    levada_bytes_options plain = { .compression = "none" };
+    levada_bytes        *bytes = NULL;
+    uint8_t              page[LEVADA_INDEX_PAGE];
+    int64_t              made = 0, at;
+    levada_status        st;
+
+    LEVADA_TRY(levada_bytes_open(env, name, &plain, &bytes, err));
+    at = levada_bytes_mark_of(bytes).size - LEVADA_INDEX_PAGE;
+    st = levada_bytes_read_at(bytes, at < 0 ? 0 : at, page, sizeof page, &made, err);
+    if (st == LEVADA_OK && made < LEVADA_INDEX_PAGE) {
+        st = levada_fail(err, LEVADA_EDATA_LOSS, "the file is shorter than an index of levada");
+    }
+    if (st == LEVADA_OK) st = levada_index_get_foot(levada_env_kernels(env), page, out, err);
+    if (st != LEVADA_OK) levada_error_place(err, NULL, name, -1, -1);
+    levada_bytes_close(&bytes);
+    return st;
+}
+
+levada_status levada_inspect_index_check(levada_env *env, const char *path, int64_t *records,
+                                         levada_error *err)
+{
+    LEVADA_TRY(levada_require(path != NULL, "path", err));
+    char             *name = levada_index_path(path);
+    levada_index_foot was, now;
+    levada_status     st;
+
+    if (!name) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for an index");
+    st = index_write_foot(env, name, &was, err);
+    levada_free(name);
+    if (st == LEVADA_OK) st = index_write_sum(env, path, &now, err);
+    if (st == LEVADA_OK && (now.sum != was.sum || now.mark.size != was.mark.size)) {
+        st = levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                         "the file has changed since it was indexed");
+        levada_error_place(err, NULL, path, -1, -1);
+    }
+    if (st == LEVADA_OK && records) *records = was.count;
+    return st;
+}
