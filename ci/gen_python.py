@@ -31,6 +31,9 @@ POSITIONAL = {
     "shard": ["index", "count"],
     "slice": ["field", "begin", "size", "out"],
 }
+# What iterating over the result returns: batches, records, or the same as before the stage.
+BATCHING = set("batch bucket_by_sequence_length padded_batch unroll".split())
+RECORDS = {"unbatch"}
 # Options that may be left out or be a function in Python, though not in a description.
 OPTIONAL: set[tuple[str, str]] = set()
 FUNCTIONS = {
@@ -53,20 +56,23 @@ HEAD = '''\
 from __future__ import annotations
 
 from levada import _levada
+from levada._typed import T, Typed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any
 
+    from levada._batch import Batch
     from levada._dataset import Dataset
     from levada._lengths import LengthHistogram
+    from levada._values import Paths
 
 '''
 
 HELPER = """
 
-def _source(name: str, **options: Any) -> Dataset:
+def _source(name: str, **options: Any) -> Dataset[dict[str, Any]]:
     from levada._dataset import Dataset
     from levada._values import paths
 
@@ -82,17 +88,17 @@ def _source(name: str, **options: Any) -> Dataset:
 """
 
 CLASS = '''
-class Stages:
+class Stages(Typed[T]):
     """Methods of Dataset that are a name and options."""
 
     __slots__ = ()
 
     def _append(
-        self, name: str, options: dict[str, Any], more: Iterable[Dataset] = ()
-    ) -> Dataset:
+        self, name: str, options: dict[str, Any], more: Iterable[Dataset[Any]] = ()
+    ) -> Dataset[Any]:
         raise NotImplementedError
 
-    def _stage(self, name: str, **options: Any) -> Dataset:
+    def _stage(self, name: str, **options: Any) -> Dataset[Any]:
         given = {key: value for key, value in options.items() if value is not None}
         return self._append(name, given)
 '''
@@ -120,6 +126,8 @@ def ordered(row: dict) -> tuple[list[dict], list[dict]]:
 def parameter(row: dict, arg: dict) -> str:
     place = row["name"], arg["name"]
     kind = FUNCTIONS.get(place, TYPES[arg["type"]])
+    if is_source(row) and arg["name"] in ("files", "pattern"):
+        kind = "Paths"
     if arg["required"] and place not in OPTIONAL:
         return f"{arg['name']}: {kind}"
     default = arg["default"]
@@ -153,11 +161,11 @@ def function(row: dict, indent: str) -> str:
     parameters += [parameter(row, arg) for arg in by_position]
     parameters += ["*"] if by_name else []
     parameters += [parameter(row, arg) for arg in by_name]
-    lines = [f"def {row['name']}({', '.join(parameters)}) -> Dataset:"]
+    lines = [f"def {row['name']}({', '.join(parameters)}) -> {result(row)}:"]
     if len(lines[0]) > width:
         lines = [f"def {row['name']}("]
         lines += wrap(", ".join(parameters), width - 1, "    ", "    ")
-        lines += [") -> Dataset:"]
+        lines += [f") -> {result(row)}:"]
     lines += wrap(f'"""{sentence(row["doc"])}', width - 4, "    ", "    ")
     lines += [""] if every else []
     for arg in every:
@@ -177,9 +185,13 @@ def function(row: dict, indent: str) -> str:
     return "\n".join(indent + line if line else "" for line in lines)
 
 
-def head(what: str, code: str) -> str:
-    text = HEAD.format(what=what)
-    return text if "_levada." in code else text.replace("from levada import _levada\n\n", "")
+def result(row: dict) -> str:
+    """The type of the dataset that a source or stage returns."""
+    if row["name"] in BATCHING:
+        return "Dataset[Batch]"
+    if is_source(row) or row["name"] in RECORDS:
+        return "Dataset[dict[str, Any]]"
+    return "Dataset[T]"
 
 
 def sources(rows: list[dict]) -> str:
@@ -187,14 +199,14 @@ def sources(rows: list[dict]) -> str:
     chosen = [row for row in rows if is_source(row)]
     names = "".join(f'    "{row["name"]}",\n' for row in chosen)
     code = HELPER + "".join(f"\n\n{function(row, '')}\n" for row in chosen)
-    return head("Sources", code) + f"__all__ = [\n{names}]\n" + code
+    return HEAD.format(what="Sources") + f"__all__ = [\n{names}]\n" + code
 
 
 def stages(rows: list[dict]) -> str:
     """The module _stages.py."""
     chosen = [row for row in rows if not is_source(row) and row["inputs"][0] == 1]
     code = CLASS + "".join(f"\n{function(row, '    ')}\n" for row in chosen)
-    return head("Stages", code) + code
+    return HEAD.format(what="Stages") + code
 
 
 def main(folder: Path) -> int:

@@ -2,12 +2,14 @@
 """A user's program as a strict type checker sees it; ci/check runs mypy over it, nobody runs it."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, assert_type
 
 import levada as lv
 import numpy as np
 from levada import errors
 from levada import train as lt
+from levada.interop.torch import TorchDataset
 
 SPEC = {"tokens": lv.VarLenFeature(lv.int64), "label": lv.FixedLenFeature([], lv.int64)}
 
@@ -23,12 +25,16 @@ def train(path: str, state: bytes | None) -> bytes:
         .prefetch(2)
         .with_options(threads=2)
     )
-    assert_type(ds, lv.Dataset)
+    assert_type(ds, lv.Dataset[lv.Batch])
+    assert_type(ds.first(), lv.Batch)
+    assert_type(lv.range(3).shuffle(2).to_list(2), list[dict[str, Any]])
+    assert_type(ds.unbatch().first(), dict[str, Any])
     with iter(ds) as it:
-        assert_type(it, lv.Iterator)
+        assert_type(it, lv.Iterator[lv.Batch])
         if state is not None:
             it.restore(state)
         for batch in it:
+            assert_type(batch, lv.Batch)
             see(batch)
         assert_type(it.stats(), dict[str, Any])
         return it.save()
@@ -41,6 +47,17 @@ def see(batch: lv.Batch) -> int:
     assert_type(batch.numpy(), dict[str, Any])
     ragged: lv.Ragged = batch["ragged"]
     return int(tokens.sum() + batch.lengths("tokens").sum() + ragged.to_padded().sum())
+
+
+def tensors(batch: lv.Batch) -> dict[str, Any]:
+    return batch.torch(lengths=True, ragged="nested")
+
+
+def load(path: Path, state: Mapping[str, Any]) -> int:
+    data = lv.torch_dataset(lv.tfrecord(path).parse_example(SPEC).batch(2), transform=tensors)
+    assert_type(data, TorchDataset)
+    data.load_state_dict(state)
+    return data.part()[0]
 
 
 def make(path: str) -> Mapping[str, Any]:

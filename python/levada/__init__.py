@@ -9,8 +9,7 @@ for batch in ds:
 """
 
 from levada import _levada, _sources, errors
-from levada._dataset import (
-    Dataset,
+from levada._combined import (
     concat,
     from_arrays,
     from_json,
@@ -21,6 +20,7 @@ from levada._dataset import (
     source,
     zip,
 )
+from levada._dataset import Dataset
 from levada._dtypes import DTYPES as _DTYPES
 from levada._sources import *  # noqa: F403  tfrecord, text_lines, range, ...
 

@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from levada import _levada
+from levada._nearest import unknown
 from levada._ragged import Bytes, Ragged, array_of, is_left, objects, part_of
 
 TYPE_CHECKING = False
@@ -67,17 +67,22 @@ def rows_of(block: _levada.Block) -> list[dict[str, Any]]:
     return _levada.dicts(names, columns, block.rows)
 
 
-class Batch(Mapping[str, Any]):
+class Batch:
     """Records of one batch, by field name.
 
     ``batch["x"]`` is a NumPy array [n, ...] (FIXED: over the memory of the batch, without a copy,
     and writable), a ``Ragged``, or ``Bytes``; FIXED byte strings with dimensions are object arrays.
     Raises KeyError for a name that is not there.
+
+    ``len(batch)`` is the number of records, as in pandas. Iteration, ``in``, ``keys()``,
+    ``items()`` and ``dict(batch)`` work on fields.
     """
 
     __slots__ = ("__weakref__", "_block", "_cache", "_files", "_lengths")
 
     def __init__(self, block: _levada.Block, files: _Files | None = None) -> None:
+        if type(block) is not _levada.Block:  # libraries rebuild containers from their items
+            raise TypeError("a Batch is made by an iterator; a dict of its fields is dict(batch)")
         self._block = block
         self._cache: dict[str, Any] = {}
         self._lengths: dict[str, Array] | None = None
@@ -97,18 +102,33 @@ class Batch(Mapping[str, Any]):
     def _index(self, name: str) -> int:
         i = self._block.find(name) if isinstance(name, str) else -1
         if i < 0:
-            raise KeyError(f"no field {name!r}; there are {', '.join(self.keys())}")
+            raise KeyError(unknown("field", name, self.keys()))
         return i
 
-    def keys(self) -> tuple[str, ...]:  # type: ignore[override]
+    def keys(self) -> tuple[str, ...]:
         """Names of the fields, in order."""
         return self._block.names
+
+    def values(self) -> list[Any]:
+        """Values of the fields, in order."""
+        return [self[name] for name in self._block.names]
+
+    def items(self) -> list[tuple[str, Any]]:
+        """(name, value) of each field, in order."""
+        return [(name, self[name]) for name in self._block.names]
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The value of a field, or `default` if the batch has no such field."""
+        return self[name] if name in self else default
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._block.names)
 
     def __len__(self) -> int:
-        return len(self._block.names)
+        return self._block.rows
+
+    def __bool__(self) -> bool:
+        return True
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and self._block.find(name) >= 0
@@ -121,6 +141,12 @@ class Batch(Mapping[str, Any]):
             lines.append(f"  {name}  {dtype}[{', '.join(dims)}]{'  padded' if padded else ''}")
         return "\n".join(lines)
 
+    def _repr_html_(self) -> str:
+        """The first rows as a table, for notebooks."""
+        from levada._show import batch_html
+
+        return batch_html(self)
+
     def __copy__(self):
         return Batch(self._block, self._files)
 
@@ -129,7 +155,7 @@ class Batch(Mapping[str, Any]):
 
     @property
     def num_records(self) -> int:
-        """Records in the batch."""
+        """Records in the batch; the same as ``len(batch)``."""
         return self._block.rows
 
     @property
@@ -324,18 +350,49 @@ class Batch(Mapping[str, Any]):
         """Dict of name to value."""
         return {name: self[name] for name in self.keys()}
 
-    def torch(self, device: Any = None) -> dict[str, Any]:
-        """Dict of name to torch.Tensor over the same memory; ragged and byte fields stay as they
-        are, with tensors inside. `device`: copy there."""
+    def torch(
+        self,
+        device: Any = None,
+        *,
+        lengths: bool = False,
+        mask: bool = False,
+        cu_seqlens: bool = False,
+        ragged: str = "ragged",
+    ) -> dict[str, Any]:
+        """Dict of name to torch.Tensor over the same memory; byte fields become lists of ``bytes``.
+
+        `device`: copy there. `lengths`, `mask`, `cu_seqlens`: adds ``<name>_lengths`` (int32 [n]),
+        ``<name>_mask`` (bool [n, T], padded fields only) or ``<name>_cu_seqlens`` (int32 [n + 1])
+        for each field of sequences. Raises InvalidArgumentError if a field has such a name already.
+        `ragged`: "ragged" returns ragged fields as ``Ragged`` with tensors inside, "nested" as
+        ``torch.nested`` tensors with the jagged layout.
+        """
         from levada.interop._tensors import batch_to_torch
 
-        return batch_to_torch(self, device)
+        added = {"lengths": lengths, "mask": mask, "cu_seqlens": cu_seqlens}
+        return batch_to_torch(self, device, [kind for kind, on in added.items() if on], ragged)
 
-    def jax(self) -> dict[str, Any]:
-        """Dict of name to jax.Array; byte fields stay as they are."""
+    def to(self, device: Any, non_blocking: bool = True) -> dict[str, Any]:
+        """Dict of name to torch.Tensor on that device: what Lightning and accelerate call."""
+        from levada.interop._tensors import batch_to_torch
+
+        return batch_to_torch(self, device, non_blocking=non_blocking)
+
+    def pin_memory(self) -> dict[str, Any]:
+        """Dict of name to torch.Tensor in page-locked memory, from which copies to a GPU are
+        asynchronous. A DataLoader with ``pin_memory=True`` calls this."""
+        from levada.interop._tensors import pinned
+
+        return {name: pinned(value) for name, value in self.torch().items()}
+
+    def jax(self, sharding: Any = None) -> dict[str, Any]:
+        """Dict of name to jax.Array; byte fields stay as they are.
+
+        `sharding`: a device or ``jax.sharding.Sharding`` that places the arrays.
+        """
         from levada.interop.jax import batch_to_jax
 
-        return batch_to_jax(self)
+        return batch_to_jax(self, sharding)
 
     def to_arrow(self) -> Any:
         """pyarrow.RecordBatch."""

@@ -4,18 +4,23 @@
 from __future__ import annotations
 
 import operator
-from builtins import zip as _zip
 
 from levada import _levada
 from levada._stages import Stages
+from levada._typed import T
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
-    from typing import Any
+    from typing import Any, NoReturn
 
+    from levada._batch import Batch
     from levada._iterator import Iterator
 
+_NO_INDEX = (
+    "a levada.Dataset has no random access: iterate over it, or call ds.take(n) or ds.skip(n); for "
+    "PyTorch write DataLoader(lv.torch_dataset(ds), batch_size=None)"
+)
 _DTYPE_SIGNS = {"string": "bytes"}
 _MOST = 2**63 - 1
 _LIMITS = {
@@ -24,6 +29,25 @@ _LIMITS = {
     "max_bytes": (0, _MOST),
     "block_rows": (0, 65536),
 }
+
+
+class _Unset:
+    """The default of a setting that the call does not change."""
+
+    __slots__ = ()
+
+    def __repr__(self):
+        return "unchanged"
+
+
+_UNSET: Any = _Unset()
+_SETTINGS = ("seed", "threads", "errors", "max_bytes", "block_rows")
+
+
+def unknown_name(what, name, known):
+    from levada._nearest import unknown
+
+    return unknown(what, name, known)
 
 
 def _integer(name, value, least, most):
@@ -35,14 +59,6 @@ def _integer(name, value, least, most):
     if not least <= number <= most:
         raise ValueError(f"{name}={number} must be {least}..{most}")
     return number
-
-
-def _text_of(description):
-    if isinstance(description, (bytes, bytearray)):
-        return bytes(description).decode()
-    if not isinstance(description, str):
-        raise TypeError(f"a description is a str, not {type(description).__name__}")
-    return description
 
 
 class Epochs:
@@ -106,8 +122,8 @@ class Placeholder:
         return "{" + name + "}"
 
 
-class Dataset(Stages):
-    """An immutable description of a pipeline. Methods return new datasets; iterating runs one.
+class Dataset(Stages[T]):
+    """An immutable description of a pipeline. Methods give new datasets; iterating runs one.
 
     Each ``iter(ds)`` of one object takes the next epoch: 0, 1, 2, ... ``str(ds)`` is the text form,
     which ``levada.from_text`` reads back.
@@ -125,15 +141,17 @@ class Dataset(Stages):
 
     # -- making
 
-    def _append(self, name: str, options: dict[str, Any], more: Iterable[Dataset] = ()) -> Dataset:
+    def _append(
+        self, name: str, options: dict[str, Any], more: Iterable[Dataset[Any]] = ()
+    ) -> Dataset[Any]:
         inputs = (self._core, *(dataset._core for dataset in more))
         return Dataset(_levada.append(name, options, inputs), self._settings)
 
-    def stage(self, name: str, **options: Any) -> Dataset:
+    def stage(self, name: str, **options: Any) -> Dataset[Any]:
         """A stage by its name, for those of loaded libraries."""
         return self._append(name, options)
 
-    def decode(self, name: str, field: str | None = None, **options: Any) -> Dataset:
+    def decode(self, name: str, field: str | None = None, **options: Any) -> Dataset[T]:
         """A decoder by its name, for those of loaded libraries."""
         from levada import _plugins
 
@@ -144,14 +162,14 @@ class Dataset(Stages):
 
     def map(
         self,
-        fn: Callable[..., Mapping[str, Any]],
+        fn: Callable[..., Mapping[str, Any] | Batch],
         *,
         spec: Mapping[str, Any] | None = None,
         batched: bool = False,
         workers: int = 1,
         pure: bool = True,
         rng: bool = False,
-    ) -> Dataset:
+    ) -> Dataset[T]:
         """fn(record) -> dict for each record: a dict of NumPy values in, array-likes out.
 
         `batched`: fn(Batch) -> dict of columns instead, the only form after a batching stage,
@@ -171,9 +189,9 @@ class Dataset(Stages):
         kind = _functions.BatchMap if batched else _functions.Map
         target = kind(fn, spec, rng)
         handle = _functions.handle(target, fn, pure=pure, workers=workers, per_record=not batched)
-        return self._append("map" if pure else "call", _with_spec(handle, spec))
+        return self._append("map" if pure else "call", with_spec(handle, spec))
 
-    def filter(self, fn: str | Callable[[Any], Any]) -> Dataset:
+    def filter(self, fn: str | Callable[[Any], Any]) -> Dataset[T]:
         """Records for which fn(record) is true, or an expression: ``"len(tokens) > 4"``."""
         if not callable(fn):
             return self._append("filter", {"expression": fn})
@@ -194,7 +212,7 @@ class Dataset(Stages):
         padding_values: Any = None,
         pad_to_multiple: int = 1,
         drop_remainder: bool = False,
-    ) -> Dataset:
+    ) -> Dataset[Batch]:
         """Batches of `window_size` records with the same key.
 
         A window leaves as soon as it is full; at the end of the input the others leave in ascending
@@ -216,11 +234,14 @@ class Dataset(Stages):
         given = {name: value for name, value in options.items() if value is not None}
         return _functions.windows(self, key, reduce, window_size_func, given)
 
-    def select(self, *fields: str) -> Dataset:
-        """Some of the fields, in that order."""
-        return self._append("select", {"fields": fields})
+    def select(self, *fields: str | Iterable[str]) -> Dataset[T]:
+        """Some of the fields, in that order: ``select("a", "b")`` or ``select(["a", "b"])``."""
+        names: list[Any] = []
+        for field in fields:
+            names += [field] if isinstance(field, str) or not hasattr(field, "__iter__") else field
+        return self._append("select", {"fields": names})
 
-    def _stage(self, name: str, **options: Any) -> Dataset:
+    def _stage(self, name: str, **options: Any) -> Dataset[Any]:
         from levada._lengths import LengthHistogram
 
         if isinstance(options.get("boundaries"), LengthHistogram):
@@ -242,11 +263,11 @@ class Dataset(Stages):
 
     def interleave(
         self,
-        fn: Dataset | Callable[[Any], Dataset],
+        fn: Dataset[Any] | Callable[[Any], Dataset[Any]],
         *,
         cycle_length: int = 4,
         block_length: int = 1,
-    ) -> Dataset:
+    ) -> Dataset[Any]:
         """fn(record) -> Dataset for each record; their records in turn.
 
         fn is asked once, with an object whose ``["path"]`` is the text ``"{path}"``, which is
@@ -256,7 +277,16 @@ class Dataset(Stages):
         options = {"pipe": pipe, "cycle_length": cycle_length, "block_length": block_length}
         return self._append("interleave", options)
 
-    def with_options(self, **settings: Any) -> Dataset:
+    def with_options(
+        self,
+        *,
+        seed: int | None = _UNSET,
+        threads: int | None = _UNSET,
+        errors: str | None = _UNSET,
+        max_bytes: int | None = _UNSET,
+        block_rows: int | None = _UNSET,
+        **unknown: Any,
+    ) -> Dataset[T]:
         """Settings of its iterators: seed, threads, errors, max_bytes, block_rows.
 
         `seed`: None picks a random seed.
@@ -270,18 +300,20 @@ class Dataset(Stages):
         A setting that the dataset does not use has no effect. Settings are not a part of the
         description, of its text or of its JSON; copies and pickles keep them.
         """
-        known = ("seed", "threads", "errors", "max_bytes", "block_rows")
-        for name in settings:
-            if name not in known:
-                raise TypeError(f"no option {name!r}; there are {', '.join(known)}")
-        if not isinstance(settings.get("errors"), (str, type(None))):
-            raise TypeError(f"errors={settings['errors']!r} must be a str")
-        if settings.get("errors") is not None:
-            _levada.check_errors(settings["errors"])
-        for name, (least, most) in _LIMITS.items():
-            if settings.get(name) is not None:
-                settings[name] = _integer(name, settings[name], least, most)
-        return Dataset(self._core, {**self._settings, **settings})
+        for name in unknown:
+            raise TypeError(f"with_options: {unknown_name('option', name, _SETTINGS)}")
+        values = seed, threads, errors, max_bytes, block_rows
+        given = {n: v for n, v in zip(_SETTINGS, values, strict=True) if v is not _UNSET}
+        for name, value in given.items():
+            if value is None:
+                continue
+            if name in _LIMITS:
+                given[name] = _integer(name, value, *_LIMITS[name])
+            elif isinstance(value, str):
+                _levada.check_errors(value)
+            else:
+                raise TypeError(f"{name}={value!r} must be a str")
+        return Dataset(self._core, {**self._settings, **given})
 
     # -- running
 
@@ -301,18 +333,18 @@ class Dataset(Stages):
             max_bytes=given.get("max_bytes") or 0,
         )
 
-    def __iter__(self) -> Iterator:
+    def __iter__(self) -> Iterator[T]:
         from levada._iterator import Iterator
 
         return Iterator(self, self._epochs.take())
 
-    def iterate(self, epoch: int | None = None) -> Iterator:
+    def iterate(self, epoch: int | None = None) -> Iterator[T]:
         """An iterator of that epoch; None: the next one, as ``iter(ds)``."""
         from levada._iterator import Iterator
 
         return Iterator(self, self._epochs.take() if epoch is None else epoch)
 
-    def blocks(self, epoch: int | None = None) -> Iterator:
+    def blocks(self, epoch: int | None = None) -> Iterator[Batch]:
         """An iterator of that epoch over blocks: ``Batch`` es as they lie in memory.
 
         The fastest way to look at every record: nothing is copied before a column is asked for. A
@@ -323,7 +355,7 @@ class Dataset(Stages):
 
         return Iterator(self, self._epochs.take() if epoch is None else epoch, blocks=True)
 
-    def first(self) -> Any:
+    def first(self) -> T:
         """The first batch (or record) of epoch 0. Raises OutOfRangeError where there is none."""
         from levada.errors import OutOfRangeError
 
@@ -331,6 +363,30 @@ class Dataset(Stages):
             for value in iterator:
                 return value
         raise OutOfRangeError("the dataset is empty")
+
+    def to_list(self, n: int | None = None) -> list[T]:
+        """The first `n` records (batches) of epoch 0 as a list; None: all of them."""
+        most = None if n is None else _integer("n", n, 0, _MOST)
+        values: list[T] = []
+        if most == 0:
+            return values
+        with self.iterate(epoch=0) as iterator:
+            for value in iterator:
+                values.append(value)
+                if len(values) == most:
+                    break
+        return values
+
+    def show(self, n: int = 3) -> None:
+        """Prints the first `n` records of epoch 0, or the first `n` records of the first batch."""
+        from levada._show import batch_text, record_text
+
+        n = _integer("n", n, 0, _MOST)
+        if self._core.flags & 2:
+            print("\n".join(batch_text(batch, n) for batch in self.to_list(1)) or "no batch")
+            return
+        records = [f"record {i}\n{record_text(r, '  ')}" for i, r in enumerate(self.to_list(n))]
+        print("\n".join(records) or "no record")
 
     # -- looking
 
@@ -349,9 +405,11 @@ class Dataset(Stages):
     def explain(self) -> str:
         """What it means when it runs: for each stage whether it runs in order or in parallel, what
         is random in it, and what a saved state holds of it. The settings come first."""
+        from levada._show import explained
+
         given = {"threads": "one for each CPU", "seed": "a random one", **self._settings}
         settings = ", ".join(f"{name}: {value}" for name, value in given.items())
-        return f"{settings}\n{self._core.explain()}fingerprint: {self.fingerprint()}\n"
+        return f"{settings}\n{explained(self._core)}fingerprint: {self.fingerprint()}\n"
 
     def fingerprint(self) -> str:
         """32 hex digits over the JSON, without what only tunes and without directories."""
@@ -361,16 +419,24 @@ class Dataset(Stages):
         """Equal descriptions and settings; of functions the same objects, of data the same."""
         if not isinstance(other, Dataset):
             return NotImplemented
-        return self._settings == other._settings and (
-            self._core is other._core
-            or (self._core.json() == other._core.json() and _same_parts(self._core, other._core))
-        )
+        if self._settings != other._settings or self._core.json() != other._core.json():
+            return False
+        if self._core is other._core:
+            return True
+        from levada._pickling import same_parts
+
+        return same_parts(self._core, other._core)
 
     def __hash__(self) -> int:
         return hash(self._core.json())
 
     def __bool__(self) -> bool:
         return True
+
+    def __getitem__(self, index: Any) -> NoReturn:
+        """A dataset is read in order. Raises TypeError: a DataLoader that takes it for a list ends
+        here."""
+        raise TypeError(_NO_INDEX)
 
     def __len__(self) -> int:
         """Records or batches, where they can be known without reading. Else TypeError."""
@@ -386,14 +452,22 @@ class Dataset(Stages):
 
     def __reduce__(self):
         """Functions are pickled by name, as Python does it; arrays go along."""
-        whole = next(_parts(self._core), None) is None
-        given = self.to_json() if whole else _tree(self._core)
-        return _unpickle, (given, self._settings)
+        from levada import _pickling
+
+        return _pickling.unpickle, (_pickling.pickled(self._core), self._settings)
+
+    def _repr_html_(self) -> str:
+        """The pipeline as a picture with its fields, for notebooks."""
+        from levada._show import dataset_html
+
+        return dataset_html(self)
 
     def __repr__(self):
+        from levada._show import stage_text
+
         names, core = [], self._core
         while core is not None:
-            names.append(core.name)
+            names.append(stage_text(core))
             inputs = core.inputs()
             core = inputs[0] if len(inputs) == 1 else None
             if len(inputs) > 1:
@@ -424,175 +498,9 @@ def _known_length(core):
     return known(core)
 
 
-# -- what a description in text does not hold: functions, arrays, and pipes with such
-
-
-def _is_target(value):
-    return hasattr(value, "handled")
-
-
-def _parts(core):
-    for value in core.options().values():
-        if isinstance(value, _levada.Dataset):
-            yield from _parts(value)
-        elif isinstance(value, _levada.Block) or _is_target(value):
-            yield value
-    for below in core.inputs():
-        yield from _parts(below)
-
-
-def _same_parts(one, other):
-    pairs = list(_zip(_parts(one), _parts(other), strict=True))
-    return all(_is_target(a) and type(a) is type(b) and a.handled == b.handled for a, b in pairs)
-
-
-class _Stored:
-    """An option in a pickle; `kind` says what `value` is made into."""
-
-    def __init__(self, kind, value):
-        self.kind, self.value = kind, value
-
-    def option(self):
-        from levada._columns import Columns
-        from levada._functions import handle_again
-
-        if self.kind == "block":
-            fields, columns = self.value
-            return Columns.like(fields).batch(columns)
-        return {"function": handle_again, "pipe": _grown}[self.kind](self.value)
-
-
-def _stored(value):
-    if isinstance(value, _levada.Dataset):
-        return _Stored("pipe", _tree(value))
-    if isinstance(value, _levada.Block):
-        from levada._batch import Batch
-
-        return _Stored("block", (value.fields(), Batch(value).numpy()))
-    return _Stored("function", value) if _is_target(value) else value
-
-
-def _tree(core):
-    options = {name: _stored(value) for name, value in core.options().items()}
-    return core.name, options, tuple(_tree(below) for below in core.inputs())
-
-
-def _grown(tree):
-    name, options, inputs = tree
-    made = {k: v.option() if isinstance(v, _Stored) else v for k, v in options.items()}
-    return _levada.append(name, made, tuple(_grown(below) for below in inputs))
-
-
-def _unpickle(given, settings):
-    return Dataset(_levada.parse(given) if isinstance(given, str) else _grown(given), settings)
-
-
-def _with_spec(handle, spec):
+def with_spec(handle, spec):
     if not spec:
         return {"fn": handle}
     from levada._columns import kinds_of
 
     return {"fn": handle, "spec": kinds_of(spec)}
-
-
-# -- sources that are more than a name and options
-
-
-def source(name: str, **options: Any) -> Dataset:
-    """A source by its name, for those of loaded libraries and of ``register_source``."""
-    from levada import _plugins
-
-    maker = _plugins.sources.get(name)
-    if maker is not None:
-        return _plugins.open_source(name, maker, options)
-    return Dataset(_levada.append(name, options, ()))
-
-
-def range(start: int, stop: int | None = None, step: int = 1) -> Dataset:
-    """Integers as the field ``value`` (int64): ``range(stop)`` or ``range(start, stop, step)``."""
-    if stop is None:
-        return source("range", count=start) if step == 1 else range(0, start, step)
-    return source("range", start=start, stop=stop, step=step)
-
-
-def from_text(description: str | bytes) -> Dataset:
-    """Dataset of a description such as ``"tfrecord:a.tfrecord | shuffle:100"``."""
-    return Dataset(_levada.parse(_text_of(description)))
-
-
-def from_json(text: str | bytes) -> Dataset:
-    """The dataset that ``to_json()`` described."""
-    return Dataset(_levada.parse(_text_of(text)))
-
-
-def _joint(name, datasets, options):
-    if len(datasets) == 1 and hasattr(datasets[0], "__iter__"):
-        datasets = datasets if isinstance(datasets[0], Dataset) else tuple(datasets[0])
-    if not datasets:
-        raise ValueError(f"{name} needs a dataset")
-    for dataset in datasets:
-        if not isinstance(dataset, Dataset):
-            raise TypeError(f"{name} takes datasets, not {type(dataset).__name__}")
-    return datasets[0]._append(name, options, datasets[1:])
-
-
-def zip(*datasets: Dataset | Iterable[Dataset]) -> Dataset:
-    """Records of all datasets side by side; ends with the shortest. Names must differ."""
-    return _joint("zip", datasets, {})
-
-
-def concat(*datasets: Dataset | Iterable[Dataset]) -> Dataset:
-    """One dataset after the other."""
-    return _joint("concat", datasets, {})
-
-
-def mix(
-    datasets: Dataset | Iterable[Dataset],
-    weights: Iterable[float] | None = None,
-    seed: int | None = None,
-) -> Dataset:
-    """Records drawn from the datasets by weight; an exhausted one drops out."""
-    options = {"weights": weights, "seed": seed}
-    datasets = (datasets,) if isinstance(datasets, Dataset) else tuple(datasets)
-    return _joint("mix", datasets, {k: v for k, v in options.items() if v is not None})
-
-
-def from_arrays(mapping: Mapping[str, Any], *, spec: Mapping[str, Any] | None = None) -> Dataset:
-    """Records of arrays with the same first dimension; also lists of bytes, of arrays, Ragged.
-
-    What a record has of an array with more dimensions is a sequence: its first dimension may have
-    any length, and a padded batch has lengths of it. `spec`: {field: dtype or feature} says
-    otherwise, such as ``{"image": lv.FixedLenFeature([28, 28], lv.float32)}``.
-    """
-    from levada._columns import Columns
-
-    if not hasattr(mapping, "keys"):
-        raise TypeError(f"from_arrays takes {{field: column}}, not {type(mapping).__name__}")
-    block = Columns(spec).batch(dict(mapping))
-    return Dataset(_levada.append("memory", {"data": block}, ()))
-
-
-def from_records(
-    records: Iterable[Mapping[str, Any]] | Callable[[], Iterable[Mapping[str, Any]]],
-    *,
-    spec: Mapping[str, Any] | None = None,
-) -> Dataset:
-    """Records (dicts) of an iterable, or of the iterable that a function of no arguments returns.
-
-    Each pass (epoch) starts the iterable again. A generator or another iterator that can be read
-    only once has no second pass: that is a FailedPreconditionError. `spec`: {field: dtype or
-    feature}. Without one, lists and arrays are sequences of any length in their first dimension,
-    and the first 8 records (of a list or tuple the first 256) fix dtypes and the other dimensions;
-    a later record that does not fit exactly raises InvalidArgumentError. The position can be saved
-    where the iterable is a sequence such as a list (as an index), or where its iterator has
-    ``save() -> bytes`` and ``restore(bytes)``.
-    """
-    from levada import _functions
-
-    if hasattr(records, "keys"):
-        raise TypeError("from_records takes records one by one; columns go to from_arrays")
-    if not callable(records) and not hasattr(records, "__iter__"):
-        raise TypeError(f"neither iterable nor callable: {type(records).__name__}")
-    target = _functions.Records(records, spec)
-    handle = _functions.handle(target, records, source=True)
-    return Dataset(_levada.append("records", _with_spec(handle, spec), ()))

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 
 from levada import _levada
 from levada._batch import Batch, rows_of
+from levada._typed import T, Typed
 from levada.errors import DataLossError, FailedPreconditionError
 
 TYPE_CHECKING = False
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from levada._dataset import Dataset
 
-_live: weakref.WeakValueDictionary[int, Iterator] = weakref.WeakValueDictionary()  # by id
+_live: weakref.WeakValueDictionary[int, Iterator[Any]] = weakref.WeakValueDictionary()  # by id
 _MAGIC = b"LVDROWS1"
 _MOST_SOURCES = 64
 _EMPTY = "the file has no records"
@@ -105,7 +106,7 @@ def _problem_text(problem):
     return f"{place}: {problem['message']}"
 
 
-class Iterator(_levada.Iter):
+class Iterator(Typed[T], _levada.Iter):
     """A running dataset: ``Batch`` objects, or records as dicts where nothing was batched.
 
     One thread at a time; only ``cancel()`` and ``report()`` may be called from others. A context
@@ -114,16 +115,22 @@ class Iterator(_levada.Iter):
     returns it, and ``save()`` counts it as not returned.
     """
 
-    # The extension's part calls _made() and returns its result, with nothing of Python run in
+    if TYPE_CHECKING:
+
+        def __next__(self) -> T: ...
+
+        def __iter__(self) -> Self: ...
+
+    # The extension's part calls _made() and gives what that returns, with nothing of Python run in
     # between; while something was raised it keeps the block.
 
-    def __new__(cls, dataset: Dataset, epoch: int = 0, blocks: bool = False) -> Self:
+    def __new__(cls, dataset: Dataset[Any], epoch: int = 0, blocks: bool = False) -> Self:
         functions = sys.modules.get("levada._functions")
         if functions is not None:
             functions.ensure()
         return dataset._open(epoch, kind=cls)
 
-    def __init__(self, dataset: Dataset, epoch: int = 0, blocks: bool = False) -> None:
+    def __init__(self, dataset: Dataset[Any], epoch: int = 0, blocks: bool = False) -> None:
         self._dataset = dataset
         self._batched = blocks or bool(dataset._core.flags & 2)
         self._restored = False
@@ -242,4 +249,4 @@ class Iterator(_levada.Iter):
         self.close()
 
     def __repr__(self):
-        return f"<levada.Iterator of {self._dataset}>"
+        return f"levada.Iterator of {self._dataset!r}"

@@ -8,7 +8,10 @@ def length(core):
     """Records or batches of a dataset of the extension. TypeError where it is not known."""
     count = known(core)
     if count is None:
-        raise TypeError(f"the length of {core.text()!r} is not known before it is read")
+        raise TypeError(
+            f"the length of {core.text()!r} is not known before it is read (for PyTorch write "
+            "DataLoader(lv.torch_dataset(ds), batch_size=None))"
+        )
     return count
 
 

@@ -49,7 +49,7 @@ def load_op_library(path: str | os.PathLike[str]) -> SimpleNamespace:
 
 def _function(row):
     """The function for a row of the table of stages."""
-    from levada._dataset import source
+    from levada._combined import source
 
     name = row["name"]
 
@@ -98,13 +98,13 @@ def _new_name(name):
 def open_source(name, cls, options):
     """The dataset of a registered source."""
     from levada import _functions
-    from levada._dataset import Dataset, _with_spec
+    from levada._dataset import Dataset, with_spec
 
     probe = cls(**options)
     spec = getattr(probe, "spec", None)
     target = _functions.Records(lambda: cls(**options), spec, name)
     handle = _functions.handle(target, cls, source=True)
-    return Dataset(_levada.append("records", _with_spec(handle, spec), ()))
+    return Dataset(_levada.append("records", with_spec(handle, spec), ()))
 
 
 def apply_decoder(ds, name, fn, field, **options):

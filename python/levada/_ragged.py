@@ -158,7 +158,7 @@ def part_of(values, nested):
     return made
 
 
-class Ragged(Sequence[Any]):
+class Ragged:
     """Rows of different lengths: ``values`` (array or ``Bytes``) and offsets into them.
 
     ``offsets`` are those of the outermost level, int32 [n + 1]; ``nested`` is the tuple of all
@@ -211,6 +211,18 @@ class Ragged(Sequence[Any]):
     def __repr__(self):
         levels = " -> ".join(str(len(level) - 1) for level in self.nested)
         return f"levada.Ragged({levels} rows, {len(self.values)} values of {self.dtype or 'bytes'})"
+
+    def to(self, device: Any, non_blocking: bool = True) -> Ragged:
+        """A Ragged of tensors on that device of PyTorch. ``Bytes`` stay as they are."""
+        from levada.interop._tensors import ragged_to
+
+        return ragged_to(self, device, non_blocking)
+
+    def pin_memory(self) -> Ragged:
+        """A Ragged of tensors in page-locked memory: copies to a GPU are asynchronous."""
+        from levada.interop._tensors import pinned
+
+        return pinned(self)
 
     def to_list(self) -> list[Any]:
         """Nested lists of Python values."""

@@ -7,10 +7,10 @@ from levada import _levada
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from typing import Any
 
     from levada._dataset import Dataset
+    from levada._values import Paths
 
 __all__ = [
     "csv",
@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 
-def _source(name: str, **options: Any) -> Dataset:
+def _source(name: str, **options: Any) -> Dataset[dict[str, Any]]:
     from levada._dataset import Dataset
     from levada._values import paths
 
@@ -124,7 +124,7 @@ def files(pattern: str | Iterable[str], *, shuffle: bool = False) -> Dataset:
 
 
 def fixed_length(
-    files: str | Iterable[str],
+    files: Paths,
     record_bytes: int | str,
     *,
     header_bytes: int | str = 0,
@@ -264,7 +264,7 @@ def tar(
 
 
 def text_lines(
-    files: str | Iterable[str],
+    files: Paths,
     *,
     skip_lines: int = 0,
     compression: str = "auto",
@@ -306,7 +306,7 @@ def text_lines(
 
 
 def tfrecord(
-    files: str | Iterable[str],
+    files: Paths,
     *,
     verify: bool = True,
     compression: str = "auto",

@@ -3,24 +3,29 @@
 
 from __future__ import annotations
 
+from levada._typed import T, Typed
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any
 
+    from levada._batch import Batch
     from levada._dataset import Dataset
     from levada._lengths import LengthHistogram
 
 
-class Stages:
+class Stages(Typed[T]):
     """Methods of Dataset that are a name and options."""
 
     __slots__ = ()
 
-    def _append(self, name: str, options: dict[str, Any], more: Iterable[Dataset] = ()) -> Dataset:
+    def _append(
+        self, name: str, options: dict[str, Any], more: Iterable[Dataset[Any]] = ()
+    ) -> Dataset[Any]:
         raise NotImplementedError
 
-    def _stage(self, name: str, **options: Any) -> Dataset:
+    def _stage(self, name: str, **options: Any) -> Dataset[Any]:
         given = {key: value for key, value in options.items() if value is not None}
         return self._append(name, given)
 
@@ -35,6 +40,7 @@ class Stages:
         return self._stage("audio_info", field=field, out=out)
 
     def batch(self, batch_size: int, *, drop_remainder: bool = False) -> Dataset:
+    def batch(self, batch_size: int, *, drop_remainder: bool = False) -> Dataset[Batch]:
         """Groups batch_size records to a batch; ragged columns stay ragged.
 
         batch_size: records in a batch
@@ -61,7 +67,7 @@ class Stages:
         pad_to_multiple: int = 1,
         no_padding: bool = False,
         drop_remainder: bool = False,
-    ) -> Dataset:
+    ) -> Dataset[Batch]:
         """Batches of records of similar length, padded.
 
         length: field whose first dimension counts, or an integer field; up to 4 of them
@@ -104,7 +110,7 @@ class Stages:
             drop_remainder=drop_remainder,
         )
 
-    def cast(self, field: str, dtype: Any) -> Dataset:
+    def cast(self, field: str, dtype: Any) -> Dataset[T]:
         """Numbers as another dtype.
 
         field: field of numbers
@@ -124,7 +130,7 @@ class Stages:
         na_value: str = "",
         select_cols: int | Iterable[int] | None = None,
         columns: str | Iterable[str] | None = None,
-    ) -> Dataset:
+    ) -> Dataset[T]:
         """Lines of CSV to one column per field.
 
         field: column to decode; null = the decoder's own, or the only one of bytes
@@ -310,7 +316,7 @@ class Stages:
         little_endian: bool = True,
         fixed_length: int | None = None,
         out: str | None = None,
-    ) -> Dataset:
+    ) -> Dataset[T]:
         """Byte strings as numbers.
 
         field: column to decode; null = the decoder's own, or the only one of bytes
@@ -363,6 +369,7 @@ class Stages:
         )
 
     def enumerate(self, start: int = 0, *, field: str = "index") -> Dataset:
+    def enumerate(self, start: int = 0, *, field: str = "index") -> Dataset[T]:
         """The number of each record (batch), as a column.
 
         start: number of the first record (batch)
@@ -392,7 +399,7 @@ class Stages:
         too_long: str = "error",
         max_segments: int = 65536,
         ids: bool = False,
-    ) -> Dataset:
+    ) -> Dataset[T]:
         """Several sequences in one record of at most `length` steps.
 
         length: most steps of a packed record
@@ -427,7 +434,7 @@ class Stages:
         padding_values: Any = None,
         pad_to_multiple: int = 1,
         drop_remainder: bool = False,
-    ) -> Dataset:
+    ) -> Dataset[Batch]:
         """Groups batch_size records to a batch, padded to the longest.
 
         batch_size: records in a batch
@@ -447,7 +454,7 @@ class Stages:
             drop_remainder=drop_remainder,
         )
 
-    def parse_example(self, spec: Any, *, field: str | None = None) -> Dataset:
+    def parse_example(self, spec: Any, *, field: str | None = None) -> Dataset[T]:
         """tf.train.Example messages to columns.
 
         spec: features: {name: {kind: FixedLen|VarLen|FixedLenSequence|Ragged|Sparse, dtype:
@@ -460,7 +467,7 @@ class Stages:
 
     def parse_sequence_example(
         self, sequence: Any = None, *, context: Any = None, field: str | None = None
-    ) -> Dataset:
+    ) -> Dataset[T]:
         """tf.train.SequenceExample messages to columns.
 
         sequence: feature lists: {name: {kind: FixedLenSequence|VarLen|Ragged, dtype: ...,
@@ -475,7 +482,7 @@ class Stages:
             "parse_sequence_example", sequence=sequence, context=context, field=field
         )
 
-    def prefetch(self, n: int = 2, *, bytes: int | str | None = None) -> Dataset:
+    def prefetch(self, n: int = 2, *, bytes: int | str | None = None) -> Dataset[T]:
         """Make blocks ahead of the consumer.
 
         n: blocks (batches) that may lie ready
@@ -485,7 +492,7 @@ class Stages:
         """
         return self._stage("prefetch", n=n, bytes=bytes)
 
-    def rename(self, fields: Any) -> Dataset:
+    def rename(self, fields: Any) -> Dataset[T]:
         """Other names for fields.
 
         fields: {old: new, ...}
@@ -494,7 +501,7 @@ class Stages:
         """
         return self._stage("rename", fields=fields)
 
-    def repeat(self, count: int | None = None) -> Dataset:
+    def repeat(self, count: int | None = None) -> Dataset[T]:
         """The input several times, or forever.
 
         count: how many times; null = forever
@@ -515,6 +522,7 @@ class Stages:
         return self._stage("reshape", field=field, shape=shape)
 
     def shard(self, index: int, count: int, *, equal: str | None = None) -> Dataset:
+    def shard(self, index: int, count: int, *, equal: str | None = None) -> Dataset[T]:
         """One of several parts.
 
         index: which part, from 0
@@ -529,7 +537,7 @@ class Stages:
 
     def shuffle(
         self, buffer_size: int, *, seed: int | None = None, reshuffle: bool = True
-    ) -> Dataset:
+    ) -> Dataset[T]:
         """Records in random order, through a buffer.
 
         buffer_size: records that wait; the larger, the better mixed
@@ -540,7 +548,7 @@ class Stages:
         """
         return self._stage("shuffle", buffer_size=buffer_size, seed=seed, reshuffle=reshuffle)
 
-    def skip(self, count: int) -> Dataset:
+    def skip(self, count: int) -> Dataset[T]:
         """All but the first records (batches).
 
         count: records (batches) to skip
@@ -562,6 +570,7 @@ class Stages:
         return self._stage("slice", field=field, begin=begin, size=size)
 
     def take(self, count: int) -> Dataset:
+    def take(self, count: int) -> Dataset[T]:
         """The first records (batches).
 
         count: records (batches) to pass on
@@ -570,7 +579,7 @@ class Stages:
         """
         return self._stage("take", count=count)
 
-    def unbatch(self) -> Dataset:
+    def unbatch(self) -> Dataset[dict[str, Any]]:
         """Records out of batches, without padding.
 
         As text: range:10 | batch:4 | unbatch

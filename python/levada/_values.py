@@ -6,6 +6,14 @@ import sys
 
 from levada.errors import InvalidArgumentError
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+    Path = str | bytes | os.PathLike[Any]
+    Paths = Path | Iterable[Path]
+
 
 def paths(value):
     """Names of files as text: one, or a list of them. Those of ``files`` are bytes."""
@@ -18,10 +26,15 @@ def paths(value):
     return [_path(item) if isinstance(item, (str, bytes, os.PathLike)) else item for item in value]
 
 
+def user_path(name):
+    """The path with ~ and ~user replaced by the home directory; unknown users stay."""
+    return os.path.expanduser(name) if name.startswith("~") else name
+
+
 def _path(path):
     if isinstance(path, bytearray):
         path = bytes(path)
-    name = os.fsdecode(path)
+    name = user_path(os.fsdecode(path))
     try:
         name.encode()
     except UnicodeEncodeError:

@@ -58,6 +58,9 @@ class TFRecordWriter:
         self._open = False
         self._writer.discard()
 
+    def __repr__(self) -> str:
+        return f"levada.TFRecordWriter({str(self._path)!r}{'' if self._open else ', closed'})"
+
     def __enter__(self) -> Self:
         return self
 

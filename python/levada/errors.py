@@ -177,6 +177,7 @@ _originals: _Kept = {}  # message of a status: the exception of a user's functio
 _further: _Kept = {}  # the same, for those after the first one of a block
 _KEEP, _KEEP_FURTHER, _KEEP_FRAMES = 1024, 4096, 16
 _GENERATORS = 0x20 | 0x80 | 0x200  # and coroutines, in co_flags
+_PACKAGE = __file__.removesuffix("errors.py")
 _whole: list[BaseException] = []  # the newest: what their frames hold is there, too
 
 
@@ -193,6 +194,7 @@ def keep(exception: BaseException, first: bool = True) -> tuple[int, str]:
         code, message = exception.code, str(exception.message)
     else:
         code, message = UnknownError.code, f"{type(exception).__name__}: {exception}"
+    exception.__traceback__ = _of_the_user(exception.__traceback__)
     message = message.replace("\0", " ").encode("utf-8", "replace")[:200].decode("utf-8", "ignore")
     message = message or type(exception).__name__
     kept, most = (_originals, _KEEP) if first else (_further, _KEEP_FURTHER)
@@ -208,6 +210,13 @@ def keep(exception: BaseException, first: bool = True) -> tuple[int, str]:
     while len(_whole) > _KEEP_FRAMES:
         _empty(_whole.pop(0))
     return code, message
+
+
+def _of_the_user(trace):
+    """A traceback without the frames of levada that it begins with."""
+    while trace is not None and trace.tb_frame.f_code.co_filename.startswith(_PACKAGE):
+        trace = trace.tb_next
+    return trace
 
 
 def _empty(exception):

@@ -224,13 +224,13 @@ class TestBatch:
         block = Columns().block([{"x": [1, 2], "y": 1.5}, {"x": [3], "y": 2.5}])
         return Batch(block)
 
-    def test_is_a_mapping(self):
+    def test_has_fields_like_a_dict(self):
         batch = self.batch()
         assert list(batch) == ["x", "y"]
         assert len(batch) == 2
         assert "x" in batch and "z" not in batch
         assert dict(batch).keys() == {"x", "y"}
-        with pytest.raises(KeyError, match="no field 'z'; there are x, y"):
+        with pytest.raises(KeyError, match="unknown field 'z'; available: x, y"):
             batch["z"]
 
     def test_sequences(self):
@@ -381,7 +381,7 @@ class TestRaggedAsked:
 def test_what_is_no_field_of_a_batch():
     batch = lv.range(2).batch(2).first()
     for name in (0, None, "", "q", "value\0", "\ud800", b"value"):
-        with pytest.raises(KeyError, match="there are value"):
+        with pytest.raises(KeyError, match="available: value"):
             batch[name]
         assert batch.get(name) is None
         assert name not in batch
@@ -392,7 +392,7 @@ def test_lengths_are_made_once():
     for name, lengths in {"x": [1, 2], "y": [1, 1]}.items():
         assert batch.lengths(name).tolist() == lengths
         assert batch.lengths(name) is batch.lengths(name)
-    with pytest.raises(KeyError, match="no field 'z'"):
+    with pytest.raises(KeyError, match="unknown field 'z'"):
         batch.lengths("z")
 
 

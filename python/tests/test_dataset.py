@@ -48,9 +48,9 @@ def test_shows_its_columns():
 def test_wrong_options_say_which():
     with pytest.raises(lv.errors.InvalidArgumentError, match="batch_size"):
         lv.range(10).batch(0)
-    with pytest.raises(TypeError, match="no option 'sed'"):
+    with pytest.raises(TypeError, match="unknown option 'sed'; did you mean 'seed'"):
         lv.range(10).with_options(sed=1)
-    with pytest.raises(TypeError, match="no option 'deterministic'"):
+    with pytest.raises(TypeError, match="unknown option 'deterministic'"):
         lv.range(10).with_options(deterministic=False)
     with pytest.raises(TypeError):
         lv.range(10).batch(3, drop=True)

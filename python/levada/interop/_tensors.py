@@ -3,24 +3,27 @@
 
 from __future__ import annotations
 
-from levada._ragged import Bytes, Ragged
+from levada._ragged import Bytes, Ragged, part_of
+from levada.errors import InvalidArgumentError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from levada._batch import Batch
 
 
-def _tensor(value, device):
+def _tensor(value, device=None, non_blocking=True):
+    """A tensor over the memory of an array; a Ragged with tensors inside; a list of ``bytes``."""
     import torch
 
     if isinstance(value, Bytes):
         return value.to_list()
     if isinstance(value, Ragged):
-        levels = [_tensor(level, device) for level in value.nested]
-        inner = value.values
-        return Ragged(inner if isinstance(inner, Bytes) else _tensor(inner, device), levels)
+        return ragged_to(value, device, non_blocking)
+    if isinstance(value, torch.Tensor):
+        return value if device is None else value.to(device, non_blocking=non_blocking)
     if value.dtype == object:
         return value
     bfloat16 = value.dtype.name == "bfloat16"
@@ -28,9 +31,73 @@ def _tensor(value, device):
         value = value.view("int16")
     tensor = torch.from_numpy(value if value.flags.writeable else value.copy())
     tensor = tensor.view(torch.bfloat16) if bfloat16 else tensor
-    return tensor if device is None else tensor.to(device, non_blocking=True)
+    return tensor if device is None else tensor.to(device, non_blocking=non_blocking)
 
 
-def batch_to_torch(batch: Batch, device: Any = None) -> dict[str, Any]:
-    """Dict of name to tensor over the memory of the batch."""
-    return {name: _tensor(value, device) for name, value in batch.items()}
+def ragged_to(value: Ragged, device: Any, non_blocking: bool = True) -> Ragged:
+    """A Ragged of tensors. The offsets were checked when they were arrays."""
+    inner, levels = value.values, value.nested
+    inner = inner if isinstance(inner, Bytes) else _tensor(inner, device, non_blocking)
+    return part_of(inner, [_tensor(level, device, non_blocking) for level in levels])
+
+
+def pinned(value: Any) -> Any:
+    """The same in page-locked memory; values that are neither tensors nor Ragged stay."""
+    if isinstance(value, Ragged):
+        value = ragged_to(value, None)
+        return part_of(pinned(value.values), [pinned(level) for level in value.nested])
+    if isinstance(value, (Bytes, list)) or not hasattr(value, "pin_memory"):
+        return value
+    return value.pin_memory()
+
+
+def _nested(name, value):
+    """A jagged torch.nested tensor of a Ragged of one level; strings stay."""
+    import torch
+
+    if isinstance(value.values, Bytes):
+        return value
+    if len(value.nested) > 1:
+        raise InvalidArgumentError(
+            f'ragged="nested": field {name!r} has {len(value.nested)} ragged levels, and '
+            'torch.nested has one; use ragged="ragged"'
+        )
+    offsets = value.nested[0].long()
+    first = int(offsets[0]) if len(offsets) else 0  # of rows that were cut out of a larger batch
+    return torch.nested.nested_tensor_from_jagged(value.values[first:], offsets - first)
+
+
+def _added(batch, kinds):
+    """Fields that the caller wants besides: lengths, masks and cumulative lengths."""
+    made: dict[str, Any] = {}
+    for name, _, _, _, padded, _ in batch._block.fields() if kinds else ():
+        ragged = not padded and isinstance(batch[name], Ragged)
+        for kind in kinds if ragged or padded else ():
+            if kind != "mask" or padded:
+                made[f"{name}_{kind}"] = getattr(batch, kind)(name)
+    for name in made:
+        if name in batch:
+            raise InvalidArgumentError(
+                f"torch(): the batch has a field {name!r} already; rename() it, or call "
+                f"batch.{name.rsplit('_', 1)[-1]}() yourself"
+            )
+    return made
+
+
+def batch_to_torch(
+    batch: Batch,
+    device: Any = None,
+    added: Sequence[str] = (),
+    ragged: str = "ragged",
+    non_blocking: bool = True,
+) -> dict[str, Any]:
+    """Dict of name to tensor over the memory of the batch; `added`: names of methods of Batch."""
+    if ragged not in ("ragged", "nested"):
+        raise InvalidArgumentError(f'{ragged=} must be "ragged" or "nested"')
+    values = {**dict(batch.items()), **_added(batch, added)}
+    made = {name: _tensor(value, device, non_blocking) for name, value in values.items()}
+    if ragged == "nested":
+        for name, value in made.items():
+            if isinstance(value, Ragged):
+                made[name] = _nested(name, value)
+    return made

@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """JAX: batches as jax arrays."""
 
-from levada._ragged import Bytes, Ragged
+from levada._ragged import Bytes, Ragged, part_of
 
 
-def _array(value):
-    import jax.numpy as jnp
+def _array(value, sharding):
+    import jax
 
     if isinstance(value, Ragged):
-        return Ragged(_array(value.values), [jnp.asarray(level) for level in value.nested])
+        levels = [_array(level, sharding) for level in value.nested]
+        return part_of(_array(value.values, sharding), levels)
     if isinstance(value, Bytes) or value.dtype == object:
         return value
-    return jnp.asarray(value)
+    return jax.numpy.asarray(value) if sharding is None else jax.device_put(value, sharding)
 
 
-def batch_to_jax(batch):
-    """Dict of name to jax.Array; byte fields stay as they are."""
-    return {name: _array(value) for name, value in batch.items()}
+def batch_to_jax(batch, sharding=None):
+    """Dict of name to jax.Array, placed by `sharding`; byte fields stay as they are."""
+    return {name: _array(value, sharding) for name, value in batch.items()}

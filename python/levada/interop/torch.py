@@ -85,6 +85,16 @@ def _divider():
     return None
 
 
+def _collates():
+    """Whether a DataLoader that makes batches itself (``batch_size=`` not None) calls."""
+    frame, steps = sys._getframe(2), 8
+    while frame is not None and steps > 0:
+        if frame.f_code.co_name == "__init__" and "auto_collation" in frame.f_locals:
+            return frame.f_locals["auto_collation"] is True
+        frame, steps = frame.f_back, steps - 1
+    return False
+
+
 class _Part(Iterator):
     """What `transform` makes of batches; records as they are, where there are no batches."""
 
@@ -132,7 +142,7 @@ class Shared:
 
     def __init__(
         self,
-        ds: Dataset | Callable[[int, int], Dataset],
+        ds: Dataset[Any] | Callable[[int, int], Dataset[Any]],
         rank: int | None = None,
         world_size: int | None = None,
         *,
@@ -152,8 +162,14 @@ class Shared:
         self.transform = transform
         self.rank, self.world_size = _checked(rank, world_size)
         self._epochs = Epochs()
-        self._iterator: weakref.ref[Iterator] | None = None  # a weak reference to the running one
+        self._iterator: weakref.ref[Iterator[Any]] | None = (
+            None  # a weak reference to the running one
+        )
         self._state: Mapping[str, Any] | None = None
+
+    def __repr__(self) -> str:
+        rank, world = _position(self.rank, self.world_size)
+        return f"levada.torch_dataset, rank {rank} of {world}, of {self.dataset!r}"
 
     def part(self) -> tuple[int, int]:
         """(index, count): which part of how many this worker of this rank reads."""
@@ -161,7 +177,7 @@ class Shared:
         worker, workers, _ = _worker()
         return rank * workers + worker, world * workers
 
-    def share(self) -> Dataset:
+    def share(self) -> Dataset[Any]:
         """The part of the dataset that this worker of this rank reads."""
         index, count = self.part()
         _, workers, seed = _worker()
@@ -173,7 +189,7 @@ class Shared:
         self._warn_of_steps(made)
         return made
 
-    def _warn_of_steps(self, ds: Dataset) -> None:
+    def _warn_of_steps(self, ds: Dataset[Any]) -> None:
         """Warns once, in the first worker of the first rank, where nothing makes ranks equal."""
         rank, world = _position(self.rank, self.world_size)
         worker, _, seed = _worker()
@@ -210,7 +226,7 @@ class Shared:
         self._refuse_divider()
         self._epochs.set(number)
 
-    def __iter__(self) -> Iterator:
+    def __iter__(self) -> Iterator[Any]:
         self._refuse_divider()
         worker, _, seed = _worker()
         share = self.share()
@@ -218,6 +234,11 @@ class Shared:
             raise InvalidArgumentError(
                 "transform= receives batches, but this dataset emits records: add batch() or "
                 "padded_batch(), or use map() on the records"
+            )
+        if share._core.flags & 2 and _collates():
+            raise InvalidArgumentError(
+                "the DataLoader would batch the batches of this dataset once more: pass "
+                "batch_size=None, as in DataLoader(lv.torch_dataset(ds), batch_size=None)"
             )
         iterator = _Part(share, self._epochs.begin(worker, seed))
         iterator.transform = self.transform
@@ -227,7 +248,7 @@ class Shared:
         self._iterator = weakref.ref(iterator)
         return iterator
 
-    def _restore(self, iterator: Iterator, state: Mapping[str, Any]) -> None:
+    def _restore(self, iterator: Iterator[Any], state: Mapping[str, Any]) -> None:
         index, count = self.part()
         saved = tuple(state.get("part", (index, count)))
         if saved != (index, count):
@@ -259,6 +280,13 @@ class Shared:
         return {**self.__dict__, **told}
 
 
+if TYPE_CHECKING:
+    from torch.utils.data import IterableDataset
+
+    class TorchDataset(Shared, IterableDataset[Any]):
+        """What ``torch_dataset`` returns."""
+
+
 @functools.cache
 def _torch_dataset_class() -> Any:
     from torch.utils.data import IterableDataset
@@ -275,24 +303,41 @@ def __getattr__(name):
 
 
 def torch_dataset(
-    ds: Dataset | Callable[[int, int], Dataset],
+    ds: Dataset[Any] | Callable[[int, int], Dataset[Any]],
     rank: int | None = None,
     world_size: int | None = None,
     *,
     equal: str | bool | None = None,
     transform: Callable[[Batch], Any] | None = None,
-) -> Any:
+) -> TorchDataset:
     """A ``torch.utils.data.IterableDataset`` with ``state_dict``, for DataLoader.
 
-    Each worker of each rank reads its share. `ds` may be a function of (index, count) that places
-    the shard itself. Ranks are those of torch.distributed or of RANK and WORLD_SIZE unless given.
+    Each worker of each rank reads its own part, and the dataset makes the batches: pass
+    ``batch_size=None`` to the DataLoader. A complete program::
 
-    ``transform(batch)`` turns a ``Batch`` into what the loader returns, in the worker, where the
-    default is ``batch.torch()``. ``lambda b: {**b.torch(), "mask": torch.from_numpy(b.mask("x"))}``
-    adds a mask. Workers that are spawned need one that can be pickled.
+        import levada as lv
+        from torch.utils.data import DataLoader
 
-    ``equal="drop"`` or ``"pad"`` makes the number of batches of all ranks equal: the last ones
-    that not all ranks have are dropped, or copies are added whose ``is_padding`` is True and whose
-    lengths and masks are 0. With several ranks and neither of them it warns once (False: never).
+        lv.samples.write(".")  # small real files
+        ds = (
+            lv.tfrecord("train-*.tfrecord.gz")
+            .shuffle(10_000, seed=7)
+            .parse_example({"tokens": lv.VarLenFeature(lv.int64)})
+            .bucket_by_sequence_length("tokens", boundaries=[64, 128, 256], max_tokens=16_384)
+        )
+        data = lv.torch_dataset(ds, transform=lambda batch: batch.torch(mask=True))
+        loader = DataLoader(data, batch_size=None)  # num_workers=0: levada has threads
+        for batch in loader:
+            tokens, mask = batch["tokens"], batch["tokens_mask"]  # [B, T]
+            state = data.state_dict()  # data.load_state_dict(state) resumes here
+
+    `ds`: a Dataset, or a function of (index, count) that returns one and places the shard itself.
+    `rank`, `world_size`: by default those of torch.distributed, or of RANK and WORLD_SIZE.
+    `transform`: ``transform(batch)`` makes of a ``Batch`` what the loader returns. It runs in the
+    worker. The default is ``batch.torch()``. Workers that are spawned need a function that can be
+    pickled.
+    `equal`: "drop" or "pad" gives every rank the same number of batches: the last batches that not
+    all ranks have are dropped, or copies are added whose ``is_padding`` is True and whose lengths
+    and masks are 0. With several ranks, None warns once and False does not.
     """
     return _torch_dataset_class()(ds, rank, world_size, equal=equal, transform=transform)

@@ -93,6 +93,10 @@ class Coordinator:
         self._joined = False
         self._registered: dict[threading.Thread, None] = {}
 
+    def __repr__(self) -> str:
+        state = "stop requested" if self._stop.on else "running"
+        return f"levada.train.Coordinator({state}, {len(self._registered)} threads)"
+
     def request_stop(self, ex: BaseException | tuple[Any, ...] | None = None) -> None:
         """Asks all threads to stop. ``ex``: an exception or ``sys.exc_info()``, for ``join``.
 

@@ -46,6 +46,9 @@ class _Reader:
             self._kind, self.name, compression, skip, *sizes, _source_of, _columns
         )
 
+    def __repr__(self) -> str:
+        return f"levada.train.{type(self).__name__}({self.name!r})"
+
     def read(self, queue: Any) -> tuple[bytes, bytes]:
         """Returns the next record: (key, value), both ``bytes``.
 
@@ -150,11 +153,11 @@ class _Native(_Reader):
         ...)`` is the program with ``read`` and a parser, without a Python call for each record. The
         counters of the reader do not count these records.
         """
-        from levada._dataset import Dataset, _with_spec
+        from levada._dataset import Dataset, with_spec
 
         target = _Names(lambda: _paths(queue), {"path": "string"})
         handle = _functions.handle(target, queue, source=True)
-        names = Dataset(_levada.append("records", _with_spec(handle, {"path": "string"}), ()))
+        names = Dataset(_levada.append("records", with_spec(handle, {"path": "string"}), ()))
         return names.interleave(lambda record: self._dataset(record["path"]), cycle_length=1)
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
+from levada._batch import Batch
 from levada._parsing import RaggedValue
 from levada.errors import InvalidArgumentError, OutOfRangeError
 from levada.train._locks import Listed, own_lock
@@ -37,6 +38,7 @@ class Structure:
     @classmethod
     def of(cls, example: Any) -> Structure:
         """The structure of an example; a dict or list inside a list is a TypeError."""
+        example = dict(example) if isinstance(example, Batch) else example
         if isinstance(example, Mapping):
             keys = sorted(example.keys(), key=str)
             structure = cls(dict, keys)
@@ -60,6 +62,7 @@ class Structure:
         Raises InvalidArgumentError where the example has other fields than the first.
         """
         if self.kind is dict:
+            example = dict(example) if isinstance(example, Batch) else example
             if isinstance(example, (dict, Mapping)):
                 try:
                     if len(example) == len(self.keys):

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Data-parallel training on two processes, with a crash and a resume.
+
+    python examples/pytorch_ddp.py FOLDER [STEPS]             starts both ranks, gloo on the CPU
+    torchrun --nproc-per-node 2 examples/pytorch_ddp.py FOLDER [STEPS]
+
+Each rank reads its own half of the records. ``equal="drop"`` gives both the same number of batches,
+so that neither waits for the other at the end. Each rank saves its own position; started again,
+both resume at the same step.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import levada as lv
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader
+
+EVERY = 4  # steps between two checkpoints
+
+
+def dataset(folder: str) -> lv.Dataset[lv.Batch]:
+    spec = {"tokens": lv.VarLenFeature(lv.int64), "label": lv.FixedLenFeature([], lv.int64)}
+    return (
+        lv.tfrecord(os.path.join(folder, "train-*.tfrecord.gz"))
+        .shuffle(300, seed=7)
+        .parse_example(spec)
+        .repeat(2)
+        .padded_batch(10)
+        .with_options(seed=1)
+    )
+
+
+def tensors(batch: lv.Batch) -> dict[str, torch.Tensor]:
+    return batch.torch(mask=True)
+
+
+class Model(nn.Module):
+    """The mean of the embedded tokens, and a line."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed = nn.Embedding(256, 8)
+        self.out = nn.Linear(8, 1)
+
+    def forward(self, tokens: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        summed = (self.embed(tokens) * mask[..., None]).sum(1)
+        value: torch.Tensor = self.out(summed / mask.sum(1, keepdim=True).clamp(min=1))
+        return value[:, 0]
+
+
+def train(folder: str, steps: int) -> None:
+    torch.manual_seed(0)
+    rank = dist.get_rank()
+    data = lv.torch_dataset(dataset(folder), equal="drop", transform=tensors)
+    model, step = DistributedDataParallel(Model()), 0
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    path = os.path.join(folder, f"rank-{rank}.pt")
+    if os.path.exists(path):
+        saved = torch.load(path, weights_only=True)
+        model.load_state_dict(saved["model"])
+        data.load_state_dict(saved["data"])
+        step = saved["step"]
+    for batch in DataLoader(data, batch_size=None):
+        target = batch["tokens"][:, 0].float() / 256
+        loss = (model(batch["tokens"], batch["tokens_mask"]) - target).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        step += 1
+        print(f"rank {rank} step {step} loss {loss.item():.6f}\n", end="", flush=True)
+        if step % EVERY == 0:
+            dist.barrier()  # all ranks have made this step, or none of them saves it
+            state = {"model": model.state_dict(), "data": data.state_dict(), "step": step}
+            torch.save(state, path + ".new")
+            os.replace(path + ".new", path)
+            dist.barrier()
+        if step >= steps:
+            break
+
+
+def run(rank: int, folder: str, steps: int, port: int) -> None:
+    os.environ.update(
+        RANK=str(rank), WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port)
+    )
+    join(folder, steps)
+
+
+def join(folder: str, steps: int) -> None:
+    dist.init_process_group("gloo")
+    try:
+        train(folder, steps)
+    finally:
+        dist.destroy_process_group()
+
+
+def free_port() -> int:
+    import socket
+
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+def main(folder: str, steps: int) -> None:
+    if "RANK" not in os.environ:
+        if not os.path.exists(os.path.join(folder, "spec.json")):
+            lv.samples.write(folder)
+        torch.multiprocessing.spawn(run, (folder, steps, free_port()), 2)
+    else:
+        join(folder, steps)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 20)

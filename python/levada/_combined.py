@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sources and combiners that are more than a name and options."""
+
+from __future__ import annotations
+
+from levada import _levada
+from levada._dataset import Dataset, with_spec
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import Any
+
+    from levada._typed import T
+
+
+def _text_of(description):
+    if isinstance(description, (bytes, bytearray)):
+        return bytes(description).decode()
+    if not isinstance(description, str):
+        raise TypeError(f"a description is a str, not {type(description).__name__}")
+    return description
+
+
+def source(name: str, **options: Any) -> Dataset[dict[str, Any]]:
+    """A source by its name, for those of loaded libraries and of ``register_source``."""
+    from levada import _plugins
+
+    maker = _plugins.sources.get(name)
+    if maker is not None:
+        return _plugins.open_source(name, maker, options)
+    return Dataset(_levada.append(name, options, ()))
+
+
+def range(start: int, stop: int | None = None, step: int = 1) -> Dataset[dict[str, Any]]:
+    """Integers as the field ``value`` (int64): ``range(stop)`` or ``range(start, stop, step)``."""
+    if stop is None:
+        return source("range", count=start) if step == 1 else range(0, start, step)
+    return source("range", start=start, stop=stop, step=step)
+
+
+def from_text(description: str | bytes) -> Dataset[Any]:
+    """Dataset of a description such as ``"tfrecord:a.tfrecord | shuffle:100"``."""
+    return Dataset(_levada.parse(_text_of(description)))
+
+
+def from_json(text: str | bytes) -> Dataset[Any]:
+    """Dataset of what ``to_json()`` gave."""
+    return Dataset(_levada.parse(_text_of(text)))
+
+
+def _joint(name, datasets, options):
+    if len(datasets) == 1 and hasattr(datasets[0], "__iter__"):
+        datasets = datasets if isinstance(datasets[0], Dataset) else tuple(datasets[0])
+    if not datasets:
+        raise ValueError(f"{name} needs a dataset")
+    for dataset in datasets:
+        if not isinstance(dataset, Dataset):
+            raise TypeError(f"{name} takes datasets, not {type(dataset).__name__}")
+    return datasets[0]._append(name, options, datasets[1:])
+
+
+def zip(*datasets: Dataset[Any] | Iterable[Dataset[Any]]) -> Dataset[Any]:
+    """Records of all datasets side by side; ends with the shortest. Names must differ."""
+    return _joint("zip", datasets, {})
+
+
+def concat(*datasets: Dataset[T] | Iterable[Dataset[T]]) -> Dataset[T]:
+    """One dataset after the other."""
+    return _joint("concat", datasets, {})
+
+
+def mix(
+    datasets: Dataset[T] | Iterable[Dataset[T]],
+    *,
+    weights: Iterable[float] | None = None,
+    seed: int | None = None,
+) -> Dataset[T]:
+    """Records drawn from the datasets by weight; an exhausted one drops out."""
+    options = {"weights": weights, "seed": seed}
+    datasets = (datasets,) if isinstance(datasets, Dataset) else tuple(datasets)
+    return _joint("mix", datasets, {k: v for k, v in options.items() if v is not None})
+
+
+def from_arrays(
+    mapping: Mapping[str, Any], *, spec: Mapping[str, Any] | None = None
+) -> Dataset[dict[str, Any]]:
+    """Records of arrays with the same first dimension; also lists of bytes, of arrays, Ragged.
+
+    What a record has of an array with more dimensions is a sequence: its first dimension may have
+    any length, and a padded batch has lengths of it. `spec`: {field: dtype or feature} says
+    otherwise, such as ``{"image": lv.FixedLenFeature([28, 28], lv.float32)}``.
+    """
+    from levada._columns import Columns
+
+    if not hasattr(mapping, "keys"):
+        raise TypeError(f"from_arrays takes {{field: column}}, not {type(mapping).__name__}")
+    block = Columns(spec).batch(dict(mapping))
+    return Dataset(_levada.append("memory", {"data": block}, ()))
+
+
+def from_records(
+    records: Iterable[Mapping[str, Any]] | Callable[[], Iterable[Mapping[str, Any]]],
+    *,
+    spec: Mapping[str, Any] | None = None,
+) -> Dataset[dict[str, Any]]:
+    """Records (dicts) of an iterable, or of the iterable that a function of no arguments gives.
+
+    Each pass (epoch) begins the iterable anew. A generator or another iterator that can be read
+    only once has no second pass: that is a FailedPreconditionError. `spec`: {field: dtype or
+    feature}. Without one, lists and arrays are sequences of any length in their first dimension,
+    and the first 8 records (of a list or tuple the first 256) fix dtypes and the other dimensions;
+    a later record that does not fit exactly raises InvalidArgumentError. The position can be saved
+    where the iterable is a sequence such as a list (as an index), or where its iterator has
+    ``save() -> bytes`` and ``restore(bytes)``.
+    """
+    from levada import _functions
+
+    if hasattr(records, "keys"):
+        raise TypeError("from_records takes records one by one; columns go to from_arrays")
+    if not callable(records) and not hasattr(records, "__iter__"):
+        raise TypeError(f"neither iterable nor callable: {type(records).__name__}")
+    target = _functions.Records(records, spec)
+    handle = _functions.handle(target, records, source=True)
+    return Dataset(_levada.append("records", with_spec(handle, spec), ()))

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PyTorch as users meet it: mistakes with DataLoader, tensors, devices, the docstring's program."""
+
+import inspect
+import textwrap
+
+import levada as lv
+import numpy as np
+import pytest
+from levada.errors import InvalidArgumentError
+
+torch = pytest.importorskip("torch")
+from torch.utils.data import DataLoader  # noqa: E402
+
+LISTS = [[1, 2, 3], [], [4], [5, 6]]
+
+
+def ragged():
+    records = [{"tokens": np.array(row, np.int64), "label": i} for i, row in enumerate(LISTS)]
+    return lv.from_records(records, spec={"tokens": lv.VarLenFeature(lv.int64), "label": lv.int64})
+
+
+def padded():
+    return ragged().padded_batch(4)
+
+
+class TestMistakes:
+    @pytest.mark.parametrize("shuffle", [False, True])
+    def test_a_plain_dataset_explains_torch_dataset(self, shuffle):
+        for ds in (lv.range(8), lv.range(8).batch(2), lv.range(8).filter("value > 2")):
+            with pytest.raises(TypeError, match=r"DataLoader\(lv.torch_dataset\(ds\)"):
+                list(DataLoader(ds, shuffle=shuffle))
+
+    @pytest.mark.parametrize("workers", [0, 1])
+    def test_batches_are_not_batched_again(self, workers):
+        for transform in (None, dict):
+            data = lv.torch_dataset(lv.range(8).batch(4), transform=transform)
+            with pytest.raises(InvalidArgumentError, match="batch_size=None"):
+                list(DataLoader(data, num_workers=workers))
+
+    def test_records_may_be_batched_by_the_loader(self):
+        found = [b["value"].tolist() for b in DataLoader(lv.torch_dataset(lv.range(4)), 2)]
+        assert found == [[0, 1], [2, 3]]
+
+    def test_indexing_explains_what_to_do(self):
+        with pytest.raises(TypeError, match="no random access"):
+            lv.range(4)[0]
+
+
+class TestTensors:
+    def test_lengths_and_masks_of_padded_fields(self):
+        made = padded().first().torch(lengths=True, mask=True, cu_seqlens=True)
+        names = ["tokens_lengths", "tokens_mask", "tokens_cu_seqlens"]
+        assert sorted(made) == sorted(["tokens", "label", *names])
+        assert made["tokens_lengths"].tolist() == [3, 0, 1, 2]
+        assert made["tokens_mask"].sum(1).tolist() == [3, 0, 1, 2]
+        assert made["tokens_mask"].dtype == torch.bool
+        assert made["tokens_cu_seqlens"].tolist() == [0, 3, 3, 4, 6]
+
+    def test_ragged_fields_have_lengths_and_no_mask(self):
+        made = ragged().batch(4).first().torch(lengths=True, mask=True, cu_seqlens=True)
+        assert made["tokens_lengths"].tolist() == [3, 0, 1, 2]
+        assert "tokens_mask" not in made
+        assert made["tokens_cu_seqlens"].dtype == torch.int32
+
+    def test_a_name_that_is_taken_is_refused(self):
+        ds = padded().map(lambda b: {**b, "tokens_mask": b["label"]}, batched=True)
+        with pytest.raises(InvalidArgumentError, match="tokens_mask"):
+            ds.first().torch(mask=True)
+
+    def test_nested_tensors(self):
+        made = ragged().batch(4).first().torch(ragged="nested")["tokens"]
+        assert made.is_nested and made.layout == torch.jagged
+        assert [row.tolist() for row in made.unbind()] == LISTS
+
+    def test_nested_tensors_of_a_part(self):
+        part = ragged().batch(4).first()["tokens"][2:]
+        from levada.interop._tensors import _nested, ragged_to
+
+        assert [row.tolist() for row in _nested("x", ragged_to(part, None)).unbind()] == LISTS[2:]
+
+    def test_two_levels_cannot_be_nested(self):
+        spec = {"x": lv.RaggedFeature(lv.int64, partitions=[], value_key=None)}
+        two = lv.Ragged(np.arange(3), [np.array([0, 1, 2], "i4"), np.array([0, 2, 3], "i4")])
+        ds = lv.from_arrays({"x": two})
+        assert spec and len(ds.batch(2).first()["x"].nested) == 2
+        with pytest.raises(InvalidArgumentError, match="2 ragged levels"):
+            ds.batch(2).first().torch(ragged="nested")
+
+    def test_an_unknown_form_is_refused(self):
+        with pytest.raises(InvalidArgumentError, match='must be "ragged"'):
+            padded().first().torch(ragged="list")
+
+    def test_to_a_device(self):
+        batch = ragged().batch(4).first()
+        for made in (batch.to("cpu"), batch.to(torch.device("cpu"), non_blocking=False)):
+            assert made["label"].tolist() == [0, 1, 2, 3]
+            assert made["tokens"].values.tolist() == [1, 2, 3, 4, 5, 6]
+        moved = batch["tokens"].to("meta")
+        assert isinstance(moved, lv.Ragged) and moved.values.device.type == "meta"
+        assert moved.to("meta").nested[0].device.type == "meta"
+
+    def test_libraries_find_to(self):
+        operations = pytest.importorskip("accelerate.utils.operations")
+        made = operations.send_to_device(padded().first(), "cpu")
+        assert isinstance(made["tokens"], torch.Tensor)
+
+    def test_pin_memory_is_what_a_loader_finds(self, monkeypatch):
+        from torch.utils.data._utils.pin_memory import pin_memory
+
+        asked = []
+        monkeypatch.setattr(torch.Tensor, "pin_memory", lambda self: asked.append(1) or self)
+        assert pin_memory(padded().first())["tokens"].shape == (4, 3)
+        assert isinstance(pin_memory(ragged().batch(4).first().torch())["tokens"], lv.Ragged)
+        assert len(asked) == 2 + 3
+
+    def test_a_loader_leaves_ragged_fields_whole(self):
+        (made,) = DataLoader(lv.torch_dataset(ragged().batch(4)), batch_size=None)
+        assert isinstance(made["tokens"], lv.Ragged)
+
+    def test_a_batch_is_not_rebuilt_from_its_items(self):
+        with pytest.raises(TypeError, match="made by an iterator"):
+            lv.Batch({"x": 1})
+
+
+def test_the_program_of_the_docstring_runs(tmp_path, monkeypatch):
+    text = inspect.getdoc(lv.torch_dataset).split("::\n\n", 1)[1]
+    lines = text.split("\n")
+    end = next(i for i, line in enumerate(lines) if line and not line.startswith(" "))
+    monkeypatch.chdir(tmp_path)
+    space = {}
+    exec(textwrap.dedent("\n".join(lines[:end])), space)
+    assert space["mask"].shape == space["tokens"].shape
+    assert space["state"]["levada"]
