@@ -7,6 +7,7 @@ from levada import _levada
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Any
 
     from levada._dataset import Dataset
@@ -40,7 +41,7 @@ def _source(name: str, **options: Any) -> Dataset[dict[str, Any]]:
 
 
 def csv(
-    files: str | Iterable[str],
+    files: Paths,
     *,
     record_defaults: Any = None,
     header: bool = False,
@@ -52,7 +53,11 @@ def csv(
     compression: str = "auto",
     shuffle_files: bool = False,
     errors: str | None = None,
-) -> Dataset:
+    index: bool = False,
+    shuffle_records: bool = False,
+    records: int | Iterable[int] | None = None,
+    part: int | Iterable[int] | None = None,
+) -> Dataset[dict[str, Any]]:
     """Rows of CSV files, one column per field.
 
     files: paths and globs of the files
@@ -68,6 +73,12 @@ def csv(
     compression: auto (looks at the first bytes), none, or a filter such as gzip
     shuffle_files: reads the files in another order in each epoch
     errors: at damage: fail, skip, skip:1000 or skip:0.1%; null = as the iterator
+    index: uses the indexes that `levada index` wrote beside the files
+    shuffle_records: reads the records of all files in another order in each epoch; needs index
+    records: [start, stop]: only the records with these numbers, from 0 on, of all files in
+        their order; needs index; null = all
+    part: [i, n]: part i of n; with an index a range of the records, else whole files: every
+        n-th, from number i on; null = all
 
     As text: csv:people.csv,record_defaults=[string,int32,{dtype:float32,default:0}],header=true
     """
@@ -84,22 +95,36 @@ def csv(
         compression=compression,
         shuffle_files=shuffle_files,
         errors=errors,
+        index=index,
+        shuffle_records=shuffle_records,
+        records=records,
+        part=part,
     )
 
 
 def delimited(
-    files: str | Iterable[str],
+    files: Paths,
     *,
     compression: str = "auto",
     shuffle_files: bool = False,
     errors: str | None = None,
-) -> Dataset:
+    index: bool = False,
+    shuffle_records: bool = False,
+    records: int | Iterable[int] | None = None,
+    part: int | Iterable[int] | None = None,
+) -> Dataset[dict[str, Any]]:
     """Messages with their length in front, as a varint (protobuf).
 
     files: paths and globs of the files
     compression: auto (looks at the first bytes), none, or a filter such as gzip
     shuffle_files: reads the files in another order in each epoch
     errors: at damage: fail, skip, skip:1000 or skip:0.1%; null = as the iterator
+    index: uses the indexes that `levada index` wrote beside the files
+    shuffle_records: reads the records of all files in another order in each epoch; needs index
+    records: [start, stop]: only the records with these numbers, from 0 on, of all files in
+        their order; needs index; null = all
+    part: [i, n]: part i of n; with an index a range of the records, else whole files: every
+        n-th, from number i on; null = all
 
     As text: delimited:messages.pb
     """
@@ -109,10 +134,14 @@ def delimited(
         compression=compression,
         shuffle_files=shuffle_files,
         errors=errors,
+        index=index,
+        shuffle_records=shuffle_records,
+        records=records,
+        part=part,
     )
 
 
-def files(pattern: str | Iterable[str], *, shuffle: bool = False) -> Dataset:
+def files(pattern: Paths, *, shuffle: bool = False) -> Dataset[dict[str, Any]]:
     """Names of files.
 
     pattern: paths and patterns (* ? [a-z]); what a pattern finds is sorted
@@ -138,7 +167,7 @@ def fixed_length(
     shuffle_records: bool = False,
     records: int | Iterable[int] | None = None,
     part: int | Iterable[int] | None = None,
-) -> Dataset:
+) -> Dataset[dict[str, Any]]:
     """Records of one length.
 
     files: paths and globs of the files
@@ -179,7 +208,7 @@ def fixed_length(
 
 
 def framed(
-    files: str | Iterable[str],
+    files: Paths,
     header_bytes: int | str,
     *,
     length_offset: int | str = 0,
@@ -194,7 +223,11 @@ def framed(
     compression: str = "auto",
     shuffle_files: bool = False,
     errors: str | None = None,
-) -> Dataset:
+    index: bool = False,
+    shuffle_records: bool = False,
+    records: int | Iterable[int] | None = None,
+    part: int | Iterable[int] | None = None,
+) -> Dataset[dict[str, Any]]:
     """Records after a header of fixed size that holds their length (RecordIO).
 
     files: paths and globs of the files
@@ -211,6 +244,12 @@ def framed(
     compression: auto (looks at the first bytes), none, or a filter such as gzip
     shuffle_files: reads the files in another order in each epoch
     errors: at damage: fail, skip, skip:1000 or skip:0.1%; null = as the iterator
+    index: uses the indexes that `levada index` wrote beside the files
+    shuffle_records: reads the records of all files in another order in each epoch; needs index
+    records: [start, stop]: only the records with these numbers, from 0 on, of all files in
+        their order; needs index; null = all
+    part: [i, n]: part i of n; with an index a range of the records, else whole files: every
+        n-th, from number i on; null = all
 
     As text: framed:images.rec,header_bytes=4,length_offset=2,length_bytes=2,big_endian=true,align_b
         ytes=4,magic=5243
@@ -231,17 +270,25 @@ def framed(
         compression=compression,
         shuffle_files=shuffle_files,
         errors=errors,
+        index=index,
+        shuffle_records=shuffle_records,
+        records=records,
+        part=part,
     )
 
 
 def tar(
-    files: str | Iterable[str],
+    files: Paths,
     *,
     fields: str | Iterable[str] | None = None,
     compression: str = "auto",
     shuffle_files: bool = False,
     errors: str | None = None,
-) -> Dataset:
+    index: bool = False,
+    shuffle_records: bool = False,
+    records: int | Iterable[int] | None = None,
+    part: int | Iterable[int] | None = None,
+) -> Dataset[dict[str, Any]]:
     """Samples of tar archives, as WebDataset names them.
 
     files: paths and globs of the files
@@ -250,6 +297,12 @@ def tar(
     compression: auto (looks at the first bytes), none, or a filter such as gzip
     shuffle_files: reads the files in another order in each epoch
     errors: at damage: fail, skip, skip:1000 or skip:0.1%; null = as the iterator
+    index: uses the indexes that `levada index` wrote beside the files
+    shuffle_records: reads the records of all files in another order in each epoch; needs index
+    records: [start, stop]: only the records with these numbers, from 0 on, of all files in
+        their order; needs index; null = all
+    part: [i, n]: part i of n; with an index a range of the records, else whole files: every
+        n-th, from number i on; null = all
 
     As text: tar:samples.tar,fields=[txt,cls]
     """
@@ -260,6 +313,10 @@ def tar(
         compression=compression,
         shuffle_files=shuffle_files,
         errors=errors,
+        index=index,
+        shuffle_records=shuffle_records,
+        records=records,
+        part=part,
     )
 
 
@@ -274,7 +331,7 @@ def text_lines(
     shuffle_records: bool = False,
     records: int | Iterable[int] | None = None,
     part: int | Iterable[int] | None = None,
-) -> Dataset:
+) -> Dataset[dict[str, Any]]:
     """Lines of text files, without their ends.
 
     files: paths and globs of the files
@@ -316,7 +373,7 @@ def tfrecord(
     shuffle_records: bool = False,
     records: int | Iterable[int] | None = None,
     part: int | Iterable[int] | None = None,
-) -> Dataset:
+) -> Dataset[dict[str, Any]]:
     """Records of TFRecord files.
 
     files: paths and globs of the files

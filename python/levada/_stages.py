@@ -29,7 +29,7 @@ class Stages(Typed[T]):
         given = {key: value for key, value in options.items() if value is not None}
         return self._append(name, given)
 
-    def audio_info(self, field: str, *, out: str | None = None) -> Dataset:
+    def audio_info(self, field: str, *, out: str | None = None) -> Dataset[T]:
         """rate, channels, frames and bits of sounds, without decoding them.
 
         field: column to decode; null = the decoder's own, or the only one of bytes
@@ -39,7 +39,6 @@ class Stages(Typed[T]):
         """
         return self._stage("audio_info", field=field, out=out)
 
-    def batch(self, batch_size: int, *, drop_remainder: bool = False) -> Dataset:
     def batch(self, batch_size: int, *, drop_remainder: bool = False) -> Dataset[Batch]:
         """Groups batch_size records to a batch; ragged columns stay ragged.
 
@@ -165,7 +164,7 @@ class Stages(Typed[T]):
         rate: str = "sample_rate",
         max_samples: int = 134217728,
         md5: bool = False,
-    ) -> Dataset:
+    ) -> Dataset[T]:
         """FLAC data to samples.
 
         field: column to decode; null = the decoder's own, or the only one of bytes
@@ -202,7 +201,7 @@ class Stages(Typed[T]):
         dct_method: str = "INTEGER_ACCURATE",
         max_pixels: int = 134217728,
         out: str | None = None,
-    ) -> Dataset:
+    ) -> Dataset[T]:
         """Images to pixels, by content.
 
         field: column to decode; null = the decoder's own, or the only one of bytes
@@ -246,7 +245,7 @@ class Stages(Typed[T]):
         acceptable_fraction: float = 1.0,
         dct_method: str = "INTEGER_ACCURATE",
         max_pixels: int = 134217728,
-    ) -> Dataset:
+    ) -> Dataset[T]:
         """JPEG images to pixels.
 
         field: column to decode; null = the decoder's own, or the only one of bytes
@@ -286,7 +285,7 @@ class Stages(Typed[T]):
         *,
         crop: int | Iterable[int] | None = None,
         max_pixels: int = 134217728,
-    ) -> Dataset:
+    ) -> Dataset[T]:
         """PNG images to pixels.
 
         field: column to decode; null = the decoder's own, or the only one of bytes
@@ -346,7 +345,7 @@ class Stages(Typed[T]):
         out: str = "audio",
         rate: str = "sample_rate",
         max_samples: int = 134217728,
-    ) -> Dataset:
+    ) -> Dataset[T]:
         """WAV data to samples.
 
         field: column to decode; null = the decoder's own, or the only one of bytes
@@ -368,7 +367,6 @@ class Stages(Typed[T]):
             max_samples=max_samples,
         )
 
-    def enumerate(self, start: int = 0, *, field: str = "index") -> Dataset:
     def enumerate(self, start: int = 0, *, field: str = "index") -> Dataset[T]:
         """The number of each record (batch), as a column.
 
@@ -379,7 +377,7 @@ class Stages(Typed[T]):
         """
         return self._stage("enumerate", start=start, field=field)
 
-    def image_info(self, field: str, *, out: str | None = None) -> Dataset:
+    def image_info(self, field: str, *, out: str | None = None) -> Dataset[T]:
         """height, width and channels of images, without decoding them.
 
         field: column to decode; null = the decoder's own, or the only one of bytes
@@ -510,7 +508,7 @@ class Stages(Typed[T]):
         """
         return self._stage("repeat", count=count)
 
-    def reshape(self, field: str, shape: int | Iterable[int]) -> Dataset:
+    def reshape(self, field: str, shape: int | Iterable[int]) -> Dataset[T]:
         """The numbers of a field in another shape.
 
         field: field of numbers
@@ -521,7 +519,6 @@ class Stages(Typed[T]):
         """
         return self._stage("reshape", field=field, shape=shape)
 
-    def shard(self, index: int, count: int, *, equal: str | None = None) -> Dataset:
     def shard(self, index: int, count: int, *, equal: str | None = None) -> Dataset[T]:
         """One of several parts.
 
@@ -557,7 +554,9 @@ class Stages(Typed[T]):
         """
         return self._stage("skip", count=count)
 
-    def slice(self, field: str, begin: int | Iterable[int], size: int | Iterable[int]) -> Dataset:
+    def slice(
+        self, field: str, begin: int | Iterable[int], size: int | Iterable[int]
+    ) -> Dataset[T]:
         """A part of each value of a field.
 
         field: field of numbers
@@ -569,7 +568,6 @@ class Stages(Typed[T]):
         """
         return self._stage("slice", field=field, begin=begin, size=size)
 
-    def take(self, count: int) -> Dataset:
     def take(self, count: int) -> Dataset[T]:
         """The first records (batches).
 
@@ -602,7 +600,7 @@ class Stages(Typed[T]):
         zero_length: str = "error",
         pad: bool = True,
         allow_small_batch: bool = True,
-    ) -> Dataset:
+    ) -> Dataset[Batch]:
         """Long sequences in segments of num_unroll steps; each sequence keeps its row of the
         batch, so that a model carries its state.
 
@@ -657,7 +655,7 @@ class Stages(Typed[T]):
         padding_values: Any = None,
         pad_to_multiple: int = 1,
         drop_remainder: bool = False,
-    ) -> Dataset:
+    ) -> Dataset[T]:
         """Batches of neighboring records, which may overlap.
 
         size: records in a window
@@ -691,7 +689,7 @@ class Stages(Typed[T]):
         stride: int = 1,
         fields: str | Iterable[str] | None = None,
         drop_remainder: bool = False,
-    ) -> Dataset:
+    ) -> Dataset[T]:
         """Records of a number of steps out of longer ones.
 
         size: steps in a window
