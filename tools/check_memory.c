@@ -207,10 +207,9 @@ static levada_status check_memory_note(levada_plugin *plugin, const char *name,
 {
     levada_check_memory *memory = plugin->host;
 
-    if (!files) return LEVADA_OK;
     LEVADA_TRY(check_memory_reserve((void **)&memory->examples, memory->nexamples,
                                     &memory->max_examples, sizeof *memory->examples, err));
-    memory->examples[memory->nexamples++] = (levada_check_example){ name, files };
+    memory->examples[memory->nexamples++] = (levada_check_example){ .name = name, .files = files };
     return LEVADA_OK;
 }
 
@@ -226,7 +225,13 @@ static levada_status check_memory_stage(levada_plugin *plugin, const levada_stag
 static levada_status check_memory_format(levada_plugin *plugin, const levada_format_def *def,
                                          levada_error *err)
 {
-    return check_memory_note(plugin, def->name, CHECK_MEMORY_FILES(def), err);
+    levada_check_memory *memory = plugin->host;
+    size_t               size = sizeof *def;
+
+    LEVADA_TRY(check_memory_note(plugin, def->name, CHECK_MEMORY_FILES(def), err));
+    memcpy(&memory->examples[memory->nexamples - 1].format, def,
+           def->struct_size < size ? def->struct_size : size);
+    return LEVADA_OK;
 }
 
 static levada_status check_memory_source(levada_plugin *plugin, const levada_source_def *def,

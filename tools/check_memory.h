@@ -9,10 +9,11 @@
 
 #include "conform.h"
 
-/* What the example of a name reads. */
+/* A name, the files that its example reads, and the descriptor of a format (else all zero). */
 typedef struct levada_check_example {
     const char                *name;
     const levada_example_file *files;
+    levada_format_def          format;
 } levada_check_example;
 
 typedef struct levada_check_memory {

@@ -118,13 +118,12 @@ static bool cmd_check_one(levada_conform *c, const char *family, const levada_co
 
 /* -- files of examples */
 
-static const levada_example_file *cmd_check_files(const levada_check_memory *memory,
-                                                  const char                *name)
+static levada_check_example cmd_check_example(const levada_check_memory *memory, const char *name)
 {
     for (int i = 0; i < memory->nexamples; i++) {
-        if (strcmp(memory->examples[i].name, name) == 0) return memory->examples[i].files;
+        if (strcmp(memory->examples[i].name, name) == 0) return memory->examples[i];
     }
-    return NULL;
+    return (levada_check_example){ 0 };
 }
 
 /* Reports a call of the system that failed. Returns false: the rest is not run. */
@@ -133,6 +132,16 @@ static bool cmd_check_lost(const char *what, levada_cli_status *status)
     levada_cli_say("cannot %s: %s", what, strerror(errno));
     *status = LEVADA_CLI_FAILED;
     return false;
+}
+
+/* Those of every name, then those of formats. */
+static bool cmd_check_name(levada_conform *c, const char *family, bool json,
+                           levada_cli_status *status)
+{
+    bool more = cmd_check_one(c, family, levada_conform_checks, json, status);
+
+    if (!more || !c->def) return more;
+    return cmd_check_one(c, family, levada_conform_format_checks, json, status);
 }
 
 /* The same in a folder with the files of the example, where it has some. */
@@ -145,13 +154,14 @@ static bool cmd_check_beside(levada_conform *c, const levada_example_file *files
     bool          more = false, made = false;
     int           back;
 
-    if (!files) return cmd_check_one(c, family, levada_conform_checks, json, status);
+    if (!files) return cmd_check_name(c, family, json, status);
+    c->own_files = true;
     back = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (back >= 0) made = mkdtemp(folder) != NULL;
     if (made && chdir(folder) == 0) {
         st = levada_conform_write_files(files, &err);
         if (st != LEVADA_OK) *status = levada_cli_fail(&err);
-        else more = cmd_check_one(c, family, levada_conform_checks, json, status);
+        else more = cmd_check_name(c, family, json, status);
         levada_conform_drop_files(files);
         if (fchdir(back) != 0) more = cmd_check_lost("return to the current folder", status);
     } else {
@@ -201,12 +211,15 @@ static levada_cli_status cmd_check_all(levada_env *env, const char *path, const 
         levada_conform      c = { .env = env, .name = levada_cli_json_string(op, "name"),
                                   .example = levada_cli_json_string(op, "example"),
                                   .faults = &faults };
+        /* A copy: each check registers all names again. */
+        levada_check_example example = cmd_check_example(&memory, c.name);
 
         c.format = strcmp(levada_cli_json_string(op, "family"), "format") == 0;
         if (strcmp(levada_cli_json_string(op, "plugin"), plugin) != 0) continue;
         n++;
-        more = cmd_check_beside(&c, cmd_check_files(&memory, c.name),
-                                levada_cli_json_string(op, "family"), json, &status);
+        if (c.format) c.def = &example.format;
+        more = cmd_check_beside(&c, example.files, levada_cli_json_string(op, "family"), json,
+                                &status);
     }
     if (more) (void)cmd_check_filters(&memory, &faults, json, &status);
     n += memory.nfilters;
@@ -245,8 +258,8 @@ const levada_cli_command levada_cli_check = {
     .more = "The suite runs the example of each name with several block sizes and numbers of\n"
             "threads. It saves and restores at every cut, cancels and saves at every step,\n"
             "makes each allocation fail in turn, and passes options beyond their limits. Byte\n"
-            "filters get streams in pieces, truncated and damaged. Each line of a failure says\n"
-            "where to look.",
+            "filters get streams in pieces, truncated and damaged; so do file formats with\n"
+            "example_files. Each line of a failure says where to look.",
     .options = cmd_check_options,
     .min_words = 1,
     .max_words = 1,

@@ -16,6 +16,7 @@
 #include "conform_rows.h"
 #include <levada/filter.h>
 #include <levada/iter.h>
+#include <levada/source.h>
 #include <levada/stage.h>
 
 typedef enum levada_conform_verdict {
@@ -56,6 +57,8 @@ typedef struct levada_conform {
     const levada_conform_files  *files;   /* NULL: files stay as they are */
     bool may_be_empty; /* an example without a record is good enough       */
     bool format;       /* the name is a file format: it has no save() and restore() */
+    const levada_format_def *def; /* of a file format, for its own checks; else NULL */
+    bool own_files; /* files of the example may be damaged: nobody else reads them     */
     const levada_filter_def *filter; /* of a byte filter, in place of env and example; of the
                                       * faults it needs no open, as it knows the table already */
 
@@ -77,6 +80,8 @@ typedef struct levada_conform_check {
 
 /* All of them, the first one being that there are records at all; ends with a NULL name. */
 extern const levada_conform_check levada_conform_checks[];
+/* More of file formats, whose descriptor is in `def`. */
+extern const levada_conform_check levada_conform_format_checks[];
 /* Those of byte filters. */
 extern const levada_conform_check levada_conform_filter_checks[];
 
@@ -102,6 +107,8 @@ levada_conform_verdict levada_conform_prepare(levada_conform *c);
 levada_conform_verdict levada_conform_cancel(levada_conform *c);
 levada_conform_verdict levada_conform_memory(levada_conform *c);
 levada_conform_verdict levada_conform_limits(levada_conform *c);
+levada_conform_verdict levada_conform_damage(levada_conform *c);
+levada_conform_verdict levada_conform_probe(levada_conform *c);
 
 /* Sets `what` and returns BAD. */
 LEVADA_PRINTF(2, 3)

@@ -17,6 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 pytestmark = needs_command
 
 CHECKS = ["alike", "save", "cancel", "memory", "limits"]
+FORMAT_CHECKS = ["damage", "probe"]
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
@@ -51,7 +52,8 @@ def test_a_new_plugin_compiles_and_passes_its_check(kind, tmp_path):
     words += ["-shared", "-fPIC", "-I", include, "my_numbers.c", "-o", "my_numbers.so"]
     subprocess.run(words, cwd=tmp_path, check=True)
     lines = levada("check", "./my_numbers.so", cwd=tmp_path).stdout.splitlines()
-    assert [line[:4] for line in lines] == ["ok  "] * len(CHECKS)
+    more = len(FORMAT_CHECKS) if kind == "format" else 0
+    assert [line[:4] for line in lines] == ["ok  "] * (len(CHECKS) + more)
     (tmp_path / "my.bin").write_bytes(b"12:twelve bytes3:one")
     (tmp_path / "my.txt").write_text("12\n345\n")
     text, told = NEW_PLUGINS[kind]
@@ -166,6 +168,89 @@ def test_check_of_something_else_fails(tmp_path):
     (tmp_path / "lines.txt").write_text("one\n")
     levada("check", "nothing.so", cwd=tmp_path, status=1)
     levada("check", "./lines.txt", cwd=tmp_path, status=1)
+
+
+# Records are "#", a digit, and so many bytes.
+FORMAT = """
+#define LEVADA_PLUGIN_MAIN
+#include <levada/plugin.h>
+
+static levada_status hash_next(void *state, const void *args, const uint8_t *data, int64_t size,
+                               bool at_end, levada_spans *out, levada_error *err)
+{
+    int64_t at = 0;
+    bool    bad = false;
+
+    (void)state, (void)args;
+    out->n = 0;
+    while (at < size && out->n < out->capacity) {
+        bad = data[at] != '#' || (at + 1 < size && (data[at + 1] < '0' || data[at + 1] > '9'));
+        if (bad || size - at < 2 || size - at < 2 + data[at + 1] - '0') break;
+        out->begin[out->n] = (int32_t)at + 2;
+        out->end[out->n++] = (int32_t)(at += 2 + data[at + 1] - '0');
+    }
+    out->used = at;
+    if (!bad && (!at_end || at == size || out->n == out->capacity)) return LEVADA_OK;
+    return levada_fail(err, LEVADA_EDATA_LOSS, "this is not a record");
+}
+
+static int64_t hash_resync(void *state, const void *args, const uint8_t *data, int64_t size,
+                           bool at_end)
+{
+    (void)state, (void)args, (void)at_end;
+    for (int64_t i = 1; i < size; i++) if (data[i] == '#') return i;
+    return size;
+}
+
+static int32_t hash_probe(const uint8_t *data, int64_t size)
+{
+    return size > 1 && data[0] == '#' && data[1] >= '0' && data[1] <= '9' ? 12 : 0;
+}
+
+static const levada_example_file hash_files[] = {
+    { "hash.bin", "#3one#0#5three#4four#1x", 23 }, { NULL, NULL, 0 },
+};
+
+static const levada_format_def hash = {
+    .struct_size = sizeof(levada_format_def), .name = "hash", .doc = "records", .field = "record",
+    .example = "hash:hash.bin", .example_files = hash_files,
+    .probe = hash_probe, .next = hash_next, .resync = hash_resync,
+};
+
+levada_status levada_plugin_main(const levada_host *host, levada_plugin *plugin, levada_error *err)
+{
+    LEVADA_PLUGIN_BEGIN(host, plugin, "hash", 1);
+    return host->add_format(plugin, &hash, err);
+}
+"""
+# What is replaced in it, and the check that must fail, with a part of its message.
+WRONG_FORMATS = {
+    ("", ""): None,
+    ("if (data[i] == '#') return i;", "if (data[i] == '#') return i + 1;"): "damage resync()",
+    ("return i;\n    return size;", "return size;\n    return size;"): "damage resync()",
+    ("LEVADA_EDATA_LOSS", "LEVADA_EUNAVAILABLE"): "damage next()",
+    ("    return levada_fail(err", "    out->n = 0;\n    return levada_fail(err"): "damage next()",
+    ("? 12 : 0", "? 0 : 0"): "probe probe()",
+    ("return size > 1 && data[0] == '#' &&", "return data[0] == 300 &&"): "probe probe()",
+    ("return size > 1 &&", "return size >= 0 ? 20 :"): "probe probe()",
+}
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+@pytest.mark.parametrize("change", WRONG_FORMATS)
+def test_check_damages_the_file_of_a_format(change, tmp_path):
+    old, new = change
+    assert old in FORMAT
+    (tmp_path / "hash.c").write_text(FORMAT.replace(old, new))
+    words = ["cc", "-shared", "-fPIC", "-I", ROOT / "include", "hash.c", "-o", "hash.so"]
+    subprocess.run(words, cwd=tmp_path, check=True)
+    wrong = WRONG_FORMATS[change]
+    done = levada("check", "./hash.so", "--json", cwd=tmp_path, status=1 if wrong else 0)
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [line["check"] for line in lines] == CHECKS + FORMAT_CHECKS
+    bad = [f"{line['check']} {line['where']}" for line in lines if line["result"] == "fail"]
+    assert any(text.startswith(wrong) for text in bad) if wrong else bad == []
+    assert done.stderr == ""
 
 
 CRASHING = """

@@ -281,7 +281,8 @@ typedef struct subject {
     const char                 *example;
     const levada_conform_check *check;
     const levada_filter_def    *filter; /* of the checks of filters */
-    bool                        left_out, format;
+    const levada_format_def    *format; /* NULL: another family */
+    bool                        left_out;
     char                        claim[160], packed[96];
 } subject;
 
@@ -291,7 +292,8 @@ static void conforms(void **state)
     const subject         *s = *state;
     levada_conform         c = { .env = t_iter_env(), .name = s->stage, .example = s->example,
                                  .faults = &faults, .filter = s->filter,
-                                 .files = &files, .format = s->format };
+                                 .files = &files, .format = s->format != NULL, .def = s->format,
+                                 .own_files = true };
     levada_conform_verdict verdict;
 
     if (s->left_out) skip();
@@ -305,7 +307,7 @@ static subject of_op(const levada_op *op)
 {
     return (subject){ .name = op->name, .stage = op->name, .example = op->example,
                       .left_out = strcmp(op->name, "memory") == 0,
-                      .format = op->family == LEVADA_FAMILY_FORMAT };
+                      .format = op->family == LEVADA_FAMILY_FORMAT ? &op->def.format : NULL };
 }
 
 /* Filters have no dataset of their own: a file that went through them, read and read again. */
@@ -338,21 +340,32 @@ static size_t add_filter_checks(struct CMUnitTest *tests, subject *subjects, siz
 
 #define NAMES 256
 #define SUITE 5
-#define CHECKS 7 /* and two of ours */
+#define FORMAT 2
+#define CHECKS (SUITE + FORMAT + 2) /* and two of ours */
+
+/* Number k of them, or NULL: a check of formats, and this is not one. */
+static const levada_conform_check *suite(const subject *s, int k)
+{
+    if (k < SUITE) return &levada_conform_checks[k];
+    if (k < SUITE + FORMAT) return s->format ? &levada_conform_format_checks[k - SUITE] : NULL;
+    return k == SUITE + FORMAT ? &changed : &made_up;
+}
 
 static size_t add_checks(struct CMUnitTest *tests, subject *subjects, size_t n, subject of,
                          const char *wanted)
 {
     if (wanted && strcmp(wanted, of.name) != 0) return n;
-    for (int k = 0; k < CHECKS && n < CHECKS * NAMES; k++, n++) {
+    for (int k = 0; k < CHECKS && n < CHECKS * NAMES; k++) {
         subject *s = &subjects[n];
 
         *s = of;
+        s->check = suite(s, k);
+        if (!s->check) continue;
         if (!s->example && s->packed[0]) s->example = s->packed;
-        s->check = k < SUITE ? &levada_conform_checks[k] : k == SUITE ? &changed : &made_up;
         (void)snprintf(s->claim, sizeof s->claim, "%s %s", s->name, s->check->claim);
         tests[n] = (struct CMUnitTest){ .name = s->claim, .test_func = conforms,
                                         .initial_state = s };
+        n++;
     }
     return n;
 }
@@ -419,7 +432,8 @@ int main(int argc, char **argv)
     }
     if (!wanted) n = add_pipes(tests, subjects, n);
     if (n == 0) return not_registered(wanted);
-    if (levada_conform_checks[SUITE].name) return 1; /* a check that nobody runs */
+    /* a check that nobody runs */
+    if (levada_conform_checks[SUITE].name || levada_conform_format_checks[FORMAT].name) return 1;
     failed = _cmocka_run_group_tests("conformance", tests, n, write_files, drop_files);
     levada_env_destroy(&env);
     return failed;
