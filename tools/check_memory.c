@@ -260,6 +260,20 @@ static levada_status check_memory_filter(levada_plugin *plugin, const levada_fil
     return LEVADA_OK;
 }
 
+static levada_status check_memory_opener(levada_plugin *plugin, const levada_opener_def *def,
+                                         levada_error *err)
+{
+    levada_check_memory *memory = plugin->host;
+    levada_opener_def    opener = { 0 };
+    size_t               size = sizeof opener;
+
+    LEVADA_TRY(check_memory_reserve((void **)&memory->openers, memory->nopeners,
+                                    &memory->max_openers, sizeof *memory->openers, err));
+    memcpy(&opener, def, def->struct_size < size ? def->struct_size : size);
+    memory->openers[memory->nopeners++] = opener;
+    return LEVADA_OK;
+}
+
 static void check_memory_calls(levada_host *table)
 {
     table->spec_create = check_memory_spec_create;
@@ -298,13 +312,14 @@ levada_status levada_check_meet(levada_check_memory *memory, levada_error *err)
     check_memory_table.add_source = check_memory_source;
     check_memory_table.add_decoder = check_memory_decoder;
     check_memory_table.add_filter = check_memory_filter;
+    check_memory_table.add_opener = check_memory_opener;
     check_memory_table.alloc = check_memory_alloc;
     check_memory_table.alloc_zero = check_memory_alloc_zero;
     check_memory_table.realloc = check_memory_realloc;
     check_memory_table.strdup = check_memory_strdup;
     check_memory_table.free = check_memory_free;
     check_memory_calls(&check_memory_table);
-    memory->nfilters = memory->nexamples = 0;
+    memory->nfilters = memory->nexamples = memory->nopeners = 0;
     return run(&check_memory_table, &plugin, err);
 }
 
@@ -358,5 +373,6 @@ void levada_check_memory_clear(levada_check_memory *memory)
     if (memory->library) (void)dlclose(memory->library);
     free(memory->filters);
     free(memory->examples);
+    free(memory->openers);
     *memory = (levada_check_memory){ .path = memory->path };
 }

@@ -23,6 +23,8 @@ typedef struct levada_check_memory {
     int                   nfilters, max_filters;
     levada_check_example *examples; /* known then, too */
     int                   nexamples, max_examples;
+    levada_opener_def    *openers;
+    int                   nopeners, max_openers;
 } levada_check_memory;
 
 /* Hands the plug-in the copy of the table: its filters are known then. It has to be loaded. */

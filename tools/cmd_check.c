@@ -172,7 +172,7 @@ static bool cmd_check_beside(levada_conform *c, const levada_example_file *files
     return more;
 }
 
-/* Returns false where the rest is not run. */
+/* Byte filters and openers. Returns false where the rest is not run. */
 static bool cmd_check_filters(levada_check_memory *memory, const levada_conform_faults *faults,
                               bool json, levada_cli_status *status)
 {
@@ -187,6 +187,12 @@ static bool cmd_check_filters(levada_check_memory *memory, const levada_conform_
         levada_conform    c = { .name = filter.name, .filter = &filter, .faults = faults };
 
         if (!cmd_check_one(&c, "filter", levada_conform_filter_checks, json, status)) return false;
+    }
+    for (int i = 0; i < memory->nopeners; i++) {
+        levada_opener_def opener = memory->openers[i];
+        levada_conform    c = { .name = opener.name, .opener = &opener };
+
+        if (!cmd_check_one(&c, "opener", levada_conform_opener_checks, json, status)) return false;
     }
     return true;
 }
@@ -222,10 +228,10 @@ static levada_cli_status cmd_check_all(levada_env *env, const char *path, const 
                                 &status);
     }
     if (more) (void)cmd_check_filters(&memory, &faults, json, &status);
-    n += memory.nfilters;
+    n += memory.nfilters + memory.nopeners;
     levada_check_memory_clear(&memory);
     if (n == 0) {
-        levada_cli_say("%s registers no source, format, decoder, stage or filter", path);
+        levada_cli_say("%s registers no source, format, decoder, stage, filter or opener", path);
         return LEVADA_CLI_FAILED;
     }
     return levada_cli_stopped() ? LEVADA_CLI_INTERRUPTED : status;

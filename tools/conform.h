@@ -16,6 +16,7 @@
 #include "conform_rows.h"
 #include <levada/filter.h>
 #include <levada/iter.h>
+#include <levada/opener.h>
 #include <levada/source.h>
 #include <levada/stage.h>
 
@@ -59,6 +60,7 @@ typedef struct levada_conform {
     bool format;       /* the name is a file format: it has no save() and restore() */
     const levada_format_def *def; /* of a file format, for its own checks; else NULL */
     bool own_files; /* files of the example may be damaged: nobody else reads them     */
+    const levada_opener_def *opener; /* of an opener, in place of env and example; else NULL */
     const levada_filter_def *filter; /* of a byte filter, in place of env and example; of the
                                       * faults it needs no open, as it knows the table already */
 
@@ -82,6 +84,8 @@ typedef struct levada_conform_check {
 extern const levada_conform_check levada_conform_checks[];
 /* More of file formats, whose descriptor is in `def`. */
 extern const levada_conform_check levada_conform_format_checks[];
+/* Those of openers. */
+extern const levada_conform_check levada_conform_opener_checks[];
 /* Those of byte filters. */
 extern const levada_conform_check levada_conform_filter_checks[];
 

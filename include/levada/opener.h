@@ -51,6 +51,8 @@ typedef struct levada_opener_def {
     /* The size of a file that is not open; -1 if it cannot be determined. NULL: never can. */
     int64_t (*look)(void *user, const char *path);
     bool shared; /* several threads may call read_at on one open file at the same time */
+    /* Name of a file that it can open, for `levada check`: "mem://shard-0". NULL = none. */
+    const char *example;
 } levada_opener_def;
 
 #ifdef __cplusplus

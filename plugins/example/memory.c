@@ -85,6 +85,8 @@ static const levada_opener_def memory = {
     .size = memory_size,
     .read_at = memory_read_at,
     .look = memory_look,
+    .shared = true,
+    .example = "memory://greeting", /* what levada check reads */
 };
 
 levada_status levada_plugin_main(const levada_host *host, levada_plugin *plugin, levada_error *err)

@@ -170,7 +170,7 @@ def test_check_of_something_else_fails(tmp_path):
     levada("check", "./lines.txt", cwd=tmp_path, status=1)
 
 
-# Records are "#", a digit, and so many bytes.
+# Records are "#", a digit, and that number of bytes.
 FORMAT = """
 #define LEVADA_PLUGIN_MAIN
 #include <levada/plugin.h>
@@ -251,6 +251,33 @@ def test_check_damages_the_file_of_a_format(change, tmp_path):
     bad = [f"{line['check']} {line['where']}" for line in lines if line["result"] == "fail"]
     assert any(text.startswith(wrong) for text in bad) if wrong else bad == []
     assert done.stderr == ""
+
+
+# What is replaced in plugins/example/memory.c, and the check that must fail.
+WRONG_OPENERS = {
+    ("", ""): None,
+    ("*made = size < left ? size : left;", "*made = size < left ? (size + 1) / 2 : left;"): "read",
+    ("*out = ((const", "*out = 1 + ((const"): "read",
+    ("found ? (int64_t)strlen(found->text)", "found ? (int64_t)1"): "read",
+    ("(size_t)*made);", "(size_t)*made), data[size] = 0;"): "read",
+    ("LEVADA_ENOT_FOUND", "LEVADA_EUNAVAILABLE"): "missing",
+}
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+@pytest.mark.parametrize("change", WRONG_OPENERS)
+def test_check_reads_through_an_opener(change, tmp_path):
+    source = (ROOT / "plugins" / "example" / "memory.c").read_text()
+    assert change[0] in source
+    (tmp_path / "m.c").write_text(source.replace(*change))
+    words = ["cc", "-shared", "-fPIC", "-I", ROOT / "include", "m.c", "-o", "m.so"]
+    subprocess.run(words, cwd=tmp_path, check=True)
+    wrong = WRONG_OPENERS[change]
+    done = levada("check", "./m.so", "--json", cwd=tmp_path, status=1 if wrong else 0)
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [line["check"] for line in lines] == ["read", "missing", "shared"]
+    bad = [line["check"] for line in lines if line["result"] == "fail"]
+    assert (wrong in bad) if wrong else bad == []
 
 
 CRASHING = """
