@@ -98,7 +98,7 @@ static levada_conform_verdict opener_compare(levada_conform *c, const opener_rea
     return LEVADA_CONFORM_GOOD;
 }
 
-/* Opens the example anew and reads it; the first reading is what others are compared with. */
+/* Opens the example again and reads it; the first reading is what others are compared with. */
 static levada_conform_verdict opener_try(levada_conform *c, int64_t piece, bool first)
 {
     opener_reading         r = { .def = c->opener, .piece = piece, .err = LEVADA_ERROR_INIT };
