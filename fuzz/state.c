@@ -54,7 +54,8 @@ static const struct {
     { "text_lines:~/*.txt | shuffle:3 | decode_raw:uint8,field=line | "
       "unroll:4,batch_size=3,zero_length=segment,burn_in=1", NULL },
     { "files:~/*.txt | interleave:(text_lines:\"{path}\"),cycle_length=2 | "
-      "decode_raw:uint8,field=line | repeat:2 | unroll:2,batch_size=4,shift=1,zero_length=skip", NULL },
+      "decode_raw:uint8,field=line | repeat:2 | "
+      "unroll:2,batch_size=4,shift=1,zero_length=skip", NULL },
 };
 
 #define STATE_PIPES (sizeof state_pipes / sizeof state_pipes[0])

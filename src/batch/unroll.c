@@ -365,8 +365,8 @@ static levada_status unroll_next(void *state, const void *args, levada_input *in
     return unroll_emit(s, out, err);
 }
 
-/* -- states: of each slot its segment (-1 = free) and its number; then the records of the slots, and
- * those that wait */
+/* -- states: of each slot its segment (-1 = free) and its number; then the records of the slots,
+ * and those that wait */
 
 static levada_status unroll_put(const unroll_state *s, int64_t *at, uint32_t *stored,
                                 levada_state_writer *to, levada_error *err)

@@ -283,7 +283,8 @@ static void reads_the_length_of_a_field(void **state)
 static void follows_the_policy_for_bad_records(void **state)
 {
     static const char zero[] = "t_rows:40,bare=true | unroll:3,batch_size=4,context=n";
-    static const char even[] = "t_rows:40,lengths=[3,6,4],bare=true | unroll:3,batch_size=4,pad=false,context=n";
+    static const char even[] = "t_rows:40,lengths=[3,6,4],bare=true | "
+                               "unroll:3,batch_size=4,pad=false,context=n";
     t_bytes           got = { 0 };
     static const char uneven[] = "t_rows:9 | unroll:3,batch_size=2,sequences=[x,w],context=n";
     levada_iter      *it = t_iter_open(zero, 1, 4);
