@@ -34,7 +34,7 @@ def rows(dataset):
     slots = {}
     for batch in dataset:
         assert (batch["slot"] == np.arange(batch.num_records)).all()
-        for i in np.flatnonzero(~batch["is_padding"]):
+        for i in np.flatnonzero(~batch["is_empty"]):
             n = batch["length"][i]
             assert batch.lengths("x")[i] == n and not batch["x"][i, n:].any()
             row = (int(batch["key"][i]), int(batch["segment"][i]), batch["x"][i, :n].tolist())
@@ -67,7 +67,7 @@ def test_each_sequence_keeps_its_row_and_nothing_is_lost(sizes, unroll, slots):
 @settings(max_examples=40, deadline=None)
 def test_batches_are_full_until_the_data_ends(sizes, slots):
     ds = records(sizes).unroll(4, batch_size=slots, zero_length="skip")
-    full = [not batch["is_padding"].any() for batch in ds]
+    full = [not batch["is_empty"].any() for batch in ds]
     assert full == sorted(full, reverse=True)
 
 
@@ -166,6 +166,28 @@ def test_text_and_json_describe_it(tmp_path):
     assert "unroll:4,batch_size=2" in str(ds)
     for same in (lv.from_text(str(ds)), lv.from_json(ds.to_json())):
         assert [batch["line_target"].tolist() for batch in same] == want
+
+
+def test_columns_that_no_one_knew_before_the_first_record():
+    ds = records([5, 3, 2]).map(lambda r: {"y": r["x"] * 2, "id": r["id"]})
+    batches = list(ds.unroll(4, batch_size=2, key="id"))
+    assert [b["y"].tolist() for b in batches] == [
+        [[2, 4, 6, 8], [12, 14, 16, 0]], [[10, 0, 0, 0], [18, 20, 0, 0]]]  # fmt: skip
+    assert [b["key"].tolist() for b in batches] == [[1, 2], [1, 3]]
+    taken = records([5]).map(lambda r: {"y": r["x"], "slot": r["id"]})
+    with pytest.raises(InvalidArgumentError, match="'slot' has the name"):
+        list(taken.unroll(4, batch_size=2))
+
+
+def test_ranks_in_step_repeat_a_batch_with_its_own_mark():
+    pytest.importorskip("torch")
+    ds, counts = records([9, 3, 4, 2, 8, 5, 7]).unroll(2, batch_size=2), []
+    for rank in range(2):
+        parts = lv.torch_dataset(ds, rank=rank, world_size=2, equal="pad")
+        batches = list(parts)
+        counts.append(len(batches))
+        assert all({"is_padding", "is_empty"} <= set(batch) for batch in batches)
+    assert counts[0] == counts[1]
 
 
 def test_a_state_space_model_needs_its_state():

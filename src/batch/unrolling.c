@@ -160,7 +160,7 @@ static int32_t unrolling_own(const levada_unrolling *u, const levada_spec *in, l
         { .name = "key", .dtype = type },
         { .name = "is_first", .dtype = LEVADA_BOOL },
         { .name = "is_last", .dtype = LEVADA_BOOL },
-        { .name = "is_padding", .dtype = LEVADA_BOOL },
+        { .name = "is_empty", .dtype = LEVADA_BOOL },
         { .name = "slot", .dtype = LEVADA_INT32 },
         { .name = "segment", .dtype = LEVADA_INT32 },
         { .name = "length", .dtype = LEVADA_INT32 },

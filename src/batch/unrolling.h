@@ -45,7 +45,7 @@ typedef struct levada_cut {
 } levada_cut;
 
 /* The columns of a batch: sequences [rows, width, ...] with lengths, targets FIELD_target, context,
- * then key, is_first, is_last, is_padding, slot, segment, length, and loss_mask [rows, width] where
+ * then key, is_first, is_last, is_empty, slot, segment, length, and loss_mask [rows, width] where
  * segments overlap. EINVALID_ARGUMENT where a field cannot be cut or a name is taken. */
 LEVADA_MUST_USE levada_status levada_unrolling_spec(const levada_unrolling *u,
                                                     const levada_spec *in, levada_spec **out,

@@ -199,7 +199,7 @@ static levada_status unrolling_fill(const unrolling_job *j, unrolling_column how
 /* -- the columns that say which segment a row is */
 
 typedef struct unrolling_marks {
-    bool    *is_first, *is_last, *is_padding;
+    bool    *is_first, *is_last, *is_empty;
     int32_t *slot, *segment, *length;
 } unrolling_marks;
 
@@ -226,7 +226,7 @@ static levada_status unrolling_mark(const unrolling_job *j, int32_t first, levad
 
         m.is_first[r] = used && c->segment == 0;
         m.is_last[r] = used && c->segment + 1 == c->segments;
-        m.is_padding[r] = !used;
+        m.is_empty[r] = !used;
         m.slot[r] = (int32_t)r;
         m.segment[r] = (int32_t)c->segment;
         m.length[r] = (int32_t)c->size;

@@ -130,7 +130,7 @@ static void expect_row(const model *m, const levada_block *got, int64_t i)
 
     if (size > d->width) size = d->width;
     if (!used) size = begin = 0;
-    assert_int_equal(mark(got, "is_padding", i), !used);
+    assert_int_equal(mark(got, "is_empty", i), !used);
     assert_int_equal(mark(got, "is_first", i), used && s->segment == 0);
     assert_int_equal(mark(got, "is_last", i), used && s->segment + 1 == s->segments);
     assert_int_equal(number(got, "slot", i), i);
