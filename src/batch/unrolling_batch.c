@@ -175,6 +175,10 @@ static levada_status unrolling_dims(const unrolling_job *j, unrolling_column *ho
     }
     how->inner = unrolling_inner(first, how->steps);
     how->each = how->inner * (how->steps ? j->u->width : 1);
+    if (how->each > LEVADA_BLOCK_LIMIT / j->n) {
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
+                           "field '%s' would have more than 1 GiB in a batch", f->name);
+    }
     dims[0] = j->u->width;
     if (how->steps) {
         memcpy(dims + 1, first->dims + skip, (size_t)(f->ndim - 1) * sizeof dims[0]);

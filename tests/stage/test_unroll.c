@@ -305,6 +305,16 @@ static void follows_the_policy_for_bad_records(void **state)
     levada_iter_close(&it);
 }
 
+static void refuses_batches_that_are_too_large(void **state)
+{
+    levada_iter *it = t_iter_open("t_rows:3,lengths=2,bare=true | "
+                                  "unroll:268435456,batch_size=65536", 1, 4);
+
+    (void)state;
+    t_iter_fails(it, LEVADA_ERESOURCE_EXHAUSTED, "'x' would have more than 1 GiB");
+    levada_iter_close(&it);
+}
+
 static void refuses_options_that_do_not_fit(void **state)
 {
     static const char *const cases[][2] = {
@@ -337,6 +347,7 @@ int main(void)
         cmocka_unit_test(passes_on_sequences_of_every_kind),
         cmocka_unit_test(reads_the_length_of_a_field),
         cmocka_unit_test(follows_the_policy_for_bad_records),
+        cmocka_unit_test(refuses_batches_that_are_too_large),
         cmocka_unit_test(refuses_options_that_do_not_fit),
     };
 
