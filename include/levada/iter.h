@@ -114,6 +114,12 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_iter_restore(levada_iter *it, co
  * A state keeps all but the work: a restored iterator continues the counts. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_iter_stats(levada_iter *it, char **out,
                                                            levada_error *err);
+/* levada_dataset_explain of what is running, and what its stages have chosen by looking at data:
+ *     chosen  boundaries=[...]
+ * of a bucket_by_sequence_length without boundaries. Free it with levada_string_free. Like next, it
+ * is a call of the owner. */
+LEVADA_API LEVADA_MUST_USE levada_status levada_iter_explain(levada_iter *it, char **out,
+                                                             levada_error *err);
 /* One JSON object, the wait report; any thread. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_iter_report(levada_iter *it, char **out,
                                                             levada_error *err);

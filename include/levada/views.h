@@ -29,9 +29,11 @@ typedef struct levada_batch_sizes {
     int64_t elements;  /* of positions and segment ids: rows * width, or steps      */
     int64_t longest;   /* steps of the longest sequence: max_seqlen                 */
     bool    padded, packed;
+    bool    left; /* of a padded column: the padding is in front of the values      */
 } levada_batch_sizes;
 
-#define LEVADA_BATCH_SIZES_INIT { sizeof(levada_batch_sizes), 0, 0, 0, 0, 0, 0, false, false }
+#define LEVADA_BATCH_SIZES_INIT                                           \
+    { sizeof(levada_batch_sizes), 0, 0, 0, 0, 0, 0, false, false, false }
 
 /* ENOT_FOUND: the batch has no such field. EINVALID_ARGUMENT: the segment lengths do not add up to
  * the length of their row. The other functions fail as this one does. */
@@ -53,7 +55,8 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_batch_segment_ids(const levada_b
                                                                   const char *field, int32_t *to,
                                                                   levada_error *err);
 /* 1 where a row has a step, 0 where it has padding: rows * width bytes. `left`: padding before
- * the values, for columns that levada_batch_pad() pads so; refused for padded ones. */
+ * the values, for ragged columns that levada_batch_pad() pads so. A padded column knows its side;
+ * `left` is refused where the padding follows the values. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_batch_mask(const levada_block *batch,
                                                            const char *field, bool left,
                                                            uint8_t *to, levada_error *err);

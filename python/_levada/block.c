@@ -290,9 +290,10 @@ static PyObject *block_measure(PyObject *self, PyObject *index)
     if (!column) return NULL;
     if (!levada_py_ok(levada_batch_measure(block_of(self), column->field->name, &s, &err), &err))
         return NULL;
-    return Py_BuildValue("LLLLLOO", (long long)s.sequences, (long long)s.steps,
+    return Py_BuildValue("LLLLLOOO", (long long)s.sequences, (long long)s.steps,
                          (long long)s.width, (long long)s.elements, (long long)s.longest,
-                         s.padded ? Py_True : Py_False, s.packed ? Py_True : Py_False);
+                         s.padded ? Py_True : Py_False, s.packed ? Py_True : Py_False,
+                         s.left ? Py_True : Py_False);
 }
 
 static bool block_fill(const levada_block *block, const char *field, int kind, bool left,
@@ -439,7 +440,7 @@ static PyMethodDef block_methods[] = {
     {"parts", block_parts, METH_O, "(values, [offsets of each level]) of a column, packed."},
     {"lengths", block_lengths, METH_O, "View of the lengths before padding, or None."},
     {"measure", block_measure, METH_O,
-     "(sequences, steps, width, elements, longest, padded, packed) of a column of a batch."},
+     "(sequences, steps, width, elements, longest, padded, packed, left) of a column of a batch."},
     {"fill_view", block_fill_view, METH_VARARGS,
      "fill_view(i, kind, out, left=False): fills out with cu_seqlens (0), positions (1), segment "
      "ids (2) or the mask (3)."},

@@ -272,6 +272,18 @@ static PyObject *iter_restore(PyObject *object, PyObject *args)
     return Py_NewRef(Py_None);
 }
 
+static PyObject *iter_explain(PyObject *object, PyObject *unused)
+{
+    iter_object *self = (iter_object *)object;
+    levada_error err = LEVADA_ERROR_INIT;
+    char        *text = NULL;
+
+    (void)unused;
+    if (!iter_enter(self)) return NULL;
+    self->busy = false; /* as in iter_stats */
+    return levada_py_text(levada_iter_explain(self->it, &text, &err), &text, &err);
+}
+
 static PyObject *iter_stats(PyObject *object, PyObject *unused)
 {
     iter_object *self = (iter_object *)object;
@@ -477,6 +489,7 @@ static PyMethodDef iter_methods[] = {
     {"_opened", iter_opened, METH_NOARGS, "_opened(): [((source, pass, shard), path), ...]."},
     {"save", iter_save, METH_NOARGS, "Position after the last item, as bytes."},
     {"restore", iter_restore, METH_VARARGS, "restore(state, drop=0): goes on there."},
+    {"explain", iter_explain, METH_NOARGS, "What runs, and what it has chosen, as text."},
     {"stats", iter_stats, METH_NOARGS, "Counters as JSON."},
     {"report", iter_report, METH_NOARGS, "The wait report, as JSON; any thread."},
     {"progress", iter_progress, METH_NOARGS, "(bytes of input read, bytes in total or -1)."},

@@ -212,6 +212,7 @@ class Batch:
         ``shard(equal="pad")`` has added.
 
         `side`: of a ragged field that is padded on that side (``batch.padded(name, side="left")``).
+        A padded field knows its side.
         """
         _, _, width, *_ = self._block.measure(self._index(name))
         return self._view(name, _MASK, (self.num_records, width), "bool", is_left(side))
@@ -230,7 +231,7 @@ class Batch:
         A packed field has one sequence per segment, another field one per record. Of a ragged
         field that is not packed they are its offsets, without a copy.
         """
-        sequences, *_, packed = self._block.measure(self._index(name))
+        sequences, *_, packed, _ = self._block.measure(self._index(name))
         value = None if packed else self[name]
         if isinstance(value, Ragged):
             return value.offsets
@@ -257,7 +258,7 @@ class Batch:
         return self._numbers(name, _SEGMENT_IDS, "segment_ids")
 
     def _numbers(self, name, kind, what):
-        _, _, width, elements, _, padded, packed = self._block.measure(self._index(name))
+        _, _, width, elements, _, padded, packed, _ = self._block.measure(self._index(name))
         if not packed and f"{name}_{what}" in self:
             return self[f"{name}_{what}"]
         return self._view(name, kind, (self.num_records, width) if padded else elements)
@@ -270,8 +271,10 @@ class Batch:
         column = self[name]
         if isinstance(column, Ragged):
             return column.to_padded(value, length, side=side)
-        if value is not None or length is not None or is_left(side):
-            raise ValueError(f"field {name!r} is padded already, after its values")
+        left = self._block.measure(self._index(name))[7]
+        if value is not None or length is not None or (is_left(side) and not left):
+            place = "in front of" if left else "after"
+            raise ValueError(f"field {name!r} is padded already, {place} its values")
         return column
 
     def ragged(self, name: str) -> Ragged:

@@ -211,6 +211,7 @@ class Dataset(Stages[T]):
         padded_shapes: Any = None,
         padding_values: Any = None,
         pad_to_multiple: int = 1,
+        padding_side: str | None = None,
         drop_remainder: bool = False,
     ) -> Dataset[Batch]:
         """Batches of `window_size` records with the same key.
@@ -229,7 +230,7 @@ class Dataset(Stages[T]):
         options = {
             "window_size": window_size, "padded": padded, "padded_shapes": padded_shapes,
             "padding_values": padding_values, "pad_to_multiple": pad_to_multiple,
-            "drop_remainder": drop_remainder,
+            "padding_side": padding_side, "drop_remainder": drop_remainder,
         }  # fmt: skip
         given = {name: value for name, value in options.items() if value is not None}
         return _functions.windows(self, key, reduce, window_size_func, given)

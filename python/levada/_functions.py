@@ -187,7 +187,7 @@ class Length(Map):
     """fn(record) -> int, as one more column."""
 
     def __init__(self, fn, name):
-        super().__init__(fn)
+        super().__init__(fn, spec={name: "int64"})
         self.name = name
 
     def made(self, row):
@@ -393,7 +393,26 @@ def _generators(block, draw):
 
 def with_length(ds, fn, name):
     """The dataset with fn(record) as one more field."""
-    return ds._append("map", {"fn": handle(Length(fn, name), fn, per_record=True)})
+    options = {"fn": handle(Length(fn, name), fn, per_record=True)}
+    known = _spec_of(ds._core)
+    if known is not None and name not in known:
+        options["spec"] = {**known, name: "int64"}
+    return ds._append("map", options)
+
+
+def _spec_of(core):
+    """The columns as the option `spec` of a stage has them; None if it cannot say them."""
+    fields = core.fields()
+    if core.flags & 1 or any(depth > 1 or padded for _, _, depth, _, padded, _ in fields):
+        return None
+    return {
+        name: {
+            "dtype": dtype,
+            "kind": "Ragged" if depth else "FixedLen",
+            "shape": [None if size < 0 else size for size in dims],
+        }
+        for name, dtype, depth, dims, *_ in fields
+    }
 
 
 def cost(fn):

@@ -225,6 +225,11 @@ class Iterator(Typed[T], _levada.Iter):
         at a restore."""
         return json.loads(super().stats())
 
+    def explain(self) -> str:
+        """``Dataset.explain`` of what is running, and what its stages have chosen by looking at
+        data, such as the boundaries of ``bucket_by_sequence_length`` without any."""
+        return super().explain()
+
     def report(self) -> Report:  # type: ignore[override]
         """The wait report, a dict that prints as text. Any thread."""
         return Report(json.loads(super().report()))

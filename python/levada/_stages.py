@@ -64,6 +64,7 @@ class Stages(Typed[T]):
         padding_values: Any = None,
         pad_to_bucket_boundary: bool = False,
         pad_to_multiple: int = 1,
+        padding_side: str = "right",
         no_padding: bool = False,
         drop_remainder: bool = False,
     ) -> Dataset[Batch]:
@@ -86,6 +87,7 @@ class Stages(Typed[T]):
         padding_values: {field: value} or one value for all; null = 0 and empty
         pad_to_bucket_boundary: pad to the boundary of the bucket less one, not to the longest
         pad_to_multiple: round lengths up to this
+        padding_side: padding follows the values of a sequence, or precedes them (right, left)
         no_padding: ragged batches instead of padded ones
         drop_remainder: with batch_sizes: drop records that do not fill a batch at the end
 
@@ -105,6 +107,7 @@ class Stages(Typed[T]):
             padding_values=padding_values,
             pad_to_bucket_boundary=pad_to_bucket_boundary,
             pad_to_multiple=pad_to_multiple,
+            padding_side=padding_side,
             no_padding=no_padding,
             drop_remainder=drop_remainder,
         )
@@ -431,6 +434,7 @@ class Stages(Typed[T]):
         padded_shapes: Any = None,
         padding_values: Any = None,
         pad_to_multiple: int = 1,
+        padding_side: str = "right",
         drop_remainder: bool = False,
     ) -> Dataset[Batch]:
         """Groups batch_size records to a batch, padded to the longest.
@@ -440,6 +444,8 @@ class Stages(Typed[T]):
         padding_values: {field: value} or one value for all; null = 0 and empty
         pad_to_multiple: round lengths up to this
         drop_remainder: drop a smaller last batch
+        padding_side: padding follows the values of a sequence, or precedes them (right, left)
+        drop_remainder: leave out a last batch that is smaller
 
         As text: range:10 | padded_batch:4
         """
@@ -449,6 +455,7 @@ class Stages(Typed[T]):
             padded_shapes=padded_shapes,
             padding_values=padding_values,
             pad_to_multiple=pad_to_multiple,
+            padding_side=padding_side,
             drop_remainder=drop_remainder,
         )
 
@@ -654,6 +661,7 @@ class Stages(Typed[T]):
         padded_shapes: Any = None,
         padding_values: Any = None,
         pad_to_multiple: int = 1,
+        padding_side: str = "right",
         drop_remainder: bool = False,
     ) -> Dataset[T]:
         """Batches of neighboring records, which may overlap.
@@ -665,6 +673,7 @@ class Stages(Typed[T]):
         padded_shapes: {field: [length or null, ...]}; null = the longest of the batch
         padding_values: {field: value} or one value for all; null = 0 and empty
         pad_to_multiple: round lengths up to this
+        padding_side: padding follows the values of a sequence, or precedes them (right, left)
         drop_remainder: drop windows that are not full at the end
 
         As text: range:10 | window:4,shift=2
@@ -678,6 +687,7 @@ class Stages(Typed[T]):
             padded_shapes=padded_shapes,
             padding_values=padding_values,
             pad_to_multiple=pad_to_multiple,
+            padding_side=padding_side,
             drop_remainder=drop_remainder,
         )
 

@@ -168,6 +168,26 @@ def test_a_saved_iterator_resumes_at_any_batch(options):
             assert [(b["n"].tolist(), b["x"].tolist()) for b in it] == whole[cut:]
 
 
+def test_explain_of_an_iterator_shows_the_chosen_boundaries():
+    lengths = np.random.default_rng(3).integers(0, 60, 6000)
+    ds = lv.from_arrays({"n": lengths}).bucket_by_sequence_length(
+        "n", max_tokens=500, num_buckets=3
+    )
+    ds = ds.with_options(threads=2, seed=1)
+    with iter(ds) as it:
+        assert "chosen" not in it.explain()
+        next(it)
+        text = it.explain()
+        state = it.save()
+    with iter(ds) as other:
+        other.restore(state)
+        next(other)
+        assert other.explain() == text
+    best = lv.optimal_boundaries(lengths[:4096], 3)
+    assert f"    chosen  boundaries={str(best).replace(' ', '')}\n" in text
+    assert text.startswith("0.memory") and "1.bucket_by_sequence_length:n" in text
+
+
 def test_explain_names_stages_randomness_and_states():
     ds = records().shuffle(5).bucket_by_sequence_length("x", max_tokens=90, lookahead=10)
     text = ds.with_options(threads=2, seed=7).explain()

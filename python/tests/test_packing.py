@@ -121,6 +121,21 @@ class TestViews:
         with pytest.raises(ValueError, match="field 'id' has no sequences"):
             padded.ragged("id")
 
+    def test_batches_padded_in_front_of_their_values(self):
+        ds = records([2, 0, 3])
+        ragged = next(iter(ds.batch(3)))
+        left = next(iter(ds.padded_batch(3, padding_side="left", padding_values=-1)))
+        assert (left["tokens"] == ragged["tokens"].to_padded(-1, side="left")).all()
+        assert left.padded("tokens", side="left") is left["tokens"]
+        assert left.mask("tokens").tolist() == ragged.mask("tokens", side="left").tolist()
+        assert left.ragged("tokens").to_list() == ragged["tokens"].to_list()
+        with pytest.raises(ValueError, match="is padded already, in front of its values"):
+            left.padded("tokens", 7)
+        same = ds.padded_batch(3, padding_side="left").map(lambda b: b, batched=True)
+        assert next(iter(same)).mask("tokens").tolist() == left.mask("tokens").tolist()
+        parts = ds.padded_batch(3, padding_side="left").unbatch()
+        assert [r["tokens"].tolist() for r in parts] == ragged["tokens"].to_list()
+
     def test_no_copy(self):
         batch = next(iter(records([2, 3]).batch(2)))
         assert batch.cu_seqlens("tokens") is batch["tokens"].offsets

@@ -32,6 +32,21 @@ def test_a_key_is_an_expression_or_a_function(key):
     assert list(ds.first()) == ["value"]
 
 
+def test_columns_stay_known_after_a_function_of_the_key():
+    spec = {"x": lv.VarLenFeature("int32"), "v": lv.FixedLenFeature([2], "float32"), "s": "string"}
+    rows = [{"x": [1] * (i % 3), "v": [i, i], "s": b"a" * i} for i in range(7)]
+    ds = lv.from_records(rows, spec=spec)
+    made = ds.group_by_window(lambda record: len(record["x"]), window_size=2)
+    assert made.spec == ds.group_by_window("len(x)", window_size=2).spec
+    assert list(made.spec) == ["x", "v", "s"] and next(iter(made))["v"].shape == (2, 2)
+    sized = ds.group_by_window("s", window_size_func=lambda key: 1 + len(key))
+    assert list(sized.spec) == ["x", "v", "s"] and len(list(sized)) == 7
+    buckets = ds.bucket_by_sequence_length(
+        lambda r: len(r["x"]), boundaries=[2], batch_sizes=[2, 2]
+    )
+    assert list(buckets.spec)[:3] == ["x", "v", "s"]
+
+
 def test_negative_keys_come_first():
     ds = lv.range(-4, 4).group_by_window("value // 3", window_size=9)
     assert values(ds) == [[-4], [-3, -2, -1], [0, 1, 2], [3]]

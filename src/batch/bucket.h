@@ -31,7 +31,7 @@ typedef struct levada_bucket_args {
     levada_ints         batch_sizes;
     int64_t             max_tokens;
     const levada_value *cost; /* a word or a function; NULL = linear */
-    int64_t             num_buckets, lookahead, too_long, pad_to_multiple;
+    int64_t             num_buckets, lookahead, too_long, pad_to_multiple, padding_side;
     const levada_value *padded_shapes, *padding_values;
     bool                pad_to_bucket_boundary, no_padding, drop_remainder;
 } levada_bucket_args;
@@ -97,8 +97,10 @@ LEVADA_MUST_USE levada_status levada_choice_make(levada_choice *choice, levada_b
 LEVADA_MUST_USE levada_status levada_choice_widen(const levada_choice *choice,
                                                   levada_buckets *buckets, const levada_cost *cost,
                                                   int64_t length, levada_error *err);
-/* One line in the log: the boundaries as they are now. */
-void levada_choice_log(const levada_buckets *buckets, const levada_context *context);
+/* The boundaries as they are now: for levada_iter_explain, and if they were made now, in the log.
+ */
+void levada_choice_report(const levada_buckets *buckets, const levada_context *context,
+                          bool made);
 LEVADA_MUST_USE levada_status levada_choice_save(const levada_choice  *choice,
                                                  const levada_buckets *buckets,
                                                  levada_state_writer *to, levada_error *err);

@@ -50,6 +50,7 @@ static const levada_arg bucket_options[] = {
                .doc = "pad to the boundary of the bucket less one, not to the longest"),
     LEVADA_ARG(INT, levada_bucket_args, pad_to_multiple, .otherwise = "1", .min = 1, .max = 1 << 24,
                .doc = "round lengths up to this"),
+    LEVADA_PADDING_LEFT(levada_bucket_args),
     LEVADA_ARG(BOOL, levada_bucket_args, no_padding, .otherwise = "false",
                .doc = "ragged batches instead of padded ones"),
     LEVADA_ARG(BOOL, levada_bucket_args, drop_remainder, .otherwise = "false",
@@ -59,7 +60,8 @@ static const levada_arg bucket_options[] = {
 
 static levada_padding_options bucket_how(const levada_bucket_args *a)
 {
-    levada_padding_options o = { a->padded_shapes, a->padding_values, a->pad_to_multiple };
+    levada_padding_options o = { a->padded_shapes, a->padding_values, a->pad_to_multiple,
+                                 a->padding_side != 0 };
 
     return o;
 }

@@ -89,7 +89,7 @@ static levada_status bucket_choose(levada_bucket_state *s, levada_grouping *g, l
     LEVADA_TRY(levada_grouping_recall(g, err));
     s->recalled = g->n - rest;
     LEVADA_TRY(levada_bucket_set_rules(s, err));
-    levada_choice_log(&s->buckets, g->context);
+    levada_choice_report(&s->buckets, g->context, true);
     return LEVADA_OK;
 }
 
@@ -121,7 +121,7 @@ static levada_status bucket_widen(levada_bucket_state *s, levada_grouping *g, in
     }
     LEVADA_TRY(levada_choice_widen(&s->choice, &s->buckets, &s->cost, length, err));
     LEVADA_TRY(levada_bucket_set_rule(s, last, err));
-    levada_choice_log(&s->buckets, g->context);
+    levada_choice_report(&s->buckets, g->context, true);
     return LEVADA_OK;
 }
 
@@ -284,6 +284,7 @@ static levada_status bucket_restore(const void *self, levada_grouping *g,
     if (!s->choice.window) return LEVADA_OK;
     LEVADA_TRY(levada_state_get_count(from, "recalled", g->n - g->at, &s->recalled, err));
     LEVADA_TRY(levada_choice_restore(&s->choice, &s->buckets, from, err));
+    if (s->choice.made) levada_choice_report(&s->buckets, g->context, false);
     return levada_bucket_set_rules(s, err);
 }
 

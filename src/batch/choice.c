@@ -2,6 +2,7 @@
 #include "base/alloc.h"
 #include "base/text.h"
 #include "batch/bucket.h"
+#include "run/context.h"
 #include <levada/lengths.h>
 
 #include <stdlib.h>
@@ -162,16 +163,18 @@ levada_status levada_choice_widen(const levada_choice *c, levada_buckets *bucket
     return LEVADA_OK;
 }
 
-void levada_choice_log(const levada_buckets *buckets, const levada_context *context)
+void levada_choice_report(const levada_buckets *buckets, const levada_context *context, bool made)
 {
     levada_text text = { 0 };
 
+    levada_text_put(&text, "boundaries=[");
     for (int64_t i = 0; i < buckets->n - 1; i++) {
         levada_text_format(&text, "%s%lld", i ? "," : "", (long long)buckets->at[i]);
     }
-    if (!text.failed) {
-        levada_context_log(context, LEVADA_LOG_INFO,
-                           "bucket_by_sequence_length: boundaries=[%s]", text.at ? text.at : "");
+    levada_text_char(&text, ']');
+    if (!text.failed) levada_context_chosen(context, text.at);
+    if (!text.failed && made) {
+        levada_context_log(context, LEVADA_LOG_INFO, "bucket_by_sequence_length: %s", text.at);
     }
     levada_text_clear(&text);
 }

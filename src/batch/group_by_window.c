@@ -27,7 +27,7 @@
 
 typedef struct group_args {
     const char         *key, *window_size_field;
-    int64_t             window_size, pad_to_multiple;
+    int64_t             window_size, pad_to_multiple, padding_side;
     const levada_value *padded_shapes, *padding_values;
     bool                padded, drop_remainder;
 } group_args;
@@ -60,6 +60,7 @@ static const levada_arg group_options[] = {
                .doc = "{field: value} or one value for all; null = 0 and empty"),
     LEVADA_ARG(INT, group_args, pad_to_multiple, .otherwise = "1", .min = 1, .max = 1 << 24,
                .doc = "round lengths up to this"),
+    LEVADA_PADDING_LEFT(group_args),
     LEVADA_ARG(BOOL, group_args, drop_remainder, .otherwise = "false",
                .doc = "drop windows that are not full at the end"),
     LEVADA_ARG_END
@@ -67,7 +68,8 @@ static const levada_arg group_options[] = {
 
 static levada_padding_options group_how(const group_args *a)
 {
-    levada_padding_options o = { a->padded_shapes, a->padding_values, a->pad_to_multiple };
+    levada_padding_options o = { a->padded_shapes, a->padding_values, a->pad_to_multiple,
+                                 a->padding_side != 0 };
 
     return o;
 }

@@ -8,7 +8,7 @@
 #include "tensor/encoded.h"
 
 typedef struct padded_batch_args {
-    int64_t             batch_size, pad_to_multiple;
+    int64_t             batch_size, pad_to_multiple, padding_side;
     const levada_value *padded_shapes, *padding_values;
     bool                drop_remainder;
 } padded_batch_args;
@@ -27,6 +27,7 @@ static const levada_arg padded_batch_options[] = {
                .doc = "{field: value} or one value for all; null = 0 and empty"),
     LEVADA_ARG(INT, padded_batch_args, pad_to_multiple, .otherwise = "1", .min = 1, .max = 1 << 24,
                .doc = "round lengths up to this"),
+    LEVADA_PADDING_LEFT(padded_batch_args),
     LEVADA_ARG(BOOL, padded_batch_args, drop_remainder, .otherwise = "false",
                .doc = "drop a smaller last batch"),
     LEVADA_ARG_END
@@ -34,7 +35,8 @@ static const levada_arg padded_batch_options[] = {
 
 static levada_padding_options padded_batch_how(const padded_batch_args *a)
 {
-    levada_padding_options o = { a->padded_shapes, a->padding_values, a->pad_to_multiple };
+    levada_padding_options o = { a->padded_shapes, a->padding_values, a->pad_to_multiple,
+                                 a->padding_side != 0 };
 
     return o;
 }

@@ -122,6 +122,7 @@ static levada_status padding_field(const levada_padding_options *o, const levada
     LEVADA_TRY(levada_pad_field(from, field, err));
     memcpy(how->value, from->pad, sizeof how->value);
     how->multiple = o->multiple;
+    how->left = field->left = o->left && field->padded;
     for (int32_t d = 0; d < LEVADA_MAX_DIMS; d++) how->dims[d] = -1;
     for (int32_t d = 0; d < from->ndim; d++) how->dims[from->depth + d] = from->dims[d];
     shape = o->shapes ? levada_value_get(o->shapes, from->name) : NULL;

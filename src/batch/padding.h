@@ -13,7 +13,12 @@ typedef struct levada_padding_options {
     const levada_value *shapes; /* map field -> list of dimensions, null = the longest; or NULL  */
     const levada_value *values; /* map field -> number or text, or one for all; or NULL          */
     int64_t             multiple;
+    bool                left; /* padding is in front of the values of a sequence */
 } levada_padding_options;
+
+#define LEVADA_PADDING_LEFT(args_type)                                                           \
+    LEVADA_ARG(CHOICE, args_type, padding_side, .choices = "right|left",                          \
+               .doc = "padding follows the values of a sequence, or precedes them")
 
 /* Columns of the padded batch. Fields that an open spec does not have yet are not asked for. */
 LEVADA_MUST_USE levada_status levada_padding_spec(const levada_padding_options *options,

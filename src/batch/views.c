@@ -138,6 +138,7 @@ levada_status levada_batch_measure(const levada_block *batch, const char *field,
     s.rows = v.rows;
     s.padded = v.width >= 0;
     s.packed = v.segments != NULL;
+    s.left = s.padded && v.column->field->left;
     s.width = s.padded ? v.width : widest;
     s.elements = s.padded ? s.rows * s.width : s.steps;
     levada_versioned_write(out, &s, sizeof s);
@@ -161,6 +162,13 @@ levada_status levada_batch_cu_seqlens(const levada_block *batch, const char *fie
     return LEVADA_OK;
 }
 
+/* n numbers of padding; returns what follows them. */
+static int32_t *views_blank(int32_t *to, int64_t n)
+{
+    for (int64_t k = 0; k < n; k++) *to++ = 0;
+    return to;
+}
+
 static levada_status views_fill(const levada_block *batch, const char *field, bool ids, int32_t *to,
                                 levada_error *err)
 {
@@ -173,6 +181,7 @@ static levada_status views_fill(const levada_block *batch, const char *field, bo
     for (int64_t row = 0; row < v.rows; row++) {
         LEVADA_TRY(views_row_at(&v, row, &r, err));
         if (v.width >= 0) id = 0;
+        if (v.column->field->left) to = views_blank(to, v.width - r.steps);
         for (int64_t i = 0; i < r.n; i++) {
             int32_t size = (int32_t)views_size(&r, i);
 
@@ -180,7 +189,7 @@ static levada_status views_fill(const levada_block *batch, const char *field, bo
             for (int32_t t = 0; t < size; t++) to[t] = ids ? id : t;
             to += size;
         }
-        for (int64_t k = r.steps; k < v.width; k++) *to++ = 0;
+        if (!v.column->field->left) to = views_blank(to, v.width - r.steps);
     }
     return LEVADA_OK;
 }
@@ -206,10 +215,11 @@ levada_status levada_batch_mask(const levada_block *batch, const char *field, bo
     LEVADA_TRY(levada_require(to != NULL, "to", err));
     LEVADA_TRY(levada_batch_measure(batch, field, &s, err));
     LEVADA_TRY(views_open(batch, field, &v, err));
-    if (left && s.padded) {
+    if (left && s.padded && !v.column->field->left) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "field '%s' has its padding after the values", field);
     }
+    if (s.padded) left = v.column->field->left;
     for (int64_t row = 0; row < s.rows; row++, to += s.width) {
         bool   added = v.added && v.added[row];
         size_t steps = added ? 0 : (size_t)views_steps(&v, row), blank = (size_t)s.width - steps;
@@ -260,6 +270,7 @@ levada_status levada_batch_pad(levada_env *env, const levada_block *batch, const
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "field '%s' is not ragged", field);
     }
     LEVADA_TRY(levada_pad_field(v.column->field, &padded, err));
+    padded.left = o.left;
     LEVADA_TRY(levada_spec_create(v.column->field, 1, levada_spec_flags_of(batch->spec), &spec,
                                   err));
     st = levada_columns_pick(pool, batch, spec, NULL, &one, err);

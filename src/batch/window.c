@@ -19,7 +19,7 @@
 #define WINDOW_MOST (1 << 24)
 
 typedef struct window_args {
-    int64_t             size, shift, stride, pad_to_multiple;
+    int64_t             size, shift, stride, pad_to_multiple, padding_side;
     const levada_value *padded_shapes, *padding_values;
     bool                padded, drop_remainder;
 } window_args;
@@ -51,6 +51,7 @@ static const levada_arg window_options[] = {
                .doc = "{field: value} or one value for all; null = 0 and empty"),
     LEVADA_ARG(INT, window_args, pad_to_multiple, .otherwise = "1", .min = 1, .max = 1 << 24,
                .doc = "round lengths up to this"),
+    LEVADA_PADDING_LEFT(window_args),
     LEVADA_ARG(BOOL, window_args, drop_remainder, .otherwise = "false",
                .doc = "drop windows that are not full at the end"),
     LEVADA_ARG_END
@@ -58,7 +59,8 @@ static const levada_arg window_options[] = {
 
 static levada_padding_options window_how(const window_args *a)
 {
-    return (levada_padding_options){ a->padded_shapes, a->padding_values, a->pad_to_multiple };
+    return (levada_padding_options){ a->padded_shapes, a->padding_values, a->pad_to_multiple,
+                                 a->padding_side != 0 };
 }
 
 static int64_t window_shift(const window_args *a)

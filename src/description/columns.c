@@ -226,7 +226,7 @@ static bool columns_like(const levada_field *declared, const levada_field *is)
 {
     if (strcmp(declared->name, is->name) != 0 || declared->dtype != is->dtype ||
         declared->depth != is->depth || declared->ndim != is->ndim ||
-        declared->padded != is->padded) {
+        declared->padded != is->padded || declared->left != is->left) {
         return false;
     }
     for (int32_t d = 0; d < is->ndim; d++) {

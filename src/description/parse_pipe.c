@@ -131,6 +131,11 @@ static levada_status parse_pipe_option(levada_parser *p, const levada_op *op, bo
     }
     places->at[i] = start;
     levada_status status = levada_parse_raw(p, levada_option_holds_text(arg->type), &value, err);
+    if (status == LEVADA_OK && levada_parser_peek(p) == '(') {
+        status = levada_parser_fail(p, p->at, err,
+                                    "'(' after the value of '%s': put an expression in quotes, "
+                                    "such as \"len(x)\"", arg->name);
+    }
     if (status == LEVADA_OK) {
         status = levada_value_resolve(p, &value, err);
         if (status != LEVADA_OK) levada_error_wrap(err, "%s", arg->name);

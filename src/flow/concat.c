@@ -29,7 +29,7 @@ static levada_status concat_field(levada_field *to, const levada_field *is, int3
                            to->name);
     }
     if (is->dtype != to->dtype || is->depth != to->depth || is->ndim != to->ndim ||
-        is->padded != to->padded) {
+        is->padded != to->padded || is->left != to->left) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "field '%s' of input %d is %s with %d ragged levels and %d dimensions, "
                            "of input 0 %s with %d and %d",

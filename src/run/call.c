@@ -25,6 +25,7 @@ static levada_status call_mark_padded(const levada_spec *declared, const levada_
         bool                had = before && before->padded;
 
         if (f->depth == 0 && f->ndim > 0) f->padded = f->dims[0] < 0 || had;
+        f->left = f->padded && had && before->left;
         if (f->padded && had && f->dtype == before->dtype)
             memcpy(f->pad, before->pad, sizeof f->pad);
     }
@@ -185,7 +186,9 @@ static levada_status call_find_padded(const levada_block *in, const levada_block
             memcpy(fields[i].pad, before->field->pad, sizeof fields[i].pad);
         if (c->field->depth == 0 && c->field->ndim > 0 && !c->field->padded)
             fields[i].padded = before || (at >= 0 && levada_spec_field(spec, at)->padded);
-        *any = *any || fields[i].padded != c->field->padded;
+        if (before) fields[i].left = before->field->left;
+        else if (at >= 0 && fields[i].padded) fields[i].left = levada_spec_field(spec, at)->left;
+        *any = *any || fields[i].padded != c->field->padded || fields[i].left != c->field->left;
     }
     return LEVADA_OK;
 }

@@ -4,12 +4,14 @@
  */
 #include "run/context.h"
 
+#include "base/alloc.h"
 #include "base/assert.h"
 #include "run/node.h"
 #include "tensor/block_priv.h"
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 levada_status levada_context_gather(const levada_context *context, const levada_block *block,
                                     levada_block **out, levada_error *err)
@@ -77,4 +79,18 @@ void levada_context_dropped(const levada_context *context, int64_t records)
     if (context->node && levada_node_dropped(context->node, records, NULL) == LEVADA_OK) return;
     counts = context->node ? context->node->place.counts : &context->run->unplaced;
     atomic_fetch_add_explicit(&counts->dropped, records, memory_order_relaxed);
+}
+
+void levada_context_chosen(const levada_context *context, const char *text)
+{
+    size_t size = strlen(text) + 1;
+    char  *copy = context->node ? levada_alloc(size) : NULL, *old;
+
+    if (!copy) return;
+    memcpy(copy, text, size);
+    levada_mutex_lock(&context->run->noting);
+    old = context->node->chosen;
+    context->node->chosen = copy;
+    levada_mutex_unlock(&context->run->noting);
+    levada_free(old);
 }

@@ -11,4 +11,8 @@
 void levada_context_place(const levada_context *context, const levada_block *block, int64_t row,
                           levada_error *err);
 
+/* For levada_iter_explain: what the stage has chosen by looking at data. Copies the text, and keeps
+ * the previous one if memory is short. */
+void levada_context_chosen(const levada_context *context, const char *text);
+
 #endif

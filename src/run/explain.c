@@ -6,7 +6,8 @@
 #include "base/assert.h"
 #include "base/text.h"
 #include "description/dataset_priv.h"
-#include "run/run.h"
+#include "base/process.h"
+#include "run/handle.h"
 
 #include <string.h>
 
@@ -92,17 +93,29 @@ static void explain_name(levada_text *text, const levada_dataset *at)
     levada_text_clear(&whole);
 }
 
-/* Depth first, inputs before what they flow into: the numbers are those of paths in states. */
-static void explain_stage(levada_text *text, const levada_dataset *at, int32_t *position)
+/* The node that runs a stage by itself; NULL = none. */
+static const levada_node *explain_node(const levada_node *it, const levada_dataset *at)
 {
-    const char *drawn = explain_randomness(at);
+    const levada_node *found = it->at == at && it->chosen ? it : NULL;
 
-    for (int32_t i = 0; i < at->ninputs; i++) explain_stage(text, at->inputs[i], position);
+    for (int32_t i = 0; !found && i < it->ninputs; i++) found = explain_node(it->inputs[i], at);
+    return found;
+}
+
+/* Depth first, inputs before what they flow into: the numbers are those of paths in states. */
+static void explain_stage(levada_text *text, const levada_dataset *at, const levada_node *root,
+                          int32_t *position)
+{
+    const char        *drawn = explain_randomness(at);
+    const levada_node *node = root ? explain_node(root, at) : NULL;
+
+    for (int32_t i = 0; i < at->ninputs; i++) explain_stage(text, at->inputs[i], root, position);
     levada_text_format(text, "%d.", (int)(*position)++);
     explain_name(text, at);
     levada_text_format(text, "\n    runs    %s\n", explain_threads(at->op));
     if (drawn) levada_text_format(text, "    random  %s, from seed and epoch\n", drawn);
     levada_text_format(text, "    saved   %s\n", explain_saved(at->op));
+    if (node && node->chosen) levada_text_format(text, "    chosen  %s\n", node->chosen);
 }
 
 levada_status levada_dataset_explain(const levada_dataset *dataset, char **out, levada_error *err)
@@ -112,6 +125,21 @@ levada_status levada_dataset_explain(const levada_dataset *dataset, char **out, 
     levada_text text = { 0 };
     int32_t     position = 0;
 
-    explain_stage(&text, dataset, &position);
+    explain_stage(&text, dataset, NULL, &position);
+    return levada_text_steal(&text, out, err);
+}
+
+levada_status levada_iter_explain(levada_iter *it, char **out, levada_error *err)
+{
+    levada_text text = { 0 };
+    int32_t     position = 0;
+
+    LEVADA_TRY(LEVADA_USABLE(it, "iterator", err));
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
+    levada_handle_enter(it);
+    levada_mutex_lock(&it->run->noting);
+    explain_stage(&text, it->run->dataset, it->root, &position);
+    levada_mutex_unlock(&it->run->noting);
+    levada_handle_leave(it);
     return levada_text_steal(&text, out, err);
 }

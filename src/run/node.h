@@ -91,6 +91,8 @@ struct levada_node {
     int32_t                nkept;
     levada_status          late; /* END or an error that came after them, to be returned next  */
     levada_error           late_why;
+    char                  *chosen; /* what its stage chose while data flowed, owned; NULL =
+                                    * nothing; guarded by the lock of the run's notes          */
     atomic_llong           records, blocks, nanoseconds; /* time includes the inputs'          */
 };
 

@@ -158,7 +158,7 @@ static void rows_field_parts(const levada_field *f, int64_t *to)
     to[0] = f->dtype;
     to[1] = f->depth;
     to[2] = f->ndim;
-    to[3] = f->padded;
+    to[3] = f->padded + 2 * f->left;
     memcpy(to + 4, f->pad, sizeof f->pad); /* two of them */
     memcpy(to + 6, f->dims, sizeof f->dims);
 }
@@ -205,7 +205,8 @@ static bool rows_read_field(const int64_t *parts, const char **names, const char
     f->dtype = (levada_dtype)parts[0];
     f->depth = (uint8_t)parts[1];
     f->ndim = (uint8_t)parts[2];
-    f->padded = parts[3] != 0;
+    f->padded = parts[3] & 1;
+    f->left = parts[3] >> 1 & 1;
     memcpy(f->pad, parts + 4, sizeof f->pad);
     memcpy(f->dims, parts + 6, sizeof f->dims);
     *names = stop + 1;

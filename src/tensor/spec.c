@@ -136,7 +136,7 @@ int32_t levada_spec_flags_of(const levada_spec *spec)
 static bool spec_field_equal(const levada_field *a, const levada_field *b)
 {
     return a->dtype == b->dtype && a->depth == b->depth && a->ndim == b->ndim &&
-           a->padded == b->padded && strcmp(a->name, b->name) == 0 &&
+           a->padded == b->padded && a->left == b->left && strcmp(a->name, b->name) == 0 &&
            memcmp(a->dims, b->dims, a->ndim * sizeof a->dims[0]) == 0;
 }
 

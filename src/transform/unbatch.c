@@ -34,12 +34,12 @@ static bool unbatch_field(levada_field *f, bool batched)
 {
     if (batched) {
         if (!f->padded) return true;
-        f->padded = false;
+        f->padded = f->left = false;
         f->depth = 1;
         unbatch_drop_dim(f);
         return true;
     }
-    f->padded = false;
+    f->padded = f->left = false;
     if (f->depth > 0) {
         f->depth--;
         return true;
@@ -126,10 +126,11 @@ static levada_status unbatch_cut(levada_builder *b, int32_t i, const levada_colu
     }
     LEVADA_TRY(levada_builder_ranges(b, i, 0, from->n, &begin, &end, err));
     for (int64_t r = 0; r < from->n; r++) {
-        int64_t n = from->lengths ? from->lengths[r] : step;
+        int64_t n = from->lengths && from->lengths[r] < step ? from->lengths[r] : step;
+        int64_t first = r * step + (from->field->left ? step - n : 0);
 
-        begin[r] = (int32_t)(r * step);
-        end[r] = (int32_t)(r * step + (n < step ? n : step));
+        begin[r] = (int32_t)first;
+        end[r] = (int32_t)(first + n);
     }
     return LEVADA_OK;
 }

@@ -61,6 +61,8 @@ static void look(levada_iter *it)
 
     FAULT_AGAIN(levada_iter_stats(it, &json, err));
     levada_string_free(&json);
+    FAULT_AGAIN(levada_iter_explain(it, &json, err));
+    levada_string_free(&json);
     FAULT_AGAIN(levada_iter_report(it, &json, err));
     levada_string_free(&json);
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "support/iters.h"
+#include <levada/views.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -155,6 +157,49 @@ static void refuses_bad_options(void **state)
                    "'w' must be a string");
 }
 
+static void padding_may_precede_the_values(void **state)
+{
+    static const char *const stages[] = {
+        "padded_batch:2,padding_side=left",
+        "group_by_window:\"n // 2\",window_size=2,padded=true,padding_side=left",
+        "window:2,padded=true,padding_side=left",
+        "bucket_by_sequence_length:x,boundaries=[],batch_sizes=2,padding_side=left",
+    };
+    const int32_t want[] = { 0, 0, 0, 100, 101, 102 };
+    const uint8_t mask[] = { 0, 0, 1, 1, 1, 1 };
+    const int32_t positions[] = { 0, 0, 0, 0, 1, 2 };
+    t_bytes       one, other;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof stages / sizeof *stages; i++) {
+        levada_batch_sizes sizes = LEVADA_BATCH_SIZES_INIT;
+        levada_block      *batch = NULL;
+        levada_iter       *it;
+        char               text[200];
+        uint8_t            got[6];
+        int32_t            at[6];
+
+        (void)snprintf(text, sizeof text, "t_rows:4,lengths=[1,3] | %s", stages[i]);
+        it = t_iter_open(text, 1, 256);
+        assert_int_equal(levada_iter_next(it, &batch, NULL), LEVADA_OK);
+        assert_memory_equal(levada_column_i32(levada_block_column(batch, "x")), want, sizeof want);
+        assert_int_equal(levada_batch_mask(batch, "x", false, got, NULL), LEVADA_OK);
+        assert_memory_equal(got, mask, sizeof mask);
+        assert_int_equal(levada_batch_positions(batch, "x", at, NULL), LEVADA_OK);
+        assert_memory_equal(at, positions, sizeof positions);
+        assert_int_equal(levada_batch_measure(batch, "x", &sizes, NULL), LEVADA_OK);
+        assert_true(sizes.left);
+        levada_block_unref(&batch);
+        levada_iter_close(&it);
+    }
+    t_iter_sweep("t_stream:30 | padded_batch:4,padding_side=left | prefetch:2", true, 1);
+    one = t_iter_all("t_rows:30,bare=true | padded_batch:4,padding_side=left | unbatch", false);
+    other = t_iter_all("t_rows:30,bare=true", false);
+    t_bytes_equal(one, other, "records out of batches");
+    free(one.at);
+    free(other.at);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -164,6 +209,7 @@ int main(void)
         cmocka_unit_test(errors_name_the_record),
         cmocka_unit_test(counts_its_padding),
         cmocka_unit_test(goes_on_after_restores),
+        cmocka_unit_test(padding_may_precede_the_values),
         cmocka_unit_test(refuses_bad_options),
     };
 

@@ -40,6 +40,13 @@ static levada_status iter_save_at(levada_error *err)
     return levada_iter_save_at(NULL, NULL, 0, &bytes, &size, err);
 }
 
+static levada_status iter_explain(levada_error *err)
+{
+    char *text = NULL;
+
+    return levada_iter_explain(NULL, &text, err);
+}
+
 static levada_status iter_stats(levada_error *err)
 {
     char *json = NULL;
@@ -193,6 +200,7 @@ static void null_is_refused_by_the_name_of_the_argument(void **state)
         { "iterator", iter_next },
         { "iterator", iter_save },
         { "iterator", iter_save_at },
+        { "iterator", iter_explain },
         { "iterator", iter_stats },
         { "iterator", iter_report },
         { "iterator", iter_find_file },

@@ -93,6 +93,9 @@ static void refuses_bad_syntax(void **state)
                   "(a list is written [a,b]) at column 13");
     t_ops_refused(env, "t_numbers:3,step=", LEVADA_EINVALID_ARGUMENT,
                   "t_numbers: expected a value, found the end at column 18");
+    t_ops_refused(env, "t_numbers:len(x)", LEVADA_EINVALID_ARGUMENT,
+                  "t_numbers: '(' after the value of 'count': put an expression in quotes, such "
+                  "as \"len(x)\" at column 14");
     t_ops_refused(env, "t_zip:4", LEVADA_EINVALID_ARGUMENT,
                   "t_zip: every option needs its name: name=value at column 7");
     t_ops_refused(env, "t_batch(t_numbers:3)", LEVADA_EINVALID_ARGUMENT,
