@@ -87,9 +87,8 @@ def number(n: int) -> str:
 
 
 def table(path: Path, runs: dict[str, Totals]) -> None:
-    print(
-        f"\n{path.name:<24}{'records':>9}{'tokens':>13}{'batches':>9}{'padding':>10}{'tokens/s':>10}"
-    )
+    names = f"{'records':>9}{'tokens':>13}{'batches':>9}{'padding':>10}{'tokens/s':>10}"
+    print(f"\n{path.name:<24}{names}")
     for way, totals in runs.items():
         padding = f"{100 * (1 - totals.tokens / totals.cells):.1f} %"
         rate = f"{totals.tokens / totals.seconds / 1e6:.1f} M"

@@ -220,7 +220,8 @@ class Dataset(Stages[T]):
         order of keys.
 
         `key`: a field of integers or byte strings, an expression (``"len(tokens) // 16"``,
-        ``"label % 10"``), or fn(record) -> int. `window_size_func`: fn(key) -> int, the window size of each key.
+        ``"label % 10"``), or fn(record) -> int. `window_size_func`: fn(key) -> int, the window size
+        of each key.
         `reduce`: fn(key, Batch) -> dict of columns, one entry per record; None: the batch itself.
         With `reduce` or `window_size_func`, `key` is a field or a function. `padded` and the
         options after it: as in ``padded_batch``; otherwise batches stay ragged.

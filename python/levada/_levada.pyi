@@ -273,6 +273,9 @@ def padding_report(
     multiple: int,
     boundaries: builtins.bytes,
     given: bool,
+    field: str,
+    num_buckets: int,
+    pack_length: int,
     /,
 ) -> str: ...
 def config() -> str: ...

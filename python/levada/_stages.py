@@ -55,7 +55,6 @@ class Stages(Typed[T]):
         boundaries: int | Iterable[int] | Iterable[tuple[int, int]] | LengthHistogram | None = None,
         batch_sizes: int | Iterable[int] | None = None,
         *,
-        max_tokens: int | None = None,
         cost: str | Callable[..., int] | None = None,
         num_buckets: int | None = None,
         lookahead: int | None = None,
@@ -73,10 +72,7 @@ class Stages(Typed[T]):
         length: field whose first dimension counts, or an integer field; up to 4 of them
         boundaries: strictly increasing; bucket i holds boundaries[i-1] <= length <
             boundaries[i]. Pairs for two fields. null = chosen while data flows
-        batch_sizes: records in a batch: one for each bucket (one more than boundaries), or one
-            for all
-        max_tokens: instead of batch_sizes: largest cost of a padded batch, its records times
-            the cost of one
+        batch_sizes: records in a batch: one number, or one for each bucket
         cost: cost of a padded record: linear (sum of its lengths), quadratic (sum of their
             squares), 2d (product of two), or a pure function of its lengths; null = linear
         num_buckets: most buckets if boundaries are chosen while data flows; null = 16
@@ -98,7 +94,6 @@ class Stages(Typed[T]):
             length=length,
             boundaries=boundaries,
             batch_sizes=batch_sizes,
-            max_tokens=max_tokens,
             cost=cost,
             num_buckets=num_buckets,
             lookahead=lookahead,
@@ -668,7 +663,7 @@ class Stages(Typed[T]):
 
         size: records in a window
         shift: records from the beginning of a window to that of the next; null = size
-        stride: a window has one record in so many
+        stride: distance between the records of a window; 1 = neighbors
         padded: pad the batches, as padded_batch does; else they stay ragged
         padded_shapes: {field: [length or null, ...]}; null = the longest of the batch
         padding_values: {field: value} or one value for all; null = 0 and empty
@@ -704,7 +699,7 @@ class Stages(Typed[T]):
 
         size: steps in a window
         shift: steps from the beginning of a window to that of the next; null = size
-        stride: a window has one step in so many
+        stride: distance between the steps of a window; 1 = neighbors
         fields: fields to cut, which have the same length in each record; null = all ragged
             ones. The others are repeated
         drop_remainder: drop windows with fewer steps, at the end of each record

@@ -25,12 +25,7 @@ static const levada_arg bucket_options[] = {
                .doc = "strictly increasing; bucket i holds boundaries[i-1] <= length < "
                       "boundaries[i]. Pairs for two fields. null = chosen while data flows"),
     LEVADA_ARG(INTS, levada_bucket_args, batch_sizes, .min = INT32_MIN, .max = INT32_MAX,
-               .doc =
-                   "records in a batch: one for each bucket (one more than boundaries), or one for "
-                   "all"),
-    LEVADA_ARG(INT, levada_bucket_args, max_tokens, .min = 1, .max = INT64_MAX,
-               .doc = "instead of batch_sizes: largest cost of a padded batch, its records times "
-                      "the cost of one"),
+               .doc = "records in a batch: one number, or one for each bucket"),
     LEVADA_ARG(VALUE, levada_bucket_args, cost,
                .doc = "cost of a padded record: linear (sum of its lengths), quadratic (sum of "
                       "their squares), 2d (product of two), or a pure function of its lengths; "

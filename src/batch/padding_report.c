@@ -153,12 +153,12 @@ static void padding_report_multiple(const padding_report *r, levada_text *to)
     levada_text_format(to, ",pad_to_multiple:%lld", (long long)r->options->multiple_of);
 }
 
-static levada_status padding_report_plain(padding_report *r, bool random, levada_error *err)
+static levada_status padding_report_plain(padding_report *r, bool mixed, levada_error *err)
 {
-    levada_padding_strategy s = { .name = random ? "random batches" : "batches in order" };
-    int              last = random ? 1 : 0;
+    levada_padding_strategy s = { .name = mixed ? "random batches" : "batches in order" };
+    int              last = mixed ? 1 : 0;
 
-    if (random) {
+    if (mixed) {
         s.stage[0] = "shuffle";
         levada_text_format(&s.options[0], "buffer_size:%lld,seed:1",
                            (long long)(r->n < 1                      ? 1

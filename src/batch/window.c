@@ -42,7 +42,7 @@ static const levada_arg window_options[] = {
     LEVADA_ARG(INT, window_args, shift, .min = 1, .max = INT32_MAX,
                .doc = "records from the beginning of a window to that of the next; null = size"),
     LEVADA_ARG(INT, window_args, stride, .otherwise = "1", .min = 1, .max = WINDOW_MOST,
-               .doc = "a window has one record in so many"),
+               .doc = "distance between the records of a window; 1 = neighbors"),
     LEVADA_ARG(BOOL, window_args, padded, .otherwise = "false",
                .doc = "pad the batches, as padded_batch does; else they stay ragged"),
     LEVADA_ARG(VALUE, window_args, padded_shapes,

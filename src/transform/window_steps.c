@@ -38,7 +38,7 @@ static const levada_arg window_options[] = {
     LEVADA_ARG(INT, window_args, shift, .min = 1, .max = INT32_MAX,
                .doc = "steps from the beginning of a window to that of the next; null = size"),
     LEVADA_ARG(INT, window_args, stride, .otherwise = "1", .min = 1, .max = WINDOW_MOST,
-               .doc = "a window has one step in so many"),
+               .doc = "distance between the steps of a window; 1 = neighbors"),
     LEVADA_ARG(TEXTS, window_args, fields,
                .doc = "fields to cut, which have the same length in each record; null = all ragged "
                       "ones. The others are repeated"),
@@ -120,7 +120,7 @@ static int64_t window_length(const window_args *a, const levada_block *in, int64
     return length < 0 ? 0 : length;
 }
 
-/* Windows of a record with so many steps. */
+/* Windows of a record of this length. */
 static int64_t window_count(const window_args *a, int64_t length)
 {
     int64_t shift = a->shift == LEVADA_NULL_INT ? a->size : a->shift;
