@@ -67,6 +67,9 @@ class Stages(Typed[T]):
         no_padding: bool = False,
         drop_remainder: bool = False,
     ) -> Dataset[Batch]:
+        ranks: int | Iterable[int] | None = None,
+        tail: str = "pad",
+    ) -> Dataset:
         """Batches of records of similar length, padded.
 
         length: field whose first dimension counts, or an integer field; up to 4 of them
@@ -86,6 +89,11 @@ class Stages(Typed[T]):
         padding_side: padding follows the values of a sequence, or precedes them (right, left)
         no_padding: ragged batches instead of padded ones
         drop_remainder: with batch_sizes: drop records that do not fill a batch at the end
+        ranks: [rank, world]: ranks in step. Each batch is that of one rank; batch number i of
+            all ranks comes from one bucket and has as many rows and the same length. All ranks
+            need the same seed; null = one rank
+        tail: with ranks, at the end: copies fill the last batches, with is_padding true and
+            length 0; or fewer records than ranks are dropped and counted (pad, drop)
 
         As text: range:30 | bucket_by_sequence_length:value,boundaries=[10,20],batch_sizes=4
         """
@@ -105,6 +113,8 @@ class Stages(Typed[T]):
             padding_side=padding_side,
             no_padding=no_padding,
             drop_remainder=drop_remainder,
+            ranks=ranks,
+            tail=tail,
         )
 
     def cast(self, field: str, dtype: Any) -> Dataset[T]:

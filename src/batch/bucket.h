@@ -12,6 +12,7 @@
 #ifndef LEVADA_BATCH_BUCKET_H
 #define LEVADA_BATCH_BUCKET_H
 
+#include "description/columns.h"
 #include "batch/cost_function.h"
 #include "batch/lookahead.h"
 #include "batch/padding.h"
@@ -34,7 +35,11 @@ typedef struct levada_bucket_args {
     int64_t             num_buckets, lookahead, too_long, pad_to_multiple, padding_side;
     const levada_value *padded_shapes, *padding_values;
     bool                pad_to_bucket_boundary, no_padding, drop_remainder;
+    levada_ints         ranks; /* rank and world size; none = there are no ranks */
+    int64_t             tail;
 } levada_bucket_args;
+
+enum { LEVADA_BUCKET_TAIL_PAD, LEVADA_BUCKET_TAIL_DROP };
 
 /* Boundaries: n - 1 numbers, or n - 1 pairs, of n buckets. All-zero has one bucket less than any:
  * levada_buckets_set makes it valid. */
@@ -144,6 +149,7 @@ typedef struct levada_bucket_state {
     levada_cost               cost; /* without the boundary of a bucket */
     levada_truncation         truncation;
     levada_padding_plan       plan;
+    levada_derived            flagged; /* the columns with is_padding */
     /* Of next(): */
     int64_t               alone;     /* the last group */
     int64_t               fits;      /* lengths up to this fit in the budget; one field only */

@@ -50,13 +50,27 @@ static const levada_arg bucket_options[] = {
                .doc = "ragged batches instead of padded ones"),
     LEVADA_ARG(BOOL, levada_bucket_args, drop_remainder, .otherwise = "false",
                .doc = "with batch_sizes: drop records that do not fill a batch at the end"),
+    LEVADA_ARG(INTS, levada_bucket_args, ranks, .min = 0, .max = 1 << 20,
+               .doc =
+                   "[rank, world]: ranks in step. Each batch is that of one rank; batch number i "
+                   "of all ranks comes from one bucket and has as many rows and the same length. "
+                   "All ranks need the same seed; null = one rank"),
+    LEVADA_ARG(CHOICE, levada_bucket_args, tail, .choices = "pad|drop",
+               .doc = "with ranks, at the end: copies fill the last batches, with is_padding true "
+                      "and length 0; or fewer records than ranks are dropped and counted"),
     LEVADA_ARG_END
 };
+
+/* The flag that a row is a copy which fills a batch. */
+static bool bucket_flags(const levada_bucket_args *a)
+{
+    return a->ranks.n > 0 && a->tail == LEVADA_BUCKET_TAIL_PAD;
+}
 
 static levada_padding_options bucket_how(const levada_bucket_args *a)
 {
     levada_padding_options o = { a->padded_shapes, a->padding_values, a->pad_to_multiple,
-                                 a->padding_side != 0 };
+                                 a->padding_side != 0, NULL, 0 };
 
     return o;
 }
@@ -85,6 +99,17 @@ static const char *bucket_conflict(const levada_bucket_args *a)
     if (ahead && a->pad_to_bucket_boundary) {
         return "lookahead has no boundaries: pad_to_bucket_boundary needs boundaries";
     }
+    if (a->ranks.n && (a->ranks.n != 2 || a->ranks.at[0] >= a->ranks.at[1])) {
+        return "ranks must be [rank, world] with rank below world, such as ranks=[0,8]";
+    }
+    if (a->ranks.n && ahead) return "ranks do not go together with lookahead";
+    if (a->ranks.n && a->too_long == LEVADA_TOO_LONG_ALONE) {
+        return "ranks do not go together with too_long='alone'";
+    }
+    if (a->ranks.n && a->pad_to_bucket_boundary && !a->boundaries) {
+        return "ranks with pad_to_bucket_boundary need boundaries";
+    }
+    if (bucket_flags(a) && a->no_padding) return "ranks with no_padding need tail='drop'";
     if (a->pad_to_bucket_boundary && a->length.n > 1) {
         return "pad_to_bucket_boundary needs a single length";
     }
@@ -157,6 +182,19 @@ static levada_status bucket_check_cost(const levada_bucket_args *a, const levada
     return levada_truncation_check(&a->length, in, err);
 }
 
+/* The columns of the padded batch, and is_padding. */
+static levada_status bucket_flagged_spec(const levada_padding_options *how, const levada_spec *in,
+                                         levada_spec **out, levada_error *err)
+{
+    levada_spec  *padded = NULL;
+    levada_status st;
+
+    LEVADA_TRY(levada_padding_spec(how, in, &padded, err));
+    st = levada_spec_add_field(padded, "is_padding", LEVADA_BOOL, out, err);
+    levada_spec_unref(&padded);
+    return st;
+}
+
 static levada_status bucket_check(const void *args, const levada_spec *in, levada_spec **out,
                                   levada_error *err)
 {
@@ -178,6 +216,7 @@ static levada_status bucket_check(const void *args, const levada_spec *in, levad
         LEVADA_TRY(levada_length_check(a->length.at[i], in, err));
     }
     LEVADA_TRY(bucket_check_cost(a, in, err));
+    if (bucket_flags(a)) return bucket_flagged_spec(&how, in, out, err);
     if (!a->no_padding) return levada_padding_spec(&how, in, out, err);
     return levada_spec_create(n ? levada_spec_field(in, 0) : &none, n,
                               levada_spec_flags_of(in) | LEVADA_SPEC_BATCHED, out, err);
@@ -204,6 +243,7 @@ static levada_status bucket_open_cost(levada_bucket_state *s, const levada_conte
     LEVADA_TRY(bucket_read_cost(a, &c->kind, err));
     c->fields = (int32_t)a->length.n;
     c->budget = levada_bucket_has_budget(a) ? a->max_tokens : INT64_MAX;
+    c->ranks = a->ranks.n ? a->ranks.at[1] : 0;
     c->multiple = a->no_padding ? 1 : a->pad_to_multiple;
     for (int32_t i = 0; i < c->fields; i++) c->width[i] = bucket_width(a, a->length.at[i]);
     if (c->kind == LEVADA_COST_FUNCTION) {
@@ -227,6 +267,7 @@ levada_status levada_bucket_set_rule(levada_bucket_state *s, int64_t i, levada_e
     bool                      bounded = levada_bucket_is_bounded(a) && i < s->buckets.n - 1;
 
     if (a->batch_sizes.n) rule->size = a->batch_sizes.at[a->batch_sizes.n == 1 ? 0 : i];
+    if (a->ranks.n) rule->size *= a->ranks.at[1];
     rule->cost = s->cost;
     levada_layout_unref(&group->layout);
     if (!bounded) return LEVADA_OK;
@@ -280,6 +321,9 @@ static levada_status bucket_open_groups(levada_bucket_state *s, const levada_con
         .self = s,
         .keys = a->length.n,
         .drop_rest = a->drop_remainder && !levada_bucket_has_budget(a),
+        .rank = a->ranks.n ? a->ranks.at[0] : 0,
+        .world = a->ranks.n ? a->ranks.at[1] : 0,
+        .fill = bucket_flags(a),
     };
 
     if (ahead) bucket_open_lookahead(s);
@@ -307,6 +351,7 @@ static void bucket_close(void *state)
 
     levada_grouping_close(&s->grouping);
     levada_padding_clear(&s->plan);
+    levada_derived_clear(&s->flagged);
     levada_buckets_clear(&s->buckets);
     levada_choice_close(&s->choice);
     levada_lookahead_clear(&s->ahead);
@@ -327,8 +372,60 @@ static levada_status bucket_make(levada_bucket_state *s, const levada_block *in,
     levada_padding_options how = bucket_how(s->args);
 
     if (s->args->no_padding) return levada_grouping_gather(s, s->args, in, out, err);
+    if (s->args->ranks.n && !levada_bucket_is_bounded(s->args)) {
+        how.field = s->args->length.at[0];
+        how.field_length = levada_block_bound(in);
+        return levada_padding_apply(&s->plan, &how, s->grouping.context, in, -1, out, err);
+    }
     return levada_padding_apply(&s->plan, &how, s->grouping.context, in, levada_block_bound(in),
                                 out, err);
+}
+
+static levada_status bucket_derive(const void *args, const levada_spec *in, levada_spec **out,
+                                   levada_error *err)
+{
+    (void)args;
+    return levada_spec_add_field(in, "is_padding", LEVADA_BOOL, out, err);
+}
+
+/* Adds is_padding to a batch that was just padded, which nobody else knows; takes *block. A copy
+ * has no steps. */
+static levada_status bucket_flag(levada_bucket_state *s, bool filled, levada_block **block,
+                                 levada_block **out, levada_error *err)
+{
+    levada_pool       *pool = levada_env_pool(s->grouping.context->env);
+    levada_block      *flat = *block;
+    const levada_spec *spec = NULL;
+    levada_builder    *b = NULL;
+    void              *flags = NULL;
+    levada_status      st;
+
+    *block = NULL;
+    for (int32_t i = 0; filled && i < levada_spec_count(flat->spec); i++) {
+        int32_t *lengths = (int32_t *)(uintptr_t)flat->columns[i].lengths;
+
+        if (lengths) lengths[flat->n - 1] = 0;
+    }
+    st = levada_derived_get(&s->flagged, bucket_derive, NULL, flat->spec, &spec, err);
+    if (st == LEVADA_OK) st = levada_columns_add(pool, flat, spec, &b, &flags, err);
+    if (st == LEVADA_OK) memset(flags, 0, (size_t)flat->n);
+    if (st == LEVADA_OK && filled) ((bool *)flags)[flat->n - 1] = true;
+    if (st == LEVADA_OK) st = levada_columns_publish(pool, &b, flat, out, err);
+    levada_builder_destroy(&b);
+    levada_block_unref(&flat);
+    return st;
+}
+
+/* The batch of one rank, with its flags where it has some. */
+static levada_status bucket_finish(levada_bucket_state *s, const levada_block *in,
+                                   levada_block **out, levada_error *err)
+{
+    bool          filled = in->layout && in->layout->filled;
+    levada_block *made = NULL;
+
+    if (!bucket_flags(s->args)) return bucket_make(s, in, out, err);
+    LEVADA_TRY(bucket_make(s, in, &made, err));
+    return bucket_flag(s, filled, &made, out, err);
 }
 
 static levada_status bucket_apply(void *state, const void *args, const levada_block *in,
@@ -340,9 +437,9 @@ static levada_status bucket_apply(void *state, const void *args, const levada_bl
     levada_status        st;
 
     (void)args;
-    if (s->args->too_long != LEVADA_TOO_LONG_TRUNCATE) return bucket_make(s, in, out, err);
+    if (s->args->too_long != LEVADA_TOO_LONG_TRUNCATE) return bucket_finish(s, in, out, err);
     LEVADA_TRY(levada_truncation_apply(&s->truncation, pool, in, &cut, err));
-    st = bucket_make(s, cut, out, err);
+    st = bucket_finish(s, cut, out, err);
     levada_block_unref(&cut);
     return st;
 }

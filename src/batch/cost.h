@@ -33,6 +33,7 @@ typedef struct levada_cost {
     int64_t               budget;   /* largest cost of a batch */
     int64_t               multiple; /* padded lengths are rounded up to this; 1 = not */
     int64_t               width[LEVADA_GROUP_KEYS]; /* padded length, if fixed; else -1 */
+    int64_t ranks; /* that share the records of a batch; 0 or 1 = one */
     levada_cost_function *function; /* borrowed; of LEVADA_COST_FUNCTION */
 } levada_cost;
 
@@ -76,6 +77,7 @@ static inline bool levada_cost_exceeds(const levada_cost *cost, int64_t records,
 {
     int64_t total;
 
+    if (cost->ranks > 1) records = (records + cost->ranks - 1) / cost->ranks;
     return LEVADA_MUL_OVERFLOW(records, each, &total) || total > cost->budget;
 }
 

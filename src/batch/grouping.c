@@ -184,19 +184,91 @@ levada_status levada_grouping_first(const levada_grouping *g, int64_t group, lev
 
 /* -- batches */
 
-static levada_status grouping_leave(levada_grouping *g, int64_t group, levada_block **out,
-                                    levada_error *err)
+/* Removes the first `rows` records from a group. */
+static void grouping_shorten(levada_grouping *g, levada_group *group, int64_t rows)
+{
+    int64_t k = g->nkeys, rest = group->n - rows;
+
+    grouping_empty(group);
+    if (rest == 0) return;
+    memmove(group->slots, group->slots + rows, (size_t)rest * sizeof *group->slots);
+    if (k) memmove(group->keys, group->keys + rows * k, (size_t)(rest * k) * sizeof *group->keys);
+    for (int64_t i = 0; i < rest; i++) levada_group_widen(group, group->keys + i * k, k);
+    group->n = rest;
+}
+
+/* What is common to the batches that all ranks make of a group: the length that they are padded to,
+ * and whether this one was filled. */
+static levada_status grouping_mark(const levada_group *from, bool filled, levada_block *block,
+                                   levada_error *err)
+{
+    levada_layout *layout = NULL;
+
+    LEVADA_TRY(levada_layout_create(from->layout ? from->layout->bound : from->largest[0], &layout,
+                                    err));
+    layout->filled = filled;
+    levada_block_set_layout(block, layout);
+    levada_layout_unref(&layout);
+    return LEVADA_OK;
+}
+
+/* Replaces the records of all ranks by those of this one: a copy of the last record where it has
+ * one less than others. */
+static levada_status grouping_deal(const levada_grouping *g, const levada_group *from,
+                                   levada_block **block, levada_error *err)
+{
+    int64_t       world = g->options.world, n = (*block)->n, share = (n + world - 1) / world;
+    int32_t      *rows = levada_alloc((size_t)share * sizeof *rows);
+    bool          filled = false;
+    levada_block *mine = NULL;
+    levada_status st;
+
+    if (!rows) return grouping_memory(err);
+    for (int64_t i = 0; i < share; i++) {
+        int64_t row = i * world + g->options.rank;
+
+        filled = row >= n;
+        rows[i] = (int32_t)(filled ? n - 1 : row);
+    }
+    st = levada_block_select(*block, rows, share, &mine, err);
+    levada_free(rows);
+    if (st == LEVADA_OK) st = grouping_mark(from, filled, mine, err);
+    if (st != LEVADA_OK) {
+        levada_block_unref(&mine);
+        return st;
+    }
+    levada_block_unref(block);
+    *block = mine;
+    return LEVADA_OK;
+}
+
+/* Records of a group that leave now. `last`: the input has ended. */
+static int64_t grouping_departing(const levada_grouping *g, const levada_group *from, bool last)
+{
+    int64_t rest = g->options.world ? from->n % g->options.world : 0;
+
+    return last && (g->options.fill || rest == from->n) ? from->n : from->n - rest;
+}
+
+static levada_status grouping_leave(levada_grouping *g, int64_t group, bool last,
+                                    levada_block **out, levada_error *err)
 {
     levada_group *from = &g->groups[group];
+    int64_t       rows = grouping_departing(g, from, last);
+    levada_block *made = NULL;
+    levada_status st = LEVADA_OK;
 
-    LEVADA_ASSERT(group < g->options.groups && from->n > 0);
+    LEVADA_ASSERT(group < g->options.groups && rows > 0);
     if (g->options.policy->refuse) {
         LEVADA_TRY(g->options.policy->refuse(g->options.self, g, group, err));
     }
-    LEVADA_TRY(levada_rowstore_take(g->store, from->slots, from->n, out, err));
-    levada_block_set_layout(*out, from->layout);
-    grouping_empty(from);
-    return LEVADA_OK;
+    LEVADA_TRY(levada_rowstore_take(g->store, from->slots, rows, &made, err));
+    if (g->options.world) st = grouping_deal(g, from, &made, err);
+    else levada_block_set_layout(made, from->layout);
+    grouping_shorten(g, from, rows);
+    if (st == LEVADA_OK) *out = made;
+    else levada_block_unref(&made);
+    return st;
 }
 
 /* Adds a group to those that leave together. */
@@ -244,16 +316,23 @@ static levada_status grouping_flush_together(levada_grouping *g, levada_block **
     return g->nends ? grouping_emit(g, out, err) : LEVADA_END;
 }
 
+/* Whether there are too few records for all ranks, and they are dropped. */
+static bool grouping_is_rest(const levada_grouping *g, const levada_group *group)
+{
+    return g->options.world && !g->options.fill && group->n < g->options.world;
+}
+
 /* At the end of the input: the next of the groups that are left. */
 static levada_status grouping_flush(levada_grouping *g, levada_block **out, levada_error *err)
 {
     if (g->options.together) return grouping_flush_together(g, out, err);
     for (int64_t i = 0; i < g->options.groups; i++) {
         levada_block *rest = NULL;
+        bool          dropped = grouping_is_rest(g, &g->groups[i]);
 
         if (g->groups[i].n == 0) continue;
-        LEVADA_TRY(grouping_leave(g, i, &rest, err));
-        if (!g->options.drop_rest) {
+        LEVADA_TRY(grouping_leave(g, i, true, &rest, err));
+        if (!g->options.drop_rest && !dropped) {
             *out = rest;
             return LEVADA_OK;
         }
@@ -293,7 +372,7 @@ levada_status levada_grouping_next(void *state, const void *args, levada_input *
         while (g->at < g->n && full == -1) {
             LEVADA_TRY(g->options.policy->place(g->options.self, g, &full, err));
         }
-        if (full >= 0 && !g->options.together) return grouping_leave(g, full, out, err);
+        if (full >= 0 && !g->options.together) return grouping_leave(g, full, false, out, err);
         if (full >= 0) {
             LEVADA_TRY(grouping_set_aside(g, full, err));
             if (g->nends < g->options.together) continue;
@@ -302,7 +381,7 @@ levada_status levada_grouping_next(void *state, const void *args, levada_input *
         st = levada_input_next(in, &block, err);
         if (st == LEVADA_END) {
             LEVADA_TRY(grouping_end(g, &full, err));
-            if (full >= 0) return grouping_leave(g, full, out, err);
+            if (full >= 0) return grouping_leave(g, full, false, out, err);
             if (g->at < g->n) continue;
             return grouping_flush(g, out, err);
         }

@@ -14,6 +14,10 @@ typedef struct levada_padding_options {
     const levada_value *values; /* map field -> number or text, or one for all; or NULL          */
     int64_t             multiple;
     bool                left; /* padding is in front of the values of a sequence */
+    /* Ranks in step: the first dimension of this field is padded as if the longest row had this
+     * length; NULL = none. */
+    const char *field;
+    int64_t     field_length;
 } levada_padding_options;
 
 #define LEVADA_PADDING_LEFT(args_type)                                                           \

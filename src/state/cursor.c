@@ -65,6 +65,8 @@ static levada_status cursor_save_layout(const levada_block *block, levada_state_
     if (!block->layout) return LEVADA_OK;
     snprintf(name, sizeof name, "%s.bound", key);
     LEVADA_TRY(levada_state_put_i64(to, name, levada_block_bound(block), err));
+    snprintf(name, sizeof name, "%s.filled", key);
+    if (block->layout->filled) LEVADA_TRY(levada_state_put_i64(to, name, 1, err));
     return block->layout->n ? cursor_save_ends(block, to, key, err) : LEVADA_OK;
 }
 
@@ -109,7 +111,9 @@ static levada_status cursor_restore_layout(levada_block *block, levada_state_rea
     if (bound < INT32_MIN || bound > INT32_MAX) {
         return levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged");
     }
+    snprintf(name, sizeof name, "%s.filled", key);
     LEVADA_TRY(levada_layout_create(bound, &layout, err));
+    layout->filled = levada_state_has(from, name);
     levada_block_set_layout(block, layout);
     levada_layout_unref(&layout);
     return LEVADA_OK;

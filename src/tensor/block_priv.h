@@ -59,6 +59,7 @@ typedef struct levada_reject {
 typedef struct levada_layout {
     atomic_int refs;
     int64_t    bound; /* length that open dimensions are padded to; -1 = the longest of the batch */
+    bool       filled; /* the last row is a copy that makes batches of all ranks equally large */
     int64_t    n;      /* groups of neighboring rows, each of which becomes one record; 0 = none  */
     int32_t    ends[]; /* where each of them ends, ascending; the last one is the number of rows */
 } levada_layout;
@@ -83,6 +84,7 @@ struct levada_block {
     levada_reject   *rejects;     /* ascending by row; NULL in the good case                     */
 };
 
+/* `filled` is false. */
 LEVADA_MUST_USE levada_status levada_layout_create(int64_t bound, levada_layout **out,
                                                    levada_error *err);
 /* The layout of a block whose rows form n groups; copies `ends`. */
