@@ -94,6 +94,7 @@ static levada_cli_status cmd_index(levada_env *env, const levada_cli_args *args)
     for (int i = 0; i < args->nwords; i++) total += levada_cli_file_size(args->words[i]);
     levada_cli_progress_begin(&progress, args->nwords > 1, "index");
     for (int i = 0; i < args->nwords; i++) {
+        if (levada_cli_file_ends(args->words[i], ".lvindex")) continue;
         levada_cli_progress_bytes(&progress, job.records, done, total);
         cmd_index_file(&job, args->words[i]);
         done += levada_cli_file_size(args->words[i]);
@@ -111,7 +112,8 @@ const levada_cli_command levada_cli_index = {
     .doc = "write where each record lies, for random access",
     .more = "The index of FILE is FILE.lvindex. With it a source reads ranges of records\n"
             "(records=, part=) and all records in random order (shuffle_records=true), and\n"
-            "ds[i] works. Compressed files have no index. Exit status 1: a file failed.",
+            "ds[i] works. Compressed files have no index. Names that end with .lvindex are left\n"
+            "out. Exit status 1: a file failed.",
     .options = cmd_index_options,
     .min_words = 1,
     .max_words = -1,

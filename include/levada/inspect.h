@@ -12,6 +12,7 @@
 #ifndef LEVADA_INSPECT_H
 #define LEVADA_INSPECT_H
 
+#include <levada/dataset.h>
 #include <levada/env.h>
 
 #ifdef __cplusplus
@@ -138,6 +139,18 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_inspect_index_check(levada_env *
                                                                     const char *path,
                                                                     int64_t    *records,
                                                                     levada_error *err);
+
+/* How many records a dataset has, from the index of its source. The dataset is a file format with
+ * index=true and stages that make one record of each: decoders, map, cast, select, rename, prefetch
+ * and similar. EFAILED_PRECONDITION where it is another one. */
+LEVADA_API LEVADA_MUST_USE levada_status levada_inspect_count(const levada_dataset *dataset,
+                                                              int64_t *records, levada_error *err);
+/* Record `number` (from 0 on, in the order of the files, also with shuffle_records) of such a
+ * dataset, as a block of one row, owned by the caller. Opens the files anew: read many records with
+ * an iterator. EOUT_OF_RANGE: there is no such record. */
+LEVADA_API LEVADA_MUST_USE levada_status levada_inspect_record(const levada_dataset *dataset,
+                                                               int64_t number, levada_block **out,
+                                                               levada_error *err);
 
 #ifdef __cplusplus
 }

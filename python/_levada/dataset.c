@@ -2,6 +2,7 @@
 /* Datasets as Python sees them: made from a name and options, read from text, printed. */
 #include "module.h"
 #include <levada/binding.h>
+#include <levada/inspect.h>
 #include <levada/sample.h>
 
 #include <string.h>
@@ -325,6 +326,62 @@ static PyObject *dataset_write_sample(PyObject *module, PyObject *folder)
     Py_RETURN_NONE;
 }
 
+/* index(path, source or None, check) -> records */
+static PyObject *dataset_index(PyObject *module, PyObject *args)
+{
+    PyObject     *path = NULL;
+    const char   *source = NULL, *name;
+    int           check = 0;
+    int64_t       records = 0;
+    levada_error  err = LEVADA_ERROR_INIT;
+    levada_status st;
+
+    (void)module;
+    if (!PyArg_ParseTuple(args, "O&zp:index", PyUnicode_FSConverter, &path, &source, &check)) {
+        return NULL;
+    }
+    name = PyBytes_AsString(path);
+    Py_BEGIN_ALLOW_THREADS
+    st = check ? levada_inspect_index_check(NULL, name, &records, &err)
+               : levada_inspect_index(NULL, name, source, &records, &err);
+    Py_END_ALLOW_THREADS
+    Py_DECREF(path);
+    return levada_py_ok(st, &err) ? PyLong_FromLongLong(records) : NULL;
+}
+
+static PyObject *dataset_count(PyObject *module, PyObject *object)
+{
+    levada_dataset *ds = levada_py_dataset_of(PyModule_GetState(module), object);
+    int64_t         records = 0;
+    levada_error    err = LEVADA_ERROR_INIT;
+    levada_status   st;
+
+    if (!ds) return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    st = levada_inspect_count(ds, &records, &err);
+    Py_END_ALLOW_THREADS
+    return levada_py_ok(st, &err) ? PyLong_FromLongLong(records) : NULL;
+}
+
+static PyObject *dataset_record(PyObject *module, PyObject *args)
+{
+    levada_py_state *state = PyModule_GetState(module);
+    PyObject        *object = NULL;
+    long long        number = 0;
+    levada_dataset  *ds;
+    levada_block    *block = NULL;
+    levada_error     err = LEVADA_ERROR_INIT;
+    levada_status    st;
+
+    if (!PyArg_ParseTuple(args, "OL:record", &object, &number)) return NULL;
+    ds = levada_py_dataset_of(state, object);
+    if (!ds) return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    st = levada_inspect_record(ds, number, &block, &err);
+    Py_END_ALLOW_THREADS
+    return levada_py_ok(st, &err) ? levada_py_block_new(state, &block) : NULL;
+}
+
 /* For tests. */
 static PyObject *dataset_late_decode(PyObject *module, PyObject *how)
 {
@@ -346,6 +403,10 @@ PyMethodDef levada_py_dataset_functions[] = {
     {"load", dataset_load, METH_O, "Loads a plug-in and returns its name."},
     {"check_errors", dataset_check_errors, METH_O, "Raises unless the option `errors` is valid."},
     {"config", dataset_config, METH_NOARGS, "What this build and machine have, as JSON."},
+    {"index", dataset_index, METH_VARARGS,
+     "index(path, source, check): writes or checks the index of a file; returns its records."},
+    {"count", dataset_count, METH_O, "Records of a dataset, from the index of its source."},
+    {"record", dataset_record, METH_VARARGS, "record(dataset, number): a block of one record."},
     {"late_decode", dataset_late_decode, METH_O, "Sets a levada_late_decode, for tests."},
     {"write_sample", dataset_write_sample, METH_O, "Writes the sample files into a directory."},
     {NULL, NULL, 0, NULL},

@@ -32,6 +32,7 @@ if TYPE_CHECKING:  # what __getattr__ brings when it is asked for
     from levada._config import show_config
     from levada._decoders import decode_csv, decode_padded_raw, decode_raw
     from levada._dtypes import DType
+    from levada._indexes import index
     from levada._iterator import Iterator
     from levada._lengths import (
         LengthHistogram,
@@ -116,6 +117,7 @@ _LAZY = {
     "samples": "samples",
     "train": "train",
 }
+_LAZY["index"] = "_indexes"
 _PARSING = (
     "FixedLenFeature VarLenFeature FixedLenSequenceFeature RaggedFeature SparseFeature "
     "parse_example parse_single_example parse_sequence_example parse_single_sequence_example"
@@ -164,6 +166,7 @@ __all__ = [
     "from_records",
     "from_text",
     "image_info",
+    "index",
     "int8",
     "int16",
     "int32",

@@ -6,7 +6,7 @@ from __future__ import annotations
 import operator
 
 from levada import _levada
-from levada._stages import Stages
+from levada._divided import Divided
 from levada._typed import T
 
 TYPE_CHECKING = False
@@ -122,7 +122,7 @@ class Placeholder:
         return "{" + name + "}"
 
 
-class Dataset(Stages[T]):
+class Dataset(Divided[T]):
     """An immutable description of a pipeline. Methods give new datasets; iterating runs one.
 
     Each ``iter(ds)`` of one object takes the next epoch: 0, 1, 2, ... ``str(ds)`` is the text form,
@@ -495,9 +495,9 @@ def _with_boundaries(options):
 
 
 def _known_length(core):
-    from levada._length import known
+    from levada._length import known_now
 
-    return known(core)
+    return known_now(core)
 
 
 def with_spec(handle, spec):

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """len(ds): what can be known without reading."""
 
+from levada import _levada
+
 _SAME = set("map cast select rename slice reshape shuffle prefetch cache enumerate".split())
 
 
@@ -22,6 +24,8 @@ def known(core):
         return _range(options)
     if name == "memory":
         return options["data"].rows
+    if not inputs:
+        return _levada.count(core) if options.get("index") else None
     below = [known(source) for source in inputs]
     if not below or any(n is None for n in below):
         return None
@@ -30,6 +34,16 @@ def known(core):
     if name == "concat":
         return sum(below)
     return _stage(name, options, below[0])
+
+
+def known_now(core):
+    """The same, and None where files or their indexes are not there yet."""
+    from levada.errors import LevadaError
+
+    try:
+        return known(core)
+    except LevadaError:
+        return None
 
 
 def _range(options):
@@ -41,7 +55,7 @@ def _range(options):
 
 
 def _stage(name, options, n):
-    if name in _SAME:
+    if name in _SAME or _is_decoder(name):
         return n
     count = options.get("count")
     if name == "take":
@@ -58,3 +72,9 @@ def _stage(name, options, n):
         size = options["batch_size"]
         return n // size if options.get("drop_remainder") else -(-n // size)
     return None
+
+
+def _is_decoder(name):
+    from levada import _plugins
+
+    return _plugins.names().get(name) == "decoder"

@@ -114,6 +114,81 @@ class _Dealer:
         return _first(self.choice, core.inputs())
 
 
+def in_step(dataset, ranks, tail):
+    """The dataset with the bucketing stage, on top of it or below a prefetch, in step with ranks.
+
+    Raises FailedPreconditionError where something before it draws without a seed.
+    """
+    core, above = dataset._core, []
+    while core.name == "prefetch":
+        above.append(core)
+        core = core.inputs()[0]
+    if core.name != "bucket_by_sequence_length":
+        raise ValueError(f'sync="buckets" follows bucket_by_sequence_length, not {core.name}')
+    drawn = _order(core) if ranks[1] > 1 else None
+    core = _levada.remake(core, tuple(core.inputs()), {"ranks": ranks, "tail": tail})
+    for stage in reversed(above):
+        core = _levada.remake(stage, (core,), {})
+    return _seeded(Dataset(core, dataset._settings), drawn, None)
+
+
+def parts(dataset, count):
+    """`count` datasets that have each record of `dataset` once, and read nothing else.
+
+    Each is the dataset with other sources. A source of files has the option ``part``: a range of
+    the records where it has an index, else whole files. A shard stands behind any other source, and
+    behind a stage that counts records or needs all of them (``take``, ``skip``, ``enumerate``).
+
+    Raises FailedPreconditionError as `share`.
+    """
+    strict = dataset._settings.get("errors") in (None, "fail")
+    dealers = [_Cutter(index, count, strict) for index in range(count)]
+    cores = [dealer.deal(dataset._core) for dealer in dealers]
+    drawn = dealers[0].drawn if count > 1 else None
+    return [_seeded(Dataset(core, dataset._settings), drawn, None) for core in cores]
+
+
+class _Cutter(_Dealer):
+    """Puts parts into a description, and shards where there can be none."""
+
+    def __init__(self, index, count, strict):
+        super().__init__(index, count, strict)
+        self.part = [index, count]
+        names = _plugins.names()
+        self.formats = {name for name, family in names.items() if family == "format"}
+        self.cuts = True  # whether sources of files may be cut
+
+    def deal(self, core):
+        inputs = tuple(core.inputs())
+        if core.name in self.formats and self.cuts and not core.options()["part"]:
+            return _levada.remake(core, (), {"part": self.part})
+        if core.name == "interleave":
+            return _levada.remake(core, tuple(map(self.deal, inputs)), {})
+        if core.name == "zip" and self.cuts and not self.splits_alike(core):
+            self.cuts = False
+            made = super().deal(core)
+            self.cuts = True
+            return made
+        return super().deal(core)
+
+    def splits_alike(self, core):
+        """Whether equal parts of all sources of a zip have the records that belong together."""
+        if not (self.strict and self.aligned(core)):
+            return False
+        sources = list(_sources(core))
+        indexed = all(s.name in self.formats and s.options()["index"] for s in sources)
+        shuffled = any(s.name in self.formats and s.options()["shuffle_records"] for s in sources)
+        return indexed and not shuffled and len({_levada.count(s) for s in sources}) == 1
+
+
+def _sources(core):
+    inputs = core.inputs()
+    if not inputs:
+        yield core
+    for below in inputs:
+        yield from _sources(below)
+
+
 def _by_slot(core):
     """Whether what comes out depends on which of the open pipes of an interleave this is, as what
     draws by origins does. Parts have other records in a slot, so a shard must follow it."""
@@ -123,7 +198,8 @@ def _by_slot(core):
 
 def _shuffles_files(core):
     options = core.options()
-    return bool(options.get("shuffle_files") or (core.name == "files" and options["shuffle"]))
+    shuffles = options.get("shuffle_files") or options.get("shuffle_records")
+    return bool(shuffles or (core.name == "files" and options["shuffle"]))
 
 
 def _below(core):

@@ -96,3 +96,10 @@ void levada_file_reader_clip(levada_file_reader *r)
     while (f->n > 0 && f->frame[f->n - 1] - f->frame[0] >= room) f->n--;
     f->used = room;
 }
+
+bool levada_file_reader_range(const levada_file_reader *r, int64_t *first, int64_t *end)
+{
+    *first = r->first;
+    *end = r->end;
+    return r->index != NULL;
+}

@@ -120,6 +120,9 @@ bool levada_file_reader_too_long(const levada_file_reader *reader);
 LEVADA_MUST_USE levada_status levada_file_reader_pass(levada_file_reader *reader,
                                                       int64_t *next_offset, levada_error *err);
 
+/* The numbers of the records that it reads: of the first, and after the last. False without an
+ * index. */
+bool levada_file_reader_range(const levada_file_reader *reader, int64_t *first, int64_t *end);
 /* The columns of its blocks, of bytes. Borrowed for the life of the reader. */
 const levada_spec *levada_file_reader_spec(const levada_file_reader *reader);
 /* NULL beyond the last. Borrowed for the life of the reader. */

@@ -122,6 +122,14 @@ static levada_status glob_enter(glob_search *g, const struct dirent *entry, cons
     return S_ISDIR(info.st_mode) ? glob_walk(g, rest, err) : LEVADA_OK;
 }
 
+/* An index (files/index.h) is found by the name of its file, and is none of the data. */
+static bool glob_is_index(const char *name)
+{
+    size_t n = strlen(name), suffix = strlen(".lvindex");
+
+    return n > suffix && strcmp(name + n - suffix, ".lvindex") == 0;
+}
+
 /* The names of a folder that fit the word. */
 static levada_status glob_list(glob_search *g, const char *word, const char *rest,
                                levada_error *err)
@@ -134,6 +142,7 @@ static levada_status glob_list(glob_search *g, const char *word, const char *res
     if (!folder) return glob_absent(errno) ? LEVADA_OK : glob_closed(g, errno, err);
     for (errno = 0; st == LEVADA_OK && (entry = readdir(folder)) != NULL; errno = 0) {
         if (fnmatch(word, entry->d_name, FNM_PERIOD) != 0) continue;
+        if (glob_is_index(entry->d_name) && !glob_is_index(word)) continue;
         st = glob_enter(g, entry, rest, err);
         glob_cut(g, size);
     }

@@ -13,6 +13,7 @@ import weakref
 from levada import _sharing
 from levada._iterator import Iterator
 from levada.errors import FailedPreconditionError, InvalidArgumentError
+from levada.interop import _parts
 from levada.interop._epochs import Epochs
 from levada.interop._tensors import batch_to_torch
 
@@ -138,6 +139,12 @@ class Shared:
     The dataset divides its data itself. ``accelerator.prepare()`` (and the ``Trainer`` of
     transformers, which calls it) divides what the loader returns again, which would lose data:
     with more than one rank this is a FailedPreconditionError.
+
+    ``parts=64`` cuts the data into that many fixed parts (``ds.parts(64)``), which are dealt to the
+    workers of all ranks. A worker reads its parts one after the other, and batches are made inside
+    a part, so their contents do not depend on the number of ranks. ``load_state_dict`` takes a list
+    of the states of all workers of all ranks at one step, for any number of ranks and workers then:
+    every record of the epoch comes once. `parts` must not change.
     """
 
     def __init__(
@@ -148,6 +155,7 @@ class Shared:
         *,
         equal: str | bool | None = None,
         transform: Callable[[Batch], Any] | None = None,
+        parts: int | None = None,
     ) -> None:
         super().__init__()
         if equal not in ("drop", "pad", False, None):
@@ -157,15 +165,19 @@ class Shared:
                 f"{equal=} needs a Dataset: a function of (index, count) places the shard itself, "
                 f"as with ds.shard(index, count, equal={equal!r})"
             )
+        if parts is not None and (equal or callable(ds)):
+            raise ValueError("parts= needs a Dataset and no equal=: parts differ in length")
         self.dataset = ds
+        self._divided: list[Dataset[Any]] | None = None
+        if parts is not None:
+            self._divided = ds.parts(parts)  # type: ignore[union-attr]
+        self.parts = None if self._divided is None else len(self._divided)
         self.equal = equal
         self.transform = transform
         self.rank, self.world_size = _checked(rank, world_size)
         self._epochs = Epochs()
-        self._iterator: weakref.ref[Iterator[Any]] | None = (
-            None  # a weak reference to the running one
-        )
-        self._state: Mapping[str, Any] | None = None
+        self._iterator: weakref.ref[Any] | None = None  # a weak reference to the running one
+        self._state: Any = None
 
     def __repr__(self) -> str:
         rank, world = _position(self.rank, self.world_size)
@@ -226,20 +238,45 @@ class Shared:
         self._refuse_divider()
         self._epochs.set(number)
 
-    def __iter__(self) -> Iterator[Any]:
-        self._refuse_divider()
-        worker, _, seed = _worker()
-        share = self.share()
-        if self.transform is not None and not share._core.flags & 2:
+    def _open_part(self, part: int, epoch: int) -> Iterator[Any]:
+        iterator = _Part(self._divided[part], epoch)  # type: ignore[index]
+        iterator.transform = self.transform
+        return iterator
+
+    def _begin_parts(self, worker: int, seed: int | None) -> Any:
+        parts, (index, count) = self._divided or [], self.part()
+        self._check_batches(parts[0])
+        self._warn_of_steps(parts[0])
+        epoch = self._epochs.begin(worker, seed)
+        owned = _parts.fresh(len(parts), epoch, index, count)
+        if self._state is not None:
+            owned = _parts.dealt(_parts.merged(self._state, len(parts)), index, count)
+            self._state = None
+            self._epochs.resume(owned.epoch, worker, seed)
+        iterator = _parts.PartsIterator(owned, self._open_part)
+        self._iterator = weakref.ref(iterator)
+        return iterator
+
+    def _check_batches(self, ds: Dataset[Any]) -> None:
+        batches = ds._core.flags & 2
+        if self.transform is not None and not batches:
             raise InvalidArgumentError(
                 "transform= receives batches, but this dataset emits records: add batch() or "
                 "padded_batch(), or use map() on the records"
             )
-        if share._core.flags & 2 and _collates():
+        if batches and _collates():
             raise InvalidArgumentError(
                 "the DataLoader would batch the batches of this dataset once more: pass "
                 "batch_size=None, as in DataLoader(lv.torch_dataset(ds), batch_size=None)"
             )
+
+    def __iter__(self) -> Iterator[Any]:
+        self._refuse_divider()
+        worker, _, seed = _worker()
+        if self._divided is not None:
+            return self._begin_parts(worker, seed)
+        share = self.share()
+        self._check_batches(share)
         iterator = _Part(share, self._epochs.begin(worker, seed))
         iterator.transform = self.transform
         if self._state is not None:
@@ -262,14 +299,17 @@ class Shared:
     def state_dict(self) -> Mapping[str, Any]:
         """The position of the running iteration (of this worker), and which part it reads."""
         iterator = self._iterator() if self._iterator is not None else None
+        if iterator is not None and self._divided is not None:
+            return iterator.state_dict()
         if iterator is not None:
             return {**iterator.state_dict(), "part": self.part()}
         if self._state is None:
             raise FailedPreconditionError("no iteration is running")
         return self._state
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """The next iteration continues there."""
+    def load_state_dict(self, state: Any) -> None:
+        """The next iteration continues there. With ``parts=``: the states of all workers of all
+        ranks, as a list; it is looked through, so states of loaders may be in it."""
         self._state = state
 
     def __getstate__(self) -> dict[str, Any]:
@@ -309,6 +349,7 @@ def torch_dataset(
     *,
     equal: str | bool | None = None,
     transform: Callable[[Batch], Any] | None = None,
+    parts: int | None = None,
 ) -> TorchDataset:
     """A ``torch.utils.data.IterableDataset`` with ``state_dict``, for DataLoader.
 
@@ -339,5 +380,9 @@ def torch_dataset(
     `equal`: "drop" or "pad" gives every rank the same number of batches: the last batches that not
     all ranks have are dropped, or copies are added whose ``is_padding`` is True and whose lengths
     and masks are 0. With several ranks, None warns once and False does not.
+    `parts`: parts=64 cuts the data into that many fixed parts, whose states fit any number of ranks
+    and workers: ``load_state_dict([state of worker 0 of rank 0, ...])``.
     """
-    return _torch_dataset_class()(ds, rank, world_size, equal=equal, transform=transform)
+    return _torch_dataset_class()(
+        ds, rank, world_size, equal=equal, transform=transform, parts=parts
+    )

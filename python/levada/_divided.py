@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parts and single records of datasets."""
+
+from __future__ import annotations
+
+import operator
+import sys
+
+from levada import _levada
+from levada._stages import Stages
+from levada._typed import T
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from levada._dataset import Dataset
+
+
+class Divided(Stages[T]):
+    """What a dataset gives besides all of its records in order."""
+
+    __slots__ = ()
+
+    _core: _levada.Dataset
+    _settings: dict[str, Any]
+
+    def shard(
+        self, index: int, count: int, equal: str | None = None, sync: str | None = None
+    ) -> Dataset[T]:
+        """One of several parts: record (after batching: batch) number i belongs to part i % count.
+
+        `equal`: "drop" or "pad": all parts have the same number of records (batches).
+        `sync="buckets"`, directly after ``bucket_by_sequence_length``: ranks in step. At each step
+        all ranks have a batch of the same bucket, of the same size and length, and all have equally
+        many steps, without communication: each rank reads all records and pads its own. At the end
+        copies fill the last batches, with ``is_padding`` True and length 0; with ``equal="drop"``
+        fewer records than ranks are dropped and counted. What draws before it needs one seed for
+        all ranks.
+        """
+        if sync is None:
+            options = {"index": index, "count": count, "equal": equal}
+            return self._stage("shard", **{k: v for k, v in options.items() if v is not None})
+        from levada import _sharing
+        from levada._dataset import _integer
+
+        if sync != "buckets":
+            raise ValueError(f'{sync=} must be "buckets" or None')
+        if equal not in ("pad", "drop", None):
+            raise ValueError(f'{equal=} must be "pad", "drop" or None')
+        rank = [_integer("index", index, 0, 1 << 20), _integer("count", count, 1, 1 << 20)]
+        return _sharing.in_step(self, rank, equal or "pad")
+
+    def parts(self, count: int) -> list[Dataset[T]]:
+        """`count` datasets that together have each record once, for any number of readers.
+
+        A part reads its own data alone: a range of the records where the files have an index
+        (``index=True``), else whole files. Where neither is possible (sources without files, a
+        ``zip`` whose files have no index, downstream of ``take`` or ``skip``), a part reads all and
+        keeps its share. Batches are made inside a part, so they do not depend on how many readers
+        there are. A part has its own state, which any reader may restore.
+        """
+        from levada import _sharing
+        from levada._dataset import _integer
+
+        return _sharing.parts(self, _integer("count", count, 1, 1 << 20))
+
+    def __getitem__(self, number: int) -> Any:
+        """Record `number` of a dataset whose files have an index, as a dict.
+
+        ``lv.tfrecord("a.tfrecord", index=True)[7]``, also downstream of decoders, ``map``,
+        ``cast``, ``select``, ``rename``. The order is that of the files, also with
+        ``shuffle_records``; negative numbers count from the end. Opens the files anew: iterate to
+        read many records. IndexError for a number that does not exist.
+        """
+        from levada._batch import rows_of
+        from levada.errors import OutOfRangeError
+
+        at = operator.index(number)
+        if self._core.flags & 2:
+            raise TypeError("a dataset of batches has no numbers: take them from the records")
+        functions = sys.modules.get("levada._functions")
+        if functions is not None:
+            functions.ensure()
+        try:
+            block = _levada.record(self._core, at if at >= 0 else at + _levada.count(self._core))
+        except OutOfRangeError as error:
+            raise IndexError(f"record {at}: {error}") from None
+        return rows_of(block)[0]

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Indexes: where each record of a file lies, in a file beside it."""
+
+from __future__ import annotations
+
+import glob
+import os
+
+from levada import _levada
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_SUFFIX = ".lvindex"
+
+
+def _paths(files):
+    """The files of paths and patterns, without the indexes among them."""
+    files = [files] if isinstance(files, (str, os.PathLike)) else list(files)
+    if not files:
+        raise ValueError("index needs a file")
+    for name in map(os.fspath, files):
+        if not isinstance(name, str):
+            raise TypeError(f"a path is a str, not {type(name).__name__}")
+        if not glob.has_magic(name):
+            yield name
+            continue
+        found = sorted(path for path in glob.glob(name) if not path.endswith(_SUFFIX))
+        if not found:
+            raise FileNotFoundError(f"no file matches {name!r}")
+        yield from found
+
+
+def index(
+    files: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    *,
+    source: str | None = None,
+    check: bool = False,
+) -> int:
+    """Writes the index of each file, as ``levada index`` does; returns the number of records.
+
+    The index of ``a.tfrecord`` is ``a.tfrecord.lvindex``. With it ``lv.tfrecord("a.tfrecord",
+    index=True)`` has a length and records by number, reads ranges (``records=``, ``part=``) and
+    all records in random order (``shuffle_records=True``).
+
+    `source`: how the files are read, with options: ``"fixed_length:record_bytes=8"``; None: by
+    name or content. `check`: writes nothing, and raises FailedPreconditionError for a file that has
+    changed since it was indexed. Damaged files raise DataLossError, compressed ones
+    UnimplementedError.
+    """
+    return sum(_levada.index(path, source, check) for path in _paths(files))

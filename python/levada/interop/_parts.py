@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fixed parts of a dataset for any number of workers and ranks, and their positions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from levada.errors import FailedPreconditionError, InvalidArgumentError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+_DONE, _WAITS = None, b""  # states of parts besides positions
+
+
+class Owned:
+    """The positions of the parts that one worker reads: {part: None = read, b"" = not begun, or
+    bytes of its iterator}."""
+
+    __slots__ = ("epoch", "parts", "states")
+
+    def __init__(self, parts: int, epoch: int, states: dict[int, bytes | None]) -> None:
+        self.parts, self.epoch, self.states = parts, epoch, states
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"parts": self.parts, "epoch": self.epoch, "states": dict(self.states)}
+
+
+def fresh(parts: int, epoch: int, index: int, count: int) -> Owned:
+    """Worker `index` of `count` at the beginning of an epoch."""
+    return Owned(parts, epoch, dict.fromkeys(range(index, parts, count), _WAITS))
+
+
+def _found(state: Any) -> Iterator[Mapping[str, Any]]:
+    """The states of parts in what loaders and ranks saved: in dicts and lists of any depth."""
+    if isinstance(state, Mapping):
+        if {"parts", "epoch", "states"} <= state.keys():
+            yield state
+            return
+        state = state.values()
+    if isinstance(state, (str, bytes)) or not hasattr(state, "__iter__"):
+        return
+    for each in state:
+        yield from _found(each)
+
+
+def _checked(state: Mapping[str, Any], parts: int) -> dict[int, bytes | None]:
+    if state["parts"] != parts:
+        raise FailedPreconditionError(
+            f"the state has {state['parts']} parts, this dataset has {parts}: the number of parts "
+            "must stay"
+        )
+    states = state["states"]
+    whole = isinstance(states, Mapping) and all(
+        isinstance(part, int) and 0 <= part < parts and isinstance(value, (bytes, type(None)))
+        for part, value in states.items()
+    )
+    if not whole:
+        raise InvalidArgumentError("the state of parts is damaged")
+    return dict(states)
+
+
+def merged(state: Any, parts: int) -> Owned:
+    """The positions of all parts, from the states of all workers of all ranks of one moment.
+
+    The same state may be there more than once, but a part must not have two positions, and none may
+    be missing.
+    """
+    epochs: set[int] = set()
+    states: dict[int, bytes | None] = {}
+    for each in _found(state):
+        epochs.add(each["epoch"])
+        for part, value in _checked(each, parts).items():
+            if states.setdefault(part, value) != value:
+                raise FailedPreconditionError(
+                    f"two states have different positions of part {part}: pass the states that all "
+                    "ranks saved at one step"
+                )
+    if len(epochs) > 1:
+        raise FailedPreconditionError(f"the states are of several epochs: {sorted(epochs)}")
+    missing = [part for part in range(parts) if part not in states]
+    if missing:
+        raise FailedPreconditionError(
+            f"no state has part {missing[0]} ({len(missing)} of {parts} parts are missing): pass "
+            "the states of all workers of all ranks, as a list"
+        )
+    return Owned(parts, epochs.pop(), states)
+
+
+def dealt(all_parts: Owned, index: int, count: int) -> Owned:
+    """Those for worker `index` of `count`: parts that have something left are dealt in turn, as
+    evenly as it goes; and so are, for the record, those that are read."""
+    states = all_parts.states
+    left = [part for part in range(all_parts.parts) if states[part] is not _DONE]
+    read = [part for part in range(all_parts.parts) if states[part] is _DONE]
+    mine = sorted(left[index::count] + read[index::count])
+    return Owned(all_parts.parts, all_parts.epoch, {part: states[part] for part in mine})
+
+
+class PartsIterator:
+    """The parts of one worker, one after the other. ``open(part, epoch)`` makes an iterator."""
+
+    def __init__(self, owned: Owned, open: Callable[[int, int], Any]) -> None:
+        self._owned = owned
+        self._open = open
+        self._part: int | None = None  # of the iterator that runs
+        self._running: Any = None
+
+    def __iter__(self) -> PartsIterator:
+        return self
+
+    def _next_part(self) -> bool:
+        """Opens the next part that has something left; those that were begun come first."""
+        states = self._owned.states
+        left = [part for part, state in states.items() if state is not _DONE]
+        if not left:
+            return False
+        part = min(left, key=lambda part: (states[part] == _WAITS, part))
+        running = self._open(part, self._owned.epoch)
+        if states[part] != _WAITS:
+            running.restore(states[part])
+        self._part, self._running = part, running
+        return True
+
+    def __next__(self) -> Any:
+        while self._running is not None or self._next_part():
+            for value in self._running:
+                return value
+            self._running.close()
+            self._owned.states[self._part] = _DONE  # type: ignore[index]
+            self._part = self._running = None
+        raise StopIteration
+
+    def state_dict(self) -> dict[str, Any]:
+        """The positions of all parts of this worker."""
+        if self._part is not None:
+            self._owned.states[self._part] = self._running.save()
+        return self._owned.to_dict()
+
+    def load_state_dict(self, state: Any) -> None:
+        """Goes on where a state of the same worker was saved."""
+        owned = next(_found(state), None)
+        if owned is None:
+            raise InvalidArgumentError("expected a state that parts= saved")
+        states = _checked(owned, self._owned.parts)
+        self.close()
+        self._owned = Owned(self._owned.parts, owned["epoch"], states)
+
+    def stats(self) -> dict[str, Any]:
+        """{"epoch", "parts", "read": those that were read to their end, "owned": of this worker}"""
+        states = self._owned.states
+        read = sum(state is _DONE for state in states.values())
+        return {"epoch": self._owned.epoch, "parts": self._owned.parts, "read": read,
+                "owned": len(states)}  # fmt: skip
+
+    def close(self) -> None:
+        """Stops and joins the threads of the part that runs. Again is fine."""
+        if self._running is not None:
+            self._running.close()
+        self._part = self._running = None

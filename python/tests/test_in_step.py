@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ranks in step: shard(rank, world, sync="buckets")."""
+
+import random
+
+import levada as lv
+import numpy as np
+import pytest
+from levada.errors import FailedPreconditionError, InvalidArgumentError
+
+BOUNDARIES = [16, 32, 64, 128]
+
+
+def dataset(n, seed=1):
+    drawn = random.Random(seed)
+    lengths = [min(int(drawn.lognormvariate(3.2, 0.8)), 255) for _ in range(n)]
+    rows = [np.arange(i, i + length, dtype=np.int64) for i, length in enumerate(lengths)]
+    return lv.from_arrays({"id": np.arange(n), "tokens": rows}).with_options(seed=7)
+
+
+def bucketed(n, epoch_shuffle=True, **options):
+    options = {"boundaries": BOUNDARIES, **options}
+    ds = dataset(n)
+    ds = ds.shuffle(200) if epoch_shuffle else ds
+    return ds.bucket_by_sequence_length("tokens", **options)
+
+
+def bucket_of(batch):
+    return int(np.digitize(batch.lengths("tokens").max(), BOUNDARIES))
+
+
+STRATEGIES = {
+    "sizes": {"batch_sizes": [32, 16, 8, 4, 2]},
+    "budget": {"max_tokens": 2048},
+    "multiple": {"max_tokens": 2048, "pad_to_multiple": 8},
+    "truncate": {"max_tokens": 128, "too_long": "truncate"},
+    "quadratic": {"max_tokens": 1 << 18, "cost": "quadratic"},
+    "chosen": {"max_tokens": 2048, "boundaries": None},
+    "boundary": {"batch_sizes": 4, "boundaries": [64, 128, 256], "pad_to_bucket_boundary": True},
+}
+
+
+@pytest.mark.parametrize("world", [1, 2, 3, 8])
+@pytest.mark.parametrize("name", STRATEGIES)
+def test_all_ranks_have_the_same_steps_and_all_records_once(name, world):
+    options = STRATEGIES[name]
+    ds = bucketed(3000, **options)
+    ranks = [list(ds.shard(r, world, sync="buckets").iterate(2)) for r in range(world)]
+    assert len({len(batches) for batches in ranks}) == 1
+    ids = []
+    for step in zip(*ranks, strict=True):
+        shapes = {batch["tokens"].shape for batch in step}
+        assert len(shapes) == 1, "ranks differ"  # equal work at every step
+        rows, steps = shapes.pop()
+        if "max_tokens" in options and options.get("cost") is None:
+            assert rows * steps <= options["max_tokens"]
+        for batch in step:
+            fill = batch["is_padding"]
+            assert fill[:-1].sum() == 0  # at most the last row
+            assert not batch.lengths("tokens")[fill].any()
+            assert not batch.mask("tokens")[fill].any()
+            ids += batch["id"][~fill].tolist()
+    assert sorted(ids) == list(range(3000))
+    filled = sum(b["is_padding"].sum() for batches in ranks for b in batches)
+    assert filled <= 17 * (world - 1)  # at the end only: less than a round for each bucket
+
+
+def test_a_step_is_one_bucket_and_follows_seed_and_epoch():
+    ds = bucketed(2000, batch_sizes=6)
+    made = [[list(ds.shard(r, 4, sync="buckets").iterate(e)) for r in range(4)] for e in (0, 0, 1)]
+    for ranks in made:
+        for step in zip(*ranks, strict=True):
+            full = [b for b in step if not b["is_padding"].any()]
+            assert len({bucket_of(batch) for batch in full}) <= 1
+    same = [[b["id"].tolist() for rank in ranks for b in rank] for ranks in made]
+    assert same[0] == same[1] != same[2]
+
+
+@pytest.mark.parametrize("name", ["sizes", "budget"])
+def test_the_tail_is_dropped_and_counted(name):
+    ds = bucketed(1000, **STRATEGIES[name])
+    ids, dropped = [], []
+    for rank in range(3):
+        iterator = ds.shard(rank, 3, equal="drop", sync="buckets").iterate(0)
+        batches = list(iterator)
+        assert "is_padding" not in batches[0]
+        ids.append(np.concatenate([b["id"] for b in batches]).tolist())
+        dropped.append(iterator.stats()["dropped_records"])
+    assert len({len(each) for each in ids}) == 1
+    every = [i for each in ids for i in each]
+    assert len(set(every)) == len(every)
+    assert len(set(dropped)) == 1
+    assert sum(map(len, ids)) + dropped[0] == 1000
+    assert dropped[0] <= 2 * 5
+
+
+@pytest.mark.parametrize("name", ["sizes", "budget", "chosen"])
+def test_each_cut_resumes_with_any_threads(name):
+    ds = bucketed(700, **STRATEGIES[name]).shard(1, 3, sync="buckets").prefetch(2)
+    whole = [
+        (b["id"].tolist(), b["tokens"].tobytes(), b["is_padding"].tolist()) for b in ds.iterate(0)
+    ]
+    for cut in range(len(whole)):
+        with ds.with_options(threads=1 + cut % 3).iterate(0) as one:
+            for _ in range(cut):
+                next(one)
+            state = one.save()
+        again = ds.with_options(threads=3 - cut % 3).iterate(0)
+        again.restore(state)
+        rest = [(b["id"].tolist(), b["tokens"].tobytes(), b["is_padding"].tolist()) for b in again]
+        assert rest == whole[cut:]
+
+
+def test_more_ranks_than_records():
+    ds = bucketed(5, batch_sizes=4)
+    ranks = [list(ds.shard(r, 8, sync="buckets").iterate(0)) for r in range(8)]
+    assert len({len(batches) for batches in ranks}) == 1
+    real = [i for bs in ranks for b in bs for i in b["id"][~b["is_padding"]].tolist()]
+    assert sorted(real) == list(range(5))
+
+
+def test_a_state_of_another_rank_is_refused():
+    ds = bucketed(500, batch_sizes=4)
+    with ds.shard(0, 2, sync="buckets").iterate(0) as one:
+        next(one)
+        state = one.save()
+    with pytest.raises(FailedPreconditionError):
+        ds.shard(1, 2, sync="buckets").iterate(0).restore(state)
+
+
+def test_what_cannot_be_in_step_is_refused():
+    ds = bucketed(100, batch_sizes=4)
+    with pytest.raises(ValueError, match="follows bucket_by_sequence_length"):
+        dataset(10).batch(2).shard(0, 2, sync="buckets")
+    with pytest.raises(ValueError, match="sync="):
+        ds.shard(0, 2, sync="batches")
+    with pytest.raises(ValueError, match="equal="):
+        ds.shard(0, 2, equal="x", sync="buckets")
+    with pytest.raises(InvalidArgumentError, match="rank below world"):
+        ds.shard(2, 2, sync="buckets")
+    with pytest.raises(ValueError):
+        ds.shard(0, 0, sync="buckets")
+    unseeded = ds.with_options(seed=None)
+    with pytest.raises(FailedPreconditionError, match="seed"):
+        unseeded.shard(0, 2, sync="buckets")
+    for options in (
+        {"max_tokens": 100, "too_long": "alone"},
+        {"boundaries": None, "max_tokens": 100, "lookahead": 10},
+        {"batch_sizes": 2, "no_padding": True},
+    ):
+        with pytest.raises(InvalidArgumentError, match="ranks"):
+            bucketed(100, **options).shard(0, 2, sync="buckets")
+
+
+def test_text_and_json_agree():
+    ds = bucketed(50, batch_sizes=4).shard(1, 2, sync="buckets")
+    text = "range:50 | bucket_by_sequence_length:value,boundaries=[10,20],batch_sizes=2,ranks=[1,2]"
+    again = lv.from_text(text)
+    assert lv.from_json(again.to_json()) == again
+    assert "ranks=[1,2]" in str(again)
+    assert (
+        lv.range(50)
+        .bucket_by_sequence_length("value", boundaries=[10, 20], batch_sizes=2)
+        .shard(1, 2, sync="buckets")
+        == again
+    )
+    assert "is_padding" in ds.spec
