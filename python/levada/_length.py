@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """len(ds): what can be known without reading."""
 
-from levada import _levada
+from levada import _levada, _names
 
 _SAME = set("map cast select rename slice reshape shuffle prefetch cache enumerate".split())
 
@@ -75,6 +75,4 @@ def _stage(name, options, n):
 
 
 def _is_decoder(name):
-    from levada import _plugins
-
-    return _plugins.names().get(name) == "decoder"
+    return _names.names().get(name) == "decoder"

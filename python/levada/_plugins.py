@@ -8,6 +8,7 @@ import os
 from types import SimpleNamespace
 
 from levada import _levada
+from levada._names import names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,11 +18,6 @@ if TYPE_CHECKING:
 sources: dict[str, Any] = {}  # name: class (register_source)
 decoders: dict[str, Any] = {}  # name: fn (register_decoder)
 _loaded: dict[str, SimpleNamespace] = {}  # path: namespace
-
-
-def names() -> dict[str, str]:
-    """{name: family} of all that can stand in a description."""
-    return {row["name"]: row["family"] for row in json.loads(_levada.stages())}
 
 
 def load_library(path: str | os.PathLike[str]) -> str:

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Dividing a dataset between processes: workers of a loader, ranks."""
 
-from levada import _levada, _plugins
-from levada._dataset import Dataset
+from levada import _levada, _names
 from levada.errors import FailedPreconditionError
 
 # One record out for each record in, in the same order; decoders are such, too.
@@ -39,7 +38,7 @@ def share(dataset, index, count, seed=None, equal=None):
     if count == 1 and equal != "pad":
         return dataset
     dealer = _Dealer(index, count, dataset._settings.get("errors") in (None, "fail"), equal)
-    made = Dataset(dealer.deal(dataset._core), dataset._settings)
+    made = type(dataset)(dealer.deal(dataset._core), dataset._settings)
     return _seeded(made, dealer.drawn if count > 1 else None, seed)
 
 
@@ -70,7 +69,7 @@ class _Dealer:
         self.strict = strict
         self.drawn = None
         self.draws = False  # whether anything before a shard draws, with a seed or without
-        self.decoders = {name for name, family in _plugins.names().items() if family == "decoder"}
+        self.decoders = {name for name, family in _names.names().items() if family == "decoder"}
 
     def deal(self, core):
         name, inputs = core.name, tuple(core.inputs())
@@ -129,7 +128,7 @@ def in_step(dataset, ranks, tail):
     core = _levada.remake(core, tuple(core.inputs()), {"ranks": ranks, "tail": tail})
     for stage in reversed(above):
         core = _levada.remake(stage, (core,), {})
-    return _seeded(Dataset(core, dataset._settings), drawn, None)
+    return _seeded(type(dataset)(core, dataset._settings), drawn, None)
 
 
 def parts(dataset, count):
@@ -145,7 +144,7 @@ def parts(dataset, count):
     dealers = [_Cutter(index, count, strict) for index in range(count)]
     cores = [dealer.deal(dataset._core) for dealer in dealers]
     drawn = dealers[0].drawn if count > 1 else None
-    return [_seeded(Dataset(core, dataset._settings), drawn, None) for core in cores]
+    return [_seeded(type(dataset)(core, dataset._settings), drawn, None) for core in cores]
 
 
 class _Cutter(_Dealer):
@@ -154,7 +153,7 @@ class _Cutter(_Dealer):
     def __init__(self, index, count, strict):
         super().__init__(index, count, strict)
         self.part = [index, count]
-        names = _plugins.names()
+        names = _names.names()
         self.formats = {name for name, family in names.items() if family == "format"}
         self.cuts = True  # whether sources of files may be cut
 

@@ -80,7 +80,7 @@ static levada_status shards_differ(const levada_value *now, const levada_value *
     } else {
         st = levada_fail(err, LEVADA_EFAILED_PRECONDITION,
                          "the state was saved from %s, this is %s: resume with the same rank and "
-                         "world size (elastic resume needs parts, which are not available yet)",
+                         "world size (torch_dataset(parts=) resumes with any number of ranks)",
                          had.at, is.at);
     }
     levada_text_clear(&is);
