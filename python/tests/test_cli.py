@@ -25,7 +25,7 @@ from wire import frame, sized, varint
 
 GOLDEN = Path(__file__).resolve().parents[2] / "tests" / "cli"
 COMMANDS = ["run", "head", "info", "verify", "stats", "convert", "stages", "bench", "check"]
-COMMANDS += ["new-plugin", "ckpt"]
+COMMANDS += ["new-plugin", "ckpt", "index"]
 
 pytestmark = needs_command
 

@@ -11,7 +11,8 @@ from levada import _levada
 ROWS = [row for row in json.loads(_levada.stages()) if not row.get("plugin")]
 # Options under other names or not at all: these are written by hand.
 BY_HAND = set(
-    "call concat filter group_by_window interleave map memory mix range records select shard zip".split()
+    "call concat filter group_by_window interleave map memory mix range records select "
+    "shard zip".split()
 )
 FIELD_FIRST = ("decode_csv", "decode_raw")  # methods that begin with the field
 OPTIONAL = {"boundaries"}  # in Python

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Indexes, records by number, and parts that fit any number of ranks."""
 
+import json
 import os
 import random
 import subprocess
@@ -8,6 +9,7 @@ import sys
 
 import levada as lv
 import pytest
+from command import LEVADA, needs_command
 from levada.errors import (
     DataLossError,
     FailedPreconditionError,
@@ -310,3 +312,31 @@ def test_killed_ranks_resume_in_another_world(files, tmp_path):
                 file.write(state)
         old = saved
     assert sorted(i for batch in seen for i in batch) == list(range(RECORDS))
+
+
+# -- the command
+
+
+@needs_command
+def test_the_command_writes_and_checks_indexes(files, tmp_path):
+    def levada(*words, status=0):
+        done = subprocess.run([LEVADA, *words], cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == status, done.stderr + done.stdout
+        return done
+
+    names = [f"{k}.tfrecord" for k in range(4)]
+    assert levada("index", *names).stdout == "1 200 records in 4 files indexed\n"
+    lines = levada("index", "--json", *names, "0.tfrecord.lvindex").stdout.splitlines()
+    assert [json.loads(line)["records"] for line in lines] == [300] * 4
+    assert "1 200 records in 4 files unchanged" in levada("index", "--check", *names).stdout
+    ran = levada("run", "tfrecord:*.tfrecord*,index=true,records=[290,310]", "--json").stdout
+    keys = [key for line in ran.splitlines() for key in json.loads(line)["keys"]]
+    assert keys[9:11] == ["0.tfrecord:299", "1.tfrecord:0"]
+    write(tmp_path / "2.tfrecord", 5, 299)
+    done = levada("index", "--check", *names, status=1)
+    assert "2.tfrecord: the file has changed" in done.stderr
+    assert "3 files unchanged since they were indexed · 1 failed" in done.stdout
+    done = levada("run", "tfrecord:*.tfrecord,index=true,records=[600,610]", status=1)
+    assert "levada index" in done.stderr
+    assert "nothing" in levada("index", "nothing", status=1).stderr
+    levada("index", status=2)
