@@ -18,6 +18,7 @@ FOREIGN = re.compile(
     r"""
     __(cplusplus|VA_ARGS__|VA_OPT__|STDC_\w+__|STDC__|func__|FILE__|LINE__|BYTE_ORDER__|ORDER_\w+)
     |__(x86_64__|aarch64__|LP64__|GNUC__|clang__|linux__|APPLE__|SANITIZE_\w+|builtin_\w+)
+    |FLAC__\w+
     |__(m\d+[a-z]*|mmask\d+)
     |_(Static_assert|Atomic|Alignas|Alignof|Bool|Generic|Noreturn|Thread_local|Pragma|GNU_SOURCE)
     |_(mm\d*_\w+|MM_\w+|cvt\w+|load_mask\w*|store_mask\w*|k\w+_mask\w+)

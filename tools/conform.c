@@ -128,7 +128,8 @@ levada_conform_verdict levada_conform_prepare(levada_conform *c)
         levada_conform_look(c, "its example and example_files; other files must be in the current "
                                "directory");
     }
-    return st == LEVADA_ENOT_FOUND ? LEVADA_CONFORM_SKIPPED : LEVADA_CONFORM_BAD;
+    return st == LEVADA_ENOT_FOUND || st == LEVADA_EUNIMPLEMENTED ? LEVADA_CONFORM_SKIPPED
+                                                                : LEVADA_CONFORM_BAD;
 }
 
 /* -- the same records however it is run */

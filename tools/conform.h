@@ -23,7 +23,7 @@
 typedef enum levada_conform_verdict {
     LEVADA_CONFORM_GOOD,
     LEVADA_CONFORM_BAD,    /* `what` broke                                        */
-    LEVADA_CONFORM_SKIPPED /* `what` says why: a file of the example is not there */
+    LEVADA_CONFORM_SKIPPED /* `what` says why: a file of the example, or a library, is missing */
 } levada_conform_verdict;
 
 /* Memory that runs out on demand. */

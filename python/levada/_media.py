@@ -49,7 +49,7 @@ def decode_jpeg(
         key: for the attribute ``key`` of errors.
 
     Raises:
-        InvalidArgumentError: an argument is wrong, or the data is no image.
+        InvalidArgumentError: an argument is wrong, or the data is not an image.
         DataLossError: the data is damaged.
         ResourceExhaustedError: the image has more pixels than ``max_pixels``.
         UnimplementedError: levada was built without libjpeg-turbo.
@@ -169,6 +169,7 @@ def decode_wav(
     dtype: Any = "float32",
     *,
     channels: int | None = None,
+    try_recover_truncated: bool = False,
     max_samples: int | None = None,
     key: str | None = None,
 ) -> tuple[Array, int]:
@@ -178,15 +179,20 @@ def decode_wav(
         contents: the file as bytes.
         dtype: float32 or float64 (-1 to 1), uint8, int16, int32 or int64 (the whole range).
         channels: refuses another number of channels; None = as stored.
+        try_recover_truncated: decode the samples that are there where the header declares more.
         max_samples: sounds with more samples are refused; None = 2**27.
         key: for the attribute ``key`` of errors.
 
     Raises:
-        InvalidArgumentError: an argument is wrong, or the data is no WAV.
+        InvalidArgumentError: an argument is wrong, or the data is not WAV.
         DataLossError: the data is damaged or truncated.
         ResourceExhaustedError: there are more samples than ``max_samples``.
     """
-    options = {"dtype": name_of(dtype), "max_samples": max_samples}
+    options = {
+        "dtype": name_of(dtype),
+        "try_recover_truncated": bool(try_recover_truncated),
+        "max_samples": max_samples,
+    }
     return _samples("decode_wav", contents, channels, options, key)
 
 

@@ -208,6 +208,17 @@ class Ragged:
         inner = self._inner
         return (inner[a:b] for a, b in pairwise(self.offsets.tolist()))
 
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Array:
+        """All rows as one array, where they have the same length: an image, for example."""
+        import numpy as np
+
+        inner = np.asarray(self._inner[self.offsets[0] : self.offsets[-1]])
+        if (self.lengths != self.lengths[:1]).any():
+            raise ValueError("rows of different lengths are no array: to_padded() fills them up")
+        length = int(self.lengths[0]) if len(self) else 0
+        array = inner.reshape(len(self), length, *inner.shape[1:])
+        return array if dtype is None else array.astype(dtype)
+
     def __repr__(self):
         levels = " -> ".join(str(len(level) - 1) for level in self.nested)
         return f"levada.Ragged({levels} rows, {len(self.values)} values of {self.dtype or 'bytes'})"

@@ -354,6 +354,8 @@ class Stages(Typed[T]):
         rate: str = "sample_rate",
         max_samples: int = 134217728,
     ) -> Dataset[T]:
+        try_recover_truncated: bool = False,
+    ) -> Dataset:
         """WAV data to samples.
 
         field: column to decode; null = the decoder's own, or the only one of bytes
@@ -362,6 +364,7 @@ class Stages(Typed[T]):
         out: name of the column of samples, [frames, channels]
         rate: name of the column of frames per second
         max_samples: sounds with more samples, in all channels, are refused
+        try_recover_truncated: decode the samples that are there where the header declares more
 
         As text: fixed_length:sound.wav,record_bytes=52 | decode_wav:1
         """
@@ -373,6 +376,7 @@ class Stages(Typed[T]):
             out=out,
             rate=rate,
             max_samples=max_samples,
+            try_recover_truncated=try_recover_truncated,
         )
 
     def enumerate(self, start: int = 0, *, field: str = "index") -> Dataset[T]:

@@ -23,7 +23,7 @@ static levada_status audio_info_decode(void *state, const void *args, const leva
         int64_t      *to = (int64_t *)values + i * 4;
         levada_status st = levada_flac_is(in->data[i], in->size[i])
                                ? levada_flac_probe(in->data[i], in->size[i], &s, &why)
-                               : levada_wav_probe(in->data[i], in->size[i], &s, &why);
+                               : levada_wav_probe(in->data[i], in->size[i], true, &s, &why);
 
         if (st != LEVADA_OK) {
             s = (levada_sound){ 0 };

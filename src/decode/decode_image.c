@@ -15,7 +15,8 @@ typedef struct decode_image_args {
 } decode_image_args;
 
 static const levada_arg decode_image_arguments[] = {
-    LEVADA_ARG(INT, decode_image_args, channels, .otherwise = "3", .positional = true, .min = 1, .max = 4,
+    LEVADA_ARG(INT, decode_image_args, channels, .otherwise = "3", .positional = true,
+               .min = 1, .max = 4,
                .doc = "numbers of a pixel: 1 (gray), 3, and of PNG data 2 and 4 (with alpha)"),
     LEVADA_ARG(INT, decode_image_args, ratio, .otherwise = "1", .min = 1, .max = 8,
                .doc = "divides height and width of JPEG data while decoding: 1, 2, 4 or 8"),
@@ -29,7 +30,8 @@ static const levada_arg decode_image_arguments[] = {
                .doc = "part of the rows that truncated JPEG data must have; the others are black"),
     LEVADA_ARG(CHOICE, decode_image_args, dct_method, .choices = "INTEGER_ACCURATE|INTEGER_FAST",
                .doc = "exact, or a little faster"),
-    LEVADA_ARG(INT, decode_image_args, max_pixels, .otherwise = LEVADA_PICTURE_MOST_PIXELS, .min = 1,
+    LEVADA_ARG(INT, decode_image_args, max_pixels, .otherwise = LEVADA_PICTURE_MOST_PIXELS,
+               .min = 1,
                .max = 1 << 30, .doc = "images with more pixels are refused"),
     LEVADA_ARG_END
 };
@@ -41,7 +43,8 @@ static levada_status decode_image_check_ratio(int64_t ratio, levada_error *err)
                        (long long)ratio);
 }
 
-static levada_status decode_image_options_of(const void *args, levada_picture_options *o, levada_error *err)
+static levada_status decode_image_options_of(const void *args, levada_picture_options *o,
+                                             levada_error *err)
 {
     const decode_image_args *a = args;
 

@@ -17,7 +17,8 @@ typedef struct decode_jpeg_args {
 } decode_jpeg_args;
 
 static const levada_arg decode_jpeg_arguments[] = {
-    LEVADA_ARG(INT, decode_jpeg_args, channels, .otherwise = "3", .positional = true, .min = 1, .max = 4,
+    LEVADA_ARG(INT, decode_jpeg_args, channels, .otherwise = "3", .positional = true,
+               .min = 1, .max = 4,
                .doc = "numbers of a pixel: 1 (gray) or 3; of PNG data 2 and 4, too"),
     LEVADA_ARG(INT, decode_jpeg_args, ratio, .otherwise = "1", .min = 1, .max = 8,
                .doc = "divides height and width of JPEG data while decoding: 1, 2, 4 or 8"),
@@ -43,7 +44,8 @@ static levada_status decode_jpeg_check_ratio(int64_t ratio, levada_error *err)
                        (long long)ratio);
 }
 
-static levada_status decode_jpeg_options_of(const void *args, levada_picture_options *o, levada_error *err)
+static levada_status decode_jpeg_options_of(const void *args, levada_picture_options *o,
+                                            levada_error *err)
 {
     const decode_jpeg_args *a = args;
 

@@ -14,7 +14,8 @@ typedef struct decode_png_args {
 } decode_png_args;
 
 static const levada_arg decode_png_arguments[] = {
-    LEVADA_ARG(INT, decode_png_args, channels, .otherwise = "3", .positional = true, .min = 1, .max = 4,
+    LEVADA_ARG(INT, decode_png_args, channels, .otherwise = "3", .positional = true,
+               .min = 1, .max = 4,
                .doc = "numbers of a pixel: 1 (gray), 2 (with alpha), 3 or 4 (with alpha)"),
     LEVADA_ARG(DTYPE, decode_png_args, dtype, .otherwise = "uint8",
                .doc = "uint8 or uint16; 16 bits lose the lower 8, 8 bits are multiplied by 257"),
@@ -25,7 +26,8 @@ static const levada_arg decode_png_arguments[] = {
     LEVADA_ARG_END
 };
 
-static levada_status decode_png_options_of(const void *args, levada_picture_options *o, levada_error *err)
+static levada_status decode_png_options_of(const void *args, levada_picture_options *o,
+                                           levada_error *err)
 {
     const decode_png_args *a = args;
 

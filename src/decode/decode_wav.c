@@ -8,10 +8,13 @@
 
 typedef struct decode_wav_args {
     levada_sound_options o;
+    bool                 try_recover_truncated;
 } decode_wav_args;
 
 static const levada_arg decode_wav_options[] = {
     LEVADA_SOUND_ARGUMENTS,
+    LEVADA_ARG(BOOL, decode_wav_args, try_recover_truncated, .otherwise = "false",
+               .doc = "decode the samples that are there where the header declares more"),
     LEVADA_ARG_END
 };
 
@@ -26,8 +29,10 @@ static levada_status decode_wav_read(levada_sound_tools *tools, const void *args
                                      const uint8_t *data, int32_t size, levada_sound *out,
                                      levada_error *why)
 {
-    (void)tools, (void)args;
-    return levada_wav_probe(data, size, out, why);
+    const decode_wav_args *a = args;
+
+    (void)tools;
+    return levada_wav_probe(data, size, a->try_recover_truncated, out, why);
 }
 
 static levada_status decode_wav_decode(void *state, const void *args, const levada_strings *in,
@@ -42,7 +47,7 @@ static int64_t decode_wav_measure(const void *args, const uint8_t *data, int32_t
     const decode_wav_args *a = args;
     levada_sound           s;
 
-    if (levada_wav_probe(data, size, &s, NULL) != LEVADA_OK) return 0;
+    if (levada_wav_probe(data, size, true, &s, NULL) != LEVADA_OK) return 0;
     return s.frames * s.channels * levada_dtype_size(a->o.dtype);
 }
 

@@ -116,14 +116,15 @@ static levada_status flac_run(struct levada_flac *f)
         if (at == FLAC__STREAM_DECODER_END_OF_STREAM) return f->why->code;
     }
     if (f->why->code != LEVADA_OK) return f->why->code;
-    if (FLAC__stream_decoder_get_state(f->decoder) == FLAC__STREAM_DECODER_MEMORY_ALLOCATION_ERROR) {
+    if (FLAC__stream_decoder_get_state(f->decoder) ==
+        FLAC__STREAM_DECODER_MEMORY_ALLOCATION_ERROR) {
         return levada_fail(f->why, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a FLAC decoder");
     }
     return levada_fail(f->why, LEVADA_EDATA_LOSS, "damaged FLAC data: %s",
                        FLAC__stream_decoder_get_resolved_state_string(f->decoder));
 }
 
-/* As many samples as the header says, where it does. */
+/* No fewer samples than the header says, where it does: the data was cut between two frames. */
 static levada_status flac_check_frames(const uint8_t *data, int32_t size, const levada_sound *s,
                                        levada_error *why)
 {
@@ -132,7 +133,7 @@ static levada_status flac_check_frames(const uint8_t *data, int32_t size, const 
     if (s->frames == 0) return levada_fail(why, LEVADA_EDATA_LOSS, "FLAC data without samples");
     if (!levada_flac_is(data, size)) return LEVADA_OK; /* behind other tags */
     LEVADA_TRY(levada_flac_probe(data, size, &declared, why));
-    if (declared.frames < 0 || declared.frames == s->frames) return LEVADA_OK;
+    if (declared.frames <= s->frames) return LEVADA_OK;
     return levada_fail(why, LEVADA_EDATA_LOSS, "truncated FLAC data: %lld of %lld frames",
                        (long long)s->frames, (long long)declared.frames);
 }

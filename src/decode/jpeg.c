@@ -182,12 +182,16 @@ static int32_t jpeg_seek(struct levada_jpeg *j)
 /* Adobe stores the four inks inverted. */
 static void jpeg_from_cmyk(const struct levada_jpeg *j, const uint8_t *from, uint8_t *to, int32_t n)
 {
-    bool inverted = j->c.saw_Adobe_marker;
+    uint8_t flip = j->c.saw_Adobe_marker ? 255 : 0;
 
     for (int32_t i = 0; i < n; i++, from += 4) {
-        int rgb[3], k = inverted ? from[3] : 255 - from[3];
+        int rgb[3], light = 255 - (from[3] ^ flip);
 
-        for (int c = 0; c < 3; c++) rgb[c] = k * (inverted ? from[c] : 255 - from[c]) / 255;
+        for (int c = 0; c < 3; c++) {
+            int ink = (from[c] ^ flip) * light + 128;
+
+            rgb[c] = light - (((ink >> 8) + ink) >> 8); /* ink / 255, rounded */
+        }
         if (j->options->channels == 1) {
             *to++ = (uint8_t)((19595 * rgb[0] + 38470 * rgb[1] + 7471 * rgb[2] + 32768) >> 16);
         } else {

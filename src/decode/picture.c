@@ -170,7 +170,7 @@ static levada_status picture_one(const levada_picture_options *o, levada_picture
                               why);
 }
 
-/* A library that is missing, or no memory, is no fault of the record. */
+/* Nothing is wrong with the record where a library or memory is missing. */
 static bool picture_is_ours(levada_status st)
 {
     return st == LEVADA_EUNIMPLEMENTED || st == LEVADA_ERESOURCE_EXHAUSTED;

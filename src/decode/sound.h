@@ -74,9 +74,9 @@ void levada_sound_close(levada_sound_tools *tools);
 levada_status levada_sound_limit(const levada_sound_options *o, int64_t samples,
                                  levada_error *why);
 
-/* Headers. */
-levada_status levada_wav_probe(const uint8_t *data, int32_t size, levada_sound *out,
-                               levada_error *why);
+/* Headers. `recovers` takes the samples that are there where fewer are than declared. */
+levada_status levada_wav_probe(const uint8_t *data, int32_t size, bool recovers,
+                               levada_sound *out, levada_error *why);
 bool          levada_flac_is(const uint8_t *data, int32_t size);
 levada_status levada_flac_probe(const uint8_t *data, int32_t size, levada_sound *out,
                                 levada_error *why);

@@ -12,7 +12,7 @@ enum { PROBE_PCM = 1, PROBE_FLOAT = 3, PROBE_ALAW = 6, PROBE_MULAW = 7, PROBE_EX
 /* Where a WAV file was read to. */
 typedef struct probe_wav {
     const uint8_t *at, *end;
-    bool           big_endian, formatted;
+    bool           big_endian, formatted, recovers;
     int64_t        long_size; /* of the samples, from a ds64 chunk; -1 = none */
 } probe_wav;
 
@@ -29,13 +29,13 @@ static levada_status probe_format(probe_wav *w, int64_t size, levada_sound *out,
     const uint8_t *at = w->at;
     int32_t        tag, frame;
 
-    if (size < 16) return levada_fail(why, LEVADA_EDATA_LOSS, "a WAV format of %d bytes", (int)size);
+    if (size < 16) return levada_fail(why, LEVADA_EDATA_LOSS, "a truncated WAV format");
     tag = (int32_t)probe_number(w, at, 2);
     out->channels = (int32_t)probe_number(w, at + 2, 2);
     out->rate = (int32_t)probe_number(w, at + 4, 4);
     frame = (int32_t)probe_number(w, at + 12, 2);
     out->bits = (int32_t)probe_number(w, at + 14, 2);
-    if (tag == PROBE_EXTENSIBLE && size >= 40) tag = (int32_t)probe_number(w, at + 24, 2);
+    if (tag == PROBE_EXTENSIBLE && size >= 40) tag = (int32_t)probe_number(w, at + 24, 4);
     if (out->channels == 0 || frame == 0 || frame % out->channels != 0 || out->rate < 0) {
         return levada_fail(why, LEVADA_EDATA_LOSS,
                            "a WAV format of %d channels in frames of %d bytes", out->channels,
@@ -71,12 +71,13 @@ static levada_status probe_samples(const probe_wav *w, int64_t size, levada_soun
     if (!w->formatted) return levada_fail(why, LEVADA_EDATA_LOSS, "WAV samples without a format");
     LEVADA_TRY(probe_bits(out, why));
     if (size == UINT32_MAX && w->long_size >= 0) size = w->long_size;
-    if (size > left) {
+    if (size > left && !w->recovers) {
         return levada_fail(why, LEVADA_EDATA_LOSS,
                            "truncated WAV data: %lld of %lld bytes of samples", (long long)left,
                            (long long)size);
     }
     out->data = w->at;
+    if (size > left) size = left;
     out->frames = size / ((int64_t)out->bytes * out->channels);
     return LEVADA_OK;
 }
@@ -108,10 +109,10 @@ static levada_status probe_chunk(probe_wav *w, levada_sound *out, bool *found, l
     return LEVADA_OK;
 }
 
-levada_status levada_wav_probe(const uint8_t *data, int32_t size, levada_sound *out,
-                               levada_error *why)
+levada_status levada_wav_probe(const uint8_t *data, int32_t size, bool recovers,
+                               levada_sound *out, levada_error *why)
 {
-    probe_wav w = { .at = data + 12, .end = data + size, .long_size = -1 };
+    probe_wav w = { .at = data + 12, .end = data + size, .long_size = -1, .recovers = recovers };
     bool      found = false;
 
     *out = (levada_sound){ 0 };
