@@ -28,6 +28,7 @@ POSITIONAL = {
     "decode_raw": ["field", "dtype"],
     "decode_wav": ["field"],
     "reshape": ["field", "shape"],
+    "resize_image": ["field", "size"],
     "shard": ["index", "count"],
     "slice": ["field", "begin", "size", "out"],
 }

@@ -73,9 +73,9 @@ def main(folder: Path, source: Path | None) -> None:
     shapes = [batch["image"].shape for batch in iterator]
     skipped = iterator.stats()["skipped_records"]
     print(f"{sum(shape[0] for shape in shapes)} images, {skipped} skipped, {shapes[0][1:]} each")
-    batch = raw(folder / "raw.tfrecord").batch(5).first()
-    assert np.array_equal(batch["image"], digits)
-    print(f"{len(batch)} raw images, {batch['image'].shape[1:]} each")
+    pixels = raw(folder / "raw.tfrecord").batch(5).first()["image"]
+    assert np.array_equal(pixels, digits)
+    print(f"{len(pixels)} raw images, {pixels.shape[1:]} each")
 
 
 if __name__ == "__main__":

@@ -536,6 +536,21 @@ class Stages(Typed[T]):
         return self._stage("reshape", field=field, shape=shape)
 
     def shard(self, index: int, count: int, *, equal: str | None = None) -> Dataset[T]:
+    def resize_image(
+        self, field: str, size: int | Iterable[int], *, method: str = "bilinear"
+    ) -> Dataset:
+        """Images of one size.
+
+        field: field of images: [height, width, channels] of uint8 or float32
+        size: [height, width] of the result
+        method: between the nearest pixels, or the mean of all that are covered (bilinear, area)
+
+        As text: fixed_length:pixels.bin,record_bytes=12 | decode_raw:uint8 |
+            reshape:record,shape=[2,2,3] | resize_image:record,size=[3,1]
+        """
+        return self._stage("resize_image", field=field, size=size, method=method)
+
+    def shard(self, index: int, count: int, *, equal: str | None = None) -> Dataset:
         """One of several parts.
 
         index: which part, from 0

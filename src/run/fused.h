@@ -36,7 +36,7 @@ void levada_fused_set_late(levada_fused *fused);
 bool levada_fused_takes_late(const levada_fused *fused);
 /* Leading rows of `in` whose decoded bytes stay below LEVADA_FUSED_BYTES, at least one: all rows
  * unless the first link is a decoder that measures. */
-#define LEVADA_FUSED_BYTES ((int64_t)16 << 20)
+#define LEVADA_FUSED_BYTES ((int64_t)4 << 20)
 LEVADA_MUST_USE levada_status levada_fused_rows(const levada_fused *fused, const levada_block *in,
                                                 int64_t *rows, levada_error *err);
 /* Applies all of it. `in` is borrowed. The result carries the rejects of `in` and, at `place`,

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * resize_image - images of one size: tf.image.resize with the methods bilinear (half-pixel centers,
+ * without antialiasing) and area. Both are sums with weights, first along rows, then along columns.
+ */
+#include "base/alloc.h"
+#include "description/columns.h"
+#include "registry/env_priv.h"
+#include "tensor/builder_priv.h"
+#include <levada/stage.h>
+
+#include <math.h>
+#include <string.h>
+
+enum { RESIZE_BILINEAR, RESIZE_AREA, RESIZE_MOST = 65536 };
+
+typedef struct resize_image_args {
+    const char *field;
+    levada_ints size;
+    int64_t     method;
+} resize_image_args;
+
+/* Where a pixel of the result comes from: `n` pixels from `first` on. */
+typedef struct resize_tap {
+    int32_t first, n;
+    int64_t weight; /* the first of its weights */
+} resize_tap;
+
+/* Of one dimension. */
+typedef struct resize_axis {
+    resize_tap *taps;
+    float      *weights;
+    int64_t     taps_capacity, weights_capacity, from, to; /* the sizes that they are for */
+} resize_axis;
+
+typedef struct resize_state {
+    const levada_context *context;
+    levada_derived        columns;
+    resize_axis           rows, cells;
+    float                *lines; /* of one image, all as wide as the result */
+    int64_t               lines_capacity;
+} resize_state;
+
+typedef struct resize_work {
+    resize_state        *s;
+    const levada_column *from;
+    int64_t              height, width, channels; /* of the result */
+    int64_t              method;
+} resize_work;
+
+static const levada_arg resize_image_options[] = {
+    LEVADA_ARG(TEXT, resize_image_args, field, .required = true, .positional = true,
+               .doc = "field of images: [height, width, channels] of uint8 or float32"),
+    LEVADA_ARG(INTS, resize_image_args, size, .required = true, .min = 1, .max = RESIZE_MOST,
+               .doc = "[height, width] of the result"),
+    LEVADA_ARG(CHOICE, resize_image_args, method, .choices = "bilinear|area",
+               .doc = "between the nearest pixels, or the mean of all that are covered"),
+    LEVADA_ARG_END,
+};
+
+/* -- columns */
+
+static levada_status resize_field(const resize_image_args *a, levada_field *f, levada_error *err)
+{
+    int64_t channels = f->ndim ? f->dims[f->ndim - 1] : -1;
+
+    if (a->size.n != 2) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "size is [height, width]");
+    }
+    if ((f->dtype != LEVADA_UINT8 && f->dtype != LEVADA_FLOAT32) || f->depth + f->ndim != 3 ||
+        (f->depth != 0 && f->depth != 2) || channels < 1) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "field '%s' has no images: [height, width, channels] of uint8 or "
+                           "float32",
+                           f->name);
+    }
+    f->depth = 0;
+    f->ndim = 3;
+    f->padded = false;
+    f->dims[0] = a->size.at[0];
+    f->dims[1] = a->size.at[1];
+    f->dims[2] = channels;
+    return LEVADA_OK;
+}
+
+static levada_status resize_image_check(const void *args, const levada_spec *in, levada_spec **out,
+                                        levada_error *err)
+{
+    const resize_image_args *a = args;
+    int32_t                  i = -1;
+    levada_field            *fields;
+    levada_status            st;
+
+    LEVADA_TRY(levada_spec_require(in, a->field, &i, err));
+    if (i < 0) return LEVADA_OK;
+    fields = levada_spec_copy_fields(in);
+    if (!fields) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a spec");
+    st = resize_field(a, &fields[i], err);
+    if (st == LEVADA_OK) {
+        st = levada_spec_create(fields, levada_spec_count(in), levada_spec_flags_of(in), out, err);
+    }
+    levada_free(fields);
+    return st;
+}
+
+static levada_status resize_image_open(void *state, const void *args,
+                                       const levada_context *context, levada_error *err)
+{
+    (void)args, (void)err;
+    ((resize_state *)state)->context = context;
+    return LEVADA_OK;
+}
+
+static void resize_image_close(void *state)
+{
+    resize_state *s = state;
+
+    levada_derived_clear(&s->columns);
+    levada_free(s->rows.taps);
+    levada_free(s->rows.weights);
+    levada_free(s->cells.taps);
+    levada_free(s->cells.weights);
+    levada_free(s->lines);
+}
+
+/* -- weights */
+
+static void resize_tap_bilinear(resize_axis *x, int64_t i)
+{
+    double  at = ((double)i + 0.5) * (double)x->from / (double)x->to - 0.5;
+    double  low = floor(at);
+    int64_t first = low < 0 ? 0 : (int64_t)low, last = (int64_t)low + 1;
+    float   part = (float)(at - low);
+
+    if (last > x->from - 1) last = x->from - 1;
+    x->taps[i] = (resize_tap){ (int32_t)first, (int32_t)(last - first + 1), 2 * i };
+    x->weights[2 * i] = first == last ? 1.0F : 1.0F - part;
+    x->weights[2 * i + 1] = part;
+}
+
+/* The weights of pixel i begin at number *used. */
+static void resize_tap_area(resize_axis *x, int64_t i, int64_t *used)
+{
+    double  scale = (double)x->from / (double)x->to;
+    double  begin = (double)i * scale, end = (double)(i + 1) * scale;
+    int64_t first = (int64_t)begin, last = (int64_t)ceil(end) - 1;
+
+    if (last > x->from - 1) last = x->from - 1;
+    if (last < first) last = first;
+    x->taps[i] = (resize_tap){ (int32_t)first, (int32_t)(last - first + 1), *used };
+    for (int64_t k = first; k <= last; k++) {
+        double left = k > begin ? (double)k : begin, right = k + 1 < end ? (double)(k + 1) : end;
+
+        x->weights[(*used)++] = (float)((right - left) / scale);
+    }
+}
+
+/* Weights for another size; they stay for the next image. */
+static bool resize_prepare(resize_axis *x, int64_t from, int64_t to, int64_t method)
+{
+    int64_t used = 0;
+
+    if (x->from == from && x->to == to) return true;
+    x->from = x->to = 0;
+    if (!levada_reserve(&x->taps, &x->taps_capacity, to, sizeof *x->taps) ||
+        !levada_reserve(&x->weights, &x->weights_capacity, from + 3 * to, sizeof *x->weights)) {
+        return false;
+    }
+    x->from = from;
+    x->to = to;
+    for (int64_t i = 0; i < to; i++) {
+        if (method == RESIZE_AREA) resize_tap_area(x, i, &used);
+        else resize_tap_bilinear(x, i);
+    }
+    return true;
+}
+
+/* -- one image */
+
+static float resize_value(const resize_work *w, int64_t i)
+{
+    const void *values = w->from->values;
+
+    return w->from->field->dtype == LEVADA_UINT8 ? (float)((const uint8_t *)values)[i]
+                                                 : ((const float *)values)[i];
+}
+
+/* A row of the image whose first value is number `at`, as wide as the result. */
+static void resize_line(const resize_work *w, int64_t at, float *to)
+{
+    for (int64_t x = 0; x < w->width; x++) {
+        const resize_tap *tap = &w->s->cells.taps[x];
+
+        for (int64_t c = 0; c < w->channels; c++) {
+            float sum = 0;
+
+            for (int32_t k = 0; k < tap->n; k++) {
+                sum += w->s->cells.weights[tap->weight + k] *
+                       resize_value(w, at + (tap->first + k) * w->channels + c);
+            }
+            *to++ = sum;
+        }
+    }
+}
+
+static void resize_put(const resize_work *w, float v, int64_t i, void *values)
+{
+    if (w->from->field->dtype == LEVADA_FLOAT32) {
+        ((float *)values)[i] = v;
+        return;
+    }
+    v = v < 0.0F ? 0.0F : v > 255.0F ? 255.0F : v;
+    ((uint8_t *)values)[i] = (uint8_t)(v + 0.5F);
+}
+
+/* Sums of the lines, to the place of image `row`. */
+static void resize_columns(const resize_work *w, int64_t row, void *values)
+{
+    int64_t line = w->width * w->channels, at = row * w->height * line;
+
+    for (int64_t y = 0; y < w->height; y++) {
+        const resize_tap *tap = &w->s->rows.taps[y];
+
+        for (int64_t i = 0; i < line; i++) {
+            float sum = 0;
+
+            for (int32_t k = 0; k < tap->n; k++) {
+                sum += w->s->rows.weights[tap->weight + k] *
+                       w->s->lines[(tap->first + k) * line + i];
+            }
+            resize_put(w, sum, at++, values);
+        }
+    }
+}
+
+/* Height and width of an image, and where its row y begins; false where rows differ. */
+static bool resize_shape(const resize_work *w, int64_t row, int64_t *height, int64_t *width)
+{
+    const levada_level *l = w->from->level;
+
+    if (w->from->field->depth == 0) {
+        *height = w->from->dims[0];
+        *width = w->from->dims[1];
+        return *height > 0 && *width > 0;
+    }
+    *height = l[0].end[row] - l[0].begin[row];
+    if (*height == 0) return false;
+    *width = l[1].end[l[0].begin[row]] - l[1].begin[l[0].begin[row]];
+    for (int64_t y = l[0].begin[row]; y < l[0].end[row]; y++) {
+        if (l[1].end[y] - l[1].begin[y] != *width) return false;
+    }
+    return *width > 0;
+}
+
+static int64_t resize_line_at(const resize_work *w, int64_t row, int64_t y)
+{
+    const levada_level *l = w->from->level;
+
+    if (w->from->field->depth == 0) {
+        return (row * w->from->dims[0] + y) * w->from->dims[1] * w->channels;
+    }
+    return l[1].begin[l[0].begin[row] + y] * w->channels;
+}
+
+static levada_status resize_one(const resize_work *w, int64_t row, void *values, levada_error *why)
+{
+    int64_t height, width, line = w->width * w->channels;
+
+    if (!resize_shape(w, row, &height, &width)) {
+        return levada_fail(why, LEVADA_EINVALID_ARGUMENT, "field '%s' has no pixels, or rows of "
+                           "different lengths", w->from->field->name);
+    }
+    if (!resize_prepare(&w->s->rows, height, w->height, w->method) ||
+        !resize_prepare(&w->s->cells, width, w->width, w->method) ||
+        !levada_reserve(&w->s->lines, &w->s->lines_capacity, height * line, sizeof(float))) {
+        return levada_fail(why, LEVADA_ERESOURCE_EXHAUSTED, "no memory to resize an image");
+    }
+    for (int64_t y = 0; y < height; y++) {
+        resize_line(w, resize_line_at(w, row, y), w->s->lines + y * line);
+    }
+    resize_columns(w, row, values);
+    return LEVADA_OK;
+}
+
+/* -- a block */
+
+static levada_status resize_column(const resize_work *w, int32_t index, levada_builder *b,
+                                   levada_error *err)
+{
+    int64_t size = w->height * w->width * w->channels;
+    int64_t bytes = size * levada_dtype_size(w->from->field->dtype);
+    void   *values = NULL;
+
+    LEVADA_TRY(levada_builder_values(b, index, w->from->n * size, &values, err));
+    for (int64_t i = 0; i < w->from->n; i++) {
+        levada_error  why = LEVADA_ERROR_INIT;
+        levada_status st = resize_one(w, i, values, &why);
+
+        if (st == LEVADA_OK) continue;
+        if (st == LEVADA_ERESOURCE_EXHAUSTED) {
+            if (err) *err = why;
+            return st;
+        }
+        memset((uint8_t *)values + i * bytes, 0, (size_t)bytes);
+        LEVADA_TRY(levada_builder_reject(b, i, &why, err));
+    }
+    return LEVADA_OK;
+}
+
+static levada_status resize_image_apply(void *state, const void *args, const levada_block *in,
+                                        levada_block **out, levada_error *err)
+{
+    resize_state            *s = state;
+    const resize_image_args *a = args;
+    const levada_spec       *spec = NULL;
+    levada_builder          *b = NULL;
+    resize_work              w = { .s = s, .method = a->method };
+    int32_t                  index = -1;
+    levada_status            st;
+
+    LEVADA_TRY(levada_derived_get(&s->columns, resize_image_check, a, in->spec, &spec, err));
+    LEVADA_TRY(levada_spec_require(spec, a->field, &index, err));
+    w.from = levada_block_at(in, index);
+    if (!w.from) return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "no field '%s'", a->field);
+    w.height = a->size.at[0];
+    w.width = a->size.at[1];
+    w.channels = w.from->dims[w.from->field->ndim - 1];
+    LEVADA_TRY(levada_builder_create(s->context->env, spec, in->n, &b, err));
+    for (int32_t i = 0; i < levada_spec_count(spec); i++) {
+        if (i != index) levada_builder_share(b, i, levada_block_at(in, i));
+    }
+    st = resize_column(&w, index, b, err);
+    if (st == LEVADA_OK) st = levada_builder_publish(&b, out, err);
+    levada_builder_destroy(&b);
+    return st;
+}
+
+static const levada_example_file resize_image_files[] = {
+    { "pixels.bin", "\1\2\3\4\5\6\7\10\11\12\13\14\15\16\17\20\21\22\23\24\25\26\27\30", 24 },
+    { NULL, NULL, 0 }
+};
+
+const levada_stage_def levada_stage_resize_image = {
+    .struct_size = sizeof(levada_stage_def),
+    .name = "resize_image",
+    .doc = "images of one size",
+    .example = "fixed_length:pixels.bin,record_bytes=12 | decode_raw:uint8 | "
+               "reshape:record,shape=[2,2,3] | resize_image:record,size=[3,1]",
+    .example_files = resize_image_files,
+    .mode = LEVADA_MODE_PURE,
+    .rows = LEVADA_ROWS_SAME,
+    .args = resize_image_options,
+    .args_size = sizeof(resize_image_args),
+    .state_size = sizeof(resize_state),
+    .check = resize_image_check,
+    .open = resize_image_open,
+    .close = resize_image_close,
+    .apply = resize_image_apply,
+};
