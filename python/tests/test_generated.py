@@ -14,7 +14,11 @@ BY_HAND = set(
     "call concat filter group_by_window interleave map memory mix range records select "
     "shard zip".split()
 )
-FIELD_FIRST = ("decode_csv", "decode_raw")  # methods that begin with the field
+# methods that begin with the field
+FIELD_FIRST = (
+    "audio_info decode_csv decode_flac decode_image decode_jpeg decode_png decode_raw decode_wav "
+    "image_info"
+).split()
 OPTIONAL = {"boundaries"}  # in Python
 
 

@@ -42,7 +42,12 @@ def compile_plugin(name, folder):
 def test_parts_of_plugins_are_on_pages_that_are_compared_below():
     parts = re.compile(r"^```c$", re.MULTILINE)
     pages = {page.name for page in DOCS.rglob("*.md") if parts.search(page.read_text())}
-    assert pages == {"adding-a-decoder.md", "adding-a-source.md", "adding-a-stage.md"}
+    assert pages == {
+        "adding-a-decoder.md",
+        "adding-a-source.md",
+        "adding-a-stage.md",
+        "your-own-format.md",
+    }
 
 
 # -- C
@@ -137,6 +142,30 @@ def test_the_program_in_c_is_short_and_the_one_that_is_built(page):
 def test_the_program_in_python_is_the_example():
     (code,) = samples(DOCS / "quick-start.md", "python")
     assert (ROOT / "examples/quick_start.py").read_text().split("\n", 1)[1] == code
+
+
+def test_the_format_of_the_tutorial_is_the_file_that_is_built():
+    rest = not_shown("idx.c", samples(DOCS / "your-own-format.md", "c"))
+    assert rest == []
+
+
+def test_the_format_of_the_tutorial_reads_mnist(tmp_path):
+    folder = ROOT.parent / "shared" / "data" / "fixed" / "mnist-t10k"
+    if not folder.is_dir():
+        pytest.skip("no ../shared/data")
+    compile_plugin("idx", tmp_path)
+    code = f"""
+import levada as lv
+lv.load_library("./idx.so")
+images = lv.from_text("idx:{folder}/t10k-images-idx3-ubyte.gz,shape=[28,28]").batch(100)
+labels = lv.from_text("idx:{folder}/t10k-labels-idx1-ubyte").batch(10_000).first()["value"]
+print(sum(len(batch["value"]) for batch in images), labels[:5].tolist())
+try:
+    list(lv.from_text("idx:{folder}/t10k-images-idx3-ubyte.gz,shape=[28,27]"))
+except lv.errors.DataLossError as error:
+    print("dimension 1 of the file is 28, not 27" in str(error))
+"""
+    assert run(code, tmp_path) == "10000 [7, 2, 1, 0, 4]\nTrue\n"
 
 
 # -- Python
