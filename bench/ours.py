@@ -65,7 +65,7 @@ def buckets(folder, limit=None, threads=1):
 
 def sequences(folder, limit=None, threads=1):
     """P2."""
-    ds = source(folder, "s", limit).parse_sequence_example(context=CONTEXT, sequence=STEPS)
+    ds = source(folder, "s", limit).parse_sequence_example(context=CONTEXT, sequences=STEPS)
     ds = ds.bucket_by_sequence_length("tokens", boundaries=SEQUENCE_BOUNDARIES, batch_sizes=BATCH)
     return drained(ds, threads)
 

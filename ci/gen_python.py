@@ -18,7 +18,7 @@ BY_HAND = set(
 )
 # Which options may be given by position, where it is not [the positional one, required ones].
 POSITIONAL = {
-    "bucket_by_sequence_length": ["length", "boundaries", "batch_sizes"],
+    "bucket_by_sequence_length": ["length"],
     "cast": ["field", "dtype"],
     "decode_csv": ["field", "record_defaults"],
     "decode_flac": ["field"],
@@ -27,6 +27,7 @@ POSITIONAL = {
     "decode_png": ["field", "channels", "dtype", "out"],
     "decode_raw": ["field", "dtype"],
     "decode_wav": ["field"],
+    "parse_sequence_example": ["context", "sequences"],
     "reshape": ["field", "shape"],
     "resize_image": ["field", "size"],
     "shard": ["index", "count"],
@@ -86,6 +87,12 @@ def _source(name: str, **options: Any) -> Dataset[dict[str, Any]]:
 
         given["record_defaults"] = csv_defaults(given["record_defaults"])
     return Dataset(_levada.append(name, given, ()))
+"""
+
+FRONT = """
+
+for _name in __all__:  # errors end in the line of the caller
+    globals()[_name] = _levada.Front(globals()[_name])
 """
 
 CLASS = '''
@@ -200,7 +207,7 @@ def sources(rows: list[dict]) -> str:
     chosen = [row for row in rows if is_source(row)]
     names = "".join(f'    "{row["name"]}",\n' for row in chosen)
     code = HELPER + "".join(f"\n\n{function(row, '')}\n" for row in chosen)
-    return HEAD.format(what="Sources") + f"__all__ = [\n{names}]\n" + code
+    return HEAD.format(what="Sources") + f"__all__ = [\n{names}]\n" + code + FRONT
 
 
 def stages(rows: list[dict]) -> str:

@@ -28,7 +28,7 @@ def pipeline(path: Path, way: str) -> lv.Dataset:
     return (
         lv.tfrecord(str(path))
         .shuffle(4096, seed=7)
-        .parse_sequence_example(sequence={"tokens": tokens})
+        .parse_sequence_example(sequences={"tokens": tokens})
         .bucket_by_sequence_length("tokens", max_tokens=MAX_TOKENS, **WAYS[way])
         .prefetch(4)
     )

@@ -185,7 +185,7 @@ static void command_decoders(levada_example_view *v, bool message_is_sequence, b
 
     for (int64_t i = 0; (f = levada_example_view_at(v, i)) != NULL; i++)
         asked += f->sequence == section && command_ask(spec, f);
-    command_require(levada_value_set(options, section             ? "sequence"
+    command_require(levada_value_set(options, section             ? "sequences"
                                               : message_is_sequence ? "context"
                                                                     : "spec",
                                      &spec, NULL) == LEVADA_OK,

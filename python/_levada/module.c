@@ -220,7 +220,8 @@ static int module_exec(PyObject *module)
         module_add_type(module, &levada_py_saver_spec, &state->saver) < 0 ||
         module_add_type(module, &levada_py_segments_spec, &state->segments) < 0 ||
         module_add_type(module, &levada_py_reader_spec, &state->reader) < 0 ||
-        module_add_type(module, &levada_py_bucket_spec, &state->bucket) < 0)
+        module_add_type(module, &levada_py_bucket_spec, &state->bucket) < 0 ||
+        module_add_type(module, &levada_py_front_spec, &state->front) < 0)
         return -1;
     state->calls = levada_py_call_queue_create();
     state->made = PyUnicode_InternFromString("_made");
@@ -256,6 +257,7 @@ static int module_traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(state->segments);
     Py_VISIT(state->reader);
     Py_VISIT(state->bucket);
+    Py_VISIT(state->front);
     return 0;
 }
 
@@ -276,6 +278,7 @@ static int module_clear(PyObject *module)
     Py_CLEAR(state->segments);
     Py_CLEAR(state->reader);
     Py_CLEAR(state->bucket);
+    Py_CLEAR(state->front);
     return 0;
 }
 

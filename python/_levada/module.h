@@ -27,6 +27,7 @@ typedef struct levada_py_state {
     PyTypeObject     *saver, *segments; /* state savers, and batches of theirs */
     PyTypeObject     *reader;
     PyTypeObject     *bucket;
+    PyTypeObject     *front;
     levada_py_call_queue *calls;
     levada_py_main   *main;  /* stays forever: queues have it */
     PyObject         *made;  /* "_made"; stays forever: iterators call it */
@@ -53,7 +54,7 @@ extern PyType_Spec levada_py_iter_spec, levada_py_function_spec, levada_py_write
 extern PyType_Spec levada_py_tensor_spec, levada_py_queue_spec, levada_py_barrier_spec;
 extern PyType_Spec levada_py_saver_spec, levada_py_segments_spec;
 extern PyType_Spec levada_py_reader_spec;
-extern PyType_Spec levada_py_bucket_spec;
+extern PyType_Spec levada_py_bucket_spec, levada_py_front_spec;
 /* Functions of the module, in their files. */
 extern PyMethodDef levada_py_dataset_functions[], levada_py_build_functions[];
 extern PyMethodDef levada_py_lengths_functions[];

@@ -16,6 +16,7 @@ from levada._combined import (
     from_records,
     from_text,
     mix,
+    open,
     range,
     source,
     zip,
@@ -32,6 +33,13 @@ if TYPE_CHECKING:  # what __getattr__ brings when it is asked for
     from levada._config import show_config
     from levada._decoders import decode_csv, decode_padded_raw, decode_raw
     from levada._dtypes import DType
+    from levada._features import (
+        FixedLenFeature,
+        FixedLenSequenceFeature,
+        RaggedFeature,
+        SparseFeature,
+        VarLenFeature,
+    )
     from levada._indexes import index
     from levada._iterator import Iterator
     from levada._lengths import (
@@ -52,11 +60,6 @@ if TYPE_CHECKING:  # what __getattr__ brings when it is asked for
         image_info,
     )
     from levada._parsing import (
-        FixedLenFeature,
-        FixedLenSequenceFeature,
-        RaggedFeature,
-        SparseFeature,
-        VarLenFeature,
         parse_example,
         parse_sequence_example,
         parse_single_example,
@@ -118,8 +121,9 @@ _LAZY = {
     "train": "train",
 }
 _LAZY["index"] = "_indexes"
+_FEATURES = "FixedLenFeature VarLenFeature FixedLenSequenceFeature RaggedFeature SparseFeature"
+_LAZY.update(dict.fromkeys(_FEATURES.split(), "_features"))
 _PARSING = (
-    "FixedLenFeature VarLenFeature FixedLenSequenceFeature RaggedFeature SparseFeature "
     "parse_example parse_single_example parse_sequence_example parse_single_sequence_example"
 ).split()
 _LAZY.update(dict.fromkeys(_PARSING, "_parsing"))
@@ -178,6 +182,7 @@ __all__ = [
     "make_example",
     "make_sequence_example",
     "mix",
+    "open",
     "optimal_boundaries",
     "padding_report",
     "parse_example",

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from levada._typed import T
+    from levada._values import Paths
 
 
 def _text_of(description):
@@ -30,6 +31,24 @@ def source(name: str, **options: Any) -> Dataset[dict[str, Any]]:
     if maker is not None:
         return _plugins.open_source(name, maker, options)
     return Dataset(_levada.append(name, options, ()))
+
+
+def open(files: Paths, *, source: str | None = None, spec: Any = "auto") -> Dataset[dict[str, Any]]:
+    """The records of files whose format levada finds out: TFRecord files and lines of text.
+
+    files: a path, a glob, or a list of them. All files have the format of the first one.
+    source: "tfrecord" or "text_lines" instead of looking at the first bytes.
+    spec: "auto" infers the features of tf.train.Example and SequenceExample messages from the first
+        64 records: a feature with one value in each of them is a scalar, any other is ragged.
+        A dict is a spec as in ``parse_example``. None leaves records as bytes.
+
+    The dataset has the spec that was found: ``ds.spec`` shows it, ``str(ds)`` has it, and a saved
+    state resumes with it even if files have changed. A later record that does not fit is an error
+    that names it.
+    """
+    from levada._opening import open_files
+
+    return open_files(files, source, spec)
 
 
 def range(start: int, stop: int | None = None, step: int = 1) -> Dataset[dict[str, Any]]:
@@ -123,3 +142,7 @@ def from_records(
     target = _functions.Records(records, spec)
     handle = _functions.handle(target, records, source=True)
     return Dataset(_levada.append("records", with_spec(handle, spec), ()))
+
+
+for _fn in (source, open, range, from_text, from_json, zip, concat, mix, from_arrays, from_records):
+    globals()[_fn.__name__] = _levada.Front(_fn)  # errors end in the line of the caller

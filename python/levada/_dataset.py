@@ -8,6 +8,7 @@ import operator
 from levada import _levada
 from levada._divided import Divided
 from levada._typed import T
+from levada.errors import InvalidArgumentError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,6 +43,12 @@ class _Unset:
 
 _UNSET: Any = _Unset()
 _SETTINGS = ("seed", "threads", "errors", "max_bytes", "block_rows")
+
+
+def _not_a_spec(value):
+    from levada._features import not_a_spec
+
+    return not_a_spec(value)
 
 
 def unknown_name(what, name, known):
@@ -177,10 +184,10 @@ class Dataset(Divided[T]):
         keeps its lengths; ``levada.Padded(array, lengths)`` and a Ragged have their own.
         `spec`: {field: dtype or feature} of the result. Without one, lists and arrays of records
         are sequences of any length, and the first result fixes dtypes. `workers`: calls at the
-        same time. `pure`: may be called again for a record after a restore. `rng`: fn(record,
-        generator), a NumPy generator that depends on the record alone. A record whose call raises
-        is bad: what happens to it says ``with_options(errors=)``; the consumer catches the
-        original exception.
+        same time, whatever ``threads`` is (with ``threads=1``, one at a time). `pure`: may be
+        called again for a record after a restore. `rng`: fn(record, generator), a NumPy generator
+        that depends on the record alone. A record whose call raises is bad: ``with_options(errors=)``
+        decides what happens to it. The consumer catches the original exception.
         """
         from levada import _functions
 
@@ -199,6 +206,18 @@ class Dataset(Divided[T]):
 
         handle = _functions.handle(_functions.Keep(fn), fn, per_record=True)
         return self._append("filter", {"fn": handle})
+
+    def with_columns(self, **columns: Any) -> Dataset[T]:
+        """The records with more fields: constants, or functions of the record.
+
+        ``ds.with_columns(source=b"web", n=lambda record: len(record["tokens"]))``. A field that
+        exists is replaced.
+        """
+        from levada._functions import WithColumns
+
+        if not columns:
+            return self
+        return self.map(WithColumns(columns), batched=False)
 
     def group_by_window(
         self,
@@ -245,6 +264,10 @@ class Dataset(Divided[T]):
 
     def _stage(self, name: str, **options: Any) -> Dataset[Any]:
         from levada._lengths import LengthHistogram
+
+        for option in ("spec", "context", "sequences"):
+            if isinstance(options.get(option), (list, tuple, set)):
+                raise InvalidArgumentError(f"{name}: {_not_a_spec(options[option])}")
 
         if isinstance(options.get("boundaries"), LengthHistogram):
             return self._stage(name, **_with_boundaries(options))
@@ -329,7 +352,7 @@ class Dataset(Divided[T]):
             self._core,
             seed=-1 if seed is None else seed,
             epoch=epoch,
-            threads=given.get("threads") or 0,
+            threads=_threads(given.get("threads") or 0, self._core),
             block_rows=given.get("block_rows") or 0,
             errors=given.get("errors"),
             max_bytes=given.get("max_bytes") or 0,
@@ -506,3 +529,27 @@ def with_spec(handle, spec):
     from levada._columns import kinds_of
 
     return {"fn": handle, "spec": kinds_of(spec)}
+
+
+def _workers(core):
+    """Most calls at a time that a function of the pipeline asks for."""
+    handles = [value for value in core.options().values() if hasattr(value, "handled")]
+    here = [handle.handled[1].get("workers", 1) for handle in handles]
+    return max([1, *here, *map(_workers, core.inputs())])
+
+
+def _threads(threads, core):
+    """Threads of an iterator: as many as its functions have workers, and the caller's. A thread
+    that waits for a function of Python needs no CPU. With 1 everything runs on the caller."""
+    workers = 1 if threads == 1 else _workers(core)
+    if workers == 1:
+        return threads
+    import os
+
+    return min(max(threads or len(os.sched_getaffinity(0)), workers + 1), 256)
+
+
+for _kind in (Stages, Dataset):  # errors end in the line of the caller
+    for _name, _fn in [*vars(_kind).items()]:
+        if callable(_fn) and (_name[0] != "_" or _name in ("__getitem__", "__len__")):
+            setattr(_kind, _name, _levada.Front(_fn))

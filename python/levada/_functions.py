@@ -128,6 +128,16 @@ class _Target:
         self.keys.pop(run, None)
 
 
+def _wrong_result(fn, value, wanted):
+    """Text of an error; a forgotten return is the most frequent mistake."""
+    from levada._show import function_text
+
+    if value is None:
+        return f"the function {function_text(fn)} returned None; it must return {wanted}"
+    kind = type(value).__name__
+    return f"the function {function_text(fn)} must return {wanted}, not {kind}"
+
+
 class Map(_Target):
     """fn(record) -> dict for each record of a block."""
 
@@ -143,7 +153,7 @@ class Map(_Target):
         """The result of the function, as a record."""
         if hasattr(row, "keys"):
             return row
-        raise TypeError(f"the function returns a dict for a record, not {type(row).__name__}")
+        raise TypeError(_wrong_result(self.fn, row, "a dict"))
 
     def more(self, run, block):
         """Iterator of what the function gets besides each record, or None."""
@@ -157,8 +167,6 @@ class Map(_Target):
             row = None
             try:
                 row = self.fn(record, next(more)) if more else self.fn(record)
-                if row is None:
-                    raise TypeError("the function returned None for a record")
                 row = own(self.made(row))
             except Exception as error:
                 rejects.append((i, *errors.keep(error, first=not rejects)))
@@ -209,8 +217,19 @@ class BatchMap(Map):
         generator = (next(_generators(block, self.draws[run])),) if self.rng else ()
         columns = self.fn(Batch(block), *generator)
         if not hasattr(columns, "keys"):
-            raise TypeError(f"the function returns a dict of columns, not {type(columns).__name__}")
+            raise TypeError(_wrong_result(self.fn, columns, "a dict of columns"))
         return self.columns.batch(dict(columns), block.flags & 2)
+
+
+class WithColumns:
+    """A record with more fields: constants, or functions of the record."""
+
+    def __init__(self, columns):
+        self.columns = columns
+
+    def __call__(self, record):
+        made = {k: value(record) if callable(value) else value for k, value in self.columns.items()}
+        return {**record, **made}
 
 
 class Cost(_Target):

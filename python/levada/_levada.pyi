@@ -115,6 +115,11 @@ class Iter:
     def close(self) -> None: ...
 
 @final
+class Front:
+    def __new__(cls, fn: Any) -> Front: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+
+@final
 class Function:
     def __new__(
         cls,

@@ -106,9 +106,13 @@ def open_source(name, cls, options):
 def apply_decoder(ds, name, fn, field, **options):
     """The dataset with one field decoded by a registered function."""
     from levada import _functions
+    from levada._nearest import unknown
+    from levada.errors import InvalidArgumentError
 
     if field is None:
         field = next(iter(ds.spec), "record")
+    if field not in ds.spec and not ds._core.flags & 1:
+        raise InvalidArgumentError(f"decode: {unknown('field', field, ds.spec)}")
 
     decode = _Decoder(fn, field, options)
     handle = _functions.handle(_functions.Decode(decode), decode, keyed=True, per_record=True)

@@ -52,9 +52,11 @@ class Stages(Typed[T]):
     def bucket_by_sequence_length(
         self,
         length: str | Iterable[str] | Callable[[Any], int],
+        *,
         boundaries: int | Iterable[int] | Iterable[tuple[int, int]] | LengthHistogram | None = None,
         batch_sizes: int | Iterable[int] | None = None,
         *,
+        max_tokens: int | None = None,
         cost: str | Callable[..., int] | None = None,
         num_buckets: int | None = None,
         lookahead: int | None = None,
@@ -480,20 +482,20 @@ class Stages(Typed[T]):
         return self._stage("parse_example", spec=spec, field=field)
 
     def parse_sequence_example(
-        self, sequence: Any = None, *, context: Any = None, field: str | None = None
+        self, context: Any = None, sequences: Any = None, *, field: str | None = None
     ) -> Dataset[T]:
         """tf.train.SequenceExample messages to columns.
 
-        sequence: feature lists: {name: {kind: FixedLenSequence|VarLen|Ragged, dtype: ...,
-            shape: [...]}}
         context: features of the context, as in parse_example
+        sequences: feature lists: {name: {kind: FixedLenSequence|VarLen|Ragged, dtype: ...,
+            shape: [...]}}
         field: column to decode; null = the decoder's own, or the only one of bytes
 
         As text: tfrecord:train.tfrecord |
             parse_sequence_example:{frames:{kind:FixedLenSequence,shape:[16],dtype:float32}}
         """
         return self._stage(
-            "parse_sequence_example", sequence=sequence, context=context, field=field
+            "parse_sequence_example", context=context, sequences=sequences, field=field
         )
 
     def prefetch(self, n: int = 2, *, bytes: int | str | None = None) -> Dataset[T]:

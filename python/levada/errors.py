@@ -101,7 +101,7 @@ class DeadlineExceededError(LevadaError, TimeoutError):
     code = -4
 
 
-class NotFoundError(LevadaError, LookupError):
+class NotFoundError(LevadaError, LookupError, FileNotFoundError):
     """A file, a name or a record that does not exist."""
 
     code = -5
@@ -113,7 +113,7 @@ class AlreadyExistsError(LevadaError):
     code = -6
 
 
-class PermissionDeniedError(LevadaError):
+class PermissionDeniedError(LevadaError, PermissionError):
     """The system did not allow it."""
 
     code = -7
@@ -194,7 +194,7 @@ def keep(exception: BaseException, first: bool = True) -> tuple[int, str]:
         code, message = exception.code, str(exception.message)
     else:
         code, message = UnknownError.code, f"{type(exception).__name__}: {exception}"
-    exception.__traceback__ = _of_the_user(exception.__traceback__)
+    exception.__traceback__ = of_the_user(exception.__traceback__)
     message = message.replace("\0", " ").encode("utf-8", "replace")[:200].decode("utf-8", "ignore")
     message = message or type(exception).__name__
     kept, most = (_originals, _KEEP) if first else (_further, _KEEP_FURTHER)
@@ -212,7 +212,7 @@ def keep(exception: BaseException, first: bool = True) -> tuple[int, str]:
     return code, message
 
 
-def _of_the_user(trace):
+def of_the_user(trace):
     """A traceback without the frames of levada that it begins with."""
     while trace is not None and trace.tb_frame.f_code.co_filename.startswith(_PACKAGE):
         trace = trace.tb_next

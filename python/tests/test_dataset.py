@@ -181,7 +181,9 @@ def _with_parts():
     return {
         "map": lv.range(5).map(_plus, spec={"x": lv.int32}).with_options(threads=2),
         "filter": lv.range(5).map(_plus, workers=2, pure=False).filter(_is_odd),
-        "arrays": lv.zip(lv.from_arrays(data), more).bucket_by_sequence_length(_size, [2], 1),
+        "arrays": lv.zip(lv.from_arrays(data), more).bucket_by_sequence_length(
+            _size, boundaries=[2], batch_sizes=1
+        ),
         "records": lv.from_records([{"x": 1}]),
         "factory": lv.from_records(_three),
         "pipe": lv.range(2).interleave(lv.from_records(_three).map(_is_odd_of), cycle_length=1),

@@ -186,7 +186,7 @@ def test_stop_iteration_is_not_the_end(batched, threads):
 
 def test_nothing_is_no_record():
     ds = lv.range(10).map(lambda r: r if r["value"] % 3 else None)
-    with pytest.raises(TypeError, match="gave None"):
+    with pytest.raises(TypeError, match="returned None"):
         list(ds)
     kept = [int(row["value"]) for row in ds.with_options(errors="skip")]
     assert kept == [1, 2, 4, 5, 7, 8]
@@ -243,7 +243,9 @@ def test_filter():
 
 def test_buckets_by_a_function():
     ds = lv.from_arrays({"x": [[1] * (i % 5) for i in range(40)]})
-    batches = list(ds.bucket_by_sequence_length(lambda r: len(r["x"]), [2, 4], 5))
+    batches = list(
+        ds.bucket_by_sequence_length(lambda r: len(r["x"]), boundaries=[2, 4], batch_sizes=5)
+    )
     assert sum(batch.num_records for batch in batches) == 40
     assert all(list(batch) == ["x"] for batch in batches)
     assert {batch.max_seqlen("x") for batch in batches} <= {1, 3, 4}
@@ -251,10 +253,12 @@ def test_buckets_by_a_function():
 
 @pytest.mark.parametrize("length", [None, "abc", 2.5, [1, 2], np.arange(3)])
 def test_a_length_is_an_integer(length):
-    ds = lv.range(40).bucket_by_sequence_length(lambda r: length, [2, 4], 5)
+    ds = lv.range(40).bucket_by_sequence_length(lambda r: length, boundaries=[2, 4], batch_sizes=5)
     with pytest.raises(TypeError, match="a record"):
         list(ds)
-    ds = lv.range(40).bucket_by_sequence_length(lambda r: np.int32(3), [2, 4], 5)
+    ds = lv.range(40).bucket_by_sequence_length(
+        lambda r: np.int32(3), boundaries=[2, 4], batch_sizes=5
+    )
     assert sum(batch.num_records for batch in ds) == 40
 
 
@@ -545,7 +549,7 @@ def test_a_result_that_is_none_makes_one_record_bad(stage):
 
 
 def test_a_function_of_batches_gives_columns():
-    with pytest.raises(TypeError, match="gives a dict of columns, not ndarray"):
+    with pytest.raises(TypeError, match="must return a dict of columns, not ndarray"):
         list(lv.range(5).map(lambda batch: batch["value"], batched=True))
 
 

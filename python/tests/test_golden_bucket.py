@@ -60,8 +60,8 @@ def dataset(case):
     shapes, value = case["padded_shapes"], case["padding_value"]
     return lv.from_records(lambda: records(case), spec=spec(case)).bucket_by_sequence_length(
         "x",
-        case["bucket_boundaries"],
-        case["bucket_batch_sizes"],
+        boundaries=case["bucket_boundaries"],
+        batch_sizes=case["bucket_batch_sizes"],
         padded_shapes=None if shapes is None else {"x": shapes},
         padding_values=value,
         pad_to_bucket_boundary=case["pad_to_bucket_boundary"],

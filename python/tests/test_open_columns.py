@@ -41,8 +41,10 @@ STAGES = {
     "padded shapes": lambda ds: ds.padded_batch(3, padded_shapes={"x": [4]}),
     "padding value": lambda ds: ds.padded_batch(3, padding_values={"x": 7}),
     "padding other": lambda ds: ds.padded_batch(3, padding_values={"y": 7}),
-    "buckets": lambda ds: ds.bucket_by_sequence_length("x", [2], [2, 2]),
-    "buckets other": lambda ds: ds.bucket_by_sequence_length("y", [2], [2, 2]),
+    "buckets": lambda ds: ds.bucket_by_sequence_length("x", boundaries=[2], batch_sizes=[2, 2]),
+    "buckets other": lambda ds: ds.bucket_by_sequence_length(
+        "y", boundaries=[2], batch_sizes=[2, 2]
+    ),
     "zip": lambda ds: lv.zip([ds, ds.rename({"x": "y"})]),
     "zip same": lambda ds: lv.zip([ds, ds]),
 }

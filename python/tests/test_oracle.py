@@ -159,7 +159,8 @@ def test_buckets_come_in_the_same_order(tf, path, to_boundary, drop):
     )  # fmt: skip
     spec = {"tokens": lv.VarLenFeature(lv.int64), "id": lv.FixedLenFeature([], lv.int64)}
     ours = lv.tfrecord(path).parse_example(spec).bucket_by_sequence_length(
-        "tokens", boundaries, SIZES, pad_to_bucket_boundary=to_boundary, drop_remainder=drop
+        "tokens", boundaries=boundaries, batch_sizes=SIZES,
+        pad_to_bucket_boundary=to_boundary, drop_remainder=drop
     )  # fmt: skip
     for batch, want in zip(ours, expected.as_numpy_iterator(), strict=True):
         assert batch["id"].tolist() == want["id"].tolist()
@@ -183,7 +184,7 @@ def test_sequences_are_the_same(tf):
     )
     ours = lv.from_arrays({"record": records}).parse_sequence_example(
         context={"n": lv.FixedLenFeature([], lv.int64)},
-        sequence={
+        sequences={
             "steps": lv.FixedLenSequenceFeature([2], lv.int64),
             "words": lv.RaggedFeature(lv.string),
         },

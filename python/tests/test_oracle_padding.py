@@ -58,4 +58,9 @@ def test_buckets(tf, length):
             lambda record: tf.shape(record["x"])[0], boundaries, sizes, **options
         )
         ours = lv.from_records(records).select("i", "x")
-        expect(ours.bucket_by_sequence_length("x", boundaries, sizes, **options), want)
+        expect(
+            ours.bucket_by_sequence_length(
+                "x", boundaries=boundaries, batch_sizes=sizes, **options
+            ),
+            want,
+        )

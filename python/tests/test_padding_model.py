@@ -49,7 +49,8 @@ def test_buckets(stream, length):
     for seed in range(30 * length):
         records, boundaries, sizes, to_boundary, drop = model.draw_buckets(f"{stream}{seed}")
         ds = STREAMS[stream](records).select("i", "x").bucket_by_sequence_length(
-            "x", boundaries, sizes, pad_to_bucket_boundary=to_boundary, drop_remainder=drop
+            "x", boundaries=boundaries, batch_sizes=sizes,
+            pad_to_bucket_boundary=to_boundary, drop_remainder=drop
         )  # fmt: skip
         want = list(model.buckets(records, boundaries, sizes, drop))
         got = list(ds)
@@ -94,7 +95,7 @@ def test_an_empty_batch_of_steps_is_padded_like_any_other():
     batch = lv.from_records(records).padded_batch(2).first()
     assert (batch["x"].shape, batch["x"].dtype) == ((2, 0, 2), np.float32)
     batch = lv.from_records(records).bucket_by_sequence_length(
-        "x", [4], [2, 2], pad_to_bucket_boundary=True
+        "x", boundaries=[4], batch_sizes=[2, 2], pad_to_bucket_boundary=True
     ).first()  # fmt: skip
     assert (batch["x"].shape, batch["x"].dtype) == ((2, 3, 2), np.float32)
     assert batch.lengths("x").tolist() == [0, 0]

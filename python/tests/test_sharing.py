@@ -60,7 +60,11 @@ PIPES = {
     "shuffled with a seed": lambda: lv.range(N).shuffle(100, seed=3),
     "batched": lambda: lv.range(N).shuffle(100).batch(7),
     "padded": lambda: lv.range(N).shuffle(100, seed=3).padded_batch(7).prefetch(2),
-    "bucketed": lambda: pairs().shuffle(100).bucket_by_sequence_length("len", [4, 8], [5, 5, 5]),
+    "bucketed": lambda: (
+        pairs()
+        .shuffle(100)
+        .bucket_by_sequence_length("len", boundaries=[4, 8], batch_sizes=[5, 5, 5])
+    ),
     "mapped": lambda: lv.range(N).map(twice).shuffle(50).map(twice, pure=False),
     "filtered": lambda: lv.range(N).filter(even).filter("value > 10").shuffle(50),
     "unbatched": lambda: lv.range(N).batch(7).unbatch().shuffle(9).batch(2),

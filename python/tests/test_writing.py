@@ -73,7 +73,7 @@ def test_sequence_examples(tmp_path):
         writer.write(message)
     row = lv.tfrecord(path).parse_sequence_example(
         context={"k": lv.FixedLenFeature([], lv.string)},
-        sequence={"t": lv.VarLenFeature(lv.int64)},
+        sequences={"t": lv.VarLenFeature(lv.int64)},
     ).first()  # fmt: skip
     assert row["k"] == b"key"
     assert row["t"].to_list() == [[1], [2, 3]]
@@ -97,7 +97,7 @@ def test_an_empty_list_suits_every_dtype(dtype):
 def test_steps_are_of_one_kind(dtype, steps):
     message = lv.make_sequence_example({}, {"x": steps})
     ds = lv.from_arrays({"record": [message]})
-    ds = ds.parse_sequence_example(sequence={"x": lv.RaggedFeature(dtype)})
+    ds = ds.parse_sequence_example(sequences={"x": lv.RaggedFeature(dtype)})
     assert ds.batch(1).first()["x"].to_list() == [steps]
 
 

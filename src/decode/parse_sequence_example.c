@@ -9,11 +9,11 @@
 #include "decode/proto.h"
 
 typedef struct parse_sequence_example_args {
-    const levada_value *sequence, *context;
+    const levada_value *sequences, *context;
 } parse_sequence_example_args;
 
 static const levada_arg parse_sequence_example_options[] = {
-    LEVADA_ARG(VALUE, parse_sequence_example_args, sequence, .positional = true,
+    LEVADA_ARG(VALUE, parse_sequence_example_args, sequences, .positional = true,
                .doc = "feature lists: {name: {kind: FixedLenSequence|VarLen|Ragged, dtype: ..., "
                       "shape: [...]}}"),
     LEVADA_ARG(VALUE, parse_sequence_example_args, context,
@@ -27,7 +27,7 @@ static levada_status parse_sequence_example_check(const void *args, levada_spec 
     const parse_sequence_example_args *a = args;
     levada_proto_plan *plan = NULL;
 
-    LEVADA_TRY(levada_proto_plan_create(a->context, a->sequence, true, &plan, err));
+    LEVADA_TRY(levada_proto_plan_create(a->context, a->sequences, true, &plan, err));
     *out = levada_spec_ref(plan->spec);
     levada_proto_plan_destroy(&plan);
     return LEVADA_OK;
@@ -39,7 +39,7 @@ static levada_status parse_sequence_example_open(void *state, const void *args,
 {
     const parse_sequence_example_args *a = args;
 
-    return levada_proto_open(state, a->context, a->sequence, true, context, err);
+    return levada_proto_open(state, a->context, a->sequences, true, context, err);
 }
 
 static void parse_sequence_example_close(void *state) { levada_proto_close(state); }

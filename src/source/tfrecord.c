@@ -57,11 +57,26 @@ static int32_t tfrecord_probe(const uint8_t *data, int64_t size)
     return tfrecord_header(levada_kernels_for(LEVADA_CPU_AUTO), data) ? 32 : 0;
 }
 
+/* Are these bytes text, as in a file of lines that was taken for a TFRecord file? */
+static bool tfrecord_is_text(const uint8_t *p, int64_t size)
+{
+    for (int64_t i = 0; i < size; i++) {
+        bool space = p[i] == '\n' || p[i] == '\r' || p[i] == '\t';
+
+        if ((p[i] < ' ' && !space) || p[i] == 0x7f) return false;
+    }
+    return true;
+}
+
 static levada_status tfrecord_wrong(const tfrecord_state *s, const char *what, const uint8_t *data,
                                     uint64_t size, levada_error *err)
 {
-    return levada_fail(err, LEVADA_EDATA_LOSS, "%s checksum 0x%08" PRIx32 ", expected 0x%08" PRIx32,
-                       what, s->kernels->crc32c(0, data, (size_t)size),
+    bool text = size == 8 && tfrecord_is_text(data, TFRECORD_HEADER);
+
+    return levada_fail(err, LEVADA_EDATA_LOSS,
+                       "%s%s checksum 0x%08" PRIx32 ", expected 0x%08" PRIx32,
+                       text ? "not a TFRecord (looks like text): " : "", what,
+                       s->kernels->crc32c(0, data, (size_t)size),
                        levada_crc32c_unmask(tfrecord_u32(data + size)));
 }
 

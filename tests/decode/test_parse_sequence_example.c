@@ -86,12 +86,12 @@ static void steps_of_one_size(void **state)
         assert_int_equal(levada_example_add_f32(builder, NULL, v, 16, NULL), LEVADA_OK);
     }
     end();
-    decode_ok("{sequence:{f:{kind:FixedLenSequence,shape:[16],dtype:float32}}}", &block);
+    decode_ok("{sequences:{f:{kind:FixedLenSequence,shape:[16],dtype:float32}}}", &block);
     c = levada_block_column(block, "f");
     assert_int_equal(levada_column_length(c, 0), 100);
     for (int i = 0; i < 1600; i++) assert_true(levada_column_f32(c)[i] == (float)i);
     levada_block_unref(&block);
-    refused("{sequence:{f:{kind:FixedLenSequence,shape:[4],dtype:float32}}}", "values size: 16");
+    refused("{sequences:{f:{kind:FixedLenSequence,shape:[4],dtype:float32}}}", "values size: 16");
 }
 
 static void steps_of_any_size(void **state)
@@ -107,7 +107,7 @@ static void steps_of_any_size(void **state)
     step(v + 2, 1);
     step(v + 3, 1);
     end();
-    decode_ok("{sequence:{a:{kind:VarLen,dtype:int32}}}", &block);
+    decode_ok("{sequences:{a:{kind:VarLen,dtype:int32}}}", &block);
     c = levada_block_column(block, "a");
     assert_int_equal(c->field->depth, 2);
     assert_int_equal(levada_column_length(c, 0), 4);
@@ -116,9 +116,9 @@ static void steps_of_any_size(void **state)
     assert_int_equal(c->level[1].end[3], 4);
     for (int i = 0; i < 4; i++) assert_int_equal(levada_column_i32(c)[i], v[i]);
     levada_block_unref(&block);
-    refused("{sequence:{a:{kind:FixedLenSequence,shape:[],dtype:int64}}}", "Index: 0");
-    refused("{sequence:{a:{kind:VarLen,dtype:uint8}}}", "does not fit in uint8");
-    refused("{sequence:{a:{kind:VarLen,dtype:string}}}", "Data types don't match");
+    refused("{sequences:{a:{kind:FixedLenSequence,shape:[],dtype:int64}}}", "Index: 0");
+    refused("{sequences:{a:{kind:VarLen,dtype:uint8}}}", "does not fit in uint8");
+    refused("{sequences:{a:{kind:VarLen,dtype:string}}}", "Data types don't match");
 }
 
 static void steps_of_floats_change_their_size(void **state)
@@ -138,7 +138,7 @@ static void steps_of_floats_change_their_size(void **state)
                          LEVADA_OK);
     }
     end();
-    decode_ok("{sequence:{f:{kind:VarLen,dtype:float32}}}", &block);
+    decode_ok("{sequences:{f:{kind:VarLen,dtype:float32}}}", &block);
     c = levada_block_column(block, "f");
     assert_int_equal(levada_column_length(c, 0), STEPS);
     for (int t = 0; t < STEPS; t++) {
@@ -153,8 +153,8 @@ static void lists_may_lack_or_must_be_there(void **state)
     levada_block *block = NULL;
 
     (void)state;
-    refused("{sequence:{a:{kind:FixedLenSequence,shape:[],dtype:int64}}}", "is required");
-    decode_ok("{sequence:{a:{kind:FixedLenSequence,shape:[],dtype:int64,allow_missing:true}}}",
+    refused("{sequences:{a:{kind:FixedLenSequence,shape:[],dtype:int64}}}", "is required");
+    decode_ok("{sequences:{a:{kind:FixedLenSequence,shape:[],dtype:int64,allow_missing:true}}}",
               &block);
     assert_int_equal(levada_column_length(levada_block_column(block, "a"), 0), 0);
     levada_block_unref(&block);
@@ -176,7 +176,7 @@ static void context_and_strings(void **state)
                      LEVADA_OK);
     end();
     decode_ok("{context:{id:{kind:FixedLen,shape:[],dtype:int64}},"
-              "sequence:{w:{kind:VarLen,dtype:string}}}",
+              "sequences:{w:{kind:VarLen,dtype:string}}}",
               &block);
     assert_int_equal(levada_column_i64(levada_block_column(block, "id"))[0], 42);
     c = levada_block_column(block, "w");
@@ -197,7 +197,7 @@ static void partitions_need_as_many_steps(void **state)
     begin("p");
     step(p, 2);
     end();
-    refused("{sequence:{r:{kind:Ragged,value_key:v,dtype:int64,partitions:[{type:RowLengths,"
+    refused("{sequences:{r:{kind:Ragged,value_key:v,dtype:int64,partitions:[{type:RowLengths,"
             "key:p}]}}}",
             "not aligned");
 }
@@ -206,7 +206,7 @@ static void needs_a_feature(void **state)
 {
     (void)state;
     refused("{}", "the spec is empty");
-    refused("{sequence:{a:{kind:FixedLen,shape:[],dtype:int64}}}",
+    refused("{sequences:{a:{kind:FixedLen,shape:[],dtype:int64}}}",
             "FixedLen is not supported in a feature list");
 }
 
@@ -214,15 +214,15 @@ static void an_example_is_named(void **state)
 {
     static const int64_t v[] = { 1, 2, 3 };
     const char *either = "{context:{w:{kind:VarLen,dtype:int64,key:v}},"
-                         "sequence:{v:{kind:VarLen,dtype:int64}}}";
+                         "sequences:{v:{kind:VarLen,dtype:int64}}}";
     levada_block *block = NULL;
 
     (void)state;
     assert_int_equal(levada_example_add_i64(builder, "v", v, 3, NULL), LEVADA_OK);
-    refused("{sequence:{v:{kind:VarLen,dtype:int64}}}", "looks like a tf.train.Example");
+    refused("{sequences:{v:{kind:VarLen,dtype:int64}}}", "looks like a tf.train.Example");
     levada_example_reset(builder);
     assert_int_equal(levada_example_add_i64(builder, "v", v, 3, NULL), LEVADA_OK);
-    refused("{sequence:{v:{kind:FixedLenSequence,shape:[],dtype:int64}}}", "use parse_example");
+    refused("{sequences:{v:{kind:FixedLenSequence,shape:[],dtype:int64}}}", "use parse_example");
     levada_example_reset(builder);
     assert_int_equal(levada_example_add_i64(builder, "v", v, 3, NULL), LEVADA_OK);
     decode_ok(either, &block);
@@ -231,7 +231,7 @@ static void an_example_is_named(void **state)
     assert_int_equal(levada_example_add_i64(builder, "v", v, 3, NULL), LEVADA_OK);
     begin("other");
     end();
-    decode_ok("{sequence:{v:{kind:VarLen,dtype:int64}}}", &block);
+    decode_ok("{sequences:{v:{kind:VarLen,dtype:int64}}}", &block);
     levada_block_unref(&block);
 }
 

@@ -1,0 +1,319 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Features of tf.train.Example and SequenceExample: what a spec consists of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from levada._dtypes import DType, name_of
+
+
+def _plain(default):
+    """A default as nested lists of Python values."""
+    if isinstance(default, str):
+        return default.encode()
+    if isinstance(default, (list, tuple)):
+        return [_plain(item) for item in default]
+    if hasattr(default, "tolist"):
+        return _plain(default.tolist())
+    return default
+
+
+def _leaves(value):
+    if isinstance(value, list):
+        for item in value:
+            yield from _leaves(item)
+    else:
+        yield value
+
+
+# Features do not know their names. Where a name is given (by the plain functions) they check
+# everything; without one, in the spec of a dataset, the core does, and says which feature is wrong.
+
+
+def _dtype(name, dtype):
+    if dtype is None:
+        raise ValueError(f"Missing type for feature {name}.")
+    return name_of(dtype)
+
+
+def _shape(name, shape, sequence=False):
+    """A list of sizes, all known."""
+    if shape is None:
+        if name is None:
+            return None
+        raise ValueError(f"Missing shape for feature {name}")
+    if isinstance(shape, int):
+        shape = [shape]
+    shape = [None if size is None or size == -1 else int(size) for size in shape]
+    if name is None:
+        return shape
+    if shape and shape[0] is None and not sequence:
+        raise ValueError(
+            f"First dimension of shape for feature {name} unknown. "
+            "Consider using FixedLenSequenceFeature."
+        )
+    if any(size is None or size < 0 for size in shape):
+        raise ValueError(
+            f"All dimensions of shape for feature {name} need to be known but received "
+            f"{tuple(shape)}."
+        )
+    return shape
+
+
+def _check_default(name, dtype, leaves):
+    """The values of a default must be of the feature's dtype."""
+    kinds = (bytes,) if dtype == "string" else (int, float)
+    for leaf in leaves:
+        if not isinstance(leaf, kinds):
+            raise TypeError(f"default of feature {name}: {leaf!r} does not fit into {dtype}")
+        if isinstance(leaf, float) and "float" not in dtype:
+            raise TypeError(f"default of feature {name}: {leaf!r} does not fit into {dtype}")
+
+
+@dataclass(frozen=True)
+class FixedLenFeature:
+    """Values of one shape in each record: an array [n, *shape].
+
+    Without a default the feature is required.
+    """
+
+    shape: Any
+    dtype: Any
+    default_value: Any = None
+
+    def __post_init__(self):
+        _check_feature("FixedLenFeature", self.dtype, self.shape)
+
+    def to_value(self, name: str | None = None) -> dict[str, Any]:
+        """The feature as data, as it stands in descriptions."""
+        shape, dtype = _shape(name, self.shape), _dtype(name, self.dtype)
+        default = None if self.default_value is None else _plain(self.default_value)
+        if default is not None and name is not None:
+            leaves, size = list(_leaves(default)), 1
+            for dim in shape:
+                size *= dim
+            if len(leaves) != size:
+                raise ValueError(
+                    f"Cannot reshape a tensor with {len(leaves)} elements to shape {shape} "
+                    f"({size} elements): the default of feature {name}"
+                )
+            _check_default(name, dtype, leaves)
+        return {"kind": "FixedLen", "dtype": dtype, "shape": shape, "default": default}
+
+
+@dataclass(frozen=True)
+class VarLenFeature:
+    """Any number of values in each record: ragged (sparse from the plain functions)."""
+
+    dtype: Any
+
+    def __post_init__(self):
+        _check_feature("VarLenFeature", self.dtype)
+
+    def to_value(self, name: str | None = None) -> dict[str, Any]:
+        """The feature as data, as it stands in descriptions."""
+        return {"kind": "VarLen", "dtype": _dtype(name, self.dtype)}
+
+
+@dataclass(frozen=True)
+class FixedLenSequenceFeature:
+    """Any number of values of one shape: ragged with dimensions inside (padded from the plain
+    functions, with the scalar default, 0 or b"").
+
+    In an Example `allow_missing` must be True.
+    """
+
+    shape: Any
+    dtype: Any
+    allow_missing: bool = False
+    default_value: Any = None
+
+    def __post_init__(self):
+        _check_feature("FixedLenSequenceFeature", self.dtype, self.shape)
+
+    def to_value(self, name: str | None = None) -> dict[str, Any]:
+        """The feature as data, as it stands in descriptions."""
+        shape, dtype = _shape(name, self.shape, sequence=True), _dtype(name, self.dtype)
+        default = None if self.default_value is None else _plain(self.default_value)
+        if isinstance(default, list):
+            default = list(_leaves(default))
+            if len(default) != 1:
+                raise ValueError(f"the default of feature {name} pads: it must be one value")
+            default = default[0]
+        if default is not None and name is not None:
+            _check_default(name, dtype, [default])
+        return {
+            "kind": "FixedLenSequence", "dtype": dtype, "shape": shape, "default": default,
+            "allow_missing": bool(self.allow_missing),
+        }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class SparseFeature:
+    """A sparse tensor of shape `size` in each record, from features that hold its indices (one key
+    for each dimension) and its values. Sorted by index unless `already_sorted`.
+
+    In datasets: two ragged fields, ``<name>/indices`` and ``<name>/values``.
+    """
+
+    index_key: Any
+    value_key: str
+    dtype: Any
+    size: Any
+    already_sorted: bool = False
+
+    def to_value(self, name: str | None = None) -> dict[str, Any]:
+        """The feature as data, as it stands in descriptions."""
+        keys = [self.index_key] if isinstance(self.index_key, str) else list(self.index_key or ())
+        sizes = [self.size] if isinstance(self.size, int) else list(self.size or ())
+        if not keys:
+            raise ValueError(f"Missing index_key for SparseFeature {name}.")
+        if not self.value_key:
+            raise ValueError(f"Missing value_key for SparseFeature {name}.")
+        if not sizes:
+            raise ValueError(f"Missing size for SparseFeature {name}.")
+        if len(keys) != len(sizes):
+            raise ValueError(f"index_key and size of feature {name} should have the same length.")
+        return {
+            "kind": "Sparse", "dtype": _dtype(name, self.dtype), "index_key": keys,
+            "value_key": self.value_key, "size": [int(size) for size in sizes],
+            "already_sorted": bool(self.already_sorted),
+        }  # fmt: skip
+
+
+class _Keyed:
+    """A partition whose numbers stand in an int64 feature."""
+
+    def __init__(self, key: str) -> None:
+        if not isinstance(key, str):
+            raise TypeError(f"a partition names a feature, not {key!r}")
+        self.key = key
+
+    def to_value(self) -> dict[str, Any]:
+        return {"type": type(self).__name__, "key": self.key}
+
+    def __repr__(self):
+        return f"RaggedFeature.{type(self).__name__}({self.key!r})"
+
+    def __eq__(self, other):
+        return type(self) is type(other) and self.key == other.key
+
+    def __hash__(self):
+        return hash((type(self), self.key))
+
+
+def _partition(name):
+    return type(name, (_Keyed,), {"__doc__": f"{name} in an int64 feature."})
+
+
+class UniformRowLength:
+    """Rows of one length; at the end of the partitions a dimension of the values."""
+
+    def __init__(self, length: int) -> None:
+        if int(length) < 1:
+            raise ValueError(f"UniformRowLength({length}): a row has at least one value")
+        self.length = int(length)
+
+    def to_value(self) -> dict[str, Any]:
+        return {"type": "UniformRowLength", "length": self.length}
+
+    def __repr__(self):
+        return f"RaggedFeature.UniformRowLength({self.length})"
+
+    def __eq__(self, other):
+        return isinstance(other, UniformRowLength) and self.length == other.length
+
+    def __hash__(self):
+        return hash(self.length)
+
+
+@dataclass(frozen=True)
+class RaggedFeature:
+    """Ragged values in each record, divided by partitions (outermost first).
+
+    Partitions are always checked against the values, whatever `validate` says.
+    """
+
+    dtype: Any
+    value_key: str | None = None
+    partitions: Any = field(default=())
+    row_splits_dtype: Any = "int32"
+    validate: bool = False
+
+    RowSplits: ClassVar = _partition("RowSplits")
+    RowLengths: ClassVar = _partition("RowLengths")
+    RowStarts: ClassVar = _partition("RowStarts")
+    RowLimits: ClassVar = _partition("RowLimits")
+    ValueRowIds: ClassVar = _partition("ValueRowIds")
+    UniformRowLength: ClassVar = UniformRowLength
+
+    def __post_init__(self):
+        object.__setattr__(self, "partitions", tuple(self.partitions))
+        for part in self.partitions:
+            if not isinstance(part, (_Keyed, UniformRowLength)):
+                raise TypeError(f"not a partition of a RaggedFeature: {part!r}")
+        if (
+            self.partitions
+            and self.value_key is None
+            and any(isinstance(part, _Keyed) for part in self.partitions)
+        ):
+            raise ValueError("a RaggedFeature with partitions needs a value_key")
+
+    def to_value(self, name: str | None = None) -> dict[str, Any]:
+        """The feature as data, as it stands in descriptions."""
+        splits = name_of(self.row_splits_dtype)
+        if splits not in ("int32", "int64"):
+            raise ValueError(f"row_splits_dtype of feature {name} is {splits}, not int32 or int64")
+        return {
+            "kind": "Ragged", "dtype": _dtype(name, self.dtype), "value_key": self.value_key,
+            "partitions": [part.to_value() for part in self.partitions],
+            "row_splits_dtype": splits, "validate": bool(self.validate),
+        }  # fmt: skip
+
+
+def not_a_spec(spec):
+    """Text of an error: what a spec looks like."""
+    names = ", ".join(map(str, spec)) if isinstance(spec, (list, tuple, set)) else ""
+    hint = f" (a list of names has no dtypes: {names[:80]})" if names else ""
+    return (
+        f"a spec is a dict of name to feature, such as {{'tokens': lv.VarLenFeature(lv.int64)}}, "
+        f"not {type(spec).__name__}{hint}"
+    )
+
+
+def _check_feature(kind, dtype, shape=None):
+    """Refuses arguments of the other kind when a feature is made: FixedLenFeature(int64, [])."""
+    if isinstance(dtype, (list, tuple)) or (shape is not None and _is_dtype(shape)):
+        shown = f"{kind}({'' if shape is None else f'{shape!r}, '}{dtype!r})"
+        order = "dtype" if shape is None else "shape, dtype"
+        raise TypeError(f"{shown}: the arguments are {kind}({order})")
+
+
+def _is_dtype(value):
+    return isinstance(value, (str, type, DType)) or hasattr(value, "char")  # NumPy's
+
+
+def spec_value(features, steps=False):
+    """{name: feature} as data; raises ValueError and TypeError where a feature is wrong."""
+    if not isinstance(features, Mapping):
+        raise TypeError(not_a_spec(features))
+    known = ("VarLen", "FixedLenSequence", "Ragged") if steps else None
+    spec = {}
+    for name, feature in features.items():
+        if not isinstance(name, str):
+            raise TypeError(f"the name of a feature is a str, not {name!r}")
+        value = dict(feature) if isinstance(feature, Mapping) else None
+        if value is None and not hasattr(feature, "to_value"):
+            raise ValueError(f"Invalid feature {name}: {feature!r}")
+        value = feature.to_value(name) if value is None else value
+        if known and value.get("kind") not in known:
+            raise ValueError(f"Unsupported feature of a feature list: {name}: {feature!r}")
+        if not steps and value.get("kind") == "FixedLenSequence" and not value.get("allow_missing"):
+            raise ValueError(
+                "Unsupported: FixedLenSequenceFeature requires allow_missing to be True."
+            )
+        spec[name] = value
+    return spec

@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Mistakes that every user makes once: each message says what is wrong and what to do."""
+
+import inspect
+import os
+import pickle
+import signal
+import traceback
+
+import levada as lv
+import pytest
+from levada import errors
+
+TOKENS = {"tokens": lv.VarLenFeature(lv.int64)}
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    lv.samples.write(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def records():
+    return lv.tfrecord("train-0.tfrecord.gz")
+
+
+def forgets(record):
+    record["value"] + 1
+
+
+def refused(kind, call, *words):
+    """The mistake raises that, with those words; the traceback has no frame of levada."""
+    with pytest.raises(kind) as caught:
+        call()
+    text = str(caught.value)
+    assert [word for word in words if word not in text] == [], text
+    files = [frame.filename for frame in traceback.extract_tb(caught.value.__traceback__)]
+    assert set(files) == {__file__}, files
+    return caught.value
+
+
+def test_a_list_as_spec():
+    refused(
+        ValueError, lambda: records().parse_example(["tokens"]), "dict of name", "VarLenFeature"
+    )
+    call = lambda: records().parse_sequence_example(sequences=["a"])  # noqa: E731
+    refused(ValueError, call, "dict of name to feature")
+
+
+def test_a_function_that_returns_none():
+    line = forgets.__code__.co_firstlineno
+    for ds in (lv.range(3).map(forgets), lv.range(3).batch(2).map(forgets, batched=True)):
+        refused(TypeError, ds.first, f"forgets (test_mistakes.py:{line}) returned None", "a dict")
+
+
+def test_a_misspelled_option_in_python():
+    error = refused(TypeError, lambda: lv.range(3).shuffle(2, sed=1), "'sed'", "mean 'seed'")
+    assert str(error).startswith("shuffle: unknown option")
+    refused(TypeError, lambda: lv.tfrecord("a", verfy=False), "mean 'verify'", "compression")
+    refused(TypeError, lambda: lv.range(3).with_options(thread=1), "mean 'threads'")
+    refused(TypeError, lambda: lv.from_records([], specs={}), "mean 'spec'")
+
+
+def test_a_misspelled_option_in_text():
+    refused(ValueError, lambda: lv.from_text("range:9 | shuffle:3,sed=2"), "mean 'seed'", "col")
+    refused(ValueError, lambda: lv.from_text("range:9 | shufle:3"), "mean 'shuffle'")
+    refused(ValueError, lambda: lv.range(3).stage("shufle"), "mean 'shuffle'")
+
+
+def test_a_misspelled_method():
+    with pytest.raises(AttributeError) as caught:
+        _ = lv.range(3).shufle
+    assert "shufle" in str(caught.value)
+
+
+def test_a_text_file_as_tfrecord():
+    refused(
+        errors.DataLossError, lv.tfrecord("speeches.txt").first, "not a TFRecord (looks like text)"
+    )
+
+
+def test_damaged_text_is_still_damage(tmp_path):
+    with lv.TFRecordWriter(tmp_path / "a") as writer:
+        writer.write(b"x" * 50)
+    data = bytearray((tmp_path / "a").read_bytes())
+    data[2] ^= 1
+    (tmp_path / "a").write_bytes(data)
+    error = refused(errors.DataLossError, lv.tfrecord(tmp_path / "a").first, "length checksum")
+    assert "looks like" not in str(error)
+
+
+def test_swapped_arguments_of_a_feature():
+    for make in (lv.FixedLenFeature, lv.FixedLenSequenceFeature):
+        for args in ((lv.int64, []), ("int64", [3]), (float, [2])):
+            with pytest.raises(TypeError, match=r"\(shape, dtype\)"):
+                make(*args)
+    with pytest.raises(TypeError, match=r"VarLenFeature\(dtype\)"):
+        lv.VarLenFeature([])
+    import numpy as np
+
+    assert lv.FixedLenFeature(np.array([2, 3]), np.int64) and lv.FixedLenFeature(np.int64(2), int)
+
+
+def test_select_accepts_a_list():
+    ds = lv.zip(lv.range(3), lv.range(3).rename({"value": "b"}))
+    assert list(ds.select(["b"]).spec) == ["b"] == list(ds.select("b").spec)
+    assert ds.select(["b", "value"]) == ds.select("b", "value")
+    refused(ValueError, lambda: ds.select(["c"]), "unknown field 'c'")
+
+
+def test_a_lambda_under_spawn():
+    ds = lv.range(3).map(lambda record: record)
+    with pytest.raises((AttributeError, pickle.PicklingError), match="lambda"):
+        pickle.dumps(ds)
+
+
+def test_a_wrong_shape():
+    spec = {"tokens": lv.FixedLenFeature([3], lv.int64)}
+    refused(ValueError, records().parse_example(spec).first, "tokens", "[3]", "VarLen")
+
+
+def test_a_wrong_dtype():
+    spec = {"tokens": lv.VarLenFeature(lv.float32)}
+    refused(ValueError, records().parse_example(spec).first, "int64", "float", "spec")
+
+
+def test_a_missing_file():
+    error = refused(FileNotFoundError, lv.tfrecord("none.tfrecord").first, "none.tfrecord")
+    assert isinstance(error, errors.NotFoundError) and isinstance(error, LookupError)
+    refused(FileNotFoundError, lambda: lv.tfrecord("none*.gz").first(), "none*.gz")
+
+
+def test_a_file_that_may_not_be_read(tmp_path):
+    assert issubclass(errors.PermissionDeniedError, PermissionError)
+    error = pickle.loads(pickle.dumps(errors.PermissionDeniedError("x", file="f", record=2)))
+    assert (error.file, error.record, str(error)) == ("f", 2, "x\n  f record 2")
+    assert pickle.loads(pickle.dumps(errors.NotFoundError("x", file="f"))).file == "f"
+
+
+def test_batch_before_parse():
+    batch = records().batch(2).parse_example(TOKENS).first()  # accepted: parsed by the batch
+    assert len(batch) == 2 and len(batch["tokens"]) == 2
+    with pytest.raises(ValueError, match="unbatch"):
+        lv.range(4).batch(2).map(forgets)
+
+
+def test_use_after_fork():
+    it = iter(lv.range(10))
+    next(it)
+    reading, writing = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            next(it)
+            text = b"no error"
+        except BaseException as error:
+            text = f"{type(error).__name__} {error}".encode()
+        os.write(writing, text)
+        os.kill(os.getpid(), signal.SIGKILL)
+    os.waitpid(pid, 0)
+    text = os.read(reading, 1000).decode()
+    assert "FailedPrecondition" in text and "fork" in text
+    assert int(next(it)["value"]) == 1
+
+
+class TestRefusedWhenWritten:
+    def test_a_field_that_does_not_exist(self):
+        refused(ValueError, lambda: records().decode("parse_example", "nofield", spec=TOKENS), "'n")
+        lv.register_decoder("test_mistakes", lambda value, key: {"a": 1})
+        call = lambda: records().decode("test_mistakes", "recrd")  # noqa: E731
+        refused(ValueError, call, "unknown field 'recrd'", "mean 'record'")
+
+    def test_others(self):
+        refused(ValueError, lambda: lv.range(3).shard(3, 3), "index=3")
+        refused(ValueError, lambda: lv.tfrecord("a", compression="gzp"), "gzip")
+        refused(ValueError, lambda: lv.tfrecord("a", errors="skp"), "skip")
+        refused(ValueError, lambda: lv.range(3).with_options(errors="skp"), "skip")
+
+
+class TestFronts:
+    def test_they_are_functions_to_those_who_look(self):
+        assert inspect.isfunction(lv.Dataset.shuffle) and inspect.isfunction(lv.tfrecord)
+        assert next(iter(inspect.signature(lv.range(3).shuffle).parameters)) == "buffer_size"
+        assert lv.Dataset.take.__doc__.startswith("The first")
+        assert inspect.getsource(lv.from_records).startswith("def from_records")
+
+    def test_they_are_pickled_by_name(self):
+        for one in (lv.Dataset.shuffle, lv.tfrecord, lv.zip):
+            assert pickle.loads(pickle.dumps(one)) is one
+        assert pickle.loads(pickle.dumps(lv.range(3).take))(2).to_list()
+
+    def test_the_frames_can_be_kept(self, monkeypatch):
+        monkeypatch.setenv("LEVADA_TRACEBACK", "full")
+        with pytest.raises(ValueError) as caught:
+            lv.range(3).shard(3, 3)
+        assert len(traceback.extract_tb(caught.value.__traceback__)) > 2
+
+    def test_an_error_of_a_function_of_the_user_keeps_its_lines(self):
+        def fails(record):
+            raise KeyError("mine")
+
+        with pytest.raises(KeyError) as caught:
+            lv.range(3).interleave(fails)
+        names = [frame.name for frame in traceback.extract_tb(caught.value.__traceback__)]
+        assert names[-1] == "fails"
