@@ -115,6 +115,11 @@ static bool args_option(levada_cli_args *args, int argc, char **argv, int *i)
 
     if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) return args->help = true;
     found = args_find(args, name, n);
+    if (found < 0 && word[1] != '-' && n > 1) { /* -n1 */
+        found = args_find(args, name, 1);
+        if (found >= 0 && args->options[found].value) return args_set(args, found, name + 1);
+        found = -1;
+    }
     /* A letter takes one dash, a name two. */
     if (found < 0 || (n == 1) != (word[1] != '-')) return args_unknown(args, word, name);
     if (!args->options[found].value && equals) {

@@ -30,7 +30,10 @@ typedef struct levada_cli_command {
 
 extern const levada_cli_command levada_cli_run, levada_cli_head, levada_cli_info,
     levada_cli_verify, levada_cli_stats, levada_cli_convert, levada_cli_stages, levada_cli_bench,
-    levada_cli_check, levada_cli_new_plugin, levada_cli_ckpt, levada_cli_index, levada_cli_sample;
+    levada_cli_check, levada_cli_new_plugin, levada_cli_ckpt, levada_cli_index, levada_cli_sample,
+    levada_cli_completion;
+/* All of them, in the order in which the help shows them; ends with NULL. */
+extern const levada_cli_command *const levada_cli_commands[];
 
 /* Ctrl-C and kill -USR1. A second Ctrl-C ends the process at once, as kill and a hang-up do:
  * without leaving temporary files. A size limit is an error of the write. */

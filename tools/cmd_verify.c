@@ -130,6 +130,17 @@ static void cmd_verify_tell(verify_job *job, const levada_verify_result *r)
     levada_cli_puts(&job->text, " (--quarantine FILE lists all)\n");
 }
 
+/* A file that cannot be read has an object, too: one per file. */
+static void cmd_verify_json_error(verify_job *job, const levada_error *err)
+{
+    levada_cli_puts(&job->text, "{\"path\":");
+    levada_cli_json_text(&job->text, job->path, strlen(job->path));
+    levada_cli_printf(&job->text, ",\"error\":{\"code\":\"%s\",\"message\":",
+                      levada_status_name(err->code));
+    levada_cli_json_text(&job->text, err->message, strlen(err->message));
+    levada_cli_puts(&job->text, "}}\n");
+}
+
 static bool cmd_verify_is_folder(const char *path)
 {
     struct stat st;
@@ -267,9 +278,12 @@ static void cmd_verify_all(verify_job *job, const levada_cli_args *args, const c
     for (int i = 0; i < args->nwords; i++) {
         levada_error err = LEVADA_ERROR_INIT;
 
+        int64_t      unreadable = job->unreadable;
+
         job->path = args->words[i];
         if (cmd_verify_file(job, repair, folder, &err) != LEVADA_OK) {
             levada_cli_progress_clear(&progress);
+            if (job->json && job->unreadable > unreadable) cmd_verify_json_error(job, &err);
             levada_cli_fail(&err);
         }
         done += levada_cli_file_size(job->path);

@@ -10,12 +10,11 @@
 #include <string.h>
 #include <strings.h>
 
-/* In the order in which the help shows them. */
-static const levada_cli_command *const main_commands[] = {
+const levada_cli_command *const levada_cli_commands[] = {
     &levada_cli_run,    &levada_cli_head,    &levada_cli_info,   &levada_cli_verify,
     &levada_cli_stats,  &levada_cli_convert, &levada_cli_stages, &levada_cli_bench,
     &levada_cli_check,  &levada_cli_new_plugin, &levada_cli_ckpt, &levada_cli_index,
-    &levada_cli_sample, NULL,
+    &levada_cli_sample, &levada_cli_completion, NULL,
 };
 
 static const levada_cli_option main_options[] = {
@@ -37,15 +36,27 @@ static void main_put_options(levada_cli_buffer *text, const levada_cli_option *o
     levada_cli_printf(text, "  -h, %-18s %s\n", "--help", "print this help");
 }
 
+static int main_longer(int width, const char *text)
+{
+    int n = (int)strlen(text);
+
+    return n > width ? n : width;
+}
+
 static levada_cli_status main_help(void)
 {
     levada_cli_buffer text = { 0 };
+    int               name = 0, words = 0;
 
+    for (int i = 0; levada_cli_commands[i]; i++) {
+        name = main_longer(name, levada_cli_commands[i]->name);
+        words = main_longer(words, levada_cli_commands[i]->words);
+    }
     levada_cli_puts(&text, "usage: levada [--plugin PATH]... COMMAND ...\n\n"
                            "Records in; padded, ragged, packed or state-carrying batches out.\n\n");
-    for (int i = 0; main_commands[i]; i++)
-        levada_cli_printf(&text, "  %-10s %-20s %s\n", main_commands[i]->name,
-                          main_commands[i]->words, main_commands[i]->doc);
+    for (int i = 0; levada_cli_commands[i]; i++)
+        levada_cli_printf(&text, "  %-*s  %-*s  %s\n", name, levada_cli_commands[i]->name, words,
+                          levada_cli_commands[i]->words, levada_cli_commands[i]->doc);
     levada_cli_puts(&text, "\n");
     main_put_options(&text, main_options);
     levada_cli_puts(&text, "\nlevada COMMAND --help lists the options of a command.\n"
@@ -78,14 +89,14 @@ static const char *main_command_name(const void *user, int i)
 
 static const levada_cli_command *main_find(const char *name)
 {
-    for (int i = 0; main_commands[i]; i++)
-        if (strcmp(main_commands[i]->name, name) == 0) return main_commands[i];
+    for (int i = 0; levada_cli_commands[i]; i++)
+        if (strcmp(levada_cli_commands[i]->name, name) == 0) return levada_cli_commands[i];
     return NULL;
 }
 
 static levada_cli_status main_unknown(const char *name)
 {
-    const char *near = levada_cli_nearest(name, main_command_name, main_commands);
+    const char *near = levada_cli_nearest(name, main_command_name, levada_cli_commands);
 
     if (near) levada_cli_say("unknown command '%s'; did you mean '%s'?", name, near);
     else levada_cli_say("unknown command '%s'; levada --help lists all commands", name);
@@ -218,7 +229,7 @@ int main(int argc, char **argv)
     if (first == 0) goto out;
     status = LEVADA_CLI_USAGE;
     if (first == argc) {
-        levada_cli_say("missing command; levada --help lists all commands");
+        status = main_help();
         goto out;
     }
     command = main_find(strcmp(argv[first], "help") == 0 && first + 1 < argc ? argv[first + 1]

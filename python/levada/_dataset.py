@@ -186,8 +186,9 @@ class Dataset(Divided[T]):
         are sequences of any length, and the first result fixes dtypes. `workers`: calls at the
         same time, whatever ``threads`` is (with ``threads=1``, one at a time). `pure`: may be
         called again for a record after a restore. `rng`: fn(record, generator), a NumPy generator
-        that depends on the record alone. A record whose call raises is bad: ``with_options(errors=)``
-        decides what happens to it. The consumer catches the original exception.
+        that depends on the record alone. A record whose call raises is bad:
+        ``with_options(errors=)`` decides what happens to it. The consumer catches the original
+        exception.
         """
         from levada import _functions
 

@@ -4,6 +4,7 @@
 Golden texts lie in tests/cli; LEVADA_UPDATE=1 writes them anew.
 """
 
+import functools
 import gzip
 import html.parser
 import itertools
@@ -12,6 +13,7 @@ import os
 import pty
 import re
 import select
+import shutil
 import signal
 import subprocess
 import time
@@ -25,7 +27,7 @@ from wire import frame, sized, varint
 
 GOLDEN = Path(__file__).resolve().parents[2] / "tests" / "cli"
 COMMANDS = ["run", "head", "info", "verify", "stats", "convert", "stages", "bench", "check"]
-COMMANDS += ["new-plugin", "ckpt", "index"]
+COMMANDS += ["new-plugin", "ckpt", "index", "completion"]
 
 pytestmark = needs_command
 
@@ -110,6 +112,50 @@ def test_every_command_has_help(command):
     assert levada("help", command).stdout == text
 
 
+def test_no_command_prints_the_help():
+    assert levada().stdout == levada("--help").stdout
+    columns = {line.index("  ", 14) for line in levada().stdout.splitlines() if "DIR " in line}
+    assert len(columns) == 1
+
+
+def test_a_letter_and_its_value_may_be_one_word(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("one\ntwo\n")
+    assert levada("head", "-n1", path).stdout == levada("head", "-n", "1", path).stdout
+    assert "two" not in levada("head", "-n1", path).stdout
+    assert "unknown option -z1" in levada("head", "-z1", path, status=2).stderr
+    assert "must be a whole number" in levada("head", "-nx", path, status=2).stderr
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish", "man"])
+def test_completion_knows_every_command_and_option(shell):
+    text = levada("completion", shell).stdout.replace("\\-", "-")
+    for name in re.findall(r"^  ([a-z-]+)  ", levada().stdout, re.MULTILINE):
+        assert name in text
+        for option in re.findall(r"--([a-z-]+)", levada(name, "--help").stdout.split("\n\n")[-1]):
+            assert option in text, (name, option)
+    if shell != "man" and shutil.which(shell):
+        subprocess.run([shell, "-n"], input=text, text=True, check=True)
+    assert "available: bash" in levada("completion", "csh", status=2).stderr
+
+
+def test_bash_completes(tmp_path):
+    script = levada("completion", "bash").stdout + "\nCOMP_WORDS=(levada %s); COMP_CWORD=%d\n"
+    script += '_levada; echo "${COMPREPLY[@]}"'
+    run = functools.partial(subprocess.run, capture_output=True, text=True, check=True)
+    assert run(["bash", "-c", script % ("ver", 1)]).stdout == "verify\n"
+    assert run(["bash", "-c", script % ("verify --js", 2)]).stdout == "--json\n"
+
+
+def test_verify_has_an_object_for_a_file_that_cannot_be_read(tmp_path):
+    (tmp_path / "a.txt").write_text("one\n")
+    none = tmp_path / "none"
+    done = levada("verify", "--json", none, tmp_path / "a.txt", status=1)
+    first, second = [json.loads(line) for line in done.stdout.splitlines()]
+    assert first["path"] == str(none) and first["error"]["code"] == "ENOT_FOUND"
+    assert second["good_records"] == 1
+
+
 def test_help_of_run():
     golden("help_run.txt", levada("run", "--help").stdout)
 
@@ -117,7 +163,6 @@ def test_help_of_run():
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "missing command; levada --help lists all commands"),
         (["rnu"], "unknown command 'rnu'; did you mean 'run'?"),
         (["xyzzy"], "unknown command 'xyzzy'; levada --help lists all commands"),
         (["--plugins", "a"], "did you mean --plugin?"),
