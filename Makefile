@@ -134,6 +134,7 @@ bench-peers: install
 	@$(BIN)/python bench/run.py
 
 lint: build
+	@ci/setup.sh types
 	$(call heading,lint)
 	@ci/check build/release
 

@@ -8,6 +8,7 @@
 #   ci/setup.sh valgrind   and valgrind
 #   ci/setup.sh peers      and a queue of C++ that the benches compare ours with
 #   ci/setup.sh torch      and torch (ci/requirements-torch.txt), if pip can install it
+#   ci/setup.sh types      and a second type checker (ci/requirements-types.txt), if pip can
 #   ci/setup.sh oracle     and the libraries that tests compare with (ci/requirements-oracle.txt)
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -126,6 +127,7 @@ for extra in "$@"; do
             command -v c++ > /dev/null || optional+=(g++)
             ;;
         torch) optional_requirements+=(ci/requirements-torch.txt) ;;
+        types) optional_requirements+=(ci/requirements-types.txt) ;;
         oracle) requirements+=(ci/requirements-oracle.txt) ;;
         *) fail "unknown argument $extra" ;;
     esac

@@ -5,19 +5,24 @@ TensorFlow's program with a Coordinator and start_queue_runners, line for line. 
 a tensor, levada has a function or the name of a field; where it runs a tensor in a session, a call.
 """
 
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
 import levada as lv
 from levada import train as lt
 
 SENTENCES = 1000
 
 
-def read(count):
+def read(count: Iterator[int]) -> dict[str, Any]:
     """A source: sentences of 1 to 24 words, with a number for each word."""
     number = next(count)
     return {"number": number, "words": [number + i for i in range(1 + number * 7 % 24)]}
 
 
-def main():
+def main() -> None:
     count = iter(range(SENTENCES))
     batch = lt.bucket_by_sequence_length(
         lambda: read(count),

@@ -14,6 +14,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import levada as lv
 import numpy as np
@@ -40,7 +41,7 @@ def sigmoid(x: np.ndarray) -> np.ndarray:
     return 0.5 * (1 + np.tanh(0.5 * x))
 
 
-def forward(p: Params, x: np.ndarray, y: np.ndarray, h: np.ndarray, real: np.ndarray):
+def forward(p: Params, x: np.ndarray, y: np.ndarray, h: np.ndarray, real: np.ndarray) -> Any:
     """(sum of losses, last state, what `backward` needs); x, y: [batch, steps], real: a mask."""
     size, tape, loss = h.shape[1], [], 0.0
     for t in range(x.shape[1]):
@@ -59,7 +60,7 @@ def forward(p: Params, x: np.ndarray, y: np.ndarray, h: np.ndarray, real: np.nda
     return loss, h, tape
 
 
-def backward(p: Params, x: np.ndarray, y: np.ndarray, real: np.ndarray, tape: list) -> Params:
+def backward(p: Params, x: np.ndarray, y: np.ndarray, real: np.ndarray, tape: list[Any]) -> Params:
     """Gradients of the sum of losses. They stop at the beginning of the segment."""
     g = {name: np.zeros_like(value) for name, value in p.items()}
     dh = np.zeros_like(tape[0][0])
@@ -126,7 +127,7 @@ class Adam:
             self.p[name] -= self.rate * mean / (np.sqrt(square) + 1e-8)
 
 
-def paragraphs(text: str, epochs: int, symbols: dict[str, int]) -> Iterator[dict]:
+def paragraphs(text: str, epochs: int, symbols: dict[str, int]) -> Iterator[dict[str, Any]]:
     """Examples: what the model reads, and the same one character later."""
     parts = [part for part in text.split("\n\n") if len(part) > UNROLL]
     for epoch in range(epochs):

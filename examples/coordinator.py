@@ -5,8 +5,11 @@ Threads draw numbers, others take them from a queue; whoever has seen enough, or
 First with threads of our own, then with a queue runner, which does the tedious half by itself.
 """
 
+from __future__ import annotations
+
 import random
 import threading
+from typing import Any
 
 from levada import train as lt
 
@@ -16,20 +19,20 @@ ENOUGH = 0.001  # half the width of the interval around the mean, in numbers
 class Mean:
     """A running mean, and how far it may be off (twice the standard error)."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.n, self.sum, self.squares = 0, 0.0, 0.0
 
-    def add(self, values):
+    def add(self, values: Any) -> None:
         self.n += len(values)
         self.sum += values.sum()
         self.squares += (values * values).sum()
 
-    def __call__(self):
+    def __call__(self) -> tuple[float, float]:
         mean = self.sum / self.n
         return mean, 2 * ((self.squares / self.n - mean * mean) / self.n) ** 0.5
 
 
-def consume(coord, queue, mean, lock):
+def consume(coord: lt.Coordinator, queue: lt.FIFOQueue, mean: Mean, lock: threading.Lock) -> None:
     """Adds up batches until the mean is good enough, then asks everybody to stop."""
     with coord.stop_on_exception():
         while not coord.should_stop():
@@ -40,7 +43,7 @@ def consume(coord, queue, mean, lock):
                     coord.request_stop()
 
 
-def produce(coord, queue, seed):
+def produce(coord: lt.Coordinator, queue: lt.FIFOQueue, seed: int) -> None:
     """Squares of random numbers, which are 1/3 on average."""
     draw = random.Random(seed)
     with coord.stop_on_exception():
@@ -48,7 +51,7 @@ def produce(coord, queue, seed):
             queue.enqueue(draw.random() ** 2)  # waits while the queue is full
 
 
-def with_threads():
+def with_threads() -> Mean:
     """Everything by hand: start, wait for the stop, free those who wait in the queue, join."""
     coord, mean, lock = lt.Coordinator(), Mean(), threading.Lock()
     queue = lt.FIFOQueue(1000, ["float64"], shapes=[()])
@@ -62,7 +65,7 @@ def with_threads():
     return mean
 
 
-def with_a_queue_runner():
+def with_a_queue_runner() -> Mean:
     """The runner makes the producing threads, frees them at the stop and closes the queue."""
     coord, mean = lt.Coordinator(), Mean()
     queue = lt.RandomShuffleQueue(1000, 100, ["float64"], shapes=[()], seed=7)

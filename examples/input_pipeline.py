@@ -5,9 +5,12 @@ Usage: input_pipeline.py [FILE.tfrecord ...], of Examples with "label" and "toke
 it makes some. A dataset does the same in three lines, faster: docs/queues-and-coordinators.md.
 """
 
+from __future__ import annotations
+
 import os
 import sys
 import tempfile
+from typing import Any
 
 import levada as lv
 from levada import train as lt
@@ -18,14 +21,14 @@ SPEC = {
 }
 
 
-def read_example(reader, filename_queue):
+def read_example(reader: lt.TFRecordReader, filename_queue: Any) -> Any:
     """One example: its label, and its tokens as int64 [n]."""
     _key, record = reader.read(filename_queue)  # waits for a name; OutOfRangeError at the end
     example = lv.parse_single_example(record, SPEC)
     return example["label"], example["tokens"]
 
 
-def input_pipeline(filenames, batch_size, num_epochs):
+def input_pipeline(filenames: list[str], batch_size: int, num_epochs: int) -> Any:
     """A function that gives the next batch: labels [B], and tokens [B, T] padded with 0."""
     filename_queue = lt.string_input_producer(filenames, num_epochs=num_epochs, seed=7)
     reader = lt.TFRecordReader()
@@ -35,7 +38,7 @@ def input_pipeline(filenames, batch_size, num_epochs):
     return lambda: queue.dequeue_up_to(batch_size)
 
 
-def main(filenames):
+def main(filenames: list[str]) -> None:
     next_batch = input_pipeline(filenames, batch_size=32, num_epochs=2)
     examples = tokens = 0
     coord = lt.Coordinator()
@@ -52,7 +55,7 @@ def main(filenames):
         coord.join(threads)
 
 
-def make_files(folder):
+def make_files(folder: str) -> list[str]:
     """Three files of 50 examples; the i-th has i + 1 tokens."""
     names = [os.path.join(folder, f"{n}.tfrecord") for n in range(3)]
     for n, name in enumerate(names):

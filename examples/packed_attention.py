@@ -6,6 +6,11 @@ positions restart in each segment. `pack` leaves almost no padding, so the same 
 fewer rows. Runs on a CPU with PyTorch.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
 import levada as lv
 import numpy as np
 import torch
@@ -17,14 +22,14 @@ VOCABULARY, WIDTH, HEADS, LENGTH = 50, 32, 2, 64
 class Model(torch.nn.Module):
     """One layer of causal attention inside segments, which predicts the next token."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self.tokens = torch.nn.Embedding(VOCABULARY, WIDTH)
         self.places = torch.nn.Embedding(LENGTH, WIDTH)
         self.project = torch.nn.Linear(WIDTH, 3 * WIDTH)
         self.head = torch.nn.Linear(WIDTH, VOCABULARY)
 
-    def forward(self, tokens, positions, mask):
+    def forward(self, tokens: Any, positions: Any, mask: Any) -> Any:
         rows, steps = tokens.shape
         x = self.tokens(tokens) + self.places(positions)
         parts = self.project(x).view(rows, steps, 3, HEADS, WIDTH // HEADS)
@@ -33,14 +38,14 @@ class Model(torch.nn.Module):
         return self.head(x + y.transpose(1, 2).reshape(rows, steps, WIDTH))
 
 
-def block_mask(segments):
+def block_mask(segments: Any) -> Any:
     """Values attend to earlier values of the same segment."""
     steps = segments.shape[1]
     same = segments[:, :, None] == segments[:, None, :]
     return same & torch.ones(steps, steps, dtype=torch.bool).tril()
 
 
-def loss_of(model, tokens, positions, segments):
+def loss_of(model: Model, tokens: Any, positions: Any, segments: Any) -> Any:
     """Sum of the losses of all predictions, and their number."""
     logits = model(tokens, positions, block_mask(segments))
     follows = (segments[:, 1:] == segments[:, :-1]) & (segments[:, 1:] > 0)
@@ -48,7 +53,7 @@ def loss_of(model, tokens, positions, segments):
     return functional.cross_entropy(given, wanted, reduction="sum"), int(follows.sum())
 
 
-def padded_loss(model, batch):
+def padded_loss(model: Model, batch: lv.Batch) -> Any:
     """A padded batch: segment ids and positions are views of it."""
     return loss_of(
         model,
@@ -58,7 +63,7 @@ def padded_loss(model, batch):
     )
 
 
-def flat_loss(model, batch):
+def flat_loss(model: Model, batch: lv.Batch) -> Any:
     """A ragged batch as one row without padding, as variable-length kernels read it."""
     given = batch.flash_attention("tokens")
     marks = torch.from_numpy(given["cu_seq_lens_q"]).long()
@@ -70,7 +75,9 @@ def flat_loss(model, batch):
     return loss_of(model, tokens.long(), positions, segments)
 
 
-def run(dataset, loss_fn):
+def run(
+    dataset: lv.Dataset[lv.Batch], loss_fn: Callable[[Model, lv.Batch], Any]
+) -> tuple[float, Any, int]:
     """(loss per prediction, gradient of the first weight, values in all batches)."""
     torch.manual_seed(0)
     model = Model()
@@ -81,10 +88,12 @@ def run(dataset, loss_fn):
         total, count = total + float(loss.detach()), count + predictions
         tokens = batch["tokens"]
         values += len(tokens.values) if isinstance(tokens, lv.Ragged) else tokens.size
-    return total / count, model.tokens.weight.grad / count, values
+    gradient = model.tokens.weight.grad
+    assert gradient is not None
+    return total / count, gradient / count, values
 
 
-def main():
+def main() -> None:
     draw = np.random.default_rng(1)
     lengths = draw.integers(2, LENGTH, 200)
     sequences = [draw.integers(0, VOCABULARY, size, np.int32) for size in lengths]

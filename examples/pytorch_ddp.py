@@ -11,6 +11,7 @@ both resume at the same step.
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import sys
 
@@ -111,7 +112,14 @@ def main(folder: str, steps: int) -> None:
     if "RANK" not in os.environ:
         if not os.path.exists(os.path.join(folder, "spec.json")):
             lv.samples.write(folder)
-        torch.multiprocessing.spawn(run, (folder, steps, free_port()), 2)
+        started = multiprocessing.get_context("spawn")
+        port = free_port()
+        ranks = [started.Process(target=run, args=(rank, folder, steps, port)) for rank in (0, 1)]
+        for rank in ranks:
+            rank.start()
+        for rank in ranks:
+            rank.join()
+        sys.exit(max(abs(rank.exitcode or 0) for rank in ranks))
     else:
         join(folder, steps)
 

@@ -148,12 +148,17 @@ class QueueRunner:
         return self._queue.name
 
     def create_threads(
-        self, coord: Coordinator | None = None, daemon: bool = False, start: bool = False
+        self,
+        coord: Coordinator | None = None,
+        daemon: bool = False,
+        start: bool = False,
+        *,
+        sess: Any = None,
     ) -> list[threading.Thread]:
         """Makes a thread for each enqueue function, and with ``coord`` one that cancels at a stop.
 
-        They are registered with ``coord``, and started if ``start``. While threads of an earlier
-        call run, returns []; those that were never started do not count.
+        They are registered with ``coord``, and started if ``start``. `sess` is ignored. While
+        threads of an earlier call run, returns []; those that were never started do not count.
         """
         check_coordinator(coord)
         run = _Run(len(self._enqueue_ops), _is_closed(self._queue))
@@ -354,8 +359,12 @@ def start_queue_runners(
     daemon: bool = True,
     start: bool = True,
     collection: str = GraphKeys.QUEUE_RUNNERS,
+    *,
+    sess: Any = None,
 ) -> list[threading.Thread]:
     """``create_threads`` of every runner in the collection; returns all their threads.
+
+    `sess` is ignored: levada has no sessions.
 
     Runners whose threads run already add none, nor do those whose queue is closed: they belong to
     an input that has ended. (TensorFlow has a collection in each graph, levada one in the process.)

@@ -180,11 +180,14 @@ class TFRecordReader(_Native):
 
     Args:
         compression: "auto" (looks at the first bytes), "none", "gzip", "zlib", "zstd".
+        options: ignored: the compression that it names is detected.
     """
 
     _kind = _TFRECORD
 
-    def __init__(self, compression: str = "auto", name: str | None = None) -> None:
+    def __init__(
+        self, compression: str = "auto", name: str | None = None, *, options: Any = None
+    ) -> None:
         super().__init__(name, compression=compression)
         self._compression = compression
 
