@@ -9,6 +9,7 @@ A fence begins with a word that says what becomes of it:
 - ``output`` is what the snippet before it printed.
 - ``c FILE`` is written to FILE, for a command below it to compile.
 - ``sh`` is a command that installs something: one of NOT_RUN.
+- ``{...}`` is a directive of the site (`make docs`).
 - ``c`` without a file is part of a plug-in that test_samples.py builds; ``text`` is a picture.
 
 Durations and rates differ from run to run and are not compared.
@@ -18,6 +19,7 @@ Durations and rates differ from run to run and are not compared.
 """
 
 import contextlib
+import importlib.util
 import io
 import os
 import re
@@ -38,6 +40,7 @@ NOT_RUN = {
     "--prefix=$HOME/.local": "installs; ci/full.sh does the same",
     "meson install -C build/library": "installs",
 }
+OPTIONAL = re.compile(r"^(?:import|from) (torch)\b", re.MULTILINE)
 VARIES = [
     (re.compile(r"(?<![\w.])\d+(\.\d+)? (s|ms|us|ns)\b"), "T s"),
     (re.compile(r"\d[\d ,.]*[kMG]? ?(records|batches|tokens|[KMG]i?B|B)/s"), "R/s"),
@@ -170,7 +173,7 @@ def run_fence(run, fence):
             line for line in fence.code.splitlines() if line.split("#")[0].strip() not in NOT_RUN
         ]
         assert not unknown, f"not run, and not known as an installation: {unknown}"
-    elif kind not in ("python", "c", "text"):
+    elif kind not in ("python", "c", "text") and not kind.startswith("{"):
         raise AssertionError(f"a fence needs a word that says what it is: ```{kind}")
 
 
@@ -187,6 +190,12 @@ def run_page(page):
         finally:
             os.chdir(ROOT)
         return run.differences
+
+
+def missing(page):
+    """The optional packages that a page imports and that are not installed."""
+    named = {name for f in fences(page.read_text()) for name in OPTIONAL.findall(f.code)}
+    return sorted(name for name in named if not importlib.util.find_spec(name))
 
 
 def update(page, differences):
