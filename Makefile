@@ -32,7 +32,7 @@ ctest = @$(MESON) test -C build/$(1) --no-rebuild --print-errorlogs -j $(JOBS) $
 
 .PHONY: all setup build install run test test-c test-asan test-tsan-short test-minimal test-python
 .NOTPARALLEL:
-.PHONY: test-one test-model test-oracle sanitize fuzz bench bench-peers lint format exports generated ci-full clean
+.PHONY: test-one test-model test-oracle sanitize fuzz bench bench-peers lint format docs exports generated ci-full clean
 
 all: build
 
@@ -137,6 +137,14 @@ lint: build
 	@ci/setup.sh types
 	$(call heading,lint)
 	@ci/check build/release
+
+# The documentation as a site. A broken link or reference fails it.
+docs: install
+	@ci/setup.sh docs
+	$(call heading,docs)
+	@$(BIN)/python -c 'import furo, hawkmoth, myst_parser' || { echo "make docs: SKIPPED: pip could \
+	not install ci/requirements-docs.txt"; exit 0; } && $(WITH) python -m sphinx -q -W --keep-going \
+		-c docs/site -d build/doctrees . build/docs && echo "build/docs/index.html"
 
 format: setup
 	@$(BIN)/python ci/format.py --fix

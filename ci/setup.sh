@@ -9,6 +9,7 @@
 #   ci/setup.sh peers      and a queue of C++ that the benches compare ours with
 #   ci/setup.sh torch      and torch (ci/requirements-torch.txt), if pip can install it
 #   ci/setup.sh types      and a second type checker (ci/requirements-types.txt), if pip can
+#   ci/setup.sh docs       and Sphinx (ci/requirements-docs.txt), if pip can install it
 #   ci/setup.sh oracle     and the libraries that tests compare with (ci/requirements-oracle.txt)
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -84,7 +85,7 @@ system_packages() {
         "peers are left out)"
 }
 
-# Without it `make test` still runs: the tests that need the file's packages skip and name it.
+# Without it `make test` still runs: what needs the file's packages is skipped and names it.
 optional_environment() {
     local file stamp
     for file in "${optional_requirements[@]}"; do
@@ -95,7 +96,7 @@ optional_environment() {
             cp "$file" "$stamp"
         else
             say "WARNING: pip could not install $file (see the lines above):" \
-                "the tests that need it are SKIPPED" >&2
+                "whatever needs it is SKIPPED" >&2
         fi
     done
 }
@@ -128,6 +129,7 @@ for extra in "$@"; do
             ;;
         torch) optional_requirements+=(ci/requirements-torch.txt) ;;
         types) optional_requirements+=(ci/requirements-types.txt) ;;
+        docs) optional_requirements+=(ci/requirements-docs.txt) ;;
         oracle) requirements+=(ci/requirements-oracle.txt) ;;
         *) fail "unknown argument $extra" ;;
     esac

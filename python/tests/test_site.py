@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The site of the documentation, without Sphinx: every page and header is in the navigation, and
+every link between files leads somewhere."""
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SITE = ROOT / "docs" / "site"
+TOCTREE = re.compile(r"^```\{toctree\}\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"(?<!!)\[[^][]*\]\(<?([^)\s>]+)>?\)")
+CODE = re.compile(r"^```.*?^```$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
+TOP = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGES.md", "SECURITY.md")
+# For the Python package; and the names of plug-ins, which are those of the other headers.
+NOT_SHOWN = {"binding.h", "levada.h", "plugin_names.h"}
+PAGES = [*(ROOT / name for name in TOP), ROOT / "bench/RESULTS.md", *(ROOT / "docs").rglob("*.md")]
+
+
+def entries(page):
+    """The pages that the toctrees of a page name."""
+    for body in TOCTREE.findall(page.read_text()):
+        for line in body.splitlines():
+            if not line or line.startswith(":"):
+                continue
+            name = re.sub(r".*<(.*)>", r"\1", line)
+            if "*" in name:
+                yield from page.parent.glob(f"{name}.md")
+            else:
+                yield page.parent / f"{name}.md"
+
+
+def anchors(page):
+    """Headings as links name them."""
+    headings = re.findall(r"^#+ (.*)$", CODE_BLOCK.sub("", page.read_text()), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in headings}
+
+
+CODE_BLOCK = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+
+
+def test_every_page_is_in_the_navigation():
+    found, todo = set(), [SITE / "index.md"]
+    while todo:
+        page = todo.pop().resolve()
+        assert page.exists(), page
+        if page not in found:
+            found.add(page)
+            todo += entries(page)
+    missing = [str(page.relative_to(ROOT)) for page in PAGES if page not in found]
+    assert missing == [], "add them to a toctree of docs/site/index.md"
+
+
+def test_every_public_header_is_in_the_reference():
+    pages = "".join(page.read_text() for page in (SITE / "reference").glob("c-*.md"))
+    shown = re.findall(r"c:autodoc:: levada/(\w+\.h)$", pages, re.MULTILINE)
+    headers = {path.name for path in (ROOT / "include/levada").glob("*.h")}
+    assert sorted(shown) == sorted(headers - NOT_SHOWN), "add it to docs/site/reference/c-*.md"
+
+
+def test_every_command_is_in_the_reference():
+    page = (SITE / "reference" / "command.md").read_text()
+    shown = re.findall(r"^```\{command-help\}\n([\w-]+)\n", page, re.MULTILINE)
+    table = re.findall(r"^\| \[`levada ([\w-]+)", (ROOT / "docs/command.md").read_text(), re.M)
+    assert sorted(shown) == sorted(table)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page):
+    for link in LINK.findall(CODE.sub("", page.read_text())):
+        name, _, anchor = link.partition("#")
+        if "://" in name or name.startswith("mailto:"):
+            continue
+        target = (page.parent / name).resolve() if name else page
+        assert target.exists(), f"{page.name} links to {link}"
+        if anchor and target.suffix == ".md":
+            assert anchor in anchors(target), f"{page.name} links to {link}"
+
+
+def test_plain_comments_become_documentation():
+    sys.path.insert(0, str(SITE))
+    try:
+        import comments
+    finally:
+        sys.path.remove(str(SITE))
+    header = (
+        "/* SPDX */\n/*\n * Things.\n */\n#ifndef LEVADA_A_H\n#define LEVADA_A_H\n"
+        "typedef struct a {\n    int b; /* a number,\n            * or two */\n} a;\n"
+        "/* Frees *p. */\nLEVADA_API void f(void *p);\n#endif\n"
+    )
+    assert comments.documented(header) == (
+        "/**\n * Things.\n */\n/**/\n#pragma once\n"
+        "/** */\ntypedef struct a {\n    /** a number,\n            * or two */\n    int b;\n} a;\n"
+        "/** Frees *p. */\nLEVADA_API void f(void *p);\n"
+    )
+    text = "Frees *p of `q`.\n\nrows: how\n    many\nend: the last\n\n    f(x)"
+    assert comments.restructured(text, options=True) == [
+        "Frees \\*p of ``q``.", "",
+        "", ":rows: how", "  many", "", ":end: the last", "",
+        "::", "", "        f(x)", "",
+    ]  # fmt: skip
