@@ -32,7 +32,7 @@ ctest = @$(MESON) test -C build/$(1) --no-rebuild --print-errorlogs -j $(JOBS) $
 
 .PHONY: all setup build install run test test-c test-asan test-tsan-short test-minimal test-python
 .NOTPARALLEL:
-.PHONY: test-one test-model test-oracle sanitize fuzz bench bench-peers lint format docs exports generated ci-full clean
+.PHONY: test-one test-model test-oracle sanitize fuzz bench bench-peers lint format docs wheel exports generated ci-full clean
 
 all: build
 
@@ -145,6 +145,12 @@ docs: install
 	@$(BIN)/python -c 'import furo, hawkmoth, myst_parser' || { echo "make docs: SKIPPED: pip could \
 	not install ci/requirements-docs.txt"; exit 0; } && $(WITH) python -m sphinx -q -W --keep-going \
 		-c docs/site -d build/doctrees . build/docs && echo "build/docs/index.html"
+
+# dist/: a manylinux wheel with ISA-L and zstd inside, checked and tried without a compiler.
+wheel: setup
+	@ci/setup.sh wheel
+	$(call heading,wheel)
+	@ci/wheel.sh
 
 format: setup
 	@$(BIN)/python ci/format.py --fix

@@ -10,6 +10,7 @@
 #   ci/setup.sh torch      and torch (ci/requirements-torch.txt), if pip can install it
 #   ci/setup.sh types      and a second type checker (ci/requirements-types.txt), if pip can
 #   ci/setup.sh docs       and Sphinx (ci/requirements-docs.txt), if pip can install it
+#   ci/setup.sh wheel      and what checks wheels (ci/requirements-wheel.txt)
 #   ci/setup.sh oracle     and the libraries that tests compare with (ci/requirements-oracle.txt)
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -130,6 +131,7 @@ for extra in "$@"; do
         torch) optional_requirements+=(ci/requirements-torch.txt) ;;
         types) optional_requirements+=(ci/requirements-types.txt) ;;
         docs) optional_requirements+=(ci/requirements-docs.txt) ;;
+        wheel) requirements+=(ci/requirements-wheel.txt) ;;
         oracle) requirements+=(ci/requirements-oracle.txt) ;;
         *) fail "unknown argument $extra" ;;
     esac

@@ -27,7 +27,7 @@ root_doc = "docs/site/index"
 source_suffix = {".md": "markdown"}
 include_patterns = [
     "README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGES.md", "SECURITY.md",
-    "bench/RESULTS.md", "docs/**",
+    "bench/RESULTS.md", "packaging/README.md", "docs/**",
 ]  # fmt: skip
 exclude_patterns = ["build*", "dist", ".*"]
 

@@ -13,10 +13,11 @@ SITE = ROOT / "docs" / "site"
 TOCTREE = re.compile(r"^```\{toctree\}\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"(?<!!)\[[^][]*\]\(<?([^)\s>]+)>?\)")
 CODE = re.compile(r"^```.*?^```$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
-TOP = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGES.md", "SECURITY.md")
+TOP = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGES.md", "SECURITY.md",
+       "packaging/README.md", "bench/RESULTS.md")  # fmt: skip
 # For the Python package; and the names of plug-ins, which are those of the other headers.
 NOT_SHOWN = {"binding.h", "levada.h", "plugin_names.h"}
-PAGES = [*(ROOT / name for name in TOP), ROOT / "bench/RESULTS.md", *(ROOT / "docs").rglob("*.md")]
+PAGES = [*(ROOT / name for name in TOP), *(ROOT / "docs").rglob("*.md")]
 
 
 def entries(page):
