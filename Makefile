@@ -30,22 +30,28 @@ endef
 ctest = @$(MESON) test -C build/$(1) --no-rebuild --print-errorlogs -j $(JOBS) $(2) \
 	$(if $(LEVADA_TEST_LENGTH),--timeout-multiplier 40)
 
-.PHONY: all setup build install run test test-c test-asan test-tsan-short test-minimal test-python
+.PHONY: all tools setup build install run test test-c test-asan test-tsan-short test-minimal test-python
 .NOTPARALLEL:
 .PHONY: test-one test-model test-oracle sanitize fuzz bench bench-peers lint format docs wheel exports generated ci-full clean
 
 all: build
 
-setup:
+tools:
 	@ci/setup.sh
 
-build: setup
+# Enough for an editor: the tools, and the commands that clangd reads.
+setup: tools
+	@test -f build/release/build.ninja || { mkdir -p build && $(MESON) setup build/release \
+		-Dwerror=$(WERROR) > build/release.log || { cat build/release.log; exit 1; }; }
+	@ln -sfn build/release/compile_commands.json compile_commands.json
+
+build: tools
 	$(call heading,build: release)
 	$(call build,release)
 	@test "$(CI)" = true || $(BIN)/python ci/lint_generated.py build/release --update
 
 # The package and the command into .venv, by the same way as `pip install .`
-install: setup
+install: tools
 	$(call heading,build: package)
 	@$(PIP) install -qq --no-deps --no-build-isolation --force-reinstall \
 		-Cbuild-dir=build/wheel -Csetup-args=-Dwerror=$(WERROR) .
@@ -71,17 +77,17 @@ test-one: build
 	@build/release/tests/test_conformance_conformance $(NAME)
 
 # Every option off: names stay and answer EUNIMPLEMENTED, kernels are plain C.
-test-minimal: setup
+test-minimal: tools
 	$(call heading,C tests: all options off)
 	$(call build,minimal,-Dauto_features=disabled -Dtests=enabled)
 	$(call ctest,minimal,--no-suite fuzz)
 
-test-asan: setup
+test-asan: tools
 	$(call heading,C tests and fuzz corpus: address and undefined behaviour)
 	$(call build,asan,-Db_sanitize=address$(comma)undefined $(SANITIZED))
 	$(call ctest,asan,--timeout-multiplier 4)
 
-test-tsan-short: setup
+test-tsan-short: tools
 	$(call heading,C tests: threads)
 	$(call build,tsan,-Db_sanitize=thread -Ddelays=true $(SANITIZED))
 	$(call ctest,tsan,--timeout-multiplier 6 --suite stress)
@@ -99,7 +105,7 @@ test-python: install
 	@LEVADA_TEST_LATE=always $(PYTEST) $(LATE_TESTS)
 
 # Protocols over all their states, where spin is installed.
-test-model: setup
+test-model: tools
 	$(call heading,models)
 	@tests/model/run.sh || test $$? -eq 77
 
@@ -114,7 +120,7 @@ test-oracle: install
 	@$(PYTEST) -m oracle python/tests
 	@LEVADA_TEST_LATE=random $(PYTEST) -m oracle python/tests
 
-fuzz: setup
+fuzz: tools
 	@ci/setup.sh clang
 	$(call heading,fuzz: $(FUZZ_SECONDS) s for each target)
 	@test -f build/fuzz/build.ninja || CC=clang $(MESON) setup build/fuzz -Dfuzzers=true \
@@ -147,12 +153,12 @@ docs: install
 		-c docs/site -d build/doctrees . build/docs && echo "build/docs/index.html"
 
 # dist/: a manylinux wheel with ISA-L and zstd inside, checked and tried without a compiler.
-wheel: setup
+wheel: tools
 	@ci/setup.sh wheel
 	$(call heading,wheel)
 	@ci/wheel.sh
 
-format: setup
+format: tools
 	@$(BIN)/python ci/format.py --fix
 	@$(BIN)/ruff check --fix --quiet .
 	@$(BIN)/ruff format --quiet .
