@@ -18,6 +18,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import chart
 import data
 import measure
 from rows import ROWS, Series
@@ -312,6 +313,7 @@ def main():
     if not only:  # a page has all rows
         with open(args.page, "w") as out:
             out.write(page(report))
+        chart.main()
     missed = [row["title"] for row in report["rows"] for goal in row["goals"] if goal["missed"]]
     if args.check and missed:
         sys.exit("goals missed: " + "; ".join(missed))

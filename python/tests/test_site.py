@@ -3,6 +3,7 @@
 every link between files leads somewhere."""
 
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -102,3 +103,13 @@ def test_plain_comments_become_documentation():
         "", ":rows: how", "  many", "", ":end: the last", "",
         "::", "", "        f(x)", "",
     ]  # fmt: skip
+
+
+def test_the_chart_is_that_of_the_results():
+    done = subprocess.run([sys.executable, ROOT / "bench/chart.py", "--check"], check=False)
+    assert done.returncode == 0, "python bench/chart.py"
+
+
+def test_the_readme_begins_with_a_short_program():
+    python = re.search(r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text(), re.M | re.S)
+    assert len(python[1].splitlines()) <= 13
