@@ -62,6 +62,7 @@ install: tools
 run: install
 	$(call heading,run)
 	@$(WITH) bash examples/run_main.sh
+	@$(WITH) python examples/result.py build/run
 
 test: test-c test-minimal test-asan test-tsan-short test-model test-python
 

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the documentation shows is run: samples of the pages on queues, and the examples."""
 
+import re
 import subprocess
 import sys
 
+import levada as lv
 import pytest
 from documents import ROOT, make_files, pairs, run, samples
 from levada.train import GraphKeys, clear_collection
@@ -84,3 +86,13 @@ def test_the_bucket_example_pads_little():
     words = sum(1 + number * 7 % 24 for number in range(1000))
     assert lines[1].startswith(f"1000 sentences, {words} words, ")
     assert 0 < float(lines[1].split()[-3]) < 30
+
+
+def test_the_result_of_make_run_counts_every_record(folder):
+    with lv.TFRecordWriter(str(folder / "corpus.tfrecord")) as writer:
+        for n in range(1, 301):
+            writer.write(lv.make_sequence_example({}, {"tokens": [1] * n}))
+    lines = example("result.py", folder).split("\n")
+    assert lines[1].startswith("levada read 300 records, 45 150 tokens, in ")
+    shown = [int(n) for n in re.findall(r"^  below .{10}[^ ]* (\d+)", "\n".join(lines), re.M)]
+    assert sum(shown) == 300
