@@ -17,7 +17,7 @@ cd "$(dirname "$0")/.."
 
 venv=.venv
 needed=(libcmocka-dev pkg-config)
-optional=(zlib1g-dev libisal-dev libzstd-dev spin)
+optional=(zlib1g-dev libisal-dev libzstd-dev spin cmake)
 # images, audio
 optional+=(libjpeg62-turbo-dev libpng-dev libflac-dev libsoxr-dev libkissfft-dev)
 requirements=(ci/requirements.txt)

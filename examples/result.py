@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The result of `make run`: what was read, how fast, and how well batches by length fit.
 
-    python result.py FOLDER        reads the corpus.tfrecord that main_job.py made there
+python result.py FOLDER        reads the corpus.tfrecord that main_job.py made there
 """
 
 import os
@@ -88,8 +88,9 @@ def picture(rows: list[Row]) -> None:
 def summary(path: Path, rows: list[Row], seconds: float) -> None:
     total = Row(*(sum(getattr(row, name) for row in rows) for name in vars(rows[0])))
     size = path.stat().st_size
-    print(f"\nlevada read {number(total.records)} records, {number(total.tokens)} tokens, in ", end="")
-    print(f"{seconds:.2f} s on {len(os.sched_getaffinity(0))} cores")
+    counts = f"{number(total.records)} records, {number(total.tokens)} tokens"
+    cores = len(os.sched_getaffinity(0))
+    print(f"\nlevada read {counts}, in {seconds:.2f} s on {cores} core{'s' * (cores != 1)}")
     print(
         f"  {total.tokens / seconds / 1e6:.0f} M tokens/s · {size / seconds / 2**20:.0f} MiB/s · "
         f"{number(total.batches)} batches · {total.padding:.1f} % padding"
