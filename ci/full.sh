@@ -44,6 +44,9 @@ CC=gcc compiled gcc-O3-address -Db_sanitize=address,undefined -Db_lundef=false -
 printf '\n== ci-full: aarch64\n'
 ci/cross.sh
 
+printf '\n== ci-full: the site, and the wheel to publish\n'
+make docs wheel
+
 # One wheel for all of them: built with the oldest, tried with each later one that is here.
 printf '\n== ci-full: the wheel with other Pythons\n'
 python3 -m pip wheel -qq --disable-pip-version-check --no-deps -w build/full-wheel .
