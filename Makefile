@@ -149,9 +149,10 @@ lint: build
 docs: install
 	@ci/setup.sh docs
 	$(call heading,docs)
-	@$(BIN)/python -c 'import furo, hawkmoth, myst_parser' 2> /dev/null || { echo "make docs: SKIPPED: pip could \
-	not install ci/requirements-docs.txt"; exit 0; } && $(WITH) python -m sphinx -q -W --keep-going \
-		-c docs/site -d build/doctrees . build/docs && echo "build/docs/index.html"
+	@$(BIN)/python -c 'import furo, hawkmoth, myst_parser' 2> /dev/null || { \
+		echo "make docs: SKIPPED: pip could not install ci/requirements-docs.txt"; exit 0; } && \
+		$(WITH) python -m sphinx -q -W --keep-going -c docs/site -d build/doctrees . build/docs && \
+		echo "build/docs/index.html"
 
 # dist/: a manylinux wheel with ISA-L and zstd inside, checked and tried without a compiler.
 wheel: tools

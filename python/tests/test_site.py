@@ -2,6 +2,7 @@
 """The site of the documentation, without Sphinx: every page and header is in the navigation, and
 every link between files leads somewhere."""
 
+import importlib.util
 import re
 import subprocess
 import sys
@@ -43,6 +44,14 @@ def anchors(page):
 CODE_BLOCK = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 
 
+def imported(path):
+    """A module that is not part of a package."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
 def test_every_page_is_in_the_navigation():
     found, todo = set(), [SITE / "index.md"]
     while todo:
@@ -82,11 +91,7 @@ def test_links_lead_somewhere(page):
 
 
 def test_plain_comments_become_documentation():
-    sys.path.insert(0, str(SITE))
-    try:
-        import comments
-    finally:
-        sys.path.remove(str(SITE))
+    comments = imported(SITE / "comments.py")
     header = (
         "/* SPDX */\n/*\n * Things.\n */\n#ifndef LEVADA_A_H\n#define LEVADA_A_H\n"
         "typedef struct a {\n    int b; /* a number,\n            * or two */\n} a;\n"
@@ -108,6 +113,18 @@ def test_plain_comments_become_documentation():
 def test_the_chart_is_that_of_the_results():
     done = subprocess.run([sys.executable, ROOT / "bench/chart.py", "--check"], check=False)
     assert done.returncode == 0, "python bench/chart.py"
+
+
+def test_the_chart_has_peers_that_were_measured_and_no_limits():
+    chart = imported(ROOT / "bench/chart.py")
+    page = f"""Machine: Box (AVX2), 2 cores, 1 GiB.
+| P1 | {chart.ROW} | k | 1,500 (1..2) | tf recipe | - | - | | |
+| | | | | <new> | 100 (1..2) | 15 | | |
+| | | | | ours in C (limit) | 2,000 (1..2) | 0.8 | | |
+| P1 | another row | k | 9 (1..2) | torch DataLoader | 8 (1..2) | 1 | | |
+"""
+    assert chart.values(page) == {"ours": 1500, "<new>": 100}
+    assert "&lt;new&gt;" in chart.picture(page) and "Box (AVX2), 2 cores." in chart.picture(page)
 
 
 def test_the_readme_begins_with_a_short_program():
