@@ -55,8 +55,6 @@ class Stages(Typed[T]):
         *,
         boundaries: int | Iterable[int] | Iterable[tuple[int, int]] | LengthHistogram | None = None,
         batch_sizes: int | Iterable[int] | None = None,
-        *,
-        max_tokens: int | None = None,
         cost: str | Callable[..., int] | None = None,
         num_buckets: int | None = None,
         lookahead: int | None = None,
@@ -68,10 +66,9 @@ class Stages(Typed[T]):
         padding_side: str = "right",
         no_padding: bool = False,
         drop_remainder: bool = False,
-    ) -> Dataset[Batch]:
         ranks: int | Iterable[int] | None = None,
         tail: str = "pad",
-    ) -> Dataset:
+    ) -> Dataset[Batch]:
         """Batches of records of similar length, padded.
 
         length: field whose first dimension counts, or an integer field; up to 4 of them
@@ -355,9 +352,8 @@ class Stages(Typed[T]):
         out: str = "audio",
         rate: str = "sample_rate",
         max_samples: int = 134217728,
-    ) -> Dataset[T]:
         try_recover_truncated: bool = False,
-    ) -> Dataset:
+    ) -> Dataset[T]:
         """WAV data to samples.
 
         field: column to decode; null = the decoder's own, or the only one of bytes
@@ -454,9 +450,8 @@ class Stages(Typed[T]):
         padded_shapes: {field: [length or null, ...]}; null = the longest of the batch
         padding_values: {field: value} or one value for all; null = 0 and empty
         pad_to_multiple: round lengths up to this
-        drop_remainder: drop a smaller last batch
         padding_side: padding follows the values of a sequence, or precedes them (right, left)
-        drop_remainder: leave out a last batch that is smaller
+        drop_remainder: drop a smaller last batch
 
         As text: range:10 | padded_batch:4
         """
@@ -537,10 +532,9 @@ class Stages(Typed[T]):
         """
         return self._stage("reshape", field=field, shape=shape)
 
-    def shard(self, index: int, count: int, *, equal: str | None = None) -> Dataset[T]:
     def resize_image(
         self, field: str, size: int | Iterable[int], *, method: str = "bilinear"
-    ) -> Dataset:
+    ) -> Dataset[T]:
         """Images of one size.
 
         field: field of images: [height, width, channels] of uint8 or float32
@@ -552,7 +546,7 @@ class Stages(Typed[T]):
         """
         return self._stage("resize_image", field=field, size=size, method=method)
 
-    def shard(self, index: int, count: int, *, equal: str | None = None) -> Dataset:
+    def shard(self, index: int, count: int, *, equal: str | None = None) -> Dataset[T]:
         """One of several parts.
 
         index: which part, from 0
