@@ -197,7 +197,7 @@ static void another_rank_or_world_is_refused(void **state)
     rank_refused(one, "range:40", "saved from shard 0 of 2, this is a dataset without shard");
     rank_refused("range:40", one, "saved from a dataset without shard, this is shard 0 of 2");
     rank_refused("range:40 | shard:0,count=2 | shuffle:5 | batch:2",
-                 "range:40 | shard:0,count=3 | shuffle:5 | batch:2", "elastic resume needs parts");
+                 "range:40 | shard:0,count=3 | shuffle:5 | batch:2", "any number of ranks");
     rank_refused("range:40 | shard:0,count=2 | batch:2", "range:40 | batch:2 | shard:0,count=2",
                  "at another place");
     rank_refused(inner, "range:4 | interleave:(range:9 | shard:1,count=2),cycle_length=2",
