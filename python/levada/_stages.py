@@ -55,6 +55,8 @@ class Stages(Typed[T]):
         *,
         boundaries: int | Iterable[int] | Iterable[tuple[int, int]] | LengthHistogram | None = None,
         batch_sizes: int | Iterable[int] | None = None,
+        *,
+        max_tokens: int | None = None,
         cost: str | Callable[..., int] | None = None,
         num_buckets: int | None = None,
         lookahead: int | None = None,
@@ -75,6 +77,7 @@ class Stages(Typed[T]):
         boundaries: strictly increasing; bucket i holds boundaries[i-1] <= length <
             boundaries[i]. Pairs for two fields. null = chosen while data flows
         batch_sizes: records in a batch: one number, or one for each bucket
+        max_tokens: instead of batch_sizes: largest cost of a batch, records * cost of one
         cost: cost of a padded record: linear (sum of its lengths), quadratic (sum of their
             squares), 2d (product of two), or a pure function of its lengths; null = linear
         num_buckets: most buckets if boundaries are chosen while data flows; null = 16
@@ -101,6 +104,7 @@ class Stages(Typed[T]):
             length=length,
             boundaries=boundaries,
             batch_sizes=batch_sizes,
+            max_tokens=max_tokens,
             cost=cost,
             num_buckets=num_buckets,
             lookahead=lookahead,
