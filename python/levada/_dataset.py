@@ -478,9 +478,9 @@ class Dataset(Divided[T]):
 
     def __reduce__(self):
         """Functions are pickled by name, as Python does it; arrays go along."""
-        from levada import _pickling
+        from levada._pickling import pickled
 
-        return _pickling.unpickle, (_pickling.pickled(self._core), self._settings)
+        return _unpickle, (pickled(self._core), self._settings)
 
     def _repr_html_(self) -> str:
         """The pipeline as a picture with its fields, for notebooks."""
@@ -522,6 +522,12 @@ def _known_length(core):
     from levada._length import known_now
 
     return known_now(core)
+
+
+def _unpickle(given, settings):
+    from levada._pickling import unpickled
+
+    return Dataset(unpickled(given), settings)
 
 
 def with_spec(handle, spec):

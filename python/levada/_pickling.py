@@ -65,8 +65,6 @@ def pickled(core):
     return core.json() if next(_parts(core), None) is None else _tree(core)
 
 
-def unpickle(given, settings):
-    """The dataset of a pickle."""
-    from levada._dataset import Dataset
-
-    return Dataset(_levada.parse(given) if isinstance(given, str) else _grown(given), settings)
+def unpickled(given):
+    """The dataset of the extension from what a pickle holds."""
+    return _levada.parse(given) if isinstance(given, str) else _grown(given)

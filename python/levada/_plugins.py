@@ -45,12 +45,12 @@ def load_op_library(path: str | os.PathLike[str]) -> SimpleNamespace:
 
 def _function(row):
     """The function for a row of the table of stages."""
-    from levada._combined import source
+    from levada._dataset import Dataset
 
     name = row["name"]
 
     def reader(**options):
-        return source(name, **options)
+        return Dataset(_levada.append(name, options, ()))
 
     def stage(ds, **options):
         return ds.stage(name, **options)
