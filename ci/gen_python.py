@@ -86,6 +86,10 @@ def _source(name: str, **options: Any) -> Dataset[dict[str, Any]]:
         from levada._decoders import csv_defaults
 
         given["record_defaults"] = csv_defaults(given["record_defaults"])
+    if name == "jsonl" and "fields" in given:
+        from levada._decoders import json_fields
+
+        given["fields"] = json_fields(given["fields"])
     return Dataset(_levada.append(name, given, ()))
 """
 

@@ -18,8 +18,8 @@ cd "$(dirname "$0")/.."
 venv=.venv
 needed=(libcmocka-dev pkg-config)
 optional=(zlib1g-dev libisal-dev libzstd-dev spin cmake)
-# images, audio
-optional+=(libjpeg62-turbo-dev libpng-dev libflac-dev libsoxr-dev libkissfft-dev)
+# images, audio, JSON
+optional+=(libjpeg62-turbo-dev libpng-dev libflac-dev libsimdjson-dev g++)
 requirements=(ci/requirements.txt)
 optional_requirements=()
 

@@ -102,8 +102,9 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_plugin_register(levada_env      
 
 /* What this build and this machine have, as a JSON object; free it with levada_string_free:
  * {"version","cpu" (level of the environment's kernels),"cpu_detected","simd","futex","debug",
- *  "isal","zlib","zstd" (the version that it was built with, null = without it)}. Without isal gzip
- * is read through zlib, 2.5 times slower; without zlib or zstd those files cannot be read. */
+ *  "isal","simdjson","zlib","zstd" (the version that it was built with, null = without it)}.
+ * Without isal gzip is read through zlib, 2.5 times slower; without zlib or zstd those files cannot
+ * be read, nor lines of JSON without simdjson. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_config_describe(levada_env *env, char **out,
                                                                 levada_error *err);
 

@@ -126,6 +126,21 @@ def csv_defaults(entries: Sequence[Any]) -> list[Any]:
     return [_csv_default(entry) for entry in entries]
 
 
+def json_fields(fields: dict[str, Any]) -> dict[str, Any]:
+    """``fields`` of jsonl as its option: names of dtypes, also in lists and maps."""
+    return {name: _json_type(entry) for name, entry in dict(fields).items()}
+
+
+def _json_type(entry):
+    if isinstance(entry, str):
+        return entry
+    if isinstance(entry, list):
+        return [_json_type(item) for item in entry]
+    if isinstance(entry, dict):
+        return {k: _json_type(v) if k == "dtype" else v for k, v in entry.items()}
+    return name_of(entry)
+
+
 def _csv_default(entry):
     if isinstance(entry, dict):
         return entry

@@ -19,6 +19,7 @@ __all__ = [
     "files",
     "fixed_length",
     "framed",
+    "jsonl",
     "tar",
     "text_lines",
     "tfrecord",
@@ -37,6 +38,10 @@ def _source(name: str, **options: Any) -> Dataset[dict[str, Any]]:
         from levada._decoders import csv_defaults
 
         given["record_defaults"] = csv_defaults(given["record_defaults"])
+    if name == "jsonl" and "fields" in given:
+        from levada._decoders import json_fields
+
+        given["fields"] = json_fields(given["fields"])
     return Dataset(_levada.append(name, given, ()))
 
 
@@ -274,6 +279,36 @@ def framed(
         shuffle_records=shuffle_records,
         records=records,
         part=part,
+    )
+
+
+def jsonl(
+    files: str | Iterable[str],
+    *,
+    fields: Any = None,
+    compression: str = "auto",
+    shuffle_files: bool = False,
+    errors: str | None = None,
+) -> Dataset:
+    """Lines of JSON, one column per field.
+
+    files: paths and globs of the files
+    fields: {name: dtype, ...} (int32, int64, float32, float64, bool, string); [dtype] and
+        [[dtype]] are lists; {dtype: ..., default: ..., path: a.b} has a default, and a place in
+        nested objects; null = one column 'line'
+    compression: auto (looks at the first bytes), none, or a filter such as gzip
+    shuffle_files: reads the files in another order in each epoch
+    errors: at damage: fail, skip, skip:1000 or skip:0.1%; null = as the iterator
+
+    As text: jsonl:notes.jsonl,fields={id:int64,text:string,tokens:[int64]}
+    """
+    return _source(
+        "jsonl",
+        files=files,
+        fields=fields,
+        compression=compression,
+        shuffle_files=shuffle_files,
+        errors=errors,
     )
 
 

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "decode/json_columns.h"
+
+#include "base/alloc.h"
+#include "decode/strings_put.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static levada_status columns_short(levada_error *err)
+{
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for the values of a block");
+}
+
+levada_status levada_json_columns_open(levada_json_columns *c, const levada_json_args *args,
+                                       levada_error *err)
+{
+    c->n = levada_value_count(args->fields);
+    c->columns = levada_alloc_zero((size_t)(c->n + 1) * sizeof *c->columns);
+    if (!c->columns) return columns_short(err);
+    LEVADA_TRY(levada_json_reader_create(&c->reader, err));
+    return args->fields ? levada_json_fields_read(args->fields, c->columns, err) : LEVADA_OK;
+}
+
+void levada_json_columns_close(levada_json_columns *c)
+{
+    for (int64_t i = 0; c->columns && i < c->n; i++) {
+        for (int k = 0; k <= LEVADA_JSON_DEPTH; k++) levada_free(c->columns[i].ends[k].at);
+        levada_free(c->columns[i].values.at);
+    }
+    levada_free(c->columns);
+    levada_json_reader_destroy(&c->reader);
+    *c = (levada_json_columns){ 0 };
+}
+
+/* -- values */
+
+/* A column while a row is added to it. */
+typedef struct columns_adder {
+    levada_json_column *c;
+    int32_t             level; /* lists that are open */
+    bool                out_of_memory;
+} columns_adder;
+
+static bool columns_push(columns_adder *a, levada_json_array *to, const void *item, size_t size,
+                         int64_t count)
+{
+    if (count > INT32_MAX - to->n || !levada_reserve(&to->at, &to->capacity, to->n + count, size)) {
+        a->out_of_memory = true;
+        return false;
+    }
+    if (count > 0) memcpy((uint8_t *)to->at + (size_t)to->n * size, item, (size_t)count * size);
+    to->n += count;
+    return true;
+}
+
+static bool columns_end(columns_adder *a, int32_t level, int64_t n)
+{
+    int32_t end = (int32_t)n;
+
+    return columns_push(a, &a->c->ends[level], &end, sizeof end, 1);
+}
+
+static bool columns_text(columns_adder *a, const void *text, size_t size)
+{
+    return columns_push(a, &a->c->values, text, 1, (int64_t)size) &&
+           columns_end(a, a->c->depth, a->c->values.n);
+}
+
+static bool columns_number(columns_adder *a, int64_t i, double f)
+{
+    levada_json_array *to = &a->c->values;
+    float              single = (float)f;
+    int32_t            narrow = (int32_t)i;
+
+    switch (a->c->dtype) {
+    case LEVADA_FLOAT32: return columns_push(a, to, &single, sizeof single, 1);
+    case LEVADA_FLOAT64: return columns_push(a, to, &f, sizeof f, 1);
+    case LEVADA_INT32: return i == narrow && columns_push(a, to, &narrow, sizeof narrow, 1);
+    default: return columns_push(a, to, &i, sizeof i, 1);
+    }
+}
+
+/* One value that is no list. False where it is not of the dtype, or memory has run out. */
+static bool columns_scalar(columns_adder *a, levada_json_value value)
+{
+    levada_json_kind kind = levada_json_kind_of(value);
+    bool             is_float = a->c->dtype == LEVADA_FLOAT32 || a->c->dtype == LEVADA_FLOAT64;
+    const uint8_t   *text;
+    size_t           size;
+    uint8_t          truth;
+
+    if (a->c->dtype == LEVADA_BYTES) {
+        if (kind != LEVADA_JSON_TEXT) return false;
+        text = levada_json_as_text(value, &size);
+        return columns_text(a, text, size);
+    }
+    if (a->c->dtype == LEVADA_BOOL) {
+        if (kind != LEVADA_JSON_BOOL) return false;
+        truth = levada_json_as_bool(value);
+        return columns_push(a, &a->c->values, &truth, 1, 1);
+    }
+    if (is_float && (kind == LEVADA_JSON_INT || kind == LEVADA_JSON_FLOAT))
+        return columns_number(a, 0, levada_json_as_float(value));
+    return kind == LEVADA_JSON_INT && columns_number(a, levada_json_as_int(value), 0);
+}
+
+/* Items so far of what the lists of this level hold. */
+static int64_t columns_count(const levada_json_column *c, int32_t level)
+{
+    bool last = level + 1 == c->depth && c->dtype != LEVADA_BYTES;
+
+    return last ? c->values.n : c->ends[level + 1].n;
+}
+
+static bool columns_add(void *user, levada_json_value value)
+{
+    columns_adder *a = user;
+    int32_t        level = a->level;
+    bool           good;
+
+    if (level == a->c->depth) return columns_scalar(a, value);
+    if (levada_json_kind_of(value) != LEVADA_JSON_LIST) return false;
+    a->level++;
+    good = levada_json_each(value, columns_add, a);
+    a->level--;
+    return good && columns_end(a, level, columns_count(a->c, level));
+}
+
+/* Of a row without the field: the default, or what keeps the column well-formed. */
+static bool columns_otherwise(columns_adder *a)
+{
+    const levada_value *value = a->c->otherwise;
+    const char         *text = NULL;
+    size_t              size = 0;
+    uint8_t             truth;
+
+    if (a->c->depth > 0) return columns_end(a, 0, columns_count(a->c, 0));
+    if (a->c->dtype == LEVADA_BYTES) {
+        if (value) text = levada_value_as_text(value, &size);
+        return columns_text(a, text, size);
+    }
+    if (a->c->dtype == LEVADA_BOOL) {
+        truth = value && levada_value_as_bool(value);
+        return columns_push(a, &a->c->values, &truth, 1, 1);
+    }
+    if (!value) return columns_number(a, 0, 0);
+    return columns_number(a, levada_value_as_int(value), levada_value_as_float(value));
+}
+
+/* -- rows */
+
+/* The value at "a.b.c" from the root on. A name with dots counts first. */
+static bool columns_look(const levada_json_column *c, levada_json_value root,
+                         levada_json_value *out)
+{
+    const char *at = c->path;
+
+    if (levada_json_find(root, at, strlen(at), out)) return true;
+    for (*out = root;; at++) {
+        size_t n = strcspn(at, ".");
+
+        if (levada_json_kind_of(*out) != LEVADA_JSON_MAP) return false;
+        root = *out;
+        if (!levada_json_find(root, at, n, out)) return false;
+        at += n;
+        if (*at == '\0') return true;
+    }
+}
+
+LEVADA_PRINTF(4, 5)
+static levada_status columns_reject(levada_builder *out, int64_t row, levada_error *err,
+                                    const char *format, ...)
+{
+    levada_error why = LEVADA_ERROR_INIT;
+    char         text[256];
+    va_list      list;
+
+    va_start(list, format);
+    vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    (void)levada_fail(&why, LEVADA_EINVALID_ARGUMENT, "%s", text);
+    return levada_builder_reject(out, row, &why, err);
+}
+
+/* How long the arrays of a column were before a row. */
+typedef struct columns_mark {
+    int64_t ends[LEVADA_JSON_DEPTH + 1], values;
+} columns_mark;
+
+static columns_mark columns_here(const levada_json_column *c)
+{
+    return (columns_mark){ { c->ends[0].n, c->ends[1].n, c->ends[2].n }, c->values.n };
+}
+
+static void columns_return(levada_json_column *c, const columns_mark *to)
+{
+    for (int k = 0; k <= LEVADA_JSON_DEPTH; k++) c->ends[k].n = to->ends[k];
+    c->values.n = to->values;
+}
+
+/* Adds one row to a column. *bad: the row is rejected already. */
+static levada_status columns_field(levada_json_column *c, const levada_json_value *root,
+                                   int64_t row, bool *bad, levada_builder *out, levada_error *err)
+{
+    columns_adder     a = { .c = c };
+    columns_mark      mark = columns_here(c);
+    levada_json_value value;
+    bool              found = root && columns_look(c, *root, &value);
+
+    if (found && levada_json_kind_of(value) == LEVADA_JSON_NULL) found = false;
+    if (found && columns_add(&a, value)) return LEVADA_OK;
+    if (a.out_of_memory) return columns_short(err);
+    columns_return(c, &mark);
+    if (found || (!c->otherwise && c->depth == 0)) {
+        if (!*bad) {
+            const char *what = found ? "is not" : "is missing; it must be";
+
+            LEVADA_TRY(columns_reject(out, row, err, "field '%.80s' %s %s%s", c->path, what,
+                                      c->depth ? "a list of " : "", levada_dtype_name(c->dtype)));
+        }
+        *bad = true;
+    }
+    return columns_otherwise(&a) ? LEVADA_OK : columns_short(err);
+}
+
+static levada_status columns_row(levada_json_columns *c, const levada_strings *in, int64_t row,
+                                 levada_builder *out, levada_error *err)
+{
+    levada_json_value root;
+    const char       *wrong;
+    bool              bad;
+
+    LEVADA_TRY(levada_json_reader_reserve(c->reader, (size_t)in->size[row], err));
+    wrong = levada_json_reader_parse(c->reader, in->data[row], (size_t)in->size[row], &root);
+    if (!wrong && c->n > 0 && levada_json_kind_of(root) != LEVADA_JSON_MAP)
+        wrong = "it is not an object";
+    bad = wrong != NULL;
+    if (wrong) LEVADA_TRY(columns_reject(out, row, err, "this is no row of JSON: %s", wrong));
+    for (int64_t i = 0; i < c->n; i++)
+        LEVADA_TRY(columns_field(&c->columns[i], wrong ? NULL : &root, row, &bad, out, err));
+    return LEVADA_OK;
+}
+
+/* -- blocks */
+
+static levada_status columns_put(const levada_json_column *c, int32_t index, int64_t rows,
+                                 levada_builder *out, levada_error *err)
+{
+    int32_t levels = c->depth + (c->dtype == LEVADA_BYTES);
+    size_t  size = c->dtype == LEVADA_BYTES ? 1 : (size_t)levada_dtype_size(c->dtype);
+    void   *values = NULL;
+
+    for (int32_t k = 0; k < levels; k++) {
+        int64_t  n = k == 0 ? rows : c->ends[k].n;
+        int32_t *offsets = NULL;
+
+        LEVADA_TRY(levada_builder_offsets(out, index, k, n, &offsets, err));
+        offsets[0] = 0;
+        if (n > 0) memcpy(offsets + 1, c->ends[k].at, (size_t)n * sizeof *offsets);
+    }
+    LEVADA_TRY(levada_builder_values(out, index, c->values.n, &values, err));
+    if (c->values.n > 0) memcpy(values, c->values.at, (size_t)c->values.n * size);
+    return LEVADA_OK;
+}
+
+/* Without fields: the rows as they are. */
+static levada_status columns_lines(const levada_strings *in, levada_builder *out,
+                                   levada_error *err)
+{
+    levada_text_span *spans = levada_alloc((size_t)(in->n + 1) * sizeof *spans);
+    levada_status     st;
+
+    if (!spans) return columns_short(err);
+    for (int64_t i = 0; i < in->n; i++)
+        spans[i] = (levada_text_span){ in->data[i], in->size[i], false };
+    st = levada_strings_put(out, 0, 0, spans, in->n, in->owner, err);
+    levada_free(spans);
+    return st;
+}
+
+levada_status levada_json_columns_decode(levada_json_columns *c, const levada_strings *in,
+                                         levada_builder *out, levada_error *err)
+{
+    const columns_mark none = { { 0 }, 0 };
+
+    for (int64_t i = 0; i < c->n; i++) columns_return(&c->columns[i], &none);
+    for (int64_t row = 0; row < in->n; row++) LEVADA_TRY(columns_row(c, in, row, out, err));
+    if (c->n == 0) return columns_lines(in, out, err);
+    for (int64_t i = 0; i < c->n; i++)
+        LEVADA_TRY(columns_put(&c->columns[i], (int32_t)i, in->n, out, err));
+    return LEVADA_OK;
+}

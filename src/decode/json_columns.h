@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Objects of JSON to one column per field. Rows are parsed one after the other; values gather in
+ * memory of the worker and become columns at the end of a block.
+ *
+ * A levada_json_columns is the scratch of one worker; all-zero is valid for close. A row that is
+ * not an object, lacks a required field or has a value of another type is rejected.
+ */
+#ifndef LEVADA_DECODE_JSON_COLUMNS_H
+#define LEVADA_DECODE_JSON_COLUMNS_H
+
+#include "decode/json_reader.h"
+
+#include <levada/builder.h>
+#include <levada/decoder.h>
+
+typedef struct levada_json_args {
+    const levada_value *fields; /* NULL = the rows as they are */
+} levada_json_args;
+
+enum { LEVADA_JSON_DEPTH = 2 };
+
+/* An array that grows. */
+typedef struct levada_json_array {
+    void   *at;
+    int64_t n, capacity;
+} levada_json_array;
+
+typedef struct levada_json_column {
+    const char         *name, *path;
+    levada_dtype        dtype;
+    int32_t             depth;
+    const levada_value *otherwise; /* NULL = required */
+    levada_json_array   ends[LEVADA_JSON_DEPTH + 1]; /* int32: of lists, and of texts behind them */
+    levada_json_array   values;                      /* of the dtype; bytes of texts              */
+} levada_json_column;
+
+typedef struct levada_json_columns {
+    levada_json_reader *reader;
+    levada_json_column *columns; /* owned */
+    int64_t             n;
+} levada_json_columns;
+
+LEVADA_MUST_USE levada_status levada_json_columns_spec(const levada_json_args *args,
+                                                       levada_spec **out, levada_error *err);
+LEVADA_MUST_USE levada_status levada_json_columns_open(levada_json_columns    *c,
+                                                       const levada_json_args *args,
+                                                       levada_error           *err);
+void levada_json_columns_close(levada_json_columns *c);
+/* The hook of a decoder. */
+LEVADA_MUST_USE levada_status levada_json_columns_decode(levada_json_columns  *c,
+                                                         const levada_strings *in,
+                                                         levada_builder *out, levada_error *err);
+
+/* Reads the option into `columns`, one for each of its fields. */
+LEVADA_MUST_USE levada_status levada_json_fields_read(const levada_value *fields,
+                                                      levada_json_column *columns,
+                                                      levada_error       *err);
+
+#endif

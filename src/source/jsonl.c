@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * jsonl - lines of JSON as typed columns.
+ *
+ * The format frames lines; lines of white space are no rows. The decoder parses a row, looks up
+ * the fields, and adds their values to the columns: numbers and texts, and lists of them, one or
+ * two levels deep, as ragged columns.
+ */
+#include "base/alloc.h"
+#include "decode/json_columns.h"
+#include "registry/env_priv.h"
+
+#include <levada/source.h>
+#include <string.h>
+
+static const levada_arg jsonl_options[] = {
+    LEVADA_ARG(VALUE, levada_json_args, fields,
+               .doc = "{name: dtype, ...} (int32, int64, float32, float64, bool, string); [dtype] "
+                      "and [[dtype]] are lists; {dtype: ..., default: ..., path: a.b} has a "
+                      "default, and a place in nested objects; null = one column 'line'"),
+    LEVADA_ARG_END
+};
+
+typedef struct jsonl_state {
+    const levada_kernels *kernels;
+    bool                  first; /* of the file: a mark of UTF-8 may stand there */
+} jsonl_state;
+
+static levada_status jsonl_open(void *state, const void *args, const levada_context *context,
+                                levada_error *err)
+{
+    (void)args, (void)err;
+    ((jsonl_state *)state)->kernels = levada_env_kernels(context->env);
+    return LEVADA_OK;
+}
+
+static levada_status jsonl_seek(void *state, const void *args, int64_t offset, levada_error *err)
+{
+    (void)args, (void)err;
+    ((jsonl_state *)state)->first = offset == 0;
+    return LEVADA_OK;
+}
+
+static bool jsonl_is_space(uint8_t c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
+
+static bool jsonl_is_blank(const uint8_t *data, int32_t begin, int32_t end)
+{
+    while (begin < end && jsonl_is_space(data[begin])) begin++;
+    return begin == end;
+}
+
+/* The ends of lines, that of the file too. */
+static int32_t jsonl_lines(const jsonl_state *s, const uint8_t *data, int64_t size, bool at_end,
+                           levada_spans *out)
+{
+    size_t  scanned = 0;
+    int32_t n = (int32_t)s->kernels->newline_index(data, (size_t)size, out->end, out->capacity,
+                                                   &scanned);
+
+    if (at_end && n < out->capacity && (n == 0 || out->end[n - 1] + 1 < size))
+        out->end[n++] = (int32_t)size;
+    return n;
+}
+
+static levada_status jsonl_next(void *state, const void *args, const uint8_t *data, int64_t size,
+                                bool at_end, levada_spans *out, levada_error *err)
+{
+    jsonl_state *s = state;
+    int32_t      lines, n = 0, at = 0;
+
+    (void)args, (void)err;
+    out->n = 0;
+    out->used = out->need = 0;
+    if (s->first && size < 3 && !at_end) return LEVADA_OK;
+    if (s->first && size >= 3 && memcmp(data, "\xef\xbb\xbf", 3) == 0) out->used = 3;
+    s->first = false;
+    if (out->used > 0) return LEVADA_OK;
+    lines = jsonl_lines(s, data, size, at_end, out);
+    for (int32_t i = 0; i < lines; i++) {
+        int32_t stop = out->end[i], begin = at;
+
+        at = stop < size ? stop + 1 : stop;
+        if (jsonl_is_blank(data, begin, stop)) continue;
+        if (n == 0 && begin > 0) { /* rows begin where the window does */
+            out->used = begin;
+            return LEVADA_OK;
+        }
+        out->begin[n] = begin;
+        out->end[n++] = stop - (data[stop - 1] == '\r');
+    }
+    out->n = n;
+    out->used = at;
+    return LEVADA_OK;
+}
+
+/* -- columns */
+
+static levada_status jsonl_check(const void *args, levada_spec **out, levada_error *err)
+{
+    return levada_json_columns_spec(args, out, err);
+}
+
+static levada_status jsonl_columns_open(void *state, const void *args,
+                                        const levada_context *context, levada_error *err)
+{
+    levada_status st = levada_json_columns_open(state, args, err);
+
+    (void)context;
+    if (st != LEVADA_OK) levada_json_columns_close(state);
+    return st;
+}
+
+static void jsonl_columns_close(void *state) { levada_json_columns_close(state); }
+
+static levada_status jsonl_decode(void *state, const void *args, const levada_strings *in,
+                                  levada_builder *out, levada_error *err)
+{
+    (void)args;
+    return levada_json_columns_decode(state, in, out, err);
+}
+
+static const levada_decoder_def jsonl_columns = {
+    .struct_size = sizeof(levada_decoder_def),
+    .state_size = sizeof(levada_json_columns),
+    .check = jsonl_check,
+    .open = jsonl_columns_open,
+    .close = jsonl_columns_close,
+    .decode = jsonl_decode,
+};
+
+static const levada_example_file jsonl_files[] = {
+    { "notes.jsonl",
+      "{\"id\":1,\"text\":\"caf\\u00e9\",\"tokens\":[5,6,7]}\n"
+      "{\"id\":2,\"text\":\"\"}\n\n"
+      "{\"tokens\":[],\"text\":\"x\",\"id\":3,\"meta\":{\"lang\":\"pt\"}}\r\n",
+      119 },
+    { NULL, NULL, 0 },
+};
+
+const levada_format_def levada_format_jsonl = {
+    .struct_size = sizeof(levada_format_def),
+    .name = "jsonl",
+    .doc = "lines of JSON, one column per field",
+    .example = "jsonl:notes.jsonl,fields={id:int64,text:string,tokens:[int64]}",
+    .example_files = jsonl_files,
+    .field = "line",
+    .args = jsonl_options,
+    .args_size = sizeof(levada_json_args),
+    .state_size = sizeof(jsonl_state),
+    .open = jsonl_open,
+    .seek = jsonl_seek,
+    .next = jsonl_next,
+    .decoder = &jsonl_columns,
+};
