@@ -2,6 +2,7 @@
 /*
  * levada convert: copies the records of a file to another format or compression.
  */
+#include "convert_rows.h"
 #include "escape.h"
 #include "example.h"
 #include "file.h"
@@ -16,10 +17,12 @@
 #include <string.h>
 
 static const levada_cli_option cmd_convert_options[] = {
-    { "from", 0, "KIND", "tfrecord, text, jsonl (default: from the name, or the first record)" },
-    { "to", 0, "KIND", "tfrecord, jsonl (default: from the suffix of OUT)" },
+    { "from", 0, "KIND", "tfrecord, text, jsonl, csv, tar (default: from the name, or the content)" },
+    { "to", 0, "KIND", "tfrecord, jsonl, csv, tar (default: from the suffix of OUT)" },
     { "compression", 'c', "NAME", "none, gzip, zlib, zstd (default: from the suffix of OUT)" },
     { "level", 'l', "N", "compression level" },
+    { "shard-records", 0, "N", "begin a new file after N records: out-00000-of-00003.csv" },
+    { "shard-bytes", 0, "N", "begin a new file after N bytes before compression" },
     { "raw", 0, NULL, "text: write each line as a record, not as an Example" },
     { "field", 'f', "NAME", "text: the feature for the line (default line)" },
     { "errors", 0, "P", "bad records: fail (default), skip, skip:1000 or skip:0.1%" },
@@ -319,6 +322,7 @@ static levada_cli_status cmd_convert(levada_env *env, const levada_cli_args *arg
 
     job.in = args->words[0];
     job.out = args->words[1];
+    if (levada_cli_convert_rows_wanted(env, args)) return levada_cli_convert_rows(env, args);
     status = cmd_convert_plan(&job);
     if (status != LEVADA_CLI_DONE) return status;
     levada_cli_progress_begin(&job.pipe.progress, levada_cli_flag(args, "progress"), NULL);

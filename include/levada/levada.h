@@ -54,6 +54,7 @@
 #include <levada/version.h>
 #include <levada/views.h>
 #include <levada/watchdog.h>
+#include <levada/write.h>
 #include <levada/writer.h>
 
 #endif

@@ -35,6 +35,10 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_writer_open(levada_env *env, con
 LEVADA_API LEVADA_MUST_USE levada_status levada_writer_write(levada_writer *writer,
                                                              const void *record, size_t size,
                                                              levada_error *err);
+/* Bytes without a frame: for files of other formats. */
+LEVADA_API LEVADA_MUST_USE levada_status levada_writer_append(levada_writer *writer,
+                                                              const void *bytes, size_t size,
+                                                              levada_error *err);
 LEVADA_API LEVADA_MUST_USE levada_status levada_writer_flush(levada_writer *writer,
                                                              levada_error *err);
 /* Finishes the file, which appears under its name; calling it again is fine. The writer still

@@ -214,6 +214,7 @@ static int module_exec(PyObject *module)
         module_add_type(module, &levada_py_iter_spec, &state->iter) < 0 ||
         module_add_type(module, &levada_py_function_spec, &state->function) < 0 ||
         module_add_type(module, &levada_py_writer_spec, &state->writer) < 0 ||
+        module_add_type(module, &levada_py_sink_spec, &state->sink) < 0 ||
         module_add_type(module, &levada_py_tensor_spec, &state->tensor) < 0 ||
         module_add_type(module, &levada_py_queue_spec, &state->queue) < 0 ||
         module_add_type(module, &levada_py_barrier_spec, &state->barrier) < 0 ||
@@ -250,6 +251,7 @@ static int module_traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(state->iter);
     Py_VISIT(state->function);
     Py_VISIT(state->writer);
+    Py_VISIT(state->sink);
     Py_VISIT(state->tensor);
     Py_VISIT(state->queue);
     Py_VISIT(state->barrier);
@@ -271,6 +273,7 @@ static int module_clear(PyObject *module)
     Py_CLEAR(state->iter);
     Py_CLEAR(state->function);
     Py_CLEAR(state->writer);
+    Py_CLEAR(state->sink);
     Py_CLEAR(state->tensor);
     Py_CLEAR(state->queue);
     Py_CLEAR(state->barrier);

@@ -67,7 +67,7 @@ if TYPE_CHECKING:  # what __getattr__ brings when it is asked for
     )
     from levada._plugins import load_library, load_op_library, register_decoder, register_source
     from levada._ragged import Bytes, Padded, Ragged
-    from levada._writing import TFRecordWriter, make_example, make_sequence_example
+    from levada._writing import TFRecordWriter, make_example, make_sequence_example, write
     from levada.interop.torch import torch_dataset
 
     bool: DType
@@ -116,6 +116,7 @@ _LAZY = {
     "TFRecordWriter": "_writing",
     "make_example": "_writing",
     "make_sequence_example": "_writing",
+    "write": "_writing",
     "torch_dataset": "interop.torch",
     "samples": "samples",
     "train": "train",
@@ -203,6 +204,7 @@ __all__ = [
     "uint16",
     "uint32",
     "uint64",
+    "write",
     "zip",
 ]
 __all__ += _sources.__all__

@@ -141,6 +141,22 @@ class Writer:
     def discard(self) -> None: ...
 
 @final
+class Sink:
+    def __new__(
+        cls,
+        path: Any,
+        format: str | None,
+        compression: str | None,
+        level: int,
+        shard_records: int,
+        shard_bytes: int,
+        /,
+    ) -> Sink: ...
+    def add(self, block: Block, /) -> None: ...
+    def close(self) -> tuple[int, int, int]: ...
+    def discard(self) -> None: ...
+
+@final
 class Tensor:
     def __buffer__(self, flags: int, /) -> memoryview: ...
 

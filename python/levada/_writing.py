@@ -12,7 +12,7 @@ from levada._ragged import check_mask
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from typing import Any, Self
 
 
@@ -75,6 +75,44 @@ class TFRecordWriter:
             text = f"TFRecordWriter({str(self._path)!r}) was not closed: its records are dropped"
             # Not a ResourceWarning, which Python hides: the program would lose its output silently.
             warnings.warn(text, RuntimeWarning, source=self, stacklevel=2)
+
+
+def write(
+    ds: Any,
+    path: str | os.PathLike[str],
+    *,
+    format: str | None = None,
+    compression: str | None = None,
+    level: int | None = None,
+    shard_records: int = 0,
+    shard_bytes: int = 0,
+    progress: Callable[[int], object] | None = None,
+) -> int:
+    """Writes every record of a dataset to TFRecord, CSV, JSONL or tar files; returns their number.
+
+    format and compression: tfrecord, csv, jsonl, tar; none, gzip, zlib, zstd; None = by the suffixes
+    of the path ("a.jsonl.gz"). shard_records, shard_bytes: a new file begins after so many; the files
+    are "a-00000-of-00003.csv", or as a "%05d-of-%05d" in the path says. progress(records) is called
+    after each block. Files appear when all are complete; after an exception none does.
+
+    tfrecord holds tf.train.Example messages, or the bytes of the only column. csv has no lists. tar
+    names samples by the column "key", and members by the other columns.
+    """
+    sink = _levada.Sink(
+        path, format, compression, -1 if level is None else level, shard_records, shard_bytes
+    )
+    records = 0
+    try:
+        with ds.blocks() as blocks:
+            for block in blocks:
+                sink.add(block._block)
+                records += len(block)
+                if progress is not None:
+                    progress(records)
+        return sink.close()[0]
+    except BaseException:
+        sink.discard()
+        raise
 
 
 def _feature(key, value):

@@ -39,8 +39,9 @@ static const levada_op *scan_best(const levada_env *env, const uint8_t *head, in
 static const char *const scan_ends[][2] = {
     {".tfrecord", "tfrecord"}, {".tfrecords", "tfrecord"}, {".tfrec", "tfrecord"},
     {"_tfrecord", "tfrecord"},
-    {".txt", "text_lines"},    {".csv", "text_lines"},     {".tsv", "text_lines"},
-    {".jsonl", "text_lines"},  {".json", "text_lines"},    {".ndjson", "text_lines"},
+    {".txt", "text_lines"},    {".csv", "csv"},     {".tsv", "text_lines"},
+    {".jsonl", "jsonl"},       {".json", "text_lines"},    {".ndjson", "jsonl"},
+    {".tar", "tar"},           {".tgz", "tar"},
     {".log", "text_lines"},    {".py", "text_lines"},      {".c", "text_lines"},
     {".md", "text_lines"},
 };

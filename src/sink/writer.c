@@ -198,6 +198,14 @@ levada_status levada_writer_write(levada_writer *w, const void *record, size_t s
     return writer_report(w, st, err);
 }
 
+levada_status levada_writer_append(levada_writer *w, const void *bytes, size_t size,
+                                   levada_error *err)
+{
+    LEVADA_TRY(levada_require(bytes != NULL || size == 0, "bytes", err));
+    LEVADA_TRY(writer_ready(w, err));
+    return writer_report(w, writer_add(w, bytes, size), err);
+}
+
 levada_status levada_writer_flush(levada_writer *w, levada_error *err)
 {
     levada_status st;

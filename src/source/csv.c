@@ -164,7 +164,11 @@ static levada_status csv_next(void *state, const void *args, const uint8_t *data
     return st;
 }
 
-/* Nothing marks a CSV file: names decide, and text is text. */
+/* Nothing marks a CSV file, so other evidence wins; but text does not contradict it. */
+static int32_t csv_probe(const uint8_t *data, int64_t size)
+{
+    return size > 0 && !memchr(data, '\0', (size_t)size) ? 1 : 0;
+}
 
 /* -- columns */
 
@@ -210,6 +214,7 @@ const levada_format_def levada_format_csv = {
     .args_size = sizeof(levada_csv_args),
     .state_size = sizeof(csv_state),
     .open = csv_open,
+    .probe = csv_probe,
     .seek = csv_seek,
     .next = csv_next,
     .decoder = &csv_columns,

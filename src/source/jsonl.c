@@ -93,6 +93,15 @@ static levada_status jsonl_next(void *state, const void *args, const uint8_t *da
     return LEVADA_OK;
 }
 
+/* An object or a list first: little evidence, which text does not contradict. */
+static int32_t jsonl_probe(const uint8_t *data, int64_t size)
+{
+    int64_t at = size >= 3 && memcmp(data, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+
+    while (at < size && jsonl_is_space(data[at])) at++;
+    return at < size && (data[at] == '{' || data[at] == '[') ? 1 : 0;
+}
+
 /* -- columns */
 
 static levada_status jsonl_check(const void *args, levada_spec **out, levada_error *err)
@@ -148,6 +157,7 @@ const levada_format_def levada_format_jsonl = {
     .args_size = sizeof(levada_json_args),
     .state_size = sizeof(jsonl_state),
     .open = jsonl_open,
+    .probe = jsonl_probe,
     .seek = jsonl_seek,
     .next = jsonl_next,
     .decoder = &jsonl_columns,

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Samples of tar archives: one member per column, ustar, with PAX headers for long names. */
+#include "sink/row_text.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { TAR_BLOCK = 512, TAR_SHORT = 100 };
+
+static levada_status tar_check(const levada_spec *spec, levada_error *err)
+{
+    int32_t names = levada_spec_find(spec, "names"), values = levada_spec_find(spec, "values");
+
+    for (int32_t i = 0; i < levada_spec_count(spec); i++) {
+        const levada_field *field = levada_spec_field(spec, i);
+        bool pair = names >= 0 && values >= 0 && (i == names || i == values) && field->depth == 1 &&
+                    field->dtype == LEVADA_BYTES;
+        bool key = strcmp(field->name, "key") == 0;
+
+        if (pair || (field->depth == 0 && field->ndim == 0 &&
+                     (!key || field->dtype == LEVADA_BYTES)))
+            continue;
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "tar: column '%s' must be a string or a number of each record",
+                           field->name);
+    }
+    return LEVADA_OK;
+}
+
+static void tar_header(const char *name, char type, uint64_t size, levada_text *out)
+{
+    uint8_t  block[TAR_BLOCK] = { 0 };
+    char     octal[32];
+    size_t   n = strlen(name);
+    uint32_t sum = 0;
+
+    memcpy(block, name, n < TAR_SHORT ? n : TAR_SHORT);
+    memcpy(block + 100, "0000644", 8);
+    memcpy(block + 108, "0000000", 8);
+    memcpy(block + 116, "0000000", 8);
+    snprintf(octal, sizeof octal, "%011" PRIo64, size);
+    memcpy(block + 124, octal, 12);
+    memcpy(block + 136, "00000000000", 12);
+    memset(block + 148, ' ', 8);
+    block[156] = (uint8_t)type;
+    memcpy(block + 257, "ustar\00000", 8);
+    for (int i = 0; i < TAR_BLOCK; i++) sum += block[i];
+    snprintf(octal, sizeof octal, "%06o", (unsigned)sum);
+    memcpy(block + 148, octal, 7);
+    levada_text_add(out, block, TAR_BLOCK);
+}
+
+static void tar_data(const char *bytes, size_t size, levada_text *out)
+{
+    static const uint8_t zeros[TAR_BLOCK];
+
+    levada_text_add(out, bytes, size);
+    levada_text_add(out, zeros, (TAR_BLOCK - size % TAR_BLOCK) % TAR_BLOCK);
+}
+
+/* "LENGTH path=NAME\n", the length counting itself. */
+static void tar_long_name(const char *name, levada_text *out)
+{
+    levada_text entry = { 0 };
+    size_t      rest = strlen(name) + 7, n = rest + 1;
+    char        digits[24];
+
+    while ((size_t)snprintf(digits, sizeof digits, "%zu", n) + rest != n) n++;
+    levada_text_format(&entry, "%zu path=", n);
+    levada_text_put(&entry, name);
+    levada_text_char(&entry, '\n');
+    tar_header("pax", 'x', entry.size, out);
+    if (entry.failed) out->failed = true;
+    else tar_data(entry.at, entry.size, out);
+    levada_text_clear(&entry);
+}
+
+/* A member; the name is the key, a dot and the field. */
+static levada_status tar_member(const char *key, size_t nkey, const char *field, size_t nfield,
+                                const char *bytes, size_t size, levada_text *out,
+                                levada_error *err)
+{
+    char name[4096];
+
+    if (nkey + nfield + 2 > sizeof name || memchr(key, '\0', nkey) || memchr(field, '\0', nfield) ||
+        nkey == 0)
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "tar: a key is empty, too long or has a zero byte");
+    memcpy(name, key, nkey);
+    if (nfield > 0) name[nkey++] = '.';
+    memcpy(name + nkey, field, nfield);
+    name[nkey + nfield] = '\0';
+    if (nkey + nfield > TAR_SHORT) tar_long_name(name, out);
+    tar_header(name, '0', size, out);
+    tar_data(bytes, size, out);
+    return LEVADA_OK;
+}
+
+static levada_status tar_pairs(const levada_block *block, int64_t row, const char *key, size_t nkey,
+                               levada_text *out, levada_error *err)
+{
+    const levada_column *names = levada_block_column(block, "names");
+    const levada_column *values = levada_block_column(block, "values");
+    levada_row_range     n = levada_row_range_of(names, row), v = levada_row_range_of(values, row);
+
+    for (int64_t i = 0; i < n.end - n.begin && i < v.end - v.begin; i++) {
+        size_t      nname, nvalue;
+        const char *name = levada_row_string(names, n.begin + i, &nname);
+        const char *value = levada_row_string(values, v.begin + i, &nvalue);
+
+        LEVADA_TRY(tar_member(key, nkey, name, nname, value, nvalue, out, err));
+    }
+    return LEVADA_OK;
+}
+
+static levada_status tar_column(const levada_column *c, int64_t row, const char *key, size_t nkey,
+                                levada_text *out, levada_error *err)
+{
+    const char   *name = c->field->name, *bytes;
+    size_t        size;
+    levada_text   number = { 0 };
+    levada_status st;
+
+    if (c->field->dtype == LEVADA_BYTES) {
+        bytes = levada_row_string(c, row, &size);
+        return tar_member(key, nkey, name, strlen(name), bytes, size, out, err);
+    }
+    (void)levada_row_number(c, row, &number);
+    if (number.failed) out->failed = true;
+    st = tar_member(key, nkey, name, strlen(name), number.at ? number.at : "", number.size, out,
+                    err);
+    levada_text_clear(&number);
+    return st;
+}
+
+static levada_status tar_row(levada_row_writer *w, const levada_block *block, int64_t row,
+                             levada_text *out, levada_error *err)
+{
+    const levada_spec *spec = levada_block_spec(block);
+    bool pairs = levada_spec_find(spec, "names") >= 0 && levada_spec_find(spec, "values") >= 0;
+    char        numbered[32];
+    const char *key = numbered;
+    size_t      nkey = (size_t)snprintf(numbered, sizeof numbered, "%09" PRId64, w->record);
+
+    if (levada_spec_find(spec, "key") >= 0)
+        key = levada_row_string(levada_block_column(block, "key"), row, &nkey);
+    for (int32_t i = 0; i < levada_spec_count(spec); i++) {
+        const levada_column *c = levada_block_at(block, i);
+
+        if (strcmp(c->field->name, "key") == 0 || c->field->depth > 0) continue;
+        LEVADA_TRY(tar_column(c, row, key, nkey, out, err));
+    }
+    return pairs ? tar_pairs(block, row, key, nkey, out, err) : LEVADA_OK;
+}
+
+static void tar_end(levada_text *out)
+{
+    static const uint8_t zeros[2 * TAR_BLOCK];
+
+    levada_text_add(out, zeros, sizeof zeros);
+}
+
+const levada_row_format levada_row_tar = {
+    .name = "tar",
+    .check = tar_check,
+    .row = tar_row,
+    .end = tar_end,
+};

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sink/row_text.h"
+
+#include "base/number.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+const levada_row_format *levada_row_format_find(const char *name)
+{
+    static const levada_row_format *const all[] = { &levada_row_tfrecord, &levada_row_csv,
+                                                    &levada_row_jsonl, &levada_row_tar };
+
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (strcmp(all[i]->name, name) == 0) return all[i];
+    return NULL;
+}
+
+levada_row_range levada_row_range_of(const levada_column *column, int64_t row)
+{
+    const levada_field *field = column->field;
+    int64_t             n = 1;
+
+    if (field->depth > 0)
+        return (levada_row_range){ column->level[0].begin[row], column->level[0].end[row], true };
+    for (int i = 0; i < field->ndim; i++) n *= column->dims[i];
+    if (field->ndim == 1 && column->lengths)
+        return (levada_row_range){ row * n, row * n + column->lengths[row], true };
+    return (levada_row_range){ row * n, row * n + n, field->ndim > 0 };
+}
+
+levada_status levada_row_check(const levada_spec *spec, const char *format, levada_error *err)
+{
+    for (int32_t i = 0; i < levada_spec_count(spec); i++) {
+        const levada_field *field = levada_spec_field(spec, i);
+        bool integer = field->dtype >= LEVADA_BOOL && field->dtype <= LEVADA_UINT32;
+
+        if (integer || field->dtype == LEVADA_FLOAT32 || field->dtype == LEVADA_FLOAT64 ||
+            field->dtype == LEVADA_BYTES)
+            continue;
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "%s: column '%s' is %s: cast it to a dtype that can be written", format,
+                           field->name, levada_dtype_name(field->dtype));
+    }
+    return LEVADA_OK;
+}
+
+int64_t levada_row_integer(const levada_column *column, int64_t at)
+{
+    const uint8_t *p = column->values + (size_t)at * (size_t)levada_dtype_size(column->field->dtype);
+    int64_t        i64;
+    int32_t        i32;
+    int16_t        i16;
+
+    switch (column->field->dtype) {
+    case LEVADA_INT64: memcpy(&i64, p, 8); return i64;
+    case LEVADA_INT32: memcpy(&i32, p, 4); return i32;
+    case LEVADA_INT16: memcpy(&i16, p, 2); return i16;
+    case LEVADA_INT8: return (int8_t)*p;
+    case LEVADA_UINT16: memcpy(&i16, p, 2); return (uint16_t)i16;
+    case LEVADA_UINT32: memcpy(&i32, p, 4); return (uint32_t)i32;
+    default: return *p;
+    }
+}
+
+bool levada_row_number(const levada_column *column, int64_t at, levada_text *out)
+{
+    levada_dtype dtype = column->field->dtype;
+    char         room[LEVADA_NUMBER_TEXT];
+    double       x;
+    float        single;
+
+    if (dtype == LEVADA_BOOL) {
+        levada_text_put(out, column->values[at] ? "true" : "false");
+        return true;
+    }
+    if (dtype != LEVADA_FLOAT32 && dtype != LEVADA_FLOAT64) {
+        levada_text_format(out, "%" PRId64, levada_row_integer(column, at));
+        return true;
+    }
+    if (dtype == LEVADA_FLOAT32) {
+        memcpy(&single, column->values + at * 4, 4);
+        x = (double)single;
+    } else {
+        memcpy(&x, column->values + at * 8, 8);
+    }
+    levada_text_put(out, levada_number_write(x, room));
+    return isfinite(x);
+}
+
+const char *levada_row_string(const levada_column *column, int64_t at, size_t *size)
+{
+    const levada_level *level = &column->level[column->field->depth];
+
+    *size = (size_t)(level->end[at] - level->begin[at]);
+    return (const char *)column->values + level->begin[at];
+}

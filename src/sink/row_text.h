@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Records as the bytes that a file of some format holds for them.
+ *
+ * A row format is a name and functions; the list is in row_text.c. Bytes are added to a text, whose
+ * failed additions the caller notices. Errors are EINVALID_ARGUMENT and name the column.
+ */
+#ifndef LEVADA_SINK_ROW_TEXT_H
+#define LEVADA_SINK_ROW_TEXT_H
+
+#include "base/text.h"
+
+#include <levada/block.h>
+#include <levada/example.h>
+
+typedef struct levada_row_writer {
+    levada_example *example; /* of tfrecord */
+    int64_t         record;  /* number of the row in the data set */
+} levada_row_writer;
+
+typedef struct levada_row_format {
+    const char *name;
+    bool        framed; /* the writer puts the frame of TFRecord around each row */
+    /* Refuses columns that the format cannot hold. */
+    levada_status (*check)(const levada_spec *spec, levada_error *err);
+    void (*begin)(const levada_spec *spec, levada_text *out); /* a file; may be NULL */
+    levada_status (*row)(levada_row_writer *w, const levada_block *block, int64_t row,
+                         levada_text *out, levada_error *err);
+    void (*end)(levada_text *out); /* of a file; may be NULL */
+} levada_row_format;
+
+/* NULL = there is none. */
+const levada_row_format *levada_row_format_find(const char *name);
+
+/* Refuses dtypes that no format can hold. */
+LEVADA_MUST_USE levada_status levada_row_check(const levada_spec *spec, const char *format,
+                                               levada_error *err);
+
+/* Elements of a row, numbered from `begin`. Of lists of lists they are lists. */
+typedef struct levada_row_range {
+    int64_t begin, end;
+    bool    list;
+} levada_row_range;
+
+levada_row_range levada_row_range_of(const levada_column *column, int64_t row);
+/* Of integers and bools. */
+int64_t levada_row_integer(const levada_column *column, int64_t at);
+/* A number or a bool as text; false where it is not finite. */
+bool levada_row_number(const levada_column *column, int64_t at, levada_text *out);
+/* A byte string: element `at` of the innermost level. */
+const char *levada_row_string(const levada_column *column, int64_t at, size_t *size);
+
+extern const levada_row_format levada_row_tfrecord, levada_row_csv, levada_row_jsonl,
+    levada_row_tar;
+
+#endif

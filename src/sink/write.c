@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/alloc.h"
+#include "base/assert.h"
+#include "base/versioned.h"
+#include "registry/env_priv.h"
+#include "sink/row_text.h"
+
+#include <levada/inspect.h>
+#include <levada/write.h>
+#include <levada/writer.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { WRITE_PATH = 4096, WRITE_HELD = 1 << 18 };
+
+/* Files that are being written. */
+struct levada_sink {
+    char                    *path;               /* owned */
+    char                    *compression;        /* owned; NULL = none */
+    levada_write_options     options;
+    const levada_row_format *format;
+    levada_row_writer        row;
+    levada_spec             *spec;   /* of the first block */
+    levada_writer           *writer; /* of the file that is open */
+    levada_text              text;   /* rows that are not written yet */
+    int64_t                  file_records, file_bytes;
+    levada_write_result      all;
+    bool                     set;  /* of files */
+    bool                     done; /* closed, or failed */
+    bool                     complete;
+};
+
+/* -- names */
+
+/* "PATH.part-00007": until all are complete. */
+static void write_part(const levada_sink *w, int64_t i, char name[WRITE_PATH])
+{
+    if (w->set) (void)snprintf(name, WRITE_PATH, "%s.part-%05lld", w->path, (long long)i);
+    else (void)snprintf(name, WRITE_PATH, "%s", w->path);
+}
+
+static void write_final(const levada_sink *w, int64_t i, char name[WRITE_PATH])
+{
+    const char *mark = strstr(w->path, "%05d-of-%05d"), *slash = strrchr(w->path, '/'), *dot;
+    long long   number = i, count = w->all.files;
+
+    if (mark) {
+        (void)snprintf(name, WRITE_PATH, "%.*s%05lld-of-%05lld%s", (int)(mark - w->path), w->path,
+                       number, count, mark + strlen("%05d-of-%05d"));
+        return;
+    }
+    dot = strchr(slash ? slash + 1 : w->path, '.');
+    if (!dot) dot = w->path + strlen(w->path);
+    (void)snprintf(name, WRITE_PATH, "%.*s-%05lld-of-%05lld%s", (int)(dot - w->path), w->path,
+                   number, count, dot);
+}
+
+/* After a failure: parts that are complete already. */
+static void write_drop(const levada_sink *w)
+{
+    char name[WRITE_PATH];
+
+    for (int64_t i = 0; w->set && i < w->all.files; i++) {
+        write_part(w, i, name);
+        (void)unlink(name);
+    }
+}
+
+static levada_status write_rename(const levada_sink *w, levada_error *err)
+{
+    char from[WRITE_PATH], to[WRITE_PATH], text[128];
+
+    for (int64_t i = 0; w->set && i < w->all.files; i++) {
+        write_part(w, i, from);
+        write_final(w, i, to);
+        if (rename(from, to) != 0)
+            return levada_fail(err, LEVADA_EUNAVAILABLE, "cannot rename %s to %s: %s", from, to,
+                               levada_text_errno(errno, text, sizeof text));
+    }
+    return LEVADA_OK;
+}
+
+/* -- files */
+
+static levada_status write_flush(levada_sink *w, levada_error *err)
+{
+    size_t size = w->text.size;
+
+    if (w->text.failed)
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for rows to be written");
+    w->text.size = 0;
+    w->file_bytes += (int64_t)size;
+    w->all.bytes += (int64_t)size;
+    if (size == 0 && !w->format->framed) return LEVADA_OK;
+    if (w->format->framed)
+        return levada_writer_write(w->writer, w->text.at ? w->text.at : "", size, err);
+    return levada_writer_append(w->writer, w->text.at, size, err);
+}
+
+static levada_status write_open(levada_sink *w, levada_error *err)
+{
+    char name[WRITE_PATH];
+
+    write_part(w, w->all.files, name);
+    LEVADA_TRY(levada_writer_open(NULL, name, w->compression, w->options.level,
+                                  &w->writer, err));
+    w->file_records = w->file_bytes = 0;
+    return LEVADA_OK;
+}
+
+static levada_status write_close(levada_sink *w, levada_error *err)
+{
+    if (w->format->end) w->format->end(&w->text);
+    if (!w->format->framed) LEVADA_TRY(write_flush(w, err));
+    LEVADA_TRY(levada_writer_close(w->writer, err));
+    levada_writer_destroy(&w->writer);
+    w->all.files++;
+    return LEVADA_OK;
+}
+
+/* Is the file that is open full? */
+static bool write_full(const levada_sink *w)
+{
+    const levada_write_options *o = &w->options;
+    int64_t bytes = w->file_bytes + (int64_t)w->text.size;
+
+    return w->set && w->file_records > 0 &&
+           ((o->shard_records > 0 && w->file_records >= o->shard_records) ||
+            (o->shard_bytes > 0 && bytes >= o->shard_bytes));
+}
+
+/* -- records */
+
+static levada_status write_columns(levada_sink *w, const levada_block *block, levada_error *err)
+{
+    const levada_spec *spec = levada_block_spec(block);
+
+    if (!w->spec) {
+        LEVADA_TRY(levada_row_check(spec, w->format->name, err));
+        LEVADA_TRY(w->format->check(spec, err));
+        w->spec = levada_spec_ref(spec);
+    }
+    if (spec == w->spec || levada_spec_equal(spec, w->spec)) return LEVADA_OK;
+    return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                       "the columns of record %lld are not those of the first one",
+                       (long long)w->row.record);
+}
+
+static levada_status write_row(levada_sink *w, const levada_block *block, int64_t row,
+                               levada_error *err)
+{
+    levada_status st;
+
+    if (w->writer && write_full(w)) LEVADA_TRY(write_close(w, err));
+    if (!w->writer) LEVADA_TRY(write_open(w, err));
+    if (w->file_records == 0 && w->format->begin) w->format->begin(w->spec, &w->text);
+    st = w->format->row(&w->row, block, row, &w->text, err);
+    if (st != LEVADA_OK) {
+        levada_error_wrap(err, "record %lld", (long long)w->row.record);
+        return st;
+    }
+    w->row.record++;
+    w->file_records++;
+    if (w->format->framed || w->text.size >= WRITE_HELD) return write_flush(w, err);
+    return LEVADA_OK;
+}
+
+/* -- options */
+
+static levada_status write_choose(levada_sink *w, const char *path, levada_error *err)
+{
+    const char *format = w->options.format, *compression = NULL, *named = NULL;
+
+    levada_inspect_name(NULL, path, &named, &compression);
+    if (!format) format = named;
+    if (w->options.compression) compression = w->options.compression;
+    w->format = format ? levada_row_format_find(format) : NULL;
+    if (!w->format)
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "cannot write %s to %s: the formats are tfrecord, csv, jsonl and tar",
+                           format ? format : "a file of unknown format", path);
+    if (w->options.shard_records < 0 || w->options.shard_bytes < 0)
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "shard_records=%lld and shard_bytes=%lld must not be negative",
+                           (long long)w->options.shard_records, (long long)w->options.shard_bytes);
+    if (strlen(path) + 32 >= WRITE_PATH)
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "the path is too long");
+    w->set = w->options.shard_records > 0 || w->options.shard_bytes > 0 ||
+             strstr(path, "%05d-of-%05d") != NULL;
+    w->path = levada_strdup(path);
+    w->compression = levada_strdup(compression ? compression : "");
+    if (w->path && w->compression) return LEVADA_OK;
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to write files");
+}
+
+levada_status levada_sink_open(const char *path, const levada_write_options *options,
+                               levada_sink **out, levada_error *err)
+{
+    levada_write_options all = LEVADA_WRITE_OPTIONS_INIT;
+    levada_sink         *w;
+    levada_status        st;
+
+    LEVADA_TRY(levada_require(path != NULL, "path", err));
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
+    if (options) LEVADA_TRY(LEVADA_VERSIONED_READ(all, options, levada_write_options, err));
+    w = levada_alloc_zero(sizeof *w);
+    if (!w) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to write files");
+    w->options = all;
+    st = write_choose(w, path, err);
+    if (st == LEVADA_OK) st = write_open(w, err); /* a wrong path is reported at once */
+    if (st == LEVADA_OK) *out = w;
+    else levada_sink_destroy(&w);
+    return st;
+}
+
+/* -- the public calls */
+
+static levada_status write_ready(const levada_sink *w, levada_error *err)
+{
+    LEVADA_TRY(levada_require(w != NULL, "sink", err));
+    if (!w->done) return LEVADA_OK;
+    return levada_fail(err, LEVADA_EFAILED_PRECONDITION, "the files are closed, or have failed");
+}
+
+levada_status levada_sink_add(levada_sink *w, const levada_block *block, levada_error *err)
+{
+    levada_status st;
+
+    LEVADA_TRY(write_ready(w, err));
+    LEVADA_TRY(levada_require(block != NULL, "block", err));
+    st = write_columns(w, block, err);
+    for (int64_t row = 0; st == LEVADA_OK && row < levada_block_rows(block); row++)
+        st = write_row(w, block, row, err);
+    if (st == LEVADA_OK && w->options.progress &&
+        !w->options.progress(w->options.user, w->row.record))
+        st = levada_fail(err, LEVADA_ECANCELLED, "writing was cancelled");
+    w->done = st != LEVADA_OK;
+    return st;
+}
+
+levada_status levada_sink_close(levada_sink *w, levada_write_result *result, levada_error *err)
+{
+    levada_status st;
+
+    LEVADA_TRY(write_ready(w, err));
+    if (result)
+        LEVADA_TRY(levada_versioned_check(result, sizeof *result, "levada_write_result", err));
+    w->done = true;
+    st = write_close(w, err);
+    if (st == LEVADA_OK) st = write_rename(w, err);
+    w->complete = st == LEVADA_OK;
+    w->all.records = w->row.record;
+    if (st == LEVADA_OK && result) {
+        w->all.struct_size = sizeof w->all;
+        levada_versioned_write(result, &w->all, sizeof w->all);
+    }
+    return st;
+}
+
+void levada_sink_destroy(levada_sink **sink)
+{
+    levada_sink *w = sink ? *sink : NULL;
+
+    if (!w) return;
+    *sink = NULL;
+    levada_writer_destroy(&w->writer);
+    if (!w->complete) write_drop(w);
+    levada_example_destroy(&w->row.example);
+    levada_spec_unref(&w->spec);
+    levada_text_clear(&w->text);
+    levada_free(w->compression);
+    levada_free(w->path);
+    levada_free(w);
+}
+
+levada_status levada_write(levada_iter *it, const char *path, const levada_write_options *options,
+                           levada_write_result *result, levada_error *err)
+{
+    levada_sink  *sink = NULL;
+    levada_block *block = NULL;
+    levada_status st;
+
+    LEVADA_TRY(levada_require(it != NULL, "it", err));
+    st = levada_sink_open(path, options, &sink, err);
+    while (st == LEVADA_OK && (st = levada_iter_next(it, &block, err)) == LEVADA_OK) {
+        st = levada_sink_add(sink, block, err);
+        levada_block_unref(&block);
+    }
+    if (st == LEVADA_END) st = levada_sink_close(sink, result, err);
+    levada_sink_destroy(&sink);
+    return st;
+}
+
+LEVADA_VERSIONED_INIT(levada_write_options_init, levada_write_options, LEVADA_WRITE_OPTIONS_INIT)
+
+LEVADA_VERSIONED_INIT(levada_write_result_init, levada_write_result, LEVADA_WRITE_RESULT_INIT)

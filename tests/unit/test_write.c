@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "support/files.h"
+#include "support/iters.h"
+
+#include <levada/write.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static levada_status write_as(const char *description, const char *name,
+                              const levada_write_options *options, levada_write_result *result,
+                              levada_error *err)
+{
+    levada_iter  *it = t_iter_open(description, 1, 7);
+    levada_status st = levada_write(it, t_path(name), options, result, err);
+
+    levada_iter_close(&it);
+    return st;
+}
+
+static void expect(const char *description, const char *name, const char *want)
+{
+    levada_error err = LEVADA_ERROR_INIT;
+    t_bytes      got;
+
+    assert_int_equal(write_as(description, name, NULL, NULL, &err), LEVADA_OK);
+    got = t_read_file(t_path(name));
+    assert_int_equal(got.size, strlen(want));
+    assert_memory_equal(got.at, want, got.size);
+    t_clear(&got);
+}
+
+/* What t_rows gives: n, l, x (ragged), s, v, w, z. */
+static void rows_are_written(void **state)
+{
+    (void)state;
+    expect("t_rows:2 | select:[n,s]", "a.csv", "n,s\n0,0\n1,1\n");
+    expect("t_rows:2 | select:[n,x,s] | take:1", "a.jsonl", "{\"n\":0,\"x\":[0,1,2],\"s\":\"0\"}\n");
+}
+
+static void what_is_written_reads_back(void **state)
+{
+    static const char *const names[] = { "b.csv", "b.csv.gz", "b.tar", "b.jsonl" };
+    static const char *const pipes[] = {
+        ",header=true,record_defaults=[int64,string],columns=[n,s]",
+        ",header=true,record_defaults=[int64,{dtype:string,default:\"\"}],columns=[n,s]",
+        ",fields=[n,s]", ",fields={n:int64,s:string}",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char                pipe[600];
+        levada_write_result result = LEVADA_WRITE_RESULT_INIT;
+        levada_error        err = LEVADA_ERROR_INIT;
+        levada_iter        *it;
+        levada_block       *block = NULL;
+        int64_t             rows = 0;
+
+        if (i == 1 && !t_can("gzip")) continue;
+        assert_int_equal(write_as("t_rows:300 | select:[n,s]", names[i], NULL, &result, &err),
+                         LEVADA_OK);
+        assert_int_equal(result.records, 300);
+        assert_int_equal(result.files, 1);
+        snprintf(pipe, sizeof pipe, "%s:%s%s", i < 2 ? "csv" : i == 2 ? "tar" : "jsonl",
+                 t_path(names[i]), pipes[i]);
+        it = t_iter_open_policy(pipe, "skip", 1, 256);
+        while (levada_iter_next(it, &block, &err) == LEVADA_OK) {
+            rows += levada_block_rows(block);
+            levada_block_unref(&block);
+        }
+        if (err.code != LEVADA_EUNIMPLEMENTED) assert_true(rows > 0);
+        if (i > 0 && err.code != LEVADA_EUNIMPLEMENTED) assert_int_equal(rows, 300);
+        levada_iter_close(&it);
+    }
+}
+
+static void sets_of_files_appear_together(void **state)
+{
+    levada_write_options options = LEVADA_WRITE_OPTIONS_INIT;
+    levada_write_result  result = LEVADA_WRITE_RESULT_INIT;
+    levada_error         err = LEVADA_ERROR_INIT;
+    t_bytes              last;
+
+    (void)state;
+    options.shard_records = 4;
+    assert_int_equal(write_as("t_rows:10 | select:[n]", "s.csv", &options, &result, &err),
+                     LEVADA_OK);
+    assert_int_equal(result.files, 3);
+    last = t_read_file(t_path("s-00002-of-00003.csv"));
+    assert_int_equal(last.size, 6);
+    assert_memory_equal(last.at, "n\n8\n9\n", 6);
+    t_clear(&last);
+    assert_int_equal(access(t_path("s.csv.part-00000"), F_OK), -1);
+    assert_int_equal(write_as("t_rows:10 | select:[n]", "p%05d-of-%05d.jsonl", &options, &result,
+                              &err), LEVADA_OK);
+    assert_int_equal(access(t_path("p00001-of-00003.jsonl"), F_OK), 0);
+}
+
+static void nothing_appears_after_a_failure(void **state)
+{
+    levada_write_options options = LEVADA_WRITE_OPTIONS_INIT;
+    levada_error         err = LEVADA_ERROR_INIT;
+
+    (void)state;
+    options.shard_records = 2;
+    assert_int_equal(write_as("t_rows:10,fail_at=7 | select:[n]", "f.csv", &options, NULL, &err),
+                     LEVADA_EDATA_LOSS);
+    assert_int_equal(access(t_path("f.csv.part-00000"), F_OK), -1);
+    assert_int_equal(access(t_path("f-00000-of-00004.csv"), F_OK), -1);
+}
+
+static void refuses_what_a_format_cannot_hold(void **state)
+{
+    static const char *const cases[][3] = {
+        { "t_rows:3 | select:[x]", "r.csv", "'x'" },
+        { "t_rows:3 | select:[x]", "r.tar", "'x'" },
+        { "t_rows:3 | select:[z]", "r.tfrecord", "'z'" },
+        { "t_rows:3 | select:[n] | cast:n,dtype=float64", "r.tfrecord", "'n'" },
+        { "t_rows:3", "r.xyz", "formats" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        levada_error err = LEVADA_ERROR_INIT;
+
+        assert_int_equal(write_as(cases[i][0], cases[i][1], NULL, NULL, &err),
+                         LEVADA_EINVALID_ARGUMENT);
+        assert_non_null(strstr(err.message, cases[i][2]));
+        assert_int_equal(access(t_path(cases[i][1]), F_OK), -1);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_are_written),
+        cmocka_unit_test(what_is_written_reads_back),
+        cmocka_unit_test(sets_of_files_appear_together),
+        cmocka_unit_test(nothing_appears_after_a_failure),
+        cmocka_unit_test(refuses_what_a_format_cannot_hold),
+    };
+
+    return cmocka_run_group_tests(tests, t_folder_set_up, t_folder_tear_down);
+}
