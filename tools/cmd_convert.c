@@ -17,7 +17,8 @@
 #include <string.h>
 
 static const levada_cli_option cmd_convert_options[] = {
-    { "from", 0, "KIND", "tfrecord, text, jsonl, csv, tar (default: from the name, or the content)" },
+    { "from", 0, "KIND",
+      "tfrecord, text, jsonl, csv, tar (default: from the name, or the content)" },
     { "to", 0, "KIND", "tfrecord, jsonl, csv, tar (default: from the suffix of OUT)" },
     { "compression", 'c', "NAME", "none, gzip, zlib, zstd (default: from the suffix of OUT)" },
     { "level", 'l', "N", "compression level" },

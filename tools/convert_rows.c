@@ -42,7 +42,8 @@ static void rows_csv(levada_cli_buffer *out, const levada_block *block)
 
     levada_cli_puts(out, ",header=true,record_defaults=[");
     for (int32_t i = c->level[0].begin[0]; i < c->level[0].end[0]; i++)
-        levada_cli_printf(out, "%s{dtype:string,default:\"\"}", i > c->level[0].begin[0] ? "," : "");
+        levada_cli_printf(out, "%s{dtype:string,default:\"\"}",
+                          i > c->level[0].begin[0] ? "," : "");
     levada_cli_puts(out, "],columns=[");
     for (int32_t i = c->level[0].begin[0]; i < c->level[0].end[0]; i++) {
         int32_t begin = c->level[1].begin[i];

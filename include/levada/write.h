@@ -5,9 +5,9 @@
  *   tfrecord  the bytes of the only column, or else tf.train.Example messages (integers, float32,
  *             bool as integers, strings, and lists of them; float64 is refused: cast it)
  *   csv       a header, then a row per record; no lists
- *   jsonl     an object per record; lists of one and two levels; texts must be UTF-8, numbers finite
- *   tar       a sample per record: the column `key` (else the number of the record) names it, and
- *             each other column is a member; the columns names and values are members, too
+ *   jsonl     an object per record; lists of one and two levels; texts must be UTF-8, numbers
+ * finite tar       a sample per record: the column `key` (else the number of the record) names it,
+ * and each other column is a member; the columns names and values are members, too
  *
  * Files appear when all of them are complete. After a failure the old files are unchanged. Parts of
  * a set are named PATH.part-00000 until then, and renamed one after the other at the end.
@@ -28,9 +28,9 @@ typedef struct levada_write_options {
     const char *format;      /* tfrecord, csv, jsonl, tar; NULL = by the name of the file        */
     const char *compression; /* none, gzip, zlib, zstd; NULL = by the name of the file           */
     int32_t     level;       /* of the compression; -1 = its default                             */
-    /* A set of files: a new one begins after so many records, or so many bytes before compression;
-     * 0 = no limit, and both 0 = one file. A "%05d-of-%05d" in the path is replaced by number and
-     * count; without one, "-00000-of-00003" stands in front of the suffixes. */
+    /* A set of files: a new one begins after this number of records, or of bytes before
+     * compression; 0 = no limit, and both 0 = one file. A "%05d-of-%05d" in the path is replaced by
+     * number and count; without one, "-00000-of-00003" stands in front of the suffixes. */
     int64_t shard_records, shard_bytes;
     /* Called after each block on the calling thread; false ends the writing with ECANCELLED. */
     bool (*progress)(void *user, int64_t records);

@@ -23,7 +23,8 @@ typedef struct levada_py_main   levada_py_main;
 /* Where calls of user functions wait for threads of Python (call_queue.c). One per module; it is
  * never freed, because the last reference to a function may go after the module has gone. */
 typedef struct levada_py_state {
-    PyTypeObject     *block, *view, *dataset, *iter, *function, *writer, *sink, *tensor, *queue, *barrier;
+    PyTypeObject *block, *view, *dataset, *iter, *function, *writer, *sink, *tensor, *queue,
+        *barrier;
     PyTypeObject     *saver, *segments; /* state savers, and batches of theirs */
     PyTypeObject     *reader;
     PyTypeObject     *bucket;
@@ -50,7 +51,8 @@ levada_py_state *levada_py_state_of(PyObject *self);
 
 /* Type specs, in their files; added to the module in module.c. */
 extern PyType_Spec levada_py_block_spec, levada_py_view_spec, levada_py_dataset_spec;
-extern PyType_Spec levada_py_iter_spec, levada_py_function_spec, levada_py_writer_spec, levada_py_sink_spec;
+extern PyType_Spec levada_py_iter_spec, levada_py_function_spec, levada_py_writer_spec,
+    levada_py_sink_spec;
 extern PyType_Spec levada_py_tensor_spec, levada_py_queue_spec, levada_py_barrier_spec;
 extern PyType_Spec levada_py_saver_spec, levada_py_segments_spec;
 extern PyType_Spec levada_py_reader_spec;

@@ -90,10 +90,13 @@ def write(
 ) -> int:
     """Writes every record of a dataset to TFRecord, CSV, JSONL or tar files; returns their number.
 
-    format and compression: tfrecord, csv, jsonl, tar; none, gzip, zlib, zstd; None = by the suffixes
-    of the path ("a.jsonl.gz"). shard_records, shard_bytes: a new file begins after so many; the files
-    are "a-00000-of-00003.csv", or as a "%05d-of-%05d" in the path says. progress(records) is called
-    after each block. Files appear when all are complete; after an exception none does.
+    format: tfrecord, csv, jsonl, tar; None = by the suffix of the path
+    compression: none, gzip, zlib, zstd; None = by the suffix of the path ("a.jsonl.gz")
+    shard_records, shard_bytes: a new file begins after this number; the files are
+        "a-00000-of-00003.csv", or as a "%05d-of-%05d" in the path says
+    progress: called with the number of records after each block
+
+    Files appear when all are complete; after an exception none does.
 
     tfrecord holds tf.train.Example messages, or the bytes of the only column. csv has no lists. tar
     names samples by the column "key", and members by the other columns.

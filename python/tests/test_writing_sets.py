@@ -6,10 +6,9 @@ import json
 import subprocess
 import tarfile
 
+import levada as lv
 import pytest
 from command import LEVADA, needs_command
-
-import levada as lv
 
 
 def convert(tmp_path, *words):
@@ -46,7 +45,9 @@ def test_what_is_written_reads_back(tmp_path, name):
             pytest.skip("built without simdjson")
         back = lv.jsonl(path, fields={"name": lv.string, "age": lv.int64, "height": lv.float32})
     elif "tar" in name:
-        assert [m.name.partition(".")[2] for m in tarfile.open(path)][:3] == ["name", "age", "height"]
+        with tarfile.open(path) as archive:
+            fields = [m.name.partition(".")[2] for m in archive]
+        assert fields[:3] == ["name", "age", "height"]
         return
     else:
         spec = {
@@ -84,7 +85,7 @@ def test_convert_goes_through_all_formats(tmp_path):
     for source, target in [("a.csv", "b.tar"), ("b.tar", "c.tar.gz"), ("a.csv", "d.jsonl")]:
         convert(tmp_path, source, target)
     with tarfile.open(tmp_path / "c.tar.gz") as archive:
-        assert [m.name for m in archive][0] == "000000000.name"
+        assert next(m.name for m in archive) == "000000000.name"
     lines = (tmp_path / "d.jsonl").read_text().splitlines()
     assert [json.loads(line)["age"] for line in lines] == ["36", "85"]
     convert(tmp_path, "a.csv", "e.csv", "--shard-records", "1")

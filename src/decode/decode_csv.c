@@ -3,7 +3,7 @@
  * decode_csv - lines of CSV to one column per field: tf.io.decode_csv
  * (core/kernels/decode_csv_op.cc, python/ops/parsing_ops.py).
  */
-#include "decode/csv_columns.h"
+#include "rows/csv_columns.h"
 
 static const levada_arg decode_csv_options[] = {
     LEVADA_ARG(VALUE, levada_csv_args, record_defaults, .required = true, .positional = true,

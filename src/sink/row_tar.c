@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { TAR_BLOCK = 512, TAR_SHORT = 100 };
+enum { TAR_BLOCK = 512, TAR_END = 1024, TAR_SHORT = 100 };
 
 static levada_status tar_check(const levada_spec *spec, levada_error *err)
 {
@@ -156,7 +156,7 @@ static levada_status tar_row(levada_row_writer *w, const levada_block *block, in
 
 static void tar_end(levada_text *out)
 {
-    static const uint8_t zeros[2 * TAR_BLOCK];
+    static const uint8_t zeros[TAR_END];
 
     levada_text_add(out, zeros, sizeof zeros);
 }

@@ -48,7 +48,8 @@ levada_status levada_row_check(const levada_spec *spec, const char *format, leva
 
 int64_t levada_row_integer(const levada_column *column, int64_t at)
 {
-    const uint8_t *p = column->values + (size_t)at * (size_t)levada_dtype_size(column->field->dtype);
+    const uint8_t *p =
+        column->values + (size_t)at * (size_t)levada_dtype_size(column->field->dtype);
     int64_t        i64;
     int32_t        i32;
     int16_t        i16;

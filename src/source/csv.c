@@ -8,7 +8,7 @@
  * only where a delimiter or the end of the row follows. So a quote at another place is an error of
  * its row, and the rows after it are read as if it were not there.
  */
-#include "decode/csv_columns.h"
+#include "rows/csv_columns.h"
 #include "registry/env_priv.h"
 
 #include <levada/source.h>
@@ -199,7 +199,8 @@ static const levada_decoder_def csv_columns = {
 };
 
 static const levada_example_file csv_files[] = {
-    { "people.csv", "name,age,height\nada,36,1.65\n\"grace\nh.\",85,\n\"\"\"\",1,2\r\nd,4,1e2", 60 },
+    { "people.csv", "name,age,height\nada,36,1.65\n\"grace\nh.\",85,\n\"\"\"\",1,2\r\nd,4,1e2",
+      60 },
     { NULL, NULL, 0 }
 };
 
@@ -207,7 +208,8 @@ const levada_format_def levada_format_csv = {
     .struct_size = sizeof(levada_format_def),
     .name = "csv",
     .doc = "rows of CSV files, one column per field",
-    .example = "csv:people.csv,record_defaults=[string,int32,{dtype:float32,default:0}],header=true",
+    .example =
+        "csv:people.csv,record_defaults=[string,int32,{dtype:float32,default:0}],header=true",
     .example_files = csv_files,
     .field = "row",
     .args = csv_options,

@@ -7,7 +7,7 @@
  * two levels deep, as ragged columns.
  */
 #include "base/alloc.h"
-#include "decode/json_columns.h"
+#include "rows/json_columns.h"
 #include "registry/env_priv.h"
 
 #include <levada/source.h>

@@ -9,7 +9,7 @@
  * of zeros are too, so archives may follow each other in one file.
  */
 #include "base/alloc.h"
-#include "decode/strings_put.h"
+#include "rows/strings_put.h"
 #include "source/tar_member.h"
 
 #include <levada/builder.h>

@@ -112,9 +112,21 @@ static void fields_become_columns(void **state)
 static void bad_rows_are_rejected_alone(void **state)
 {
     static const char *const rows[] = {
-        "{\"i\":1.5}", "{\"i\":\"1\"}", "{\"i\":9223372036854775808}", "{\"i\":null}", "{}",
-        "[1]", "{\"i\":1", "{\"i\":1}}", "{\"i\":01}", "{\"i\":1,\"s\":\"\xff\"}", "nul", "{\"i\":[1]}",
-        "{\"i\":1,\"l\":[1,[2]]}", "{\"i\":1,\"l\":3}", "{\"i\":1,\"l\":[null]}",
+        "{\"i\":1.5}",
+        "{\"i\":\"1\"}",
+        "{\"i\":9223372036854775808}",
+        "{\"i\":null}",
+        "{}",
+        "[1]",
+        "{\"i\":1",
+        "{\"i\":1}}",
+        "{\"i\":01}",
+        "{\"i\":1,\"s\":\"\xff\"}",
+        "nul",
+        "{\"i\":[1]}",
+        "{\"i\":1,\"l\":[1,[2]]}",
+        "{\"i\":1,\"l\":3}",
+        "{\"i\":1,\"l\":[null]}",
     };
 
     (void)state;
@@ -156,8 +168,9 @@ static void goes_on_after_a_restore(void **state)
 
     (void)state;
     for (int i = 0; i < 300; i++) {
-        t_add(&text, row, (size_t)snprintf(row, sizeof row, "{\"i\":%d,\"s\":\"%d\",\"l\":[%d,1]}%s",
-                                           i, i * i, i, i % 5 ? "\n" : "\r\n\n"));
+        t_add(&text, row,
+              (size_t)snprintf(row, sizeof row, "{\"i\":%d,\"s\":\"%d\",\"l\":[%d,1]}%s", i, i * i,
+                               i, i % 5 ? "\n" : "\r\n\n"));
     }
     t_iter_sweep(with_bytes((char *)text.at, text.size, ",fields={i:int64,s:string,l:[int32]}"),
                  false, 11);

@@ -2,6 +2,7 @@
 #include "support/versioned.h"
 
 #include "support/blocks.h"
+#include "support/files.h"
 #include "support/savers.h"
 
 #include <levada/levada.h>
@@ -136,5 +137,30 @@ levada_status test_use_padding(const void *how, levada_error *err)
 
     levada_block_unref(&out);
     levada_block_unref(&batch);
+    return st;
+}
+
+levada_status test_use_write(const void *options, levada_error *err)
+{
+    levada_sink  *sink = NULL;
+    levada_status st = levada_sink_open(t_path("w.csv"), options, &sink, err);
+
+    levada_sink_destroy(&sink);
+    return st;
+}
+
+levada_status test_use_written(const void *result, levada_error *err)
+{
+    unsigned char copy[1024];
+    size_t        size, after;
+    levada_sink  *sink = NULL;
+    levada_status st = levada_sink_open(t_path("w.csv"), NULL, &sink, err);
+
+    memcpy(&size, result, sizeof size);
+    memcpy(copy, result, sizeof copy);
+    if (st == LEVADA_OK) st = levada_sink_close(sink, (levada_write_result *)(void *)copy, err);
+    levada_sink_destroy(&sink);
+    memcpy(&after, copy, sizeof after);
+    assert_int_equal(after, size);
     return st;
 }

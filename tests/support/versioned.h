@@ -14,6 +14,8 @@ levada_status test_use_saver(const void *options, levada_error *err);
 levada_status test_use_stats(const void *stats, levada_error *err);
 levada_status test_use_example(const void *example, levada_error *err);
 levada_status test_use_view(const void *view, levada_error *err);
+levada_status test_use_write(const void *options, levada_error *err);
+levada_status test_use_written(const void *result, levada_error *err);
 levada_status test_use_sizes(const void *sizes, levada_error *err);
 levada_status test_use_padding(const void *how, levada_error *err);
 

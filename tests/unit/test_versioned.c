@@ -166,31 +166,6 @@ static levada_status use_result(const void *result, levada_error *err)
     return st;
 }
 
-static levada_status use_write(const void *options, levada_error *err)
-{
-    levada_sink  *sink = NULL;
-    levada_status st = levada_sink_open(t_path("w.csv"), options, &sink, err);
-
-    levada_sink_destroy(&sink);
-    return st;
-}
-
-static levada_status use_written(const void *result, levada_error *err)
-{
-    unsigned char copy[1024];
-    size_t        size, after;
-    levada_sink  *sink = NULL;
-    levada_status st = levada_sink_open(t_path("w.csv"), NULL, &sink, err);
-
-    memcpy(&size, result, sizeof size);
-    memcpy(copy, result, sizeof copy);
-    if (st == LEVADA_OK) st = levada_sink_close(sink, (levada_write_result *)(void *)copy, err);
-    levada_sink_destroy(&sink);
-    memcpy(&after, copy, sizeof after);
-    assert_int_equal(after, size);
-    return st;
-}
-
 static levada_status use_kind(const void *kind, levada_error *err)
 {
     unsigned char copy[1024];
@@ -333,9 +308,9 @@ static versioned_case cases[] = {
       { .verify = LEVADA_VERIFY_OPTIONS_INIT } },
     { "levada_verify_result", sizeof(levada_verify_result), use_result,
       { .result = LEVADA_VERIFY_RESULT_INIT } },
-    { "levada_write_options", sizeof(levada_write_options), use_write,
+    { "levada_write_options", sizeof(levada_write_options), test_use_write,
       { .write = LEVADA_WRITE_OPTIONS_INIT } },
-    { "levada_write_result", sizeof(levada_write_result), use_written,
+    { "levada_write_result", sizeof(levada_write_result), test_use_written,
       { .written = LEVADA_WRITE_RESULT_INIT } },
     { "levada_file_kind", sizeof(levada_file_kind), use_kind, { .kind = LEVADA_FILE_KIND_INIT } },
     { "levada_function_def", sizeof(levada_function_def), use_function, { .env = { 0 } } },

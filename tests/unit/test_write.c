@@ -41,7 +41,8 @@ static void rows_are_written(void **state)
 {
     (void)state;
     expect("t_rows:2 | select:[n,s]", "a.csv", "n,s\n0,0\n1,1\n");
-    expect("t_rows:2 | select:[n,x,s] | take:1", "a.jsonl", "{\"n\":0,\"x\":[0,1,2],\"s\":\"0\"}\n");
+    expect("t_rows:2 | select:[n,x,s] | take:1", "a.jsonl",
+           "{\"n\":0,\"x\":[0,1,2],\"s\":\"0\"}\n");
 }
 
 static void what_is_written_reads_back(void **state)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The options of CSV, and the columns that they describe. */
-#include "decode/csv_columns.h"
+#include "rows/csv_columns.h"
 
 #include "base/alloc.h"
 

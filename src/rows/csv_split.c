@@ -3,7 +3,7 @@
  * A row split by the places of its delimiters, quotes and newlines, which a kernel finds. A row
  * that breaks a rule, or is very long, is split again byte by byte, which says what is wrong.
  */
-#include "decode/csv_columns.h"
+#include "rows/csv_columns.h"
 
 /* A row while it is split. */
 typedef struct split_row {

@@ -7,8 +7,8 @@
  * until the next parse. All of a document is validated (RFC 8259, UTF-8, numbers that fit) before
  * anything of it is returned. One thread at a time.
  */
-#ifndef LEVADA_DECODE_JSON_READER_H
-#define LEVADA_DECODE_JSON_READER_H
+#ifndef LEVADA_ROWS_JSON_READER_H
+#define LEVADA_ROWS_JSON_READER_H
 
 #include <levada/error.h>
 
@@ -39,7 +39,7 @@ typedef struct levada_json_value {
 LEVADA_MUST_USE levada_status levada_json_reader_create(levada_json_reader **out,
                                                         levada_error        *err);
 void levada_json_reader_destroy(levada_json_reader **reader);
-/* Room for documents of so many bytes. */
+/* Room for documents of `size` bytes. */
 LEVADA_MUST_USE levada_status levada_json_reader_reserve(levada_json_reader *reader, size_t size,
                                                          levada_error *err);
 

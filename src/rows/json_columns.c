@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "decode/json_columns.h"
+#include "rows/json_columns.h"
 
 #include "base/alloc.h"
-#include "decode/strings_put.h"
+#include "rows/strings_put.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -82,7 +82,7 @@ static bool columns_number(columns_adder *a, int64_t i, double f)
     }
 }
 
-/* One value that is no list. False where it is not of the dtype, or memory has run out. */
+/* One value, not a list. False where it is not of the dtype, or memory has run out. */
 static bool columns_scalar(columns_adder *a, levada_json_value value)
 {
     levada_json_kind kind = levada_json_kind_of(value);
@@ -237,7 +237,7 @@ static levada_status columns_row(levada_json_columns *c, const levada_strings *i
     if (!wrong && c->n > 0 && levada_json_kind_of(root) != LEVADA_JSON_MAP)
         wrong = "it is not an object";
     bad = wrong != NULL;
-    if (wrong) LEVADA_TRY(columns_reject(out, row, err, "this is no row of JSON: %s", wrong));
+    if (wrong) LEVADA_TRY(columns_reject(out, row, err, "invalid JSON: %s", wrong));
     for (int64_t i = 0; i < c->n; i++)
         LEVADA_TRY(columns_field(&c->columns[i], wrong ? NULL : &root, row, &bad, out, err));
     return LEVADA_OK;

@@ -3,7 +3,7 @@
 #include "base/alloc.h"
 #include "base/number.h"
 #include "base/number_quick.h"
-#include "decode/csv_columns.h"
+#include "rows/csv_columns.h"
 #include "registry/env_priv.h"
 
 #include <stdarg.h>

@@ -10,11 +10,11 @@
  * A levada_csv is the scratch of one worker. Errors of options are EINVALID_ARGUMENT; a bad row is
  * rejected, and its values are defaults.
  */
-#ifndef LEVADA_DECODE_CSV_COLUMNS_H
-#define LEVADA_DECODE_CSV_COLUMNS_H
+#ifndef LEVADA_ROWS_CSV_COLUMNS_H
+#define LEVADA_ROWS_CSV_COLUMNS_H
 
 #include "base/kernels.h"
-#include "decode/csv_line.h"
+#include "rows/csv_line.h"
 
 #include <levada/builder.h>
 #include <levada/decoder.h>
@@ -23,7 +23,8 @@ enum {
     LEVADA_CSV_COLUMNS = 4096,
     LEVADA_CSV_FIELDS = 65536, /* of a row without record_defaults */
     LEVADA_CSV_NAME = 24,
-    LEVADA_CSV_MARKS = 65536 /* bytes of a row that is indexed; longer ones are split byte by byte */
+    LEVADA_CSV_MARKS =
+        65536 /* bytes of a row that is indexed; longer ones are split byte by byte */
 };
 
 /* The options. */
@@ -99,8 +100,8 @@ LEVADA_MUST_USE levada_status levada_csv_decode(levada_csv *csv, const levada_cs
                                                 const levada_strings *in, levada_builder *out,
                                                 levada_error *err);
 
-/* Splits one row: stores field k in to[k * stride], the first `capacity` of them, and sets *n to the
- * number of all. Returns what is wrong with the row, or NULL. */
+/* Splits one row: stores field k in to[k * stride], the first `capacity` of them, and sets *n to
+ * the number of all. Returns what is wrong with the row, or NULL. */
 const char *levada_csv_split_row(levada_csv *csv, const uint8_t *row, int32_t size,
                                  levada_csv_field *to, int64_t stride, int64_t capacity,
                                  int64_t *n);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "decode/strings_put.h"
+#include "rows/strings_put.h"
 
 #include "tensor/pool.h"
 

@@ -10,10 +10,10 @@
  *
  * A line has no end mark: it is bytes and a size. Any thread.
  */
-#ifndef LEVADA_DECODE_CSV_LINE_H
-#define LEVADA_DECODE_CSV_LINE_H
+#ifndef LEVADA_ROWS_CSV_LINE_H
+#define LEVADA_ROWS_CSV_LINE_H
 
-#include "decode/strings_put.h"
+#include "rows/strings_put.h"
 
 typedef struct levada_csv_rules {
     uint8_t        delim;
@@ -24,7 +24,8 @@ typedef struct levada_csv_rules {
                              * empty row is one empty field                                       */
 } levada_csv_rules;
 
-/* A field in the line, without the quotes around it. escaped: every "" in it stands for one quote. */
+/* A field in the line, without the quotes around it. escaped: every "" in it stands for one quote.
+ */
 typedef levada_text_span levada_csv_field;
 
 /* Splits line[0, size). Stores the first `capacity` fields and sets *n to the number of all.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Strings that lie somewhere in memory as one level of a column: without a copy where all of them
  * lie in one buffer. */
-#ifndef LEVADA_DECODE_STRINGS_PUT_H
-#define LEVADA_DECODE_STRINGS_PUT_H
+#ifndef LEVADA_ROWS_STRINGS_PUT_H
+#define LEVADA_ROWS_STRINGS_PUT_H
 
 #include <levada/builder.h>
 

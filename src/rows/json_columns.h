@@ -6,10 +6,10 @@
  * A levada_json_columns is the scratch of one worker; all-zero is valid for close. A row that is
  * not an object, lacks a required field or has a value of another type is rejected.
  */
-#ifndef LEVADA_DECODE_JSON_COLUMNS_H
-#define LEVADA_DECODE_JSON_COLUMNS_H
+#ifndef LEVADA_ROWS_JSON_COLUMNS_H
+#define LEVADA_ROWS_JSON_COLUMNS_H
 
-#include "decode/json_reader.h"
+#include "rows/json_reader.h"
 
 #include <levada/builder.h>
 #include <levada/decoder.h>

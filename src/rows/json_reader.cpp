@@ -3,7 +3,7 @@
 #define SIMDJSON_EXCEPTIONS 0
 #include <simdjson.h>
 
-#include "decode/json_reader.h"
+#include "rows/json_reader.h"
 
 #include <cstring>
 #include <new>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The option `fields` of jsonl, and the columns that it describes. */
 #include "base/alloc.h"
-#include "decode/json_columns.h"
+#include "rows/json_columns.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What stands in for json_reader.cpp where the build did not find simdjson. */
-#include "decode/json_reader.h"
+#include "rows/json_reader.h"
 
 levada_status levada_json_reader_create(levada_json_reader **out, levada_error *err)
 {

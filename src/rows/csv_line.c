@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "decode/csv_line.h"
+#include "rows/csv_line.h"
 
 #include <stddef.h>
 

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Data sets to files: levada.write. */
+#include "module.h"
+
+#include <levada/write.h>
+
+typedef struct sink_object {
+    PyObject_HEAD
+    levada_sink *sink;
+} sink_object;
+
+static PyObject *sink_open(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    levada_write_options options = LEVADA_WRITE_OPTIONS_INIT;
+    PyObject            *path = NULL;
+    long long            records = 0, bytes = 0;
+    levada_error         err = LEVADA_ERROR_INIT;
+    sink_object         *self;
+
+    (void)kwargs;
+    if (!PyArg_ParseTuple(args, "O&zziLL:Sink", PyUnicode_FSConverter, &path, &options.format,
+                          &options.compression, &options.level, &records, &bytes))
+        return NULL;
+    options.shard_records = records;
+    options.shard_bytes = bytes;
+    self = (sink_object *)PyType_GenericAlloc(type, 0);
+    if (self && !levada_py_ok(levada_sink_open(PyBytes_AsString(path), &options, &self->sink, &err),
+                              &err))
+        Py_CLEAR(self);
+    Py_DECREF(path);
+    return (PyObject *)self;
+}
+
+/* The sink leaves the object meanwhile: another thread that comes finds none. */
+static levada_sink *sink_enter(sink_object *self)
+{
+    levada_sink *sink = self->sink;
+
+    self->sink = NULL;
+    if (!sink) PyErr_SetString(PyExc_RuntimeError, "these files are closed, or in use");
+    return sink;
+}
+
+static PyObject *sink_add(PyObject *object, PyObject *given)
+{
+    sink_object     *self = (sink_object *)object;
+    levada_py_state *state = PyType_GetModuleState(Py_TYPE(object));
+    levada_error     err = LEVADA_ERROR_INIT;
+    levada_sink     *sink;
+    levada_status    st;
+
+    if (!PyObject_TypeCheck(given, state->block)) {
+        PyErr_SetString(PyExc_TypeError, "a block is expected");
+        return NULL;
+    }
+    sink = sink_enter(self);
+    if (!sink) return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    st = levada_sink_add(sink, ((levada_py_block *)given)->block, &err);
+    Py_END_ALLOW_THREADS
+    self->sink = sink;
+    return levada_py_ok(st, &err) ? Py_NewRef(Py_None) : NULL;
+}
+
+static PyObject *sink_close(PyObject *object, PyObject *unused)
+{
+    levada_write_result result = LEVADA_WRITE_RESULT_INIT;
+    levada_error        err = LEVADA_ERROR_INIT;
+    levada_sink        *sink = sink_enter((sink_object *)object);
+    levada_status       st;
+
+    (void)unused;
+    if (!sink) return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    st = levada_sink_close(sink, &result, &err);
+    levada_sink_destroy(&sink);
+    Py_END_ALLOW_THREADS
+    if (!levada_py_ok(st, &err)) return NULL;
+    return Py_BuildValue("LLL", (long long)result.records, (long long)result.bytes,
+                         (long long)result.files);
+}
+
+static PyObject *sink_discard(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    levada_sink_destroy(&((sink_object *)object)->sink);
+    return Py_NewRef(Py_None);
+}
+
+static void sink_dealloc(PyObject *object)
+{
+    PyTypeObject *type = Py_TYPE(object);
+
+    levada_sink_destroy(&((sink_object *)object)->sink);
+    PyObject_Free(object);
+    Py_DECREF(type);
+}
+
+static PyMethodDef sink_methods[] = {
+    {"add", sink_add, METH_O, "Writes all records of a block."},
+    {"close", sink_close, METH_NOARGS, "The files appear: (records, bytes, files)."},
+    {"discard", sink_discard, METH_NOARGS, "Drops the files; again is fine."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot sink_slots[] = {
+    { Py_tp_doc, (void *)(uintptr_t)"Files of a data set; levada.write uses it." },
+    {Py_tp_new, (void *)(uintptr_t)sink_open},
+    {Py_tp_dealloc, (void *)(uintptr_t)sink_dealloc},
+    {Py_tp_methods, sink_methods},
+    {0, NULL},
+};
+
+PyType_Spec levada_py_sink_spec = {
+    .name = "levada._levada.Sink",
+    .basicsize = sizeof(sink_object),
+    .flags = Py_TPFLAGS_DEFAULT,
+    .slots = sink_slots,
+};
