@@ -251,10 +251,10 @@ def test_text_means_the_same_with_json_between(tmp_path, words):
         ("part-0.txt", "o", [], b"--to"),
         ("part-0.txt", "o.gz", [], b"--to"),
         ("a.ns", "o.tfrecord", [], b"cannot tell the format of a.ns; set --from"),
-        ("a.tar", "o.tfrecord", [], b"--from"),
+        ("a.zip", "o.tfrecord", [], b"--from"),
         ("noise", "o.tfrecord", [], b"cannot tell the format of noise; set --from"),
-        ("part-0.txt", "o.tfrecord", ["--from", "csv"], b"--from csv"),
-        ("part-0.txt", "o.tfrecord", ["--to", "csv"], b"csv"),
+        ("part-0.txt", "o.tfrecord", ["--from", "xml"], b"--from xml"),
+        ("part-0.txt", "o.tfrecord", ["--to", "xml"], b"xml"),
     ],
 )
 def test_unknown_formats_are_refused(tmp_path, source, target, words, says):

@@ -34,9 +34,11 @@ def test_version_is_one_line():
 def test_version_and_config_name_the_build(capsys):
     config = lv.show_config(mode="dicts")
     assert config["version"] == lv.__version__
-    assert list(config) == ("version cpu cpu_detected simd futex debug isal zlib zstd".split())
+    assert list(config) == (
+        "version cpu cpu_detected simd futex debug isal simdjson zlib zstd".split()
+    )
     text = levada("--version").stdout
-    for key in ("isal", "zlib", "zstd"):
+    for key in ("isal", "simdjson", "zlib", "zstd"):
         assert f", {key} {config[key] or 'off'}" in text
     assert f"(cpu {config['cpu']}, " in text
     environ = os.environ | {"LEVADA_CPU": "portable"}

@@ -21,11 +21,21 @@
 /* The last n <= 8 bytes in front of `end` less '0' each, the last one on top; zeros below. */
 static LEVADA_ALWAYS_INLINE uint64_t levada_quick_load(const uint8_t *end, size_t n)
 {
+    static const uint64_t keep[9] = {
+        0,
+        UINT64_C(0xff00000000000000),
+        UINT64_C(0xffff000000000000),
+        UINT64_C(0xffffff0000000000),
+        UINT64_C(0xffffffff00000000),
+        UINT64_C(0xffffffffff000000),
+        UINT64_C(0xffffffffffff0000),
+        UINT64_C(0xffffffffffffff00),
+        UINT64_C(0xffffffffffffffff),
+    };
     uint64_t word;
 
-    if (n == 0) return 0;
     memcpy(&word, end - 8, 8);
-    return (word ^ UINT64_C(0x3030303030303030)) >> (64 - 8 * n) << (64 - 8 * n);
+    return (word ^ UINT64_C(0x3030303030303030)) & keep[n];
 }
 
 /* Are all eight bytes 0 to 9? */
@@ -85,30 +95,18 @@ static LEVADA_ALWAYS_INLINE uint64_t levada_quick_close(uint64_t x, uint64_t poi
     return (x & ~(below << 8 | 0xff)) | (x & below) << 8 | into;
 }
 
-/* Up to eight characters in one word. */
-static LEVADA_ALWAYS_INLINE bool levada_quick_word(const uint8_t *end, size_t n, uint64_t *digits,
-                                                   size_t *places)
+/* Up to 16 characters in two words. Lengths and signs of a column differ from row to row, so that
+ * branches on them would be guessed wrong: there are none. */
+static LEVADA_ALWAYS_INLINE bool levada_quick_words(const uint8_t *end, size_t n, uint64_t *digits,
+                                                    size_t *places)
 {
-    uint64_t x = levada_quick_load(end, n), points = levada_quick_points(x);
-
-    *places = 0;
-    if (points != 0) {
-        if (n == 1) return false;
-        x = levada_quick_close(x, points, 0, places);
-    }
-    *digits = levada_quick_value(x);
-    return levada_quick_digits(x);
-}
-
-/* Nine to 16 in two words. */
-static LEVADA_ALWAYS_INLINE bool levada_quick_long(const uint8_t *end, size_t n, uint64_t *digits,
-                                                   size_t *places)
-{
-    uint64_t low = levada_quick_load(end, 8), high = levada_quick_load(end - 8, n - 8);
+    uint64_t low = levada_quick_load(end, n < 8 ? n : 8);
+    uint64_t high = levada_quick_load(end - 8, n < 8 ? 0 : n - 8);
     uint64_t points = levada_quick_points(low);
 
     *places = 0;
     if (points != 0) {
+        if (n == 1) return false;
         low = levada_quick_close(low, points, high >> 56, places);
         high <<= 8;
     } else if ((points = levada_quick_points(high)) != 0) {
@@ -125,18 +123,19 @@ static LEVADA_ALWAYS_INLINE bool levada_quick_double(const uint8_t *text, size_t
 {
     static const double tens[LEVADA_QUICK_MOST] = { 1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                                     1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15 };
-    bool     negative = n > 1 && text[0] == '-', good;
-    uint64_t digits = 0;
+    bool     negative = n > 1 && text[0] == '-';
+    uint64_t digits = 0, bits;
     size_t   places = 0;
+    double   value;
 
     text += negative;
     n -= negative;
     if (n - 1 >= LEVADA_QUICK_MOST) return false;
-    good = n <= 8 ? levada_quick_word(text + n, n, &digits, &places)
-                  : levada_quick_long(text + n, n, &digits, &places);
-    if (!good) return false;
-    *out = (double)(int64_t)digits / tens[places];
-    if (negative) *out = -*out;
+    if (!levada_quick_words(text + n, n, &digits, &places)) return false;
+    value = (double)(int64_t)digits / tens[places];
+    memcpy(&bits, &value, sizeof bits);
+    bits |= (uint64_t)negative << 63;
+    memcpy(out, &bits, sizeof bits);
     return true;
 }
 

@@ -7,16 +7,6 @@
 #include <math.h>
 #include <string.h>
 
-const levada_row_format *levada_row_format_find(const char *name)
-{
-    static const levada_row_format *const all[] = { &levada_row_tfrecord, &levada_row_csv,
-                                                    &levada_row_jsonl, &levada_row_tar };
-
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (strcmp(all[i]->name, name) == 0) return all[i];
-    return NULL;
-}
-
 levada_row_range levada_row_range_of(const levada_column *column, int64_t row)
 {
     const levada_field *field = column->field;

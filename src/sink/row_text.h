@@ -2,7 +2,7 @@
 /*
  * Records as the bytes that a file of some format holds for them.
  *
- * A row format is a name and functions; the list is in row_text.c. Bytes are added to a text, whose
+ * A row format is a name and functions; the list is in write.c. Bytes are added to a text, whose
  * failed additions the caller notices. Errors are EINVALID_ARGUMENT and name the column.
  */
 #ifndef LEVADA_SINK_ROW_TEXT_H
@@ -28,9 +28,6 @@ typedef struct levada_row_format {
                          levada_text *out, levada_error *err);
     void (*end)(levada_text *out); /* of a file; may be NULL */
 } levada_row_format;
-
-/* NULL = there is none. */
-const levada_row_format *levada_row_format_find(const char *name);
 
 /* Refuses dtypes that no format can hold. */
 LEVADA_MUST_USE levada_status levada_row_check(const levada_spec *spec, const char *format,

@@ -170,6 +170,16 @@ static levada_status write_row(levada_sink *w, const levada_block *block, int64_
 
 /* -- options */
 
+static const levada_row_format *write_format(const char *name)
+{
+    static const levada_row_format *const all[] = { &levada_row_tfrecord, &levada_row_csv,
+                                                    &levada_row_jsonl, &levada_row_tar };
+
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (strcmp(all[i]->name, name) == 0) return all[i];
+    return NULL;
+}
+
 static levada_status write_choose(levada_sink *w, const char *path, levada_error *err)
 {
     const char *format = w->options.format, *compression = NULL, *named = NULL;
@@ -177,7 +187,7 @@ static levada_status write_choose(levada_sink *w, const char *path, levada_error
     levada_inspect_name(NULL, path, &named, &compression);
     if (!format) format = named;
     if (w->options.compression) compression = w->options.compression;
-    w->format = format ? levada_row_format_find(format) : NULL;
+    w->format = format ? write_format(format) : NULL;
     if (!w->format)
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "cannot write %s to %s: the formats are tfrecord, csv, jsonl and tar",
