@@ -32,10 +32,9 @@ COMMENT = [
     (r"(left|leaves?) out", "skipped, dropped, omitted"),
     (r"gives?(?! up)|gave(?! up)", "returns, emits, yields"),
     (r"goes on", "continues"),
-    (r"once more|anew", "again"),
-    (r"by (itself|themselves)", "alone, automatically"),
-    (r"beside", "next to, besides, concurrently with"),
-    (r"(has|have|makes?) room|room for", "capacity, space, reserves"),
+    (r"anew", "again"),
+    (r"beside a restore", "during a restore"),
+    (r"(has|have|makes?) room", "capacity, space, reserves"),
     (r"begun again", "restarted"),
 ]
 # in strings of code

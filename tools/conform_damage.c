@@ -149,6 +149,12 @@ static bool damage_alike(const levada_conform_rows *want, int64_t from,
     return true;
 }
 
+/* Records that damage in `record` does not touch, from the first one on. */
+static int64_t damage_intact(const damage_case *x, int64_t record)
+{
+    return x->c->def->open_ended && record > 0 ? record - 1 : record;
+}
+
 /* -- one damaged file */
 
 static levada_conform_verdict damage_broken(const damage_case *x, int64_t record, const char *what,
@@ -160,7 +166,8 @@ static levada_conform_verdict damage_broken(const damage_case *x, int64_t record
 }
 
 /* Damage ends the run at its place, or is not noticed. *noticed says which. A format with
- * check_size() may refuse a truncated file as it is opened, with any error. */
+ * check_size() may refuse a truncated file as it is opened, with any error. A format with a decoder
+ * may reject a damaged row, as decoders do, with EINVALID_ARGUMENT. */
 static levada_conform_verdict damage_failing(const damage_case *x, int64_t record, bool cut,
                                              bool *noticed)
 {
@@ -173,10 +180,11 @@ static levada_conform_verdict damage_failing(const damage_case *x, int64_t recor
     *noticed = st != LEVADA_END;
     if (*noticed && cut && x->c->def->check_size && got.n == 0) {
         verdict = LEVADA_CONFORM_GOOD;
-    } else if (*noticed && st != LEVADA_EDATA_LOSS) {
+    } else if (*noticed && st != LEVADA_EDATA_LOSS
+               && !(x->c->def->decoder && st == LEVADA_EINVALID_ARGUMENT)) {
         verdict = damage_broken(x, record, levada_error_text(&err, text, sizeof text),
                                 "next(): damage is EDATA_LOSS, which error policies skip");
-    } else if (!damage_alike(&x->c->want, 0, &got, 0, record)) {
+    } else if (!damage_alike(&x->c->want, 0, &got, 0, damage_intact(x, record))) {
         verdict = damage_broken(x, record, "a record before it is missing or changed",
                                 "next(): records before the damage are in spans");
     }
@@ -220,7 +228,7 @@ static levada_conform_verdict damage_skipping(const damage_case *x, int64_t reco
     if (st != LEVADA_END) {
         verdict = damage_broken(x, record, levada_error_text(&err, text, sizeof text),
                                 "next() and resync(): errors=skip passes over damage");
-    } else if (!damage_alike(&x->c->want, 0, &got, 0, record)) {
+    } else if (!damage_alike(&x->c->want, 0, &got, 0, damage_intact(x, record))) {
         verdict = damage_broken(x, record, "a record before it is missing or changed",
                                 "next(): records before the damage are in spans");
     } else if (finds && !damage_alike(&x->c->want, record + 1, &got, got.n - rest, rest)) {

@@ -79,6 +79,9 @@ typedef struct levada_format_def {
      */
     bool (*verify)(const void *state, const void *args, const uint8_t *data,
                    const levada_spans *spans);
+    /* A record ends where a valid next one begins (members of a tar that share a name): damage at
+     * that place is damage of the record before it, too. */
+    bool open_ended;
 } levada_format_def;
 
 #define LEVADA_FORMAT_COLUMNS 16 /* columns that a format may have */

@@ -59,7 +59,7 @@ typedef struct levada_field {
     uint8_t      depth;                 /* ragged levels, 0..LEVADA_MAX_DEPTH              */
     uint8_t      ndim;                  /* dimensions after the ragged levels              */
     bool         padded;                /* made by padding: the column carries lengths     */
-    bool         left;                  /* padded: the padding is in front of the values   */
+    bool         left;                  /* padded: the padding precedes the values         */
     int64_t      dims[LEVADA_MAX_DIMS]; /* -1 = the block decides                          */
     uint8_t      pad[16];               /* padding value as one element; zero for bytes    */
 } levada_field;

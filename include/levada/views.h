@@ -29,7 +29,7 @@ typedef struct levada_batch_sizes {
     int64_t elements;  /* of positions and segment ids: rows * width, or steps      */
     int64_t longest;   /* steps of the longest sequence: max_seqlen                 */
     bool    padded, packed;
-    bool    left; /* of a padded column: the padding is in front of the values      */
+    bool    left; /* of a padded column: the padding precedes the values            */
 } levada_batch_sizes;
 
 #define LEVADA_BATCH_SIZES_INIT                                           \

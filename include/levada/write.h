@@ -30,7 +30,7 @@ typedef struct levada_write_options {
     int32_t     level;       /* of the compression; -1 = its default                             */
     /* A set of files: a new one begins after this number of records, or of bytes before
      * compression; 0 = no limit, and both 0 = one file. A "%05d-of-%05d" in the path is replaced by
-     * number and count; without one, "-00000-of-00003" stands in front of the suffixes. */
+     * number and count; without one, "-00000-of-00003" precedes the suffixes. */
     int64_t shard_records, shard_bytes;
     /* Called after each block on the calling thread; false ends the writing with ECANCELLED. */
     bool (*progress)(void *user, int64_t records);

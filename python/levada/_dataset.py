@@ -7,6 +7,7 @@ import operator
 
 from levada import _levada
 from levada._divided import Divided
+from levada._stages import Stages
 from levada._typed import T
 from levada.errors import InvalidArgumentError
 
@@ -556,7 +557,7 @@ def _threads(threads, core):
     return min(max(threads or len(os.sched_getaffinity(0)), workers + 1), 256)
 
 
-for _kind in (Stages, Dataset):  # errors end in the line of the caller
+for _kind in (Stages, Divided, Dataset):  # errors end in the line of the caller
     for _name, _fn in [*vars(_kind).items()]:
         if callable(_fn) and (_name[0] != "_" or _name in ("__getitem__", "__len__")):
             setattr(_kind, _name, _levada.Front(_fn))

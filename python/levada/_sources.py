@@ -69,7 +69,7 @@ def csv(
     record_defaults: one entry per column: a dtype (float32, float64, int32, int64, string; the
         field is required), or {dtype: ..., default: ...}; null = one column 'fields' with the
         strings of each row
-    header: leave out the first row of every file
+    header: skip the first row of every file
     field_delim: one character between fields
     use_quote_delim: double quotes enclose fields; false = they are characters like others
     na_value: text of a missing field, besides the empty one
@@ -236,15 +236,15 @@ def framed(
     """Records after a header of fixed size that holds their length (RecordIO).
 
     files: paths and globs of the files
-    header_bytes: bytes in front of each payload, the length among them
+    header_bytes: bytes before each payload, the length among them
     length_offset: where the length is in the header
     length_bytes: bytes of the length
     length_bits: low bits of it that are the length, 0 = all; the others must be 0
     big_endian: the length is big endian
     length_with_header: the length counts the header, too
-    footer_bytes: bytes to leave out after each payload
+    footer_bytes: bytes to skip after each payload
     align_bytes: header, payload and footer are padded to a multiple of this
-    skip_bytes: bytes to leave out at the start of every file
+    skip_bytes: bytes to skip at the start of every file
     magic: bytes that every header begins with, in hexadecimal: 0a23d7ce
     compression: auto (looks at the first bytes), none, or a filter such as gzip
     shuffle_files: reads the files in another order in each epoch
@@ -283,13 +283,17 @@ def framed(
 
 
 def jsonl(
-    files: str | Iterable[str],
+    files: Paths,
     *,
     fields: Any = None,
     compression: str = "auto",
     shuffle_files: bool = False,
     errors: str | None = None,
-) -> Dataset:
+    index: bool = False,
+    shuffle_records: bool = False,
+    records: int | Iterable[int] | None = None,
+    part: int | Iterable[int] | None = None,
+) -> Dataset[dict[str, Any]]:
     """Lines of JSON, one column per field.
 
     files: paths and globs of the files
@@ -299,6 +303,12 @@ def jsonl(
     compression: auto (looks at the first bytes), none, or a filter such as gzip
     shuffle_files: reads the files in another order in each epoch
     errors: at damage: fail, skip, skip:1000 or skip:0.1%; null = as the iterator
+    index: uses the indexes that `levada index` wrote beside the files
+    shuffle_records: reads the records of all files in another order in each epoch; needs index
+    records: [start, stop]: only the records with these numbers, from 0 on, of all files in
+        their order; needs index; null = all
+    part: [i, n]: part i of n; with an index a range of the records, else whole files: every
+        n-th, from number i on; null = all
 
     As text: jsonl:notes.jsonl,fields={id:int64,text:string,tokens:[int64]}
     """
@@ -309,6 +319,10 @@ def jsonl(
         compression=compression,
         shuffle_files=shuffle_files,
         errors=errors,
+        index=index,
+        shuffle_records=shuffle_records,
+        records=records,
+        part=part,
     )
 
 

@@ -55,7 +55,6 @@ class Stages(Typed[T]):
         *,
         boundaries: int | Iterable[int] | Iterable[tuple[int, int]] | LengthHistogram | None = None,
         batch_sizes: int | Iterable[int] | None = None,
-        *,
         max_tokens: int | None = None,
         cost: str | Callable[..., int] | None = None,
         num_buckets: int | None = None,
@@ -645,9 +644,9 @@ class Stages(Typed[T]):
         burn_in: last steps of a segment that the next one repeats; loss_mask is false at steps
             that were in the segment before
         shift: also FIELD_target: the sequences, that many steps later. Steps without a target
-            are left out
+            are dropped
         targets: sequences with a target; null = all
-        min_segment: fewest new steps of a last segment; shorter ones are left out, and a
+        min_segment: fewest new steps of a last segment; shorter ones are dropped, and a
             sequence without any other is dropped and counted
         zero_length: records without a step: bad records, skipped and counted, or one empty
             segment (error, skip, segment)

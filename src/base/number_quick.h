@@ -4,7 +4,7 @@
  * characters. Everything else is for levada_number_scan_*: these functions then return false. Where
  * they return true, the result is the same to the last bit.
  *
- * The 16 bytes in front of the text must be readable (slack); their content never matters.
+ * The 16 bytes before the text must be readable (slack); their content never matters.
  */
 #ifndef LEVADA_BASE_NUMBER_QUICK_H
 #define LEVADA_BASE_NUMBER_QUICK_H
@@ -18,7 +18,7 @@
 
 #define LEVADA_QUICK_MOST 16
 
-/* The last n <= 8 bytes in front of `end` less '0' each, the last one on top; zeros below. */
+/* The last n <= 8 bytes before `end` less '0' each, the last one on top; zeros below. */
 static LEVADA_ALWAYS_INLINE uint64_t levada_quick_load(const uint8_t *end, size_t n)
 {
     static const uint64_t keep[9] = {
@@ -52,7 +52,7 @@ static LEVADA_ALWAYS_INLINE uint64_t levada_quick_value(uint64_t x)
             (((x >> 16) & UINT64_C(0x000000ff000000ff)) * UINT64_C(0x0000271000000001))) >> 32;
 }
 
-/* The n <= 16 digits in front of `end`; false where they are not all digits. */
+/* The n <= 16 digits before `end`; false where they are not all digits. */
 static LEVADA_ALWAYS_INLINE bool levada_quick_unsigned(const uint8_t *end, size_t n, uint64_t *out)
 {
     uint64_t low = levada_quick_load(end, n < 8 ? n : 8), high;

@@ -13,7 +13,7 @@ typedef struct levada_padding_options {
     const levada_value *shapes; /* map field -> list of dimensions, null = the longest; or NULL  */
     const levada_value *values; /* map field -> number or text, or one for all; or NULL          */
     int64_t             multiple;
-    bool                left; /* padding is in front of the values of a sequence */
+    bool                left; /* padding precedes the values of a sequence */
     /* Ranks in step: the first dimension of this field is padded as if the longest row had this
      * length; NULL = none. */
     const char *field;

@@ -387,7 +387,7 @@ static levada_status padding_report_check(const levada_padding_report_options *o
                                                       "negative");
 }
 
-/* What the report is about, in front of the strategies. */
+/* What the report is about, before the strategies. */
 static levada_status padding_report_begin(padding_report *r, levada_error *err)
 {
     for (int64_t i = 0; i < r->n; i++) {

@@ -72,10 +72,10 @@ static const levada_arg unroll_options[] = {
                       "steps that were in the segment before"),
     LEVADA_ARG(INT, unroll_args, shift, .otherwise = "0", .min = 0, .max = UNROLL_STEPS,
                .doc = "also FIELD_target: the sequences, that many steps later. Steps without a "
-                      "target are left out"),
+                      "target are dropped"),
     LEVADA_ARG(TEXTS, unroll_args, targets, .doc = "sequences with a target; null = all"),
     LEVADA_ARG(INT, unroll_args, min_segment, .otherwise = "1", .min = 1, .max = UNROLL_STEPS,
-               .doc = "fewest new steps of a last segment; shorter ones are left out, and a "
+               .doc = "fewest new steps of a last segment; shorter ones are dropped, and a "
                       "sequence without any other is dropped and counted"),
     LEVADA_ARG(CHOICE, unroll_args, zero_length, .choices = "error|skip|segment",
                .doc = "records without a step: bad records, skipped and counted, or one empty "
@@ -234,7 +234,7 @@ static levada_status unroll_leave_out(unroll_state *s, levada_error *err)
     return st;
 }
 
-/* Gives the slot to the next record that has segments. */
+/* Assigns the slot to the next record that has segments. */
 static levada_status unroll_refill(unroll_state *s, unroll_slot *to, levada_input *in,
                                    levada_error *err)
 {

@@ -131,7 +131,7 @@ static levada_status flac_check_frames(const uint8_t *data, int32_t size, const 
     levada_sound declared;
 
     if (s->frames == 0) return levada_fail(why, LEVADA_EDATA_LOSS, "FLAC data without samples");
-    if (!levada_flac_is(data, size)) return LEVADA_OK; /* behind other tags */
+    if (!levada_flac_is(data, size)) return LEVADA_OK; /* after other tags */
     LEVADA_TRY(levada_flac_probe(data, size, &declared, why));
     if (declared.frames <= s->frames) return LEVADA_OK;
     return levada_fail(why, LEVADA_EDATA_LOSS, "truncated FLAC data: %lld of %lld frames",

@@ -81,7 +81,7 @@ static void jpeg_monitor(j_common_ptr c)
 
 static void jpeg_init_source(j_decompress_ptr c) { (void)c; }
 
-/* The data ended: the library goes on as if the image did, too. */
+/* The data ended: the library continues as if the image did, too. */
 static boolean jpeg_fill_input(j_decompress_ptr c)
 {
     static const JOCTET end[2] = { 0xff, JPEG_EOI };

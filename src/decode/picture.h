@@ -2,8 +2,8 @@
 /*
  * Images of a block, for decode_jpeg, decode_png, decode_image and image_info.
  *
- * A block takes two passes: the headers of all images give their sizes, and so the memory; then
- * each is decoded to its place. A header is believed only where as many pixels can be in as many
+ * A block takes two passes: the headers of all images are read for the sizes, so that memory can be
+ * taken once; then each is decoded to its place. A header is believed only where as many pixels can be in as many
  * bytes. An image that cannot be decoded is rejected alone, and leaves an empty row, or one of
  * zeros. Functions with a `why` fill it in and return its code.
  */
@@ -72,7 +72,7 @@ void levada_picture_close(levada_picture_tools *tools);
 /* The option `crop`: nothing, or [y, x, height, width]. */
 levada_status levada_picture_crop(levada_ints crop, levada_picture_options *o, levada_error *err);
 
-/* The libraries, one file each. `pixels` has room for the rows of `window`, one after the other. */
+/* The libraries, one file each. `pixels` holds the rows of `window`, one after the other. */
 struct levada_jpeg;
 levada_status levada_jpeg_decode(struct levada_jpeg **tool, const levada_picture_options *o,
                                  const uint8_t *data, int32_t size,

@@ -13,7 +13,7 @@ static int64_t probe_u32(const uint8_t *at)
     return (int64_t)probe_u16(at) << 16 | probe_u16(at + 2);
 }
 
-/* A frame header at `at`, behind its marker. */
+/* A frame header at `at`, after its marker. */
 static levada_status probe_frame(const uint8_t *at, const uint8_t *end, int marker,
                                  levada_picture *out, levada_error *why)
 {

@@ -9,7 +9,7 @@
  * Nothing in an index is trusted: pages have checksums, counts must fit the size of the index, and
  * entries the size of the data file.
  *
- * An index belongs to one content of its file: whoever opens the file checks that with
+ * An index belongs to one content of its file: the code that opens the file checks that with
  * levada_index_check. A change in the middle of a file, of the same size, is found where the
  * changed record is read (it has another length, or a wrong checksum).
  *

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { DECODE_SLACK = 64 }; /* readable bytes in front of unescaped fields */
+enum { DECODE_SLACK = 64 }; /* readable bytes before unescaped fields */
 
 /* What the functions below share. */
 typedef struct decode_block {
@@ -298,7 +298,7 @@ static levada_status decode_reserve(levada_csv *csv, const levada_strings *in, l
     return decode_short(err);
 }
 
-/* All fields of a row, behind those of the rows before it. */
+/* All fields of a row, after those of the rows before it. */
 static levada_status decode_ragged_row(const decode_block *b, int64_t row, levada_error *err)
 {
     levada_csv *csv = b->csv;

@@ -31,7 +31,7 @@ typedef struct levada_json_column {
     levada_dtype        dtype;
     int32_t             depth;
     const levada_value *otherwise; /* NULL = required */
-    levada_json_array   ends[LEVADA_JSON_DEPTH + 1]; /* int32: of lists, and of texts behind them */
+    levada_json_array   ends[LEVADA_JSON_DEPTH + 1]; /* int32: of lists, and of texts after them */
     levada_json_array   values;                      /* of the dtype; bytes of texts              */
 } levada_json_column;
 

@@ -241,7 +241,7 @@ levada_status levada_input_next(levada_node *it, levada_block **out, levada_erro
     return st;
 }
 
-/* Rows from `row` on wait, with the rejects in front of them. */
+/* Rows from `row` on wait, with the rejects before them. */
 static levada_status passing_cut(levada_node *it, levada_block **block, int64_t row,
                                  levada_error *err)
 {

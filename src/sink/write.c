@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/alloc.h"
 #include "base/assert.h"
+#include "base/process.h"
 #include "base/versioned.h"
 #include "registry/env_priv.h"
+#include "run/handle.h"
 #include "sink/row_text.h"
 
 #include <levada/inspect.h>
@@ -293,7 +295,7 @@ levada_status levada_write(levada_iter *it, const char *path, const levada_write
     levada_block *block = NULL;
     levada_status st;
 
-    LEVADA_TRY(levada_require(it != NULL, "it", err));
+    LEVADA_TRY(LEVADA_USABLE(it, "iterator", err));
     st = levada_sink_open(path, options, &sink, err);
     while (st == LEVADA_OK && (st = levada_iter_next(it, &block, err)) == LEVADA_OK) {
         st = levada_sink_add(sink, block, err);

@@ -27,7 +27,7 @@ static const levada_arg csv_options[] = {
                       "field is required), or {dtype: ..., default: ...}; null = one column "
                       "'fields' with the strings of each row"),
     LEVADA_ARG(BOOL, levada_csv_args, header, .otherwise = "false",
-               .doc = "leave out the first row of every file"),
+               .doc = "skip the first row of every file"),
     LEVADA_CSV_OPTIONS,
     LEVADA_ARG_END
 };

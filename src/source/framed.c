@@ -27,7 +27,7 @@ typedef struct framed_state {
 
 static const levada_arg framed_options[] = {
     LEVADA_ARG(SIZE, framed_args, header_bytes, .required = true, .min = 1, .max = FRAMED_HEADER,
-               .doc = "bytes in front of each payload, the length among them"),
+               .doc = "bytes before each payload, the length among them"),
     LEVADA_ARG(SIZE, framed_args, length_offset, .otherwise = "0", .min = 0, .max = FRAMED_HEADER,
                .doc = "where the length is in the header"),
     LEVADA_ARG(INT, framed_args, length_bytes, .otherwise = "4", .min = 1, .max = 8,
@@ -39,11 +39,11 @@ static const levada_arg framed_options[] = {
     LEVADA_ARG(BOOL, framed_args, length_with_header, .otherwise = "false",
                .doc = "the length counts the header, too"),
     LEVADA_ARG(SIZE, framed_args, footer_bytes, .otherwise = "0", .min = 0, .max = FRAMED_HEADER,
-               .doc = "bytes to leave out after each payload"),
+               .doc = "bytes to skip after each payload"),
     LEVADA_ARG(SIZE, framed_args, align_bytes, .otherwise = "1", .min = 1, .max = FRAMED_HEADER,
                .doc = "header, payload and footer are padded to a multiple of this"),
     LEVADA_ARG(SIZE, framed_args, skip_bytes, .otherwise = "0", .min = 0, .max = INT64_MAX,
-               .doc = "bytes to leave out at the start of every file"),
+               .doc = "bytes to skip at the start of every file"),
     LEVADA_ARG(TEXT, framed_args, magic, .otherwise = "\"\"",
                .doc = "bytes that every header begins with, in hexadecimal: 0a23d7ce"),
     LEVADA_ARG_END,

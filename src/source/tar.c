@@ -131,7 +131,7 @@ static int64_t tar_resync(void *state, const void *args, const uint8_t *data, in
     bool         magic;
 
     (void)args;
-    /* Good members in front of the damage are of the damaged sample. */
+    /* Good members before the damage are of the damaged sample. */
     while (at < size &&
            levada_tar_read(data + at, size - at, at_end, true, &s->member) < LEVADA_TAR_CUT) {
         at += s->member.total;
@@ -366,4 +366,5 @@ const levada_format_def levada_format_tar = {
     .next = tar_next,
     .resync = tar_resync,
     .decoder = &tar_columns_def,
+    .open_ended = true,
 };

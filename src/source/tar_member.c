@@ -132,7 +132,7 @@ static bool member_pax(member_reader *r, const uint8_t *at, int64_t size)
     return true;
 }
 
-/* The name in the header itself, behind its prefix where it is ustar of POSIX. */
+/* The name in the header itself, after its prefix where it is ustar of POSIX. */
 static void member_own_name(member_reader *r, const uint8_t *block)
 {
     uint8_t room[MEMBER_PREFIX_SIZE + 1 + MEMBER_NAME_SIZE];
@@ -160,7 +160,7 @@ static levada_tar_kind member_extension(member_reader *r, char type, int64_t siz
     return LEVADA_TAR_NOTHING;
 }
 
-/* The table of holes of old GNU goes on in more blocks. 0 = it is cut. */
+/* The table of holes of old GNU continues in more blocks. 0 = it is cut. */
 static int64_t member_holes(const member_reader *r)
 {
     int64_t at = r->at + LEVADA_TAR_BLOCK;

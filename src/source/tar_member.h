@@ -18,7 +18,7 @@ typedef enum levada_tar_kind {
     LEVADA_TAR_FILE,
     LEVADA_TAR_SPARSE, /* a file with holes: its bytes are not stored one by one    */
     LEVADA_TAR_OTHER,  /* a folder, a link, a device, a header for all members      */
-    LEVADA_TAR_CUT,    /* the member goes on after these bytes                      */
+    LEVADA_TAR_CUT,    /* the member continues after these bytes                     */
     LEVADA_TAR_BAD
 } levada_tar_kind;
 

@@ -3,7 +3,7 @@
  * window_steps - records of `size` steps out of longer ones: windows of the sequences of a record,
  * one step in `stride`, a window every `shift` steps. Other fields are repeated in each window.
  *
- * Windows share the values of their record, unless steps are left out between them. A record may
+ * Windows share the values of their record, unless steps are dropped between them. A record may
  * have any number of windows: they are emitted WINDOW_BLOCK at a time.
  */
 #include "base/alloc.h"
