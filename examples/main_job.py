@@ -10,17 +10,18 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import levada as lv
 import make_corpus
 
 BOUNDARIES = [64, 128, 256, 512, 1024, 2048, 4096]
 MAX_TOKENS = 131_072
-WAYS = {  # what bucket_by_sequence_length is given besides the budget
+WAYS: dict[str, Any] = {  # what bucket_by_sequence_length is given besides the budget
     "7 boundaries": {"boundaries": BOUNDARIES},
     "look-ahead of 16 000": {"lookahead": 16_000},
 }
-SPEC = "sequence={tokens:{kind:FixedLenSequence,shape:[],dtype:int64}}"
+SPEC = "sequences={tokens:{kind:FixedLenSequence,shape:[],dtype:int64}}"
 
 
 def pipeline(path: Path, way: str) -> lv.Dataset:

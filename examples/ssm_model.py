@@ -10,6 +10,8 @@ target is a slow average of the inputs, which no segment shows by itself. NumPy 
 
 from __future__ import annotations
 
+from typing import Any
+
 import levada as lv
 import numpy as np
 
@@ -56,7 +58,9 @@ def scan(keep: np.ndarray, inputs: np.ndarray, h: np.ndarray) -> np.ndarray:
     return states
 
 
-def forward(p: Params, x, y, h, reset, real):
+def forward(
+    p: Params, x: np.ndarray, y: np.ndarray, h: np.ndarray, reset: np.ndarray, real: np.ndarray
+) -> tuple[float, np.ndarray, Any]:
     """(sum of squared errors, last state, what `backward` needs); x, y, reset, real: [B, T]."""
     keep = decays(p, reset, real)
     states = scan(keep, x[:, :, None] * p["b"] * real[:, :, None], h)
@@ -64,7 +68,9 @@ def forward(p: Params, x, y, h, reset, real):
     return (error**2).sum(), states[:, -1], (keep, states, error)
 
 
-def backward(p: Params, x, h, reset, real, tape) -> Params:
+def backward(
+    p: Params, x: np.ndarray, h: np.ndarray, reset: np.ndarray, real: np.ndarray, tape: Any
+) -> Params:
     """Gradients of the sum. They stop at the beginning of the segment. The same scan, backward."""
     keep, states, error = tape
     inputs = 2 * error[:, :, None] * p["c"]

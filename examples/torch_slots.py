@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import levada as lv
 import torch
@@ -37,7 +38,9 @@ class Model(torch.nn.Module):
         self.head = torch.nn.Linear(HIDDEN, 256)
         self.start = torch.nn.Parameter(torch.zeros(HIDDEN))
 
-    def forward(self, x: torch.Tensor, h: torch.Tensor, is_first: torch.Tensor):
+    def forward(
+        self, x: torch.Tensor, h: torch.Tensor, is_first: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         h = torch.where(is_first[:, None], self.start, h)
         y, h = self.cell(self.bytes(x), h[None])
         return self.head(y), h[0]
@@ -55,7 +58,7 @@ def dataset(folder: Path) -> lv.Dataset:
     )
 
 
-def save(path: Path, position: bytes, losses: list[float], **parts) -> None:
+def save(path: Path, position: bytes, losses: list[float], **parts: Any) -> None:
     """One file, complete or not there: weights, optimizer, state, losses, position in the data."""
     buffer = io.BytesIO()
     torch.save({"losses": losses, **parts}, buffer)
@@ -85,7 +88,7 @@ def train(folder: Path, carry: bool = True, name: str = "", kill_at: int = -1) -
             y = torch.from_numpy(batch["line_target"]).to(DEVICE).long()
             logits, after = model(x, h, is_first.to(DEVICE))
             h = after.detach()
-            loss = functional.cross_entropy(logits.flatten(0, 1), y.flatten())
+            loss: Any = functional.cross_entropy(logits.flatten(0, 1), y.flatten())
             optimizer.zero_grad()
             loss.backward()
             torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)

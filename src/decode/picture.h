@@ -3,9 +3,9 @@
  * Images of a block, for decode_jpeg, decode_png, decode_image and image_info.
  *
  * A block takes two passes: the headers of all images are read for the sizes, so that memory can be
- * taken once; then each is decoded to its place. A header is believed only where as many pixels can be in as many
- * bytes. An image that cannot be decoded is rejected alone, and leaves an empty row, or one of
- * zeros. Functions with a `why` fill it in and return its code.
+ * taken once; then each is decoded to its place. A header is believed only where as many pixels can
+ * be in as many bytes. An image that cannot be decoded is rejected alone, and leaves an empty row,
+ * or one of zeros. Functions with a `why` fill it in and return its code.
  */
 #ifndef LEVADA_DECODE_PICTURE_H
 #define LEVADA_DECODE_PICTURE_H
