@@ -44,7 +44,7 @@ def pipeline(path: Path) -> lv.Dataset:
     return (
         lv.tfrecord(str(path))
         .shuffle(4096, seed=7)
-        .parse_sequence_example({"tokens": tokens})
+        .parse_sequence_example(sequences={"tokens": tokens})
         .bucket_by_sequence_length("tokens", max_tokens=MAX_TOKENS, lookahead=16_000)
         .prefetch(4)
     )

@@ -73,7 +73,8 @@ static convert_kind cmd_convert_named(const convert_job *job, const char *path)
 
     levada_inspect_name(job->env, path, &format, NULL);
     for (int i = 0; i < 3; i++)
-        if (format && strstr(path, json[i])) return CONVERT_JSONL;
+        if (format && strcmp(format, "tfrecord") != 0 && strstr(path, json[i]))
+            return CONVERT_JSONL;
     if (format && strcmp(format, "text_lines") == 0) return CONVERT_TEXT;
     return format && strcmp(format, "tfrecord") == 0 ? CONVERT_TFRECORD : CONVERT_UNKNOWN;
 }

@@ -70,6 +70,14 @@ static levada_status rows_header(levada_env *env, const char *path, levada_cli_b
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "%s is empty: it names no columns", path);
 }
 
+/* Whether the records of a file have columns to write, or are bytes that are copied as they are. */
+static bool rows_has_columns(levada_env *env, const levada_cli_args *args, const char *format)
+{
+    const char *to = rows_format(env, args, "to", args->words[1]);
+
+    return rows_is(format) || (strcmp(format, "tfrecord") == 0 && to && strcmp(to, format) == 0);
+}
+
 /* IN as a description. */
 static levada_status rows_description(levada_env *env, const levada_cli_args *args,
                                       levada_cli_buffer *out, levada_error *err)
@@ -83,6 +91,12 @@ static levada_status rows_description(levada_env *env, const levada_cli_args *ar
             return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                                "cannot tell the format of %s; set --from", in);
         if (strcmp(format, "text") == 0) format = "text_lines";
+        if (!rows_has_columns(env, args, format))
+            return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                               "records of %s are bytes: name the columns in a description, such "
+                               "as 'tfrecord:IN | parse_example:@spec.json' or "
+                               "'jsonl:IN,fields={a:int64}'",
+                               in);
         levada_cli_printf(out, "%s:", format);
         levada_cli_json_text(out, (const uint8_t *)in, strlen(in));
         if (strcmp(format, "csv") == 0) LEVADA_TRY(rows_header(env, in, out, err));
@@ -143,6 +157,12 @@ levada_cli_status levada_cli_convert_rows(levada_env *env, const levada_cli_args
     levada_cli_status   shown = LEVADA_CLI_DONE;
     levada_status       status = rows_description(env, args, &description, &err);
 
+    if (strcmp(args->words[1], "-") == 0) {
+        levada_cli_buffer_clear(&description);
+        levada_cli_say("convert: standard output (-) supports only jsonl of TFRecord and text; "
+                       "levada head --json prints the records of a description");
+        return LEVADA_CLI_USAGE;
+    }
     if (status == LEVADA_OK)
         status = levada_cli_source_open(&pipe, env, NULL, (const char *)description.at,
                                         levada_cli_value(args, "errors"), &err);

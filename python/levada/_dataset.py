@@ -14,15 +14,11 @@ from levada.errors import InvalidArgumentError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
-    from typing import Any, NoReturn
+    from typing import Any
 
     from levada._batch import Batch
     from levada._iterator import Iterator
 
-_NO_INDEX = (
-    "a levada.Dataset has no random access: iterate over it, or call ds.take(n) or ds.skip(n); for "
-    "PyTorch write DataLoader(lv.torch_dataset(ds), batch_size=None)"
-)
 _DTYPE_SIGNS = {"string": "bytes"}
 _MOST = 2**63 - 1
 _LIMITS = {
@@ -267,7 +263,8 @@ class Dataset(Divided[T]):
     def _stage(self, name: str, **options: Any) -> Dataset[Any]:
         from levada._lengths import LengthHistogram
 
-        for option in ("spec", "context", "sequences"):
+        specs = ("spec", "context", "sequences") if name.startswith("parse_") else ("spec",)
+        for option in specs:
             if isinstance(options.get(option), (list, tuple, set)):
                 raise InvalidArgumentError(f"{name}: {_not_a_spec(options[option])}")
 
@@ -459,11 +456,6 @@ class Dataset(Divided[T]):
 
     def __bool__(self) -> bool:
         return True
-
-    def __getitem__(self, index: Any) -> NoReturn:
-        """A dataset is read in order. Raises TypeError: a DataLoader that takes it for a list ends
-        here."""
-        raise TypeError(_NO_INDEX)
 
     def __len__(self) -> int:
         """Records or batches, where they can be known without reading. Else TypeError."""

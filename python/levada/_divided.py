@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from levada._dataset import Dataset
 
 
+# How a DataLoader that takes a dataset for a list ends.
+_FOR_TORCH = "for PyTorch write DataLoader(lv.torch_dataset(ds), batch_size=None)"
+
+
 class Divided(Stages[T]):
     """What a dataset gives besides all of its records in order."""
 
@@ -74,11 +78,11 @@ class Divided(Stages[T]):
         read many records. IndexError for a number that does not exist.
         """
         from levada._batch import rows_of
-        from levada.errors import OutOfRangeError
+        from levada.errors import FailedPreconditionError, OutOfRangeError
 
+        if self._core.flags & 2 or not hasattr(number, "__index__"):
+            raise TypeError(f"only records have numbers, batches and fields do not; {_FOR_TORCH}")
         at = operator.index(number)
-        if self._core.flags & 2:
-            raise TypeError("a dataset of batches has no numbers: take them from the records")
         functions = sys.modules.get("levada._functions")
         if functions is not None:
             functions.ensure()
@@ -86,4 +90,6 @@ class Divided(Stages[T]):
             block = _levada.record(self._core, at if at >= 0 else at + _levada.count(self._core))
         except OutOfRangeError as error:
             raise IndexError(f"record {at}: {error}") from None
+        except FailedPreconditionError as error:
+            raise FailedPreconditionError(f"{error}; {_FOR_TORCH}") from None
         return rows_of(block)[0]

@@ -188,6 +188,8 @@ class Keep(Map):
         super().__init__(fn, spec={"keep": "bool"})
 
     def made(self, row):
+        if row is None:
+            raise TypeError(_wrong_result(self.fn, row, "True or False"))
         return {"keep": bool(row)}
 
 

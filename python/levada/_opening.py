@@ -173,6 +173,12 @@ def open_files(files: Paths, source: str | None, spec: Any) -> Dataset[Any]:
     return _parsed(ds) if isinstance(spec, str) and spec == "auto" else ds.parse_example(spec)
 
 
+def _is_text(files: Paths) -> bool:
+    """Whether the first record is a line of text. Compressed files are read as such, too."""
+    line = _sources.text_lines(files).first()["line"]
+    return line.isascii() and bytes(line).decode("ascii").isprintable()
+
+
 def _format_of(ds: Dataset[Any], files: Paths) -> str:
     """The source for files, by the first record. Raises NotFoundError."""
     try:
@@ -182,7 +188,8 @@ def _format_of(ds: Dataset[Any], files: Paths) -> str:
             f"open: {files!r} has no records, so its format is unknown; pass source="
         ) from None
     except DataLossError as error:
-        if "looks like text" not in error.message:
+        short = "truncated header" in error.message  # less than the header of a TFRecord
+        if "looks like text" not in error.message and not (short and _is_text(files)):
             raise
         return "text_lines"
     return "tfrecord"

@@ -190,7 +190,7 @@ def test_nothing_is_no_record():
         list(ds)
     kept = [int(row["value"]) for row in ds.with_options(errors="skip")]
     assert kept == [1, 2, 4, 5, 7, 8]
-    with pytest.raises(TypeError, match="gave None"):
+    with pytest.raises(TypeError, match="returned None"):
         list(lv.range(3).filter(lambda _: None))
 
 

@@ -39,7 +39,7 @@ def staged(case, records, sequence):
     if not sequence:
         ds = ds.parse_example(spec)
     elif case.steps:
-        ds = ds.parse_sequence_example(spec)
+        ds = ds.parse_sequence_example(sequences=spec)
     else:
         ds = ds.parse_sequence_example(context=spec)
     found = {}

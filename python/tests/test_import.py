@@ -25,7 +25,7 @@ def test_train_waits_for_numpy_too():
 
 def test_imports_little():
     code = "import sys; before = {*sys.modules}; import levada; print(*({*sys.modules} - before))"
-    names = "_combined _dataset _dtypes _levada _sources _stages _typed errors".split()
+    names = "_combined _dataset _divided _dtypes _levada _sources _stages _typed errors".split()
     ours = {"levada", *(f"levada.{name}" for name in names)}
     others = {
         "__future__",

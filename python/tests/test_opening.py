@@ -7,7 +7,7 @@ from pathlib import Path
 import levada as lv
 import numpy as np
 import pytest
-from levada.errors import InvalidArgumentError, NotFoundError
+from levada.errors import DataLossError, InvalidArgumentError, NotFoundError
 
 
 def write(path, *messages, compression=None):
@@ -141,3 +141,12 @@ def test_workers_are_not_capped_by_threads():
     assert [int(r["value"]) for r in ds] == list(range(24))
     assert most[0] in (3, 4)
     assert len(lv.range(4).map(dict, workers=4).with_options(threads=1).to_list()) == 4
+
+
+def test_short_text_is_not_a_damaged_tfrecord(tmp_path):
+    for text in ("a\n", "hello\n", "12 bytes ok\n"):
+        (tmp_path / "q.txt").write_text(text)
+        assert lv.open(tmp_path / "q.txt").to_list() == [{"line": text[:-1].encode()}]
+    (tmp_path / "cut").write_bytes(b"\x10\x00\x00\x00\x00")
+    with pytest.raises(DataLossError):
+        lv.open(tmp_path / "cut")

@@ -325,3 +325,27 @@ def test_workers_of_a_loader_resume_their_own_part():
         other.load_state_dict(state)
         with pytest.raises(errors.FailedPreconditionError):
             iter(other)
+
+
+PLAIN = {
+    "text_lines": (b"".join(b"%d\n" % i for i in range(100)), {}),
+    "fixed_length": (b"".join(b"%4d" % i for i in range(100)), {"record_bytes": 4}),
+    "delimited": (b"".join(b"\x04%4d" % i for i in range(100)), {}),
+    "csv": (b"".join(b"%d,x\n" % i for i in range(100)), {}),
+}
+
+
+@pytest.mark.parametrize("name", PLAIN)
+@pytest.mark.parametrize("threads", [(1, 2), (2, 1), (4, 1), (1, 4)])
+def test_files_without_a_stage_resume_with_any_number_of_threads(tmp_path, name, threads):
+    data, options = PLAIN[name]
+    (tmp_path / "data").write_bytes(data)
+    ds = getattr(lv, name)(str(tmp_path / "data"), **options)
+    for block_rows in (7, 256):
+        runs = [ds.with_options(seed=1, threads=n, block_rows=block_rows) for n in threads]
+        for cut in (0, 1, 7, 50, 99, 100):
+            first, then = iter(runs[0]), iter(runs[1])
+            read = [str(next(first)) for _ in range(cut)]
+            then.restore(first.save())
+            read += [str(row) for row in then]
+            assert read == [str(row) for row in ds]

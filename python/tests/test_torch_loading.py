@@ -7,7 +7,7 @@ import textwrap
 import levada as lv
 import numpy as np
 import pytest
-from levada.errors import InvalidArgumentError
+from levada.errors import FailedPreconditionError, InvalidArgumentError
 
 torch = pytest.importorskip("torch")
 from torch.utils.data import DataLoader  # noqa: E402
@@ -28,7 +28,8 @@ class TestMistakes:
     @pytest.mark.parametrize("shuffle", [False, True])
     def test_a_plain_dataset_explains_torch_dataset(self, shuffle):
         for ds in (lv.range(8), lv.range(8).batch(2), lv.range(8).filter("value > 2")):
-            with pytest.raises(TypeError, match=r"DataLoader\(lv.torch_dataset\(ds\)"):
+            refused = (TypeError, FailedPreconditionError)
+            with pytest.raises(refused, match=r"DataLoader\(lv.torch_dataset\(ds\)"):
                 list(DataLoader(ds, shuffle=shuffle))
 
     @pytest.mark.parametrize("workers", [0, 1])
@@ -43,8 +44,10 @@ class TestMistakes:
         assert found == [[0, 1], [2, 3]]
 
     def test_indexing_explains_what_to_do(self):
-        with pytest.raises(TypeError, match="no random access"):
+        with pytest.raises(FailedPreconditionError, match="torch_dataset"):
             lv.range(4)[0]
+        with pytest.raises(TypeError, match="torch_dataset"):
+            lv.range(4).batch(2)[0]
 
 
 class TestTensors:
@@ -132,3 +135,23 @@ def test_the_program_of_the_docstring_runs(tmp_path, monkeypatch):
     exec(textwrap.dedent("\n".join(lines[:end])), space)
     assert space["mask"].shape == space["tokens"].shape
     assert space["state"]["levada"]
+
+
+class TestResume:
+    @pytest.mark.parametrize("workers", [0, 1, 2])
+    @pytest.mark.parametrize("parts", [4, None])
+    def test_the_passes_after_a_resumed_one_are_whole(self, workers, parts):
+        if parts is None and workers > 1:
+            pytest.skip("a state is that of one worker")
+        ds = lv.range(100).shuffle(20).batch(5).with_options(seed=1)
+        data = lv.torch_dataset(ds, rank=0, world_size=1, parts=parts)
+        running = iter(data)
+        read = sum(len(next(running)["value"]) for _ in range(8))
+        state = running.state_dict() if parts else data.state_dict()
+        data = lv.torch_dataset(ds, rank=0, world_size=1, parts=parts)
+        loader = DataLoader(data, batch_size=None, num_workers=workers)
+        for _ in range(2):  # loaded again, it is restored again
+            data.load_state_dict([state] if parts else state)
+            passes = [[int(v) for b in loader for v in b["value"]] for _ in range(3)]
+            assert [len(values) for values in passes] == [100 - read, 100, 100]
+            assert passes[1] != passes[2] and sorted(passes[1]) == sorted(passes[2])

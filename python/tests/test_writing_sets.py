@@ -9,6 +9,7 @@ import tarfile
 import levada as lv
 import pytest
 from command import LEVADA, needs_command
+from levada.errors import InvalidArgumentError
 
 
 def convert(tmp_path, *words):
@@ -108,3 +109,53 @@ def test_tar_reads_what_tarfile_writes(tmp_path):
             for record in lv.tar(str(path))
         ]
         assert got == [(name.encode(), i * 300) for i, name in enumerate(names)]
+
+
+def refused(tmp_path, *words):
+    done = subprocess.run([LEVADA, "convert", *words], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode != 0
+    return done.stderr
+
+
+@needs_command
+@pytest.mark.parametrize("to", ["c.tfrecord", "c.jsonl", "c.csv", "c.tar"])
+def test_bytes_are_not_written_in_place_of_their_fields(tmp_path, to):
+    (tmp_path / "b.jsonl").write_text('{"a":[1]}\n{"a":[2]}\n')
+    assert "description" in refused(tmp_path, "b.jsonl", to, "--shard-records", "1")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["b.jsonl"]
+
+
+@needs_command
+def test_the_last_suffix_is_the_format_and_a_dash_no_file(tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"s":"x"}\n')
+    convert(tmp_path, "a.jsonl", "a.jsonl.tfrecord")
+    assert len(lv.tfrecord(str(tmp_path / "a.jsonl.tfrecord")).to_list()) == 1
+    (tmp_path / "o.csv").write_text("x\n1\n")
+    assert "standard output" in refused(tmp_path, "o.csv", "-")
+    assert not (tmp_path / "-").exists()
+
+
+def test_one_column_of_a_name_is_an_example(tmp_path):
+    path = str(tmp_path / "a.tfrecord")
+    lv.write(lv.from_arrays({"x": [b"1", b"2"]}), path)
+    spec = {"x": lv.FixedLenFeature([], lv.string)}
+    assert [r["x"] for r in lv.tfrecord(path).parse_example(spec)] == [b"1", b"2"]
+    lv.write(lv.tfrecord(path), str(tmp_path / "b.tfrecord"))
+    assert (tmp_path / "b.tfrecord").read_bytes() == (tmp_path / "a.tfrecord").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("column", "keys"),
+    [
+        ("t", [b"k.x", b"k.y"]),
+        ("t", [b"k", b"k"]),
+        ("t", [b"dir/"]),
+        ("A", [b"k"]),
+        ("x/y", [b"k"]),
+    ],
+)
+def test_samples_that_would_be_read_as_others_are_refused(tmp_path, column, keys):
+    ds = lv.from_arrays({"key": keys, column: [b"v"] * len(keys)})
+    with pytest.raises(InvalidArgumentError, match="tar: "):
+        lv.write(ds, str(tmp_path / "a.tar"))
+    assert list(tmp_path.iterdir()) == []

@@ -178,10 +178,11 @@ static levada_status plan_open(plan_work *w, const levada_dataset *at, levada_er
     return plan_close_fused(w, err);
 }
 
-/* Files without a stage get a ring of their own: threads may read ahead there too. */
+/* Files without a stage get a ring of their own: threads may read ahead there too. Without threads
+ * they get it for its path, so that a state fits any number of threads. */
 static levada_status plan_read_files(plan_work *w, const levada_dataset *at, levada_error *err)
 {
-    if (!w->tickets || !w->run->workers || at->op->family != LEVADA_FAMILY_FORMAT) return LEVADA_OK;
+    if (!w->tickets || at->op->family != LEVADA_FAMILY_FORMAT) return LEVADA_OK;
     if (levada_op_decoder(at->op)) return LEVADA_OK; /* it has one, for its columns */
     LEVADA_TRY(levada_fused_create(w->run->threads, &w->fused, err));
     w->top = at;

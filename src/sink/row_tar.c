@@ -8,6 +8,15 @@
 
 enum { TAR_BLOCK = 512, TAR_END = 1024, TAR_SHORT = 100 };
 
+/* Readers lower the case of extensions, and begin the name of a member after its last slash. */
+static bool tar_is_extension(const char *name)
+{
+    for (; *name; name++) {
+        if (*name == '/' || (*name >= 'A' && *name <= 'Z')) return false;
+    }
+    return true;
+}
+
 static levada_status tar_check(const levada_spec *spec, levada_error *err)
 {
     int32_t names = levada_spec_find(spec, "names"), values = levada_spec_find(spec, "values");
@@ -18,6 +27,16 @@ static levada_status tar_check(const levada_spec *spec, levada_error *err)
                     field->dtype == LEVADA_BYTES;
         bool key = strcmp(field->name, "key") == 0;
 
+        if (!tar_is_extension(field->name)) {
+            return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                               "tar: column '%s' would be read under another name: use lower case "
+                               "without '/' (rename)",
+                               field->name);
+        }
+        if (key && field->dtype != LEVADA_BYTES) {
+            return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                               "tar: column 'key' must be a string of each record");
+        }
         if (pair || (field->depth == 0 && field->ndim == 0 &&
                      (!key || field->dtype == LEVADA_BYTES)))
             continue;
@@ -134,6 +153,25 @@ static levada_status tar_column(const levada_column *c, int64_t row, const char 
     return st;
 }
 
+/* Refuses a key with which the members would be read as other samples. */
+static levada_status tar_key(levada_row_writer *w, const char *key, size_t nkey, levada_error *err)
+{
+    size_t name = nkey;
+
+    while (name > 0 && key[name - 1] != '/') name--;
+    if (name == nkey || nkey > sizeof w->key || memchr(key + name, '.', nkey - name)) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "tar: a key is empty, too long, ends in '/', or has a '.' in its name");
+    }
+    if (nkey == w->nkey && memcmp(key, w->key, nkey) == 0) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "tar: two records in a row have the same key, so they would be one");
+    }
+    memcpy(w->key, key, nkey);
+    w->nkey = nkey;
+    return LEVADA_OK;
+}
+
 static levada_status tar_row(levada_row_writer *w, const levada_block *block, int64_t row,
                              levada_text *out, levada_error *err)
 {
@@ -145,6 +183,7 @@ static levada_status tar_row(levada_row_writer *w, const levada_block *block, in
 
     if (levada_spec_find(spec, "key") >= 0)
         key = levada_row_string(levada_block_column(block, "key"), row, &nkey);
+    LEVADA_TRY(tar_key(w, key, nkey, err));
     for (int32_t i = 0; i < levada_spec_count(spec); i++) {
         const levada_column *c = levada_block_at(block, i);
 

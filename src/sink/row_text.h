@@ -16,6 +16,8 @@
 typedef struct levada_row_writer {
     levada_example *example; /* of tfrecord */
     int64_t         record;  /* number of the row in the data set */
+    char            key[4096]; /* of tar: of the sample before      */
+    size_t          nkey;
 } levada_row_writer;
 
 typedef struct levada_row_format {

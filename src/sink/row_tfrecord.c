@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records of TFRecord files: the bytes of the only column, or a tf.train.Example of all. */
+/* Records of TFRecord files: the bytes of the column `record` if there is no other, else a
+ * tf.train.Example of all columns. */
 #include "base/alloc.h"
 #include "sink/row_text.h"
 
@@ -9,8 +10,8 @@ static bool tfrecord_is_raw(const levada_spec *spec)
 {
     const levada_field *field = levada_spec_field(spec, 0);
 
-    return levada_spec_count(spec) == 1 && field->dtype == LEVADA_BYTES && field->depth == 0 &&
-           field->ndim == 0;
+    return levada_spec_count(spec) == 1 && strcmp(field->name, "record") == 0 &&
+           field->dtype == LEVADA_BYTES && field->depth == 0 && field->ndim == 0;
 }
 
 static levada_status tfrecord_check(const levada_spec *spec, levada_error *err)

@@ -299,6 +299,7 @@ static void conforms(void **state)
     if (s->left_out) skip();
     verdict = s->check->run(&c);
     levada_conform_clear(&c);
+    if (verdict == LEVADA_CONFORM_SKIPPED && strstr(c.what, "was built without")) skip();
     if (verdict != LEVADA_CONFORM_GOOD) fail_msg("%s: %s; look at %s", s->name, c.what, c.where);
 }
 

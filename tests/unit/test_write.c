@@ -45,6 +45,19 @@ static void rows_are_written(void **state)
            "{\"n\":0,\"x\":[0,1,2],\"s\":\"0\"}\n");
 }
 
+/* Whether this build has the library that the pipe needs. */
+static bool can_open(const char *pipe)
+{
+    levada_dataset *dataset = NULL;
+    levada_iter    *it = NULL;
+    levada_status   st = levada_dataset_parse(t_iter_env(), pipe, &dataset, NULL);
+
+    if (st == LEVADA_OK) st = levada_iter_open(dataset, NULL, &it, NULL);
+    levada_iter_close(&it);
+    levada_dataset_unref(&dataset);
+    return st != LEVADA_EUNIMPLEMENTED;
+}
+
 static void what_is_written_reads_back(void **state)
 {
     static const char *const names[] = { "b.csv", "b.csv.gz", "b.tar", "b.jsonl" };
@@ -70,13 +83,14 @@ static void what_is_written_reads_back(void **state)
         assert_int_equal(result.files, 1);
         snprintf(pipe, sizeof pipe, "%s:%s%s", i < 2 ? "csv" : i == 2 ? "tar" : "jsonl",
                  t_path(names[i]), pipes[i]);
+        if (!can_open(pipe)) continue;
         it = t_iter_open_policy(pipe, "skip", 1, 256);
         while (levada_iter_next(it, &block, &err) == LEVADA_OK) {
             rows += levada_block_rows(block);
             levada_block_unref(&block);
         }
-        if (err.code != LEVADA_EUNIMPLEMENTED) assert_true(rows > 0);
-        if (i > 0 && err.code != LEVADA_EUNIMPLEMENTED) assert_int_equal(rows, 300);
+        if (i == 0) assert_true(rows > 0);
+        else assert_int_equal(rows, 300);
         levada_iter_close(&it);
     }
 }

@@ -110,6 +110,23 @@ class Epochs:
 
         self._changed(seed is not None, change)
 
+    def loaded(self, token: str, seed: int | None) -> bool:
+        """Whether the state with that name is for this pass: no earlier pass has restored it."""
+        return self._changed(
+            seed is not None, lambda own: own.get("states", {}).get(token, seed) == seed
+        )
+
+    def restored(self, token: str, seed: int | None) -> None:
+        """This pass, and no later one, restores the state with that name."""
+
+        def change(own):
+            states = own.setdefault("states", {})
+            states[token] = seed
+            for old in list(states)[:-_MOST_PASSES]:
+                del states[old]
+
+        self._changed(seed is not None, change)
+
     def _changed(self, in_worker: bool, change: Callable[[dict[str, Any]], Any]) -> Any:
         """What `change` returns for the counts of the process that runs the loader."""
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW

@@ -7,6 +7,7 @@ import functools
 import operator
 import os
 import sys
+import time
 import warnings
 import weakref
 
@@ -178,6 +179,7 @@ class Shared:
         self._epochs = Epochs()
         self._iterator: weakref.ref[Any] | None = None  # a weak reference to the running one
         self._state: Any = None
+        self._token = ""  # names the state
 
     def __repr__(self) -> str:
         rank, world = _position(self.rank, self.world_size)
@@ -249,10 +251,11 @@ class Shared:
         self._warn_of_steps(parts[0])
         epoch = self._epochs.begin(worker, seed)
         owned = _parts.fresh(len(parts), epoch, index, count)
-        if self._state is not None:
-            owned = _parts.dealt(_parts.merged(self._state, len(parts)), index, count)
-            self._state = None
+        state = self._loaded_state(seed)
+        if state is not None:
+            owned = _parts.dealt(_parts.merged(state, len(parts)), index, count)
             self._epochs.resume(owned.epoch, worker, seed)
+            self._restored(seed)
         iterator = _parts.PartsIterator(owned, self._open_part)
         self._iterator = weakref.ref(iterator)
         return iterator
@@ -279,9 +282,11 @@ class Shared:
         self._check_batches(share)
         iterator = _Part(share, self._epochs.begin(worker, seed))
         iterator.transform = self.transform
-        if self._state is not None:
-            self._restore(iterator, self._state)
+        state = self._loaded_state(seed)
+        if state is not None:
+            self._restore(iterator, state)
             self._epochs.resume(iterator.stats()["epoch"], worker, seed)
+            self._restored(seed)
         self._iterator = weakref.ref(iterator)
         return iterator
 
@@ -294,6 +299,16 @@ class Shared:
                 f"{count}: go on with as many ranks and workers, each with its own state"
             )
         iterator.load_state_dict(state)
+
+    def _loaded_state(self, seed: int | None) -> Any:
+        """The state to restore, or None. Workers of later passes are copies of an object that still
+        has it, although the workers of the first pass have restored it."""
+        if self._state is not None and not self._epochs.loaded(self._token, seed):
+            self._state = None
+        return self._state
+
+    def _restored(self, seed: int | None) -> None:
+        self._epochs.restored(self._token, seed)
         self._state = None
 
     def state_dict(self) -> Mapping[str, Any]:
@@ -311,6 +326,7 @@ class Shared:
         """The next iteration continues there. With ``parts=``: the states of all workers of all
         ranks, as a list; it is looked through, so states of loaders may be in it."""
         self._state = state
+        self._token = f"{os.getpid()}.{time.monotonic_ns()}"
 
     def __getstate__(self) -> dict[str, Any]:
         """Workers that are spawned do not know the process group: they are told."""
