@@ -21,6 +21,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import chart
 import data
 import measure
+
 from rows import ROWS, Series
 
 SLACK = 0.8  # how far below its goal a repeat may fall before --check counts it

@@ -6,6 +6,7 @@ import os
 import random
 import subprocess
 import sys
+from pathlib import Path
 
 import levada as lv
 import pytest
@@ -340,3 +341,15 @@ def test_the_command_writes_and_checks_indexes(files, tmp_path):
     assert "levada index" in done.stderr
     assert "nothing" in levada("index", "nothing", status=1).stderr
     levada("index", status=2)
+
+
+def test_a_check_reads_every_page_of_an_index(files):
+    lv.index(files)
+    path = Path(files.replace("*", "0") + ".lvindex")
+    data = path.read_bytes()
+    for at in range(0, len(data), len(data) // 16):
+        path.write_bytes(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
+        with pytest.raises((DataLossError, FailedPreconditionError)):
+            lv.index(files, check=True)
+    path.write_bytes(data)
+    assert lv.index(files, check=True) == RECORDS

@@ -168,7 +168,26 @@ levada_status levada_inspect_index(levada_env *env, const char *path, const char
     return st;
 }
 
-/* The last page of the index of a file. */
+/* The pages of an open index before its last one. */
+static levada_status index_write_pages(const levada_kernels *kernels, const levada_bytes *bytes,
+                                       int64_t size, levada_error *err)
+{
+    uint8_t page[LEVADA_INDEX_PAGE];
+
+    for (int64_t at = 0; at < size; at += LEVADA_INDEX_PAGE) {
+        int64_t        made = 0;
+        const uint8_t *e = page + LEVADA_INDEX_SUM;
+        uint32_t       sum;
+
+        LEVADA_TRY(levada_bytes_read_at(bytes, at, page, sizeof page, &made, err));
+        sum = (uint32_t)e[0] | (uint32_t)e[1] << 8 | (uint32_t)e[2] << 16 | (uint32_t)e[3] << 24;
+        if (made < LEVADA_INDEX_PAGE || sum != kernels->crc32c(0, page, LEVADA_INDEX_SUM))
+            return levada_fail(err, LEVADA_EDATA_LOSS, "the index is damaged: make it again");
+    }
+    return LEVADA_OK;
+}
+
+/* The last page of the index of a file; the others have their checksums. */
 static levada_status index_write_foot(levada_env *env, const char *name, levada_index_foot *out,
                                       levada_error *err)
 {
@@ -185,6 +204,7 @@ static levada_status index_write_foot(levada_env *env, const char *name, levada_
         st = levada_fail(err, LEVADA_EDATA_LOSS, "the file is shorter than an index of levada");
     }
     if (st == LEVADA_OK) st = levada_index_get_foot(levada_env_kernels(env), page, out, err);
+    if (st == LEVADA_OK) st = index_write_pages(levada_env_kernels(env), bytes, at, err);
     if (st != LEVADA_OK) levada_error_place(err, NULL, name, -1, -1);
     levada_bytes_close(&bytes);
     return st;
