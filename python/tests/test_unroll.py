@@ -2,6 +2,7 @@
 """Segments of long sequences in Python, and the examples that train on them."""
 
 import importlib.util
+import itertools
 import json
 import subprocess
 import sys
@@ -191,6 +192,41 @@ def test_ranks_in_step_repeat_a_batch_with_its_own_mark():
         counts.append(len(batches))
         assert all({"is_padding", "is_empty"} <= set(batch) for batch in batches)
     assert counts[0] == counts[1]
+
+
+@pytest.mark.filterwarnings("ignore:torch_dataset")
+def test_unfinished_sequences_move_between_worlds(tmp_path):
+    """8, 3, 5 and 1 ranks, each stopped in the middle of sequences: every segment comes once."""
+    for k in range(6):
+        with lv.TFRecordWriter(str(tmp_path / f"{k}.tfrecord")) as writer:
+            for i in range(k * 20, k * 20 + 20):
+                writer.write(lv.make_example({"id": i, "x": list(range(1 + 7 * i % 29))}))
+    lv.index(str(tmp_path / "*.tfrecord"))
+    spec = {"id": lv.FixedLenFeature([], lv.int64), "x": lv.VarLenFeature(lv.int64)}
+    ds = lv.tfrecord(str(tmp_path / "*.tfrecord"), index=True).shuffle(10).parse_example(spec)
+    ds = ds.unroll(4, batch_size=3, sequences="x", key="id").with_options(seed=5)
+
+    def run(world, states, cut):
+        found, saved = [], []
+        for rank in range(world):
+            data = lv.torch_dataset(ds, rank, world, parts=12, transform=lambda batch: batch)
+            if states:
+                data.load_state_dict(states)
+            iterator = iter(data)
+            for batch in itertools.islice(iterator, cut):
+                for i in np.flatnonzero(~batch["is_empty"]):
+                    steps = batch["x"][i, : batch["length"][i]].tolist()
+                    found.append((int(batch["key"][i]), int(batch["segment"][i]), steps))
+            saved.append(iterator.state_dict())
+        return found, saved
+
+    pytest.importorskip("torch")
+    found, states = [], None
+    for world, cut in ((8, 2), (3, 4), (5, 2), (1, None)):
+        some, states = run(world, states, cut)
+        found += some
+    assert sorted(found) == sorted(run(1, None, None)[0])
+    assert len(found) == sum(-(-(1 + 7 * i % 29) // 4) for i in range(120))
 
 
 def test_a_state_space_model_needs_its_state():
