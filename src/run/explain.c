@@ -82,7 +82,7 @@ static void explain_name(levada_text *text, const levada_dataset *at)
         levada_text input = { 0 };
 
         levada_dataset_print(&input, at->inputs[0], LEVADA_PRINT_TEXT);
-        if (!input.failed) from += input.size + strlen(" | ");
+        if (!input.failed && !whole.failed) from += input.size + strlen(" | ");
         text->failed = text->failed || input.failed;
         levada_text_clear(&input);
     } else if (at->ninputs > 1) {

@@ -114,14 +114,16 @@ static void uneven_fields_are_bad_records(void **state)
 {
     const char  *text = "t_rows:4,lengths=[2,40] | window_steps:2,fields=[x,s]";
     levada_iter *it = t_iter_open(text, 1, 256);
+    t_bytes      read = { 0 };
 
     (void)state;
     (void)t_iter_fails(it, LEVADA_EINVALID_ARGUMENT, "different lengths");
     levada_iter_close(&it);
     it = t_iter_open_policy(text, "skip", 1, 256);
-    t_iter_read(it, -1, false, &(t_bytes){ 0 });
+    t_iter_read(it, -1, false, &read);
     assert_int_equal(t_iter_stat(it, "skipped_records"), 4);
     levada_iter_close(&it);
+    t_clear(&read);
 }
 
 static void refuses_what_does_not_fit(void **state)

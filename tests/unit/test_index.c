@@ -186,14 +186,22 @@ static void every_description_resumes_at_each_cut(void **state)
 
 /* -- files that change, and damage */
 
+static void reading_fails(const char *more, levada_status code, const char *message)
+{
+    levada_iter *it = t_iter_open(described(more), 1, 0);
+
+    t_iter_fails(it, code, message);
+    levada_iter_close(&it);
+}
+
 static void another_file_is_refused(void **state)
 {
     (void)state;
     write_lines("b.txt", 5, SECOND);
-    t_iter_fails(t_iter_open(described(",records=[1500,1600]"), 1, 0),
-                 LEVADA_EFAILED_PRECONDITION, "has changed since it was indexed");
-    t_iter_fails(t_iter_open(described(",shuffle_records=true"), 1, 0),
-                 LEVADA_EFAILED_PRECONDITION, "has changed since it was indexed");
+    reading_fails(",records=[1500,1600]", LEVADA_EFAILED_PRECONDITION,
+                  "has changed since it was indexed");
+    reading_fails(",shuffle_records=true", LEVADA_EFAILED_PRECONDITION,
+                  "has changed since it was indexed");
     assert_int_equal(levada_inspect_index_check(NULL, t_path("b.txt"), NULL, NULL),
                      LEVADA_EFAILED_PRECONDITION);
     assert_int_equal(levada_inspect_index_check(NULL, t_path("a.txt"), NULL, NULL), LEVADA_OK);
@@ -209,8 +217,7 @@ static void a_line_that_moved_is_found(void **state)
     was.at[4990] = was.at[4990] == '\n' ? '-' : '\n';
     t_write_file(t_path("a.txt"), was.at, was.size);
     t_clear(&was);
-    t_iter_fails(t_iter_open(described(",shuffle_records=true"), 1, 0), LEVADA_EDATA_LOSS,
-                 "in the index: the file has changed");
+    reading_fails(",shuffle_records=true", LEVADA_EDATA_LOSS, "in the index: the file has changed");
     assert_int_equal(levada_inspect_index_check(NULL, t_path("a.txt"), NULL, NULL),
                      LEVADA_EFAILED_PRECONDITION);
 }
@@ -249,6 +256,7 @@ static void a_damaged_record_is_skipped_alone(void **state)
     levada_iter_close(&it);
     it = t_iter_open(text, 2, 0);
     t_iter_fails_at(it, LEVADA_EDATA_LOSS, "c.tfrecord", 500, 12890);
+    levada_iter_close(&it);
 }
 
 static void damaged_and_compressed_files_have_no_index(void **state)
