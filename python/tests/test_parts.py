@@ -116,6 +116,45 @@ def test_shuffled_records_differ_by_epoch_and_not_by_threads(files):
     assert one == [r["id"] for r in ds.with_options(threads=4, block_rows=7).iterate(0)]
 
 
+@pytest.mark.parametrize("kind", ["tfrecord", "text_lines"])
+def test_records_of_many_files_and_sizes_are_read_together(tmp_path, kind):
+    """More files than stay open; neighbors, gaps, records larger than a chunk, no last newline."""
+    drawn = random.Random(kind)
+    wanted = []
+    for k in range(21):
+        rows = [b"%d.%d" % (k, i) + b"x" * drawn.choice([0, 9, 600, 5000]) for i in range(60)]
+        rows[drawn.randrange(60)] += b"y" * drawn.choice([200_000, 225_000, 300_000])
+        path = tmp_path / f"{k:02}.data"
+        if kind == "tfrecord":
+            with lv.TFRecordWriter(str(path)) as writer:
+                for row in rows:
+                    writer.write(row)
+        else:
+            path.write_bytes(b"\n".join(rows))
+        wanted += rows
+    lv.index(str(tmp_path / "*.data"), source=kind)
+    source = getattr(lv, kind)
+    ds = source(str(tmp_path / "*.data"), index=True, shuffle_records=True)
+    field = next(iter(ds.spec))
+    for rows in (7, 256, 1000):
+        each = ds.with_options(seed=rows, block_rows=rows, threads=1)
+        assert sorted(r[field] for r in each.iterate(1)) == sorted(wanted)
+    assert ds[1259][field] == wanted[-1]
+
+
+def test_a_file_that_changes_between_epochs_is_refused(files, tmp_path):
+    lv.index(files)
+    ds = records(files, index=True, shuffle_records=True).repeat(2).with_options(block_rows=8)
+    iterator = ds.iterate(0)
+    for _ in range(20):
+        next(iterator)
+    replaced = tmp_path / "new"
+    write(replaced, 5, 299)
+    os.replace(replaced, tmp_path / "1.tfrecord")
+    with pytest.raises(FailedPreconditionError, match="changed since it was indexed"):
+        list(iterator)
+
+
 # -- parts
 
 PIPES = {

@@ -79,6 +79,7 @@ void levada_file_reader_destroy(levada_file_reader **reader)
     *reader = NULL;
     if (!r) return;
     levada_file_reader_leave(r);
+    levada_file_reader_forget(r);
     levada_read_ahead_destroy(&r->ahead);
     levada_window_close(&r->window);
     levada_buffer_unref(&r->framed.index);

@@ -35,6 +35,13 @@ typedef struct levada_order_ops {
     levada_status (*next)(levada_file_reader *reader, levada_block **out, levada_error *err);
 } levada_order_ops;
 
+/* A file that stays open between blocks of single records; of file number `shard`. */
+#define LEVADA_FILES_KEPT 16
+typedef struct levada_kept {
+    levada_window window; /* closed = none */
+    int32_t       shard;
+} levada_kept;
+
 /* Where a range of records begins or ends. */
 typedef struct levada_file_place {
     int64_t turn, record, offset;
@@ -67,6 +74,7 @@ struct levada_file_reader {
     levada_file_place begin, stop; /* the same as places in files                          */
     levada_shuffled  *shuffled; /* not NULL: `record` is a place in the order of records   */
     const levada_order_ops *order_ops; /* of that                                          */
+    levada_kept       kept[LEVADA_FILES_KEPT]; /* files of single records                  */
 
     /* -- position */
     int32_t       pass;
@@ -125,11 +133,15 @@ bool levada_file_reader_finished(const levada_file_reader *reader);
 /* Leaves those of the framed records that lie before the end of the range. */
 void levada_file_reader_clip(levada_file_reader *reader);
 /* As levada_file_reader_reread, for the first time: damage is EDATA_LOSS, and a record has the
- * length that the index says. */
+ * length that the index says. Neighbors are read together. Files stay open until the reader forgets
+ * them. */
 LEVADA_MUST_USE levada_status levada_file_reader_fetch(levada_file_reader  *reader,
                                                        const levada_origin *sorted,
                                                        const int64_t *lengths, int64_t n,
                                                        levada_block **out, levada_error *err);
+
+/* Closes the files that fetch keeps open, so that each is opened and recognized again. */
+void levada_file_reader_forget(levada_file_reader *reader);
 
 /* Room for n records in arrays that nobody else has. */
 LEVADA_MUST_USE levada_status levada_framed_reserve(levada_framed            *framed,

@@ -9,7 +9,8 @@
 #include <string.h>
 
 #define FILE_REREAD_STEP (INT64_C(64) << 10)  /* records may lie far apart              */
-#define FILE_REREAD_LEAST 512 /* of records whose length is known */
+#define FILE_REREAD_MORE 512  /* bytes read after a record whose length is known       */
+#define FILE_REREAD_GAP 4096  /* bytes between records that are read rather than skipped */
 #define FILE_REREAD_PART (INT64_C(256) << 20) /* payload of one DATA block, more or less */
 #define FILE_REREAD_FIRST (INT64_C(64) << 10)
 #define FILE_REREAD_STRIDE (1 + LEVADA_KERNEL_SLACK)
@@ -21,7 +22,8 @@ typedef struct file_reread {
     int64_t              n, at; /* records wanted, record whose turn it is */
     levada_pool         *pool;
     int32_t              shard; /* open; -1 = none */
-    levada_window        window;
+    levada_window       *window; /* of that: `own`, or one that the reader keeps */
+    levada_window        own;
     void                *state;
     /* -- the part that is being filled */
     int64_t        first;
@@ -59,20 +61,34 @@ static levada_status file_reread_gone(const file_reread *x, levada_status st, le
     return LEVADA_EFAILED_PRECONDITION;
 }
 
+/* The window of a file that the reader keeps open from block to block, if lengths are known. */
+static levada_window *file_reread_kept(file_reread *x, int32_t shard, bool *open)
+{
+    levada_kept *kept = &x->reader->kept[shard % LEVADA_FILES_KEPT];
+
+    *open = kept->window.bytes && kept->shard == shard;
+    kept->shard = shard;
+    return &kept->window;
+}
+
 static levada_status file_reread_open(file_reread *x, int32_t shard, levada_error *err)
 {
     const char          *path = levada_file_reader_file(x->reader, shard);
     levada_bytes_options options = levada_file_reader_bytes(x->reader);
+    bool                 open = false;
 
     if (!path)
         return levada_fail(err, LEVADA_EDATA_LOSS, "file number %d does not exist", (int)shard);
     x->shard = -1;
-    LEVADA_TRY(levada_window_open(&x->window, x->reader->context->env, path, &options,
-                                  x->reader->context->max_record_bytes, err));
-    x->window.step = FILE_REREAD_STEP;
+    x->window = x->lengths ? file_reread_kept(x, shard, &open) : &x->own;
+    if (!open) {
+        LEVADA_TRY(levada_window_open(x->window, x->reader->context->env, path, &options,
+                                      x->reader->context->max_record_bytes, err));
+        x->window->step = FILE_REREAD_STEP;
+    }
     x->shard = shard;
-    return x->lengths ? levada_file_reader_mark(x->reader, shard, x->window.bytes, true, err)
-                      : LEVADA_OK;
+    if (open || !x->lengths) return LEVADA_OK;
+    return levada_file_reader_mark(x->reader, shard, x->window->bytes, true, err);
 }
 
 /* The memory of the columns of one record. Kernels write past the first entry. */
@@ -98,7 +114,7 @@ static levada_status file_reread_check_length(const file_reread *x, int64_t used
 static levada_status file_reread_frame(file_reread *x, file_reread_spans *found, levada_error *err)
 {
     const levada_file_reader *r = x->reader;
-    levada_window            *w = &x->window;
+    levada_window            *w = x->window;
     int64_t                   need = 0;
 
     for (;;) {
@@ -208,13 +224,38 @@ static levada_status file_reread_end_part(file_reread *x, levada_error *err)
 
 /* -- records */
 
-/* Bytes to read at a time for a record of known length. A whole chunk would be read in another
- * way. */
-static int64_t file_reread_step(int64_t length)
+/* Bytes from the next record to the end of the last one that is read together with it: records of
+ * one file with small gaps, as many as a chunk has space for. */
+static int64_t file_reread_run(const file_reread *x)
 {
-    int64_t step = length < FILE_REREAD_LEAST ? FILE_REREAD_LEAST : length;
+    const levada_origin *first = &x->origins[x->at];
+    int64_t              size = x->lengths[x->at];
 
-    return step + FILE_REREAD_LEAST < LEVADA_CHUNK ? step + FILE_REREAD_LEAST : FILE_REREAD_STEP;
+    for (int64_t i = x->at + 1; i < x->n && x->origins[i].shard == first->shard; i++) {
+        int64_t at = x->origins[i].offset - first->offset, end = at + x->lengths[i];
+
+        if (at > size + FILE_REREAD_GAP || end > LEVADA_STEP) break;
+        if (end > size) size = end;
+    }
+    return size;
+}
+
+/* The window begins at the record whose turn it is. */
+static levada_status file_reread_seek(file_reread *x, levada_error *err)
+{
+    int64_t offset = x->origins[x->at].offset, ahead = offset - x->window->offset, size;
+
+    if (!x->lengths || !levada_bytes_shared(x->window->bytes)) {
+        return levada_window_seek(x->window, offset, err);
+    }
+    size = x->lengths[x->at];
+    if (ahead >= 0 && ahead + size <= levada_window_size(x->window)) {
+        levada_window_skip(x->window, ahead);
+        return LEVADA_OK;
+    }
+    size = file_reread_run(x);
+    if (size > LEVADA_STEP) return levada_window_seek(x->window, offset, err);
+    return levada_window_read(x->window, offset, size + FILE_REREAD_MORE, err);
 }
 
 static levada_status file_reread_fetch(file_reread *x, levada_error *err)
@@ -224,15 +265,14 @@ static levada_status file_reread_fetch(file_reread *x, levada_error *err)
     levada_status        st = LEVADA_OK;
 
     if (x->shard < 0 || o->shard != x->shard) st = file_reread_open(x, o->shard, err);
-    if (st == LEVADA_OK && x->lengths) x->window.step = file_reread_step(x->lengths[x->at]);
-    if (st == LEVADA_OK) st = levada_window_seek(&x->window, o->offset, err);
+    if (st == LEVADA_OK) st = file_reread_seek(x, err);
     if (st == LEVADA_OK) st = levada_file_reader_enter(x->reader, x->state, o->offset, err);
     if (st == LEVADA_OK) st = file_reread_frame(x, &found, err);
     if (st != LEVADA_OK) return file_reread_gone(x, st, err);
     for (int32_t c = 0; c < x->reader->ncolumns; c++) {
         int32_t begin = found.begin[c][0];
 
-        LEVADA_TRY(file_reread_add(x, c, levada_window_data(&x->window) + begin,
+        LEVADA_TRY(file_reread_add(x, c, levada_window_data(x->window) + begin,
                                    found.end[c][0] - begin, err));
     }
     x->at++;
@@ -308,6 +348,11 @@ static levada_status file_reread_join(file_reread *x, levada_block **out, levada
     return st;
 }
 
+void levada_file_reader_forget(levada_file_reader *reader)
+{
+    for (int i = 0; i < LEVADA_FILES_KEPT; i++) levada_window_close(&reader->kept[i].window);
+}
+
 levada_status levada_file_reader_reread(levada_file_reader *reader, const levada_origin *sorted,
                                         int64_t n, levada_block **out, levada_error *err)
 {
@@ -334,7 +379,8 @@ levada_status levada_file_reader_fetch(levada_file_reader *reader, const levada_
     levada_free(x.parts);
     levada_buffer_unref(&x.values);
     levada_buffer_unref(&x.offsets);
-    levada_window_close(&x.window);
+    levada_window_close(&x.own);
+    if (st != LEVADA_OK) levada_file_reader_forget(reader);
     levada_file_reader_free_state(reader, &x.state);
     return st;
 }

@@ -53,6 +53,7 @@ static void shuffled_arrange(levada_file_reader *r)
     key = levada_random_draw(key, (uint64_t)r->source, (uint64_t)r->pass);
     r->shuffled->order = levada_permutation_of((uint64_t)(r->end - r->first), key);
     r->shuffled->careful = 0;
+    levada_file_reader_forget(r);
 }
 
 static int shuffled_compare(const void *one, const void *two)

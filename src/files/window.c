@@ -12,6 +12,7 @@
  * each chunk stay unused, so that a window can begin further back. */
 #define WINDOW_LEAD 64
 #define WINDOW_PAGE 4096
+#define WINDOW_LEAST (INT64_C(64) << 10) /* so that a chunk serves reads of many sizes */
 
 levada_status levada_window_open(levada_window *window, levada_env *env, const char *path,
                                  const levada_bytes_options *options, int64_t max_record,
@@ -191,6 +192,32 @@ levada_status levada_window_seek(levada_window *w, int64_t offset, levada_error 
         LEVADA_TRY(levada_bytes_seek(w->bytes, w->offset, err));
     }
     return window_forward(w, offset, err);
+}
+
+levada_status levada_window_read(levada_window *w, int64_t offset, int64_t size,
+                                 levada_error *err)
+{
+    levada_error  none = LEVADA_ERROR_INIT;
+    int64_t       room = size < WINDOW_LEAST ? WINDOW_LEAST : size, made = 0, lead;
+    levada_status st;
+
+    w->too_long = w->ended = w->broken = false;
+    w->at = w->filled = 0;
+    w->offset = offset;
+    if (!window_reuses(w, room + WINDOW_LEAD)) {
+        levada_buffer *chunk = NULL;
+
+        LEVADA_TRY(levada_buffer_create(w->pool, room + WINDOW_LEAD, &chunk, err));
+        levada_buffer_unref(&w->chunk);
+        w->chunk = chunk;
+    }
+    lead = window_lead(w, w->chunk);
+    st = levada_bytes_read_at(w->bytes, offset, w->chunk->data + lead, size, &made, err);
+    if (st != LEVADA_OK) return st;
+    w->at = lead;
+    w->filled = lead + made;
+    levada_bytes_move(w->bytes, offset + made, &none, 0);
+    return LEVADA_OK;
 }
 
 levada_status levada_window_pass(levada_window *w, int64_t length, levada_error *err)

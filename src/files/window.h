@@ -73,6 +73,11 @@ LEVADA_MUST_USE levada_status levada_window_refill(levada_window *window, int64_
 /* The window begins at this offset, empty or with what it had from there on. */
 LEVADA_MUST_USE levada_status levada_window_seek(levada_window *window, int64_t offset,
                                                  levada_error *err);
+/* The window becomes the `size` bytes (at most a chunk less 64) of a plain file at this offset, or
+ * fewer where the file ends: one read and no other call of the system. levada_bytes_shared. After a
+ * failure it is empty. */
+LEVADA_MUST_USE levada_status levada_window_read(levada_window *window, int64_t offset,
+                                                 int64_t size, levada_error *err);
 /* Moves to the end of the record of `length` bytes at the window's beginning. EDATA_LOSS when the
  * file ends inside it: the window then begins at the record again, and the size of a compressed
  * file is known from then on. */
