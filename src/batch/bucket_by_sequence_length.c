@@ -14,6 +14,7 @@
 #include "batch/length.h"
 #include "description/columns.h"
 #include "registry/env_priv.h"
+#include "tensor/builder_priv.h"
 #include "tensor/encoded.h"
 
 #include <string.h>
@@ -72,7 +73,7 @@ static bool bucket_flags(const levada_bucket_args *a)
 static levada_padding_options bucket_how(const levada_bucket_args *a)
 {
     levada_padding_options o = { a->padded_shapes, a->padding_values, a->pad_to_multiple,
-                                 a->padding_side != 0, NULL, 0 };
+                                 a->padding_side != 0 };
 
     return o;
 }
@@ -104,14 +105,9 @@ static const char *bucket_conflict(const levada_bucket_args *a)
     if (a->ranks.n && (a->ranks.n != 2 || a->ranks.at[0] >= a->ranks.at[1])) {
         return "ranks must be [rank, world] with rank below world, such as ranks=[0,8]";
     }
-    if (a->ranks.n && ahead) return "ranks do not go together with lookahead";
-    if (a->ranks.n && a->too_long == LEVADA_TOO_LONG_ALONE) {
-        return "ranks do not go together with too_long='alone'";
-    }
     if (a->ranks.n && a->pad_to_bucket_boundary && !a->boundaries) {
         return "ranks with pad_to_bucket_boundary need boundaries";
     }
-    if (bucket_flags(a) && a->no_padding) return "ranks with no_padding need tail='drop'";
     if (a->pad_to_bucket_boundary && a->length.n > 1) {
         return "pad_to_bucket_boundary needs a single length";
     }
@@ -184,16 +180,29 @@ static levada_status bucket_check_cost(const levada_bucket_args *a, const levada
     return levada_truncation_check(&a->length, in, err);
 }
 
-/* The columns of the padded batch, and is_padding. */
-static levada_status bucket_flagged_spec(const levada_padding_options *how, const levada_spec *in,
+/* The columns of the batch. */
+static levada_status bucket_batch_spec(const levada_bucket_args *a, const levada_spec *in,
+                                       levada_spec **out, levada_error *err)
+{
+    levada_padding_options how = bucket_how(a);
+    levada_field           none = { 0 };
+    int32_t                n = levada_spec_count(in);
+
+    if (!a->no_padding) return levada_padding_spec(&how, in, out, err);
+    return levada_spec_create(n ? levada_spec_field(in, 0) : &none, n,
+                              levada_spec_flags_of(in) | LEVADA_SPEC_BATCHED, out, err);
+}
+
+/* The same, and is_padding. */
+static levada_status bucket_flagged_spec(const levada_bucket_args *a, const levada_spec *in,
                                          levada_spec **out, levada_error *err)
 {
-    levada_spec  *padded = NULL;
+    levada_spec  *batch = NULL;
     levada_status st;
 
-    LEVADA_TRY(levada_padding_spec(how, in, &padded, err));
-    st = levada_spec_add_field(padded, "is_padding", LEVADA_BOOL, out, err);
-    levada_spec_unref(&padded);
+    LEVADA_TRY(bucket_batch_spec(a, in, &batch, err));
+    st = levada_spec_add_field(batch, "is_padding", LEVADA_BOOL, out, err);
+    levada_spec_unref(&batch);
     return st;
 }
 
@@ -201,10 +210,7 @@ static levada_status bucket_check(const void *args, const levada_spec *in, levad
                                   levada_error *err)
 {
     const levada_bucket_args *a = args;
-    levada_padding_options    how = bucket_how(a);
     const char               *conflict = bucket_conflict(a);
-    levada_field              none = { 0 };
-    int32_t                   n = levada_spec_count(in);
 
     LEVADA_TRY(levada_spec_want_records(in, err));
     if (a->length.n < 1 || a->length.n > LEVADA_GROUP_KEYS) {
@@ -218,10 +224,8 @@ static levada_status bucket_check(const void *args, const levada_spec *in, levad
         LEVADA_TRY(levada_length_check(a->length.at[i], in, err));
     }
     LEVADA_TRY(bucket_check_cost(a, in, err));
-    if (bucket_flags(a)) return bucket_flagged_spec(&how, in, out, err);
-    if (!a->no_padding) return levada_padding_spec(&how, in, out, err);
-    return levada_spec_create(n ? levada_spec_field(in, 0) : &none, n,
-                              levada_spec_flags_of(in) | LEVADA_SPEC_BATCHED, out, err);
+    return bucket_flags(a) ? bucket_flagged_spec(a, in, out, err)
+                           : bucket_batch_spec(a, in, out, err);
 }
 
 /* -- open */
@@ -306,9 +310,11 @@ static void bucket_open_lookahead(levada_bucket_state *s)
 {
     const levada_bucket_args *a = s->args;
 
-    s->ahead.records = a->lookahead;
+    s->ahead.world = a->ranks.n ? a->ranks.at[1] : 1;
+    s->ahead.fill = bucket_flags(a);
+    s->ahead.records = a->lookahead > s->ahead.world ? a->lookahead : s->ahead.world;
     s->ahead.cost = &s->cost;
-    s->ahead.batch_size = a->batch_sizes.n ? a->batch_sizes.at[0] : INT64_MAX;
+    s->ahead.batch_size = a->batch_sizes.n ? a->batch_sizes.at[0] * s->ahead.world : INT64_MAX;
     s->ahead.drop_rest = a->drop_remainder && a->batch_sizes.n;
     s->alone = LEVADA_LOOKAHEAD_GROUPS;
 }
@@ -326,6 +332,7 @@ static levada_status bucket_open_groups(levada_bucket_state *s, const levada_con
         .rank = a->ranks.n ? a->ranks.at[0] : 0,
         .world = a->ranks.n ? a->ranks.at[1] : 0,
         .fill = bucket_flags(a),
+        .fields = &a->length,
     };
 
     if (ahead) bucket_open_lookahead(s);
@@ -374,11 +381,6 @@ static levada_status bucket_make(levada_bucket_state *s, const levada_block *in,
     levada_padding_options how = bucket_how(s->args);
 
     if (s->args->no_padding) return levada_grouping_gather(s, s->args, in, out, err);
-    if (s->args->ranks.n && !levada_bucket_is_bounded(s->args)) {
-        how.field = s->args->length.at[0];
-        how.field_length = levada_block_bound(in);
-        return levada_padding_apply(&s->plan, &how, s->grouping.context, in, -1, out, err);
-    }
     return levada_padding_apply(&s->plan, &how, s->grouping.context, in, levada_block_bound(in),
                                 out, err);
 }
@@ -390,31 +392,51 @@ static levada_status bucket_derive(const void *args, const levada_spec *in, leva
     return levada_spec_add_field(in, "is_padding", LEVADA_BOOL, out, err);
 }
 
-/* Adds is_padding to a batch that was just padded, which nobody else knows; takes *block. A copy
- * has no steps. */
+/* The copy in the last row of a batch has no steps: neither in the lengths of a padded column nor
+ * in a ragged one. */
+static levada_status bucket_empty_last(levada_builder *b, int32_t i, levada_error *err)
+{
+    levada_column *c = &b->block->columns[i];
+    levada_level   old = c->level[0];
+    size_t         bytes = (size_t)c->n * sizeof(int32_t);
+    int32_t       *begin = NULL, *end = NULL;
+    levada_status  st;
+
+    if (c->lengths) ((int32_t *)(uintptr_t)c->lengths)[c->n - 1] = 0;
+    if (c->field->depth == 0) return LEVADA_OK;
+    memset(&c->level[0], 0, sizeof c->level[0]);
+    st = levada_builder_ranges(b, i, 0, c->n, &begin, &end, err);
+    if (st == LEVADA_OK) {
+        memcpy(begin, old.begin, bytes);
+        memcpy(end, old.end, bytes);
+        end[c->n - 1] = begin[c->n - 1];
+    }
+    levada_buffer_unref(&old.owner);
+    return st;
+}
+
+/* Adds is_padding to a batch that was just made, which nobody else knows; takes *block. */
 static levada_status bucket_flag(levada_bucket_state *s, bool filled, levada_block **block,
                                  levada_block **out, levada_error *err)
 {
     levada_pool       *pool = levada_env_pool(s->grouping.context->env);
-    levada_block      *flat = *block;
+    levada_block      *made = *block;
     const levada_spec *spec = NULL;
     levada_builder    *b = NULL;
     void              *flags = NULL;
     levada_status      st;
 
     *block = NULL;
-    for (int32_t i = 0; filled && i < levada_spec_count(flat->spec); i++) {
-        int32_t *lengths = (int32_t *)(uintptr_t)flat->columns[i].lengths;
-
-        if (lengths) lengths[flat->n - 1] = 0;
+    st = levada_derived_get(&s->flagged, bucket_derive, NULL, made->spec, &spec, err);
+    if (st == LEVADA_OK) st = levada_columns_add(pool, made, spec, &b, &flags, err);
+    if (st == LEVADA_OK) memset(flags, 0, (size_t)made->n);
+    if (st == LEVADA_OK && filled) ((bool *)flags)[made->n - 1] = true;
+    for (int32_t i = 0; st == LEVADA_OK && filled && i < levada_spec_count(made->spec); i++) {
+        st = bucket_empty_last(b, i, err);
     }
-    st = levada_derived_get(&s->flagged, bucket_derive, NULL, flat->spec, &spec, err);
-    if (st == LEVADA_OK) st = levada_columns_add(pool, flat, spec, &b, &flags, err);
-    if (st == LEVADA_OK) memset(flags, 0, (size_t)flat->n);
-    if (st == LEVADA_OK && filled) ((bool *)flags)[flat->n - 1] = true;
-    if (st == LEVADA_OK) st = levada_columns_publish(pool, &b, flat, out, err);
+    if (st == LEVADA_OK) st = levada_columns_publish(pool, &b, made, out, err);
     levada_builder_destroy(&b);
-    levada_block_unref(&flat);
+    levada_block_unref(&made);
     return st;
 }
 

@@ -62,17 +62,29 @@ static levada_status bucket_reject(const levada_bucket_state *s, levada_grouping
     return levada_grouping_reject(g, &why, err);
 }
 
-/* The next arrival alone is over the budget: no batch can hold it, unless it may be alone. */
-static levada_status bucket_too_long(const levada_bucket_state *s, levada_grouping *g,
-                                     int64_t bucket, const levada_cost *cost, int64_t *full,
-                                     levada_error *err)
+/* Records that are alone are padded to the boundary of the bucket of the longest. */
+static void bucket_bound_alone(const levada_bucket_state *s, levada_grouping *g)
+{
+    levada_group *alone = &g->groups[s->alone];
+    int64_t       bucket;
+
+    if (s->buckets.n == 0) return; /* a look-ahead has no boundaries */
+    bucket = levada_buckets_find(&s->buckets, alone->largest, s->cost.fields);
+    levada_layout_unref(&alone->layout);
+    alone->layout = levada_layout_ref(g->groups[bucket].layout);
+}
+
+/* The next arrival alone is over the budget: no batch can hold it, unless it may be alone. Ranks in
+ * step have such a record each. */
+static levada_status bucket_too_long(levada_bucket_state *s, levada_grouping *g,
+                                     const levada_cost *cost, int64_t *full, levada_error *err)
 {
     if (s->args->too_long == LEVADA_TOO_LONG_SKIP) return levada_grouping_drop(g, err);
     if (s->args->too_long != LEVADA_TOO_LONG_ALONE) return bucket_reject(s, g, cost, err);
     LEVADA_TRY(levada_grouping_put(g, s->alone, 1, err));
-    levada_layout_unref(&g->groups[s->alone].layout);
-    g->groups[s->alone].layout = levada_layout_ref(g->groups[bucket].layout);
-    *full = s->alone;
+    if (s->recalled > 0) s->recalled--;
+    bucket_bound_alone(s, g);
+    if (g->groups[s->alone].n >= g->options.world) *full = s->alone;
     return LEVADA_OK;
 }
 
@@ -159,7 +171,7 @@ static levada_status bucket_admit(levada_bucket_state *s, levada_grouping *g, in
                            (long long)rule->size);
     }
     LEVADA_TRY(levada_cost_record(&rule->cost, keys, &each, err));
-    if (each > rule->cost.budget) return bucket_too_long(s, g, bucket, &rule->cost, full, err);
+    if (each > rule->cost.budget) return bucket_too_long(s, g, &rule->cost, full, err);
     *admitted = waits || g->groups[bucket].n == 0;
     if (*admitted) return LEVADA_OK;
     LEVADA_TRY(bucket_has_space(&g->groups[bucket], &rule->cost, keys, admitted, err));
@@ -281,6 +293,7 @@ static levada_status bucket_restore(const void *self, levada_grouping *g,
 {
     levada_bucket_state *s = (levada_bucket_state *)(uintptr_t)self;
 
+    bucket_bound_alone(s, g);
     if (!s->choice.window) return LEVADA_OK;
     LEVADA_TRY(levada_state_get_count(from, "recalled", g->n - g->at, &s->recalled, err));
     LEVADA_TRY(levada_choice_restore(&s->choice, &s->buckets, from, err));
@@ -331,7 +344,7 @@ static levada_status bucket_ahead_place(const void *self, levada_grouping *g, in
 
         LEVADA_TRY(bucket_fitting(s, g, &rows, err));
         LEVADA_TRY(rows ? levada_lookahead_place(&s->ahead, g, rows, full, err)
-                        : bucket_too_long(s, g, 0, &s->cost, full, err));
+                        : bucket_too_long(s, g, &s->cost, full, err));
     }
     return LEVADA_OK;
 }

@@ -69,7 +69,7 @@ static const levada_arg group_options[] = {
 static levada_padding_options group_how(const group_args *a)
 {
     levada_padding_options o = { a->padded_shapes, a->padding_values, a->pad_to_multiple,
-                                 a->padding_side != 0, NULL, 0 };
+                                 a->padding_side != 0 };
 
     return o;
 }

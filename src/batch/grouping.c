@@ -197,15 +197,22 @@ static void grouping_shorten(levada_grouping *g, levada_group *group, int64_t ro
     group->n = rest;
 }
 
-/* What is common to the batches that all ranks make of a group: the length that they are padded to,
- * and whether this one was filled. */
-static levada_status grouping_mark(const levada_group *from, bool filled, levada_block *block,
+/* What is common to the batches that all ranks make of a group: the lengths that they are padded
+ * to; and whether this one was filled. `all`: the records of all ranks. */
+static levada_status grouping_mark(const levada_grouping *g, const levada_group *from,
+                                   const levada_block *all, bool filled, levada_block *block,
                                    levada_error *err)
 {
-    levada_layout *layout = NULL;
+    const levada_texts *fields = g->options.fields;
+    levada_layout      *layout = NULL;
 
-    LEVADA_TRY(levada_layout_create(from->layout ? from->layout->bound : from->largest[0], &layout,
-                                    err));
+    LEVADA_TRY(levada_layout_create_least(all, from->layout ? from->layout->bound : -1, &layout,
+                                          err));
+    for (int64_t k = 0; fields && k < fields->n; k++) {
+        int32_t i = levada_spec_find(all->spec, fields->at[k]);
+
+        if (i >= 0) layout->least[(int64_t)i * LEVADA_MAX_DIMS] = from->largest[k];
+    }
     layout->filled = filled;
     levada_block_set_layout(block, layout);
     levada_layout_unref(&layout);
@@ -232,7 +239,7 @@ static levada_status grouping_deal(const levada_grouping *g, const levada_group 
     }
     st = levada_block_select(*block, rows, share, &mine, err);
     levada_free(rows);
-    if (st == LEVADA_OK) st = grouping_mark(from, filled, mine, err);
+    if (st == LEVADA_OK) st = grouping_mark(g, from, *block, filled, mine, err);
     if (st != LEVADA_OK) {
         levada_block_unref(&mine);
         return st;
@@ -246,8 +253,9 @@ static levada_status grouping_deal(const levada_grouping *g, const levada_group 
 static int64_t grouping_departing(const levada_grouping *g, const levada_group *from, bool last)
 {
     int64_t rest = g->options.world ? from->n % g->options.world : 0;
+    bool    all = last && (g->options.fill || g->options.drop_rest);
 
-    return last && (g->options.fill || rest == from->n) ? from->n : from->n - rest;
+    return all || rest == from->n ? from->n : from->n - rest;
 }
 
 static levada_status grouping_leave(levada_grouping *g, int64_t group, bool last,
@@ -329,6 +337,7 @@ static levada_status grouping_flush(levada_grouping *g, levada_block **out, leva
     for (int64_t i = 0; i < g->options.groups; i++) {
         levada_block *rest = NULL;
         bool          dropped = grouping_is_rest(g, &g->groups[i]);
+        int64_t       rows = grouping_departing(g, &g->groups[i], true); /* of all ranks */
 
         if (g->groups[i].n == 0) continue;
         LEVADA_TRY(grouping_leave(g, i, true, &rest, err));
@@ -336,7 +345,7 @@ static levada_status grouping_flush(levada_grouping *g, levada_block **out, leva
             *out = rest;
             return LEVADA_OK;
         }
-        levada_context_dropped(g->context, rest->n);
+        levada_context_dropped(g->context, rows);
         levada_block_unref(&rest);
     }
     return LEVADA_END;

@@ -82,6 +82,9 @@ typedef struct levada_grouping_options {
      * counted. world 0 = there are no ranks. */
     int64_t rank, world;
     bool    fill;
+    /* Of ranks: the fields whose lengths are the keys. Their keys decide, not the rows, which may
+     * be cut later. */
+    const levada_texts *fields;
 } levada_grouping_options;
 
 struct levada_grouping {

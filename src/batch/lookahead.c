@@ -128,12 +128,13 @@ static levada_status lookahead_add_batch(lookahead_plan *p, const lookahead_batc
 static levada_status lookahead_cut(const levada_lookahead *l, const lookahead_plan *p,
                                    lookahead_batch *b, levada_error *err)
 {
-    int64_t longest[LEVADA_GROUP_KEYS] = { 0 }, each = 0;
+    int64_t longest[LEVADA_GROUP_KEYS] = { 0 }, each = 0, own = 0;
     double  real = 0;
+    bool    underfull;
 
     b->from = b->to;
     while (b->from > 0 && b->to - b->from < l->batch_size) {
-        int64_t        position = p->order[b->from - 1], wider[LEVADA_GROUP_KEYS], own, with = each;
+        int64_t        position = p->order[b->from - 1], wider[LEVADA_GROUP_KEYS], with = each;
         const int64_t *keys = p->group->keys + position * p->nkeys;
         bool           wide = false;
 
@@ -152,10 +153,16 @@ static levada_status lookahead_cut(const levada_lookahead *l, const lookahead_pl
             b->old = true;
         }
     }
-    b->waste = 1 - real / ((double)each * (double)(b->to - b->from));
-    if (b->from == 0 && b->to < l->batch_size && !levada_cost_exceeds(l->cost, b->to + 1, each)) {
-        b->waste = LOOKAHEAD_UNDERFULL;
+    underfull = b->from == 0 && b->to < l->batch_size &&
+                !levada_cost_exceeds(l->cost, b->to + 1, each);
+    while (b->to - b->from > l->world && (b->to - b->from) % l->world) {
+        const int64_t *keys = p->group->keys + p->order[b->from++] * p->nkeys;
+
+        LEVADA_TRY(levada_cost_record(l->cost, keys, &own, err));
+        real -= (double)own;
     }
+    b->waste = 1 - real / ((double)each * (double)(b->to - b->from));
+    if (underfull) b->waste = LOOKAHEAD_UNDERFULL;
     return LEVADA_OK;
 }
 
@@ -203,6 +210,7 @@ static levada_status lookahead_choose(const levada_lookahead *l, lookahead_plan 
         lookahead_batch *b = ranked[i];
 
         if (!last && !b->old && leaving >= (p->n + 1) / 2) break;
+        if (b->to - b->from < l->world && !(last && l->fill)) continue;
         if (last && l->drop_rest && b->waste >= LOOKAHEAD_UNDERFULL) continue;
         b->leaves = true;
         leaving += b->to - b->from;
@@ -299,8 +307,9 @@ static int64_t lookahead_wait(levada_lookahead *l, const lookahead_plan *p, uint
 
         for (int64_t at = b->from; !b->leaves && at < b->to; at++) {
             int64_t position = p->order[at];
+            uint8_t age = position < l->nages ? l->ages[position] : 0;
 
-            ages[n++] = (uint8_t)((position < l->nages ? l->ages[position] : 0) + 1);
+            ages[n++] = age < UINT8_MAX ? (uint8_t)(age + 1) : age;
         }
     }
     return n;

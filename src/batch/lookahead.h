@@ -5,8 +5,8 @@
  * When `records` records are buffered, they are sorted and cut into batches, from the longest down,
  * each as large as the budget allows. The half of the records whose batches waste the least leaves,
  * in random order; the others wait for the next window, where records of their lengths are denser.
- * No record waits for more than LEVADA_LOOKAHEAD_AGE windows. At the end of the input all batches
- * leave.
+ * No record waits for more than LEVADA_LOOKAHEAD_AGE windows (but see `world`). At the end of the
+ * input all batches leave.
  *
  * It works on groups of a grouping: 0 buffers the records, first those that wait, with their ages,
  * then those of planned batches, the next batch last; 1 is the batch that leaves. Batches follow
@@ -27,6 +27,10 @@ typedef struct levada_lookahead {
     int64_t            batch_size; /* largest number of records in a batch */
     const levada_cost *cost;
     bool               drop_rest; /* a batch at the end that could hold more records */
+    /* Ranks in step: batches have a multiple of `world` records, at least 1. The few shortest ones
+     * that are left wait; at the end they are a batch if they are to be filled, else they stay. */
+    int64_t world;
+    bool    fill;
     /* saved: */
     int64_t  drawn;   /* random numbers */
     int64_t *batches; /* sizes of planned batches, the next one last */

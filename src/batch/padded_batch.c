@@ -36,7 +36,7 @@ static const levada_arg padded_batch_options[] = {
 static levada_padding_options padded_batch_how(const padded_batch_args *a)
 {
     levada_padding_options o = { a->padded_shapes, a->padding_values, a->pad_to_multiple,
-                                 a->padding_side != 0, NULL, 0 };
+                                 a->padding_side != 0 };
 
     return o;
 }

@@ -199,20 +199,17 @@ static levada_status padding_bounded(const levada_padding_plan *plan, int64_t bo
     return LEVADA_OK;
 }
 
-/* The same plan with the first dimension of a field as long as that of the other ranks. */
-static levada_status padding_in_step(const levada_padding_plan *plan,
-                                     const levada_padding_options *o, levada_padding **out,
-                                     levada_error *err)
+/* The same plan with dimensions as long as those of other ranks. */
+static levada_status padding_in_step(const levada_padding_plan *plan, const int64_t *least,
+                                     levada_padding **out, levada_error *err)
 {
-    int32_t         n = levada_spec_count(plan->in), at = levada_spec_find(plan->in, o->field);
+    int32_t         n = levada_spec_count(plan->in);
     levada_padding *how = levada_alloc((size_t)n * sizeof *how + 1);
-    int64_t         length = o->field_length, m = o->multiple;
 
     if (!how) return padding_memory(err);
-    memcpy(how, plan->how, (size_t)n * sizeof *how);
-    if (m > 1) length = (length + m - 1) / m * m;
-    if (at >= 0 && levada_spec_field(plan->in, at)->depth > 0 && how[at].dims[0] < 0) {
-        how[at].dims[0] = length;
+    for (int32_t i = 0; i < n; i++) {
+        how[i] = plan->how[i];
+        how[i].least = least + (int64_t)i * LEVADA_MAX_DIMS;
     }
     *out = how;
     return LEVADA_OK;
@@ -232,7 +229,8 @@ levada_status levada_padding_apply(levada_padding_plan *plan, const levada_paddi
         plan->in = levada_spec_ref(in->spec);
     }
     if (bound >= 0) LEVADA_TRY(padding_bounded(plan, bound, &how, err));
-    else if (options->field) LEVADA_TRY(padding_in_step(plan, options, &how, err));
+    else if (in->layout && in->layout->least)
+        LEVADA_TRY(padding_in_step(plan, in->layout->least, &how, err));
     st = levada_pad_block(levada_env_pool(context->env), in, plan->out, how ? how : plan->how, out,
                           &bad, err);
     levada_free(how);

@@ -14,10 +14,6 @@ typedef struct levada_padding_options {
     const levada_value *values; /* map field -> number or text, or one for all; or NULL          */
     int64_t             multiple;
     bool                left; /* padding precedes the values of a sequence */
-    /* Ranks in step: the first dimension of this field is padded as if the longest row had this
-     * length; NULL = none. */
-    const char *field;
-    int64_t     field_length;
 } levada_padding_options;
 
 #define LEVADA_PADDING_LEFT(args_type)                                                           \
@@ -36,7 +32,8 @@ typedef struct levada_padding_plan {
 } levada_padding_plan;
 
 void levada_padding_clear(levada_padding_plan *plan);
-/* Pads a block. `bound` >= 0 is the length of every dimension that padded_shapes leaves open. */
+/* Pads a block. `bound` >= 0 is the length of every dimension that padded_shapes leaves open; else
+ * they are as long as the longest row, and as the layout of the block says. */
 LEVADA_MUST_USE levada_status levada_padding_apply(levada_padding_plan          *plan,
                                                    const levada_padding_options *options,
                                                    const levada_context *context,

@@ -60,7 +60,7 @@ static const levada_arg window_options[] = {
 static levada_padding_options window_how(const window_args *a)
 {
     return (levada_padding_options){ a->padded_shapes, a->padding_values, a->pad_to_multiple,
-                                     a->padding_side != 0, NULL, 0 };
+                                     a->padding_side != 0 };
 }
 
 static int64_t window_shift(const window_args *a)

@@ -60,6 +60,9 @@ typedef struct levada_layout {
     atomic_int refs;
     int64_t    bound; /* length that open dimensions are padded to; -1 = the longest of the batch */
     bool       filled; /* the last row is a copy that makes batches of all ranks equally large */
+    /* LEVADA_MAX_DIMS lengths for each column, owned: open dimensions are padded to these at least,
+     * because other ranks have rows as long; NULL = none. */
+    int64_t   *least;
     int64_t    n;      /* groups of neighboring rows, each of which becomes one record; 0 = none  */
     int32_t    ends[]; /* where each of them ends, ascending; the last one is the number of rows */
 } levada_layout;
@@ -87,6 +90,9 @@ struct levada_block {
 /* `filled` is false. */
 LEVADA_MUST_USE levada_status levada_layout_create(int64_t bound, levada_layout **out,
                                                    levada_error *err);
+/* The layout of one rank's rows of `all`: its ragged columns are padded as those of `all`. */
+LEVADA_MUST_USE levada_status levada_layout_create_least(const levada_block *all, int64_t bound,
+                                                         levada_layout **out, levada_error *err);
 /* The layout of a block whose rows form n groups; copies `ends`. */
 LEVADA_MUST_USE levada_status levada_layout_create_ends(const int32_t *ends, int64_t n,
                                                         levada_layout **out, levada_error *err);

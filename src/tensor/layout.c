@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/refs.h"
 #include "tensor/block_priv.h"
+#include "tensor/pad.h"
 
 #include <string.h>
 
@@ -25,6 +26,21 @@ static levada_status layout_make(int64_t bound, int64_t n, levada_layout **out, 
 levada_status levada_layout_create(int64_t bound, levada_layout **out, levada_error *err)
 {
     return layout_make(bound, 0, out, err);
+}
+
+levada_status levada_layout_create_least(const levada_block *all, int64_t bound,
+                                         levada_layout **out, levada_error *err)
+{
+    size_t n = (size_t)levada_spec_count(all->spec) * LEVADA_MAX_DIMS;
+
+    LEVADA_TRY(layout_make(bound, 0, out, err));
+    (*out)->least = levada_alloc_zero(n * sizeof *(*out)->least + 1);
+    if ((*out)->least) {
+        levada_pad_measure(all, (*out)->least);
+        return LEVADA_OK;
+    }
+    levada_layout_unref(out);
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for the layout of a batch");
 }
 
 levada_status levada_layout_create_ends(const int32_t *ends, int64_t n, levada_layout **out,
@@ -66,7 +82,9 @@ void levada_layout_unref(levada_layout **layout)
     levada_layout *l = *layout;
 
     *layout = NULL;
-    if (l && levada_refs_drop(&l->refs)) levada_free(l);
+    if (!l || !levada_refs_drop(&l->refs)) return;
+    levada_free(l->least);
+    levada_free(l);
 }
 
 void levada_block_set_layout(levada_block *block, levada_layout *layout)

@@ -78,6 +78,18 @@ static void pad_measure_row(const pad_job *job, int64_t i, int64_t *most)
     }
 }
 
+void levada_pad_measure(const levada_block *block, int64_t *most)
+{
+    for (int64_t i = 0; i < block->n; i++) {
+        int64_t             row;
+        const levada_block *from = levada_block_row(block, i, &row);
+
+        for (int32_t f = 0; f < levada_spec_count(block->spec); f++) {
+            pad_measure(&from->columns[f], 0, row, row + 1, most + (int64_t)f * LEVADA_MAX_DIMS);
+        }
+    }
+}
+
 static levada_status pad_too_long(pad_job *job, int32_t d, int64_t is, int64_t may,
                                   levada_error *err)
 {
@@ -98,6 +110,9 @@ static levada_status pad_target(pad_job *job, const levada_padding *how, levada_
     int64_t most[LEVADA_MAX_DIMS] = { 0 };
 
     for (int64_t i = 0; i < job->block->n; i++) pad_measure_row(job, i, most);
+    for (int32_t d = 0; how->least && d < job->depth; d++) {
+        if (how->dims[d] < 0) most[d] = pad_max(most[d], how->least[d]);
+    }
     for (int32_t d = 0; d < job->ndim; d++) {
         int64_t m = how->multiple > 1 && d < job->depth ? how->multiple : 1;
 

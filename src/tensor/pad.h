@@ -12,6 +12,7 @@
 /* How one field is padded. Dimensions are those after the rows: ragged levels, then inner ones. */
 typedef struct levada_padding {
     int64_t     dims[LEVADA_MAX_DIMS]; /* -1 = the longest of the batch                         */
+    const int64_t *least;              /* the longest of a dimension is this at least; or NULL  */
     int64_t     multiple;              /* the longest is rounded up to this; 0 or 1 = not       */
     const char *text;                  /* padding of bytes; NULL = empty                        */
     size_t      text_size;
@@ -23,6 +24,10 @@ typedef struct levada_padding {
  * more than LEVADA_MAX_DIMS dimensions. */
 LEVADA_MUST_USE levada_status levada_pad_field(const levada_field *from, levada_field *out,
                                                levada_error *err);
+
+/* The longest of each dimension of each column of a block of any kind, which may be encoded:
+ * LEVADA_MAX_DIMS for a column, the ragged ones first. Lengths that are larger already stay. */
+void levada_pad_measure(const levada_block *block, int64_t *most);
 
 /* A DATA block of `spec` (each field the padded form of the block's field with the same number).
  * EDATA_LOSS where a row is longer than a given dimension: *bad (may be NULL) is the longest such
