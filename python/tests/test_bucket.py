@@ -172,9 +172,9 @@ def test_fields_choose_the_bucket(running):
 
 def test_the_length_may_be_a_field_of_its_own(running):
     examples = [{"x": np.arange(n), "n": np.int64(n)} for n in (1, 5, 2, 6)]
-    f = lt.bucket_by_sequence_length(examples, "n", 2, [4], dynamic_pad=True)
+    f = lt.bucket_by_sequence_length(iter(examples), "n", 2, [4], dynamic_pad=True)
     g = lt.bucket_by_sequence_length(
-        [np.arange(n) for n in (1, 5, 2, 6)], 0, 2, [4], dynamic_pad=True
+        (np.arange(n) for n in (1, 5, 2, 6)), 0, 2, [4], dynamic_pad=True
     )
     running()
     expected = {(1, 2): [[0, 0], [0, 1]], (5, 6): [[0, 1, 2, 3, 4, 0], [0, 1, 2, 3, 4, 5]]}
@@ -254,7 +254,7 @@ def test_a_key_function_cannot_end_the_input(end):
 
 @QUIET
 def test_a_missing_field_names_those_that_exist():
-    f = lt.bucket([{"a": 1, "b": 2}], "c", 1, 1)
+    f = lt.bucket({"a": 1, "b": 2}, "c", 1, 1)
     coord = lt.Coordinator()
     threads = lt.start_queue_runners(coord=coord)
     with pytest.raises(

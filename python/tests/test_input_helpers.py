@@ -13,6 +13,7 @@ import pytest
 from input_support import OUT, QUIET, counter, fails, runners  # noqa: F401  a fixture
 from levada import errors
 from levada import train as lt
+from levada.train._structure import Fields
 
 # -- structure: T1 to T3, DictHelperTest
 
@@ -42,7 +43,7 @@ def test_batches_have_the_structure_of_examples(running, structure):
 
 
 def test_keys_are_ordered_by_their_text(running):
-    batches = lt.batch([{"z": 1, 1: 42, ("a", "b"): 100}], 1)
+    batches = lt.batch({"z": 1, 1: 42, ("a", "b"): 100}, 1)
     running()
     batch = batches()
     assert list(batch) == [("a", "b"), 1, "z"]
@@ -64,26 +65,33 @@ def test_keys_are_ordered_by_their_text(running):
     ],
 )
 def test_examples_that_do_not_fit_are_errors(examples, match):
-    fails(lambda: lt.batch(examples, 2), errors.InvalidArgumentError, match)
+    fails(lambda: lt.batch(iter(examples), 2), errors.InvalidArgumentError, match)
 
 
 @QUIET
 def test_a_field_that_is_no_array_is_named():
     batches = functools.partial(lt.batch, batch_size=1)
     ragged, date = {"a": 1, "b": [[1], [1, 2]]}, {"a": 1, "b": np.datetime64("2020")}
-    fails(lambda: batches([ragged]), errors.InvalidArgumentError, "field 'b' of the first example")
-    fails(lambda: batches([date]), TypeError, "field 'b' of the first example: .*datetime64")
+    fails(
+        lambda: batches(iter([ragged])),
+        errors.InvalidArgumentError,
+        "field 'b' of the first example",
+    )
+    fails(lambda: batches(iter([date])), TypeError, "field 'b' of the first example: .*datetime64")
 
 
 def test_structures_in_structures_are_type_errors():
     for example in ([1, [2]], [{"a": 1}], (1, (2,))):
-        fails(lambda e=example: lt.batch([e], 1), TypeError, "one inside another")
+        fails(lambda e=example: lt.batch(iter([e]), 1), TypeError, "one inside another")
+        with pytest.raises(TypeError, match=r"iter\(examples\) for a list of examples"):
+            lt.batch(example, 1)
 
 
 def test_wrong_arguments_are_refused_at_once():
     for wrong, match in (
         ([], "Expected at least one tensor in batch"),
         ((), "at least one tensor"),
+        ({}, "at least one tensor"),
     ):
         with pytest.raises(ValueError, match=match):
             lt.batch(wrong, 3)
@@ -92,7 +100,7 @@ def test_wrong_arguments_are_refused_at_once():
             join([], 3, *more)
         with pytest.raises(TypeError, match="list of sources"):
             join(lambda: 1, 3, *more)
-    for source in (7, "tokens", {"a": 1}, None, object()):
+    for source in (7, "tokens", None, object()):
         with pytest.raises(TypeError, match="a function that returns one example"):
             lt.batch(source, 3)
     for options in ({"batch_size": 0}, {"batch_size": 1, "num_threads": 0},
@@ -107,16 +115,74 @@ def test_shapes_are_checked_before_anything_runs():
         lt.batch([1], 2, shapes=[None])
     with pytest.raises(ValueError, match="All shapes must be fully defined"):
         lt.batch([1], 2, shapes=[[None, 2]])
-    fails(lambda: lt.batch([[1, 2]], 1, shapes=[()]), ValueError, r"len\(shapes\)=1")
-    fails(lambda: lt.batch([{"a": 1}], 1, shapes={"b": ()}), ValueError, "shapes has the keys")
+    fails(lambda: lt.batch([1, 2], 1, shapes=[()]), ValueError, r"len\(shapes\)=1")
+    fails(lambda: lt.batch({"a": 1}, 1, shapes={"b": ()}), ValueError, "shapes has the keys")
 
 
 def test_given_shapes_hold_whatever_comes_first(running):
     rows = [{"b": np.zeros((1, 2)), "a": 1}, {"b": np.zeros((3, 2)), "a": 2}]
-    in_order = lt.batch(rows, 2, shapes=[(), (None, 2)], dynamic_pad=True)
-    as_dict = lt.batch(rows, 2, shapes={"b": (None, 2), "a": ()}, dynamic_pad=True)
+    in_order = lt.batch(iter(rows), 2, shapes=[(), (None, 2)], dynamic_pad=True)
+    as_dict = lt.batch(iter(rows), 2, shapes={"b": (None, 2), "a": ()}, dynamic_pad=True)
     running()
     assert in_order()["b"].shape == as_dict()["b"].shape == (2, 3, 2)
+
+
+# -- lists and dicts of fields
+
+
+def test_a_list_is_one_example_of_several_fields(running):
+    """As a list of tensors is: constants repeat, sources are read together."""
+    queue = lt.FIFOQueue(4, [lv.int64], shapes=[()])
+    queue.enqueue_many([[7, 8, 9]])
+    queue.close()
+    fields = [itertools.count().__next__, queue, iter("abc"), np.zeros(2), "x"]
+    listed, constant = lt.batch(fields, 3), lt.batch((1, "y"), 2)
+    named = lt.batch({"a": lt.range_input_producer(4, 1, shuffle=False), "b": 5}, 4)
+    joined = lt.batch_join([[1, "p"], [2, "q"]], 4)
+    running()
+    (found,) = listed
+    assert [value.tolist() for value in found] == [
+        [0, 1, 2], [7, 8, 9], [b"a", b"b", b"c"], [[0, 0]] * 3, [b"x"] * 3,
+    ]  # fmt: skip
+    for _ in range(50):  # without an end
+        assert [value.tolist() for value in constant()] == [[1, 1], [b"y", b"y"]]
+        assert {*zip(*(value.tolist() for value in joined()), strict=True)} <= {
+            (1, b"p"), (2, b"q"),
+        }  # fmt: skip
+    assert {key: value.tolist() for key, value in named().items()} == {
+        "a": [0, 1, 2, 3], "b": [5] * 4,
+    }  # fmt: skip
+
+
+def test_fields_of_one_example_belong_together(running):
+    """Many threads read the fields of an example, and an error between two of them loses none."""
+    fails_once, rest = [errors.CancelledError("for once")], itertools.count()
+
+    def second():
+        while fails_once:
+            raise fails_once.pop()
+        return next(rest)
+
+    pairs = lt.batch([counter(4000), counter(4000)], 10, num_threads=4)
+    fields = Fields([itertools.count().__next__, second], "batch")
+    with pytest.raises(errors.CancelledError):
+        fields()
+    assert fields() == [0, 0] and fields() == [1, 1]
+    running()
+    seen = [(int(a), int(b)) for x, y in pairs for a, b in zip(x, y, strict=True)]
+    assert sorted(seen) == [(i, i) for i in range(4000)]
+
+
+def test_lists_of_fields_go_to_buckets(running):
+    f = lt.bucket([counter(12), lambda: np.zeros(2)], lambda e: e[0] % 3, 4, 3)
+    running()
+    found = {int(which): numbers.tolist() for which, (numbers, _) in f}
+    assert found == {i: [*range(i, 12, 3)] for i in range(3)}
+
+
+def test_a_class_is_not_a_value():
+    with pytest.raises(TypeError, match="field 1 is the class int; pass a value"):
+        lt.batch([1, int], 2)
 
 
 # -- batch: T7, T8, T10, BatchTest
@@ -176,7 +242,7 @@ def test_columns_of_levada_are_rows(running):
     ragged = lv.Ragged(np.arange(10.0).reshape(5, 2), ([0, 2, 2, 5],))
     texts = next(iter(lv.from_arrays({"s": [b"a", b"bb", b""]}).batch(3)))["s"]
     words = lv.Ragged(texts, ([0, 1, 1, 3],))
-    batches = lt.batch([[ragged, texts, words]], 3, enqueue_many=True, dynamic_pad=True)
+    batches = lt.batch([ragged, texts, words], 3, enqueue_many=True, dynamic_pad=True)
     running()
     values, strings, rows = batches()
     assert (
@@ -190,7 +256,7 @@ def test_columns_of_levada_are_rows(running):
 @QUIET
 def test_ragged_rows_need_padding():
     ragged = lv.Ragged(np.arange(5), ([0, 2, 5],))
-    source = [{"t": ragged}]
+    source = {"t": ragged}
     fails(lambda: lt.batch(source, 1, enqueue_many=True), ValueError, "dynamic_pad=True pads it")
     fails(lambda: lt.batch([1], 1, enqueue_many=True), ValueError, "with enqueue_many=True it has")
 
@@ -285,7 +351,9 @@ def test_one_answer_keeps_or_drops_many(running, threads):
         return example[0][0] % 4 == 0
 
     maybe = lt.maybe_batch(rows, keep, 5, num_threads=threads, enqueue_many=True)
-    joined = lt.maybe_batch_join([[[np.full(5, i)] for i in range(16)]], keep, 5, enqueue_many=True)
+    joined = lt.maybe_batch_join(
+        [iter([[np.full(5, i)] for i in range(16)])], keep, 5, enqueue_many=True
+    )
     running()
     numbers = np.concatenate([batch[0] for batch in maybe])
     assert sorted(numbers) == sorted([*range(0, 16, 4)] * 5)
@@ -309,7 +377,7 @@ def test_a_vector_keeps_and_drops_rows(running, threads):
 
     maybe = lt.maybe_batch(source, "keep", 5, num_threads=threads, enqueue_many=True)
     constant = lt.maybe_batch(
-        [[np.arange(3 * i, 3 * i + 3)] for i in range(5)], [True, False, True], 2, enqueue_many=True
+        ([np.arange(3 * i, 3 * i + 3)] for i in range(5)), [True, False, True], 2, enqueue_many=True
     )
     running()
     found = [*maybe]
@@ -326,13 +394,13 @@ def test_ragged_rows_are_kept_in_their_places(running):
     flat = [np.array([value for row in r for value in row], int) for r in rows]
     source = [{"t": lv.Ragged(flat[i], (np.arange(4) * i,)), "n": np.arange(3)} for i in range(4)]
     keep = np.array([False, True, True])
-    maybe = lt.maybe_batch(source, keep, 2, enqueue_many=True, dynamic_pad=True)
+    maybe = lt.maybe_batch(iter(source), keep, 2, enqueue_many=True, dynamic_pad=True)
     running()
     assert [b["t"].tolist() for b in maybe] == [r[1:] for r in rows]
 
 
 def test_nothing_kept_is_no_empty_batch(running):
-    source = [[np.arange(3)] for _ in range(5)]
+    source = iter([[np.arange(3)] for _ in range(5)])
     maybe = lt.maybe_batch(source, lambda e: np.zeros(3, bool), 2, enqueue_many=True,
                            allow_smaller_final_batch=True)  # fmt: skip
     none = lt.maybe_batch(range(10), False, 2, allow_smaller_final_batch=True)
@@ -351,8 +419,8 @@ def test_vectors_need_rows():
     with pytest.raises(ValueError, match="must be 0 or 1 dimensions"):
         lt.maybe_batch([1], np.ones((2, 2)), 2, enqueue_many=True)
     fails(lambda: lt.maybe_batch([1], lambda e: [True], 2), ValueError, vector)
-    fails(lambda: lt.maybe_batch([{"a": 1}], "b", 2), ValueError, "no field 'b'.*it has 'a'")
-    rows = [[np.arange(3)]]
+    fails(lambda: lt.maybe_batch({"a": 1}, "b", 2), ValueError, "no field 'b'.*it has 'a'")
+    rows = [np.arange(3)]
     fails(lambda: lt.maybe_batch(rows, lambda e: [1, 0], 2, enqueue_many=True), ValueError, "2 ent")
 
 
@@ -405,10 +473,10 @@ def test_merged_sources_are_padded(running, smaller):
 
 @QUIET
 def test_merged_sources_have_one_structure():
-    sources = [[{"a": 1, "b": 2}] * 9, [{"a": 1, "c": 2}] * 9]
+    sources = [{"a": 1, "b": 2}, {"a": 1, "c": 2}]
     for join, more in ((lt.batch_join, ()), (lt.shuffle_batch_join, (9, 2))):
         fails(lambda j=join, m=more: j(sources, 99, *m), ValueError, "must have the same keys")
-    fails(lambda: lt.batch_join([[1] * 9, ["a"] * 9], 99), ValueError, "does not fit the first")
+    fails(lambda: lt.batch_join([[1], ["a"]], 99), ValueError, "does not fit the first")
 
 
 def test_datasets_of_different_shapes_are_merged(running):
@@ -456,9 +524,11 @@ def test_mixed_sources_deliver_a_smaller_last_batch(running):
 
 
 def test_many_at_once_are_mixed(running):
-    source = [[np.arange(5 * i, 5 * i + 5)] for i in range(8)]
-    batches = lt.maybe_shuffle_batch_join([source, source], 10, 32, 16, lambda e: e[0] % 2 == 0,
-                                          enqueue_many=True)  # fmt: skip
+    rows = [[np.arange(5 * i, 5 * i + 5)] for i in range(8)]
+    sources = [iter(rows), iter(rows)]
+    batches = lt.maybe_shuffle_batch_join(
+        sources, 10, 32, 16, lambda e: e[0] % 2 == 0, enqueue_many=True
+    )
     running()
     assert sorted(np.concatenate([*batches])) == sorted([*range(0, 40, 2)] * 2)
 

@@ -21,7 +21,7 @@ from levada.train._input_block import enqueue_rows, native_spec
 from levada.train._input_stream import Gauge, LateQueue, Made, Stream
 from levada.train._queue_runner import QueueRunner
 from levada.train._queues import FIFOQueue, PaddingFIFOQueue, RandomShuffleQueue
-from levada.train._structure import as_source
+from levada.train._structure import Fields, as_source
 
 
 class _Batcher(Examples):
@@ -155,16 +155,22 @@ def _shuffle_batch(who: str, options: dict[str, Any]) -> Stream:
 def sources_of(who: str, options: dict[str, Any]) -> list[Any]:
     """The sources of a function: the argument `source`, or each of `sources`."""
     if "sources" not in options:
-        source = options["source"]
-        if isinstance(source, (list, tuple, dict)) and not source:
-            raise ValueError(f"Expected at least one tensor in {who}().")
-        return [source]
+        return [_example_of(options["source"], who)]
     sources = options["sources"]
     if not isinstance(sources, (list, tuple)):
         raise TypeError(f"{who} takes a list of sources, not {type(sources).__name__}")
     if not sources:
         raise ValueError(f"Expected at least one input in {who}().")
-    return list(sources)
+    return [_example_of(source, who) for source in sources]
+
+
+def _example_of(source: Any, who: str) -> Any:
+    """The source; a list, tuple or dict is one example of several fields, as in TensorFlow."""
+    if not isinstance(source, (list, tuple, dict)):
+        return source
+    if not source:
+        raise ValueError(f"Expected at least one tensor in {who}().")
+    return Fields(source, who)
 
 
 def batch(
@@ -184,8 +190,10 @@ def batch(
     Args:
         source: where examples come from: a function of no arguments that returns one (array-likes
             as a list, tuple or dict, or bare) and raises OutOfRangeError or StopIteration at the
-            end; an iterable; a Dataset; a queue. Called by threads of levada, not before
-            ``start_queue_runners``.
+            end; an iterator or iterable of examples; a Dataset; a queue. A list, tuple or dict is
+            one example, as in TensorFlow: its fields are functions, queues and iterators, which
+            are read together, or values that every example repeats. ``iter(examples)`` reads a
+            list of examples. Threads of levada read the source after ``start_queue_runners``.
         batch_size: examples in a batch.
         num_threads: threads that call the source, which must then be thread-safe (a queue is, an
             iterable is read under a lock); the order of examples is not fixed then. A Dataset is

@@ -11,12 +11,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from levada import _levada
-from levada.errors import OutOfRangeError
+from levada.errors import DeadlineExceededError, FailedPreconditionError, OutOfRangeError
 from levada.train._queue_runner import QueueRunner, add_queue_runner
 from levada.train._queues import remember
 from levada.train._signature import Signature
 
 _LOG = logging.getLogger("levada")
+_MOMENT = 1.0  # seconds that a reader waits for runners to start
 
 
 class LateQueue:
@@ -206,8 +207,9 @@ class Gauge:
 class Stream:
     """What producers and batchers return: call it, or iterate it, for the next value.
 
-    A call raises OutOfRangeError at the end, where a loop ends. Any thread. A Stream is accepted
-    wherever a queue of file names or a source is.
+    A call raises OutOfRangeError at the end, where a loop ends. If the threads that fill the queue
+    have not been started, it waits one second for them, and then raises FailedPreconditionError.
+    Any thread. A Stream is accepted wherever a queue of file names or a source is.
 
     Attributes:
         queue: the queue that it fills.
@@ -227,6 +229,7 @@ class Stream:
         self.queue_runners = list(queue_runners)
         self._gauge = gauge
         self._counts = counts
+        self._filled = False  # something fills the queue, as far as we know
         for runner in self.queue_runners:
             add_queue_runner(runner)
 
@@ -237,7 +240,29 @@ class Stream:
 
     def __call__(self, timeout: float | None = None) -> Any:
         """The next value; `timeout` in seconds, past it DeadlineExceededError, nothing lost."""
+        if not self._filled:
+            self._filled = self._is_filled()
+            if not self._filled and (timeout is None or timeout > _MOMENT):
+                return self._take_unfilled(timeout)
         return self._take(timeout)
+
+    def _is_filled(self) -> bool:
+        """Whether the runners were started; others may fill a queue that is shared."""
+        shared = getattr(self.queue, "_shared_name", None) is not None
+        return shared or all(runner.was_started() for runner in self.queue_runners)
+
+    def _take_unfilled(self, timeout: float | None) -> Any:
+        """The next value, if there is one or the runners start within a moment."""
+        try:
+            return self._take(_MOMENT)
+        except DeadlineExceededError:
+            pass
+        if not self._is_filled():
+            raise FailedPreconditionError(
+                f"no thread fills the queue '{self.name}': its queue runner was not started; "
+                "call levada.train.start_queue_runners() before you read from it"
+            )
+        return self._take(None if timeout is None else timeout - _MOMENT)
 
     def __iter__(self) -> Iterator[Any]:
         return elements(self.__call__)  # a method: Python looks for no signals when it returns

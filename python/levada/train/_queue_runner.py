@@ -87,6 +87,8 @@ class QueueRunner:
         # -- guarded by _lock
         self._exceptions_raised: list[BaseException] = []
         self._threads: list[threading.Thread] = []  # of the newest set, without close_on_stop
+        # -- set once
+        self._was_started = False
 
     def _check(self) -> None:
         if not hasattr(self._queue, "name") or not hasattr(self._queue, "close"):
@@ -147,6 +149,10 @@ class QueueRunner:
         """The name of the queue."""
         return self._queue.name
 
+    def was_started(self) -> bool:
+        """Whether a thread of it was ever started."""
+        return self._was_started
+
     def create_threads(
         self,
         coord: Coordinator | None = None,
@@ -175,6 +181,7 @@ class QueueRunner:
                 threads.append(self._thread(self._close_on_stop, daemon, None, coord))
                 for thread in threads:
                     coord.register_thread(thread)
+            self._was_started = self._was_started or start
             started, error = _start(threads) if start else (len(threads), None)
         if error is not None:  # the system creates no more threads; consumers must not hang
             self._tell(error)
@@ -191,6 +198,7 @@ class QueueRunner:
 
     def _serve(self, run: _Run, op: _Op, coord: Coordinator | None) -> None:
         """Body of an enqueue thread."""
+        self._was_started = True
         try:
             self._loop(op, coord)
         except self._closed_types as error:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from levada import errors
-from levada._dtypes import as_dtype
+from levada._dtypes import DType, as_dtype
 from levada._exact import check_mixed, other_value
 from levada._ragged import check_mask
 
@@ -69,6 +69,12 @@ def keeps_values(source: np.dtype, target: np.dtype) -> bool:
     return np.can_cast(source, target, "safe")
 
 
+def _dtype_of(dtype: Any) -> DType:
+    """As ``as_dtype``; but "float" and ``float`` are float32, as in TensorFlow."""
+    name = dtype if isinstance(dtype, str) else None  # float64 of NumPy equals "float"
+    return as_dtype("float32" if dtype is float or name == "float" else dtype)
+
+
 class Signature:
     """The components of one object; ``owner`` names it in messages."""
 
@@ -80,7 +86,7 @@ class Signature:
         names: tuple[str, ...] | None = None,
     ) -> None:
         self.owner = owner
-        self.dtypes = [as_dtype(dtype) for dtype in dtypes]
+        self.dtypes = [_dtype_of(dtype) for dtype in dtypes]
         self.shapes = [None] * len(dtypes) if shapes is None else shapes
         self.names = names
 

@@ -48,7 +48,8 @@ class Structure:
                 if _is_list(value) or isinstance(value, Mapping):
                     raise TypeError(
                         f"field {i} of the example is a {type(value).__name__}: an example is one "
-                        "list, tuple or dict of arrays, not one inside another"
+                        "list, tuple or dict of arrays, not one inside another; pass "
+                        "np.asarray(field) for an array, iter(examples) for a list of examples"
                     )
         else:
             structure = cls(None, [0])
@@ -156,6 +157,44 @@ class _Iterated:
                 return next(self._iterator)
             except StopIteration:
                 raise OutOfRangeError(f"the end of the {self.__name__}") from None
+
+
+class Fields:
+    """A list, tuple or dict of fields as a function that returns one example. Any thread.
+
+    A field is a source of its own (a function, a queue, an iterator) or a value, which every
+    example repeats, as a constant tensor does in TensorFlow. One thread at a time reads an example,
+    so that its fields belong together. The first source that ends is the end. A call that is
+    interrupted keeps the fields that it has read for the next one.
+    """
+
+    def __init__(self, fields: Any, who: str) -> None:
+        self._structure = Structure.of(fields)
+        values = self._structure.flatten(fields)
+        self._reads = [
+            _field(*field, who) for field in zip(self._structure.keys, values, strict=True)
+        ]
+        self._lock = own_lock(self)
+        self._got: list[Any] = []  # guarded by _lock
+        self.__name__ = type(fields).__name__
+
+    def __call__(self) -> Any:
+        with Listed(self.__name__, "its turn") as wait, self._lock:
+            wait.over()
+            got = self._got
+            for read in self._reads[len(got) :]:
+                got.append(read())
+            self._got = []
+            return self._structure.build(got, bare=False)
+
+
+def _field(key: Hashable, value: Any, who: str) -> _Source:
+    """A function that returns the values of one field."""
+    if isinstance(value, type):
+        raise TypeError(f"{who}: field {key!r} is the class {value.__name__}; pass a value of it")
+    if callable(value) or hasattr(value, "dequeue") or hasattr(value, "__next__"):
+        return as_source(value, who)
+    return lambda: value
 
 
 def as_source(source: Any, who: str) -> _Source:
