@@ -30,7 +30,7 @@ def pairs(name):
 
 
 def make_files(folder):
-    """What the samples read: 20 Examples, 7 lines, 6 numbers."""
+    """What the samples read: 20 Examples, 7 lines, 6 rows of CSV, 6 numbers."""
     for n in range(2):
         with lv.TFRecordWriter(str(folder / f"{n}.tfrecord")) as writer:
             for i in range(10):
@@ -38,6 +38,9 @@ def make_files(folder):
                 writer.write(lv.make_example({"label": 10 * n + i, "tokens": tokens}))
     lines = [" ".join("abcdefg"[: i + 1]) for i in range(7)]
     (folder / "lines.txt").write_text("\n".join(["a header", *lines, ""]))
+    for name, first in ("first", 0), ("second", 3):
+        rows = [f"{i},{i / 2},,{i % 2}" for i in range(first, first + 3)]
+        (folder / f"{name}.csv").write_text("\n".join([*rows, ""]))
     (folder / "fixed.bin").write_bytes(np.array([5, 3, 9, 1, 7, 2], "<i4").tobytes())
 
 

@@ -16,7 +16,8 @@ pytestmark = [
         importlib.util.find_spec("tensorflow") is None, reason="TensorFlow is not installed"
     ),
 ]
-PAIRS = [pair for pair in pairs("migration.md") if "norun" not in pair[1]]
+PAGES = ("migration.md", "../python/tests/tf1_programs.md")
+PAIRS = [pair for page in PAGES for pair in pairs(page) if "norun" not in pair[1]]
 FIELDS = (
     "queue_name enqueue_op_name close_op_name cancel_op_name queue_closed_exception_types".split()
 )
@@ -106,7 +107,7 @@ def test_a_runner_of_tensorflow_becomes_one_of_ours(tf1):
     ("words", "before", "after"), [pair[1:] for pair in PAIRS], ids=[pair[0] for pair in PAIRS]
 )
 def test_programs_before_and_after_do_the_same(tf1, words, before, after, tmp_path, monkeypatch):
-    """The pairs of docs/migration.md, each side run by its own library."""
+    """The pairs of docs/migration.md and of TensorFlow's guides, each run by its own library."""
     from tensorflow.core.protobuf import queue_runner_pb2
 
     make_files(tmp_path)
