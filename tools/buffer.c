@@ -146,10 +146,33 @@ void levada_cli_clock(levada_cli_buffer *b, double seconds)
     levada_cli_printf(b, "%02d", (int)(s % 60));
 }
 
+/* Columns of one character: East Asian wide characters and emoji take 2, combining marks none. */
+static int64_t buffer_columns(uint32_t c)
+{
+    static const uint32_t wide[][2] = {
+        { 0x1100, 0x115F }, { 0x2E80, 0x303E }, { 0x3041, 0xA4CF }, { 0xAC00, 0xD7A3 },
+        { 0xF900, 0xFAFF }, { 0xFE30, 0xFE6F }, { 0xFF00, 0xFF60 }, { 0xFFE0, 0xFFE6 },
+        { 0x1F300, 0x1F64F }, { 0x1F900, 0x1F9FF }, { 0x20000, 0x3FFFD },
+    };
+
+    if ((c >= 0x300 && c <= 0x36F) || c == 0x200B || c == 0x200D || (c >= 0xFE00 && c <= 0xFE0F))
+        return 0;
+    for (size_t i = 0; i < sizeof wide / sizeof *wide; i++)
+        if (c >= wide[i][0] && c <= wide[i][1]) return 2;
+    return 1;
+}
+
 int64_t levada_cli_width(const char *text, size_t n)
 {
     int64_t width = 0;
 
-    for (size_t i = 0; i < n; i++) width += ((uint8_t)text[i] & 0xC0) != 0x80;
+    for (size_t i = 0; i < n;) {
+        uint8_t  first = (uint8_t)text[i++];
+        uint32_t c = first < 0xC0 ? first : first < 0xE0 ? first & 31u : first & 15u;
+
+        if (first >= 0xF0) c = first & 7u;
+        while (i < n && ((uint8_t)text[i] & 0xC0) == 0x80) c = c << 6 | ((uint8_t)text[i++] & 63u);
+        width += buffer_columns(c);
+    }
     return width;
 }

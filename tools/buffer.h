@@ -41,7 +41,7 @@ void levada_cli_rate(levada_cli_buffer *b, double per_second, const char *unit);
 /* "0:07", "1:02:33" */
 void levada_cli_clock(levada_cli_buffer *b, double seconds);
 
-/* Columns that the text takes on a terminal (one for each character). */
+/* Columns of the text, which is UTF-8, on a terminal. */
 int64_t levada_cli_width(const char *text, size_t n);
 
 #endif

@@ -82,11 +82,17 @@ static void cmd_bench_stages(levada_cli_buffer *b, const levada_value *stages)
 {
     int64_t n = stages ? levada_value_count(stages) : 0;
     double  sum = 0, before = 0;
+    int     width = 32; /* of the longest path */
 
-    for (int64_t i = 0; i < n; i++)
-        sum += levada_cli_json_float(levada_value_item(stages, i), "seconds");
-    levada_cli_printf(b, "\n%-32s %12s %10s %10s %7s\n", "stage", "records", "blocks", "seconds",
-                      "share");
+    for (int64_t i = 0; i < n; i++) {
+        const levada_value *stage = levada_value_item(stages, i);
+        int                 size = (int)strlen(levada_cli_json_string(stage, "path"));
+
+        sum += levada_cli_json_float(stage, "seconds");
+        if (size > width) width = size;
+    }
+    levada_cli_printf(b, "\n%-*s %12s %10s %10s %7s\n", width, "stage", "records", "blocks",
+                      "seconds", "share");
     for (int64_t i = 0; i < n; i++) {
         const levada_value *stage = levada_value_item(stages, i);
         const char         *path = levada_cli_json_string(stage, "path");
@@ -95,7 +101,7 @@ static void cmd_bench_stages(levada_cli_buffer *b, const levada_value *stages)
         /* The serial and the parallel half of one stage stand one after the other. */
         before = i + 1 < n && cmd_bench_is(levada_value_item(stages, i + 1), path) ? seconds : 0;
         if (before > 0) continue;
-        levada_cli_printf(b, "%-32s %12" PRId64 " %10" PRId64 " %10.3f %5.1f %%\n",
+        levada_cli_printf(b, "%-*s %12" PRId64 " %10" PRId64 " %10.3f %5.1f %%\n", width,
                           path, levada_cli_json_int(stage, "records"),
                           levada_cli_json_int(stage, "blocks"), seconds,
                           sum > 0 ? 100 * seconds / sum : 0.0);

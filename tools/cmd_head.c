@@ -24,6 +24,7 @@ typedef struct head_out {
     bool                 json;
     levada_example_view *view;
     levada_cli_buffer    text, key;
+    int64_t              name_width, count_width; /* columns in the record that is printed */
 } head_out;
 
 /* At most CMD_HEAD_WIDTH columns of the text, with a sign where text was cut. */
@@ -49,20 +50,56 @@ static const char *cmd_head_kind(const levada_example_feature *f)
     return "";
 }
 
+static int64_t cmd_head_shown(const void *name, size_t n)
+{
+    levada_cli_buffer shown = { 0 };
+    int64_t           width;
+
+    levada_cli_show(&shown, name, n);
+    width = levada_cli_width(shown.at ? shown.at : "", shown.size);
+    levada_cli_buffer_clear(&shown);
+    return width;
+}
+
+/* "45 values", "3 steps"; nothing for a value that stands for itself. */
+static void cmd_head_count(levada_cli_buffer *b, const levada_example_feature *f)
+{
+    if (f->sequence) levada_cli_printf(b, "%" PRId64 " steps", f->nitems);
+    else if (f->items[0].count != 1) levada_cli_printf(b, "%" PRId64 " values", f->items[0].count);
+}
+
+/* Columns of the widest name and of the widest count. */
+static void cmd_head_widths(const levada_example_view *view, int64_t *name, int64_t *count)
+{
+    const levada_example_feature *f;
+    levada_cli_buffer             text = { 0 };
+
+    *name = 16;
+    *count = 12;
+    for (int64_t i = 0; (f = levada_example_view_at(view, i)) != NULL; i++) {
+        int64_t shown = cmd_head_shown(f->name, f->name_size);
+
+        text.size = 0;
+        cmd_head_count(&text, f);
+        if (shown > *name) *name = shown;
+        if ((int64_t)text.size > *count) *count = (int64_t)text.size;
+    }
+    levada_cli_buffer_clear(&text);
+}
+
 static levada_status cmd_head_feature(head_out *out, const levada_example_feature *f,
                                       bool sections, levada_error *err)
 {
-    int64_t           n = f->sequence ? f->nitems : f->items[0].count;
-    bool              single = n == 1 && !f->sequence; /* stands for itself */
+    bool              single = !f->sequence && f->items[0].count == 1; /* stands for itself */
     levada_cli_buffer count = { 0 }, values = { 0 };
     levada_status     status = levada_cli_feature_json(&values, out->view, f, err);
 
-    if (f->sequence) levada_cli_printf(&count, "%" PRId64 " steps", n);
-    else if (n != 1) levada_cli_printf(&count, "%" PRId64 " values", n);
+    cmd_head_count(&count, f);
     if (sections) levada_cli_printf(&out->text, "  %-8s", f->sequence ? "sequence" : "context");
     levada_cli_puts(&out->text, "  ");
-    levada_cli_show_padded(&out->text, f->name, f->name_size, 16);
-    levada_cli_printf(&out->text, "  %-5s %12s  ", cmd_head_kind(f), count.at ? count.at : "");
+    levada_cli_show_padded(&out->text, f->name, f->name_size, out->name_width);
+    levada_cli_printf(&out->text, "  %-5s %*s  ", cmd_head_kind(f), (int)out->count_width,
+                      count.at ? count.at : "");
     if (status == LEVADA_OK)
         cmd_head_short(&out->text, values.at + single, values.size - 2 * single);
     levada_cli_buffer_clear(&count);
@@ -82,6 +119,7 @@ static levada_status cmd_head_bytes(head_out *out, const uint8_t *bytes, size_t 
     levada_cli_printf(&out->text, "   %s, ", names[kind]);
     levada_cli_counted(&out->text, (int64_t)n, "byte", "bytes");
     levada_cli_puts(&out->text, "\n");
+    cmd_head_widths(out->view, &out->name_width, &out->count_width);
     for (int64_t i = 0; (f = levada_example_view_at(out->view, i)) != NULL; i++)
         LEVADA_TRY(cmd_head_feature(out, f, kind == LEVADA_EXAMPLE_SEQUENCE, err));
     if (kind != LEVADA_EXAMPLE_OTHER) return LEVADA_OK;
@@ -96,13 +134,19 @@ static void cmd_head_columns(levada_cli_buffer *b, const levada_block *block, in
 {
     const levada_column *column;
     levada_cli_buffer    text = { 0 };
+    int64_t              width = 20;
 
     levada_cli_puts(b, "\n");
+    for (int32_t i = 0; (column = levada_block_at(block, i)) != NULL; i++) {
+        int64_t shown = cmd_head_shown(column->field->name, strlen(column->field->name));
+
+        if (shown > width) width = shown;
+    }
     for (int32_t i = 0; (column = levada_block_at(block, i)) != NULL; i++) {
         text.size = 0;
         levada_cli_cell_json(&text, column, row);
         levada_cli_puts(b, "  ");
-        levada_cli_show_padded(b, column->field->name, strlen(column->field->name), 20);
+        levada_cli_show_padded(b, column->field->name, strlen(column->field->name), width);
         levada_cli_puts(b, " ");
         cmd_head_short(b, text.at, text.size);
     }

@@ -25,8 +25,23 @@ static const char *const cmd_stages_families[][2] = {
     { NULL, NULL },
 };
 
+/* Columns of the longest name, 26 at least. */
+static int cmd_stages_width(const levada_value *all)
+{
+    int width = 26;
+
+    for (int64_t i = 0; i < levada_value_count(all); i++) {
+        int size = (int)strlen(levada_cli_json_string(levada_value_item(all, i), "name"));
+
+        if (size > width) width = size;
+    }
+    return width;
+}
+
 static void cmd_stages_list(levada_cli_buffer *b, const levada_value *all)
 {
+    int width = cmd_stages_width(all);
+
     for (int f = 0; cmd_stages_families[f][0]; f++) {
         bool any = false;
 
@@ -38,7 +53,7 @@ static void cmd_stages_list(levada_cli_buffer *b, const levada_value *all)
             if (!any && b->size) levada_cli_puts(b, "\n");
             if (!any) levada_cli_printf(b, "%s\n", cmd_stages_families[f][1]);
             any = true;
-            levada_cli_printf(b, "  %-26s %s\n", levada_cli_json_string(op, "name"),
+            levada_cli_printf(b, "  %-*s %s\n", width, levada_cli_json_string(op, "name"),
                               levada_cli_json_string(op, "doc"));
         }
     }
@@ -67,14 +82,14 @@ static void cmd_stages_range(levada_cli_buffer *b, const levada_value *arg)
     else levada_cli_printf(b, " (%" PRId64 " to %" PRId64 ")", min, max);
 }
 
-static void cmd_stages_arg(levada_cli_buffer *b, const levada_value *arg)
+static void cmd_stages_arg(levada_cli_buffer *b, const levada_value *arg, int width)
 {
     const levada_value *otherwise = levada_cli_json_get(arg, "default");
     levada_cli_buffer   left = { 0 };
 
     levada_cli_printf(&left, "%s%s", levada_cli_json_string(arg, "name"),
                       levada_cli_json_bool(arg, "positional") ? " *" : "");
-    levada_cli_printf(b, "  %-24s %-9s", left.at, levada_cli_json_string(arg, "type"));
+    levada_cli_printf(b, "  %-*s %-9s", width, left.at, levada_cli_json_string(arg, "type"));
     levada_cli_printf(b, " %s", levada_cli_json_string(arg, "doc"));
     cmd_stages_range(b, arg);
     if (levada_cli_json_bool(arg, "required")) {
@@ -91,14 +106,20 @@ static void cmd_stages_one(levada_cli_buffer *b, const levada_value *op)
 {
     const levada_value *args = levada_cli_json_get(op, "args");
     const char         *example = levada_cli_json_string(op, "example");
+    int                 width = 24; /* of the longest option */
 
     levada_cli_printf(b, "%s (%s): %s\n", levada_cli_json_string(op, "name"),
                       levada_cli_json_string(op, "family"), levada_cli_json_string(op, "doc"));
     if (*example) levada_cli_printf(b, "\nexample\n  %s\n", example);
     if (!args || levada_value_count(args) == 0) return;
     levada_cli_puts(b, "\noptions (* = the name can be omitted)\n");
+    for (int64_t i = 0; i < levada_value_count(args); i++) {
+        int size = (int)strlen(levada_cli_json_string(levada_value_item(args, i), "name")) + 2;
+
+        if (size > width) width = size;
+    }
     for (int64_t i = 0; i < levada_value_count(args); i++)
-        cmd_stages_arg(b, levada_value_item(args, i));
+        cmd_stages_arg(b, levada_value_item(args, i), width);
 }
 
 static const char *cmd_stages_name(const void *user, int i)

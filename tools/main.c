@@ -23,24 +23,37 @@ static const levada_cli_option main_options[] = {
     LEVADA_CLI_OPTION_END
 };
 
-static void main_put_options(levada_cli_buffer *text, const levada_cli_option *options)
-{
-    for (int i = 0; options[i].name; i++) {
-        char name[48], letter[8] = "    ";
-
-        if (options[i].letter) snprintf(letter, sizeof letter, "-%c, ", options[i].letter);
-        snprintf(name, sizeof name, "--%s%s%s", options[i].name, options[i].value ? " " : "",
-                 options[i].value ? options[i].value : "");
-        levada_cli_printf(text, "  %s%-18s %s\n", letter, name, options[i].doc);
-    }
-    levada_cli_printf(text, "  -h, %-18s %s\n", "--help", "print this help");
-}
-
 static int main_longer(int width, const char *text)
 {
     int n = (int)strlen(text);
 
     return n > width ? n : width;
+}
+
+/* "--source NAME" */
+static void main_option_name(const levada_cli_option *option, char *out, size_t size)
+{
+    snprintf(out, size, "--%s%s%s", option->name, option->value ? " " : "",
+             option->value ? option->value : "");
+}
+
+static void main_put_options(levada_cli_buffer *text, const levada_cli_option *options)
+{
+    char name[48];
+    int  width = 18;
+
+    for (int i = 0; options[i].name; i++) {
+        main_option_name(&options[i], name, sizeof name);
+        width = main_longer(width, name);
+    }
+    for (int i = 0; options[i].name; i++) {
+        char letter[8] = "    ";
+
+        if (options[i].letter) snprintf(letter, sizeof letter, "-%c, ", options[i].letter);
+        main_option_name(&options[i], name, sizeof name);
+        levada_cli_printf(text, "  %s%-*s %s\n", letter, width, name, options[i].doc);
+    }
+    levada_cli_printf(text, "  -h, %-*s %s\n", width, "--help", "print this help");
 }
 
 static levada_cli_status main_help(void)
@@ -53,7 +66,7 @@ static levada_cli_status main_help(void)
         words = main_longer(words, levada_cli_commands[i]->words);
     }
     levada_cli_puts(&text, "usage: levada [--plugin PATH]... COMMAND ...\n\n"
-                           "Records in; padded, ragged, packed or state-carrying batches out.\n\n");
+                           "Turns files of records into training batches of sequences.\n\n");
     for (int i = 0; levada_cli_commands[i]; i++)
         levada_cli_printf(&text, "  %-*s  %-*s  %s\n", name, levada_cli_commands[i]->name, words,
                           levada_cli_commands[i]->words, levada_cli_commands[i]->doc);

@@ -110,9 +110,15 @@ static void phases_print(const phases_work *w, bool json, levada_cli_buffer *out
 {
     double records = w->part[0].records > 0 ? (double)w->part[0].records : 1;
     double all = w->part[w->n - 1].seconds / records * 1e9;
+    int    width = 32; /* of the longest phase */
 
+    for (int32_t i = 0; i < w->n; i++) {
+        int size = (int)(strlen(w->part[i].name) + strlen(w->part[i].what));
+
+        if (size > width) width = size;
+    }
     if (json) levada_cli_printf(out, "{\"records\":%" PRId64 ",\"phases\":[", w->part[0].records);
-    else levada_cli_printf(out, "%-32s %12s %7s\n", "phase", "ns/record", "share");
+    else levada_cli_printf(out, "%-*s %12s %7s\n", width, "phase", "ns/record", "share");
     for (int32_t i = 0; i < w->n; i++) {
         double      ns = phases_of(w, i, records);
         const char *name = w->part[i].name, *what = w->part[i].what;
@@ -121,15 +127,12 @@ static void phases_print(const phases_work *w, bool json, levada_cli_buffer *out
             levada_cli_printf(out, "%s{\"phase\":\"%s%s\",\"nanoseconds\":%.1f}", i ? "," : "",
                               name, what, ns);
         } else {
-            int width = 32 - (int)strlen(what);
-
-            levada_cli_printf(out, "%s%-*s %12.1f %5.1f %%\n", name,
-                              width > (int)strlen(name) ? 32 - (int)strlen(name) : 0, what, ns,
-                              all > 0 ? 100 * ns / all : 0.0);
+            levada_cli_printf(out, "%s%-*s %12.1f %5.1f %%\n", name, width - (int)strlen(name),
+                              what, ns, all > 0 ? 100 * ns / all : 0.0);
         }
     }
     if (json) levada_cli_printf(out, "],\"nanoseconds\":%.1f}\n", all);
-    else levada_cli_printf(out, "%-32s %12.1f\n", "all", all);
+    else levada_cli_printf(out, "%-*s %12.1f\n", width, "all", all);
 }
 
 levada_cli_status levada_cli_phases(levada_env *env, const levada_cli_args *args, int64_t runs,

@@ -17,6 +17,7 @@ import shutil
 import signal
 import subprocess
 import time
+import unicodedata
 from pathlib import Path
 
 import levada as lv
@@ -116,6 +117,32 @@ def test_no_command_prints_the_help():
     assert levada().stdout == levada("--help").stdout
     columns = {line.index("  ", 14) for line in levada().stdout.splitlines() if "DIR " in line}
     assert len(columns) == 1
+
+
+def column(line, mark):
+    """The column of a terminal on which the last `mark` begins."""
+    before = line[: line.rindex(mark)]
+    return sum(1 + (unicodedata.east_asian_width(c) in "WF") for c in before)
+
+
+def test_names_of_any_length_keep_the_columns(tmp_path):
+    names = ["q7", "a name that is much longer than the column for names", "日本語の名前"]
+    path, rows = str(tmp_path / "a.tfrecord"), tmp_path / "rows.csv"
+    with lv.TFRecordWriter(path) as writer:
+        writer.write(lv.make_example({name: [1, 2] for name in names}))
+    rows.write_text("7,8,9\n")
+    for words, mark in (
+        (["head", path], "2 values"),
+        (["info", path], "2 values"),
+        (
+            ["head", f"csv:{rows},columns={json.dumps(names)},record_defaults=[int32,int32,int32]"],
+            "",
+        ),
+    ):
+        lines = [s for s in levada(*words).stdout.splitlines() if any(name in s for name in names)]
+        lines = [s for s in lines if s.startswith("  ") and "lengths" not in s]
+        assert len(lines) == 3
+        assert len({column(line, mark or line[-1]) for line in lines}) == 1
 
 
 def test_a_letter_and_its_value_may_be_one_word(tmp_path):
