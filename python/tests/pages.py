@@ -34,6 +34,8 @@ ROOT = Path(__file__).resolve().parents[2]
 FENCE = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NOT_RUN = {
     "pip install .": "changes the environment of the tests",
+    "python3 -m venv ~/levada-env": "makes the environment of the line before",
+    ". ~/levada-env/bin/activate": "makes the environment of the line before",
     "make run": "runs for a minute; the build machine runs it",
     "make test": "this is part of it",
     "meson setup build/library -Dpython=disabled -Dtests=disabled --buildtype=release "
