@@ -24,7 +24,7 @@ typedef struct harness_thread {
     int                      core;  /* to be pinned to, -1: anywhere */
     pthread_barrier_t       *start;
     levada_bench_count       count;
-    double                   seconds;
+    double                   seconds, cpu; /* processor time: of the whole process */
     pthread_t                handle;
 } harness_thread;
 
@@ -111,11 +111,11 @@ levada_bench_file levada_bench_file_load(const char *path)
     return file;
 }
 
-static double harness_now(void)
+static double harness_now(clockid_t clock)
 {
     struct timespec now;
 
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(clock, &now);
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
@@ -148,17 +148,19 @@ static void *harness_run(void *arg)
     harness_thread    *t = arg;
     levada_bench_count warm = {0};
     void              *state;
-    double             begin;
+    double             begin, cpu;
 
     harness_pin(t->core);
     state = t->work->open(&t->args);
     t->work->pass(state, &warm);
     pthread_barrier_wait(t->start);
-    begin = harness_now();
+    begin = harness_now(CLOCK_MONOTONIC);
+    cpu = harness_now(CLOCK_PROCESS_CPUTIME_ID);
     do {
         t->work->pass(state, &t->count);
-        t->seconds = harness_now() - begin;
+        t->seconds = harness_now(CLOCK_MONOTONIC) - begin;
     } while (t->seconds < t->least);
+    t->cpu = harness_now(CLOCK_PROCESS_CPUTIME_ID) - cpu;
     return NULL;
 }
 
@@ -175,9 +177,9 @@ static void harness_print(const harness_thread *threads, int count)
     }
     /* Threads end at different times: the time in which their summed rates give the sum. */
     seconds = rate > 0 ? (double)sum.records / rate : 0;
-    printf("{\"n\": %" PRId64 ", \"bytes\": %" PRId64 ", \"seconds\": %.9f, \"check\": %" PRIu64
-           "}\n",
-           sum.records, sum.bytes, seconds, sum.check);
+    printf("{\"n\": %" PRId64 ", \"bytes\": %" PRId64 ", \"seconds\": %.9f, \"cpu\": %.9f, "
+           "\"check\": %" PRIu64 "}\n",
+           sum.records, sum.bytes, seconds, threads[0].cpu, sum.check);
 }
 
 static const levada_bench_work *harness_find(const char *name)

@@ -4,7 +4,7 @@
  * again for a given time, on one or more pinned threads, and prints one line of JSON:
  *
  *     PROGRAM WORK FILE [threads [milliseconds [inner]]]
- *     {"n": records, "bytes": bytes, "seconds": time, "check": sum}
+ *     {"n": records, "bytes": bytes, "seconds": time, "cpu": processor time, "check": sum}
  *
  * `threads` run the same work side by side, each on its own core and with its own state; `inner` is
  * passed on to the work (a library that has threads of its own). A program defines

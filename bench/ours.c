@@ -115,6 +115,10 @@ static void ours_pass(void *state, levada_bench_count *count)
 #define OURS_F                                                      \
     " | parse_example:{feat:{kind:FixedLen,shape:[512],dtype:float32}," \
     "label:{kind:FixedLen,shape:[],dtype:int64}}"
+#define OURS_S                                                                              \
+    " | parse_sequence_example:context={id:{kind:FixedLen,shape:[],dtype:int64},"           \
+    "name:{kind:FixedLen,shape:[],dtype:string}},sequences={tokens:{kind:FixedLenSequence," \
+    "shape:[],dtype:int64},feat:{kind:FixedLenSequence,shape:[16],dtype:float32}}"
 #define OURS_BUCKETS                      \
     " | bucket_by_sequence_length:tokens," \
     "boundaries=[64,96,128,160,192,256,320,448,640,1024],batch_sizes=64"
@@ -160,6 +164,24 @@ static void *ours_open_f(const levada_bench_args *args)
 static void *ours_open_buckets(const levada_bench_args *args)
 {
     return ours_open(args, OURS_FILE, "tfrecord", OURS_A OURS_BUCKETS);
+}
+
+static void *ours_open_s(const levada_bench_args *args)
+{
+    return ours_open(args, OURS_FILE, "tfrecord", OURS_S " | padded_batch:256");
+}
+
+static void *ours_open_buckets_s(const levada_bench_args *args)
+{
+    return ours_open(args, OURS_FILE, "tfrecord",
+                     OURS_S " | bucket_by_sequence_length:tokens,"
+                            "boundaries=[32,48,64,80,96,128,160,224,320,448],batch_sizes=64");
+}
+
+/* The main job. */
+static void *ours_open_main(const levada_bench_args *args)
+{
+    return ours_open(args, OURS_FILE, "tfrecord", " | shuffle:10000" OURS_A OURS_BUCKETS);
 }
 
 static void *ours_open_b(const levada_bench_args *args)
@@ -213,6 +235,9 @@ const levada_bench_work levada_bench_works[] = {
     {"batch_b", ours_open_b, ours_pass, NULL},
     {"batch_f", ours_open_f, ours_pass, NULL},
     {"buckets_a", ours_open_buckets, ours_pass, NULL},
+    {"batch_s", ours_open_s, ours_pass, NULL},
+    {"buckets_s", ours_open_buckets_s, ours_pass, NULL},
+    {"main_a", ours_open_main, ours_pass, NULL},
     {"mix", ours_open_mix, ours_pass, NULL},
     {"mix_shuffled", ours_open_mix_shuffled, ours_pass, NULL},
     {"shuffle", ours_open_shuffle, ours_pass, NULL},
