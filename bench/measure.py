@@ -16,7 +16,7 @@ import data
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 PEERS = os.path.join(ROOT, ".venv-peers", "bin", "python")
-LEAST_SECONDS = 0.25
+LEAST_SECONDS = 0.2
 
 
 class Missing(Exception):

@@ -351,6 +351,14 @@ const levada_bench_work levada_bench_works[] = {
 #ifdef QUEUES_MOODYCAMEL
     QUEUES_WORKS("moodycamel", &levada_bench_moodycamel_queue),
 #endif
+    {"bare_1p1c_1", queues_open, queues_pass,
+     QUEUES_SETUP(&levada_bench_bare_queue, 1, 1, 1, 1)},
+    {"bare_1p1c_64", queues_open, queues_pass,
+     QUEUES_SETUP(&levada_bench_bare_queue, 1, 1, 64, 64)},
+    {"bare_handover", queues_open_back, queues_hand_over,
+     QUEUES_SETUP(&levada_bench_bare_queue, 1, 1, 1, 1)},
+    {"bare_shuffle", queues_open_shuffle, queues_shuffle,
+     QUEUES_SETUP(&levada_bench_bare_shuffle, 1, 1, 1, 1)},
     {"ours_idle", queues_open_idle, queues_idle, QUEUES_SETUP(&queues_ours, 1, 1, 1, 1)},
     {"ours_shuffle", queues_open_shuffle, queues_shuffle, QUEUES_SETUP(&queues_ours, 1, 1, 1, 1)},
     {"tf_shuffle", queues_open_shuffle, queues_shuffle,

@@ -23,5 +23,9 @@ extern const levada_bench_queue levada_bench_tf_queue;
 /* moodycamel::BlockingConcurrentQueue (queues_moodycamel.cpp), where it is installed. It promises
  * less: it has no bound, and items of different producers are in no order. */
 extern const levada_bench_queue levada_bench_moodycamel_queue;
+/* Limits: a ring of one producer and one consumer that waits by looking, and an array from which
+ * one thread draws at random. Neither has a lock. */
+extern const levada_bench_queue levada_bench_bare_queue;
+extern const levada_bench_queue levada_bench_bare_shuffle;
 
 #endif

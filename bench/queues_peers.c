@@ -4,8 +4,12 @@
 #include "harness.h"
 
 #include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { BARE_TURNS = 4096 }; /* looks at the other side before a thread yields its core */
 
 /* -- mutex and two condition variables --------------------------------------------------------- */
 
@@ -271,3 +275,85 @@ static void tf_pop(void *queue, int64_t *items, int64_t n)
 
 const levada_bench_queue levada_bench_tf_queue = {tf_create, tf_create_shuffle, tf_destroy, tf_push,
                                                   tf_pop};
+
+/* -- limits: what the caches of two cores allow ------------------------------------------------ */
+
+typedef struct bare_ring {
+    int64_t               capacity;
+    int64_t              *ring;
+    uint64_t              random;
+    _Alignas(64) atomic_llong head; /* taken so far */
+    _Alignas(64) atomic_llong tail; /* put so far   */
+} bare_ring;
+
+static void *bare_create(int64_t capacity)
+{
+    bare_ring *q = levada_bench_alloc(sizeof *q);
+
+    q->capacity = capacity;
+    q->random = 88172645463325252u;
+    q->ring = levada_bench_alloc((size_t)capacity * sizeof *q->ring);
+    return q;
+}
+
+static void bare_destroy(void *queue)
+{
+    bare_ring *q = queue;
+
+    free(q->ring);
+    free(q);
+}
+
+static void bare_push(void *queue, const int64_t *items, int64_t n)
+{
+    bare_ring *q = queue;
+    int64_t    tail = atomic_load_explicit(&q->tail, memory_order_relaxed);
+
+    for (int turns = 0; tail + n - atomic_load_explicit(&q->head, memory_order_acquire) >
+                        q->capacity;)
+        if (++turns % BARE_TURNS == 0) sched_yield();
+    for (int64_t i = 0; i < n; ++i) q->ring[(tail + i) % q->capacity] = items[i];
+    atomic_store_explicit(&q->tail, tail + n, memory_order_release);
+}
+
+static void bare_pop(void *queue, int64_t *items, int64_t n)
+{
+    bare_ring *q = queue;
+    int64_t    head = atomic_load_explicit(&q->head, memory_order_relaxed);
+
+    for (int turns = 0; atomic_load_explicit(&q->tail, memory_order_acquire) < head + n;)
+        if (++turns % BARE_TURNS == 0) sched_yield();
+    for (int64_t i = 0; i < n; ++i) items[i] = q->ring[(head + i) % q->capacity];
+    atomic_store_explicit(&q->head, head + n, memory_order_release);
+}
+
+/* One thread, any order: the last item takes the place of the one that is drawn. */
+static void bare_put(void *queue, const int64_t *items, int64_t n)
+{
+    bare_ring *q = queue;
+    int64_t    tail = atomic_load_explicit(&q->tail, memory_order_relaxed);
+
+    for (int64_t i = 0; i < n; ++i) q->ring[tail++] = items[i];
+    atomic_store_explicit(&q->tail, tail, memory_order_relaxed);
+}
+
+static void bare_draw(void *queue, int64_t *items, int64_t n)
+{
+    bare_ring *q = queue;
+    int64_t    tail = atomic_load_explicit(&q->tail, memory_order_relaxed);
+
+    for (int64_t i = 0; i < n; ++i) {
+        int64_t *at;
+
+        q->random = q->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        at = &q->ring[(q->random >> 32) * (uint64_t)tail >> 32];
+        items[i] = *at;
+        *at = q->ring[--tail];
+    }
+    atomic_store_explicit(&q->tail, tail, memory_order_relaxed);
+}
+
+const levada_bench_queue levada_bench_bare_queue = {bare_create, NULL, bare_destroy, bare_push,
+                                                    bare_pop};
+const levada_bench_queue levada_bench_bare_shuffle = {NULL, bare_create, bare_destroy, bare_put,
+                                                      bare_draw};

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is compared with what: the rows of bench/RESULTS.md and their goals.
 
-A measure is one thing that can be timed; a row has ours, its peers, its limits, and goals: the
+A measure is one thing that can be timed; a row has ours, its peers, its limits
+(what this machine or Python allows; sizes and threads that sleep have none), and goals: the
 least ratio of ours to a peer or limit (where less is better, the ratio is turned round), or, under
 the name "ours", the largest value that is allowed.
 """
@@ -60,7 +61,15 @@ class Row:
         return self.value not in ("n", "bytes")
 
 
+def fused(what, file, cores=1):
+    """A work of the fused program: levada's kernels in one loop."""
+    return Measure("c", what, file, cores, program="fused")
+
+
 SERIAL = "read(), then checked in cache"
+FUSED = "fused kernels"
+TWICE = "fused kernels, two side by side"
+ALONE = "ours in C"
 
 
 def scan_rows():
@@ -121,16 +130,18 @@ def padding_only(name):
 def parse_rows():
     rows = []
     for number, name, title, least in (
-        ("9", "a", "Example A (248 tokens) to padded", 4.0),
+        ("9", "a", "Example A (248 tokens) to padded", None),
         ("10", "b", "Example B (40 scalars) to columns", 3.5),
         ("11", "f", "Example F (512 floats) to columns", 2.0),
     ):
         limits = {"one copy": limit_of("copy_records", name), **padding_only(name)}
+        limits[FUSED] = fused(f"fused_{name}_memory", name)
+        goals = {FUSED: 0.6} if name == "a" else {"TF-style": least}
         rows.append(
             Row(
                 number, title + ", from memory", "M examples/s",
                 Measure("c", f"parse_{name}", name, program="parse"),
-                {"TF-style": limit_of(f"tf_parse_{name}", name)}, limits, {"TF-style": least}, 1e-6,
+                {"TF-style": limit_of(f"tf_parse_{name}", name)}, limits, goals, 1e-6,
             )
         )  # fmt: skip
     for name, goals, twice in (
@@ -141,7 +152,8 @@ def parse_rows():
         rows.append(
             Row(
                 "12", title + ", 1 thread", "M examples/s", ours_c(ours, name),
-                {"TF-style": peer}, padding_only(name), goals, 1e-6,
+                {"TF-style": peer}, {FUSED: fused(f"fused_{name}", name), **padding_only(name)},
+                {**goals, FUSED: 0.6}, 1e-6,
             )
         )  # fmt: skip
         rows.append(
@@ -151,8 +163,37 @@ def parse_rows():
                     "ours, 1 thread": ours_c(ours, name),
                     "TF-style, 2 threads": limit_of(f"tf_batch_{name}", name, 2),
                 },
-                {"DRAM copy, 2 threads": limit_of("copy_records", name, 2)},
+                {
+                    TWICE: fused(f"fused_{name}", name, 2),
+                    "DRAM copy, 2 threads": limit_of("copy_records", name, 2),
+                },
                 {"ours, 1 thread": twice}, 1e-6,
+            )
+        )  # fmt: skip
+    return rows + pipeline_c_rows()
+
+
+def pipeline_c_rows():
+    """The main job, and SequenceExamples, in C."""
+    rows = []
+    for work, name, title in (
+        ("main", "a", "main job: A, shuffle of 10,000, buckets"),
+        ("buckets", "a", "file A to buckets"),
+        ("batch", "s", "file S (SequenceExamples) to padded batches of 256"),
+        ("buckets", "s", "file S to buckets"),
+    ):
+        ours = f"{work}_{name}"
+        kernels = f"fused_{name}" if work == "batch" else f"fused_{ours}"
+        rows.append(
+            Row(
+                "12", title + ", 1 thread", "M examples/s", ours_c(ours, name), {},
+                {FUSED: fused(kernels, name)}, {FUSED: 0.6}, 1e-6,
+            )
+        )  # fmt: skip
+        rows.append(
+            Row(
+                "12", title + ", 2 threads", "M examples/s", ours_c(ours, name, 2, 2),
+                {"ours, 1 thread": ours_c(ours, name)}, {TWICE: fused(kernels, name, 2)}, {}, 1e-6,
             )
         )  # fmt: skip
     return rows
@@ -165,7 +206,8 @@ def python_rows():
             python("ours:padded", "a"),
             {"Python protobuf": python("python_proto:padded", "a", limit=30_000)},
             {
-                "ours in C": ours_c("batch_a", "a"),
+                ALONE: ours_c("batch_a", "a"),
+                FUSED: fused("fused_a", "a"),
                 "ours in C, a batch held as Python holds it": ours_c("batch_held_a", "a"),
             },
             {"ours in C, a batch held as Python holds it": 0.95}, 1e-6,
@@ -173,7 +215,9 @@ def python_rows():
         *(
             Row(
                 "13", f"records one by one in Python, {title}", "ns",
-                python("ours:one_by_one", "a", parsed=parsed), {}, {}, {"ours": most}, 1e9, "each",
+                python("ours:one_by_one", "a", parsed=parsed), {},
+                {"the objects alone": python("limits:records", parsed=parsed)}, {"ours": most},
+                1e9, "each",
             )
             for title, parsed, most in (("raw", False, 450), ("A as dicts", True, 900))
         ),
@@ -199,7 +243,7 @@ def sequence_rows():
                 "protobuf + own buckets": python("python_proto:buckets", "a", limit=50_000),
                 "torch DataLoader": python("torch_loader:loader", "a", limit=50_000),
             },
-            {"ours in C": ours_c("buckets_a", "a")},
+            {ALONE: ours_c("buckets_a", "a"), FUSED: fused("fused_buckets_a", "a")},
             {"tf window sort": 20.0}, 1e-3,
         ),
         Row(
@@ -210,7 +254,8 @@ def sequence_rows():
                 "tf window sort, ragged": python("tf_example:window", "a", 2, ragged=True, **on),
                 "ours, 1 core": python("ours:buckets", "a"),
             },
-            {}, {"tf window sort, ragged": 30.0, "ours, 1 core": 1.6}, 1e-3,
+            {ALONE: ours_c("buckets_a", "a", 2, 2), TWICE: fused("fused_buckets_a", "a", 2)},
+            {"tf window sort, ragged": 30.0, "ours, 1 core": 1.6}, 1e-3,
         ),
         Row(
             "P2", "S to buckets to padded NumPy, 1 core", "k examples/s",
@@ -220,7 +265,8 @@ def sequence_rows():
                 "tf window sort": python("tf_sequence:window", "s", limit=25_000),
                 "Python protobuf": python("python_proto:sequences", "s", limit=2_000),
             },
-            {}, {"tf window sort": 10.0}, 1e-3,
+            {ALONE: ours_c("buckets_s", "s"), FUSED: fused("fused_buckets_s", "s")},
+            {"tf window sort": 10.0}, 1e-3,
         ),
         Row(
             "P2", "S to buckets to padded NumPy, 2 cores", "k examples/s",
@@ -229,7 +275,8 @@ def sequence_rows():
                 "tf window sort": python("tf_sequence:window", "s", 2, limit=25_000, **on),
                 "ours, 1 core": python("ours:sequences", "s"),
             },
-            {}, {"tf window sort": 10.0}, 1e-3,
+            {ALONE: ours_c("buckets_s", "s", 2, 2), TWICE: fused("fused_buckets_s", "s", 2)},
+            {"tf window sort": 10.0}, 1e-3,
         ),
         Row(
             "P3", "B to columns, 1 core", "k examples/s", python("ours:columns", "b"),
@@ -237,13 +284,15 @@ def sequence_rows():
                 "tf parse_example": python("tf_example:columns", "b"),
                 "Python protobuf": python("python_proto:columns", "b", limit=15_000),
             },
-            {}, {"tf parse_example": 14.0}, 1e-3,
+            {ALONE: ours_c("batch_b", "b"), FUSED: fused("fused_b", "b")},
+            {"tf parse_example": 14.0}, 1e-3,
         ),
         Row(
             "P3", "B to columns, 2 cores", "k examples/s",
             python("ours:columns", "b", 2, threads=2),
             {"tf parse_example": python("tf_example:columns", "b", 2, **on)},
-            {}, {"tf parse_example": 14.0}, 1e-3,
+            {ALONE: ours_c("batch_b", "b", 2, 2), TWICE: fused("fused_b", "b", 2)},
+            {"tf parse_example": 14.0}, 1e-3,
         ),
     ]  # fmt: skip
 
@@ -263,7 +312,8 @@ def reader_rows():
         rows.append(
             Row(
                 "P4", f"TFRecord scan in Python, {title}", "M records/s",
-                python("ours:scan", name, name=name), peers, {}, {"tf.data": least}, 1e-6,
+                python("ours:scan", name, name=name), peers, {ALONE: ours_c("scan", name)},
+                {"tf.data": least, ALONE: 0.9}, 1e-6,
             )
         )  # fmt: skip
     return rows
@@ -272,6 +322,9 @@ def reader_rows():
 def queue_work(what, cores=2):
     """A work of the queues program; its threads are its own."""
     return Measure("c", what, cores=cores, inner=2, program="queues")
+
+
+BARE = "a ring without a lock, 1 producer, 1 consumer"
 
 
 def hand_over_rows():
@@ -284,7 +337,8 @@ def hand_over_rows():
         }
         goals = {"condition variables": least}
         ours = queue_work(f"ours_{shape}")
-        return Row("17", title, unit, ours, peers, {}, goals, scale, value)
+        limits = {} if shape == "asleep" else {BARE: queue_work(f"bare_{shape}")}
+        return Row("17", title, unit, ours, peers, limits, goals, scale, value)
 
     return [
         row("hand-over to a thread that waits", "M/s", "handover", 2.0, 1e-6, "n"),
@@ -318,15 +372,16 @@ def queue_rows():
                     "condition variables": queue_work(f"cond_{shape}"),
                     "moodycamel, unbounded": queue_work(f"moodycamel_{shape}"),
                 },
-                {}, {name: least for name, least in goals.items() if least}, 1e-6,
+                {BARE: queue_work(f"bare_1p1c_{64 if shape.endswith('64') else 1}")},
+                {name: least for name, least in goals.items() if least}, 1e-6,
             )
         )  # fmt: skip
     rows += hand_over_rows()
     rows.append(
         Row(
             "18", "random shuffle queue of 10,000, one in, one out", "M pairs/s",
-            queue_work("ours_shuffle", 1), {"TF-style": queue_work("tf_shuffle", 1)}, {},
-            {"TF-style": 3.0}, 1e-6,
+            queue_work("ours_shuffle", 1), {"TF-style": queue_work("tf_shuffle", 1)},
+            {"an array without a lock": queue_work("bare_shuffle", 1)}, {"TF-style": 3.0}, 1e-6,
         )
     )  # fmt: skip
     rows.append(
@@ -335,6 +390,17 @@ def queue_rows():
             goals={"ours": 5}, scale=100, value="cpu")
     )  # fmt: skip
     return rows
+
+
+TRAIN_LIMITS = {
+    "one": ("a deque", "one"),
+    "many": ("two copies", "many"),
+    "shuffle": ("two copies", "many"),
+    "padding": ("two copies", "padding"),
+    "runner": ("two copies", "many"),
+    "buckets": ("two copies", "padding"),
+    "barrier": ("a dict", "barrier"),
+}
 
 
 def train_rows():
@@ -352,9 +418,11 @@ def train_rows():
         ("buckets_python", "bucket_by_sequence_length(64) of a function", 20.0),
     ):
         peers = {"TensorFlow": python(f"tf_queues:{what.removesuffix('_python')}")}
+        name, limit = TRAIN_LIMITS.get(what, ("a function called for each", "calls"))
         rows.append(
             Row(
-                "P5", f"{title}, 1 core", "k/s", python(f"ours_queues:{what}"), peers, {},
+                "P5", f"{title}, 1 core", "k/s", python(f"ours_queues:{what}"), peers,
+                {name: python(f"limits:{limit}")},
                 {"TensorFlow": least} if least else {}, 1e-3,
             )
         )  # fmt: skip
@@ -373,7 +441,8 @@ def pipeline_rows():
     return [
         Row(
             "P5", "names, reader, parse, batch(64, dynamic_pad), 1 core", "k examples/s",
-            python("ours_pipeline:dataset", "a"), peers, {}, {"tf queue runners": 20.0}, 1e-3,
+            python("ours_pipeline:dataset", "a"), peers, {ALONE: ours_c("batch_a", "a")},
+            {"tf queue runners": 20.0}, 1e-3,
         )
     ]  # fmt: skip
 
@@ -406,10 +475,12 @@ def cost_rows():
         Row("P9", "checkpoint: restore to next batch", "ms", save, {"tf.data": theirs},
             scale=1e3, value="restore_seconds"),
         Row("P10", "import (ours: after NumPy's)", "ms", Measure("import", "levada"), imports,
+            {"an extension of Python's own": Measure("import", "_lzma")},
             goals={"ours": 15}, scale=1e3, value="seconds"),
         Row("P10", "installed, with dependencies, without NumPy", "MB", Measure("size", "levada"),
             sizes, goals={"ours": 5}, scale=1e-6, value="size"),
         Row("P12", "process start to first batch of P1", "s", ours_first, first,
+            {"Python and NumPy": python("limits:process", cores=2, code="import numpy")},
             goals={"ours": 0.25}, value="seconds"),
         Row("P12", "peak memory at the first batch of P1", "MB", ours_first, first,
             goals={"ours": 100}, value="peak_mb"),

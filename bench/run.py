@@ -27,10 +27,15 @@ from rows import ROWS, Series
 SLACK = 0.8  # how far below its goal a repeat may fall before --check counts it
 
 
-def reading(row, result):
-    """The value of one run in the unit of the row, or None."""
+def reading(row, one, result, cpu):
+    """The value of one run in the unit of the row, or None.
+
+    With `cpu` the time of a run is its processor time, divided among its cores.
+    """
     if result is None:
         return None
+    if cpu and not isinstance(one, Series) and "n" in result and result.get("cpu"):
+        result = {**result, "seconds": result["cpu"] / one.cores}
     if row.value == "each":
         return result["seconds"] / result["n"] * row.scale
     if row.less_is_better:
@@ -42,11 +47,12 @@ def contenders(row):
     return {"ours": row.ours, **row.peers, **row.limits}
 
 
-def in_series(first, second):
+def in_series(first, second, cpu):
     """The bytes of two works that one thread does one after the other."""
     if first is None or second is None:
         return None
-    return {"bytes": 1.0, "seconds": sum(a["seconds"] / a["bytes"] for a in (first, second))}
+    time = "cpu" if cpu else "seconds"
+    return {"bytes": 1.0, "seconds": sum(a[time] / a["bytes"] for a in (first, second))}
 
 
 def files_of(rows):
@@ -59,7 +65,7 @@ def files_of(rows):
     return found
 
 
-def take_turns(runner, rows, repeats):
+def take_turns(runner, rows, repeats, cpu=False):
     """Runs what the rows (all with the same `ours`) need, in turns; {measure: [result, ...]}."""
     results, series = {}, []
     for row in rows:
@@ -74,7 +80,7 @@ def take_turns(runner, rows, repeats):
             found.append(runner.run(one))
     for one in series:
         pairs = zip(results[one.first], results[one.second], strict=True)
-        results[one] = [in_series(*pair) for pair in pairs]
+        results[one] = [in_series(*pair, cpu) for pair in pairs]
     return results
 
 
@@ -82,12 +88,12 @@ def ratio(row, ours, other):
     return other / ours if row.less_is_better else ours / other
 
 
-def summary(row, results):
+def summary(row, results, cpu=False):
     """A row's readings, ratios and marks, ready for JSON."""
     out = {"number": row.number, "title": row.title, "unit": row.unit, "values": {}, "goals": []}
     out["peers"], out["limits"] = list(row.peers), list(row.limits)
     for name, one in contenders(row).items():
-        values = [reading(row, result) for result in results[one]]
+        values = [reading(row, one, result, cpu) for result in results[one]]
         if values and None not in values:
             out["values"][name] = {
                 "median": statistics.median(values),
@@ -230,7 +236,7 @@ def build(folder):
          "-Dpython=disabled", "-Dtests=disabled"],
         env=env, check=True, stdout=subprocess.DEVNULL,
     )  # fmt: skip
-    for program in ("baseline", "ours", "parse", "queues"):
+    for program in ("baseline", "ours", "parse", "fused", "queues"):
         done = subprocess.run(
             ["ninja", "-C", folder, f"bench/{program}"], env=env, capture_output=True, text=True
         )
@@ -266,14 +272,14 @@ def install_peers():
     install_levada()
 
 
-def report_of(rows, runner, repeats):
+def report_of(rows, runner, repeats, cpu=False):
     report = {"machine": measure.machine(), "versions": measure.versions(), "repeats": repeats}
     report["rows"] = []
     for _, group in itertools.groupby(rows, key=lambda row: (row.number, row.ours)):
         group = list(group)
-        results = take_turns(runner, group, repeats)
+        results = take_turns(runner, group, repeats, cpu)
         for row in group:
-            report["rows"].append(summary(row, results))
+            report["rows"].append(summary(row, results, cpu))
             show(report["rows"][-1])
     report["missing"] = {one.what: why for one, why in runner.missing.items()}
     return report
@@ -284,6 +290,9 @@ def main():
     args = argparse.ArgumentParser(description="run the benches")
     args.add_argument("--only", default="", help="numbers of rows, with commas between")
     args.add_argument("--repeats", type=int, default=5)
+    args.add_argument(
+        "--cpu", action="store_true", help="processor time in place of time; for a busy machine"
+    )
     args.add_argument("--dir", default=data.DEFAULT_DIR)
     args.add_argument("--programs", help="a folder with baseline and ours; default: build them")
     args.add_argument("--page", default=os.path.join(root, "bench", "RESULTS.md"))
@@ -305,13 +314,13 @@ def main():
     programs = args.programs or build(os.path.join(root, "build", "bench", "c"))
     runner = measure.Runner(args.dir, programs)
     try:
-        report = report_of(rows, runner, args.repeats)
+        report = report_of(rows, runner, args.repeats, args.cpu)
     finally:
         runner.close()
     os.makedirs(os.path.dirname(args.json), exist_ok=True)
     with open(args.json, "w") as out:
         json.dump(report, out, indent=1)
-    if not only:  # a page has all rows
+    if not only and not args.cpu:  # a page has all rows
         with open(args.page, "w") as out:
             out.write(page(report))
         chart.main()

@@ -18,7 +18,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def repeated(call, options, least):
-    """Calls until `least` seconds are measured; n and seconds are sums, cpu is the processor time."""
+    """Calls until `least` seconds are measured; n, seconds and cpu (processor time) are sums."""
     cpu = time.process_time()
     result = call(**options)
     while "n" in result and result["seconds"] < least and result["n"] > 1:
