@@ -19,7 +19,7 @@ venv=.venv
 needed=(libcmocka-dev pkg-config)
 optional=(zlib1g-dev libisal-dev libzstd-dev spin cmake)
 # images, audio, JSON
-optional+=(libjpeg62-turbo-dev libpng-dev libflac-dev libsimdjson-dev g++)
+optional+=(libjpeg62-turbo-dev libpng-dev libflac-dev libsoxr-dev libkissfft-dev libsimdjson-dev g++)
 requirements=(ci/requirements.txt)
 optional_requirements=()
 

@@ -59,7 +59,7 @@ static inline int32_t fuzz_decode(levada_proto *x, levada_late_decode late,
                                   const uint8_t *const *data, const int32_t *size, int64_t n,
                                   levada_buffer *owner, uint64_t sums[32])
 {
-    levada_strings in = { data, size, n, owner };
+    levada_strings in = { data, size, n, owner, NULL };
     levada_builder *builder = NULL;
     levada_block *block = NULL;
     int64_t elements;

@@ -121,7 +121,8 @@ static levada_cli_status main_version(levada_env *env)
 {
     static const char *const switches[] = { "simd", "futex" };
     static const char *const libraries[] = { "isal", "zlib", "zstd", "jpeg", "png", "flac",
-                                             "simdjson" };
+                                             "simdjson", "soxr", "kissfft" };
+    const size_t             n = sizeof libraries / sizeof *libraries;
     levada_cli_buffer        text = { 0 };
     levada_value            *config = NULL;
     char                    *json = NULL;
@@ -135,7 +136,7 @@ static levada_cli_status main_version(levada_env *env)
     for (int i = 0; i < 2; i++)
         levada_cli_printf(&text, ", %s %s", switches[i],
                           levada_cli_json_bool(config, switches[i]) ? "on" : "off");
-    for (int i = 0; i < 7; i++) {
+    for (size_t i = 0; i < n; i++) {
         const char *version = levada_cli_json_string(config, libraries[i]);
 
         levada_cli_printf(&text, ", %s %s", libraries[i], version[0] ? version : "off");

@@ -22,6 +22,7 @@ typedef struct levada_strings {
     const int32_t        *size;
     int64_t               n;
     levada_buffer        *owner; /* keeps all of them alive where one buffer does, else NULL */
+    const levada_block   *block; /* whose records they are of, with their origins; or NULL */
 } levada_strings;
 
 typedef struct levada_decoder_def {

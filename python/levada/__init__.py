@@ -31,7 +31,13 @@ if TYPE_CHECKING:  # what __getattr__ brings when it is asked for
     from levada._batch import Batch
     from levada._checkpoint import load_checkpoint, save_checkpoint
     from levada._config import show_config
-    from levada._decoders import decode_csv, decode_padded_raw, decode_raw
+    from levada._decoders import (
+        decode_csv,
+        decode_json,
+        decode_npy,
+        decode_padded_raw,
+        decode_raw,
+    )
     from levada._dtypes import DType
     from levada._features import (
         FixedLenFeature,
@@ -58,6 +64,8 @@ if TYPE_CHECKING:  # what __getattr__ brings when it is asked for
         decode_png,
         decode_wav,
         image_info,
+        log_mel,
+        resample,
     )
     from levada._parsing import (
         parse_example,
@@ -107,7 +115,11 @@ _LAZY = {
     "decode_png": "_media",
     "decode_wav": "_media",
     "image_info": "_media",
+    "log_mel": "_media",
+    "resample": "_media",
     "decode_csv": "_decoders",
+    "decode_json": "_decoders",
+    "decode_npy": "_decoders",
     "decode_padded_raw": "_decoders",
     "decode_raw": "_decoders",
     "load_checkpoint": "_checkpoint",
@@ -158,6 +170,8 @@ __all__ = [
     "decode_flac",
     "decode_image",
     "decode_jpeg",
+    "decode_json",
+    "decode_npy",
     "decode_padded_raw",
     "decode_png",
     "decode_raw",
@@ -180,6 +194,7 @@ __all__ = [
     "load_checkpoint",
     "load_library",
     "load_op_library",
+    "log_mel",
     "make_example",
     "make_sequence_example",
     "mix",
@@ -193,6 +208,7 @@ __all__ = [
     "range",
     "register_decoder",
     "register_source",
+    "resample",
     "samples",
     "save_checkpoint",
     "show_config",

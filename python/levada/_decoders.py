@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decoders as functions of byte strings: tf.io.decode_csv and decode_raw."""
+"""Decoders as functions of byte strings: decode_csv, decode_raw, decode_json, decode_npy."""
 
 from __future__ import annotations
 
@@ -117,6 +117,60 @@ def decode_padded_raw(
 ) -> np.ndarray[Any, Any]:
     """`decode_raw` with strings cut or padded with zeros to ``fixed_length`` bytes."""
     return decode_raw(input_bytes, out_type, little_endian, fixed_length, key=key)
+
+
+def decode_json(
+    records: Any, fields: dict[str, Any], *, key: str | None = None
+) -> dict[str, Any]:
+    """Fields of objects of JSON, as the source ``jsonl`` reads them.
+
+    Args:
+        records: a byte string, or a list of them: one object each.
+        fields: name to dtype (int32, int64, float32, float64, bool, string); ``[dtype]`` and
+            ``[[dtype]]`` are lists; ``{"dtype": ..., "default": ..., "path": "a.b"}`` has a
+            default, and a place in nested objects.
+        key: for the attribute ``key`` of errors.
+
+    Returns:
+        Name to value: of one byte string, a number, ``bytes`` or an array; of a list, a column of
+        a ``Batch``.
+
+    Raises:
+        InvalidArgumentError: ``fields`` is wrong, or an object does not fit.
+        UnimplementedError: levada was built without simdjson.
+    """
+    from levada._batch import rows_of
+
+    strings, shape = _flat(records)
+    if len(shape) > 1:
+        raise ValueError("records must be a byte string, or one list of them")
+    batch = run_decoder("decode_json", {"fields": json_fields(fields)}, strings, key)
+    return dict(batch) if shape else rows_of(batch._block)[0]
+
+
+def decode_npy(contents: bytes, *, key: str | None = None) -> np.ndarray[Any, Any]:
+    """An array of NumPy (.npy), read without ``numpy.load``: no pickles, no surprises.
+
+    Args:
+        contents: the file as bytes.
+        key: for the attribute ``key`` of errors.
+
+    Returns:
+        The array, in the order of C.
+
+    Raises:
+        InvalidArgumentError: the data is not an array of numbers.
+        DataLossError: the data is damaged, or not as long as its header says.
+    """
+    info = run_decoder("npy_info", {}, [contents], key)
+    dtype, shape = info["dtype"].to_list()[0].decode(), info["shape"].values.tolist()
+    options: dict[str, Any] = {"dtype": dtype}
+    if 0 not in shape:
+        options["shape"] = shape or [1]
+        return _array(run_decoder("decode_npy", options, [contents], key)["array"]).reshape(shape)
+    import numpy as np
+
+    return np.zeros(shape, as_dtype(dtype).dtype)
 
 
 def csv_defaults(entries: Sequence[Any]) -> list[Any]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Images and sounds as functions of byte strings: tf.io.decode_jpeg and similar."""
+"""Images and sounds as functions: tf.io.decode_jpeg and similar, resample, log_mel."""
 
 from __future__ import annotations
 
@@ -212,6 +212,65 @@ def decode_flac(
     """
     options = {"dtype": name_of(dtype), "md5": bool(md5), "max_samples": max_samples}
     return _samples("decode_flac", contents, channels, options, key)
+
+
+def resample(
+    samples: Array,
+    rate: int,
+    input_rate: int,
+    *,
+    quality: str = "HQ",
+    max_samples: int | None = None,
+    key: str | None = None,
+) -> Array:
+    """Sound at ``rate`` frames per second, through libsoxr.
+
+    Args:
+        samples: [frames] or [frames, channels] of float32, float64, int16 or int32.
+        rate: frames per second of the result.
+        input_rate: frames per second of ``samples``.
+        quality: HQ, VHQ, MQ, LQ or QQ, as SoX names them.
+        max_samples: results with more samples are refused; None = 2**27.
+        key: for the attribute ``key`` of errors.
+
+    Raises:
+        InvalidArgumentError: an argument is wrong, or one rate is more than 256 times the other.
+        ResourceExhaustedError: the result has more samples than ``max_samples``.
+        UnimplementedError: levada was built without libsoxr.
+    """
+    options = {"input_rate": int(input_rate), "quality": quality, "max_samples": max_samples}
+    return _sound("resample", samples, key, rate=int(rate), **options)
+
+
+def log_mel(samples: Array, rate: int = 16000, *, key: str | None = None, **options: Any) -> Array:
+    """The logarithm of the mel spectrogram of a sound, float32 [frames, n_mels].
+
+    Args:
+        samples: [frames] or [frames, 1] of float32.
+        rate: samples per second.
+        key: for the attribute ``key`` of errors.
+        options: those of the stage ``log_mel``: ``n_fft``, ``hop``, ``n_mels`` and others.
+
+    Raises:
+        InvalidArgumentError: an option is wrong.
+        UnimplementedError: levada was built without KISS FFT.
+    """
+    return _sound("log_mel", samples, key, rate=int(rate), **options)
+
+
+def _sound(stage, samples, key, **options):
+    """One sound through a stage. A sound without frames has no record to show its shape."""
+    import numpy as np
+
+    from levada._combined import from_arrays
+    from levada.errors import LevadaError
+
+    samples = np.asarray(samples)
+    try:
+        ds = getattr(from_arrays({"x": samples[None]}), stage)("x", **options)
+        return np.asarray(ds.with_options(threads=1).first()["x"])
+    except LevadaError as error:
+        raise type(error)(error.message, key=key) from None
 
 
 def _window(window):

@@ -205,6 +205,7 @@ class Stages(Typed[T]):
         channels: int = 3,
         ratio: int = 1,
         crop: int | Iterable[int] | None = None,
+        random_crop: int | Iterable[int] | None = None,
         fancy_upscaling: bool = True,
         try_recover_truncated: bool = False,
         acceptable_fraction: float = 1.0,
@@ -218,6 +219,8 @@ class Stages(Typed[T]):
         channels: numbers of a pixel: 1 (gray), 3, and of PNG data 2 and 4 (with alpha)
         ratio: divides height and width of JPEG data while decoding: 1, 2, 4 or 8
         crop: [y, x, height, width] to decode, in pixels of the result; null = all
+        random_crop: [height, width] of a window at a random place, which follows from the seed,
+            the epoch and the record; null = none
         fancy_upscaling: smooth upsampling of the colors of JPEG data
         try_recover_truncated: decode truncated or damaged JPEG data as far as possible
         acceptable_fraction: part of the rows that truncated JPEG data must have; the others are
@@ -234,6 +237,7 @@ class Stages(Typed[T]):
             channels=channels,
             ratio=ratio,
             crop=crop,
+            random_crop=random_crop,
             fancy_upscaling=fancy_upscaling,
             try_recover_truncated=try_recover_truncated,
             acceptable_fraction=acceptable_fraction,
@@ -250,6 +254,7 @@ class Stages(Typed[T]):
         crop: int | Iterable[int] | None = None,
         out: str | None = None,
         *,
+        random_crop: int | Iterable[int] | None = None,
         fancy_upscaling: bool = True,
         try_recover_truncated: bool = False,
         acceptable_fraction: float = 1.0,
@@ -263,6 +268,8 @@ class Stages(Typed[T]):
         ratio: divides height and width of JPEG data while decoding: 1, 2, 4 or 8
         crop: [y, x, height, width] to decode, in pixels of the result; null = all
         out: name of the decoded column; null = the name of the column that it replaces
+        random_crop: [height, width] of a window at a random place, which follows from the seed,
+            the epoch and the record; null = none
         fancy_upscaling: smooth upsampling of the colors of JPEG data
         try_recover_truncated: decode truncated or damaged JPEG data as far as possible
         acceptable_fraction: part of the rows that truncated JPEG data must have; the others are
@@ -279,12 +286,44 @@ class Stages(Typed[T]):
             ratio=ratio,
             crop=crop,
             out=out,
+            random_crop=random_crop,
             fancy_upscaling=fancy_upscaling,
             try_recover_truncated=try_recover_truncated,
             acceptable_fraction=acceptable_fraction,
             dct_method=dct_method,
             max_pixels=max_pixels,
         )
+
+    def decode_json(self, field: str, fields: Any) -> Dataset[T]:
+        """Objects of JSON, one column per field.
+
+        field: column to decode; null = the decoder's own, or the only one of bytes
+        fields: {name: dtype, ...} (int32, int64, float32, float64, bool, string); [dtype] and
+            [[dtype]] are lists; {dtype: ..., default: ..., path: a.b} has a default, and a
+            place in nested objects
+
+        As text: text_lines:notes.txt | decode_json:{id:int64,tokens:[int64]}
+        """
+        return self._stage("decode_json", field=field, fields=fields)
+
+    def decode_npy(
+        self,
+        field: str,
+        dtype: Any,
+        shape: int | Iterable[int] | None = None,
+        out: str | None = None,
+    ) -> Dataset[T]:
+        """Arrays of NumPy (.npy) to numbers.
+
+        field: column to decode; null = the decoder's own, or the only one of bytes
+        dtype: dtype of the arrays
+        shape: dimensions of every array; the first ones may be -1, any size; null = [-1]; an
+            array without dimensions counts as [1]
+        out: name of the decoded column; null = the name of the column that it replaces
+
+        As text: fixed_length:numbers.npy,record_bytes=71 | decode_npy:int16
+        """
+        return self._stage("decode_npy", field=field, dtype=dtype, shape=shape, out=out)
 
     def decode_png(
         self,
@@ -294,6 +333,7 @@ class Stages(Typed[T]):
         out: str | None = None,
         *,
         crop: int | Iterable[int] | None = None,
+        random_crop: int | Iterable[int] | None = None,
         max_pixels: int = 134217728,
     ) -> Dataset[T]:
         """PNG images to pixels.
@@ -303,6 +343,8 @@ class Stages(Typed[T]):
         dtype: uint8 or uint16; 16 bits lose the lower 8, 8 bits are multiplied by 257
         out: name of the decoded column; null = the name of the column that it replaces
         crop: [y, x, height, width] of the result; null = all
+        random_crop: [height, width] of a window at a random place, which follows from the seed,
+            the epoch and the record; null = none
         max_pixels: images with more pixels are refused
 
         As text: fixed_length:image.png,record_bytes=81 | decode_png:3
@@ -314,6 +356,7 @@ class Stages(Typed[T]):
             dtype=dtype,
             out=out,
             crop=crop,
+            random_crop=random_crop,
             max_pixels=max_pixels,
         )
 
@@ -399,6 +442,72 @@ class Stages(Typed[T]):
         As text: fixed_length:image.png,record_bytes=81 | image_info
         """
         return self._stage("image_info", field=field, out=out)
+
+    def log_mel(
+        self,
+        field: str,
+        *,
+        rate: int = 16000,
+        n_fft: int = 400,
+        hop: int = 160,
+        window: int | None = None,
+        n_mels: int = 80,
+        low: float = 0.0,
+        high: float | None = None,
+        scale: str = "slaney",
+        norm: str = "slaney",
+        padding: str = "reflect",
+        log: str = "natural",
+        floor: float = 1e-10,
+        rate_field: str = "sample_rate",
+    ) -> Dataset[T]:
+        """Logarithms of the mel spectrogram of sounds.
+
+        field: field of sound of one channel: [frames] or [frames, 1] of float32
+        rate: samples per second
+        n_fft: samples of a frame, an even number
+        hop: samples from frame to frame
+        window: samples of the Hann window, in the middle of a frame; null = n_fft
+        n_mels: filters: numbers of a frame of the result
+        low: frequency where the filters begin, in Hz
+        high: frequency where the filters end, in Hz; null = rate / 2
+        scale: mel scale: that of librosa, or that of HTK and torchaudio (slaney, htk)
+        norm: filters of area 1 (librosa), or of height 1 (torchaudio) (slaney, none)
+        padding: n_fft / 2 samples before and after a sound: reflected, zeros, or none (reflect,
+            zeros, none)
+        log: logarithm; none = the power itself (natural, log10, none)
+        floor: smaller powers count as this one
+        rate_field: where the records have this field, it must be equal to rate
+
+        As text: fixed_length:samples.bin,record_bytes=16 | decode_raw:float32 |
+            log_mel:record,rate=8,n_fft=4,hop=2,n_mels=2
+        """
+        return self._stage(
+            "log_mel",
+            field=field,
+            rate=rate,
+            n_fft=n_fft,
+            hop=hop,
+            window=window,
+            n_mels=n_mels,
+            low=low,
+            high=high,
+            scale=scale,
+            norm=norm,
+            padding=padding,
+            log=log,
+            floor=floor,
+            rate_field=rate_field,
+        )
+
+    def npy_info(self, field: str) -> Dataset[T]:
+        """Dtype and shape of arrays of NumPy (.npy), without decoding them.
+
+        field: column to decode; null = the decoder's own, or the only one of bytes
+
+        As text: fixed_length:numbers.npy,record_bytes=71 | npy_info
+        """
+        return self._stage("npy_info", field=field)
 
     def pack(
         self,
@@ -523,6 +632,40 @@ class Stages(Typed[T]):
         As text: range:5 | repeat:2
         """
         return self._stage("repeat", count=count)
+
+    def resample(
+        self,
+        field: str,
+        rate: int,
+        *,
+        input_rate: int | None = None,
+        rate_field: str = "sample_rate",
+        quality: str = "HQ",
+        max_samples: int = 134217728,
+    ) -> Dataset[T]:
+        """Sounds at another number of frames per second.
+
+        field: field of sound: [frames] or [frames, channels] of float32, float64, int16 or
+            int32
+        rate: frames per second of the result
+        input_rate: frames per second of all sounds; null = as rate_field says
+        rate_field: field of the frames per second of each record; it gets the new rate
+        quality: of the filter, as SoX names it: high, very high, medium, low, quick (HQ, VHQ,
+            MQ, LQ, QQ)
+        max_samples: results with more samples, in all channels, are refused
+
+        As text: fixed_length:samples.bin,record_bytes=8 | decode_raw:int16 |
+            resample:record,rate=16000,input_rate=8000
+        """
+        return self._stage(
+            "resample",
+            field=field,
+            rate=rate,
+            input_rate=input_rate,
+            rate_field=rate_field,
+            quality=quality,
+            max_samples=max_samples,
+        )
 
     def reshape(self, field: str, shape: int | Iterable[int]) -> Dataset[T]:
         """The numbers of a field in another shape.

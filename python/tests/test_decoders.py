@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """decode_csv and decode_raw: as functions and as stages of datasets."""
 
+import io
+import json
+
 import levada as lv
 import numpy as np
 import pytest
@@ -105,3 +108,99 @@ def test_lengths_that_cannot_be_are_refused_when_written():
     for length in (0, -2, 3, 1 << 62):
         with pytest.raises(ValueError, match="fixed_length"):
             ds.decode_raw("a", "int16", fixed_length=length)
+
+
+needs_json = pytest.mark.skipif(
+    lv.show_config("dicts")["simdjson"] is None, reason="built without simdjson"
+)
+
+
+@needs_json
+def test_decode_json_reads_fields_of_every_row():
+    fields = {"id": lv.int64, "tokens": [lv.int64], "name": lv.string}
+    rows = [b'{"id": 1, "tokens": [5, 6], "name": "a"}', b'{"id": 2, "name": "caf\\u00e9"}']
+    one = lv.decode_json(rows[0], fields)
+    assert one["id"] == 1
+    assert one["tokens"].tolist() == [5, 6]
+    assert one["name"] == b"a"
+    both = lv.decode_json(rows, fields)
+    assert both["id"].tolist() == [1, 2]
+    assert both["tokens"].to_list() == [[5, 6], []]
+    assert both["name"].to_list() == [b"a", "café".encode()]
+    ds = lv.from_records([{"n": i, "record": row} for i, row in enumerate(rows)])
+    got = list(ds.decode_json("record", fields))
+    assert [int(r["id"]) for r in got] == [1, 2]
+    assert [int(r["n"]) for r in got] == [0, 1]
+    with pytest.raises(lv.errors.InvalidArgumentError, match="record 1") as caught:
+        lv.decode_json([rows[0], b"{}"], fields, key="file:7")
+    assert caught.value.key == "file:7"
+
+
+@needs_json
+def test_decode_json_agrees_with_jsonl_and_json(tmp_path):
+    rng = np.random.default_rng(1)
+    rows = [{"a": float(x), "b": rng.integers(-9, 9, 3).tolist()} for x in rng.normal(size=300)]
+    path = tmp_path / "rows.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    fields = {"a": lv.float64, "b": [lv.int32]}
+    decoded = list(lv.text_lines(str(path)).decode_json("line", fields))
+    read = list(lv.jsonl(str(path), fields=fields))
+    for row, x, y in zip(rows, decoded, read, strict=True):
+        assert row["a"] == x["a"] == y["a"]
+        assert row["b"] == x["b"].tolist() == y["b"].tolist()
+
+
+def saved(array, version=None):
+    file = io.BytesIO()
+    np.lib.format.write_array(file, array, version)
+    return file.getvalue()
+
+
+ARRAYS = [
+    np.arange(24, dtype=np.int16).reshape(2, 3, 4),
+    np.asfortranarray(np.arange(24, dtype=np.float32).reshape(2, 3, 4)),
+    np.arange(6, dtype=">u4").reshape(3, 2),
+    np.asfortranarray(np.arange(6).reshape(3, 2)).astype(">c16", order="F"),
+    np.array([True, False]),
+    np.array(7.5),
+    np.zeros((3, 0, 2), np.int8),
+    np.zeros((1, 1, 1, 1, 1, 1, 1, 2), np.uint64),
+    np.arange(5, dtype=np.float16)[::2],
+]
+
+
+@pytest.mark.parametrize("array", ARRAYS, ids=lambda a: f"{a.dtype}{a.shape}")
+@pytest.mark.parametrize("version", [(1, 0), (2, 0), (3, 0)])
+def test_decode_npy_is_numpy_load(array, version):
+    got = lv.decode_npy(saved(array, version))
+    assert got.shape == array.shape
+    assert got.dtype == array.dtype.newbyteorder("=")
+    assert np.array_equal(got, array)
+
+
+def test_decode_npy_of_a_dataset_has_ragged_and_fixed_sizes():
+    arrays = [np.arange(n * 4, dtype=np.float32).reshape(n, 4) for n in (3, 0, 2)]
+    ds = lv.from_records([{"mel": saved(a), "n": i} for i, a in enumerate(arrays)])
+    got = ds.decode_npy("mel", lv.float32, shape=[-1, 4])
+    for record, array in zip(got, arrays, strict=True):
+        assert np.array_equal(record["mel"], array)
+    assert got.padded_batch(3).first()["mel"].shape == (3, 3, 4)
+    deep = list(ds.decode_npy("mel", lv.float32, shape=[-1, -1]))
+    assert deep[0]["mel"].to_list() == arrays[0].tolist()
+    with pytest.raises(lv.errors.InvalidArgumentError, match="dimension 1 is 4, not 5"):
+        ds.decode_npy("mel", lv.float32, shape=[-1, 5]).first()
+
+
+def test_decode_npy_refuses_what_numpy_would_run_or_guess():
+    objects = io.BytesIO()
+    np.save(objects, np.array([{}], object), allow_pickle=True)
+    with pytest.raises(lv.errors.InvalidArgumentError, match="not supported") as caught:
+        lv.decode_npy(objects.getvalue(), key="file:7")
+    assert caught.value.key == "file:7"
+    for array in (np.zeros(2, "U3"), np.zeros(2, "M8[s]"), np.zeros(2, [("a", "i2")])):
+        with pytest.raises(lv.errors.InvalidArgumentError):
+            lv.decode_npy(saved(array))
+    whole = saved(np.arange(4))
+    for n in range(len(whole)):
+        with pytest.raises(lv.errors.LevadaError):
+            lv.decode_npy(whole[:n])

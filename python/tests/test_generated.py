@@ -16,8 +16,8 @@ BY_HAND = set(
 )
 # methods that begin with the field
 FIELD_FIRST = (
-    "audio_info decode_csv decode_flac decode_image decode_jpeg decode_png decode_raw decode_wav "
-    "image_info"
+    "audio_info decode_csv decode_flac decode_image decode_jpeg decode_json decode_npy decode_png "
+    "decode_raw decode_wav image_info npy_info"
 ).split()
 OPTIONAL = {"boundaries"}  # in Python
 

@@ -4,6 +4,8 @@
 import importlib.util
 import json
 import struct
+import subprocess
+import sys
 import zlib
 from pathlib import Path
 
@@ -23,6 +25,8 @@ def has(library):
 
 needs_png = pytest.mark.skipif(not has("png"), reason="built without libpng")
 needs_jpeg = pytest.mark.skipif(not has("jpeg"), reason="built without libjpeg-turbo")
+needs_fft = pytest.mark.skipif(not has("kissfft"), reason="built without KISS FFT")
+needs_soxr = pytest.mark.skipif(not has("soxr"), reason="built without libsoxr")
 needs_flac = pytest.mark.skipif(not has("flac"), reason="built without libFLAC")
 
 
@@ -142,7 +146,7 @@ def test_sounds_of_a_dataset():
 
 
 @pytest.mark.parametrize("decode", [lv.decode_jpeg, lv.decode_png, lv.decode_image, lv.decode_wav,
-                                    lv.decode_flac, lv.image_info, lv.audio_info])  # fmt: skip
+                                    lv.decode_flac, lv.decode_npy, lv.image_info, lv.audio_info])  # fmt: skip
 def test_errors_have_the_key(decode):
     with pytest.raises(ERRORS) as caught:
         decode(b"nothing of that kind", key="file:7")
@@ -267,3 +271,223 @@ def test_the_example_of_images(tmp_path, kind, capsys):
     assert "(784, 3) each" in said
     assert "5 raw images, (28, 28) each" in said
     assert said.startswith("5 images, 0 skipped") == (kind == "own")
+
+
+@needs_png
+@pytest.mark.parametrize("threads", [1, 3])
+def test_random_windows_follow_from_seed_epoch_and_record(threads):
+    """The same at every number of threads, others in each epoch, and again after a restore."""
+    rng = np.random.default_rng(0)
+    images = [rng.integers(0, 256, (20, 30, 3), np.uint8) for _ in range(40)]
+    ds = lv.from_records([{"image": png(i), "n": k} for k, i in enumerate(images)])
+
+    def windows(seed, repeat=1):
+        one = ds.decode_png("image", random_crop=[8, 9]).repeat(repeat)
+        return list(one.with_options(threads=threads, seed=seed, block_rows=7))
+
+    def place(record):
+        """(y, x) of the window in its image."""
+        whole = np.lib.stride_tricks.sliding_window_view(images[int(record["n"])], (8, 9, 3))
+        return tuple(np.argwhere((whole[:, :, 0] == record["image"]).all((2, 3, 4)))[0].tolist())
+
+    first = windows(1, 2)
+    places = [place(record) for record in first]
+    assert places[:40] != places[40:]
+    assert {y for y, _ in places} == set(range(13))
+    assert len({x for _, x in places}) > 15
+    assert [place(r) for r in windows(1)] == places[:40]
+    assert [place(r) for r in windows(2)] != places[:40]
+    it = iter(ds.decode_png("image", random_crop=[8, 9]).with_options(threads=threads, seed=1))
+    head = [place(next(it)) for _ in range(11)]
+    state = it.save()
+    rest = iter(ds.decode_png("image", random_crop=[8, 9]).with_options(threads=threads, seed=1))
+    rest.restore(state)
+    assert head + [place(r) for r in rest] == places[:40]
+
+
+@needs_png
+def test_same_images_have_windows_of_their_own():
+    image = png(np.arange(1200, dtype=np.uint8).reshape(20, 20, 3))
+    ds = lv.from_records([{"image": image} for _ in range(30)])
+    windows = list(ds.decode_png("image", random_crop=[4, 4]).with_options(seed=3))
+    assert len({record["image"].tobytes() for record in windows}) > 10
+    with pytest.raises(lv.errors.InvalidArgumentError, match="does not fit"):
+        ds.decode_png("image", random_crop=[21, 4]).first()
+
+
+def resized(image, size, method):
+    """tf.image.resize of one image, after its formula."""
+
+    def weights(n, m):
+        out = np.zeros((m, n))
+        for i in range(m):
+            if method == "area":
+                begin, end = i * n / m, (i + 1) * n / m
+                for k in range(n):
+                    out[i, k] = max(0, min(end, k + 1) - max(begin, k)) * m / n
+            else:
+                at = (i + 0.5) * n / m - 0.5
+                low, part = int(np.floor(at)), at - np.floor(at)
+                out[i, max(low, 0)] += 1 - part
+                out[i, min(low + 1, n - 1)] += part
+        return out
+
+    y, x = weights(image.shape[0], size[0]), weights(image.shape[1], size[1])
+    return np.einsum("ih,jw,hwc->ijc", y, x, image.astype(float))
+
+
+@pytest.mark.parametrize("method", ["bilinear", "area"])
+@pytest.mark.parametrize("channels", [1, 2, 3, 5])
+def test_resize_image_is_the_formula(method, channels):
+    rng = np.random.default_rng(channels)
+    for size in [(5, 7), (40, 33), (1, 1), (13, 21)]:
+        image = rng.integers(0, 256, (13, 21, channels), np.uint8)
+        want = resized(image, size, method)
+        ds = lv.from_arrays({"image": image[None]}).resize_image("image", size, method=method)
+        assert np.abs(ds.first()["image"].astype(float) - want).max() <= 0.51
+        floats = lv.from_arrays({"image": image[None].astype(np.float32)})
+        got = floats.resize_image("image", size, method=method).first()["image"]
+        assert np.allclose(got, want, atol=1e-3)
+
+
+def mel_filters(rate, n_fft, n_mels, low, high, htk, slaney_norm):
+    """librosa.filters.mel."""
+    if htk:
+        to_mel = lambda hz: 2595 * np.log10(1 + hz / 700)  # noqa: E731
+        to_hz = lambda mel: 700 * (10 ** (mel / 2595) - 1)  # noqa: E731
+    else:
+        step = np.log(6.4) / 27
+
+        def to_mel(hz):
+            return hz * 3 / 200 if hz < 1000 else 15 + np.log(hz / 1000) / step
+
+        def to_hz(mel):
+            return np.where(mel < 15, mel * 200 / 3, 1000 * np.exp(step * (mel - 15)))
+
+    corners = to_hz(np.linspace(to_mel(low), to_mel(high), n_mels + 2))
+    bins = np.arange(n_fft // 2 + 1) * rate / n_fft
+    up = (bins - corners[:-2, None]) / np.diff(corners)[:-1, None]
+    down = (corners[2:, None] - bins) / np.diff(corners)[1:, None]
+    filters = np.maximum(0, np.minimum(up, down))
+    return filters * (2 / (corners[2:] - corners[:-2]))[:, None] if slaney_norm else filters
+
+
+def mel_spectrogram(x, n_fft, hop, window, filters, padding):
+    w = np.zeros(n_fft)
+    w[(n_fft - window) // 2 :][:window] = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(window) / window)
+    if padding != "none":
+        x = np.pad(x, n_fft // 2, mode={"reflect": "reflect", "zeros": "constant"}[padding])
+    frames = np.lib.stride_tricks.sliding_window_view(x, n_fft)[::hop]
+    return np.abs(np.fft.rfft(frames * w)) ** 2 @ filters.T
+
+
+@needs_fft
+@pytest.mark.parametrize("scale", ["slaney", "htk"])
+@pytest.mark.parametrize("norm", ["slaney", "none"])
+@pytest.mark.parametrize("padding", ["reflect", "zeros", "none"])
+def test_log_mel_is_the_formula(scale, norm, padding):
+    x = np.random.default_rng(0).normal(size=5000).astype(np.float32)
+    for n_fft, window, hop, n_mels, rate in [(400, 400, 160, 80, 16000), (512, 320, 99, 23, 8000)]:
+        filters = mel_filters(rate, n_fft, n_mels, 20, rate / 2, scale == "htk", norm == "slaney")
+        want = mel_spectrogram(x.astype(float), n_fft, hop, window, filters, padding)
+        options = dict(n_fft=n_fft, window=window, hop=hop, n_mels=n_mels, low=20, scale=scale,
+                       norm=norm, padding=padding)  # fmt: skip
+        power = lv.log_mel(x, rate, log="none", floor=0, **options)
+        assert power.shape == want.shape
+        assert np.allclose(power, want, rtol=2e-4, atol=1e-6 * want.max())
+        logs = lv.log_mel(x, rate, log="log10", **options)
+        assert np.allclose(logs, np.log10(np.maximum(want, 1e-10)), atol=1e-3)
+
+
+@needs_fft
+def test_log_mel_of_sounds_of_every_length():
+    rng = np.random.default_rng(0)
+    sounds = [rng.normal(size=n).astype(np.float32) for n in (0, 1, 2, 150, 199, 200, 1000)]
+    ds = lv.from_records([{"audio": x} for x in sounds]).log_mel("audio")
+    got = [np.asarray(record["audio"]) for record in ds.with_options(threads=3)]
+    assert [g.shape for g in got] == [(0, 80)] + [(1 + len(x) // 160, 80) for x in sounds[1:]]
+    assert all(np.isfinite(g).all() for g in got)
+    filters = mel_filters(16000, 400, 80, 0, 8000, False, True)
+    want = mel_spectrogram(sounds[5].astype(float), 400, 160, 400, filters, "reflect")
+    assert np.allclose(got[5], np.log(want), atol=1e-3)
+
+
+@needs_fft
+def test_log_mel_refuses_another_rate():
+    wrong = [{"record": wav(np.zeros((800, 1), np.int16), rate)} for rate in (16000, 8000)]
+    ds = lv.from_records(wrong).decode_wav("record").log_mel("audio")
+    with pytest.raises(lv.errors.InvalidArgumentError, match="8000 samples per second"):
+        list(ds)
+    it = iter(ds.with_options(errors="skip"))
+    assert len(list(it)) == 1
+    assert it.stats()["skipped_records"] == 1
+
+
+@needs_soxr
+def test_resample_sets_the_rate_of_each_record():
+    rates = [8000, 16000, 44100]
+    sounds = [
+        (8000 * np.sin(2 * np.pi * 440 * np.arange(rate) / rate)).astype(np.int16)[:, None]
+        for rate in rates
+    ]
+    ds = lv.from_records([{"record": wav(s, r)} for s, r in zip(sounds, rates, strict=True)])
+    ds = ds.decode_wav("record").resample("audio", 16000)
+    want = np.sin(2 * np.pi * 440 * np.arange(16000) / 16000) * 8000 / 32768
+    for record in ds.with_options(threads=3):
+        assert record["sample_rate"] == 16000
+        audio = np.asarray(record["audio"])[:, 0]
+        assert abs(len(audio) - 16000) <= 1
+        assert np.abs(audio[4000:12000] - want[4000:12000]).max() < 1e-3
+    stereo = np.stack([want, -want], axis=1)
+    half = lv.resample(stereo, 8000, 16000)
+    assert half.dtype == np.float64
+    assert np.allclose(half[:, 0], -half[:, 1])
+    assert np.abs(half[2000:6000, 0] - want[::2][2000:6000]).max() < 1e-3
+    with pytest.raises(lv.errors.InvalidArgumentError, match="ratio") as caught:
+        lv.resample(stereo, 8000, 4_000_000, key="file:7")
+    assert caught.value.key == "file:7"
+
+
+@pytest.mark.parametrize(("decode", "data", "options", "limit"), [
+    (lv.decode_png, png(np.zeros((4, 5, 3), np.uint8)), "max_pixels", 20),
+    (lv.decode_image, png(np.zeros((4, 5, 3), np.uint8)), "max_pixels", 20),
+    (lv.decode_jpeg, png(np.zeros((4, 5, 3), np.uint8)), "max_pixels", 20),
+    (lv.decode_wav, wav(np.zeros((10, 2), np.int16)), "max_samples", 20),
+])  # fmt: skip
+@needs_png
+def test_limits_are_options(decode, data, options, limit):
+    decode(data, **{options: limit})
+    with pytest.raises(lv.errors.ResourceExhaustedError, match=f"{options}={limit - 1}") as caught:
+        decode(data, **{options: limit - 1}, key="file:7")
+    assert caught.value.key == "file:7"
+
+
+@needs_flac
+@needs_data
+def test_limits_hold_for_flac():
+    data = next(DATA.glob("audio/flac-ietf/subset/*.flac")).read_bytes()
+    samples, _ = lv.decode_flac(data)
+    assert len(lv.decode_flac(data, max_samples=samples.size)[0]) == len(samples)
+    with pytest.raises(lv.errors.ResourceExhaustedError, match="max_samples") as caught:
+        lv.decode_flac(data, max_samples=samples.size - 1, key="file:7")
+    assert caught.value.key == "file:7"
+
+
+@needs_png
+def test_256_photographs_are_not_in_memory_at_once():
+    """Decoded they take 2.3 GB; the process may grow by less than a tenth of that."""
+    code = """
+import resource, sys
+import levada as lv
+import numpy as np
+from test_media import png
+large = png(np.zeros((1500, 2000, 1), np.uint8))
+ds = lv.from_records([{"image": large} for _ in range(256)]).decode_png("image", channels=3)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+n = sum(1 for _ in ds.with_options(threads=2).slice("image", [0, 0, 0], [1, 1, 1]))
+grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+assert n == 256 and grown < 230_000, (n, grown)
+"""
+    folder = Path(__file__).parent
+    done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

@@ -6,67 +6,19 @@
 #include "decode/picture.h"
 #include "decode/picture_samples.h"
 
-typedef struct decode_image_args {
-    int64_t     channels, ratio;
-    levada_ints crop;
-    bool        fancy_upscaling, try_recover_truncated;
-    double      acceptable_fraction;
-    int64_t     dct_method, max_pixels;
-} decode_image_args;
-
 static const levada_arg decode_image_arguments[] = {
-    LEVADA_ARG(INT, decode_image_args, channels, .otherwise = "3", .positional = true,
+    LEVADA_ARG(INT, levada_picture_args, channels, .otherwise = "3", .positional = true,
                .min = 1, .max = 4,
                .doc = "numbers of a pixel: 1 (gray), 3, and of PNG data 2 and 4 (with alpha)"),
-    LEVADA_ARG(INT, decode_image_args, ratio, .otherwise = "1", .min = 1, .max = 8,
-               .doc = "divides height and width of JPEG data while decoding: 1, 2, 4 or 8"),
-    LEVADA_ARG(INTS, decode_image_args, crop, .min = 0, .max = INT32_MAX,
-               .doc = "[y, x, height, width] to decode, in pixels of the result; null = all"),
-    LEVADA_ARG(BOOL, decode_image_args, fancy_upscaling, .otherwise = "true",
-               .doc = "smooth upsampling of the colors of JPEG data"),
-    LEVADA_ARG(BOOL, decode_image_args, try_recover_truncated, .otherwise = "false",
-               .doc = "decode truncated or damaged JPEG data as far as possible"),
-    LEVADA_ARG(FLOAT, decode_image_args, acceptable_fraction, .otherwise = "1", .min = 0, .max = 1,
-               .doc = "part of the rows that truncated JPEG data must have; the others are black"),
-    LEVADA_ARG(CHOICE, decode_image_args, dct_method, .choices = "INTEGER_ACCURATE|INTEGER_FAST",
-               .doc = "exact, or a little faster"),
-    LEVADA_ARG(INT, decode_image_args, max_pixels, .otherwise = LEVADA_PICTURE_MOST_PIXELS,
-               .min = 1,
-               .max = 1 << 30, .doc = "images with more pixels are refused"),
+    LEVADA_PICTURE_ARGUMENTS,
     LEVADA_ARG_END
 };
-
-static levada_status decode_image_check_ratio(int64_t ratio, levada_error *err)
-{
-    if (ratio == 1 || ratio == 2 || ratio == 4 || ratio == 8) return LEVADA_OK;
-    return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "ratio must be 1, 2, 4, or 8, got %lld",
-                       (long long)ratio);
-}
-
-static levada_status decode_image_options_of(const void *args, levada_picture_options *o,
-                                             levada_error *err)
-{
-    const decode_image_args *a = args;
-
-    *o = (levada_picture_options){
-        .dtype = LEVADA_UINT8,
-        .channels = (int32_t)a->channels,
-        .max_pixels = a->max_pixels,
-        .ratio = (int32_t)a->ratio,
-        .fancy = a->fancy_upscaling,
-        .fast = a->dct_method == 1,
-        .recovers = a->try_recover_truncated,
-        .acceptable = a->acceptable_fraction,
-    };
-    LEVADA_TRY(decode_image_check_ratio(a->ratio, err));
-    return levada_picture_crop(a->crop, o, err);
-}
 
 static levada_status decode_image_check(const void *args, levada_spec **out, levada_error *err)
 {
     levada_picture_options o;
 
-    LEVADA_TRY(decode_image_options_of(args, &o, err));
+    LEVADA_TRY(levada_picture_options_of(args, &o, err));
     return levada_picture_spec(&o, out, err);
 }
 
@@ -77,7 +29,7 @@ static levada_status decode_image_decode(void *state, const void *args, const le
 {
     levada_picture_options o;
 
-    LEVADA_TRY(decode_image_options_of(args, &o, err));
+    LEVADA_TRY(levada_picture_options_of(args, &o, err));
     return levada_picture_decode(&o, state, in, out, err);
 }
 
@@ -85,7 +37,7 @@ static int64_t decode_image_measure(const void *args, const uint8_t *data, int32
 {
     levada_picture_options o;
 
-    if (decode_image_options_of(args, &o, NULL) != LEVADA_OK) return 0;
+    if (levada_picture_options_of(args, &o, NULL) != LEVADA_OK) return 0;
     return levada_picture_measure(&o, data, size);
 }
 
@@ -102,9 +54,10 @@ const levada_decoder_def levada_decoder_decode_image = {
     .example_files = decode_image_files,
     .field = "record",
     .args = decode_image_arguments,
-    .args_size = sizeof(decode_image_args),
+    .args_size = sizeof(levada_picture_args),
     .state_size = sizeof(levada_picture_tools),
     .check = decode_image_check,
+    .open = levada_picture_open,
     .close = decode_image_close,
     .decode = decode_image_decode,
     .measure = decode_image_measure,

@@ -9,7 +9,7 @@
 typedef struct decode_png_args {
     int64_t      channels;
     levada_dtype dtype;
-    levada_ints  crop;
+    levada_ints  crop, random_crop;
     int64_t      max_pixels;
 } decode_png_args;
 
@@ -21,6 +21,8 @@ static const levada_arg decode_png_arguments[] = {
                .doc = "uint8 or uint16; 16 bits lose the lower 8, 8 bits are multiplied by 257"),
     LEVADA_ARG(INTS, decode_png_args, crop, .min = 0, .max = INT32_MAX,
                .doc = "[y, x, height, width] of the result; null = all"),
+    LEVADA_ARG(INTS, decode_png_args, random_crop, .min = 1, .max = INT32_MAX,
+               .doc = LEVADA_PICTURE_RANDOM_CROP),
     LEVADA_ARG(INT, decode_png_args, max_pixels, .otherwise = LEVADA_PICTURE_MOST_PIXELS, .min = 1,
                .max = 1 << 30, .doc = "images with more pixels are refused"),
     LEVADA_ARG_END
@@ -43,7 +45,7 @@ static levada_status decode_png_options_of(const void *args, levada_picture_opti
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "dtype=%s must be uint8 or uint16",
                            levada_dtype_name(a->dtype));
     }
-    return levada_picture_crop(a->crop, o, err);
+    return levada_picture_crop(a->crop, a->random_crop, o, err);
 }
 
 static levada_status decode_png_check(const void *args, levada_spec **out, levada_error *err)
@@ -89,6 +91,7 @@ const levada_decoder_def levada_decoder_decode_png = {
     .args_size = sizeof(decode_png_args),
     .state_size = sizeof(levada_picture_tools),
     .check = decode_png_check,
+    .open = levada_picture_open,
     .close = decode_png_close,
     .decode = decode_png_decode,
     .measure = decode_png_measure,

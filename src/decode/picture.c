@@ -2,6 +2,8 @@
 #include "decode/picture.h"
 
 #include "base/alloc.h"
+#include "base/hash.h"
+#include "base/random.h"
 
 #include <string.h>
 
@@ -17,10 +19,26 @@ typedef struct picture_row {
 
 /* -- options */
 
-levada_status levada_picture_crop(levada_ints crop, levada_picture_options *o, levada_error *err)
+static levada_status picture_random_crop(levada_ints size, levada_picture_options *o,
+                                         levada_error *err)
+{
+    if (size.n != 2 || size.at[0] > INT32_MAX || size.at[1] > INT32_MAX) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "random_crop is [height, width], not %lld numbers", (long long)size.n);
+    }
+    o->crops = o->draws = true;
+    o->crop = (levada_picture_window){ 0, 0, (int32_t)size.at[0], (int32_t)size.at[1] };
+    return LEVADA_OK;
+}
+
+levada_status levada_picture_crop(levada_ints crop, levada_ints random, levada_picture_options *o,
+                                  levada_error *err)
 {
     const int64_t *at = crop.at;
 
+    if (crop.n > 0 && random.n > 0)
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "crop and random_crop exclude each other");
+    if (random.n > 0) return picture_random_crop(random, o, err);
     o->crops = crop.n > 0;
     if (crop.n == 0) return LEVADA_OK;
     if (crop.n != 4) {
@@ -36,6 +54,35 @@ levada_status levada_picture_crop(levada_ints crop, levada_picture_options *o, l
     }
     o->crop = (levada_picture_window){ (int32_t)at[0], (int32_t)at[1], (int32_t)at[2],
                                        (int32_t)at[3] };
+    return LEVADA_OK;
+}
+
+levada_status levada_picture_options_of(const levada_picture_args *a, levada_picture_options *o,
+                                        levada_error *err)
+{
+    *o = (levada_picture_options){
+        .dtype = LEVADA_UINT8,
+        .channels = (int32_t)a->channels,
+        .max_pixels = a->max_pixels,
+        .ratio = (int32_t)a->ratio,
+        .fancy = a->fancy_upscaling,
+        .fast = a->dct_method == 1,
+        .recovers = a->try_recover_truncated,
+        .acceptable = a->acceptable_fraction,
+    };
+    if (a->ratio != 1 && a->ratio != 2 && a->ratio != 4 && a->ratio != 8) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "ratio must be 1, 2, 4, or 8, got %lld",
+                           (long long)a->ratio);
+    }
+    return levada_picture_crop(a->crop, a->random_crop, o, err);
+}
+
+levada_status levada_picture_open(void *state, const void *args, const levada_context *context,
+                                  levada_error *err)
+{
+    (void)args, (void)err;
+    ((levada_picture_tools *)state)->key = levada_random_key(context->seed,
+                                                             (uint64_t)context->epoch);
     return LEVADA_OK;
 }
 
@@ -61,7 +108,31 @@ levada_status levada_picture_spec(const levada_picture_options *o, levada_spec *
 
 /* -- sizes */
 
-static levada_status picture_place(const levada_picture_options *o, picture_row *row,
+/* The key of the random numbers of a record: its origin, and its bytes where it has none. */
+static uint64_t picture_key(const levada_picture_tools *tools, const levada_strings *in, int64_t i)
+{
+    size_t        size = (size_t)in->size[i];
+    uint64_t      key = levada_hash64(in->data[i], size < 1024 ? size : 1024, tools->key + size);
+    levada_origin o;
+
+    if (!in->block) return key;
+    o = levada_block_origin(in->block, i);
+    key = levada_random_key(key, (uint64_t)(uint32_t)o.source << 32 | (uint32_t)o.pass);
+    key = levada_random_key(key, (uint64_t)(uint32_t)o.shard << 32 | (uint32_t)o.sub);
+    return levada_random_key(key, (uint64_t)o.record);
+}
+
+static void picture_draw(picture_row *row, uint64_t key, int32_t height, int32_t width)
+{
+    uint64_t rows = (uint64_t)(height - row->window.height) + 1;
+    uint64_t columns = (uint64_t)(width - row->window.width) + 1;
+
+    row->window.y = (int32_t)levada_random_below(levada_random_at(key, 0), rows);
+    row->window.x = (int32_t)levada_random_below(levada_random_at(key, 1), columns);
+}
+
+/* `key` is that of random windows. */
+static levada_status picture_place(const levada_picture_options *o, uint64_t key, picture_row *row,
                                    levada_error *why)
 {
     const levada_picture *p = &row->picture;
@@ -81,7 +152,13 @@ static levada_status picture_place(const levada_picture_options *o, picture_row 
     if (!o->crops) return LEVADA_OK;
     row->window = o->crop;
     if (o->crop.y + o->crop.height <= height && o->crop.x + o->crop.width <= width) {
+        if (o->draws) picture_draw(row, key, height, width);
         return LEVADA_OK;
+    }
+    if (o->draws) {
+        return levada_fail(why, LEVADA_EINVALID_ARGUMENT,
+                           "random_crop=[%d,%d] does not fit into an image of %d x %d pixels",
+                           o->crop.height, o->crop.width, height, width);
     }
     return levada_fail(why, LEVADA_EINVALID_ARGUMENT,
                        "crop=[%d,%d,%d,%d] does not fit into an image of %d x %d pixels",
@@ -93,33 +170,45 @@ static int64_t picture_bytes(const levada_picture_options *o, const picture_row 
     return (int64_t)row->window.height * row->window.width * picture_pixel_bytes(o);
 }
 
+/* What libjpeg-turbo is not built for, and would call damaged. */
+static levada_status picture_support(const levada_picture *p, levada_error *why)
+{
+    if (p->kind != LEVADA_PICTURE_JPEG || p->bits == 8) return LEVADA_OK;
+    return levada_fail(why, LEVADA_EINVALID_ARGUMENT,
+                       "JPEG of %d bits is not supported: convert it to 8 bits, or to PNG of 16",
+                       p->bits);
+}
+
 static levada_status picture_look(const levada_picture_options *o, const uint8_t *data,
-                                  int32_t size, picture_row *row, levada_error *why)
+                                  int32_t size, uint64_t key, picture_row *row, levada_error *why)
 {
     LEVADA_TRY(levada_picture_probe(data, size, &row->picture, why));
-    return picture_place(o, row, why);
+    LEVADA_TRY(picture_support(&row->picture, why));
+    return picture_place(o, key, row, why);
 }
 
 int64_t levada_picture_measure(const levada_picture_options *o, const uint8_t *data, int32_t size)
 {
     picture_row row = { 0 };
 
-    return picture_look(o, data, size, &row, NULL) == LEVADA_OK ? picture_bytes(o, &row) : 0;
+    return picture_look(o, data, size, 0, &row, NULL) == LEVADA_OK ? picture_bytes(o, &row) : 0;
 }
 
 /* -- a block */
 
 /* Sizes of all images; those that have none are rejected. */
-static levada_status picture_look_all(const levada_picture_options *o, const levada_strings *in,
+static levada_status picture_look_all(const levada_picture_options *o,
+                                      const levada_picture_tools *tools, const levada_strings *in,
                                       picture_row *rows, int64_t *total, levada_builder *out,
                                       levada_error *err)
 {
     *total = 0;
     for (int64_t i = 0; i < in->n; i++) {
         levada_error why = LEVADA_ERROR_INIT;
+        uint64_t     key = o->draws ? picture_key(tools, in, i) : 0;
 
         rows[i].at = *total;
-        rows[i].bad = picture_look(o, in->data[i], in->size[i], &rows[i], &why) != LEVADA_OK;
+        rows[i].bad = picture_look(o, in->data[i], in->size[i], key, &rows[i], &why) != LEVADA_OK;
         if (rows[i].bad) LEVADA_TRY(levada_builder_reject(out, i, &why, err));
         if (rows[i].bad && o->crops) rows[i].window = o->crop; /* its row is there all the same */
         else if (rows[i].bad) rows[i].window = (levada_picture_window){ 0 };
@@ -208,7 +297,7 @@ levada_status levada_picture_decode(const levada_picture_options *o, levada_pict
     levada_status st;
 
     if (!rows) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for images");
-    st = picture_look_all(o, in, rows, &total, out, err);
+    st = picture_look_all(o, tools, in, rows, &total, out, err);
     if (st == LEVADA_OK) st = picture_shape(o, rows, in->n, out, err);
     if (st == LEVADA_OK) {
         st = levada_builder_values(out, 0, total / levada_dtype_size(o->dtype), &values, err);

@@ -41,7 +41,8 @@ typedef struct levada_picture_options {
     int32_t               channels;
     int64_t               max_pixels;
     bool                  crops;
-    levada_picture_window crop; /* in pixels of the scaled image */
+    levada_picture_window crop; /* in pixels of the scaled image; y, x: 0 where drawn */
+    bool                  draws; /* the place of the window, for each record and epoch */
     /* JPEG */
     int32_t               ratio;      /* the size is divided by it, rounded up */
     bool                  fancy;      /* smooth upsampling of color */
@@ -53,7 +54,42 @@ typedef struct levada_picture_options {
 /* Scratch of a worker: what libraries keep from image to image. */
 typedef struct levada_picture_tools {
     struct levada_jpeg *jpeg;
+    uint64_t            key; /* of the random numbers */
 } levada_picture_tools;
+
+/* What decode_jpeg and decode_image have in common. */
+typedef struct levada_picture_args {
+    int64_t     channels, ratio;
+    levada_ints crop, random_crop;
+    bool        fancy_upscaling, try_recover_truncated;
+    double      acceptable_fraction;
+    int64_t     dct_method, max_pixels;
+} levada_picture_args;
+
+#define LEVADA_PICTURE_RANDOM_CROP                                                             \
+    "[height, width] of a window at a random place, which follows from the seed, the epoch "   \
+    "and the record; null = none"
+
+/* The options of these decoders, after `channels`. */
+#define LEVADA_PICTURE_ARGUMENTS                                                               \
+    LEVADA_ARG(INT, levada_picture_args, ratio, .otherwise = "1", .min = 1, .max = 8,          \
+               .doc = "divides height and width of JPEG data while decoding: 1, 2, 4 or 8"),   \
+    LEVADA_ARG(INTS, levada_picture_args, crop, .min = 0, .max = INT32_MAX,                    \
+               .doc = "[y, x, height, width] to decode, in pixels of the result; null = all"), \
+    LEVADA_ARG(INTS, levada_picture_args, random_crop, .min = 1, .max = INT32_MAX,             \
+               .doc = LEVADA_PICTURE_RANDOM_CROP),                                             \
+    LEVADA_ARG(BOOL, levada_picture_args, fancy_upscaling, .otherwise = "true",                \
+               .doc = "smooth upsampling of the colors of JPEG data"),                         \
+    LEVADA_ARG(BOOL, levada_picture_args, try_recover_truncated, .otherwise = "false",         \
+               .doc = "decode truncated or damaged JPEG data as far as possible"),             \
+    LEVADA_ARG(FLOAT, levada_picture_args, acceptable_fraction, .otherwise = "1", .min = 0,    \
+               .max = 1,                                                                       \
+               .doc = "part of the rows that truncated JPEG data must have; the others are "   \
+                      "black"),                                                                \
+    LEVADA_ARG(CHOICE, levada_picture_args, dct_method,                                        \
+               .choices = "INTEGER_ACCURATE|INTEGER_FAST", .doc = "exact, or a little faster"), \
+    LEVADA_ARG(INT, levada_picture_args, max_pixels, .otherwise = LEVADA_PICTURE_MOST_PIXELS,  \
+               .min = 1, .max = 1 << 30, .doc = "images with more pixels are refused")
 
 /* Kind and sizes of an image. */
 levada_status levada_picture_probe(const uint8_t *data, int32_t size, levada_picture *out,
@@ -69,8 +105,14 @@ levada_status levada_picture_decode(const levada_picture_options *o, levada_pict
 int64_t levada_picture_measure(const levada_picture_options *o, const uint8_t *data, int32_t size);
 void levada_picture_close(levada_picture_tools *tools);
 
-/* The option `crop`: nothing, or [y, x, height, width]. */
-levada_status levada_picture_crop(levada_ints crop, levada_picture_options *o, levada_error *err);
+/* The options `crop`: nothing, or [y, x, height, width]; and `random_crop`: [height, width]. */
+levada_status levada_picture_crop(levada_ints crop, levada_ints random, levada_picture_options *o,
+                                  levada_error *err);
+levada_status levada_picture_options_of(const levada_picture_args *a, levada_picture_options *o,
+                                        levada_error *err);
+/* The hook of a decoder: random windows follow from the context. */
+levada_status levada_picture_open(void *state, const void *args, const levada_context *context,
+                                  levada_error *err);
 
 /* The libraries, one file each. `pixels` holds the rows of `window`, one after the other. */
 struct levada_jpeg;

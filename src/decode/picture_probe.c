@@ -109,6 +109,25 @@ static bool probe_fits(const levada_picture *p, int32_t size)
     return (pixels / 8 * p->bits * p->planes + p->height) / 1032 <= size;
 }
 
+/* The formats that users may have are named. */
+static levada_status probe_unknown(const uint8_t *data, int32_t size, levada_error *why)
+{
+    const char *name = NULL;
+
+    if (size >= 4 && memcmp(data, "GIF8", 4) == 0) name = "GIF";
+    else if (size >= 12 && memcmp(data, "RIFF", 4) == 0 && memcmp(data + 8, "WEBP", 4) == 0)
+        name = "WebP";
+    else if (size >= 4 && (memcmp(data, "II*\0", 4) == 0 || memcmp(data, "MM\0*", 4) == 0))
+        name = "TIFF";
+    else if (size >= 14 && memcmp(data, "BM", 2) == 0 && memcmp(data + 6, "\0\0\0\0", 4) == 0)
+        name = "BMP";
+    if (name)
+        return levada_fail(why, LEVADA_EINVALID_ARGUMENT,
+                           "%s images are not supported: convert them to PNG", name);
+    return levada_fail(why, LEVADA_EINVALID_ARGUMENT,
+                       "unknown image format: neither JPEG nor PNG");
+}
+
 levada_status levada_picture_probe(const uint8_t *data, int32_t size, levada_picture *out,
                                    levada_error *why)
 {
@@ -119,8 +138,7 @@ levada_status levada_picture_probe(const uint8_t *data, int32_t size, levada_pic
     } else if (size >= 3 && data[0] == 0xff && data[1] == 0xd8 && data[2] == 0xff) {
         LEVADA_TRY(probe_jpeg(data, size, out, why));
     } else {
-        return levada_fail(why, LEVADA_EINVALID_ARGUMENT,
-                           "unknown image format: neither JPEG nor PNG");
+        return probe_unknown(data, size, why);
     }
     if (out->height == 0 || out->width == 0) {
         return levada_fail(why, LEVADA_EDATA_LOSS, "an image of %d x %d pixels", out->height,

@@ -35,8 +35,10 @@ levada_status levada_config_describe(levada_env *env, char **out, levada_error *
     config_put_version(&text, "flac", LEVADA_CONFIG_FLAC);
     config_put_version(&text, "isal", LEVADA_CONFIG_ISAL);
     config_put_version(&text, "jpeg", LEVADA_CONFIG_JPEG);
+    config_put_version(&text, "kissfft", LEVADA_CONFIG_KISSFFT);
     config_put_version(&text, "png", LEVADA_CONFIG_PNG);
     config_put_version(&text, "simdjson", LEVADA_CONFIG_SIMDJSON);
+    config_put_version(&text, "soxr", LEVADA_CONFIG_SOXR);
     config_put_version(&text, "zlib", LEVADA_CONFIG_ZLIB);
     config_put_version(&text, "zstd", LEVADA_CONFIG_ZSTD);
     levada_text_put(&text, "}");

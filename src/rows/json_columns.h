@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Objects of JSON to one column per field. Rows are parsed one after the other; values gather in
- * memory of the worker and become columns at the end of a block.
+ * Objects of JSON to one column per field, for jsonl and decode_json. Rows are parsed one after
+ * the other; values gather in memory of the worker and become columns at the end of a block.
  *
  * A levada_json_columns is the scratch of one worker; all-zero is valid for close. A row that is
  * not an object, lacks a required field or has a value of another type is rejected.
@@ -17,6 +17,12 @@
 typedef struct levada_json_args {
     const levada_value *fields; /* NULL = the rows as they are */
 } levada_json_args;
+
+/* What the option `fields` is. */
+#define LEVADA_JSON_FIELDS                                                                        \
+    "{name: dtype, ...} (int32, int64, float32, float64, bool, string); [dtype] and [[dtype]] "   \
+    "are lists; {dtype: ..., default: ..., path: a.b} has a default, and a place in nested "      \
+    "objects"
 
 enum { LEVADA_JSON_DEPTH = 2 };
 

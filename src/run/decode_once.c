@@ -173,7 +173,7 @@ levada_status levada_decoding_run(levada_decoding *decoding, const void *const *
             levada_builder_make(levada_env_pool(decoding->env), decoding->spec, n, &d.builder, err);
     }
     if (st == LEVADA_OK) {
-        levada_strings in = { d.data, d.size, n, d.buffer };
+        levada_strings in = { d.data, d.size, n, d.buffer, NULL };
         int32_t late = levada_env_late_decode(decoding->env);
 
         if (late != LEVADA_LATE_DECODE_AUTO) d.builder->late = (levada_late_decode)late;

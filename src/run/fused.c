@@ -270,6 +270,7 @@ static levada_status fused_strings(const levada_block *in, int32_t field, levada
     out->size = size;
     out->n = in->n;
     out->owner = fused_owner(in, field);
+    out->block = in;
     *memory = data;
     return LEVADA_OK;
 }

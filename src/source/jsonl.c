@@ -15,9 +15,7 @@
 
 static const levada_arg jsonl_options[] = {
     LEVADA_ARG(VALUE, levada_json_args, fields,
-               .doc = "{name: dtype, ...} (int32, int64, float32, float64, bool, string); [dtype] "
-                      "and [[dtype]] are lists; {dtype: ..., default: ..., path: a.b} has a "
-                      "default, and a place in nested objects; null = one column 'line'"),
+               .doc = LEVADA_JSON_FIELDS "; null = one column 'line'"),
     LEVADA_ARG_END
 };
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * resize_image - images of one size: tf.image.resize with the methods bilinear (half-pixel centers,
- * without antialiasing) and area. Both are sums with weights, first along rows, then along columns.
+ * without antialiasing) and area. Both are sums with weights: of rows of pixels first, then of the
+ * pixels of that sum.
  */
 #include "base/alloc.h"
 #include "description/columns.h"
@@ -13,6 +14,7 @@
 #include <string.h>
 
 enum { RESIZE_BILINEAR, RESIZE_AREA, RESIZE_MOST = 65536 };
+enum { RESIZE_STEP = 16 }; /* numbers that loops take at a time: compilers vectorize these */
 
 typedef struct resize_image_args {
     const char *field;
@@ -37,8 +39,8 @@ typedef struct resize_state {
     const levada_context *context;
     levada_derived        columns;
     resize_axis           rows, cells;
-    float                *lines; /* of one image, all as wide as the result */
-    int64_t               lines_capacity;
+    float                *sum, *line; /* of rows of pixels; a row of the result */
+    int64_t               sum_capacity, line_capacity;
 } resize_state;
 
 typedef struct resize_work {
@@ -68,7 +70,7 @@ static levada_status resize_field(const resize_image_args *a, levada_field *f, l
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "size is [height, width]");
     }
     if ((f->dtype != LEVADA_UINT8 && f->dtype != LEVADA_FLOAT32) || f->depth + f->ndim != 3 ||
-        (f->depth != 0 && f->depth != 2) || channels < 1) {
+        f->depth > 2 || channels < 1) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "field '%s' has no images: [height, width, channels] of uint8 or "
                            "float32",
@@ -120,7 +122,8 @@ static void resize_image_close(void *state)
     levada_free(s->rows.weights);
     levada_free(s->cells.taps);
     levada_free(s->cells.weights);
-    levada_free(s->lines);
+    levada_free(s->sum);
+    levada_free(s->line);
 }
 
 /* -- weights */
@@ -177,60 +180,72 @@ static bool resize_prepare(resize_axis *x, int64_t from, int64_t to, int64_t met
 
 /* -- one image */
 
-static float resize_value(const resize_work *w, int64_t i)
+/* sum[i] += weight * (value number at + i of the column), for i < n. */
+static void resize_add(const resize_work *w, int64_t at, int64_t n, float weight, float *sum)
 {
-    const void *values = w->from->values;
+    int64_t i = 0;
 
-    return w->from->field->dtype == LEVADA_UINT8 ? (float)((const uint8_t *)values)[i]
-                                                 : ((const float *)values)[i];
+    if (w->from->field->dtype == LEVADA_UINT8) {
+        const uint8_t *bytes = w->from->values + at;
+
+        for (; i + RESIZE_STEP <= n; i += RESIZE_STEP) {
+            for (int k = 0; k < RESIZE_STEP; k++) sum[i + k] += weight * (float)bytes[i + k];
+        }
+        for (; i < n; i++) sum[i] += weight * (float)bytes[i];
+    } else {
+        const float *floats = (const float *)(const void *)w->from->values + at;
+
+        for (; i + RESIZE_STEP <= n; i += RESIZE_STEP) {
+            for (int k = 0; k < RESIZE_STEP; k++) sum[i + k] += weight * floats[i + k];
+        }
+        for (; i < n; i++) sum[i] += weight * floats[i];
+    }
 }
 
-/* A row of the image whose first value is number `at`, as wide as the result. */
-static void resize_line(const resize_work *w, int64_t at, float *to)
+/* A row of the result: sums of pixels of the sum of rows. */
+static void resize_line(const resize_work *w, float *to)
 {
-    for (int64_t x = 0; x < w->width; x++) {
+    int64_t channels = w->channels;
+
+    for (int64_t x = 0; x < w->width; x++, to += channels) {
         const resize_tap *tap = &w->s->cells.taps[x];
+        const float      *weight = w->s->cells.weights + tap->weight;
+        const float      *from = w->s->sum + tap->first * channels;
 
-        for (int64_t c = 0; c < w->channels; c++) {
-            float sum = 0;
+        if (channels == 3) { /* photographs */
+            float red = 0, green = 0, blue = 0;
 
-            for (int32_t k = 0; k < tap->n; k++) {
-                sum += w->s->cells.weights[tap->weight + k] *
-                       resize_value(w, at + (tap->first + k) * w->channels + c);
+            for (int32_t k = 0; k < tap->n; k++, from += 3) {
+                red += weight[k] * from[0];
+                green += weight[k] * from[1];
+                blue += weight[k] * from[2];
             }
-            *to++ = sum;
+            to[0] = red;
+            to[1] = green;
+            to[2] = blue;
+            continue;
+        }
+        for (int64_t c = 0; c < channels; c++) {
+            to[c] = 0;
+            for (int32_t k = 0; k < tap->n; k++) to[c] += weight[k] * from[k * channels + c];
         }
     }
 }
 
-static void resize_put(const resize_work *w, float v, int64_t i, void *values)
+static uint8_t resize_byte(float v)
 {
-    if (w->from->field->dtype == LEVADA_FLOAT32) {
-        ((float *)values)[i] = v;
-        return;
-    }
-    v = v < 0.0F ? 0.0F : v > 255.0F ? 255.0F : v;
-    ((uint8_t *)values)[i] = (uint8_t)(v + 0.5F);
+    v = v < 0.0F ? 0.0F : v;
+    return (uint8_t)(int32_t)((v > 255.0F ? 255.0F : v) + 0.5F);
 }
 
-/* Sums of the lines, to the place of image `row`. */
-static void resize_columns(const resize_work *w, int64_t row, void *values)
+static void resize_put_bytes(const float *from, int64_t n, uint8_t *to)
 {
-    int64_t line = w->width * w->channels, at = row * w->height * line;
+    int64_t i = 0;
 
-    for (int64_t y = 0; y < w->height; y++) {
-        const resize_tap *tap = &w->s->rows.taps[y];
-
-        for (int64_t i = 0; i < line; i++) {
-            float sum = 0;
-
-            for (int32_t k = 0; k < tap->n; k++) {
-                sum += w->s->rows.weights[tap->weight + k] *
-                       w->s->lines[(tap->first + k) * line + i];
-            }
-            resize_put(w, sum, at++, values);
-        }
+    for (; i + RESIZE_STEP <= n; i += RESIZE_STEP) {
+        for (int k = 0; k < RESIZE_STEP; k++) to[i + k] = resize_byte(from[i + k]);
     }
+    for (; i < n; i++) to[i] = resize_byte(from[i]);
 }
 
 /* Height and width of an image, and where its row y begins; false where rows differ. */
@@ -244,7 +259,8 @@ static bool resize_shape(const resize_work *w, int64_t row, int64_t *height, int
         return *height > 0 && *width > 0;
     }
     *height = l[0].end[row] - l[0].begin[row];
-    if (*height == 0) return false;
+    if (w->from->field->depth == 1) *width = w->from->dims[0];
+    if (*height == 0 || w->from->field->depth == 1) return *height > 0 && *width > 0;
     *width = l[1].end[l[0].begin[row]] - l[1].begin[l[0].begin[row]];
     for (int64_t y = l[0].begin[row]; y < l[0].end[row]; y++) {
         if (l[1].end[y] - l[1].begin[y] != *width) return false;
@@ -259,7 +275,27 @@ static int64_t resize_line_at(const resize_work *w, int64_t row, int64_t y)
     if (w->from->field->depth == 0) {
         return (row * w->from->dims[0] + y) * w->from->dims[1] * w->channels;
     }
+    if (w->from->field->depth == 1) {
+        return (l[0].begin[row] + y) * w->from->dims[0] * w->channels;
+    }
     return l[1].begin[l[0].begin[row] + y] * w->channels;
+}
+
+/* Row y of the result for image `row`, which is `width` pixels wide. */
+static void resize_row(const resize_work *w, int64_t row, int64_t y, int64_t width, void *values)
+{
+    const resize_tap *tap = &w->s->rows.taps[y];
+    int64_t           line = w->width * w->channels, at = (row * w->height + y) * line;
+    bool              bytes = w->from->field->dtype == LEVADA_UINT8;
+    float            *to = bytes ? w->s->line : (float *)values + at;
+
+    memset(w->s->sum, 0, (size_t)(width * w->channels) * sizeof(float));
+    for (int32_t k = 0; k < tap->n; k++) {
+        resize_add(w, resize_line_at(w, row, tap->first + k), width * w->channels,
+                   w->s->rows.weights[tap->weight + k], w->s->sum);
+    }
+    resize_line(w, to);
+    if (bytes) resize_put_bytes(to, line, (uint8_t *)values + at);
 }
 
 static levada_status resize_one(const resize_work *w, int64_t row, void *values, levada_error *why)
@@ -272,13 +308,11 @@ static levada_status resize_one(const resize_work *w, int64_t row, void *values,
     }
     if (!resize_prepare(&w->s->rows, height, w->height, w->method) ||
         !resize_prepare(&w->s->cells, width, w->width, w->method) ||
-        !levada_reserve(&w->s->lines, &w->s->lines_capacity, height * line, sizeof(float))) {
+        !levada_reserve(&w->s->sum, &w->s->sum_capacity, width * w->channels, sizeof(float)) ||
+        !levada_reserve(&w->s->line, &w->s->line_capacity, line, sizeof(float))) {
         return levada_fail(why, LEVADA_ERESOURCE_EXHAUSTED, "no memory to resize an image");
     }
-    for (int64_t y = 0; y < height; y++) {
-        resize_line(w, resize_line_at(w, row, y), w->s->lines + y * line);
-    }
-    resize_columns(w, row, values);
+    for (int64_t y = 0; y < w->height; y++) resize_row(w, row, y, width, values);
     return LEVADA_OK;
 }
 

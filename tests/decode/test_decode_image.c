@@ -27,6 +27,14 @@ static void other_content_is_refused(void **state)
 {
     (void)state;
     t_picture_refused("decode_image", "{}", "GIF89a", 6, LEVADA_EINVALID_ARGUMENT,
+                      "GIF images are not supported: convert them to PNG");
+    t_picture_refused("decode_image", "{}", "BM\100\0\0\0\0\0\0\0\66\0\0\0", 14,
+                      LEVADA_EINVALID_ARGUMENT, "BMP images are not supported");
+    t_picture_refused("decode_image", "{}", "RIFF\1\0\0\0WEBP", 12, LEVADA_EINVALID_ARGUMENT,
+                      "WebP images are not supported");
+    t_picture_refused("decode_image", "{}", "II*\0", 4, LEVADA_EINVALID_ARGUMENT,
+                      "TIFF images are not supported");
+    t_picture_refused("decode_image", "{}", "no image", 8, LEVADA_EINVALID_ARGUMENT,
                       "unknown image format: neither JPEG nor PNG");
 }
 

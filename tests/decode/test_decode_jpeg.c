@@ -61,6 +61,45 @@ static void what_is_wrong_is_told(void **state)
                       "crop is [y, x, height, width]");
     t_picture_refused("decode_jpeg", "{crop:[0,0,5,6]}", SAMPLE, LEVADA_EINVALID_ARGUMENT,
                       "does not fit into an image of 4 x 6 pixels");
+    t_picture_refused("decode_jpeg", "{random_crop:[5,6]}", SAMPLE, LEVADA_EINVALID_ARGUMENT,
+                      "does not fit into an image of 4 x 6 pixels");
+    t_picture_refused("decode_jpeg", "{random_crop:[5]}", SAMPLE, LEVADA_EINVALID_ARGUMENT,
+                      "random_crop is [height, width]");
+    t_picture_refused("decode_jpeg", "{random_crop:[1,1],crop:[0,0,1,1]}", SAMPLE,
+                      LEVADA_EINVALID_ARGUMENT, "exclude each other");
+}
+
+/* The precision is the byte after the marker and the length of the frame header. */
+static void twelve_bits_are_refused(void **state)
+{
+    uint8_t bytes[LEVADA_SAMPLE_JPEG_SIZE];
+    int     at = 0;
+
+    (void)state;
+    memcpy(bytes, SAMPLE);
+    while (bytes[at] != 0xff || bytes[at + 1] != 0xc0) at++;
+    bytes[at + 4] = 12;
+    t_picture_refused("decode_jpeg", "{}", bytes, sizeof bytes, LEVADA_EINVALID_ARGUMENT,
+                      "JPEG of 12 bits is not supported");
+}
+
+static void a_random_window_is_a_part_of_the_whole(void **state)
+{
+    levada_block  *whole = t_picture("decode_jpeg", "{channels:1}", SAMPLE), *part;
+    const uint8_t *pixels = levada_column_u8(levada_block_at(whole, 0)), *at;
+    int            same = 0;
+
+    (void)state;
+    part = t_picture("decode_jpeg", "{channels:1,random_crop:[2,3]}", SAMPLE);
+    at = levada_column_u8(levada_block_at(part, 0));
+    for (int y = 0; y <= 2; y++) {
+        for (int x = 0; x <= 3; x++)
+            same += memcmp(pixels + y * 6 + x, at, 3) == 0 &&
+                    memcmp(pixels + y * 6 + 6 + x, at + 3, 3) == 0;
+    }
+    assert_true(same > 0);
+    levada_block_unref(&part);
+    levada_block_unref(&whole);
 }
 
 /* Of the coded data, which ends with a marker of two bytes. */
@@ -101,6 +140,8 @@ int main(void)
         cmocka_unit_test(a_window_is_a_part_of_the_whole),
         cmocka_unit_test(a_ratio_divides_and_rounds_up),
         cmocka_unit_test(what_is_wrong_is_told),
+        cmocka_unit_test(twelve_bits_are_refused),
+        cmocka_unit_test(a_random_window_is_a_part_of_the_whole),
         cmocka_unit_test(truncated_data_is_refused_unless_asked),
         cmocka_unit_test(every_cut_is_refused_or_decoded),
     };

@@ -25,11 +25,11 @@ static void names_version_and_options(void **state)
 {
     static const char *const keys[] = {"version", "cpu",  "cpu_detected", "simd", "futex",
                                        "debug",   "isal", "zlib",         "zstd", "flac",
-                                       "jpeg",    "png",  "simdjson"};
+                                       "jpeg",    "png",  "simdjson",     "soxr", "kissfft"};
     levada_value            *value = described(NULL);
 
     (void)state;
-    for (int i = 0; i < 13; i++) assert_non_null(levada_value_get(value, keys[i]));
+    for (int i = 0; i < 15; i++) assert_non_null(levada_value_get(value, keys[i]));
     levada_value_destroy(&value);
 }
 

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * decode_json - objects of JSON to typed columns, with the options and the rules of the format
+ * jsonl (rows/json_columns.h).
+ */
+#include "rows/json_columns.h"
+
+static const levada_arg decode_json_options[] = {
+    LEVADA_ARG(VALUE, levada_json_args, fields, .required = true, .positional = true,
+               .doc = LEVADA_JSON_FIELDS),
+    LEVADA_ARG_END
+};
+
+static levada_status decode_json_check(const void *args, levada_spec **out, levada_error *err)
+{
+    const levada_json_args *a = args;
+
+    if (a->fields) return levada_json_columns_spec(a, out, err);
+    return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "fields must be a map of names and dtypes");
+}
+
+static levada_status decode_json_open(void *state, const void *args, const levada_context *context,
+                                      levada_error *err)
+{
+    levada_status st = levada_json_columns_open(state, args, err);
+
+    (void)context;
+    if (st != LEVADA_OK) levada_json_columns_close(state);
+    return st;
+}
+
+static void decode_json_close(void *state) { levada_json_columns_close(state); }
+
+static levada_status decode_json_decode(void *state, const void *args, const levada_strings *in,
+                                        levada_builder *out, levada_error *err)
+{
+    (void)args;
+    return levada_json_columns_decode(state, in, out, err);
+}
+
+static const levada_example_file decode_json_files[] = {
+    { "notes.txt", "{\"id\":1,\"tokens\":[5,6]}\n{\"tokens\":[],\"id\":2}\n", 45 },
+    { NULL, NULL, 0 }
+};
+
+const levada_decoder_def levada_decoder_decode_json = {
+    .struct_size = sizeof(levada_decoder_def),
+    .name = "decode_json",
+    .doc = "objects of JSON, one column per field",
+    .example = "text_lines:notes.txt | decode_json:{id:int64,tokens:[int64]}",
+    .example_files = decode_json_files,
+    .field = "line",
+    .args = decode_json_options,
+    .args_size = sizeof(levada_json_args),
+    .state_size = sizeof(levada_json_columns),
+    .check = decode_json_check,
+    .open = decode_json_open,
+    .close = decode_json_close,
+    .decode = decode_json_decode,
+};

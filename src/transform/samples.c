@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "transform/samples.h"
+
+#include <levada/block.h>
+#include <string.h>
+
+levada_status levada_samples_check(const levada_field *f, levada_error *err)
+{
+    int32_t dims = f->depth + f->ndim;
+
+    if (f->depth <= 1 && (dims == 1 || dims == 2) && f->dtype != LEVADA_BYTES && !f->padded &&
+        (f->ndim == 0 || f->dims[f->ndim - 1] > 0)) {
+        return LEVADA_OK;
+    }
+    return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                       "field '%s' has no sound: [frames] or [frames, channels] of numbers",
+                       f->name);
+}
+
+int64_t levada_samples_channels(const levada_field *f)
+{
+    return f->depth + f->ndim == 2 ? f->dims[f->ndim - 1] : 1;
+}
+
+void levada_samples_ragged(levada_field *f)
+{
+    if (f->depth == 1) return;
+    f->depth = 1;
+    f->ndim--;
+    memmove(f->dims, f->dims + 1, f->ndim * sizeof *f->dims);
+}
+
+const uint8_t *levada_samples_row(const levada_column *c, int64_t row, int64_t *frames)
+{
+    int64_t size = levada_samples_channels(c->field) * levada_dtype_size(c->field->dtype);
+
+    if (c->field->depth == 0) {
+        *frames = c->dims[0];
+        return c->values + row * c->dims[0] * size;
+    }
+    *frames = c->level[0].end[row] - c->level[0].begin[row];
+    return c->values + c->level[0].begin[row] * size;
+}
+
+int64_t levada_samples_total(const levada_column *c)
+{
+    int64_t total = 0, frames;
+
+    for (int64_t i = 0; i < c->n; i++, total += frames) (void)levada_samples_row(c, i, &frames);
+    return total;
+}
+
+levada_status levada_rate_check(const levada_field *f, levada_error *err)
+{
+    if ((f->dtype == LEVADA_INT32 || f->dtype == LEVADA_INT64) && f->depth == 0 && f->ndim == 0)
+        return LEVADA_OK;
+    return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                       "field '%s' is no rate: one int32 or int64 per record", f->name);
+}
+
+int64_t levada_rate_row(const levada_column *c, int64_t row)
+{
+    return c->field->dtype == LEVADA_INT32 ? levada_column_i32(c)[row]
+                                           : levada_column_i64(c)[row];
+}
