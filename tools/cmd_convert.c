@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * levada convert: copies the records of a file to another format or compression.
+ * levada convert: records of a file, or of a description, to files of another format.
+ *
+ * One way for all formats: a dataset that reads IN, a function that makes other records of them
+ * where both sides hold bytes (convert_records.h), and a sink that writes OUT (levada/write.h).
  */
-#include "convert_rows.h"
+#include "convert_csv.h"
+#include "convert_records.h"
 #include "escape.h"
-#include "example.h"
 #include "file.h"
-#include "rows.h"
 #include "source.h"
-#include <levada/output.h>
-#include <levada/writer.h>
+#include <levada/write.h>
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -24,20 +24,26 @@ static const levada_cli_option cmd_convert_options[] = {
     { "level", 'l', "N", "compression level" },
     { "shard-records", 0, "N", "begin a new file after N records: out-00000-of-00003.csv" },
     { "shard-bytes", 0, "N", "begin a new file after N bytes before compression" },
+    { "header", 0, NULL, "csv: the first row of IN names the columns (default: if it has names)" },
+    { "no-header", 0, NULL, "csv: the first row of IN is a record; the columns are c0, c1, ..." },
     { "raw", 0, NULL, "text: write each line as a record, not as an Example" },
     { "field", 'f', "NAME", "text: the feature for the line (default line)" },
     { "errors", 0, "P", "bad records: fail (default), skip, skip:1000 or skip:0.1%" },
-    { "progress", 'p', NULL, "show progress on a terminal" },
+    { "threads", 't', "N", "threads (default: one per CPU)" },
+    { "progress", 'p', NULL, "show progress on a terminal (the default)" },
     LEVADA_CLI_OPTION_END
 };
 
-enum { CONVERT_FLUSH = 1 << 16 }; /* bytes of lines to write at once */
+enum { CONVERT_FLUSH = 1 << 16 /* bytes of lines to print at once */, CONVERT_THREADS = 256 };
 
 typedef enum convert_kind {
     CONVERT_TFRECORD,
     CONVERT_TEXT,
     CONVERT_JSONL,
-    CONVERT_UNKNOWN
+    CONVERT_CSV,
+    CONVERT_TAR,
+    CONVERT_UNKNOWN,
+    CONVERT_DESCRIBED /* of IN only */
 } convert_kind;
 
 typedef struct convert_job {
@@ -45,38 +51,33 @@ typedef struct convert_job {
     const levada_cli_args *args;
     const char            *in, *out;
     convert_kind           from, to;
-    const char            *compression; /* NULL = none */
-    const char            *field;
-    bool                   raw;
+    levada_cli_convert_as  as;
     levada_cli_pipe        pipe;
-    levada_writer         *writer;  /* of TFRecord                     */
-    levada_output         *lines;   /* of JSON; NULL = standard output */
-    levada_example        *example; /* the message that is made        */
-    levada_example_view   *view;    /* the message that is read        */
-    levada_cli_buffer      record, text; /* text: lines that are not written yet */
+    levada_write_result    result;
+    bool                   print; /* to standard output */
 } convert_job;
+
+/* -- what to do */
+
+static const char *const convert_names[] = { "tfrecord", "text", "jsonl", "csv", "tar" };
 
 static convert_kind cmd_convert_kind(const char *name)
 {
-    static const char *const names[] = { "tfrecord", "text", "jsonl" };
-
+    if (strcmp(name, "text_lines") == 0) return CONVERT_TEXT;
     for (int i = 0; i < CONVERT_UNKNOWN; i++)
-        if (strcmp(name, names[i]) == 0) return (convert_kind)i;
+        if (strcmp(name, convert_names[i]) == 0) return (convert_kind)i;
     return CONVERT_UNKNOWN;
 }
 
-/* The kind that a name suggests. Lines of JSON are text to the library. */
+/* The kind that a name suggests. */
 static convert_kind cmd_convert_named(const convert_job *job, const char *path)
 {
-    static const char *const json[] = { ".jsonl", ".ndjson", ".json" };
-    const char              *format = NULL;
+    const char *format = NULL;
+    convert_kind kind;
 
     levada_inspect_name(job->env, path, &format, NULL);
-    for (int i = 0; i < 3; i++)
-        if (format && strcmp(format, "tfrecord") != 0 && strstr(path, json[i]))
-            return CONVERT_JSONL;
-    if (format && strcmp(format, "text_lines") == 0) return CONVERT_TEXT;
-    return format && strcmp(format, "tfrecord") == 0 ? CONVERT_TFRECORD : CONVERT_UNKNOWN;
+    kind = format ? cmd_convert_kind(format) : CONVERT_UNKNOWN;
+    return kind == CONVERT_TEXT && strstr(path, ".json") ? CONVERT_JSONL : kind;
 }
 
 /* The format of a file by its name, or by its first record. A TFRecord has a checksum; any bytes
@@ -94,247 +95,269 @@ static levada_status cmd_convert_input(const convert_job *job, convert_kind *out
     return LEVADA_OK;
 }
 
-/* The format of the output, by its name. */
-static convert_kind cmd_convert_output(const convert_job *job)
-{
-    return strcmp(job->out, "-") == 0 ? CONVERT_JSONL : cmd_convert_named(job, job->out);
-}
-
 /* Reports a format that neither a name nor an option determines. */
 static bool cmd_convert_is_known(const convert_job *job)
 {
     const char *from = levada_cli_value(job->args, "from"), *to = levada_cli_value(job->args, "to");
 
     if (job->from == CONVERT_UNKNOWN && from)
-        levada_cli_say("convert: unknown --from %s; available: tfrecord, text, jsonl", from);
+        levada_cli_say("convert: unknown --from %s; available: tfrecord, text, jsonl, csv, tar",
+                       from);
     else if (job->from == CONVERT_UNKNOWN)
         levada_cli_say("convert: cannot tell the format of %s; set --from tfrecord, --from text or "
                        "--from jsonl", job->in);
     else if (job->to == CONVERT_UNKNOWN && !to)
-        levada_cli_say("convert: cannot tell the format of %s; set --to tfrecord or --to jsonl",
-                       job->out);
+        levada_cli_say("convert: cannot tell the format of %s; set --to tfrecord, --to jsonl, "
+                       "--to csv or --to tar", job->out);
     else if (job->to == CONVERT_UNKNOWN || job->to == CONVERT_TEXT)
-        levada_cli_say("convert: cannot write %s; available output formats: tfrecord, jsonl",
-                       to ? to : job->out);
+        levada_cli_say("convert: cannot write %s; available output formats: tfrecord, jsonl, csv, "
+                       "tar", to ? to : job->out);
     else return true;
     return false;
 }
 
-/* Chooses formats and compression from the options and names. */
+/* How records of bytes become others. False where their fields have to be named first. */
+static bool cmd_convert_choose(convert_job *job)
+{
+    bool raw = levada_cli_flag(job->args, "raw");
+
+    job->as = LEVADA_CLI_CONVERT_COPY;
+    if (job->from == CONVERT_CSV || job->from == CONVERT_TAR || job->from == CONVERT_DESCRIBED)
+        return true;
+    if (job->to == CONVERT_CSV || job->to == CONVERT_TAR) return job->from == CONVERT_TEXT;
+    if (job->to == CONVERT_JSONL) {
+        job->as = job->from == CONVERT_TFRECORD ? LEVADA_CLI_CONVERT_EXAMPLE_JSON
+                  : job->from == CONVERT_JSONL  ? LEVADA_CLI_CONVERT_JSON_LINE
+                                                : LEVADA_CLI_CONVERT_TEXT_JSON;
+        return true;
+    }
+    if (job->from == CONVERT_JSONL) job->as = LEVADA_CLI_CONVERT_JSON_EXAMPLE;
+    else if (job->from == CONVERT_TEXT)
+        job->as = raw ? LEVADA_CLI_CONVERT_TEXT_RECORD : LEVADA_CLI_CONVERT_TEXT_EXAMPLE;
+    return true;
+}
+
+/* What is printed are lines, and of records that are bytes. */
+static bool cmd_convert_can_print(const convert_job *job)
+{
+    if (!job->print || (job->to == CONVERT_JSONL && job->as != LEVADA_CLI_CONVERT_COPY &&
+                        !levada_cli_value(job->args, "compression")))
+        return true;
+    levada_cli_say("convert: standard output (-) supports only jsonl of TFRecord and text; "
+                   "levada head --json prints the records of a description");
+    return false;
+}
+
+/* Chooses formats from the options and names. */
 static levada_cli_status cmd_convert_plan(convert_job *job)
 {
     const char *from = levada_cli_value(job->args, "from"), *to = levada_cli_value(job->args, "to");
-    const char *packed = levada_cli_value(job->args, "compression");
     levada_error err = LEVADA_ERROR_INIT;
 
-    job->to = to ? cmd_convert_kind(to) : cmd_convert_output(job);
-    if (from) job->from = cmd_convert_kind(from);
+    job->print = strcmp(job->out, "-") == 0;
+    job->to = to           ? cmd_convert_kind(to)
+              : job->print ? CONVERT_JSONL
+                           : cmd_convert_named(job, job->out);
+    if (levada_cli_source_described(job->in)) job->from = CONVERT_DESCRIBED;
+    else if (from) job->from = cmd_convert_kind(from);
     else if (cmd_convert_input(job, &job->from, &err) != LEVADA_OK) return levada_cli_fail(&err);
-    levada_inspect_name(job->env, job->out, NULL, &job->compression);
-    if (packed) job->compression = packed;
-    if (job->compression && strcmp(job->compression, "none") == 0) job->compression = NULL;
-    job->raw = levada_cli_flag(job->args, "raw");
-    job->field = levada_cli_value(job->args, "field");
-    if (!job->field) job->field = "line";
     if (!cmd_convert_is_known(job)) return LEVADA_CLI_USAGE;
-    if (job->to == CONVERT_JSONL && job->compression) {
-        levada_cli_say("convert: jsonl output cannot be compressed; omit --compression and the "
-                       "suffix");
+    if (!cmd_convert_choose(job)) {
+        levada_cli_say("convert: records of %s are bytes: name the columns in a description, such "
+                       "as 'tfrecord:IN | parse_example:@spec.json' or "
+                       "'jsonl:IN,fields={a:int64}'", job->in);
         return LEVADA_CLI_USAGE;
     }
-    if (job->to == CONVERT_TFRECORD && strcmp(job->out, "-") == 0) {
-        levada_cli_say("convert: standard output (-) supports only jsonl");
-        return LEVADA_CLI_USAGE;
+    return cmd_convert_can_print(job) ? LEVADA_CLI_DONE : LEVADA_CLI_USAGE;
+}
+
+/* -- opening */
+
+static levada_status cmd_convert_source(convert_job *job, levada_error *err)
+{
+    bool              yes = levada_cli_flag(job->args, "header");
+    bool              no = levada_cli_flag(job->args, "no-header");
+    levada_cli_header header = no    ? LEVADA_CLI_HEADER_NO
+                               : yes ? LEVADA_CLI_HEADER_YES
+                                     : LEVADA_CLI_HEADER_LOOK;
+    levada_value     *options = NULL;
+    const char       *source = job->from == CONVERT_TEXT || job->from == CONVERT_JSONL
+                                   ? "text_lines"
+                                   : convert_names[job->from % CONVERT_UNKNOWN];
+
+    if (yes && no)
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "--header and --no-header exclude each "
+                           "other");
+    if (job->from == CONVERT_DESCRIBED)
+        return levada_dataset_parse(job->env, job->in, &job->pipe.dataset, err);
+    if (levada_cli_file_size(job->in) < 0) /* no policy makes an empty OUT of a missing IN */
+        return levada_fail(err, LEVADA_ENOT_FOUND, "cannot open %s: %s", job->in, strerror(errno));
+    if (job->from == CONVERT_CSV)
+        LEVADA_TRY(levada_cli_convert_csv(job->env, job->in, header, &options, err));
+    return levada_cli_source_dataset(job->env, source, job->in, options ? &options : NULL,
+                                     &job->pipe.dataset, err);
+}
+
+/* Adds the stage that converts records. */
+static levada_status cmd_convert_map(convert_job *job, levada_error *err)
+{
+    const char      *field = levada_cli_value(job->args, "field");
+    bool             raw = levada_cli_flag(job->args, "raw");
+    levada_function *function = NULL;
+    levada_value    *options = NULL, *value = NULL;
+    levada_dataset  *source = job->pipe.dataset;
+    levada_status    status;
+
+    if (job->as == LEVADA_CLI_CONVERT_COPY) return LEVADA_OK;
+    LEVADA_TRY(levada_cli_convert_function(job->env, job->as, raw ? NULL : field ? field : "line",
+                                           &function, err));
+    status = levada_value_parse("{spec:{record:string}}", &options, err);
+    value = levada_value_function(function);
+    if (status == LEVADA_OK && !value)
+        status = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory");
+    if (status == LEVADA_OK) status = levada_value_set(options, "fn", &value, err);
+    if (status == LEVADA_OK) {
+        job->pipe.dataset = NULL;
+        status = levada_dataset_append(job->env, "map", options,
+                                       (const levada_dataset *const *)&source, 1,
+                                       &job->pipe.dataset, err);
+        levada_dataset_unref(&source);
     }
-    return LEVADA_CLI_DONE;
+    levada_value_destroy(&value);
+    levada_value_destroy(&options);
+    levada_function_unref(&function);
+    return status;
 }
 
 static levada_status cmd_convert_open(convert_job *job, levada_error *err)
 {
-    const char *source = job->from == CONVERT_TFRECORD ? "tfrecord" : "text_lines";
-    int32_t     level = (int32_t)levada_cli_number(job->args, "level", -1);
+    levada_iter_options options = LEVADA_ITER_OPTIONS_INIT;
+    int64_t             threads = levada_cli_number(job->args, "threads", 0);
 
-    if (levada_cli_file_size(job->in) < 0) /* no policy makes an empty OUT of a missing IN */
-        return levada_fail(err, LEVADA_ENOT_FOUND, "cannot open %s: %s", job->in, strerror(errno));
-    LEVADA_TRY(levada_example_create(&job->example, err));
-    LEVADA_TRY(levada_example_view_create(&job->view, err));
-    LEVADA_TRY(levada_cli_source_open(&job->pipe, job->env, source, job->in,
-                                      levada_cli_value(job->args, "errors"), err));
-    if (strcmp(job->out, "-") == 0) return LEVADA_OK;
+    if (threads < 0 || threads > CONVERT_THREADS)
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "--threads %lld must be from 0 to %d",
+                           (long long)threads, CONVERT_THREADS);
+    LEVADA_TRY(cmd_convert_source(job, err));
+    LEVADA_TRY(cmd_convert_map(job, err));
+    options.threads = (int32_t)threads;
+    options.seed = 0;
+    options.errors = levada_cli_value(job->args, "errors");
+    LEVADA_TRY(levada_iter_open(job->pipe.dataset, &options, &job->pipe.it, err));
     if (levada_cli_file_same(job->in, job->out) && !levada_cli_file_regular(job->in))
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "%s and %s are the same file", job->in,
                            job->out);
-    if (job->to == CONVERT_TFRECORD)
-        return levada_writer_open(job->env, job->out, job->compression, level, &job->writer, err);
-    return levada_output_open(job->out, &job->lines, err);
-}
-
-/* The JSON object of a line as a record. */
-static levada_status cmd_convert_object(convert_job *job, const uint8_t *bytes, size_t size,
-                                        levada_error *err)
-{
-    levada_value *json = NULL;
-    levada_status status = levada_value_parse_json((const char *)bytes, size, &json, err);
-
-    if (status == LEVADA_OK)
-        status = levada_cli_example_make(&job->record, job->example, json, err);
-    levada_value_destroy(&json);
-    return status;
-}
-
-/* An Example that holds the line. */
-static levada_status cmd_convert_text(convert_job *job, const uint8_t *bytes, size_t size,
-                                      levada_error *err)
-{
-    const void *value = bytes;
-
-    levada_example_reset(job->example);
-    LEVADA_TRY(levada_example_add_bytes(job->example, job->field, &value, &size, 1, err));
-    LEVADA_TRY(levada_example_finish(job->example, &bytes, &size, err));
-    levada_cli_add(&job->record, bytes, size);
     return LEVADA_OK;
 }
 
-/* {"line":"..."}; a list where a text alone would mean a record that is not an Example. */
-static void cmd_convert_text_json(convert_job *job, const uint8_t *bytes, size_t size)
-{
-    const char *field = job->raw ? "record" : job->field;
-    bool        list = !job->raw && strcmp(field, "record") == 0;
+/* -- running */
 
-    levada_cli_puts(&job->record, "{");
-    levada_cli_json_name(&job->record, field, strlen(field));
-    levada_cli_puts(&job->record, list ? ":[" : ":");
-    levada_cli_json_text(&job->record, bytes, size);
-    levada_cli_puts(&job->record, list ? "]}" : "}");
+static levada_status cmd_convert_sink(convert_job *job, levada_sink **sink, levada_error *err)
+{
+    levada_write_options options = LEVADA_WRITE_OPTIONS_INIT;
+    bool lines = job->to == CONVERT_JSONL && job->as != LEVADA_CLI_CONVERT_COPY;
+
+    options.format = lines ? "text_lines" : convert_names[job->to];
+    options.compression = levada_cli_value(job->args, "compression");
+    options.level = (int32_t)levada_cli_number(job->args, "level", -1);
+    options.shard_records = levada_cli_number(job->args, "shard-records", 0);
+    options.shard_bytes = levada_cli_number(job->args, "shard-bytes", 0);
+    options.spec = levada_dataset_spec(job->pipe.dataset);
+    return levada_sink_open(job->out, &options, sink, err);
 }
 
-/* Writes the lines that wait; END where nobody reads standard output any more. */
-static levada_status cmd_convert_flush(convert_job *job, levada_error *err)
-{
-    levada_status status;
-
-    if (!job->lines) return levada_cli_out(&job->text) ? LEVADA_OK : LEVADA_END;
-    status = levada_output_write(job->lines, job->text.at, job->text.size, err);
-    job->text.size = 0;
-    return status;
-}
-
-/* A record of the input as a line of the output. */
-static levada_status cmd_convert_line(convert_job *job, const uint8_t *bytes, size_t size,
-                                      levada_error *err)
-{
-    if (job->from == CONVERT_TFRECORD) {
-        LEVADA_TRY(levada_cli_example_json(&job->record, job->view, bytes, size, true, err));
-    } else if (job->from == CONVERT_JSONL) {
-        LEVADA_TRY(cmd_convert_object(job, bytes, size, err)); /* that it is one */
-        job->record.size = 0;
-        levada_cli_add(&job->record, bytes, size);
-    } else {
-        cmd_convert_text_json(job, bytes, size);
-    }
-    levada_cli_add(&job->text, job->record.at, job->record.size);
-    levada_cli_puts(&job->text, "\n");
-    return job->text.size < CONVERT_FLUSH ? LEVADA_OK : cmd_convert_flush(job, err);
-}
-
-static levada_status cmd_convert_record(convert_job *job, const uint8_t *bytes, size_t size,
-                                        levada_error *err)
-{
-    job->record.size = 0;
-    if (job->to == CONVERT_JSONL) return cmd_convert_line(job, bytes, size, err);
-    if (job->from == CONVERT_TFRECORD || (job->from == CONVERT_TEXT && job->raw))
-        return levada_writer_write(job->writer, bytes, size, err);
-    if (job->from == CONVERT_TEXT) LEVADA_TRY(cmd_convert_text(job, bytes, size, err));
-    else LEVADA_TRY(cmd_convert_object(job, bytes, size, err));
-    return levada_writer_write(job->writer, job->record.at, job->record.size, err);
-}
-
-static levada_status cmd_convert_block(convert_job *job, const levada_block *block,
-                                       levada_error *err)
-{
-    const levada_column *column = levada_block_at(block, 0);
-    levada_status        status = LEVADA_OK;
-
-    for (int64_t row = 0; row < levada_block_rows(block) && status == LEVADA_OK; row++) {
-        int64_t        size = 0;
-        const uint8_t *bytes = levada_column_bytes(column, row, &size);
-        levada_origin  origin = levada_block_origin(block, row);
-
-        status = cmd_convert_record(job, bytes, (size_t)size, err);
-        if (status < 0 && !err->file[0]) /* else it is of the output */
-            levada_error_place(err, NULL, job->in, origin.record, origin.offset);
-    }
-    return status;
-}
-
-static levada_status cmd_convert_all(convert_job *job, levada_error *err)
+static levada_status cmd_convert_write(convert_job *job, levada_sink *sink, levada_error *err)
 {
     levada_block *block = NULL;
     levada_status status;
 
     while ((status = levada_cli_pipe_next(&job->pipe, &block, err)) == LEVADA_OK) {
-        status = cmd_convert_block(job, block, err);
+        status = levada_sink_add(sink, block, err);
         levada_block_unref(&block);
-        if (status != LEVADA_OK) break;
+        if (status != LEVADA_OK) return status;
     }
-    return status == LEVADA_END ? LEVADA_OK : status;
+    return status == LEVADA_END ? levada_sink_close(sink, &job->result, err) : status;
 }
 
-/* Finishes the output; where anything failed the file that was there before stays. */
-static levada_status cmd_convert_close(convert_job *job, levada_status status, levada_error *err)
+/* To standard output, until nobody reads it any more. */
+static levada_status cmd_convert_print(convert_job *job, levada_error *err)
 {
-    if (status == LEVADA_OK && job->text.size > 0) status = cmd_convert_flush(job, err);
-    if (status == LEVADA_OK && job->writer) status = levada_writer_close(job->writer, err);
-    if (status == LEVADA_OK && job->lines) status = levada_output_commit(job->lines, err);
-    levada_writer_destroy(&job->writer);
-    levada_output_destroy(&job->lines);
-    levada_example_destroy(&job->example);
-    levada_example_view_destroy(&job->view);
-    levada_cli_buffer_clear(&job->text);
-    levada_cli_buffer_clear(&job->record);
-    return status == LEVADA_END ? LEVADA_OK : status;
+    levada_cli_buffer text = { 0 };
+    levada_block     *block = NULL;
+    levada_status     status;
+    bool              read = true;
+
+    while (read && (status = levada_cli_pipe_next(&job->pipe, &block, err)) == LEVADA_OK) {
+        const levada_column *column = levada_block_at(block, 0);
+
+        for (int64_t row = 0; row < levada_block_rows(block); row++) {
+            int64_t        size = 0;
+            const uint8_t *bytes = levada_column_bytes(column, row, &size);
+
+            levada_cli_add(&text, bytes, (size_t)size);
+            levada_cli_puts(&text, "\n");
+        }
+        levada_block_unref(&block);
+        if (text.size >= CONVERT_FLUSH) read = levada_cli_out(&text);
+    }
+    if (!read || status == LEVADA_END) status = LEVADA_OK;
+    if (status == LEVADA_OK) levada_cli_out(&text);
+    levada_cli_buffer_clear(&text);
+    return status;
 }
 
 /* "a.txt → a.tfrecord.gz   53 127 records · 118.9 MiB → 41.2 MiB · 0.90 s" */
 static void cmd_convert_summary(const convert_job *job)
 {
+    int64_t           in = levada_cli_file_size(job->in), out = levada_cli_file_size(job->out);
     levada_cli_buffer text = { 0 };
 
     levada_cli_show_text(&text, levada_cli_file_name(job->in));
     levada_cli_puts(&text, " → ");
     levada_cli_show_text(&text, levada_cli_file_name(job->out));
     levada_cli_puts(&text, "   ");
-    levada_cli_counted(&text, job->pipe.records, "record", "records");
-    levada_cli_puts(&text, " · ");
-    levada_cli_bytes(&text, levada_cli_file_size(job->in));
-    levada_cli_puts(&text, " → ");
-    levada_cli_bytes(&text, levada_cli_file_size(job->out));
+    levada_cli_counted(&text, job->result.records, "record", "records");
+    if (job->result.set) {
+        levada_cli_puts(&text, " in ");
+        levada_cli_counted(&text, job->result.files, "file", "files");
+    } else if (in >= 0 && out >= 0) {
+        levada_cli_puts(&text, " · ");
+        levada_cli_bytes(&text, in);
+        levada_cli_puts(&text, " → ");
+        levada_cli_bytes(&text, out);
+    }
     levada_cli_printf(&text, " · %.2f s\n", levada_cli_now() - job->pipe.progress.begun);
     levada_cli_out(&text);
     levada_cli_buffer_clear(&text);
+    if (job->result.removed > 0) {
+        levada_cli_counted(&text, job->result.removed, "file", "files");
+        levada_cli_say("%s: removed %s of an older set of another size",
+                       levada_cli_file_name(job->out), text.at);
+        levada_cli_buffer_clear(&text);
+    }
 }
 
 static levada_cli_status cmd_convert(levada_env *env, const levada_cli_args *args)
 {
-    convert_job       job = { .env = env, .args = args };
+    convert_job       job = { .env = env, .args = args, .in = args->words[0],
+                              .out = args->words[1],
+                              .result = LEVADA_WRITE_RESULT_INIT };
     levada_error      err = LEVADA_ERROR_INIT;
-    levada_cli_status status;
+    levada_cli_status status = cmd_convert_plan(&job);
+    levada_sink      *sink = NULL;
     levada_status     done;
     bool              wrong;
 
-    job.in = args->words[0];
-    job.out = args->words[1];
-    if (levada_cli_convert_rows_wanted(env, args)) return levada_cli_convert_rows(env, args);
-    status = cmd_convert_plan(&job);
     if (status != LEVADA_CLI_DONE) return status;
-    levada_cli_progress_begin(&job.pipe.progress, levada_cli_flag(args, "progress"), NULL);
+    levada_cli_progress_begin(&job.pipe.progress, !job.print, NULL);
     done = cmd_convert_open(&job, &err);
+    if (done == LEVADA_OK && !job.print) done = cmd_convert_sink(&job, &sink, &err);
     wrong = done == LEVADA_EINVALID_ARGUMENT && !err.stage[0] && !err.file[0]; /* an option */
-    if (done == LEVADA_OK) done = cmd_convert_all(&job, &err);
+    if (done == LEVADA_OK)
+        done = job.print ? cmd_convert_print(&job, &err) : cmd_convert_write(&job, sink, &err);
+    levada_sink_destroy(&sink);
     levada_cli_progress_clear(&job.pipe.progress);
-    done = cmd_convert_close(&job, done, &err);
     if (done != LEVADA_OK) status = levada_cli_fail(&err);
-    else if (strcmp(job.out, "-") != 0) cmd_convert_summary(&job);
+    else if (!job.print) cmd_convert_summary(&job);
     if (wrong) status = LEVADA_CLI_USAGE;
     levada_cli_pipe_close(&job.pipe);
     return status;

@@ -20,7 +20,8 @@
 enum { CMD_VERIFY_LINES = 10 }; /* places of damage of one file that are shown */
 
 static const levada_cli_option cmd_verify_options[] = {
-    { "source", 0, "NAME", "read with this source instead of guessing from the name or content" },
+    { "source", 0, "NAME",
+      "read with this source, which may have options, instead of that of the name or content" },
     { "repair", 0, "OUT", "write the good records of damaged files to a folder or a file" },
     { "quarantine", 0, "FILE", "write one JSON line for each damaged place" },
     { "json", 0, NULL, "print one JSON object per file" },
@@ -39,6 +40,7 @@ typedef struct verify_job {
     int64_t           files, good_files, unreadable, good, bad;
     bool              repaired, unrepaired; /* some of them */
     bool              irreparable; /* some damaged file: --repair would fail */
+    const char       *told; /* what is not checked, as it was told last */
     bool              lost; /* the output: not all files were looked at */
 } verify_job;
 
@@ -104,8 +106,28 @@ static void cmd_verify_source(verify_job *job, const levada_verify_result *r)
     levada_cli_buffer_clear(&note);
 }
 
+/* What options of --source would check more than the format alone does; NULL = nothing. */
+static const char *cmd_verify_unchecked(const verify_job *job, const char *format)
+{
+    static const char *const all[][2] = {
+        { "csv", "rows and quotes are checked, not the types of fields: --source "
+                 "'csv:record_defaults=[...]' names them" },
+        { "jsonl", "each line is checked to be JSON, not its fields: --source "
+                   "'jsonl:fields={...}' names them" },
+        { "tar", "members and samples are checked, not which fields they have: --source "
+                 "'tar:fields=[...]' names them" },
+    };
+
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (strcmp(all[i][0], format) == 0 && !(job->source && strchr(job->source, ':')))
+            return all[i][1];
+    return NULL;
+}
+
 static void cmd_verify_tell(verify_job *job, const levada_verify_result *r)
 {
+    const char *unchecked = cmd_verify_unchecked(job, r->format);
+
     if (job->json) {
         levada_cli_puts(&job->text, "{\"path\":");
         levada_cli_json_text(&job->text, job->path, strlen(job->path));
@@ -115,6 +137,7 @@ static void cmd_verify_tell(verify_job *job, const levada_verify_result *r)
         levada_cli_printf(&job->text, ",\"compression\":\"%s\"", r->compression);
         levada_cli_printf(&job->text, ",\"size\":%" PRId64 ",\"raw_size\":%" PRId64, r->size,
                           r->raw_size);
+        levada_cli_printf(&job->text, ",\"fields_checked\":%s", unchecked ? "false" : "true");
         levada_cli_printf(&job->text, ",\"good_records\":%" PRId64 ",\"bad_records\":%" PRId64,
                           r->good, r->bad);
         levada_cli_printf(&job->text, ",\"damaged_bytes\":%" PRId64 ",\"damage\":[%s]}\n",
@@ -122,6 +145,11 @@ static void cmd_verify_tell(verify_job *job, const levada_verify_result *r)
         return;
     }
     cmd_verify_source(job, r);
+    if (unchecked && unchecked != job->told) {
+        job->told = unchecked;
+        levada_cli_show_text(&job->text, job->path);
+        levada_cli_printf(&job->text, "   %s\n", unchecked);
+    }
     levada_cli_add(&job->text, job->damage.at, job->damage.size);
     if (job->places <= CMD_VERIFY_LINES) return;
     levada_cli_show_text(&job->text, job->path);

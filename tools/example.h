@@ -32,7 +32,8 @@ LEVADA_MUST_USE levada_status levada_cli_feature_json(levada_cli_buffer         
 /* "int64", "float", "bytes", or "none". */
 const char *levada_cli_kind_name(levada_dtype dtype);
 
-/* The way back: `record` gets the bytes of the record. `example` is scratch memory. */
+/* The way back: appends the bytes of the record. `example` is scratch memory. After an error part
+ * of them may have been appended. */
 LEVADA_MUST_USE levada_status levada_cli_example_make(levada_cli_buffer  *record,
                                                       levada_example     *example,
                                                       const levada_value *json,

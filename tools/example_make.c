@@ -353,8 +353,6 @@ static levada_status example_make_message(levada_cli_buffer *record, levada_exam
 levada_status levada_cli_example_make(levada_cli_buffer *record, levada_example *example,
                                       const levada_value *json, levada_error *err)
 {
-    record->size = 0;
-    levada_cli_add(record, "", 0);
     if (!example_make_is_map(json))
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "a line must hold a JSON object");
     if (!example_make_is_raw(json)) return example_make_message(record, example, json, err);

@@ -14,19 +14,22 @@ bool levada_cli_source_described(const char *word)
            levada_cli_file_size(word) < 0;
 }
 
-/* {"files": [path]} */
-static levada_status source_options(const char *path, levada_value **out, levada_error *err)
+levada_status levada_cli_source_dataset(levada_env *env, const char *source, const char *path,
+                                        levada_value **options, levada_dataset **out,
+                                        levada_error *err)
 {
     levada_value *files = levada_value_list(), *text = levada_value_text(path, strlen(path));
-    levada_status status = LEVADA_ERESOURCE_EXHAUSTED;
+    levada_value *map = options ? *options : levada_value_map();
+    levada_status status = LEVADA_OK;
 
-    *out = levada_value_map();
-    if (!files || !text || !*out) levada_fail(err, status, "no memory");
-    else status = levada_value_push(files, &text, err);
-    if (status == LEVADA_OK) status = levada_value_set(*out, "files", &files, err);
+    if (options) *options = NULL;
+    if (!files || !text || !map) status = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory");
+    if (status == LEVADA_OK) status = levada_value_push(files, &text, err);
+    if (status == LEVADA_OK) status = levada_value_set(map, "files", &files, err);
+    if (status == LEVADA_OK) status = levada_dataset_append(env, source, map, NULL, 0, out, err);
     levada_value_destroy(&text);
     levada_value_destroy(&files);
-    if (status != LEVADA_OK) levada_value_destroy(out);
+    levada_value_destroy(&map);
     return status;
 }
 
@@ -34,18 +37,15 @@ levada_status levada_cli_source_open(levada_cli_pipe *p, levada_env *env, const 
                                      const char *path, const char *errors, levada_error *err)
 {
     levada_iter_options options = LEVADA_ITER_OPTIONS_INIT;
-    levada_value       *values = NULL;
-    levada_status       status = source ? source_options(path, &values, err)
-                                        : levada_dataset_parse(env, path, &p->dataset, err);
+    levada_status       status;
 
     options.threads = 1;
     options.seed = 0;
     options.errors = errors;
-    if (status == LEVADA_OK && source)
-        status = levada_dataset_append(env, source, values, NULL, 0, &p->dataset, err);
+    status = source ? levada_cli_source_dataset(env, source, path, NULL, &p->dataset, err)
+                    : levada_dataset_parse(env, path, &p->dataset, err);
     if (status == LEVADA_OK) status = levada_iter_open(p->dataset, &options, &p->it, err);
     if (status != LEVADA_OK) levada_dataset_unref(&p->dataset);
-    levada_value_destroy(&values);
     return status;
 }
 

@@ -20,6 +20,10 @@ void levada_cli_source_warn(const char *path, const levada_file_kind *kind, cons
 /* True where the word is not a file, but begins as a description does: "fixed_length:a.bin,...". */
 bool levada_cli_source_described(const char *word);
 
+/* The dataset of one file. `options`: a map of further options, which is taken, or NULL. */
+LEVADA_MUST_USE levada_status levada_cli_source_dataset(levada_env *env, const char *source,
+                                                        const char *path, levada_value **options,
+                                                        levada_dataset **out, levada_error *err);
 /* Opens a pipe over the records of one file, in order. Where `source` is NULL, the path is a
  * description. `errors`: as in levada_iter_options. */
 LEVADA_MUST_USE levada_status levada_cli_source_open(levada_cli_pipe *p, levada_env *env,

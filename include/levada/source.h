@@ -82,6 +82,14 @@ typedef struct levada_format_def {
     /* A record ends where a valid next one begins (members of a tar that share a name): damage at
      * that place is damage of the record before it, too. */
     bool open_ended;
+    /* The file is text: an error of a record that ends the reading names the line, too. */
+    bool lines;
+    /* Options that the files determine. Called when a dataset is made; `options` is a map of all.
+     * Sets *out to a map that takes their place, or leaves it NULL: nothing is to
+     * be found. NULL = the format has no such options. */
+    levada_status (*infer)(levada_env *env, const void *args, const levada_texts *files,
+                           const char *compression, const levada_value *options,
+                           levada_value **out, levada_error *err);
 } levada_format_def;
 
 #define LEVADA_FORMAT_COLUMNS 16 /* columns that a format may have */

@@ -15,12 +15,16 @@ static PyObject *sink_open(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     PyObject            *path = NULL;
     long long            records = 0, bytes = 0;
     levada_error         err = LEVADA_ERROR_INIT;
+    levada_py_state     *state = PyType_GetModuleState(type);
+    PyObject            *dataset = NULL;
     sink_object         *self;
 
     (void)kwargs;
-    if (!PyArg_ParseTuple(args, "O&zziLL:Sink", PyUnicode_FSConverter, &path, &options.format,
-                          &options.compression, &options.level, &records, &bytes))
+    if (!PyArg_ParseTuple(args, "O&zziLLO!:Sink", PyUnicode_FSConverter, &path, &options.format,
+                          &options.compression, &options.level, &records, &bytes, state->dataset,
+                          &dataset))
         return NULL;
+    options.spec = levada_dataset_spec(((levada_py_dataset *)dataset)->dataset);
     options.shard_records = records;
     options.shard_bytes = bytes;
     self = (sink_object *)PyType_GenericAlloc(type, 0);

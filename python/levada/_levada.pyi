@@ -150,6 +150,7 @@ class Sink:
         level: int,
         shard_records: int,
         shard_bytes: int,
+        dataset: Dataset,
         /,
     ) -> Sink: ...
     def add(self, block: Block, /) -> None: ...

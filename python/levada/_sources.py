@@ -50,6 +50,7 @@ def csv(
     *,
     record_defaults: Any = None,
     header: bool = False,
+    infer: bool = False,
     field_delim: str = ",",
     use_quote_delim: bool = True,
     na_value: str = "",
@@ -70,6 +71,8 @@ def csv(
         field is required), or {dtype: ..., default: ...}; null = one column 'fields' with the
         strings of each row
     header: skip the first row of every file
+    infer: find record_defaults, columns and header in the first 1000 rows of the first file,
+        when the dataset is made; the description has them from then on
     field_delim: one character between fields
     use_quote_delim: double quotes enclose fields; false = they are characters like others
     na_value: text of a missing field, besides the empty one
@@ -92,6 +95,7 @@ def csv(
         files=files,
         record_defaults=record_defaults,
         header=header,
+        infer=infer,
         field_delim=field_delim,
         use_quote_delim=use_quote_delim,
         na_value=na_value,

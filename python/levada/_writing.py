@@ -88,21 +88,28 @@ def write(
     shard_bytes: int = 0,
     progress: Callable[[int], object] | None = None,
 ) -> int:
-    """Writes every record of a dataset to TFRecord, CSV, JSONL or tar files; returns their number.
+    """Writes every record of a dataset to files of one format; returns the number of records.
 
-    format: tfrecord, csv, jsonl, tar; None = by the suffix of the path
+    format: tfrecord, csv, jsonl, tar, text_lines; None = by the suffix of the path
     compression: none, gzip, zlib, zstd; None = by the suffix of the path ("a.jsonl.gz")
     shard_records, shard_bytes: a new file begins after this number; the files are
         "a-00000-of-00003.csv", or as a "%05d-of-%05d" in the path says
     progress: called with the number of records after each block
 
-    Files appear when all are complete; after an exception none does.
+    Files appear when all are complete; after an exception none does. A set replaces an older set of
+    the same path, also one of another number of files.
 
     tfrecord holds tf.train.Example messages, or the bytes of the only column. csv has no lists. tar
-    names samples by the column "key", and members by the other columns.
+    names samples by the column "key", and members by the other columns. text_lines has one column.
     """
     sink = _levada.Sink(
-        path, format, compression, -1 if level is None else level, shard_records, shard_bytes
+        path,
+        format,
+        compression,
+        -1 if level is None else level,
+        shard_records,
+        shard_bytes,
+        ds._core,
     )
     records = 0
     try:

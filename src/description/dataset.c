@@ -158,6 +158,35 @@ levada_status levada_op_bind(const levada_making *by, const levada_op *op, levad
     return levada_option_bind(&binding, options, out, err);
 }
 
+static void dataset_bound(levada_dataset *ds, const levada_bound *bound)
+{
+    ds->options = bound->options;
+    ds->args = bound->args;
+    ds->memory = bound->memory;
+    ds->nmemory = bound->nmemory;
+}
+
+/* Options that the files determine become part of the description. */
+static levada_status dataset_infer(levada_dataset *ds, const levada_making *by, levada_error *err)
+{
+    bool                     format = ds->op->family == LEVADA_FAMILY_FORMAT;
+    const levada_file_args  *a = (const void *)((const char *)ds->args + ds->op->core_offset);
+    levada_value            *found = NULL;
+    levada_bound             bound = {0}, before = {ds->options, ds->args, ds->memory, ds->nmemory};
+    levada_status            status;
+
+    if (!format || ds->op->def.format.infer == NULL) return LEVADA_OK;
+    LEVADA_TRY(ds->op->def.format.infer(ds->env, ds->args, &a->files, a->compression, ds->options,
+                                        &found, err));
+    if (found == NULL) return LEVADA_OK;
+    status = levada_op_bind(by, ds->op, found, &bound, err);
+    levada_value_destroy(&found);
+    if (status != LEVADA_OK) return status;
+    dataset_bound(ds, &bound);
+    levada_bound_clear(&before);
+    return LEVADA_OK;
+}
+
 static levada_status dataset_fill(levada_dataset *ds, const levada_making *by,
                                   levada_value *options, levada_dataset *const *inputs,
                                   int32_t ninputs, levada_error *err)
@@ -167,11 +196,9 @@ static levada_status dataset_fill(levada_dataset *ds, const levada_making *by,
     LEVADA_TRY(dataset_arity(ds->op, ninputs, err));
     LEVADA_TRY(dataset_adopt(ds, inputs, ninputs, err));
     LEVADA_TRY(levada_op_bind(by, ds->op, options, &bound, err));
-    ds->options = bound.options;
-    ds->args = bound.args;
-    ds->memory = bound.memory;
-    ds->nmemory = bound.nmemory;
+    dataset_bound(ds, &bound);
     LEVADA_TRY(dataset_check_files(ds, err));
+    LEVADA_TRY(dataset_infer(ds, by, err));
     LEVADA_TRY(dataset_measure(ds, err));
     return levada_dataset_derive(ds, err);
 }

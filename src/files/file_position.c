@@ -189,21 +189,30 @@ static levada_status file_position_get_losses(levada_state_reader *from,
 
 /* -- save and restore */
 
+int64_t levada_file_reader_offset(const levada_file_reader *r)
+{
+    const levada_framed *f = &r->framed;
+
+    if (!r->open) return r->start;
+    return r->window.offset + (f->next < f->n ? f->frame[f->next] - f->frame[0] : f->used);
+}
+
+bool levada_file_reader_ended(const levada_file_reader *r)
+{
+    const levada_window *w = &r->window;
+
+    return !r->open ||
+           (w->ended && levada_file_reader_offset(r) == w->offset + levada_window_size(w));
+}
+
 levada_status levada_file_reader_save(const levada_file_reader *r, levada_state_writer *to,
                                       levada_error *err)
 {
-    const levada_framed *f = &r->framed;
-    int64_t              offset = r->start;
-
-    if (r->open) {
-        offset = r->window.offset;
-        offset += f->next < f->n ? f->frame[f->next] - f->frame[0] : f->used;
-    }
     LEVADA_TRY(levada_state_put_i64(to, "pass", r->pass, err));
     LEVADA_TRY(levada_state_put_i64(to, "epoch", r->epoch, err));
     LEVADA_TRY(levada_state_put_i64(to, "turn", r->turn, err));
     LEVADA_TRY(levada_state_put_i64(to, "record", r->record, err));
-    LEVADA_TRY(levada_state_put_i64(to, "offset", offset, err));
+    LEVADA_TRY(levada_state_put_i64(to, "offset", levada_file_reader_offset(r), err));
     LEVADA_TRY(levada_state_put_i64(to, "records", levada_file_reader_counted(r).records, err));
     LEVADA_TRY(file_position_put_losses(r, to, err));
     LEVADA_TRY(levada_files_save(&r->files, to, err));

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/assert.h"
+#include "files/lines.h"
 #include "registry/env_priv.h"
 #include "tensor/block_priv.h"
 
@@ -290,6 +291,18 @@ static levada_status file_reader_take(levada_file_reader *r, levada_error *err)
     return levada_file_reader_enter(r, r->state, w->offset, err);
 }
 
+/* Of damage in text that ends the reading: the line precedes the message. */
+static void file_reader_line(const levada_file_reader *r, levada_error *err)
+{
+    levada_bytes_options options = levada_file_reader_bytes(r);
+    int64_t              line = 0;
+
+    if (!r->format->lines || r->policy.skip || r->walks) return;
+    line = levada_file_line(r->context->env, r->files.path[file_reader_shard(r)], &options,
+                            r->window.offset);
+    if (line > 0) levada_error_wrap(err, "line %lld", (long long)line);
+}
+
 /* Frames the next records, reading as much as that takes. Nothing framed: the file has ended. */
 static levada_status file_reader_frame(levada_file_reader *r, levada_error *err)
 {
@@ -317,6 +330,7 @@ static levada_status file_reader_frame(levada_file_reader *r, levada_error *err)
     }
     if (st == LEVADA_OK) return LEVADA_OK;
     levada_error_place(err, NULL, r->files.path[file_reader_shard(r)], r->record, w->offset);
+    if (st == LEVADA_EDATA_LOSS) file_reader_line(r, err);
     return st;
 }
 

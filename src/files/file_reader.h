@@ -120,6 +120,10 @@ bool levada_file_reader_too_long(const levada_file_reader *reader);
 LEVADA_MUST_USE levada_status levada_file_reader_pass(levada_file_reader *reader,
                                                       int64_t *next_offset, levada_error *err);
 
+/* Where the next record of the file that is open begins, in the decompressed file. */
+int64_t levada_file_reader_offset(const levada_file_reader *reader);
+/* Whether nothing of that file follows there, as far as is known. */
+bool levada_file_reader_ended(const levada_file_reader *reader);
 /* The numbers of the records that it reads: of the first, and after the last. False without an
  * index. */
 bool levada_file_reader_range(const levada_file_reader *reader, int64_t *first, int64_t *end);

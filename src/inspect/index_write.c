@@ -153,7 +153,7 @@ levada_status levada_inspect_index(levada_env *env, const char *path, const char
 
     if (!w) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for an index");
     w->last = -1;
-    st = levada_scan_open(&w->scan, env, path, source, NULL, err);
+    st = levada_scan_open(&w->scan, env, path, source, NULL, false, err);
     if (st == LEVADA_OK && w->scan.compression[0]) {
         st = levada_fail(err, LEVADA_EUNIMPLEMENTED,
                          "a %s file has no index: a record inside is found only by decompressing "

@@ -73,7 +73,7 @@ static levada_status inspect_repair_write(levada_writer *writer, const levada_bl
 static levada_status inspect_repair_finish(levada_writer *writer, const levada_scan *scan,
                                            const levada_verify_options *o, levada_error *err)
 {
-    int64_t good = levada_file_reader_counted(scan->reader).records;
+    int64_t good = levada_scan_counted(scan).records;
 
     if (!writer) return LEVADA_OK;
     if (o->expect_good >= 0 && good != o->expect_good) {
@@ -113,7 +113,7 @@ static levada_status inspect_walk(levada_scan *scan, levada_writer *writer,
 
 static void inspect_fill_result(const levada_scan *scan, levada_verify_result *result)
 {
-    levada_file_reader_counts counts = levada_file_reader_counted(scan->reader);
+    levada_file_reader_counts counts = levada_scan_counted(scan);
     levada_verify_result      all = {
              .good = counts.records,
              .bad = counts.skipped_records,
@@ -143,7 +143,7 @@ levada_status levada_inspect_verify(levada_env *env, const char *path,
 
     if (options) LEVADA_TRY(LEVADA_VERSIONED_READ(o, options, levada_verify_options, err));
     LEVADA_TRY(levada_versioned_check(result, sizeof *result, "levada_verify_result", err));
-    LEVADA_TRY(levada_scan_open(&scan, env, path, o.source, o.compression, err));
+    LEVADA_TRY(levada_scan_open(&scan, env, path, o.source, o.compression, true, err));
     st = o.repair ? inspect_repair_open(&writer, env, &scan, path, &o, err) : LEVADA_OK;
     if (st == LEVADA_OK) st = inspect_walk(&scan, writer, &o, err);
     if (st == LEVADA_OK) st = inspect_repair_finish(writer, &scan, &o, err);
@@ -180,6 +180,7 @@ static levada_status inspect_info_read(inspect_info *info, levada_error *err)
             int64_t        size;
             const uint8_t *payload = levada_column_bytes(column, i, &size);
 
+            if (!levada_scan_is_good(&info->scan, i)) continue;
             levada_histogram_add(&info->bytes, size, 1);
             st = levada_survey_add(info->survey, payload, size, err);
         }
@@ -217,7 +218,7 @@ static void inspect_lengths_json(const inspect_info *info, const char *kind, lev
 
 static void inspect_info_json(const inspect_info *info, const char *path, levada_text *text)
 {
-    levada_file_reader_counts counts = levada_file_reader_counted(info->scan.reader);
+    levada_file_reader_counts counts = levada_scan_counted(&info->scan);
     const char               *format = levada_dataset_name(info->scan.dataset);
     bool                      records = strcmp(format, "text_lines") != 0;
     const char               *kind = records ? levada_survey_kind(info->survey) : NULL;
@@ -276,7 +277,7 @@ levada_status levada_inspect_info(levada_env *env, const char *path, const char 
     levada_text   text = {0};
     levada_status st;
 
-    LEVADA_TRY(levada_scan_open(&info.scan, env, path, source, NULL, err));
+    LEVADA_TRY(levada_scan_open(&info.scan, env, path, source, NULL, true, err));
     st = levada_survey_create(&info.survey, err);
     if (st == LEVADA_OK) st = inspect_info_read(&info, err);
     if (st == LEVADA_OK) {

@@ -132,10 +132,11 @@ static levada_status scan_source(const levada_env *env, const char *path, const 
     name[n] = '\0';
     *out = source ? levada_registry_find(env, name) : scan_named(env, path);
     if (source && (!*out || (*out)->family != LEVADA_FAMILY_FORMAT)) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "source='%s' must be a file format: tfrecord, text_lines or one of a "
-                           "plug-in",
-                           source);
+        return levada_fail(
+            err, LEVADA_EINVALID_ARGUMENT,
+            "source='%s' must be a file format: tfrecord, text_lines, csv, jsonl, tar "
+            "or one of a plug-in",
+            source);
     }
     return LEVADA_OK;
 }
@@ -280,7 +281,8 @@ static levada_status scan_describe(levada_scan *scan, levada_env *env, const cha
 }
 
 levada_status levada_scan_open(levada_scan *scan, levada_env *env, const char *path,
-                               const char *source, const char *compression, levada_error *err)
+                               const char *source, const char *compression, bool rows,
+                               levada_error *err)
 {
     const char   *name = NULL;
     levada_status st;
@@ -304,27 +306,92 @@ levada_status levada_scan_open(levada_scan *scan, levada_env *env, const char *p
     st = levada_file_reader_create(&scan->context, scan->dataset->op, scan->dataset->args, 0,
                                    NULL, &scan->reader, err);
     if (st == LEVADA_OK) levada_file_reader_walk(scan->reader);
-    else levada_scan_close(scan);
+    if (st == LEVADA_OK && rows)
+        st = levada_rows_check_open(&scan->rows, scan->dataset, &scan->context, err);
+    if (st != LEVADA_OK) levada_scan_close(scan);
     return st;
 }
 
 void levada_scan_close(levada_scan *scan)
 {
+    levada_block_unref(&scan->held);
+    levada_rows_check_close(&scan->rows);
     levada_file_reader_destroy(&scan->reader);
     levada_dataset_unref(&scan->dataset);
+}
+
+/* -- blocks */
+
+/* The next bad row of the block that is held, or the block. */
+static levada_status scan_held(levada_scan *scan, levada_block **out, int64_t *next,
+                               levada_error *err)
+{
+    const levada_reject *bad = scan->rejects + scan->reported;
+    levada_origin        at;
+
+    if (scan->reported == scan->nrejects) {
+        *out = scan->held;
+        scan->held = NULL;
+        return LEVADA_OK;
+    }
+    at = levada_block_origin(scan->held, bad->row);
+    *next = bad->row + 1 < levada_block_rows(scan->held)
+                ? levada_block_origin(scan->held, bad->row + 1).offset
+                : levada_file_reader_offset(scan->reader);
+    scan->reported++;
+    scan->bad_rows++;
+    scan->bad_bytes += *next - at.offset;
+    if (*next == levada_file_reader_offset(scan->reader) && levada_file_reader_ended(scan->reader))
+        *next = -1;
+    if (!scan->compression[0] && *next == scan->size) *next = -1;
+    if (err) *err = bad->why;
+    levada_error_place(err, NULL, levada_file_reader_file(scan->reader, 0), at.record, at.offset);
+    return LEVADA_EDATA_LOSS;
 }
 
 levada_status levada_scan_next(levada_scan *scan, levada_block **out, int64_t *next,
                                levada_error *err)
 {
-    levada_status st = levada_file_reader_next(scan->reader, out, err);
-
     levada_error  late = LEVADA_ERROR_INIT;
-    levada_status passed;
+    levada_status st, passed;
 
+    if (scan->held) return scan_held(scan, out, next, err);
+    scan->nrejects = scan->reported = 0;
+    st = levada_file_reader_next(scan->reader, out, err);
+    if (st == LEVADA_OK && scan->rows.decoder) {
+        scan->held = *out;
+        *out = NULL;
+        LEVADA_TRY(levada_rows_check_block(&scan->rows, scan->held, &scan->rejects,
+                                           &scan->nrejects, err));
+        return scan_held(scan, out, next, err);
+    }
     if (st != LEVADA_EDATA_LOSS && !levada_file_reader_too_long(scan->reader)) return st;
     passed = levada_file_reader_pass(scan->reader, next, &late);
     if (passed == LEVADA_OK) return LEVADA_EDATA_LOSS;
     if (err) *err = late;
     return passed;
+}
+
+bool levada_scan_is_good(const levada_scan *scan, int64_t row)
+{
+    int32_t begin = 0, end = scan->nrejects;
+
+    while (begin < end) {
+        int32_t middle = begin + (end - begin) / 2;
+
+        if (scan->rejects[middle].row == row) return false;
+        if (scan->rejects[middle].row < row) begin = middle + 1;
+        else end = middle;
+    }
+    return true;
+}
+
+levada_file_reader_counts levada_scan_counted(const levada_scan *scan)
+{
+    levada_file_reader_counts counts = levada_file_reader_counted(scan->reader);
+
+    counts.records -= scan->bad_rows;
+    counts.skipped_records += scan->bad_rows;
+    counts.damaged_bytes += scan->bad_bytes;
+    return counts;
 }

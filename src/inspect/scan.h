@@ -7,6 +7,7 @@
 
 #include "description/dataset_priv.h"
 #include "files/file_reader.h"
+#include "inspect/rows_check.h"
 
 typedef struct levada_scan {
     levada_dataset     *dataset; /* one source: the format and the file */
@@ -16,6 +17,12 @@ typedef struct levada_scan {
     char                compression[48];
     char                content[48]; /* as in levada_file_kind */
     bool                guessed;     /* as in levada_file_kind */
+    /* -- with the check of rows */
+    levada_rows_check    rows;
+    levada_block        *held;    /* a block whose bad rows are being reported */
+    const levada_reject *rejects; /* nrejects of it, from `reported` on */
+    int32_t              nrejects, reported;
+    int64_t              bad_rows, bad_bytes; /* reported so far */
 } levada_scan;
 
 /* Finds the source of a file as levada_inspect_kind does; the registry owns *name. */
@@ -24,15 +31,23 @@ LEVADA_MUST_USE levada_status levada_scan_identify(levada_scan *scan, levada_env
                                                    const char *compression, const char **name,
                                                    levada_error *err);
 
-/* Opens the file with `source`; NULL chooses it as levada_inspect_kind does. */
+/* Opens the file with `source`; NULL chooses it as levada_inspect_kind does. `rows`: rows of
+ * formats with typed columns are converted, too, and those that do not convert are damage. */
 LEVADA_MUST_USE levada_status levada_scan_open(levada_scan *scan, levada_env *env, const char *path,
                                                const char *source, const char *compression,
-                                               levada_error *err);
+                                               bool rows, levada_error *err);
 void levada_scan_close(levada_scan *scan);
 
-/* Returns the next block of good records, or END. On EDATA_LOSS, *err describes a damaged place or
- * an oversized record, which the scan skipped; *next is where it continues, or -1. */
+/* Returns the next block, or END. On EDATA_LOSS, *err describes a damaged place or an oversized
+ * record, which the scan skipped, or a row of the next block that does not convert; *next is where
+ * the record after it begins, or -1. */
 LEVADA_MUST_USE levada_status levada_scan_next(levada_scan *scan, levada_block **out, int64_t *next,
                                                levada_error *err);
+
+/* Is this row of the block that levada_scan_next has returned last good? */
+bool levada_scan_is_good(const levada_scan *scan, int64_t row);
+
+/* What was read so far; rows that do not convert count as skipped. */
+levada_file_reader_counts levada_scan_counted(const levada_scan *scan);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -86,6 +87,10 @@ static levada_status columns_default(const levada_value *value, levada_csv_colum
             c->otherwise = levada_value_as_text(value, &c->size);
             return LEVADA_OK;
         }
+    } else if (!columns_is_integer(c->dtype) && kind == LEVADA_VALUE_TEXT &&
+               strcmp(levada_value_as_text(value, NULL), "nan") == 0) {
+        c->number = (double)NAN;
+        return LEVADA_OK;
     } else if (number) {
         c->number = levada_value_as_float(value);
         c->integer = levada_value_as_int(value);

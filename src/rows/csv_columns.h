@@ -35,7 +35,7 @@ typedef struct levada_csv_args {
     const char         *na_value;
     levada_ints         select_cols;
     levada_texts        columns;
-    bool                header; /* format only */
+    bool                header, infer; /* format only */
 } levada_csv_args;
 
 /* The entries that both tables of options have. */

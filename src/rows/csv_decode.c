@@ -6,6 +6,7 @@
 #include "rows/csv_columns.h"
 #include "registry/env_priv.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -164,18 +165,30 @@ static levada_status decode_required(const decode_block *b, int64_t row, int64_t
                          decode_place(b, row, column, place));
 }
 
+/* False where digits became infinite. decode_csv of TensorFlow accepts that, rows of files do not.
+ */
+static bool decode_in_range(bool file, double value, const char *text, size_t n)
+{
+    if (!file || !isinf(value)) return true;
+    for (size_t i = 0; i < n; i++)
+        if (text[i] >= '0' && text[i] <= '9') return false;
+    return true;
+}
+
 /* Reads one number into values[row]; false where the text is not one of the dtype. */
-static bool decode_any_number(levada_dtype dtype, const levada_csv_field *field, void *values,
-                              int64_t row)
+static bool decode_any_number(bool file, levada_dtype dtype, const levada_csv_field *field,
+                              void *values, int64_t row)
 {
     const char *text = (const char *)field->at;
     size_t      n = (size_t)field->size;
     int64_t     i = 0;
 
     if (dtype == LEVADA_FLOAT32)
-        return levada_number_scan_f32(text, n, (float *)values + row) == LEVADA_NUMBER_FLOAT;
+        return levada_number_scan_f32(text, n, (float *)values + row) == LEVADA_NUMBER_FLOAT &&
+               decode_in_range(file, ((float *)values)[row], text, n);
     if (dtype == LEVADA_FLOAT64)
-        return levada_number_scan_f64(text, n, (double *)values + row) == LEVADA_NUMBER_FLOAT;
+        return levada_number_scan_f64(text, n, (double *)values + row) == LEVADA_NUMBER_FLOAT &&
+               decode_in_range(file, ((double *)values)[row], text, n);
     if (levada_number_scan_int(text, n, &i) != LEVADA_NUMBER_INT) return false;
     if (dtype == LEVADA_INT64) ((int64_t *)values)[row] = i;
     else ((int32_t *)values)[row] = (int32_t)i;
@@ -230,7 +243,7 @@ static LEVADA_NOINLINE levada_status decode_slowly(const decode_block *b, int64_
         decode_put_default(c, values, row);
         return c->required ? decode_required(b, row, column, err) : LEVADA_OK;
     }
-    if (decode_any_number(c->dtype, field, values, row)) return LEVADA_OK;
+    if (decode_any_number(b->csv->file, c->dtype, field, values, row)) return LEVADA_OK;
     decode_put_default(c, values, row);
     return decode_reject(b, row, err, "Field %lld is not a valid %s: %.*s%s",
                          decode_number(b, column), words[c->dtype],

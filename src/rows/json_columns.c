@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "rows/strings_put.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -101,8 +102,11 @@ static bool columns_scalar(columns_adder *a, levada_json_value value)
         truth = levada_json_as_bool(value);
         return columns_push(a, &a->c->values, &truth, 1, 1);
     }
-    if (is_float && (kind == LEVADA_JSON_INT || kind == LEVADA_JSON_FLOAT))
-        return columns_number(a, 0, levada_json_as_float(value));
+    if (is_float && (kind == LEVADA_JSON_INT || kind == LEVADA_JSON_FLOAT)) {
+        double f = levada_json_as_float(value);
+
+        return (a->c->dtype == LEVADA_FLOAT64 || isfinite((float)f)) && columns_number(a, 0, f);
+    }
     return kind == LEVADA_JSON_INT && columns_number(a, levada_json_as_int(value), 0);
 }
 

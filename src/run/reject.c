@@ -5,6 +5,9 @@
  */
 #include "base/alloc.h"
 #include "base/text.h"
+#include "files/lines.h"
+#include "registry/registry.h"
+#include "run/node.h"
 #include "run/run.h"
 #include "tensor/block_priv.h"
 
@@ -74,6 +77,22 @@ void levada_run_place(levada_run *run, const char *path, const levada_block *blo
 
     reject_place(run, path, levada_block_origin(block, row), err);
     if (!placed) reject_place_parts(run, block, row, err);
+}
+
+/* Of a record of text that ends the run: the line where it begins precedes the message. */
+static void reject_line(levada_run *run, levada_origin origin, levada_error *err)
+{
+    bool                 listed = origin.source >= 0 && origin.source < LEVADA_RUN_SOURCES;
+    const levada_node   *node = listed ? run->source[origin.source] : NULL;
+    const levada_op     *op = node ? node->at->op : NULL;
+    const char          *path = levada_run_file(run, origin.source, origin.shard);
+    levada_bytes_options options = { .cancelled = &run->cancelled };
+    int64_t              line;
+
+    if (!path || !op || op->family != LEVADA_FAMILY_FORMAT || !op->def.format.lines) return;
+    options.probe = op->def.format.probe;
+    line = levada_file_line(run->env, path, &options, origin.offset);
+    if (line > 0) levada_error_wrap(err, "line %lld", (long long)line);
 }
 
 static levada_status reject_cut(levada_block **made, levada_error *err)
@@ -168,7 +187,11 @@ levada_status levada_run_reject(levada_run *run, const levada_skip_place *place,
     for (int32_t i = 0; i < block->nrejects; i++) {
         levada_error *why = &block->rejects[i].why;
 
+        bool placed = why->record >= 0;
+
         levada_run_place(run, path, block, block->rejects[i].row, why);
+        if (i == 0 && !placed && !run->skips.policy.skip)
+            reject_line(run, levada_block_origin(block, block->rejects[i].row), why);
         if (why->code != LEVADA_ECANCELLED) continue;
         if (err) *err = *why; /* the record is not bad: nobody has looked at it to the end */
         return why->code;

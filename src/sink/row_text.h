@@ -50,6 +50,6 @@ bool levada_row_number(const levada_column *column, int64_t at, levada_text *out
 const char *levada_row_string(const levada_column *column, int64_t at, size_t *size);
 
 extern const levada_row_format levada_row_tfrecord, levada_row_csv, levada_row_jsonl,
-    levada_row_tar;
+    levada_row_tar, levada_row_lines;
 
 #endif

@@ -5,6 +5,7 @@
 #include "base/versioned.h"
 #include "registry/env_priv.h"
 #include "run/handle.h"
+#include "sink/file_set.h"
 #include "sink/row_text.h"
 
 #include <levada/inspect.h>
@@ -16,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { WRITE_PATH = 4096, WRITE_HELD = 1 << 18 };
+enum { WRITE_HELD = 1 << 18 };
 
 /* Files that are being written. */
 struct levada_sink {
@@ -25,6 +26,7 @@ struct levada_sink {
     levada_write_options     options;
     const levada_row_format *format;
     levada_row_writer        row;
+    levada_spec             *declared; /* by the caller; NULL = not known */
     levada_spec             *spec;   /* of the first block */
     levada_writer           *writer; /* of the file that is open */
     levada_text              text;   /* rows that are not written yet */
@@ -34,56 +36,6 @@ struct levada_sink {
     bool                     done; /* closed, or failed */
     bool                     complete;
 };
-
-/* -- names */
-
-/* "PATH.part-00007": until all are complete. */
-static void write_part(const levada_sink *w, int64_t i, char name[WRITE_PATH])
-{
-    if (w->set) (void)snprintf(name, WRITE_PATH, "%s.part-%05lld", w->path, (long long)i);
-    else (void)snprintf(name, WRITE_PATH, "%s", w->path);
-}
-
-static void write_final(const levada_sink *w, int64_t i, char name[WRITE_PATH])
-{
-    const char *mark = strstr(w->path, "%05d-of-%05d"), *slash = strrchr(w->path, '/'), *dot;
-    long long   number = i, count = w->all.files;
-
-    if (mark) {
-        (void)snprintf(name, WRITE_PATH, "%.*s%05lld-of-%05lld%s", (int)(mark - w->path), w->path,
-                       number, count, mark + strlen("%05d-of-%05d"));
-        return;
-    }
-    dot = strchr(slash ? slash + 1 : w->path, '.');
-    if (!dot) dot = w->path + strlen(w->path);
-    (void)snprintf(name, WRITE_PATH, "%.*s-%05lld-of-%05lld%s", (int)(dot - w->path), w->path,
-                   number, count, dot);
-}
-
-/* After a failure: parts that are complete already. */
-static void write_drop(const levada_sink *w)
-{
-    char name[WRITE_PATH];
-
-    for (int64_t i = 0; w->set && i < w->all.files; i++) {
-        write_part(w, i, name);
-        (void)unlink(name);
-    }
-}
-
-static levada_status write_rename(const levada_sink *w, levada_error *err)
-{
-    char from[WRITE_PATH], to[WRITE_PATH], text[128];
-
-    for (int64_t i = 0; w->set && i < w->all.files; i++) {
-        write_part(w, i, from);
-        write_final(w, i, to);
-        if (rename(from, to) != 0)
-            return levada_fail(err, LEVADA_EUNAVAILABLE, "cannot rename %s to %s: %s", from, to,
-                               levada_text_errno(errno, text, sizeof text));
-    }
-    return LEVADA_OK;
-}
 
 /* -- files */
 
@@ -104,10 +56,10 @@ static levada_status write_flush(levada_sink *w, levada_error *err)
 
 static levada_status write_open(levada_sink *w, levada_error *err)
 {
-    char name[WRITE_PATH];
+    char name[LEVADA_FILE_SET_PATH];
 
-    write_part(w, w->all.files, name);
-    LEVADA_TRY(levada_writer_open(NULL, name, w->compression, w->options.level,
+    if (w->set) levada_file_set_part(w->path, w->all.files, name);
+    LEVADA_TRY(levada_writer_open(NULL, w->set ? name : w->path, w->compression, w->options.level,
                                   &w->writer, err));
     w->file_records = w->file_bytes = 0;
     return LEVADA_OK;
@@ -115,6 +67,7 @@ static levada_status write_open(levada_sink *w, levada_error *err)
 
 static levada_status write_close(levada_sink *w, levada_error *err)
 {
+    if (w->file_records == 0 && w->spec && w->format->begin) w->format->begin(w->spec, &w->text);
     if (w->format->end) w->format->end(&w->text);
     if (!w->format->framed) LEVADA_TRY(write_flush(w, err));
     LEVADA_TRY(levada_writer_close(w->writer, err));
@@ -136,10 +89,8 @@ static bool write_full(const levada_sink *w)
 
 /* -- records */
 
-static levada_status write_columns(levada_sink *w, const levada_block *block, levada_error *err)
+static levada_status write_columns(levada_sink *w, const levada_spec *spec, levada_error *err)
 {
-    const levada_spec *spec = levada_block_spec(block);
-
     if (!w->spec) {
         LEVADA_TRY(levada_row_check(spec, w->format->name, err));
         LEVADA_TRY(w->format->check(spec, err));
@@ -175,7 +126,8 @@ static levada_status write_row(levada_sink *w, const levada_block *block, int64_
 static const levada_row_format *write_format(const char *name)
 {
     static const levada_row_format *const all[] = { &levada_row_tfrecord, &levada_row_csv,
-                                                    &levada_row_jsonl, &levada_row_tar };
+                                                    &levada_row_jsonl, &levada_row_tar,
+                                                    &levada_row_lines };
 
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (strcmp(all[i]->name, name) == 0) return all[i];
@@ -192,16 +144,17 @@ static levada_status write_choose(levada_sink *w, const char *path, levada_error
     w->format = format ? write_format(format) : NULL;
     if (!w->format)
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "cannot write %s to %s: the formats are tfrecord, csv, jsonl and tar",
+                           "cannot write %s to %s: the formats are tfrecord, csv, jsonl, tar and "
+                           "text_lines",
                            format ? format : "a file of unknown format", path);
     if (w->options.shard_records < 0 || w->options.shard_bytes < 0)
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "shard_records=%lld and shard_bytes=%lld must not be negative",
                            (long long)w->options.shard_records, (long long)w->options.shard_bytes);
-    if (strlen(path) + 32 >= WRITE_PATH)
+    if (strlen(path) + 32 >= LEVADA_FILE_SET_PATH)
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "the path is too long");
     w->set = w->options.shard_records > 0 || w->options.shard_bytes > 0 ||
-             strstr(path, "%05d-of-%05d") != NULL;
+             strstr(path, LEVADA_FILE_SET_MARK) != NULL;
     w->path = levada_strdup(path);
     w->compression = levada_strdup(compression ? compression : "");
     if (w->path && w->compression) return LEVADA_OK;
@@ -221,6 +174,7 @@ levada_status levada_sink_open(const char *path, const levada_write_options *opt
     w = levada_alloc_zero(sizeof *w);
     if (!w) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to write files");
     w->options = all;
+    w->declared = all.spec ? levada_spec_ref(all.spec) : NULL;
     st = write_choose(w, path, err);
     if (st == LEVADA_OK) st = write_open(w, err); /* a wrong path is reported at once */
     if (st == LEVADA_OK) *out = w;
@@ -243,7 +197,7 @@ levada_status levada_sink_add(levada_sink *w, const levada_block *block, levada_
 
     LEVADA_TRY(write_ready(w, err));
     LEVADA_TRY(levada_require(block != NULL, "block", err));
-    st = write_columns(w, block, err);
+    st = write_columns(w, levada_block_spec(block), err);
     for (int64_t row = 0; st == LEVADA_OK && row < levada_block_rows(block); row++)
         st = write_row(w, block, row, err);
     if (st == LEVADA_OK && w->options.progress &&
@@ -251,6 +205,14 @@ levada_status levada_sink_add(levada_sink *w, const levada_block *block, levada_
         st = levada_fail(err, LEVADA_ECANCELLED, "writing was cancelled");
     w->done = st != LEVADA_OK;
     return st;
+}
+
+/* Without a record, the columns are those that the caller has named, if any. */
+static levada_status write_empty(levada_sink *w, levada_error *err)
+{
+    bool known = w->declared && !(levada_spec_flags_of(w->declared) & LEVADA_SPEC_OPEN);
+
+    return known && !w->spec ? write_columns(w, w->declared, err) : LEVADA_OK;
 }
 
 levada_status levada_sink_close(levada_sink *w, levada_write_result *result, levada_error *err)
@@ -261,10 +223,13 @@ levada_status levada_sink_close(levada_sink *w, levada_write_result *result, lev
     if (result)
         LEVADA_TRY(levada_versioned_check(result, sizeof *result, "levada_write_result", err));
     w->done = true;
-    st = write_close(w, err);
-    if (st == LEVADA_OK) st = write_rename(w, err);
+    st = write_empty(w, err);
+    if (st == LEVADA_OK) st = write_close(w, err);
+    if (st == LEVADA_OK && w->set)
+        st = levada_file_set_publish(w->path, w->all.files, &w->all.removed, err);
     w->complete = st == LEVADA_OK;
     w->all.records = w->row.record;
+    w->all.set = w->set;
     if (st == LEVADA_OK && result) {
         w->all.struct_size = sizeof w->all;
         levada_versioned_write(result, &w->all, sizeof w->all);
@@ -279,9 +244,10 @@ void levada_sink_destroy(levada_sink **sink)
     if (!w) return;
     *sink = NULL;
     levada_writer_destroy(&w->writer);
-    if (!w->complete) write_drop(w);
+    if (w->set && !w->complete) levada_file_set_drop(w->path, w->all.files);
     levada_example_destroy(&w->row.example);
     levada_spec_unref(&w->spec);
+    levada_spec_unref(&w->declared);
     levada_text_clear(&w->text);
     levada_free(w->compression);
     levada_free(w->path);
@@ -291,12 +257,15 @@ void levada_sink_destroy(levada_sink **sink)
 levada_status levada_write(levada_iter *it, const char *path, const levada_write_options *options,
                            levada_write_result *result, levada_error *err)
 {
-    levada_sink  *sink = NULL;
-    levada_block *block = NULL;
-    levada_status st;
+    levada_write_options all = LEVADA_WRITE_OPTIONS_INIT;
+    levada_sink         *sink = NULL;
+    levada_block        *block = NULL;
+    levada_status        st;
 
     LEVADA_TRY(LEVADA_USABLE(it, "iterator", err));
-    st = levada_sink_open(path, options, &sink, err);
+    if (options) LEVADA_TRY(LEVADA_VERSIONED_READ(all, options, levada_write_options, err));
+    if (!all.spec) all.spec = it->run->dataset->spec;
+    st = levada_sink_open(path, &all, &sink, err);
     while (st == LEVADA_OK && (st = levada_iter_next(it, &block, err)) == LEVADA_OK) {
         st = levada_sink_add(sink, block, err);
         levada_block_unref(&block);

@@ -8,7 +8,10 @@
  * only where a delimiter or the end of the row follows. So a quote at another place is an error of
  * its row, and the rows after it are read as if it were not there.
  */
-#include "rows/csv_columns.h"
+#include "base/alloc.h"
+#include "files/bytes.h"
+#include "files/glob.h"
+#include "rows/csv_infer.h"
 #include "registry/env_priv.h"
 
 #include <levada/source.h>
@@ -28,8 +31,11 @@ static const levada_arg csv_options[] = {
                       "'fields' with the strings of each row"),
     LEVADA_ARG(BOOL, levada_csv_args, header, .otherwise = "false",
                .doc = "skip the first row of every file"),
-    LEVADA_CSV_OPTIONS,
-    LEVADA_ARG_END
+    LEVADA_ARG(BOOL, levada_csv_args, infer, .otherwise = "false",
+               .doc =
+                   "find record_defaults, columns and header in the first 1000 rows of the first "
+                   "file, when the dataset is made; the description has them from then on"),
+    LEVADA_CSV_OPTIONS, LEVADA_ARG_END
 };
 
 static levada_status csv_check(const void *args, levada_spec **out, levada_error *err)
@@ -170,6 +176,70 @@ static int32_t csv_probe(const uint8_t *data, int64_t size)
     return size > 0 && !memchr(data, '\0', (size_t)size) ? 1 : 0;
 }
 
+/* -- the option infer */
+
+/* The rows of the first bytes of a file. */
+static levada_status csv_sample(const levada_csv_args *a, levada_env *env, const uint8_t *head,
+                                int64_t size, bool whole, const levada_value *options,
+                                levada_value **out, levada_error *err)
+{
+    enum { ROWS = LEVADA_CSV_INFER_ROWS };
+    csv_state      state = { .kernels = levada_env_kernels(env) };
+    int32_t        begin[ROWS + 64], end[ROWS + 64], bytes[ROWS];
+    const uint8_t *data[ROWS];
+    levada_spans   spans = { .begin = begin, .end = end, .capacity = ROWS, .stride = ROWS + 64 };
+    levada_strings rows = { .data = data, .size = bytes };
+
+    LEVADA_TRY(csv_next(&state, a, head, size, whole, &spans, err));
+    if (spans.n == 0)
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           size == 0 ? "infer: the file is empty"
+                                     : "infer: the first row is longer than 1 MiB");
+    for (rows.n = 0; rows.n < spans.n; rows.n++) {
+        data[rows.n] = head + begin[rows.n];
+        bytes[rows.n] = end[rows.n] - begin[rows.n];
+    }
+    return levada_csv_infer(a, env, &rows, options, out, err);
+}
+
+static levada_status csv_infer(levada_env *env, const void *args, const levada_texts *files,
+                               const char *compression, const levada_value *options,
+                               levada_value **out, levada_error *err)
+{
+    enum { HEAD = 1 << 20, SLACK = 64 };
+    const levada_csv_args *a = args;
+    levada_bytes_options   how = { .compression = compression, .probe = csv_probe };
+    levada_files           found = { 0 };
+    levada_bytes          *bytes = NULL;
+    uint8_t               *head = NULL;
+    levada_spec           *spec = NULL; /* of the other options: that they are good */
+    int64_t                made = 0;
+    levada_status          st;
+
+    if (!a->infer) return LEVADA_OK;
+    if (a->record_defaults || a->select_cols.n > 0 || a->columns.n > 0)
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "infer finds record_defaults and columns, and takes all fields: omit "
+                           "record_defaults, columns and select_cols");
+    LEVADA_TRY(csv_check(args, &spec, err));
+    levada_spec_unref(&spec);
+    st = levada_files_find(files, &found, err);
+    head = levada_alloc_zero(HEAD + 2 * SLACK);
+    if (st == LEVADA_OK && !head)
+        st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to infer columns");
+    if (st == LEVADA_OK && found.n == 0)
+        st = levada_fail(err, LEVADA_EINVALID_ARGUMENT, "infer: there are no files");
+    if (st == LEVADA_OK) st = levada_bytes_open(env, found.path[0], &how, &bytes, err);
+    if (st == LEVADA_OK) st = levada_bytes_read(bytes, head + SLACK, HEAD, &made, err);
+    if (st == LEVADA_OK)
+        st = csv_sample(a, env, head + SLACK, made, made < HEAD, options, out, err);
+    if (st != LEVADA_OK && found.n > 0) levada_error_place(err, NULL, found.path[0], -1, -1);
+    levada_bytes_close(&bytes);
+    levada_free(head);
+    levada_files_clear(&found);
+    return st;
+}
+
 /* -- columns */
 
 static levada_status csv_columns_open(void *state, const void *args,
@@ -220,4 +290,6 @@ const levada_format_def levada_format_csv = {
     .seek = csv_seek,
     .next = csv_next,
     .decoder = &csv_columns,
+    .lines = true,
+    .infer = csv_infer,
 };

@@ -159,4 +159,5 @@ const levada_format_def levada_format_jsonl = {
     .seek = jsonl_seek,
     .next = jsonl_next,
     .decoder = &jsonl_columns,
+    .lines = true,
 };

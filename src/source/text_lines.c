@@ -126,4 +126,5 @@ const levada_format_def levada_format_text_lines = {
     .seek = text_lines_seek,
     .next = text_lines_next,
     .leave_out = text_lines_leave_out,
+    .lines = true,
 };

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "files/lines.h"
+
+#include "base/alloc.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+enum { LINES_CHUNK = 1 << 16 };
+#define LINES_MOST (INT64_C(4) << 30)
+
+static int64_t lines_in(const uint8_t *data, int64_t size)
+{
+    int64_t n = 0;
+
+    for (const uint8_t *at = data, *end = data + size;
+         at < end && (at = memchr(at, '\n', (size_t)(end - at))) != NULL; at++)
+        n++;
+    return n;
+}
+
+int64_t levada_file_line(levada_env *env, const char *path, const levada_bytes_options *options,
+                         int64_t offset)
+{
+    levada_bytes *bytes = NULL;
+    uint8_t      *chunk;
+    int64_t       line = 1;
+    struct stat   st;
+
+    /* Opening a pipe could wait for ever. */
+    if (offset < 0 || offset > LINES_MOST || stat(path, &st) != 0 || !S_ISREG(st.st_mode)) return 0;
+    chunk = levada_alloc(LINES_CHUNK);
+    if (!chunk || levada_bytes_open(env, path, options, &bytes, NULL) != LEVADA_OK) offset = -1;
+    while (offset > 0) {
+        int64_t want = offset < LINES_CHUNK ? offset : LINES_CHUNK, made = 0;
+
+        if (levada_bytes_read(bytes, chunk, want, &made, NULL) != LEVADA_OK || made < want)
+            made = 0;
+        line += lines_in(chunk, made);
+        offset = made > 0 ? offset - made : -1;
+    }
+    levada_bytes_close(&bytes);
+    levada_free(chunk);
+    return offset < 0 ? 0 : line;
+}

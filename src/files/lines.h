@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Numbers of lines, for errors: records know their offset, and threads that read parts of a file do
+ * not know how many lines precede them. So a line is counted when an error needs its number.
+ */
+#ifndef LEVADA_FILES_LINES_H
+#define LEVADA_FILES_LINES_H
+
+#include "files/bytes.h"
+
+/* The number of the line, from 1, where the byte at `offset` of the decompressed file is. Reads a
+ * regular file up to there, at most 4 GiB of it. 0 where that is not possible. Any thread. */
+int64_t levada_file_line(levada_env *env, const char *path, const levada_bytes_options *options,
+                         int64_t offset);
+
+#endif
