@@ -61,9 +61,10 @@ enum {
     INDEX_AT_OPTIONS = INDEX_AT_SOURCE + LEVADA_INDEX_NAME
 };
 
-static uint32_t index_sum(const levada_kernels *kernels, const uint8_t *page)
+uint32_t levada_index_sum(const levada_kernels *kernels, const uint8_t page[LEVADA_INDEX_PAGE],
+                          int64_t number)
 {
-    return kernels->crc32c(0, page, LEVADA_INDEX_SUM);
+    return kernels->crc32c((uint32_t)number, page, LEVADA_INDEX_SUM);
 }
 
 void levada_index_put_foot(const levada_kernels *kernels, const levada_index_foot *foot,
@@ -79,7 +80,7 @@ void levada_index_put_foot(const levada_kernels *kernels, const levada_index_foo
     index_put(page + INDEX_AT_FILE_SUM, foot->sum, 4);
     memcpy(page + INDEX_AT_SOURCE, foot->source, LEVADA_INDEX_NAME);
     memcpy(page + INDEX_AT_OPTIONS, foot->options, sizeof foot->options);
-    index_put(page + LEVADA_INDEX_SUM, index_sum(kernels, page), 4);
+    index_put(page + LEVADA_INDEX_SUM, levada_index_sum(kernels, page, 0), 4);
 }
 
 static levada_status index_damaged(levada_error *err)
@@ -97,7 +98,7 @@ levada_status levada_index_get_foot(const levada_kernels *kernels,
     if (memcmp(page, LEVADA_INDEX_MAGIC, strlen(LEVADA_INDEX_MAGIC)) != 0) {
         return levada_fail(err, LEVADA_EDATA_LOSS, "the file does not end as an index of levada");
     }
-    if (index_get(page + LEVADA_INDEX_SUM, 4) != index_sum(kernels, page)) {
+    if (index_get(page + LEVADA_INDEX_SUM, 4) != levada_index_sum(kernels, page, 0)) {
         return index_damaged(err);
     }
     if (version != LEVADA_INDEX_VERSION ||
@@ -345,8 +346,9 @@ static levada_status index_page_of(levada_index *x, int32_t shard, int64_t numbe
     page->owner = 0;
     LEVADA_TRY(index_file_open(x, shard, &bytes, err));
     st = index_read(bytes, number, page->data, err);
-    if (st == LEVADA_OK && index_get(page->data + LEVADA_INDEX_SUM, 4) !=
-                               index_sum(levada_env_kernels(x->env), page->data)) {
+    if (st == LEVADA_OK &&
+        index_get(page->data + LEVADA_INDEX_SUM, 4) !=
+            levada_index_sum(levada_env_kernels(x->env), page->data, number)) {
         st = index_damaged(err);
     }
     if (st != LEVADA_OK) return index_place(x, shard, st, err);

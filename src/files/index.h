@@ -24,11 +24,11 @@
 
 #define LEVADA_INDEX_SUFFIX ".lvindex"
 #define LEVADA_INDEX_MAGIC "lvindex\n"
-#define LEVADA_INDEX_VERSION 1
+#define LEVADA_INDEX_VERSION 2
 #define LEVADA_INDEX_PAGE 4096
 #define LEVADA_INDEX_ROWS 340 /* entries of a page */
 #define LEVADA_INDEX_ENTRY 12 /* bytes: offset (8) and length (4) of a frame, little endian */
-#define LEVADA_INDEX_SUM (LEVADA_INDEX_PAGE - 4) /* where the CRC-32C of the bytes before stands */
+#define LEVADA_INDEX_SUM (LEVADA_INDEX_PAGE - 4) /* where the checksum of a page stands */
 #define LEVADA_INDEX_NAME 48
 
 /* The last page: it is written when all records are known. */
@@ -54,6 +54,10 @@ char *levada_index_path(const char *path);
 /* What the options of a format are, beyond those of every format. */
 LEVADA_MUST_USE levada_status levada_index_options(const levada_op *op, const void *args,
                                                    uint8_t out[16], levada_error *err);
+/* The checksum that page `number` must have: no other page can take its place. The last page has
+ * that of number 0. */
+uint32_t levada_index_sum(const levada_kernels *kernels, const uint8_t page[LEVADA_INDEX_PAGE],
+                          int64_t number);
 void levada_index_put_foot(const levada_kernels *kernels, const levada_index_foot *foot,
                            uint8_t page[LEVADA_INDEX_PAGE]);
 /* EDATA_LOSS: damaged; EFAILED_PRECONDITION: a newer version. */

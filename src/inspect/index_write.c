@@ -34,7 +34,7 @@ static levada_status index_write_page(index_write *w, levada_error *err)
     const levada_kernels *kernels = levada_env_kernels(w->scan.dataset->env);
 
     index_write_number(w->page + LEVADA_INDEX_SUM,
-                       kernels->crc32c(0, w->page, LEVADA_INDEX_SUM), 4);
+                       levada_index_sum(kernels, w->page, (w->count - 1) / LEVADA_INDEX_ROWS), 4);
     LEVADA_TRY(levada_output_write(w->output, w->page, sizeof w->page, err));
     memset(w->page, 0, sizeof w->page);
     return LEVADA_OK;
@@ -181,7 +181,8 @@ static levada_status index_write_pages(const levada_kernels *kernels, const leva
 
         LEVADA_TRY(levada_bytes_read_at(bytes, at, page, sizeof page, &made, err));
         sum = (uint32_t)e[0] | (uint32_t)e[1] << 8 | (uint32_t)e[2] << 16 | (uint32_t)e[3] << 24;
-        if (made < LEVADA_INDEX_PAGE || sum != kernels->crc32c(0, page, LEVADA_INDEX_SUM))
+        if (made < LEVADA_INDEX_PAGE ||
+            sum != levada_index_sum(kernels, page, at / LEVADA_INDEX_PAGE))
             return levada_fail(err, LEVADA_EDATA_LOSS, "the index is damaged: make it again");
     }
     return LEVADA_OK;
