@@ -3,6 +3,7 @@
 
 import json
 import os
+import pickle
 import random
 import subprocess
 import sys
@@ -299,6 +300,48 @@ def test_workers_of_a_loader_read_all_parts(files):
         assert sorted(i for b in loader for i in batch_ids(b)) == list(range(RECORDS))
 
 
+@pytest.mark.filterwarnings("ignore:torch_dataset")
+@pytest.mark.parametrize("name", ["batch", "buckets", "budget"])
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_stateful_loader_resumes_parts_exactly(files, name, workers):
+    stateful = pytest.importorskip("torchdata.stateful_dataloader", reason="torchdata is missing")
+    ds = PIPES[name](records(files)).with_options(seed=5, threads=1)
+
+    def loader():
+        shared = lv.torch_dataset(ds, 0, 1, parts=7)
+        return stateful.StatefulDataLoader(shared, batch_size=None, num_workers=workers)
+
+    whole = [batch_ids(batch) for batch in loader()]
+    for cut in (1, 6, len(whole) // 2, len(whole) - 1):
+        reading = loader()
+        iterator = iter(reading)
+        seen = [batch_ids(next(iterator)) for _ in range(cut)]
+        state = pickle.loads(pickle.dumps(reading.state_dict()))
+        del iterator, reading
+        again = loader()
+        again.load_state_dict(state)
+        assert seen + [batch_ids(batch) for batch in again] == whole
+        # The same state, for another number of workers.
+        other = lv.torch_dataset(ds, 0, 1, parts=7)
+        other.load_state_dict(state)
+        rest = [batch_ids(batch) for batch in other]
+        assert sorted(seen + rest) == sorted(whole)
+
+
+@pytest.mark.filterwarnings("ignore:torch_dataset")
+def test_ranks_of_the_same_world_resume_with_their_own_states(files):
+    ds = PIPES["buckets"](records(files)).with_options(seed=5, threads=1)
+    whole = sorted(batch_ids(b) for part in ds.parts(16) for b in part.iterate(0))
+    readers = [iter(each) for each in world(ds, 3, None)]
+    seen = [batch_ids(next(reader)) for reader in readers for _ in range(20)]
+    states = [reader.state_dict() for reader in readers]
+    for rank, own in enumerate(states):
+        second = lv.torch_dataset(ds, rank, 3, parts=16)
+        second.load_state_dict(own if rank < 2 else states)  # the same parts either way
+        seen += [batch_ids(batch) for batch in second]
+    assert sorted(seen) == whole
+
+
 KILLED = """
 import os, pickle, sys
 import levada as lv
@@ -380,6 +423,31 @@ def test_the_command_writes_and_checks_indexes(files, tmp_path):
     assert "levada index" in done.stderr
     assert "nothing" in levada("index", "nothing", status=1).stderr
     levada("index", status=2)
+
+
+def test_no_change_of_an_index_changes_records(tmp_path):
+    """Each bit of an index and its length: what is read is right, or there is an error."""
+    path = tmp_path / "a.tfrecord"
+    write(path, 0, 350)
+    lv.index(path)
+    ds = lv.tfrecord(str(path), index=True, shuffle_records=True)
+    ds = ds.parse_example(SPEC).select("id").with_options(seed=5, threads=1)
+    want = [r["id"] for r in ds.iterate(0)]
+    index = Path(f"{path}.lvindex")
+    data = index.read_bytes()
+    drawn = random.Random(2)
+    changed = [bytearray(data) for _ in range(150)]
+    for each in changed[:100]:
+        each[drawn.randrange(len(each))] ^= 1 << drawn.randrange(8)
+    for each in changed[100:]:
+        del each[drawn.randrange(len(each)) :]
+    for each in [*changed, data + data, data[4096:], data[:4096] * 2 + data[-4096:], b""]:
+        index.write_bytes(each)
+        try:
+            found = [r["id"] for r in ds.iterate(0)]
+        except (DataLossError, FailedPreconditionError):
+            continue
+        assert found == want
 
 
 def test_a_check_reads_every_page_of_an_index(files):

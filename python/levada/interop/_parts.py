@@ -17,20 +17,24 @@ _DONE, _WAITS = None, b""  # states of parts besides positions
 
 class Owned:
     """The positions of the parts that one worker reads: {part: None = read, b"" = not begun, or
-    bytes of its iterator}."""
+    bytes of its iterator}. `worker`: (number, count) of that worker among those of all ranks."""
 
-    __slots__ = ("epoch", "parts", "states")
+    __slots__ = ("epoch", "parts", "states", "worker")
 
-    def __init__(self, parts: int, epoch: int, states: dict[int, bytes | None]) -> None:
-        self.parts, self.epoch, self.states = parts, epoch, states
+    def __init__(
+        self, parts: int, epoch: int, states: dict[int, bytes | None], worker: tuple[int, int]
+    ) -> None:
+        self.parts, self.epoch, self.states, self.worker = parts, epoch, states, worker
 
     def to_dict(self) -> dict[str, Any]:
-        return {"parts": self.parts, "epoch": self.epoch, "states": dict(self.states)}
+        return {"parts": self.parts, "epoch": self.epoch, "states": dict(self.states),
+                "worker": self.worker}  # fmt: skip
 
 
 def fresh(parts: int, epoch: int, index: int, count: int) -> Owned:
     """Worker `index` of `count` at the beginning of an epoch."""
-    return Owned(parts, epoch, dict.fromkeys(range(index, parts, count), _WAITS))
+    states = dict.fromkeys(range(index, parts, count), _WAITS)
+    return Owned(parts, epoch, states, (index, count))
 
 
 def _found(state: Any) -> Iterator[Mapping[str, Any]]:
@@ -62,8 +66,22 @@ def _checked(state: Mapping[str, Any], parts: int) -> dict[int, bytes | None]:
     return dict(states)
 
 
-def merged(state: Any, parts: int) -> Owned:
-    """The positions of all parts, from the states of all workers of all ranks of one moment.
+def resumed(state: Any, parts: int, index: int, count: int) -> Owned:
+    """Worker `index` of `count` continues: with its own state alone, as a loader hands it to each
+    worker, or with the states of all workers of a world of any size. In a world of the same size it
+    has the same parts either way."""
+    found = {tuple(each.get("worker", ())): each for each in _found(state)}
+    own = found.get((index, count))
+    if own is None or len(found) > 1:
+        epoch, states = merged(state, parts)
+        if own is None or found.keys() != {(i, count) for i in range(count)}:
+            return Owned(parts, epoch, dealt(states, index, count), (index, count))
+    return Owned(parts, own["epoch"], _checked(own, parts), (index, count))
+
+
+def merged(state: Any, parts: int) -> tuple[int, dict[int, bytes | None]]:
+    """The epoch and the positions of all parts, from the states of all workers of all ranks of one
+    moment.
 
     The same state may be there more than once, but a part must not have two positions, and none may
     be missing.
@@ -86,17 +104,16 @@ def merged(state: Any, parts: int) -> Owned:
             f"no state has part {missing[0]} ({len(missing)} of {parts} parts are missing): pass "
             "the states of all workers of all ranks, as a list"
         )
-    return Owned(parts, epochs.pop(), states)
+    return epochs.pop(), states
 
 
-def dealt(all_parts: Owned, index: int, count: int) -> Owned:
+def dealt(states: dict[int, bytes | None], index: int, count: int) -> dict[int, bytes | None]:
     """Those for worker `index` of `count`: parts that have something left are dealt in turn, as
     evenly as it goes; and so are, for the record, those that are read."""
-    states = all_parts.states
-    left = [part for part in range(all_parts.parts) if states[part] is not _DONE]
-    read = [part for part in range(all_parts.parts) if states[part] is _DONE]
+    left = [part for part in sorted(states) if states[part] is not _DONE]
+    read = [part for part in sorted(states) if states[part] is _DONE]
     mine = sorted(left[index::count] + read[index::count])
-    return Owned(all_parts.parts, all_parts.epoch, {part: states[part] for part in mine})
+    return {part: states[part] for part in mine}
 
 
 class PartsIterator:
@@ -146,7 +163,7 @@ class PartsIterator:
             raise InvalidArgumentError("expected a state that parts= saved")
         states = _checked(owned, self._owned.parts)
         self.close()
-        self._owned = Owned(self._owned.parts, owned["epoch"], states)
+        self._owned = Owned(self._owned.parts, owned["epoch"], states, self._owned.worker)
 
     def stats(self) -> dict[str, Any]:
         """{"epoch", "parts", "read": those that were read to their end, "owned": of this worker}"""

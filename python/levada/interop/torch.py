@@ -145,7 +145,8 @@ class Shared:
     workers of all ranks. A worker reads its parts one after the other, and batches are made inside
     a part, so their contents do not depend on the number of ranks. ``load_state_dict`` takes a list
     of the states of all workers of all ranks at one step, for any number of ranks and workers then:
-    every record of the epoch comes once. `parts` must not change.
+    every record of the epoch comes once. With as many ranks and workers as before, the state of
+    each alone is enough, as torchdata's StatefulDataLoader restores it. `parts` must not change.
     """
 
     def __init__(
@@ -253,7 +254,7 @@ class Shared:
         owned = _parts.fresh(len(parts), epoch, index, count)
         state = self._loaded_state(seed)
         if state is not None:
-            owned = _parts.dealt(_parts.merged(state, len(parts)), index, count)
+            owned = _parts.resumed(state, len(parts), index, count)
             self._epochs.resume(owned.epoch, worker, seed)
             self._restored(seed)
         iterator = _parts.PartsIterator(owned, self._open_part)
