@@ -7,6 +7,7 @@
 #include "support/iters.h"
 
 #include <levada/example.h>
+#include <levada/inspect.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -218,6 +219,34 @@ static void shard_parse_bucket_to_boundaries(void **state)
                1, 3);
 }
 
+/* A group that is dealt to ranks, a copy that fills it, and the layouts of all ragged fields. */
+static void buckets_of_ranks(void **state)
+{
+    (void)state;
+    over_files("", " | bucket_by_sequence_length:x,boundaries=[2,5],max_tokens=4,too_long=alone,"
+               "ranks=[1,3]", 1, 2);
+    over_files("", " | bucket_by_sequence_length:x,lookahead=20,max_tokens=12,ranks=[1,3],"
+               "no_padding=true", 1, 2);
+}
+
+/* The file stays open, neighbors are read together, and a record that is none is skipped. */
+static void records_of_an_index(void **state)
+{
+    char text[1024];
+
+    (void)state;
+    (void)t_folder();
+    write_examples(t_path("a.tfrecord"));
+    assert_int_equal(levada_inspect_index(NULL, t_path("a.tfrecord"), NULL, NULL, NULL),
+                     LEVADA_OK);
+    (void)snprintf(text, sizeof text,
+                   "tfrecord:%s,index=true,shuffle_records=true | "
+                   "parse_example:{x:{kind:VarLen,dtype:int64}} | padded_batch:5",
+                   t_path("a.tfrecord"));
+    sweep(text, 1, 1);
+    t_folder_drop();
+}
+
 static void interleave_parse_shuffle(void **state)
 {
     char text[1024];
@@ -322,6 +351,8 @@ int main(void)
         cmocka_unit_test(shuffle_parse_bucket),
         cmocka_unit_test(parse_shuffle_twice_batch),
         cmocka_unit_test(shard_parse_bucket_to_boundaries),
+        cmocka_unit_test(buckets_of_ranks),
+        cmocka_unit_test(records_of_an_index),
         cmocka_unit_test(interleave_parse_shuffle),
         cmocka_unit_test(interleave_filter),
         cmocka_unit_test(zip_shuffle_parse),

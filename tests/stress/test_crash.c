@@ -7,6 +7,8 @@
 #include "base/hash.h"
 #include "support/iters.h"
 
+#include <levada/inspect.h>
+
 #include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -162,7 +164,8 @@ static int64_t check_log(const uint64_t *want, int64_t n)
     return lines;
 }
 
-static void expect_exact(const char *stages, int trials)
+/* `how`: options of the source, with the comma before them. */
+static void expect_exact_of(const char *how, const char *stages, int trials)
 {
     static uint64_t want[BATCHES], got[BATCHES];
     levada_iter    *it;
@@ -177,8 +180,10 @@ static void expect_exact(const char *stages, int trials)
     }
     (void)t_folder();
     t_write_file(t_path("a.tfrecord"), file.at, file.size);
-    (void)snprintf(pipe_text, sizeof pipe_text, "tfrecord:%s | %s | prefetch:2",
-                   t_path("a.tfrecord"), stages);
+    assert_int_equal(levada_inspect_index(NULL, t_path("a.tfrecord"), NULL, NULL, NULL),
+                     LEVADA_OK);
+    (void)snprintf(pipe_text, sizeof pipe_text, "tfrecord:%s%s | %s | prefetch:2",
+                   t_path("a.tfrecord"), how, stages);
     it = t_iter_open(pipe_text, 1, 256);
     n = reference(it, want);
     levada_iter_close(&it);
@@ -206,6 +211,8 @@ static void expect_exact(const char *stages, int trials)
     t_clear(&file);
     t_folder_drop();
 }
+
+static void expect_exact(const char *stages, int trials) { expect_exact_of("", stages, trials); }
 
 static void checkpoints_of_buckets_are_exact(void **state)
 {
@@ -239,6 +246,25 @@ static void checkpoints_of_segments_are_exact(void **state)
                  "unroll:12,batch_size=32,burn_in=3,shift=1,zero_length=skip", TRIALS);
 }
 
+/* All strategies of ranks in step hold records that have not left yet. */
+static void checkpoints_of_ranks_in_step_are_exact(void **state)
+{
+    (void)state;
+    expect_exact("shuffle:500 | bucket_by_sequence_length:record,lookahead=300,max_tokens=200,"
+                 "ranks=[1,3]", TRIALS / 2);
+    expect_exact("bucket_by_sequence_length:record,boundaries=[20,40],max_tokens=50,"
+                 "too_long=alone,ranks=[2,3],no_padding=true", TRIALS / 2);
+}
+
+static void checkpoints_of_an_index_are_exact(void **state)
+{
+    (void)state;
+    expect_exact_of(",index=true,shuffle_records=true", "window:9,shift=5", TRIALS / 2);
+    expect_exact_of(",index=true,part=[1,3]",
+                    "decode_raw:uint8,field=record | pack:64,fields=record | padded_batch:4",
+                    TRIALS / 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -246,6 +272,8 @@ int main(void)
         cmocka_unit_test(checkpoints_of_a_look_ahead_are_exact),
         cmocka_unit_test(checkpoints_of_chosen_boundaries_are_exact),
         cmocka_unit_test(checkpoints_of_segments_are_exact),
+        cmocka_unit_test(checkpoints_of_ranks_in_step_are_exact),
+        cmocka_unit_test(checkpoints_of_an_index_are_exact),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
