@@ -31,6 +31,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+RECORDINGS = ROOT.parent / "shared" / "data" / "audio" / "fsdd" / "recordings"
 FENCE = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NOT_RUN = {
     "pip install .": "changes the environment of the tests",
@@ -38,6 +39,8 @@ NOT_RUN = {
     ". ~/levada-env/bin/activate": "makes the environment of the line before",
     "make run": "runs for a minute; the build machine runs it",
     "make test": "this is part of it",
+    "git clone https://github.com/Jakobovski/free-spoken-digit-dataset": "needs a network",
+    "ln -s free-spoken-digit-dataset/recordings recordings": "run_page does it",
     "meson setup build/library -Dpython=disabled -Dtests=disabled --buildtype=release "
     "--prefix=$HOME/.local": "installs; ci/full.sh does the same",
     "meson install -C build/library": "installs",
@@ -185,6 +188,7 @@ def run_page(page):
         run = Run(Path(name))
         for link in ("include", "plugins", "examples"):
             (run.folder / link).symlink_to(ROOT / link)
+        (run.folder / "recordings").symlink_to(RECORDINGS)
         os.chdir(run.folder)
         try:
             for fence in fences(page.read_text()):
@@ -195,9 +199,12 @@ def run_page(page):
 
 
 def missing(page):
-    """The optional packages that a page imports and that are not installed."""
+    """The optional packages and data that a page needs and that are not there."""
     named = {name for f in fences(page.read_text()) for name in OPTIONAL.findall(f.code)}
-    return sorted(name for name in named if not importlib.util.find_spec(name))
+    absent = [name for name in named if not importlib.util.find_spec(name)]
+    if "recordings/" in page.read_text() and not RECORDINGS.exists():
+        absent.append("recordings of spoken digits")
+    return sorted(absent)
 
 
 def update(page, differences):

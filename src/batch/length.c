@@ -24,19 +24,21 @@ static const char *length_names(const levada_spec *spec, char *text, size_t size
     return text;
 }
 
+static levada_status length_unknown(const char *length, const levada_spec *in, levada_error *err)
+{
+    char names[200];
+
+    return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "length='%s' is not a field; available: %s",
+                       length, length_names(in, names, sizeof names));
+}
+
 levada_status levada_length_check(const char *length, const levada_spec *in, levada_error *err)
 {
     int32_t             i = levada_spec_find(in, length);
     const levada_field *f = levada_spec_field(in, i);
 
     if (i < 0 && (levada_spec_flags_of(in) & LEVADA_SPEC_OPEN)) return LEVADA_OK;
-    if (i < 0) {
-        char names[200];
-
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "length='%s' is not a field; there are %s", length,
-                           length_names(in, names, sizeof names));
-    }
+    if (i < 0) return length_unknown(length, in, err);
     if (f->depth > 0 || f->ndim > 0 || f->dtype == LEVADA_BYTES || length_integer(f)) {
         return LEVADA_OK;
     }
@@ -81,9 +83,7 @@ levada_status levada_length_measure(const char *field, const levada_block *block
 {
     int32_t i = levada_spec_find(block->spec, field);
 
-    if (i < 0) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "length='%s' is not a field", field);
-    }
+    if (i < 0) return length_unknown(field, block->spec, err);
     LEVADA_TRY(levada_length_check(field, block->spec, err));
     if (length_ragged(levada_spec_field(block->spec, i))) {
         for (int64_t k = 0; k < block->n; k++) {
