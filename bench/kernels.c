@@ -67,6 +67,18 @@ static void run_i32(const levada_kernels *k)
     }
 }
 
+static void run_narrow(const levada_kernels *k, levada_varint_range range)
+{
+    for (size_t at = 0, next; at < used; at = next) {
+        for (next = at + 400 < used ? at + 400 : used; data[next - 1] >= 0x80;) next++;
+        if (k->varint_narrow(data + at, next - at, range, begin) == -1) abort();
+    }
+}
+
+static void run_u16(const levada_kernels *k) { run_narrow(k, (levada_varint_range){2, 16, 0}); }
+
+static void run_u8(const levada_kernels *k) { run_narrow(k, (levada_varint_range){1, 8, 0}); }
+
 static void run_newline(const levada_kernels *k)
 {
     size_t scanned;
@@ -202,6 +214,10 @@ static void report_varints(const char *name, unsigned one, unsigned two, unsigne
     if (one + two + three < 100) return; /* does not fit in int32 */
     snprintf(line, sizeof(line), "varint i32 %s", name);
     report(line, run_i32);
+    snprintf(line, sizeof(line), "varint 16 bits %s", name);
+    report(line, run_u16);
+    snprintf(line, sizeof(line), "varint 8 bits %s", name);
+    report(line, run_u8);
 }
 
 int main(void)

@@ -148,6 +148,18 @@ static void *ours_open_a(const levada_bench_args *args)
     return ours_open(args, OURS_FILE, "tfrecord", OURS_A " | padded_batch:256");
 }
 
+/* The same with tokens of the dtype that `user` names. */
+static void *ours_open_narrow_a(const levada_bench_args *args)
+{
+    char rest[OURS_TEXT / 2];
+
+    snprintf(rest, sizeof rest,
+             " | parse_example:{tokens:{kind:VarLen,dtype:%s},"
+             "label:{kind:FixedLen,shape:[],dtype:int64}} | padded_batch:256",
+             (const char *)args->user);
+    return ours_open(args, OURS_FILE, "tfrecord", rest);
+}
+
 static void *ours_open_held_a(const levada_bench_args *args)
 {
     ours_state *s = ours_open_a(args);
@@ -231,6 +243,8 @@ const levada_bench_work levada_bench_works[] = {
     {"scan", ours_open_scan, ours_pass, NULL},
     {"lines", ours_open_lines, ours_pass, NULL},
     {"batch_a", ours_open_a, ours_pass, NULL},
+    {"batch_a_int32", ours_open_narrow_a, ours_pass, "int32"},
+    {"batch_a_uint16", ours_open_narrow_a, ours_pass, "uint16"},
     {"batch_held_a", ours_open_held_a, ours_pass, NULL},
     {"batch_b", ours_open_b, ours_pass, NULL},
     {"batch_f", ours_open_f, ours_pass, NULL},

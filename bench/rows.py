@@ -174,8 +174,15 @@ def parse_rows():
 
 
 def pipeline_c_rows():
-    """The main job, and SequenceExamples, in C."""
-    rows = []
+    """Narrow tokens, the main job, and SequenceExamples, in C."""
+    rows = [
+        Row(
+            "12", f"file A to padded batches of 256, tokens as {dtype}, 1 thread", "M examples/s",
+            ours_c(f"batch_a_{dtype}", "a"), {"ours, int64": ours_c("batch_a", "a")},
+            {f"{FUSED}, int64": fused("fused_a", "a")}, {"ours, int64": 1.0}, 1e-6,
+        )
+        for dtype in ("int32", "uint16")
+    ]  # fmt: skip
     for work, name, title in (
         ("main", "a", "main job: A, shuffle of 10,000, buckets"),
         ("buckets", "a", "file A to buckets"),

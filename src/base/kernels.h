@@ -46,6 +46,13 @@ typedef enum levada_varint_size {
     LEVADA_VARINT_OVER_10 = 2 /* some have more than 10 bytes: they are not varints             */
 } levada_varint_size;
 
+/* Where varint_narrow writes values to, and which ones fit there: 0 <= value + bias < 2^bits. */
+typedef struct levada_varint_range {
+    int32_t  size; /* bytes of an element: 1 or 2 */
+    uint32_t bits; /* at most 8 * size            */
+    uint32_t bias;
+} levada_varint_range;
+
 typedef struct levada_kernels {
     levada_cpu_level level; /* the level that these kernels need */
 
@@ -73,6 +80,9 @@ typedef struct levada_kernels {
 
     /* The same to int32. -2: a value does not fit in int32 (-1 wins when both are true). */
     int64_t (*varint_i32)(const uint8_t *p, size_t n, int32_t *out);
+
+    /* The same to elements of one or two bytes. -2: a value is not in the range. */
+    int64_t (*varint_narrow)(const uint8_t *p, size_t n, levada_varint_range range, void *out);
 
     /* Positions of '\n' in p[0, n), n <= INT32_MAX, at most `max` of them, relative to p. Returns
      * their number. *scanned = n, or one past the last position when `max` was reached before

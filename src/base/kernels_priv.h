@@ -87,8 +87,11 @@ int64_t levada_varint_i64_portable(const uint8_t *p, size_t n, int64_t *out);
 int64_t levada_varint_i64_avx2(const uint8_t *p, size_t n, int64_t *out);
 int64_t levada_varint_i64_avx512(const uint8_t *p, size_t n, int64_t *out);
 int64_t levada_varint_i32_portable(const uint8_t *p, size_t n, int32_t *out);
+int64_t levada_varint_narrow_portable(const uint8_t *p, size_t n, levada_varint_range range, void *out);
 int64_t levada_varint_i32_avx2(const uint8_t *p, size_t n, int32_t *out);
+int64_t levada_varint_narrow_avx2(const uint8_t *p, size_t n, levada_varint_range range, void *out);
 int64_t levada_varint_i32_avx512(const uint8_t *p, size_t n, int32_t *out);
+int64_t levada_varint_narrow_avx512(const uint8_t *p, size_t n, levada_varint_range range, void *out);
 
 int64_t levada_newline_index_portable(const uint8_t *p, size_t n, int32_t *pos, int64_t max,
                                       size_t *scanned);
@@ -111,6 +114,7 @@ int64_t levada_byte_index_avx2(const uint8_t *p, size_t n, const uint8_t set[4],
         .varint_sizes = levada_varint_sizes_portable,    \
         .varint_i64 = levada_varint_i64_portable,        \
         .varint_i32 = levada_varint_i32_portable,        \
+        .varint_narrow = levada_varint_narrow_portable,  \
         .newline_index = levada_newline_index_portable,  \
         .byte_index = levada_byte_index_portable,        \
     }

@@ -12,6 +12,7 @@ static const levada_kernels kernels_x86_sse42 = {
     .varint_sizes = levada_varint_sizes_portable,
     .varint_i64 = levada_varint_i64_portable,
     .varint_i32 = levada_varint_i32_portable,
+    .varint_narrow = levada_varint_narrow_portable,
     .newline_index = levada_newline_index_portable,
     .byte_index = levada_byte_index_portable,
 };
@@ -24,6 +25,7 @@ static const levada_kernels kernels_x86_avx2 = {
     .varint_sizes = levada_varint_sizes_avx2,
     .varint_i64 = levada_varint_i64_avx2,
     .varint_i32 = levada_varint_i32_avx2,
+    .varint_narrow = levada_varint_narrow_avx2,
     .newline_index = levada_newline_index_avx2,
     .byte_index = levada_byte_index_avx2,
 };
@@ -37,6 +39,7 @@ static const levada_kernels kernels_x86_vpclmul = {
     .varint_sizes = levada_varint_sizes_avx2,
     .varint_i64 = levada_varint_i64_avx2,
     .varint_i32 = levada_varint_i32_avx2,
+    .varint_narrow = levada_varint_narrow_avx2,
     .newline_index = levada_newline_index_avx2,
     .byte_index = levada_byte_index_avx2,
 };
@@ -49,6 +52,7 @@ static const levada_kernels kernels_x86_avx512 = {
     .varint_sizes = levada_varint_sizes_avx512,
     .varint_i64 = levada_varint_i64_avx512,
     .varint_i32 = levada_varint_i32_avx512,
+    .varint_narrow = levada_varint_narrow_avx512,
     .newline_index = levada_newline_index_avx512,
     .byte_index = levada_byte_index_avx2,
 };

@@ -7,6 +7,7 @@
  * `pext`, both without a branch on a length.
  */
 #include <immintrin.h>
+#include <string.h>
 
 #include "base/varint_priv.h"
 
@@ -60,9 +61,14 @@ static LEVADA_ALWAYS_INLINE void varint_avx2_widen(const uint8_t *p, levada_vari
             _mm256_storeu_si256((__m256i *)(void *)to, _mm256_cvtepu8_epi64(eight));
             _mm256_storeu_si256((__m256i *)(void *)(to + 4),
                                 _mm256_cvtepu8_epi64(_mm_srli_epi64(eight, 32)));
-        } else {
+        } else if (sink->narrow != NULL) {
             _mm256_storeu_si256((__m256i *)(void *)(sink->narrow + sink->count + i),
                                 _mm256_cvtepu8_epi32(eight));
+        } else if (sink->sixteen != NULL) {
+            _mm_storeu_si128((__m128i *)(void *)(sink->sixteen + sink->count + i),
+                             _mm_cvtepu8_epi16(eight));
+        } else {
+            _mm_storel_epi64((__m128i *)(void *)(sink->eight + sink->count + i), eight);
         }
     }
     sink->count += 64;
@@ -129,11 +135,31 @@ static const uint32_t varint_avx2_lanes[256][4] LEVADA_ALIGNED(64) = {
     VARINT_64(0u), VARINT_64(64u), VARINT_64(128u), VARINT_64(192u)
 };
 
-/* Four values whose bytes are at p, in the layout `lanes`; the caller counts those of them that are
- * meant. */
+/* Four values to elements of one or two bytes; the first `left` of them have to fit. */
 LEVADA_TARGET_AVX2
-static LEVADA_ALWAYS_INLINE void varint_avx2_put4(const levada_varint_sink *sink, const uint8_t *p,
-                                                  const uint32_t *lanes)
+static LEVADA_ALWAYS_INLINE void varint_avx2_narrow4(levada_varint_sink *sink, __m128i x,
+                                                     int64_t left)
+{
+    __m128i meant = _mm_cmpgt_epi32(_mm_set1_epi32((int)left), _mm_setr_epi32(0, 1, 2, 3));
+    __m128i over = _mm_srl_epi32(_mm_add_epi32(x, _mm_set1_epi32((int)sink->bias)),
+                                 _mm_cvtsi32_si128((int)sink->bits));
+
+    sink->misfit |= !_mm_testz_si128(meant, over);
+    if (sink->sixteen != NULL) {
+        x = _mm_shuffle_epi8(x, _mm_set1_epi64x(0x0d0c090805040100));
+        _mm_storel_epi64((__m128i *)(void *)(sink->sixteen + sink->count), x);
+    } else {
+        int32_t four = _mm_cvtsi128_si32(_mm_shuffle_epi8(x, _mm_set1_epi32(0x0c080400)));
+
+        memcpy(sink->eight + sink->count, &four, sizeof four);
+    }
+}
+
+/* Four values whose bytes are at p, in the layout `lanes`; the first `left` of them are meant, and
+ * the caller counts them. */
+LEVADA_TARGET_AVX2
+static LEVADA_ALWAYS_INLINE void varint_avx2_put4(levada_varint_sink *sink, const uint8_t *p,
+                                                  const uint32_t *lanes, int64_t left)
 {
     __m128i x = _mm_shuffle_epi8(_mm_loadu_si128((const __m128i *)(const void *)p),
                                  _mm_load_si128((const __m128i *)(const void *)lanes));
@@ -145,8 +171,10 @@ static LEVADA_ALWAYS_INLINE void varint_avx2_put4(const levada_varint_sink *sink
     if (sink->wide != NULL) {
         _mm256_storeu_si256((__m256i *)(void *)(sink->wide + sink->count),
                             _mm256_cvtepu32_epi64(x));
-    } else {
+    } else if (sink->narrow != NULL) {
         _mm_storeu_si128((__m128i *)(void *)(sink->narrow + sink->count), x);
+    } else {
+        varint_avx2_narrow4(sink, x, left);
     }
 }
 
@@ -168,7 +196,7 @@ static LEVADA_ALWAYS_INLINE const uint8_t *varint_avx2_window(const uint8_t *p, 
     for (; sink->count < all; sink->count += 4, twos >>= 4, threes >>= 4) {
         uint64_t i = (twos & 15) | (threes & 15) << 4;
 
-        varint_avx2_put4(sink, begin, varint_avx2_lanes[i]);
+        varint_avx2_put4(sink, begin, varint_avx2_lanes[i], all - sink->count);
         begin += 4 + _mm_popcnt_u64(i);
     }
     sink->count = all;
@@ -187,7 +215,7 @@ static LEVADA_ALWAYS_INLINE int64_t varint_avx2_decode(const uint8_t *p, size_t 
         unsigned take = left < 64 ? (unsigned)left : 64;
         uint64_t tops = _bzhi_u64(varint_avx2_tops(p), take), ends, runs;
 
-        if (tops == 0 && left >= 64) {
+        if (tops == 0 && left >= 64 && levada_varint_fits(&sink, 0x7f)) {
             varint_avx2_widen(p, &sink);
             p += 64;
             continue;
@@ -215,4 +243,17 @@ LEVADA_TARGET_AVX2
 int64_t levada_varint_i32_avx2(const uint8_t *p, size_t n, int32_t *out)
 {
     return varint_avx2_decode(p, n, (levada_varint_sink){.narrow = out});
+}
+
+LEVADA_TARGET_AVX2
+int64_t levada_varint_narrow_avx2(const uint8_t *p, size_t n, levada_varint_range range, void *out)
+{
+    levada_varint_sink sink = {.bits = range.bits, .bias = range.bias};
+
+    if (range.size == 2) {
+        sink.sixteen = out;
+        return varint_avx2_decode(p, n, sink);
+    }
+    sink.eight = out;
+    return varint_avx2_decode(p, n, sink);
 }

@@ -10,6 +10,7 @@
  * bytes or more (negative numbers have ten) are decoded one by one.
  */
 #include <immintrin.h>
+#include <string.h>
 
 #include "base/varint_priv.h"
 
@@ -63,11 +64,18 @@ static LEVADA_ALWAYS_INLINE void varint_avx512_widen(const uint8_t *p, levada_va
             _mm512_storeu_si512(sink->wide + sink->count + i,
                                 _mm512_cvtepu8_epi64(_mm_loadl_epi64(
                                     (const __m128i *)(const void *)(p + i))));
-    } else {
+    } else if (sink->narrow != NULL) {
         for (int i = 0; i < 64; i += 16)
             _mm512_storeu_si512(sink->narrow + sink->count + i,
                                 _mm512_cvtepu8_epi32(_mm_loadu_si128(
                                     (const __m128i *)(const void *)(p + i))));
+    } else if (sink->sixteen != NULL) {
+        for (int i = 0; i < 64; i += 16)
+            _mm256_storeu_si256((__m256i *)(void *)(sink->sixteen + sink->count + i),
+                                _mm256_cvtepu8_epi16(_mm_loadu_si128(
+                                    (const __m128i *)(const void *)(p + i))));
+    } else {
+        memcpy(sink->eight + sink->count, p, 64);
     }
     sink->count += 64;
 }
@@ -114,9 +122,27 @@ static LEVADA_ALWAYS_INLINE __m512i varint_avx512_sixteen(__m512i window, __m512
     return _mm512_madd_epi16(halves, _mm512_set1_epi32(0x40000001));
 }
 
+/* Those of 16 values that `which` names to elements of one or two bytes. */
+LEVADA_TARGET_AVX512
+static LEVADA_ALWAYS_INLINE void varint_avx512_narrow(levada_varint_sink *sink, int at,
+                                                      __m512i values, uint32_t which)
+{
+    __m512i over = _mm512_srl_epi32(_mm512_add_epi32(values, _mm512_set1_epi32((int)sink->bias)),
+                                    _mm_cvtsi32_si128((int)sink->bits));
+
+    sink->misfit |= _mm512_mask_test_epi32_mask((__mmask16)which, over, over);
+    if (sink->sixteen != NULL) {
+        _mm256_mask_storeu_epi16(sink->sixteen + sink->count + at, (__mmask16)which,
+                                 _mm512_cvtepi32_epi16(values));
+    } else {
+        _mm_mask_storeu_epi8(sink->eight + sink->count + at, (__mmask16)which,
+                             _mm512_cvtepi32_epi8(values));
+    }
+}
+
 /* Stores the first `number` of 16 values; `number` may be less than 0. */
 LEVADA_TARGET_AVX512
-static LEVADA_ALWAYS_INLINE void varint_avx512_store(const levada_varint_sink *sink, int at,
+static LEVADA_ALWAYS_INLINE void varint_avx512_store(levada_varint_sink *sink, int at,
                                                      __m512i values, int number)
 {
     uint32_t which = number < 0 ? 0 : _bzhi_u32(0xffff, (unsigned)number);
@@ -128,6 +154,8 @@ static LEVADA_ALWAYS_INLINE void varint_avx512_store(const levada_varint_sink *s
                                  _mm512_cvtepu32_epi64(_mm512_castsi512_si256(values)));
         _mm512_mask_storeu_epi64(to + 8, (__mmask8)(which >> 8),
                                  _mm512_cvtepu32_epi64(_mm512_extracti64x4_epi64(values, 1)));
+    } else if (sink->narrow == NULL) {
+        varint_avx512_narrow(sink, at, values, which);
     } else {
         _mm512_mask_storeu_epi32(sink->narrow + sink->count + at, (__mmask16)which, values);
     }
@@ -190,7 +218,7 @@ static LEVADA_ALWAYS_INLINE int64_t varint_avx512_decode(const uint8_t *p, size_
         uint64_t runs = tops & tops >> 1; /* two continuation bytes in a row, */
 
         runs = _bzhi_u64(runs & runs >> 2, (unsigned)take); /* four */
-        if (left >= 64 && carry != 0 && tops == 0) {
+        if (left >= 64 && carry != 0 && tops == 0 && levada_varint_fits(&sink, 0x7f)) {
             varint_avx512_widen(p, &sink);
             p += 64;
         } else if (LEVADA_LIKELY(runs == 0)) {
@@ -216,4 +244,17 @@ LEVADA_TARGET_AVX512
 int64_t levada_varint_i32_avx512(const uint8_t *p, size_t n, int32_t *out)
 {
     return varint_avx512_decode(p, n, (levada_varint_sink){.narrow = out});
+}
+
+LEVADA_TARGET_AVX512
+int64_t levada_varint_narrow_avx512(const uint8_t *p, size_t n, levada_varint_range range, void *out)
+{
+    levada_varint_sink sink = {.bits = range.bits, .bias = range.bias};
+
+    if (range.size == 2) {
+        sink.sixteen = out;
+        return varint_avx512_decode(p, n, sink);
+    }
+    sink.eight = out;
+    return varint_avx512_decode(p, n, sink);
 }

@@ -10,21 +10,28 @@
 
 #define LEVADA_VARINT_TOPS 0x8080808080808080u /* the top bits of eight bytes */
 
-/* Where decoded values go: to one of the two arrays; the other is NULL. */
+/* Where decoded values go: to one of the four arrays; the others are NULL. */
 typedef struct levada_varint_sink {
-    int64_t *wide;
-    int32_t *narrow;
-    int64_t  count;
-    uint64_t misfit; /* not 0: a value does not fit in int32 */
+    int64_t  *wide;
+    int32_t  *narrow;
+    uint16_t *sixteen;
+    uint8_t  *eight;
+    uint32_t  bits, bias; /* of the last two: levada_varint_range */
+    int64_t   count;
+    uint64_t  misfit; /* not 0: a value does not fit */
 } levada_varint_sink;
 
 static LEVADA_ALWAYS_INLINE void levada_varint_put(levada_varint_sink *sink, uint64_t value)
 {
     if (sink->wide != NULL) {
         sink->wide[sink->count++] = (int64_t)value;
-    } else {
+    } else if (sink->narrow != NULL) {
         sink->misfit |= (value + 0x80000000u) >> 32;
         sink->narrow[sink->count++] = (int32_t)(uint32_t)value;
+    } else {
+        sink->misfit |= (value + sink->bias) >> sink->bits;
+        if (sink->sixteen != NULL) sink->sixteen[sink->count++] = (uint16_t)value;
+        else sink->eight[sink->count++] = (uint8_t)value;
     }
 }
 
@@ -51,6 +58,14 @@ static LEVADA_ALWAYS_INLINE void levada_varint_run_end(const levada_varint_runs 
 {
     if (r->over_4) *sizes |= LEVADA_VARINT_OVER_4;
     if (r->over_10) *sizes |= LEVADA_VARINT_OVER_10;
+}
+
+/* Whether `value` fits wherever the values go to. */
+static LEVADA_ALWAYS_INLINE bool levada_varint_fits(const levada_varint_sink *sink, uint64_t value)
+{
+    bool small = sink->sixteen != NULL || sink->eight != NULL;
+
+    return !small || (value + sink->bias) >> sink->bits == 0;
 }
 
 /* The result of a decoder that met no overlong varint. */

@@ -126,39 +126,25 @@ static numbers_result numbers_result_of(int64_t got, int64_t count)
     return got == count ? NUMBERS_OK : NUMBERS_BROKEN;
 }
 
-/* n numbers of 32 bits as narrower ones; false where one does not fit. A loop that compilers turn
- * into vectors. */
-#define NUMBERS_NARROW(type)                                                       \
-    {                                                                              \
-        type *restrict at = to;                                                    \
-        for (int64_t i = 0; i < n; i++) {                                          \
-            at[i] = (type)v[i];                                                    \
-            lost |= (uint32_t)(v[i] ^ (int32_t)at[i]);                             \
-        }                                                                          \
-    }                                                                              \
-    break
-
-static bool numbers_narrow(levada_dtype dtype, const int32_t *v, int64_t n, void *to)
+/* What fits in a dtype of 8 or 16 bits, or in a bool: for varint_narrow. */
+static levada_varint_range numbers_range(levada_dtype dtype)
 {
-    uint32_t lost = 0;
+    uint32_t bits = dtype == LEVADA_BOOL ? 1 : 8 * (uint32_t)levada_dtype_size(dtype);
+    bool sign = dtype == LEVADA_INT8 || dtype == LEVADA_INT16;
 
-    switch (dtype) {
-    case LEVADA_INT16: NUMBERS_NARROW(int16_t);
-    case LEVADA_INT8: NUMBERS_NARROW(int8_t);
-    case LEVADA_UINT16: NUMBERS_NARROW(uint16_t);
-    case LEVADA_UINT8: NUMBERS_NARROW(uint8_t);
-    default:
-        for (int64_t i = 0; i < n; i++) {
-            ((uint8_t *)to)[i] = v[i] != 0;
-            lost |= (uint32_t)v[i] & ~UINT32_C(1);
-        }
-        break;
-    }
-    return lost == 0;
+    return (levada_varint_range){ .size = (int32_t)levada_dtype_size(dtype),
+                                  .bits = bits,
+                                  .bias = sign ? UINT32_C(1) << (bits - 1) : 0 };
 }
 
-/* Integers of another width than the kernels know go through x->number (which has the capacity),
- * and those of up to 16 bits as 32 bits: half as much of the first-level cache. */
+/* Whether a kernel decodes numbers straight to their dtype. */
+static bool numbers_direct(levada_dtype dtype)
+{
+    return dtype == LEVADA_INT64 || dtype == LEVADA_INT32 || levada_dtype_size(dtype) == 1 ||
+           dtype == LEVADA_INT16 || dtype == LEVADA_UINT16;
+}
+
+/* Dtypes that the kernels do not know go through x->number, which has the capacity. */
 static numbers_result numbers_integers(levada_proto *x, const levada_span *span,
                                        levada_dtype dtype, int64_t count, void *to)
 {
@@ -168,12 +154,8 @@ static numbers_result numbers_integers(levada_proto *x, const levada_span *span,
 
     if (dtype == LEVADA_INT64) return numbers_result_of(k->varint_i64(span->at, size, to), count);
     if (dtype == LEVADA_INT32) return numbers_result_of(k->varint_i32(span->at, size, to), count);
-    if (levada_dtype_size(dtype) <= 2) {
-        int64_t got = k->varint_i32(span->at, size, (int32_t *)x->number);
-
-        if (got != count) return numbers_result_of(got, count);
-        return numbers_narrow(dtype, (const int32_t *)x->number, count, to) ? NUMBERS_OK
-                                                                           : NUMBERS_RANGE;
+    if (numbers_direct(dtype)) {
+        return numbers_result_of(k->varint_narrow(span->at, size, numbers_range(dtype), to), count);
     }
     if (k->varint_i64(span->at, size, x->number) != count) return NUMBERS_BROKEN;
     for (int64_t i = 0; i < count; i++) {
@@ -216,7 +198,7 @@ levada_status levada_numbers_decode(levada_proto *x, const levada_feature *f,
     int64_t row;
 
     if (count == 0) return LEVADA_OK;
-    if (!floats && dtype != LEVADA_INT64 && dtype != LEVADA_INT32) {
+    if (!floats && !numbers_direct(dtype)) {
         LEVADA_TRY(levada_proto_reserve((void **)&x->number, &x->number_capacity, count + 8,
                                      sizeof *x->number, err));
     }

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 
@@ -141,6 +142,79 @@ static void narrower_dtypes_are_range_checked(void **state)
     levada_block_unref(&block);
     refused("{a:{kind:VarLen,dtype:uint8}}", minus, "does not fit in uint8");
     refused("{a:{kind:FixedLen,shape:[],dtype:bool}}", seven, "does not fit in bool");
+}
+
+static size_t put_varint(char *to, uint64_t v)
+{
+    size_t n = 0;
+
+    for (; v >= 0x80; v >>= 7) to[n++] = (char)(v | 0x80);
+    to[n++] = (char)v;
+    return n;
+}
+
+/* {"a": [fill, ..., v, ..., fill]}: n numbers, v at `at`. Returns its size. */
+static size_t put_list(char *to, uint64_t fill, int n, int at, uint64_t v)
+{
+    char payload[4096], *p = payload, *q = to;
+    size_t size, least = 10;
+
+    for (int i = 0; i < n; i++) p += put_varint(p, i == at ? v : fill);
+    size = (size_t)(p - payload);
+    /* Sizes of two bytes each: from the outside Features, entry, Feature, Int64List, packed. */
+    *q++ = 0x0a, q += put_varint(q, size + least + 5);
+    *q++ = 0x0a, q += put_varint(q, size + least + 2);
+    memcpy(q, "\x0a\x01" "a\x12", 4), q += 4;
+    q += put_varint(q, size + 6);
+    *q++ = 0x1a, q += put_varint(q, size + 3);
+    *q++ = 0x0a, q += put_varint(q, size);
+    memcpy(q, payload, size);
+    return (size_t)(q - to) + size;
+}
+
+/* Long lists of each narrow dtype: the least and the greatest number at any place, and one beyond. */
+static void long_lists_of_narrow_dtypes_are_range_checked(void **state)
+{
+    static const struct {
+        const char *dtype;
+        int64_t least, most;
+        int64_t size;
+    } kinds[] = { { "bool", 0, 1, 1 }, { "uint8", 0, 255, 1 }, { "int8", -128, 127, 1 },
+                  { "uint16", 0, 65535, 2 }, { "int16", -32768, 32767, 2 } };
+    static char bytes[8192];
+    char spec[64], text[64];
+    int64_t count = 200;
+
+    (void)state;
+    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
+        snprintf(spec, sizeof spec, "{a:{kind:VarLen,dtype:%s}}", kinds[k].dtype);
+        snprintf(text, sizeof text, "does not fit in %s", kinds[k].dtype);
+        for (int at = 0; at < count; at += 7) {
+            int64_t odd[] = { kinds[k].least, kinds[k].most, kinds[k].least - 1, kinds[k].most + 1,
+                              INT64_MIN };
+
+            for (int i = 0; i < 5; i++) {
+                message m = { bytes, put_list(bytes, 1, (int)count, at, (uint64_t)odd[i]) };
+                levada_block *block = NULL;
+                const levada_column *c;
+
+                if (i >= 2) {
+                    refused(spec, m, text);
+                    continue;
+                }
+                decode_ok(spec, &m, 1, &block);
+                c = levada_block_column(block, "a");
+                assert_int_equal(levada_column_length(c, 0), count);
+                for (int64_t v = 0; v < count; v++) {
+                    int64_t want = v == at ? odd[i] : 1;
+
+                    assert_memory_equal(c->values + v * kinds[k].size, &want,
+                                        (size_t)kinds[k].size);
+                }
+                levada_block_unref(&block);
+            }
+        }
+    }
 }
 
 static void strings_and_their_defaults(void **state)
@@ -477,6 +551,7 @@ int main(void)
         cmocka_unit_test(values_of_mixed_lists_are_all_delivered),
         cmocka_unit_test(single_numbers_and_defaults),
         cmocka_unit_test(narrower_dtypes_are_range_checked),
+        cmocka_unit_test(long_lists_of_narrow_dtypes_are_range_checked),
         cmocka_unit_test(strings_and_their_defaults),
         cmocka_unit_test(the_last_entry_of_a_key_wins),
         cmocka_unit_test(an_entry_without_a_kind_clears_all_but_fixed_features),

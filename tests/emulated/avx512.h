@@ -15,6 +15,7 @@
 #define levada_varint_sizes_avx512 emulated_varint_sizes
 #define levada_varint_i32_avx512 emulated_varint_i32
 #define levada_varint_i64_avx512 emulated_varint_i64
+#define levada_varint_narrow_avx512 emulated_varint_narrow
 
 #include "base/kernels_priv.h"
 
@@ -65,6 +66,24 @@ EMULATED void emulated_mask_store_u32(void *p, uint32_t k, emulated_m512i a)
 {
     for (int i = 0; i < 16; i++)
         if (k >> i & 1) memcpy((uint8_t *)p + 4 * i, &a.u32[i], 4);
+}
+
+EMULATED void emulated_mask_store_u16(void *p, uint32_t k, __m256i a)
+{
+    uint16_t from[16];
+
+    memcpy(from, &a, sizeof from);
+    for (int i = 0; i < 16; i++)
+        if (k >> i & 1) memcpy((uint8_t *)p + 2 * i, &from[i], 2);
+}
+
+EMULATED void emulated_mask_store_u8(void *p, uint32_t k, __m128i a)
+{
+    uint8_t from[16];
+
+    memcpy(from, &a, sizeof from);
+    for (int i = 0; i < 16; i++)
+        if (k >> i & 1) ((uint8_t *)p)[i] = from[i];
 }
 
 EMULATED void emulated_mask_store_u64(void *p, uint32_t k, emulated_m512i a)
@@ -267,7 +286,46 @@ EMULATED emulated_m512i emulated_widen_u32_u64(__m256i a)
     return r;
 }
 
+/* -- narrower parts: their low bits */
+
+EMULATED __m256i emulated_narrow_u32_u16(emulated_m512i a)
+{
+    uint16_t to[16];
+    __m256i  r;
+
+    for (int i = 0; i < 16; i++) to[i] = (uint16_t)a.u32[i];
+    memcpy(&r, to, sizeof r);
+    return r;
+}
+
+EMULATED __m128i emulated_narrow_u32_u8(emulated_m512i a)
+{
+    uint8_t to[16];
+    __m128i r;
+
+    for (int i = 0; i < 16; i++) to[i] = (uint8_t)a.u32[i];
+    memcpy(&r, to, sizeof r);
+    return r;
+}
+
 /* -- masks and places */
+
+EMULATED emulated_m512i emulated_shift_u32(emulated_m512i a, __m128i by)
+{
+    uint32_t       n = (uint32_t)_mm_cvtsi128_si32(by);
+    emulated_m512i r;
+
+    EMULATED_EACH(u32, 16, n < 32 ? a.u32[i] >> n : 0);
+    return r;
+}
+
+EMULATED uint16_t emulated_test_u32(uint32_t k, emulated_m512i a, emulated_m512i b)
+{
+    uint32_t r = 0;
+
+    for (int i = 0; i < 16; i++) r |= (uint32_t)((a.u32[i] & b.u32[i]) != 0) << i;
+    return (uint16_t)(r & k);
+}
 
 EMULATED uint64_t emulated_tops(emulated_m512i a)
 {
@@ -368,6 +426,9 @@ EMULATED emulated_m512i emulated_shuffle128(emulated_m512i a, emulated_m512i b, 
 #define _mm512_cmpeq_epi8_mask emulated_equal_u8
 #define _mm512_cmpge_epu8_mask emulated_at_least_u8
 #define _mm512_cmplt_epu8_mask emulated_less_u8
+#define _mm256_mask_storeu_epi16 emulated_mask_store_u16
+#define _mm512_cvtepi32_epi16 emulated_narrow_u32_u16
+#define _mm512_cvtepi32_epi8 emulated_narrow_u32_u8
 #define _mm512_cvtepu32_epi64 emulated_widen_u32_u64
 #define _mm512_cvtepu8_epi32 emulated_widen_u8_u32
 #define _mm512_cvtepu8_epi64 emulated_widen_u8_u64
@@ -377,6 +438,7 @@ EMULATED emulated_m512i emulated_shuffle128(emulated_m512i a, emulated_m512i b, 
 #define _mm512_madd_epi16 emulated_madd
 #define _mm512_maddubs_epi16 emulated_maddubs
 #define _mm512_mask_cmpeq_epi8_mask(k, a, b) ((k) & emulated_equal_u8(a, b))
+#define _mm512_mask_test_epi32_mask emulated_test_u32
 #define _mm512_mask_storeu_epi32 emulated_mask_store_u32
 #define _mm512_mask_storeu_epi64 emulated_mask_store_u64
 #define _mm512_maskz_compress_epi8 emulated_compress_u8
@@ -390,10 +452,12 @@ EMULATED emulated_m512i emulated_shuffle128(emulated_m512i a, emulated_m512i b, 
 #define _mm512_set1_epi8 emulated_set1_u8
 #define _mm512_set_epi64 emulated_set_u64
 #define _mm512_shuffle_i64x2 emulated_shuffle128
+#define _mm512_srl_epi32 emulated_shift_u32
 #define _mm512_storeu_si512 emulated_store
 #define _mm512_sub_epi8 emulated_sub_u8
 #define _mm512_ternarylogic_epi32 emulated_ternary
 #define _mm512_ternarylogic_epi64 emulated_ternary
 #define _mm512_xor_si512 emulated_xor
+#define _mm_mask_storeu_epi8 emulated_mask_store_u8
 
 #endif

@@ -14,6 +14,7 @@ static const levada_kernels emulated_kernels = {
     .varint_sizes = emulated_varint_sizes,
     .varint_i64 = emulated_varint_i64,
     .varint_i32 = emulated_varint_i32,
+    .varint_narrow = emulated_varint_narrow,
     .newline_index = emulated_newline_index,
 };
 

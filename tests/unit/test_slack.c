@@ -80,6 +80,13 @@ static void compare_varints(const levada_kernels *k, const uint8_t *from, size_t
     if (count > 0) assert_memory_equal(out, wide, (size_t)count * sizeof *wide);
     assert_int_equal(k->varint_i32(in, n, (int32_t *)(void *)out), less);
     if (less > 0) assert_memory_equal(out, narrow, (size_t)less * sizeof *narrow);
+    for (int32_t size = 1; size <= 2; size++) {
+        levada_varint_range range = {.size = size, .bits = 8 * (uint32_t)size};
+        int64_t fits = plain->varint_narrow(clean, n, range, narrow);
+
+        assert_int_equal(k->varint_narrow(in, n, range, out), fits);
+        if (fits > 0) assert_memory_equal(out, narrow, (size_t)(fits * size));
+    }
     drop(in, SLACK);
     drop(clean, SLACK);
     drop(bare, 0);

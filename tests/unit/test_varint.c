@@ -80,6 +80,28 @@ static uint32_t reference_sizes(const uint8_t *p, size_t n)
     return sizes;
 }
 
+/* Bool, and signed and unsigned numbers of 8 and 16 bits. */
+static const levada_varint_range ranges[] = {{1, 1, 0}, {1, 8, 0}, {1, 8, 1u << 7},
+                                             {2, 16, 0}, {2, 16, 1u << 15}};
+
+/* Elements of one and two bytes; `ends` is the number of varints if all are whole. */
+static void compare_narrow(const levada_kernels *k, const uint8_t *p, size_t n, int64_t count,
+                           int64_t ends)
+{
+    for (size_t r = 0; r < sizeof ranges / sizeof ranges[0]; r++) {
+        int64_t  size = ranges[r].size, fits = count;
+        uint8_t *out = (uint8_t *)narrow, *after = out + ends * size + SLACK;
+
+        for (int64_t i = 0; i < count; i++)
+            if (((uint64_t)values[i] + ranges[r].bias) >> ranges[r].bits != 0) fits = -2;
+        memset(after, 0x5a, 512);
+        assert_int_equal(k->varint_narrow(p, n, ranges[r], out), fits);
+        for (int64_t i = 0; i < fits; i++)
+            assert_memory_equal(out + i * size, &values[i], (size_t)size);
+        for (int64_t i = 0; i < 512; i++) assert_int_equal(after[i], 0x5a);
+    }
+}
+
 /* All levels against the reference; nothing may be written behind the slack after the output. */
 static void compare(const uint8_t *p, size_t n)
 {
@@ -106,6 +128,7 @@ static void compare(const uint8_t *p, size_t n)
             assert_int_equal(wide[ends + SLACK / 8 + i], 0x5a5a5a5a5a5a5a5a);
         for (int64_t i = 0; i < 512 / 4; i++)
             assert_int_equal(narrow[ends + SLACK / 4 + i], 0x5a5a5a5a);
+        compare_narrow(k, p, n, count, ends);
     }
 }
 
@@ -168,6 +191,28 @@ static void decodes_a_long_value_at_any_place(void **state)
             n += encode(1, coded + n);
             n += encode(300, coded + n);
             n += encode(odd[i], coded + n);
+            compare(coded, n);
+        }
+    }
+}
+
+/* Most values fit, one at any place does not, or just so. */
+static void finds_what_does_not_fit_at_any_place(void **state)
+{
+    static const uint64_t odd[] = {1, 2, 127, 128, 255, 256, 32767, 32768, 65535, 65536, 1u << 27,
+                                   UINT64_MAX, (uint64_t)-128, (uint64_t)-129, (uint64_t)-32768,
+                                   (uint64_t)-32769, (uint64_t)INT64_MIN};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++) {
+        for (size_t before = 0; before < 200; before++) {
+            size_t n = 0;
+
+            fill(i);
+            while (n < before) n += encode(random_next() & (i % 2 ? 1 : 0xff), coded + n);
+            n += encode(odd[i], coded + n);
+            compare(coded, n);
+            for (size_t j = 0; j < 80; j++) n += encode(random_next() & 0x7fff, coded + n);
             compare(coded, n);
         }
     }
@@ -237,6 +282,7 @@ int main(void)
         cmocka_unit_test(decodes_every_size_at_all_lengths),
         cmocka_unit_test(decodes_blocks_of_one_byte_values),
         cmocka_unit_test(decodes_a_long_value_at_any_place),
+        cmocka_unit_test(finds_what_does_not_fit_at_any_place),
         cmocka_unit_test(takes_bytes_that_are_not_canonical),
         cmocka_unit_test(refuses_overlong_and_unfinished_values),
         cmocka_unit_test(agrees_on_random_bytes),
