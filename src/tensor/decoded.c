@@ -8,25 +8,26 @@
 
 #include <string.h>
 
-static levada_status decoded_columns(levada_pool *pool, const levada_block *block,
+/* `only` is the column to decode, or -1 for all. */
+static levada_status decoded_columns(levada_pool *pool, const levada_block *block, int32_t only,
                                      levada_builder **b, levada_error *err)
 {
     LEVADA_TRY(levada_builder_make(pool, block->spec, block->n, b, err));
     for (int32_t i = 0; i < levada_spec_count(block->spec); i++) {
         const levada_column *c = &block->columns[i];
 
-        if (c->encoded) LEVADA_TRY(levada_gather_decoded(*b, i, block, err));
+        if (c->encoded && (only < 0 || only == i)) LEVADA_TRY(levada_gather_decoded(*b, i, block, err));
         else levada_builder_share(*b, i, c);
     }
     return LEVADA_OK;
 }
 
-static levada_status decoded_data(levada_pool *pool, const levada_block *block, levada_block **out,
-                                  levada_error *err)
+static levada_status decoded_data(levada_pool *pool, const levada_block *block, int32_t only,
+                                  levada_block **out, levada_error *err)
 {
     levada_builder *b = NULL;
     levada_block   *made = NULL;
-    levada_status   st = decoded_columns(pool, block, &b, err);
+    levada_status   st = decoded_columns(pool, block, only, &b, err);
 
     if (st == LEVADA_OK) st = levada_builder_publish(&b, &made, err);
     if (st == LEVADA_OK) st = levada_block_copy_origins(pool, made, block, err);
@@ -67,12 +68,18 @@ levada_status levada_block_decoded(levada_pool *pool, const levada_block *block,
         *out = levada_block_ref(block);
         return LEVADA_OK;
     }
-    if (block->kind == LEVADA_BLOCK_DATA) LEVADA_TRY(decoded_data(pool, block, &made, err));
+    if (block->kind == LEVADA_BLOCK_DATA) LEVADA_TRY(decoded_data(pool, block, -1, &made, err));
     else LEVADA_TRY(levada_block_gather(pool, block, &made, err));
     st = decoded_rejects(block, made, err);
     if (st == LEVADA_OK) *out = made;
     else levada_block_unref(&made);
     return st;
+}
+
+levada_status levada_block_decode_column(levada_pool *pool, const levada_block *block, int32_t field,
+                                         levada_block **out, levada_error *err)
+{
+    return decoded_data(pool, block, field, out, err);
 }
 
 levada_status levada_block_decode(levada_pool *pool, levada_block **block, levada_error *err)

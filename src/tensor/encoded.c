@@ -59,3 +59,36 @@ uint8_t *levada_items_decode(const levada_column *c, const levada_item *items, i
     }
     return to;
 }
+
+static bool encoded_whole(levada_dtype dtype)
+{
+    return dtype == LEVADA_INT32 || dtype == LEVADA_INT64 || dtype == LEVADA_UINT64;
+}
+
+/* Rows of an inner level may be in any order, or be left out: those that are there are looked at. */
+static bool encoded_fits(const levada_column *c, int32_t level, int64_t begin, int64_t end)
+{
+    uint32_t sizes = 0;
+
+    for (int64_t r = begin; level < c->encoded->level && r < end; r++) {
+        const levada_level *l = &c->level[level];
+
+        if (!encoded_fits(c, level + 1, l->begin[r], l->end[r])) return false;
+    }
+    if (level < c->encoded->level) return true;
+    for (int64_t r = begin; r < end; r++) {
+        const levada_item *item = levada_column_items(c, r);
+
+        if (item->size) {
+            (void)c->encoded->kernels->varint_sizes(item->at, (size_t)item->size, &sizes);
+        }
+    }
+    return (sizes & LEVADA_VARINT_OVER_4) == 0;
+}
+
+bool levada_items_fit(const levada_column *c, levada_dtype to)
+{
+    if (c->encoded->encoding != LEVADA_ENCODING_VARINTS) return false;
+    if (!encoded_whole(c->field->dtype) || !encoded_whole(to)) return false;
+    return c->field->dtype == LEVADA_INT32 || encoded_fits(c, 0, 0, c->n);
+}

@@ -75,6 +75,10 @@ static inline const levada_item *levada_column_items(const levada_column *c, int
     return c->encoded->items + (c->encoded->level ? 0 : c->encoded_first) + row;
 }
 
+/* Whether the items of an encoded column are those of a column of dtype `to` as well: whole numbers
+ * of up to 28 bits are the same varints in int32, int64 and uint64. */
+bool levada_items_fit(const levada_column *c, levada_dtype to);
+
 /* Decodes n items one after the other to `to`, after which LEVADA_SLACK bytes are overwritten.
  * Returns the end of what it decoded. */
 uint8_t *levada_items_decode(const levada_column *c, const levada_item *items, int64_t n,
@@ -84,7 +88,12 @@ uint8_t *levada_items_decode(const levada_column *c, const levada_item *items, i
  * decoded columns; a selection that names encoded ones is gathered. */
 LEVADA_MUST_USE levada_status levada_block_decoded(levada_pool *pool, const levada_block *block,
                                                    levada_block **out, levada_error *err);
-/* The same in place: *block is replaced. */
+/* A DATA block that shares the columns of another one, of which `field` is decoded. Without its
+ * rejects. */
+LEVADA_MUST_USE levada_status levada_block_decode_column(levada_pool *pool,
+                                                         const levada_block *block, int32_t field,
+                                                         levada_block **out, levada_error *err);
+/* The first one in place: *block is replaced. */
 LEVADA_MUST_USE levada_status levada_block_decode(levada_pool *pool, levada_block **block,
                                                   levada_error *err);
 

@@ -7,6 +7,7 @@
 #include "registry/env_priv.h"
 #include "tensor/builder_priv.h"
 #include "tensor/convert.h"
+#include "tensor/encoded.h"
 #include <levada/stage.h>
 
 typedef struct cast_args {
@@ -163,31 +164,57 @@ static levada_status cast_column(cast_work *w, levada_error *err)
     return bad ? cast_reject(w, err) : LEVADA_OK;
 }
 
+/* Numbers that stay encoded (tensor/encoded.h) are cast by their new dtype alone, if they have up to
+ * 28 bits; else this column is decoded: *from is a reference to the block with it. */
+static levada_status cast_source(const cast_state *s, const levada_block *in, int32_t field,
+                                 levada_dtype to, levada_block **from, levada_error *err)
+{
+    const levada_column *c = levada_block_at(in, field);
+
+    if (!c || !c->encoded || levada_items_fit(c, to)) {
+        *from = levada_block_ref(in);
+        return LEVADA_OK;
+    }
+    return levada_block_decode_column(levada_env_pool(s->context->env), in, field, from, err);
+}
+
+/* `from` is the input, in which the column to be cast has values, or items that fit. */
+static levada_status cast_block(const cast_state *s, const levada_spec *spec, cast_work *w,
+                                const levada_block *from, levada_block **out, levada_error *err)
+{
+    levada_status st;
+
+    w->from = levada_block_at(from, w->index);
+    if (!w->from) return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "no field to cast");
+    LEVADA_TRY(levada_builder_create(s->context->env, spec, from->n, &w->b, err));
+    for (int32_t i = 0; i < levada_spec_count(spec); i++) {
+        levada_builder_share(w->b, i, levada_block_at(from, i));
+    }
+    st = w->from->encoded ? LEVADA_OK : cast_column(w, err);
+    if (st == LEVADA_OK) st = levada_builder_publish(&w->b, out, err);
+    levada_builder_destroy(&w->b);
+    return st;
+}
+
 static levada_status cast_apply(void *state, const void *args, const levada_block *in,
                                 levada_block **out, levada_error *err)
 {
     cast_state        *s = state;
     const cast_args   *a = args;
     const levada_spec *spec = NULL;
+    levada_block      *from = NULL;
     cast_work          w = { .to = a->dtype };
     levada_status      st;
 
     LEVADA_TRY(levada_derived_get(&s->columns, cast_check, a, in->spec, &spec, err));
     LEVADA_TRY(levada_spec_require(spec, a->field, &w.index, err));
-    w.from = levada_block_at(in, w.index);
-    if (!w.from) return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "no field '%s'", a->field);
-    LEVADA_TRY(levada_builder_create(s->context->env, spec, in->n, &w.b, err));
-    for (int32_t i = 0; i < levada_spec_count(spec); i++) {
-        levada_builder_share(w.b, i, levada_block_at(in, i));
-    }
-    st = cast_column(&w, err);
-    if (st == LEVADA_OK) st = levada_builder_publish(&w.b, out, err);
-    if (st == LEVADA_OK) {
-        (*out)->bytes = in->bytes; /* about */
-        levada_block_set_layout(*out, in->layout);
-    }
-    levada_builder_destroy(&w.b);
-    return st;
+    LEVADA_TRY(cast_source(s, in, w.index, a->dtype, &from, err));
+    st = cast_block(s, spec, &w, from, out, err);
+    levada_block_unref(&from);
+    if (st != LEVADA_OK) return st;
+    (*out)->bytes = in->bytes; /* about */
+    levada_block_set_layout(*out, in->layout);
+    return LEVADA_OK;
 }
 
 const levada_stage_def levada_stage_cast = {
@@ -197,6 +224,7 @@ const levada_stage_def levada_stage_cast = {
     .example = "range:10 | cast:value,dtype=float32",
     .mode = LEVADA_MODE_PURE,
     .rows = LEVADA_ROWS_SAME,
+    .late = LEVADA_LATE_PASS,
     .args = cast_options,
     .args_size = sizeof(cast_args),
     .state_size = sizeof(cast_state),

@@ -13,6 +13,7 @@
 #include "description/columns.h"
 #include "registry/env_priv.h"
 #include "tensor/builder_priv.h"
+#include "tensor/encoded.h"
 #include "tensor/merge.h"
 #include <levada/rowstore.h>
 
@@ -319,6 +320,7 @@ const levada_stage_def levada_stage_shard = {
     .example = "range:10 | shard:1,count=3",
     .mode = LEVADA_MODE_SERIAL,
     .rows = LEVADA_ROWS_SUBSET,
+    .late = LEVADA_LATE_PASS,
     .args = shard_options,
     .args_size = sizeof(shard_args),
     .state_size = sizeof(shard_state),

@@ -363,6 +363,13 @@ static void batches_are_the_same(void **state)
         SEQUENCES " | shuffle:9 | padded_batch:4,padded_shapes={frames:[4,20],words:[4,20]}",
         SEQUENCES " | bucket_by_sequence_length:frames,boundaries=[2,3],batch_sizes=4",
         SEQUENCES " | batch:5 | cast:feat,dtype=float16",
+        EXAMPLES " | cast:ids,dtype=int64 | shuffle:9,seed=2 | padded_batch:5",
+        EXAMPLES " | cast:rows,dtype=int32 | padded_batch:5,padded_shapes={rows:[9,3]}",
+        EXAMPLES " | cast:ids,dtype=int64 | cast:tokens,dtype=float64 | padded_batch:5",
+        EXAMPLES " | cast:loose,dtype=int16 | cast:rows,dtype=int32 | padded_batch:5",
+        SEQUENCES " | cast:frames,dtype=float64 | cast:words,dtype=float32 | padded_batch:5",
+        EXAMPLES " | shuffle:7,seed=1 | cast:rows,dtype=int32 | shard:1,count=3 | padded_batch:4",
+        EXAMPLES " | shard:1,count=3,equal=pad | padded_batch:4",
     };
 
     (void)state;
@@ -431,6 +438,9 @@ static void states_cross_modes(void **state)
         EXAMPLES " | bucket_by_sequence_length:tokens,boundaries=[8,16,30],batch_sizes=3",
         SEQUENCES " | shuffle:6 | padded_batch:5",
         "mix(" EXAMPLES " | take:9; " EXAMPLES "):seed=3 | shuffle:4 | padded_batch:4",
+        EXAMPLES " | shard:1,count=3,equal=drop | padded_batch:2",
+        EXAMPLES " | shard:2,count=3,equal=pad | padded_batch:2",
+        EXAMPLES " | cast:rows,dtype=int32 | shard:0,count=2 | shuffle:4 | padded_batch:2",
     };
 
     (void)state;
@@ -478,6 +488,9 @@ static void bad_records_are_the_same(void **state)
         "vec:{kind:FixedLen,shape:[9],dtype:int64},value:{kind:FixedLen,shape:[],dtype:int64}}"
         " | padded_batch:4",
         "tfrecord:bad.tfrecord | parse_example:{ids:{kind:VarLen,dtype:int32}} | batch:4",
+        "tfrecord:bad.tfrecord | parse_example:{tokens:{kind:VarLen,dtype:int64},"
+        "vec:{kind:FixedLen,shape:[9],dtype:int64}} | cast:tokens,dtype=int32"
+        " | cast:vec,dtype=uint64 | shuffle:5 | padded_batch:4",
     };
 
     (void)state;
