@@ -65,7 +65,7 @@ static bool encoded_whole(levada_dtype dtype)
     return dtype == LEVADA_INT32 || dtype == LEVADA_INT64 || dtype == LEVADA_UINT64;
 }
 
-/* Rows of an inner level may be in any order, or be left out: those that are there are looked at. */
+/* Rows of an inner level may be in any order, with gaps: only those in use are looked at. */
 static bool encoded_fits(const levada_column *c, int32_t level, int64_t begin, int64_t end)
 {
     uint32_t sizes = 0;
