@@ -14,7 +14,8 @@ from pathlib import Path
 
 # Written by hand, because they need more than the table says.
 BY_HAND = set(
-    "call concat filter group_by_window interleave map memory mix range records select zip".split()
+    "cache call concat filter flat_map group_by_window interleave map memory mix range "
+    "records select zip".split()
 )
 # Which options may be given by position, where it is not [the positional one, required ones].
 POSITIONAL = {

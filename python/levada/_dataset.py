@@ -13,6 +13,7 @@ from levada.errors import InvalidArgumentError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
@@ -171,6 +172,7 @@ class Dataset(Divided[T]):
         spec: Mapping[str, Any] | None = None,
         batched: bool = False,
         workers: int = 1,
+        processes: bool = False,
         pure: bool = True,
         rng: bool = False,
     ) -> Dataset[T]:
@@ -181,20 +183,68 @@ class Dataset(Divided[T]):
         keeps its lengths; ``levada.Padded(array, lengths)`` and a Ragged have their own.
         `spec`: {field: dtype or feature} of the result. Without one, lists and arrays of records
         are sequences of any length, and the first result fixes dtypes. `workers`: calls at the
-        same time, whatever ``threads`` is (with ``threads=1``, one at a time). `pure`: may be
-        called again for a record after a restore. `rng`: fn(record, generator), a NumPy generator
-        that depends on the record alone. A record whose call raises is bad:
-        ``with_options(errors=)`` decides what happens to it. The consumer catches the original
-        exception.
+        same time, whatever ``threads`` is (with ``threads=1``, one at a time). `processes`: the
+        calls run in `workers` processes, for functions that compute in Python; the function must
+        be pure and stand at the top level of a module. `pure`: may be called again for a record
+        after a restore. `rng`: fn(record, generator), a NumPy generator that depends on the record
+        alone. A record whose call raises is bad: ``with_options(errors=)`` decides what happens to
+        it. The consumer catches the original exception.
         """
         from levada import _functions
 
         if not callable(fn):
             raise TypeError(f"map takes a function, not {type(fn).__name__}")
-        kind = _functions.BatchMap if batched else _functions.Map
-        target = kind(fn, spec, rng)
-        handle = _functions.handle(target, fn, pure=pure, workers=workers, per_record=not batched)
+        if processes:
+            handle = _functions.in_processes(fn, spec, batched, workers, pure, rng)
+        else:
+            kind = _functions.BatchMap if batched else _functions.Map
+            options = {"pure": pure, "workers": workers, "per_record": not batched}
+            handle = _functions.handle(kind(fn, spec, rng), fn, **options)
         return self._append("map" if pure else "call", with_spec(handle, spec))
+
+    def flat_map(
+        self,
+        fn: Callable[..., Iterable[Mapping[str, Any]]],
+        *,
+        spec: Mapping[str, Any] | None = None,
+        workers: int = 1,
+        rng: bool = False,
+    ) -> Dataset[T]:
+        """fn(record) -> any number of dicts, as a list or a generator: the records of the result.
+
+        The options are those of `map`; the function must be pure. The keys of the records of record
+        ``a.txt:3`` are ``a.txt:3``, ``a.txt:3.1``, ``a.txt:3.2``.
+        """
+        from levada import _functions
+
+        if not callable(fn):
+            raise TypeError(f"flat_map takes a function, not {type(fn).__name__}")
+        target = _functions.FlatMap(fn, spec, rng)
+        handle = _functions.handle(target, fn, workers=workers, per_record=True)
+        return self._append("flat_map", with_spec(handle, spec))
+
+    def cache(self, path: str | os.PathLike[str] | None = None) -> Dataset[T]:
+        """The records of the first complete pass again in later ones (epochs, iterators), without
+        reading, decoding or calling functions again.
+
+        `path`: a file that holds them, also for later programs: it is reused where it was made of
+        the same description (changes of the data or of the code of functions are not noticed:
+        remove it then), and else replaced. It appears when a pass is complete. None: in memory, for
+        the iterators of this dataset. Raises InvalidArgumentError where what is upstream draws
+        random numbers, which would be the same in every epoch: cache, then shuffle.
+        """
+        from levada import _sharing
+
+        drawing = _sharing.drawing(self._core)
+        if drawing is not None:
+            raise InvalidArgumentError(
+                f"cache would keep the same random draws for all epochs: write it before {drawing}"
+            )
+        if path is None:
+            return self._append("cache", {})
+        import os
+
+        return self._append("cache", {"path": os.path.expanduser(os.fspath(path))})
 
     def filter(self, fn: str | Callable[[Any], Any]) -> Dataset[T]:
         """Records for which fn(record) is true, or an expression: ``"len(tokens) > 4"``."""

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from levada import _levada, errors
 from levada._batch import Batch, rows_of
-from levada._columns import Columns
+from levada._columns import Columns, Kind, pack_column
 from levada._exact import own
 
 BLOCK = 256  # records in a block of a Python source
@@ -128,7 +128,7 @@ class _Target:
         self.keys.pop(run, None)
 
 
-def _wrong_result(fn, value, wanted):
+def wrong_result(fn, value, wanted):
     """Text of an error; a forgotten return is the most frequent mistake."""
     from levada._show import function_text
 
@@ -153,11 +153,11 @@ class Map(_Target):
         """The result of the function, as a record."""
         if hasattr(row, "keys"):
             return row
-        raise TypeError(_wrong_result(self.fn, row, "a dict"))
+        raise TypeError(wrong_result(self.fn, row, "a dict"))
 
     def more(self, run, block):
         """Iterator of what the function gets besides each record, or None."""
-        return _generators(block, self.draws[run]) if self.rng else None
+        return generators(block.origins(), self.draws[run]) if self.rng else None
 
     def rows(self, run, block):
         rows, rejects = [], []
@@ -189,7 +189,7 @@ class Keep(Map):
 
     def made(self, row):
         if row is None:
-            raise TypeError(_wrong_result(self.fn, row, "True or False"))
+            raise TypeError(wrong_result(self.fn, row, "True or False"))
         return {"keep": bool(row)}
 
 
@@ -216,11 +216,52 @@ class BatchMap(Map):
     """fn(Batch) -> dict of columns for a whole block."""
 
     def call(self, run, block):
-        generator = (next(_generators(block, self.draws[run])),) if self.rng else ()
+        generator = (next(generators(block.origins(), self.draws[run])),) if self.rng else ()
         columns = self.fn(Batch(block), *generator)
         if not hasattr(columns, "keys"):
-            raise TypeError(_wrong_result(self.fn, columns, "a dict of columns"))
+            raise TypeError(wrong_result(self.fn, columns, "a dict of columns"))
         return self.columns.batch(dict(columns), block.flags & 2)
+
+
+class FlatMap(Map):
+    """fn(record) -> any number of dicts; the first column says which row each was made of."""
+
+    def call(self, run, block):
+        import numpy as np
+
+        rows, of, rejects = [], [], []
+        more = self.more(run, block)
+        for i, record in enumerate(rows_of(block)):
+            self.go_on(run)
+            try:
+                given = self.fn(record, next(more)) if more else self.fn(record)
+                made = [own(self.made(row)) for row in self.several(given)]
+            except Exception as error:
+                rejects.append((len(rows), *errors.keep(error, first=not rejects)))
+                made = [None]
+            rows += made
+            of += [i] * len(made)
+        kind = Kind("int64", 0, (), declared=True)
+        first = _levada.build(len(of), [("", *pack_column(kind, np.array(of, np.int64)))], [], 0)
+        return _levada.join(first, self.columns.block(rows, rejects), rejects)
+
+    def several(self, given):
+        """The records that the function returned."""
+        if hasattr(given, "keys") or not hasattr(given, "__iter__"):
+            raise TypeError(wrong_result(self.fn, given, "a list of dicts, or yield dicts"))
+        return given
+
+
+def in_processes(fn, spec, batched, workers, pure, rng):
+    """The handle of a function of ``map`` that runs in processes."""
+    from levada._processes import InProcesses
+
+    if not pure:
+        raise errors.InvalidArgumentError(
+            "map(processes=True) needs a pure function: each process has a state of its own"
+        )
+    target = InProcesses(fn, spec, rng, batched)
+    return handle(target, fn, workers=workers, keyed=True, per_record=not batched)
 
 
 class WithColumns:
@@ -401,13 +442,13 @@ def _reference(value):
         return lambda: value
 
 
-def _generators(block, draw):
-    """One NumPy generator a record, a function of (seed, epoch) and the record's origin."""
+def generators(origins, draw):
+    """One NumPy generator a record, a function of `draw` (seed, epoch) and the record's origin."""
     import numpy as np
 
     from levada._batch import ORIGIN
 
-    for origin in np.frombuffer(block.origins(), ORIGIN).tolist():
+    for origin in np.frombuffer(origins, ORIGIN).tolist():
         seed = np.random.SeedSequence([*draw, *(max(part, 0) for part in origin[:5])])
         yield np.random.Generator(np.random.Philox(seed))
 

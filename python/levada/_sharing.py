@@ -9,7 +9,7 @@ _SAME = frozenset("cast map prefetch rename select".split())
 # What comes out of these together, and when, depends on the part; whether it does, does not.
 _FREE = _SAME.union(
     "batch bucket_by_sequence_length padded_batch unbatch".split(),
-    "call concat filter mix repeat shuffle".split(),
+    "call concat filter flat_map mix repeat shuffle".split(),
 )
 
 # Equal numbers of records (batches) stay equal through these, whatever the records are. The others
@@ -191,7 +191,7 @@ def _sources(core):
 def _by_slot(core):
     """Whether what comes out depends on which of the open pipes of an interleave this is, as what
     draws by origins does. Parts have other records in a slot, so a shard must follow it."""
-    drawing = core.name in ("map", "filter", "call")  # a function may draw by origins
+    drawing = core.name in ("map", "filter", "flat_map", "call")  # a function may draw by origins
     return drawing or _shuffles_files(core) or any(map(_by_slot, _below(core)))
 
 
@@ -219,6 +219,14 @@ def _order(core, seeded=False):
     if _shuffles_files(core):
         return f"the order of the files of {core.name}"
     return _first(lambda below: _order(below, seeded), _below(core))
+
+
+def drawing(core):
+    """What draws random numbers in a description, with a seed or without, or None."""
+    values = core.options().values()
+    if any(getattr(value, "rng", False) for value in values):
+        return f"{core.name}(rng=True)"
+    return _order(core, seeded=True) or _first(drawing, _below(core))
 
 
 def equalized(core):

@@ -33,7 +33,9 @@ static levada_status dataset_arity(const levada_op *op, int32_t n, levada_error 
 static void dataset_free(levada_dataset *dataset)
 {
     levada_bound bound = {dataset->options, dataset->args, dataset->memory, dataset->nmemory};
+    levada_common *kept = atomic_load(&dataset->kept);
 
+    if (kept) kept->drop(kept);
     levada_bound_clear(&bound);
     levada_spec_unref(&dataset->spec);
     levada_spec_unref(&dataset->middle);

@@ -16,6 +16,11 @@
 
 #include <stdatomic.h>
 
+/* What all iterators of a dataset share. */
+typedef struct levada_common {
+    void (*drop)(struct levada_common *kept);
+} levada_common;
+
 struct levada_dataset {
     atomic_int       refs;
     levada_env      *env; /* a reference */
@@ -32,6 +37,7 @@ struct levada_dataset {
     int32_t depth; /* stages above each other, at most LEVADA_DATASET_DEPTH   */
     int32_t nest;  /* combiners and values in each other, at most LEVADA_NEST_VALUE */
     int64_t nodes; /* stages in the whole tree, at most LEVADA_DATASET_NODES  */
+    _Atomic(levada_common *) kept; /* set once, by a stage that runs; dropped with it */
 };
 
 #define LEVADA_DATASET_DEPTH 1000

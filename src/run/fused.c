@@ -5,6 +5,7 @@
 #include "description/columns.h"
 #include "description/dataset_priv.h"
 #include "registry/env_priv.h"
+#include "run/pace.h"
 #include "run/run.h"
 #include "tensor/builder_priv.h"
 #include "tensor/encoded.h"
@@ -24,6 +25,8 @@ typedef struct fused_link {
     uint8_t              *states; /* threads * state_size */
     size_t                state_size;
     int32_t               opened; /* states that open() saw */
+    bool                  paced;  /* calls a function of the user for each record */
+    levada_pace           pace;
     atomic_llong          nanoseconds, records, blocks;
 } fused_link;
 
@@ -136,6 +139,17 @@ static levada_status fused_reserve(levada_fused *fused, levada_error *err)
     return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a stage");
 }
 
+/* Whether a stage calls a function for each record, which may take long. */
+static bool fused_paced(const levada_dataset *at)
+{
+    for (int64_t i = 0; i < levada_value_count(at->options); i++) {
+        const levada_function *f = levada_value_as_function(levada_value_item(at->options, i));
+
+        if (f && levada_function_info(f)->per_record) return true;
+    }
+    return false;
+}
+
 levada_status levada_fused_add(levada_fused *fused, const levada_dataset *at,
                                const levada_context *context, const char *path, levada_error *err)
 {
@@ -148,6 +162,7 @@ levada_status levada_fused_add(levada_fused *fused, const levada_dataset *at,
     l->at = at;
     l->op = at->op;
     l->decoder = levada_op_decoder(at->op);
+    l->paced = fused_paced(at);
     l->args = at->args;
     l->out = at->spec;
     l->context = *context;
@@ -214,8 +229,9 @@ static levada_status fused_field(const fused_link *l, const levada_block *in, in
     return levada_field_decodable(field) ? LEVADA_OK : levada_field_undecodable(field, err);
 }
 
-levada_status levada_fused_rows(const levada_fused *fused, const levada_block *in, int64_t *rows,
-                                levada_error *err)
+/* Leading rows whose decoded bytes stay below LEVADA_FUSED_BYTES. */
+static levada_status fused_measured(const levada_fused *fused, const levada_block *in,
+                                    int64_t *rows, levada_error *err)
 {
     const fused_link *l = fused->n ? fused->links[0] : NULL;
     int64_t           bytes = 0, i = 0;
@@ -232,6 +248,19 @@ levada_status levada_fused_rows(const levada_fused *fused, const levada_block *i
         bytes += l->decoder->measure(l->args, c->values + begin, end - begin);
     }
     *rows = i > 1 && bytes > LEVADA_FUSED_BYTES ? i - 1 : i;
+    return LEVADA_OK;
+}
+
+levada_status levada_fused_rows(const levada_fused *fused, const levada_block *in, int64_t *rows,
+                                levada_error *err)
+{
+    LEVADA_TRY(fused_measured(fused, in, rows, err));
+    for (int32_t i = 0; !fused->whole && i < fused->n; i++) {
+        fused_link *l = fused->links[i];
+        int64_t     most = l->paced ? levada_pace_rows(&l->pace) : *rows;
+
+        if (most < *rows) *rows = most;
+    }
     return LEVADA_OK;
 }
 
@@ -480,7 +509,7 @@ static levada_status fused_finish(fused_pass *p, levada_block **at, levada_error
 static levada_status fused_link_apply(fused_pass *p, fused_link *l, const levada_block *in,
                                       levada_block **out, levada_error *err)
 {
-    int64_t       began = levada_now();
+    int64_t       began = levada_now(), rows = in->n;
     levada_block *made = NULL;
     levada_status st;
 
@@ -499,6 +528,7 @@ static levada_status fused_link_apply(fused_pass *p, fused_link *l, const levada
         levada_error_place(err, l->path, NULL, -1, -1);
         return st;
     }
+    if (l->paced) levada_pace_add(&l->pace, levada_now() - began, rows);
     atomic_fetch_add_explicit(&l->nanoseconds, levada_now() - began, memory_order_relaxed);
     atomic_fetch_add_explicit(&l->records, made->n, memory_order_relaxed);
     atomic_fetch_add_explicit(&l->blocks, 1, memory_order_relaxed);

@@ -34,8 +34,9 @@ void levada_fused_set_late(levada_fused *fused);
 /* Whether its input may have such columns: its first stage that does not only pass columns on
  * reads them, or there is none and the result may have them. */
 bool levada_fused_takes_late(const levada_fused *fused);
-/* Leading rows of `in` whose decoded bytes stay below LEVADA_FUSED_BYTES, at least one: all rows
- * unless the first link is a decoder that measures. */
+/* Leading rows of `in` for one apply, at least one: where the first link is a decoder that
+ * measures, those whose decoded bytes stay below LEVADA_FUSED_BYTES; where a function of the user
+ * gets single records, as many as its pace allows (run/pace.h); else all. */
 #define LEVADA_FUSED_BYTES ((int64_t)4 << 20)
 LEVADA_MUST_USE levada_status levada_fused_rows(const levada_fused *fused, const levada_block *in,
                                                 int64_t *rows, levada_error *err);

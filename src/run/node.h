@@ -110,6 +110,10 @@ void levada_node_unread(levada_node *it, levada_block **block);
  * nothing to do now. `work` false: only says so. Any thread that does not pull. */
 bool levada_node_ahead(levada_node *it, bool work);
 
+/* Nothing is read ahead in `it` and upstream of it before it is pulled, in each pass: its consumer
+ * may not need it. When the tree is made. */
+void levada_node_rest(levada_node *it);
+
 /* -- the tree (iter.c) */
 
 void levada_node_destroy(levada_node **it); /* with its inputs */
@@ -140,6 +144,10 @@ struct levada_fused;
 /* levada_node_next of `it`, for fused stages: no more rows than they want at once. */
 LEVADA_MUST_USE levada_status levada_node_pull(levada_node *it, const struct levada_fused *fused,
                                                levada_block **out, levada_error *err);
+
+/* levada_input_peek of at most `rows` rows; of all where the rest of a block waits already. */
+LEVADA_MUST_USE levada_status levada_input_peek_rows(levada_input *in, int64_t rows,
+                                                     const levada_block **out, levada_error *err);
 
 /* Rejects a record that the stage in next() has pulled: the last one but `unread`. */
 LEVADA_MUST_USE levada_status levada_node_reject(levada_node *it, const levada_error *why,

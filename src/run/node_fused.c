@@ -138,6 +138,14 @@ levada_fused *levada_node_is_fused(const levada_node *it)
     return it->ops == &fused_ops ? fused_ring(it)->fused : NULL;
 }
 
+void levada_node_rest(levada_node *it)
+{
+    levada_result_ring *j = it->ops == &fused_ops ? fused_ring(it) : NULL;
+
+    if (j && !j->rests) j->rests = j->resting = true; /* later passes find it so */
+    for (int32_t i = 0; i < it->ninputs; i++) levada_node_rest(it->inputs[i]);
+}
+
 /* The thread that has the intake of the ring pulls `it`, as the ring's consumer did before. */
 static void fused_claim(levada_node *it, const int32_t *before, const int32_t *worker)
 {

@@ -280,9 +280,26 @@ levada_status levada_node_pull(levada_node *it, const levada_fused *fused, levad
 
     LEVADA_TRY(levada_node_next(it, &block, err));
     st = levada_fused_rows(fused, block, &rows, err);
-    if (st == LEVADA_OK && rows < block->n) st = passing_cut(it, &block, rows, err);
+    /* What comes back after an interrupt was cut before: its rest waits. */
+    if (st == LEVADA_OK && rows < block->n && !it->rest) st = passing_cut(it, &block, rows, err);
     if (st == LEVADA_OK) *out = block;
-    else passing_return(it, &block);
+    else levada_node_unread(it, &block);
+    return st;
+}
+
+levada_status levada_input_peek_rows(levada_input *in, int64_t rows, const levada_block **out,
+                                     levada_error *err)
+{
+    levada_block *block = NULL;
+    levada_status st = LEVADA_OK;
+    int64_t       n;
+
+    LEVADA_TRY(levada_input_next(in, &block, err));
+    n = block->n;
+    if (rows < n && !in->rest) st = passing_cut(in, &block, rows, err);
+    levada_node_count_read(in, block->n - n);
+    levada_node_unread(in, &block);
+    *out = in->unread.block;
     return st;
 }
 

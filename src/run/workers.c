@@ -133,7 +133,7 @@ static void workers_snapshot_locked(levada_workers *workers, levada_result_ring 
 
 static bool workers_can_work_locked(const levada_workers *workers, const levada_result_ring *j)
 {
-    return !j->intake && j->closed == LEVADA_OK && j->tail - j->head < j->window &&
+    return !j->intake && !j->resting && j->closed == LEVADA_OK && j->tail - j->head < j->window &&
            (j->bytes < j->window_bytes || j->tail == j->head) && !workers->stop &&
            !atomic_load_explicit(&workers->run->cancelled, memory_order_relaxed);
 }
@@ -289,7 +289,7 @@ static bool workers_ahead_locked(levada_workers *workers, levada_result_ring *j)
     levada_node *in = j->node->inputs[0];
 
     /* The lock is given back only for work: what happens without it wakes only those who wait. */
-    if (j->closed != LEVADA_OK || workers->stop || !levada_node_ahead(in, false)) return false;
+    if (j->closed != LEVADA_OK || j->resting || workers->stop || !levada_node_ahead(in, false)) return false;
     workers->reading++;
     workers_unlock(workers);
     (void)levada_node_ahead(in, true);
@@ -441,6 +441,7 @@ levada_status levada_workers_take(levada_workers *workers, levada_result_ring *j
     bool          have = false, waited = false;
 
     workers_lock(workers);
+    j->resting = false;
     while (!have && st == LEVADA_OK) {
         int64_t until = consumer ? workers->run->deadline : -1;
         bool    waits = until >= 0 && !workers->run->soft; /* its own work could take longer */
@@ -551,6 +552,7 @@ void levada_workers_reset(levada_workers *workers, levada_result_ring *j)
     workers_empty(j);
     j->head = j->tail = j->drawn = j->delivered = j->bytes = 0;
     j->rejects_drawn = j->rejects_delivered = 0;
+    j->resting = j->rests;
     /* while it is closed nobody works on it */
     if (workers->running) workers_snapshot_locked(workers, j);
     j->closed = LEVADA_OK;

@@ -46,12 +46,14 @@ typedef struct levada_result_ring {
     const char          *name;  /* the path of its last stage, for reports */
     struct levada_result_ring *next;  /* the next one further up */
     int64_t              window, window_bytes;
+    bool                 rests; /* each pass begins at rest (levada_node_rest) */
     levada_ticket       *tickets; /* window of them */
     /* -- guarded by the worker pool's lock */
     int64_t          head, tail;         /* tickets delivered; drawn     */
     int64_t          drawn, delivered;   /* records in them              */
     int64_t          rejects_drawn, rejects_delivered; /* upstream of the records */
     int64_t          bytes;              /* of results in the ring       */
+    bool             resting;            /* nobody has asked for a result of this pass */
     bool             intake;             /* somebody pulls from above    */
     int32_t          worker;             /* who does, or did last        */
     bool             halting;            /* somebody waits until it is idle   */

@@ -286,7 +286,7 @@ levada_status levada_file_names_put(levada_file_names *names, levada_state_write
     char          name[LEVADA_STATE_NAME];
     levada_status st = LEVADA_OK;
 
-    if (n == 0 || !file_names_any(names)) return LEVADA_OK;
+    if (n == 0 || !names || !file_names_any(names)) return LEVADA_OK;
     parts = levada_alloc((size_t)n * FILE_NAMES_PARTS * sizeof *parts);
     if (!parts) return file_names_memory(err);
     k = file_names_gather(names, of, n, parts, &paths);

@@ -6,6 +6,8 @@
 #include "run/call.h"
 #include "description/columns.h"
 #include "run/context.h"
+#include "run/node.h"
+#include "run/pace.h"
 #include "tensor/block_priv.h"
 
 typedef struct call_args {
@@ -16,6 +18,7 @@ typedef struct call_args {
 typedef struct call_state {
     const levada_context *context;
     levada_call           call;
+    levada_pace           pace;
 } call_state;
 
 static const levada_arg call_options[] = {
@@ -53,11 +56,15 @@ static levada_status call_next(void *state, const void *args, levada_input *in, 
     call_state   *s = state;
     const levada_block *next = NULL;
     levada_block       *block = NULL, *made = NULL;
+    int64_t             most = INT64_MAX, began;
     levada_status       st, used;
 
     (void)args;
-    LEVADA_TRY(levada_input_peek(in, &next, err));
+    if (s->call.def->per_record) most = levada_pace_rows(&s->pace);
+    LEVADA_TRY(levada_input_peek_rows(in, most, &next, err));
+    began = levada_now();
     st = levada_call_rows(&s->call, next, s->context->out, &made, err);
+    if (st == LEVADA_OK) levada_pace_add(&s->pace, levada_now() - began, next->n);
     /* Without a state to save, the function can begin again with the block. */
     if (st == LEVADA_AGAIN || (st < 0 && !s->call.def->save)) return st;
     used = levada_input_next(in, &block, st == LEVADA_OK ? err : NULL);

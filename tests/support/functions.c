@@ -127,6 +127,37 @@ static levada_status functions_longer(void *run, const levada_block *in, levada_
     return t_numbers_block(NULL, 0, levada_block_rows(in) + 1, out, err);
 }
 
+/* Makes value % 3 records of each: 10 * value + k. */
+static levada_status functions_spread(void *run, const levada_block *in, levada_block **out,
+                                      levada_error *err)
+{
+    const int64_t *from = levada_column_i64(levada_block_at(in, 0));
+    levada_field   fields[] = { { .name = "row", .dtype = LEVADA_INT64 },
+                                { .name = "value", .dtype = LEVADA_INT64 } };
+    levada_spec    *spec = NULL;
+    levada_builder *b = NULL;
+    void           *rows = NULL, *values = NULL;
+    int64_t         n = 0;
+    levada_status   st;
+
+    (void)run;
+    for (int64_t i = 0; i < levada_block_rows(in); i++) n += from[i] % 3;
+    LEVADA_TRY(levada_spec_create(fields, 2, LEVADA_SPEC_PLAIN, &spec, err));
+    st = levada_builder_create(NULL, spec, n, &b, err);
+    levada_spec_unref(&spec);
+    if (st == LEVADA_OK) st = levada_builder_values(b, 0, n, &rows, err);
+    if (st == LEVADA_OK) st = levada_builder_values(b, 1, n, &values, err);
+    for (int64_t i = 0, k = 0; st == LEVADA_OK && i < levada_block_rows(in); i++) {
+        for (int64_t j = 0; j < from[i] % 3; j++, k++) {
+            ((int64_t *)rows)[k] = i;
+            ((int64_t *)values)[k] = 10 * from[i] + j;
+        }
+    }
+    if (st == LEVADA_OK) st = levada_builder_publish(&b, out, err);
+    levada_builder_destroy(&b);
+    return st;
+}
+
 /* As twice, but values that can be divided by `divisor` are bad. */
 static levada_status functions_refuse(int64_t divisor, const char *word, const levada_block *in,
                                       levada_block **out, levada_error *err)
@@ -224,6 +255,7 @@ void t_functions_add(levada_env *env)
     functions_put(env, "hasty", functions_hasty, false);
     functions_put(env, "odd", functions_odd, false);
     functions_put(env, "longer", functions_longer, false);
+    functions_put(env, "spread", functions_spread, false);
     functions_put(env, "picky", functions_picky, false);
     functions_put(env, "choosy", functions_choosy, false);
     functions_put(env, "liar", functions_liar, false);

@@ -7,6 +7,7 @@
  *     c:hasty     as twice, but every other call answers AGAIN
  *     c:odd       whether the first column is odd, as `keep`
  *     c:longer    a bad one: one record more than it got
+ *     c:spread    for flat_map: makes value % 3 records of each, 10 * value + k
  *     c:picky     as twice, but rejects values that can be divided by five
  *     c:choosy    the same with seven
  *     c:liar      says that it is pure, and gives other values each time

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How many records a slow function gets at once. Its first block is small, and each further one is
+ * some LEVADA_PACE_TIME of work by what its records took so far: so its results come steadily, and
+ * fast functions get whole blocks. The size of a block never changes what comes out.
+ *
+ * All-zero is a valid new pace. Any thread.
+ */
+#ifndef LEVADA_RUN_PACE_H
+#define LEVADA_RUN_PACE_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#define LEVADA_PACE_FIRST 8        /* records of the first block */
+#define LEVADA_PACE_TIME  50000000 /* nanoseconds of work in a later one */
+
+typedef struct levada_pace {
+    atomic_llong nanoseconds, records;
+} levada_pace;
+
+static inline void levada_pace_add(levada_pace *pace, int64_t nanoseconds, int64_t records)
+{
+    atomic_fetch_add_explicit(&pace->nanoseconds, nanoseconds, memory_order_relaxed);
+    atomic_fetch_add_explicit(&pace->records, records, memory_order_relaxed);
+}
+
+/* Records of the next block, at least one. */
+static inline int64_t levada_pace_rows(levada_pace *pace)
+{
+    int64_t records = atomic_load_explicit(&pace->records, memory_order_relaxed), each;
+
+    if (records == 0) return LEVADA_PACE_FIRST;
+    each = atomic_load_explicit(&pace->nanoseconds, memory_order_relaxed) / records;
+    return each < LEVADA_PACE_TIME ? LEVADA_PACE_TIME / (each + 1) : 1;
+}
+
+#endif

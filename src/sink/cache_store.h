@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The content of a cache: all blocks of one pass, in order. It lies in memory, where it belongs to
+ * the dataset, or in a file:
+ *
+ *     "LVCACHE1", 16 bytes of the description's fingerprint
+ *     each block: the bytes of a saved state with the block "rows", which end in a checksum
+ *     the index: for each block its offset and its number of records, 8 bytes each
+ *     offset of the index, number of blocks, CRC-32C of the index and of these two (8, 8, 4 bytes)
+ *
+ * Numbers are little-endian. The file appears when it is complete (levada/output.h).
+ */
+#ifndef LEVADA_SINK_CACHE_STORE_H
+#define LEVADA_SINK_CACHE_STORE_H
+
+#include "description/dataset_priv.h"
+#include "tensor/block_priv.h"
+
+/* Being filled by one iterator. */
+typedef struct levada_cache_writer levada_cache_writer;
+/* Complete; any thread, any number of readers. */
+typedef struct levada_cache_store levada_cache_store;
+
+/* path = NULL: in memory. */
+LEVADA_MUST_USE levada_status levada_cache_writer_create(levada_env *env, const char *path,
+                                                         const uint8_t        fingerprint[16],
+                                                         levada_cache_writer **out,
+                                                         levada_error         *err);
+/* One more block (DATA; refers to it). */
+LEVADA_MUST_USE levada_status levada_cache_writer_add(levada_cache_writer *writer,
+                                                      levada_block *block, levada_error *err);
+/* The content, complete; the writer can only be destroyed then. */
+LEVADA_MUST_USE levada_status levada_cache_writer_finish(levada_cache_writer *writer,
+                                                         levada_cache_store **out,
+                                                         levada_error        *err);
+/* Drops what was not finished. */
+void levada_cache_writer_destroy(levada_cache_writer **writer);
+
+/* The content of a file. ENOT_FOUND where there is no file, EFAILED_PRECONDITION where it is that
+ * of another description, EDATA_LOSS where it is no cache or damaged. */
+LEVADA_MUST_USE levada_status levada_cache_store_open(levada_env *env, const char *path,
+                                                      const uint8_t        fingerprint[16],
+                                                      levada_cache_store **out,
+                                                      levada_error        *err);
+levada_cache_store *levada_cache_store_ref(levada_cache_store *store);
+/* As what a dataset keeps, whose drop() releases it; and back. */
+levada_common        *levada_cache_store_to_common(levada_cache_store *store);
+levada_cache_store *levada_cache_store_of_common(levada_common *kept);
+void                levada_cache_store_unref(levada_cache_store **store);
+int64_t             levada_cache_store_blocks(const levada_cache_store *store);
+/* Records of a block, and of all of them. */
+int64_t levada_cache_store_rows(const levada_cache_store *store, int64_t block);
+int64_t levada_cache_store_records(const levada_cache_store *store);
+/* A block, to be released; of a file, read anew. */
+LEVADA_MUST_USE levada_status levada_cache_store_get(const levada_cache_store *store, int64_t block,
+                                                     levada_block **out, levada_error *err);
+
+#endif
