@@ -123,7 +123,7 @@ def from_records(
     *,
     spec: Mapping[str, Any] | None = None,
 ) -> Dataset[dict[str, Any]]:
-    """Records (dicts) of an iterable, or of the iterable that a function of no arguments gives.
+    """Records (dicts) of an iterable, or of the iterable that a function of no arguments returns.
 
     Each pass (epoch) begins the iterable anew. A generator or another iterator that can be read
     only once has no second pass: that is a FailedPreconditionError. `spec`: {field: dtype or

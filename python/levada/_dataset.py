@@ -283,8 +283,8 @@ class Dataset(Divided[T]):
     ) -> Dataset[Batch]:
         """Batches of `window_size` records with the same key.
 
-        A window leaves as soon as it is full; at the end of the input the others leave in ascending
-        order of keys.
+        A window is emitted as soon as it is full; at the end of the input the others follow in
+        ascending order of keys.
 
         `key`: a field of integers or byte strings, an expression (``"len(tokens) // 16"``,
         ``"label % 10"``), or fn(record) -> int. `window_size_func`: fn(key) -> int, the window size
@@ -419,10 +419,10 @@ class Dataset(Divided[T]):
         return Iterator(self, self._epochs.take() if epoch is None else epoch)
 
     def blocks(self, epoch: int | None = None) -> Iterator[Batch]:
-        """An iterator of that epoch over blocks: ``Batch`` es as they lie in memory.
+        """An iterator of that epoch over blocks, as ``Batch`` objects over levada's memory.
 
-        The fastest way to look at every record: nothing is copied before a column is asked for. A
-        block has as many records as came together, at most ``block_rows`` (`with_options`; 256
+        The fastest way to read every record: a column is copied only when you read it, if at all. A
+        block has up to ``block_rows`` records (`with_options`; 256
         where that is not set); of a batched dataset, blocks are its batches.
         """
         from levada._iterator import Iterator
@@ -477,8 +477,8 @@ class Dataset(Divided[T]):
         return self._core.json()
 
     def explain(self) -> str:
-        """What it means when it runs: for each stage whether it runs in order or in parallel, what
-        is random in it, and what a saved state holds of it. The settings come first."""
+        """Describes how the dataset runs, as text: its settings, and for each stage whether it runs
+        in order or in parallel, its random parts, and the content of its saved state."""
         from levada._show import explained
 
         given = {"threads": "one for each CPU", "seed": "a random one", **self._settings}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Indexes: where each record of a file lies, in a file beside it."""
+"""Indexes: the position of each record of a file, in a file next to it."""
 
 from __future__ import annotations
 

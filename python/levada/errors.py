@@ -96,7 +96,7 @@ class InvalidArgumentError(LevadaError, ValueError):
 
 
 class DeadlineExceededError(LevadaError, TimeoutError):
-    """Nothing came within the timeout; nothing is lost."""
+    """The timeout has passed; nothing is lost."""
 
     code = -4
 

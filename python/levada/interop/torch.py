@@ -145,7 +145,7 @@ class Shared:
     workers of all ranks. A worker reads its parts one after the other, and batches are made inside
     a part, so their contents do not depend on the number of ranks. ``load_state_dict`` takes a list
     of the states of all workers of all ranks at one step, for any number of ranks and workers then:
-    every record of the epoch comes once. With as many ranks and workers as before, the state of
+    every record of the epoch is read once. With as many ranks and workers as before, the state of
     each alone is enough, as torchdata's StatefulDataLoader restores it. `parts` must not change.
     """
 
@@ -391,8 +391,8 @@ def torch_dataset(
 
     `ds`: a Dataset, or a function of (index, count) that returns one and places the shard itself.
     `rank`, `world_size`: by default those of torch.distributed, or of RANK and WORLD_SIZE.
-    `transform`: ``transform(batch)`` makes of a ``Batch`` what the loader returns. It runs in the
-    worker. The default is ``batch.torch()``. Workers that are spawned need a function that can be
+    `transform`: ``transform(batch)`` turns a ``Batch`` into the value that the loader returns. It
+    runs in the worker. The default is ``batch.torch()``. Workers that are spawned need a function that can be
     pickled.
     `equal`: "drop" or "pad" gives every rank the same number of batches: the last batches that not
     all ranks have are dropped, or copies are added whose ``is_padding`` is True and whose lengths

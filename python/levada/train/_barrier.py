@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Barrier: values of keys arrive one component at a time; complete keys leave together."""
+"""Barrier: values of keys arrive one component at a time; complete keys are taken together."""
 
 from __future__ import annotations
 
@@ -88,11 +88,11 @@ class Barrier:
     ) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
         """Waits for complete keys: (indices int64 [n], keys bytes [n], [values [n, ...], ...]).
 
-        They come in the order in which they were first seen; ``indices`` are those numbers, from
-        -2**63. On a closed barrier ``allow_small_batch`` returns what is there, from 1 to n;
-        ``wait_for_incomplete`` lets it wait for keys that can still be completed. OutOfRangeError:
-        the barrier is closed and will not have enough. ``timeout`` in seconds:
-        DeadlineExceededError, and nothing is taken.
+        Keys are returned in the order of their first insertion; ``indices`` are their numbers in
+        it, from -2**63. On a closed barrier ``allow_small_batch`` returns 1 to n keys, and
+        ``wait_for_incomplete`` waits for keys that can still become complete. Raises
+        OutOfRangeError if the barrier is closed and will not have enough keys, and
+        DeadlineExceededError after ``timeout`` seconds; then nothing is taken.
         """
         small, wait = bool(allow_small_batch), bool(wait_for_incomplete)
         return self._barrier[num_elements, small, timeout, wait]

@@ -426,14 +426,15 @@ def bucket(
     """Batches of examples of one bucket each: a call returns ``(bucket id, outputs)``.
 
     Input threads put each example into the queue of its bucket. One thread for each bucket moves
-    full batches to a top queue, from which the calls take them. A bucket keeps the order of arrival
-    with one input thread; batches of different buckets arrive in any order. A bucket whose batches
-    nobody takes blocks the input.
+    full batches to a top queue, from which the calls take them. With one input thread a bucket
+    keeps the order of arrival. Batches of different buckets arrive in any order. If nobody takes
+    the batches of a bucket, it blocks the input.
 
     Args:
         source: where examples come from: a function of no arguments that returns one (array-likes
             as a list, tuple or dict, or bare) and raises OutOfRangeError or StopIteration at the
-            end; an iterable; a Dataset; a queue. Called by threads of levada, not before
+            end; an iterator or iterable of examples; a Dataset; a queue. A list, tuple or dict is
+            one example, as in TensorFlow (see ``batch``). Threads of levada read the source after
             ``start_queue_runners``.
         which_bucket: the number of the bucket of an example: the name (or list index) of a field,
             or a function of the example. A number outside of [0, num_buckets) ends the input, and

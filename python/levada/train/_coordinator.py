@@ -175,12 +175,13 @@ class Coordinator:
         stop_grace_period_secs: float = 120,
         ignore_live_threads: bool = False,
     ) -> None:
-        """Waits for the registered threads and ``threads``; raises what was reported.
+        """Waits for the registered threads and ``threads``; raises the reported exception.
 
-        Without a stop it waits as long as the threads live. Once a stop is requested they have
-        ``stop_grace_period_secs`` left; then RuntimeError names those still running and what they
-        wait for, unless ``ignore_live_threads``. A reported exception comes before that, with its
-        own traceback, at each call. A thread that joins its own group does not wait for itself.
+        Without a stop it waits until all threads have ended. After a stop they have
+        ``stop_grace_period_secs``. Then it raises RuntimeError, which names the threads that still
+        run and what they wait for, unless ``ignore_live_threads``. A reported exception has
+        priority; every call raises it, with its own traceback. A thread that joins its own group
+        does not wait for itself.
         """
         if threads is not None and not isinstance(threads, Iterable):
             raise TypeError(f"threads must be a list of threads, not {threads!r}")

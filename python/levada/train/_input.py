@@ -3,9 +3,9 @@
 
 The contract is that of TensorFlow's ``python/training/input.py``. The result of each function is a
 ``Stream``: a call gives the next batch in the structure of the examples (an example of one field
-comes back bare), and raises OutOfRangeError at the end. Its ``stats()`` has the queue's fullness
-under TensorFlow's name and ``dropped_records``: how many were left over at the end because they do
-not fill a batch.
+is returned bare), and raises OutOfRangeError at the end. Its ``stats()`` has the queue's fullness
+under TensorFlow's name, and ``dropped_records``: the number of records at the end that did not
+fill a batch.
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ def batch(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Stream:
-    """Batches of examples in the order in which they came.
+    """Batches of examples, in their order.
 
     Args:
         source: where examples come from: a function of no arguments that returns one (array-likes
@@ -195,9 +195,9 @@ def batch(
             are read together, or values that every example repeats. ``iter(examples)`` reads a
             list of examples. Threads of levada read the source after ``start_queue_runners``.
         batch_size: examples in a batch.
-        num_threads: threads that call the source, which must then be thread-safe (a queue is, an
-            iterable is read under a lock); the order of examples is not fixed then. A Dataset is
-            moved by one thread, with the interpreter released, where its columns are known.
+        num_threads: threads that call the source. With several, the order of examples is not fixed,
+            and a function must be thread-safe; queues are, and iterables are read under a lock. One
+            thread moves a Dataset whose columns are known, with the interpreter released.
         capacity: of the queue, in examples; -1 = no limit.
         enqueue_many: an example holds many: every field has rows. Rows of a field may differ in
             length (``levada.Ragged``, a RaggedFeature of ``parse_example``) with `dynamic_pad`.
@@ -206,8 +206,8 @@ def batch(
         dynamic_pad: fields may differ in shape, and a batch is padded to the largest on the right
             (0, b"", False). None in `shapes` means a dimension that varies; without `shapes` all
             do.
-        allow_smaller_final_batch: the last batch may be smaller. Else what does not fill one is
-            left out; ``stats()["dropped_records"]`` says how many.
+        allow_smaller_final_batch: the last batch may be smaller. Otherwise the examples that do not
+            fill one are dropped, and ``stats()["dropped_records"]`` counts them.
         shared_name: batchers of one name share a queue.
         name: replaces "batch" in the names of the queue and the gauge.
 
@@ -286,13 +286,13 @@ def shuffle_batch(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Stream:
-    """Batches of examples in random order: drawn from a queue that holds many.
+    """Batches of examples in random order, drawn from a queue.
 
     Args:
         capacity: most examples in the queue; larger than `min_after_dequeue`, -1 = no limit.
-        min_after_dequeue: examples that stay in the queue after a draw, until the end: the more,
-            the better mixed.
-        seed: of the draws. The order also depends on how full the queue is at each of them.
+        min_after_dequeue: examples that stay in the queue after a draw, until the end. More of them
+            mix better.
+        seed: of the draws. The order also depends on the number of examples in the queue.
 
     The rest as in `batch`.
     """

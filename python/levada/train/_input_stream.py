@@ -23,9 +23,9 @@ _MOMENT = 1.0  # seconds that a reader waits for runners to start
 class LateQueue:
     """A queue that is made when its types are known: by the first example.
 
-    Until then it is empty, and who wants an element waits at a gate: a queue too, to which nobody
-    adds anything. So that wait is listed and watched as every other, and ends by a timeout, a
-    close, a cancel or Ctrl-C. Afterwards everything is the queue's own. Any thread.
+    Until then it is empty, and consumers wait in a gate: an empty queue. So this wait is listed and
+    watched like every other, and ends by a timeout, a close, a cancel or Ctrl-C. Afterwards all
+    calls go to the real queue. Any thread.
 
     Args:
         make: function (dtypes, shapes) -> queue.
@@ -69,7 +69,7 @@ class LateQueue:
     def _settled(
         self, n: int | None, up_to: bool | None, timeout: float | None
     ) -> tuple[Any, float | None]:
-        """The queue, once it is there, and what is left of the timeout.
+        """The queue, once it exists, and the rest of the timeout.
 
         Until then it waits at the gate as it would in the queue.
         """
@@ -101,7 +101,7 @@ class LateQueue:
         return queue.dequeue_up_to(n, timeout=timeout)
 
     def close(self, cancel_pending_enqueues: bool = False, timeout: float | None = None) -> None:
-        """Closes it; who waits for a first example gets OutOfRangeError."""
+        """Closes it; callers that wait for a first example receive OutOfRangeError."""
         with self._lock:
             queue = self._queue
             if queue is None:
@@ -239,7 +239,7 @@ class Stream:
         return self.queue.name
 
     def __call__(self, timeout: float | None = None) -> Any:
-        """The next value; `timeout` in seconds, past it DeadlineExceededError, nothing lost."""
+        """The next value. DeadlineExceededError after `timeout` seconds; nothing is lost."""
         if not self._filled:
             self._filled = self._is_filled()
             if not self._filled and (timeout is None or timeout > _MOMENT):

@@ -18,8 +18,8 @@ from levada.train._coordinator import Coordinator
 class LooperThread(threading.Thread):
     """Calls ``target(*args, **kwargs)`` every ``timer_interval_secs`` until the coordinator stops.
 
-    The first call comes at once, the others at fixed times from there: nothing drifts, and ticks
-    missed by a slow call are made up for back to back. None or 0 (or less) means without a pause.
+    The first call is immediate, the others follow at fixed times: they do not drift, and a slow
+    call is followed by the calls that it delayed, without a pause. None, 0 or less: no pauses.
     Subclasses may override ``run_loop``, ``start_loop`` and ``stop_loop``. An exception stops the
     coordinator; once ``start_loop`` was entered, ``stop_loop`` runs in any case. A daemon thread,
     registered with the coordinator when it is made.
@@ -36,7 +36,7 @@ class LooperThread(threading.Thread):
         if not isinstance(coord, Coordinator):
             raise ValueError(f"'coord' argument must be a Coordinator, not {coord!r}")
         if target is None and (args or kwargs):
-            raise ValueError("'args' and 'kwargs' are those of a target: give 'target' too")
+            raise ValueError("'args' and 'kwargs' need a 'target'")
         if target is not None and not callable(target):
             raise TypeError(f"target must be a function, not {target!r}")
         interval = None if timer_interval_secs is None else float(timer_interval_secs)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Producers: queues of the rows of an array, epoch after epoch, each filled by one thread.
 
-The contract is that of TensorFlow's ``python/training/input.py``. Each row comes exactly once in
-an epoch, and epochs never mix. Nothing runs before ``start_queue_runners``.
+The contract is that of TensorFlow's ``python/training/input.py``. Each epoch has
+each row exactly once, and epochs never mix. Nothing runs before ``start_queue_runners``.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from levada.train._structure import as_source
 def match_filenames_once(pattern: str | Iterable[str], name: str | None = None) -> Any:
     """Names of the files that match, sorted: an object array [n] of ``bytes``.
 
-    Looked up now; what happens to the files later is not seen. `pattern`: one, or several, with
-    ``*``, ``?`` and ``[a-z]``; folders are skipped.
+    The call lists the files; later changes have no effect. `pattern`: one or several patterns with
+    ``*``, ``?`` and ``[a-z]``. Folders are skipped.
     """
     patterns = [pattern] if isinstance(pattern, (str, bytes, os.PathLike)) else pattern
     found = {path for one in patterns for path in glob.glob(os.fsdecode(one))}
@@ -64,8 +64,8 @@ class _Limited:
 def limit_epochs(source: Any, num_epochs: int | None = None, name: str | None = None) -> Any:
     """A function that returns the values of `source` `num_epochs` times, then OutOfRangeError.
 
-    `source`: a source, or an array (a value, a list), which is given each time as it is. With
-    ``num_epochs=None`` the source itself comes back.
+    `source`: a source, or an array, value or list, which every call returns. With
+    ``num_epochs=None`` the function returns the source itself.
     """
     if num_epochs is None:
         return source
@@ -185,12 +185,12 @@ def input_producer(
         input_tensor: array-like [n, ...], or a function of no arguments that returns one, called by
             the thread once an epoch; then `element_shape` is needed.
         element_shape: shape of a row, all dimensions known.
-        num_epochs: how many times each row comes; None = forever.
-        shuffle: another order in each epoch; with `seed` the same from run to run.
+        num_epochs: how many times each row is returned; None = forever.
+        shuffle: another order in each epoch; with `seed` the same in each run.
         capacity: of the queue.
         shared_name: producers of one name share a queue.
         summary_name: name under which ``stats()`` has size / capacity.
-        cancel_op: what a stop of the coordinator calls instead of cancelling the queue.
+        cancel_op: function that a stop of the coordinator calls in place of cancelling the queue.
 
     Raises:
         ValueError: wrong arguments. An input without rows and without `num_epochs` is an

@@ -51,12 +51,12 @@ class QueueRunner:
 
     A thread ends when its function raises one of ``queue_closed_exception_types`` (default
     ``(OutOfRangeError,)``; StopIteration counts as OutOfRangeError), when the coordinator stops,
-    or with an error, which stops the coordinator. The last thread to end calls ``close_op``
-    (default ``queue.close()``), whatever the cause, so that consumers get what is left and then
-    OutOfRangeError, or the error where there was one. When somebody else closes the queue, a thread
-    that then gets CancelledError ends as cleanly; where the queue was closed before the threads
-    were made, that is an error. When the coordinator stops, ``cancel_op``
-    (default ``queue.close(cancel_pending_enqueues=True)``) frees threads that wait for room.
+    or with an error, which stops the coordinator. The last thread to end always calls ``close_op``
+    (default ``queue.close()``). Consumers then receive the remaining elements, and after them
+    OutOfRangeError, or the error of a thread. If somebody else closes the queue, its threads
+    receive CancelledError and end without an error, unless the queue was closed before they were made. When
+    the coordinator stops, ``cancel_op`` (default ``queue.close(cancel_pending_enqueues=True)``)
+    ends the calls of threads that wait for space.
 
     ``queue`` needs ``name`` and ``close``. Functions of several threads run at the same time.
     """

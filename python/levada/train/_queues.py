@@ -93,13 +93,13 @@ def find_queue(name: str) -> QueueBase:
 
 
 class _Fate:
-    """Why no more elements will come, for all who hold the same queue."""
+    """Why the queue receives no more elements, for everybody who holds the same queue."""
 
     error: BaseException | None = None
     trace: TracebackType | None = None
 
     def instead_of(self, end: BaseException) -> BaseException:
-        """What a consumer gets in place of OutOfRangeError: the error that ended the producers."""
+        """The error that ended the producers, which consumers receive for OutOfRangeError."""
         return end if self.error is None else self.error.with_traceback(self.trace)
 
 
@@ -118,15 +118,15 @@ def _names_of(names: Any, count: int) -> tuple[str, ...] | None:
 
 
 class QueueBase:
-    """What the queues have in common; made by its subclasses and by ``from_list``.
+    """The base of all queues. Create one with a subclass or with ``from_list``.
 
-    An element is a tuple of components, each with a dtype and, where ``shapes`` are given, a shape.
-    A queue with ``names`` accepts and returns dicts; else one of several components takes tuples or
-    lists and returns lists, and one of a single component the bare value (a list or
-    tuple is always taken for the tuple of components, as in TensorFlow).
+    An element is a tuple of components. Each has a dtype and, if ``shapes`` is set, a shape.
+    A queue with ``names`` accepts and returns dicts. Without names, a queue of several components
+    accepts tuples or lists and returns lists. A queue of one component accepts and returns the bare
+    value; a list or tuple is always read as the tuple of components, as in TensorFlow.
 
-    Numbers come out as NumPy arrays that the caller owns (a component of rank 0: a NumPy scalar),
-    byte strings as object arrays of bytes (of rank 0: bytes); str goes in as UTF-8.
+    Numbers are returned as NumPy arrays that the caller owns (rank 0: a NumPy scalar), and byte
+    strings as object arrays of bytes (rank 0: bytes). A str is encoded as UTF-8.
     """
 
     def __init__(self) -> None:
@@ -237,20 +237,20 @@ class QueueBase:
     def enqueue_many(self, vals: Any, timeout: float | None = None) -> None:
         """Puts elements in, in order: every component has one more dimension in front.
 
-        Elements go in as room appears, and no others between them. On an error the first
-        ``error.enqueued`` of them are in the queue.
+        Adds elements as space appears, without other elements between them. After an error the
+        first ``error.enqueued`` elements are in the queue.
         """
         self._queue.enqueue_many(vals, timeout)
 
     def enqueue_from(self, dataset: Dataset) -> Callable[[], None]:
-        """A function of no arguments that puts the next block of records of a dataset in.
+        """Returns a function that enqueues the next block of records of a dataset.
 
-        For a queue runner whose producer needs no Python for each record:
-        ``QueueRunner(q, [q.enqueue_from(ds)])``. The names of the queue, or without names the first
-        components, say which fields; a field of varying length goes into a component of rank 1 that
-        leaves it open. The dataset is opened by the first call; the function raises
-        OutOfRangeError at its end. What an interrupted call did not put in is kept for the next.
-        ValueError: a field that is not there. InvalidArgumentError: one that does not fit.
+        A queue runner then needs no Python for each record:
+        ``QueueRunner(q, [q.enqueue_from(ds)])``. The names of the queue select the fields; without
+        names it is their order. A field of varying length needs a component with an unknown
+        dimension. The first call opens the dataset, and a call at its end raises OutOfRangeError.
+        Records that an interrupted call did not enqueue are kept for the next call. Raises
+        ValueError for an unknown field, and InvalidArgumentError for a field that does not fit.
         """
         from levada.train._feed import Feed
 
@@ -289,7 +289,7 @@ class QueueBase:
 
         Waits for the enqueues that wait before it; with ``cancel_pending_enqueues`` they end with
         CancelledError at once. CancelledError: a plain close of a closed queue. Past ``timeout`` it
-        raises DeadlineExceededError and takes effect later, when its turn comes.
+        raises DeadlineExceededError and takes effect later, in its turn.
         """
         self._queue.close(bool(cancel_pending_enqueues), timeout)
 
@@ -419,7 +419,7 @@ class PriorityQueue(QueueBase):
     """Returns the lowest priority first (TensorFlow: core/kernels/priority_queue.cc).
 
     The priority is an int64 scalar, the first component, before those of ``types``; elements of the
-    same priority leave in the order in which they came. ``names`` has one for it too.
+    same priority are returned in the order of their arrival. ``names`` includes its name.
     ``dequeue_many`` returns a sorted batch, so n must not be larger than the capacity.
     """
 

@@ -53,7 +53,7 @@ class _Reader:
         """Returns the next record: (key, value), both ``bytes``.
 
         Args:
-            queue: a queue of file names, or what a producer returned. Waits there for a name.
+            queue: a queue of file names, or a producer. The call waits there for a name.
 
         Raises:
             OutOfRangeError: the queue is closed and empty, and no file is open.
@@ -68,8 +68,8 @@ class _Reader:
     def read_up_to(self, queue: Any, num_records: int) -> tuple[Any, Any]:
         """Returns up to `num_records` records: (keys, values), each a ``levada.Bytes``.
 
-        Fewer, but at least one, where a file ends. Raises the errors of ``read``; records before
-        damage are returned first.
+        Returns fewer, but at least one, at the end of a file. Raises the errors of ``read``, after
+        the records before the damage.
         """
         num_records = operator.index(num_records)
         if num_records < 1:
@@ -86,11 +86,11 @@ class _Reader:
         raise fate.instead_of(end.pop()) if fate else end.pop()
 
     def num_records_produced(self) -> int:
-        """Records handed out since the beginning or ``reset()``."""
+        """Records returned since the beginning or ``reset()``."""
         return self._core.counts()[0]
 
     def num_work_units_completed(self) -> int:
-        """Files read to their end; a file counts when a call has found its end."""
+        """Files read to their end. A file counts once a call has reached its end."""
         return self._core.counts()[1]
 
     def reset(self) -> None:

@@ -206,7 +206,7 @@ class NextQueuedSequenceBatch:
         self._batch.save(i, layout.signature.values(layout.first_state + i, value))
 
     def requeue(self) -> None:
-        """Puts the segments back, with the states that they came with: they come again first."""
+        """Puts the segments back with their states; the next batches return them first."""
         self._batch.requeue()
 
     def discard(self) -> None:
@@ -235,8 +235,8 @@ class SequenceQueueingStateSaver:
 
     An example is cut into segments of ``num_unroll`` steps. ``next_batch`` returns one segment of
     each of ``batch_size`` examples, and the states saved for them. Once all states of a batch are
-    saved with ``save_state``, the next segments of its examples are ready. Earlier examples come
-    first, so the segments of an example come in adjacent steps.
+    saved with ``save_state``, the next segments of its examples are ready. Earlier examples have
+    priority, so adjacent steps receive adjacent segments of an example.
 
     Choose a capacity of a few times ``batch_size``: an unbounded one costs memory. If keys repeat
     from epoch to epoch, keep it below the number of examples.
@@ -253,8 +253,8 @@ class SequenceQueueingStateSaver:
             example have the same number of steps, a multiple of ``num_unroll``.
         input_context: the same for values that every segment has; may be empty.
         initial_states: {name: array, or function of the example}.
-        capacity: live examples at most, None for no limit. An example leaves it when its last
-            segment is taken.
+        capacity: most live examples, None for no limit. An example no longer counts once its last
+            segment was returned.
         allow_small_batch: once closed, batches may have fewer rows.
         zero_length: what to do with an example without steps: "error", "skip" (counted), or
             "segment" (one segment of padding).
@@ -435,7 +435,7 @@ class SequenceQueueingStateSaver:
 
         OutOfRangeError: closed, and there will not be enough. DeadlineExceededError: ``timeout``
         seconds have passed; the message names the oldest unsaved state and its key.
-        FailedPreconditionError: what is left waits for states of batches that no longer exist.
+        FailedPreconditionError: the remaining segments need states of batches that do not exist.
         """
         size = self._batch_size() if callable(self._batch_size) else self._batch_size
         n, until = operator.index(size), None if timeout is None else time.monotonic() + timeout
@@ -501,8 +501,8 @@ class SequenceQueueingStateSaver:
     def save(self, data: bool | None = None) -> bytes:
         """The positions, keys and states of all unfinished examples, as bytes for ``restore``.
 
-        Segments of batches that are not saved yet come again. If the source is a Dataset (or an
-        iterator with ``save`` and ``restore``), its position and the data of unfinished examples
+        Segments of batches that are not saved yet are returned again. If the source is a Dataset
+        (or an iterator with ``save`` and ``restore``), its position and the data of unfinished examples
         are saved too. Other iterables are read again from their beginning by the restored saver,
         which ignores finished examples; the bytes then have no data. For a function or a queue as
         the source, pass ``data=True``, and restore its position yourself.
@@ -528,8 +528,9 @@ class SequenceQueueingStateSaver:
     def restore(self, state: bytes) -> None:
         """Continues where ``save`` was called; before the first example only.
 
-        Batches come as they would have come. FailedPreconditionError: a saver of other fields or
-        another ``num_unroll``, or not a new one; DataLossError: damaged bytes.
+        The next batches are those that would have followed. Raises FailedPreconditionError if this
+        saver is not new, or has other fields or another ``num_unroll``, and DataLossError if the
+        bytes are damaged.
         """
         head, body = _split(state)
         if self._late._queue is not None:

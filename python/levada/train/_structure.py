@@ -198,10 +198,10 @@ def _field(key: Hashable, value: Any, who: str) -> _Source:
 
 
 def as_source(source: Any, who: str) -> _Source:
-    """A function of no arguments that returns one example, of what is given as source.
+    """The source as a function of no arguments that returns one example.
 
-    Raises TypeError, with a hint, for what is none. Nothing is called or read before the function
-    is.
+    Raises TypeError, with a hint, if it is not a source. Nothing is read before the function is
+    called.
     """
     if hasattr(source, "dequeue"):
         return source.dequeue
