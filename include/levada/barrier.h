@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Barrier: components of keys arrive in any order; keys leave when all components are there, in
- * the order in which they were first seen. TensorFlow's contract (core/kernels/barrier_ops.cc) with
- * its defects mended: a call is validated before anything changes, and takers that cannot be met
- * any more fail instead of waiting. Reference-counted; any thread.
+ * Barrier: components of keys arrive in any order. Complete keys are taken in the order of their
+ * first insertion. The contract is TensorFlow's (core/kernels/barrier_ops.cc) without its defects:
+ * a call is validated before anything changes, and a take that cannot succeed any more fails at
+ * once. Reference-counted; any thread.
  */
 #ifndef LEVADA_BARRIER_H
 #define LEVADA_BARRIER_H

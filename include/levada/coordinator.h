@@ -37,16 +37,16 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_coordinator_create(levada_env   
  * may end later. Not from a thread of its own. */
 LEVADA_API void levada_coordinator_destroy(levada_coordinator **coordinator);
 /* why NULL or a clean code: a clean stop. The first error is kept, also after a clean stop, later
- * ones are listed. After join an error is returned to the caller and nothing is recorded. Never
+ * ones are listed. After join it returns the error to the caller and records nothing. It never
  * waits. */
 LEVADA_API LEVADA_MUST_USE levada_status
 levada_coordinator_request_stop(levada_coordinator *coordinator, const levada_error *why,
                                 levada_error *err);
 LEVADA_API bool levada_coordinator_should_stop(const levada_coordinator *coordinator);
-/* Until the stop or the time is up; whether the stop was requested. */
+/* Waits for the stop or the timeout. Returns whether the stop was requested. */
 LEVADA_API bool levada_coordinator_wait_for_stop(levada_coordinator *coordinator, int64_t timeout);
-/* Forgets the stop, the errors and that it was joined. Threads are left alone: one that has seen
- * the stop does not come back. */
+/* Forgets the stop, the errors and that it was joined. Threads that ended because of the stop do
+ * not start again. */
 LEVADA_API void levada_coordinator_clear_stop(levada_coordinator *coordinator);
 LEVADA_API bool levada_coordinator_joined(const levada_coordinator *coordinator);
 /* The kept error, or OK. */
@@ -57,25 +57,25 @@ levada_coordinator_raise_requested(levada_coordinator *coordinator, levada_error
 LEVADA_API const levada_error *levada_coordinator_error(const levada_coordinator *coordinator,
                                                         int32_t                   i);
 
-/* Starts run(user) on a thread of the coordinator. If it returns an error, it requests the stop
- * (ECANCELLED only before the stop: after it, that is how calls end); LEVADA_OK and LEVADA_END just
- * end the thread. */
+/* Starts run(user) on a thread of the coordinator. An error that it returns requests the stop, but
+ * for ECANCELLED after the stop, because the stop cancels calls. LEVADA_OK and LEVADA_END end the
+ * thread only. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_coordinator_start_thread(
     levada_coordinator *coordinator, const char *name,
     levada_status (*run)(levada_coordinator *coordinator, void *user, levada_error *err),
     void *user, levada_error *err);
-/* A thread that the caller starts or has started: from now on join waits for it, until its end is
- * reported. Join reports its wait if it calls levada_waiter_name with the same name. */
+/* Registers a thread that the caller starts or has started: join waits until its end is reported.
+ * Join reports its wait if it calls levada_waiter_name with the same name. */
 LEVADA_API LEVADA_MUST_USE levada_status
 levada_coordinator_register(levada_coordinator *coordinator, const char *name, levada_member **out,
                             levada_error *err);
-/* The last thing that a registered thread does, or what follows when it could not be started. */
+/* A registered thread calls this last; the caller does if the thread could not be started. */
 LEVADA_API void levada_member_end(levada_member **member);
 
-/* Waits for all threads that are there now: without limit until the stop, then `grace` nanoseconds
- * (LEVADA_FOREVER). Returns the kept error; else, where threads still run, EDEADLINE_EXCEEDED
- * naming them and what they wait for (not with ignore_live). The next join does not wait for those.
- * EFAILED_PRECONDITION from a thread that it started. */
+/* Waits for all present threads: without limit until the stop, then `grace` nanoseconds
+ * (LEVADA_FOREVER). Returns the kept error. Without one, EDEADLINE_EXCEEDED names the threads that
+ * still run and their waits (not with ignore_live); the next join does not wait for these threads.
+ * EFAILED_PRECONDITION if a thread of the coordinator calls it. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_coordinator_join(levada_coordinator *coordinator,
                                                                  int64_t grace, bool ignore_live,
                                                                  levada_error *err);
@@ -142,13 +142,13 @@ LEVADA_API void levada_queue_runner_options_init(levada_queue_runner_options *al
 LEVADA_API LEVADA_MUST_USE levada_status
 levada_queue_runner_create(levada_queue *queue, const levada_queue_runner_options *options,
                            levada_queue_runner **out, levada_error *err);
-/* Starts all threads or none; AGAIN, and nothing happens, while those of a start before still run.
- * With a coordinator: its threads, named QueueRunnerThread-<queue>-<op>; an error of one requests
- * the stop; and one more, close_on_stop, cancels the queue when the stop is requested, so that a
- * blocked enqueue ends (this one waits for the stop also when the others have ended). NULL: the
- * runner's own threads; an error ends its thread and is listed. ECANCELLED is not an error once
- * somebody closed the queue while the threads ran: consumers get what is left and EOUT_OF_RANGE. It
- * is one where the queue was closed before the start. */
+/* Starts all threads or none. Returns AGAIN and does nothing while threads of an earlier start run.
+ * With a coordinator: its threads are named QueueRunnerThread-<queue>-<op>, and an error of one
+ * requests the stop. One more thread, close_on_stop, waits for the stop, also after the others have
+ * ended, and then cancels the queue, so that a blocked enqueue ends. NULL: the runner owns the
+ * threads; an error ends its thread and is listed. If somebody closes the queue while the threads
+ * run, ECANCELLED is not an error: consumers receive the remaining elements and EOUT_OF_RANGE. If
+ * the queue was closed before the start, it is one. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_queue_runner_start(levada_queue_runner *runner,
                                                                    levada_coordinator  *coordinator,
                                                                    levada_error        *err);

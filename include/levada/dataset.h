@@ -55,8 +55,8 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_dataset_json(const levada_datase
                                                              char **out, levada_error *err);
 LEVADA_API void levada_string_free(char **text);
 
-/* What it means when it runs, as text, for people: for each stage whether it runs in order or in
- * parallel, what is random in it, and what a state holds of it. Free it with levada_string_free. */
+/* Describes how the dataset runs, as text: for each stage whether it runs in order or in parallel,
+ * its random parts, and the content of its state. Free it with levada_string_free. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_dataset_explain(const levada_dataset *dataset,
                                                                 char **out, levada_error *err);
 
@@ -74,8 +74,8 @@ LEVADA_API const levada_dataset *levada_dataset_input(const levada_dataset *data
 
 /* Every name that a description may contain, in order, as JSON:
  * [{"name","family","doc","example","plugin","inputs":[least, most or -1],"args":[{"name","type",
- *   "default","required","positional","tuning","min","max","choices","doc"}]}]. From it come help,
- * Python methods and docs. */
+ *   "default","required","positional","tuning","min","max","choices","doc"}]}]. Help, Python
+ * methods and docs are generated from it. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_stages_json(levada_env *env, char **out,
                                                             levada_error *err);
 

@@ -4,7 +4,7 @@
  *
  * A decoder is PURE: decode() runs on any thread, its state is scratch. It sees one BYTES column of
  * a block as n spans and fills the columns that check() named. The core adds them to the other
- * columns of the block (the decoded one leaves unless a field of that name was made), moves origins
+ * columns of the block, removes the decoded column unless check() named one like it, moves origins
  * and applies the policy for bad records.
  */
 #ifndef LEVADA_DECODER_H

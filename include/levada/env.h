@@ -29,7 +29,7 @@ typedef enum levada_cpu_level {
 typedef enum levada_log_level {
     LEVADA_LOG_DEBUG,   /* for authors of stages                                            */
     LEVADA_LOG_INFO,    /* what was done: a plug-in was loaded                              */
-    LEVADA_LOG_WARNING, /* the result may not be what was meant: a file without a record    */
+    LEVADA_LOG_WARNING, /* the result may be unintended: a file without a record       */
     LEVADA_LOG_ERROR    /* something was lost, and no call returns it as an error           */
 } levada_log_level;
 

@@ -2,10 +2,10 @@
 /*
  * tf.train.Example and SequenceExample messages: building them, and decoding strings at once.
  *
- * A levada_example holds one message that is being built; it is used by one thread at a time and
- * used again for the next message after reset. Without a feature list the message is a valid
- * Example and a valid SequenceExample (whose context is on the wire what an Example is); with one
- * it is a SequenceExample.
+ * A levada_example builds one message. One thread at a time uses it; after reset it builds the next
+ * message. Without a feature list the message is a valid Example and a valid SequenceExample,
+ * because a context has the wire format of an Example. With a feature list it is a SequenceExample.
+ *
  */
 #ifndef LEVADA_EXAMPLE_H
 #define LEVADA_EXAMPLE_H
@@ -26,7 +26,7 @@ LEVADA_API void levada_example_destroy(levada_example **example);
 LEVADA_API void levada_example_reset(levada_example *example);
 
 /* One feature with n values; in a SequenceExample one of the context. Outside of a list only.
- * Everything is copied; `key` is terminated. A key may come again: readers take the last one.
+ * Everything is copied; `key` is terminated. A key may be repeated: readers use the last one.
  * ERESOURCE_EXHAUSTED: the message would be larger than 2 GiB, which no reader accepts. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_example_add_i64(levada_example *example,
                                                                 const char *key,

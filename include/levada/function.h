@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Functions of the user: what `map`, `filter` and sources of one's own call.
+ * Functions of the user, which `map`, `filter` and the user's own sources call.
  *
  * A function is reference-counted. It is called by the stages `map`, `filter` and `call` and by the
  * source `records`, on a thread of the iterator or on the caller's own; it may block. A function
@@ -26,8 +26,8 @@ typedef struct levada_function_def {
     bool        pure; /* may be called again for the same records after a restore              */
     /* One running use of it (per iterator). May be NULL: *run is then `user`. */
     levada_status (*open)(void *user, void **run, levada_error *err);
-    /* A block in (borrowed; NULL for sources), a block out (the caller's). Sources answer END.
-     * AGAIN = not now: so does the iterator, and its next call asks for the same again. */
+    /* A block in (borrowed; NULL for sources), a block out (the caller's). A source returns END at
+     * its end. AGAIN = not now: the iterator returns AGAIN, and its next call repeats this one. */
     levada_status (*call)(void *run, const levada_block *in, levada_block **out,
                           levada_error *err);
     /* Makes a blocked call return ECANCELLED soon; any thread. May be NULL. */

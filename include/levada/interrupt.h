@@ -53,10 +53,10 @@ levada_interrupt_add_coordinator(levada_interrupt *interrupt, levada_coordinator
  * the thread of the interrupt calls, in the order in which they were added, levada_iter_cancel (the
  * iterator stays cancelled), levada_queue_cancel and levada_barrier_cancel (calls that wait by then
  * end with ECANCELLED; the object stays usable) and levada_coordinator_request_stop (a clean
- * stop). May be called again; calls that come before the thread got to work count as one. In the
+ * stop). It may be called again; several calls before the thread has run count as one. In the
  * child of a fork, and with NULL, it does nothing. */
 LEVADA_API void levada_interrupt_raise(levada_interrupt *interrupt);
-/* Cancels for raises that came before, then joins the thread. No handler may raise it any more. */
+/* Handles earlier raises, then joins the thread. No handler may raise it any more. */
 LEVADA_API void levada_interrupt_destroy(levada_interrupt **interrupt);
 
 #ifdef __cplusplus

@@ -114,7 +114,7 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_iter_restore(levada_iter *it, co
  * A state keeps all but the work: a restored iterator continues the counts. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_iter_stats(levada_iter *it, char **out,
                                                            levada_error *err);
-/* levada_dataset_explain of what is running, and what its stages have chosen by looking at data:
+/* levada_dataset_explain of the running dataset, with the choices that its stages made from data:
  *     chosen  boundaries=[...]
  * of a bucket_by_sequence_length without boundaries. Free it with levada_string_free. Like next, it
  * is a call of the owner. */
@@ -132,8 +132,8 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_iter_find_file(const levada_iter
                                                                int32_t source,
                                                                int32_t shard, char **out,
                                                                levada_error *err);
-/* Path of the file of a record, as a copy, which levada_string_free frees; NULL where
- * it comes from no file. Unlike levada_iter_file it knows the files of pipes that an interleave
+/* Path of the file of a record, as a copy, which levada_string_free frees; NULL if
+ * it has no file. Unlike levada_iter_file it knows the files of pipes that an interleave
  * opens: all that are open, and the last 65,536 of the others. Any thread. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_iter_origin_file(const levada_iter   *it,
                                                                  const levada_origin *of,

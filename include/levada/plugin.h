@@ -17,13 +17,13 @@
  * defines LEVADA_PLUGIN_HOST_SIDE in place of LEVADA_PLUGIN_MAIN: the usual names are then those of
  * the library, and levada_plugin_table() has the entries that the library does not export.
  *
- * The table only grows at its end, and a
- * plug-in runs with every host whose table is at least as long as what it was compiled with: an
- * older host is left again by LEVADA_PLUGIN_BEGIN, and loading fails saying so. Descriptors must be
- * constant for the life of the process. Loading is all or nothing: where one descriptor is refused,
- * or levada_plugin_main fails, nothing is registered and the library is unloaded again; one that
- * was loaded is never unloaded. The default of an option that is a pipe may have stages of the same
- * plug-in in it, in any order, but for those that have its own stage in their defaults.
+ * The table only grows at its end.
+ * A plug-in runs with every host whose table is at least as long as the one it was compiled with.
+ * In an older host LEVADA_PLUGIN_BEGIN returns an error, which names the reason. Descriptors must
+ * be constant for the life of the process. Loading is all or nothing: if one descriptor is refused,
+ * or levada_plugin_main fails, nothing is registered and the library is unloaded. A library that
+ * was loaded is never unloaded. If the default of an option is a pipe, it may contain stages of
+ * this plug-in in any order, except for stages whose own defaults contain this stage.
  */
 #ifndef LEVADA_PLUGIN_H
 #define LEVADA_PLUGIN_H

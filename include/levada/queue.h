@@ -2,15 +2,15 @@
 /*
  * Queues: first in first out, padding, random shuffle, priority.
  *
- * The contract is TensorFlow's (core/kernels/queue_base.cc) with its defects mended:
- * blocked callers are served strictly in the order in which they came, also enqueues of many; a
- * plain close waits for the enqueues before it; dequeues drain what is there and then get
- * LEVADA_EOUT_OF_RANGE; elements of a failed dequeue return to the front, in order.
+ * The contract is TensorFlow's (core/kernels/queue_base.cc) without its defects. Blocked callers
+ * are served strictly in the order of their calls, also enqueues of many. A plain close waits for
+ * earlier enqueues. Dequeues return the remaining elements and then LEVADA_EOUT_OF_RANGE. Elements
+ * of a failed dequeue return to the front, in order.
  *
- * An element is a tuple of components, each a tensor. If every shape is known, elements are in a
- * ring of rows and many of them move by one memcpy a component. A queue is reference-counted; every
- * function may be called from any thread. Waiting calls take a deadline in nanoseconds from now
- * (LEVADA_FOREVER; 0 = only try) and answer EDEADLINE_EXCEEDED past it, with nothing lost.
+ * An element is a tuple of components, each a tensor. If every shape is known, a ring of rows holds
+ * the elements, and one memcpy per component moves many of them. A queue is reference-counted;
+ * every function may be called from any thread. Calls that wait accept a timeout in nanoseconds
+ * (LEVADA_FOREVER; 0 = only try). After it they return EDEADLINE_EXCEEDED, and nothing is lost.
  */
 #ifndef LEVADA_QUEUE_H
 #define LEVADA_QUEUE_H
@@ -98,17 +98,17 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_queue_dequeue_rows(levada_queue 
                                                                    bool up_to, void *const *rows,
                                                                    int64_t timeout, int64_t *got,
                                                                    levada_error *err);
-/* The records of a block from row `first` on as elements, in order, without a call for each.
- * Component i takes column columns[i] (NULL: the first ones, in order): dtypes must be equal; a row
- * of a ragged column of depth 1 is a tensor [length, dims...], deeper ones are
- * EINVALID_ARGUMENT. Everything is checked before the first one goes in. *done (may be NULL) gets
- * the number of rows that went in, also on failure. */
+/* Enqueues the records of a block from row `first` on, in order, without a call for each.
+ * Component i is column columns[i] (NULL: the first columns, in order) of the same dtype. A row of
+ * a ragged column of depth 1 is a tensor [length, dims...]; deeper columns are EINVALID_ARGUMENT.
+ * Everything is checked before the first row is added. *done (may be NULL) receives the number of
+ * added rows, also on failure. */
 LEVADA_API LEVADA_MUST_USE levada_status
 levada_queue_enqueue_block(levada_queue *queue, const levada_block *block, const int32_t *columns,
                            int64_t first, int64_t timeout, int64_t *done, levada_error *err);
-/* Plain: takes effect, and returns, after the enqueues that wait before it; ECANCELLED when closed
- * already. One that times out still takes effect when its turn comes. With
- * cancel_pending: at once, enqueues that wait end with ECANCELLED; never an error. */
+/* A plain close takes effect, and returns, after the enqueues that wait before it. A close that
+ * times out still takes effect in its turn. ECANCELLED: the queue is closed already. With
+ * cancel_pending it takes effect now, ends waiting enqueues with ECANCELLED, and never fails. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_queue_close(levada_queue *queue,
                                                             bool cancel_pending, int64_t timeout,
                                                             levada_error *err);

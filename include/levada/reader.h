@@ -15,12 +15,12 @@
  *     IDENTITY       the name, which is the value too; no file is opened
  *
  * A reader has one owner, who destroys it; every other function may be called from any thread. One
- * call reads at a time: others wait for their turn, in the order in which they came, for the time
- * of their timeout, as do reset and the functions for states, without limit. The counters never
- * wait. Files are read by the calling thread.
+ * call reads at a time: others wait for their turn, in the order of their calls, up to their
+ * timeout. reset and the functions for states wait without limit; the counters never
+ * wait. The calling thread reads the files.
  *
  * Errors. ENOT_FOUND, EPERMISSION_DENIED, EINVALID_ARGUMENT, EUNIMPLEMENTED: the file cannot be
- * opened (it is not there, may not be read, is a folder, has a zero byte in its name; names of
+ * opened (it does not exist, is not readable, is a folder, has a zero byte in its name; names of
  * TFRECORD, TEXT_LINE and FIXED_LENGTH must be UTF-8), and the next call continues with the name
  * after it. Any other error of a file, such as EDATA_LOSS, is returned after the records before
  * it, and again at each call until reset. ERESOURCE_EXHAUSTED where memory is short: the next call
@@ -84,8 +84,8 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_reader_read(levada_reader  *read
                                                             levada_tensor **value,
                                                             levada_error   *err);
 /* The next 1 to n records as a block with the byte strings "key" and "value", the caller's. Fewer
- * than n where a file ends, before an error (which the next call returns), and where they would
- * be more than a block holds (1 GiB). Values may show the memory of what was read. */
+ * than n at the end of a file, before an error (which the next call returns), and if they would
+ * exceed the limit of a block (1 GiB). Values may be views of the bytes that were read. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_reader_read_up_to(levada_reader *reader,
                                                                   levada_queue *queue, int64_t n,
                                                                   int64_t        timeout,
@@ -95,7 +95,7 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_reader_read_up_to(levada_reader 
 /* Names from a function in place of a queue. It returns one name in *name: a scalar of one byte
  * string, the reader's from then on. Its other statuses are those of the call that reads:
  * EOUT_OF_RANGE is the end. It runs on the thread of that call, which has its turn meanwhile, so it
- * must not read from the same reader. `timeout` is what is left of the call's. */
+ * must not read from the same reader. `timeout` is the rest of the call's timeout. */
 typedef levada_status (*levada_reader_names)(void *user, int64_t timeout, levada_tensor **name,
                                              levada_error *err);
 LEVADA_API LEVADA_MUST_USE levada_status

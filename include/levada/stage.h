@@ -60,10 +60,10 @@ typedef struct levada_context {
 
 /* Counts records that the stage drops: they appear in the statistics. Called from next(). */
 LEVADA_API void levada_context_dropped(const levada_context *context, int64_t records);
-/* A record (a block of one) that the stage cannot use. LEVADA_OK: the policy of the iterator skips
- * records. This one counts when the consumer passes it, before the next block of the stage. Else
- * why->code, with the record's place in *err. `unread`: records that the stage has pulled and not
- * come to yet, which a share (errors="skip:1%") does not count. */
+/* Rejects a record (a block of one) that the stage cannot use. LEVADA_OK: the iterator skips bad
+ * records; this one counts when the consumer passes it, before the next block of the stage. Else
+ * why->code, with the record's place in *err. `unread`: pulled records that the stage has not
+ * examined yet, which a percentage (errors="skip:1%") does not count. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_context_reject(const levada_context *context,
                                                                const levada_block   *record,
                                                                int64_t               unread,

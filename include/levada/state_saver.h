@@ -6,12 +6,12 @@
  * saver cuts its sequences into segments of num_unroll steps. levada_state_saver_next returns one
  * segment of each of n examples as a batch, with the states to start from. The caller computes, and
  * saves the new states with levada_segment_batch_save. Once every state of a batch is saved, the
- * next segments of its examples are ready. Examples that were inserted earlier come first.
+ * next segments of its examples are ready. Examples that were inserted earlier have priority.
  *
  * The contract is that of TensorFlow's SequenceQueueingStateSaver, with these differences:
  *
- * - `capacity` limits the live examples. An example leaves the capacity when its last segment is
- *   taken. Reserve first, then read and insert: examples in the hands of readers count too.
+ * - `capacity` limits the live examples. An example no longer counts once its last segment is
+ *   taken. Reserve first, then read and insert: reserved examples count too.
  * - A batch whose step failed is put back (requeue) or dropped (discard).
  * - An unsaved state is reported with its key and age: in errors of calls that time out, as a
  *   warning in the log after state_timeout, and at once where nobody can save it any more.

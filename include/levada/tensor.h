@@ -33,7 +33,7 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_tensor_create(levada_env *env, l
 LEVADA_API LEVADA_MUST_USE levada_status
 levada_tensor_create_strings(levada_env *env, const levada_shape *shape, const int32_t *offsets,
                              const void *bytes, levada_tensor **out, levada_error *err);
-/* Adopts memory: release(user) when the last reference goes, on any thread. */
+/* Adopts memory: calls release(user) after the last unref, on any thread. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_tensor_wrap(levada_dtype        dtype,
                                                             const levada_shape *shape,
                                                             const void         *data,

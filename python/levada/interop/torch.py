@@ -392,8 +392,8 @@ def torch_dataset(
     `ds`: a Dataset, or a function of (index, count) that returns one and places the shard itself.
     `rank`, `world_size`: by default those of torch.distributed, or of RANK and WORLD_SIZE.
     `transform`: ``transform(batch)`` turns a ``Batch`` into the value that the loader returns. It
-    runs in the worker. The default is ``batch.torch()``. Workers that are spawned need a function that can be
-    pickled.
+    runs in the worker. The default is ``batch.torch()``. Spawned workers need a
+    function that can be pickled.
     `equal`: "drop" or "pad" gives every rank the same number of batches: the last batches that not
     all ranks have are dropped, or copies are added whose ``is_padding`` is True and whose lengths
     and masks are 0. With several ranks, None warns once and False does not.

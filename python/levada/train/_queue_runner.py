@@ -50,13 +50,13 @@ class QueueRunner:
     """Fills ``queue`` by calling each of ``enqueue_ops`` over and over, each in its own thread.
 
     A thread ends when its function raises one of ``queue_closed_exception_types`` (default
-    ``(OutOfRangeError,)``; StopIteration counts as OutOfRangeError), when the coordinator stops,
-    or with an error, which stops the coordinator. The last thread to end always calls ``close_op``
+    ``(OutOfRangeError,)``; StopIteration counts as OutOfRangeError), when the coordinator stops, or
+    with an error, which stops the coordinator. The last thread to end always calls ``close_op``
     (default ``queue.close()``). Consumers then receive the remaining elements, and after them
     OutOfRangeError, or the error of a thread. If somebody else closes the queue, its threads
-    receive CancelledError and end without an error, unless the queue was closed before they were made. When
-    the coordinator stops, ``cancel_op`` (default ``queue.close(cancel_pending_enqueues=True)``)
-    ends the calls of threads that wait for space.
+    receive CancelledError and end without an error, unless the queue was closed before they were
+    made. When the coordinator stops, ``cancel_op`` (default
+    ``queue.close(cancel_pending_enqueues=True)``) ends the calls of threads that wait for space.
 
     ``queue`` needs ``name`` and ``close``. Functions of several threads run at the same time.
     """

@@ -502,10 +502,10 @@ class SequenceQueueingStateSaver:
         """The positions, keys and states of all unfinished examples, as bytes for ``restore``.
 
         Segments of batches that are not saved yet are returned again. If the source is a Dataset
-        (or an iterator with ``save`` and ``restore``), its position and the data of unfinished examples
-        are saved too. Other iterables are read again from their beginning by the restored saver,
-        which ignores finished examples; the bytes then have no data. For a function or a queue as
-        the source, pass ``data=True``, and restore its position yourself.
+        (or an iterator with ``save`` and ``restore``), its position and the data of unfinished
+        examples are saved too. Other iterables are read again from their beginning by the restored
+        saver, which ignores finished examples; the bytes then have no data. For a function or a
+        queue as the source, pass ``data=True``, and restore its position yourself.
         """
         core = self._late._queue
         if core is None:
