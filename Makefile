@@ -30,28 +30,31 @@ endef
 ctest = @$(MESON) test -C build/$(1) --no-rebuild --print-errorlogs -j $(JOBS) $(2) \
 	$(if $(LEVADA_TEST_LENGTH),--timeout-multiplier 40)
 
-.PHONY: all tools setup build install run test test-c test-asan test-tsan-short test-minimal test-python
+.PHONY: all help tools setup build install run test test-c test-asan test-tsan-short test-minimal test-python
 .NOTPARALLEL:
 .PHONY: test-one test-model test-oracle sanitize fuzz bench bench-peers lint format docs wheel exports generated ci-full clean
 
 all: build
 
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.* ## \(.*\)/\1\t\2/p' Makefile | expand -t 14
+
 tools:
 	@ci/setup.sh
 
 # Enough for an editor: the tools, and the commands that clangd reads.
-setup: tools
+setup: tools ## install the tools, and prepare the editor
 	@test -f build/release/build.ninja || { mkdir -p build && $(MESON) setup build/release \
 		-Dwerror=$(WERROR) > build/release.log || { cat build/release.log; exit 1; }; }
 	@ln -sfn build/release/compile_commands.json compile_commands.json
 
-build: tools
+build: tools ## build the library, the command and the tests
 	$(call heading,build: release)
 	$(call build,release)
 	@test "$(CI)" = true || $(BIN)/python ci/lint_generated.py build/release --update
 
 # The package and the command into .venv, by the same way as `pip install .`
-install: tools
+install: tools ## install the package and the command into .venv
 	$(call heading,build: package)
 	@$(PIP) install -qq --no-deps --no-build-isolation --force-reinstall \
 		-Cbuild-dir=build/wheel -Csetup-args=-Dwerror=$(WERROR) .
@@ -59,19 +62,19 @@ install: tools
 		$(PIP) install -qq --no-deps --no-build-isolation --force-reinstall \
 			-Cbuild-dir=build/wheel -Csetup-args=-Dwerror=$(WERROR) .
 
-run: install
+run: install ## run the main job, and show its result
 	$(call heading,run)
 	@$(WITH) bash examples/run_main.sh
 	@$(WITH) python examples/result.py build/run
 
-test: test-c test-minimal test-asan test-tsan-short test-model test-python
+test: test-c test-minimal test-asan test-tsan-short test-model test-python ## build everything and run every test
 
 test-c: build
 	$(call heading,C tests: release)
 	$(call ctest,release)
 
 # make test-one NAME=every: the test programs of that name, and its part of the conformance suite.
-test-one: build
+test-one: build ## NAME=take: run one test, and the conformance suite on that name
 	@ls tests/*/test_$(NAME).c > /dev/null 2>&1 || { echo "make test-one: no test named '$(NAME)'; \
 	write tests/stage/, tests/source/ or tests/decode/test_$(NAME).c"; exit 1; }
 	$(call ctest,release,$(NAME))
@@ -110,18 +113,18 @@ test-model: tools
 	$(call heading,models)
 	@tests/model/run.sh || test $$? -eq 77
 
-sanitize: test-asan
+sanitize: test-asan ## run the C tests with sanitizers
 	$(call heading,C tests: threads in full)
 	$(call build,tsan,-Db_sanitize=thread -Ddelays=true $(SANITIZED))
 	$(call ctest,tsan,--timeout-multiplier 6)
 
-test-oracle: install
+test-oracle: install ## compare with TensorFlow and pyarrow
 	@ci/setup.sh oracle
 	$(call heading,Tests against other readers)
 	@$(PYTEST) -m oracle python/tests
 	@LEVADA_TEST_LATE=random $(PYTEST) -m oracle python/tests
 
-fuzz: tools
+fuzz: tools ## run every fuzz target for FUZZ_SECONDS each
 	@ci/setup.sh clang
 	$(call heading,fuzz: $(FUZZ_SECONDS) s for each target)
 	@test -f build/fuzz/build.ninja || CC=clang $(MESON) setup build/fuzz -Dfuzzers=true \
@@ -130,23 +133,23 @@ fuzz: tools
 	@ci/fuzz.sh build/fuzz/fuzz $(FUZZ_SECONDS)
 
 # make bench ROW=12: that row alone; the page stays as it is.
-bench: install
+bench: install ## measure the speed; ROW=12: one row
 	@$(BIN)/python bench/run.py $(if $(ROW),--only $(ROW))
 
 # The same with the libraries that levada is compared with, in a virtual environment of their own.
-bench-peers: install
+bench-peers: install ## measure the speed together with other libraries
 	@ci/setup.sh peers
 	@test -x .venv-peers/bin/python || $(BIN)/python -m venv .venv-peers
 	@.venv-peers/bin/python -m pip install -qq --disable-pip-version-check -r bench/peers.txt
 	@$(BIN)/python bench/run.py
 
-lint: build
+lint: build ## check the rules of the code
 	@ci/setup.sh types
 	$(call heading,lint)
 	@ci/check build/release
 
 # The documentation as a site. A broken link or reference fails it.
-docs: install
+docs: install ## write the documentation as a site
 	@ci/setup.sh docs
 	$(call heading,docs)
 	@$(BIN)/python -c 'import furo, hawkmoth, myst_parser' 2> /dev/null || { \
@@ -155,27 +158,27 @@ docs: install
 		echo "build/docs/index.html"
 
 # dist/: a manylinux wheel with ISA-L and zstd inside, checked and tried without a compiler.
-wheel: tools
+wheel: tools ## make a wheel in dist/
 	@ci/setup.sh wheel
 	$(call heading,wheel)
 	@ci/wheel.sh
 
-format: tools
+format: tools ## format C and Python
 	@$(BIN)/python ci/format.py --fix
 	@$(BIN)/ruff check --fix --quiet .
 	@$(BIN)/ruff format --quiet .
 
 # Lists and files that are committed although a program writes them.
-exports: build
+exports: build ## update the list of exported symbols
 	@$(BIN)/python ci/lint_exports.py build/release --update
 
-generated: build
+generated: build ## update the generated files
 	@$(BIN)/python ci/lint_generated.py build/release --update
 
 ci-full: export LEVADA_TEST_LENGTH = 10
-ci-full: lint test sanitize
+ci-full: lint test sanitize ## run all compilers, sanitizers and options
 	@ci/full.sh
 
-clean:
+clean: ## remove build/
 	rm -rf build
 

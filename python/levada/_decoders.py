@@ -119,9 +119,7 @@ def decode_padded_raw(
     return decode_raw(input_bytes, out_type, little_endian, fixed_length, key=key)
 
 
-def decode_json(
-    records: Any, fields: dict[str, Any], *, key: str | None = None
-) -> dict[str, Any]:
+def decode_json(records: Any, fields: dict[str, Any], *, key: str | None = None) -> dict[str, Any]:
     """Fields of objects of JSON, as the source ``jsonl`` reads them.
 
     Args:

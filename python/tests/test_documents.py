@@ -96,3 +96,14 @@ def test_the_result_of_make_run_counts_every_record(folder):
     assert lines[1].startswith("levada read 300 records, 45 150 tokens, in ")
     shown = [int(n) for n in re.findall(r"^  below .{10}[^ ]* (\d+)", "\n".join(lines), re.M)]
     assert sum(shown) == 300
+
+
+def test_make_help_lists_the_targets_of_the_documentation():
+    done = subprocess.run(
+        ["make", "-s", "help"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    listed = {line.split()[0] for line in done.stdout.splitlines()}
+    pages = "".join((ROOT / name).read_text() for name in ("README.md", "CONTRIBUTING.md"))
+    named = set(re.findall(r"`?\bmake ([a-z][a-z-]+)\b", pages)) - {"all"}
+    assert {"build", "test", "lint"} <= named
+    assert named <= listed
