@@ -41,7 +41,8 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_batch_measure(const levada_block
                                                               const char         *field,
                                                               levada_batch_sizes *out,
                                                               levada_error       *err);
-/* Where each sequence begins among the steps, and their end: `sequences` + 1 numbers. */
+/* Where each sequence begins among the steps, and their end: `sequences` + 1 numbers. This and the
+ * next two: EINVALID_ARGUMENT for a field of one value per record. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_batch_cu_seqlens(const levada_block *batch,
                                                                  const char *field, int32_t *to,
                                                                  levada_error *err);

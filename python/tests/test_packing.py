@@ -177,3 +177,13 @@ def test_packed_and_padded_batches_train_alike():
     padded, packed, flat = (line.split() for line in out.stdout.splitlines())
     assert padded[2] == packed[2] == flat[3]
     assert int(flat[4]) < int(packed[3]) < 0.7 * int(padded[3])
+
+
+@pytest.mark.parametrize("view", ["positions", "segment_ids", "cu_seqlens"])
+def test_a_field_of_one_value_per_record_is_no_sequence(view):
+    ds = lv.from_arrays({"n": np.arange(4), "f": np.ones((4, 3))})
+    for batched in (ds.batch(4), ds.padded_batch(4)):
+        batch = next(iter(batched))
+        with pytest.raises(InvalidArgumentError, match="'n' has one value in each record"):
+            getattr(batch, view)("n")
+        assert len(getattr(batch, view)("f"))

@@ -71,6 +71,16 @@ static levada_status views_open(const levada_block *batch, const char *field, vi
     return views_find_segments(batch, field, v, err);
 }
 
+/* The same for views that only sequences have. */
+static levada_status views_open_sequence(const levada_block *batch, const char *field,
+                                         views_column *v, levada_error *err)
+{
+    LEVADA_TRY(views_open(batch, field, v, err));
+    if (v->width < 0 || v->segments || v->column->field->ndim > 0) return LEVADA_OK;
+    return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                       "field '%s' has one value in each record, not a sequence", field);
+}
+
 static int64_t views_steps(const views_column *v, int64_t row)
 {
     const levada_column *c = v->column;
@@ -153,7 +163,7 @@ levada_status levada_batch_cu_seqlens(const levada_block *batch, const char *fie
     views_row    r;
     int64_t      sum = 0;
 
-    LEVADA_TRY(views_open(batch, field, &v, err));
+    LEVADA_TRY(views_open_sequence(batch, field, &v, err));
     *to++ = 0;
     for (int64_t row = 0; row < v.rows; row++) {
         LEVADA_TRY(views_row_at(&v, row, &r, err));
@@ -177,7 +187,7 @@ static levada_status views_fill(const levada_block *batch, const char *field, bo
     views_row    r;
     int32_t      id = 0;
 
-    LEVADA_TRY(views_open(batch, field, &v, err));
+    LEVADA_TRY(views_open_sequence(batch, field, &v, err));
     for (int64_t row = 0; row < v.rows; row++) {
         LEVADA_TRY(views_row_at(&v, row, &r, err));
         if (v.width >= 0) id = 0;

@@ -33,7 +33,7 @@ class Owned:
 
 def fresh(parts: int, epoch: int, index: int, count: int) -> Owned:
     """Worker `index` of `count` at the beginning of an epoch."""
-    states = dict.fromkeys(range(index, parts, count), _WAITS)
+    states: dict[int, bytes | None] = dict.fromkeys(range(index, parts, count), _WAITS)
     return Owned(parts, epoch, states, (index, count))
 
 
