@@ -58,10 +58,46 @@ bool levada_cli_json_bool(const levada_value *map, const char *key)
     return value && levada_value_as_bool(value);
 }
 
+/* The usual float32 without printf: the fewest digits, 6 to 9, that read back as the same float.
+ * Decimals of so few digits are exact in a double, and so is the power of ten: the quotient is
+ * rounded once, and once more to float, which matters only halfway between two floats. */
+static bool json_float_quick(levada_cli_buffer *b, double value)
+{
+    static const double tens[] = { 1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12,
+                                   1e13 };
+    double   size = fabs(value), back = 0;
+    uint64_t digits = 0, bits = 0, unit;
+    int      point = 5, most, end;
+    char     text[16];
+
+    if (!(size >= 1e-4 && size < 1e6)) return false;
+    for (double least = 1e5; point > 0 && size < least; least /= 10) point--;
+    for (int more = 0; point == 0 && more < 4 && size * tens[more] < 1; more++) point--;
+    point = point < -4 ? -4 : point;
+    for (most = 5 - point; most <= 8 - point; most++) { /* digits after the point */
+        digits = (uint64_t)llrint(size * tens[most]);
+        back = (double)digits / tens[most];
+        if ((float)back == (float)size) break;
+    }
+    memcpy(&bits, &back, sizeof bits);
+    if (most > 8 - point || (bits & 0x1fffffff) == 0x10000000) return false;
+    unit = (uint64_t)tens[most];
+    if (value < 0) levada_cli_add(b, "-", 1);
+    levada_cli_unsigned(b, digits / unit);
+    text[0] = '.';
+    digits %= unit;
+    for (int i = most; i > 0; i--, digits /= 10) text[i] = (char)('0' + digits % 10);
+    for (end = most; end > 1 && text[end] == '0'; end--) continue;
+    if (most == 0) text[++end] = '0';
+    levada_cli_add(b, text, (size_t)end + 1);
+    return true;
+}
+
 void levada_cli_json_float_put(levada_cli_buffer *b, double value, bool single)
 {
     char text[40];
 
+    if (single && json_float_quick(b, value)) return;
     if (!isfinite(value)) {
         levada_cli_printf(b, "{\"float\":\"%s\"}",
                           isnan(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity");
