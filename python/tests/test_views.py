@@ -96,6 +96,12 @@ def test_fields_are_checked_where_they_are_named(tmp_path):
     assert [(d["record"], d["next"]) for d in check["damage"]] == [(2, -1)]
     (check,) = objects("verify", "--json", "--source", "csv:record_defaults=[int64]", path)
     assert check["bad_records"] == 3
+    path.write_text("name,n\nx,1\ny,z\n" + "u,2\n" * 1000)
+    (check,) = objects("verify", "--json", "--source", "csv:infer=true,header=true", path)
+    assert check["bad_records"] == 0  # n is a string
+    path.write_text("name,n\n" + "u,2\n" * 1000 + "y,z\n")
+    (check,) = objects("verify", "--json", "--source", "csv:infer=true", path)
+    assert [(d["record"], d["next"]) for d in check["damage"]] == [(1000, -1)]
 
 
 # Files of JSONTestSuite that simdjson may refuse or accept: what the RFC leaves open.

@@ -229,8 +229,8 @@ levada_status levada_scan_identify(levada_scan *scan, levada_env *env, const cha
 
 /* The format with the options of `source` ("fixed_length:record_bytes=8"), where it has some; its
  * files are given later. */
-static levada_status scan_with_options(levada_scan *scan, levada_env *env, const char *name,
-                                       const char *source, levada_error *err)
+static levada_status scan_with_options(levada_scan *scan, levada_env *env, const char *path,
+                                       const char *name, const char *source, levada_error *err)
 {
     const char *options = source ? strchr(source, ':') : NULL;
     levada_text text = { 0 };
@@ -238,7 +238,11 @@ static levada_status scan_with_options(levada_scan *scan, levada_env *env, const
     levada_status st;
 
     if (!options) return LEVADA_OK;
-    levada_text_format(&text, "%s:file,%s", name, options + 1);
+    levada_text_format(&text, "%s:", name);
+    if (levada_utf8_check(path, strlen(path)) == strlen(path))
+        levada_text_json(&text, path, strlen(path)); /* some options look at the file */
+    else levada_text_put(&text, "file");
+    levada_text_format(&text, ",%s", options + 1);
     LEVADA_TRY(levada_text_steal(&text, &all, err));
     st = levada_dataset_parse(env, all, &scan->dataset, err);
     levada_free(all);
@@ -289,7 +293,7 @@ levada_status levada_scan_open(levada_scan *scan, levada_env *env, const char *p
 
     *scan = (levada_scan){0};
     LEVADA_TRY(levada_scan_identify(scan, env, path, source, compression, &name, err));
-    st = scan_with_options(scan, env, name, source, err);
+    st = scan_with_options(scan, env, path, name, source, err);
     if (st == LEVADA_OK) st = scan_describe(scan, env, path, name, err);
     if (st != LEVADA_OK) {
         levada_scan_close(scan);
