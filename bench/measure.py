@@ -122,7 +122,13 @@ class Runner:
 
     def _py(self, measure):
         library = re.split("[_:]", measure.what)[0]
-        modules = {"ours": "levada", "tf": "tensorflow", "python": "google.protobuf"}
+        modules = {
+            "pil": "PIL",
+            "mlx": "mlx.data",
+            "ours": "levada",
+            "tf": "tensorflow",
+            "python": "google.protobuf",
+        }
         interpreter = self.interpreter(modules.get(library, library))
         key = (library, measure.cores)
         if key not in self.workers:

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Plug-ins: formats, sources, decoders, stages, byte filters and openers of one's own, without a
- * fork and without a rebuild.
+ * Plug-ins: formats, sources, decoders, stages, byte filters, openers and functions (such as costs)
+ * of one's own, without a fork and without a rebuild.
  *
  * A plug-in is a shared object that exports levada_plugin_main and links nothing of levada: it is
  * handed a table of functions, and this header maps the usual names to that table, so its code
@@ -237,6 +237,11 @@ typedef struct levada_host {
     levada_status (*add_opener)(levada_plugin *plugin, const levada_opener_def *def,
         levada_error *err);
     bool (*cancel_requested)(const levada_cancel *cancel);
+    /* A function of blocks (function.h), for options that take one: a description names it
+     * {c: NAME}, such as cost={c: NAME} of bucket_by_sequence_length. def->kind is "c"; def and its
+     * strings are copied. EALREADY_EXISTS: a function of that name is there. */
+    levada_status (*add_function)(levada_plugin *plugin, const levada_function_def *def,
+        void *user, levada_error *err);
 } levada_host;
 
 /* The one exported function: fill in *plugin (LEVADA_PLUGIN_BEGIN does), register, return OK. */

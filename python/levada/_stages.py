@@ -78,7 +78,8 @@ class Stages(Typed[T]):
         batch_sizes: records in a batch: one number, or one for each bucket
         max_tokens: instead of batch_sizes: largest cost of a batch, records * cost of one
         cost: cost of a padded record: linear (sum of its lengths), quadratic (sum of their
-            squares), 2d (product of two), or a pure function of its lengths; null = linear
+            squares), 2d (product of two), or a pure function of its lengths ({c: NAME} of a
+            plug-in); null = linear
         num_buckets: most buckets if boundaries are chosen while data flows; null = 16
         lookahead: instead of boundaries: records to buffer and sort
         too_long: a single record that exceeds max_tokens: is an error, is cut, is dropped and

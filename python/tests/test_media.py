@@ -145,8 +145,19 @@ def test_sounds_of_a_dataset():
     assert lv.audio_info(wav(sounds[2])) == (8000, 2, 5, 16)
 
 
-@pytest.mark.parametrize("decode", [lv.decode_jpeg, lv.decode_png, lv.decode_image, lv.decode_wav,
-                                    lv.decode_flac, lv.decode_npy, lv.image_info, lv.audio_info])  # fmt: skip
+@pytest.mark.parametrize(
+    "decode",
+    [
+        lv.decode_jpeg,
+        lv.decode_png,
+        lv.decode_image,
+        lv.decode_wav,
+        lv.decode_flac,
+        lv.decode_npy,
+        lv.image_info,
+        lv.audio_info,
+    ],
+)
 def test_errors_have_the_key(decode):
     with pytest.raises(ERRORS) as caught:
         decode(b"nothing of that kind", key="file:7")

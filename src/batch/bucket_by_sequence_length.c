@@ -31,8 +31,8 @@ static const levada_arg bucket_options[] = {
                .doc = "instead of batch_sizes: largest cost of a batch, records * cost of one"),
     LEVADA_ARG(VALUE, levada_bucket_args, cost,
                .doc = "cost of a padded record: linear (sum of its lengths), quadratic (sum of "
-                      "their squares), 2d (product of two), or a pure function of its lengths; "
-                      "null = linear"),
+                      "their squares), 2d (product of two), or a pure function of its lengths "
+                      "({c: NAME} of a plug-in); null = linear"),
     LEVADA_ARG(INT, levada_bucket_args, num_buckets, .min = 1, .max = 4096,
                .doc = "most buckets if boundaries are chosen while data flows; null = 16"),
     LEVADA_ARG(INT, levada_bucket_args, lookahead, .min = 1, .max = LEVADA_LOOKAHEAD_MOST,

@@ -18,7 +18,7 @@
 
 enum {
     JPEG_ROWS = 16,    /* of one call */
-    JPEG_MARGIN = 16,  /* columns around a window, for the neighbors of its colors */
+    JPEG_MARGIN = 2,   /* columns around a window: one neighbor of its colors, two pixels wide */
     JPEG_SCANS = 100   /* a progressive image with more costs time without end */
 };
 

@@ -20,6 +20,8 @@ typedef struct plugin_loading {
     levada_env      *env;
     levada_op      **ops; /* owned until they are published */
     int64_t          n, capacity;
+    levada_function **functions; /* owned */
+    int64_t          nfunctions, functions_capacity;
     levada_registry *names;   /* those of the environment and of ops; NULL = none of ops yet */
     levada_error     refused; /* of the first descriptor that was; code OK = none */
 } plugin_loading;
@@ -65,6 +67,47 @@ levada_status levada_plugin_add(levada_plugin *plugin, levada_family family, con
         st = levada_fail(&why, LEVADA_EINVALID_ARGUMENT,
                          "a plug-in must set its name before it registers anything");
     }
+    if (st == LEVADA_OK) return LEVADA_OK;
+    if (loading->refused.code == LEVADA_OK) loading->refused = why;
+    if (err) *err = why;
+    return st;
+}
+
+/* No two of one library have the same name; that of another is found when all are published. */
+static levada_status plugin_take_function(plugin_loading *loading, const levada_function_def *def,
+                                          void *user, levada_error *err)
+{
+    levada_function           *made = NULL;
+    const levada_function_def *info;
+    levada_status              st = LEVADA_OK;
+
+    if (!levada_reserve(&loading->functions, &loading->functions_capacity,
+                        loading->nfunctions + 1, sizeof made)) {
+        return plugin_no_memory(err);
+    }
+    LEVADA_TRY(levada_function_create(def, user, &made, err));
+    info = levada_function_info(made);
+    if (strcmp(info->kind, "c") != 0 || !info->name || !*info->name) {
+        st = levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                         "a function of a plug-in has the kind c and a name");
+    }
+    for (int64_t i = 0; st == LEVADA_OK && i < loading->nfunctions; i++) {
+        if (strcmp(levada_function_info(loading->functions[i])->name, info->name) != 0) continue;
+        st = levada_fail(err, LEVADA_EALREADY_EXISTS, "function '%s' was registered before",
+                         info->name);
+    }
+    if (st == LEVADA_OK) loading->functions[loading->nfunctions++] = made;
+    else levada_function_unref(&made);
+    return st;
+}
+
+levada_status levada_plugin_add_function(levada_plugin *plugin, const levada_function_def *def,
+                                         void *user, levada_error *err)
+{
+    plugin_loading *loading = plugin->host;
+    levada_error    why = LEVADA_ERROR_INIT;
+    levada_status   st = plugin_take_function(loading, def, user, &why);
+
     if (st == LEVADA_OK) return LEVADA_OK;
     if (loading->refused.code == LEVADA_OK) loading->refused = why;
     if (err) *err = why;
@@ -170,21 +213,27 @@ static levada_status plugin_check_defaults(plugin_loading *loading, levada_error
 static levada_status plugin_publish(plugin_loading *loading, const char *path,
                                     const levada_plugin *plugin, levada_error *err)
 {
-    levada_plugin_info *made = NULL;
-    levada_status       st;
+    levada_plugin_info  *made = NULL;
+    levada_env_function *functions = NULL;
+    levada_status        st;
 
     LEVADA_TRY(plugin_check_defaults(loading, err));
     LEVADA_TRY(levada_env_make_plugin(loading->env, plugin->name, path, plugin->version, &made,
                                       err));
-    st = loading->n > 0 ? levada_registry_insert(levada_env_registry(loading->env), loading->ops,
-                                                 (int32_t)loading->n, err)
-                        : LEVADA_OK;
+    st = levada_env_make_functions(loading->env, loading->functions, loading->nfunctions,
+                                   &functions, err);
+    if (st == LEVADA_OK && loading->n > 0) {
+        st = levada_registry_insert(levada_env_registry(loading->env), loading->ops,
+                                    (int32_t)loading->n, err);
+    }
     if (st == LEVADA_OK) {
         loading->n = 0;
+        levada_env_take_functions(loading->env, &functions);
         levada_env_take_plugin(loading->env, made);
         levada_env_log(loading->env, LEVADA_LOG_INFO, "plug-in '%s' (version %lld) from %s",
                        plugin->name, (long long)plugin->version, path);
     } else {
+        levada_env_free_functions(&functions);
         levada_free(made);
     }
     return st;
@@ -203,7 +252,9 @@ static levada_status plugin_take(levada_env *env, levada_plugin_entry entry, con
     st = plugin_run(entry, path, &plugin, err);
     if (st == LEVADA_OK) st = plugin_publish(&loading, path, &plugin, err);
     for (int64_t i = 0; i < loading.n; i++) levada_op_destroy(&loading.ops[i]);
+    for (int64_t i = 0; i < loading.nfunctions; i++) levada_function_unref(&loading.functions[i]);
     levada_free(loading.ops);
+    levada_free(loading.functions);
     levada_registry_destroy(&loading.names);
     return st;
 }

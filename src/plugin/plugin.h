@@ -14,5 +14,8 @@
 /* A descriptor of a library that is being loaded. One that is refused is the library's end. */
 LEVADA_MUST_USE levada_status levada_plugin_add(levada_plugin *plugin, levada_family family,
                                                 const void *def, levada_error *err);
+LEVADA_MUST_USE levada_status levada_plugin_add_function(levada_plugin             *plugin,
+                                                         const levada_function_def *def, void *user,
+                                                         levada_error              *err);
 
 #endif

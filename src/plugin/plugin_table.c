@@ -44,6 +44,12 @@ static levada_status plugin_table_opener(levada_plugin *plugin, const levada_ope
     return levada_plugin_add(plugin, LEVADA_FAMILY_OPENER, def, err);
 }
 
+static levada_status plugin_table_function(levada_plugin *plugin, const levada_function_def *def,
+                                           void *user, levada_error *err)
+{
+    return levada_plugin_add_function(plugin, def, user, err);
+}
+
 static levada_status plugin_table_bytes_open(levada_env *env, const char *path,
                                              const char *compression, levada_bytes **out,
                                              levada_error *err)
@@ -174,6 +180,7 @@ static const levada_host plugin_table = {
     .input_peek = levada_input_peek,
     .add_opener = plugin_table_opener,
     .cancel_requested = levada_cancel_requested,
+    .add_function = plugin_table_function,
 };
 
 const levada_host *levada_plugin_table(void) { return &plugin_table; }

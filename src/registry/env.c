@@ -19,10 +19,10 @@
 #include <stdio.h>
 #include <string.h>
 
-typedef struct env_function {
-    struct env_function *older;
+struct levada_env_function {
+    levada_env_function *older;
     levada_function     *function;
-} env_function;
+};
 
 typedef struct env_plugin {
     levada_plugin_info info; /* first: it stands for the entry */
@@ -37,7 +37,7 @@ struct levada_env {
     const levada_kernels   *kernels;
     levada_registry        *registry;
     levada_wait_list             *wait_list;
-    _Atomic(env_function *) functions;
+    _Atomic(levada_env_function *) functions;
     _Atomic(env_plugin *)   plugins;
     atomic_int              late_decode; /* a levada_late_decode */
     bool                    lockable;
@@ -56,15 +56,10 @@ const char *levada_version(void)
 
 static void env_free(levada_env *env)
 {
-    env_function *function = atomic_load(&env->functions);
-    env_plugin   *plugin = atomic_load(&env->plugins);
+    levada_env_function *functions = atomic_load(&env->functions);
+    env_plugin          *plugin = atomic_load(&env->plugins);
 
-    while (function != NULL) {
-        env_function *older = function->older;
-        levada_function_unref(&function->function);
-        levada_free(function);
-        function = older;
-    }
+    levada_env_free_functions(&functions);
     while (plugin != NULL) {
         env_plugin *older = plugin->older;
         levada_free(plugin);
@@ -233,6 +228,37 @@ void levada_env_log(const levada_env *env, levada_log_level level, const char *f
     if (n >= 0) env->options.log(env->options.user, level, line);
 }
 
+static levada_env_function *env_make_function(const levada_function *function)
+{
+    levada_env_function *entry = levada_alloc(sizeof *entry);
+
+    if (entry != NULL) *entry = (levada_env_function){ NULL, levada_function_ref(function) };
+    return entry;
+}
+
+void levada_env_take_functions(levada_env *env, levada_env_function **functions)
+{
+    levada_env_function *newest = *functions, *oldest = newest;
+
+    *functions = NULL;
+    if (newest == NULL) return;
+    while (oldest->older != NULL) oldest = oldest->older;
+    oldest->older = atomic_load_explicit(&env->functions, memory_order_relaxed);
+    while (!atomic_compare_exchange_weak_explicit(&env->functions, &oldest->older, newest,
+                                                  memory_order_release, memory_order_relaxed)) {}
+}
+
+void levada_env_free_functions(levada_env_function **functions)
+{
+    while (*functions != NULL) {
+        levada_env_function *gone = *functions;
+
+        *functions = gone->older;
+        levada_function_unref(&gone->function);
+        levada_free(gone);
+    }
+}
+
 levada_status levada_env_add_function(levada_env *env, const levada_function *function,
                                       levada_error *err)
 {
@@ -241,13 +267,49 @@ levada_status levada_env_add_function(levada_env *env, const levada_function *fu
     if (levada_function_info(function)->name == NULL) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "the function has no name");
     }
-    env_function *entry = env != NULL ? levada_alloc(sizeof(*entry)) : NULL;
+    levada_env_function *entry = env != NULL ? env_make_function(function) : NULL;
     if (entry == NULL) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
-    entry->function = levada_function_ref(function);
-    entry->older = atomic_load_explicit(&env->functions, memory_order_relaxed);
-    while (!atomic_compare_exchange_weak_explicit(&env->functions, &entry->older, entry,
-                                                  memory_order_release, memory_order_relaxed)) {}
+    levada_env_take_functions(env, &entry);
     return LEVADA_OK;
+}
+
+/* In the table, or NULL. */
+static const levada_function *env_known_function(const levada_env *env, const char *kind,
+                                                 const char *name)
+{
+    const levada_env_function *entry =
+        atomic_load_explicit(&env->functions, memory_order_acquire);
+
+    for (; entry != NULL; entry = entry->older) {
+        const levada_function_def *info = levada_function_info(entry->function);
+
+        if (strcmp(info->kind, kind) == 0 && strcmp(info->name, name) == 0) return entry->function;
+    }
+    return NULL;
+}
+
+levada_status levada_env_make_functions(const levada_env *env, levada_function *const *functions,
+                                        int64_t n, levada_env_function **out, levada_error *err)
+{
+    levada_status st = LEVADA_OK;
+
+    *out = NULL;
+    for (int64_t i = 0; st == LEVADA_OK && i < n; i++) {
+        const char          *name = levada_function_info(functions[i])->name;
+        levada_env_function *entry = NULL;
+
+        if (env_known_function(env, "c", name)) {
+            st = levada_fail(err, LEVADA_EALREADY_EXISTS,
+                             "function '%s' was registered before", name);
+            break;
+        }
+        entry = env_make_function(functions[i]);
+        if (entry == NULL) st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
+        else entry->older = *out;
+        if (entry != NULL) *out = entry;
+    }
+    if (st != LEVADA_OK) levada_env_free_functions(out);
+    return st;
 }
 
 levada_status levada_env_find_function(levada_env *env, const char *kind, const char *name,
@@ -261,12 +323,7 @@ levada_status levada_env_find_function(levada_env *env, const char *kind, const 
     if (env == NULL) env = env_get_default();
     if (env == NULL) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
     if (env->base != NULL) env = env->base;
-    env_function *entry = atomic_load_explicit(&env->functions, memory_order_acquire);
-    for (; entry != NULL && found == NULL; entry = entry->older) {
-        const levada_function_def *info = levada_function_info(entry->function);
-        bool same = strcmp(info->kind, kind) == 0 && strcmp(info->name, name) == 0;
-        if (same) found = levada_function_ref(entry->function);
-    }
+    found = levada_function_ref(env_known_function(env, kind, name));
     if (found == NULL && env->options.resolve != NULL) {
         return env->options.resolve(env->options.user, kind, name, out, err);
     }

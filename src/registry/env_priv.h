@@ -37,6 +37,15 @@ LEVADA_MUST_USE levada_status levada_env_make_plugin(const levada_env *env, cons
                                                      const char *path, int64_t version,
                                                      levada_plugin_info **out, levada_error *err);
 void levada_env_take_plugin(levada_env *env, levada_plugin_info *plugin);
+/* n functions, which nobody finds until they are taken; or freed. EALREADY_EXISTS: one of these
+ * names is there. */
+typedef struct levada_env_function levada_env_function;
+LEVADA_MUST_USE levada_status levada_env_make_functions(const levada_env       *env,
+                                                        levada_function *const *functions,
+                                                        int64_t n, levada_env_function **out,
+                                                        levada_error *err);
+void levada_env_take_functions(levada_env *env, levada_env_function **functions);
+void levada_env_free_functions(levada_env_function **functions);
 /* By name, or by path where name is NULL; NULL if there is none. */
 const levada_plugin_info *levada_env_plugin(const levada_env *env, const char *name,
                                             const char *path);

@@ -106,6 +106,43 @@ static levada_status half_unopened(const levada_host *host, levada_plugin *plugi
     return host->add_filter(plugin, &filter, err);
 }
 
+/* A record costs its length and 100. */
+static levada_status half_cost(void *run, const levada_block *in, levada_block **out,
+                               levada_error *err)
+{
+    static const levada_field field = { .name = "cost", .dtype = LEVADA_INT64 };
+    const levada_column      *lengths = levada_block_at(in, 0);
+    levada_spec              *spec = NULL;
+    levada_builder           *b = NULL;
+    levada_status             st;
+
+    (void)run;
+    LEVADA_TRY(levada_spec_create(&field, 1, LEVADA_SPEC_PLAIN, &spec, err));
+    st = levada_builder_create(NULL, spec, -1, &b, err);
+    for (int64_t i = 0; st == LEVADA_OK && i < levada_block_rows(in); i++)
+        st = levada_builder_push_i64(b, 0, levada_column_i64(lengths)[i] + 100, err);
+    if (st == LEVADA_OK) st = levada_builder_publish(&b, out, err);
+    levada_builder_destroy(&b);
+    levada_spec_unref(&spec);
+    return st;
+}
+
+static levada_status half_functions(const levada_host *host, levada_plugin *plugin,
+                                    const char *wrong, levada_error *err)
+{
+    levada_function_def def = {
+        .struct_size = sizeof def,
+        .kind = strcmp(wrong, "function, kind") == 0 ? "py" : "c",
+        .name = strcmp(wrong, "function, nameless") == 0 ? NULL : "half_cost",
+        .pure = true,
+        .call = half_cost,
+    };
+
+    LEVADA_TRY(host->add_function(plugin, &def, NULL, err));
+    return strcmp(wrong, "function, twice") == 0 ? host->add_function(plugin, &def, NULL, err)
+                                                 : LEVADA_OK;
+}
+
 LEVADA_API levada_status levada_plugin_main(const levada_host *host, levada_plugin *plugin,
                                             levada_error *err)
 {
@@ -126,6 +163,7 @@ LEVADA_API levada_status levada_plugin_main(const levada_host *host, levada_plug
     if (st == LEVADA_OK && strncmp(wrong, "defaults", 8) == 0) {
         st = half_defaults(host, plugin, wrong, err);
     }
+    if (st == LEVADA_OK) st = half_functions(host, plugin, wrong, err);
     if (strcmp(wrong, "ignored") == 0) (void)!half_add(host, plugin, "take", NULL);
     if (st == LEVADA_OK) st = half_add(host, plugin, "half_last", err);
     if (strcmp(wrong, "abi") == 0) plugin->abi++;

@@ -4,6 +4,7 @@
  * paths of plugin_refused and plugin_table.
  */
 #include "conformance/fault.h"
+#include "support/files.h"
 #include "support/iters.h"
 #include "support/register.h"
 
@@ -12,6 +13,7 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -100,6 +102,13 @@ static void refuses(const char *wrong, levada_status code, const char *message)
     unsetenv("LEVADA_TEST_PLUGIN");
 }
 
+static levada_status never_called(void *run, const levada_block *in, levada_block **out,
+                                  levada_error *err)
+{
+    (void)run, (void)in, (void)out;
+    return levada_fail(err, LEVADA_EINTERNAL, "was called");
+}
+
 static void a_good_one_is_loaded_once(void **state)
 {
     (void)state;
@@ -119,6 +128,69 @@ static void a_default_whose_stages_do_not_come_is_refused(void **state)
             "defaults that lead back to their own stages: of half_a, half_b");
     refuses("defaults, self", LEVADA_EINVALID_ARGUMENT,
             "defaults that lead back to their own stages: of half_a, half_b");
+}
+
+static void load_fails(const char *path, levada_status code, const char *part)
+{
+    levada_error err = LEVADA_ERROR_INIT;
+
+    assert_int_equal(levada_plugin_load(env, path, NULL, &err), code);
+    if (!strstr(err.message, part) || !strstr(err.message, path)) fail_msg("%s", err.message);
+}
+
+static void what_is_no_plugin_is_told(void **state)
+{
+    (void)state;
+    load_fails("no/such/plugin.so", LEVADA_ENOT_FOUND, "does not exist");
+    load_fails("/", LEVADA_EINVALID_ARGUMENT, "cannot be loaded");
+    t_write_file("t_text.so", "no library\n", 11);
+    load_fails("t_text.so", LEVADA_EINVALID_ARGUMENT, "cannot be loaded");
+    assert_int_equal(remove("t_text.so"), 0);
+}
+
+static int64_t batches(levada_iter *it)
+{
+    levada_block *block = NULL;
+    int64_t       n = 0;
+
+    for (; levada_iter_next(it, &block, NULL) == LEVADA_OK; n++) levada_block_unref(&block);
+    return n;
+}
+
+static void a_function_of_one_is_a_cost(void **state)
+{
+    const char *text = "range:6 | reshape:value,shape=[1] | bucket_by_sequence_length:value,"
+                       "boundaries=[10],max_tokens=202,cost={c:half_cost}";
+    levada_dataset *dataset = NULL;
+    levada_iter    *it = NULL;
+    levada_error    err = LEVADA_ERROR_INIT;
+
+    (void)state;
+    assert_int_equal(levada_dataset_parse(env, text, &dataset, &err), LEVADA_ENOT_FOUND);
+    assert_non_null(strstr(err.message, "half_cost"));
+    loads();
+    assert_int_equal(levada_dataset_parse(env, text, &dataset, NULL), LEVADA_OK);
+    assert_int_equal(levada_iter_open(dataset, NULL, &it, NULL), LEVADA_OK);
+    assert_int_equal(batches(it), 3); /* two records cost 2 * (1 + 100) */
+    levada_iter_close(&it);
+    levada_dataset_unref(&dataset);
+}
+
+static void functions_are_checked(void **state)
+{
+    levada_function    *taken = NULL;
+    levada_function_def def = {
+        .struct_size = sizeof def, .kind = "c", .name = "half_cost", .call = never_called
+    };
+
+    (void)state;
+    refuses("function, kind", LEVADA_EINVALID_ARGUMENT, "has the kind c and a name");
+    refuses("function, nameless", LEVADA_EINVALID_ARGUMENT, "has the kind c and a name");
+    refuses("function, twice", LEVADA_EALREADY_EXISTS, "function 'half_cost' was registered");
+    assert_int_equal(levada_function_create(&def, NULL, &taken, NULL), LEVADA_OK);
+    assert_int_equal(levada_env_add_function(env, taken, NULL), LEVADA_OK);
+    levada_function_unref(&taken);
+    refuses("", LEVADA_EALREADY_EXISTS, "function 'half_cost' was registered");
 }
 
 static void names_of_one_that_was_refused_are_free(void **state)
@@ -363,6 +435,7 @@ static void entries_of_the_table_do_what_their_names_say(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(functions_are_checked, set_up, tear_down),
         cmocka_unit_test_setup_teardown(one_that_is_refused_leaves_nothing, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_refusal_that_the_plugin_ignores_counts, set_up,
                                         tear_down),
@@ -376,6 +449,8 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(a_default_whose_stages_do_not_come_is_refused, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_good_one_is_loaded_once, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_function_of_one_is_a_cost, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_is_no_plugin_is_told, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_default_may_have_stages_of_the_same_plugin, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(one_that_needs_a_longer_table_is_left_again, set_up,

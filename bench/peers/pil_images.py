@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Images through Pillow, to arrays."""
+
+import io
+import time
+
+import numpy as np
+from PIL import Image
+
+
+def painted(number):
+    """The photograph of bench/media.c, without its noise of the same numbers."""
+    y, x, c = np.mgrid[0:375, 0:500, 0:3]
+    v = 128 + 50 * np.sin((x + 7 * number) / (31.0 + c)) * np.cos(y / 23.0)
+    v += 25 * np.sin((x + y) / (5.0 + number % 3))
+    noise = np.random.default_rng(number).integers(-8, 8, v.shape)
+    return (v + noise).astype(np.uint8)
+
+
+def encoded(kind):
+    files = []
+    for number in range(16):
+        file = io.BytesIO()
+        Image.fromarray(painted(number)).save(file, kind, quality=90)
+        files.append(file.getvalue())
+    return files
+
+
+FILES = {}
+
+
+def decode(kind):
+    if kind not in FILES:
+        FILES[kind] = encoded(kind)
+    files = FILES[kind]
+    begin = time.perf_counter()
+    for data in files:
+        np.asarray(Image.open(io.BytesIO(data)))
+    return {"n": len(files), "seconds": time.perf_counter() - begin}
