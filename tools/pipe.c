@@ -115,6 +115,11 @@ levada_status levada_cli_pipe_next(levada_cli_pipe *p, levada_block **out, levad
         if (levada_cli_report_wanted()) pipe_report(p);
         levada_cli_progress_iter(&p->progress, p->it, p->records);
         status = levada_iter_next_slice(p->it, PIPE_TICK, out, err);
+        /* States stay as they are: nobody computes others. */
+        if (status == LEVADA_OK && levada_iter_feeds(p->it)) {
+            status = levada_iter_feed(p->it, *out, err);
+            if (status != LEVADA_OK) levada_block_unref(out);
+        }
         if (status == LEVADA_OK && p->drop > 0) status = pipe_leave_out(p, out, err);
     }
     if (status == LEVADA_END && p->drop > 0)

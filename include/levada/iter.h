@@ -69,11 +69,15 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_iter_next_slice(levada_iter *it,
                                                                 levada_block **out,
                                                                 levada_error *err);
 /* Returns a block to a stage that accepts some (feed() in stage.h), between two calls of next().
- * A next() that returned AGAIN because the stage waits for it may be called again then. The block
- * is borrowed for the call. EINVALID_ARGUMENT: the dataset does not end in such a stage. */
+ * Where the stage waits for it, next() returns AGAIN, with what it waits for in *err, and may be
+ * called again. The block is borrowed for the call; its memory may be kept. EINVALID_ARGUMENT: the
+ * dataset does not end in such a stage. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_iter_feed(levada_iter        *it,
                                                           const levada_block *back,
                                                           levada_error       *err);
+/* The columns that levada_iter_feed takes, borrowed from the iterator; NULL: it takes no blocks, or
+ * any. */
+LEVADA_API const levada_spec *levada_iter_feeds(const levada_iter *it);
 /* Starts from the beginning, at any time: the next pass of everything, in another order if
  * something is shuffled. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_iter_rewind(levada_iter *it, levada_error *err);

@@ -152,6 +152,12 @@ typedef struct levada_stage_def {
     /* Of the library's own stages (tensor/encoded.h): whether columns may come to it that are not
      * decoded yet. Set to 0 when a plug-in is registered. */
     int32_t late;
+    /* Of stages with feed(): the columns that feed() takes. *out NULL: with these options the stage
+     * takes nothing back, and is one as any other. NULL: feed() takes any block. */
+    levada_status (*feeds)(const void *args, levada_spec **out, levada_error *err);
+    /* Of stages with feed(): the consumer did not get the block that next() returned last; it is as
+     * if it was not returned. NULL: the block waits, and is returned again first. */
+    void (*take_back)(void *state);
 } levada_stage_def;
 
 /* The next block, owned by the caller. END after the last one; AGAIN: call again later, from the

@@ -162,6 +162,10 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_segment_batch_save(levada_segmen
                                                                    int32_t              state,
                                                                    const levada_tensor *value,
                                                                    levada_error        *err);
+/* Saves several states at once, all or none: values[i] is that of state i, NULL = not now. */
+LEVADA_API LEVADA_MUST_USE levada_status
+levada_segment_batch_save_states(levada_segment_batch *batch, const levada_tensor *const *values,
+                                 levada_error *err);
 /* Puts all segments back, with the states that they came with. States that were saved meanwhile
  * are forgotten. EFAILED_PRECONDITION: all states are saved, or it was requeued or discarded;
  * ECANCELLED as above. */

@@ -94,6 +94,12 @@ static void iter_end(iter_object *self)
     Py_XDECREF(done);
 }
 
+/* Whether only the caller can end the wait, by feeding something back. */
+static bool iter_is_stalled(levada_status st, const levada_error *err)
+{
+    return st == LEVADA_AGAIN && err->code == LEVADA_AGAIN;
+}
+
 /* The next block; NULL at the end, and with an exception. */
 static PyObject *iter_pull(iter_object *self)
 {
@@ -107,6 +113,7 @@ static PyObject *iter_pull(iter_object *self)
         st = levada_iter_next_slice(self->it, ITER_SLICE, &block, &err);
         Py_END_ALLOW_THREADS
         if (st == LEVADA_AGAIN) stopped = PyErr_Occurred() || PyErr_CheckSignals() < 0;
+        if (iter_is_stalled(st, &err)) st = err.code = LEVADA_EFAILED_PRECONDITION;
     }
     /* What came together with a signal would be lost where its handler raises in the caller. */
     if (!stopped && st >= 0) stopped = PyErr_Occurred() || PyErr_CheckSignals() < 0;
@@ -319,6 +326,43 @@ static PyObject *iter_progress(PyObject *object, PyObject *unused)
     return Py_BuildValue("(LL)", (long long)done, (long long)total);
 }
 
+/* What the consumer feeds back: (name, dtype) of each column; None if nothing. */
+static PyObject *iter_feeds(PyObject *object, PyObject *unused)
+{
+    iter_object       *self = (iter_object *)object;
+    const levada_spec *spec = self->it ? levada_iter_feeds(self->it) : NULL;
+    PyObject          *list;
+
+    (void)unused;
+    if (!spec) Py_RETURN_NONE;
+    list = PyList_New(0);
+    for (int32_t i = 0; list && i < levada_spec_count(spec); i++) {
+        const levada_field *f = levada_spec_field(spec, i);
+        PyObject           *row = Py_BuildValue("(ss)", f->name, levada_dtype_name(f->dtype));
+
+        if (!row || PyList_Append(list, row) < 0) Py_CLEAR(list);
+        Py_XDECREF(row);
+    }
+    return list;
+}
+
+static PyObject *iter_feed(PyObject *object, PyObject *args)
+{
+    iter_object  *self = (iter_object *)object;
+    levada_error  err = LEVADA_ERROR_INIT;
+    levada_status st;
+    PyObject     *block = NULL;
+
+    if (!PyArg_ParseTuple(args, "O!:feed", self->state->block, &block)) return NULL;
+    if (!iter_enter(self)) return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    st = levada_iter_feed(self->it, ((levada_py_block *)block)->block, &err);
+    Py_END_ALLOW_THREADS
+    self->busy = false;
+    if (!levada_py_ok(st, &err)) return NULL;
+    Py_RETURN_NONE;
+}
+
 /* Any thread, as long as batches ask for their keys; None where that is not known (any more). */
 static PyObject *iter_file(PyObject *object, PyObject *args)
 {
@@ -485,6 +529,8 @@ static PyMethodDef iter_methods[] = {
     {"_ended", iter_ended, METH_NOARGS, "Called once, when the end is reached."},
     {"_left_out", iter_left_out, METH_NOARGS, "Items to leave out behind what save() gives."},
     {"_skip", iter_skip, METH_NOARGS, "Leaves out what restore() was told; False at the end."},
+    {"_feeds", iter_feeds, METH_NOARGS, "_feeds(): (name, dtype) of what is fed back."},
+    {"_feed", iter_feed, METH_VARARGS, "_feed(block): hands a block back to the dataset."},
     {"_file", iter_file, METH_VARARGS, "_file(source, pass, shard): path, or None."},
     {"_opened", iter_opened, METH_NOARGS, "_opened(): [((source, pass, shard), path), ...]."},
     {"save", iter_save, METH_NOARGS, "Position after the last item, as bytes."},

@@ -56,6 +56,9 @@ class Report(dict):
             name, state, *more = row.values()
             ready = f"{row['ready']} of {row['window']} ready" if "window" in row else more
             lines.append(f"  {name:<28} {state:<18} {ready}")
+        for row in self.get("stages", []):
+            numbers = [f"{key} {value}" for key, value in row.items() if key != "path"]
+            lines.append(f"  {row['path']:<28} {', '.join(numbers)}")
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -134,6 +137,7 @@ class Iterator(Typed[T], _levada.Iter):
         self._dataset = dataset
         self._batched = blocks or bool(dataset._core.flags & 2)
         self._restored = False
+        self._states: dict[str, str] | None = dict(self._feeds() or ()) or None
         self._files: weakref.ref[_Files] | None = None  # a weak reference to what its batches share
         _live[id(self)] = self
 
@@ -144,6 +148,10 @@ class Iterator(Typed[T], _levada.Iter):
         if files is None:
             files = _Files(self)
             self._files = weakref.ref(files)
+        if self._states is not None:
+            from levada._states import StateBatch
+
+            return StateBatch(block, files, self)
         return Batch(block, files)
 
     def _ended(self) -> None:

@@ -774,9 +774,14 @@ class Stages(Typed[T]):
         zero_length: str = "error",
         pad: bool = True,
         allow_small_batch: bool = True,
+        layout: str = "slots",
+        states: Any = None,
+        capacity: int | None = None,
+        make_keys_unique: bool = False,
+        check_finite: bool = False,
     ) -> Dataset[Batch]:
-        """Long sequences in segments of num_unroll steps; each sequence keeps its row of the
-        batch, so that a model carries its state.
+        """Long sequences in segments of num_unroll steps, for a model that carries its state
+        from one to the next.
 
         num_unroll: steps of a segment
         batch_size: slots: sequences that are read at the same time, one per row of the batch
@@ -797,6 +802,15 @@ class Stages(Typed[T]):
         pad: pad the last segment of a sequence; else records must fill it
         allow_small_batch: at the end of the input go on while any slot has a sequence; else
             stop when one has none, and drop and count the sequences in the others
+        layout: a sequence keeps its row, and the model its states; or batches carry states, and
+            the consumer saves the next ones (slots, ready)
+        states: of ready: map of name to dtype, or to {dtype, shape}. A state begins with the
+            field of its name, or with zeros
+        capacity: of ready: sequences that are open at the same time, at least batch_size; null
+            = batch_size
+        make_keys_unique: of ready: append a number to each key, as keys of open sequences must
+            differ
+        check_finite: of ready: refuse states with NaN or infinity
 
         As text: text_lines:lines.txt | decode_raw:uint8,field=line |
             unroll:4,batch_size=2,zero_length=segment
@@ -816,6 +830,11 @@ class Stages(Typed[T]):
             zero_length=zero_length,
             pad=pad,
             allow_small_batch=allow_small_batch,
+            layout=layout,
+            states=states,
+            capacity=capacity,
+            make_keys_unique=make_keys_unique,
+            check_finite=check_finite,
         )
 
     def window(

@@ -24,13 +24,20 @@ static bool unrolling_is(const char *option, const char *name)
     return option && strcmp(option, name) == 0;
 }
 
+static bool unrolling_is_state(const levada_unrolling *u, const levada_field *f)
+{
+    return u->states && levada_spec_find(u->states, f->name) >= 0;
+}
+
 static bool unrolling_sequence(const levada_unrolling *u, const levada_field *f)
 {
+    if (unrolling_is_state(u, f)) return false;
     return u->sequences.n ? unrolling_names(&u->sequences, f->name) : f->depth == 1;
 }
 
 levada_unroll_part levada_unrolling_part(const levada_unrolling *u, const levada_field *f)
 {
+    if (unrolling_is_state(u, f)) return LEVADA_UNROLL_NOTHING;
     if (unrolling_sequence(u, f)) {
         bool target = u->shift && (!u->targets.n || unrolling_names(&u->targets, f->name));
 
@@ -45,9 +52,27 @@ levada_unroll_part levada_unrolling_part(const levada_unrolling *u, const levada
 
 /* -- columns */
 
+/* A field that has the first value of a state. */
+static levada_status unrolling_check_state(const levada_unrolling *u, const levada_field *f,
+                                           levada_error *err)
+{
+    const levada_field *state = levada_spec_field(u->states, levada_spec_find(u->states, f->name));
+    bool same = f->dtype == state->dtype && f->depth <= 1 && f->depth + f->ndim == state->ndim;
+
+    for (int32_t d = 0; same && d < f->ndim; d++) {
+        same = f->dims[d] < 0 || f->dims[d] == state->dims[f->depth + d];
+    }
+    if (same && !unrolling_names(&u->sequences, f->name)) return LEVADA_OK;
+    return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                       "field '%s' has the name of a state, but not its dtype and shape: rename "
+                       "one of them",
+                       f->name);
+}
+
 static levada_status unrolling_check_field(const levada_unrolling *u, const levada_field *f,
                                            levada_error *err)
 {
+    if (unrolling_is_state(u, f)) return unrolling_check_state(u, f, err);
     if (unrolling_sequence(u, f)) {
         if (f->depth == 1 ? f->ndim < LEVADA_MAX_DIMS : f->depth == 0 && f->ndim > 0) {
             return LEVADA_OK;
@@ -79,7 +104,7 @@ static levada_status unrolling_check_key(const levada_unrolling *u, const levada
                                          levada_error *err)
 {
     const levada_field *f;
-    int32_t             i = -1;
+    int32_t i = -1;
 
     if (!u->key) return LEVADA_OK;
     LEVADA_TRY(levada_spec_require(in, u->key, &i, err));
@@ -93,7 +118,7 @@ static levada_status unrolling_check_length(const levada_unrolling *u, const lev
                                             levada_error *err)
 {
     const levada_field *f;
-    int32_t             i = -1;
+    int32_t i = -1;
 
     if (!u->length) return LEVADA_OK;
     LEVADA_TRY(levada_spec_require(in, u->length, &i, err));
@@ -151,12 +176,37 @@ static levada_field unrolling_field(const levada_unrolling *u, const levada_fiel
     return f;
 }
 
+static int32_t unrolling_own_ready(const levada_unrolling *u, levada_field *to)
+{
+    const levada_field own[] = {
+        { .name = "key", .dtype = LEVADA_BYTES },
+        { .name = "next_key", .dtype = LEVADA_BYTES },
+        { .name = "is_first", .dtype = LEVADA_BOOL },
+        { .name = "is_last", .dtype = LEVADA_BOOL },
+        { .name = "sequence", .dtype = LEVADA_INT32 },
+        { .name = "sequence_count", .dtype = LEVADA_INT32 },
+        { .name = "length", .dtype = LEVADA_INT32 },
+        { .name = "total_length", .dtype = LEVADA_INT32 },
+        { .name = "insertion_index", .dtype = LEVADA_INT64 },
+        { .name = LEVADA_UNROLL_NUMBER, .dtype = LEVADA_INT64 },
+        { .name = "loss_mask", .dtype = LEVADA_BOOL, .ndim = 1, .dims = { u->width } },
+    };
+    int32_t n = (int32_t)(sizeof own / sizeof own[0]) - (u->overlap ? 0 : 1);
+
+    memcpy(to, own, (size_t)n * sizeof *to);
+    for (int32_t i = 0; i < levada_spec_count(u->states); i++) {
+        to[n++] = *levada_spec_field(u->states, i);
+    }
+    return n;
+}
+
 /* The columns that say which segment a row is. */
 static int32_t unrolling_own(const levada_unrolling *u, const levada_spec *in, levada_field *to)
 {
     const levada_field *key = u->key ? levada_spec_field(in, levada_spec_find(in, u->key)) : NULL;
-    levada_dtype        type = key ? key->dtype : u->key ? LEVADA_NONE : LEVADA_INT64;
-    const levada_field  own[] = {
+    levada_dtype type = key ? key->dtype : u->key ? LEVADA_NONE
+                                                  : LEVADA_INT64;
+    const levada_field own[] = {
         { .name = "key", .dtype = type },
         { .name = "is_first", .dtype = LEVADA_BOOL },
         { .name = "is_last", .dtype = LEVADA_BOOL },
@@ -168,11 +218,12 @@ static int32_t unrolling_own(const levada_unrolling *u, const levada_spec *in, l
     };
     int32_t n = (int32_t)(sizeof own / sizeof own[0]) - (u->overlap ? 0 : 1);
 
+    if (u->ready) return unrolling_own_ready(u, to);
     memcpy(to, own, (size_t)n * sizeof *to);
     return n;
 }
 
-#define UNROLLING_OWN 8
+#define UNROLLING_OWN 11 /* and the states */
 
 static levada_status unrolling_taken(const levada_field *fields, int32_t n, levada_error *err)
 {
@@ -194,7 +245,7 @@ static int32_t unrolling_fields(const levada_unrolling *u, const levada_spec *in
 
     for (int32_t i = 0; i < levada_spec_count(in); i++) {
         const levada_field *f = levada_spec_field(in, i);
-        levada_unroll_part  part = levada_unrolling_part(u, f);
+        levada_unroll_part part = levada_unrolling_part(u, f);
 
         if (part == LEVADA_UNROLL_NOTHING) continue;
         fields[n++] = part == LEVADA_UNROLL_CONTEXT ? *f : unrolling_field(u, f, f->name);
@@ -208,13 +259,15 @@ static int32_t unrolling_fields(const levada_unrolling *u, const levada_spec *in
 levada_status levada_unrolling_spec(const levada_unrolling *u, const levada_spec *in,
                                     levada_spec **out, levada_error *err)
 {
-    int32_t       n = levada_spec_count(in);
+    int32_t n = levada_spec_count(in);
     levada_field *fields;
     char (*names)[UNROLLING_NAME];
     levada_status st = LEVADA_OK;
 
     LEVADA_TRY(unrolling_check(u, in, err));
-    fields = levada_alloc_zero(((size_t)n * 2 + UNROLLING_OWN) * sizeof *fields);
+    fields = levada_alloc_zero(((size_t)n * 2 + UNROLLING_OWN +
+                                (size_t)(u->states ? levada_spec_count(u->states) : 0)) *
+                               sizeof *fields);
     names = levada_alloc((size_t)n * sizeof *names + 1);
     if (!fields || !names) {
         st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a spec");
@@ -244,9 +297,9 @@ static int64_t unrolling_steps_of(const levada_column *c, int64_t row)
 static levada_status unrolling_declared(const levada_unrolling *u, const levada_block *data,
                                         int64_t row, int64_t *steps, levada_error *err)
 {
-    int32_t              i = levada_spec_find(data->spec, u->length);
+    int32_t i = levada_spec_find(data->spec, u->length);
     const levada_column *c = &data->columns[i];
-    levada_dtype         type = c->field->dtype;
+    levada_dtype type = c->field->dtype;
     int64_t length = levada_length_number(type, c->values + row * levada_dtype_size(type));
 
     if (length < 0 || length > *steps) {
@@ -261,12 +314,12 @@ static levada_status unrolling_declared(const levada_unrolling *u, const levada_
 levada_status levada_unrolling_measure(const levada_unrolling *u, const levada_block *block,
                                        int64_t row, int64_t *steps, levada_error *err)
 {
-    int64_t             at = 0, longest = -1;
+    int64_t at = 0, longest = -1;
     const levada_block *data = levada_block_row(block, row, &at);
 
     for (int32_t i = 0; i < levada_spec_count(data->spec); i++) {
         const levada_column *c = &data->columns[i];
-        int64_t              n;
+        int64_t n;
 
         if (!unrolling_sequence(u, c->field)) continue;
         n = unrolling_steps_of(c, at);
@@ -312,4 +365,12 @@ void levada_unrolling_place(const levada_unrolling *u, int64_t steps, levada_cut
 {
     cut->begin = cut->segment * (u->width - u->overlap);
     cut->size = steps - cut->begin < u->width ? steps - cut->begin : u->width;
+    cut->steps = steps;
+}
+
+int64_t levada_unrolling_dropped(const levada_unrolling *u, int64_t steps, int64_t segments)
+{
+    int64_t covered = segments > 0 ? (segments - 1) * (u->width - u->overlap) + u->width : 0;
+
+    return steps > covered ? steps - covered : 0;
 }

@@ -13,18 +13,26 @@
 
 #include "tensor/block_priv.h"
 #include <levada/option.h>
+#include <levada/state_saver.h>
 
-enum { LEVADA_UNROLL_ERROR, LEVADA_UNROLL_SKIP, LEVADA_UNROLL_SEGMENT }; /* zero_length */
+enum { LEVADA_UNROLL_ERROR,
+       LEVADA_UNROLL_SKIP,
+       LEVADA_UNROLL_SEGMENT }; /* zero_length */
 
 typedef struct levada_unrolling {
-    int64_t      width, overlap, shift, least; /* least: fewest new steps of a segment          */
-    int64_t      zero_length;
-    bool         whole; /* refuse sequences that do not fill their last segment                 */
-    const char  *key, *length; /* fields, or NULL                                               */
+    int64_t width, overlap, shift, least; /* least: fewest new steps of a segment          */
+    int64_t zero_length;
+    bool whole; /* refuse sequences that do not fill their last segment                 */
+    const char *key, *length; /* fields, or NULL                                               */
     levada_texts sequences;    /* none = all with one ragged level                              */
     levada_texts context;      /* none = all others without ragged levels                       */
     levada_texts targets;      /* none = all sequences; only with a shift                       */
+    bool ready;        /* the columns of the layout ready                               */
+    const levada_spec *states; /* its states, or NULL; fields of their names are initial states */
 } levada_unrolling;
+
+/* The column that numbers the batches of the layout ready. */
+#define LEVADA_UNROLL_NUMBER "batch_number"
 
 /* What becomes of a field. */
 typedef enum levada_unroll_part {
@@ -42,11 +50,21 @@ typedef struct levada_cut {
     int64_t number;   /* of the sequence, in the order of arrival                */
     int64_t segment, segments;
     int64_t begin, size; /* its steps */
+    int64_t steps;       /* of the sequence */
 } levada_cut;
 
+/* What a state saver says about a batch of the layout ready. */
+typedef struct levada_unroll_taken {
+    const levada_segment_view *view;
+    int64_t number; /* of the batch */
+} levada_unroll_taken;
+
 /* The columns of a batch: sequences [rows, width, ...] with lengths, targets FIELD_target, context,
- * then key, is_first, is_last, is_empty, slot, segment, length, and loss_mask [rows, width] where
- * segments overlap. EINVALID_ARGUMENT where a field cannot be cut or a name is taken. */
+ * then those of the layout, and loss_mask [rows, width] where segments overlap. Those of slots are
+ * key, is_first, is_last, is_empty, slot, segment, length; those of ready are key, next_key,
+ * is_first, is_last, sequence, sequence_count, length, total_length, insertion_index, batch_number,
+ * and after loss_mask the states. EINVALID_ARGUMENT where a field cannot be cut, or a name is
+ * taken. */
 LEVADA_MUST_USE levada_status levada_unrolling_spec(const levada_unrolling *u,
                                                     const levada_spec *in, levada_spec **out,
                                                     levada_error *err);
@@ -59,13 +77,17 @@ LEVADA_MUST_USE levada_status levada_unrolling_measure(const levada_unrolling *u
 /* Segments of a record of that many steps. 0: it is skipped. EINVALID_ARGUMENT: it is bad. */
 LEVADA_MUST_USE levada_status levada_unrolling_count(const levada_unrolling *u, int64_t steps,
                                                      int64_t *segments, levada_error *err);
-/* Segment number cut->segment of a record of that many steps: sets begin and size. */
+/* Steps of a record that are in none of its segments: those that `least` drops. */
+int64_t levada_unrolling_dropped(const levada_unrolling *u, int64_t steps, int64_t segments);
+/* Segment number cut->segment of a record of that many steps: sets begin, size and steps. */
 void levada_unrolling_place(const levada_unrolling *u, int64_t steps, levada_cut *cut);
 /* A batch of n segments of the records in `rows`, a selection. `spec` is what
- * levada_unrolling_spec made of the columns of `rows`. Row i of the batch is slot i. */
+ * levada_unrolling_spec made of the columns of `rows`. Row i of the batch is slot i, or row i of
+ * `taken` (NULL in the layout slots). */
 LEVADA_MUST_USE levada_status levada_unrolling_batch(const levada_unrolling *u, levada_pool *pool,
                                                      const levada_block *rows,
                                                      const levada_cut *cuts, int64_t n,
+                                                     const levada_unroll_taken *taken,
                                                      const levada_spec *spec, levada_block **out,
                                                      levada_error *err);
 

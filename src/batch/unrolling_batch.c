@@ -10,22 +10,23 @@
 
 typedef struct unrolling_job {
     const levada_unrolling *u;
-    const levada_block     *rows; /* a selection */
-    const levada_cut       *cuts;
-    int64_t                 n;
-    levada_builder         *b;
+    const levada_block *rows; /* a selection */
+    const levada_cut *cuts;
+    const levada_unroll_taken *taken; /* of the layout ready, or NULL */
+    int64_t n;
+    levada_builder *b;
 } unrolling_job;
 
 /* A run of values of a source column: what one row of the batch has of it. */
 typedef struct unrolling_run {
     const levada_column *column;
-    int64_t              first, count; /* values; of bytes: strings */
+    int64_t first, count; /* values; of bytes: strings */
 } unrolling_run;
 
 /* How a column of the batch is read. */
 typedef struct unrolling_column {
     int32_t from;  /* column of the records               */
-    bool    steps; /* cut; else one value per record      */
+    bool steps; /* cut; else one value per record      */
     int64_t shift; /* of a target                         */
     int64_t each;  /* values of a row of the batch        */
     int64_t inner; /* values of a step, or of a record    */
@@ -51,8 +52,8 @@ static int64_t unrolling_inner(const levada_column *c, bool steps)
 static unrolling_run unrolling_read(const unrolling_job *j, const unrolling_column *how, int64_t i)
 {
     const levada_cut *cut = &j->cuts[i];
-    unrolling_run     run = { 0 };
-    int64_t           row = 0, step;
+    unrolling_run run = { 0 };
+    int64_t row = 0, step;
 
     if (cut->row < 0) return run;
     run.column = unrolling_source(j, cut, how->from, &row);
@@ -82,15 +83,15 @@ static void unrolling_prefetch(const unrolling_job *j, const unrolling_column *h
 static levada_status unrolling_numbers(const unrolling_job *j, const unrolling_column *how,
                                        int32_t i, int64_t size, levada_error *err)
 {
-    void          *values = NULL;
-    uint8_t       *to;
-    const int64_t  room = how->each * size;
+    void *values = NULL;
+    uint8_t *to;
+    const int64_t room = how->each * size;
 
     LEVADA_TRY(levada_builder_values(j->b, i, j->n * how->each, &values, err));
     to = values;
     for (int64_t r = 0; r < j->n; r++, to += room) {
         unrolling_run run = unrolling_read(j, how, r);
-        int64_t       bytes = run.count * size;
+        int64_t bytes = run.count * size;
 
         unrolling_prefetch(j, how, r + LEVADA_PREFETCH_ROWS, size);
         if (bytes) memcpy(to, run.column->values + run.first * size, (size_t)bytes);
@@ -118,7 +119,7 @@ static int64_t unrolling_bytes(const unrolling_job *j, const unrolling_column *h
 static levada_status unrolling_strings(const unrolling_job *j, const unrolling_column *how,
                                        int32_t i, levada_error *err)
 {
-    void    *values = NULL;
+    void *values = NULL;
     int32_t *offset = NULL, end = 0;
 
     LEVADA_TRY(levada_builder_values(j->b, i, unrolling_bytes(j, how), &values, err));
@@ -129,7 +130,7 @@ static levada_status unrolling_strings(const unrolling_job *j, const unrolling_c
         for (int64_t k = 0; k < how->each; k++) {
             if (k < run.count) {
                 const levada_level *l = &run.column->level[run.column->field->depth];
-                int32_t             at = l->begin[run.first + k], n = l->end[run.first + k] - at;
+                int32_t at = l->begin[run.first + k], n = l->end[run.first + k] - at;
 
                 memcpy((uint8_t *)values + end, run.column->values + at, (size_t)n);
                 end += n;
@@ -162,10 +163,10 @@ static bool unrolling_alike(const levada_column *a, const levada_column *b, int3
 static levada_status unrolling_dims(const unrolling_job *j, unrolling_column *how, int32_t i,
                                     levada_error *err)
 {
-    const levada_field  *f = levada_spec_field(j->b->block->spec, i);
+    const levada_field *f = levada_spec_field(j->b->block->spec, i);
     const levada_column *first = &j->rows->from[0]->columns[how->from];
-    int32_t              skip = how->steps && first->field->depth == 0 ? 1 : 0;
-    int64_t              dims[LEVADA_MAX_DIMS];
+    int32_t skip = how->steps && first->field->depth == 0 ? 1 : 0;
+    int64_t dims[LEVADA_MAX_DIMS];
 
     for (int32_t k = 1; k < j->rows->nfrom; k++) {
         if (unrolling_alike(&j->rows->from[k]->columns[how->from], first, skip)) continue;
@@ -203,7 +204,7 @@ static levada_status unrolling_fill(const unrolling_job *j, unrolling_column how
 /* -- the columns that say which segment a row is */
 
 typedef struct unrolling_marks {
-    bool    *is_first, *is_last, *is_empty;
+    bool *is_first, *is_last, *is_empty;
     int32_t *slot, *segment, *length;
 } unrolling_marks;
 
@@ -226,7 +227,7 @@ static levada_status unrolling_mark(const unrolling_job *j, int32_t first, levad
     LEVADA_TRY(unrolling_reserve(j, first, &m, err));
     for (int64_t r = 0; r < j->n; r++) {
         const levada_cut *c = &j->cuts[r];
-        bool              used = c->row >= 0;
+        bool used = c->row >= 0;
 
         m.is_first[r] = used && c->segment == 0;
         m.is_last[r] = used && c->segment + 1 == c->segments;
@@ -258,8 +259,8 @@ static levada_status unrolling_keys(const unrolling_job *j, int32_t i, levada_er
 static levada_status unrolling_mask(const unrolling_job *j, int32_t i, levada_error *err)
 {
     int64_t width = j->u->width;
-    void   *values = NULL;
-    bool   *to;
+    void *values = NULL;
+    bool *to;
 
     LEVADA_TRY(levada_builder_values(j->b, i, j->n * width, &values, err));
     to = values;
@@ -271,9 +272,74 @@ static levada_status unrolling_mask(const unrolling_job *j, int32_t i, levada_er
     return LEVADA_OK;
 }
 
+/* A tensor of a state saver as a column. */
+static levada_status unrolling_tensor(const unrolling_job *j, int32_t i, const levada_tensor *t,
+                                      levada_error *err)
+{
+    const int32_t *offsets = levada_tensor_offsets(t);
+    int64_t count = levada_tensor_count(t), bytes = levada_tensor_bytes(t);
+    int32_t *to = NULL;
+    void *values = NULL;
+
+    LEVADA_TRY(levada_builder_values(j->b, i, offsets ? bytes : count, &values, err));
+    if (bytes) memcpy(values, levada_tensor_data(t), (size_t)bytes);
+    if (!offsets) return LEVADA_OK;
+    LEVADA_TRY(levada_builder_offsets(j->b, i, 0, count, &to, err));
+    memcpy(to, offsets, (size_t)(count + 1) * sizeof *to);
+    return LEVADA_OK;
+}
+
+typedef struct unrolling_ready_marks {
+    bool *is_first, *is_last;
+    int32_t *sequence, *count, *length, *total;
+    int64_t *index, *number;
+} unrolling_ready_marks;
+
+static levada_status unrolling_ready_mark(const unrolling_job *j, int32_t first, levada_error *err)
+{
+    unrolling_ready_marks m;
+    void *values[8] = { 0 };
+
+    for (int32_t k = 0; k < 8; k++) {
+        LEVADA_TRY(levada_builder_values(j->b, first + k, j->n, &values[k], err));
+    }
+    m = (unrolling_ready_marks){ values[0], values[1], values[2], values[3],
+                                 values[4], values[5], values[6], values[7] };
+    for (int64_t r = 0; r < j->n; r++) {
+        const levada_cut *c = &j->cuts[r];
+
+        m.is_first[r] = c->segment == 0;
+        m.is_last[r] = c->segment + 1 == c->segments;
+        m.sequence[r] = (int32_t)c->segment;
+        m.count[r] = (int32_t)c->segments;
+        m.length[r] = (int32_t)c->size;
+        m.total[r] = (int32_t)c->steps;
+        m.index[r] = INT64_MIN + c->number;
+        m.number[r] = j->taken->number;
+    }
+    return LEVADA_OK;
+}
+
+static levada_status unrolling_ready_columns(const unrolling_job *j, int32_t first,
+                                             levada_error *err)
+{
+    const levada_segment_view *view = j->taken->view;
+
+    LEVADA_TRY(unrolling_tensor(j, first++, view->key, err));
+    LEVADA_TRY(unrolling_tensor(j, first++, view->next_key, err));
+    LEVADA_TRY(unrolling_ready_mark(j, first, err));
+    first += 8;
+    if (j->u->overlap) LEVADA_TRY(unrolling_mask(j, first++, err));
+    for (int32_t i = 0; i < levada_spec_count(j->u->states); i++) {
+        LEVADA_TRY(unrolling_tensor(j, first++, view->states[i], err));
+    }
+    return LEVADA_OK;
+}
+
 static levada_status unrolling_own_columns(const unrolling_job *j, int32_t first,
                                            levada_error *err)
 {
+    if (j->taken) return unrolling_ready_columns(j, first, err);
     LEVADA_TRY(unrolling_keys(j, first, err));
     LEVADA_TRY(unrolling_mark(j, first + 1, err));
     return j->u->overlap ? unrolling_mask(j, first + 7, err) : LEVADA_OK;
@@ -283,11 +349,11 @@ static levada_status unrolling_own_columns(const unrolling_job *j, int32_t first
 static levada_status unrolling_columns(const unrolling_job *j, levada_error *err)
 {
     const levada_spec *in = j->rows->spec;
-    int32_t            k = 0;
+    int32_t k = 0;
 
     for (int32_t i = 0; i < levada_spec_count(in); i++) {
         levada_unroll_part part = levada_unrolling_part(j->u, levada_spec_field(in, i));
-        unrolling_column   how = { .from = i, .steps = part != LEVADA_UNROLL_CONTEXT };
+        unrolling_column how = { .from = i, .steps = part != LEVADA_UNROLL_CONTEXT };
 
         if (part == LEVADA_UNROLL_NOTHING) continue;
         LEVADA_TRY(unrolling_fill(j, how, k++, err));
@@ -304,14 +370,14 @@ static levada_status unrolling_columns(const unrolling_job *j, levada_error *err
 static levada_status unrolling_origins(const unrolling_job *j, levada_pool *pool,
                                        levada_block *made, levada_error *err)
 {
-    int32_t        nparts = levada_block_origin_parts(j->rows);
+    int32_t nparts = levada_block_origin_parts(j->rows);
     levada_origin *each[LEVADA_ORIGIN_PARTS];
 
     LEVADA_TRY(levada_block_reserve_origins(pool, made, nparts, each, err));
     for (int32_t part = 0; part < nparts; part++) {
         for (int64_t r = 0; r < j->n; r++) {
             const levada_cut *cut = &j->cuts[r];
-            levada_origin     origin = { .source = -1, .offset = -1 };
+            levada_origin origin = { .source = -1, .offset = -1 };
 
             if (cut->row >= 0) origin = levada_block_origin_part(j->rows, cut->row, part);
             origin.sub = (int32_t)cut->segment;
@@ -336,10 +402,10 @@ static levada_status unrolling_same(const levada_block *rows, levada_error *err)
 
 levada_status levada_unrolling_batch(const levada_unrolling *u, levada_pool *pool,
                                      const levada_block *rows, const levada_cut *cuts, int64_t n,
-                                     const levada_spec *spec, levada_block **out,
-                                     levada_error *err)
+                                     const levada_unroll_taken *taken, const levada_spec *spec,
+                                     levada_block **out, levada_error *err)
 {
-    unrolling_job j = { .u = u, .rows = rows, .cuts = cuts, .n = n };
+    unrolling_job j = { .u = u, .rows = rows, .cuts = cuts, .taken = taken, .n = n };
     levada_block *made = NULL;
     levada_status st = unrolling_same(rows, err);
 

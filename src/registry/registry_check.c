@@ -19,6 +19,9 @@ static const char *registry_check_stage(const levada_stage_def *def)
     if (serial && def->state_size > 0 && (def->save == NULL || def->restore == NULL)) {
         return "a SERIAL stage with state needs save() and restore()";
     }
+    if (def->feed == NULL && (def->feeds != NULL || def->take_back != NULL)) {
+        return "feeds() and take_back() need feed()";
+    }
     if (serial && def->read_ahead != NULL) return "only a PURE stage has read_ahead()";
     if (!serial && def->passes != NULL) return "only a SERIAL stage has passes()";
     bool one = (def->save == NULL) != (def->restore == NULL);

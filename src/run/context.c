@@ -94,3 +94,15 @@ void levada_context_chosen(const levada_context *context, const char *text)
     levada_mutex_unlock(&context->run->noting);
     levada_free(old);
 }
+
+void levada_context_show(const levada_context *context, int which, const char *name, int64_t value,
+                         bool age)
+{
+    levada_gauge *g = context->node && which < LEVADA_GAUGES ? &context->node->gauges[which] : NULL;
+
+    if (!g) return;
+    if (age && value >= 0) value = levada_now() - value;
+    atomic_store_explicit(&g->since, age, memory_order_relaxed);
+    atomic_store_explicit(&g->value, value, memory_order_relaxed);
+    atomic_store_explicit(&g->name, name, memory_order_release);
+}

@@ -15,4 +15,10 @@ void levada_context_place(const levada_context *context, const levada_block *blo
  * the previous one if memory is short. */
 void levada_context_chosen(const levada_context *context, const char *text);
 
+/* Number `which` (0 to LEVADA_GAUGES - 1) that the stage shows in statistics and wait reports,
+ * under a name that is a constant. `age`: the value is an age in nanoseconds; how
+ * old it is when somebody looks is shown, in seconds. -1 = none. */
+void levada_context_show(const levada_context *context, int which, const char *name, int64_t value,
+                         bool age);
+
 #endif

@@ -168,7 +168,7 @@ levada_status levada_iter_next(levada_iter *it, levada_block **out, levada_error
     it->ended = st == LEVADA_END;
     if (it->ended && !it->restored) levada_stats_conclude(it);
     if (st < 0) handle_fail(it, st, &why);
-    if (st < 0 && err) *err = why;
+    if ((st < 0 || why.code == LEVADA_AGAIN) && err) *err = why;
     levada_handle_leave(it);
     return st;
 }
@@ -212,6 +212,13 @@ void levada_iter_unread(levada_iter *it, levada_block **block)
     levada_stats_recount(it, *block, 0, -1);
     levada_node_unread(it->root, block);
     levada_handle_leave(it);
+}
+
+const levada_spec *levada_iter_feeds(const levada_iter *it)
+{
+    const levada_node *fed = LEVADA_OURS(it) ? levada_node_fed(it->root) : NULL;
+
+    return fed ? fed->fed : NULL;
 }
 
 levada_status levada_iter_feed(levada_iter *it, const levada_block *back, levada_error *err)
@@ -541,6 +548,18 @@ void levada_iter_progress(const levada_iter *it, int64_t *done, int64_t *total)
     if (LEVADA_OURS(it) && done && total) handle_progress(it, done, total);
 }
 
+/* Stages that show numbers, inputs first. */
+static void handle_report_stages(const levada_node *it, levada_text *text)
+{
+    for (int32_t i = 0; i < it->ninputs; i++) handle_report_stages(it->inputs[i], text);
+    if (!atomic_load(&it->gauges[0].name)) return;
+    if (text->at && text->at[text->size - 1] != '[') levada_text_char(text, ',');
+    levada_text_put(text, "{\"path\":");
+    levada_text_json(text, it->path, strlen(it->path));
+    levada_stats_gauges(it, text);
+    levada_text_char(text, '}');
+}
+
 levada_status levada_iter_report(levada_iter *it, char **out, levada_error *err)
 {
     levada_text text = { 0 };
@@ -550,6 +569,8 @@ levada_status levada_iter_report(levada_iter *it, char **out, levada_error *err)
     levada_text_put(&text, "{\"threads\":[");
     handle_look(it);
     if (it->run->workers) levada_workers_report(it->run->workers, &text);
+    levada_text_put(&text, "],\"stages\":[");
+    handle_report_stages(it->root, &text);
     handle_look_end(it);
     levada_text_put(&text, "]}");
     return levada_text_steal(&text, out, err);

@@ -103,6 +103,8 @@ levada_status levada_node_next(levada_node *it, levada_block **out, levada_error
         /* Whether the iterator was cancelled is looked up each time. */
         if (st != LEVADA_ECANCELLED || !atomic_load(&it->run->cancelled)) it->stuck = st;
         if (err) *err = why;
+    } else if (why.code == LEVADA_AGAIN && err) {
+        *err = why; /* what it waits for */
     }
     return st;
 }
@@ -130,6 +132,10 @@ void levada_node_unread(levada_node *it, levada_block **block)
     atomic_fetch_sub_explicit(&it->records, (*block)->n, memory_order_relaxed);
     atomic_fetch_sub_explicit(&it->blocks, 1, memory_order_relaxed);
     levada_node_count_read(it, -(*block)->n);
+    if (it->ops->take_back && it->ops->take_back(it)) {
+        levada_block_unref(block);
+        return;
+    }
     it->unread.block = *block;
     *block = NULL;
 }
@@ -271,6 +277,12 @@ levada_status levada_input_rewind(levada_node *it, levada_error *err)
     LEVADA_TRY(levada_require(it != NULL, "in", err));
     LEVADA_TRY(iter_halt(it, *it->worker));
     return iter_rewind(it, iter_pass(it) + 1, it->ended, err);
+}
+
+const levada_node *levada_node_fed(const levada_node *it)
+{
+    while (it && it->ops->fused) it = it->inputs[0];
+    return it && it->feeding ? it : NULL;
 }
 
 levada_status levada_node_feed(levada_node *it, const levada_block *back, levada_error *err)

@@ -71,6 +71,7 @@ void levada_node_destroy(levada_node **it)
     if (i->ops->close) i->ops->close(i);
     for (int32_t k = 0; k < i->ninputs; k++) levada_node_destroy(&i->inputs[k]);
     levada_free(i->inputs);
+    levada_spec_unref(&i->fed);
     levada_free(i);
 }
 

@@ -15,6 +15,14 @@
 #include "state/state_priv.h"
 #include <levada/stage.h>
 
+/* A number that a stage shows, for any thread. */
+#define LEVADA_GAUGES 8
+typedef struct levada_gauge {
+    _Atomic(const char *) name; /* a constant; NULL = unused */
+    atomic_llong          value;
+    atomic_bool           since; /* value is a time, of which the age is shown; -1 = none */
+} levada_gauge;
+
 typedef struct levada_node_ops {
     levada_status (*next)(levada_node *it, levada_block **out, levada_error *err);
     /* The state of the node alone: the caller saves and restores the inputs. */
@@ -39,6 +47,9 @@ typedef struct levada_node_ops {
     bool (*passes)(const levada_node *it);
     /* Accepts a block that the consumer feeds back. NULL: it is refused. */
     levada_status (*feed)(levada_node *it, const levada_block *back, levada_error *err);
+    /* The block that it returned last was not received, as if it had not been returned. False: it
+     * is to wait at the node. NULL: the same. */
+    bool (*take_back)(levada_node *it);
     /* Prepares a part of the next block, or with `work` false only says whether there is such work
      * now. Any thread, concurrently with the one that the node belongs to. NULL: that of the
      * inputs. */
@@ -93,6 +104,9 @@ struct levada_node {
     levada_error           late_why;
     char                  *chosen; /* what its stage chose while data flowed, owned; NULL =
                                     * nothing; guarded by the lock of the run's notes          */
+    levada_spec  *fed;     /* columns that the consumer feeds; NULL = it feeds none, or any     */
+    bool          feeding; /* the consumer feeds it                                             */
+    levada_gauge  gauges[LEVADA_GAUGES]; /* what the stage shows (context.h)                    */
     atomic_llong           records, blocks, nanoseconds; /* time includes the inputs'          */
 };
 
@@ -126,6 +140,8 @@ LEVADA_MUST_USE levada_status levada_node_restore(levada_node *it, levada_state_
                                                   levada_error *err);
 LEVADA_MUST_USE levada_status levada_node_reread(levada_node *it, const levada_origin *origins,
                                                  int64_t n, levada_block **out, levada_error *err);
+/* The node that the consumer feeds, where `it` is on top; or NULL. */
+const levada_node *levada_node_fed(const levada_node *it);
 /* Passes a block of the consumer to the stage that accepts some (levada_iter_feed). */
 LEVADA_MUST_USE levada_status levada_node_feed(levada_node *it, const levada_block *back,
                                                levada_error *err);

@@ -95,6 +95,13 @@ static levada_status fused_feed(levada_node *it, const levada_block *back, levad
     return levada_node_feed(it->inputs[0], back, err);
 }
 
+static bool fused_take_back(levada_node *it)
+{
+    const levada_node *fed = levada_node_fed(it);
+
+    return fed && it->inputs[0]->ops->take_back && it->inputs[0]->ops->take_back(it->inputs[0]);
+}
+
 /* What is upstream of its ring is a matter of that ring. */
 static bool fused_ahead(levada_node *it, bool work)
 {
@@ -125,6 +132,7 @@ static const levada_node_ops fused_ops = {
     .rereadable = fused_rereadable,
     .reread = fused_reread,
     .feed = fused_feed,
+    .take_back = fused_take_back,
     .ahead = fused_ahead,
     .cancel = fused_cancel,
     .close = fused_close,

@@ -41,16 +41,24 @@ static levada_status stage_reread(levada_node *it, const levada_origin *origins,
 
 static levada_status stage_feed(levada_node *it, const levada_block *back, levada_error *err)
 {
-    if (!stage_def(it)->feed) {
+    if (!it->feeding) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "'%s' does not take blocks back",
                            it->at->op->name);
     }
     return stage_def(it)->feed(levada_stage_state_of(it), it->at->args, back, err);
 }
 
+static bool stage_take_back(levada_node *it)
+{
+    if (!it->feeding || !stage_def(it)->take_back) return false;
+    stage_def(it)->take_back(levada_stage_state_of(it));
+    return true;
+}
+
 static const levada_node_ops stage_ops = {
     .next = stage_next,
     .feed = stage_feed,
+    .take_back = stage_take_back,
     .save = levada_stage_state_save,
     .restore = levada_stage_state_restore,
     .rewind = levada_stage_state_rewind,
@@ -87,6 +95,8 @@ levada_status levada_node_stage(levada_run *run, const levada_dataset *at, levad
     it->passes = stage_passes(at);
     if (at->middle) it->edge.spec = at->middle;
     st = levada_node_adopt(it, in, 1, err);
+    if (st == LEVADA_OK && def->feeds) st = def->feeds(at->args, &it->fed, err);
+    it->feeding = def->feed && (it->fed || !def->feeds);
     if (st == LEVADA_OK) st = levada_stage_state_open(it, &hooks, err);
     if (st != LEVADA_OK) {
         levada_error_wrap(err, "%s", at->op->name);

@@ -115,7 +115,7 @@ static levada_status plan_serial(plan_work *w, const levada_dataset *at, levada_
     LEVADA_TRY(plan_close_fused(w, err));
     LEVADA_TRY(levada_node_stage(w->run, at, &w->below, &node, err));
     w->below = node;
-    if (def->feed) w->feeds = def->name;
+    if (node->feeding) w->feeds = def->name;
     if (w->run->inner) LEVADA_TRY(plan_keeps(w->feeds, "interleave", err));
     return def->apply ? plan_extend_fused(w, at, true, err) : LEVADA_OK;
 }

@@ -101,14 +101,36 @@ static void stats_notes(levada_text *text, levada_run *run)
     levada_mutex_unlock(&run->noting);
 }
 
-static void stats_stage(levada_text *text, const char *path, int64_t records, int64_t blocks,
+void levada_stats_gauges(const levada_node *it, levada_text *text)
+{
+    for (int i = 0; i < LEVADA_GAUGES; i++) {
+        const levada_gauge *g = &it->gauges[i];
+        const char         *name = atomic_load_explicit(&g->name, memory_order_acquire);
+        int64_t             value = atomic_load_explicit(&g->value, memory_order_relaxed);
+
+        if (!name) break;
+        levada_text_format(text, ",\"%s\":", name);
+        if (!atomic_load_explicit(&g->since, memory_order_relaxed)) {
+            levada_text_format(text, "%lld", (long long)value);
+        } else if (value < 0) {
+            levada_text_put(text, "null");
+        } else {
+            levada_text_format(text, "%.3f", (double)(levada_now() - value) * 1e-9);
+        }
+    }
+}
+
+static void stats_stage(levada_text *text, const levada_node *it, const char *path,
+                        int64_t records, int64_t blocks,
                         int64_t nanoseconds)
 {
     if (text->at && text->at[text->size - 1] != '[') levada_text_char(text, ',');
     levada_text_put(text, "{\"path\":");
     levada_text_json(text, path, strlen(path));
-    levada_text_format(text, ",\"records\":%lld,\"blocks\":%lld,\"seconds\":%.6f}",
+    levada_text_format(text, ",\"records\":%lld,\"blocks\":%lld,\"seconds\":%.6f",
                        (long long)records, (long long)blocks, (double)nanoseconds * 1e-9);
+    if (it) levada_stats_gauges(it, text);
+    levada_text_char(text, '}');
 }
 
 static int64_t stats_below(const levada_node *it)
@@ -127,7 +149,7 @@ static void stats_node(levada_text *text, const levada_node *it)
 
     for (int32_t i = 0; i < it->ninputs; i++) stats_node(text, it->inputs[i]);
     if (!fused) {
-        stats_stage(text, it->path, atomic_load(&it->records), atomic_load(&it->blocks),
+        stats_stage(text, it, it->path, atomic_load(&it->records), atomic_load(&it->blocks),
                     own > 0 ? own : 0);
     }
     for (int32_t i = 0; fused && i < levada_fused_count(fused); i++) {
@@ -135,7 +157,7 @@ static void stats_node(levada_text *text, const levada_node *it)
         int64_t     nanoseconds, records, blocks;
 
         levada_fused_counts(fused, i, &path, &nanoseconds, &records, &blocks);
-        stats_stage(text, path, records, blocks, nanoseconds);
+        stats_stage(text, NULL, path, records, blocks, nanoseconds);
     }
 }
 

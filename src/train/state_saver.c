@@ -175,6 +175,7 @@ static void saver_drop_taken_locked(levada_state_saver *s)
         levada_saver_unlink_locked(s, b, LEVADA_BATCH_CANCELLED);
         s->counts.live -= b->ncontinuing;
         s->counts.dropped += b->ncontinuing;
+        if (!b->abandoned) s->counts.finished += b->n - b->ncontinuing; /* they need no state */
         for (int64_t i = 0; i < b->n; i++) levada_saver_remove_key_locked(s, b->rows[i]);
         if (b->abandoned) {
             b->next = s->gone;

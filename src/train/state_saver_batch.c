@@ -209,36 +209,86 @@ static void batch_complete(levada_segment_batch *batch)
     if (states != batch->saved) levada_saver_states_drop(s, states, 1);
 }
 
-levada_status levada_segment_batch_save(levada_segment_batch *batch, int32_t state,
-                                        const levada_tensor *value, levada_error *err)
+/* Some of the states: `n` from number `first` on; values[i] = NULL is not one of them. */
+typedef struct batch_values {
+    const levada_tensor *const *values;
+    int32_t                     first, n;
+} batch_values;
+
+/* Whether the batch takes these values now. */
+static levada_status batch_accepts_locked(const levada_segment_batch *batch, const batch_values *v,
+                                          levada_error *err)
 {
-    levada_state_saver *s;
-    levada_status       st = LEVADA_OK;
+    if (batch->cut) return batch_refuse_cancelled(batch, err);
+    for (int32_t i = 0; i < v->n; i++) {
+        int32_t state = v->first + i;
+
+        if (v->values[i] == NULL || state < 0 || state >= batch->saver->nstates) continue;
+        if (batch->status != LEVADA_BATCH_OPEN || batch->saved->values[state] != NULL) {
+            return batch_refuse_state(batch, state, err);
+        }
+    }
+    return LEVADA_OK;
+}
+
+static levada_status batch_check(levada_segment_batch *batch, const batch_values *v,
+                                 levada_error *err)
+{
+    levada_state_saver *s = batch->saver;
+    levada_status       st;
+
+    levada_lock_take(&s->lock);
+    st = batch_accepts_locked(batch, v, err);
+    levada_lock_give(&s->lock);
+    for (int32_t i = 0; i < v->n && st == LEVADA_OK; i++) {
+        if (v->values[i] == NULL) continue;
+        st = levada_saver_check_state(batch, v->first + i, v->values[i], err);
+    }
+    return st;
+}
+
+static levada_status batch_save(levada_segment_batch *batch, const batch_values *v,
+                                levada_error *err)
+{
+    levada_state_saver *s = batch->saver;
+    levada_status       st = batch_check(batch, v, err);
     bool                last = false;
 
-    LEVADA_TRY(levada_require(batch != NULL, "batch", err));
-    LEVADA_TRY(LEVADA_USABLE(batch->saver, "state saver", err));
-    LEVADA_TRY(levada_require(value != NULL, "value", err));
-    s = batch->saver;
-    levada_lock_take(&s->lock);
-    if (batch->cut) {
-        st = batch_refuse_cancelled(batch, err);
-    } else if (batch->status != LEVADA_BATCH_OPEN && state >= 0 && state < s->nstates) {
-        st = batch_refuse_state(batch, state, err);
-    }
-    levada_lock_give(&s->lock);
-    if (st == LEVADA_OK) st = levada_saver_check_state(batch, state, value, err);
     if (st != LEVADA_OK) return st;
     levada_lock_take(&s->lock);
-    if (batch->status != LEVADA_BATCH_OPEN || batch->saved->values[state] != NULL) {
-        st = batch_refuse_state(batch, state, err);
-    } else {
-        batch->saved->values[state] = levada_tensor_ref(value);
+    st = batch_accepts_locked(batch, v, err); /* another thread may have saved meanwhile */
+    for (int32_t i = 0; i < v->n && st == LEVADA_OK; i++) {
+        if (v->values[i] == NULL) continue;
+        batch->saved->values[v->first + i] = levada_tensor_ref(v->values[i]);
         last = --batch->nunsaved == 0;
     }
     levada_lock_give(&s->lock);
     if (last) batch_complete(batch);
     return st;
+}
+
+levada_status levada_segment_batch_save(levada_segment_batch *batch, int32_t state,
+                                        const levada_tensor *value, levada_error *err)
+{
+    batch_values v = { &value, state, 1 };
+
+    LEVADA_TRY(levada_require(batch != NULL, "batch", err));
+    LEVADA_TRY(LEVADA_USABLE(batch->saver, "state saver", err));
+    LEVADA_TRY(levada_require(value != NULL, "value", err));
+    return batch_save(batch, &v, err);
+}
+
+levada_status levada_segment_batch_save_states(levada_segment_batch       *batch,
+                                               const levada_tensor *const *values,
+                                               levada_error               *err)
+{
+    batch_values v = { values, 0, 0 };
+
+    LEVADA_TRY(levada_require(batch != NULL, "batch", err));
+    LEVADA_TRY(LEVADA_USABLE(batch->saver, "state saver", err));
+    LEVADA_TRY(levada_require(values != NULL, "values", err));
+    v.n = batch->saver->nstates;
+    return batch_save(batch, &v, err);
 }
 
 /* -- without saving ---------------------------------------------------------------------------- */
@@ -316,7 +366,9 @@ static bool batch_abandon(levada_state_saver *s, levada_segment_batch *batch)
         batch->abandoned = keep;
         if (keep) s->counts.abandoned += batch->ncontinuing;
         else levada_saver_unlink_locked(s, batch, LEVADA_BATCH_SAVED);
-        s->counts.finished += batch->n - batch->ncontinuing;
+        for (int64_t i = 0; i < batch->n; i++) {
+            s->counts.finished += levada_saver_is_last(batch->rows[i]);
+        }
         levada_saver_settle_locked(s, &woken);
     }
     levada_lock_give(&s->lock);

@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/process.h"
 #include "base/versioned.h"
+#include "runtime/delay.h"
 #include "train/state_saver_priv.h"
 
 #include <string.h>
@@ -228,6 +229,7 @@ static bool insert_refused(levada_state_saver *s, levada_saver_op *op)
         op->why = LEVADA_SAVER_EXISTS;
     }
     levada_lock_give(&s->lock);
+    levada_delay(); /* it may be closed now */
     return op->why != LEVADA_SAVER_OK;
 }
 

@@ -70,6 +70,8 @@ static void settle_give(levada_state_saver *s, levada_segment_batch *batch, int6
 
 void levada_saver_return_locked(levada_state_saver *s, levada_segment_batch *batch)
 {
+    bool cancelled = batch->status == LEVADA_BATCH_CANCELLED;
+
     if (batch->status == LEVADA_BATCH_OPEN) {
         levada_saver_unlink_locked(s, batch, LEVADA_BATCH_REQUEUED);
     }
@@ -79,6 +81,7 @@ void levada_saver_return_locked(levada_state_saver *s, levada_segment_batch *bat
 
         if (e->keyed) continue;
         if (!levada_saver_is_last(e)) s->counts.dropped--; /* it was cancelled */
+        else if (cancelled) s->counts.finished--;
         s->counts.live++;
         levada_saver_add_key_locked(s, e);
     }
@@ -326,6 +329,11 @@ void levada_saver_run(levada_state_saver *s, levada_line *line, levada_site *sit
     bool         waits;
 
     levada_lock_take(&s->lock);
+    if (s->closed && line == &s->inserts) { /* only those that wait already may still enter */
+        levada_lock_give(&s->lock);
+        op->why = LEVADA_SAVER_CLOSED;
+        return;
+    }
     levada_line_append(line, &op->waiter);
     levada_saver_settle_locked(s, &woken);
     if (op->waiter.linked && (timeout == 0 || timeout == LEVADA_AT_ONCE)) {
