@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """``unroll(layout="ready")``: the training loop saves the states of each batch."""
 
-import json
 import subprocess
 import threading
 
@@ -279,9 +278,9 @@ def test_the_command_reads_it(tmp_path):
         "text_lines:a.txt | decode_raw:uint8,field=line | "
         "unroll:2,batch_size=2,layout=ready,states={h:float32}"
     )
-    ran = subprocess.run(
-        [LEVADA, "run", text], cwd=tmp_path, capture_output=True, text=True, timeout=60
-    )
-    assert ran.returncode == 0, ran.stderr
-    rows = [json.loads(row) for row in ran.stdout.splitlines()]
-    assert "STOP:2" in ran.stdout and rows
+    for words in (["run", text], ["head", "-n", "9", text]):
+        ran = subprocess.run(
+            [LEVADA, *words], cwd=tmp_path, capture_output=True, text=True, timeout=60
+        )
+        assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.count("STOP:") == 3

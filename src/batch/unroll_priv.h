@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The stage `unroll` from the inside: unroll.c has its options and its descriptor, unroll_records.c
- * the records that come in, and unroll_slots.c and unroll_ready.c the two layouts.
+ * The stage `unroll` from the inside: unroll.c has its options and its descriptor, unroll_check.c
+ * checks them, unroll_records.c has the records that come in, and unroll_slots.c and unroll_ready.c
+ * the two layouts.
  */
 #ifndef LEVADA_BATCH_UNROLL_PRIV_H
 #define LEVADA_BATCH_UNROLL_PRIV_H
