@@ -370,6 +370,9 @@ static void batches_are_the_same(void **state)
         SEQUENCES " | cast:frames,dtype=float64 | cast:words,dtype=float32 | padded_batch:5",
         EXAMPLES " | shuffle:7,seed=1 | cast:rows,dtype=int32 | shard:1,count=3 | padded_batch:4",
         EXAMPLES " | shard:1,count=3,equal=pad | padded_batch:4",
+        EXAMPLES " | skip:3 | cast:rows,dtype=int32 | cast:vec,dtype=float64 | padded_batch:4",
+        EXAMPLES " | skip:5 | take:11 | cast:ids,dtype=int64 | padded_batch:4",
+        EXAMPLES " | filter:\"len(ids) > 4\" | cast:rows,dtype=int32 | padded_batch:4",
     };
 
     (void)state;
