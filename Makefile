@@ -27,8 +27,11 @@ define build
 	@grep -o 'WARNING: .* is missing$$' build/$(1)/meson-logs/meson-log.txt || true
 endef
 # $(call ctest,FOLDER,ARGUMENTS)
-ctest = @$(MESON) test -C build/$(1) --no-rebuild --print-errorlogs -j $(JOBS) $(2) \
-	$(if $(LEVADA_TEST_LENGTH),--timeout-multiplier 40)
+define ctest
+	@$(MESON) test -C build/$(1) --no-rebuild --print-errorlogs -j $(JOBS) $(2) \
+		$(if $(LEVADA_TEST_LENGTH),--timeout-multiplier 40)
+	@ci/left_files.sh build/$(1)/tests/empty
+endef
 
 .PHONY: all help tools setup build install run test test-c test-asan test-tsan-short test-minimal test-python
 .NOTPARALLEL:

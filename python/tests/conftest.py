@@ -28,6 +28,19 @@ def pytest_configure():
         _levada.late_decode(LATE.index(how))
 
 
+def left_files() -> set[str]:
+    script = Path(__file__).resolve().parents[2] / "ci" / "left_files.sh"
+    return set(subprocess.run([script], capture_output=True, text=True).stdout.splitlines())
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_file_is_left():
+    """Tests write to folders of their own, not into the tree."""
+    before = left_files()
+    yield
+    assert left_files() <= before
+
+
 @pytest.fixture(scope="session")
 def length():
     """The multiplier of trial counts: 1 in `make test`, 10 in `make ci-full`."""

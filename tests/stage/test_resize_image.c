@@ -9,20 +9,19 @@
 
 #include <cmocka.h>
 
-#define PIXELS "t_resize.bin"
-
 /* One image of gray pixels, resized by the rest of the text. */
 static void becomes(const char *shape, const char *how, const uint8_t *want, size_t n)
 {
     static const uint8_t pixels[] = { 0, 10, 20, 30, 40, 50, 60, 70 };
-    char                 text[256];
+    const char          *path = t_path("pixels");
+    char                 text[512];
     levada_iter         *it;
     levada_block        *block = NULL;
 
-    t_write_file(PIXELS, pixels, sizeof pixels);
+    t_write_file(path, pixels, sizeof pixels);
     (void)snprintf(text, sizeof text,
-                   "fixed_length:" PIXELS ",record_bytes=8 | decode_raw:uint8 | "
-                   "reshape:record,shape=%s | resize_image:record,%s", shape, how);
+                   "fixed_length:'%s',record_bytes=8 | decode_raw:uint8 | "
+                   "reshape:record,shape=%s | resize_image:record,%s", path, shape, how);
     it = t_iter_open(text, 1, 256);
     assert_int_equal(levada_iter_next(it, &block, NULL), LEVADA_OK);
     assert_memory_equal(levada_block_at(block, 0)->values, want, n);
@@ -68,5 +67,5 @@ int main(void)
         cmocka_unit_test(what_has_no_images_is_refused),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, t_folder_set_up, t_folder_tear_down);
 }
