@@ -2,10 +2,10 @@
 /*
  * State: a stage writes it when its iterator is saved, and reads it when it is restored.
  *
- * Keys are local to the stage. They have at most 63 bytes; those of cursors and row stores, from
- * which others are made, at most 40. A longer one is EINVALID_ARGUMENT. A key that is missing when
- * reading is EFAILED_PRECONDITION with its path. A restore hook reads and checks everything first
- * and changes its state last.
+ * Keys are local to the stage: at most 63 bytes, 40 for cursors and row stores; a longer one is
+ * EINVALID_ARGUMENT. A restore that asks for a key that is missing, or does not ask for one that is
+ * there (get or has), is EFAILED_PRECONDITION with its path. A restore hook reads and checks
+ * everything first and changes its state last.
  */
 #ifndef LEVADA_STATE_H
 #define LEVADA_STATE_H

@@ -443,6 +443,7 @@ static levada_status handle_restore(levada_iter *it, const void *bytes, size_t s
         st = levada_file_marks_get_paths(&run->marks, run->env, &run->cancelled, &from, err);
     }
     if (st == LEVADA_OK) st = levada_node_restore(root, &from, err);
+    if (st == LEVADA_OK) st = levada_state_check_asked(&from, err);
     if (st == LEVADA_OK) st = levada_run_check_cancelled(run, err);
     handle_restoring(it, NULL, NULL);
     levada_state_reader_clear(&from);

@@ -178,7 +178,10 @@ static const levada_entry *state_find(const levada_state_reader *from, const cha
         int32_t middle = low + (high - low) / 2;
         int     order = state_compare(&from->entries[middle], from->scope.path, key);
 
-        if (order == 0) return &from->entries[middle];
+        if (order == 0) {
+            from->entries[middle].asked = true;
+            return &from->entries[middle];
+        }
         if (order < 0) {
             low = middle + 1;
         } else {
@@ -186,6 +189,19 @@ static const levada_entry *state_find(const levada_state_reader *from, const cha
         }
     }
     return NULL;
+}
+
+levada_status levada_state_check_asked(const levada_state_reader *from, levada_error *err)
+{
+    for (int32_t i = 0; i < from->n; i++) {
+        const levada_entry *e = &from->entries[i];
+
+        if (e->asked) continue;
+        return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                           "the saved state has '%s/%s', which this version does not restore",
+                           e->path, e->key);
+    }
+    return LEVADA_OK;
 }
 
 bool levada_state_has(const levada_state_reader *from, const char *key)

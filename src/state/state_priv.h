@@ -72,6 +72,7 @@ typedef struct levada_entry {
     size_t   size;
     levada_block *records; /* of RECORDS: a reference, */
     bool          open;    /* and whether their columns are reported as well */
+    bool          asked;   /* of a reader: something has looked for it */
 } levada_entry;
 
 struct levada_state_writer {
@@ -122,6 +123,10 @@ LEVADA_MUST_USE levada_status levada_state_encode(levada_state_writer     *from,
 LEVADA_MUST_USE levada_status levada_state_decode(const void *bytes, size_t size,
                                                   const levada_env *env, levada_state_reader *out,
                                                   levada_error *err);
+/* After a restore: EFAILED_PRECONDITION names an entry that nothing looked for. What it holds would
+ * be lost. */
+LEVADA_MUST_USE levada_status levada_state_check_asked(const levada_state_reader *from,
+                                                       levada_error *err);
 
 /* Rows of a block (DATA) as bytes, with their columns or without, and with those of `names` that
  * they have; and back, without: those of `spec`. */

@@ -145,7 +145,7 @@ static void keys_are_short_and_stand_once(void **state)
 
 /* -- damage */
 
-/* What is refused leaves the iterator as it was: it still gives the rest. */
+/* What is refused leaves the iterator as it was: it still returns the rest. */
 static void refused(levada_iter *it, const uint8_t *bytes, size_t size)
 {
     levada_error  err = LEVADA_ERROR_INIT;
@@ -246,6 +246,52 @@ static void forged_states_do_no_harm(void **state)
     t_clear(&head);
     t_clear(&saved);
     levada_iter_close(&it);
+}
+
+/* The state with one entry more: a restore that ignored it would lose what it holds. */
+static void refused_with(levada_iter *it, const t_bytes *saved, const char *path, const char *key)
+{
+    levada_state_reader r;
+    levada_state_writer w = { 0 };
+    levada_error        err = LEVADA_ERROR_INIT;
+    char               *bytes = NULL, name[128];
+    size_t              size = 0;
+
+    assert_int_equal(levada_state_decode(saved->at, saved->size, NULL, &r, NULL), LEVADA_OK);
+    w.entries = r.entries; /* moved */
+    w.n = r.n;
+    w.capacity = r.n;
+    r.entries = NULL;
+    r.n = 0;
+    w.scope = (levada_state_scope){ .path = path };
+    assert_int_equal(levada_state_put_i64(&w, key, 1, NULL), LEVADA_OK);
+    assert_int_equal(levada_state_encode(&w, &r.head, NULL, &bytes, &size, NULL), LEVADA_OK);
+    assert_int_equal(levada_iter_restore(it, bytes, size, &err), LEVADA_EFAILED_PRECONDITION);
+    (void)snprintf(name, sizeof name, "'%s/%s'", path, key);
+    assert_non_null(strstr(err.message, name));
+    levada_string_free(&bytes);
+    levada_state_writer_clear(&w);
+    levada_state_reader_clear(&r);
+}
+
+static void an_entry_that_nothing_reads_is_refused_by_name(void **state)
+{
+    levada_iter  *it = t_iter_open("t_rows:20 | shuffle:5", 2, 4);
+    levada_block *block = NULL;
+    t_bytes       saved;
+
+    (void)state;
+    assert_int_equal(levada_iter_next(it, &block, NULL), LEVADA_OK);
+    levada_block_unref(&block);
+    saved = t_iter_save(it);
+    refused_with(it, &saved, "9.take", "given");
+    refused_with(it, &saved, "0.t_rows", "next2");
+    refused_with(it, &saved, "dataset", "more");
+    assert_int_equal(levada_iter_restore(it, saved.at, saved.size, NULL), LEVADA_OK);
+    assert_int_equal(levada_iter_next(it, &block, NULL), LEVADA_OK);
+    levada_block_unref(&block);
+    levada_iter_close(&it);
+    t_clear(&saved);
 }
 
 static void another_format_is_refused(void **state)
@@ -408,6 +454,7 @@ int main(void)
         cmocka_unit_test(too_many_entries_are_refused),
         cmocka_unit_test(counts_are_checked),
         cmocka_unit_test(held_records_never_reach_a_file),
+        cmocka_unit_test(an_entry_that_nothing_reads_is_refused_by_name),
         cmocka_unit_test(another_format_is_refused),
         cmocka_unit_test(another_dataset_is_named),
     };
