@@ -29,6 +29,8 @@ typedef struct levada_level {
     levada_buffer *owner; /* keeps begin and end alive; not for users */
 } levada_level;
 
+/* Made by the library only; grows at its end. The functions below return all that a reader needs.
+ */
 typedef struct levada_column {
     const levada_field *field;
     int64_t             n;                           /* rows                                    */
@@ -42,9 +44,9 @@ typedef struct levada_column {
     int64_t                encoded_first;
 } levada_column;
 
-/* Where a record came from: its name forever. A record that a zip joined has one origin per
- * input, its origin parts, in the order of the inputs. Those of nested zips form one list. Parts
- * beyond LEVADA_ORIGIN_PARTS are dropped. */
+/* Where a record came from: its name forever, so its layout never changes. A record that a zip
+ * joined has one origin per input, its origin parts, in the order of the inputs. Those of nested
+ * zips form one list. Parts beyond LEVADA_ORIGIN_PARTS are dropped. */
 #define LEVADA_ORIGIN_PARTS 4
 
 typedef struct levada_origin {
@@ -98,6 +100,16 @@ LEVADA_API int64_t levada_column_length(const levada_column *column, int64_t row
 /* Values (of BYTES: strings) of one row after the ragged levels: the product of dims, 1 of a
  * scalar. Row i of the last level begins at value i * levada_column_inner(). */
 LEVADA_API int64_t levada_column_inner(const levada_column *column);
+
+/* The members of a column, for languages that do not read this header. Borrowed like the column. */
+LEVADA_API const levada_field *levada_column_field(const levada_column *column);
+LEVADA_API int64_t             levada_column_rows(const levada_column *column);
+LEVADA_API const void         *levada_column_values(const levada_column *column);
+/* Of a padded column the lengths before padding, [rows]; else NULL. */
+LEVADA_API const int32_t *levada_column_lengths(const levada_column *column);
+/* Begins and ends of the ranges of a level, 0 to depth (of BYTES; else below it); else NULL. */
+LEVADA_API const int32_t *levada_column_begins(const levada_column *column, int32_t level);
+LEVADA_API const int32_t *levada_column_ends(const levada_column *column, int32_t level);
 
 #ifdef __cplusplus
 }

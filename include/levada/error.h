@@ -7,6 +7,10 @@
  * A levada_error belongs to the caller, may be NULL, never allocates and may be copied freely, so
  * that an error can travel through queues together with the data that it belongs to. There is no
  * global and no thread-local error.
+ *
+ * Its size never changes: members that are added take from `reserved`, which is zero until then.
+ * Languages that cannot read this header call levada_error_create and the functions that return
+ * the members, and do not depend on the layout.
  */
 #ifndef LEVADA_ERROR_H
 #define LEVADA_ERROR_H
@@ -64,11 +68,12 @@ typedef struct levada_error {
     int64_t       record;       /* number in the file, -1 where not known                 */
     int64_t       offset;       /* byte position in the file, -1 where not known          */
     char          message[512]; /* always terminated                                      */
+    uint8_t       reserved[112];
 } levada_error;
 
 #define LEVADA_ERROR_INIT                                  \
     {                                                      \
-        LEVADA_OK, { 0 }, { 0 }, { 0 }, -1, -1, { 0 }      \
+        LEVADA_OK, { 0 }, { 0 }, { 0 }, -1, -1, { 0 }, { 0 } \
     }
 
 /* Bytes that hold the text of any error: char text[LEVADA_ERROR_TEXT]; */
@@ -90,6 +95,21 @@ LEVADA_API void levada_error_place(levada_error *err, const char *stage, const c
 LEVADA_API const char *levada_error_text(const levada_error *err, char *text, size_t size);
 
 LEVADA_API void levada_error_clear(levada_error *err);
+
+/* A clear error on the heap, for languages that cannot declare one; NULL without memory. */
+LEVADA_API levada_error *levada_error_create(void);
+/* Frees it and sets *err to NULL; accepts NULL. */
+LEVADA_API void levada_error_destroy(levada_error **err);
+
+/* The members of an error. Texts are borrowed, and valid until the error changes. For NULL: OK,
+ * NULL and -1. */
+LEVADA_API levada_status levada_error_code(const levada_error *err);
+LEVADA_API const char   *levada_error_message(const levada_error *err);
+LEVADA_API const char   *levada_error_stage(const levada_error *err);
+LEVADA_API const char   *levada_error_file(const levada_error *err);
+LEVADA_API const char   *levada_error_key(const levada_error *err);
+LEVADA_API int64_t       levada_error_record(const levada_error *err);
+LEVADA_API int64_t       levada_error_offset(const levada_error *err);
 
 /* "EDATA_LOSS" and "data loss"; "?" for a number that is not a code. */
 LEVADA_API const char *levada_status_name(levada_status status);

@@ -38,7 +38,7 @@
 extern "C" {
 #endif
 
-#define LEVADA_PLUGIN_ABI 2
+#define LEVADA_PLUGIN_ABI 3
 
 typedef struct levada_bytes levada_bytes;
 

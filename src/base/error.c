@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/alloc.h"
 #include <levada/error.h>
 
 #include <stdarg.h>
@@ -59,7 +60,31 @@ void levada_error_clear(levada_error *err)
     err->code = LEVADA_OK;
     err->stage[0] = err->file[0] = err->key[0] = err->message[0] = '\0';
     err->record = err->offset = -1;
+    memset(err->reserved, 0, sizeof err->reserved);
 }
+
+levada_error *levada_error_create(void)
+{
+    levada_error *err = levada_alloc(sizeof *err);
+
+    levada_error_clear(err);
+    return err;
+}
+
+void levada_error_destroy(levada_error **err)
+{
+    if (err == NULL) return;
+    levada_free(*err);
+    *err = NULL;
+}
+
+levada_status levada_error_code(const levada_error *err) { return err ? err->code : LEVADA_OK; }
+const char   *levada_error_message(const levada_error *err) { return err ? err->message : NULL; }
+const char   *levada_error_stage(const levada_error *err) { return err ? err->stage : NULL; }
+const char   *levada_error_file(const levada_error *err) { return err ? err->file : NULL; }
+const char   *levada_error_key(const levada_error *err) { return err ? err->key : NULL; }
+int64_t       levada_error_record(const levada_error *err) { return err ? err->record : -1; }
+int64_t       levada_error_offset(const levada_error *err) { return err ? err->offset : -1; }
 
 levada_status levada_fail(levada_error *err, levada_status code, const char *fmt, ...)
 {

@@ -192,6 +192,32 @@ int64_t levada_column_inner(const levada_column *c)
     return product;
 }
 
+const levada_field *levada_column_field(const levada_column *c) { return c ? c->field : NULL; }
+int64_t             levada_column_rows(const levada_column *c) { return c ? c->n : 0; }
+const void         *levada_column_values(const levada_column *c) { return c ? c->values : NULL; }
+const int32_t      *levada_column_lengths(const levada_column *c) { return c ? c->lengths : NULL; }
+
+static const levada_level *column_level(const levada_column *c, int32_t level)
+{
+    int32_t n = c ? c->field->depth + (c->field->dtype == LEVADA_BYTES) : 0;
+
+    return level >= 0 && level < n ? &c->level[level] : NULL;
+}
+
+const int32_t *levada_column_begins(const levada_column *c, int32_t level)
+{
+    const levada_level *of = column_level(c, level);
+
+    return of ? of->begin : NULL;
+}
+
+const int32_t *levada_column_ends(const levada_column *c, int32_t level)
+{
+    const levada_level *of = column_level(c, level);
+
+    return of ? of->end : NULL;
+}
+
 int64_t levada_column_length(const levada_column *c, int64_t row)
 {
     if (!c) return 0;

@@ -15,26 +15,19 @@ struct IterOptions {
     max_record_bytes: i64,
 }
 
-#[repr(C)]
-struct Error {
-    code: c_int,
-    stage: [c_char; 60],
-    file: [c_char; 512],
-    key: [c_char; 64],
-    record: i64,
-    offset: i64,
-    message: [c_char; 512],
-}
-
 #[link(name = "levada")]
 extern "C" {
     fn levada_version() -> *const c_char;
-    fn levada_error_clear(err: *mut Error);
+    fn levada_error_create() -> *mut c_void;
+    fn levada_error_destroy(err: *mut *mut c_void);
+    fn levada_error_message(err: *const c_void) -> *const c_char;
+    fn levada_error_record(err: *const c_void) -> i64;
+    fn levada_error_code(err: *const c_void) -> c_int;
     fn levada_iter_options_init(options: *mut IterOptions, size: usize);
-    fn levada_dataset_parse(env: *mut c_void, text: *const c_char, out: *mut *mut c_void, err: *mut Error) -> c_int;
+    fn levada_dataset_parse(env: *mut c_void, text: *const c_char, out: *mut *mut c_void, err: *mut c_void) -> c_int;
     fn levada_dataset_unref(dataset: *mut *mut c_void);
-    fn levada_iter_open(dataset: *const c_void, options: *const IterOptions, out: *mut *mut c_void, err: *mut Error) -> c_int;
-    fn levada_iter_next(it: *mut c_void, out: *mut *mut c_void, err: *mut Error) -> c_int;
+    fn levada_iter_open(dataset: *const c_void, options: *const IterOptions, out: *mut *mut c_void, err: *mut c_void) -> c_int;
+    fn levada_iter_next(it: *mut c_void, out: *mut *mut c_void, err: *mut c_void) -> c_int;
     fn levada_iter_close(it: *mut *mut c_void);
     fn levada_block_rows(block: *const c_void) -> i64;
     fn levada_block_column(block: *const c_void, name: *const c_char) -> *const c_void;
@@ -46,42 +39,41 @@ const OK: c_int = 0;
 const END: c_int = 1;
 const INVALID_ARGUMENT: c_int = -3;
 
-fn message(err: &Error) -> String {
-    unsafe { CStr::from_ptr(err.message.as_ptr()) }.to_string_lossy().into_owned()
+fn message(err: *const c_void) -> String {
+    unsafe { CStr::from_ptr(levada_error_message(err)) }.to_string_lossy().into_owned()
 }
 
 fn main() {
     unsafe {
-        let mut err: Error = std::mem::zeroed();
-        levada_error_clear(&mut err);
-        assert_eq!(err.record, -1);
+        let mut err = levada_error_create();
+        assert!(!err.is_null() && levada_error_record(err) == -1);
 
         let mut dataset = null_mut();
         let text = CString::new("range:1000 | skip:10").unwrap();
-        let st = levada_dataset_parse(null_mut(), text.as_ptr(), &mut dataset, &mut err);
-        assert_eq!(st, OK, "{}", message(&err));
+        let st = levada_dataset_parse(null_mut(), text.as_ptr(), &mut dataset, err);
+        assert_eq!(st, OK, "{}", message(err));
 
         let mut options: IterOptions = std::mem::zeroed();
         let mut it = null_mut();
-        let st = levada_iter_open(dataset, &options, &mut it, &mut err);
-        assert_eq!(st, INVALID_ARGUMENT);
-        assert!(message(&err).contains("struct_size=0 of levada_iter_options"));
+        let st = levada_iter_open(dataset, &options, &mut it, err);
+        assert_eq!((st, levada_error_code(err)), (INVALID_ARGUMENT, INVALID_ARGUMENT));
+        assert!(message(err).contains("struct_size=0 of levada_iter_options"));
 
         levada_iter_options_init(&mut options, std::mem::size_of::<IterOptions>());
         assert!(options.seed == -1 && options.max_record_bytes == 0);
         options.threads = 2;
-        let st = levada_iter_open(dataset, &options, &mut it, &mut err);
-        assert_eq!(st, OK, "{}", message(&err));
+        let st = levada_iter_open(dataset, &options, &mut it, err);
+        assert_eq!(st, OK, "{}", message(err));
 
         let name = CString::new("value").unwrap();
         let (mut sum, mut rows) = (0i64, 0i64);
         loop {
             let mut block = null_mut();
-            let st = levada_iter_next(it, &mut block, &mut err);
+            let st = levada_iter_next(it, &mut block, err);
             if st == END {
                 break;
             }
-            assert_eq!(st, OK, "{}", message(&err));
+            assert_eq!(st, OK, "{}", message(err));
             let n = levada_block_rows(block);
             let values = levada_column_i64(levada_block_column(block, name.as_ptr()));
             assert!(values != null());
@@ -92,6 +84,7 @@ fn main() {
         assert_eq!((rows, sum), (990, 999 * 500 - 45));
         levada_iter_close(&mut it);
         levada_dataset_unref(&mut dataset);
+        levada_error_destroy(&mut err);
         println!("Rust ok, levada {}", CStr::from_ptr(levada_version()).to_str().unwrap());
     }
 }

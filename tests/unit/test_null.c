@@ -18,6 +18,8 @@ static const struct {
     int64_t     value;
 } null_others[] = {
     { "levada_column_dim", -1 },
+    { "levada_error_offset", -1 },
+    { "levada_error_record", -1 },
     { "levada_spec_find", -1 },
     { "levada_spec_equal", 1 },
 };

@@ -239,7 +239,7 @@ static levada_status nameless(const levada_host *host, levada_plugin *plugin, le
 static void a_refusal_leaves_nothing(void **state)
 {
     (void)state;
-    refuses(older, LEVADA_EINVALID_ARGUMENT, "was made for plug-in ABI 1, this is 2");
+    refuses(older, LEVADA_EINVALID_ARGUMENT, "was made for plug-in ABI 2, this is 3");
     refuses(nameless, LEVADA_EINVALID_ARGUMENT, "name");
     refuses(half, LEVADA_EABORTED, "no more");
     registers(inverted_main, "inverted"); /* the name is free still */
