@@ -170,7 +170,5 @@ LEVADA_MUST_USE levada_status levada_bucket_set_rule(levada_bucket_state *s, int
 LEVADA_MUST_USE levada_status levada_bucket_set_rules(levada_bucket_state *s, levada_error *err);
 bool levada_bucket_is_bounded(const levada_bucket_args *args);
 bool levada_bucket_has_budget(const levada_bucket_args *args);
-/* Whether boundaries are chosen while data flows. */
-bool levada_bucket_chooses(const levada_bucket_args *args);
 
 #endif

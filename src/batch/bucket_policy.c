@@ -19,11 +19,6 @@ bool levada_bucket_is_bounded(const levada_bucket_args *a)
     return a->pad_to_bucket_boundary && !a->no_padding;
 }
 
-bool levada_bucket_chooses(const levada_bucket_args *a)
-{
-    return !a->boundaries && a->lookahead == LEVADA_NULL_INT;
-}
-
 static levada_status bucket_keys(const void *self, const levada_block *block, int64_t *keys,
                                  levada_error *err)
 {

@@ -15,7 +15,8 @@ static bool packing_is_range(const levada_field *f)
     return f->depth > 0 || (f->dtype == LEVADA_BYTES && f->ndim == 0);
 }
 
-bool levada_packing_has(const levada_packing *p, const levada_spec *spec, int32_t i)
+/* Whether field i of `spec` is packed. */
+static bool packing_has(const levada_packing *p, const levada_spec *spec, int32_t i)
 {
     const levada_field *f = levada_spec_field(spec, i);
 
@@ -44,7 +45,7 @@ static levada_status packing_check(const levada_packing *p, const levada_spec *i
                            "field '%s' cannot be packed: it is %s, not a sequence", f->name,
                            levada_dtype_name(f->dtype));
     }
-    for (int32_t i = 0; i < levada_spec_count(in); i++) any = any || levada_packing_has(p, in, i);
+    for (int32_t i = 0; i < levada_spec_count(in); i++) any = any || packing_has(p, in, i);
     if (any || open) return LEVADA_OK;
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                        "no field is a ragged sequence; name the fields to pack in fields=");
@@ -79,7 +80,7 @@ static int32_t packing_fields(const levada_packing *p, const levada_spec *in, le
     for (int32_t i = 0; i < n; i++) {
         const char *name = levada_spec_field(in, i)->name;
 
-        if (!levada_packing_has(p, in, i)) continue;
+        if (!packing_has(p, in, i)) continue;
         packing_add(&fields[n + k], names[k], name, "_segment_lengths");
         k++;
         if (!p->ids) continue;
@@ -107,7 +108,7 @@ levada_status levada_packing_spec(const levada_packing *p, const levada_spec *in
     }
     for (int32_t i = 0; st == LEVADA_OK && i < n; i++) {
         fields[i] = *levada_spec_field(in, i);
-        if (!levada_packing_has(p, in, i)) st = packing_deepen(&fields[i], err);
+        if (!packing_has(p, in, i)) st = packing_deepen(&fields[i], err);
     }
     if (st == LEVADA_OK) {
         n = packing_fields(p, in, fields, names);
@@ -127,7 +128,7 @@ levada_status levada_packing_measure(const levada_packing *p, const levada_block
 
     LEVADA_TRY(packing_check(p, block->spec, err));
     for (int32_t i = 0; i < levada_spec_count(block->spec); i++) {
-        if (!levada_packing_has(p, block->spec, i)) continue;
+        if (!packing_has(p, block->spec, i)) continue;
         for (int64_t k = 0; k < block->n; k++) {
             int64_t             row = 0;
             const levada_level *l = &levada_block_row(block, k, &row)->columns[i].level[0];
@@ -189,7 +190,7 @@ levada_status levada_packing_cut(const levada_packing *p, levada_pool *pool,
     }
     st = part ? packing_name_part(pool, piece, part, err) : LEVADA_OK;
     for (int32_t i = 0; st == LEVADA_OK && i < levada_spec_count(piece->spec); i++) {
-        if (!levada_packing_has(p, piece->spec, i)) continue;
+        if (!packing_has(p, piece->spec, i)) continue;
         st = packing_cut_column(pool, &piece->columns[i], begin, size, err);
     }
     if (st == LEVADA_OK) *out = piece;
@@ -285,7 +286,7 @@ static levada_status packing_columns(const packing_job *j, const levada_packing 
         const levada_column *from = &j->flat->columns[i];
 
         levada_builder_share(j->b, i, from);
-        if (!levada_packing_has(p, in, i)) {
+        if (!packing_has(p, in, i)) {
             LEVADA_TRY(packing_list(j, i, err));
             continue;
         }

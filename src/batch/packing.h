@@ -19,8 +19,6 @@ typedef struct levada_packing {
     bool         ids;    /* also x_segment_ids and x_positions        */
 } levada_packing;
 
-/* Whether field i of `spec` is packed. */
-bool levada_packing_has(const levada_packing *p, const levada_spec *spec, int32_t i);
 /* The columns of packed records. EINVALID_ARGUMENT where a field cannot be packed. */
 LEVADA_MUST_USE levada_status levada_packing_spec(const levada_packing *p, const levada_spec *in,
                                                   levada_spec **out, levada_error *err);

@@ -11,7 +11,8 @@
 #include <levada/state.h>
 #include <string.h>
 
-void levada_file_reader_arrange(levada_file_reader *r)
+/* The files in the order of this pass and epoch. */
+static void file_position_arrange(levada_file_reader *r)
 {
     uint64_t key = levada_random_key(r->context->seed, (uint64_t)r->epoch);
 
@@ -35,7 +36,7 @@ void levada_file_reader_rewind(levada_file_reader *r, int32_t pass, int64_t epoc
     r->nrejects = r->passed = 0;
     atomic_store(&r->finished, 0);
     atomic_store(&r->done, 0);
-    levada_file_reader_arrange(r);
+    file_position_arrange(r);
 }
 
 /* -- files */

@@ -181,7 +181,5 @@ void levada_file_reader_leave(levada_file_reader *reader);
 LEVADA_MUST_USE levada_status levada_file_reader_mark(levada_file_reader *reader, int32_t shard,
                                                       const levada_bytes *file, bool again,
                                                       levada_error *err);
-/* The files in the order of this pass and epoch. */
-void levada_file_reader_arrange(levada_file_reader *reader);
 
 #endif

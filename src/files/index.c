@@ -303,8 +303,6 @@ void levada_index_close(levada_index **index)
 
 int64_t levada_index_count(const levada_index *x) { return x->first[x->files->n]; }
 
-int64_t levada_index_before(const levada_index *x, int32_t shard) { return x->first[shard]; }
-
 levada_status levada_index_check(const levada_index *x, int32_t shard, const levada_bytes *file,
                                  levada_error *err)
 {

@@ -74,9 +74,8 @@ LEVADA_MUST_USE levada_status levada_index_open(levada_env *env, const levada_fi
                                                 levada_error *err);
 void levada_index_close(levada_index **index);
 
-/* Records of all files, and of those before file number `shard`. */
+/* Records of all files. */
 int64_t levada_index_count(const levada_index *index);
-int64_t levada_index_before(const levada_index *index, int32_t shard);
 /* Record `number` (from 0 on) of all files. */
 LEVADA_MUST_USE levada_status levada_index_find(levada_index *index, int64_t number,
                                                 levada_index_entry *out, levada_error *err);

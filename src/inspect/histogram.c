@@ -60,7 +60,8 @@ static int64_t histogram_clip(const levada_histogram *h, int64_t value)
     return value > h->max ? h->max : value;
 }
 
-int64_t levada_histogram_quantile(const levada_histogram *h, double share)
+/* The quantile: a share of 0..1 of all values is at or below it; 0 if there are none. */
+static int64_t histogram_quantile(const levada_histogram *h, double share)
 {
     int64_t below = 0, wanted = (int64_t)(share * (double)h->n + 0.5);
 
@@ -99,7 +100,7 @@ void levada_histogram_json(const levada_histogram *h, levada_text *text)
 {
     levada_text_format(text,
                        "{\"min\":%lld,\"median\":%lld,\"p90\":%lld,\"max\":%lld,\"mean\":%.6g}",
-                       (long long)h->min, (long long)levada_histogram_quantile(h, 0.5),
-                       (long long)levada_histogram_quantile(h, 0.9), (long long)h->max,
+                       (long long)h->min, (long long)histogram_quantile(h, 0.5),
+                       (long long)histogram_quantile(h, 0.9), (long long)h->max,
                        h->n > 0 ? h->sum / (double)h->n : 0.0);
 }

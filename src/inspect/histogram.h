@@ -18,8 +18,6 @@ typedef struct levada_histogram {
 /* Adds a value >= 0, `times` of them. */
 void levada_histogram_add(levada_histogram *histogram, int64_t value, int64_t times);
 void levada_histogram_clear(levada_histogram *histogram);
-/* The quantile: a share of 0..1 of all values is at or below it; 0 if there are none. */
-int64_t levada_histogram_quantile(const levada_histogram *histogram, double share);
 /* Values in n equal steps from min to max. */
 void levada_histogram_bars(const levada_histogram *histogram, int64_t *bars, int32_t n);
 /* Whether the bars are as wide as each other on a logarithmic axis: lengths with a long tail. */

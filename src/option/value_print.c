@@ -58,7 +58,8 @@ static void value_print_text(levada_text *text, const char *s, size_t n, levada_
     }
 }
 
-void levada_value_print_key(levada_text *text, const char *key, levada_print how)
+/* A name before "=" or ":" : quoted if it is not a word. */
+static void value_print_key(levada_text *text, const char *key, levada_print how)
 {
     size_t n = strlen(key);
 
@@ -73,7 +74,7 @@ void levada_value_print_key(levada_text *text, const char *key, levada_print how
 static void value_print_mark(levada_text *text, const char *name, levada_print how)
 {
     levada_text_char(text, '{');
-    levada_value_print_key(text, name, how);
+    value_print_key(text, name, how);
     levada_text_char(text, ':');
 }
 
@@ -140,7 +141,7 @@ static void value_print_map(levada_text *text, const levada_value *value, levada
     levada_text_char(text, '{');
     for (int64_t i = 0; i < n; i++) {
         if (i > 0) levada_text_char(text, ',');
-        levada_value_print_key(text, levada_value_key(value, i), how);
+        value_print_key(text, levada_value_key(value, i), how);
         levada_text_char(text, ':');
         levada_value_print(text, levada_value_item(value, i), how);
     }

@@ -29,8 +29,6 @@ typedef enum levada_print {
 } levada_print;
 
 void levada_value_print(levada_text *text, const levada_value *value, levada_print how);
-/* A name before "=" or ":" : quoted if it is not a word. */
-void levada_value_print_key(levada_text *text, const char *key, levada_print how);
 
 /* NULL when memory is short. */
 levada_value *levada_value_copy(const levada_value *value);

@@ -93,8 +93,6 @@ static void workers_unlock(levada_workers *workers)
     levada_wake(&woken);
 }
 
-bool levada_workers_runs(const levada_workers *workers) { return workers && workers->running; }
-
 bool levada_workers_idle(const levada_workers *workers) { return !workers->rings; }
 
 /* -- snapshots */

@@ -73,8 +73,6 @@ void levada_workers_destroy(levada_workers **workers);
 void levada_workers_wake(levada_workers *workers);
 /* True when there is no ring that it could work for. */
 bool levada_workers_idle(const levada_workers *workers);
-/* Whether its threads were started; false for NULL. */
-bool levada_workers_runs(const levada_workers *workers);
 /* In the child of a fork, where the workers do not exist: whether none of them had work, so that
  * everything may be freed. It is as if they had never been started then. */
 bool levada_workers_abandon(levada_workers *workers);

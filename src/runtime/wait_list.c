@@ -303,7 +303,7 @@ static bool wait_list_next(levada_wait_list *wait_list, levada_wait_list *names,
     return sleep != NULL;
 }
 
-void levada_wait_list_print(levada_wait_list *wait_list, levada_wait_list *names, levada_text *to)
+static void wait_list_print(levada_wait_list *wait_list, levada_wait_list *names, levada_text *to)
 {
     const char *before = "{\"thread\": ";
     levada_wait wait;
@@ -333,7 +333,7 @@ levada_status levada_waiters_json(levada_env *env, char **out, levada_error *err
     if (wait_list == NULL || names == NULL) {
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
     }
-    levada_wait_list_print(wait_list, names, &text);
+    wait_list_print(wait_list, names, &text);
     return levada_text_steal(&text, out, err);
 }
 

@@ -48,7 +48,6 @@ bool levada_wait_list_find(levada_wait_list *wait_list, levada_wait_list *names,
                      levada_wait *out);
 /* Names of threads are kept in the wait list of the default environment. "" forgets it. */
 void levada_wait_list_name(levada_wait_list *wait_list, uint64_t thread, const char *name);
-void levada_wait_list_print(levada_wait_list *wait_list, levada_wait_list *names, levada_text *to);
 
 /* CPUs, and threads that spin at this moment in anything of the wait list. */
 int32_t     levada_wait_list_cpus(const levada_wait_list *wait_list);

@@ -126,8 +126,6 @@ LEVADA_MUST_USE levada_status levada_block_copy_origins(levada_pool *pool, levad
 void levada_block_slice_origins(levada_block *to, const levada_block *from, int64_t first);
 /* Appends the origin parts of another DATA block with the same rows to those of `to`. */
 void levada_block_join_origins(levada_block *to, const levada_block *from);
-/* One origin part with nothing in it. */
-void levada_block_clear_origins(levada_block *block);
 /* One origin part: those after the first are dropped. */
 void levada_block_drop_origin_parts(levada_block *block);
 /* The first `nparts` origins of each row, row by row, to `to` and from it: n * nparts

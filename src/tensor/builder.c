@@ -60,7 +60,9 @@ static levada_status builder_new_slab(levada_builder *b, levada_error *err)
     return LEVADA_OK;
 }
 
-levada_status levada_builder_piece(levada_builder *b, int64_t size, uint8_t **out,
+/* `size` bytes, aligned, with slack, that the block counts; *owner gets a reference in place of
+ * what it had. */
+static levada_status builder_piece(levada_builder *b, int64_t size, uint8_t **out,
                                    levada_buffer **owner, levada_error *err)
 {
     int64_t room = ((size + 63) & ~INT64_C(63)) + LEVADA_SLACK;
@@ -100,7 +102,7 @@ levada_status levada_builder_offsets(levada_builder *b, int32_t field, int32_t l
     levada_level *l = &b->block->columns[field].level[level];
     uint8_t      *at = NULL;
 
-    LEVADA_TRY(levada_builder_piece(b, (n + 1) * (int64_t)sizeof **out, &at, &l->owner, err));
+    LEVADA_TRY(builder_piece(b, (n + 1) * (int64_t)sizeof **out, &at, &l->owner, err));
     *out = (int32_t *)(void *)at;
     (*out)[0] = 0;
     l->begin = *out;
@@ -117,7 +119,7 @@ levada_status levada_builder_ranges(levada_builder *b, int32_t field, int32_t le
     levada_level *l = &b->block->columns[field].level[level];
     uint8_t      *at = NULL;
 
-    LEVADA_TRY(levada_builder_piece(b, 2 * n * (int64_t)sizeof **begin, &at, &l->owner, err));
+    LEVADA_TRY(builder_piece(b, 2 * n * (int64_t)sizeof **begin, &at, &l->owner, err));
     *begin = (int32_t *)(void *)at;
     *end = *begin + n;
     l->begin = *begin;
@@ -136,7 +138,7 @@ levada_status levada_builder_values(levada_builder *b, int32_t field, int64_t co
 
     if (size == 0) size = 1; /* bytes */
     if (count > LEVADA_BLOCK_LIMIT / size) count = LEVADA_BLOCK_LIMIT / size + 1;
-    LEVADA_TRY(levada_builder_piece(b, count * size, &at, &c->owner, err));
+    LEVADA_TRY(builder_piece(b, count * size, &at, &c->owner, err));
     c->values = at;
     *out = at;
     return LEVADA_OK;
@@ -158,7 +160,7 @@ levada_status levada_builder_encoded(levada_builder *b, int32_t field, levada_en
     e->kernels = kernels;
     e->level = level;
     e->bytes_owner = owner ? levada_buffer_ref(owner) : NULL;
-    st = levada_builder_piece(b, n * (int64_t)sizeof **out, &at, &e->items_owner, err);
+    st = builder_piece(b, n * (int64_t)sizeof **out, &at, &e->items_owner, err);
     if (st != LEVADA_OK) {
         levada_encoded_unref(&e);
         return st;
@@ -174,7 +176,7 @@ levada_status levada_builder_encoded(levada_builder *b, int32_t field, levada_en
 levada_status levada_builder_encoded_bytes(levada_builder *b, int32_t field, int64_t size,
                                            uint8_t **out, levada_error *err)
 {
-    return levada_builder_piece(b, size, out, &b->block->columns[field].encoded->bytes_owner, err);
+    return builder_piece(b, size, out, &b->block->columns[field].encoded->bytes_owner, err);
 }
 
 levada_status levada_builder_lengths(levada_builder *b, int32_t field, int32_t **out,
@@ -185,7 +187,7 @@ levada_status levada_builder_lengths(levada_builder *b, int32_t field, int32_t *
     levada_column *c = &b->block->columns[field];
     uint8_t       *at = NULL;
 
-    LEVADA_TRY(levada_builder_piece(b, b->rows * (int64_t)sizeof **out, &at, &c->lengths_owner,
+    LEVADA_TRY(builder_piece(b, b->rows * (int64_t)sizeof **out, &at, &c->lengths_owner,
                                     err));
     *out = (int32_t *)(void *)at;
     c->lengths = *out;

@@ -33,10 +33,6 @@ struct levada_builder {
     levada_push    push[]; /* one for each field */
 };
 
-/* `size` bytes, aligned, with slack, that the block counts; *owner gets a reference in place of
- * what it had. */
-LEVADA_MUST_USE levada_status levada_builder_piece(levada_builder *b, int64_t size, uint8_t **out,
-                                                   levada_buffer **owner, levada_error *err);
 /* Fills a field with the decoded values of the encoded column of a DATA block that has the same
  * number (gather.c). */
 LEVADA_MUST_USE levada_status levada_gather_decoded(levada_builder *b, int32_t field,

@@ -55,7 +55,8 @@ void levada_block_drop_origin_parts(levada_block *block)
     block->nmore = 0;
 }
 
-void levada_block_clear_origins(levada_block *block)
+/* One origin part with nothing in it. */
+static void origins_clear(levada_block *block)
 {
     levada_block_drop_origin_parts(block);
     levada_buffer_unref(&block->origins.owner);
@@ -122,7 +123,7 @@ levada_status levada_block_copy_origins(levada_pool *pool, levada_block *to,
     levada_origin *each = NULL;
     int32_t        nparts;
 
-    levada_block_clear_origins(to);
+    origins_clear(to);
     if (from->kind == LEVADA_BLOCK_DATA) {
         levada_block_slice_origins(to, from, 0);
         return LEVADA_OK;
@@ -147,7 +148,7 @@ void levada_block_get_origins(const levada_block *block, int32_t nparts, levada_
 levada_status levada_block_reserve_origins(levada_pool *pool, levada_block *block, int32_t nparts,
                                         levada_origin *each[LEVADA_ORIGIN_PARTS], levada_error *err)
 {
-    levada_block_clear_origins(block);
+    origins_clear(block);
     for (int32_t part = 0; part < nparts; part++) {
         levada_origins *o = part ? &block->more[part - 1] : &block->origins;
 

@@ -123,14 +123,15 @@ static levada_status bucket_make(levada_env *env, const levada_bucket_options *o
 
 /* -- threads ----------------------------------------------------------------------------------- */
 
-bool levada_bucket_is_closed(const levada_bucket *b)
+/* Whether the bucket queues were closed, or are about to be: the first one is. */
+static bool bucket_is_closed(const levada_bucket *b)
 {
     return levada_queue_is_closed(b->slots[0].queue);
 }
 
 levada_status levada_bucket_fail(levada_bucket *b, levada_status status, levada_error *err)
 {
-    if (status == LEVADA_ECANCELLED && !levada_bucket_is_closed(b) &&
+    if (status == LEVADA_ECANCELLED && !bucket_is_closed(b) &&
         !levada_queue_is_closed(b->top)) {
         status = levada_fail(err, LEVADA_EABORTED,
                              "a call in the queues of '%s' was cancelled while they were open: "

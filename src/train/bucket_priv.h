@@ -71,7 +71,5 @@ LEVADA_MUST_USE levada_status levada_bucket_make_queues(levada_bucket           
  * open into EABORTED: else the input would seem to be complete. Returns the status. */
 levada_status levada_bucket_fail(levada_bucket *bucket, levada_status status, levada_error *err);
 void levada_bucket_add(levada_bucket *bucket, const levada_bucket_counts *more);
-/* Whether the bucket queues were closed, or are about to be: the first one is. */
-bool levada_bucket_is_closed(const levada_bucket *bucket);
 
 #endif

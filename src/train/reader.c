@@ -311,7 +311,7 @@ static levada_status reader_advance(levada_reader *r, const reader_source *from,
 }
 
 /* The first n rows are the caller's now. */
-void levada_reader_pass(levada_reader *r, int64_t n)
+static void reader_pass(levada_reader *r, int64_t n)
 {
     int32_t gone = 0;
 
@@ -373,7 +373,7 @@ static levada_status reader_find_one(levada_reader *r, reader_use use, void *use
     found.name = levada_reader_path(r, &found.name_size);
     found.value = levada_column_bytes(levada_block_at(block, 0), r->row, &found.size);
     LEVADA_TRY(use(user, &found, err));
-    levada_reader_pass(r, 1);
+    reader_pass(r, 1);
     return LEVADA_OK;
 }
 
@@ -385,7 +385,7 @@ static levada_status reader_find_many(levada_reader *r, int64_t n, int64_t *rows
 
     if (st == LEVADA_OK) st = use(user, &found, err);
     levada_block_unref(&found.block);
-    if (st == LEVADA_OK) levada_reader_pass(r, *rows);
+    if (st == LEVADA_OK) reader_pass(r, *rows);
     return st;
 }
 

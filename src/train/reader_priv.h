@@ -60,8 +60,6 @@ LEVADA_MUST_USE levada_status levada_reader_block(levada_reader *r, int64_t n, i
                                                   levada_block **out, levada_error *err);
 /* One more block of the open file; END at its end, with nothing open any more. */
 LEVADA_MUST_USE levada_status levada_reader_pull(levada_reader *r, levada_error *err);
-/* The first n rows are the caller's now. */
-void levada_reader_pass(levada_reader *r, int64_t n);
 /* Of all that was handed out. */
 void levada_reader_set_counts(levada_reader *r, int64_t produced, int64_t finished);
 /* Forgets the current file and what came of it. */
