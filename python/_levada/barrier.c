@@ -97,17 +97,15 @@ static levada_status barrier_take(const barrier_object *self, levada_barrier_tak
                                   levada_tensor **tensors, levada_error *err)
 {
     int64_t        timeout = how->timeout;
-    PyThreadState *saved = NULL;
     levada_status  st;
 
     how->timeout = LEVADA_AT_ONCE;
     st = levada_barrier_take_many(self->barrier, how, &tensors[0], &tensors[1], tensors + 2, err);
     if (st != LEVADA_AGAIN) return st;
     how->timeout = timeout;
-    levada_py_name_thread();
-    saved = levada_py_leave(self->state);
-    st = levada_barrier_take_many(self->barrier, how, &tensors[0], &tensors[1], tensors + 2, err);
-    levada_py_enter(self->state, saved);
+    LEVADA_PY_WAITING(self->state,
+        st = levada_barrier_take_many(self->barrier, how, &tensors[0], &tensors[1], tensors + 2,
+                                      err));
     return st;
 }
 
@@ -142,16 +140,13 @@ static PyObject *barrier_close(PyObject *object, PyObject *pending)
     levada_error    err = LEVADA_ERROR_INIT;
 
     if (!barrier_alive(self)) return NULL;
-    return levada_py_ok(levada_barrier_close(self->barrier, pending == Py_True, &err), &err)
-               ? Py_NewRef(Py_None)
-               : NULL;
+    return levada_py_none(levada_barrier_close(self->barrier, pending == Py_True, &err), &err);
 }
 
 static PyObject *barrier_cancel(PyObject *object, PyObject *unused)
 {
     barrier_object *self = (barrier_object *)object;
 
-    (void)unused;
     if (!barrier_alive(self)) return NULL;
     levada_barrier_cancel(self->barrier);
     return Py_NewRef(Py_None);
@@ -161,7 +156,6 @@ static PyObject *barrier_ready_size(PyObject *object, PyObject *unused)
 {
     barrier_object *self = (barrier_object *)object;
 
-    (void)unused;
     if (!barrier_alive(self)) return NULL;
     return PyLong_FromLongLong(levada_barrier_ready_size(self->barrier));
 }
@@ -170,7 +164,6 @@ static PyObject *barrier_incomplete_size(PyObject *object, PyObject *unused)
 {
     barrier_object *self = (barrier_object *)object;
 
-    (void)unused;
     if (!barrier_alive(self)) return NULL;
     return PyLong_FromLongLong(levada_barrier_incomplete_size(self->barrier));
 }
@@ -189,7 +182,6 @@ static PyObject *barrier_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     levada_shape    *shapes = NULL;
     bool             good;
 
-    (void)kwargs;
     if (!PyArg_ParseTuple(args, "OOOsz:Barrier", &components, &marks, &signature, &name,
                           &shared_name))
         return NULL;
@@ -220,14 +212,12 @@ static PyObject *barrier_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
 static void barrier_dealloc(PyObject *object)
 {
     barrier_object *self = (barrier_object *)object;
-    PyTypeObject   *type = Py_TYPE(object);
 
     if (self->state && self->forks == levada_py_forks()) levada_barrier_unref(&self->barrier);
     levada_py_slots_clear(&self->slots);
     levada_py_slots_clear(&self->marks);
     Py_CLEAR(self->signature);
-    PyObject_Free(self);
-    Py_DECREF(type);
+    levada_py_free(object);
 }
 
 #define BARRIER_FAST(function) ((PyCFunction)(void *)(uintptr_t)(function))
@@ -251,9 +241,4 @@ static PyType_Slot barrier_slots[] = {
     {0, NULL},
 };
 
-PyType_Spec levada_py_barrier_spec = {
-    .name = "levada._levada.Barrier",
-    .basicsize = sizeof(barrier_object),
-    .flags = Py_TPFLAGS_DEFAULT,
-    .slots = barrier_slots,
-};
+LEVADA_PY_TYPE(barrier, "Barrier", barrier_object, barrier_slots, 0);

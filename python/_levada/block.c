@@ -23,11 +23,8 @@ PyObject *levada_py_block_new(levada_py_state *state, levada_block **block)
 
 static void block_dealloc(PyObject *self)
 {
-    PyTypeObject *type = Py_TYPE(self);
-
     levada_block_unref(&((levada_py_block *)self)->block);
-    PyObject_Free(self);
-    Py_DECREF(type);
+    levada_py_free(self);
 }
 
 static const levada_block *block_of(PyObject *self) { return ((levada_py_block *)self)->block; }
@@ -343,7 +340,6 @@ static PyObject *block_dims(PyObject *self, PyObject *index)
 
 static PyObject *block_fields(PyObject *self, PyObject *unused)
 {
-    (void)unused;
     return levada_py_fields(levada_block_spec(block_of(self)));
 }
 
@@ -354,7 +350,6 @@ static PyObject *block_names(PyObject *self, void *unused)
     int32_t            i, n = levada_spec_count(spec);
     PyObject          *names = PyTuple_New(n), *name = NULL;
 
-    (void)unused;
     for (i = 0; names && i < n; i++) {
         name = PyUnicode_InternFromString(levada_spec_field(spec, i)->name);
         if (!name || PyTuple_SetItem(names, i, name) < 0) Py_CLEAR(names);
@@ -389,25 +384,21 @@ static PyObject *block_origins(PyObject *self, PyObject *args)
 
 static PyObject *block_origin_parts(PyObject *self, void *unused)
 {
-    (void)unused;
     return PyLong_FromLong(levada_block_origin_parts(block_of(self)));
 }
 
 static PyObject *block_rows(PyObject *self, void *unused)
 {
-    (void)unused;
     return PyLong_FromLongLong(levada_block_rows(block_of(self)));
 }
 
 static PyObject *block_bytes(PyObject *self, void *unused)
 {
-    (void)unused;
     return PyLong_FromLongLong(levada_block_bytes(block_of(self)));
 }
 
 static PyObject *block_flags(PyObject *self, void *unused)
 {
-    (void)unused;
     return PyLong_FromLong(levada_spec_flags_of(levada_block_spec(block_of(self))));
 }
 
@@ -465,9 +456,4 @@ static PyType_Slot block_slots[] = {
     {0, NULL},
 };
 
-PyType_Spec levada_py_block_spec = {
-    .name = "levada._levada.Block",
-    .basicsize = sizeof(levada_py_block),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-    .slots = block_slots,
-};
+LEVADA_PY_TYPE(block, "Block", levada_py_block, block_slots, Py_TPFLAGS_DISALLOW_INSTANTIATION);

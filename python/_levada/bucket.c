@@ -71,7 +71,6 @@ static PyObject *bucket_check(PyObject *module, PyObject *args)
     int                   buckets = 0, threads = 0;
     bool                  good;
 
-    (void)module;
     if (!PyArg_ParseTuple(args, "iOLOOi:bucket_check", &buckets, &sizes, &capacity, &capacities,
                           &boundaries, &threads))
         return NULL;
@@ -135,7 +134,6 @@ static PyObject *bucket_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
     bucket_object        *self = NULL;
     int                   smaller = 0, key = 0, keep = -1;
 
-    (void)kwargs;
     if (!PyArg_ParseTuple(args, "O!OOOpii:Bucket", &PyTuple_Type, &queues, &top, &sizes,
                           &boundaries, &smaller, &key, &keep))
         return NULL;
@@ -156,11 +154,9 @@ static PyObject *bucket_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
 static void bucket_dealloc(PyObject *object)
 {
     bucket_object *self = (bucket_object *)object;
-    PyTypeObject  *type = Py_TYPE(object);
 
     if (self->state && self->forks == levada_py_forks()) levada_bucket_destroy(&self->bucket);
-    PyObject_Free(self);
-    Py_DECREF(type);
+    levada_py_free(object);
 }
 
 static bool bucket_alive(const bucket_object *self)
@@ -193,7 +189,6 @@ static PyObject *bucket_enqueue_block(PyObject *object, PyObject *args)
     bucket_object *self = (bucket_object *)object;
     PyObject      *given = NULL, *list = NULL;
     levada_error   err = LEVADA_ERROR_INIT;
-    PyThreadState *saved = NULL;
     int32_t       *columns = NULL;
     levada_status  st;
     int            first = 0;
@@ -203,13 +198,11 @@ static PyObject *bucket_enqueue_block(PyObject *object, PyObject *args)
     if (!bucket_alive(self)) return NULL;
     columns = levada_py_columns(list, self->ncomponents);
     if (!columns) return NULL;
-    levada_py_name_thread();
-    saved = levada_py_leave(self->state);
-    st = levada_bucket_put_block(self->bucket, ((levada_py_block *)given)->block, columns,
-                                 LEVADA_FOREVER, &err);
-    levada_py_enter(self->state, saved);
+    LEVADA_PY_WAITING(self->state,
+        st = levada_bucket_put_block(self->bucket, ((levada_py_block *)given)->block, columns,
+                                     LEVADA_FOREVER, &err));
     PyMem_Free(columns);
-    return levada_py_ok(st, &err) && !PyErr_Occurred() ? Py_NewRef(Py_None) : NULL;
+    return levada_py_none(st, &err);
 }
 
 /* run(i): batches of bucket i to the top queue, until it ends with OutOfRangeError. */
@@ -218,15 +211,11 @@ static PyObject *bucket_run(PyObject *object, PyObject *which)
     bucket_object *self = (bucket_object *)object;
     int32_t        i = (int32_t)PyLong_AsLong(which);
     levada_error   err = LEVADA_ERROR_INIT;
-    PyThreadState *saved = NULL;
     levada_status  st;
 
     if (PyErr_Occurred() || !bucket_alive(self)) return NULL;
-    levada_py_name_thread();
-    saved = levada_py_leave(self->state);
-    st = levada_bucket_run(self->bucket, i, &err);
-    levada_py_enter(self->state, saved);
-    return levada_py_ok(st, &err) && !PyErr_Occurred() ? Py_NewRef(Py_None) : NULL;
+    LEVADA_PY_WAITING(self->state, st = levada_bucket_run(self->bucket, i, &err));
+    return levada_py_none(st, &err);
 }
 
 /* counts(): (batches, records, dropped, filtered) */
@@ -236,7 +225,6 @@ static PyObject *bucket_counts(PyObject *object, PyObject *unused)
     levada_bucket_counts all = LEVADA_BUCKET_COUNTS_INIT;
     levada_error         err = LEVADA_ERROR_INIT;
 
-    (void)unused;
     if (!bucket_alive(self)) return NULL;
     if (!levada_py_ok(levada_bucket_get_counts(self->bucket, &all, &err), &err)) return NULL;
     return Py_BuildValue("(LLLL)", (long long)all.batches, (long long)all.records,
@@ -259,9 +247,4 @@ static PyType_Slot bucket_slots[] = {
     {0, NULL},
 };
 
-PyType_Spec levada_py_bucket_spec = {
-    .name = "levada._levada.Bucket",
-    .basicsize = sizeof(bucket_object),
-    .flags = Py_TPFLAGS_DEFAULT,
-    .slots = bucket_slots,
-};
+LEVADA_PY_TYPE(bucket, "Bucket", bucket_object, bucket_slots, 0);

@@ -228,7 +228,6 @@ static PyObject *build_split(PyObject *module, PyObject *args)
     const int32_t *at = NULL;
     Py_ssize_t     i, n;
 
-    (void)module;
     if (!PyArg_ParseTuple(args, "OO:split", &values, &offsets)) return NULL;
     if (!build_bytes(values, &data)) return NULL;
     if (!build_bytes(offsets, &marks)) {
@@ -306,7 +305,6 @@ static PyObject *build_pad(PyObject *module, PyObject *args)
     int       left = 0;
     bool      good;
 
-    (void)module;
     if (!PyArg_ParseTuple(args, "w*y*y*y*|p:pad", &out, &values, &offsets, &item, &left))
         return NULL;
     good = build_pad_rows(&out, &values, &offsets, &item, left);
@@ -334,7 +332,6 @@ static PyObject *build_longest(PyObject *module, PyObject *offsets)
     Py_buffer marks;
     int32_t   longest;
 
-    (void)module;
     if (PyObject_GetBuffer(offsets, &marks, PyBUF_SIMPLE) < 0) return NULL;
     longest = build_widest(&marks);
     PyBuffer_Release(&marks);
@@ -383,7 +380,6 @@ static PyObject *build_padded(PyObject *module, PyObject *const *args, Py_ssize_
     PyObject *made = NULL;
     Py_buffer values, marks;
 
-    (void)module;
     if (n != 3) {
         PyErr_SetString(PyExc_TypeError, "padded wants numpy.empty, values and offsets");
         return NULL;

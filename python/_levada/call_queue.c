@@ -403,10 +403,8 @@ static PyObject *call_queue_new(PyTypeObject *type, PyObject *args, PyObject *kw
     levada_py_target *function = NULL;
     call_object   *self = NULL;
     levada_error   err = LEVADA_ERROR_INIT;
-    char         **keywords = NULL;
 
-    memcpy(&keywords, &(const char *const *){names}, sizeof keywords);
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|zpippp:Function", keywords, &target,
+    if (!levada_py_parse(args, kwargs, "O|zpippp:Function", names, &target,
                                      &def.name, &pure, &workers, &source, &keyed, &per_record))
         return NULL;
     levada_py_call_queue_bury(state->calls);
@@ -431,11 +429,8 @@ out:
 
 static void call_queue_dealloc(PyObject *object)
 {
-    PyTypeObject *type = Py_TYPE(object);
-
     levada_function_unref(&((call_object *)object)->function);
-    PyObject_Free(object);
-    Py_DECREF(type);
+    levada_py_free(object);
 }
 
 static PyType_Slot call_queue_slots[] = {
@@ -445,9 +440,4 @@ static PyType_Slot call_queue_slots[] = {
     {0, NULL},
 };
 
-PyType_Spec levada_py_function_spec = {
-    .name = "levada._levada.Function",
-    .basicsize = sizeof(call_object),
-    .flags = Py_TPFLAGS_DEFAULT,
-    .slots = call_queue_slots,
-};
+LEVADA_PY_TYPE(function, "Function", call_object, call_queue_slots, 0);

@@ -9,7 +9,6 @@ static PyObject *serve_after_fork(PyObject *module, PyObject *unused)
 {
     levada_py_call_queue *calls = ((levada_py_state *)PyModule_GetState(module))->calls;
 
-    (void)unused;
     pthread_mutex_init(&calls->lock, NULL);
     pthread_cond_init(&calls->news, NULL);
     calls->first = calls->last = NULL, calls->idle = 0;
@@ -198,7 +197,6 @@ static PyObject *serve_fail(PyObject *module, PyObject *args)
     const char *message = NULL;
     int         code = 0;
 
-    (void)module;
     if (!PyArg_ParseTuple(args, "Ois:fail", &capsule, &code, &message)) return NULL;
     if (!(task = serve_task_of(capsule))) return NULL;
     serve_finish(task, levada_fail(&task->error, (levada_status)code, "%s", message));

@@ -28,11 +28,8 @@ levada_dataset *levada_py_dataset_of(levada_py_state *state, PyObject *object)
 
 static void dataset_dealloc(PyObject *self)
 {
-    PyTypeObject *type = Py_TYPE(self);
-
     levada_dataset_unref(&((levada_py_dataset *)self)->dataset);
-    PyObject_Free(self);
-    Py_DECREF(type);
+    levada_py_free(self);
 }
 
 static const levada_dataset *dataset_of(PyObject *self)
@@ -45,7 +42,6 @@ static PyObject *dataset_text(PyObject *self, PyObject *unused)
     levada_error err = LEVADA_ERROR_INIT;
     char        *text = NULL;
 
-    (void)unused;
     return levada_py_text(levada_dataset_text(dataset_of(self), &text, &err), &text, &err);
 }
 
@@ -54,7 +50,6 @@ static PyObject *dataset_json(PyObject *self, PyObject *unused)
     levada_error err = LEVADA_ERROR_INIT;
     char        *text = NULL;
 
-    (void)unused;
     return levada_py_text(levada_dataset_json(dataset_of(self), &text, &err), &text, &err);
 }
 
@@ -63,7 +58,6 @@ static PyObject *dataset_explain(PyObject *self, PyObject *unused)
     levada_error err = LEVADA_ERROR_INIT;
     char        *text = NULL;
 
-    (void)unused;
     return levada_py_text(levada_dataset_explain(dataset_of(self), &text, &err), &text, &err);
 }
 
@@ -72,7 +66,6 @@ static PyObject *dataset_fingerprint(PyObject *self, PyObject *unused)
     levada_error err = LEVADA_ERROR_INIT;
     uint8_t      print[16];
 
-    (void)unused;
     if (!levada_py_ok(levada_dataset_fingerprint(dataset_of(self), print, &err), &err))
         return NULL;
     return PyBytes_FromStringAndSize((const char *)print, sizeof print);
@@ -99,19 +92,16 @@ PyObject *levada_py_fields(const levada_spec *spec)
 
 static PyObject *dataset_fields(PyObject *self, PyObject *unused)
 {
-    (void)unused;
     return levada_py_fields(levada_dataset_spec(dataset_of(self)));
 }
 
 static PyObject *dataset_flags(PyObject *self, void *unused)
 {
-    (void)unused;
     return PyLong_FromLong(levada_spec_flags_of(levada_dataset_spec(dataset_of(self))));
 }
 
 static PyObject *dataset_name(PyObject *self, void *unused)
 {
-    (void)unused;
     return PyUnicode_FromString(levada_dataset_name(dataset_of(self)));
 }
 
@@ -119,7 +109,6 @@ static PyObject *dataset_options(PyObject *self, PyObject *unused)
 {
     const levada_value *options = levada_dataset_options(dataset_of(self));
 
-    (void)unused;
     return options ? levada_py_from_value(levada_py_state_of(self), options) : PyDict_New();
 }
 
@@ -128,7 +117,6 @@ static PyObject *dataset_inputs(PyObject *self, PyObject *unused)
     int32_t   i, n = levada_dataset_inputs(dataset_of(self));
     PyObject *inputs = PyList_New(0), *made = NULL;
 
-    (void)unused;
     for (i = 0; inputs && i < n; i++) {
         levada_dataset *input = levada_dataset_ref(levada_dataset_input(dataset_of(self), i));
 
@@ -165,12 +153,8 @@ static PyType_Slot dataset_slots[] = {
     {0, NULL},
 };
 
-PyType_Spec levada_py_dataset_spec = {
-    .name = "levada._levada.Dataset",
-    .basicsize = sizeof(levada_py_dataset),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-    .slots = dataset_slots,
-};
+LEVADA_PY_TYPE(dataset, "Dataset", levada_py_dataset, dataset_slots,
+               Py_TPFLAGS_DISALLOW_INSTANTIATION);
 
 static bool dataset_collect(levada_py_state *state, PyObject *inputs,
                             const levada_dataset **out, Py_ssize_t n)
@@ -209,9 +193,8 @@ static PyObject *dataset_append(PyObject *module, PyObject *args)
     if (!dataset_collect(state, tuple, inputs, n)) goto out;
     options = levada_py_value(state, dict);
     if (!options) goto out;
-    Py_BEGIN_ALLOW_THREADS
-    st = levada_dataset_append(NULL, name, options, inputs, (int32_t)n, &made, &err);
-    Py_END_ALLOW_THREADS
+    LEVADA_PY_UNLOCKED(
+        st = levada_dataset_append(NULL, name, options, inputs, (int32_t)n, &made, &err));
     if (levada_py_ok(st, &err)) result = levada_py_dataset_new(state, &made);
 out:
     levada_value_destroy(&options);
@@ -240,9 +223,7 @@ static PyObject *dataset_remake(PyObject *module, PyObject *args)
     if (!dataset_collect(state, tuple, inputs, n)) goto out;
     changes = levada_py_value(state, dict);
     if (!changes) goto out;
-    Py_BEGIN_ALLOW_THREADS
-    st = levada_dataset_remake(ds, changes, inputs, (int32_t)n, &made, &err);
-    Py_END_ALLOW_THREADS
+    LEVADA_PY_UNLOCKED(st = levada_dataset_remake(ds, changes, inputs, (int32_t)n, &made, &err));
     if (levada_py_ok(st, &err)) result = levada_py_dataset_new(state, &made);
 out:
     levada_value_destroy(&changes);
@@ -258,9 +239,7 @@ static PyObject *dataset_parse(PyObject *module, PyObject *text)
     levada_status   st;
 
     if (!given) return NULL;
-    Py_BEGIN_ALLOW_THREADS
-    st = levada_dataset_parse(NULL, given, &made, &err);
-    Py_END_ALLOW_THREADS
+    LEVADA_PY_UNLOCKED(st = levada_dataset_parse(NULL, given, &made, &err));
     if (!levada_py_ok(st, &err)) return NULL;
     return levada_py_dataset_new(PyModule_GetState(module), &made);
 }
@@ -270,7 +249,6 @@ static PyObject *dataset_stages(PyObject *module, PyObject *unused)
     levada_error err = LEVADA_ERROR_INIT;
     char        *text = NULL;
 
-    (void)module, (void)unused;
     return levada_py_text(levada_stages_json(NULL, &text, &err), &text, &err);
 }
 
@@ -281,11 +259,8 @@ static PyObject *dataset_load(PyObject *module, PyObject *path)
     levada_error  err = LEVADA_ERROR_INIT;
     levada_status st;
 
-    (void)module;
     if (!PyUnicode_FSConverter(path, &encoded)) return NULL;
-    Py_BEGIN_ALLOW_THREADS
-    st = levada_plugin_load(NULL, PyBytes_AsString(encoded), &name, &err);
-    Py_END_ALLOW_THREADS
+    LEVADA_PY_UNLOCKED(st = levada_plugin_load(NULL, PyBytes_AsString(encoded), &name, &err));
     Py_DECREF(encoded);
     if (!levada_py_ok(st, &err)) return NULL;
     return PyUnicode_FromString(name ? name : "");
@@ -296,9 +271,8 @@ static PyObject *dataset_check_errors(PyObject *module, PyObject *errors)
     const char  *given = NULL;
     levada_error err = LEVADA_ERROR_INIT;
 
-    (void)module;
     if (!PyArg_Parse(errors, "s:check_errors", &given)) return NULL;
-    return levada_py_ok(levada_errors_check(given, &err), &err) ? Py_NewRef(Py_None) : NULL;
+    return levada_py_none(levada_errors_check(given, &err), &err);
 }
 
 static PyObject *dataset_config(PyObject *module, PyObject *unused)
@@ -306,7 +280,6 @@ static PyObject *dataset_config(PyObject *module, PyObject *unused)
     levada_error err = LEVADA_ERROR_INIT;
     char        *text = NULL;
 
-    (void)module, (void)unused;
     return levada_py_text(levada_config_describe(NULL, &text, &err), &text, &err);
 }
 
@@ -316,11 +289,8 @@ static PyObject *dataset_write_sample(PyObject *module, PyObject *folder)
     levada_error  err = LEVADA_ERROR_INIT;
     levada_status st;
 
-    (void)module;
     if (!PyUnicode_FSConverter(folder, &encoded)) return NULL;
-    Py_BEGIN_ALLOW_THREADS
-    st = levada_sample_write(NULL, PyBytes_AsString(encoded), &err);
-    Py_END_ALLOW_THREADS
+    LEVADA_PY_UNLOCKED(st = levada_sample_write(NULL, PyBytes_AsString(encoded), &err));
     Py_DECREF(encoded);
     if (!levada_py_ok(st, &err)) return NULL;
     Py_RETURN_NONE;
@@ -336,15 +306,13 @@ static PyObject *dataset_index(PyObject *module, PyObject *args)
     levada_error  err = LEVADA_ERROR_INIT;
     levada_status st;
 
-    (void)module;
     if (!PyArg_ParseTuple(args, "O&zp:index", PyUnicode_FSConverter, &path, &source, &check)) {
         return NULL;
     }
     name = PyBytes_AsString(path);
-    Py_BEGIN_ALLOW_THREADS
-    st = check ? levada_inspect_index_check(NULL, name, &records, &err)
-               : levada_inspect_index(NULL, name, source, &records, &err);
-    Py_END_ALLOW_THREADS
+    LEVADA_PY_UNLOCKED(
+        st = check ? levada_inspect_index_check(NULL, name, &records, &err)
+                   : levada_inspect_index(NULL, name, source, &records, &err));
     Py_DECREF(path);
     return levada_py_ok(st, &err) ? PyLong_FromLongLong(records) : NULL;
 }
@@ -357,9 +325,7 @@ static PyObject *dataset_count(PyObject *module, PyObject *object)
     levada_status   st;
 
     if (!ds) return NULL;
-    Py_BEGIN_ALLOW_THREADS
-    st = levada_inspect_count(ds, &records, &err);
-    Py_END_ALLOW_THREADS
+    LEVADA_PY_UNLOCKED(st = levada_inspect_count(ds, &records, &err));
     return levada_py_ok(st, &err) ? PyLong_FromLongLong(records) : NULL;
 }
 
@@ -376,9 +342,7 @@ static PyObject *dataset_record(PyObject *module, PyObject *args)
     if (!PyArg_ParseTuple(args, "OL:record", &object, &number)) return NULL;
     ds = levada_py_dataset_of(state, object);
     if (!ds) return NULL;
-    Py_BEGIN_ALLOW_THREADS
-    st = levada_inspect_record(ds, number, &block, &err);
-    Py_END_ALLOW_THREADS
+    LEVADA_PY_UNLOCKED(st = levada_inspect_record(ds, number, &block, &err));
     return levada_py_ok(st, &err) ? levada_py_block_new(state, &block) : NULL;
 }
 
@@ -387,7 +351,6 @@ static PyObject *dataset_late_decode(PyObject *module, PyObject *how)
 {
     long number = PyLong_AsLong(how);
 
-    (void)module;
     if (number == -1 && PyErr_Occurred()) return NULL;
     levada_env_set_late_decode(NULL, (levada_late_decode)number);
     Py_RETURN_NONE;

@@ -18,7 +18,6 @@ static PyObject *front_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     allocfunc     alloc = (allocfunc)(uintptr_t)PyType_GetSlot(type, Py_tp_alloc);
     front_object *self = NULL;
 
-    (void)kwargs;
     if (!PyArg_ParseTuple(args, "O:Front", &fn)) return NULL;
     self = (front_object *)alloc(type, 0);
     if (self) self->fn = Py_NewRef(fn);
@@ -62,7 +61,6 @@ static PyObject *front_bind(PyObject *object, PyObject *instance, PyObject *type
 {
     PyObject *plain = NULL, *bound = NULL;
 
-    (void)type;
     if (!instance || instance == Py_None) return Py_NewRef(object);
     plain = PyObject_CallMethod(((front_object *)object)->fn, "__get__", "O", instance);
     if (!plain) return NULL;
@@ -135,9 +133,4 @@ static PyType_Slot front_slots[] = {
     {0, NULL},
 };
 
-PyType_Spec levada_py_front_spec = {
-    .name = "levada._levada.Front",
-    .basicsize = sizeof(front_object),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
-    .slots = front_slots,
-};
+LEVADA_PY_TYPE(front, "Front", front_object, front_slots, Py_TPFLAGS_HAVE_GC);

@@ -109,9 +109,7 @@ static PyObject *iter_pull(iter_object *self)
     bool          stopped = false;
 
     while (st == LEVADA_AGAIN && !stopped) {
-        Py_BEGIN_ALLOW_THREADS
-        st = levada_iter_next_slice(self->it, ITER_SLICE, &block, &err);
-        Py_END_ALLOW_THREADS
+        LEVADA_PY_UNLOCKED(st = levada_iter_next_slice(self->it, ITER_SLICE, &block, &err));
         if (st == LEVADA_AGAIN) stopped = PyErr_Occurred() || PyErr_CheckSignals() < 0;
         if (iter_is_stalled(st, &err)) st = err.code = LEVADA_EFAILED_PRECONDITION;
     }
@@ -137,16 +135,11 @@ static PyObject *iter_position(iter_object *self)
     char         *bytes = NULL;
     size_t        size = 0;
     bool          within = iter_waiting(self) > 0;
-    PyObject     *made = NULL;
 
-    Py_BEGIN_ALLOW_THREADS
-    st = within ? levada_iter_save_at(self->it, self->last, self->at, &bytes, &size, &err)
-                : levada_iter_save(self->it, &bytes, &size, &err);
-    Py_END_ALLOW_THREADS
-    if (!levada_py_ok(st, &err)) return NULL;
-    made = PyBytes_FromStringAndSize(bytes, (Py_ssize_t)size);
-    levada_string_free(&bytes);
-    return made;
+    LEVADA_PY_UNLOCKED(
+         st = within ? levada_iter_save_at(self->it, self->last, self->at, &bytes, &size, &err)
+                     : levada_iter_save(self->it, &bytes, &size, &err));
+    return levada_py_bytes(st, &bytes, size, &err);
 }
 
 /* Takes the object, which may be NULL. */
@@ -219,7 +212,6 @@ static PyObject *iter_made(PyObject *object, PyObject *block)
 static PyObject *iter_ended(PyObject *object, PyObject *unused)
 {
     (void)object;
-    (void)unused;
     Py_RETURN_NONE;
 }
 
@@ -230,7 +222,6 @@ static PyObject *iter_skip(PyObject *object, PyObject *unused)
     PyObject    *value = NULL;
     bool         more = true;
 
-    (void)unused;
     if (!iter_enter(self)) return NULL;
     while (more && self->drop > 0) more = iter_fetch(self, &value);
     self->busy = false;
@@ -240,7 +231,6 @@ static PyObject *iter_skip(PyObject *object, PyObject *unused)
 /* Items to skip after the position of a save: not 0 if a restore was interrupted. */
 static PyObject *iter_left_out(PyObject *object, PyObject *unused)
 {
-    (void)unused;
     return PyLong_FromLongLong(((iter_object *)object)->drop);
 }
 
@@ -249,7 +239,6 @@ static PyObject *iter_save(PyObject *object, PyObject *unused)
     iter_object *self = (iter_object *)object;
     PyObject    *made = NULL;
 
-    (void)unused;
     if (!iter_enter(self)) return NULL;
     made = iter_position(self);
     self->busy = false;
@@ -268,9 +257,7 @@ static PyObject *iter_restore(PyObject *object, PyObject *args)
 
     if (!PyArg_ParseTuple(args, "S|L:restore", &state, &drop)) return NULL;
     if (PyBytes_AsStringAndSize(state, &bytes, &size) < 0 || !iter_enter(self)) return NULL;
-    Py_BEGIN_ALLOW_THREADS
-    st = levada_iter_restore(self->it, bytes, (size_t)size, &err);
-    Py_END_ALLOW_THREADS
+    LEVADA_PY_UNLOCKED(st = levada_iter_restore(self->it, bytes, (size_t)size, &err));
     self->busy = false;
     if (!levada_py_ok(st, &err)) return NULL;
     iter_set(&self->back, NULL);
@@ -285,7 +272,6 @@ static PyObject *iter_explain(PyObject *object, PyObject *unused)
     levada_error err = LEVADA_ERROR_INIT;
     char        *text = NULL;
 
-    (void)unused;
     if (!iter_enter(self)) return NULL;
     self->busy = false; /* as in iter_stats */
     return levada_py_text(levada_iter_explain(self->it, &text, &err), &text, &err);
@@ -297,7 +283,6 @@ static PyObject *iter_stats(PyObject *object, PyObject *unused)
     levada_error err = LEVADA_ERROR_INIT;
     char        *text = NULL;
 
-    (void)unused;
     if (!iter_enter(self)) return NULL;
     self->busy = false; /* no wait: nobody else gets in between */
     return levada_py_text(levada_iter_stats(self->it, &text, &err), &text, &err);
@@ -310,7 +295,6 @@ static PyObject *iter_report(PyObject *object, PyObject *unused)
     levada_error err = LEVADA_ERROR_INIT;
     char        *text = NULL;
 
-    (void)unused;
     if (!iter_alive(self)) return NULL;
     return levada_py_text(levada_iter_report(self->it, &text, &err), &text, &err);
 }
@@ -320,7 +304,6 @@ static PyObject *iter_progress(PyObject *object, PyObject *unused)
     iter_object *self = (iter_object *)object;
     int64_t      done = -1, total = -1;
 
-    (void)unused;
     if (!iter_alive(self)) return NULL;
     levada_iter_progress(self->it, &done, &total);
     return Py_BuildValue("(LL)", (long long)done, (long long)total);
@@ -390,7 +373,6 @@ static PyObject *iter_opened(PyObject *object, PyObject *unused)
     levada_origin of;
     char         *path = NULL;
 
-    (void)unused;
     for (int32_t i = 0; list && self->it && self->forks == levada_py_forks(); i++) {
         levada_error  err = LEVADA_ERROR_INIT;
         levada_status st = levada_iter_opened_file(self->it, i, &of, &path, &err);
@@ -412,7 +394,6 @@ static PyObject *iter_cancel(PyObject *object, PyObject *unused)
 {
     iter_object *self = (iter_object *)object;
 
-    (void)unused;
     if (self->it && self->forks == levada_py_forks()) levada_iter_cancel(self->it);
     return Py_NewRef(Py_None);
 }
@@ -422,7 +403,6 @@ static PyObject *iter_close(PyObject *object, PyObject *unused)
     iter_object *self = (iter_object *)object;
     levada_iter *it = NULL;
 
-    (void)unused;
     if (!self->it || self->forks != levada_py_forks()) return Py_NewRef(Py_None);
     if (!iter_enter(self)) return NULL;
     it = self->it;
@@ -430,9 +410,7 @@ static PyObject *iter_close(PyObject *object, PyObject *unused)
     self->busy = false;
     iter_set(&self->back, NULL);
     iter_forget(self);
-    Py_BEGIN_ALLOW_THREADS
-    levada_iter_close(&it);
-    Py_END_ALLOW_THREADS
+    LEVADA_PY_UNLOCKED(levada_iter_close(&it));
     return Py_NewRef(Py_None);
 }
 
@@ -467,9 +445,7 @@ static void iter_dealloc(PyObject *object)
     (void)iter_clear(object);
     if (self->it && self->forks == levada_py_forks()) {
         PyErr_Fetch(&kind, &value, &trace);
-        Py_BEGIN_ALLOW_THREADS
-        levada_iter_close(&self->it);
-        Py_END_ALLOW_THREADS
+        LEVADA_PY_UNLOCKED(levada_iter_close(&self->it));
         PyErr_Restore(kind, value, trace);
     }
     release(object);
@@ -501,10 +477,8 @@ static PyObject *iter_open(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     iter_object        *self = NULL;
     long long           seed = -1, epoch = 0, most = 0;
     int                 threads = 0, rows = 0;
-    char              **keywords = NULL;
 
-    memcpy(&keywords, &(const char *const *){names}, sizeof keywords);
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|LLiizL:Iter", keywords, &object, &seed,
+    if (!levada_py_parse(args, kwargs, "O|LLiizL:Iter", names, &object, &seed,
                                      &epoch, &threads, &rows, &options.errors, &most))
         return NULL;
     dataset = levada_py_dataset_of(state, object);
@@ -517,9 +491,7 @@ static PyObject *iter_open(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     options.max_record_bytes = most;
     self->state = state;
     self->forks = levada_py_forks();
-    Py_BEGIN_ALLOW_THREADS
-    st = levada_iter_open(dataset, &options, &self->it, &err);
-    Py_END_ALLOW_THREADS
+    LEVADA_PY_UNLOCKED(st = levada_iter_open(dataset, &options, &self->it, &err));
     if (!levada_py_ok(st, &err)) Py_CLEAR(self);
     return (PyObject *)self;
 }
@@ -557,9 +529,4 @@ static PyType_Slot iter_slots[] = {
     {0, NULL},
 };
 
-PyType_Spec levada_py_iter_spec = {
-    .name = "levada._levada.Iter",
-    .basicsize = sizeof(iter_object),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
-    .slots = iter_slots,
-};
+LEVADA_PY_TYPE(iter, "Iter", iter_object, iter_slots, Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC);

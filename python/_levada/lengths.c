@@ -26,7 +26,6 @@ static PyObject *lengths_boundaries(PyObject *module, PyObject *args)
     int64_t      n = 0, *at;
     PyObject    *result = NULL;
 
-    (void)module;
     if (!PyArg_ParseTuple(args, "y*y*LL:optimal_boundaries", &lengths, &counts, &buckets,
                           &multiple)) {
         return NULL;
@@ -56,7 +55,6 @@ static PyObject *lengths_report(PyObject *module, PyObject *args)
     levada_status                 st;
     char                         *text = NULL;
 
-    (void)module;
     if (!PyArg_ParseTuple(args, "y*LLLy*psLL:padding_report", &lengths, &tokens, &size, &multiple,
                           &boundaries, &given, &options.field, &buckets, &pack)) {
         return NULL;
@@ -68,9 +66,8 @@ static PyObject *lengths_report(PyObject *module, PyObject *args)
     options.pack_length = pack;
     options.boundaries = given ? boundaries.buf : NULL;
     options.nboundaries = given ? lengths_count(&boundaries) : 0;
-    Py_BEGIN_ALLOW_THREADS
-    st = levada_padding_report(lengths.buf, lengths_count(&lengths), &options, &text, &err);
-    Py_END_ALLOW_THREADS
+    LEVADA_PY_UNLOCKED(
+        st = levada_padding_report(lengths.buf, lengths_count(&lengths), &options, &text, &err));
     PyBuffer_Release(&lengths);
     PyBuffer_Release(&boundaries);
     return levada_py_text(st, &text, &err);

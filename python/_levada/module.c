@@ -3,6 +3,7 @@
 #include "module.h"
 
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -112,6 +113,42 @@ bool levada_py_ok(levada_status st, const levada_error *err)
     return false;
 }
 
+PyObject *levada_py_none(levada_status st, const levada_error *err)
+{
+    return levada_py_ok(st, err) && !PyErr_Occurred() ? Py_NewRef(Py_None) : NULL;
+}
+
+PyObject *levada_py_bytes(levada_status st, char **bytes, size_t size, const levada_error *err)
+{
+    PyObject *made = NULL;
+
+    if (levada_py_ok(st, err)) made = PyBytes_FromStringAndSize(*bytes, (Py_ssize_t)size);
+    levada_string_free(bytes);
+    return made;
+}
+
+void levada_py_free(PyObject *object)
+{
+    PyTypeObject *type = Py_TYPE(object);
+
+    PyObject_Free(object);
+    Py_DECREF(type);
+}
+
+bool levada_py_parse(PyObject *args, PyObject *kwargs, const char *format,
+                     const char *const *names, ...)
+{
+    char  **keywords = NULL;
+    va_list to;
+    int     good;
+
+    memcpy(&keywords, &names, sizeof keywords); /* only read */
+    va_start(to, names);
+    good = PyArg_VaParseTupleAndKeywords(args, kwargs, format, keywords, to);
+    va_end(to);
+    return good != 0;
+}
+
 const char *levada_py_utf8(PyObject *text)
 {
     Py_ssize_t  size = 0;
@@ -208,36 +245,17 @@ static int module_exec(PyObject *module)
                                            "and queues cannot be shared with a sub-interpreter");
         return -1;
     }
-    if (module_add_type(module, &levada_py_block_spec, &state->block) < 0 ||
-        module_add_type(module, &levada_py_view_spec, &state->view) < 0 ||
-        module_add_type(module, &levada_py_dataset_spec, &state->dataset) < 0 ||
-        module_add_type(module, &levada_py_iter_spec, &state->iter) < 0 ||
-        module_add_type(module, &levada_py_function_spec, &state->function) < 0 ||
-        module_add_type(module, &levada_py_writer_spec, &state->writer) < 0 ||
-        module_add_type(module, &levada_py_sink_spec, &state->sink) < 0 ||
-        module_add_type(module, &levada_py_tensor_spec, &state->tensor) < 0 ||
-        module_add_type(module, &levada_py_queue_spec, &state->queue) < 0 ||
-        module_add_type(module, &levada_py_barrier_spec, &state->barrier) < 0 ||
-        module_add_type(module, &levada_py_saver_spec, &state->saver) < 0 ||
-        module_add_type(module, &levada_py_segments_spec, &state->segments) < 0 ||
-        module_add_type(module, &levada_py_reader_spec, &state->reader) < 0 ||
-        module_add_type(module, &levada_py_bucket_spec, &state->bucket) < 0 ||
-        module_add_type(module, &levada_py_front_spec, &state->front) < 0)
-        return -1;
+#define MODULE_ADD_TYPE(word) \
+    if (module_add_type(module, &levada_py_##word##_spec, &state->word) < 0) return -1;
+    LEVADA_PY_TYPES(MODULE_ADD_TYPE)
+#undef MODULE_ADD_TYPE
     state->calls = levada_py_call_queue_create();
     state->made = PyUnicode_InternFromString("_made");
     if (!state->calls || !state->made) return -1;
-    if (PyModule_AddFunctions(module, levada_py_dataset_functions) < 0 ||
-        PyModule_AddFunctions(module, levada_py_build_functions) < 0 ||
-        PyModule_AddFunctions(module, levada_py_lengths_functions) < 0 ||
-        PyModule_AddFunctions(module, levada_py_call_functions) < 0 ||
-        PyModule_AddFunctions(module, levada_py_records_functions) < 0 ||
-        PyModule_AddFunctions(module, levada_py_queue_functions) < 0 ||
-        PyModule_AddFunctions(module, levada_py_watchdog_functions) < 0 ||
-        PyModule_AddFunctions(module, levada_py_writer_functions) < 0 ||
-        PyModule_AddFunctions(module, levada_py_rows_functions) < 0 ||
-        PyModule_AddFunctions(module, levada_py_bucket_functions) < 0)
-        return -1;
+#define MODULE_ADD_FUNCTIONS(word) \
+    if (PyModule_AddFunctions(module, levada_py_##word##_functions) < 0) return -1;
+    LEVADA_PY_FUNCTIONS(MODULE_ADD_FUNCTIONS)
+#undef MODULE_ADD_FUNCTIONS
     return module_add_tables(module);
 }
 
@@ -245,21 +263,9 @@ static int module_traverse(PyObject *module, visitproc visit, void *arg)
 {
     levada_py_state *state = PyModule_GetState(module);
 
-    Py_VISIT(state->block);
-    Py_VISIT(state->view);
-    Py_VISIT(state->dataset);
-    Py_VISIT(state->iter);
-    Py_VISIT(state->function);
-    Py_VISIT(state->writer);
-    Py_VISIT(state->sink);
-    Py_VISIT(state->tensor);
-    Py_VISIT(state->queue);
-    Py_VISIT(state->barrier);
-    Py_VISIT(state->saver);
-    Py_VISIT(state->segments);
-    Py_VISIT(state->reader);
-    Py_VISIT(state->bucket);
-    Py_VISIT(state->front);
+#define MODULE_VISIT(word) Py_VISIT(state->word);
+    LEVADA_PY_TYPES(MODULE_VISIT)
+#undef MODULE_VISIT
     return 0;
 }
 
@@ -267,21 +273,9 @@ static int module_clear(PyObject *module)
 {
     levada_py_state *state = PyModule_GetState(module);
 
-    Py_CLEAR(state->block);
-    Py_CLEAR(state->view);
-    Py_CLEAR(state->dataset);
-    Py_CLEAR(state->iter);
-    Py_CLEAR(state->function);
-    Py_CLEAR(state->writer);
-    Py_CLEAR(state->sink);
-    Py_CLEAR(state->tensor);
-    Py_CLEAR(state->queue);
-    Py_CLEAR(state->barrier);
-    Py_CLEAR(state->saver);
-    Py_CLEAR(state->segments);
-    Py_CLEAR(state->reader);
-    Py_CLEAR(state->bucket);
-    Py_CLEAR(state->front);
+#define MODULE_CLEAR(word) Py_CLEAR(state->word);
+    LEVADA_PY_TYPES(MODULE_CLEAR)
+#undef MODULE_CLEAR
     return 0;
 }
 

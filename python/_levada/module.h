@@ -22,13 +22,21 @@ typedef struct levada_py_main   levada_py_main;
 
 /* Where calls of user functions wait for threads of Python (call_queue.c). One per module; it is
  * never freed, because the last reference to a function may go after the module has gone. */
+/* The types of the module: each file that defines one ends in LEVADA_PY_TYPE. */
+#define LEVADA_PY_TYPES(X)                                                                    \
+    X(block)                                                                    \
+    X(view) X(dataset) X(iter) X(function) X(writer) X(sink) X(tensor) X(queue) \
+        X(barrier) X(saver) X(segments) X(reader) X(bucket) X(front)
+/* Lists of functions of the module, levada_py_<word>_functions in their files. */
+#define LEVADA_PY_FUNCTIONS(X)                                                                \
+    X(dataset)                                                                    \
+    X(build) X(lengths) X(call) X(records) X(queue) X(watchdog) X(writer) X(rows) \
+        X(bucket)
+
 typedef struct levada_py_state {
-    PyTypeObject *block, *view, *dataset, *iter, *function, *writer, *sink, *tensor, *queue,
-        *barrier;
-    PyTypeObject     *saver, *segments; /* state savers, and batches of theirs */
-    PyTypeObject     *reader;
-    PyTypeObject     *bucket;
-    PyTypeObject     *front;
+#define LEVADA_PY_MEMBER(word) PyTypeObject *word;
+    LEVADA_PY_TYPES(LEVADA_PY_MEMBER)
+#undef LEVADA_PY_MEMBER
     levada_py_call_queue *calls;
     levada_py_main   *main;  /* stays forever: queues have it */
     PyObject         *made;  /* "_made"; stays forever: iterators call it */
@@ -49,21 +57,36 @@ typedef struct levada_py_dataset {
  * subclassed, keeps it. */
 levada_py_state *levada_py_state_of(PyObject *self);
 
-/* Type specs, in their files; added to the module in module.c. */
-extern PyType_Spec levada_py_block_spec, levada_py_view_spec, levada_py_dataset_spec;
-extern PyType_Spec levada_py_iter_spec, levada_py_function_spec, levada_py_writer_spec,
-    levada_py_sink_spec;
-extern PyType_Spec levada_py_tensor_spec, levada_py_queue_spec, levada_py_barrier_spec;
-extern PyType_Spec levada_py_saver_spec, levada_py_segments_spec;
-extern PyType_Spec levada_py_reader_spec;
-extern PyType_Spec levada_py_bucket_spec, levada_py_front_spec;
-/* Functions of the module, in their files. */
-extern PyMethodDef levada_py_dataset_functions[], levada_py_build_functions[];
-extern PyMethodDef levada_py_lengths_functions[];
-extern PyMethodDef levada_py_call_functions[], levada_py_records_functions[];
-extern PyMethodDef levada_py_queue_functions[], levada_py_watchdog_functions[];
-extern PyMethodDef levada_py_writer_functions[], levada_py_rows_functions[];
-extern PyMethodDef levada_py_bucket_functions[];
+#define LEVADA_PY_SPEC(word) extern PyType_Spec levada_py_##word##_spec;
+LEVADA_PY_TYPES(LEVADA_PY_SPEC)
+#undef LEVADA_PY_SPEC
+#define LEVADA_PY_LIST(word) extern PyMethodDef levada_py_##word##_functions[];
+LEVADA_PY_FUNCTIONS(LEVADA_PY_LIST)
+#undef LEVADA_PY_LIST
+
+/* Defines the spec of a type; `more` are flags besides the default ones. */
+#define LEVADA_PY_TYPE(word, text, object, all, more)  \
+    PyType_Spec levada_py_##word##_spec = {            \
+        .name = "levada._levada." text,                \
+        .basicsize = sizeof(object),                   \
+        .flags = (more) | Py_TPFLAGS_DEFAULT,          \
+        .slots = (all),                                \
+    }
+/* Ends every dealloc: frees an object of a type of this module, and the reference to its type. */
+void levada_py_free(PyObject *object);
+
+/* A call without the interpreter: LEVADA_PY_UNLOCKED(st = levada_...); Calls that wait and can be
+ * interrupted have LEVADA_PY_WAITING (wait.h). */
+#define LEVADA_PY_UNLOCKED(call)                           \
+    do {                                                   \
+        PyThreadState *levada_py_saved = PyEval_SaveThread(); \
+        call;                                              \
+        PyEval_RestoreThread(levada_py_saved);             \
+    } while (0)
+
+/* PyArg_ParseTupleAndKeywords with names that are constant. */
+bool levada_py_parse(PyObject *args, PyObject *kwargs, const char *format,
+                     const char *const *names, ...);
 
 /* Forks in this process' line: what was made at another count belongs to a parent. A counter that
  * fork() itself advances, because asking the system for the process takes 150 ns a call. */
@@ -73,6 +96,11 @@ long levada_py_forks(void);
 PyObject *levada_py_raise(const levada_error *err);
 /* The same where st is not OK and nothing is set yet; true when it was. */
 bool levada_py_ok(levada_status st, const levada_error *err);
+/* What a method without a result returns: None, or NULL with an exception. */
+PyObject *levada_py_none(levada_status st, const levada_error *err);
+/* `size` bytes of levada as bytes; frees them. NULL with the exception of a status that is not OK.
+ */
+PyObject *levada_py_bytes(levada_status st, char **bytes, size_t size, const levada_error *err);
 /* True where this thread is one of Python's and a signal raised in it (Ctrl-C): the exception is
  * set. Without the interpreter, and with no lock held. */
 bool levada_py_interrupted(void);

@@ -186,7 +186,6 @@ static PyObject *queue_put(queue_object *self, PyObject *vals, PyObject *seconds
 {
     queue_frame   f;
     levada_error  err = LEVADA_ERROR_INIT;
-    PyThreadState *saved = NULL;
     levada_status st = LEVADA_AGAIN;
     int64_t       timeout, rows = 0, done = 0;
     bool          good;
@@ -201,10 +200,8 @@ static PyObject *queue_put(queue_object *self, PyObject *vals, PyObject *seconds
     if (good && rows * self->row_bytes <= QUEUE_COPY)
         st = queue_put_now(self, &f, many, rows, LEVADA_AT_ONCE, &done, &err);
     if (good && st == LEVADA_AGAIN) {
-        levada_py_name_thread();
-        saved = levada_py_leave(self->state);
-        st = queue_put_now(self, &f, many, rows, timeout, &done, &err);
-        levada_py_enter(self->state, saved);
+        LEVADA_PY_WAITING(self->state,
+            st = queue_put_now(self, &f, many, rows, timeout, &done, &err));
     }
     queue_frame_close(&f);
     if (!good) return NULL;
@@ -232,7 +229,6 @@ static PyObject *queue_enqueue_block(PyObject *object, PyObject *const *args, Py
     levada_py_block *block = NULL;
     int32_t         *columns = NULL;
     levada_error     err = LEVADA_ERROR_INIT;
-    PyThreadState *saved = NULL;
     levada_status    st;
     int64_t          first, done = 0;
 
@@ -244,11 +240,9 @@ static PyObject *queue_enqueue_block(PyObject *object, PyObject *const *args, Py
     if (PyErr_Occurred()) return NULL;
     columns = levada_py_columns(args[1], self->slots.n);
     if (!columns) return NULL;
-    levada_py_name_thread();
-    saved = levada_py_leave(self->state);
-    st = levada_queue_enqueue_block(self->queue, block->block, columns, first, LEVADA_FOREVER,
-                                    &done, &err);
-    levada_py_enter(self->state, saved);
+    LEVADA_PY_WAITING(self->state,
+        st = levada_queue_enqueue_block(self->queue, block->block, columns, first, LEVADA_FOREVER,
+                                        &done, &err));
     PyMem_Free(columns);
     if (st == LEVADA_OK && !PyErr_Occurred()) return Py_NewRef(Py_None);
     if (st != LEVADA_OK) (void)levada_py_ok(st, &err);
@@ -367,7 +361,6 @@ static PyObject *queue_take(queue_object *self, queue_want *want, PyObject *seco
 {
     queue_frame   f;
     levada_error  err = LEVADA_ERROR_INIT;
-    PyThreadState *saved = NULL;
     levada_status st = LEVADA_AGAIN;
     int64_t       timeout, got = 0;
     PyObject     *result = NULL;
@@ -381,10 +374,7 @@ static PyObject *queue_take(queue_object *self, queue_want *want, PyObject *seco
     if (good && queue_is_little(self, want) && self->taken <= QUEUE_COPY)
         st = queue_take_now(self, want, &f, LEVADA_AT_ONCE, &got, &err);
     if (good && st == LEVADA_AGAIN) {
-        levada_py_name_thread();
-        saved = levada_py_leave(self->state);
-        st = queue_take_now(self, want, &f, timeout, &got, &err);
-        levada_py_enter(self->state, saved);
+        LEVADA_PY_WAITING(self->state, st = queue_take_now(self, want, &f, timeout, &got, &err));
     }
     if (good && levada_py_ok(st, &err) && !PyErr_Occurred()) {
         if (!want->rows) queue_weigh(self, &f);
@@ -416,7 +406,6 @@ static PyObject *queue_close(PyObject *object, PyObject *const *args, Py_ssize_t
 {
     queue_object *self = (queue_object *)object;
     levada_error  err = LEVADA_ERROR_INIT;
-    PyThreadState *saved = NULL;
     levada_status st;
     int64_t       timeout;
     bool          pending;
@@ -424,18 +413,14 @@ static PyObject *queue_close(PyObject *object, PyObject *const *args, Py_ssize_t
     if (!queue_arguments("close", n, 2, 2) || !levada_py_timeout(args[1], &timeout)) return NULL;
     if (!queue_alive(self)) return NULL;
     pending = args[0] == Py_True;
-    levada_py_name_thread();
-    saved = levada_py_leave(self->state);
-    st = levada_queue_close(self->queue, pending, timeout, &err);
-    levada_py_enter(self->state, saved);
-    return levada_py_ok(st, &err) && !PyErr_Occurred() ? Py_NewRef(Py_None) : NULL;
+    LEVADA_PY_WAITING(self->state, st = levada_queue_close(self->queue, pending, timeout, &err));
+    return levada_py_none(st, &err);
 }
 
 static PyObject *queue_cancel(PyObject *object, PyObject *unused)
 {
     queue_object *self = (queue_object *)object;
 
-    (void)unused;
     if (!queue_alive(self)) return NULL;
     levada_queue_cancel(self->queue);
     return Py_NewRef(Py_None);
@@ -445,7 +430,6 @@ static PyObject *queue_size(PyObject *object, PyObject *unused)
 {
     queue_object *self = (queue_object *)object;
 
-    (void)unused;
     return queue_alive(self) ? PyLong_FromLongLong(levada_queue_size(self->queue)) : NULL;
 }
 
@@ -453,13 +437,11 @@ static PyObject *queue_is_closed(PyObject *object, PyObject *unused)
 {
     queue_object *self = (queue_object *)object;
 
-    (void)unused;
     return queue_alive(self) ? PyBool_FromLong(levada_queue_is_closed(self->queue)) : NULL;
 }
 
 static PyObject *queue_dims(PyObject *self, PyObject *unused)
 {
-    (void)unused;
     return levada_py_slots_dims(&((queue_object *)self)->slots);
 }
 
@@ -486,7 +468,6 @@ static PyObject *queue_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     levada_shape        *shapes = NULL;
     bool                 good;
 
-    (void)kwargs;
     if (!PyArg_ParseTuple(args, "iLLLLOOOsz:Queue", &kind, &capacity, &bytes, &least, &seed,
                           &components, &names, &signature, &o.name, &o.shared_name))
         return NULL;
@@ -524,14 +505,12 @@ static PyObject *queue_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 static void queue_dealloc(PyObject *object)
 {
     queue_object *self = (queue_object *)object;
-    PyTypeObject *type = Py_TYPE(object);
 
     if (self->state && self->forks == levada_py_forks()) levada_queue_unref(&self->queue);
     levada_py_slots_clear(&self->slots);
     Py_CLEAR(self->names);
     Py_CLEAR(self->signature);
-    PyObject_Free(self);
-    Py_DECREF(type);
+    levada_py_free(object);
 }
 
 static PyObject *queue_waiters(PyObject *module, PyObject *unused)
@@ -539,7 +518,6 @@ static PyObject *queue_waiters(PyObject *module, PyObject *unused)
     levada_error err = LEVADA_ERROR_INIT;
     char        *text = NULL;
 
-    (void)module, (void)unused;
     return levada_py_text(levada_waiters_json(NULL, &text, &err), &text, &err);
 }
 
@@ -573,9 +551,4 @@ static PyType_Slot queue_slots[] = {
     {0, NULL},
 };
 
-PyType_Spec levada_py_queue_spec = {
-    .name = "levada._levada.Queue",
-    .basicsize = sizeof(queue_object),
-    .flags = Py_TPFLAGS_DEFAULT,
-    .slots = queue_slots,
-};
+LEVADA_PY_TYPE(queue, "Queue", queue_object, queue_slots, 0);

@@ -188,7 +188,6 @@ static PyObject *reader_counts(PyObject *object, PyObject *unused)
 {
     levada_reader *r = ((reader_object *)object)->reader;
 
-    (void)unused;
     return Py_BuildValue("(LL)", (long long)levada_reader_num_records_produced(r),
                          (long long)levada_reader_num_work_units_completed(r));
 }
@@ -197,60 +196,47 @@ static PyObject *reader_reset(PyObject *object, PyObject *unused)
 {
     reader_object *self = (reader_object *)object;
     levada_error   err = LEVADA_ERROR_INIT;
-    PyThreadState *saved = NULL;
     levada_status  st;
 
-    (void)unused;
     if (self->forks != levada_py_forks()) self->begun = false;
     if (!reader_alive(self)) return NULL;
-    levada_py_name_thread();
-    saved = levada_py_leave(self->state);
-    st = levada_reader_try_reset(self->reader, LEVADA_FOREVER, &err);
-    levada_py_enter(self->state, saved);
-    return levada_py_ok(st, &err) ? Py_NewRef(Py_None) : NULL;
+    LEVADA_PY_WAITING(self->state,
+        st = levada_reader_try_reset(self->reader, LEVADA_FOREVER, &err));
+    return levada_py_none(st, &err);
 }
 
 static PyObject *reader_save(PyObject *object, PyObject *unused)
 {
     reader_object *self = (reader_object *)object;
     levada_error   err = LEVADA_ERROR_INIT;
-    PyThreadState *saved = NULL;
     levada_status  st;
     char          *bytes = NULL;
     size_t         size = 0;
-    PyObject      *made = NULL;
 
-    (void)unused;
     if (!reader_alive(self)) return NULL;
-    saved = levada_py_leave(self->state);
-    st = levada_reader_serialize_state(self->reader, &bytes, &size, &err);
-    levada_py_enter(self->state, saved);
-    if (levada_py_ok(st, &err)) made = PyBytes_FromStringAndSize(bytes, (Py_ssize_t)size);
-    levada_string_free(&bytes);
-    return made;
+    LEVADA_PY_WAITING(self->state,
+        st = levada_reader_serialize_state(self->reader, &bytes, &size, &err));
+    return levada_py_bytes(st, &bytes, size, &err);
 }
 
 static PyObject *reader_restore(PyObject *object, PyObject *args)
 {
     reader_object *self = (reader_object *)object;
     levada_error   err = LEVADA_ERROR_INIT;
-    PyThreadState *saved = NULL;
     levada_status  st;
     const char    *bytes = NULL;
     Py_ssize_t     size = 0;
 
     if (!PyArg_ParseTuple(args, "y#:restore", &bytes, &size) || !reader_alive(self)) return NULL;
-    saved = levada_py_leave(self->state);
-    st = levada_reader_restore_state(self->reader, bytes, (size_t)size, &err);
-    levada_py_enter(self->state, saved);
-    return levada_py_ok(st, &err) ? Py_NewRef(Py_None) : NULL;
+    LEVADA_PY_WAITING(self->state,
+        st = levada_reader_restore_state(self->reader, bytes, (size_t)size, &err));
+    return levada_py_none(st, &err);
 }
 
 static PyObject *reader_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     reader_object *self = (reader_object *)PyType_GenericAlloc(type, 0);
 
-    (void)kwargs;
     if (!self) return NULL;
     self->state = PyType_GetModuleState(type);
     self->args = Py_NewRef(args);
@@ -260,12 +246,9 @@ static PyObject *reader_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
 
 static void reader_dealloc(PyObject *object)
 {
-    PyTypeObject *type = Py_TYPE(object);
-
     levada_reader_destroy(&((reader_object *)object)->reader);
     Py_XDECREF(((reader_object *)object)->args);
-    PyObject_Free(object);
-    Py_DECREF(type);
+    levada_py_free(object);
 }
 
 static PyMethodDef reader_methods[] = {
@@ -285,9 +268,4 @@ static PyType_Slot reader_slots[] = {
     {0, NULL},
 };
 
-PyType_Spec levada_py_reader_spec = {
-    .name = "levada._levada.Reader",
-    .basicsize = sizeof(reader_object),
-    .flags = Py_TPFLAGS_DEFAULT,
-    .slots = reader_slots,
-};
+LEVADA_PY_TYPE(reader, "Reader", reader_object, reader_slots, 0);

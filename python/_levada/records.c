@@ -142,10 +142,9 @@ static PyObject *records_run(PyObject *module, PyObject *decoder, const records_
         return NULL;
     }
     self->busy = true;
-    Py_BEGIN_ALLOW_THREADS
-    st = levada_decoding_run(self->decoding, strings->data, strings->size, strings->n, &block,
-                             &err);
-    Py_END_ALLOW_THREADS
+    LEVADA_PY_UNLOCKED(
+        st = levada_decoding_run(self->decoding, strings->data, strings->size, strings->n, &block,
+                                 &err));
     self->busy = false;
     if (!levada_py_ok(st, &err)) return NULL;
     made = levada_py_block_new(PyModule_GetState(module), &block);
@@ -325,7 +324,6 @@ static PyObject *records_single(PyObject *module, PyObject *const *args, Py_ssiz
     Py_ssize_t       length = 0;
     size_t           size;
 
-    (void)module;
     if (n != 3) PyErr_SetString(PyExc_TypeError, "single takes a decoder, a string, features");
     if (!self) return NULL;
     if (self->busy || !self->features || !PyBytes_CheckExact(args[1])) Py_RETURN_NONE;
@@ -435,7 +433,6 @@ static PyObject *records_example(PyObject *module, PyObject *args)
     Py_ssize_t      i, n;
     bool            good;
 
-    (void)module;
     if (!PyArg_ParseTuple(args, "OO:example", &features, &lists)) return NULL;
     n = PySequence_Size(lists);
     if (n < 0 || !levada_py_ok(levada_example_create(&example, &err), &err)) return NULL;

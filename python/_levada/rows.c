@@ -59,7 +59,6 @@ static PyObject *rows_dicts(PyObject *module, PyObject *args)
     Py_ssize_t   row, n = 0;
     rows_columns c = { 0 };
 
-    (void)module;
     if (!PyArg_ParseTuple(args, "O!O!n:dicts", &PyTuple_Type, &names, &PyList_Type, &columns, &n))
         return NULL;
     if (rows_read(&c, names, columns, n)) list = PyList_New(n);
@@ -78,7 +77,6 @@ static PyObject *rows_slices(PyObject *module, PyObject *args)
     const int32_t *at = NULL;
     Py_ssize_t     i, n;
 
-    (void)module;
     if (!PyArg_ParseTuple(args, "OO:slices", &values, &offsets) ||
         PyObject_GetBuffer(offsets, &marks, PyBUF_SIMPLE) < 0)
         return NULL;

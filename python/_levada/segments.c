@@ -119,13 +119,11 @@ static PyObject *segments_end(PyObject *object, levada_status (*end)(levada_segm
 
 static PyObject *segments_requeue(PyObject *object, PyObject *unused)
 {
-    (void)unused;
     return segments_end(object, levada_segment_batch_requeue);
 }
 
 static PyObject *segments_discard(PyObject *object, PyObject *unused)
 {
-    (void)unused;
     return segments_end(object, levada_segment_batch_discard);
 }
 
@@ -133,20 +131,17 @@ static PyObject *segments_rows(PyObject *object, PyObject *unused)
 {
     levada_segment_view v = LEVADA_SEGMENT_VIEW_INIT;
 
-    (void)unused;
     return segments_view((levada_py_segments *)object, &v) ? PyLong_FromLongLong(v.n) : NULL;
 }
 
 static void segments_dealloc(PyObject *object)
 {
     levada_py_segments *self = (levada_py_segments *)object;
-    PyTypeObject    *type = Py_TYPE(object);
 
     if (self->saver && self->saver->forks == levada_py_forks())
         levada_segment_batch_destroy(&self->batch);
     Py_CLEAR(self->saver);
-    PyObject_Free(self);
-    Py_DECREF(type);
+    levada_py_free(object);
 }
 
 static PyMethodDef segments_methods[] = {
@@ -167,9 +162,5 @@ static PyType_Slot segments_slots[] = {
     {0, NULL},
 };
 
-PyType_Spec levada_py_segments_spec = {
-    .name = "levada._levada.Segments",
-    .basicsize = sizeof(levada_py_segments),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-    .slots = segments_slots,
-};
+LEVADA_PY_TYPE(segments, "Segments", levada_py_segments, segments_slots,
+               Py_TPFLAGS_DISALLOW_INSTANTIATION);

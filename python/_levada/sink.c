@@ -19,7 +19,6 @@ static PyObject *sink_open(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     PyObject            *dataset = NULL;
     sink_object         *self;
 
-    (void)kwargs;
     if (!PyArg_ParseTuple(args, "O&zziLLO!:Sink", PyUnicode_FSConverter, &path, &options.format,
                           &options.compression, &options.level, &records, &bytes, state->dataset,
                           &dataset))
@@ -59,11 +58,9 @@ static PyObject *sink_add(PyObject *object, PyObject *given)
     }
     sink = sink_enter(self);
     if (!sink) return NULL;
-    Py_BEGIN_ALLOW_THREADS
-    st = levada_sink_add(sink, ((levada_py_block *)given)->block, &err);
-    Py_END_ALLOW_THREADS
+    LEVADA_PY_UNLOCKED(st = levada_sink_add(sink, ((levada_py_block *)given)->block, &err));
     self->sink = sink;
-    return levada_py_ok(st, &err) ? Py_NewRef(Py_None) : NULL;
+    return levada_py_none(st, &err);
 }
 
 static PyObject *sink_close(PyObject *object, PyObject *unused)
@@ -73,7 +70,6 @@ static PyObject *sink_close(PyObject *object, PyObject *unused)
     levada_sink        *sink = sink_enter((sink_object *)object);
     levada_status       st;
 
-    (void)unused;
     if (!sink) return NULL;
     Py_BEGIN_ALLOW_THREADS
     st = levada_sink_close(sink, &result, &err);
@@ -86,18 +82,14 @@ static PyObject *sink_close(PyObject *object, PyObject *unused)
 
 static PyObject *sink_discard(PyObject *object, PyObject *unused)
 {
-    (void)unused;
     levada_sink_destroy(&((sink_object *)object)->sink);
     return Py_NewRef(Py_None);
 }
 
 static void sink_dealloc(PyObject *object)
 {
-    PyTypeObject *type = Py_TYPE(object);
-
     levada_sink_destroy(&((sink_object *)object)->sink);
-    PyObject_Free(object);
-    Py_DECREF(type);
+    levada_py_free(object);
 }
 
 static PyMethodDef sink_methods[] = {
@@ -115,9 +107,4 @@ static PyType_Slot sink_slots[] = {
     {0, NULL},
 };
 
-PyType_Spec levada_py_sink_spec = {
-    .name = "levada._levada.Sink",
-    .basicsize = sizeof(sink_object),
-    .flags = Py_TPFLAGS_DEFAULT,
-    .slots = sink_slots,
-};
+LEVADA_PY_TYPE(sink, "Sink", sink_object, sink_slots, 0);

@@ -26,16 +26,12 @@ static PyObject *saver_reserve(PyObject *object, PyObject *seconds)
     levada_py_saver  *self = (levada_py_saver *)object;
     levada_error   err = LEVADA_ERROR_INIT;
     int64_t        timeout = 0;
-    PyThreadState *saved = NULL;
     levada_status  st;
 
     if (!levada_py_timeout(seconds, &timeout) || !levada_py_saver_alive(self)) return NULL;
     st = levada_state_saver_reserve(self->saver, LEVADA_AT_ONCE, &err);
     if (st == LEVADA_AGAIN) {
-        levada_py_name_thread();
-        saved = levada_py_leave(self->state);
-        st = levada_state_saver_reserve(self->saver, timeout, &err);
-        levada_py_enter(self->state, saved);
+        LEVADA_PY_WAITING(self->state, st = levada_state_saver_reserve(self->saver, timeout, &err));
     }
     if (levada_py_ok(st, &err) && !PyErr_Occurred()) return Py_NewRef(Py_None);
     if (st == LEVADA_OK) levada_state_saver_release(self->saver);
@@ -46,7 +42,6 @@ static PyObject *saver_release(PyObject *object, PyObject *unused)
 {
     levada_py_saver *self = (levada_py_saver *)object;
 
-    (void)unused;
     if (!levada_py_saver_alive(self)) return NULL;
     levada_state_saver_release(self->saver);
     return Py_NewRef(Py_None);
@@ -146,13 +141,9 @@ static levada_status saver_next(const levada_py_saver *self, int64_t n, int64_t 
                                 levada_segment_batch **out, levada_error *err)
 {
     levada_status  st = levada_state_saver_next(self->saver, n, LEVADA_AT_ONCE, out, err);
-    PyThreadState *saved = NULL;
 
     if (st != LEVADA_AGAIN) return st;
-    levada_py_name_thread();
-    saved = levada_py_leave(self->state);
-    st = levada_state_saver_next(self->saver, n, timeout, out, err);
-    levada_py_enter(self->state, saved);
+    LEVADA_PY_WAITING(self->state, st = levada_state_saver_next(self->saver, n, timeout, out, err));
     return st;
 }
 
@@ -193,16 +184,13 @@ static PyObject *saver_close(PyObject *object, PyObject *pending)
     levada_error  err = LEVADA_ERROR_INIT;
 
     if (!levada_py_saver_alive(self)) return NULL;
-    return levada_py_ok(levada_state_saver_close(self->saver, pending == Py_True, &err), &err)
-               ? Py_NewRef(Py_None)
-               : NULL;
+    return levada_py_none(levada_state_saver_close(self->saver, pending == Py_True, &err), &err);
 }
 
 static PyObject *saver_cancel(PyObject *object, PyObject *unused)
 {
     levada_py_saver *self = (levada_py_saver *)object;
 
-    (void)unused;
     if (!levada_py_saver_alive(self)) return NULL;
     levada_state_saver_cancel(self->saver);
     return Py_NewRef(Py_None);
@@ -212,7 +200,6 @@ static PyObject *saver_is_closed(PyObject *object, PyObject *unused)
 {
     levada_py_saver *self = (levada_py_saver *)object;
 
-    (void)unused;
     if (!levada_py_saver_alive(self)) return NULL;
     return PyBool_FromLong(levada_state_saver_is_closed(self->saver));
 }
@@ -223,7 +210,6 @@ static PyObject *saver_stats(PyObject *object, PyObject *unused)
     levada_state_saver_stats s = LEVADA_STATE_SAVER_STATS_INIT;
     levada_error             err = LEVADA_ERROR_INIT;
 
-    (void)unused;
     if (!levada_py_saver_alive(self) ||
         !levada_py_ok(levada_state_saver_get_stats(self->saver, &s, &err), &err))
         return NULL;
@@ -242,7 +228,6 @@ static PyObject *saver_unsaved(PyObject *object, PyObject *unused)
     char         *text = NULL;
     levada_status st;
 
-    (void)unused;
     if (!levada_py_saver_alive(self)) return NULL;
     st = levada_state_saver_unsaved_json(self->saver, &text, &err);
     return levada_py_text(st, &text, &err);
@@ -258,18 +243,13 @@ static PyObject *saver_save(PyObject *object, PyObject *args)
     char         *bytes = NULL;
     size_t        size = 0;
     int           data = 0;
-    PyObject     *made = NULL;
+    levada_status st;
 
     if (!PyArg_ParseTuple(args, "py#:save", &data, &extra, &extra_size) ||
         !levada_py_saver_alive(self))
         return NULL;
-    if (!levada_py_ok(levada_state_saver_save(self->saver, data, extra, (size_t)extra_size, &bytes,
-                                              &size, &err),
-                      &err))
-        return NULL;
-    made = PyBytes_FromStringAndSize(bytes, (Py_ssize_t)size);
-    levada_string_free(&bytes);
-    return made;
+    st = levada_state_saver_save(self->saver, data, extra, (size_t)extra_size, &bytes, &size, &err);
+    return levada_py_bytes(st, &bytes, size, &err);
 }
 
 /* restore(bytes) -> extra */
@@ -280,17 +260,12 @@ static PyObject *saver_restore(PyObject *object, PyObject *state)
     char         *bytes = NULL, *extra = NULL;
     Py_ssize_t    size = 0;
     size_t        extra_size = 0;
-    PyObject     *made = NULL;
+    levada_status st;
 
     if (!levada_py_saver_alive(self) || PyBytes_AsStringAndSize(state, &bytes, &size) < 0)
         return NULL;
-    if (!levada_py_ok(levada_state_saver_restore(self->saver, bytes, (size_t)size, &extra,
-                                                 &extra_size, &err),
-                      &err))
-        return NULL;
-    made = PyBytes_FromStringAndSize(extra, (Py_ssize_t)extra_size);
-    levada_string_free(&extra);
-    return made;
+    st = levada_state_saver_restore(self->saver, bytes, (size_t)size, &extra, &extra_size, &err);
+    return levada_py_bytes(st, &extra, extra_size, &err);
 }
 
 /* -- making ------------------------------------------------------------------------------------ */
@@ -346,7 +321,6 @@ static PyObject *saver_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     long long                  batch_size = 0, num_unroll = 0, capacity = 0, timeout = 0;
     int                        small = 0, pad = 0, unique = 0, finite = 0, zero = 0;
 
-    (void)kwargs;
     if (!PyArg_ParseTuple(args, "sLLLppppiLO!O!O!:StateSaver", &o.name, &batch_size, &num_unroll,
                           &capacity, &small, &pad, &unique, &finite, &zero, &timeout, &PyTuple_Type,
                           &groups[0], &PyTuple_Type, &groups[1], &PyTuple_Type, &groups[2]))
@@ -377,12 +351,10 @@ static PyObject *saver_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 static void saver_dealloc(PyObject *object)
 {
     levada_py_saver *self = (levada_py_saver *)object;
-    PyTypeObject *type = Py_TYPE(object);
 
     if (self->state && self->forks == levada_py_forks()) levada_state_saver_unref(&self->saver);
     levada_py_slots_clear(&self->slots);
-    PyObject_Free(self);
-    Py_DECREF(type);
+    levada_py_free(object);
 }
 
 static PyMethodDef saver_methods[] = {
@@ -411,9 +383,4 @@ static PyType_Slot saver_slots[] = {
     {0, NULL},
 };
 
-PyType_Spec levada_py_saver_spec = {
-    .name = "levada._levada.StateSaver",
-    .basicsize = sizeof(levada_py_saver),
-    .flags = Py_TPFLAGS_DEFAULT,
-    .slots = saver_slots,
-};
+LEVADA_PY_TYPE(saver, "StateSaver", levada_py_saver, saver_slots, 0);

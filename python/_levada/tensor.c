@@ -524,11 +524,8 @@ static int tensor_buffer(PyObject *self, Py_buffer *out, int flags)
 
 static void tensor_dealloc(PyObject *self)
 {
-    PyTypeObject *type = Py_TYPE(self);
-
     levada_tensor_unref(&((tensor_object *)self)->tensor);
-    PyObject_Free(self);
-    Py_DECREF(type);
+    levada_py_free(self);
 }
 
 static PyType_Slot tensor_slots[] = {
@@ -538,9 +535,4 @@ static PyType_Slot tensor_slots[] = {
     {0, NULL},
 };
 
-PyType_Spec levada_py_tensor_spec = {
-    .name = "levada._levada.Tensor",
-    .basicsize = sizeof(tensor_object),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-    .slots = tensor_slots,
-};
+LEVADA_PY_TYPE(tensor, "Tensor", tensor_object, tensor_slots, Py_TPFLAGS_DISALLOW_INSTANTIATION);

@@ -109,11 +109,8 @@ PyObject *levada_py_view_new(PyObject *owner, const void *data, levada_dtype dty
 
 static void view_dealloc(PyObject *self)
 {
-    PyTypeObject *type = Py_TYPE(self);
-
     Py_XDECREF(((view_object *)self)->owner);
-    PyObject_Free(self);
-    Py_DECREF(type);
+    levada_py_free(self);
 }
 
 static int view_buffer(PyObject *self, Py_buffer *out, int flags)
@@ -209,11 +206,9 @@ static PyObject *view_dlpack(PyObject *self, PyObject *args, PyObject *kwargs)
     levada_block *memory = NULL;
     void         *at = NULL;
     view_export *x = NULL;
-    char        **keywords = NULL;
     int           versioned;
 
-    memcpy(&keywords, &(const char *const *){names}, sizeof keywords);
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$OOOO:__dlpack__", keywords, &stream,
+    if (!levada_py_parse(args, kwargs, "|$OOOO:__dlpack__", names, &stream,
                                      &version, &device, &copy))
         return NULL;
     versioned = view_wants_version(version);
@@ -236,13 +231,11 @@ static PyObject *view_dlpack(PyObject *self, PyObject *args, PyObject *kwargs)
 
 static PyObject *view_device(PyObject *self, PyObject *unused)
 {
-    (void)self, (void)unused;
     return Py_BuildValue("(ii)", VIEW_DL_CPU, 0);
 }
 
 static PyObject *view_dtype(PyObject *self, void *unused)
 {
-    (void)unused;
     return PyUnicode_FromString(levada_dtype_name(((view_object *)self)->dtype));
 }
 
@@ -267,9 +260,4 @@ static PyType_Slot view_slots[] = {
     {0, NULL},
 };
 
-PyType_Spec levada_py_view_spec = {
-    .name = "levada._levada.View",
-    .basicsize = sizeof(view_object),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-    .slots = view_slots,
-};
+LEVADA_PY_TYPE(view, "View", view_object, view_slots, Py_TPFLAGS_DISALLOW_INSTANTIATION);

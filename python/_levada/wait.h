@@ -29,6 +29,14 @@ bool levada_py_accept(void *user);
 /* Around a call that waits: without the interpreter in between. */
 PyThreadState *levada_py_leave(const levada_py_state *state);
 void           levada_py_enter(const levada_py_state *state, PyThreadState *saved);
+/* LEVADA_PY_WAITING(state, st = levada_queue_...); with the thread's name in reports. */
+#define LEVADA_PY_WAITING(state, call)                          \
+    do {                                                        \
+        levada_py_name_thread();                                \
+        PyThreadState *levada_py_saved = levada_py_leave(state); \
+        call;                                                   \
+        levada_py_enter((state), levada_py_saved);              \
+    } while (0)
 /* What a child of fork() has is the parent's: false with an exception. */
 bool levada_py_ours(long forks, const char *what);
 

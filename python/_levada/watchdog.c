@@ -32,7 +32,6 @@ static PyObject *watchdog_open(PyObject *module, PyObject *args)
     watchdog_handle        *h = NULL;
     int                     cancel = 0;
 
-    (void)module;
     if (!PyArg_ParseTuple(args, "Op:watchdog_open", &limit, &cancel)) return NULL;
     if (!levada_py_timeout(limit, &options.limit)) return NULL;
     options.cancel = cancel != 0;
@@ -62,11 +61,8 @@ static PyObject *watchdog_next(PyObject *module, PyObject *capsule)
     levada_wait      wait = LEVADA_WAIT_INIT;
     levada_status    st;
 
-    (void)module;
     if (!h || !levada_py_ours(h->forks, "watchdog")) return NULL;
-    Py_BEGIN_ALLOW_THREADS
-    st = levada_watchdog_next(h->watchdog, LEVADA_FOREVER, &wait, NULL);
-    Py_END_ALLOW_THREADS
+    LEVADA_PY_UNLOCKED(st = levada_watchdog_next(h->watchdog, LEVADA_FOREVER, &wait, NULL));
     if (st != LEVADA_OK) return Py_NewRef(Py_None);
     return Py_BuildValue("(NNNdO)", watchdog_text(wait.thread), watchdog_text(wait.object),
                          watchdog_text(wait.waits_for), (double)wait.nanoseconds / 1e9,
@@ -77,7 +73,6 @@ static PyObject *watchdog_stop(PyObject *module, PyObject *capsule)
 {
     watchdog_handle *h = PyCapsule_GetPointer(capsule, WATCHDOG_NAME);
 
-    (void)module;
     if (!h) return NULL;
     if (h->forks == levada_py_forks()) levada_watchdog_stop(h->watchdog);
     return Py_NewRef(Py_None);

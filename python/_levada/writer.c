@@ -21,10 +21,8 @@ static PyObject *writer_open(PyTypeObject *type, PyObject *args, PyObject *kwarg
     int             level = -1;
     writer_object *self = NULL;
     levada_error    err = LEVADA_ERROR_INIT;
-    char          **keywords = NULL;
 
-    memcpy(&keywords, &(const char *const *){names}, sizeof keywords);
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&|zi:Writer", keywords, PyUnicode_FSConverter,
+    if (!levada_py_parse(args, kwargs, "O&|zi:Writer", names, PyUnicode_FSConverter,
                                      &path, &compression, &level))
         return NULL;
     self = (writer_object *)PyType_GenericAlloc(type, 0);
@@ -62,12 +60,10 @@ static PyObject *writer_write(PyObject *object, PyObject *record)
         PyBuffer_Release(&bytes);
         return NULL;
     }
-    Py_BEGIN_ALLOW_THREADS
-    st = levada_writer_write(self->writer, bytes.buf, (size_t)bytes.len, &err);
-    Py_END_ALLOW_THREADS
+    LEVADA_PY_UNLOCKED(st = levada_writer_write(self->writer, bytes.buf, (size_t)bytes.len, &err));
     self->busy = false;
     PyBuffer_Release(&bytes);
-    return levada_py_ok(st, &err) ? Py_NewRef(Py_None) : NULL;
+    return levada_py_none(st, &err);
 }
 
 static PyObject *writer_end(PyObject *object,
@@ -78,22 +74,18 @@ static PyObject *writer_end(PyObject *object,
     levada_status   st;
 
     if (!writer_enter(self)) return NULL;
-    Py_BEGIN_ALLOW_THREADS
-    st = end(self->writer, &err);
-    Py_END_ALLOW_THREADS
+    LEVADA_PY_UNLOCKED(st = end(self->writer, &err));
     self->busy = false;
-    return levada_py_ok(st, &err) ? Py_NewRef(Py_None) : NULL;
+    return levada_py_none(st, &err);
 }
 
 static PyObject *writer_flush(PyObject *object, PyObject *unused)
 {
-    (void)unused;
     return writer_end(object, levada_writer_flush);
 }
 
 static PyObject *writer_close(PyObject *object, PyObject *unused)
 {
-    (void)unused;
     return writer_end(object, levada_writer_close);
 }
 
@@ -101,7 +93,6 @@ static PyObject *writer_discard(PyObject *object, PyObject *unused)
 {
     writer_object *self = (writer_object *)object;
 
-    (void)unused;
     if (!self->writer) return Py_NewRef(Py_None);
     if (!writer_enter(self)) return NULL;
     levada_writer_destroy(&self->writer);
@@ -111,11 +102,8 @@ static PyObject *writer_discard(PyObject *object, PyObject *unused)
 
 static void writer_dealloc(PyObject *object)
 {
-    PyTypeObject *type = Py_TYPE(object);
-
     levada_writer_destroy(&((writer_object *)object)->writer);
-    PyObject_Free(object);
-    Py_DECREF(type);
+    levada_py_free(object);
 }
 
 static PyMethodDef writer_methods[] = {
@@ -134,12 +122,7 @@ static PyType_Slot writer_slots[] = {
     {0, NULL},
 };
 
-PyType_Spec levada_py_writer_spec = {
-    .name = "levada._levada.Writer",
-    .basicsize = sizeof(writer_object),
-    .flags = Py_TPFLAGS_DEFAULT,
-    .slots = writer_slots,
-};
+LEVADA_PY_TYPE(writer, "Writer", writer_object, writer_slots, 0);
 
 static PyObject *writer_save(PyObject *module, PyObject *args)
 {
@@ -148,15 +131,13 @@ static PyObject *writer_save(PyObject *module, PyObject *args)
     levada_error  err = LEVADA_ERROR_INIT;
     levada_status st;
 
-    (void)module;
     if (!PyArg_ParseTuple(args, "O&y*:save_file", PyUnicode_FSConverter, &path, &bytes))
         return NULL;
-    Py_BEGIN_ALLOW_THREADS
-    st = levada_output_save(PyBytes_AsString(path), bytes.buf, (size_t)bytes.len, &err);
-    Py_END_ALLOW_THREADS
+    LEVADA_PY_UNLOCKED(
+        st = levada_output_save(PyBytes_AsString(path), bytes.buf, (size_t)bytes.len, &err));
     PyBuffer_Release(&bytes);
     Py_DECREF(path);
-    return levada_py_ok(st, &err) ? Py_NewRef(Py_None) : NULL;
+    return levada_py_none(st, &err);
 }
 
 PyMethodDef levada_py_writer_functions[] = {
