@@ -2,7 +2,7 @@
 """CRC-32C of many records at once, in NumPy.
 
 Records are cut into chunks of equal size, right-aligned: a reflected CRC with a zero state ignores
-leading zero bytes, so the padding in front of a record changes nothing. The initial value is XORed
+leading zero bytes, so the padding before a record changes nothing. The initial value is XORed
 into the record's first four bytes. All chunks then advance together, eight bytes a step.
 """
 

@@ -175,7 +175,7 @@ static void harness_print(const harness_thread *threads, int count)
         sum.check += threads[k].count.check;
         rate += (double)threads[k].count.records / threads[k].seconds;
     }
-    /* Threads end at different times: the time in which their summed rates give the sum. */
+    /* Threads end at different times: the time in which their summed rates are the sum. */
     seconds = rate > 0 ? (double)sum.records / rate : 0;
     printf("{\"n\": %" PRId64 ", \"bytes\": %" PRId64 ", \"seconds\": %.9f, \"cpu\": %.9f, "
            "\"check\": %" PRIu64 "}\n",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Records in memory to columns, 256 at a time: the decoder by itself, as its peers in
- * baseline_parse.c. A is padded as well, by the function behind padded_batch, which is why this
+ * baseline_parse.c. A is padded as well, by the function of padded_batch, which is why this
  * program looks inside the library.
  */
 #include "harness.h"

@@ -297,7 +297,7 @@ static void *queues_open(const levada_bench_args *a)
 
     s->queue = s->kind->create(QUEUES_CAPACITY);
     /* Tens of milliseconds: for about ten of them the host may leave the core of a thread that was
-     * just started behind that of its creator, and then nothing is done side by side. */
+     * just started after that of its creator, and then nothing is done side by side. */
     s->items = s->push_n > 1 ? 1 << 24 : 1 << 21;
     return s;
 }

@@ -3,7 +3,7 @@
 
 Every number of a row comes from one run in which ours and the others take turns, each after its
 file was read into the page cache, each pinned to the same cores; medians are compared. A peer that
-is not installed is left out (--peers installs them all into .venv-peers). With --check the exit
+is not installed is skipped (--peers installs them all into .venv-peers). With --check the exit
 status is 1 when a goal is missed by more than a fifth in two of three repeats.
 """
 

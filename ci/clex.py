@@ -145,7 +145,7 @@ class _Nesting:
         return self.stream[i] if i < len(self.stream) else ""
 
     def block(self, i: int, depth: int) -> tuple[int, int]:
-        """From the brace at i: the index behind its end, and the deepest level inside."""
+        """From the brace at i: the index after its end, and the deepest level inside."""
         i, most = i + 1, depth
         while i < len(self.stream) and self.at(i) != "}":
             i, level = self.statement(i, depth)
@@ -177,7 +177,7 @@ class _Nesting:
         return i, max(most, level)
 
     def simple(self, i: int) -> int:
-        """The index behind the semicolon that ends a plain statement."""
+        """The index after the semicolon that ends a plain statement."""
         while i < len(self.stream) and self.at(i) not in (";", "}"):
             if self.at(i) in ("{", "("):
                 closer = "}" if self.at(i) == "{" else ")"

@@ -38,7 +38,7 @@ COMPACT = re.compile(r"\s+[.\[]|\s+[?:] |.*\\$|typedef (enum|struct|union) \w+ \
 
 
 def squeeze(line: str) -> str:
-    """The line with runs of spaces behind its indentation as one, and none inside of braces."""
+    """The line with runs of spaces after its indentation as one, and none inside of braces."""
     return re.sub(r"(?<=\S) +", " ", line).replace("{ ", "{").replace(" }", "}")
 
 
@@ -53,7 +53,7 @@ def ends(lines: list[str]) -> tuple[int, int]:
 
 
 def continued(before: str) -> bool:
-    """Whether the next line goes on with the statement of this one, or with that of a macro."""
+    """Whether the next line continues with the statement of this one, or with that of a macro."""
     text = before.strip()
     ended = not text or text.endswith((";", "{", "}", ":", "*/"))
     return text.startswith("#") or not ended

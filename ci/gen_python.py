@@ -40,7 +40,7 @@ POSITIONAL = {
 # What iterating over the result returns: batches, records, or the same as before the stage.
 BATCHING = set("batch bucket_by_sequence_length padded_batch unroll".split())
 RECORDS = {"unbatch"}
-# Options that may be left out or be a function in Python, though not in a description.
+# Options that may be skipped or be a function in Python, though not in a description.
 OPTIONAL: set[tuple[str, str]] = set()
 FUNCTIONS = {
     ("bucket_by_sequence_length", "length"): "str | Iterable[str] | Callable[[Any], int]",

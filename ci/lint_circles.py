@@ -54,7 +54,7 @@ def symbols(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def c_graph(root: Path, build: Path) -> Graph:
-    """Files of src/ by the symbols of their objects; generated files are left out."""
+    """Files of src/ by the symbols of their objects; generated files are skipped."""
     sources = {
         "_".join(path.parts[1:]) + ".o": path.as_posix()
         for path in lib.files(root, ".c")

@@ -11,7 +11,7 @@ from pathlib import Path
 import lib
 from lib import Finding, inside
 
-# From a description to threads: each of these folders may include those in front of it.
+# From a description to threads: each of these folders may include those before it.
 CORE = ["option", "registry", "description", "state", "skip", "files", "run"]
 BELOW = {"base", "tensor"}
 FOLDERS = {"base": set(), "tensor": {"base"}, "runtime": {"base", "tensor"}}

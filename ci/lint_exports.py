@@ -4,7 +4,7 @@
 a plug-in exports its one entry point.
 
     lint_exports.py BUILD            compare
-    lint_exports.py BUILD --update   write ci/exports.txt anew
+    lint_exports.py BUILD --update   write ci/exports.txt again
 """
 
 import re

@@ -28,7 +28,7 @@ FOREIGN = re.compile(
     """,
     re.VERBOSE,
 )
-# Names that others give: what the system, Python and the fuzzer look for.
+# Names that others choose: what the system, Python and the fuzzer look for.
 ENTRY = re.compile(
     r"main|PY_SSIZE_T_CLEAN|_(GNU|POSIX_C)_SOURCE|PyInit__levada|LLVMFuzzer\w+|levada_plugin_main"
 )

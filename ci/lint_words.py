@@ -5,8 +5,11 @@
 The list is an aid: it has what came back most often. ci/allow/words.txt lists quotes.
 """
 
+import ast
+import io
 import re
 import sys
+import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,7 +27,7 @@ TEXT = [
     (r"who waits for what", "wait report"),
     (r"crew|joints?|hosted|tally|tallies", "the words of docs/design/README.md"),
 ]
-# in comments of C, and in docs: words for places on a page, and private ones
+# in comments, docstrings and docs: words for places on a page, and private ones
 COMMENT = [
     (r"behind", "after, downstream of"),
     (r"in front of", "before, upstream of"),
@@ -41,23 +44,38 @@ COMMENT = [
 MESSAGE = [(r"there is no", "no X, unknown X, X does not exist")]
 STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 REMARK = re.compile(r"/\*.*?\*/", re.DOTALL)
-PRODUCT = re.compile(r"(src|python/_levada|include|tools)/.*\.[ch]$|docs/.*\.md$|[A-Z]+\.md$")
+PROSE = re.compile(r".*\.([ch]|py)$|docs/.*\.md$|[A-Z]+\.md$")
 SUFFIXES = (".c", ".h", ".py", ".md", ".sh")
 OWN = ("ci/lint_words.py", "ci/test_lint.py")
 
 
+def docstrings(text: str) -> Iterator[tuple[int, str]]:
+    """Docstrings and comments of Python, each with the number of its first line."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            if isinstance(node.value.value, str):
+                yield node.lineno, node.value.value
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.start[0], token.string
+
+
 def prose(path: Path, text: str) -> list[str]:
-    """The lines of a file of the product without its code; none of other files."""
-    if not PRODUCT.match(path.as_posix()):
+    """The lines of a file without its code; none of files that are not text for readers."""
+    if not PROSE.match(path.as_posix()):
         return []
     if path.suffix == ".md":
         return text.split("\n")
-    lines: list[str] = []
-    for remark in REMARK.finditer(text):
-        lines += [""] * (text.count("\n", 0, remark.start()) - len(lines) + 1)
-        first, *others = remark[0].split("\n")
-        lines[-1] += first
-        lines += others
+    remarks: Iterator[tuple[int, str]]
+    if path.suffix == ".py":
+        remarks = docstrings(text)
+    else:
+        found = REMARK.finditer(text)
+        remarks = ((text.count("\n", 0, remark.start()) + 1, remark[0]) for remark in found)
+    lines = [""] * (text.count("\n") + 1)
+    for number, remark in remarks:
+        for i, line in enumerate(remark.split("\n"), number - 1):
+            lines[i] += line
     return lines
 
 

@@ -240,9 +240,25 @@ def test_builtins_compile(tmp_path):
         ("int behind; /* a call that gives up or gave up */", []),
     ],
 )
-def test_phrases_are_found(tree, text, keys):
+def test_phrases_are_found_in_c(tree, text, keys):
     found = lint_words.check(tree("src/base/a.c", f"{SPDX}{text}\n"))
     assert [finding.key for finding in found] == [f"src/base/a.c:{key}" for key in keys]
+
+
+def test_phrases_are_found_in_docstrings_and_comments_of_python(tree):
+    text = 'S = 1\n\n\ndef f():\n    """Whoever calls.\n\n    goes on"""\n    behind = "gives"  # anew\n'
+    found = lint_words.check(tree("python/levada/a.py", text))
+    keys = [f"python/levada/a.py:{word}" for word in ("whoever", "goes on", "anew")]
+    assert sorted((f.line, f.key) for f in found) == list(zip([5, 7, 8], keys, strict=True))
+
+
+def test_files_that_tests_leave_are_found(tmp_path):
+    script = Path(__file__).parent / "left_files.sh"
+    assert subprocess.run([script, tmp_path]).returncode == 0
+    (tmp_path / "pixels.bin").write_text("left")
+    done = subprocess.run([script, tmp_path], capture_output=True, text=True)
+    assert done.returncode == 1 and "pixels.bin" in done.stderr
+    assert list(tmp_path.iterdir()) == []  # the next run starts clean
 
 
 def test_circles_of_more_than_three_modules_are_found(tree):
@@ -267,7 +283,7 @@ def test_the_extension_is_not_the_package(tree):
 
 
 def test_circles_of_c_files_are_found_by_their_symbols(tree):
-    objects = tree.root / "build" / "src" / "liblevada.so.0.p"
+    objects = tree.root / "build" / "src" / "liblevada.so.0.1.p"
     objects.mkdir(parents=True)
     for name, other in ("ab", "bc", "cd", "da"):
         text = f"void {other}(void); void {name}(void) {{ {other}(); }}"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Producers and consumers that stop together: the classic program of the Coordinator.
 
-Threads draw numbers, others take them from a queue; whoever has seen enough, or fails, stops all.
+Threads draw numbers, others take them from a queue; one that is done or fails stops all.
 First with threads of our own, then with a queue runner, which does the tedious half by itself.
 """
 

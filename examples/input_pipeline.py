@@ -29,7 +29,7 @@ def read_example(reader: lt.TFRecordReader, filename_queue: Any) -> Any:
 
 
 def input_pipeline(filenames: list[str], batch_size: int, num_epochs: int) -> Any:
-    """A function that gives the next batch: labels [B], and tokens [B, T] padded with 0."""
+    """A function that returns the next batch: labels [B], and tokens [B, T] padded with 0."""
     filename_queue = lt.string_input_producer(filenames, num_epochs=num_epochs, seed=7)
     reader = lt.TFRecordReader()
     queue = lt.PaddingFIFOQueue(200, ["int64", "int64"], shapes=[(), (None,)])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packed and unpacked batches give a model the same loss and the same gradients.
+"""Packed and unpacked batches have the same loss in a model and the same gradients.
 
 The model sees a sequence alone if each value attends only to values of its own segment and
 positions restart in each segment. `pack` leaves almost no padding, so the same tokens take far

@@ -4,7 +4,7 @@
     python examples/pytorch_ddp.py FOLDER [STEPS]             starts both ranks, gloo on the CPU
     torchrun --nproc-per-node 2 examples/pytorch_ddp.py FOLDER [STEPS]
 
-Each rank reads its own half of the records. ``equal="drop"`` gives both the same number of batches,
+Each rank reads its own half of the records. ``equal="drop"`` means the same number of batches,
 so that neither waits for the other at the end. Each rank saves its own position; started again,
 both resume at the same step.
 """

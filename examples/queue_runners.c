@@ -8,7 +8,7 @@
  *
  * The end travels with the data: a producer that has no more says LEVADA_END, the last of them
  * closes the queue, and main gets what is left and then EOUT_OF_RANGE. A stop travels against it:
- * whoever fails asks the coordinator, which cancels the queue, so that nobody stays blocked.
+ * a thread that fails asks the coordinator, which cancels the queue, so that nobody stays blocked.
  */
 #include <levada/levada.h>
 #include <stdio.h>

@@ -218,7 +218,7 @@ int main(int argc, char **argv)
 
         hostile_state = (seed + i) * UINT64_C(0x9E3779B97F4A7C15);
         hostile_message(&message);
-        /* An exact allocation, so that a sanitizer sees the first byte behind the end. */
+        /* An exact allocation, so that a sanitizer sees the first byte after the end. */
         exact = malloc(message.size ? message.size : 1);
         if (!exact) return 1;
         memcpy(exact, message.at, message.size);

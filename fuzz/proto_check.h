@@ -54,7 +54,7 @@ static inline levada_value *fuzz_spec(const char *text)
     return value;
 }
 
-/* One block of n records; `sums` gets what fuzz_walk gives for each column (up to 32). */
+/* One block of n records; `sums` gets what fuzz_walk returns for each column (up to 32). */
 static inline int32_t fuzz_decode(levada_proto *x, levada_late_decode late,
                                   const uint8_t *const *data, const int32_t *size, int64_t n,
                                   levada_buffer *owner, uint64_t sums[32])

@@ -30,7 +30,7 @@ static long replay_file(const char *path)
     } while (size == room);
     fclose(file);
 
-    /* An exact allocation, so that a sanitizer sees the first byte behind the end. */
+    /* An exact allocation, so that a sanitizer sees the first byte after the end. */
     uint8_t *exact = realloc(data, size ? size : 1);
     LLVMFuzzerTestOneInput(exact ? exact : data, size);
     free(exact ? exact : data);

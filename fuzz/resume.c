@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Run, save, restore: for any pipeline, threads, block size and position, an iterator that is
- * restored goes on as the one that was saved.
+ * restored continues as the one that was saved.
  *
  * The input is a source and up to six stages with their numbers, two bytes each, after three bytes:
  * position, threads and block sizes. A pipeline that is refused proves nothing.

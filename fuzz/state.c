@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * States: whatever the bytes are, restoring answers a status, and an iterator that was restored
- * goes on to its end or an error and can be saved again.
+ * continues to its end or an error and can be saved again.
  *
  * The first byte names a dataset, the second a position to save it at. Then follow edits of that
  * state, of 11 bytes each: what to do, which entry, where in it, a number. So the input says what

@@ -44,7 +44,7 @@ def session(graph, executor="SINGLE_THREADED_EXECUTOR"):
 
 
 def compiled(session, fetches, feeds=()):
-    """A function of the values of the placeholders `feeds` that gives a list of arrays.
+    """A function of the values of the placeholders `feeds` that returns a list of arrays.
 
     As Keras has it: Session.run and Session.make_callable with feeds look at what they are asked
     for in Python again at every call, which takes longer than an op on a queue.

@@ -13,7 +13,7 @@ the thread that calls; single: so does the executor; compiled: tf_common):
     compiled, HERE, single            43  1,771    1,353      590        -      85
 
 The last one won in each row; the single-threaded executor refuses the barrier, which is a reference
-there. Eager calls gave 6, 230, 235 and 100 for the first four.
+there. Eager calls reached 6, 230, 235 and 100 for the first four.
 """
 
 import numpy as np
@@ -33,7 +33,7 @@ def fifo():
 
 
 def driven(make, limit, batch=BATCH, **options):
-    """`make` gives an op, its placeholders, the values of each call; an op that takes `batch`."""
+    """`make` returns an op, its placeholders, the values of each call; an op that takes `batch`."""
     with tf.Graph().as_default() as graph, session(graph, **options) as run:
         enqueue, feeds, values, dequeue, *first = make()
         for op in first:

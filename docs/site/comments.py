@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Comments of the public headers, and docstrings, in the form that Sphinx reads.
 
-The headers use plain comments, which read well in an editor. hawkmoth reads ``/** */`` in front of
+The headers use plain comments, which read well in an editor. hawkmoth reads ``/** */`` before
 a declaration, as reStructuredText. So the site reads copies of the headers.
 """
 

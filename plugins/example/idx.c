@@ -6,7 +6,7 @@
  *     levada --plugin ./idx.so head 'idx:t10k-images-idx3-ubyte.gz,shape=[28,28]'
  *
  * The heading is 0, 0, the type of the numbers, the number of dimensions, and each of them in four
- * bytes, big endian: first the number of records, then the shape. A run that was saved goes on in
+ * bytes, big endian: first the number of records, then the shape. A run that was saved continues in
  * the middle of a file, where no heading is: so the shape is an option, and the heading has to
  * agree with it. A file that was cut between two records has to be noticed elsewhere.
  */

@@ -64,7 +64,7 @@ def from_text(description: str | bytes) -> Dataset[Any]:
 
 
 def from_json(text: str | bytes) -> Dataset[Any]:
-    """Dataset of what ``to_json()`` gave."""
+    """Dataset of what ``to_json()`` returned."""
     return Dataset(_levada.parse(_text_of(text)))
 
 
@@ -125,7 +125,7 @@ def from_records(
 ) -> Dataset[dict[str, Any]]:
     """Records (dicts) of an iterable, or of the iterable that a function of no arguments returns.
 
-    Each pass (epoch) begins the iterable anew. A generator or another iterator that can be read
+    Each pass (epoch) starts the iterable again. A generator or another iterator that can be read
     only once has no second pass: that is a FailedPreconditionError. `spec`: {field: dtype or
     feature}. Without one, lists and arrays are sequences of any length in their first dimension,
     and the first 8 records (of a list or tuple the first 256) fix dtypes and the other dimensions;

@@ -128,7 +128,7 @@ class Placeholder:
 
 
 class Dataset(Divided[T]):
-    """An immutable description of a pipeline. Methods give new datasets; iterating runs one.
+    """An immutable description of a pipeline. Methods return new datasets; iterating runs one.
 
     Each ``iter(ds)`` of one object takes the next epoch: 0, 1, 2, ... ``str(ds)`` is the text form,
     which ``levada.from_text`` reads back.

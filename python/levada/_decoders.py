@@ -274,7 +274,7 @@ def _decode(decoder, options, value, key):
 def run_decoder(
     decoder: str, options: dict[str, Any], strings: list[bytes], key: str | None
 ) -> Batch:
-    """Columns of a list of ``bytes``; options that are None are left out."""
+    """Columns of a list of ``bytes``; options that are None are skipped."""
     given = {name: option for name, option in options.items() if option is not None}
     try:
         return Batch(_levada.decode(_levada.decoder(decoder, given), strings))

@@ -22,7 +22,7 @@ _FOR_TORCH = "for PyTorch write DataLoader(lv.torch_dataset(ds), batch_size=None
 
 
 class Divided(Stages[T]):
-    """What a dataset gives besides all of its records in order."""
+    """What a dataset offers besides all of its records in order."""
 
     __slots__ = ()
 
@@ -74,7 +74,7 @@ class Divided(Stages[T]):
 
         ``lv.tfrecord("a.tfrecord", index=True)[7]``, also downstream of decoders, ``map``,
         ``cast``, ``select``, ``rename``. The order is that of the files, also with
-        ``shuffle_records``; negative numbers count from the end. Opens the files anew: iterate to
+        ``shuffle_records``; negative numbers count from the end. Opens the files again: iterate to
         read many records. IndexError for a number that does not exist.
         """
         from levada._batch import rows_of

@@ -124,7 +124,7 @@ class Iterator(Typed[T], _levada.Iter):
 
         def __iter__(self) -> Self: ...
 
-    # The extension's part calls _made() and gives what that returns, with nothing of Python run in
+    # The extension's part calls _made() and returns its result, with nothing of Python run in
     # between; while something was raised it keeps the block.
 
     def __new__(cls, dataset: Dataset[Any], epoch: int = 0, blocks: bool = False) -> Self:

@@ -135,8 +135,8 @@ def parts(dataset, count):
     """`count` datasets that have each record of `dataset` once, and read nothing else.
 
     Each is the dataset with other sources. A source of files has the option ``part``: a range of
-    the records where it has an index, else whole files. A shard stands behind any other source, and
-    behind a stage that counts records or needs all of them (``take``, ``skip``, ``enumerate``).
+    the records where it has an index, else whole files. A shard follows any other source, and
+    follows a stage that counts records or needs all of them (``take``, ``skip``, ``enumerate``).
 
     Raises FailedPreconditionError as `share`.
     """

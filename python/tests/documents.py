@@ -45,7 +45,7 @@ def make_files(folder):
 
 
 def run(code, **names):
-    """Runs a sample in the current folder; what it gave to step(...), call by call."""
+    """Runs a sample in the current folder; what it passed to step(...), call by call."""
     steps = []
     space = {
         "lv": lv,

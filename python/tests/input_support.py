@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of input helpers share; importing `runners` gives the fixture `running`."""
+"""What the tests of input helpers share; importing `runners` defines the fixture `running`."""
 
 import itertools
 import threading

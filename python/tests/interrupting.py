@@ -50,7 +50,7 @@ def everywhere(ours, step=1):
 
 
 def stormed(take, end):
-    """What take() gives until it raises `end`, with a Ctrl-C each 130 microseconds or more.
+    """What take() returns until it raises `end`, with a Ctrl-C each 130 microseconds or more.
 
     Unlike the places above these are those where Python really looks for signals.
     """

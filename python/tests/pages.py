@@ -5,7 +5,7 @@ A fence begins with a word that says what becomes of it:
 
 - ``python`` runs; all of a page share their names. ``norun`` and ``before`` (TensorFlow) do not.
 - ``console``: each line after ``$ `` runs in bash and must exit with 0; lines below it are its
-  output. A command goes on while a quote is open. An output line ``...`` stands for any lines.
+  output. A command continues while a quote is open. An output line ``...`` stands for any lines.
 - ``output`` is what the snippet before it printed.
 - ``c FILE`` is written to FILE, for a command below it to compile.
 - ``sh`` is a command that installs something: one of NOT_RUN.

@@ -81,7 +81,7 @@ SOURCES = {
 
 
 def values(it):
-    """What it gives until it ends, and whether it was cancelled."""
+    """What it returns until it ends, and whether it was cancelled."""
     got = []
     try:
         for given in it:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command, run as users run it: exit status, standard output, standard error.
 
-Golden texts lie in tests/cli; LEVADA_UPDATE=1 writes them anew.
+Golden texts lie in tests/cli; LEVADA_UPDATE=1 writes them again.
 """
 
 import functools

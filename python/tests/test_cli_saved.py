@@ -45,7 +45,7 @@ def test_resume_goes_on_where_python_stopped(folder, taken):
     for name in ["state", "one"]:
         rest = levada(*words, "--resume", name, "--threads", 2, cwd=folder)
         assert keys_of(rest) == whole[taken:]
-        # what a run that gives nothing saves is the same position
+        # what a run that returns nothing saves is the same position
         levada(*words, "--resume", name, "--limit", 0, "--save", "again", cwd=folder)
         assert keys_of(levada(*words, "--resume", "again", cwd=folder)) == whole[taken:]
     it.restore((folder / "again").read_bytes())

@@ -309,7 +309,7 @@ def test_types_that_are_none_are_refused(types):
 
 @pytest.mark.parametrize("given", [None, 3, "thread", threading.Thread])
 def test_only_threads_are_joined(coord, given):
-    """Told where the mistake is made: a join that fails later would leave all others behind."""
+    """Told where the mistake is made: a join that fails later would leave all others running."""
     with pytest.raises(TypeError, match="a coordinator joins threads, not"):
         coord.register_thread(given)
     with pytest.raises(TypeError, match="a coordinator joins threads, not"):

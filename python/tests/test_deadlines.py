@@ -32,7 +32,7 @@ def filled(kind):
 
 
 def blocked_close(kind):
-    """A close behind an enqueue that waits."""
+    """A close after an enqueue that waits."""
     queue = filled(kind)
     call = Call(queue.enqueue, ONE.get(kind, 1))
     assert call.blocked()

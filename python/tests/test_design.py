@@ -48,7 +48,7 @@ def test_a_page_is_short(page):
 
 
 def test_files_named_without_their_folder_are_there():
-    """`block.c` behind the full name of another file is a file of the same folder or of any."""
+    """`block.c` after the full name of another file is a file of the same folder or of any."""
     known = {
         path.name
         for folder in ("src", "tools", "python")

@@ -104,7 +104,7 @@ class Replay:
             assert value == recorded(step["ok"])
 
     def mended(self, step):
-        """The one trace in which TensorFlow loses elements: levada gives them."""
+        """The one trace in which TensorFlow loses elements: levada returns them."""
         return self.case["note"].startswith("DEFECT") and method_of(step) == "dequeue_up_to"
 
 

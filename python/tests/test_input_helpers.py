@@ -608,7 +608,7 @@ def test_a_queue_that_is_closed_ends_its_threads_cleanly(make, cancel_pending, t
     coord, stream = lt.Coordinator(), make(threads)
     started = lt.start_queue_runners(coord, daemon=True)
     stream(60)
-    with contextlib.suppress(errors.DeadlineExceededError):  # in line behind enqueues that wait
+    with contextlib.suppress(errors.DeadlineExceededError):  # in line after enqueues that wait
         stream.queue.close(cancel_pending_enqueues=cancel_pending, timeout=0)
     with pytest.raises(errors.OutOfRangeError):
         while True:

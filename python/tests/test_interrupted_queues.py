@@ -8,7 +8,7 @@ from input_support import OUT, runners  # noqa: F401  a fixture
 from interrupting import stormed
 from levada import train
 
-# One that comes into a finaliser is told by Python, which goes on.
+# One that comes into a finaliser is told by Python, which continues.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 N = 120000
 

@@ -67,7 +67,7 @@ def values(it, n=COUNT):
 
 
 def saved_and_restored(ds, it):
-    """What comes behind the position that is saved now."""
+    """What comes after the position that is saved now."""
     state = it.save()
     it.close()
     other = ds.iterate(epoch=0)

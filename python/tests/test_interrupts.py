@@ -42,7 +42,7 @@ def opened(name, blocks=False, rows=4):
 
 
 def loses_nothing(make, moved):
-    """`moved`: after the interrupt another iterator goes on where the state says."""
+    """`moved`: after the interrupt another iterator continues where the state says."""
     expected = [plain(value) for value in make()]
     for interrupt in everywhere(__file__):
         got, it = [], make()

@@ -367,7 +367,7 @@ def test_after_ctrl_c_a_function_that_is_not_pure_sees_each_record_once():
 
 
 def test_a_signal_that_comes_with_a_block_loses_neither():
-    """The handler raises in whoever called next(): the block is given again."""
+    """The handler raises in the caller of next(): the block is returned again."""
     given, went = [], threading.Event()
 
     def source():

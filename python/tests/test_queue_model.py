@@ -22,7 +22,7 @@ class Model:
     def __init__(self):
         self.held, self.closed = [], False
         self.puts, self.takes = collections.deque(), collections.deque()
-        self.results = {}  # number of a call: what it gives, or the class of its error
+        self.results = {}  # number of a call: what it returns, or the class of its error
 
     def start(self, number, act, values):
         if act == "close now":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Readers of levada.train: files that cannot be opened, and errors behind that."""
+"""Readers of levada.train: files that cannot be opened, and errors after that."""
 
 import signal
 import threading

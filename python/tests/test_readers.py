@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Readers of levada.train: TensorFlow's reader_ops_test.py, and what it leaves out."""
+"""Readers of levada.train: TensorFlow's reader_ops_test.py, and what it skips."""
 
 import gzip
 import threading

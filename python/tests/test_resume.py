@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random pipelines, cut anywhere, resumed in a world that may have changed. Each resume is refused
-with a message, or goes on exactly: as a run that saw the changed world from its beginning."""
+with a message, or continues exactly: as a run that saw the changed world from its beginning."""
 
 import itertools
 import random
@@ -293,7 +293,7 @@ def others_refuse(ranks, state, part):
 
 
 def one_world(ranks, rng, world):
-    """What all ranks give before and after they were saved, each at a place of its own."""
+    """What all ranks return before and after they were saved, each at a place of its own."""
     for part in [(index, world) for index in range(world)]:
         it = ranks.dataset(*part).iterate(epoch=0)
         yield from ranks.numbers(itertools.islice(it, rng.randint(0, 12)))

@@ -54,7 +54,7 @@ def test_parts_of_plugins_are_on_pages_that_are_compared_below():
 
 
 def not_shown(plugin, codes):
-    """The lines of a plug-in that these samples leave out, comments aside."""
+    """The lines of a plug-in that these samples skip, comments aside."""
     rest = (ROOT / "plugins" / "example" / plugin).read_text()
     assert all(code in rest for code in codes)
     for code in codes:

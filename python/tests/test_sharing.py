@@ -179,7 +179,7 @@ DRAWN = {
 
 
 class TestSeeds:
-    """What stands before the shard gives the same in all parts, or is refused."""
+    """What stands before the shard does the same in all parts, or is refused."""
 
     @pytest.mark.parametrize("name", DRAWN)
     def test_missing_ones_are_refused(self, name):
@@ -260,7 +260,7 @@ class TestFiles:
 
 
 class TestShared:
-    """The class behind `torch_dataset`, which needs no torch."""
+    """The class of `torch_dataset`, which needs no torch."""
 
     def rows(self, shared):
         return [int(row["value"]) for row in shared]

@@ -207,7 +207,7 @@ def map_of(data, into):
 
 
 def ends_in_size(data, at):
-    """As in TensorFlow: a SequenceExample may end behind the size of a field."""
+    """As in TensorFlow: a SequenceExample may end after the size of a field."""
     try:
         _, end = varint(data, at, 5)
     except Refused:

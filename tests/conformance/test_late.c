@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Columns that stay encoded until a batch is made (tensor/encoded.h): every stage and combiner
- * gives the same records, errors and states whichever columns of which blocks stay encoded.
+ * returns the same records, errors and states whichever columns of which blocks stay encoded.
  */
 #include "registry/registry.h"
 #include "run/handle.h"
@@ -242,7 +242,7 @@ static void stay_encoded_as_asked_for(void **state)
     late_encoded(LEVADA_LATE_DECODE_AUTO, EXAMPLES, "");
 }
 
-/* Rows of a block, some of them twice, compacted, and a part of what that gives: as bytes. */
+/* Rows of a block, some of them twice, compacted, and a part of what that returns: as bytes. */
 static t_bytes late_compacted(levada_late_decode how, const char *names)
 {
     static const int32_t rows[] = { 5, 6, 7, 2, 2, 0, 15, 9, 10 };
@@ -381,7 +381,7 @@ static void batches_are_the_same(void **state)
 
 /* -- the same states */
 
-/* Saves after each block in one mode and goes on from there in another one. */
+/* Saves after each block in one mode and continues from there in another one. */
 static void late_cross(const char *text, levada_late_decode before, levada_late_decode after)
 {
     t_bytes want = { 0 };

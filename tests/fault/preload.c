@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Loaded in front of a program (LD_PRELOAD), makes one call of the system fail that concerns a file
+ * Loaded before a program (LD_PRELOAD), makes one call of the system fail that concerns a file
  * below a folder. Of the environment: LEVADA_FAULT_FOLDER, LEVADA_FAULT_NUMBER (from 0; none = no
  * failure), LEVADA_FAULT_CODE (errno), LEVADA_FAULT_FIRED (a file that is made when it failed),
  * LEVADA_FAULT_NAMED (files without a name cannot be made), LEVADA_FAULT_READS (reads fail, not

@@ -62,7 +62,7 @@ typedef struct run {
     int64_t       records, left_out;
 } run;
 
-/* Checks the numbers in the records: ascending, and without a gap where nothing is left out. */
+/* Checks the numbers in the records: ascending, and without a gap where nothing is skipped. */
 static void look(run *r, const levada_block *block, int64_t *next, bool gaps)
 {
     for (int64_t i = 0; i < levada_block_rows(block); i++) {
@@ -434,7 +434,7 @@ static void a_signal_leaves_nothing_behind(void **state)
 /* -- threads */
 
 /* Which workers there are makes no difference, but none of those that were asked for is an error:
- * the same one until the iterator is closed, and no thread stays behind. */
+ * the same one until the iterator is closed, and no thread stays. */
 static void threads_can_not_be_started(void **state)
 {
     (void)state;

@@ -22,7 +22,7 @@ typedef struct trial {
     levada_dataset *dataset;
     levada_iter    *it, *other;
     int32_t         threads;
-    int             cut;    /* blocks in front of the save */
+    int             cut;    /* blocks before the save */
     bool            batches; /* where they begin is compared too */
     bool            failed;  /* a next(), for good */
     t_bytes         rows;
@@ -68,7 +68,7 @@ static void look(levada_iter *it)
     levada_string_free(&json);
 }
 
-/* True = not refused. It is where a stage ran out of memory behind the records that it gave first:
+/* True = not refused. It is where a stage ran out of memory after it returned records first:
  * then a later call says so. */
 static bool save(trial *t, char **bytes, size_t *size)
 {
@@ -148,7 +148,7 @@ static void sweep(const char *text, int32_t threads, int64_t step)
     sweep_as(&how, text, step);
 }
 
-/* Saved at several places; how many records come in front of a failure ends blocks elsewhere. */
+/* Saved at several places; how many records come before a failure ends blocks elsewhere. */
 static void sweep_cuts(const char *text, int32_t threads)
 {
     for (int cut = 1; cut <= 7; cut += 2) {
@@ -208,7 +208,7 @@ static void parse_shuffle_twice_batch(void **state)
     over_files("", " | shuffle:20 | shuffle:9 | repeat:2 | padded_batch:5", 1, 3);
 }
 
-/* A record is left out in a pipe; the file of those that wait is known by name. */
+/* A record is skipped in a pipe; the file of those that wait is known by name. */
 /* Batches with a layout, of a part that merges. */
 static void shard_parse_bucket_to_boundaries(void **state)
 {
@@ -263,7 +263,7 @@ static void interleave_parse_shuffle(void **state)
     t_folder_drop();
 }
 
-/* A pipe gives selections, which are made flat where their turn comes. */
+/* A pipe returns selections, which are made flat where their turn comes. */
 static void interleave_filter(void **state)
 {
     (void)state;
@@ -287,7 +287,7 @@ static void zip_shuffle_parse(void **state)
     t_folder_drop();
 }
 
-/* What waits is read again from the input that gave it. */
+/* What waits is read again from the input that returned it. */
 static void mix_shuffle_parse(void **state)
 {
     char text[1024];
@@ -303,7 +303,7 @@ static void mix_shuffle_parse(void **state)
     t_folder_drop();
 }
 
-/* A combiner gives what is in front of a failure first. A save there has all that is behind it, or
+/* A combiner returns what is before a failure first. A save there has all that is after it, or
  * is refused. */
 static void a_save_in_front_of_a_failure(void **state)
 {

@@ -2,7 +2,7 @@
 /*
  * Memory runs out at one allocation after the other while readers work: that call says so, nothing
  * leaks, and what failed can be done again; where it cannot, inside a file, the error comes again
- * until reset, and no record comes twice or is left out in front of it.
+ * until reset, and no record comes twice or is skipped before it.
  */
 #include "conformance/fault.h"
 #include "support/files.h"

@@ -32,7 +32,7 @@ static t_reader reader(int64_t record, int64_t header, int64_t footer, int64_t h
 
 /* -- the rules, said another way */
 
-/* What a file has to give: records until one does not fit; then whether that is its end. */
+/* What a file contains: records until one does not fit; then whether that is its end. */
 static levada_status expected(const t_reader *t, const uint8_t *data, int64_t size, t_bytes *rows)
 {
     int64_t hop = t->hop_bytes ? t->hop_bytes : t->record_bytes, n = 0;

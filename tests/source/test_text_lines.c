@@ -153,7 +153,7 @@ static void gives_no_part_of_a_line_of_a_truncated_stream(void **state)
 }
 
 /* A line is not copied, so that its address tells where the system put the bytes: never 1 to 63
- * bytes behind their place in the file, seen within pages (window.c says why). The first line ends
+ * bytes after their place in the file, seen within pages (window.c says why). The first line ends
  * at each 32nd byte of the last page of a chunk, and the second one crosses into the next chunk. */
 static void reads_to_where_it_is_fast(void **state)
 {

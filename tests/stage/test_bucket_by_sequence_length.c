@@ -169,7 +169,7 @@ static void d6_pads_to_the_boundary(void **state)
     expect("t_rows:10,lengths=[1,2,3,4,5,6,7,8,9,10],bare=true" BUCKET
            "x,boundaries=[3,7,11],batch_sizes=2,pad_to_bucket_boundary=true",
            LEVADA_END, "[0 1]*2 [2 3]*6 [4 5]*6 [6 7]*10 [8 9]*10 ");
-    /* The last bucket's batch is the error, when it is made: full, or at the final flush behind all
+    /* The last bucket's batch is the error, when it is made: full, or at the final flush after all
      * others, and then also where it would be dropped. */
     (void)snprintf(want, sizeof want, "[0 2]*9 %s", late);
     expect("t_rows:4,lengths=[8,35],bare=true" BUCKET
@@ -357,7 +357,7 @@ static void d9_goes_on_after_restores(void **state)
 }
 
 /* A batch that could not be padded is in the state, with the boundary that it is padded to, until
- * the records in front of the error have come. */
+ * the records before the error have come. */
 static void a_batch_that_failed_keeps_its_boundary(void **state)
 {
     const char *const text = "mix(t_rows:40,bare=true,lengths=[5,9]" BUCKET
@@ -371,7 +371,7 @@ static void a_batch_that_failed_keeps_its_boundary(void **state)
         t_bytes       saved;
 
         assert_int_equal(levada_iter_next(it, &block, NULL), LEVADA_OK);
-        assert_true(levada_block_rows(block) < 64); /* what is in front of the error */
+        assert_true(levada_block_rows(block) < 64); /* what is before the error */
         levada_block_unref(&block);
         saved = t_iter_save(it);
         levada_iter_close(&it);

@@ -46,7 +46,7 @@ static void goes_on_after_a_restore(void **state)
     t_iter_sweep("range:30 | call:{c:sum} | shuffle:7 | batch:4", true, 1);
 }
 
-/* A mix gives what is in front of a failure first: its state has the block that failed. */
+/* A mix returns what is before a failure first: its state has the block that failed. */
 static void an_error_comes_again_after_a_restore(void **state)
 {
     const char *const text = "mix(range:60; range:20 | call:{c:longer},spec={value:int64}):seed=2";

@@ -28,7 +28,7 @@ static void write_files(const char *const *names, const int32_t *values, int32_t
     }
 }
 
-/* All strings of the only column, each with a space behind it. */
+/* All strings of the only column, each with a space after it. */
 static void expect_lines(const char *text, const char *want)
 {
     const int32_t sizes[] = { 1, 2, 7, 256 };

@@ -85,7 +85,7 @@ static void expect_all_in_spite_of_again(const char *text, int32_t threads, bool
             t_clear(&saved);
             levada_iter_close(&it);
             it = next;
-            /* The function begins anew, too, and would put it off forever: */
+            /* The function starts again, too, and would put it off forever: */
             st = levada_iter_next(it, &block, NULL);
             if (st == LEVADA_AGAIN) st = levada_iter_next(it, &block, NULL);
         }

@@ -167,7 +167,7 @@ static levada_status read_numbers(levada_iter *it, int64_t *values, int64_t *n)
     return st;
 }
 
-/* Another iterator that goes on from there gives the rest. */
+/* Another iterator that continues from there returns the rest. */
 static void expect_rest(levada_iter *from, int32_t rows, const int64_t *want, int64_t n)
 {
     t_bytes      state = t_iter_save(from);
@@ -182,7 +182,7 @@ static void expect_rest(levada_iter *from, int32_t rows, const int64_t *want, in
     levada_iter_close(&it);
 }
 
-/* Where an input has nothing for now, the records in front of it come, and a state has the rest. */
+/* Where an input has nothing for now, the records before it come, and a state has the rest. */
 static void waiting_changes_no_record(void **state)
 {
     const int32_t sizes[] = { 1, 7, 256 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Segments of sequences against a model: which segment each slot has in each batch, its steps,
- * targets and marks; what is left out and counted; and the same rest from a state saved at each
+ * targets and marks; what is skipped and counted; and the same rest from a state saved at each
  * cut.
  */
 #include "base/random.h"

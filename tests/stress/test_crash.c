@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A process that reads batches and writes checkpoints is killed at a hundred random moments, for
- * each kind of batches. Each time the last checkpoint that was finished goes on with exactly what
+ * each kind of batches. Each time the last checkpoint that was finished continues with exactly what
  * was not yet saved.
  */
 #include "base/hash.h"
@@ -89,7 +89,7 @@ static int64_t read_checkpoint(levada_iter *it)
     return batches;
 }
 
-/* The child: goes on where the last one was killed. */
+/* The child: continues where the last one was killed. */
 static void work(void)
 {
     levada_iter *it = t_iter_open(pipe_text, 2, 16);

@@ -40,7 +40,7 @@
 
 static atomic_bool over;
 
-/* Records that an iterator gives, which take and give back buffers; -1 where it fails. */
+/* Records of an iterator, which take and return buffers; -1 where it fails. */
 static int64_t run(const char *text, int32_t threads)
 {
     levada_iter_options options = LEVADA_ITER_OPTIONS_INIT;

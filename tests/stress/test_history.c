@@ -2,7 +2,7 @@
 /*
  * Random histories of three threads on a small queue, each checked against a queue that is too
  * simple to be wrong: is there an order of the calls, each at some moment between its beginning and
- * its end, in which the model gives what the threads got? The search tries all orders.
+ * its end, in which the model returns what the threads got? The search tries all orders.
  */
 #include "support/queues.h"
 
@@ -196,7 +196,7 @@ typedef struct search {
 
 static bool search_from(search *s, const model *m, int at, unsigned begun, unsigned arrived);
 
-/* Lets one call arrive, or give up, at this moment, and goes on. */
+/* Lets one call arrive, or give up, at this moment, and continues. */
 static bool search_step(search *s, const model *m, int at, unsigned begun, unsigned arrived, int id)
 {
     model    next = *m;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Many threads on one queue: nothing is lost, doubled or overtaken, whoever gives up meanwhile; and
+ * Many threads on one queue: nothing is lost, doubled or overtaken, and some give up meanwhile; and
  * random histories against a queue that is too simple to be wrong.
  */
 #include "support/queues.h"

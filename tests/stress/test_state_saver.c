@@ -3,7 +3,7 @@
  * State savers with many threads.
  *
  * - Random calls of several threads, one at a time, against a sequential model of what is live:
- *   every batch has exactly the rows that the model would give.
+ *   every batch has exactly the rows that the model would return.
  * - Inserters and consumers without any order between them (upstream's test with 32 and 100
  *   threads): every segment comes once, with its state, also where steps fail at random.
  */
@@ -80,7 +80,7 @@ static int64_t model_count(const model *m, int where)
     return n;
 }
 
-/* What the model gives for n: rows and their number, or a status. */
+/* What the model returns for n: rows and their number, or a status. */
 static levada_status model_take(model *m, int64_t n, int64_t *rows, int64_t *got)
 {
     int64_t ready = model_count(m, READY), coming = 0;

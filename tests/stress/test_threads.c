@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Iterators with four threads, in many combinations of next, save, restore, cancel, report and
- * close at every moment. What they give is compared; races are for the thread sanitizer to find.
+ * close at every moment. What they return is compared; races are for the thread sanitizer to find.
  */
 #include "runtime/lock.h"
 #include "support/iters.h"

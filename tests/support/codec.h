@@ -18,7 +18,7 @@ t_bytes t_prose(void);
 void t_codec_round_trips(const char *filter);
 /* Every cut of a stream is EDATA_LOSS, in one piece and bytewise. */
 void t_codec_reports_cuts(const char *filter);
-/* Changed bytes give EDATA_LOSS or, where nothing depends on them, the right bytes. */
+/* Changed bytes are EDATA_LOSS or, where nothing depends on them, the right bytes. */
 void t_codec_reports_changes(const char *filter);
 /* What was put in before a flush can be decoded from the bytes made so far. */
 void t_codec_flushes(const char *filter);

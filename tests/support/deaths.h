@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tests of what aborts: in a child process, so that the test goes on.
+ * Tests of what aborts: in a child process, so that the test continues.
  */
 #ifndef LEVADA_TESTS_DEATHS_H
 #define LEVADA_TESTS_DEATHS_H

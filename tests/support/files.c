@@ -16,7 +16,7 @@ static char files_folder[64];
 
 /* -- bytes */
 
-/* Exact while small, so that a sanitizer sees reads behind the end; later realloc, which copies
+/* Exact while small, so that a sanitizer sees reads after the end; later realloc, which copies
  * under a sanitizer, must be rare. */
 static size_t files_reserve(size_t size)
 {

@@ -10,7 +10,7 @@
  *     c:spread    for flat_map: makes value % 3 records of each, 10 * value + k
  *     c:picky     as twice, but rejects values that can be divided by five
  *     c:choosy    the same with seven
- *     c:liar      says that it is pure, and gives other values each time
+ *     c:liar      says that it is pure, and returns other values each time
  *     c:sum       not pure: the sum of all values so far; can be saved
  */
 #ifndef LEVADA_TESTS_SUPPORT_FUNCTIONS_H

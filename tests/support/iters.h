@@ -4,7 +4,7 @@
  * that do not depend on how records lie in blocks, and the checks that hold for every pipe.
  * Whatever goes wrong fails the test.
  *
- * The sources t_rows (records can be read again) and t_stream (they cannot) give `count` records i:
+ * The sources t_rows (records can be read again) and t_stream (they cannot) emit `count` records i:
  *
  *     n int64 = i          l int64 = lengths[i % len(lengths)]
  *     x int32 ragged: clamp(l, 0, 64) values i * 100, i * 100 + 1, ...
@@ -58,12 +58,12 @@ int64_t t_iter_stat(levada_iter *it, const char *name);
 t_bytes t_iter_save(levada_iter *it);
 void    t_iter_restore(levada_iter *it, t_bytes state);
 
-/* What `text` gives with one thread. */
+/* What `text` returns with one thread. */
 t_bytes t_iter_all(const char *text, bool batches);
 void    t_bytes_equal(t_bytes a, t_bytes b, const char *what);
 /* The bytes are the same for block sizes 1, 7 and 256 and 1, 2 and 4 threads; and at each `step`-th
  * block (1 = every one) a saved state restored into another iterator, with other threads and
- * another block size, goes on with exactly the rest. */
+ * another block size, continues with exactly the rest. */
 void t_iter_sweep(const char *text, bool batches, int64_t step);
 
 #endif

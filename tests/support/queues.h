@@ -52,7 +52,7 @@ void test_join(test_call *call);
 int  test_waiting(levada_env *env);
 void test_until_waiting(levada_env *env, int n);
 
-/* Straight calls that must give that status. */
+/* Straight calls that must return that status. */
 levada_status test_put(levada_queue *queue, int64_t first, int64_t n);
 /* Takes n and expects first, first + 1, ... */
 void test_expect(levada_queue *queue, int64_t first, int64_t n);

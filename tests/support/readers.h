@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Queues of file names and readers for tests, and what readers give as text.
+ * Queues of file names and readers for tests, and what readers return as text.
  */
 #ifndef LEVADA_TESTS_SUPPORT_READERS_H
 #define LEVADA_TESTS_SUPPORT_READERS_H

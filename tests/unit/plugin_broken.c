@@ -3,17 +3,17 @@
  * A plug-in with one defect under each name, and none under broken_not: what the conformance suite
  * must find. All but the last are sources of the ten numbers from 0.
  *
- *     broken_blocks     what it gives depends on the size of blocks
- *     broken_random     what it gives depends on what ran before
- *     broken_restore    leaves out a record after a restore
+ *     broken_blocks     what it returns depends on the size of blocks
+ *     broken_random     what it returns depends on what ran before
+ *     broken_restore    skips a record after a restore
  *     broken_save       does not save what it changes
- *     broken_cancel     goes on for a while when it is cancelled
+ *     broken_cancel     continues for a while when it is cancelled
  *     broken_stop       takes a cancel for the end
  *     broken_drop       drops what waits when it is cancelled
  *     broken_status     takes missing memory for the end
- *     broken_leak       never gives back what it took
+ *     broken_leak       never returns what it took
  *     broken_example    its example is that of another one
- *     broken_empty      its example gives nothing
+ *     broken_empty      its example returns nothing
  *     broken_threads    a PURE stage that counts blocks
  */
 #include <pthread.h>

@@ -4,13 +4,13 @@
  * conformance suite must find. A stream: "BF", a 1 and a changed byte for each byte, a 0 and a sum.
  *
  *     filter_step     loses a byte where `out` is full
- *     filter_encode   begins the stream anew in each call of encode()
+ *     filter_encode   restarts the stream in each call of encode()
  *     filter_reset    keeps its sum over a reset
  *     filter_cut      takes a stream that was cut off for a whole one
  *     filter_damage   has another code for damaged bytes
  *     filter_probe    verifies bits of nothing
- *     filter_leak     never gives back what it took
- *     filter_status   goes on without memory
+ *     filter_leak     never returns what it took
+ *     filter_status   continues without memory
  */
 #include <stdatomic.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A plug-in that uses what the first version of the table did not have. LEVADA_TEST_PLUGIN says how
- * its main goes on: "newer" was compiled with a longer table, "abi" with another one, "older" meets
+ * its main continues: "newer" was compiled with a longer table, "abi" with another, "older" meets
  * a host that has the first version only, "fits" needs no more than that.
  *
  *     table_lines:PATH         lines of a file, whatever it is compressed with
@@ -88,7 +88,7 @@ static levada_status table_lines_grow(table_lines_state *s, levada_error *err)
     return LEVADA_OK;
 }
 
-/* The next line into s->line; reading goes on behind its newline. END where nothing is left. */
+/* The next line into s->line; reading continues after its newline. END where nothing is left. */
 static levada_status table_lines_read(table_lines_state *s, int64_t *size, levada_error *err)
 {
     int64_t begin = levada_bytes_offset(s->bytes), have = 0, made = 0;
@@ -437,7 +437,7 @@ static const levada_host *table_host(const levada_host *host, levada_plugin *plu
     if (strcmp(how, "abi") == 0) plugin->abi++;
     if (strcmp(how, "older") == 0 || strcmp(how, "fits") == 0) {
         room->struct_size = offsetof(levada_host, alloc);
-        room->alloc = NULL; /* and all behind it: whoever calls it dies */
+        room->alloc = NULL; /* and all after it: a caller dies */
         return room;
     }
     return host;

@@ -183,7 +183,7 @@ static void the_order_is_that_of_first_sight(void **state)
     (void)state;
     put(b, 1, "x");
     put(b, 0, "y");
-    put(b, 0, "xz"); /* one new and one known key: the index goes on by one */
+    put(b, 0, "xz"); /* one new and one known key: the index grows by one */
     put(b, 1, "y");  /* only known ones: it stays */
     put(b, 0, "w");
     put(b, 1, "wz");

@@ -23,7 +23,7 @@
 
 typedef enum cancelled_how {
     CANCELLED_INSIDE, /* the call itself cancels, and answers so               */
-    CANCELLED_LATE,   /* it cancels, and gives what it was asked for           */
+    CANCELLED_LATE,   /* it cancels, and returns what it was asked for           */
     CANCELLED_WAITS,  /* it waits until another thread cancels, and answers so */
     CANCELLED_HOWS
 } cancelled_how;
@@ -144,7 +144,7 @@ static levada_status cancelled_third(void *run, const levada_block *in, levada_b
     return levada_builder_publish(&b, out, err);
 }
 
-/* Cancels, and leaves out a record for it: an error of the budget. */
+/* Cancels, and drops a record for it: an error of the budget. */
 static levada_status cancelled_reject(void *run, const levada_block *in, levada_block **out,
                                       levada_error *err)
 {
@@ -298,7 +298,7 @@ static void cancelled_put_hooks(void)
 
 typedef struct cancelled_case {
     const char *text;
-    bool        saves; /* whoever was stopped has lost nothing: it can always be saved */
+    bool        saves; /* what was stopped has lost nothing: it can always be saved */
     bool        batches;
 } cancelled_case;
 

@@ -96,7 +96,7 @@ static void numbers_of_any_size_are_lengths(void **state)
     levada_iter_close(&it);
 }
 
-/* The lengths change behind the first choice. */
+/* The lengths change after the first choice. */
 static void another_choice_follows_the_data(void **state)
 {
     const char *const input = "concat(t_rows:5000,bare=true,lengths=[1,2,3]; "

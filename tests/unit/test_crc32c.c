@@ -74,7 +74,7 @@ static void agrees_with_the_definition_at_all_lengths(void **state)
     (void)state;
     fill(1);
     for (size_t n = 0; n <= 700; n++) {
-        /* The end of the array, so that a sanitizer sees reads behind it. */
+        /* The end of the array, so that a sanitizer sees reads after it. */
         const uint8_t *data = bytes + ROOM - n;
         uint32_t       start = (uint32_t)(n * 2654435761u);
         uint32_t       want = reference(start, data, n), plain = reference(0, data, n);

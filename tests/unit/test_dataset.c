@@ -23,7 +23,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* Names of the columns that `text` gives, in order, joined by spaces. */
+/* Names of the columns that `text` returns, in order, joined by spaces. */
 static void gives(const char *text, const char *columns, int32_t flags)
 {
     levada_dataset    *dataset = t_ops_parse(env, text);

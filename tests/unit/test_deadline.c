@@ -153,7 +153,7 @@ static levada_status next_of_workers(levada_iter *it, levada_block **out)
 
 #define ALL (GATE_RECORDS * (GATE_RECORDS + 1) / 2)
 
-/* What blocks, behind workers: how many calls pass before one blocks, records that come until then,
+/* What blocks after workers: how many calls pass before one blocks, records that come until then,
  * and the sum of all. */
 static const struct deadline_case {
     const char *text;

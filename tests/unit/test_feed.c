@@ -233,7 +233,7 @@ static void errors_of_feeding_name_the_stage(void **state)
     assert_int_equal(levada_iter_feed(it, block, &err), LEVADA_EFAILED_PRECONDITION);
     assert_string_equal(err.stage, "1.t_sum");
     levada_block_unref(&block);
-    assert_int_equal(answer_all(it), 93); /* it goes on */
+    assert_int_equal(answer_all(it), 93); /* it continues */
     levada_iter_close(&it);
     levada_iter_close(&plain);
 }

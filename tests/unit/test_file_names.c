@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a stage rejects is named with its file, whatever has become of the source: inside an
- * interleave and behind it, with threads, after a restore, and among more sources than are listed.
+ * interleave and after it, with threads, after a restore, and among more sources than are listed.
  */
 #include "run/run.h"
 #include "support/iters.h"
@@ -74,7 +74,7 @@ static void expect_causes(levada_iter *it, const char *stage)
     levada_string_free(&json);
 }
 
-/* In one piece, and with a restore into another iterator in front of each block. */
+/* In one piece, and with a restore into another iterator before each block. */
 static void causes_name_their_file(const char *rest, const char *stage)
 {
     const char *text = over_files(rest);

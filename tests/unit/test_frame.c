@@ -42,7 +42,7 @@ static uint32_t masked(const uint8_t *p, size_t n)
     return levada_crc32c_mask(levada_kernels_for(LEVADA_CPU_PORTABLE)->crc32c(0, p, n));
 }
 
-/* Frames `n` of the random bytes that stand behind the last record. */
+/* Frames `n` of the random bytes that stand after the last record. */
 static void add(size_t n)
 {
     uint8_t *to = data + starts[made];
@@ -112,7 +112,7 @@ static void stops_at_the_largest_number(void **state)
     for (size_t i = 0; i < 20; i++) add(i * 9);
     for (int32_t max = 0; max <= 20; max++)
         expect(starts[made], LEVADA_FRAME_CHECK_ALL, max, max, LEVADA_FRAME_OK, 0);
-    /* Damage behind the last record asked for is not looked at. */
+    /* Damage after the last record asked for is not looked at. */
     data[starts[5]] ^= 1;
     expect(starts[made], LEVADA_FRAME_CHECK_ALL, 5, 5, LEVADA_FRAME_OK, 0);
 }

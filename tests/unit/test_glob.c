@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-/* The base names that the patterns give, joined; or the name of the status. */
+/* The base names that the patterns return, joined; or the name of the status. */
 static const char *found(const char *first, const char *second)
 {
     static char  text[256];

@@ -65,7 +65,7 @@ static const char *described(const char *more)
     return to;
 }
 
-/* The numbers at the beginnings of all lines that a description gives. */
+/* The numbers at the beginnings of all lines that a description returns. */
 static int64_t read_numbers(const char *text, int64_t *to)
 {
     levada_iter  *it = t_iter_open(text, 1, 0);

@@ -19,7 +19,7 @@
 
 typedef struct totals {
     int64_t records, batches, cells, real;
-    int64_t latest; /* how many records a record left behind its turn */
+    int64_t latest; /* how many records after its turn a record left */
 } totals;
 
 /* Reads all batches of padded x; each record must come once, and no batch exceed the limits. */

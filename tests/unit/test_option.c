@@ -192,7 +192,7 @@ static void looks_functions_up(void **state)
     levada_dataset_unref(&dataset);
 }
 
-/* A dataset of t_all with one option that only a program can give. */
+/* A dataset of t_all with one option that only a program can set. */
 static levada_dataset *append(const char *option, levada_value *value)
 {
     levada_dataset       *numbers = t_ops_parse(env, "t_numbers:3"), *out = NULL;

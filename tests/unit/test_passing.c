@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What was left out counts where the consumer passes it: rows, statistics and the record at which a
+ * What was skipped counts where the consumer passes it: rows, statistics and the record at which a
  * budget ends are the same for all block sizes and threads, and after a restore at any record.
  */
 #include "support/codec.h"
@@ -85,7 +85,7 @@ static void passed_equal(const passed *got, const passed *want, const char *text
     t_bytes_equal(got->rows, want->rows, what);
 }
 
-/* Saved before block number `cut`, and read on in another iterator. False behind the end. */
+/* Saved before block number `cut`, and read on in another iterator. False after the end. */
 static bool passed_again(const char *text, const char *errors, int32_t threads, int32_t rows,
                          int cut, const passed *want)
 {
@@ -287,7 +287,7 @@ static void combiners(void **state)
                             "cycle_length=2"), "fail", true);
 }
 
-/* One input ends first, and nothing pulls the other again after a restore behind that. */
+/* One input ends first, and nothing pulls the other again after a restore after that. */
 static void a_zip_of_interleaves(void **state)
 {
     (void)state;

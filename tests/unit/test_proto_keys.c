@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Expected entries against the general path: the same bytes are decoded behind a record that makes
- * their keys expected, and behind one that makes others expected, and must give the same.
+ * Expected entries against the general path: the same bytes are decoded after a record that makes
+ * their keys expected, and after one that makes others expected, and must return the same.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -80,7 +80,7 @@ static levada_status decode(const char *spec, const message *records, int64_t n,
     return st;
 }
 
-/* What the last of the records gave, as text: its columns or the refusal. */
+/* What the last of the records returned, as text: its columns or the refusal. */
 static void outcome(const char *spec, const message *records, int64_t n, char *text, size_t room)
 {
     levada_block *block = NULL;
@@ -108,7 +108,7 @@ static const float   three = 3;
 
 #define SPEC "{i:{kind:VarLen,dtype:int64},f:{kind:FixedLen,shape:[],dtype:float32,default:-1.0}}"
 
-/* Two records in front of `last`: one with i before f and one the other way round, so that `i` is
+/* Two records before `last`: one with i before f and one the other way round, so that `i` is
  * expected first, or is not. */
 static void both_ways(const message *last)
 {
@@ -172,7 +172,7 @@ static void an_entry_that_its_map_cuts_off_is_refused(void **state)
 
         shorter.size = cut;
         record = example(&shorter);
-        memcpy(record.bytes + record.size, map.bytes + cut, map.size - cut); /* what lies behind */
+        memcpy(record.bytes + record.size, map.bytes + cut, map.size - cut); /* what follows */
         both_ways(&record);
     }
 }

@@ -39,7 +39,7 @@ static void crowd_expect_served(int n)
     for (int i = 0; i <= SERVED; i++) assert_int_equal(crowd[i].waiter.linked, i >= n);
 }
 
-/* Calls that stand in line behind all others for a moment, or do not even that. */
+/* Calls that wait in line after all others for a moment, or do not even that. */
 static void one_more_gives_up(levada_queue *queue, test_act act)
 {
     const int64_t       timeouts[] = { 0, TEST_SECOND / 1000, LEVADA_AT_ONCE };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What queues take of memory, and give back.
+ * What queues take of memory, and free.
  */
 #include "runtime/queue_priv.h"
 #include "support/queues.h"
@@ -66,7 +66,7 @@ static void an_unbounded_queue_grows(void **state)
 }
 
 /* Bytes in use on the heap; 0 where nobody counts them. */
-/* Whoever finds it nearly empty gives a half of its memory back, down to what is not worth it. */
+/* A thread that finds it nearly empty frees a half of its memory, down to what is not worth it. */
 static void a_queue_that_was_drained_is_small_again(void **state)
 {
     enum { MANY = 1 << 20, PART = 1 << 9 };

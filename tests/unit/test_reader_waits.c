@@ -129,7 +129,7 @@ static void a_timeout_loses_nothing(void **state)
     (void)state;
     t_write_file(empty, "", 0);
     t_write_file(path, "a\nb\n", 4);
-    test_add_name(queue, empty); /* the time goes on in the next wait */
+    test_add_name(queue, empty); /* the time continues in the next wait */
     for (int k = 0; k < 4; k++) {
         call c = of(reader, queue, k % 2, k < 2 ? 0 : TEST_SECOND / 50);
 
@@ -239,7 +239,7 @@ static void a_reset_waits_for_its_turn(void **state)
     levada_queue_unref(&queue);
 }
 
-/* Each line once, whoever asks for it. */
+/* Each line once, whichever thread asks for it. */
 typedef struct reading {
     levada_reader *reader;
     levada_queue  *queue;

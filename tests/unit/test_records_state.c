@@ -260,7 +260,7 @@ static t_bytes saved_in_the_middle(const char *text)
     return saved;
 }
 
-/* The iterator that refuses goes on as if nothing had been asked. */
+/* The iterator that refuses continues as if nothing had been asked. */
 static void expect_refused(const char *text, t_bytes saved, const char *message)
 {
     levada_iter  *it = t_iter_open(text, 1, 4);
@@ -304,7 +304,7 @@ static void a_changed_file_is_refused_by_name(void **state)
     t_folder_drop();
 }
 
-/* Far behind what the table of files knows by its hash: the record itself tells. */
+/* Far beyond what the table of files knows by its hash: the record itself tells. */
 static void a_changed_record_is_refused(void **state)
 {
     const char *folder = t_folder();

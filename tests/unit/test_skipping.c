@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * errors="skip": what is left out is counted and named, nothing else is lost, and the budget ends
+ * errors="skip": what is skipped is counted and named, nothing else is lost, and the budget ends
  * at the same record whatever the threads do and wherever a run was cut in two.
  */
 #include "files/window.h"
@@ -31,7 +31,7 @@ static levada_iter *open_skipping(const char *text, const char *errors, int32_t 
     return t_iter_open_with(text, &o);
 }
 
-/* All records of one BYTES column, each with a space behind it; long ones as their length. */
+/* All records of one BYTES column, each with a space after it; long ones as their length. */
 static levada_status read_words(levada_iter *it, t_bytes *text, levada_error *err)
 {
     levada_block *block = NULL;
@@ -53,7 +53,7 @@ static levada_status read_words(levada_iter *it, t_bytes *text, levada_error *er
     return st;
 }
 
-/* What the statistics say, with the names of the test's folder left out. */
+/* What the statistics say, with the names of the test's folder skipped. */
 static void expect_stats(levada_iter *it, const char *const *parts)
 {
     char *json = NULL;
@@ -224,7 +224,7 @@ static void a_line_beyond_the_limit_is_left_out(void **state)
     line[BIG] = '\n';
     t_add(&file, "a\n", 2);
     t_add(&file, line, BIG + 1);
-    t_add(&file, "\nb\r\n", 4); /* an empty line right behind it */
+    t_add(&file, "\nb\r\n", 4); /* an empty line right after it */
     t_add(&file, line, BIG);
     t_write_file(t_path("long"), file.at, file.size);
     t_write_file(t_path("text"), "x\ny", 3);

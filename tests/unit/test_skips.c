@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What was left out, over a restore: the statistics go on from what they were, and a share of the
+ * What was skipped, over a restore: the statistics go on from what they were, and a share of the
  * records ends at the same record whatever threads and block sizes do and wherever a run was cut.
  */
 #include "registry/env_priv.h"
@@ -328,7 +328,7 @@ static void shares_of_stages_are_exact(void **state)
                    "skip:20.01%", -1, 500);
 }
 
-/* One leaves out 0, 5, 10, ..., the next what can be divided by seven: 0, 5, 7, 10, 14, 15, 20, 21.
+/* One skips 0, 5, 10, ..., the next what can be divided by seven: 0, 5, 7, 10, 14, 15, 20, 21.
  */
 static void fused_stages_count_in_the_order_of_records(void **state)
 {

@@ -16,7 +16,7 @@
 
 #define PARSE "parse_example:{x:{kind:VarLen,dtype:int64}}"
 
-/* 40 records, the first and each `every`-th behind it no message. */
+/* 40 records, the first and each `every`-th after it no message. */
 static void write_undecodable(const char *name, int every)
 {
     t_bytes file = { 0 };
@@ -38,7 +38,7 @@ static void ends_as(levada_iter *it, int64_t rows, const t_outcome *want)
     levada_iter_close(&it);
 }
 
-/* Restored in front of each `step`-th block into an iterator with blocks of another size. */
+/* Restored before each `step`-th block into an iterator with blocks of another size. */
 static void ends_as_behind_restores(const char *text, const char *errors, int32_t threads,
                                     int32_t block_rows, int step, const t_outcome *want)
 {
@@ -154,7 +154,7 @@ static void write_late(const char *name, int every, bool damage)
     t_clear(&file);
 }
 
-/* A share is of what came out in turn and what was left out, not of what the pipes have read. */
+/* A share is of what came out in turn and what was skipped, not of what the pipes have read. */
 static void shares_inside_an_interleave_depend_on_no_block(void **state)
 {
     static const char *const rests[] = {

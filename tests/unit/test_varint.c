@@ -102,7 +102,7 @@ static void compare_narrow(const levada_kernels *k, const uint8_t *p, size_t n, 
     }
 }
 
-/* All levels against the reference; nothing may be written behind the slack after the output. */
+/* All levels against the reference; nothing may be written after the slack after the output. */
 static void compare(const uint8_t *p, size_t n)
 {
     int64_t count = reference(p, n, values), ends = 0, fits;

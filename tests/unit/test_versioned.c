@@ -207,7 +207,7 @@ typedef struct args {
     int64_t count;
 } args;
 
-/* The first row of a table, and the end of it behind the bytes that this row says it has. */
+/* The first row of a table, and the end of it after the bytes that this row says it has. */
 static levada_status use_arg(const void *row, levada_error *err)
 {
     unsigned char    table[2048] = { 0 };

@@ -77,7 +77,7 @@ static void names_who_waits_for_what_and_how_long(void **state)
     assert_string_equal(wait.waits_for, "dequeue_many(3)");
     assert_true(wait.nanoseconds >= 20 * MS);
     assert_false(wait.cancelled);
-    /* Once for each wait, and the call goes on. */
+    /* Once for each wait, and the call continues. */
     assert_int_equal(levada_watchdog_next(watchdog, 50 * MS, &wait, NULL), LEVADA_AGAIN);
     assert_int_equal(test_put(queue, 7, 3), LEVADA_OK);
     test_join(&call);

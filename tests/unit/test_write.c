@@ -36,7 +36,7 @@ static void expect(const char *description, const char *name, const char *want)
     t_clear(&got);
 }
 
-/* What t_rows gives: n, l, x (ragged), s, v, w, z. */
+/* What t_rows returns: n, l, x (ragged), s, v, w, z. */
 static void rows_are_written(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records that wait behind a zip are saved as the origins of their parts and read again; behind a
- * concat or mix as the origins of the inputs that gave them. */
+/* Records that wait after a zip are saved as the origins of their parts and read again; after a
+ * concat or mix as the origins of the inputs that returned them. */
 #include "run/handle.h"
 #include "support/functions.h"
 #include "support/iters.h"
@@ -290,7 +290,7 @@ static void changed_files_of_the_second_part_are_refused_by_name(void **state)
     write_lines("b.txt", 1000, 20, 1000);
     (void)snprintf(text, sizeof text, "%s", over(folder, " | shuffle:900"));
     saved = saved_behind(text, 2, 16);
-    write_lines("b.txt", 1000, 20, 300); /* behind what the table of files knows */
+    write_lines("b.txt", 1000, 20, 300); /* beyond what the table of files knows */
     err = expect_refused(text, saved, "another one when it is read again");
     assert_non_null(strstr(err.file, "/a"));
     assert_in_range(err.record, 300, 999);
@@ -330,7 +330,7 @@ static void a_changed_record_of_the_second_part_is_refused_by_name(void **state)
     t_folder_drop();
 }
 
-/* The file of the input that gave them is the one that is named. */
+/* The file of the input that returned them is the one that is named. */
 static void changed_records_that_were_passed_on_are_refused_by_name(void **state)
 {
     const char  *folder = t_folder();
@@ -345,7 +345,7 @@ static void changed_records_that_were_passed_on_are_refused_by_name(void **state
                    "mix(text_lines:%s/a.txt; text_lines:%s/b.txt) | shuffle:1500", folder, folder);
     expect_resumes(text, true, 400);
     saved = saved_behind(text, 2, 16);
-    write_lines("b.txt", 1000, 20, 300); /* behind what the table of files knows */
+    write_lines("b.txt", 1000, 20, 300); /* beyond what the table of files knows */
     err = expect_refused(text, saved, "another one when it is read again");
     assert_non_null(strstr(err.file, "/b.txt"));
     assert_in_range(err.record, 300, 999);

@@ -157,7 +157,7 @@ class PartsIterator:
         return self._owned.to_dict()
 
     def load_state_dict(self, state: Any) -> None:
-        """Goes on where a state of the same worker was saved."""
+        """Continues where a state of the same worker was saved."""
         owned = next(_found(state), None)
         if owned is None:
             raise InvalidArgumentError("expected a state that parts= saved")
