@@ -55,7 +55,7 @@ levada_status levada_rate_check(const levada_field *f, levada_error *err)
     if ((f->dtype == LEVADA_INT32 || f->dtype == LEVADA_INT64) && f->depth == 0 && f->ndim == 0)
         return LEVADA_OK;
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                       "field '%s' is no rate: one int32 or int64 per record", f->name);
+                       "field '%s' is not a rate: one int32 or int64 per record", f->name);
 }
 
 int64_t levada_rate_row(const levada_column *c, int64_t row)

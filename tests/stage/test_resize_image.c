@@ -20,7 +20,7 @@ static void becomes(const char *shape, const char *how, const uint8_t *want, siz
 
     t_write_file(path, pixels, sizeof pixels);
     (void)snprintf(text, sizeof text,
-                   "fixed_length:'%s',record_bytes=8 | decode_raw:uint8 | "
+                   "fixed_length:%s,record_bytes=8 | decode_raw:uint8 | "
                    "reshape:record,shape=%s | resize_image:record,%s", path, shape, how);
     it = t_iter_open(text, 1, 256);
     assert_int_equal(levada_iter_next(it, &block, NULL), LEVADA_OK);
