@@ -246,7 +246,8 @@ def test_phrases_are_found_in_c(tree, text, keys):
 
 
 def test_phrases_are_found_in_docstrings_and_comments_of_python(tree):
-    text = 'S = 1\n\n\ndef f():\n    """Whoever calls.\n\n    goes on"""\n    behind = "gives"  # anew\n'
+    text = 'S = 1\n\n\ndef f():\n    """Whoever calls.\n\n    goes on"""\n'
+    text += '    behind = "gives"  # anew\n'
     found = lint_words.check(tree("python/levada/a.py", text))
     keys = [f"python/levada/a.py:{word}" for word in ("whoever", "goes on", "anew")]
     assert sorted((f.line, f.key) for f in found) == list(zip([5, 7, 8], keys, strict=True))

@@ -83,7 +83,7 @@ static PyObject *bucket_check(PyObject *module, PyObject *args)
     return good ? Py_NewRef(Py_None) : NULL;
 }
 
-PyMethodDef levada_py_bucket_functions[] = {
+PyMethodDef levada_py_functions_bucket[] = {
     {"bucket_check", bucket_check, METH_VARARGS,
      "bucket_check(num_buckets, sizes, capacity, capacities, boundaries, num_threads)"},
     {NULL, NULL, 0, NULL},

@@ -451,7 +451,7 @@ out:
     return result;
 }
 
-PyMethodDef levada_py_build_functions[] = {
+PyMethodDef levada_py_functions_build[] = {
     {"build", build_block, METH_VARARGS,
      "build(rows, fields, rejects, flags=0): block of [(name, dtype, depth, dims, values, "
      "[offsets], [lengths])]; rejects are (row, code, message)."},

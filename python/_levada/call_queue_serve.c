@@ -233,7 +233,7 @@ static PyObject *serve_noted(PyObject *module, PyObject *capsule)
     Py_RETURN_NONE;
 }
 
-PyMethodDef levada_py_call_functions[] = {
+PyMethodDef levada_py_functions_call[] = {
     {"take", serve_take, METH_O,
       "take(most_idle): (task, target, op, run, input, alone, (seed, epoch), keys), or None where "
       "enough threads wait." },

@@ -356,7 +356,7 @@ static PyObject *dataset_late_decode(PyObject *module, PyObject *how)
     Py_RETURN_NONE;
 }
 
-PyMethodDef levada_py_dataset_functions[] = {
+PyMethodDef levada_py_functions_dataset[] = {
     {"append", dataset_append, METH_VARARGS,
      "append(name, options, inputs): a stage on top of a tuple of datasets."},
     {"remake", dataset_remake, METH_VARARGS,

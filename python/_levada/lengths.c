@@ -73,7 +73,7 @@ static PyObject *lengths_report(PyObject *module, PyObject *args)
     return levada_py_text(st, &text, &err);
 }
 
-PyMethodDef levada_py_lengths_functions[] = {
+PyMethodDef levada_py_functions_lengths[] = {
     {"optimal_boundaries", lengths_boundaries, METH_VARARGS,
      "optimal_boundaries(lengths, counts, buckets, multiple): a list."},
     {"padding_report", lengths_report, METH_VARARGS,

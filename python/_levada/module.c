@@ -246,15 +246,15 @@ static int module_exec(PyObject *module)
         return -1;
     }
 #define MODULE_ADD_TYPE(word) \
-    if (module_add_type(module, &levada_py_##word##_spec, &state->word) < 0) return -1;
-    LEVADA_PY_TYPES(MODULE_ADD_TYPE)
+    &&module_add_type(module, &levada_py_spec_##word, &state->word) == 0
+    if (!(true LEVADA_PY_TYPES(MODULE_ADD_TYPE))) return -1;
 #undef MODULE_ADD_TYPE
     state->calls = levada_py_call_queue_create();
     state->made = PyUnicode_InternFromString("_made");
     if (!state->calls || !state->made) return -1;
 #define MODULE_ADD_FUNCTIONS(word) \
-    if (PyModule_AddFunctions(module, levada_py_##word##_functions) < 0) return -1;
-    LEVADA_PY_FUNCTIONS(MODULE_ADD_FUNCTIONS)
+    &&PyModule_AddFunctions(module, levada_py_functions_##word) == 0
+    if (!(true LEVADA_PY_FUNCTIONS(MODULE_ADD_FUNCTIONS))) return -1;
 #undef MODULE_ADD_FUNCTIONS
     return module_add_tables(module);
 }

@@ -27,7 +27,7 @@ typedef struct levada_py_main   levada_py_main;
     X(block)                                                                    \
     X(view) X(dataset) X(iter) X(function) X(writer) X(sink) X(tensor) X(queue) \
         X(barrier) X(saver) X(segments) X(reader) X(bucket) X(front)
-/* Lists of functions of the module, levada_py_<word>_functions in their files. */
+/* Lists of functions of the module, levada_py_functions_<word> in their files. */
 #define LEVADA_PY_FUNCTIONS(X)                                                                \
     X(dataset)                                                                    \
     X(build) X(lengths) X(call) X(records) X(queue) X(watchdog) X(writer) X(rows) \
@@ -57,16 +57,16 @@ typedef struct levada_py_dataset {
  * subclassed, keeps it. */
 levada_py_state *levada_py_state_of(PyObject *self);
 
-#define LEVADA_PY_SPEC(word) extern PyType_Spec levada_py_##word##_spec;
+#define LEVADA_PY_SPEC(word) extern PyType_Spec levada_py_spec_##word;
 LEVADA_PY_TYPES(LEVADA_PY_SPEC)
 #undef LEVADA_PY_SPEC
-#define LEVADA_PY_LIST(word) extern PyMethodDef levada_py_##word##_functions[];
+#define LEVADA_PY_LIST(word) extern PyMethodDef levada_py_functions_##word[];
 LEVADA_PY_FUNCTIONS(LEVADA_PY_LIST)
 #undef LEVADA_PY_LIST
 
 /* Defines the spec of a type; `more` are flags besides the default ones. */
 #define LEVADA_PY_TYPE(word, text, object, all, more)  \
-    PyType_Spec levada_py_##word##_spec = {            \
+    PyType_Spec levada_py_spec_##word = {            \
         .name = "levada._levada." text,                \
         .basicsize = sizeof(object),                   \
         .flags = (more) | Py_TPFLAGS_DEFAULT,          \

@@ -521,7 +521,7 @@ static PyObject *queue_waiters(PyObject *module, PyObject *unused)
     return levada_py_text(levada_waiters_json(NULL, &text, &err), &text, &err);
 }
 
-PyMethodDef levada_py_queue_functions[] = {
+PyMethodDef levada_py_functions_queue[] = {
     {"waiters", queue_waiters, METH_NOARGS, "Calls that wait in queues and barriers, as JSON."},
     {NULL, NULL, 0, NULL},
 };

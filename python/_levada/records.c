@@ -449,7 +449,7 @@ static PyObject *records_example(PyObject *module, PyObject *args)
     return made;
 }
 
-PyMethodDef levada_py_records_functions[] = {
+PyMethodDef levada_py_functions_records[] = {
     {"decoder", records_decoder_open, METH_VARARGS,
      "decoder(name, options, features, components): a decoder as a function, for one thread at a "
      "time; `single` needs the features and components of the columns."},

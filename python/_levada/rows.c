@@ -91,7 +91,7 @@ static PyObject *rows_slices(PyObject *module, PyObject *args)
     return list;
 }
 
-PyMethodDef levada_py_rows_functions[] = {
+PyMethodDef levada_py_functions_rows[] = {
     {"dicts", rows_dicts, METH_VARARGS, "dicts(names, columns, n): list of n dicts."},
     {"slices", rows_slices, METH_VARARGS,
      "slices(values, offsets): list of values[a:b]; offsets are int32 and ascend."},

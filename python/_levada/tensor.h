@@ -95,6 +95,4 @@ PyObject *levada_py_from_tensor(levada_py_state *state, const levada_py_slots *s
 PyObject      *levada_py_tensor_object(levada_py_state *state, levada_tensor *tensor);
 levada_tensor *levada_py_tensor_of_object(const levada_py_state *state, PyObject *object);
 
-extern PyType_Spec levada_py_tensor_spec;
-
 #endif

@@ -78,7 +78,7 @@ static PyObject *watchdog_stop(PyObject *module, PyObject *capsule)
     return Py_NewRef(Py_None);
 }
 
-PyMethodDef levada_py_watchdog_functions[] = {
+PyMethodDef levada_py_functions_watchdog[] = {
     {"watchdog_open", watchdog_open, METH_VARARGS, "watchdog_open(limit, cancel)"},
     {"watchdog_next", watchdog_next, METH_O, "The next wait that is too long; None once stopped."},
     {"watchdog_stop", watchdog_stop, METH_O, "Ends watchdog_next."},

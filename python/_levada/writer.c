@@ -140,7 +140,7 @@ static PyObject *writer_save(PyObject *module, PyObject *args)
     return levada_py_none(st, &err);
 }
 
-PyMethodDef levada_py_writer_functions[] = {
+PyMethodDef levada_py_functions_writer[] = {
     {"save_file", writer_save, METH_VARARGS,
      "save_file(path, bytes): a file that appears complete or not at all."},
     {NULL, NULL, 0, NULL},

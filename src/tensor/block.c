@@ -197,7 +197,7 @@ int64_t             levada_column_rows(const levada_column *c) { return c ? c->n
 const void         *levada_column_values(const levada_column *c) { return c ? c->values : NULL; }
 const int32_t      *levada_column_lengths(const levada_column *c) { return c ? c->lengths : NULL; }
 
-static const levada_level *column_level(const levada_column *c, int32_t level)
+static const levada_level *block_column_level(const levada_column *c, int32_t level)
 {
     int32_t n = c ? c->field->depth + (c->field->dtype == LEVADA_BYTES) : 0;
 
@@ -206,14 +206,14 @@ static const levada_level *column_level(const levada_column *c, int32_t level)
 
 const int32_t *levada_column_begins(const levada_column *c, int32_t level)
 {
-    const levada_level *of = column_level(c, level);
+    const levada_level *of = block_column_level(c, level);
 
     return of ? of->begin : NULL;
 }
 
 const int32_t *levada_column_ends(const levada_column *c, int32_t level)
 {
-    const levada_level *of = column_level(c, level);
+    const levada_level *of = block_column_level(c, level);
 
     return of ? of->end : NULL;
 }
