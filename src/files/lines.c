@@ -27,7 +27,7 @@ int64_t levada_file_line(levada_env *env, const char *path, const levada_bytes_o
     int64_t       line = 1;
     struct stat   st;
 
-    /* Opening a pipe could wait for ever. */
+    /* Opening a pipe could wait forever. */
     if (offset < 0 || offset > LINES_MOST || stat(path, &st) != 0 || !S_ISREG(st.st_mode)) return 0;
     chunk = levada_alloc(LINES_CHUNK);
     if (!chunk || levada_bytes_open(env, path, options, &bytes, NULL) != LEVADA_OK) offset = -1;

@@ -26,7 +26,7 @@ LEVADA_MUST_USE levada_status levada_rows_check_open(levada_rows_check    *check
 void levada_rows_check_close(levada_rows_check *check);
 
 /* Decodes a block of rows as the file reader returns it. Sets *rejects, borrowed until the next
- * call, and *n: at most one for each row. A bad row is no error of the call. */
+ * call, and *n: at most one for each row. A bad row does not fail the call. */
 LEVADA_MUST_USE levada_status levada_rows_check_block(levada_rows_check    *check,
                                                       const levada_block   *rows,
                                                       const levada_reject **rejects, int32_t *n,
