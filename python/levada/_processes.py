@@ -79,7 +79,7 @@ class _Memory:
             raise
 
     def view(self, size: int) -> memoryview:
-        """At least `size` bytes of it; it grows. Raises OSError where there is no memory."""
+        """At least `size` bytes of it; it grows. Raises OSError without memory."""
         if len(self.map) < size:
             if os.fstat(self.fd).st_size < size:
                 os.posix_fallocate(self.fd, 0, 1 << (size - 1).bit_length())

@@ -404,7 +404,7 @@ class TestPace:
         def slow(record):
             seen.append(int(record["value"]))
             if len(seen) > 60:
-                never.wait(30)  # the first batch must not need so many
+                never.wait(30)  # the first batch must not need 30
             return [record] if kind == "flat_map" else kind == "filter" or record
 
         ds = lv.range(1000)

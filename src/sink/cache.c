@@ -6,7 +6,7 @@
  *
  * What is random upstream would be the same in every epoch, and a restore could not make it again:
  * it is refused. So the content follows from the description, and a state is a number of records. A
- * restore without content reads the input once more; one in the middle of the first pass goes on
+ * restore without content reads the input once more; one in the middle of the first pass continues
  * with its input, and a later pass fills the cache.
  */
 #include "base/alloc.h"
@@ -350,7 +350,7 @@ static levada_status cache_seek(cache_state *s, int64_t at, levada_error *err)
     return LEVADA_OK;
 }
 
-/* A pass that read its input goes on with it; it can no longer fill anything. */
+/* A pass that read its input continues with it; it can no longer fill anything. */
 static levada_status cache_restore(void *state, levada_state_reader *from, levada_error *err)
 {
     cache_state *s = state;

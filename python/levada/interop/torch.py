@@ -394,7 +394,7 @@ def torch_dataset(
     `transform`: ``transform(batch)`` turns a ``Batch`` into the value that the loader returns. It
     runs in the worker. The default is ``batch.torch()``. Spawned workers need a
     function that can be pickled.
-    `equal`: "drop" or "pad" gives every rank the same number of batches: the last batches that not
+    `equal`: "drop" or "pad": all ranks have the same number of batches: the last batches that not
     all ranks have are dropped, or copies are added whose ``is_padding`` is True and whose lengths
     and masks are 0. With several ranks, None warns once and False does not.
     `parts`: parts=64 cuts the data into that many fixed parts, whose states fit any number of ranks

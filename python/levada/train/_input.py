@@ -2,7 +2,7 @@
 """Batchers: threads that move examples from sources into a queue, and batches out of it.
 
 The contract is that of TensorFlow's ``python/training/input.py``. The result of each function is a
-``Stream``: a call gives the next batch in the structure of the examples (an example of one field
+``Stream``: a call returns the next batch in the structure of the examples (an example of one field
 is returned bare), and raises OutOfRangeError at the end. Its ``stats()`` has the queue's fullness
 under TensorFlow's name, and ``dropped_records``: the number of records at the end that did not
 fill a batch.
