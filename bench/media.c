@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Images and sounds: levada's decoders and stages, and the libraries that they use, alone and into
- * as many reused buffers as a block has. The data is made here: photographs of 500 x 375 pixels as JPEG of quality 90 and
- * as PNG, and 60 seconds of sound. Counts images, and samples of sounds; bytes are those encoded.
+ * as many reused buffers as a block has. The data is made here: photographs of 500 x 375 pixels as
+ * JPEG of quality 90 and as PNG, and 60 seconds of sound. Counts images, and samples of sounds;
+ * bytes are those encoded.
  */
 #include "harness.h"
 

@@ -232,7 +232,9 @@ static levada_status decode_npy_decode(void *state, const void *args, const leva
 
 static const levada_example_file decode_npy_files[] = {
     { "numbers.npy",
-      "\x93NUMPY\1\0\x37\0{'descr': '<i2', 'fortran_order': False, 'shape': (3,)}\1\0\2\0\3\0", 71 },
+      "\x93NUMPY\1\0\x37\0"
+      "{'descr': '<i2', 'fortran_order': False, 'shape': (3,)}\1\0\2\0\3\0",
+      71 },
     { NULL, NULL, 0 }
 };
 

@@ -40,7 +40,9 @@ static levada_status npy_info_decode(void *state, const void *args, const levada
 
 static const levada_example_file npy_info_files[] = {
     { "numbers.npy",
-      "\x93NUMPY\1\0\x37\0{'descr': '<i2', 'fortran_order': False, 'shape': (3,)}\1\0\2\0\3\0", 71 },
+      "\x93NUMPY\1\0\x37\0"
+      "{'descr': '<i2', 'fortran_order': False, 'shape': (3,)}\1\0\2\0\3\0",
+      71 },
     { NULL, NULL, 0 }
 };
 

@@ -31,14 +31,15 @@ static levada_status picture_random_crop(levada_ints size, levada_picture_option
     return LEVADA_OK;
 }
 
-levada_status levada_picture_crop(levada_ints crop, levada_ints random, levada_picture_options *o,
+levada_status levada_picture_crop(levada_ints crop, levada_ints drawn, levada_picture_options *o,
                                   levada_error *err)
 {
     const int64_t *at = crop.at;
 
-    if (crop.n > 0 && random.n > 0)
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "crop and random_crop exclude each other");
-    if (random.n > 0) return picture_random_crop(random, o, err);
+    if (crop.n > 0 && drawn.n > 0)
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "crop and random_crop exclude each other");
+    if (drawn.n > 0) return picture_random_crop(drawn, o, err);
     o->crops = crop.n > 0;
     if (crop.n == 0) return LEVADA_OK;
     if (crop.n != 4) {

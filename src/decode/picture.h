@@ -106,7 +106,7 @@ int64_t levada_picture_measure(const levada_picture_options *o, const uint8_t *d
 void levada_picture_close(levada_picture_tools *tools);
 
 /* The options `crop`: nothing, or [y, x, height, width]; and `random_crop`: [height, width]. */
-levada_status levada_picture_crop(levada_ints crop, levada_ints random, levada_picture_options *o,
+levada_status levada_picture_crop(levada_ints crop, levada_ints drawn, levada_picture_options *o,
                                   levada_error *err);
 levada_status levada_picture_options_of(const levada_picture_args *a, levada_picture_options *o,
                                         levada_error *err);

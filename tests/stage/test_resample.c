@@ -96,7 +96,7 @@ static void columns_are_checked(void **state)
         { "range:4 | cast:value,dtype=float32 | reshape:value,shape=[1] | resample:value,rate=8000",
           "sample_rate" },
         { "range:4 | cast:value,dtype=float32 | reshape:value,shape=[1] | "
-          "resample:value,rate=8000,rate_field=value", "no rate" },
+          "resample:value,rate=8000,rate_field=value", "not a rate" },
     };
 
     (void)state;
