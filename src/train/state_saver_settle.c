@@ -103,11 +103,18 @@ static int64_t settle_entering(const levada_state_saver *s)
     return n;
 }
 
-/* An open saver in which nothing can happen any more, since abandoned examples fill it. */
+/* An open saver in which nothing can happen any more, since abandoned examples fill it. A batch of
+ * last segments alone may still be requeued. */
 static bool settle_stuck(const levada_state_saver *s)
 {
-    return s->counts.abandoned > 0 && s->counts.abandoned == s->counts.unsaved &&
-           s->counts.reserved == 0 && s->capacity >= 0 && s->counts.live >= s->capacity;
+    if (s->counts.abandoned == 0 || s->counts.reserved > 0 || s->capacity < 0 ||
+        s->counts.live < s->capacity) {
+        return false;
+    }
+    for (const levada_segment_batch *b = s->batches; b != NULL; b = b->next) {
+        if (!b->abandoned) return false;
+    }
+    return true;
 }
 
 /* The end of a take that cannot get n. */
