@@ -327,7 +327,9 @@ static void every_stage_gives_the_same_records(void **state)
         (void)snprintf(pipe, sizeof pipe, EXAMPLES " %s", bar);
         if (!late_fits(pipe)) continue;
         late_expect_same(pipe, op->def.stage.batches);
-        (void)snprintf(pipe, sizeof pipe, SEQUENCES " | shuffle:9 %s", bar);
+        /* A cache refuses to keep one random order. */
+        (void)snprintf(pipe, sizeof pipe, SEQUENCES " %s %s",
+                       strstr(bar, "cache") ? "" : "| shuffle:9", bar);
         late_expect_same(pipe, op->def.stage.batches);
         n++;
     }
