@@ -548,28 +548,6 @@ def test_convert_makes_empty_lists_that_suit_every_dtype(folder, dtype):
     assert ds.first()["x"].tolist() == []
 
 
-def test_convert_writes_the_fewest_digits_of_floats(folder):
-    random = np.random.default_rng(1)
-    edges = [0, -0.0, 1, 10, 99999.99, 999999.94, 1e6, 1e-4, 9.9999e-5, 0.99999994, 16777216]
-    values = np.concatenate(
-        [
-            np.array(edges, np.float32),
-            random.random(2000, np.float32),
-            random.integers(0, 2**32, 2000, np.uint32).view(np.float32),
-            -random.random(2000, np.float32) * np.float32(10) ** random.integers(-5, 8, 2000),
-        ]
-    ).astype(np.float32)
-    values = values[np.isfinite(values)]
-    with lv.TFRecordWriter(folder / "floats.tfrecord") as writer:
-        writer.write(lv.make_example({"x": values}))
-    text = levada("convert", "floats.tfrecord", "-", cwd=folder).stdout
-    texts = json.loads(text, parse_float=str)["x"]
-    assert all(np.float32(t).tobytes() == x.tobytes() for t, x in zip(texts, values, strict=True))
-    for t, x in zip(texts, values, strict=True):
-        same = [f"{x:.{n}g}" for n in range(6, 10) if np.float32(f"{x:.{n}g}") == x]
-        assert t == (same[0] if set(".e") & set(same[0]) else same[0] + ".0")
-
-
 def test_convert_that_fails_leaves_the_old_file(folder):
     (folder / "out.tfrecord").write_bytes(b"old")
     before = sorted(folder.iterdir())

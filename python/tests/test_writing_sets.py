@@ -8,6 +8,7 @@ import subprocess
 import tarfile
 
 import levada as lv
+import numpy as np
 import pytest
 from command import LEVADA, needs_command
 from levada.errors import InvalidArgumentError
@@ -305,3 +306,27 @@ def test_a_number_beyond_its_dtype_is_no_infinity(tmp_path):
             lv.csv(str(path), record_defaults=[dtype]).to_list()
     path.write_text("inf\n-Infinity\n3.4028235e38\n")
     assert len(lv.csv(str(path), record_defaults=[lv.float32]).to_list()) == 3
+
+
+@needs_command
+def test_convert_writes_the_fewest_digits_of_floats(tmp_path):
+    random = np.random.default_rng(1)
+    edges = [0, -0.0, 1, 10, 99999.99, 999999.94, 1e6, 1e-4, 9.9999e-5, 0.99999994, 16777216]
+    values = np.concatenate(
+        [
+            np.array(edges, np.float32),
+            random.random(2000, np.float32),
+            random.integers(0, 2**32, 2000, np.uint32).view(np.float32),
+            -random.random(2000, np.float32) * np.float32(10) ** random.integers(-5, 8, 2000),
+        ]
+    ).astype(np.float32)
+    values = values[np.isfinite(values)]
+    with lv.TFRecordWriter(tmp_path / "floats.tfrecord") as writer:
+        writer.write(lv.make_example({"x": values}))
+    convert(tmp_path, "floats.tfrecord", "floats.jsonl")
+    text = (tmp_path / "floats.jsonl").read_text()
+    texts = json.loads(text, parse_float=str)["x"]
+    assert all(np.float32(t).tobytes() == x.tobytes() for t, x in zip(texts, values, strict=True))
+    for t, x in zip(texts, values, strict=True):
+        same = [f"{x:.{n}g}" for n in range(6, 10) if np.float32(f"{x:.{n}g}") == x]
+        assert t == (same[0] if set(".e") & set(same[0]) else same[0] + ".0")
