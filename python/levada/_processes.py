@@ -280,9 +280,13 @@ class InProcesses(Map):
         raise AssertionError
 
     def _idle(self) -> _Process | None:
-        with contextlib.suppress(IndexError):
-            return self.idle.pop()
-        return None
+        while True:
+            try:
+                worker = self.idle.pop()
+            except IndexError:
+                return None
+            if worker.owner == os.getpid():  # after a fork they are the parent's
+                return worker
 
     def _begun(self, run: int) -> _Process:
         """A new process, once it has the function."""
