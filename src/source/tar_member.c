@@ -99,10 +99,13 @@ static bool member_set_name(member_reader *r, const uint8_t *text, int64_t size)
 /* One "KEY=VALUE" of PAX. False where it cannot be used. */
 static bool member_pax_entry(member_reader *r, const uint8_t *key, int64_t n)
 {
-    const uint8_t *equal = memchr(key, '=', (size_t)n), *value = equal + 1;
-    int64_t        nkey = equal ? equal - key : 0, nvalue = n - nkey - 1, size = 0;
+    const uint8_t *equal = memchr(key, '=', (size_t)n), *value;
+    int64_t        nkey, nvalue, size = 0;
 
     if (!equal) return false;
+    value = equal + 1;
+    nkey = equal - key;
+    nvalue = n - nkey - 1;
     if (nkey == 4 && memcmp(key, "path", 4) == 0) return member_set_name(r, value, nvalue);
     if (nkey >= 10 && memcmp(key, "GNU.sparse", 10) == 0) r->sparse = true;
     if (nkey != 4 || memcmp(key, "size", 4) != 0) return true;
