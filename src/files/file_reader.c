@@ -73,6 +73,11 @@ levada_status levada_file_reader_create(const levada_context *context, const lev
     return st;
 }
 
+void levada_file_reader_forget(levada_file_reader *reader)
+{
+    for (int i = 0; i < LEVADA_FILES_KEPT; i++) levada_window_close(&reader->kept[i].window);
+}
+
 void levada_file_reader_destroy(levada_file_reader **reader)
 {
     levada_file_reader *r = *reader;

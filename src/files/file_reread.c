@@ -348,11 +348,6 @@ static levada_status file_reread_join(file_reread *x, levada_block **out, levada
     return st;
 }
 
-void levada_file_reader_forget(levada_file_reader *reader)
-{
-    for (int i = 0; i < LEVADA_FILES_KEPT; i++) levada_window_close(&reader->kept[i].window);
-}
-
 levada_status levada_file_reader_reread(levada_file_reader *reader, const levada_origin *sorted,
                                         int64_t n, levada_block **out, levada_error *err)
 {
