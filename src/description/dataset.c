@@ -30,6 +30,18 @@ static levada_status dataset_arity(const levada_op *op, int32_t n, levada_error 
                        (int)op->min_inputs, (int)op->max_inputs, (int)n);
 }
 
+void levada_dataset_keep(levada_dataset *dataset, levada_common *common)
+{
+    levada_common *none = NULL;
+
+    if (!atomic_compare_exchange_strong(&dataset->kept, &none, common)) common->drop(common);
+}
+
+levada_common *levada_dataset_kept(const levada_dataset *dataset)
+{
+    return atomic_load(&dataset->kept);
+}
+
 static void dataset_free(levada_dataset *dataset)
 {
     levada_bound bound = {dataset->options, dataset->args, dataset->memory, dataset->nmemory};

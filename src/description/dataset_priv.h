@@ -52,6 +52,11 @@ typedef struct levada_default_path {
     int32_t                           depth;
 } levada_default_path;
 
+/* The first one stays until the dataset is gone; another one is dropped. Any thread. */
+void levada_dataset_keep(levada_dataset *dataset, levada_common *common);
+/* Borrowed; NULL where nothing was kept yet. */
+levada_common *levada_dataset_kept(const levada_dataset *dataset);
+
 /* What a dataset is made with. */
 typedef struct levada_making {
     levada_env                *env;

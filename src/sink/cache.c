@@ -6,8 +6,8 @@
  *
  * What is random upstream would be the same in every epoch, and a restore could not make it again:
  * it is refused. So the content follows from the description, and a state is a number of records. A
- * restore without content reads the input once more; one in the middle of the first pass continues
- * with its input, and a later pass fills the cache.
+ * restore without content reads the input once more; one in the middle of the first pass
+ * continues with its input, and a later pass fills the cache.
  */
 #include "base/alloc.h"
 #include "description/columns.h"
@@ -123,15 +123,13 @@ static levada_dataset *cache_dataset(const cache_state *s)
 /* The first complete content stays with the dataset. Takes the reference. */
 static void cache_keep(cache_state *s, levada_cache_store *store)
 {
-    levada_common *none = NULL, *kept = levada_cache_store_to_common(store);
-
-    if (!atomic_compare_exchange_strong(&cache_dataset(s)->kept, &none, kept)) kept->drop(kept);
+    levada_dataset_keep(cache_dataset(s), levada_cache_store_to_common(store));
 }
 
 static levada_status cache_find(cache_state *s, const char *path, const uint8_t fingerprint[16],
                                 levada_error *err)
 {
-    levada_common        *kept = atomic_load(&cache_dataset(s)->kept);
+    levada_common        *kept = levada_dataset_kept(cache_dataset(s));
     levada_cache_store *store = NULL;
     levada_error        why = LEVADA_ERROR_INIT;
     levada_status       st;

@@ -10,7 +10,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdatomic.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -28,7 +27,7 @@ typedef struct cache_store_entry {
 
 struct levada_cache_store {
     levada_common        kept; /* first */
-    atomic_int         refs;
+    levada_refs        refs;
     levada_env        *env; /* a reference */
     int                fd;  /* of the file; -1 = in memory */
     char              *path;
@@ -54,7 +53,7 @@ static levada_status cache_store_damaged(const levada_cache_store *s, levada_err
 
 levada_cache_store *levada_cache_store_ref(levada_cache_store *store)
 {
-    atomic_fetch_add_explicit(&store->refs, 1, memory_order_relaxed);
+    levada_refs_add(&store->refs);
     return store;
 }
 
@@ -102,7 +101,7 @@ static levada_status cache_store_create(levada_env *env, const char *path,
 
     if (!s) return cache_store_memory(err);
     s->kept.drop = cache_store_drop;
-    atomic_init(&s->refs, 1);
+    levada_refs_init(&s->refs, 1);
     s->fd = -1;
     s->env = levada_env_ref(env);
     *out = s;

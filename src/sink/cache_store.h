@@ -37,7 +37,7 @@ LEVADA_MUST_USE levada_status levada_cache_writer_finish(levada_cache_writer *wr
 void levada_cache_writer_destroy(levada_cache_writer **writer);
 
 /* The content of a file. ENOT_FOUND where there is no file, EFAILED_PRECONDITION where it is that
- * of another description, EDATA_LOSS if it is not a cache or is damaged. */
+ * of another description, EDATA_LOSS where it is damaged or something else. */
 LEVADA_MUST_USE levada_status levada_cache_store_open(levada_env *env, const char *path,
                                                       const uint8_t        fingerprint[16],
                                                       levada_cache_store **out,
@@ -51,7 +51,7 @@ int64_t             levada_cache_store_blocks(const levada_cache_store *store);
 /* Records of a block, and of all of them. */
 int64_t levada_cache_store_rows(const levada_cache_store *store, int64_t block);
 int64_t levada_cache_store_records(const levada_cache_store *store);
-/* A block, to be released; of a file, read again. */
+/* A block, to be released; of a file, read each time. */
 LEVADA_MUST_USE levada_status levada_cache_store_get(const levada_cache_store *store, int64_t block,
                                                      levada_block **out, levada_error *err);
 

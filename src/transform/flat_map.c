@@ -72,7 +72,8 @@ static levada_status flat_map_rows(const levada_block *in, const levada_block *m
     for (int64_t i = 0; i < made->n; i++) {
         if (rows[i] >= (i ? rows[i - 1] : 0) && rows[i] < in->n) continue;
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "record %lld was made of row %lld: rows must ascend and be less than %lld",
+                           "record %lld was made of row %lld: rows must ascend and be less than "
+                           "%lld",
                            (long long)i, (long long)rows[i], (long long)in->n);
     }
     *out = rows;

@@ -44,7 +44,8 @@ static void later_passes_return_the_first(void **state)
         int64_t n = 0, *got = read_all("range:90 | map:{c:liar} | cache | repeat:3", threads, &n);
 
         assert_int_equal(n, 270);
-        assert_memory_equal(got, got + 90, 90 * sizeof *got); /* the function was not called again */
+        /* The function was not called again. */
+        assert_memory_equal(got, got + 90, 90 * sizeof *got);
         assert_memory_equal(got, got + 180, 90 * sizeof *got);
         free(got);
     }
