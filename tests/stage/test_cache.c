@@ -16,8 +16,11 @@
 static const char *with_path(const char *text, const char *name)
 {
     static char made[4096];
+    const char *at = strstr(text, "%s");
 
-    assert_true(snprintf(made, sizeof made, text, t_path(name)) < (int)sizeof made);
+    assert_non_null(at);
+    assert_true(snprintf(made, sizeof made, "%.*s%s%s", (int)(at - text), text, t_path(name),
+                         at + 2) < (int)sizeof made);
     return made;
 }
 
