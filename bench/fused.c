@@ -348,7 +348,7 @@ static void fused_finish_columns(fused_state *s, levada_bench_count *count)
     s->n = 0;
 }
 
-/* -- shuffle ------------------------------------------------------------------------------------ */
+/* -- shuffle ----------------------------------------------------------------------------------- */
 
 /* The record that was chosen FUSED_AHEAD records ago. */
 static void fused_next(fused_state *s, levada_bench_count *count)

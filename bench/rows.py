@@ -238,7 +238,7 @@ def python_rows():
 
 
 def sequence_rows():
-    """P1, P2, P3 on one and two cores."""
+    """P1, P2 on one and two cores."""
     on = {"threads": 2, "autotune": False}
     return [
         Row(
@@ -285,6 +285,13 @@ def sequence_rows():
             {ALONE: ours_c("buckets_s", "s", 2, 2), TWICE: fused("fused_buckets_s", "s", 2)},
             {"tf window sort": 10.0}, 1e-3,
         ),
+    ]  # fmt: skip
+
+
+def column_rows():
+    """P3 on one and two cores."""
+    on = {"threads": 2, "autotune": False}
+    return [
         Row(
             "P3", "B to columns, 1 core", "k examples/s", python("ours:columns", "b"),
             {
@@ -526,6 +533,7 @@ ROWS = [
     *python_rows(),
     *queue_rows(),
     *sequence_rows(),
+    *column_rows(),
     *reader_rows(),
     *train_rows(),
     *pipeline_rows(),

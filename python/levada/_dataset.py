@@ -311,7 +311,7 @@ class Dataset(Divided[T]):
         return self._append("select", {"fields": names})
 
     def _stage(self, name: str, **options: Any) -> Dataset[Any]:
-        from levada._lengths import LengthHistogram
+        from levada._lengths import LengthHistogram, with_boundaries
 
         specs = ("spec", "context", "sequences") if name.startswith("parse_") else ("spec",)
         for option in specs:
@@ -319,7 +319,7 @@ class Dataset(Divided[T]):
                 raise InvalidArgumentError(f"{name}: {_not_a_spec(options[option])}")
 
         if isinstance(options.get("boundaries"), LengthHistogram):
-            return self._stage(name, **_with_boundaries(options))
+            return self._stage(name, **with_boundaries(options))
         if "record_defaults" in options:
             from levada._decoders import csv_defaults
 
@@ -550,15 +550,6 @@ class Dataset(Divided[T]):
         lines += ["  ?  more fields, known when it runs"] if self._core.flags & 1 else []
         lines += [f"  {what:<{width}}  {known:,}".replace(",", " ")] if known is not None else []
         return "\n".join(lines)
-
-
-def _with_boundaries(options):
-    """The options of a bucketing stage with the best boundaries of a histogram."""
-    from levada._lengths import optimal_boundaries
-
-    buckets, multiple = options.get("num_buckets") or 16, options.get("pad_to_multiple") or 1
-    boundaries = optimal_boundaries(options["boundaries"], buckets, multiple)
-    return {**options, "boundaries": boundaries, "num_buckets": None}
 
 
 def _known_length(core):

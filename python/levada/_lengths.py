@@ -181,6 +181,13 @@ class PaddingReport:
         return "\n".join([" · ".join(head), *lines])
 
 
+def with_boundaries(options):
+    """The options of a bucketing stage with the best boundaries of a histogram."""
+    buckets, multiple = options.get("num_buckets") or 16, options.get("pad_to_multiple") or 1
+    boundaries = optimal_boundaries(options["boundaries"], buckets, multiple)
+    return {**options, "boundaries": boundaries, "num_buckets": None}
+
+
 def padding_report(
     lengths: Dataset | LengthHistogram | Mapping[int, int] | Iterable[int],
     field: str | None = None,

@@ -5,7 +5,6 @@ Golden texts lie in tests/cli; LEVADA_UPDATE=1 writes them again.
 """
 
 import functools
-import gzip
 import html.parser
 import itertools
 import json
@@ -21,10 +20,21 @@ import unicodedata
 from pathlib import Path
 
 import levada as lv
-import numpy as np
 import pytest
+from cli_support import (  # noqa: F401  a fixture
+    PARSE,
+    PARSED,
+    RECORDS,
+    example,
+    features,
+    ints,
+    levada,
+    made_folder,
+    sequence_example,
+    texts,
+)
 from command import LEVADA, needs_command
-from wire import frame, sized, varint
+from wire import frame, sized
 
 GOLDEN = Path(__file__).resolve().parents[2] / "tests" / "cli"
 COMMANDS = ["run", "head", "info", "verify", "stats", "convert", "stages", "bench", "check"]
@@ -33,67 +43,11 @@ COMMANDS += ["new-plugin", "ckpt", "index", "completion"]
 pytestmark = needs_command
 
 
-def levada(*words, cwd=None, status=0):
-    """Runs the command and checks its exit status."""
-    done = subprocess.run(
-        [LEVADA, *map(str, words)], cwd=cwd, capture_output=True, text=True, timeout=60
-    )
-    assert done.returncode == status, done.stderr + done.stdout
-    return done
-
-
 def golden(name, text):
     path = GOLDEN / name
     if os.environ.get("LEVADA_UPDATE"):
         path.write_text(text)
     assert text == path.read_text()
-
-
-# Files made without levada.
-
-
-def ints(values):
-    return sized(3, sized(1, b"".join(map(varint, values))))
-
-
-def texts(values):
-    return sized(1, b"".join(sized(1, value) for value in values))
-
-
-def features(mapping):
-    entries = (sized(1, k.encode()) + sized(2, v) for k, v in mapping.items())
-    return b"".join(sized(1, entry) for entry in entries)
-
-
-def example(i):
-    tokens = ints(range(i % 5 + 1))
-    return sized(1, features({"name": texts([b"r%d" % i]), "tokens": tokens}))
-
-
-def sequence_example(i):
-    steps = b"".join(sized(1, ints([t])) for t in range(i))
-    return sized(1, features({"id": ints([i])})) + sized(2, features({"tokens": steps}))
-
-
-RECORDS = [example(i) for i in range(10)]
-PARSED = [{"name": [f"r{i}"], "tokens": list(range(i % 5 + 1))} for i in range(10)]
-PARSE = (
-    "parse_example:{name:{kind:FixedLen,shape:[],dtype:string},tokens:{kind:VarLen,dtype:int64}}"
-)
-
-
-@pytest.fixture
-def folder(tmp_path):
-    """ten.tfrecord, ten.tfrecord.gz, bad.tfrecord (record 3 is damaged), lines.txt."""
-    whole = b"".join(map(frame, RECORDS))
-    (tmp_path / "ten.tfrecord").write_bytes(whole)
-    (tmp_path / "ten.tfrecord.gz").write_bytes(gzip.compress(whole))
-    begin = sum(len(frame(record)) for record in RECORDS[:3])
-    bad = bytearray(whole)
-    bad[begin + 14] ^= 1
-    (tmp_path / "bad.tfrecord").write_bytes(bad)
-    (tmp_path / "lines.txt").write_text("one\ntwo\n\nfour \u00e9\n")
-    return tmp_path
 
 
 # Help and wrong usage.
@@ -481,93 +435,6 @@ def test_ckpt_shows_and_compares(folder):
     assert levada("ckpt", "diff", "a", "a", cwd=folder).stdout == ""
     assert levada("ckpt", "diff", "a", "b", cwd=folder, status=1).stdout.startswith("- ")
     levada("ckpt", "show", "ten.tfrecord", cwd=folder, status=1)
-
-
-# convert
-
-
-@pytest.mark.parametrize("end", [".gz", ".zst", ".zz"])
-def test_convert_changes_the_compression(folder, end):
-    levada("convert", "ten.tfrecord", "a.tfrecord" + end, cwd=folder)
-    levada("convert", "a.tfrecord" + end, "b.tfrecord", cwd=folder)
-    assert (folder / "b.tfrecord").read_bytes() == (folder / "ten.tfrecord").read_bytes()
-    if end == ".gz":
-        packed = (folder / "a.tfrecord.gz").read_bytes()
-        assert gzip.decompress(packed) == (folder / "ten.tfrecord").read_bytes()
-
-
-def test_convert_text_to_examples_and_json(folder):
-    levada("convert", "lines.txt", "lines.tfrecord", "--field", "text", cwd=folder)
-    text = levada("convert", "lines.tfrecord", "-", cwd=folder).stdout
-    lines = [json.loads(line)["text"] for line in text.splitlines()]
-    assert lines == [["one"], ["two"], [""], ["four \u00e9"]]
-
-
-def test_convert_raw_lines(folder):
-    levada("convert", "lines.txt", "lines.tfrecord", "--raw", cwd=folder)
-    lines = [b"one", b"two", b"", "four \u00e9".encode()]
-    expected = b"".join(map(frame, lines))
-    assert (folder / "lines.tfrecord").read_bytes() == expected
-
-
-def test_convert_json_and_back(folder):
-    rows = [
-        {"i": [1, -2, 2**62], "f": [0.5, 1.25], "s": ["a\n", {"base64": "/w=="}], "e": []},
-        {"context": {"id": [1]}, "sequence": {"t": [[1, 2], [], [3]]}},
-    ]
-    text = "".join(json.dumps(row) + "\n" for row in rows)
-    (folder / "rows.jsonl").write_text(text)
-    levada("convert", "rows.jsonl", "rows.tfrecord", cwd=folder)
-    levada("convert", "rows.tfrecord", "again.jsonl", cwd=folder)
-    again = (folder / "again.jsonl").read_text().splitlines()
-    assert [json.loads(line) for line in again] == rows
-
-
-def test_convert_keeps_what_json_has_no_number_for(folder):
-    nan, inf, less = ({"float": text} for text in ("NaN", "Infinity", "-Infinity"))
-    rows = [
-        {"a": [nan], "b": [1.5, inf, less, 2.0], "c": ["NaN"]},
-        {"context": {}, "sequence": {"t": [[], [nan], [2.0]], "s": [[], ["x"]], "e": [[]]}},
-    ]
-    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    levada("convert", "rows.jsonl", "rows.tfrecord", cwd=folder)
-    levada("convert", "rows.tfrecord", "again.jsonl", cwd=folder)
-    again = (folder / "again.jsonl").read_text().splitlines()
-    assert [json.loads(line) for line in again] == rows
-    spec = {"a": lv.VarLenFeature(lv.float32), "b": lv.VarLenFeature(lv.float32)}
-    row = lv.tfrecord(str(folder / "rows.tfrecord")).take(1).parse_example(spec).first()
-    assert np.isnan(row["a"]).tolist() == [True]
-    assert row["b"].tolist() == [1.5, np.inf, -np.inf, 2.0]
-
-
-@pytest.mark.parametrize("dtype", [lv.int64, lv.float32, lv.string])
-def test_convert_makes_empty_lists_that_suit_every_dtype(folder, dtype):
-    (folder / "rows.jsonl").write_text('{"x":[],"y":[1]}\n')
-    levada("convert", "rows.jsonl", "rows.tfrecord", cwd=folder)
-    ds = lv.tfrecord(str(folder / "rows.tfrecord")).parse_example({"x": lv.VarLenFeature(dtype)})
-    assert ds.first()["x"].tolist() == []
-
-
-def test_convert_that_fails_leaves_the_old_file(folder):
-    (folder / "out.tfrecord").write_bytes(b"old")
-    before = sorted(folder.iterdir())
-    done = levada("convert", "bad.tfrecord", "out.tfrecord", cwd=folder, status=1)
-    assert "record 3" in done.stderr
-    assert (folder / "out.tfrecord").read_bytes() == b"old"
-    assert sorted(folder.iterdir()) == before
-
-
-def test_convert_writes_into_a_pipe_and_leaves_it(folder):
-    os.mkfifo(folder / "pipe")
-    with subprocess.Popen(["cat", "pipe"], cwd=folder, stdout=subprocess.PIPE) as reader:
-        levada("convert", "ten.tfrecord", "pipe", "--to", "tfrecord", cwd=folder)
-        assert reader.stdout.read() == (folder / "ten.tfrecord").read_bytes()
-    assert (folder / "pipe").is_fifo()
-
-
-def test_convert_writes_no_text(folder):
-    done = levada("convert", "ten.tfrecord", "lines.txt", cwd=folder, status=2)
-    assert "lines.txt" in done.stderr
 
 
 # stages, bench

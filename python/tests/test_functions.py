@@ -304,7 +304,7 @@ def test_cancel_frees_a_waiting_call():
 
 
 class Twice:
-    """An iterator of a class that does not begin anew."""
+    """An iterator of a class that does not start again."""
 
     def __init__(self, rows):
         self.rows = iter(rows)

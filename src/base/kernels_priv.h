@@ -87,11 +87,14 @@ int64_t levada_varint_i64_portable(const uint8_t *p, size_t n, int64_t *out);
 int64_t levada_varint_i64_avx2(const uint8_t *p, size_t n, int64_t *out);
 int64_t levada_varint_i64_avx512(const uint8_t *p, size_t n, int64_t *out);
 int64_t levada_varint_i32_portable(const uint8_t *p, size_t n, int32_t *out);
-int64_t levada_varint_narrow_portable(const uint8_t *p, size_t n, levada_varint_range range, void *out);
+int64_t levada_varint_narrow_portable(const uint8_t *p, size_t n, levada_varint_range range,
+                                      void *out);
 int64_t levada_varint_i32_avx2(const uint8_t *p, size_t n, int32_t *out);
-int64_t levada_varint_narrow_avx2(const uint8_t *p, size_t n, levada_varint_range range, void *out);
+int64_t levada_varint_narrow_avx2(const uint8_t *p, size_t n, levada_varint_range range,
+                                  void *out);
 int64_t levada_varint_i32_avx512(const uint8_t *p, size_t n, int32_t *out);
-int64_t levada_varint_narrow_avx512(const uint8_t *p, size_t n, levada_varint_range range, void *out);
+int64_t levada_varint_narrow_avx512(const uint8_t *p, size_t n, levada_varint_range range,
+                                    void *out);
 
 int64_t levada_newline_index_portable(const uint8_t *p, size_t n, int32_t *pos, int64_t max,
                                       size_t *scanned);

@@ -89,7 +89,8 @@ int64_t levada_varint_i32_portable(const uint8_t *p, size_t n, int32_t *out)
     return varint_decode(p, n, (levada_varint_sink){.narrow = out});
 }
 
-int64_t levada_varint_narrow_portable(const uint8_t *p, size_t n, levada_varint_range range, void *out)
+int64_t levada_varint_narrow_portable(const uint8_t *p, size_t n, levada_varint_range range,
+                                      void *out)
 {
     levada_varint_sink sink = {.bits = range.bits, .bias = range.bias};
 

@@ -247,7 +247,8 @@ int64_t levada_varint_i32_avx512(const uint8_t *p, size_t n, int32_t *out)
 }
 
 LEVADA_TARGET_AVX512
-int64_t levada_varint_narrow_avx512(const uint8_t *p, size_t n, levada_varint_range range, void *out)
+int64_t levada_varint_narrow_avx512(const uint8_t *p, size_t n, levada_varint_range range,
+                                    void *out)
 {
     levada_varint_sink sink = {.bits = range.bits, .bias = range.bias};
 

@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "registry/env_priv.h"
+#include "tensor/pad.h"
 
 #include <string.h>
 
@@ -206,8 +207,9 @@ static levada_status grouping_mark(const levada_grouping *g, const levada_group 
     const levada_texts *fields = g->options.fields;
     levada_layout      *layout = NULL;
 
-    LEVADA_TRY(levada_layout_create_least(all, from->layout ? from->layout->bound : -1, &layout,
-                                          err));
+    LEVADA_TRY(levada_layout_create_least(levada_spec_count(all->spec),
+                                          from->layout ? from->layout->bound : -1, &layout, err));
+    levada_pad_measure(all, layout->least);
     for (int64_t k = 0; fields && k < fields->n; k++) {
         int32_t i = levada_spec_find(all->spec, fields->at[k]);
 

@@ -287,7 +287,8 @@ static bool workers_ahead_locked(levada_workers *workers, levada_result_ring *j)
     levada_node *in = j->node->inputs[0];
 
     /* The lock is given back only for work: what happens without it wakes only those who wait. */
-    if (j->closed != LEVADA_OK || j->resting || workers->stop || !levada_node_ahead(in, false)) return false;
+    if (j->closed != LEVADA_OK || j->resting || workers->stop || !levada_node_ahead(in, false))
+        return false;
     workers->reading++;
     workers_unlock(workers);
     (void)levada_node_ahead(in, true);

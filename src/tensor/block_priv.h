@@ -90,8 +90,9 @@ struct levada_block {
 /* `filled` is false. */
 LEVADA_MUST_USE levada_status levada_layout_create(int64_t bound, levada_layout **out,
                                                    levada_error *err);
-/* The layout of one rank's rows of `all`: its ragged columns are padded as those of `all`. */
-LEVADA_MUST_USE levada_status levada_layout_create_least(const levada_block *all, int64_t bound,
+/* The layout of one rank's rows: `least`, zero at first, is for the lengths that its ragged columns
+ * are padded to, LEVADA_MAX_DIMS for each of `columns`. */
+LEVADA_MUST_USE levada_status levada_layout_create_least(int32_t columns, int64_t bound,
                                                          levada_layout **out, levada_error *err);
 /* The layout of a block whose rows form n groups; copies `ends`. */
 LEVADA_MUST_USE levada_status levada_layout_create_ends(const int32_t *ends, int64_t n,

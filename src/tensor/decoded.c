@@ -16,7 +16,8 @@ static levada_status decoded_columns(levada_pool *pool, const levada_block *bloc
     for (int32_t i = 0; i < levada_spec_count(block->spec); i++) {
         const levada_column *c = &block->columns[i];
 
-        if (c->encoded && (only < 0 || only == i)) LEVADA_TRY(levada_gather_decoded(*b, i, block, err));
+        if (c->encoded && (only < 0 || only == i))
+            LEVADA_TRY(levada_gather_decoded(*b, i, block, err));
         else levada_builder_share(*b, i, c);
     }
     return LEVADA_OK;
@@ -76,8 +77,8 @@ levada_status levada_block_decoded(levada_pool *pool, const levada_block *block,
     return st;
 }
 
-levada_status levada_block_decode_column(levada_pool *pool, const levada_block *block, int32_t field,
-                                         levada_block **out, levada_error *err)
+levada_status levada_block_decode_column(levada_pool *pool, const levada_block *block,
+                                         int32_t field, levada_block **out, levada_error *err)
 {
     return decoded_data(pool, block, field, out, err);
 }

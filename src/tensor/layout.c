@@ -5,7 +5,6 @@
 #include "base/alloc.h"
 #include "base/refs.h"
 #include "tensor/block_priv.h"
-#include "tensor/pad.h"
 
 #include <string.h>
 
@@ -28,17 +27,14 @@ levada_status levada_layout_create(int64_t bound, levada_layout **out, levada_er
     return layout_make(bound, 0, out, err);
 }
 
-levada_status levada_layout_create_least(const levada_block *all, int64_t bound,
-                                         levada_layout **out, levada_error *err)
+levada_status levada_layout_create_least(int32_t columns, int64_t bound, levada_layout **out,
+                                         levada_error *err)
 {
-    size_t n = (size_t)levada_spec_count(all->spec) * LEVADA_MAX_DIMS;
+    size_t n = (size_t)columns * LEVADA_MAX_DIMS;
 
     LEVADA_TRY(layout_make(bound, 0, out, err));
     (*out)->least = levada_alloc_zero(n * sizeof *(*out)->least + 1);
-    if ((*out)->least) {
-        levada_pad_measure(all, (*out)->least);
-        return LEVADA_OK;
-    }
+    if ((*out)->least) return LEVADA_OK;
     levada_layout_unref(out);
     return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for the layout of a batch");
 }

@@ -164,8 +164,8 @@ static levada_status cast_column(cast_work *w, levada_error *err)
     return bad ? cast_reject(w, err) : LEVADA_OK;
 }
 
-/* Numbers that stay encoded (tensor/encoded.h) are cast by their new dtype alone, if they have up to
- * 28 bits; else this column is decoded: *from is a reference to the block with it. */
+/* Numbers that stay encoded (tensor/encoded.h) are cast by their new dtype alone, if they have up
+ * to 28 bits; else this column is decoded: *from is a reference to the block with it. */
 static levada_status cast_source(const cast_state *s, const levada_block *in, int32_t field,
                                  levada_dtype to, levada_block **from, levada_error *err)
 {

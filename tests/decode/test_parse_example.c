@@ -172,7 +172,8 @@ static size_t put_list(char *to, uint64_t fill, int n, int at, uint64_t v)
     return (size_t)(q - to) + size;
 }
 
-/* Long lists of each narrow dtype: the least and the greatest number at any place, and one beyond. */
+/* Long lists of each narrow dtype: the least and the greatest number at any place, and one
+ * beyond. */
 static void long_lists_of_narrow_dtypes_are_range_checked(void **state)
 {
     static const struct {

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``levada convert``, run as users run it."""
+
+import gzip
+import json
+import os
+import subprocess
+
+import levada as lv
+import numpy as np
+import pytest
+from cli_support import levada, made_folder  # noqa: F401  a fixture
+from command import needs_command
+from wire import frame
+
+pytestmark = needs_command
+
+
+@pytest.mark.parametrize("end", [".gz", ".zst", ".zz"])
+def test_convert_changes_the_compression(folder, end):
+    levada("convert", "ten.tfrecord", "a.tfrecord" + end, cwd=folder)
+    levada("convert", "a.tfrecord" + end, "b.tfrecord", cwd=folder)
+    assert (folder / "b.tfrecord").read_bytes() == (folder / "ten.tfrecord").read_bytes()
+    if end == ".gz":
+        packed = (folder / "a.tfrecord.gz").read_bytes()
+        assert gzip.decompress(packed) == (folder / "ten.tfrecord").read_bytes()
+
+
+def test_convert_text_to_examples_and_json(folder):
+    levada("convert", "lines.txt", "lines.tfrecord", "--field", "text", cwd=folder)
+    text = levada("convert", "lines.tfrecord", "-", cwd=folder).stdout
+    lines = [json.loads(line)["text"] for line in text.splitlines()]
+    assert lines == [["one"], ["two"], [""], ["four \u00e9"]]
+
+
+def test_convert_raw_lines(folder):
+    levada("convert", "lines.txt", "lines.tfrecord", "--raw", cwd=folder)
+    lines = [b"one", b"two", b"", "four \u00e9".encode()]
+    expected = b"".join(map(frame, lines))
+    assert (folder / "lines.tfrecord").read_bytes() == expected
+
+
+def test_convert_json_and_back(folder):
+    rows = [
+        {"i": [1, -2, 2**62], "f": [0.5, 1.25], "s": ["a\n", {"base64": "/w=="}], "e": []},
+        {"context": {"id": [1]}, "sequence": {"t": [[1, 2], [], [3]]}},
+    ]
+    text = "".join(json.dumps(row) + "\n" for row in rows)
+    (folder / "rows.jsonl").write_text(text)
+    levada("convert", "rows.jsonl", "rows.tfrecord", cwd=folder)
+    levada("convert", "rows.tfrecord", "again.jsonl", cwd=folder)
+    again = (folder / "again.jsonl").read_text().splitlines()
+    assert [json.loads(line) for line in again] == rows
+
+
+def test_convert_keeps_what_json_has_no_number_for(folder):
+    nan, inf, less = ({"float": text} for text in ("NaN", "Infinity", "-Infinity"))
+    rows = [
+        {"a": [nan], "b": [1.5, inf, less, 2.0], "c": ["NaN"]},
+        {"context": {}, "sequence": {"t": [[], [nan], [2.0]], "s": [[], ["x"]], "e": [[]]}},
+    ]
+    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    levada("convert", "rows.jsonl", "rows.tfrecord", cwd=folder)
+    levada("convert", "rows.tfrecord", "again.jsonl", cwd=folder)
+    again = (folder / "again.jsonl").read_text().splitlines()
+    assert [json.loads(line) for line in again] == rows
+    spec = {"a": lv.VarLenFeature(lv.float32), "b": lv.VarLenFeature(lv.float32)}
+    row = lv.tfrecord(str(folder / "rows.tfrecord")).take(1).parse_example(spec).first()
+    assert np.isnan(row["a"]).tolist() == [True]
+    assert row["b"].tolist() == [1.5, np.inf, -np.inf, 2.0]
+
+
+@pytest.mark.parametrize("dtype", [lv.int64, lv.float32, lv.string])
+def test_convert_makes_empty_lists_that_suit_every_dtype(folder, dtype):
+    (folder / "rows.jsonl").write_text('{"x":[],"y":[1]}\n')
+    levada("convert", "rows.jsonl", "rows.tfrecord", cwd=folder)
+    ds = lv.tfrecord(str(folder / "rows.tfrecord")).parse_example({"x": lv.VarLenFeature(dtype)})
+    assert ds.first()["x"].tolist() == []
+
+
+def test_convert_that_fails_leaves_the_old_file(folder):
+    (folder / "out.tfrecord").write_bytes(b"old")
+    before = sorted(folder.iterdir())
+    done = levada("convert", "bad.tfrecord", "out.tfrecord", cwd=folder, status=1)
+    assert "record 3" in done.stderr
+    assert (folder / "out.tfrecord").read_bytes() == b"old"
+    assert sorted(folder.iterdir()) == before
+
+
+def test_convert_writes_into_a_pipe_and_leaves_it(folder):
+    os.mkfifo(folder / "pipe")
+    with subprocess.Popen(["cat", "pipe"], cwd=folder, stdout=subprocess.PIPE) as reader:
+        levada("convert", "ten.tfrecord", "pipe", "--to", "tfrecord", cwd=folder)
+        assert reader.stdout.read() == (folder / "ten.tfrecord").read_bytes()
+    assert (folder / "pipe").is_fifo()
+
+
+def test_convert_writes_no_text(folder):
+    done = levada("convert", "ten.tfrecord", "lines.txt", cwd=folder, status=2)
+    assert "lines.txt" in done.stderr
