@@ -47,6 +47,7 @@ static const batched_rule batched_rules[] = {
     { "interleave", "range:1 | interleave:(%s),cycle_length=1", "012" },
     { "map", "%s | map:{c:record}", NULL },
     { "call", "%s | call:{c:record}", NULL },
+    { "flat_map", "%s | flat_map:{c:record}", NULL },
     { "map", "%s | map:{c:again}", "012" },
     { "call", "%s | call:{c:again}", "012" },
     { "cast", "%s | cast:x,dtype=int64", "012" },

@@ -424,7 +424,7 @@ static void without_workers_there_is_nothing_to_report(void **state)
         char        *json = NULL;
 
         assert_int_equal(levada_iter_report(it, &json, NULL), LEVADA_OK);
-        assert_string_equal(json, "{\"threads\":[]}");
+        assert_string_equal(json, "{\"threads\":[],\"stages\":[]}");
         levada_string_free(&json);
         levada_iter_close(&it);
     }
