@@ -338,7 +338,7 @@ def ensure(names=None, folder=None, say=None):
     made = makers(folder)
     for name in made:
         whole = path(name, folder)
-        if (names and name not in names) or os.path.exists(whole):
+        if (names is not None and name not in names) or os.path.exists(whole):
             continue
         if say:
             say(f"making {whole}")
@@ -352,7 +352,7 @@ def main():
     args.add_argument("--dir", default=DEFAULT_DIR)
     args.add_argument("names", nargs="*", choices=[[], *FILES])
     args = args.parse_args()
-    ensure(args.names, args.dir, lambda text: print(text, flush=True))
+    ensure(args.names or None, args.dir, lambda text: print(text, flush=True))
 
 
 if __name__ == "__main__":

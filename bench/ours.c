@@ -196,6 +196,14 @@ static void *ours_open_main(const levada_bench_args *args)
     return ours_open(args, OURS_FILE, "tfrecord", " | shuffle:10000" OURS_A OURS_BUCKETS);
 }
 
+/* The same job without boundaries: 4,000 records are sorted, batches are cut by a budget. */
+static void *ours_open_main_lookahead(const levada_bench_args *args)
+{
+    return ours_open(args, OURS_FILE, "tfrecord",
+                     " | shuffle:10000" OURS_A
+                     " | bucket_by_sequence_length:tokens,max_tokens=16384,lookahead=4000");
+}
+
 static void *ours_open_b(const levada_bench_args *args)
 {
     char   rest[OURS_TEXT / 2];
@@ -252,6 +260,7 @@ const levada_bench_work levada_bench_works[] = {
     {"batch_s", ours_open_s, ours_pass, NULL},
     {"buckets_s", ours_open_buckets_s, ours_pass, NULL},
     {"main_a", ours_open_main, ours_pass, NULL},
+    {"main_lookahead_a", ours_open_main_lookahead, ours_pass, NULL},
     {"mix", ours_open_mix, ours_pass, NULL},
     {"mix_shuffled", ours_open_mix_shuffled, ours_pass, NULL},
     {"shuffle", ours_open_shuffle, ours_pass, NULL},

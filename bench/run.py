@@ -236,7 +236,7 @@ def build(folder):
          "-Dpython=disabled", "-Dtests=disabled"],
         env=env, check=True, stdout=subprocess.DEVNULL,
     )  # fmt: skip
-    for program in ("baseline", "ours", "parse", "fused", "queues"):
+    for program in ("baseline", "ours", "parse", "fused", "queues", "orders", "media"):
         done = subprocess.run(
             ["ninja", "-C", folder, f"bench/{program}"], env=env, capture_output=True, text=True
         )
