@@ -1,70 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is compared with what: the rows of bench/RESULTS.md and their goals.
+"""What is compared with what: the rows of bench/RESULTS.md and their goals."""
 
-A measure is one thing that can be timed; a row has ours, its peers, its limits
-(what this machine or Python allows; sizes and threads that sleep have none), and goals: the
-least ratio of ours to a peer or limit (where less is better, the ratio is turned round), or, under
-the name "ours", the largest value that is allowed.
-"""
-
-from dataclasses import dataclass, field
-
-
-@dataclass(frozen=True)
-class Measure:
-    # "c": a work of a program; "py": a function in a worker; "import", "size", "first", "idle"
-    kind: str
-    what: str
-    file: str = ""  # warmed before each run
-    cores: int = 1
-    inner: int = 1  # threads inside the library (C)
-    options: tuple = ()  # of a Python function
-    program: str = "baseline"
-
-
-def limit_of(what, file, cores=1):
-    """A work of the baseline program."""
-    return Measure("c", what, file, cores)
-
-
-def ours_c(what, file, cores=1, inner=1):
-    return Measure("c", what, file, cores, inner, program="ours")
-
-
-def python(what, file="", cores=1, **options):
-    return Measure("py", what, file, cores, options=tuple(sorted(options.items())))
-
-
-@dataclass(frozen=True)
-class Series:
-    """The limit of one thread that does one work after the other with the same bytes."""
-
-    first: Measure
-    second: Measure
-
-
-@dataclass(frozen=True)
-class Row:
-    number: str
-    title: str
-    unit: str
-    ours: Measure
-    peers: dict = field(default_factory=dict)
-    limits: dict = field(default_factory=dict)
-    goals: dict = field(default_factory=dict)
-    scale: float = 1.0  # from n/s (or the field) to the unit
-    # "n" or "bytes" per second; else less is better: seconds of "each" of n, or the field itself
-    value: str = "n"
-
-    @property
-    def less_is_better(self):
-        return self.value not in ("n", "bytes")
-
-
-def fused(what, file, cores=1):
-    """A work of the fused program: levada's kernels in one loop."""
-    return Measure("c", what, file, cores, program="fused")
-
+from row import Measure, Row, Series, fused, limit_of, ours_c, python
+from rows_lengths import boundary_rows, length_rows, order_rows
 
 SERIAL = "read(), then checked in cache"
 FUSED = "fused kernels"
@@ -244,6 +182,16 @@ def python_rows():
     ]  # fmt: skip
 
 
+MAIN_JOB = {
+    "tf recipe": python("tf_example:recipe", "a", limit=40_000),
+    "tf window sort": python("tf_example:window", "a"),
+    "protobuf + own buckets": python("python_proto:buckets", "a", limit=50_000),
+    "torch DataLoader": python("torch_loader:loader", "a", limit=50_000),
+    "mlx-data": python("mlx_pipeline:buckets", "a", limit=50_000),
+    "grain": python("grain_pipeline:buckets", "a", limit=10_000),
+}
+
+
 def sequence_rows():
     """P1, P2 on one and two cores."""
     on = {"threads": 2, "autotune": False}
@@ -251,14 +199,7 @@ def sequence_rows():
         Row(
             "P1", "A to buckets to padded NumPy, 1 core", "k examples/s",
             python("ours:buckets", "a"),
-            {
-                "tf recipe": python("tf_example:recipe", "a", limit=40_000),
-                "tf window sort": python("tf_example:window", "a"),
-                "protobuf + own buckets": python("python_proto:buckets", "a", limit=50_000),
-                "torch DataLoader": python("torch_loader:loader", "a", limit=50_000),
-                "mlx-data": python("mlx_pipeline:buckets", "a", limit=50_000),
-                "grain": python("grain_pipeline:buckets", "a", limit=10_000),
-            },
+            MAIN_JOB,
             {ALONE: ours_c("buckets_a", "a"), FUSED: fused("fused_buckets_a", "a")},
             {"tf window sort": 20.0, "mlx-data": 1.0, "grain": 1.0}, 1e-3,
         ),
@@ -478,84 +419,6 @@ def mix_rows():
             {"ours, the shuffle alone": ours_c("shuffle", "")}, {"ours, the shuffle alone": 0.4},
             1e-6,
         )
-    ]  # fmt: skip
-
-
-def boundary_rows():
-    """26: boundaries of a histogram of 60,000 lengths up to 2,048."""
-    rows = [
-        Row(
-            "26", f"{buckets} boundaries: padding to them", "% padding",
-            python("ours_lengths:chosen", buckets=buckets),
-            {"10 of equal width": python("limits_lengths:equal_width", buckets=10)},
-            {"every choice tried": python("limits_lengths:best_boundaries", buckets=buckets)},
-            {"10 of equal width": least, "every choice tried": 1.0}, 100, "padding",
-        )
-        for buckets, least in ((10, 1 / 0.65), (16, 1 / 0.4))
-    ]  # fmt: skip
-    rows.append(
-        Row(
-            "26", "16 boundaries: time to choose", "ms",
-            python("ours_lengths:chosen", buckets=16), {},
-            {"16 passes of NumPy": python("limits_lengths:passes", buckets=16)}, {"ours": 2},
-            1e3, "each",
-        )
-    )  # fmt: skip
-    return rows
-
-
-def padding_rows(number, title, ours, peers, limit, most, speed):
-    """Padding and speed of the same runs; the sequences are in memory."""
-    copies = {"two copies": python("limits_lengths:copied")}
-    return [
-        Row(number, f"{title}: padding", "% padding", ours, peers, limit,
-            {"ours": most} if most else {}, 100, "padding"),
-        Row(number, f"{title}: speed", "k records/s", ours, peers, copies, speed, 1e-3),
-    ]  # fmt: skip
-
-
-def length_rows():
-    """P13 and 27: padding within a budget of 16,384 steps, and packed to 2,048."""
-    rows = []
-    tf = {"tf.data, 16 buckets": python("tf_lengths:buckets")}
-    limit = {"all sorted": python("limits_lengths:all_sorted")}
-    for window, most in ((4_000, 2.5), (16_000, 0.9)):
-        peers = {
-            "mlx-data": python("mlx_lengths:lookahead", window=window),
-            "Lhotse, not copied": python("lhotse_lengths:lookahead", window=window),
-            **tf,
-        }
-        rows += padding_rows(
-            "P13", f"look-ahead of {window:,}", python("ours_lengths:lookahead", window=window),
-            peers, limit, most, dict.fromkeys(peers, 1.0),
-        )  # fmt: skip
-    rows += padding_rows(
-        "P13", "boundaries chosen while data flows", python("ours_lengths:buckets"), tf, limit,
-        None, {"tf.data, 16 buckets": 1.0},
-    )  # fmt: skip
-    rows += padding_rows(
-        "27", "packed to 2,048, 64 open bins", python("ours_lengths:packed"),
-        {"Grain, first-fit": python("grain_lengths:packed")},
-        {"best-fit, all open": python("limits_lengths:best_packed")}, 0.5,
-        {"Grain, first-fit": 200.0},
-    )  # fmt: skip
-    return rows
-
-
-def order(what):
-    """A work of the program `orders`."""
-    return Measure("c", what, program="orders")
-
-
-def order_rows():
-    """28: one place of a shuffle of ten million; ours keeps nothing of them."""
-    peers = {
-        "Fisher-Yates, 40 MB": order("fisher_yates"),
-        "grain": python("grain_lengths:shuffled"),
-    }
-    return [
-        Row("28", "index of a shuffle of all records", "ns", order("permutation"), peers,
-            {"one random number": order("hash")}, {"ours": 25}, 1e9, "each")
     ]  # fmt: skip
 
 

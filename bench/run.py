@@ -21,8 +21,9 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import chart
 import data
 import measure
+from row import Series
 
-from rows import ROWS, Series
+from rows import ROWS
 
 SLACK = 0.8  # how far below its goal a repeat may fall before --check counts it
 
