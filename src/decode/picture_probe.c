@@ -75,6 +75,11 @@ static bool probe_png_transparent(const uint8_t *data, int32_t size)
     return false;
 }
 
+static bool probe_png_bits(uint8_t bits)
+{
+    return bits == 1 || bits == 2 || bits == 4 || bits == 8 || bits == 16;
+}
+
 static levada_status probe_png(const uint8_t *data, int32_t size, levada_picture *out,
                                levada_error *why)
 {
@@ -87,7 +92,8 @@ static levada_status probe_png(const uint8_t *data, int32_t size, levada_picture
     }
     width = probe_u32(data + 16);
     height = probe_u32(data + 20);
-    if (width > INT32_MAX || height > INT32_MAX || data[25] > 6 || !planes[data[25]]) {
+    if (width > INT32_MAX || height > INT32_MAX || data[25] > 6 || !planes[data[25]] ||
+        !probe_png_bits(data[24])) {
         return levada_fail(why, LEVADA_EDATA_LOSS, "damaged PNG header");
     }
     out->width = (int32_t)width;
@@ -106,7 +112,8 @@ static bool probe_fits(const levada_picture *p, int32_t size)
 
     if (p->dense) return true;
     if (p->kind == LEVADA_PICTURE_JPEG) return pixels / 2048 <= size;
-    return (pixels / 8 * p->bits * p->planes + p->height) / 1032 <= size;
+    /* Divided first: the largest image has nearly 2^62 pixels of 64 bits. */
+    return pixels / (8 * 1032) * p->bits * p->planes + p->height / 1032 <= size;
 }
 
 /* The formats that users may have are named. */

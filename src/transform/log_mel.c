@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * log_mel - the logarithm of the mel spectrogram of sounds: frames of samples, times a Hann window,
- * their power spectrum, sums by mel filters, and a logarithm. librosa.feature.melspectrogram and
- * torchaudio.transforms.MelSpectrogram with the same options agree, up to rounding.
+ * their power spectrum, sums by mel filters, and a logarithm. The formulas are those of
+ * librosa.feature.melspectrogram and torchaudio.transforms.MelSpectrogram.
  */
 #include "base/alloc.h"
 #include "description/columns.h"

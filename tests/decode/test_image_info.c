@@ -36,11 +36,25 @@ static void a_header_without_a_size_is_refused(void **state)
                       "without the size");
 }
 
+/* No product of sizes that a header declares overflows. */
+static void the_largest_sizes_are_refused(void **state)
+{
+    uint8_t data[LEVADA_SAMPLE_PNG_SIZE];
+
+    (void)state;
+    memcpy(data, LEVADA_SAMPLE_PNG, sizeof data);
+    memcpy(data + 16, "\x7f\xff\xff\xff\x7f\xff\xff\xff\x10\x06", 10);
+    t_picture_refused("image_info", "{}", data, sizeof data, LEVADA_EDATA_LOSS, "cannot be in");
+    data[24] = 129; /* bits */
+    t_picture_refused("image_info", "{}", data, sizeof data, LEVADA_EDATA_LOSS, "PNG header");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(headers_are_enough),
         cmocka_unit_test(a_header_without_a_size_is_refused),
+        cmocka_unit_test(the_largest_sizes_are_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
