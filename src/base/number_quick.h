@@ -128,9 +128,9 @@ static LEVADA_ALWAYS_INLINE bool levada_quick_double(const uint8_t *text, size_t
     size_t   places = 0;
     double   value;
 
-    text += negative;
     n -= negative;
     if (n - 1 >= LEVADA_QUICK_MOST) return false;
+    text += negative;
     if (!levada_quick_words(text + n, n, &digits, &places)) return false;
     value = (double)(int64_t)digits / tens[places];
     memcpy(&bits, &value, sizeof bits);

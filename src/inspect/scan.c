@@ -330,7 +330,7 @@ void levada_scan_close(levada_scan *scan)
 static levada_status scan_held(levada_scan *scan, levada_block **out, int64_t *next,
                                levada_error *err)
 {
-    const levada_reject *bad = scan->rejects + scan->reported;
+    const levada_reject *bad;
     levada_origin        at;
 
     if (scan->reported == scan->nrejects) {
@@ -338,6 +338,7 @@ static levada_status scan_held(levada_scan *scan, levada_block **out, int64_t *n
         scan->held = NULL;
         return LEVADA_OK;
     }
+    bad = scan->rejects + scan->reported;
     at = levada_block_origin(scan->held, bad->row);
     *next = bad->row + 1 < levada_block_rows(scan->held)
                 ? levada_block_origin(scan->held, bad->row + 1).offset

@@ -16,22 +16,25 @@ enum { FRAMES = 1600 };
 
 static levada_block *spectrogram(const char *rest)
 {
-    static float  samples[FRAMES];
-    char          text[256];
-    levada_block *block = NULL;
-    levada_iter  *it;
-    levada_status st;
+    static float    samples[FRAMES];
+    char            text[256];
+    levada_block   *block = NULL;
+    levada_dataset *ds = NULL;
+    levada_iter    *it = NULL;
+    levada_status   st;
 
     for (int i = 0; i < FRAMES; i++) samples[i] = (float)cos(TURN * 1000.0 * i / 16000.0);
     t_write_file(SAMPLES, samples, sizeof samples);
     (void)snprintf(text, sizeof text,
                    "fixed_length:" SAMPLES ",record_bytes=6400 | decode_raw:float32 | "
                    "log_mel:record,%s", rest);
-    it = t_iter_open(text, 1, 256);
-    st = levada_iter_next(it, &block, NULL);
-    levada_iter_close(&it);
+    assert_int_equal(levada_dataset_parse(NULL, text, &ds, NULL), LEVADA_OK);
+    st = levada_iter_open(ds, NULL, &it, NULL);
+    levada_dataset_unref(&ds);
     if (st == LEVADA_EUNIMPLEMENTED) skip();
     assert_int_equal(st, LEVADA_OK);
+    assert_int_equal(levada_iter_next(it, &block, NULL), LEVADA_OK);
+    levada_iter_close(&it);
     return block;
 }
 
