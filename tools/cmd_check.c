@@ -57,33 +57,49 @@ static void cmd_check_line(levada_cli_buffer *b, bool json, const char *family,
 
 /* -- crashes */
 
-static const char *volatile check_name, *volatile check_claim; /* of the check that runs */
+/* Of the check that runs; the claim is NULL where none does. */
+static const char *volatile check_name, *volatile check_claim;
 
 static void cmd_check_write(const char *text)
 {
     if (write(STDERR_FILENO, text, strlen(text)) < 0) return; /* nothing else can be done */
 }
 
-static void cmd_check_crashed(int number)
+static void cmd_check_blame(const char *did)
 {
     cmd_check_write("levada: check: ");
     cmd_check_write(check_name);
-    cmd_check_write(": the plug-in crashed in the check: ");
+    cmd_check_write(did);
     cmd_check_write(check_claim);
     cmd_check_write("\n");
+}
+
+static void cmd_check_crashed(int number)
+{
+    if (check_claim) cmd_check_blame(": the plug-in crashed in the check: ");
     (void)signal(number, SIG_DFL);
     (void)raise(number);
 }
 
-/* A crash of a plug-in ends the command. On a stack of its own, where that has run out. */
-static void cmd_check_watch(void)
+/* A plug-in that calls exit(0) has not passed. */
+static void cmd_check_left(void)
+{
+    if (!check_claim) return;
+    cmd_check_blame(": the plug-in called exit() in the check: ");
+    _exit(LEVADA_CLI_FAILED);
+}
+
+/* A plug-in that crashes or exits ends the command. On a stack of its own, where that has run out.
+ */
+static void cmd_check_watch(const char *word)
 {
     static const int  fatal[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT };
     static char       stack[65536];
     const stack_t     own = { .ss_sp = stack, .ss_size = sizeof stack };
     struct sigaction  action = { .sa_handler = cmd_check_crashed, .sa_flags = SA_ONSTACK };
 
-    check_name = "", check_claim = "loading";
+    check_name = word, check_claim = "it can be loaded";
+    (void)atexit(cmd_check_left);
     (void)sigaltstack(&own, NULL);
     for (size_t i = 0; i < sizeof fatal / sizeof *fatal; i++) sigaction(fatal[i], &action, NULL);
 }
@@ -102,6 +118,7 @@ static bool cmd_check_one(levada_conform *c, const char *family, const levada_co
 
         check_name = c->name, check_claim = check->claim;
         verdict = check->run(c);
+        check_claim = NULL;
 
         /* An example whose file is elsewhere shows nothing about the plug-in. */
         if (!c->known) verdict = LEVADA_CONFORM_BAD;
@@ -245,13 +262,15 @@ static levada_cli_status cmd_check(levada_env *env, const levada_cli_args *args)
     levada_cli_status status;
     char              whole[PATH_MAX];
 
-    cmd_check_watch();
+    cmd_check_watch(word);
     /* Checks with files run in another folder. */
     if (strchr(word, '/') && realpath(word, whole)) word = whole;
     if (levada_plugin_load(env, word, &plugin, &err) != LEVADA_OK
         || levada_cli_json_stages(env, &stages, &err) != LEVADA_OK) {
+        check_claim = NULL;
         return levada_cli_fail(&err);
     }
+    check_claim = NULL;
     status = cmd_check_all(env, word, plugin, stages, levada_cli_flag(args, "json"));
     levada_value_destroy(&stages);
     return status;

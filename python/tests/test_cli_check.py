@@ -320,6 +320,27 @@ def test_a_crash_names_the_check(tmp_path):
     assert done.stderr.startswith("levada: check: crash: the plug-in crashed in the check: ")
 
 
+# Each ends the process while it is loaded.
+ENDING = {
+    "__attribute__((constructor)) static void begin(void) { abort(); }": "crashed",
+    "int levada_plugin_main(void) { return *(volatile int *)0; }": "crashed",
+    "int levada_plugin_main(void) { exit(0); }": "called exit()",
+}
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+@pytest.mark.parametrize("source", ENDING)
+def test_a_plugin_that_ends_the_process_has_not_passed(tmp_path, source):
+    (tmp_path / "ends.c").write_text("#include <stdlib.h>\n" + source + "\n")
+    words = ["cc", "-w", "-shared", "-fPIC", "ends.c", "-o", "ends.so"]
+    subprocess.run(words, cwd=tmp_path, check=True)
+    done = subprocess.run(
+        [LEVADA, "check", "./ends.so"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode != 0
+    assert f"ends.so: the plug-in {ENDING[source]} in the check: it can be loaded" in done.stderr
+
+
 def test_bench_needs_at_least_one_run():
     words = [LEVADA, "bench", "range:10", "--repeat", "0"]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
