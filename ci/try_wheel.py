@@ -10,15 +10,20 @@ import sys
 from pathlib import Path
 
 import levada as lv
+import numpy as np
 
 
 def output(*words: str) -> str:
     return subprocess.run(words, capture_output=True, text=True, check=True).stdout
 
 
+def files() -> list[importlib.metadata.PackagePath]:
+    return importlib.metadata.files("levada") or []
+
+
 def installed_bytes() -> int:
-    files = importlib.metadata.files("levada") or []
-    return sum(Path(file.locate()).stat().st_size for file in files if Path(file.locate()).exists())
+    found = [Path(file.locate()) for file in files()]
+    return sum(path.stat().st_size for path in found if path.exists())
 
 
 def main() -> None:
@@ -31,7 +36,18 @@ def main() -> None:
     for name in ("train-0.tfrecord.gz", "a.tfrecord.zst"):
         assert "150 records" in output("levada", "info", name)
     version = output("levada", "--version")
-    assert "isal" in version and "zstd" in version, version
+    for name in ("flac", "isal", "jpeg", "kissfft", "png", "simdjson", "zlib", "zstd"):
+        assert name in version.lower(), version
+    texts = [str(f) for f in files() if "licenses/libraries" in str(f)]
+    assert any("jpeg" in t for t in texts) and any("zstd" in t for t in texts), texts
+    sound = np.zeros(1600, np.float32)
+    assert np.isfinite(lv.log_mel(sound, rate=16000)).all()
+    try:
+        lv.resample(sound, 8000, input_rate=16000)
+    except lv.UnimplementedError as e:
+        assert "libsoxr" in str(e), e
+    else:
+        raise AssertionError("resample: libsoxr is not in the wheel")
     size = installed_bytes()
     assert size <= int(sys.argv[1]), f"{size} bytes installed, more than {sys.argv[1]}"
     print(version.strip())

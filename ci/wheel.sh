@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Makes dist/levada-*-abi3-manylinux_*.whl: one wheel for CPython 3.11 and later, with ISA-L and zstd
-# inside. Checks it, and tries it in a new virtual environment where no compiler can be found.
+# Makes dist/levada-*-abi3-manylinux_*.whl: one wheel for CPython 3.11 and later, with the optional
+# libraries and their licences inside. libsoxr is left out: it is LGPL and needs libgomp, and a wheel
+# would have to offer their sources; `resample` says that it is missing.
+# Checks the wheel, and tries it in a new virtual environment where no compiler can be found.
 # The manylinux version is that of this machine's C library; packaging/cibuildwheel.toml has the
 # images for older ones.
 set -euo pipefail
@@ -19,11 +21,16 @@ fail() {
 
 make_wheel() {
     rm -rf "$work/raw" "$work/repaired"
+    local name options=(-Csetup-args=-Dsoxr=disabled)
+    for name in flac isal jpeg kissfft png simdjson zlib zstd; do
+        options+=("-Csetup-args=-D$name=enabled")
+    done
     PATH="$PWD/.venv/bin:$PATH" "$python" -m pip wheel -qq --disable-pip-version-check --no-deps \
         --no-build-isolation -Cbuild-dir="$work/build" \
-        -Csetup-args=-Disal=enabled -Csetup-args=-Dzstd=enabled -w "$work/raw" .
+        "${options[@]}" -w "$work/raw" .
     PATH="$PWD/.venv/bin:$PATH" "$python" -m auditwheel repair -w "$work/repaired" \
         "$work"/raw/*.whl
+    "$python" ci/wheel_licences.py "$work"/repaired/*.whl
     "$python" -m abi3audit --strict "$work"/repaired/*.whl
 }
 
