@@ -2,8 +2,8 @@
 /*
  * Images and sounds: levada's decoders and stages, and the libraries that they use, alone and into
  * as many reused buffers as a block has. The data is made here: photographs of 500 x 375 pixels as
- * JPEG of quality 90 and as PNG, and 60 seconds of sound. Counts images, and samples of sounds;
- * bytes are those encoded.
+ * JPEG of quality 90 and as PNG, and 60 seconds of sound, also as WAV and FLAC of 16 bits. Counts
+ * images, and samples of sounds; bytes are those encoded.
  */
 #include "harness.h"
 
@@ -16,6 +16,7 @@
 
 #include <jpeglib.h>
 
+#include <FLAC/stream_encoder.h>
 #include <png.h>
 #include <soxr.h>
 
@@ -33,7 +34,8 @@ enum {
 typedef struct media_state {
     void            *encoded[MEDIA_IMAGES];
     size_t           size[MEDIA_IMAGES];
-    int              n;
+    int              n, block;
+    int64_t          counts; /* records of a string */
     int              crops;
     levada_decoding *decoding;
     levada_dataset  *dataset;
@@ -109,24 +111,31 @@ static void media_make_png(media_state *s, int i)
     s->size[i] = size;
 }
 
+static void media_open_decoder(media_state *s, const char *decoder, const char *options)
+{
+    levada_error  err = LEVADA_ERROR_INIT;
+    levada_value *value = NULL;
+
+    media_check(levada_value_parse(options, &value, &err), &err);
+    media_check(levada_decoding_open(NULL, decoder, value, &s->decoding, &err), &err);
+    levada_value_destroy(&value);
+}
+
 /* Images, and a decoder of levada where one is named. */
 static void *media_open_images(void (*make)(media_state *, int), const char *decoder,
                                const char *options)
 {
-    media_state  *s = levada_bench_alloc(sizeof *s);
-    levada_error  err = LEVADA_ERROR_INIT;
-    levada_value *value = NULL;
+    media_state *s = levada_bench_alloc(sizeof *s);
 
     s->n = MEDIA_IMAGES;
+    s->block = MEDIA_BLOCK;
+    s->counts = 1;
     s->pixels = levada_bench_alloc((size_t)MEDIA_PIXELS * MEDIA_BLOCK);
     for (int i = 0; i < s->n; i++) {
         media_paint(i, s->pixels);
         make(s, i);
     }
-    if (!decoder) return s;
-    media_check(levada_value_parse(options, &value, &err), &err);
-    media_check(levada_decoding_open(NULL, decoder, value, &s->decoding, &err), &err);
-    levada_value_destroy(&value);
+    if (decoder) media_open_decoder(s, decoder, options);
     return s;
 }
 
@@ -144,7 +153,7 @@ static void *media_open_png(const levada_bench_args *args)
 
 static void media_count(const media_state *s, int i, uint8_t pixel, levada_bench_count *count)
 {
-    count->records += 1;
+    count->records += s->counts;
     count->bytes += (int64_t)s->size[i];
     count->check += pixel;
 }
@@ -159,12 +168,12 @@ static void media_decode(void *state, levada_bench_count *count)
     media_state *s = state;
     levada_error err = LEVADA_ERROR_INIT;
 
-    for (int i = 0; i < s->n; i += MEDIA_BLOCK) {
+    for (int i = 0; i < s->n; i += s->block) {
         levada_block *block = NULL;
 
         media_check(levada_decoding_run(s->decoding, (const void *const *)s->encoded + i,
-                                        s->size + i, MEDIA_BLOCK, &block, &err), &err);
-        for (int k = i; k < i + MEDIA_BLOCK; k++)
+                                        s->size + i, s->block, &block, &err), &err);
+        for (int k = i; k < i + s->block; k++)
             media_count(s, k, levada_block_at(block, 0)->values[0], count);
         levada_block_unref(&block);
     }
@@ -229,6 +238,92 @@ static void media_libpng(void *state, levada_bench_count *count)
 }
 
 /* -- sounds */
+
+enum { MEDIA_WAV_HEADER = 44, MEDIA_CHUNK = 4096 };
+
+/* The sound of bench/peers/sf_sounds.py. */
+static int16_t media_sample(int i)
+{
+    return (int16_t)lrint(16000 * sin(i / 20.0) + 2000 * sin(i * 0.7) + (double)(i * 7919LL % 64));
+}
+
+static void media_put(uint8_t *to, uint32_t value, int bytes)
+{
+    for (int i = 0; i < bytes; i++) to[i] = (uint8_t)(value >> 8 * i);
+}
+
+static void media_make_wav(media_state *s)
+{
+    const uint32_t bytes = MEDIA_FRAMES * 2;
+    uint8_t       *to = levada_bench_alloc(MEDIA_WAV_HEADER + bytes);
+
+    memcpy(to, "RIFF----WAVEfmt \x10\0\0\0\1\0\1\0--------\2\0\x10\0data", 40);
+    media_put(to + 4, MEDIA_WAV_HEADER - 8 + bytes, 4);
+    media_put(to + 24, MEDIA_RATE, 4);
+    media_put(to + 28, MEDIA_RATE * 2, 4);
+    media_put(to + 40, bytes, 4);
+    for (int i = 0; i < MEDIA_FRAMES; i++)
+        media_put(to + MEDIA_WAV_HEADER + i * 2, (uint16_t)media_sample(i), 2);
+    s->encoded[0] = to;
+    s->size[0] = MEDIA_WAV_HEADER + bytes;
+}
+
+static FLAC__StreamEncoderWriteStatus media_flac_write(const FLAC__StreamEncoder *encoder,
+                                                       const FLAC__byte *bytes, size_t n,
+                                                       uint32_t samples, uint32_t frame, void *user)
+{
+    media_state *s = user;
+
+    (void)encoder, (void)samples, (void)frame;
+    memcpy((uint8_t *)s->encoded[0] + s->size[0], bytes, n);
+    s->size[0] += n;
+    return FLAC__STREAM_ENCODER_WRITE_STATUS_OK;
+}
+
+static void media_make_flac(media_state *s)
+{
+    FLAC__StreamEncoder *encoder = FLAC__stream_encoder_new();
+    FLAC__int32          chunk[MEDIA_CHUNK];
+
+    s->encoded[0] = levada_bench_alloc(MEDIA_FRAMES * 4); /* more than its samples need */
+    if (!encoder || !FLAC__stream_encoder_set_channels(encoder, 1) ||
+        !FLAC__stream_encoder_set_sample_rate(encoder, MEDIA_RATE) ||
+        FLAC__stream_encoder_init_stream(encoder, media_flac_write, NULL, NULL, NULL, s) !=
+          FLAC__STREAM_ENCODER_INIT_STATUS_OK)
+        levada_bench_die("libFLAC", "cannot start");
+    for (int i = 0; i < MEDIA_FRAMES; i += MEDIA_CHUNK) {
+        int n = MEDIA_FRAMES - i < MEDIA_CHUNK ? MEDIA_FRAMES - i : MEDIA_CHUNK;
+
+        for (int k = 0; k < n; k++) chunk[k] = media_sample(i + k);
+        if (!FLAC__stream_encoder_process_interleaved(encoder, chunk, (uint32_t)n))
+            levada_bench_die("libFLAC", "cannot encode");
+    }
+    if (!FLAC__stream_encoder_finish(encoder)) levada_bench_die("libFLAC", "cannot end");
+    FLAC__stream_encoder_delete(encoder);
+}
+
+static media_state *media_open_encoded(void (*make)(media_state *), const char *decoder)
+{
+    media_state *s = levada_bench_alloc(sizeof *s);
+
+    s->n = s->block = 1;
+    s->counts = MEDIA_FRAMES;
+    make(s);
+    media_open_decoder(s, decoder, "{channels:1}");
+    return s;
+}
+
+static void *media_open_wav(const levada_bench_args *args)
+{
+    (void)args;
+    return media_open_encoded(media_make_wav, "decode_wav");
+}
+
+static void *media_open_flac(const levada_bench_args *args)
+{
+    (void)args;
+    return media_open_encoded(media_make_flac, "decode_flac");
+}
 
 static const char media_sound[] = "levada-bench-sound.bin";
 
@@ -297,6 +392,8 @@ const levada_bench_work levada_bench_works[] = {
     { "turbo_crop", media_open_turbo, media_turbo, "crop" },
     { "png", media_open_png, media_decode, "{}" },
     { "libpng", media_open_png, media_libpng, NULL },
+    { "wav", media_open_wav, media_decode, NULL },
+    { "flac", media_open_flac, media_decode, NULL },
     { "resample", media_open_sound, media_run, "resample:record,rate=16000,input_rate=44100" },
     { "soxr", media_open_sound, media_soxr, NULL },
     { "log_mel", media_open_sound, media_run, "log_mel:record" },

@@ -441,6 +441,10 @@ def media_rows():
         Row("21", "PNG of 500 x 375", images, media("png"),
             {"Pillow": python("pil_images:decode", kind="png")},
             {"libpng": media("libpng")}, {"libpng": 1.0}),
+        *(Row("22", f"{kind} of 16 bits, one channel, to float32", "M samples/s",
+              media(kind.lower()), {"soundfile": python("sf_sounds:decode", kind=kind)},
+              {}, {"soundfile": goal}, 1e-6)
+          for kind, goal in (("WAV", 4.0), ("FLAC", 1.05))),
         Row("23", "resample 44,100 to 16,000", "M samples/s", media("resample"), {},
             {"soxr": media("soxr")}, {"soxr": 0.95}, 1e-6),
         Row("23", "log_mel of 80 bands", "M samples/s", media("log_mel"),
