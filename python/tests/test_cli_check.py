@@ -9,8 +9,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from cli_support import levada
 from command import LEVADA, needs_command
-from test_cli import levada
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -7,12 +7,10 @@ import os
 import shutil
 
 import pytest
-import test_cli
+from cli_support import PARSED, levada, made_folder  # noqa: F401  a fixture
 from command import needs_command
-from test_cli import PARSED, levada
 
 pytestmark = needs_command
-folder = test_cli.folder  # a fixture
 
 
 def test_verify_good_files(folder):
