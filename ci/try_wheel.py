@@ -44,7 +44,7 @@ def main() -> None:
     assert np.isfinite(lv.log_mel(sound, rate=16000)).all()
     try:
         lv.resample(sound, 8000, input_rate=16000)
-    except lv.UnimplementedError as e:
+    except lv.errors.UnimplementedError as e:
         assert "libsoxr" in str(e), e
     else:
         raise AssertionError("resample: libsoxr is not in the wheel")
