@@ -188,7 +188,7 @@ MAIN_JOB = {
     "protobuf + own buckets": python("python_proto:buckets", "a", limit=50_000),
     "torch DataLoader": python("torch_loader:loader", "a", limit=50_000),
     "mlx-data": python("mlx_pipeline:buckets", "a", limit=50_000),
-    "grain": python("grain_pipeline:buckets", "a", limit=10_000),
+    "grain": python("grain_pipeline:buckets", "a", limit=30_000),
 }
 
 

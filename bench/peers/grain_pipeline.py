@@ -6,6 +6,9 @@ from common import BOUNDARIES, files, main, timed
 from python_proto import Example, bucketed, np, pad
 from python_scan import frames
 
+# Its threads for reading slow it down on one core.
+INLINE = grain.ReadOptions(num_threads=0, prefetch_buffer_size=0)
+
 
 def parsed(record):
     feature = Example.FromString(record).features.feature
@@ -16,7 +19,7 @@ def parsed(record):
 def buckets(folder, limit=50_000):
     def count():
         found = [bytes(payload) for payload, _ in frames(files.path("a", folder), limit)]
-        examples = grain.MapDataset.source(found).map(parsed).to_iter_dataset()
+        examples = grain.MapDataset.source(found).map(parsed).to_iter_dataset(INLINE)
         n = 0
         for batch in bucketed(iter(examples), BOUNDARIES):
             n += len(pad([item[0] for item in batch]))
