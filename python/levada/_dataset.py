@@ -228,10 +228,11 @@ class Dataset(Divided[T]):
         reading, decoding or calling functions again.
 
         `path`: a file that holds them, also for later programs: it is reused where it was made of
-        the same description (changes of the data or of the code of functions are not noticed:
-        remove it then), and else replaced. It appears when a pass is complete. None: in memory, for
-        the iterators of this dataset. Raises InvalidArgumentError where what is upstream draws
-        random numbers, which would be the same in every epoch: cache, then shuffle.
+        the same description, paths included (changes of the data or of the code of functions are
+        not noticed: remove it then), and else replaced. It appears when a pass is complete. None:
+        in memory, for the iterators of this dataset. A pass that skipped bad records is used where
+        ``errors=`` allows as many. Raises InvalidArgumentError where what is upstream draws random
+        numbers, which would be the same in every epoch: cache, then shuffle.
         """
         from levada import _sharing
 

@@ -226,6 +226,8 @@ def drawing(core):
     values = core.options().values()
     if any(getattr(value, "rng", False) for value in values):
         return f"{core.name}(rng=True)"
+    if core.options().get("random_crop"):
+        return f"{core.name}(random_crop=...)"
     return _order(core, seeded=True) or _first(drawing, _below(core))
 
 

@@ -123,6 +123,60 @@ def test_skipped_records_are_skipped_once():
     assert counts == [10, 0]
 
 
+def test_skipped_records_fail_where_none_may_be_skipped(tmp_path):
+    (tmp_path / "n.txt").write_text("1\nx\n3\n")
+    ds = lv.text_lines(tmp_path / "n.txt").decode_csv("line", [lv.int64], columns=["v"])
+    for cached in (ds.cache(), ds.cache(tmp_path / "a")):
+        for _ in range(2):
+            assert [int(r["v"]) for r in cached.with_options(errors="skip")] == [1, 3]
+            assert [int(r["v"]) for r in cached.with_options(errors="skip:1")] == [1, 3]
+            for strict in ("fail", "skip:0"):
+                with pytest.raises(errors.InvalidArgumentError, match="record 1"):
+                    list(cached.with_options(errors=strict))
+    (tmp_path / "n.txt").write_text("1\n2\n3\n")
+    for _ in range(2):
+        assert [int(r["v"]) for r in ds.cache(tmp_path / "a")] == [1, 2, 3]
+
+
+def test_a_file_holds_byte_strings_with_gaps_between(tmp_path):
+    (tmp_path / "t.txt").write_text("a\n\nccc\r\ndd\n" * 200)
+    (tmp_path / "t.csv").write_text('a,"b""c",1\n"e e",d,2\n' * 200)
+    makers = (
+        lambda: lv.text_lines(tmp_path / "t.txt"),
+        lambda: lv.text_lines(tmp_path / "t.txt").filter("line != 'a'"),
+        lambda: lv.csv(tmp_path / "t.csv", record_defaults=[lv.string, lv.string, lv.int64]),
+    )
+    for i, make in enumerate(makers):
+        for _ in range(2):
+            assert plain(make().cache(tmp_path / str(i))) == plain(make())
+
+
+def test_a_file_is_of_one_folder_and_one_part(tmp_path):
+    path = tmp_path / "a"
+    for name in ("x", "y"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "t.txt").write_text(name)
+    for name in ("x", "y", "x"):
+        rows = lv.text_lines(tmp_path / name / "t.txt").cache(path)
+        assert [r["line"] for r in rows] == [name.encode()]
+    for part in (0, 1, 0):
+        rows = lv.range(10).shard(part, 2).cache(path)
+        assert [int(r["value"]) for r in rows] == list(range(part, 10, 2))
+    with pytest.raises(errors.InvalidArgumentError, match="arrays"):
+        list(lv.from_arrays({"x": [1, 2]}).cache(path))
+
+
+@pytest.mark.parametrize("decoder", ["decode_png", "decode_jpeg", "decode_image"])
+def test_windows_at_random_places_are_not_kept(decoder):
+    images = lv.from_arrays({"image": [b"?"]})
+    random = getattr(images, decoder)("image", random_crop=[2, 2])
+    with pytest.raises(errors.InvalidArgumentError, match=f"{decoder}.random_crop"):
+        random.cache()
+    with pytest.raises(errors.InvalidArgumentError, match=f"upstream of '{decoder}'"):
+        list(random.stage("cache"))
+    getattr(images, decoder)("image", crop=[0, 0, 2, 2]).cache()
+
+
 def test_a_crash_while_it_is_written_leaves_no_file(tmp_path):
     program = """
         import os, signal, sys

@@ -2,7 +2,8 @@
 /*
  * cache - the records of the first complete pass, which later passes (epochs, iterators) return
  * without reading their input again: from memory, which the dataset owns, or from a file, which is
- * reused by other programs as long as the description of the input is the same.
+ * reused by other programs as long as the description of the input is the same. A pass that skipped
+ * bad records fills it for those iterators whose policy allows as many.
  *
  * What is random upstream would be the same in every epoch, and a restore could not make it again:
  * it is refused. So the content follows from the description, and a state is a number of records. A
@@ -10,6 +11,7 @@
  * continues with its input, and a later pass fills the cache.
  */
 #include "base/alloc.h"
+#include "base/hash.h"
 #include "description/columns.h"
 #include "description/dataset_priv.h"
 #include "registry/env_priv.h"
@@ -57,6 +59,7 @@ static levada_status cache_check(const void *args, const levada_spec *in, levada
 static bool cache_option_draws(const levada_arg *arg, const levada_value *value)
 {
     if (strcmp(arg->name, "seed") == 0) return true;
+    if (strcmp(arg->name, "random_crop") == 0) return levada_value_count(value) > 0;
     if (strcmp(arg->name, "shuffle") != 0 && strcmp(arg->name, "shuffle_files") != 0 &&
         strcmp(arg->name, "shuffle_records") != 0) {
         return false;
@@ -80,7 +83,8 @@ static const char *cache_drawing(const levada_dataset *at)
     return found;
 }
 
-/* Whether a function upstream has no name: then the description does not say which it is. */
+/* Whether the description does not say what a function or the data upstream is: one without a
+ * name, and records in memory. */
 static bool cache_nameless(const levada_dataset *at)
 {
     bool found = false;
@@ -90,7 +94,8 @@ static bool cache_nameless(const levada_dataset *at)
         const levada_function *f = levada_value_as_function(value);
         const levada_dataset  *pipe = levada_value_as_pipe(value);
 
-        found = (f && !levada_function_info(f)->name) || (pipe && cache_nameless(pipe));
+        found = (f && !levada_function_info(f)->name) || levada_value_as_block(value) ||
+                (pipe && cache_nameless(pipe));
     }
     for (int32_t i = 0; !found && i < at->ninputs; i++) found = cache_nameless(at->inputs[i]);
     return found;
@@ -108,12 +113,26 @@ static levada_status cache_refuse(const levada_dataset *input, const char *path,
     }
     if (!path || !cache_nameless(input)) return LEVADA_OK;
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                       "a file is reused where the description is the same, and one with a "
-                       "function that has no name does not say which function: define it at the "
-                       "top level of a module, or cache in memory");
+                       "a file is reused where the description is the same, and one with "
+                       "arrays, or with a function that has no name, does not say which: read "
+                       "files, define functions at the top level of a module, or cache in "
+                       "memory");
 }
 
 /* -- the content */
+
+/* What the content follows from: the whole description, also what positions do not depend on, such
+ * as folders, and the part of a shard. */
+static levada_status cache_fingerprint(const levada_dataset *input, uint8_t out[16],
+                                       levada_error *err)
+{
+    char *json = NULL;
+
+    LEVADA_TRY(levada_dataset_json(input, &json, err));
+    levada_hash128(json, strlen(json), 1, out);
+    levada_string_free(&json);
+    return LEVADA_OK;
+}
 
 static levada_dataset *cache_dataset(const cache_state *s)
 {
@@ -129,17 +148,22 @@ static void cache_keep(cache_state *s, levada_cache_store *store)
 static levada_status cache_find(cache_state *s, const char *path, const uint8_t fingerprint[16],
                                 levada_error *err)
 {
-    levada_common        *kept = levada_dataset_kept(cache_dataset(s));
-    levada_cache_store *store = NULL;
-    levada_error        why = LEVADA_ERROR_INIT;
-    levada_status       st;
+    levada_common       *kept = levada_dataset_kept(cache_dataset(s));
+    const levada_policy *policy = &s->context->node->run->skips.policy;
+    levada_cache_store  *store = kept ? levada_cache_store_of_common(kept) : NULL;
+    levada_error         why = LEVADA_ERROR_INIT;
+    levada_status        st;
 
-    if (kept) {
-        s->store = levada_cache_store_ref(levada_cache_store_of_common(kept));
+    if (store && levada_cache_store_fits(store, policy)) {
+        s->store = levada_cache_store_ref(store);
         return LEVADA_OK;
     }
     if (!path) return LEVADA_OK;
     st = levada_cache_store_open(s->context->env, path, fingerprint, &store, &why);
+    if (st == LEVADA_OK && !levada_cache_store_fits(store, policy)) {
+        levada_cache_store_unref(&store);
+        return LEVADA_OK;
+    }
     if (st == LEVADA_OK) {
         s->store = levada_cache_store_ref(store);
         cache_keep(s, store);
@@ -165,7 +189,7 @@ static levada_status cache_open(void *state, const void *args, const levada_cont
         s->passes = s->passes < INT32_MAX / n->passes ? s->passes * n->passes : s->passes;
     }
     levada_node_rest(in);
-    LEVADA_TRY(levada_dataset_fingerprint(cache_dataset(s)->inputs[0], fingerprint, err));
+    LEVADA_TRY(cache_fingerprint(cache_dataset(s)->inputs[0], fingerprint, err));
     LEVADA_TRY(cache_find(s, a->path, fingerprint, err));
     if (s->store) return LEVADA_OK;
     return levada_cache_writer_create(context->env, a->path, fingerprint, &s->writer, err);
@@ -284,6 +308,16 @@ static levada_status cache_skip(cache_state *s, levada_block **block, levada_err
     return LEVADA_OK;
 }
 
+/* Bad records and files that the stages upstream skipped: a later pass does not see them. */
+static void cache_notice_rejects(cache_state *s)
+{
+    const levada_node *it = s->context->node;
+
+    for (int32_t i = 0; s->writer && i < it->nkept; i++) {
+        if (!it->kept[i].loss.dropped) levada_cache_writer_skip(s->writer);
+    }
+}
+
 /* The next block of the input, kept; NULL where all of it is to be skipped. */
 static levada_status cache_next_read(cache_state *s, levada_input *in, levada_block **out,
                                      levada_error *err)
@@ -292,7 +326,9 @@ static levada_status cache_next_read(cache_state *s, levada_input *in, levada_bl
     levada_status st;
 
     s->reads = true;
-    LEVADA_TRY(levada_input_next(in, &block, err));
+    st = levada_input_next(in, &block, err);
+    cache_notice_rejects(s);
+    if (st != LEVADA_OK) return st;
     st = levada_block_gather(levada_env_pool(s->context->env), block, &flat, err);
     levada_block_unref(&block);
     if (st == LEVADA_OK && s->writer) st = cache_fill(s, flat, err);

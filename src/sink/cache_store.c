@@ -16,7 +16,7 @@
 
 #define CACHE_STORE_MAGIC "LVCACHE1"
 #define CACHE_STORE_HEAD 24 /* bytes before the first block */
-#define CACHE_STORE_TAIL 20 /* bytes after the index        */
+#define CACHE_STORE_TAIL 28 /* bytes after the index        */
 #define CACHE_STORE_KEY "rows"
 
 typedef struct cache_store_entry {
@@ -32,7 +32,7 @@ struct levada_cache_store {
     int                fd;  /* of the file; -1 = in memory */
     char              *path;
     cache_store_entry *entries;
-    int64_t            n, capacity, end, records;
+    int64_t            n, capacity, end, records, skipped;
 };
 
 struct levada_cache_writer {
@@ -93,6 +93,11 @@ int64_t levada_cache_store_rows(const levada_cache_store *store, int64_t block)
 }
 
 int64_t levada_cache_store_records(const levada_cache_store *store) { return store->records; }
+
+bool levada_cache_store_fits(const levada_cache_store *store, const levada_policy *policy)
+{
+    return levada_policy_allows(policy, store->skipped, store->records + store->skipped);
+}
 
 static levada_status cache_store_create(levada_env *env, const char *path,
                                         levada_cache_store **out, levada_error *err)
@@ -177,12 +182,17 @@ static levada_status cache_store_encode(const levada_env *env, const levada_bloc
 {
     static const levada_state_head head;
     levada_state_writer            to = { .scope = { .path = "cache" } };
-    levada_status st = levada_rows_put(&to, CACHE_STORE_KEY, block, true, NULL, err);
+    levada_block                  *packed = NULL;
+    levada_status st = levada_records_pack(levada_env_pool(env), block, &packed, err);
 
+    if (st == LEVADA_OK) st = levada_rows_put(&to, CACHE_STORE_KEY, packed, true, NULL, err);
+    levada_block_unref(&packed);
     if (st == LEVADA_OK) st = levada_state_encode(&to, &head, env, out, size, err);
     levada_state_writer_clear(&to);
     return st;
 }
+
+void levada_cache_writer_skip(levada_cache_writer *w) { w->store->skipped++; }
 
 levada_status levada_cache_writer_add(levada_cache_writer *w, levada_block *block,
                                       levada_error *err)
@@ -212,8 +222,9 @@ static levada_status cache_store_write_index(levada_cache_writer *w, levada_erro
         cache_store_put(index + 16 * i, s->entries[i].offset);
         cache_store_put(index + 16 * i + 8, s->entries[i].rows);
     }
-    cache_store_put(index + size - 20, w->at);
-    cache_store_put(index + size - 12, s->n);
+    cache_store_put(index + size - 28, w->at);
+    cache_store_put(index + size - 20, s->n);
+    cache_store_put(index + size - 12, s->skipped);
     crc = levada_env_kernels(s->env)->crc32c(0, index, size - 4);
     for (int32_t i = 0; i < 4; i++) index[size - 4 + (size_t)i] = (uint8_t)(crc >> (8 * i));
     st = cache_store_write(w, index, size, err);
@@ -303,7 +314,8 @@ static levada_status cache_store_read_index(levada_cache_store *s, int64_t size,
     LEVADA_TRY(cache_store_read(s, size - CACHE_STORE_TAIL, tail, sizeof tail, err));
     s->end = cache_store_number(tail, 8);
     n = cache_store_number(tail + 8, 8);
-    if (s->end < CACHE_STORE_HEAD || s->end > size || n < 0 || n > size / 16 ||
+    s->skipped = cache_store_number(tail + 16, 8);
+    if (s->skipped < 0 || s->end < CACHE_STORE_HEAD || s->end > size || n < 0 || n > size / 16 ||
         s->end + 16 * n + CACHE_STORE_TAIL != size) {
         return cache_store_damaged(s, err);
     }

@@ -6,7 +6,8 @@
  *     "LVCACHE1", 16 bytes of the description's fingerprint
  *     each block: the bytes of a saved state with the block "rows", which end in a checksum
  *     the index: for each block its offset and its number of records, 8 bytes each
- *     offset of the index, number of blocks, CRC-32C of the index and of these two (8, 8, 4 bytes)
+ *     offset of the index, number of blocks, bad records that were skipped (8 bytes each)
+ *     CRC-32C of the index and of these three (4 bytes)
  *
  * Numbers are little-endian. The file appears when it is complete (levada/output.h).
  */
@@ -14,6 +15,7 @@
 #define LEVADA_SINK_CACHE_STORE_H
 
 #include "description/dataset_priv.h"
+#include "description/policy.h"
 #include "tensor/block_priv.h"
 
 /* Being filled by one iterator. */
@@ -29,6 +31,8 @@ LEVADA_MUST_USE levada_status levada_cache_writer_create(levada_env *env, const 
 /* One more block (DATA; refers to it). */
 LEVADA_MUST_USE levada_status levada_cache_writer_add(levada_cache_writer *writer,
                                                       levada_block *block, levada_error *err);
+/* A bad record or file that the pass skipped. */
+void levada_cache_writer_skip(levada_cache_writer *writer);
 /* The content, complete; the writer can only be destroyed then. */
 LEVADA_MUST_USE levada_status levada_cache_writer_finish(levada_cache_writer *writer,
                                                          levada_cache_store **out,
@@ -51,6 +55,8 @@ int64_t             levada_cache_store_blocks(const levada_cache_store *store);
 /* Records of a block, and of all of them. */
 int64_t levada_cache_store_rows(const levada_cache_store *store, int64_t block);
 int64_t levada_cache_store_records(const levada_cache_store *store);
+/* Whether that policy allows the bad records that the pass skipped. */
+bool levada_cache_store_fits(const levada_cache_store *store, const levada_policy *policy);
 /* A block, to be released; of a file, read each time. */
 LEVADA_MUST_USE levada_status levada_cache_store_get(const levada_cache_store *store, int64_t block,
                                                      levada_block **out, levada_error *err);

@@ -15,8 +15,7 @@
 
 #define RECORDS_PIECE 8192
 
-/* A block whose columns are packed: the rows of other blocks may be anywhere. */
-static levada_status records_pack(levada_pool *pool, const levada_block *block, levada_block **out,
+levada_status levada_records_pack(levada_pool *pool, const levada_block *block, levada_block **out,
                                   levada_error *err)
 {
     int32_t      *rows = levada_alloc((size_t)block->n * sizeof *rows + 1);
@@ -83,7 +82,7 @@ static levada_status records_materialize(levada_state_writer *to, const levada_e
     levada_block *flat = NULL;
     levada_status st;
 
-    LEVADA_TRY(records_pack(pool, e->records, &flat, err));
+    LEVADA_TRY(levada_records_pack(pool, e->records, &flat, err));
     to->scope = (levada_state_scope){ .path = e->path, .version = e->version };
     st = levada_rows_put(to, e->key, flat, e->open, names, err);
     levada_block_unref(&flat);

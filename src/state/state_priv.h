@@ -128,8 +128,11 @@ LEVADA_MUST_USE levada_status levada_state_decode(const void *bytes, size_t size
 LEVADA_MUST_USE levada_status levada_state_check_asked(const levada_state_reader *from,
                                                        levada_error *err);
 
-/* Rows of a block (DATA) as bytes, with their columns or without, and with those of `names` that
- * they have; and back, without: those of `spec`. */
+/* A DATA block whose columns are packed: values in the order of rows, without gaps, from 0. */
+LEVADA_MUST_USE levada_status levada_records_pack(levada_pool *pool, const levada_block *block,
+                                                  levada_block **out, levada_error *err);
+/* Rows of a block (DATA, packed) as bytes, with their columns or without, and with those of `names`
+ * that they have; and back, without: those of `spec`. */
 LEVADA_MUST_USE levada_status levada_rows_put(levada_state_writer *to, const char *key,
                                               const levada_block *block, bool columns,
                                               struct levada_file_names *names,
