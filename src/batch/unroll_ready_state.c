@@ -10,17 +10,18 @@ static levada_status ready_state_put_live(const levada_unroll_state *s, int64_t 
                                     uint32_t *stored, levada_state_writer *to, levada_error *err)
 {
     const levada_ready_state *own = s->own;
+    int64_t n = 0;
 
     for (int64_t i = 0; i < own->nlive; i++) {
-        if (own->live[i].done) return levada_unroll_memory(err); /* the sweep had none */
-        numbers[i] = own->live[i].record.number;
-        stored[i] = own->live[i].record.stored;
+        if (own->live[i].done) continue; /* it is still here because the sweep had no memory */
+        numbers[n] = own->live[i].record.number;
+        stored[n++] = own->live[i].record.stored;
     }
     LEVADA_TRY(levada_state_put_i64(to, "batches", own->batches, err));
     LEVADA_TRY(levada_state_put_i64(to, "discarded", own->dropped, err));
     LEVADA_TRY(levada_state_put_i64(to, "closed", own->closed, err));
-    LEVADA_TRY(levada_state_put_i64s(to, "numbers", numbers, own->nlive, err));
-    return levada_unroll_records_save(&s->records, stored, own->nlive, to, err);
+    LEVADA_TRY(levada_state_put_i64s(to, "numbers", numbers, n, err));
+    return levada_unroll_records_save(&s->records, stored, n, to, err);
 }
 
 levada_status levada_ready_save(const levada_unroll_state *s, levada_state_writer *to,

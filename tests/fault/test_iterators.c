@@ -39,6 +39,12 @@ static levada_status open_iter(const trial *t, levada_iter **out, levada_error *
     return levada_iter_open(t->dataset, &o, out, err);
 }
 
+/* The states of a batch become the next ones. */
+static void feed_back(levada_iter *it, const levada_block *batch)
+{
+    FAULT_AGAIN(levada_iter_feed(it, batch, err));
+}
+
 static void read_some(trial *t, levada_iter *it, int blocks)
 {
     levada_error  err = LEVADA_ERROR_INIT;
@@ -49,6 +55,7 @@ static void read_some(trial *t, levada_iter *it, int blocks)
 
         st = levada_iter_next(it, &block, &err);
         if (st == LEVADA_OK) t_iter_add(&t->rows, block, t->batches);
+        if (st == LEVADA_OK && levada_iter_feeds(it)) feed_back(it, block);
         levada_block_unref(&block);
     }
     if (st == LEVADA_OK || st == LEVADA_END) return;
@@ -229,6 +236,15 @@ static void buckets_of_ranks(void **state)
                "no_padding=true", 1, 2);
 }
 
+/* A sequence without a step is skipped; of the others some are saved in their middle. */
+static void segments(void **state)
+{
+    (void)state;
+    over_files("", " | unroll:2,batch_size=3,zero_length=skip,burn_in=1", 1, 1);
+    over_files(" | shuffle:9", " | unroll:2,batch_size=3,zero_length=skip,capacity=5,layout=ready,"
+               "states={h:{dtype:float32,shape:[2]},c:int64}", 1, 1);
+}
+
 /* The file stays open, neighbors are read together, and a record that is none is skipped. */
 static void records_of_an_index(void **state)
 {
@@ -352,6 +368,7 @@ int main(void)
         cmocka_unit_test(parse_shuffle_twice_batch),
         cmocka_unit_test(shard_parse_bucket_to_boundaries),
         cmocka_unit_test(buckets_of_ranks),
+        cmocka_unit_test(segments),
         cmocka_unit_test(records_of_an_index),
         cmocka_unit_test(interleave_parse_shuffle),
         cmocka_unit_test(interleave_filter),
