@@ -8,7 +8,7 @@ from levada.errors import FailedPreconditionError
 _SAME = frozenset("cast map prefetch rename select".split())
 # What comes out of these together, and when, depends on the part; whether it does, does not.
 _FREE = _SAME.union(
-    "batch bucket_by_sequence_length padded_batch unbatch".split(),
+    "batch bucket_by_sequence_length padded_batch unbatch unroll".split(),
     "call concat filter flat_map mix repeat shuffle".split(),
 )
 

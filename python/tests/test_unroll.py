@@ -112,6 +112,23 @@ def test_parts_of_the_input_own_their_slots():
         it.restore(states[1])
 
 
+def test_a_part_has_all_segments_of_its_sequences():
+    """Sequences are divided, not batches: else a model would miss the segments of the others."""
+    ds, found = records([5, 9, 2, 7, 3, 11, 4, 6]).unroll(2, batch_size=2, key="id"), []
+    for part in ds.parts(3):
+        with part.iterate(epoch=0) as it:
+            for row in rows(it).values():
+                last = [mark for *_, mark in row]
+                numbers = [segment for _, segment, *_ in row]
+                ends = [0, *(i + 1 for i, end in enumerate(last) if end)]
+                for a, b in itertools.pairwise(ends):
+                    assert numbers[a:b] == list(range(b - a))
+                    assert len({key for key, *_ in row[a:b]}) == 1
+                    found.append(b - a)
+                assert ends[-1] == len(row)
+    assert sorted(found) == sorted(-(-n // 2) for n in (5, 9, 2, 7, 3, 11, 4, 6))
+
+
 def test_a_state_is_small_and_refused_when_damaged():
     ds = records([5000] * 300).unroll(64, batch_size=256)
     with iter(ds) as it:
@@ -140,6 +157,26 @@ def test_short_last_segments_are_left_out_and_lost_sequences_counted():
     with iter(records([5, 1, 4]).unroll(3, batch_size=3, min_segment=2)) as it:
         assert [b["length"].tolist() for b in it] == [[3, 3, 0], [2, 0, 0]]
         assert it.stats()["dropped_records"] == 1
+
+
+def test_statistics_show_the_slots_and_what_was_left_out():
+    ds = records([7, 3, 8, 1, 4]).unroll(3, batch_size=3, min_segment=2)
+    names = ("slots", "used_slots", "empty_rows", "dropped_steps")
+
+    def numbers(it):
+        return tuple(it.stats()["stages"][-1][name] for name in names)
+
+    with iter(ds) as it:
+        assert [numbers(it) for _ in it] == [(3, 2, 0, 1), (3, 1, 0, 3), (3, 0, 2, 3)]
+        assert it.stats()["dropped_records"] == 1  # of one step
+        assert "used_slots 0" in str(it.report())
+    with iter(ds) as it:
+        next(it)
+        state = it.save()
+    with iter(ds) as it:
+        it.restore(state)
+        assert numbers(it) == (3, 2, 0, 1)
+        assert [numbers(it) for _ in it] == [(3, 1, 0, 3), (3, 0, 2, 3)]
 
 
 def test_fixed_columns_and_vectors_per_step_are_sequences_too():

@@ -234,6 +234,36 @@ def test_parts_own_their_sequences_and_states():
     assert found == expected(sizes)
 
 
+def test_unfinished_sequences_and_states_move_between_worlds(tmp_path):
+    """8, 3, 5 and 1 readers of the same 12 parts: each segment once, and no state is lost."""
+    sizes = [1 + 7 * i % 29 for i in range(90)]
+    for k in range(3):
+        with lv.TFRecordWriter(str(tmp_path / f"{k}.tfrecord")) as writer:
+            for i in range(k * 30, k * 30 + 30):
+                writer.write(lv.make_example({"id": i, "x": list(range(i, i + sizes[i]))}))
+    lv.index(str(tmp_path / "*.tfrecord"))
+    spec = {"id": lv.FixedLenFeature([], lv.int64), "x": lv.VarLenFeature(lv.int64)}
+    ds = lv.tfrecord(str(tmp_path / "*.tfrecord"), index=True).shuffle(10).parse_example(spec)
+    options = {"sequences": "x", "key": "id", "layout": "ready", "states": STATES}
+    ds = ds.unroll(4, batch_size=3, capacity=5, **options).with_options(seed=5)
+    states, found, unfinished = {}, {}, 0
+    for world, cut in ((8, 1), (3, 2), (5, 1), (1, None)):
+        for rank in range(world):
+            for number, part in enumerate(ds.parts(12)):
+                if number % world != rank:
+                    continue
+                with part.iterate(epoch=0) as it:
+                    if number in states:
+                        it.restore(states[number])
+                    some = train(it, cut)
+                    states[number] = it.save()
+                    unfinished += it.stats()["stages"][-1]["live"]
+                assert not set(some) & set(found)
+                found |= some
+    assert unfinished > 12
+    assert found == {i: (sum(range(i, i + n)), n) for i, n in enumerate(sizes)}
+
+
 def test_threads_may_share_a_lock():
     """Two consumers hold batches at the same time; each saves what it took."""
     lock, found, failed = threading.Lock(), {}, []
