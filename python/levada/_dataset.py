@@ -213,7 +213,8 @@ class Dataset(Divided[T]):
         """fn(record) -> any number of dicts, as a list or a generator: the records of the result.
 
         The options are those of `map`; the function must be pure. The keys of the records of record
-        ``a.txt:3`` are ``a.txt:3``, ``a.txt:3.1``, ``a.txt:3.2``.
+        ``a.txt:3`` are ``a.txt:3``, ``a.txt:3.1``, ``a.txt:3.2``. Downstream of another `flat_map`
+        they have the number of the last one alone, so several records may have the same key.
         """
         from levada import _functions
 
