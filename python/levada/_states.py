@@ -79,11 +79,18 @@ class StateBatch(Batch):
         self._feed(arrays)
 
     def requeue(self) -> None:
-        """Puts the segments back, with the states that they came with: they come again first."""
+        """Puts the segments back, with the states that they came with: they come again first.
+
+        Raises FailedPreconditionError where the batch is finished: all its states are saved, or all
+        its rows have the last segment of their sequence and ``next`` was called since.
+        """
         self._answer("requeue")
 
     def discard(self) -> None:
-        """Drops the sequences of the batch, and counts them in ``stats()["dropped_records"]``."""
+        """Drops the sequences of the batch, and counts them in ``stats()["dropped_records"]``.
+
+        Raises as `requeue`.
+        """
         self._answer("discard")
 
     def _answer(self, word):

@@ -126,6 +126,23 @@ def test_a_step_that_failed_is_tried_again_or_dropped():
         assert it.stats()["dropped_records"] == 1
 
 
+def test_next_finishes_batches_of_last_segments():
+    ds = dataset([2, 9, 2], 1, capacity=3)
+    with iter(ds) as it, iter(ds) as other:
+        last = next(it)
+        assert last["is_last"].all()
+        last.requeue()  # as long as it is the newest
+        last = next(it)
+        first = next(it)
+        assert last["key"][0].endswith(b":0") and first["key"][0].endswith(b":1")
+        for answer in (last.requeue, last.discard):
+            with pytest.raises(FailedPreconditionError, match="last segments alone"):
+                answer()
+        step(last)  # a save is allowed, and changes nothing
+        other.restore(it.save())
+        assert set(train(other)) == {1, 2}
+
+
 def test_states_are_checked():
     with iter(dataset([9, 9], check_finite=True)) as it:
         batch = next(it)

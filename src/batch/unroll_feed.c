@@ -153,7 +153,8 @@ static levada_status feed_answer(const levada_unroll_state *s, const levada_bloc
     if (!open) {
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
                            "batch %lld is not open: all its states are saved, or it was requeued "
-                           "or discarded, or another iterator made it",
+                           "or discarded, or it had last segments alone and next() was called "
+                           "since, or another iterator made it",
                            (long long)number);
     }
     LEVADA_TRY(feed_same_rows(open, back, err));
