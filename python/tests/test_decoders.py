@@ -204,3 +204,8 @@ def test_decode_npy_refuses_what_numpy_would_run_or_guess():
     for n in range(len(whole)):
         with pytest.raises(lv.errors.LevadaError):
             lv.decode_npy(whole[:n])
+    octal = whole.replace(b"(4,), } ", b"(04,), }")
+    for bad in (whole[:7] + b"\x01" + whole[8:], octal):
+        for read in (lambda b: np.load(io.BytesIO(b)), lv.decode_npy):
+            with pytest.raises((ValueError, lv.errors.LevadaError)):
+                read(bad)

@@ -54,7 +54,7 @@ static bool npy_dim(npy_text *t, int64_t *out)
         if (*out > INT32_MAX) return false;
         *out = *out * 10 + (*t->at - '0');
     }
-    if (t->at == first) return false;
+    if (t->at == first || (*first == '0' && t->at > first + 1)) return false;
     (void)npy_accept(t, "L"); /* of Python 2 */
     return *out <= INT32_MAX;
 }
@@ -169,7 +169,7 @@ levada_status levada_npy_read(const uint8_t *data, int32_t size, levada_npy *out
     *out = (levada_npy){ 0 };
     if (size < 8 || memcmp(data, "\x93NUMPY", 6) != 0)
         return levada_fail(why, LEVADA_EINVALID_ARGUMENT, "not a .npy array");
-    if (data[6] < 1 || data[6] > 3)
+    if (data[6] < 1 || data[6] > 3 || data[7] != 0)
         return levada_fail(why, LEVADA_EINVALID_ARGUMENT, ".npy version %d.%d is not supported",
                            data[6], data[7]);
     begin = data[6] == 1 ? 10 : 12;
