@@ -37,7 +37,8 @@ def open(files: Paths, *, source: str | None = None, spec: Any = "auto") -> Data
     """The records of files whose format levada finds out: TFRecord files and lines of text.
 
     files: a path, a glob, or a list of them. All files have the format of the first one.
-    source: "tfrecord" or "text_lines" instead of looking at the first bytes.
+        Files named .csv, .tar or .tgz are refused: ``csv()`` and ``tar()`` read them.
+    source: "tfrecord" or "text_lines" instead of looking at the first name and bytes.
     spec: "auto" infers the features of tf.train.Example and SequenceExample messages from the first
         64 records: a feature with one value in each of them is a scalar, any other is ragged.
         A dict is a spec as in ``parse_example``. None leaves records as bytes.

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import os
+
 from levada import _sources
 from levada._features import FixedLenFeature, FixedLenSequenceFeature, VarLenFeature
 from levada.errors import DataLossError, InvalidArgumentError, OutOfRangeError
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from levada._values import Paths
 
 _LOOK = 64  # records that fix the spec
+_OTHERS = {".csv": "csv", ".tar": "tar", ".tgz": "tar"}  # by suffix
 _KINDS = {1: "string", 2: "float32", 3: "int64"}  # fields of a Feature
 
 
@@ -179,8 +182,21 @@ def _is_text(files: Paths) -> bool:
     return line.isascii() and bytes(line).decode("ascii").isprintable()
 
 
+def _refuse_others(files: Paths) -> None:
+    """Rows of CSV are not lines, and samples of tar no records: their names say so."""
+    path = os.fsdecode(_sources.files(files).first()["path"])
+    name = path.removesuffix(".gz").removesuffix(".zst").removesuffix(".zz")
+    for suffix, source in _OTHERS.items():
+        if name.endswith(suffix):
+            raise InvalidArgumentError(
+                f"open: {path} is named like a {source} file, which lv.{source}() reads; "
+                "source='text_lines' reads lines"
+            )
+
+
 def _format_of(ds: Dataset[Any], files: Paths) -> str:
-    """The source for files, by the first record. Raises NotFoundError."""
+    """The source for files, by the first name and record. Raises NotFoundError."""
+    _refuse_others(files)
     try:
         ds.first()
     except OutOfRangeError:

@@ -150,3 +150,15 @@ def test_short_text_is_not_a_damaged_tfrecord(tmp_path):
     (tmp_path / "cut").write_bytes(b"\x10\x00\x00\x00\x00")
     with pytest.raises(DataLossError):
         lv.open(tmp_path / "cut")
+
+
+def test_rows_and_samples_are_not_opened_as_lines(tmp_path):
+    for name in ("a.csv", "a.csv.gz", "a.tar.zst", "a.tgz"):
+        (tmp_path / name).write_text('x,y\n1,"2\n3"\n')
+        kind = "csv" if "csv" in name else "tar"
+        for files in (tmp_path / name, [str(tmp_path / name)], str(tmp_path / "*")):
+            with pytest.raises(InvalidArgumentError, match=rf"lv\.{kind}\(\)"):
+                lv.open(files)
+        (tmp_path / name).rename(tmp_path / "x.csv")
+        assert len(lv.open(tmp_path / "x.csv", source="text_lines").to_list()) == 3
+        (tmp_path / "x.csv").unlink()
