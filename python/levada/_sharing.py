@@ -5,11 +5,13 @@ from levada import _levada, _names
 from levada.errors import FailedPreconditionError
 
 # One record out for each record in, in the same order; decoders are such, too.
-_SAME = frozenset("cast map prefetch rename select".split())
+_SAME = frozenset(
+    "cast log_mel map prefetch rename resample reshape resize_image select slice".split()
+)
 # What comes out of these together, and when, depends on the part; whether it does, does not.
 _FREE = _SAME.union(
-    "batch bucket_by_sequence_length padded_batch unbatch unroll".split(),
-    "call concat filter flat_map mix repeat shuffle".split(),
+    "batch bucket_by_sequence_length group_by_window pack padded_batch unbatch unroll".split(),
+    "call concat filter flat_map mix repeat shuffle window_steps".split(),
 )
 
 # Equal numbers of records (batches) stay equal through these, whatever the records are. The others
@@ -33,8 +35,14 @@ def share(dataset, index, count, seed=None, equal=None):
     the stages downstream of it keep equal numbers equal. A filter, buckets or an ``interleave``
     do not, so they run in all parts.
 
-    Raises FailedPreconditionError where such a seed is needed and there is none.
+    Raises FailedPreconditionError where such a seed is needed and there is none, and for `equal`
+    with the stage ``unroll``, whose batches follow each other.
     """
+    if equal is not None and _has(dataset._core, "unroll"):
+        raise FailedPreconditionError(
+            f"equal={equal!r} divides batches, and a sequence of unroll would miss those of other "
+            "ranks; use parts="
+        )
     if count == 1 and equal != "pad":
         return dataset
     dealer = _Dealer(index, count, dataset._settings.get("errors") in (None, "fail"), equal)
@@ -45,6 +53,11 @@ def share(dataset, index, count, seed=None, equal=None):
 def checked(dataset, count, seed=None):
     """The same demand on a dataset in which its user placed a shard of `count` parts."""
     return _seeded(dataset, _before(dataset._core, count), seed) if count > 1 else dataset
+
+
+def _has(core, name):
+    """Whether a stage of this name is upstream, or is the last one."""
+    return core.name == name or any(_has(one, name) for one in core.inputs())
 
 
 def _seeded(dataset, drawn, seed):

@@ -9,7 +9,7 @@ from itertools import chain
 import levada as lv
 import numpy as np
 import pytest
-from levada import _sharing
+from levada import _names, _sharing
 from levada.errors import FailedPreconditionError
 from levada.interop.torch import Shared
 
@@ -36,6 +36,25 @@ def assert_divided(ds, count, epoch=0, seed=None, field="value", expected=None):
         expected = numbers(ds.iterate(epoch=epoch), field)
     assert Counter(chain.from_iterable(given)) == Counter(expected)
     return given
+
+
+# Stages after which a part is taken: they count, choose or combine records by their place, or
+# keep what they have read.
+AFTER = frozenset("cache enumerate interleave shard skip take window zip".split())
+
+
+def test_it_is_known_of_every_stage_whether_it_runs_on_a_part():
+    own = {name for name, family in _names.names().items() if family in ("stage", "combiner")}
+    assert own - _sharing._FREE == AFTER & own
+    assert _sharing._FREE <= own and not _sharing._FREE & AFTER
+
+
+def test_packing_windows_and_groups_are_of_one_part():
+    ds = lv.from_arrays({"x": [np.arange(i + 1) for i in range(40)]})
+    group = ds.group_by_window("len(x) % 3", window_size=4)
+    for name, made in {"pack": ds.pack(64), "window_steps": ds.window_steps(3),
+                       "group_by_window": group}.items():  # fmt: skip
+        assert text(made).index("| shard:") < text(made).index(f"| {name}:")
 
 
 def text(ds, count=2, seed=None):

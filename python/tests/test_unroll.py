@@ -220,15 +220,14 @@ def test_columns_that_no_one_knew_before_the_first_record():
         list(taken.unroll(4, batch_size=2))
 
 
-def test_ranks_in_step_repeat_a_batch_with_its_own_mark():
+@pytest.mark.parametrize("equal", ["pad", "drop"])
+def test_ranks_do_not_divide_the_batches_of_a_sequence(equal):
     pytest.importorskip("torch")
-    ds, counts = records([9, 3, 4, 2, 8, 5, 7]).unroll(2, batch_size=2), []
-    for rank in range(2):
-        parts = lv.torch_dataset(ds, rank=rank, world_size=2, equal="pad")
-        batches = list(parts)
-        counts.append(len(batches))
-        assert all({"is_padding", "is_empty"} <= set(batch) for batch in batches)
-    assert counts[0] == counts[1]
+    ds = records([9, 3, 4, 2, 8, 5, 7]).unroll(2, batch_size=2).prefetch(2)
+    for world in (1, 2):
+        parts = lv.torch_dataset(ds, rank=0, world_size=world, equal=equal)
+        with pytest.raises(FailedPreconditionError, match="use parts="):
+            list(parts)
 
 
 @pytest.mark.filterwarnings("ignore:torch_dataset")
