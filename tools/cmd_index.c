@@ -16,6 +16,8 @@
 static const levada_cli_option cmd_index_options[] = {
     { "source", 0, "NAME", "read with this source, such as fixed_length:record_bytes=8, instead of "
                            "guessing from the name or content" },
+    { "length", 0, "FIELD", "also write the length of this field in each record" },
+    { "stages", 0, "STAGES", "what makes that field, such as parse_example:@spec.json" },
     { "check", 0, NULL, "write nothing: compare the files with their indexes" },
     { "json", 0, NULL, "print one JSON object per file" },
     LEVADA_CLI_OPTION_END
@@ -23,7 +25,7 @@ static const levada_cli_option cmd_index_options[] = {
 
 typedef struct index_job {
     levada_env       *env;
-    const char       *source;
+    const char       *source, *length, *stages;
     bool              check, json;
     int64_t           files, good, records;
     levada_cli_buffer text;
@@ -55,8 +57,14 @@ static void cmd_index_file(index_job *job, const char *path)
 
     job->files++;
     if (!job->check) cmd_index_warn(job, path);
-    st = job->check ? levada_inspect_index_check(job->env, path, &records, &err)
-                    : levada_inspect_index(job->env, path, job->source, &records, &err);
+    if (job->check) {
+        st = levada_inspect_index_check(job->env, path, &records, &err);
+    } else if (job->length) {
+        st = levada_inspect_index_lengths(job->env, path, job->source, job->stages, job->length,
+                                          &records, &err);
+    } else {
+        st = levada_inspect_index(job->env, path, job->source, &records, &err);
+    }
     if (st != LEVADA_OK) {
         levada_cli_fail(&err);
         return;
@@ -85,11 +93,18 @@ static levada_cli_status cmd_index(levada_env *env, const levada_cli_args *args)
 {
     index_job           job = { .env = env,
                                 .source = levada_cli_value(args, "source"),
+                                .length = levada_cli_value(args, "length"),
+                                .stages = levada_cli_value(args, "stages"),
                                 .check = levada_cli_flag(args, "check"),
                                 .json = levada_cli_flag(args, "json") };
     levada_cli_progress progress;
     int64_t             done = 0, total = 0;
 
+    if ((job.stages && !job.length) || (job.check && job.length)) {
+        levada_cli_say(job.check ? "index: --check writes no lengths, so --length has no meaning"
+                                 : "index: --stages needs --length FIELD");
+        return LEVADA_CLI_USAGE;
+    }
     levada_cli_signals_end();
     for (int i = 0; i < args->nwords; i++) total += levada_cli_file_size(args->words[i]);
     levada_cli_progress_begin(&progress, args->nwords > 1, "index");
@@ -112,8 +127,9 @@ const levada_cli_command levada_cli_index = {
     .doc = "write where each record lies, for random access",
     .more = "The index of FILE is FILE.lvindex. With it a source reads ranges of records\n"
             "(records=, part=) and all records in random order (shuffle_records=true), and\n"
-            "ds[i] works. Compressed files have no index. Names that end with .lvindex are left\n"
-            "out. Exit status 1: a file failed.",
+            "ds[i] works. With --length, bucket_by_sequence_length chooses its boundaries\n"
+            "from the index, and levada stats --field reads no data. Compressed files have no\n"
+            "index. Names that end with .lvindex are left out. Exit status 1: a file failed.",
     .options = cmd_index_options,
     .min_words = 1,
     .max_words = -1,

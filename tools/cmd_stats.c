@@ -6,6 +6,7 @@
 #include "json.h"
 #include "pipe.h"
 #include "stats_page.h"
+#include <levada/inspect.h>
 #include <levada/lengths.h>
 #include <levada/output.h>
 
@@ -234,12 +235,35 @@ static levada_status cmd_stats_print(const stats_job *job, levada_error *err)
     return st;
 }
 
+static levada_status cmd_stats_add(void *user, const int64_t *lengths, int64_t n,
+                                   levada_error *err)
+{
+    stats_job *job = user;
+
+    (void)err;
+    levada_cli_add(&job->all, lengths, (size_t)n * sizeof *lengths);
+    return LEVADA_OK;
+}
+
+/* From the index if it has them: the field is named, and all records are asked for. */
+static levada_status cmd_stats_indexed(stats_job *job, const levada_cli_pipe *p, int64_t limit,
+                                       bool *found, levada_error *err)
+{
+    *found = false;
+    if (!job->field || limit < INT64_MAX) return LEVADA_OK;
+    LEVADA_TRY(levada_inspect_lengths(p->dataset, job->field, cmd_stats_add, job, found, err));
+    if (*found) levada_cli_puts(&job->name, job->field);
+    return LEVADA_OK;
+}
+
 static levada_status cmd_stats_read(stats_job *job, levada_cli_pipe *p, int64_t limit,
                                     levada_error *err)
 {
     levada_block *block = NULL;
-    levada_status status = LEVADA_OK;
+    bool          found = false;
+    levada_status status = cmd_stats_indexed(job, p, limit, &found, err);
 
+    if (status != LEVADA_OK || found) return status;
     while (status == LEVADA_OK && p->batches < limit) {
         status = levada_cli_pipe_next(p, &block, err);
         if (status == LEVADA_OK) status = cmd_stats_block(job, block, err);

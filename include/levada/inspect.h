@@ -140,6 +140,29 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_inspect_index_check(levada_env *
                                                                     int64_t    *records,
                                                                     levada_error *err);
 
+/* The same index with the length of `field` in each record, as bucket_by_sequence_length measures
+ * it. `stages`: what makes the field of a record of the file, as in a description:
+ * "parse_example:@spec.json"; NULL = nothing. Each must make one record of one record. Another pass
+ * reads the file, and 4 bytes per record are in memory. EINVALID_ARGUMENT: there is no such field;
+ * EUNIMPLEMENTED: a length of 2^32 or more, or a name of 128 bytes or more. */
+LEVADA_API LEVADA_MUST_USE levada_status
+levada_inspect_index_lengths(levada_env *env, const char *path, const char *source,
+                             const char *stages, const char *field, int64_t *records,
+                             levada_error *err);
+
+/* Receives the lengths of n consecutive records. An error ends the reading. */
+typedef levada_status(levada_lengths_each)(void *user, const int64_t *lengths, int64_t n,
+                                           levada_error *err);
+/* The lengths of `field` in all records of a dataset, from the index of its files and without
+ * reading them. *found is false, and nothing is called, where the index does not have them: the
+ * dataset must be the source and the stages that were indexed, with index=true, in the order of the
+ * files; prefetch may follow. EFAILED_PRECONDITION: a file has changed since it was indexed. */
+LEVADA_API LEVADA_MUST_USE levada_status levada_inspect_lengths(const levada_dataset *dataset,
+                                                                const char           *field,
+                                                                levada_lengths_each  *each,
+                                                                void *user, bool *found,
+                                                                levada_error *err);
+
 /* How many records a dataset has, from the index of its source. The dataset is a file format with
  * index=true and stages that make one record of each: decoders, map, cast, select, rename, prefetch
  * and similar. EFAILED_PRECONDITION where it is another one. */

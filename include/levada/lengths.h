@@ -46,7 +46,8 @@ levada_length_histogram_add(levada_length_histogram *histogram, const int64_t *l
                             levada_error *err);
 /* Adds the length of `field` of each record of a dataset, as bucket_by_sequence_length counts it:
  * the first dimension, the bytes of a byte string, or the value of an integer field. Reads the
- * dataset once, with these options (NULL: one pass with the defaults). */
+ * dataset once, with these options (NULL: one pass with the defaults); nothing but the index where
+ * levada_inspect_lengths finds them there. */
 LEVADA_API LEVADA_MUST_USE levada_status
 levada_length_histogram_read(levada_length_histogram *histogram, const levada_dataset *dataset,
                              const levada_iter_options *options, const char *field,

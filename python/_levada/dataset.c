@@ -296,23 +296,26 @@ static PyObject *dataset_write_sample(PyObject *module, PyObject *folder)
     Py_RETURN_NONE;
 }
 
-/* index(path, source or None, check) -> records */
+/* index(path, source or None, check, stages or None, field or None) -> records */
 static PyObject *dataset_index(PyObject *module, PyObject *args)
 {
     PyObject     *path = NULL;
-    const char   *source = NULL, *name;
+    const char   *source = NULL, *stages = NULL, *field = NULL, *name;
     int           check = 0;
     int64_t       records = 0;
     levada_error  err = LEVADA_ERROR_INIT;
     levada_status st;
 
-    if (!PyArg_ParseTuple(args, "O&zp:index", PyUnicode_FSConverter, &path, &source, &check)) {
+    if (!PyArg_ParseTuple(args, "O&zpzz:index", PyUnicode_FSConverter, &path, &source, &check,
+                          &stages, &field)) {
         return NULL;
     }
     name = PyBytes_AsString(path);
     LEVADA_PY_UNLOCKED(
         st = check ? levada_inspect_index_check(NULL, name, &records, &err)
-                   : levada_inspect_index(NULL, name, source, &records, &err));
+             : field ? levada_inspect_index_lengths(NULL, name, source, stages, field, &records,
+                                                    &err)
+                     : levada_inspect_index(NULL, name, source, &records, &err));
     Py_DECREF(path);
     return levada_py_ok(st, &err) ? PyLong_FromLongLong(records) : NULL;
 }
@@ -327,6 +330,56 @@ static PyObject *dataset_count(PyObject *module, PyObject *object)
     if (!ds) return NULL;
     LEVADA_PY_UNLOCKED(st = levada_inspect_count(ds, &records, &err));
     return levada_py_ok(st, &err) ? PyLong_FromLongLong(records) : NULL;
+}
+
+/* Room for the lengths; without any they are counted. */
+typedef struct dataset_lengths {
+    char   *at;
+    int64_t n, most;
+} dataset_lengths;
+
+static levada_status dataset_lengths_add(void *user, const int64_t *lengths, int64_t n,
+                                         levada_error *err)
+{
+    dataset_lengths *all = user;
+
+    if (all->at && n > all->most - all->n) {
+        return levada_fail(err, LEVADA_EUNAVAILABLE, "the index has changed while it was read");
+    }
+    if (all->at) memcpy(all->at + all->n * 8, lengths, (size_t)n * 8);
+    all->n += n;
+    return LEVADA_OK;
+}
+
+/* lengths(dataset, field) -> bytes of int64, or None: an index does not have them */
+static PyObject *dataset_index_lengths(PyObject *module, PyObject *args)
+{
+    PyObject       *object = NULL, *made;
+    const char     *field = NULL;
+    dataset_lengths all = { 0 };
+    levada_dataset *ds;
+    bool            found = false;
+    levada_error    err = LEVADA_ERROR_INIT;
+    levada_status   st;
+
+    if (!PyArg_ParseTuple(args, "Os:lengths", &object, &field)) return NULL;
+    ds = levada_py_dataset_of(PyModule_GetState(module), object);
+    if (!ds) return NULL;
+    LEVADA_PY_UNLOCKED(
+        st = levada_inspect_lengths(ds, field, dataset_lengths_add, &all, &found, &err));
+    if (!levada_py_ok(st, &err)) return NULL;
+    if (!found) Py_RETURN_NONE;
+    made = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)all.n * 8);
+    if (!made) return NULL;
+    all = (dataset_lengths){ .at = PyBytes_AsString(made), .most = all.n };
+    LEVADA_PY_UNLOCKED(
+        st = levada_inspect_lengths(ds, field, dataset_lengths_add, &all, &found, &err));
+    if (st == LEVADA_OK && (!found || all.n != all.most)) {
+        st = levada_fail(&err, LEVADA_EUNAVAILABLE, "the index has changed while it was read");
+    }
+    if (levada_py_ok(st, &err)) return made;
+    Py_DECREF(made);
+    return NULL;
 }
 
 static PyObject *dataset_record(PyObject *module, PyObject *args)
@@ -368,6 +421,8 @@ PyMethodDef levada_py_functions_dataset[] = {
     {"config", dataset_config, METH_NOARGS, "What this build and machine have, as JSON."},
     {"index", dataset_index, METH_VARARGS,
      "index(path, source, check): writes or checks the index of a file; returns its records."},
+    {"lengths", dataset_index_lengths, METH_VARARGS,
+     "Lengths of a field, from the index of the source; None: it has none."},
     {"count", dataset_count, METH_O, "Records of a dataset, from the index of its source."},
     {"record", dataset_record, METH_VARARGS, "record(dataset, number): a block of one record."},
     {"late_decode", dataset_late_decode, METH_O, "Sets a levada_late_decode, for tests."},

@@ -90,22 +90,36 @@ def _lengths_of(batch, field):
     return value
 
 
+def _indexed(dataset, field):
+    """The lengths of all records from the index of the files; None: it does not have them."""
+    import numpy as np
+
+    found = _levada.lengths(dataset._core, field)
+    return None if found is None else np.frombuffer(found, np.int64)
+
+
 def length_histogram(dataset: Dataset, field: str) -> LengthHistogram:
-    """How long ``field`` is in each record. Reads the dataset once.
+    """How long ``field`` is in each record. Reads the dataset once, or only its index.
+
+    Only the index where ``lv.index(files, length=field, stages=...)`` wrote it, the source has
+    ``index=True`` and reads all records in their order, and the same stages follow.
 
     The length is the first dimension of a sequence, the bytes of a byte string, or the value of an
     integer field, as in ``bucket_by_sequence_length``.
     """
     import numpy as np
 
+    known = _indexed(dataset, field)
+    if known is not None:
+        return LengthHistogram(*np.unique(known, return_counts=True))
     counts: dict[int, int] = {}
     with dataset.blocks(epoch=0) as blocks:
         for block in blocks:
             lengths = np.maximum(np.asarray(_lengths_of(block, field), np.int64), 0)
             for length, count in zip(*np.unique(lengths, return_counts=True), strict=True):
                 counts[int(length)] = counts.get(int(length), 0) + int(count)
-    known = sorted(counts)
-    return LengthHistogram(known, [counts[length] for length in known])
+    found = sorted(counts)
+    return LengthHistogram(found, [counts[length] for length in found])
 
 
 def _histogram(value):
@@ -202,19 +216,22 @@ def padding_report(
 ) -> PaddingReport:
     """What padding costs in several kinds of batches of these records.
 
-    A dataset is read once, and ``field`` names its sequence. The length of each record counts in
-    its order; a histogram has no order, so its records are shuffled with ``seed``. Every strategy
-    is run as the stage that the report names. ``boundaries`` and ``num_buckets`` add strategies;
-    ``pack_length`` is the length of packed records (default: chosen from the lengths).
+    A dataset is read once, or only its index as in ``length_histogram``, and ``field`` names its
+    sequence. The length of each record counts in its order; a histogram has no order, so its
+    records are shuffled with ``seed``. Every strategy is run as the stage that the report names.
+    ``boundaries`` and ``num_buckets`` add strategies; ``pack_length`` is the length of packed
+    records (default: chosen from the lengths).
     """
     import numpy as np
 
     if hasattr(lengths, "blocks"):
         if field is None:
             raise TypeError("padding_report of a dataset needs field=")
-        with lengths.blocks(epoch=0) as blocks:
-            found = [np.asarray(_lengths_of(block, field), np.int64) for block in blocks]
-        each = np.concatenate(found) if found else np.empty(0, np.int64)
+        each = _indexed(lengths, field)
+        if each is None:
+            with lengths.blocks(epoch=0) as blocks:
+                found = [np.asarray(_lengths_of(block, field), np.int64) for block in blocks]
+            each = np.concatenate(found) if found else np.empty(0, np.int64)
     elif isinstance(lengths, LengthHistogram) or hasattr(lengths, "items"):
         each = np.random.default_rng(seed).permutation(_histogram(lengths).expand())
     else:

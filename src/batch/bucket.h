@@ -6,6 +6,7 @@
  *     bucket_policy.c              which batch a record joins, with boundaries
  *     bucket_boundaries.c          boundaries as data: reading and finding
  *     choice.c                     choosing boundaries while data flows
+ *     bucket_index.c               choosing them from the lengths of an index
  *     lookahead.c                  batches from a sorted window, without boundaries
  *     truncation.c                 cutting records that are longer than the budget
  */
@@ -28,7 +29,7 @@ typedef enum levada_too_long {
 
 typedef struct levada_bucket_args {
     levada_texts        length;
-    const levada_value *boundaries; /* numbers or pairs; NULL = chosen while data flows */
+    const levada_value *boundaries; /* numbers or pairs; NULL = chosen */
     levada_ints         batch_sizes;
     int64_t             max_tokens;
     const levada_value *cost; /* a word or a function; NULL = linear */
@@ -64,9 +65,10 @@ int64_t levada_buckets_find(const levada_buckets *buckets, const int64_t *keys, 
 /* The sum of the lengths, limited to INT64_MAX. */
 int64_t levada_lengths_sum(const int64_t *keys, int64_t nkeys);
 
-/* Boundaries that follow the data. The last LEVADA_CHOICE_WINDOW lengths are kept. The first choice
- * is made from LEVADA_CHOICE_FIRST of them. Another one is considered when their number has
- * doubled, and each LEVADA_CHOICE_PERIOD lengths; it is adopted if it saves a tenth of the padding.
+/* Boundaries that fit the lengths of an index, if there is one; else they follow the data. Then the
+ * last LEVADA_CHOICE_WINDOW lengths are kept. The first choice is made from LEVADA_CHOICE_FIRST of
+ * them. Another one is considered when their number has doubled, and each LEVADA_CHOICE_PERIOD
+ * lengths; it is adopted if it saves a tenth of the padding.
  */
 #define LEVADA_CHOICE_FIRST 4096
 #define LEVADA_CHOICE_WINDOW 8192
@@ -77,6 +79,7 @@ typedef struct levada_choice {
     int64_t  buckets, multiple;
     bool     once;   /* the shapes of batches must not change after the first choice */
     bool     made;   /* there is a choice */
+    bool     fixed;  /* it is made from an index, for good */
     int64_t  seen;   /* lengths */
     int64_t *window; /* a ring of the last ones */
 } levada_choice;
@@ -97,6 +100,10 @@ static inline bool levada_choice_add(levada_choice *choice, int64_t length)
 /* Chooses. *changed: `buckets` has other boundaries now. */
 LEVADA_MUST_USE levada_status levada_choice_make(levada_choice *choice, levada_buckets *buckets,
                                                  bool *changed, levada_error *err);
+/* Chooses for good, from these lengths (ascending) and how often each occurs. */
+LEVADA_MUST_USE levada_status levada_choice_fix(levada_choice *choice, levada_buckets *buckets,
+                                                const int64_t *lengths, const int64_t *counts,
+                                                int64_t n, levada_error *err);
 /* Moves the last boundary up, so that a record of this length, less than 2^30, is in a bucket that
  * ends there: to the next power of two that the budget allows, so that few shapes are added. */
 LEVADA_MUST_USE levada_status levada_choice_widen(const levada_choice *choice,
@@ -104,8 +111,8 @@ LEVADA_MUST_USE levada_status levada_choice_widen(const levada_choice *choice,
                                                   int64_t length, levada_error *err);
 /* The boundaries as they are now: for levada_iter_explain, and if they were made now, in the log.
  */
-void levada_choice_report(const levada_buckets *buckets, const levada_context *context,
-                          bool made);
+void levada_choice_report(const levada_choice *choice, const levada_buckets *buckets,
+                          const levada_context *context, bool made);
 LEVADA_MUST_USE levada_status levada_choice_save(const levada_choice  *choice,
                                                  const levada_buckets *buckets,
                                                  levada_state_writer *to, levada_error *err);
@@ -166,6 +173,10 @@ extern const levada_grouping_policy levada_bucket_policy, levada_bucket_lookahea
 /* The rule and the layout of one bucket, whose group must be empty. */
 LEVADA_MUST_USE levada_status levada_bucket_set_rule(levada_bucket_state *s, int64_t bucket,
                                                      levada_error *err);
+/* Chooses the boundaries from the index of the source, if that has the lengths. */
+LEVADA_MUST_USE levada_status levada_bucket_choose_indexed(levada_bucket_state  *s,
+                                                           const levada_context *context,
+                                                           levada_error         *err);
 /* Rules and layouts of the boundaries as they are now. All groups must be empty. */
 LEVADA_MUST_USE levada_status levada_bucket_set_rules(levada_bucket_state *s, levada_error *err);
 bool levada_bucket_is_bounded(const levada_bucket_args *args);

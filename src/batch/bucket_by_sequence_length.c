@@ -287,7 +287,8 @@ levada_status levada_bucket_set_rules(levada_bucket_state *s, levada_error *err)
     return LEVADA_OK;
 }
 
-static levada_status bucket_open_boundaries(levada_bucket_state *s, levada_error *err)
+static levada_status bucket_open_boundaries(levada_bucket_state *s, const levada_context *context,
+                                            levada_error *err)
 {
     const levada_bucket_args *a = s->args;
     int64_t most = a->num_buckets == LEVADA_NULL_INT ? LEVADA_CHOICE_BUCKETS : a->num_buckets;
@@ -300,6 +301,7 @@ static levada_status bucket_open_boundaries(levada_bucket_state *s, levada_error
         LEVADA_TRY(levada_choice_open(&s->choice, most, s->cost.multiple,
                                       levada_bucket_is_bounded(a), err));
         s->alone = most + 1;
+        LEVADA_TRY(levada_bucket_choose_indexed(s, context, err));
     }
     s->rules = levada_alloc_zero((size_t)s->alone * sizeof *s->rules);
     if (s->rules) return LEVADA_OK;
@@ -336,7 +338,7 @@ static levada_status bucket_open_groups(levada_bucket_state *s, const levada_con
     };
 
     if (ahead) bucket_open_lookahead(s);
-    else LEVADA_TRY(bucket_open_boundaries(s, err));
+    else LEVADA_TRY(bucket_open_boundaries(s, context, err));
     options.groups = s->alone + 1;
     LEVADA_TRY(levada_grouping_open(&s->grouping, context, &options, err));
     return ahead ? LEVADA_OK : levada_bucket_set_rules(s, err);

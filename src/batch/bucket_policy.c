@@ -96,7 +96,7 @@ static levada_status bucket_choose(levada_bucket_state *s, levada_grouping *g, l
     LEVADA_TRY(levada_grouping_recall(g, err));
     s->recalled = g->n - rest;
     LEVADA_TRY(levada_bucket_set_rules(s, err));
-    levada_choice_report(&s->buckets, g->context, true);
+    levada_choice_report(&s->choice, &s->buckets, g->context, true);
     return LEVADA_OK;
 }
 
@@ -104,7 +104,7 @@ static levada_status bucket_choose(levada_bucket_state *s, levada_grouping *g, l
 static void bucket_count(levada_bucket_state *s, const int64_t *keys, bool *due)
 {
     *due = false;
-    if (!s->choice.window) return;
+    if (!s->choice.window || s->choice.fixed) return;
     if (s->recalled > 0) s->recalled--;
     else *due = levada_choice_add(&s->choice, levada_lengths_sum(keys, s->cost.fields));
 }
@@ -128,7 +128,7 @@ static levada_status bucket_widen(levada_bucket_state *s, levada_grouping *g, in
     }
     LEVADA_TRY(levada_choice_widen(&s->choice, &s->buckets, &s->cost, length, err));
     LEVADA_TRY(levada_bucket_set_rule(s, last, err));
-    levada_choice_report(&s->buckets, g->context, true);
+    levada_choice_report(&s->choice, &s->buckets, g->context, true);
     return LEVADA_OK;
 }
 
@@ -227,7 +227,8 @@ static levada_status bucket_place(const void *self, levada_grouping *g, int64_t 
                                   levada_error *err)
 {
     levada_bucket_state *s = (levada_bucket_state *)(uintptr_t)self;
-    bool usual = s->cost.fields == 1 && s->cost.kind == LEVADA_COST_LINEAR && !s->choice.window &&
+    bool given = !s->choice.window || (s->choice.fixed && !s->choice.once);
+    bool usual = s->cost.fields == 1 && s->cost.kind == LEVADA_COST_LINEAR && given &&
                  levada_bucket_has_budget(s->args);
 
     LEVADA_TRY(levada_cost_learn(&s->cost, levada_grouping_key(g), g->n - g->at, err));
@@ -292,7 +293,7 @@ static levada_status bucket_restore(const void *self, levada_grouping *g,
     if (!s->choice.window) return LEVADA_OK;
     LEVADA_TRY(levada_state_get_count(from, "recalled", g->n - g->at, &s->recalled, err));
     LEVADA_TRY(levada_choice_restore(&s->choice, &s->buckets, from, err));
-    if (s->choice.made) levada_choice_report(&s->buckets, g->context, false);
+    if (s->choice.made) levada_choice_report(&s->choice, &s->buckets, g->context, false);
     return levada_bucket_set_rules(s, err);
 }
 

@@ -120,20 +120,40 @@ static void choice_close_last(const levada_choice *c, int64_t *at, int64_t *n, i
     at[(*n)++] = (int64_t)choice_padded(c, longest) + 1;
 }
 
-levada_status levada_choice_make(levada_choice *c, levada_buckets *buckets, bool *changed,
+/* The boundaries that pad these lengths the least. */
+static levada_status choice_best(const levada_choice *c, const int64_t *lengths,
+                                 const int64_t *counts, int64_t n, levada_buckets *best,
                                  levada_error *err)
 {
-    levada_buckets best = { 0 };
-    int64_t       *at = levada_alloc((size_t)(c->buckets + 1) * sizeof *at), *lengths = NULL,
-                  *counts = NULL, n = 0, nat = 0;
-    levada_status  st = at ? choice_histogram(c, &lengths, &counts, &n, err) : choice_memory(err);
+    int64_t      *at = levada_alloc((size_t)(c->buckets + 1) * sizeof *at), nat = 0;
+    levada_status st = at ? LEVADA_OK : choice_memory(err);
 
-    *changed = false;
     if (st == LEVADA_OK) {
         st = levada_optimal_boundaries(lengths, counts, n, c->buckets, c->multiple, at, &nat, err);
     }
     if (st == LEVADA_OK && c->once && n > 0) choice_close_last(c, at, &nat, lengths[n - 1]);
-    if (st == LEVADA_OK) st = levada_buckets_set(&best, at, nat, err);
+    if (st == LEVADA_OK) st = levada_buckets_set(best, at, nat, err);
+    levada_free(at);
+    return st;
+}
+
+levada_status levada_choice_fix(levada_choice *c, levada_buckets *buckets, const int64_t *lengths,
+                                const int64_t *counts, int64_t n, levada_error *err)
+{
+    LEVADA_TRY(choice_best(c, lengths, counts, n, buckets, err));
+    c->made = c->fixed = true;
+    return LEVADA_OK;
+}
+
+levada_status levada_choice_make(levada_choice *c, levada_buckets *buckets, bool *changed,
+                                 levada_error *err)
+{
+    levada_buckets best = { 0 };
+    int64_t       *lengths = NULL, *counts = NULL, n = 0;
+    levada_status  st = choice_histogram(c, &lengths, &counts, &n, err);
+
+    *changed = false;
+    if (st == LEVADA_OK) st = choice_best(c, lengths, counts, n, &best, err);
     if (st == LEVADA_OK &&
         (!c->made || choice_waste(c, &best, lengths, counts, n) <
                          0.9 * choice_waste(c, buckets, lengths, counts, n))) {
@@ -145,7 +165,6 @@ levada_status levada_choice_make(levada_choice *c, levada_buckets *buckets, bool
     }
     levada_buckets_clear(&best);
     levada_free(lengths);
-    levada_free(at);
     return st;
 }
 
@@ -163,7 +182,8 @@ levada_status levada_choice_widen(const levada_choice *c, levada_buckets *bucket
     return LEVADA_OK;
 }
 
-void levada_choice_report(const levada_buckets *buckets, const levada_context *context, bool made)
+void levada_choice_report(const levada_choice *c, const levada_buckets *buckets,
+                          const levada_context *context, bool made)
 {
     levada_text text = { 0 };
 
@@ -171,7 +191,7 @@ void levada_choice_report(const levada_buckets *buckets, const levada_context *c
     for (int64_t i = 0; i < buckets->n - 1; i++) {
         levada_text_format(&text, "%s%lld", i ? "," : "", (long long)buckets->at[i]);
     }
-    levada_text_char(&text, ']');
+    levada_text_put(&text, c->fixed ? "], from the index" : "]");
     if (!text.failed) levada_context_chosen(context, text.at);
     if (!text.failed && made) {
         levada_context_log(context, LEVADA_LOG_INFO, "bucket_by_sequence_length: %s", text.at);
@@ -185,6 +205,7 @@ levada_status levada_choice_save(const levada_choice *c, const levada_buckets *b
     LEVADA_TRY(levada_state_put_i64(to, "seen", c->seen, err));
     LEVADA_TRY(levada_state_put_i64s(to, "window", c->window, choice_count(c), err));
     if (!c->made) return LEVADA_OK;
+    if (c->fixed) LEVADA_TRY(levada_state_put_i64(to, "indexed", 1, err));
     return levada_state_put_i64s(to, "boundaries", buckets->at, buckets->n - 1, err);
 }
 
@@ -209,5 +230,6 @@ levada_status levada_choice_restore(levada_choice *c, levada_buckets *buckets,
     }
     if (n) memcpy(c->window, window, (size_t)n * sizeof *window);
     c->made = made;
-    return made ? levada_buckets_set(buckets, at, nat, err) : LEVADA_OK;
+    c->fixed = made && levada_state_has(from, "indexed");
+    return levada_buckets_set(buckets, at, nat, err);
 }

@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "batch/length.h"
+#include <levada/inspect.h>
 #include <levada/iter.h>
 #include <levada/lengths.h>
 
@@ -94,6 +95,11 @@ static levada_status length_add_block(levada_length_histogram *h, const levada_b
     return st;
 }
 
+static levada_status length_add(void *user, const int64_t *lengths, int64_t n, levada_error *err)
+{
+    return levada_length_histogram_add(user, lengths, n, err);
+}
+
 levada_status levada_length_histogram_read(levada_length_histogram *h,
                                            const levada_dataset      *dataset,
                                            const levada_iter_options *options, const char *field,
@@ -105,9 +111,12 @@ levada_status levada_length_histogram_read(levada_length_histogram *h,
     levada_iter_options all = LEVADA_ITER_OPTIONS_INIT;
     levada_iter        *it = NULL;
     levada_block       *block = NULL;
+    bool                found = false;
     levada_status       st;
 
     LEVADA_TRY(levada_length_check(field, levada_dataset_spec(dataset), err));
+    LEVADA_TRY(levada_inspect_lengths(dataset, field, length_add, h, &found, err));
+    if (found) return LEVADA_OK;
     LEVADA_TRY(levada_iter_open(dataset, options ? options : &all, &it, err));
     while ((st = levada_iter_next(it, &block, err)) == LEVADA_OK) {
         st = length_add_block(h, block, field, err);

@@ -91,6 +91,9 @@ bool levada_field_decodable(const levada_field *field);
 LEVADA_MUST_USE levada_status levada_field_undecodable(const levada_field *field,
                                                        levada_error *err);
 
+/* Appends what one stage does, its inputs left aside, as it is hashed. Of a file format the options
+ * of its own, not those of the files. */
+void levada_dataset_print_own(levada_text *text, const levada_dataset *dataset);
 /* Appends the stages from the first source on: TEXT, or the list "[...]" of JSON or HASH. */
 void levada_dataset_print(levada_text *text, const levada_dataset *dataset, levada_print how);
 

@@ -28,7 +28,9 @@ static void print_base_names(levada_text *text, const levada_value *value)
     levada_text_char(text, ']');
 }
 
-static void print_json_args(levada_text *text, const levada_dataset *ds, levada_print how)
+/* `own`: without the options of all formats. */
+static void print_json_args(levada_text *text, const levada_dataset *ds, levada_print how,
+                            bool own)
 {
     bool hash = how == LEVADA_PRINT_HASH, first = true;
 
@@ -37,6 +39,7 @@ static void print_json_args(levada_text *text, const levada_dataset *ds, levada_
         const levada_arg   *arg = &ds->op->args[i];
         const levada_value *value = levada_value_item(ds->options, i);
         if (hash && arg->tuning) continue;
+        if (own && arg->offset >= ds->op->core_offset) continue;
         levada_text_format(text, "%s\"%s\":", first ? "" : ",", arg->name);
         if (hash && arg->paths) print_base_names(text, value);
         else levada_value_print(text, value, how);
@@ -70,7 +73,14 @@ static void print_json_stages(levada_text *text, const levada_dataset *ds, levad
         }
         levada_text_put(text, "],");
     }
-    print_json_args(text, ds, how);
+    print_json_args(text, ds, how, false);
+    levada_text_char(text, '}');
+}
+
+void levada_dataset_print_own(levada_text *text, const levada_dataset *ds)
+{
+    levada_text_format(text, "{\"op\":\"%s\",", ds->op->name);
+    print_json_args(text, ds, LEVADA_PRINT_HASH, ds->op->family == LEVADA_FAMILY_FORMAT);
     levada_text_char(text, '}');
 }
 

@@ -103,3 +103,18 @@ bool levada_file_reader_range(const levada_file_reader *r, int64_t *first, int64
     *end = r->end;
     return r->index != NULL;
 }
+
+levada_status levada_file_reader_lengths(levada_file_reader *r, const char *field,
+                                         const uint8_t stages[16], levada_lengths_each *each,
+                                         void *user, bool *found, levada_error *err)
+{
+    *found = false;
+    return r->index ? levada_index_lengths(r->index, field, stages, each, user, found, err)
+                    : LEVADA_OK;
+}
+
+bool levada_file_reader_is_whole(const levada_file_reader *r)
+{
+    return r->index && r->first == 0 && r->end == levada_index_count(r->index) &&
+           !r->options->shuffle_files && !r->options->shuffle_records;
+}

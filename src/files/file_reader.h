@@ -36,6 +36,7 @@
 #include "registry/registry.h"
 #include "skip/skips.h"
 #include "state/file_names.h"
+#include <levada/inspect.h>
 
 typedef struct levada_file_reader levada_file_reader;
 
@@ -127,6 +128,14 @@ bool levada_file_reader_ended(const levada_file_reader *reader);
 /* The numbers of the records that it reads: of the first, and after the last. False without an
  * index. */
 bool levada_file_reader_range(const levada_file_reader *reader, int64_t *first, int64_t *end);
+/* levada_index_lengths of its files, all of them; not found without an index. */
+LEVADA_MUST_USE levada_status levada_file_reader_lengths(levada_file_reader *reader,
+                                                         const char *field,
+                                                         const uint8_t stages[16],
+                                                         levada_lengths_each *each, void *user,
+                                                         bool *found, levada_error *err);
+/* Whether it reads all records of its files, in their order. */
+bool levada_file_reader_is_whole(const levada_file_reader *reader);
 /* The columns of its blocks, of bytes. Borrowed for the life of the reader. */
 const levada_spec *levada_file_reader_spec(const levada_file_reader *reader);
 /* NULL beyond the last. Borrowed for the life of the reader. */

@@ -58,7 +58,9 @@ enum {
     INDEX_AT_MARK = 32,
     INDEX_AT_FILE_SUM = 36,
     INDEX_AT_SOURCE = 40,
-    INDEX_AT_OPTIONS = INDEX_AT_SOURCE + LEVADA_INDEX_NAME
+    INDEX_AT_OPTIONS = INDEX_AT_SOURCE + LEVADA_INDEX_NAME,
+    INDEX_AT_FIELD = INDEX_AT_OPTIONS + 16,
+    INDEX_AT_STAGES = INDEX_AT_FIELD + LEVADA_INDEX_FIELD
 };
 
 uint32_t levada_index_sum(const levada_kernels *kernels, const uint8_t page[LEVADA_INDEX_PAGE],
@@ -72,7 +74,8 @@ void levada_index_put_foot(const levada_kernels *kernels, const levada_index_foo
 {
     memset(page, 0, LEVADA_INDEX_PAGE);
     memcpy(page, LEVADA_INDEX_MAGIC, strlen(LEVADA_INDEX_MAGIC));
-    index_put(page + INDEX_AT_VERSION, LEVADA_INDEX_VERSION, 4);
+    index_put(page + INDEX_AT_VERSION,
+              foot->field[0] ? LEVADA_INDEX_VERSION_LENGTHS : LEVADA_INDEX_VERSION, 4);
     index_put(page + INDEX_AT_ROWS, LEVADA_INDEX_ROWS, 4);
     index_put(page + INDEX_AT_COUNT, (uint64_t)foot->count, 8);
     index_put(page + INDEX_AT_SIZE, (uint64_t)foot->mark.size, 8);
@@ -80,6 +83,10 @@ void levada_index_put_foot(const levada_kernels *kernels, const levada_index_foo
     index_put(page + INDEX_AT_FILE_SUM, foot->sum, 4);
     memcpy(page + INDEX_AT_SOURCE, foot->source, LEVADA_INDEX_NAME);
     memcpy(page + INDEX_AT_OPTIONS, foot->options, sizeof foot->options);
+    if (foot->field[0]) {
+        memcpy(page + INDEX_AT_FIELD, foot->field, LEVADA_INDEX_FIELD);
+        memcpy(page + INDEX_AT_STAGES, foot->stages, sizeof foot->stages);
+    }
     index_put(page + LEVADA_INDEX_SUM, levada_index_sum(kernels, page, 0), 4);
 }
 
@@ -101,11 +108,12 @@ levada_status levada_index_get_foot(const levada_kernels *kernels,
     if (index_get(page + LEVADA_INDEX_SUM, 4) != levada_index_sum(kernels, page, 0)) {
         return index_damaged(err);
     }
-    if (version != LEVADA_INDEX_VERSION ||
+    if (version < LEVADA_INDEX_VERSION || version > LEVADA_INDEX_VERSION_LENGTHS ||
         index_get(page + INDEX_AT_ROWS, 4) != LEVADA_INDEX_ROWS) {
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                           "the index has version %lld, this library reads version %d",
-                           (long long)version, LEVADA_INDEX_VERSION);
+                           "the index has version %lld, this library reads versions %d to %d",
+                           (long long)version, LEVADA_INDEX_VERSION,
+                           LEVADA_INDEX_VERSION_LENGTHS);
     }
     *out = (levada_index_foot){ .count = (int64_t)index_get(page + INDEX_AT_COUNT, 8),
                                 .sum = (uint32_t)index_get(page + INDEX_AT_FILE_SUM, 4) };
@@ -113,6 +121,11 @@ levada_status levada_index_get_foot(const levada_kernels *kernels,
     out->mark.head = (uint32_t)index_get(page + INDEX_AT_MARK, 4);
     memcpy(out->source, page + INDEX_AT_SOURCE, LEVADA_INDEX_NAME - 1);
     memcpy(out->options, page + INDEX_AT_OPTIONS, sizeof out->options);
+    if (version == LEVADA_INDEX_VERSION_LENGTHS) {
+        memcpy(out->field, page + INDEX_AT_FIELD, LEVADA_INDEX_FIELD - 1);
+        memcpy(out->stages, page + INDEX_AT_STAGES, sizeof out->stages);
+        if (!out->field[0]) return index_damaged(err);
+    }
     return out->count < 0 || out->mark.size < 0 ? index_damaged(err) : LEVADA_OK;
 }
 
@@ -169,13 +182,19 @@ static levada_status index_read(const levada_bytes *bytes, int64_t number, uint8
     return made == LEVADA_INDEX_PAGE ? LEVADA_OK : index_damaged(err);
 }
 
-/* Whether the file has exactly the pages that `count` records need. */
-static bool index_fits(int64_t size, int64_t count)
+/* Pages that `count` things need, `each` in a page. */
+static int64_t index_pages(int64_t count, int64_t each)
 {
-    int64_t pages = size / LEVADA_INDEX_PAGE - 1;
+    return count / each + (count % each != 0);
+}
 
-    return size % LEVADA_INDEX_PAGE == 0 && count <= pages * LEVADA_INDEX_ROWS &&
-           count > (pages - 1) * LEVADA_INDEX_ROWS;
+/* Whether the file has exactly the pages that its records need. */
+static bool index_fits(int64_t size, const levada_index_foot *foot)
+{
+    int64_t pages = index_pages(foot->count, LEVADA_INDEX_ROWS) + 1;
+
+    if (foot->field[0]) pages += index_pages(foot->count, LEVADA_INDEX_LENGTHS);
+    return size % LEVADA_INDEX_PAGE == 0 && size / LEVADA_INDEX_PAGE == pages;
 }
 
 /* The open index of a file; errors name it. */
@@ -230,23 +249,31 @@ static levada_status index_compare(const levada_op *op, const uint8_t options[16
                        "the index was made with other options of %s", op->name);
 }
 
-static levada_status index_enter(levada_index *x, int32_t shard, const levada_op *op,
-                                 const uint8_t options[16], levada_error *err)
+/* The last page of a file's index, and whether the index has the size that it says. */
+static levada_status index_foot(levada_index *x, int32_t shard, levada_index_foot *out,
+                                levada_error *err)
 {
     uint8_t             page[LEVADA_INDEX_PAGE];
     const levada_bytes *bytes = NULL;
-    levada_index_foot   foot;
     levada_status       st;
     int64_t             size;
 
     LEVADA_TRY(index_file_open(x, shard, &bytes, err));
     size = levada_bytes_mark_of(bytes).size;
     st = index_read(bytes, size / LEVADA_INDEX_PAGE - 1, page, err);
-    if (st == LEVADA_OK) st = levada_index_get_foot(levada_env_kernels(x->env), page, &foot, err);
-    if (st == LEVADA_OK && !index_fits(size, foot.count)) {
-        st = index_damaged(err);
-    }
-    if (st == LEVADA_OK) st = index_compare(op, options, &foot, err);
+    if (st == LEVADA_OK) st = levada_index_get_foot(levada_env_kernels(x->env), page, out, err);
+    if (st == LEVADA_OK && !index_fits(size, out)) st = index_damaged(err);
+    return st == LEVADA_OK ? LEVADA_OK : index_place(x, shard, st, err);
+}
+
+static levada_status index_enter(levada_index *x, int32_t shard, const levada_op *op,
+                                 const uint8_t options[16], levada_error *err)
+{
+    levada_index_foot foot;
+    levada_status     st;
+
+    LEVADA_TRY(index_foot(x, shard, &foot, err));
+    st = index_compare(op, options, &foot, err);
     if (st == LEVADA_OK && foot.count > INT64_MAX / 4 - x->first[shard]) st = index_damaged(err);
     if (st != LEVADA_OK) return index_place(x, shard, st, err);
     x->marks[shard] = foot.mark;
@@ -379,4 +406,63 @@ levada_status levada_index_find(levada_index *x, int64_t number, levada_index_en
         return LEVADA_OK;
     }
     return index_place(x, shard, index_damaged(err), err);
+}
+
+/* -- lengths */
+
+/* Whether the data file is the one that was indexed. */
+static levada_status index_check_file(levada_index *x, int32_t shard, levada_error *err)
+{
+    levada_bytes_options plain = { .compression = "none", .cancelled = x->cancelled };
+    levada_bytes        *bytes = NULL;
+    levada_status        st;
+
+    LEVADA_TRY(levada_bytes_open(x->env, x->files->path[shard], &plain, &bytes, err));
+    st = levada_index_check(x, shard, bytes, err);
+    levada_bytes_close(&bytes);
+    return st;
+}
+
+static levada_status index_has_lengths(levada_index *x, const char *field,
+                                       const uint8_t stages[16], bool *out, levada_error *err)
+{
+    *out = true;
+    for (int32_t i = 0; *out && i < x->files->n; i++) {
+        levada_index_foot foot;
+
+        LEVADA_TRY(index_foot(x, i, &foot, err));
+        *out = strcmp(foot.field, field) == 0 &&
+               memcmp(foot.stages, stages, sizeof foot.stages) == 0;
+    }
+    return LEVADA_OK;
+}
+
+static levada_status index_lengths_of(levada_index *x, int32_t shard, levada_lengths_each *each,
+                                      void *user, levada_error *err)
+{
+    int64_t lengths[LEVADA_INDEX_LENGTHS];
+    int64_t count = x->first[shard + 1] - x->first[shard];
+    int64_t page = index_pages(count, LEVADA_INDEX_ROWS);
+
+    for (int64_t at = 0; at < count; at += LEVADA_INDEX_LENGTHS, page++) {
+        int64_t n = count - at < LEVADA_INDEX_LENGTHS ? count - at : LEVADA_INDEX_LENGTHS;
+        const uint8_t *from = NULL;
+
+        LEVADA_TRY(index_page_of(x, shard, page, &from, err));
+        for (int64_t i = 0; i < n; i++) lengths[i] = (int64_t)index_get(from + 4 * i, 4);
+        LEVADA_TRY(each(user, lengths, n, err));
+    }
+    return LEVADA_OK;
+}
+
+levada_status levada_index_lengths(levada_index *x, const char *field, const uint8_t stages[16],
+                                   levada_lengths_each *each, void *user, bool *found,
+                                   levada_error *err)
+{
+    LEVADA_TRY(index_has_lengths(x, field, stages, found, err));
+    for (int32_t i = 0; *found && i < x->files->n; i++) {
+        LEVADA_TRY(index_check_file(x, i, err));
+        LEVADA_TRY(index_lengths_of(x, i, each, user, err));
+    }
+    return LEVADA_OK;
 }

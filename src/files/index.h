@@ -6,6 +6,7 @@
  *
  * Opening reads one page of each index. Pages of entries are read when they are needed, checked,
  * and kept in a cache of bounded size, so the memory does not grow with the number of records.
+ * An index may also have the length of one field in each record.
  * Nothing in an index is trusted: pages have checksums, counts must fit the size of the index, and
  * entries the size of the data file.
  *
@@ -21,15 +22,19 @@
 #include "files/bytes.h"
 #include "files/glob.h"
 #include "registry/registry.h"
+#include <levada/inspect.h>
 
 #define LEVADA_INDEX_SUFFIX ".lvindex"
 #define LEVADA_INDEX_MAGIC "lvindex\n"
-#define LEVADA_INDEX_VERSION 2
+#define LEVADA_INDEX_VERSION 2         /* without lengths */
+#define LEVADA_INDEX_VERSION_LENGTHS 3 /* with them       */
 #define LEVADA_INDEX_PAGE 4096
 #define LEVADA_INDEX_ROWS 340 /* entries of a page */
 #define LEVADA_INDEX_ENTRY 12 /* bytes: offset (8) and length (4) of a frame, little endian */
+#define LEVADA_INDEX_LENGTHS 1023 /* of a page of lengths, 4 bytes each */
 #define LEVADA_INDEX_SUM (LEVADA_INDEX_PAGE - 4) /* where the checksum of a page stands */
 #define LEVADA_INDEX_NAME 48
+#define LEVADA_INDEX_FIELD 128
 
 /* The last page: it is written when all records are known. */
 typedef struct levada_index_foot {
@@ -38,6 +43,8 @@ typedef struct levada_index_foot {
     uint32_t          sum;   /* CRC-32C of its bytes                                 */
     char    source[LEVADA_INDEX_NAME]; /* name of the format that framed it          */
     uint8_t options[16];     /* hash of the options of that format                   */
+    char    field[LEVADA_INDEX_FIELD]; /* whose lengths it has; "" = it has none     */
+    uint8_t stages[16];      /* hash of the stages that make this field              */
 } levada_index_foot;
 
 /* A record. */
@@ -79,6 +86,13 @@ int64_t levada_index_count(const levada_index *index);
 /* Record `number` (from 0 on) of all files. */
 LEVADA_MUST_USE levada_status levada_index_find(levada_index *index, int64_t number,
                                                 levada_index_entry *out, levada_error *err);
+/* The lengths of `field`, made by the stages of that hash: those of consecutive records, in the
+ * order of the files. *found is false, and nothing is called, where an index does not have them.
+ * EFAILED_PRECONDITION: a file has changed since it was indexed. An error of `each` is returned. */
+LEVADA_MUST_USE levada_status levada_index_lengths(levada_index *index, const char *field,
+                                                   const uint8_t stages[16],
+                                                   levada_lengths_each *each, void *user,
+                                                   bool *found, levada_error *err);
 /* Whether the opened file is the one that was indexed; else EFAILED_PRECONDITION. */
 LEVADA_MUST_USE levada_status levada_index_check(const levada_index *index, int32_t shard,
                                                  const levada_bytes *file, levada_error *err);

@@ -6,16 +6,9 @@
 #include "base/assert.h"
 #include "description/dataset_priv.h"
 #include "files/file_reader.h"
+#include "inspect/index_lengths.h"
 #include <levada/inspect.h>
 #include <levada/iter.h>
-
-/* Whether each record is made of the record of the input with the same number. */
-static bool index_read_passes(const levada_op *op)
-{
-    if (op->family == LEVADA_FAMILY_DECODER) return true;
-    return op->family == LEVADA_FAMILY_STAGE && op->def.stage.mode == LEVADA_MODE_PURE &&
-           op->def.stage.rows == LEVADA_ROWS_SAME;
-}
 
 /* The source that reads the records; borrowed. */
 static levada_status index_read_source(const levada_dataset *ds, const levada_dataset **out,
@@ -23,7 +16,7 @@ static levada_status index_read_source(const levada_dataset *ds, const levada_da
 {
     const levada_file_args *files;
 
-    while (ds->ninputs == 1 && index_read_passes(ds->op)) ds = ds->inputs[0];
+    while (ds->ninputs == 1 && levada_index_passes(ds->op)) ds = ds->inputs[0];
     if (ds->ninputs > 0) {
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
                            "records have no numbers downstream of '%s'", ds->op->name);

@@ -5,11 +5,15 @@
  */
 #include "base/alloc.h"
 #include "base/assert.h"
+#include "base/text.h"
+#include "batch/length.h"
 #include "files/index.h"
+#include "inspect/index_lengths.h"
 #include "inspect/scan.h"
 #include "registry/env_priv.h"
 #include "tensor/block_priv.h"
 #include <levada/inspect.h>
+#include <levada/iter.h>
 #include <levada/output.h>
 
 #include <string.h>
@@ -20,8 +24,15 @@ typedef struct index_write {
     levada_scan    scan;
     levada_output *output;
     int64_t        count; /* records that are in pages, or in this one     */
+    int64_t        pages; /* written */
     int64_t        last;  /* where the record after these begins; -1: none */
-    uint8_t        page[LEVADA_INDEX_PAGE];
+    /* -- with lengths */
+    const char *field;  /* NULL = without */
+    uint8_t     stages[16];
+    uint32_t   *lengths; /* of nlengths records */
+    int64_t     nlengths, capacity;
+    /* -- */
+    uint8_t page[LEVADA_INDEX_PAGE];
 } index_write;
 
 static void index_write_number(uint8_t *to, uint64_t value, int bytes)
@@ -33,8 +44,8 @@ static levada_status index_write_page(index_write *w, levada_error *err)
 {
     const levada_kernels *kernels = levada_env_kernels(w->scan.dataset->env);
 
-    index_write_number(w->page + LEVADA_INDEX_SUM,
-                       levada_index_sum(kernels, w->page, (w->count - 1) / LEVADA_INDEX_ROWS), 4);
+    index_write_number(w->page + LEVADA_INDEX_SUM, levada_index_sum(kernels, w->page, w->pages++),
+                       4);
     LEVADA_TRY(levada_output_write(w->output, w->page, sizeof w->page, err));
     memset(w->page, 0, sizeof w->page);
     return LEVADA_OK;
@@ -85,6 +96,91 @@ static levada_status index_write_records(index_write *w, levada_error *err)
     return w->count % LEVADA_INDEX_ROWS == 0 ? LEVADA_OK : index_write_page(w, err);
 }
 
+/* -- lengths */
+
+static levada_status index_write_measure(index_write *w, const levada_block *block,
+                                         levada_error *err)
+{
+    int64_t      *lengths = levada_alloc((size_t)block->n * sizeof *lengths + 1);
+    levada_status st = LEVADA_OK;
+
+    if (!lengths || !levada_reserve(&w->lengths, &w->capacity, w->nlengths + block->n,
+                                    sizeof *w->lengths)) {
+        st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for lengths");
+    }
+    if (st == LEVADA_OK) st = levada_length_measure(w->field, block, lengths, 1, err);
+    for (int64_t i = 0; st == LEVADA_OK && i < block->n; i++) {
+        if (lengths[i] > UINT32_MAX) {
+            st = levada_fail(err, LEVADA_EUNIMPLEMENTED,
+                             "a length of %lld is too long for an index", (long long)lengths[i]);
+        }
+        w->lengths[w->nlengths++] = lengths[i] > 0 ? (uint32_t)lengths[i] : 0;
+    }
+    levada_free(lengths);
+    return st;
+}
+
+static levada_status index_write_iterate(index_write *w, const levada_dataset *dataset,
+                                         levada_error *err)
+{
+    levada_iter_options options = LEVADA_ITER_OPTIONS_INIT;
+    levada_iter        *it = NULL;
+    levada_block       *block = NULL;
+    levada_status       st;
+
+    options.seed = 0;
+    LEVADA_TRY(levada_length_check(w->field, levada_dataset_spec(dataset), err));
+    LEVADA_TRY(levada_index_stages(dataset, w->stages, err));
+    LEVADA_TRY(levada_iter_open(dataset, &options, &it, err));
+    while ((st = levada_iter_next(it, &block, err)) == LEVADA_OK) {
+        st = index_write_measure(w, block, err);
+        levada_block_unref(&block);
+        if (st != LEVADA_OK) break;
+    }
+    levada_iter_close(&it);
+    return st == LEVADA_END ? LEVADA_OK : st;
+}
+
+/* The lengths of all records: of what the stages make of the file. */
+static levada_status index_write_lengths(index_write *w, const char *stages, levada_error *err)
+{
+    levada_dataset *dataset = NULL;
+    levada_text     text = { 0 };
+    char           *all = NULL;
+    levada_status   st;
+
+    if (strlen(w->field) >= LEVADA_INDEX_FIELD) {
+        return levada_fail(err, LEVADA_EUNIMPLEMENTED, "the name '%s' is too long for an index",
+                           w->field);
+    }
+    levada_dataset_print(&text, w->scan.dataset, LEVADA_PRINT_TEXT);
+    if (stages) levada_text_format(&text, " | %s", stages);
+    LEVADA_TRY(levada_text_steal(&text, &all, err));
+    st = levada_dataset_parse(w->scan.dataset->env, all, &dataset, err);
+    levada_free(all);
+    if (st == LEVADA_OK) st = index_write_iterate(w, dataset, err);
+    levada_dataset_unref(&dataset);
+    return st;
+}
+
+static levada_status index_write_length_pages(index_write *w, levada_error *err)
+{
+    if (w->field && w->nlengths != w->count) {
+        return levada_fail(err, LEVADA_EUNAVAILABLE, "the file changed while it was indexed");
+    }
+    for (int64_t i = 0; i < w->nlengths; i++) {
+        int64_t at = i % LEVADA_INDEX_LENGTHS;
+
+        index_write_number(w->page + 4 * at, w->lengths[i], 4);
+        if (at + 1 == LEVADA_INDEX_LENGTHS || i + 1 == w->nlengths) {
+            LEVADA_TRY(index_write_page(w, err));
+        }
+    }
+    return LEVADA_OK;
+}
+
+/* -- the last page */
+
 /* The checksum of all bytes of a file, and its mark. */
 static levada_status index_write_sum(levada_env *env, const char *path, levada_index_foot *foot,
                                      levada_error *err)
@@ -120,6 +216,8 @@ static levada_status index_write_finish(index_write *w, const char *path, levada
                            ds->op->name);
     }
     memcpy(foot.source, ds->op->name, n);
+    if (w->field) memcpy(foot.field, w->field, strlen(w->field));
+    memcpy(foot.stages, w->stages, sizeof foot.stages);
     LEVADA_TRY(levada_index_options(ds->op, ds->args, foot.options, err));
     LEVADA_TRY(index_write_sum(ds->env, path, &foot, err));
     if (foot.mark.size != w->scan.size) {
@@ -139,20 +237,23 @@ static levada_status index_write_run(index_write *w, const char *path, levada_er
     st = levada_output_open(name, &w->output, err);
     levada_free(name);
     if (st == LEVADA_OK) st = index_write_records(w, err);
+    if (st == LEVADA_OK) st = index_write_length_pages(w, err);
     if (st == LEVADA_OK) st = index_write_finish(w, path, err);
     levada_output_destroy(&w->output);
     return st;
 }
 
-levada_status levada_inspect_index(levada_env *env, const char *path, const char *source,
-                                   int64_t *records, levada_error *err)
+/* `field` NULL: without lengths. */
+static levada_status index_write_all(levada_env *env, const char *path, const char *source,
+                                     const char *stages, const char *field, int64_t *records,
+                                     levada_error *err)
 {
-    LEVADA_TRY(levada_require(path != NULL, "path", err));
     index_write  *w = levada_alloc_zero(sizeof *w);
     levada_status st;
 
     if (!w) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for an index");
     w->last = -1;
+    w->field = field;
     st = levada_scan_open(&w->scan, env, path, source, NULL, false, err);
     if (st == LEVADA_OK && w->scan.compression[0]) {
         st = levada_fail(err, LEVADA_EUNIMPLEMENTED,
@@ -161,11 +262,29 @@ levada_status levada_inspect_index(levada_env *env, const char *path, const char
                          w->scan.compression);
         levada_error_place(err, NULL, path, -1, -1);
     }
+    if (st == LEVADA_OK && field) st = index_write_lengths(w, stages, err);
     if (st == LEVADA_OK) st = index_write_run(w, path, err);
     if (st == LEVADA_OK && records) *records = w->count;
     levada_scan_close(&w->scan);
+    levada_free(w->lengths);
     levada_free(w);
     return st;
+}
+
+levada_status levada_inspect_index(levada_env *env, const char *path, const char *source,
+                                   int64_t *records, levada_error *err)
+{
+    LEVADA_TRY(levada_require(path != NULL, "path", err));
+    return index_write_all(env, path, source, NULL, NULL, records, err);
+}
+
+levada_status levada_inspect_index_lengths(levada_env *env, const char *path, const char *source,
+                                           const char *stages, const char *field,
+                                           int64_t *records, levada_error *err)
+{
+    LEVADA_TRY(levada_require(path != NULL, "path", err));
+    LEVADA_TRY(levada_require(field != NULL && field[0], "field", err));
+    return index_write_all(env, path, source, stages, field, records, err);
 }
 
 /* The pages of an open index before its last one. */

@@ -81,6 +81,13 @@ void levada_context_dropped(const levada_context *context, int64_t records)
     atomic_fetch_add_explicit(&counts->dropped, records, memory_order_relaxed);
 }
 
+const levada_dataset *levada_context_input(const levada_context *context)
+{
+    const levada_dataset *at = context->node ? context->node->at : NULL;
+
+    return at && at->ninputs == 1 ? at->inputs[0] : NULL;
+}
+
 void levada_context_chosen(const levada_context *context, const char *text)
 {
     size_t size = strlen(text) + 1;

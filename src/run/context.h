@@ -11,6 +11,10 @@
 void levada_context_place(const levada_context *context, const levada_block *block, int64_t row,
                           levada_error *err);
 
+/* What a stage with one input reads, as a description: borrowed for its life; NULL where it is not
+ * known. */
+const levada_dataset *levada_context_input(const levada_context *context);
+
 /* For levada_iter_explain: what the stage has chosen by looking at data. Copies the text, and keeps
  * the previous one if memory is short. */
 void levada_context_chosen(const levada_context *context, const char *text);

@@ -263,6 +263,26 @@ static void records_of_an_index(void **state)
     t_folder_drop();
 }
 
+/* Boundaries from the lengths of an index. */
+static void lengths_of_an_index(void **state)
+{
+    static const char lines[] = "a\nbbb\ncc\ndddddd\ne\nffff\ngggggggg\nhh\nii\njjjjj\n";
+    char              text[1024];
+
+    (void)state;
+    (void)t_folder();
+    t_write_file(t_path("a.txt"), lines, sizeof lines - 1);
+    assert_int_equal(levada_inspect_index_lengths(NULL, t_path("a.txt"), NULL, NULL, "line", NULL,
+                                                  NULL),
+                     LEVADA_OK);
+    (void)snprintf(text, sizeof text,
+                   "text_lines:%s,index=true | bucket_by_sequence_length:line,max_tokens=9,"
+                   "num_buckets=3,no_padding=true",
+                   t_path("a.txt"));
+    sweep(text, 1, 1);
+    t_folder_drop();
+}
+
 static void interleave_parse_shuffle(void **state)
 {
     char text[1024];
@@ -370,6 +390,7 @@ int main(void)
         cmocka_unit_test(buckets_of_ranks),
         cmocka_unit_test(segments),
         cmocka_unit_test(records_of_an_index),
+        cmocka_unit_test(lengths_of_an_index),
         cmocka_unit_test(interleave_parse_shuffle),
         cmocka_unit_test(interleave_filter),
         cmocka_unit_test(zip_shuffle_parse),

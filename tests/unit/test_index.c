@@ -281,6 +281,87 @@ static void damaged_and_compressed_files_have_no_index(void **state)
     t_clear(&packed);
 }
 
+static levada_status add_length(void *user, const int64_t *lengths, int64_t n, levada_error *err)
+{
+    int64_t *seen = user; /* number of records, and sum of lengths */
+
+    if (seen[0] < 0) return levada_fail(err, LEVADA_ECANCELLED, "enough");
+    for (int64_t i = 0; i < n; i++) seen[1] += lengths[i];
+    seen[0] += n;
+    return LEVADA_OK;
+}
+
+static levada_status lengths_of(const char *text, const char *field, int64_t seen[2], bool *found)
+{
+    levada_dataset *ds = NULL;
+    levada_status   st;
+
+    assert_int_equal(levada_dataset_parse(NULL, text, &ds, NULL), LEVADA_OK);
+    st = levada_inspect_lengths(ds, field, add_length, seen, found, NULL);
+    levada_dataset_unref(&ds);
+    return st;
+}
+
+/* Lengths of lines, of two files; of one only they are not found. */
+static void lengths_are_found(void **state)
+{
+    int64_t      seen[2] = { 0, 0 }, records = 0;
+    t_bytes      a = t_read_file(t_path("a.txt")), b = t_read_file(t_path("b.txt"));
+    bool         found = true;
+    levada_error err = LEVADA_ERROR_INIT;
+
+    (void)state;
+    assert_int_equal(levada_inspect_index_lengths(NULL, t_path("a.txt"), NULL, NULL, "text",
+                                                  &records, &err),
+                     LEVADA_EINVALID_ARGUMENT);
+    assert_non_null(strstr(err.message, "available: line"));
+    assert_int_equal(levada_inspect_index_lengths(NULL, t_path("a.txt"), NULL, NULL, "line",
+                                                  &records, NULL),
+                     LEVADA_OK);
+    assert_int_equal(records, FIRST);
+    assert_int_equal(levada_inspect_index_check(NULL, t_path("a.txt"), NULL, NULL), LEVADA_OK);
+    assert_int_equal(lengths_of(described(""), "line", seen, &found), LEVADA_OK);
+    assert_false(found || seen[0]);
+    assert_int_equal(levada_inspect_index_lengths(NULL, t_path("b.txt"), NULL, NULL, "line", NULL,
+                                                  NULL),
+                     LEVADA_OK);
+    assert_int_equal(lengths_of(described(",records=[0,5]"), "line", seen, &found), LEVADA_OK);
+    assert_false(found || seen[0]);
+    assert_int_equal(lengths_of(described(""), "line", seen, &found), LEVADA_OK);
+    assert_true(found && seen[0] == ALL);
+    assert_int_equal(seen[1], (int64_t)(a.size + b.size) - ALL);
+    seen[0] = -1;
+    assert_int_equal(lengths_of(described(""), "line", seen, &found), LEVADA_ECANCELLED);
+    t_clear(&a);
+    t_clear(&b);
+}
+
+static void lengths_need_their_arguments(void **state)
+{
+    bool            found = false;
+    levada_dataset *ds = NULL;
+
+    (void)state;
+    assert_int_equal(levada_dataset_parse(NULL, "range:3", &ds, NULL), LEVADA_OK);
+    assert_int_equal(levada_inspect_lengths(ds, "value", add_length, NULL, &found, NULL),
+                     LEVADA_OK);
+    assert_false(found);
+    assert_int_equal(levada_inspect_lengths(NULL, "value", add_length, NULL, &found, NULL),
+                     LEVADA_EINVALID_ARGUMENT);
+    assert_int_equal(levada_inspect_lengths(ds, NULL, add_length, NULL, &found, NULL),
+                     LEVADA_EINVALID_ARGUMENT);
+    assert_int_equal(levada_inspect_lengths(ds, "value", NULL, NULL, &found, NULL),
+                     LEVADA_EINVALID_ARGUMENT);
+    assert_int_equal(levada_inspect_lengths(ds, "value", add_length, NULL, NULL, NULL),
+                     LEVADA_EINVALID_ARGUMENT);
+    assert_int_equal(levada_inspect_index_lengths(NULL, NULL, NULL, NULL, "line", NULL, NULL),
+                     LEVADA_EINVALID_ARGUMENT);
+    assert_int_equal(levada_inspect_index_lengths(NULL, t_path("a.txt"), NULL, NULL, "", NULL,
+                                                  NULL),
+                     LEVADA_EINVALID_ARGUMENT);
+    levada_dataset_unref(&ds);
+}
+
 /* How opening and reading end. */
 static levada_status ends_with(const char *text)
 {
@@ -395,6 +476,8 @@ int main(void)
         INDEX_TEST(a_line_that_moved_is_found),
         INDEX_TEST(a_damaged_record_is_skipped_alone),
         INDEX_TEST(damaged_and_compressed_files_have_no_index),
+        INDEX_TEST(lengths_are_found),
+        INDEX_TEST(lengths_need_their_arguments),
         INDEX_TEST(a_damaged_index_is_refused),
         INDEX_TEST(other_formats_and_options_are_refused),
         INDEX_TEST(options_that_do_not_fit_are_refused),
