@@ -22,7 +22,8 @@ FOLDERS |= {folder: BELOW | set(CORE) for folder in (*STAGES, "rows")}
 FOLDERS["source"] |= {"rows"}  # rows of text, which a format frames
 FOLDERS["decode"] |= {"rows"}  # and a decoder receives
 FOLDERS |= {folder: FOLDERS["io"] | {"io"} for folder in ("sink", "inspect")}
-FOLDERS["train"] |= {"batch"}  # the length of a record
+for _user in ("train", "inspect"):
+    FOLDERS[_user] |= {"batch"}  # the length of a record
 PUBLIC_ONLY = ("tools", "plugins", "examples", "python")
 OUTSIDE = re.compile(
     r"(zlib|zstd|zstd_errors|lz4\w*|libdeflate|png|jpeglib|jerror|soxr|kiss_fftr|FLAC/\w+)\.h"

@@ -155,7 +155,12 @@ def test_cancelling_frees_who_waits_for_a_first_example(running):
 
 def test_who_waits_for_a_first_example_is_listed_and_watched():
     stream = lt.batch(lambda: 1, 64, name="late")
-    calls = [waiting(stream), waiting(stream.queue.dequeue), waiting(stream.queue.dequeue_up_to, 3)]
+    queue = stream.queue
+    calls = [
+        waiting(queue.dequeue_many, 64),
+        waiting(queue.dequeue),
+        waiting(queue.dequeue_up_to, 3),
+    ]
     rows = {row["thread"]: row for row in lt.waiters() if row["object"] == "late/queue"}
     assert [rows[call.thread.name]["waits_for"] for call in calls] == [
         "dequeue_many(64)", "dequeue(1)", "dequeue_up_to(3)"

@@ -276,7 +276,7 @@ def test_ctrl_c_ends_the_calls_of_the_block(threads):
 
     def slow(record):
         calls.append(record["value"])
-        time.sleep(0.02)
+        time.sleep(0.1)
         return record
 
     it = iter(lv.range(600).map(slow).with_options(threads=threads))

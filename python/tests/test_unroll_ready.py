@@ -265,18 +265,16 @@ def test_unfinished_sequences_and_states_move_between_worlds(tmp_path):
     ds = ds.unroll(4, batch_size=3, capacity=5, **options).with_options(seed=5)
     states, found, unfinished = {}, {}, 0
     for world, cut in ((8, 1), (3, 2), (5, 1), (1, None)):
-        for rank in range(world):
-            for number, part in enumerate(ds.parts(12)):
-                if number % world != rank:
-                    continue
-                with part.iterate(epoch=0) as it:
-                    if number in states:
-                        it.restore(states[number])
-                    some = train(it, cut)
-                    states[number] = it.save()
-                    unfinished += it.stats()["stages"][-1]["live"]
-                assert not set(some) & set(found)
-                found |= some
+        of_ranks = sorted(enumerate(ds.parts(12)), key=lambda one, world=world: one[0] % world)
+        for number, part in of_ranks:
+            with part.iterate(epoch=0) as it:
+                if number in states:
+                    it.restore(states[number])
+                some = train(it, cut)
+                states[number] = it.save()
+                unfinished += it.stats()["stages"][-1]["live"]
+            assert not set(some) & set(found)
+            found |= some
     assert unfinished > 12
     assert found == {i: (sum(range(i, i + n)), n) for i, n in enumerate(sizes)}
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/alloc.h"
 #include "batch/bucket.h"
-#include "inspect/index_lengths.h"
+#include "files/index_lengths.h"
 #include "run/context.h"
 #include <levada/lengths.h>
 

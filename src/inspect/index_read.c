@@ -6,7 +6,7 @@
 #include "base/assert.h"
 #include "description/dataset_priv.h"
 #include "files/file_reader.h"
-#include "inspect/index_lengths.h"
+#include "files/index_lengths.h"
 #include <levada/inspect.h>
 #include <levada/iter.h>
 

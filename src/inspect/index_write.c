@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "batch/length.h"
 #include "files/index.h"
-#include "inspect/index_lengths.h"
+#include "files/index_lengths.h"
 #include "inspect/scan.h"
 #include "registry/env_priv.h"
 #include "tensor/block_priv.h"

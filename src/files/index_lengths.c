@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "inspect/index_lengths.h"
+#include "files/index_lengths.h"
 
 #include "base/assert.h"
 #include "base/hash.h"

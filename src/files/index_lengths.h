@@ -2,8 +2,8 @@
 /*
  * Lengths of records from the index of their files (files/index.h).
  */
-#ifndef LEVADA_INSPECT_INDEX_LENGTHS_H
-#define LEVADA_INSPECT_INDEX_LENGTHS_H
+#ifndef LEVADA_FILES_INDEX_LENGTHS_H
+#define LEVADA_FILES_INDEX_LENGTHS_H
 
 #include "description/dataset_priv.h"
 #include <levada/inspect.h>
