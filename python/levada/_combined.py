@@ -34,11 +34,12 @@ def source(name: str, **options: Any) -> Dataset[dict[str, Any]]:
 
 
 def open(files: Paths, *, source: str | None = None, spec: Any = "auto") -> Dataset[dict[str, Any]]:
-    """The records of files whose format levada finds out: TFRecord files and lines of text.
+    """The records of files whose format levada finds out: TFRecord, CSV, tar, lines of text.
 
     files: a path, a glob, or a list of them. All files have the format of the first one.
-        Files named .csv, .tar or .tgz are refused: ``csv()`` and ``tar()`` read them.
-    source: "tfrecord" or "text_lines" instead of looking at the first name and bytes.
+    source: "tfrecord", "text_lines", "csv" or "tar" instead of looking at the first name and
+        bytes. CSV and tar are known by their names (.csv, .tar, .tgz, compressed or not); the
+        columns and types of CSV are inferred, as with ``csv(infer=True)``.
     spec: "auto" infers the features of tf.train.Example and SequenceExample messages from the first
         64 records: a feature with one value in each of them is a scalar, any other is ragged.
         A dict is a spec as in ``parse_example``. None leaves records as bytes.

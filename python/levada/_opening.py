@@ -164,13 +164,17 @@ def _parsed(ds: Dataset[Any]) -> Dataset[Any]:
 
 def open_files(files: Paths, source: str | None, spec: Any) -> Dataset[Any]:
     """See ``levada.open``."""
-    if source not in (None, "tfrecord", "text_lines"):
-        raise InvalidArgumentError(f"open: source={source!r} must be 'tfrecord' or 'text_lines'")
+    if source not in (None, "tfrecord", "text_lines", "csv", "tar"):
+        raise InvalidArgumentError(
+            f"open: source={source!r} must be 'tfrecord', 'text_lines', 'csv' or 'tar'"
+        )
     ds: Dataset[Any] = _sources.tfrecord(files)
     if source is None:
         source = _format_of(ds, files)
-    if source == "text_lines":
-        return _sources.text_lines(files)
+    if source == "csv":
+        return _sources.csv(files, infer=True)
+    if source != "tfrecord":
+        return _sources.tar(files) if source == "tar" else _sources.text_lines(files)
     if spec is None:
         return ds
     return _parsed(ds) if isinstance(spec, str) and spec == "auto" else ds.parse_example(spec)
@@ -182,21 +186,18 @@ def _is_text(files: Paths) -> bool:
     return line.isascii() and bytes(line).decode("ascii").isprintable()
 
 
-def _refuse_others(files: Paths) -> None:
-    """Rows of CSV are not lines, and samples of tar no records: their names say so."""
+def _named(files: Paths) -> str | None:
+    """The source that the name of the first file tells: rows of CSV would pass for lines."""
     path = os.fsdecode(_sources.files(files).first()["path"])
     name = path.removesuffix(".gz").removesuffix(".zst").removesuffix(".zz")
-    for suffix, source in _OTHERS.items():
-        if name.endswith(suffix):
-            raise InvalidArgumentError(
-                f"open: {path} is named like a {source} file, which lv.{source}() reads; "
-                "source='text_lines' reads lines"
-            )
+    return next((source for suffix, source in _OTHERS.items() if name.endswith(suffix)), None)
 
 
 def _format_of(ds: Dataset[Any], files: Paths) -> str:
     """The source for files, by the first name and record. Raises NotFoundError."""
-    _refuse_others(files)
+    named = _named(files)
+    if named:
+        return named
     try:
         ds.first()
     except OutOfRangeError:

@@ -2,6 +2,7 @@
 """levada.open: formats by content, specs by the first records; and columns that are added."""
 
 import pickle
+import tarfile
 from pathlib import Path
 
 import levada as lv
@@ -152,13 +153,15 @@ def test_short_text_is_not_a_damaged_tfrecord(tmp_path):
         lv.open(tmp_path / "cut")
 
 
-def test_rows_and_samples_are_not_opened_as_lines(tmp_path):
-    for name in ("a.csv", "a.csv.gz", "a.tar.zst", "a.tgz"):
-        (tmp_path / name).write_text('x,y\n1,"2\n3"\n')
-        kind = "csv" if "csv" in name else "tar"
-        for files in (tmp_path / name, [str(tmp_path / name)], str(tmp_path / "*")):
-            with pytest.raises(InvalidArgumentError, match=rf"lv\.{kind}\(\)"):
-                lv.open(files)
-        (tmp_path / name).rename(tmp_path / "x.csv")
-        assert len(lv.open(tmp_path / "x.csv", source="text_lines").to_list()) == 3
-        (tmp_path / "x.csv").unlink()
+def test_rows_and_samples_are_told_by_their_names(tmp_path):
+    (tmp_path / "a.csv").write_text('x,y\n1,"2\n3"\n')
+    ds = lv.open(tmp_path / "a.csv")
+    assert ds.to_list() == [{"x": 1, "y": b"2\n3"}]
+    assert lv.from_text(str(ds)).to_list() == ds.to_list()  # columns are in the description
+    assert len(lv.open(tmp_path / "a.csv", source="text_lines").to_list()) == 3
+    (tmp_path / "one.txt").write_bytes(b"first")
+    for name, mode in (("b.tar", "w"), ("b.tgz", "w:gz"), ("b.tar.gz", "w:gz")):
+        with tarfile.open(tmp_path / name, mode) as tar:
+            tar.add(tmp_path / "one.txt", "one.txt")
+        (sample,) = lv.open([str(tmp_path / name)]).to_list()
+        assert sample["key"] == b"one" and list(sample["values"]) == [b"first"]
