@@ -24,10 +24,10 @@ static levada_block *spectrogram(const char *rest)
     levada_status   st;
 
     for (int i = 0; i < FRAMES; i++) samples[i] = (float)cos(TURN * 1000.0 * i / 16000.0);
-    t_write_file(SAMPLES, samples, sizeof samples);
+    t_write_file(t_path(SAMPLES), samples, sizeof samples);
     (void)snprintf(text, sizeof text,
-                   "fixed_length:" SAMPLES ",record_bytes=6400 | decode_raw:float32 | "
-                   "log_mel:record,%s", rest);
+                   "fixed_length:%s,record_bytes=6400 | decode_raw:float32 | "
+                   "log_mel:record,%s", t_path(SAMPLES), rest);
     assert_int_equal(levada_dataset_parse(NULL, text, &ds, NULL), LEVADA_OK);
     st = levada_iter_open(ds, NULL, &it, NULL);
     levada_dataset_unref(&ds);
@@ -107,5 +107,5 @@ int main(void)
         cmocka_unit_test(wrong_options_are_refused),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, t_folder_set_up, t_folder_tear_down);
 }

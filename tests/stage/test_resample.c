@@ -20,19 +20,19 @@ static void write_sine(double hz)
     static float samples[FRAMES];
 
     for (int i = 0; i < FRAMES; i++) samples[i] = (float)sin(TURN * hz * i / FRAMES);
-    t_write_file(SAMPLES, samples, sizeof samples);
+    t_write_file(t_path(SAMPLES), samples, sizeof samples);
 }
 
 static levada_block *resampled(const char *rest, levada_status want, levada_error *why)
 {
-    char          text[256];
+    char          text[512];
     levada_block *block = NULL;
     levada_iter  *it;
     levada_status st;
 
     (void)snprintf(text, sizeof text,
-                   "fixed_length:" SAMPLES ",record_bytes=32000 | decode_raw:float32 | "
-                   "resample:record,%s", rest);
+                   "fixed_length:%s,record_bytes=32000 | decode_raw:float32 | "
+                   "resample:record,%s", t_path(SAMPLES), rest);
     it = t_iter_open(text, 1, 256);
     st = levada_iter_next(it, &block, why);
     if (st == LEVADA_EUNIMPLEMENTED) {
@@ -119,5 +119,5 @@ int main(void)
         cmocka_unit_test(columns_are_checked),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, t_folder_set_up, t_folder_tear_down);
 }
