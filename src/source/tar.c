@@ -75,6 +75,7 @@ static levada_tar_kind tar_walk(tar_state *s, const uint8_t *data, int64_t size,
         if (tar_is_named(kind, &s->member)) {
             int32_t nkey = tar_key(&s->member);
 
+            if (s->nkey < 0 && begin > 0) break; /* the first sample begins at data[0] */
             if (s->nkey >= 0 && !tar_same(s, nkey)) {
                 out->begin[out->n] = (int32_t)begin;
                 out->end[out->n++] = (int32_t)*at;
@@ -112,6 +113,7 @@ static levada_status tar_next(void *state, const void *args, const uint8_t *data
         return LEVADA_OK;
     }
     if (out->n > 0 || (out->used > 0 && kind == LEVADA_TAR_CUT && !at_end)) return LEVADA_OK;
+    if (out->used > 0 && tar_is_named(kind, &s->member)) return LEVADA_OK; /* after folders */
     if (kind == LEVADA_TAR_BAD)
         return levada_fail(err, LEVADA_EDATA_LOSS, "%s (at byte %lld of the sample)",
                            s->member.wrong, (long long)(at - out->used));

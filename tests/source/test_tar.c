@@ -217,6 +217,26 @@ static void goes_on_after_a_restore(void **state)
     t_clear(&text);
 }
 
+/* Folders before the first sample, between samples and at the end, and a second archive. */
+static void samples_after_folders_are_found_again(void **state)
+{
+    static const char zeros[1024];
+    t_bytes           text = { 0 };
+    char              name[32];
+
+    (void)state;
+    for (int i = 0; i < 120; i++) {
+        if (i == 60) t_add(&text, zeros, sizeof zeros);
+        if (i % 20 == 0) add_typed(&text, '5', "folder/", "", -1);
+        snprintf(name, sizeof name, "folder/%d.txt", i);
+        add(&text, name, name);
+    }
+    add_typed(&text, '5', "last/", "", -1);
+    t_iter_sweep(with_file(&text, " | shuffle:9,seed=1"), false, 1);
+    t_iter_sweep(with_file(&text, ",fields=[txt] | shuffle:9,seed=1"), false, 1);
+    t_clear(&text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -227,6 +247,7 @@ int main(void)
         cmocka_unit_test(every_cut_is_noticed),
         cmocka_unit_test(fields_must_be_there_and_differ),
         cmocka_unit_test(goes_on_after_a_restore),
+        cmocka_unit_test(samples_after_folders_are_found_again),
     };
 
     return cmocka_run_group_tests(tests, t_folder_set_up, t_folder_tear_down);
