@@ -283,7 +283,7 @@ levada_status levada_inspect_index_lengths(levada_env *env, const char *path, co
                                            int64_t *records, levada_error *err)
 {
     LEVADA_TRY(levada_require(path != NULL, "path", err));
-    LEVADA_TRY(levada_require(field != NULL && field[0], "field", err));
+    LEVADA_TRY(levada_require(field != NULL, "field", err));
     return index_write_all(env, path, source, stages, field, records, err);
 }
 
