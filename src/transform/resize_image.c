@@ -300,7 +300,7 @@ static void resize_row(const resize_work *w, int64_t row, int64_t y, int64_t wid
 
 static levada_status resize_one(const resize_work *w, int64_t row, void *values, levada_error *why)
 {
-    int64_t height, width, line = w->width * w->channels;
+    int64_t height = 0, width = 0, line = w->width * w->channels;
 
     if (!resize_shape(w, row, &height, &width)) {
         return levada_fail(why, LEVADA_EINVALID_ARGUMENT, "field '%s' has no pixels, or rows of "
