@@ -139,7 +139,7 @@ def test_the_program_in_c_is_short_and_the_one_that_is_built():
 
 
 def test_the_program_in_python_is_the_example():
-    (code,) = samples(DOCS / "quick-start.md", "python")
+    code, _ = samples(DOCS / "quick-start.md", "python")
     assert (ROOT / "examples/quick_start.py").read_text().split("\n", 1)[1] == code
 
 
