@@ -34,7 +34,27 @@ def _array(value: Any, dtype: str) -> Array:
     return np.ascontiguousarray(value)
 
 
-class StateBatch(Batch):
+class RequeuedOnError:
+    """A ``with`` block over a batch of segments: an error in it puts the batch back."""
+
+    def requeue(self) -> None:
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
+        if kind is None:
+            return
+        try:
+            self.requeue()
+        except LevadaError as failed:  # saved, or closed
+            _log.debug("the batch of a failed step is not requeued: %s", failed)
+
+
+class StateBatch(RequeuedOnError, Batch):
     """A batch of segments with the states that they begin with.
 
     Save every declared state in each step, then the next segments of these sequences are ready.
@@ -109,16 +129,3 @@ class StateBatch(Batch):
             for name, array in columns.items()
         ]
         self._iterator._feed(_levada.build(self.num_records, fields, []))
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
-    ) -> None:
-        if kind is None:
-            return
-        try:
-            self.requeue()
-        except LevadaError as failed:  # saved, or the iterator is closed
-            _log.debug("the batch of a failed step is not requeued: %s", failed)

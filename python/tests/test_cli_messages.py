@@ -13,17 +13,10 @@ import time
 
 import levada as lv
 import pytest
+from cli_support import levada
 from command import LEVADA, needs_command
 
 pytestmark = needs_command
-
-
-def levada(*words, status=0, cwd=None):
-    done = subprocess.run(
-        [LEVADA, *words], capture_output=True, text=True, timeout=60, cwd=cwd, check=False
-    )
-    assert done.returncode == status, done.stderr
-    return done
 
 
 def test_version_is_one_line():

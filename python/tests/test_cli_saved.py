@@ -3,23 +3,15 @@
 
 import json
 import struct
-import subprocess
 import zlib
 
 import levada as lv
 import pytest
-from command import LEVADA, needs_command
+from cli_support import levada
+from command import needs_command
 from positions import dropping
 
 pytestmark = needs_command
-
-
-def levada(*words, status=0, cwd=None):
-    done = subprocess.run(
-        [LEVADA, *map(str, words)], capture_output=True, text=True, timeout=60, cwd=cwd
-    )
-    assert done.returncode == status, done.stderr + done.stdout
-    return done
 
 
 @pytest.fixture

@@ -3,12 +3,13 @@
 
 import json
 import random
-import subprocess
+from functools import partial
 from pathlib import Path
 
+import cli_support
 import levada as lv
 import pytest
-from command import LEVADA, needs_command
+from command import needs_command
 from levada.errors import DataLossError, FailedPreconditionError, InvalidArgumentError
 
 RECORDS = 3000
@@ -220,11 +221,7 @@ def test_no_change_of_an_index_changes_lengths(files):
 
 @needs_command
 def test_the_command_writes_and_uses_lengths(files, tmp_path):
-    def levada(*words, status=0):
-        done = subprocess.run([LEVADA, *words], cwd=tmp_path, capture_output=True, text=True)
-        assert done.returncode == status, done.stderr + done.stdout
-        return done
-
+    levada = partial(cli_support.levada, cwd=tmp_path)
     names = [f"{k}.tfrecord" for k in range(3)]
     lv.index(files)
     passed = levada("stats", f"tfrecord:*.tfrecord | {STAGES}", "--field", "tokens", "--json")

@@ -7,11 +7,13 @@ import pickle
 import random
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
+import cli_support
 import levada as lv
 import pytest
-from command import LEVADA, needs_command
+from command import needs_command
 from levada.errors import (
     DataLossError,
     FailedPreconditionError,
@@ -402,11 +404,7 @@ def test_killed_ranks_resume_in_another_world(files, tmp_path):
 
 @needs_command
 def test_the_command_writes_and_checks_indexes(files, tmp_path):
-    def levada(*words, status=0):
-        done = subprocess.run([LEVADA, *words], cwd=tmp_path, capture_output=True, text=True)
-        assert done.returncode == status, done.stderr + done.stdout
-        return done
-
+    levada = partial(cli_support.levada, cwd=tmp_path)
     names = [f"{k}.tfrecord" for k in range(4)]
     assert levada("index", *names).stdout == "1 200 records in 4 files indexed\n"
     lines = levada("index", "--json", *names, "0.tfrecord.lvindex").stdout.splitlines()

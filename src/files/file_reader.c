@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/assert.h"
+#include "description/dataset_priv.h"
 #include "files/lines.h"
 #include "registry/env_priv.h"
 #include "tensor/block_priv.h"
@@ -71,6 +72,14 @@ levada_status levada_file_reader_create(const levada_context *context, const lev
         levada_file_reader_destroy(&r);
     }
     return st;
+}
+
+levada_status levada_file_reader_look(const levada_dataset *source, levada_context *context,
+                                      levada_file_reader **out, levada_error *err)
+{
+    *context = (levada_context){ .struct_size = sizeof *context, .env = source->env,
+                                 .block_rows = 1, .threads = 1, .out = source->spec };
+    return levada_file_reader_create(context, source->op, source->args, 0, NULL, out, err);
 }
 
 void levada_file_reader_forget(levada_file_reader *reader)

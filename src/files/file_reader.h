@@ -68,6 +68,11 @@ LEVADA_MUST_USE levada_status levada_file_reader_create(const levada_context *co
                                                         const levada_file_owner *owner,
                                                         levada_file_reader     **out,
                                                         levada_error *err);
+/* A reader of the files of a dataset that is a source, to look at them apart from any run. Fills
+ * *context, which has to live as long as the reader. */
+LEVADA_MUST_USE levada_status levada_file_reader_look(const levada_dataset *source,
+                                                      levada_context *context,
+                                                      levada_file_reader **out, levada_error *err);
 void levada_file_reader_destroy(levada_file_reader **reader);
 
 /* Prepares for the option shuffle_records, where it is set; before the first record. */

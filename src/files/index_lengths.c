@@ -74,16 +74,11 @@ static levada_status index_lengths_read(const levada_dataset *source, const char
                                         levada_lengths_each *each, void *user, bool *found,
                                         levada_error *err)
 {
-    levada_context context = { .struct_size = sizeof context,
-                               .env = source->env,
-                               .block_rows = 1,
-                               .threads = 1,
-                               .out = source->spec };
+    levada_context      context;
     levada_file_reader *reader = NULL;
-    levada_status st = LEVADA_OK;
+    levada_status       st = LEVADA_OK;
 
-    LEVADA_TRY(levada_file_reader_create(&context, source->op, source->args, 0, NULL, &reader,
-                                         err));
+    LEVADA_TRY(levada_file_reader_look(source, &context, &reader, err));
     if (!order || levada_file_reader_is_whole(reader)) {
         st = levada_file_reader_lengths(reader, field, stages, each, user, found, err);
     }

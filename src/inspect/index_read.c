@@ -37,15 +37,10 @@ static levada_status index_read_source(const levada_dataset *ds, const levada_da
 static levada_status index_read_range(const levada_dataset *source, int64_t *first, int64_t *end,
                                       levada_error *err)
 {
-    levada_context      context = { .struct_size = sizeof context,
-                                    .env = source->env,
-                                    .block_rows = 1,
-                                    .threads = 1,
-                                    .out = source->spec };
+    levada_context      context;
     levada_file_reader *reader = NULL;
 
-    LEVADA_TRY(levada_file_reader_create(&context, source->op, source->args, 0, NULL, &reader,
-                                         err));
+    LEVADA_TRY(levada_file_reader_look(source, &context, &reader, err));
     (void)levada_file_reader_range(reader, first, end);
     levada_file_reader_destroy(&reader);
     return LEVADA_OK;

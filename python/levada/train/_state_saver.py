@@ -13,15 +13,14 @@ import operator
 import time
 from collections.abc import Callable
 from functools import partial
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from levada import _levada
+from levada._states import RequeuedOnError
 from levada.errors import (
     DataLossError,
     DeadlineExceededError,
     FailedPreconditionError,
-    LevadaError,
     OutOfRangeError,
     UnimplementedError,
 )
@@ -107,7 +106,7 @@ class _Sizes:
         return int(self._saver.stats()["incomplete"])
 
 
-class NextQueuedSequenceBatch:
+class NextQueuedSequenceBatch(RequeuedOnError):
     """One segment of each of several examples; made by ``next_batch``.
 
     Save every declared state in every step, then the next segments are ready. A step that failed
@@ -212,19 +211,6 @@ class NextQueuedSequenceBatch:
     def discard(self) -> None:
         """Drops the examples of the batch, and counts them in ``stats()["discarded"]``."""
         self._batch.discard()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
-    ) -> None:
-        if kind is None:
-            return
-        try:
-            self.requeue()
-        except LevadaError as failed:  # saved, or the saver is closed
-            _LOG.debug("the batch of a failed step is not requeued: %s", failed)
 
     def __repr__(self) -> str:
         return f"<levada.train.NextQueuedSequenceBatch of {self.batch_size}>"
