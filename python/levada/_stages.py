@@ -773,6 +773,7 @@ class Stages(Typed[T]):
         min_segment: int = 1,
         zero_length: str = "error",
         pad: bool = True,
+        padding_values: Any = None,
         allow_small_batch: bool = True,
         layout: str = "slots",
         states: Any = None,
@@ -785,8 +786,8 @@ class Stages(Typed[T]):
 
         num_unroll: steps of a segment
         batch_size: slots: sequences that are read at the same time, one per row of the batch
-        sequences: fields to cut, which have the same length in each record; null = all with one
-            ragged level
+        sequences: fields to cut, which have the same length in each record; null = all that are
+            ragged
         context: fields to repeat in each segment; null = all others
         key: field that names the sequences; null = their number, from 0
         length: integer field: steps of a record; null = as long as its sequences
@@ -800,6 +801,8 @@ class Stages(Typed[T]):
         zero_length: records without a step: bad records, skipped and counted, or one empty
             segment (error, skip, segment)
         pad: pad the last segment of a sequence; else records must fill it
+        padding_values: {sequence: value} or one value for all; null = 0 and empty. A target has
+            the value of its name, FIELD_target, or of its field
         allow_small_batch: at the end of the input go on while any slot has a sequence; else
             stop when one has none, and drop and count the sequences in the others
         layout: a sequence keeps its row, and the model its states; or batches carry states, and
@@ -829,6 +832,7 @@ class Stages(Typed[T]):
             min_segment=min_segment,
             zero_length=zero_length,
             pad=pad,
+            padding_values=padding_values,
             allow_small_batch=allow_small_batch,
             layout=layout,
             states=states,

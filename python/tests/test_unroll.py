@@ -191,6 +191,58 @@ def test_fixed_columns_and_vectors_per_step_are_sequences_too():
         [[0, 1, 2, 3], [5, 6, 7, 8]], [[4, 0, 0, 0], [9, 0, 0, 0]]]  # fmt: skip
 
 
+def nested(rows):
+    """A column whose records have any number of steps, and each step any number of values."""
+    steps = [step for row in rows for step in row]
+    offsets = [np.cumsum([0, *map(len, level)]).astype(np.int32) for level in (rows, steps)]
+    return lv.Ragged(np.array([v for step in steps for v in step], np.int64), offsets)
+
+
+def segments_of(bags, unroll):
+    """{(key, segment): its steps, padded with empty ones} of records of steps."""
+    return {
+        (key, at // unroll): [*steps[at : at + unroll], *[[]] * (at + unroll - len(steps))]
+        for key, steps in enumerate(bags)
+        for at in range(0, len(steps), unroll)
+    }
+
+
+@given(
+    st.lists(
+        st.lists(st.lists(st.integers(1, 99), max_size=4), max_size=9), min_size=1, max_size=9
+    ),
+    st.integers(1, 4),
+    st.integers(1, 4),
+)
+@settings(max_examples=60, deadline=None)
+def test_steps_and_context_may_be_ragged(bags, unroll, slots):
+    tags = [[key] * (key % 3) for key in range(len(bags))]
+    ends = np.cumsum([0, *map(len, tags)]).astype(np.int32)
+    values = np.array(list(itertools.chain(*tags)), np.int64)
+    ids = np.arange(len(bags))
+    fields = {"bag": nested(bags), "tags": lv.Ragged(values, [ends]), "id": ids}
+    options = {"sequences": ["bag"], "zero_length": "skip", "batch_size": slots, "key": "id"}
+    found, fed = {}, {}
+    for batch in lv.from_arrays(fields).unroll(unroll, **options):
+        bag, tag = batch["bag"].to_list(), batch["tags"].to_list()
+        for i in range(slots):
+            assert tag[i] == ([] if batch["is_empty"][i] else tags[batch["key"][i]])
+            if not batch["is_empty"][i]:
+                found[batch["key"][i], batch["segment"][i]] = bag[i]
+            else:
+                assert bag[i] == [[]] * unroll
+    ready = lv.from_arrays(fields).unroll(
+        unroll, layout="ready", states={"h": np.float32}, **options
+    )
+    for batch in ready:
+        keys = [int(key.split(b":")[1]) for key in batch["key"].to_list()]
+        assert batch["tags"].to_list() == [tags[key] for key in keys]
+        for key, at, steps in zip(keys, batch["sequence"], batch["bag"].to_list(), strict=True):
+            fed[key, at] = steps
+        batch.save_state("h", batch.state("h"))
+    assert found == fed == segments_of(bags, unroll)
+
+
 def test_fields_that_cannot_be_cut_are_refused():
     with pytest.raises(InvalidArgumentError, match="rename"):
         records([3], slot=np.array([1])).unroll(2, batch_size=1)

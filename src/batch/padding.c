@@ -97,7 +97,7 @@ static levada_status padding_number(const levada_value *v, const levada_field *f
                        levada_dtype_name(field->dtype));
 }
 
-static levada_status padding_value(const levada_value *v, const levada_field *field,
+levada_status levada_padding_value(const levada_value *v, const levada_field *field,
                                    levada_padding *how, levada_error *err)
 {
     levada_value_kind kind = levada_value_kind_of(v);
@@ -135,7 +135,7 @@ static levada_status padding_field(const levada_padding_options *o, const levada
         wanted = field->ndim > 0;
     }
     if (wanted && levada_value_kind_of(value) != LEVADA_VALUE_NULL) {
-        LEVADA_TRY(padding_value(value, field, how, err));
+        LEVADA_TRY(levada_padding_value(value, field, how, err));
     }
     for (int32_t d = 0; d < field->ndim; d++) field->dims[d] = how->dims[d];
     return LEVADA_OK;

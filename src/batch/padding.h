@@ -25,6 +25,12 @@ LEVADA_MUST_USE levada_status levada_padding_spec(const levada_padding_options *
                                                   const levada_spec *in, levada_spec **out,
                                                   levada_error *err);
 
+/* Sets the padding of a field: how->value of numbers, how->text of bytes (borrowed from `v`).
+ * EINVALID_ARGUMENT where the value does not fit the dtype. */
+LEVADA_MUST_USE levada_status levada_padding_value(const levada_value *v,
+                                                   const levada_field *field, levada_padding *how,
+                                                   levada_error *err);
+
 /* What a thread keeps: the plan for the last columns that it saw. All-zero is empty. */
 typedef struct levada_padding_plan {
     levada_spec    *in, *out;

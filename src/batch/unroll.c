@@ -22,8 +22,8 @@ static const levada_arg unroll_options[] = {
     LEVADA_ARG(INT, levada_unroll_args, batch_size, .required = true, .min = 1, .max = UNROLL_ROWS,
                .doc = "slots: sequences that are read at the same time, one per row of the batch"),
     LEVADA_ARG(TEXTS, levada_unroll_args, sequences,
-               .doc = "fields to cut, which have the same length in each record; null = all with "
-                      "one ragged level"),
+               .doc = "fields to cut, which have the same length in each record; null = all that "
+                      "are ragged"),
     LEVADA_ARG(TEXTS, levada_unroll_args, context,
                .doc = "fields to repeat in each segment; null = all others"),
     LEVADA_ARG(TEXT, levada_unroll_args, key,
@@ -46,6 +46,9 @@ static const levada_arg unroll_options[] = {
                       "segment"),
     LEVADA_ARG(BOOL, levada_unroll_args, pad, .otherwise = "true",
                .doc = "pad the last segment of a sequence; else records must fill it"),
+    LEVADA_ARG(VALUE, levada_unroll_args, padding_values,
+               .doc = "{sequence: value} or one value for all; null = 0 and empty. A target has "
+                      "the value of its name, FIELD_target, or of its field"),
     LEVADA_ARG(BOOL, levada_unroll_args, allow_small_batch, .otherwise = "true",
                .doc = "at the end of the input go on while any slot has a sequence; else stop when "
                       "one has none, and drop and count the sequences in the others"),

@@ -15,6 +15,7 @@ levada_unrolling levada_unroll_how(const levada_unroll_args *a)
                            .whole = !a->pad, .key = a->key, .length = a->length,
                            .sequences = a->sequences, .context = a->context,
                            .targets = a->targets,
+                           .padding = a->padding_values,
                            .ready = a->layout == LEVADA_UNROLL_READY };
 
     return u;

@@ -17,7 +17,7 @@ typedef struct levada_unroll_args {
     int64_t layout, capacity;
     const char *key, *length;
     levada_texts sequences, context, targets;
-    const levada_value *states;
+    const levada_value *states, *padding_values;
     bool pad, allow_small_batch, make_keys_unique, check_finite;
 } levada_unroll_args;
 

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "batch/length.h"
+#include "batch/padding.h"
 #include "description/columns.h"
 #include "tensor/segments.h"
 
@@ -32,7 +33,7 @@ static bool unrolling_is_state(const levada_unrolling *u, const levada_field *f)
 static bool unrolling_sequence(const levada_unrolling *u, const levada_field *f)
 {
     if (unrolling_is_state(u, f)) return false;
-    return u->sequences.n ? unrolling_names(&u->sequences, f->name) : f->depth == 1;
+    return u->sequences.n ? unrolling_names(&u->sequences, f->name) : f->depth > 0;
 }
 
 levada_unroll_part levada_unrolling_part(const levada_unrolling *u, const levada_field *f)
@@ -74,19 +75,15 @@ static levada_status unrolling_check_field(const levada_unrolling *u, const leva
 {
     if (unrolling_is_state(u, f)) return unrolling_check_state(u, f, err);
     if (unrolling_sequence(u, f)) {
-        if (f->depth == 1 ? f->ndim < LEVADA_MAX_DIMS : f->depth == 0 && f->ndim > 0) {
+        if (f->depth == 1 ? f->ndim < LEVADA_MAX_DIMS : f->depth > 1 || f->ndim > 0) {
             return LEVADA_OK;
         }
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           f->depth ? "field '%s' has %d ragged levels; only its steps may vary"
-                                    : "field '%s' has no steps (%d ragged levels)",
-                           f->name, f->depth);
+                           f->depth ? "field '%s' has too many dimensions"
+                                    : "field '%s' has no steps: it is not ragged",
+                           f->name);
     }
-    if (f->depth == 0 || levada_unrolling_part(u, f) == LEVADA_UNROLL_NOTHING) return LEVADA_OK;
-    return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                       "field '%s' is ragged and not in sequences=: name it there, or list the "
-                       "fields to keep in context=",
-                       f->name);
+    return LEVADA_OK;
 }
 
 static levada_status unrolling_check_names(const levada_spec *in, const levada_texts *texts,
@@ -158,15 +155,16 @@ static levada_status unrolling_check(const levada_unrolling *u, const levada_spe
                        "no field is a ragged sequence; name the fields to cut in sequences=");
 }
 
-/* The field that the steps of a sequence become: [width, ...]. */
+/* The field that the steps of a sequence become: [width, ...], or ragged where the steps are. */
 static levada_field unrolling_field(const levada_unrolling *u, const levada_field *from,
                                     const char *name)
 {
     levada_field f = *from;
 
     f.name = name;
-    f.padded = true;
+    f.padded = f.depth < 2;
     memset(f.pad, 0, sizeof f.pad);
+    if (f.depth > 1) return f;
     if (from->depth) {
         memmove(f.dims + 1, f.dims, from->ndim * sizeof f.dims[0]);
         f.ndim = (uint8_t)(from->ndim + 1);
@@ -238,8 +236,55 @@ static levada_status unrolling_taken(const levada_field *fields, int32_t n, leva
     return LEVADA_OK;
 }
 
-static int32_t unrolling_fields(const levada_unrolling *u, const levada_spec *in,
-                                levada_field *fields, char (*names)[UNROLLING_NAME])
+const levada_value *levada_unrolling_padding(const levada_unrolling *u, const char *column,
+                                             const char *from)
+{
+    const levada_value *v = u->padding;
+
+    if (!v || levada_value_kind_of(v) != LEVADA_VALUE_MAP) return v;
+    v = levada_value_get(u->padding, column);
+    return v ? v : levada_value_get(u->padding, from);
+}
+
+/* Sets the padding of the column that the steps of field `from` become. */
+static levada_status unrolling_pad(const levada_unrolling *u, const char *from, levada_field *f,
+                                   levada_error *err)
+{
+    const levada_value *v = levada_unrolling_padding(u, f->name, from);
+    levada_padding how = { 0 };
+
+    if (!v || !f->padded || levada_value_kind_of(v) == LEVADA_VALUE_NULL) return LEVADA_OK;
+    LEVADA_TRY(levada_padding_value(v, f, &how, err));
+    memcpy(f->pad, how.value, sizeof f->pad);
+    return LEVADA_OK;
+}
+
+/* Each name in padding_values must be that of steps that are padded. */
+static levada_status unrolling_check_padding(const levada_unrolling *u, const levada_spec *in,
+                                             const levada_field *fields, int32_t n,
+                                             levada_error *err)
+{
+    if (!u->padding || levada_value_kind_of(u->padding) != LEVADA_VALUE_MAP) return LEVADA_OK;
+    if (levada_spec_flags_of(in) & LEVADA_SPEC_OPEN) return LEVADA_OK;
+    for (int64_t k = 0; k < levada_value_count(u->padding); k++) {
+        const char *name = levada_value_key(u->padding, k);
+        bool found = false;
+
+        for (int32_t i = 0; i < n && !found; i++) {
+            found = fields[i].padded && strcmp(fields[i].name, name) == 0;
+        }
+        if (found) continue;
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "padding_values names '%s', which is not a sequence that is padded",
+                           name);
+    }
+    return LEVADA_OK;
+}
+
+/* The columns of a batch to `fields`; *n of them. */
+static levada_status unrolling_fields(const levada_unrolling *u, const levada_spec *in,
+                                      levada_field *fields, char (*names)[UNROLLING_NAME],
+                                      int32_t *count, levada_error *err)
 {
     int32_t n = 0;
 
@@ -248,12 +293,17 @@ static int32_t unrolling_fields(const levada_unrolling *u, const levada_spec *in
         levada_unroll_part part = levada_unrolling_part(u, f);
 
         if (part == LEVADA_UNROLL_NOTHING) continue;
-        fields[n++] = part == LEVADA_UNROLL_CONTEXT ? *f : unrolling_field(u, f, f->name);
+        fields[n] = part == LEVADA_UNROLL_CONTEXT ? *f : unrolling_field(u, f, f->name);
+        if (part != LEVADA_UNROLL_CONTEXT) LEVADA_TRY(unrolling_pad(u, f->name, &fields[n], err));
+        n++;
         if (part != LEVADA_UNROLL_TARGETS) continue;
         snprintf(names[i], UNROLLING_NAME, "%s_target", f->name);
-        fields[n++] = unrolling_field(u, f, names[i]);
+        fields[n] = unrolling_field(u, f, names[i]);
+        LEVADA_TRY(unrolling_pad(u, f->name, &fields[n++], err));
     }
-    return n + unrolling_own(u, in, fields + n);
+    LEVADA_TRY(unrolling_check_padding(u, in, fields, n, err));
+    *count = n + unrolling_own(u, in, fields + n);
+    return unrolling_taken(fields, *count, err);
 }
 
 levada_status levada_unrolling_spec(const levada_unrolling *u, const levada_spec *in,
@@ -272,10 +322,7 @@ levada_status levada_unrolling_spec(const levada_unrolling *u, const levada_spec
     if (!fields || !names) {
         st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a spec");
     }
-    if (st == LEVADA_OK) {
-        n = unrolling_fields(u, in, fields, names);
-        st = unrolling_taken(fields, n, err);
-    }
+    if (st == LEVADA_OK) st = unrolling_fields(u, in, fields, names, &n, err);
     if (st == LEVADA_OK) {
         st = levada_spec_create(fields, n, levada_spec_flags_of(in) | LEVADA_SPEC_BATCHED, out,
                                 err);

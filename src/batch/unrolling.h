@@ -24,9 +24,10 @@ typedef struct levada_unrolling {
     int64_t zero_length;
     bool whole; /* refuse sequences that do not fill their last segment                 */
     const char *key, *length; /* fields, or NULL                                               */
-    levada_texts sequences;    /* none = all with one ragged level                              */
-    levada_texts context;      /* none = all others without ragged levels                       */
+    levada_texts sequences;    /* none = all that are ragged                                    */
+    levada_texts context;      /* none = all others                                             */
     levada_texts targets;      /* none = all sequences; only with a shift                       */
+    const levada_value *padding; /* of steps: map field -> value, or one for all; NULL = 0       */
     bool ready;        /* the columns of the layout ready                               */
     const levada_spec *states; /* its states, or NULL; fields of their names are initial states */
 } levada_unrolling;
@@ -43,6 +44,10 @@ typedef enum levada_unroll_part {
 } levada_unroll_part;
 
 levada_unroll_part levada_unrolling_part(const levada_unrolling *u, const levada_field *f);
+/* The padding of the steps of field `from` in a column of the batch: that of the column's own name,
+ * else that of `from`, else the one for all; NULL = 0. */
+const levada_value *levada_unrolling_padding(const levada_unrolling *u, const char *column,
+                                             const char *from);
 
 /* A row of a batch. */
 typedef struct levada_cut {
@@ -63,8 +68,9 @@ typedef struct levada_unroll_taken {
  * then those of the layout, and loss_mask [rows, width] where segments overlap. Those of slots are
  * key, is_first, is_last, is_empty, slot, segment, length; those of ready are key, next_key,
  * is_first, is_last, sequence, sequence_count, length, total_length, insertion_index, batch_number,
- * and after loss_mask the states. EINVALID_ARGUMENT where a field cannot be cut, or a name is
- * taken. */
+ * and after loss_mask the states. Ragged context stays ragged, and so do steps that are ragged
+ * themselves: a row has `width` of them, and those of padding are empty. EINVALID_ARGUMENT where a
+ * field cannot be cut, padding does not fit, or a name is taken. */
 LEVADA_MUST_USE levada_status levada_unrolling_spec(const levada_unrolling *u,
                                                     const levada_spec *in, levada_spec **out,
                                                     levada_error *err);

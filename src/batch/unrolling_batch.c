@@ -2,9 +2,11 @@
 /*
  * A batch of segments: the one copy of their steps, front to back, each row padded at its end.
  */
+#include "base/alloc.h"
 #include "base/prefetch.h"
 #include "batch/unrolling.h"
 #include "tensor/builder_priv.h"
+#include "tensor/pad.h"
 
 #include <string.h>
 
@@ -83,21 +85,35 @@ static void unrolling_prefetch(const unrolling_job *j, const unrolling_column *h
 static levada_status unrolling_numbers(const unrolling_job *j, const unrolling_column *how,
                                        int32_t i, int64_t size, levada_error *err)
 {
+    static const uint8_t zero[sizeof((levada_field *)0)->pad] = { 0 };
+    const uint8_t *pad = how->steps ? levada_spec_field(j->b->block->spec, i)->pad : zero;
+    bool plain = levada_pad_plain(pad, size);
     void *values = NULL;
     uint8_t *to;
-    const int64_t room = how->each * size;
 
     LEVADA_TRY(levada_builder_values(j->b, i, j->n * how->each, &values, err));
     to = values;
-    for (int64_t r = 0; r < j->n; r++, to += room) {
+    for (int64_t r = 0; r < j->n; r++, to += how->each * size) {
         unrolling_run run = unrolling_read(j, how, r);
         int64_t bytes = run.count * size;
 
         unrolling_prefetch(j, how, r + LEVADA_PREFETCH_ROWS, size);
         if (bytes) memcpy(to, run.column->values + run.first * size, (size_t)bytes);
-        if (room > bytes) memset(to + bytes, 0, (size_t)(room - bytes));
+        levada_pad_fill(to + bytes, how->each - run.count, pad, size, plain);
     }
     return LEVADA_OK;
+}
+
+/* The padding of steps that are byte strings. */
+static const char *unrolling_text(const unrolling_job *j, const unrolling_column *how, int32_t i,
+                                  size_t *size)
+{
+    const char *column = levada_spec_field(j->b->block->spec, i)->name;
+    const char *from = levada_spec_field(j->rows->spec, how->from)->name;
+    const levada_value *v = how->steps ? levada_unrolling_padding(j->u, column, from) : NULL;
+
+    *size = 0;
+    return v && levada_value_kind_of(v) != LEVADA_VALUE_NULL ? levada_value_as_text(v, size) : NULL;
 }
 
 static int64_t unrolling_bytes(const unrolling_job *j, const unrolling_column *how)
@@ -119,27 +135,96 @@ static int64_t unrolling_bytes(const unrolling_job *j, const unrolling_column *h
 static levada_status unrolling_strings(const unrolling_job *j, const unrolling_column *how,
                                        int32_t i, levada_error *err)
 {
+    size_t size = 0;
+    const char *pad = unrolling_text(j, how, i, &size);
     void *values = NULL;
-    int32_t *offset = NULL, end = 0;
+    int32_t *begin = NULL, *end = NULL, used = (int32_t)size;
 
-    LEVADA_TRY(levada_builder_values(j->b, i, unrolling_bytes(j, how), &values, err));
-    LEVADA_TRY(levada_builder_offsets(j->b, i, 0, j->n * how->each, &offset, err));
+    LEVADA_TRY(levada_builder_values(j->b, i, unrolling_bytes(j, how) + used, &values, err));
+    LEVADA_TRY(levada_builder_ranges(j->b, i, 0, j->n * how->each, &begin, &end, err));
+    if (size) memcpy(values, pad, size); /* once, for all */
     for (int64_t r = 0; r < j->n; r++) {
         unrolling_run run = unrolling_read(j, how, r);
 
-        for (int64_t k = 0; k < how->each; k++) {
-            if (k < run.count) {
-                const levada_level *l = &run.column->level[run.column->field->depth];
-                int32_t at = l->begin[run.first + k], n = l->end[run.first + k] - at;
+        for (int64_t k = 0; k < how->each; k++, begin++, end++) {
+            const levada_level *l = run.column ? &run.column->level[run.column->field->depth]
+                                               : NULL;
+            int32_t at, n;
 
-                memcpy((uint8_t *)values + end, run.column->values + at, (size_t)n);
-                end += n;
-            }
-            *++offset = end;
+            *begin = 0;
+            *end = (int32_t)size;
+            if (k >= run.count) continue;
+            at = l->begin[run.first + k];
+            n = l->end[run.first + k] - at;
+            if (n) memcpy((uint8_t *)values + used, run.column->values + at, (size_t)n);
+            *begin = used;
+            *end = used += n;
         }
     }
     return LEVADA_OK;
 }
+
+/* -- fields that stay ragged */
+
+/* The offsets of level 0 where each row has `width` steps. */
+static levada_status unrolling_even(const unrolling_job *j, int32_t i, levada_error *err)
+{
+    int32_t *offsets = NULL;
+
+    LEVADA_TRY(levada_builder_offsets(j->b, i, 0, j->n, &offsets, err));
+    for (int64_t r = 0; r <= j->n; r++) offsets[r] = (int32_t)(r * j->u->width);
+    return LEVADA_OK;
+}
+
+/* Steps and records that are not there are rows of a column whose ranges are all empty. */
+static int64_t unrolling_ranges(const unrolling_job *j, const unrolling_column *how,
+                                const levada_column *empty, levada_gather_range *to)
+{
+    int64_t n = 0;
+
+    for (int64_t r = 0; r < j->n; r++) {
+        unrolling_run run = unrolling_read(j, how, r);
+        int32_t first = (int32_t)run.first, count = (int32_t)run.count;
+
+        if (count) to[n++] = (levada_gather_range){ run.column, first, first + count };
+        if (count < how->each) {
+            to[n++] = (levada_gather_range){ empty, 0, (int32_t)how->each - count };
+        }
+    }
+    return n;
+}
+
+static levada_status unrolling_ragged(const unrolling_job *j, unrolling_column how, int32_t i,
+                                      levada_error *err)
+{
+    levada_gather_range *ranges = levada_alloc((size_t)j->n * 2 * sizeof *ranges);
+    levada_column empty = { 0 };
+    int32_t *zeros;
+    int64_t n = 0;
+    levada_status st = LEVADA_OK;
+
+    how.inner = 1; /* of a row of the level that is cut */
+    how.each = how.steps ? j->u->width : 1;
+    zeros = levada_alloc_zero((size_t)how.each * sizeof *zeros);
+    if (!zeros || !ranges) {
+        st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a batch");
+    }
+    if (st == LEVADA_OK && how.steps) st = unrolling_even(j, i, err);
+    if (st == LEVADA_OK) {
+        for (int32_t l = 0; l <= LEVADA_MAX_DEPTH; l++) {
+            empty.level[l] = (levada_level){ zeros, zeros, NULL };
+        }
+        empty.values = (const uint8_t *)zeros;
+        n = unrolling_ranges(j, &how, &empty, ranges);
+        st = levada_gather_ranges(j->b, i, how.steps, ranges, n, err);
+        ranges = NULL;
+    }
+    levada_free(zeros);
+    levada_free(ranges);
+    return st;
+}
+
+/* -- columns of fields */
 
 static levada_status unrolling_lengths(const unrolling_job *j, int32_t i, levada_error *err)
 {
@@ -166,7 +251,7 @@ static levada_status unrolling_dims(const unrolling_job *j, unrolling_column *ho
     const levada_field *f = levada_spec_field(j->b->block->spec, i);
     const levada_column *first = &j->rows->from[0]->columns[how->from];
     int32_t skip = how->steps && first->field->depth == 0 ? 1 : 0;
-    int64_t dims[LEVADA_MAX_DIMS];
+    int64_t dims[LEVADA_MAX_DIMS] = { j->u->width };
 
     for (int32_t k = 1; k < j->rows->nfrom; k++) {
         if (unrolling_alike(&j->rows->from[k]->columns[how->from], first, skip)) continue;
@@ -180,8 +265,7 @@ static levada_status unrolling_dims(const unrolling_job *j, unrolling_column *ho
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED,
                            "field '%s' would have more than 1 GiB in a batch", f->name);
     }
-    dims[0] = j->u->width;
-    if (how->steps) {
+    if (how->steps && f->depth == 0) {
         memcpy(dims + 1, first->dims + skip, (size_t)(f->ndim - 1) * sizeof dims[0]);
     } else {
         memcpy(dims, first->dims, f->ndim * sizeof dims[0]);
@@ -196,6 +280,7 @@ static levada_status unrolling_fill(const unrolling_job *j, unrolling_column how
     const levada_field *f = levada_spec_field(j->b->block->spec, i);
 
     LEVADA_TRY(unrolling_dims(j, &how, i, err));
+    if (f->depth) return unrolling_ragged(j, how, i, err);
     if (how.steps) LEVADA_TRY(unrolling_lengths(j, i, err));
     if (f->dtype == LEVADA_BYTES) return unrolling_strings(j, &how, i, err);
     return unrolling_numbers(j, &how, i, levada_dtype_size(f->dtype), err);

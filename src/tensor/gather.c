@@ -13,11 +13,6 @@
 
 #include <string.h>
 
-typedef struct gather_range {
-    const levada_column *column;
-    int32_t              begin, end;
-} gather_range;
-
 /* Rows [row, end) of one block of the selection. */
 typedef struct gather_run {
     uint32_t which, row, end;
@@ -27,10 +22,10 @@ typedef struct gather_work {
     levada_builder *b;
     gather_run     *runs;
     int64_t         nruns;
-    gather_range   *ranges;
+    levada_gather_range *ranges;
     int64_t         n;
     bool            compact; /* encoded columns stay encoded */
-    gather_range   *kept; /* of a field with encoded columns: rows of its last ragged level */
+    levada_gather_range *kept; /* of a field with encoded columns: rows of its last ragged level */
     int64_t         nkept;
 } gather_work;
 
@@ -72,7 +67,7 @@ static levada_status gather_level(gather_work *w, int32_t field, int32_t level, 
                                   levada_error *err)
 {
     int64_t       total = gather_total(w), k = 0, sum = 0;
-    gather_range *next = levada_alloc((size_t)total * sizeof *next);
+    levada_gather_range *next = levada_alloc((size_t)total * sizeof *next);
     int32_t      *offsets = NULL;
     levada_status st;
 
@@ -106,7 +101,7 @@ static levada_status gather_level(gather_work *w, int32_t field, int32_t level, 
 /* Prefetches the values of range i: those of neighboring rows may be far apart. */
 static void gather_prefetch(const gather_work *w, int64_t i, int64_t row_bytes)
 {
-    const gather_range *r = &w->ranges[i], *last = r - 1;
+    const levada_gather_range *r = &w->ranges[i], *last = r - 1;
 
     levada_prefetch(last->column->values + last->begin * row_bytes,
                     r->column->values + r->begin * row_bytes, (r->end - r->begin) * row_bytes);
@@ -121,7 +116,7 @@ static levada_status gather_values(gather_work *w, int32_t field, int64_t row_by
     LEVADA_TRY(levada_builder_values(w->b, field, gather_total(w) * row_values, &values, err));
     at = values;
     for (int64_t i = 0; i < w->n; i++) {
-        const gather_range *r = &w->ranges[i];
+        const levada_gather_range *r = &w->ranges[i];
         const uint8_t      *data = r->column->values + r->begin * row_bytes;
         size_t              size = (size_t)(r->end - r->begin) * (size_t)row_bytes;
 
@@ -146,7 +141,7 @@ static uint8_t *gather_copy(const levada_column *c, int64_t begin, int64_t end, 
 }
 
 /* Rows of the last ragged level, or of a column without levels, some of them encoded. */
-static uint8_t *gather_decode(const gather_range *r, int64_t row_bytes, uint8_t *to)
+static uint8_t *gather_decode(const levada_gather_range *r, int64_t row_bytes, uint8_t *to)
 {
     const levada_column *c = r->column;
     int32_t              depth = c->field->depth;
@@ -168,7 +163,7 @@ static uint8_t *gather_decode(const gather_range *r, int64_t row_bytes, uint8_t 
 static levada_status gather_encoded(gather_work *w, int32_t field, int64_t row_bytes,
                                     int64_t row_values, levada_error *err)
 {
-    const gather_range *ranges = w->kept ? w->kept : w->ranges;
+    const levada_gather_range *ranges = w->kept ? w->kept : w->ranges;
     int64_t             n = w->kept ? w->nkept : w->n;
     void               *values = NULL;
     uint8_t            *at;
@@ -196,7 +191,7 @@ static const levada_encoded *gather_same_encoding(const levada_block *from, int3
 
 /* The items of a range of the last ragged level, or of a column without levels, to `to`; returns
  * how many they are and adds up their bytes. With `to` NULL only that. */
-static int64_t gather_items(const gather_range *r, levada_item *to, int64_t *bytes)
+static int64_t gather_items(const levada_gather_range *r, levada_item *to, int64_t *bytes)
 {
     const levada_column *c = r->column;
     int32_t              depth = c->field->depth;
@@ -217,7 +212,7 @@ static int64_t gather_items(const gather_range *r, levada_item *to, int64_t *byt
 static levada_status gather_compact(gather_work *w, int32_t field, const levada_encoded *like,
                                     levada_error *err)
 {
-    const gather_range *ranges = w->kept ? w->kept : w->ranges;
+    const levada_gather_range *ranges = w->kept ? w->kept : w->ranges;
     int64_t             nranges = w->kept ? w->nkept : w->n, n = 0, bytes = 0, again = 0;
     levada_item        *items = NULL;
     uint8_t            *at = NULL;
@@ -277,6 +272,18 @@ static bool gather_has_encoded(const levada_block *from, int32_t field)
     return false;
 }
 
+/* Rows of the last ragged level have `inner` strings each. */
+static levada_status gather_strings(gather_work *w, int32_t field, int32_t level, int64_t inner,
+                                    levada_error *err)
+{
+    for (int64_t i = 0; inner != 1 && i < w->n; i++) {
+        w->ranges[i].begin *= (int32_t)inner;
+        w->ranges[i].end *= (int32_t)inner;
+    }
+    LEVADA_TRY(gather_level(w, field, level, false, err));
+    return gather_values(w, field, 1, 1, err);
+}
+
 static levada_status gather_column(gather_work *w, int32_t field, const levada_block *from,
                                    levada_error *err)
 {
@@ -301,12 +308,7 @@ static levada_status gather_column(gather_work *w, int32_t field, const levada_b
         LEVADA_TRY(gather_level(w, field, level, encoded && level == depth - 1, err));
     }
     if (bytes) {
-        for (int64_t i = 0; inner != 1 && i < w->n; i++) {
-            w->ranges[i].begin *= (int32_t)inner;
-            w->ranges[i].end *= (int32_t)inner;
-        }
-        LEVADA_TRY(gather_level(w, field, level, false, err));
-        LEVADA_TRY(gather_values(w, field, 1, 1, err));
+        LEVADA_TRY(gather_strings(w, field, level, inner, err));
     } else if (same) {
         LEVADA_TRY(gather_compact(w, field, same, err));
     } else if (encoded) {
@@ -322,6 +324,26 @@ static void gather_forget(gather_work *w)
     levada_free(w->ranges);
     levada_free(w->kept);
     w->ranges = w->kept = NULL;
+}
+
+levada_status levada_gather_ranges(levada_builder *b, int32_t field, int32_t level,
+                                   levada_gather_range *ranges, int64_t n, levada_error *err)
+{
+    gather_work          w = { .b = b, .ranges = ranges, .n = n };
+    const levada_column *to = &b->block->columns[field];
+    int64_t              inner = levada_column_inner(to);
+    int64_t              size = levada_dtype_size(to->field->dtype);
+    levada_status        st = LEVADA_OK;
+
+    for (; st == LEVADA_OK && level < to->field->depth; level++) {
+        st = gather_level(&w, field, level, false, err);
+    }
+    if (st == LEVADA_OK) {
+        st = size ? gather_values(&w, field, inner * size, inner, err)
+                  : gather_strings(&w, field, level, inner, err);
+    }
+    gather_forget(&w);
+    return st;
 }
 
 levada_status levada_gather_decoded(levada_builder *b, int32_t field, const levada_block *from,

@@ -132,24 +132,36 @@ static levada_status pad_target(pad_job *job, const levada_padding *how, levada_
     return LEVADA_OK;
 }
 
-/* Padding to the elements [at, end) of the target. */
-static void pad_fill(const pad_job *job, int64_t at, int64_t end)
+bool levada_pad_plain(const uint8_t *value, int64_t size)
 {
-    size_t   size = (size_t)job->size, total = (size_t)(end - at) * size, done = size;
-    uint8_t *to = job->values + at * job->size;
+    for (int64_t i = 1; i < size; i++) {
+        if (value[i] != value[0]) return false;
+    }
+    return true;
+}
 
-    if (total == 0) return; /* of byte strings too, whose ranges are there already */
-    if (job->plain) {
-        memset(to, job->value[0], total);
+void levada_pad_fill(uint8_t *to, int64_t count, const uint8_t *value, int64_t size, bool plain)
+{
+    size_t total = (size_t)(count * size), done = (size_t)size;
+
+    if (total == 0) return;
+    if (plain) {
+        memset(to, value[0], total);
         return;
     }
-    memcpy(to, job->value, size);
+    memcpy(to, value, (size_t)size);
     while (done < total) { /* doubles what is filled */
         size_t n = done < total - done ? done : total - done;
 
         memcpy(to + done, to, n);
         done += n;
     }
+}
+
+/* Padding to the elements [at, end) of the target; not of byte strings, whose ranges are there. */
+static void pad_fill(const pad_job *job, int64_t at, int64_t end)
+{
+    levada_pad_fill(job->values + at * job->size, end - at, job->value, job->size, job->plain);
 }
 
 /* Copies `n` elements at index `from` of the column to index `at` of the target. */
@@ -301,10 +313,7 @@ static levada_status pad_prepare(pad_job *job, levada_builder *b, const levada_p
     LEVADA_TRY(levada_builder_values(b, job->field, count, &values, err));
     job->values = values;
     job->value = how->value;
-    job->plain = true;
-    for (int64_t i = 1; i < job->size; i++) {
-        job->plain = job->plain && how->value[i] == how->value[0];
-    }
+    job->plain = levada_pad_plain(how->value, job->size);
     return LEVADA_OK;
 }
 

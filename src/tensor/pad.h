@@ -25,6 +25,11 @@ typedef struct levada_padding {
 LEVADA_MUST_USE levada_status levada_pad_field(const levada_field *from, levada_field *out,
                                                levada_error *err);
 
+/* Writes `count` elements of padding, of `size` bytes each. `plain`: all bytes of `value` are the
+ * same. */
+void levada_pad_fill(uint8_t *to, int64_t count, const uint8_t *value, int64_t size, bool plain);
+bool levada_pad_plain(const uint8_t *value, int64_t size);
+
 /* The longest of each dimension of each column of a block of any kind, which may be encoded:
  * LEVADA_MAX_DIMS for a column, the ragged ones first. Lengths that are larger already stay. */
 void levada_pad_measure(const levada_block *block, int64_t *most);

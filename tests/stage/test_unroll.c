@@ -261,6 +261,117 @@ static void passes_on_sequences_of_every_kind(void **state)
     t_iter_sweep("t_rows:9 | unroll:2,batch_size=2,sequences=v,context=[n,s],shift=1", true, 1);
 }
 
+/* Rows [begin, end) of the next level that row `at` of a level covers. */
+static int32_t covered(const levada_column *c, int32_t level, int32_t at)
+{
+    return c->level[level].end[at] - c->level[level].begin[at];
+}
+
+/* Record i has i % 3 steps in z, of which step k has (i + k) % 4 values: i, i + 1 and so on through
+ * the record. Segment s begins at step s. */
+static void expect_ragged_steps(const levada_block *got, int64_t i, int64_t width)
+{
+    const levada_column *z = levada_block_column(got, "z");
+    int64_t record = levada_column_i64(levada_block_column(got, "n"))[i];
+    int32_t segment = number(got, "segment", i), length = number(got, "length", i);
+    int64_t value = record;
+
+    assert_int_equal(z->field->depth, 2);
+    assert_int_equal(covered(z, 0, (int32_t)i), width);
+    if (segment) value += record % 4 + (segment > 1 ? (record + 1) % 4 : 0);
+    for (int64_t k = 0; k < width; k++) {
+        int32_t at = z->level[0].begin[i] + (int32_t)k;
+
+        assert_int_equal(covered(z, 1, at), k < length ? (record + segment + k) % 4 : 0);
+        for (int32_t v = z->level[1].begin[at]; v < z->level[1].end[at]; v++, value++) {
+            assert_int_equal(((const int16_t *)(const void *)z->values)[v], value);
+        }
+    }
+}
+
+/* The ragged context of record i: x has lengths[i % 8] values, w has i % 4 strings. */
+static void expect_ragged_context(const levada_block *got, int64_t i)
+{
+    static const int32_t lengths[] = { 3, 0, 5, 1, 17, 2, 9, 4 };
+    const levada_column *x = levada_block_column(got, "x"), *w = levada_block_column(got, "w");
+    int32_t record = (int32_t)levada_column_i64(levada_block_column(got, "n"))[i];
+    bool used = !mark(got, "is_empty", i);
+
+    assert_int_equal(covered(x, 0, (int32_t)i), used ? lengths[record % 8] : 0);
+    assert_int_equal(covered(w, 0, (int32_t)i), used ? record % 4 : 0);
+    if (covered(x, 0, (int32_t)i)) {
+        assert_int_equal(levada_column_i32(x)[x->level[0].begin[i]], record * 100);
+    }
+    if (covered(w, 0, (int32_t)i)) {
+        assert_int_equal(covered(w, 1, w->level[0].begin[i]), record % 8);
+    }
+}
+
+static void ragged_fields_stay_ragged(void **state)
+{
+    static const char text[] = "t_rows:29 | unroll:%d,batch_size=4,sequences=z,"
+                               "context=[n,x,w],zero_length=skip%s";
+
+    (void)state;
+    for (int width = 1; width < 4; width++) {
+        levada_block *got = NULL;
+        char          full[160];
+        levada_iter  *it;
+        int64_t       steps = 0;
+
+        snprintf(full, sizeof full, text, width, width == 2 ? ",burn_in=1" : "");
+        it = t_iter_open(full, 1, 5);
+        while (levada_iter_next(it, &got, NULL) == LEVADA_OK) {
+            for (int64_t i = 0; i < 4; i++) {
+                expect_ragged_steps(got, i, width);
+                expect_ragged_context(got, i);
+                steps += number(got, "length", i);
+            }
+            levada_block_unref(&got);
+        }
+        assert_int_equal(steps, 28); /* two records of three have 1 and 2 */
+        levada_iter_close(&it);
+        t_iter_sweep(full, true, 3);
+    }
+    t_iter_sweep("t_stream:29 | unroll:2,batch_size=3,sequences=z,shift=1,zero_length=segment",
+                 true, 3);
+}
+
+static void pads_with_the_value_of_the_field(void **state)
+{
+    levada_iter *it = t_iter_open("t_rows:2,lengths=[3,1],bare=true | unroll:4,batch_size=2,"
+                                  "shift=1,zero_length=segment,padding_values={x:-7,x_target:5}",
+                                  1, 4);
+    levada_iter *text = t_iter_open("t_rows:4 | unroll:2,batch_size=5,sequences=w,context=n,"
+                                    "zero_length=skip,padding_values=none", 1, 4);
+    levada_block        *got = NULL;
+    const levada_column *w;
+    static const int32_t x[] = { 0, 1, -7, -7, -7, -7, -7, -7 };
+    static const int32_t target[] = { 1, 2, 5, 5, 5, 5, 5, 5 };
+
+    (void)state;
+    assert_int_equal(levada_iter_next(it, &got, NULL), LEVADA_OK);
+    assert_memory_equal(levada_block_column(got, "x")->values, x, sizeof x);
+    assert_memory_equal(levada_block_column(got, "x_target")->values, target, sizeof target);
+    assert_int_equal(levada_block_column(got, "x")->field->pad[0], 0xf9);
+    levada_block_unref(&got);
+    assert_int_equal(levada_iter_next(text, &got, NULL), LEVADA_OK);
+    w = levada_block_column(got, "w");
+    for (int32_t i = 0; i < 10; i++) { /* strings of 1; 2 and 3; 3 and 4 bytes; no sequence */
+        static const int32_t want[] = { 1, 4, 2, 3, 3, 4, 4, 4, 4, 4 };
+
+        assert_int_equal(covered(w, 0, i), want[i]);
+        assert_memory_equal(w->values + w->level[0].begin[i], i == 1 || i > 5 ? "none" : "abcd",
+                            (size_t)want[i]);
+    }
+    assert_int_equal(levada_column_i64(levada_block_column(got, "n"))[4], 0);
+    levada_block_unref(&got);
+    levada_iter_close(&it);
+    levada_iter_close(&text);
+    t_iter_sweep("t_rows:9 | unroll:2,batch_size=3,sequences=w,zero_length=skip,"
+                 "padding_values={w:abc}", true, 1);
+}
+
 static void reads_the_length_of_a_field(void **state)
 {
     static const char text[] = "t_rows:5,lengths=[70,64,63,3,0],bare=true | "
@@ -326,8 +437,12 @@ static void refuses_options_that_do_not_fit(void **state)
         { "t_rows:4,bare=true | unroll:4,batch_size=2,sequences=n", "no steps" },
         { "t_rows:4,bare=true | unroll:4,batch_size=2,key=x", "one value per record" },
         { "t_rows:4,bare=true | unroll:4,batch_size=2,length=x", "integer field" },
-        { "t_rows:4 | unroll:4,batch_size=2", "ragged and not in sequences=" },
-        { "t_rows:4 | unroll:4,batch_size=2,sequences=z,context=n", "2 ragged levels" },
+        { "t_rows:4,bare=true | unroll:4,batch_size=2,padding_values={n:1}", "names 'n'" },
+        { "t_rows:4,bare=true | unroll:4,batch_size=2,padding_values={x_target:1}", "x_target" },
+        { "t_rows:4,bare=true | unroll:4,batch_size=2,padding_values='a'", "does not fit" },
+        { "t_rows:4,bare=true | unroll:4,batch_size=2,padding_values={x:3000000000}", "int32" },
+        { "t_rows:4 | unroll:4,batch_size=2,sequences=w,padding_values=1", "must be a string" },
+        { "t_rows:4 | unroll:4,batch_size=2,sequences=z,padding_values={z:1}", "names 'z'" },
         { "range:4 | unroll:4,batch_size=2", "no field is a ragged sequence" },
         { "t_rows:4,bare=true | rename:{n:slot} | unroll:4,batch_size=2", "slot" },
         { "t_rows:4,bare=true | batch:2 | unroll:4,batch_size=2", "works on records" },
@@ -345,6 +460,8 @@ int main(void)
         cmocka_unit_test(equals_a_model),
         cmocka_unit_test(goes_on_after_a_restore_at_each_cut),
         cmocka_unit_test(passes_on_sequences_of_every_kind),
+        cmocka_unit_test(ragged_fields_stay_ragged),
+        cmocka_unit_test(pads_with_the_value_of_the_field),
         cmocka_unit_test(reads_the_length_of_a_field),
         cmocka_unit_test(follows_the_policy_for_bad_records),
         cmocka_unit_test(refuses_batches_that_are_too_large),
