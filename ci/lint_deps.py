@@ -22,6 +22,7 @@ FOLDERS |= {folder: BELOW | set(CORE) for folder in (*STAGES, "rows")}
 FOLDERS["source"] |= {"rows"}  # rows of text, which a format frames
 FOLDERS["decode"] |= {"rows"}  # and a decoder receives
 FOLDERS |= {folder: FOLDERS["io"] | {"io"} for folder in ("sink", "inspect")}
+FOLDERS["optional"] = {"base", "decode", "rows", "transform"}
 for _user in ("train", "inspect"):
     FOLDERS[_user] |= {"batch"}  # the length of a record
 PUBLIC_ONLY = ("tools", "plugins", "examples", "python")

@@ -23,6 +23,8 @@
 #define LEVADA_UNUSED __attribute__((unused))
 #define LEVADA_HIDDEN __attribute__((visibility("hidden")))
 #define LEVADA_CONSTRUCTOR __attribute__((constructor))
+/* The type of an expression, or of a function. */
+#define LEVADA_TYPE_OF(expression) __typeof__(expression)
 #define LEVADA_ALIGNED(bytes) __attribute__((aligned(bytes)))
 
 #define LEVADA_LIKELY(cond) __builtin_expect(!!(cond), 1)
