@@ -6,6 +6,7 @@
 #include "base/prefetch.h"
 #include "batch/unrolling.h"
 #include "tensor/builder_priv.h"
+#include "tensor/gather.h"
 #include "tensor/pad.h"
 
 #include <string.h>

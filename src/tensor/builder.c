@@ -11,8 +11,6 @@
 
 #include <string.h>
 
-#define BUILDER_SLAB (INT64_C(64) << 10)
-
 levada_status levada_builder_make(levada_pool *pool, const levada_spec *spec, int64_t rows,
                                   levada_builder **out, levada_error *err)
 {
@@ -53,7 +51,7 @@ static levada_status builder_new_slab(levada_builder *b, levada_error *err)
 {
     levada_buffer *slab = NULL;
 
-    LEVADA_TRY(levada_buffer_create(b->pool, BUILDER_SLAB, &slab, err));
+    LEVADA_TRY(levada_buffer_create(b->pool, LEVADA_BUILDER_SLAB, &slab, err));
     levada_buffer_unref(&b->slab);
     b->slab = slab;
     b->slab_used = 0;
@@ -74,12 +72,12 @@ static levada_status builder_piece(levada_builder *b, int64_t size, uint8_t **ou
     }
     levada_buffer_unref(owner);
     b->block->bytes += size;
-    if (room > BUILDER_SLAB / 4) {
+    if (room > LEVADA_BUILDER_SLAB / 4) {
         LEVADA_TRY(levada_buffer_create(b->pool, size, owner, err));
         *out = (*owner)->data;
         return LEVADA_OK;
     }
-    if (!b->slab || b->slab_used + room > BUILDER_SLAB) LEVADA_TRY(builder_new_slab(b, err));
+    if (!b->slab || b->slab_used + room > LEVADA_BUILDER_SLAB) LEVADA_TRY(builder_new_slab(b, err));
     *out = b->slab->data + b->slab_used;
     b->slab_used += room;
     *owner = levada_buffer_ref(b->slab);

@@ -8,7 +8,8 @@
 #include "tensor/block_priv.h"
 #include <levada/binding.h>
 
-#define LEVADA_BLOCK_LIMIT (INT64_C(1) << 30)
+#define LEVADA_BLOCK_LIMIT  (INT64_C(1) << 30)
+#define LEVADA_BUILDER_SLAB (INT64_C(64) << 10) /* that the small pieces of a block share */
 
 typedef struct levada_grow {
     uint8_t *data;
@@ -33,21 +34,6 @@ struct levada_builder {
     levada_push    push[]; /* one for each field */
 };
 
-/* Fills a field with the decoded values of the encoded column of a DATA block that has the same
- * number (gather.c). */
-LEVADA_MUST_USE levada_status levada_gather_decoded(levada_builder *b, int32_t field,
-                                                    const levada_block *from, levada_error *err);
-/* Rows [begin, end) of a level of a column that is not encoded. */
-typedef struct levada_gather_range {
-    const levada_column *column;
-    int32_t              begin, end;
-} levada_gather_range;
-
-/* Fills a field from `level` on with the rows of n ranges of that level, of columns that have the
- * dimensions that were set for the field. `ranges` come from levada_alloc and are freed. */
-LEVADA_MUST_USE levada_status levada_gather_ranges(levada_builder *b, int32_t field,
-                                                   int32_t level, levada_gather_range *ranges,
-                                                   int64_t n, levada_error *err);
 /* Turns what was pushed into columns. */
 LEVADA_MUST_USE levada_status levada_builder_flush_pushed(levada_builder *b, levada_error *err);
 

@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "tensor/builder_priv.h"
 #include "tensor/encoded.h"
+#include "tensor/gather.h"
 
 #include <string.h>
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Gathering: the one copy that turns a selection into a block with columns of its own.
- *
  * A column is copied level by level as a list of ranges. Rows begin as runs of neighbouring rows,
  * found once for all columns; each level replaces a range by the ranges that its rows cover, and
  * counts their lengths into the offsets of the copy; what remains at the end are ranges of values.
  */
+#include "tensor/gather.h"
+
 #include "base/alloc.h"
 #include "base/prefetch.h"
 #include "tensor/builder_priv.h"
@@ -13,18 +13,11 @@
 
 #include <string.h>
 
-/* Rows [row, end) of one block of the selection. */
-typedef struct gather_run {
-    uint32_t which, row, end;
-} gather_run;
-
+/* One column on its way. */
 typedef struct gather_work {
-    levada_builder *b;
-    gather_run     *runs;
-    int64_t         nruns;
+    levada_builder      *b;
     levada_gather_range *ranges;
-    int64_t         n;
-    bool            compact; /* encoded columns stay encoded */
+    int64_t              n;
     levada_gather_range *kept; /* of a field with encoded columns: rows of its last ragged level */
     int64_t         nkept;
 } gather_work;
@@ -32,6 +25,12 @@ typedef struct gather_work {
 static levada_status gather_memory(levada_error *err)
 {
     return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to gather records");
+}
+
+static void gather_clear(gather_work *w)
+{
+    levada_free(w->ranges);
+    levada_free(w->kept);
 }
 
 static int64_t gather_total(const gather_work *w)
@@ -42,23 +41,39 @@ static int64_t gather_total(const gather_work *w)
     return total;
 }
 
-static levada_status gather_runs(gather_work *w, const levada_block *from, levada_error *err)
+/* Whether the runs are all rows of one block, in their order, and nobody else has it. */
+static bool gather_is_whole(const levada_gather *g)
 {
-    gather_run *run = levada_alloc((size_t)from->n * sizeof *run + 1);
+    const levada_block *first = g->from->nfrom == 1 ? g->from->from[0] : NULL;
+
+    return first && g->nruns == 1 && g->runs[0].row == 0 && g->runs[0].end == first->n &&
+           levada_block_exclusive(first);
+}
+
+levada_status levada_gather_open(levada_gather *g, const levada_block *from, levada_error *err)
+{
+    levada_gather_run *run = levada_alloc((size_t)from->n * sizeof *run + 1);
 
     if (!run) return gather_memory(err);
-    w->runs = run;
+    *g = (levada_gather){ .from = from, .runs = run };
     for (int64_t i = 0; i < from->n; i++) {
         if (i > 0 && from->which[i] == run->which && from->row[i] == run->end) {
             run->end++;
             continue;
         }
-        run = &w->runs[w->nruns++];
+        run = &g->runs[g->nruns++];
         run->which = from->which[i];
         run->row = from->row[i];
         run->end = run->row + 1;
     }
+    g->whole = gather_is_whole(g);
     return LEVADA_OK;
+}
+
+void levada_gather_close(levada_gather *g)
+{
+    levada_free(g->runs);
+    g->runs = NULL;
 }
 
 /* Replaces the ranges by what their rows cover in `level`; writes the offsets of the copy. With
@@ -284,25 +299,60 @@ static levada_status gather_strings(gather_work *w, int32_t field, int32_t level
     return gather_values(w, field, 1, 1, err);
 }
 
-static levada_status gather_column(gather_work *w, int32_t field, const levada_block *from,
-                                   levada_error *err)
+/* -- columns that are passed on */
+
+/* Bytes of a column as gathering would make it: adjacent from its first row on, aligned. -1 = it is
+ * not such a column. */
+static int64_t gather_final_bytes(const levada_column *c)
 {
+    int32_t levels = c->field->depth + (c->field->dtype == LEVADA_BYTES);
+    int64_t size = levada_dtype_size(c->field->dtype), n = c->n, bytes = 0;
+
+    if (!c->values || (uintptr_t)c->values % LEVADA_SLACK) return -1;
+    for (int32_t l = 0; l < levels; l++) {
+        const levada_level *at = &c->level[l];
+
+        if (l == c->field->depth) n *= levada_column_inner(c);
+        if (n == 0 || at->end != at->begin + 1 || at->begin[0] != 0) return -1;
+        bytes += (n + 1) * (int64_t)sizeof at->begin[0];
+        n = at->end[n - 1];
+    }
+    return bytes + (size ? n * levada_column_inner(c) * size : n);
+}
+
+/* Passes a column on unless that would keep much more memory than it has. */
+static bool gather_pass(const levada_gather *g, int32_t field, levada_builder *b)
+{
+    const levada_column *c = &g->from->from[0]->columns[field];
+    int64_t              bytes = g->whole ? gather_final_bytes(c) : -1;
+
+    if (bytes < 0 || !c->owner) return false;
+    if (c->owner->size > LEVADA_BUILDER_SLAB && c->owner->size > 2 * bytes) return false;
+    levada_builder_share(b, field, c);
+    b->block->bytes += bytes;
+    return true;
+}
+
+static levada_status gather_fill(gather_work *w, const levada_gather *g, int32_t field,
+                                 levada_error *err)
+{
+    const levada_block  *from = g->from;
     const levada_column *first = &from->from[0]->columns[field];
     int64_t              inner, size = levada_dtype_size(first->field->dtype);
     int32_t              level = 0, depth = first->field->depth;
     bool                 bytes = first->field->dtype == LEVADA_BYTES;
     bool                 encoded = gather_has_encoded(from, field);
-    const levada_encoded *same = w->compact ? gather_same_encoding(from, field) : NULL;
+    const levada_encoded *same = g->compact ? gather_same_encoding(from, field) : NULL;
 
     LEVADA_TRY(gather_same_dims(w->b, field, from, err));
     inner = levada_column_inner(first);
-    w->n = w->nruns;
+    w->n = g->nruns;
     w->ranges = levada_alloc((size_t)w->n * sizeof *w->ranges + 1);
     if (!w->ranges) return gather_memory(err);
     for (int64_t i = 0; i < w->n; i++) {
-        w->ranges[i].column = &from->from[w->runs[i].which]->columns[field];
-        w->ranges[i].begin = (int32_t)w->runs[i].row;
-        w->ranges[i].end = (int32_t)w->runs[i].end;
+        w->ranges[i].column = &from->from[g->runs[i].which]->columns[field];
+        w->ranges[i].begin = (int32_t)g->runs[i].row;
+        w->ranges[i].end = (int32_t)g->runs[i].end;
     }
     for (; level < depth; level++) {
         LEVADA_TRY(gather_level(w, field, level, encoded && level == depth - 1, err));
@@ -319,11 +369,22 @@ static levada_status gather_column(gather_work *w, int32_t field, const levada_b
     return gather_lengths(w->b, field, from, err);
 }
 
-static void gather_forget(gather_work *w)
+levada_status levada_gather_column(const levada_gather *g, int32_t field, levada_builder *b,
+                                   levada_error *err)
 {
-    levada_free(w->ranges);
-    levada_free(w->kept);
-    w->ranges = w->kept = NULL;
+    gather_work   w = { .b = b };
+    levada_status st;
+
+    if (gather_pass(g, field, b)) return LEVADA_OK;
+    st = gather_fill(&w, g, field, err);
+    gather_clear(&w);
+    return st;
+}
+
+levada_status levada_gather_origins(const levada_gather *g, const levada_block *from,
+                                    levada_pool *pool, levada_block *to, levada_error *err)
+{
+    return levada_block_copy_origins(pool, to, g->whole ? from->from[0] : from, err);
 }
 
 levada_status levada_gather_ranges(levada_builder *b, int32_t field, int32_t level,
@@ -342,23 +403,23 @@ levada_status levada_gather_ranges(levada_builder *b, int32_t field, int32_t lev
         st = size ? gather_values(&w, field, inner * size, inner, err)
                   : gather_strings(&w, field, level, inner, err);
     }
-    gather_forget(&w);
+    gather_clear(&w);
     return st;
 }
 
 levada_status levada_gather_decoded(levada_builder *b, int32_t field, const levada_block *from,
                                     levada_error *err)
 {
-    gather_run    all = { .end = (uint32_t)from->n };
-    gather_work   w = { .b = b, .runs = &all, .nruns = from->n > 0 };
-    levada_block *self = (levada_block *)(uintptr_t)from;
-    levada_block  rows = { .kind = LEVADA_BLOCK_SELECTION, .encoded = true, .n = from->n,
-                           .from = &self, .nfrom = 1 };
-    levada_status st = gather_column(&w, field, &rows, err);
+    levada_gather_run all = { .end = (uint32_t)from->n };
+    levada_block     *self = (levada_block *)(uintptr_t)from;
+    levada_block      rows = { .kind = LEVADA_BLOCK_SELECTION, .encoded = true, .n = from->n,
+                               .from = &self, .nfrom = 1 };
+    levada_gather     g = { .from = &rows, .runs = &all, .nruns = from->n > 0 };
 
-    gather_forget(&w);
-    return st;
+    return levada_gather_column(&g, field, b, err);
 }
+
+/* -- blocks */
 
 static levada_status gather_same_spec(const levada_block *from, levada_error *err)
 {
@@ -375,31 +436,32 @@ static levada_status gather_same_spec(const levada_block *from, levada_error *er
 static levada_status gather_block(levada_pool *pool, const levada_block *block, bool compact,
                                   levada_block **out, levada_error *err)
 {
-    gather_work   w = { .compact = compact };
-    levada_block *made = NULL;
-    levada_status st;
+    levada_gather   g = { 0 };
+    levada_builder *b = NULL;
+    levada_block   *made = NULL;
+    levada_status   st;
 
     if (block->kind == LEVADA_BLOCK_DATA) {
         *out = levada_block_ref(block);
         return LEVADA_OK;
     }
     LEVADA_TRY(gather_same_spec(block, err));
-    LEVADA_TRY(levada_builder_make(pool, block->spec, block->n, &w.b, err));
-    st = gather_runs(&w, block, err);
+    LEVADA_TRY(levada_builder_make(pool, block->spec, block->n, &b, err));
+    st = levada_gather_open(&g, block, err);
+    g.compact = compact;
     for (int32_t i = 0; st == LEVADA_OK && i < levada_spec_count(block->spec); i++) {
-        st = gather_column(&w, i, block, err);
-        gather_forget(&w);
+        st = levada_gather_column(&g, i, b, err);
     }
-    if (st == LEVADA_OK) st = levada_builder_publish(&w.b, &made, err);
-    if (st == LEVADA_OK) st = levada_block_copy_origins(pool, made, block, err);
+    if (st == LEVADA_OK) st = levada_builder_publish(&b, &made, err);
+    if (st == LEVADA_OK) st = levada_gather_origins(&g, block, pool, made, err);
     if (st == LEVADA_OK) {
         levada_block_set_layout(made, block->layout);
         *out = made;
         made = NULL;
     }
     levada_block_unref(&made);
-    levada_builder_destroy(&w.b);
-    levada_free(w.runs);
+    levada_builder_destroy(&b);
+    levada_gather_close(&g);
     return st;
 }
 

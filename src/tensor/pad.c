@@ -3,6 +3,7 @@
 
 #include "tensor/builder_priv.h"
 #include "tensor/encoded.h"
+#include "tensor/gather.h"
 
 #include <string.h>
 
@@ -10,7 +11,8 @@
  * what it copies and then what is padding: memory is written once, from its beginning to its end.
  * Target dimensions are to[0 .. levels + inner). */
 typedef struct pad_job {
-    const levada_block *block;
+    const levada_block  *block;
+    const levada_gather *gather; /* its runs, if it is a selection; else without any            */
     int32_t             field, depth, ndim; /* ragged levels; all dimensions after the rows     */
     int64_t             to[LEVADA_MAX_DIMS];
     int64_t             stride[LEVADA_MAX_DIMS + 1]; /* elements of one step of dimension d - 1  */
@@ -104,12 +106,24 @@ static levada_status pad_too_long(pad_job *job, int32_t d, int64_t is, int64_t m
                        (long long)may);
 }
 
+/* The same for all rows. Those of a run have the inner dimensions of one column. */
+static void pad_measure_rows(const pad_job *job, int64_t *most)
+{
+    int64_t n = job->block->n, i = 0;
+
+    for (int64_t r = 0; job->depth == 0 && r < job->gather->nruns; r++) {
+        pad_measure_row(job, i, most);
+        i += job->gather->runs[r].end - job->gather->runs[r].row;
+    }
+    for (; i < n; i++) pad_measure_row(job, i, most);
+}
+
 /* The target dimensions: given ones are checked, the others are the longest. */
 static levada_status pad_target(pad_job *job, const levada_padding *how, levada_error *err)
 {
     int64_t most[LEVADA_MAX_DIMS] = { 0 };
 
-    for (int64_t i = 0; i < job->block->n; i++) pad_measure_row(job, i, most);
+    pad_measure_rows(job, most);
     for (int32_t d = 0; how->least && d < job->depth; d++) {
         if (how->dims[d] < 0) most[d] = pad_max(most[d], how->least[d]);
     }
@@ -332,27 +346,44 @@ static levada_status pad_lengths(const pad_job *job, levada_builder *b, levada_e
     return LEVADA_OK;
 }
 
-static levada_status pad_column(const levada_block *block, int32_t field, levada_builder *b,
-                                const levada_padding *how, int64_t *bad, levada_error *err);
+static levada_status pad_column(const levada_block *block, const levada_gather *gather,
+                                int32_t field, levada_builder *b, const levada_padding *how,
+                                int64_t *bad, levada_error *err);
 
 /* The rare case goes by way of decoded columns. */
 static levada_status pad_decoded(const levada_block *block, int32_t field, levada_builder *b,
                                  const levada_padding *how, int64_t *bad, levada_error *err)
 {
-    levada_block *decoded = NULL;
-    levada_status st;
+    const levada_gather none = { 0 };
+    levada_block       *decoded = NULL;
+    levada_status       st;
 
     LEVADA_TRY(levada_block_decoded(b->pool, block, &decoded, err));
-    st = pad_column(decoded, field, b, how, bad, err);
+    st = pad_column(decoded, &none, field, b, how, bad, err);
     levada_block_unref(&decoded);
     return st;
 }
 
-static levada_status pad_column(const levada_block *block, int32_t field, levada_builder *b,
-                                const levada_padding *how, int64_t *bad, levada_error *err)
+/* Whether all rows of a selection have the target dimensions already. */
+static bool pad_is_copy(const pad_job *job)
+{
+    if (job->depth > 0 || job->gather->nruns == 0) return false;
+    for (int32_t i = 0; i < job->block->nfrom; i++) {
+        const levada_column *c = &job->block->from[i]->columns[job->field];
+
+        if (c->field->padded && !c->lengths) return false;
+        if (memcmp(c->dims, job->to, (size_t)job->ndim * sizeof c->dims[0]) != 0) return false;
+    }
+    return true;
+}
+
+static levada_status pad_column(const levada_block *block, const levada_gather *gather,
+                                int32_t field, levada_builder *b, const levada_padding *how,
+                                int64_t *bad, levada_error *err)
 {
     const levada_field *from = levada_spec_field(block->spec, field);
     pad_job             job = { .block = block,
+                                .gather = gather,
                                 .field = field,
                                 .depth = from->depth,
                                 .ndim = from->depth + from->ndim,
@@ -364,6 +395,7 @@ static levada_status pad_column(const levada_block *block, int32_t field, levada
 
     *bad = job.bad;
     if (st != LEVADA_OK) return st;
+    if (pad_is_copy(&job)) return levada_gather_column(gather, field, b, err);
     if (pad_splits_items(&job)) return pad_decoded(block, field, b, how, bad, err);
     if (job.stride[0] && block->n > LEVADA_BLOCK_LIMIT / job.stride[0]) {
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "a padded batch is larger than 1 GiB");
@@ -394,6 +426,7 @@ levada_status levada_pad_block(levada_pool *pool, const levada_block *block,
                                const levada_spec *spec, const levada_padding *how,
                                levada_block **out, int64_t *bad, levada_error *err)
 {
+    levada_gather   g = { 0 };
     levada_builder *b = NULL;
     levada_block   *made = NULL;
     int64_t         none;
@@ -401,16 +434,20 @@ levada_status levada_pad_block(levada_pool *pool, const levada_block *block,
 
     if (!bad) bad = &none;
     *bad = -1;
+    if (st == LEVADA_OK && block->kind == LEVADA_BLOCK_SELECTION) {
+        st = levada_gather_open(&g, block, err);
+    }
     for (int32_t i = 0; st == LEVADA_OK && i < levada_spec_count(spec); i++) {
-        st = pad_column(block, i, b, &how[i], bad, err);
+        st = pad_column(block, &g, i, b, &how[i], bad, err);
     }
     if (st == LEVADA_OK) st = levada_builder_publish(&b, &made, err);
-    if (st == LEVADA_OK) st = levada_block_copy_origins(pool, made, block, err);
+    if (st == LEVADA_OK) st = levada_gather_origins(&g, block, pool, made, err);
     if (st == LEVADA_OK) {
         *out = made;
         made = NULL;
     }
     levada_block_unref(&made);
     levada_builder_destroy(&b);
+    levada_gather_close(&g);
     return st;
 }

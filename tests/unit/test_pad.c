@@ -157,6 +157,35 @@ static void a_slice_of_padded_byte_strings_keeps_their_lengths(void **state)
     levada_pool_unref(&pool);
 }
 
+/* Rows of two blocks: FIXED columns are gathered, in any order. */
+static void copies_fixed_columns_of_any_rows(void **state)
+{
+    const int32_t  lengths[4] = { 1, 0, 2, 1 };
+    const uint32_t which[6] = { 0, 0, 1, 1, 0, 1 }, row[6] = { 1, 2, 0, 1, 3, 3 };
+    const int64_t  want[6] = { 11, 12, 20, 21, 13, 23 };
+    levada_pool   *pool = test_pool();
+    levada_block  *from[2] = { test_block(pool, lengths, 4, 10), test_block(pool, lengths, 4, 20) };
+    levada_block  *both = NULL, *made = NULL;
+    levada_buffer *index = NULL;
+
+    (void)state;
+    assert_int_equal(levada_block_selection(from, 2, which, row, 6, &index, &both, NULL),
+                     LEVADA_OK);
+    assert_int_equal(pad(pool, both, NULL, &made, NULL), LEVADA_OK);
+    assert_memory_equal(levada_column_i64(levada_block_column(made, "n")), want, sizeof want);
+    for (int64_t i = 0; i < 6; i++) {
+        int64_t        size = -1;
+        const uint8_t *s = levada_column_bytes(levada_block_column(made, "s"), i, &size);
+
+        assert_int_equal(size, want[i] % 5);
+        if (size) assert_int_equal(s[0], 'a' + want[i] % 10);
+        assert_int_equal(levada_block_column(made, "x")->lengths[i], lengths[want[i] % 10]);
+    }
+    levada_block_unref(&made);
+    levada_block_unref(&both);
+    levada_pool_unref(&pool);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -164,6 +193,7 @@ int main(void)
         cmocka_unit_test(pads_with_a_value_to_given_lengths_and_multiples),
         cmocka_unit_test(pads_two_ragged_levels),
         cmocka_unit_test(pads_byte_strings_with_a_text),
+        cmocka_unit_test(copies_fixed_columns_of_any_rows),
         cmocka_unit_test(a_slice_of_padded_byte_strings_keeps_their_lengths),
     };
 
