@@ -50,6 +50,12 @@ typedef struct levada_decoder_def {
      * not known. NULL = about as many as encoded. With it the core hands over blocks of few
      * records, so that images do not fill the memory. */
     int64_t (*measure)(const void *args, const uint8_t *data, int32_t size);
+    /* Options that the records determine. Called when a dataset is made; `field` is the column of
+     * `input` that will be decoded. It may run `input`. Sets *out to a map of options that take the
+     * place of the given ones, or leaves it NULL: nothing is to be found. With what it found, the
+     * next call leaves it NULL. NULL = the decoder has no such options. */
+    levada_status (*infer)(const void *args, const levada_dataset *input, const char *field,
+                           levada_value **out, levada_error *err);
 } levada_decoder_def;
 
 #ifdef __cplusplus

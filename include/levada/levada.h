@@ -42,6 +42,7 @@
 #include <levada/interrupt.h>
 #include <levada/iter.h>
 #include <levada/lengths.h>
+#include <levada/open.h>
 #include <levada/output.h>
 #include <levada/queue.h>
 #include <levada/reader.h>

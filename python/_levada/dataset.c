@@ -3,6 +3,7 @@
 #include "module.h"
 #include <levada/binding.h>
 #include <levada/inspect.h>
+#include <levada/open.h>
 #include <levada/sample.h>
 
 #include <string.h>
@@ -231,6 +232,36 @@ out:
     return result;
 }
 
+/* open(tuple of paths, source or None, parse) */
+static PyObject *dataset_open(PyObject *module, PyObject *args)
+{
+    PyObject       *tuple = NULL, *result = NULL;
+    const char     *source = NULL, **files = NULL;
+    int             parse = 0;
+    levada_dataset *made = NULL;
+    levada_error    err = LEVADA_ERROR_INIT;
+    levada_status   st;
+    Py_ssize_t      n = 0;
+
+    if (!PyArg_ParseTuple(args, "O!zp:open", &PyTuple_Type, &tuple, &source, &parse)) return NULL;
+    n = PyTuple_Size(tuple);
+    files = PyMem_Calloc((size_t)n + 1, sizeof *files);
+    if (!files) return PyErr_NoMemory();
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyObject *file = PySequence_GetItem(tuple, i);
+
+        files[i] = file ? levada_py_utf8(file) : NULL;
+        Py_XDECREF(file); /* the tuple holds it */
+        if (!files[i]) goto out;
+    }
+    LEVADA_PY_UNLOCKED(
+        st = levada_dataset_open(NULL, files, (int32_t)n, source, parse != 0, &made, &err));
+    if (levada_py_ok(st, &err)) result = levada_py_dataset_new(PyModule_GetState(module), &made);
+out:
+    PyMem_Free(files);
+    return result;
+}
+
 static PyObject *dataset_parse(PyObject *module, PyObject *text)
 {
     const char     *given = levada_py_utf8(text);
@@ -414,6 +445,8 @@ PyMethodDef levada_py_functions_dataset[] = {
      "append(name, options, inputs): a stage on top of a tuple of datasets."},
     {"remake", dataset_remake, METH_VARARGS,
      "remake(dataset, inputs, changes): its last stage on other inputs, with other options."},
+    {"open", dataset_open, METH_VARARGS,
+     "open(files, source, parse): a dataset of files whose format is found out."},
     {"parse", dataset_parse, METH_O, "Dataset from text or JSON."},
     {"stages", dataset_stages, METH_NOARGS, "Every name with its options, as JSON."},
     {"load", dataset_load, METH_O, "Loads a plug-in and returns its name."},

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from levada import _levada
 from levada._dataset import Dataset, with_spec
+from levada.errors import InvalidArgumentError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,23 +35,29 @@ def source(name: str, **options: Any) -> Dataset[dict[str, Any]]:
 
 
 def open(files: Paths, *, source: str | None = None, spec: Any = "auto") -> Dataset[dict[str, Any]]:
-    """The records of files whose format levada finds out: TFRecord, CSV, tar, lines of text.
+    """The records of files whose format levada finds out: TFRecord, CSV, tar, JSON lines, text.
 
-    files: a path, a glob, or a list of them. All files have the format of the first one.
-    source: "tfrecord", "text_lines", "csv" or "tar" instead of looking at the first name and
-        bytes. CSV and tar are known by their names (.csv, .tar, .tgz, compressed or not); the
-        columns and types of CSV are inferred, as with ``csv(infer=True)``.
+    files: a path, a glob, or a list of them. All files have one format.
+    source: a file format such as "tfrecord" or "csv". None finds it in the first file that is not
+        empty: by its content where a checksum proves it, else by its name, else by its content.
+        The columns and types of CSV are inferred, as with ``csv(infer=True)``.
     spec: "auto" infers the features of tf.train.Example and SequenceExample messages from the first
         64 records: a feature with one value in each of them is a scalar, any other is ragged.
         A dict is a spec as in ``parse_example``. None leaves records as bytes.
 
     The dataset has the spec that was found: ``ds.spec`` shows it, ``str(ds)`` has it, and a saved
     state resumes with it even if files have changed. A later record that does not fit is an error
-    that names it.
+    that names it. ``levada_dataset_open`` is the same in C, and ``parse_example:auto`` in text.
     """
-    from levada._opening import open_files
+    from levada._values import paths
 
-    return open_files(files, source, spec)
+    auto = isinstance(spec, str)
+    if auto and spec != "auto":
+        raise InvalidArgumentError(f"open: spec={spec!r} must be 'auto', a dict or None")
+    names = paths(files)
+    names = (names,) if isinstance(names, str) else tuple(names)
+    found: Dataset[Any] = Dataset(_levada.open(names, source, auto))
+    return found if auto or spec is None else found.parse_example(spec)
 
 
 def range(start: int, stop: int | None = None, step: int = 1) -> Dataset[dict[str, Any]]:

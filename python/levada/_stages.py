@@ -582,7 +582,8 @@ class Stages(Typed[T]):
         """tf.train.Example messages to columns.
 
         spec: features: {name: {kind: FixedLen|VarLen|FixedLenSequence|Ragged|Sparse, dtype:
-            ..., shape: [...], default: ...}}
+            ..., shape: [...], default: ...}}; auto = found in the first 1000 records when the
+            dataset is made; the description has them from then on
         field: column to decode; null = the decoder's own, or the only one of bytes
 
         As text: tfrecord:train.tfrecord | parse_example:{tokens:{kind:VarLen,dtype:int64}}
@@ -596,7 +597,8 @@ class Stages(Typed[T]):
 
         context: features of the context, as in parse_example
         sequences: feature lists: {name: {kind: FixedLenSequence|VarLen|Ragged, dtype: ...,
-            shape: [...]}}
+            shape: [...]}}; auto = these and the context are found in the first 1000 records
+            when the dataset is made; the description has them from then on
         field: column to decode; null = the decoder's own, or the only one of bytes
 
         As text: tfrecord:train.tfrecord |

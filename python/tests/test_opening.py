@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from levada.errors import DataLossError, InvalidArgumentError, NotFoundError
 
+DATA = Path(__file__).resolve().parents[3] / "shared/data/tfrecord"
+
 
 def write(path, *messages, compression=None):
     with lv.TFRecordWriter(path, compression) as writer:
@@ -79,7 +81,9 @@ class TestOpen:
 
     def test_two_dtypes_are_refused(self, tmp_path):
         path = write(tmp_path / "a", lv.make_example({"x": 1}), lv.make_example({"x": 1.5}))
-        with pytest.raises(InvalidArgumentError, match="float32 and int64; pass spec="):
+        with pytest.raises(
+            InvalidArgumentError, match="'x' has float32 and int64 values; pass a spec"
+        ):
             lv.open(path)
 
     def test_what_is_asked_for_is_done(self, tmp_path):
@@ -95,7 +99,7 @@ class TestOpen:
     def test_nothing_to_open(self, tmp_path):
         with pytest.raises(NotFoundError):
             lv.open(tmp_path / "none-*")
-        with pytest.raises(InvalidArgumentError, match="no records"):
+        with pytest.raises(InvalidArgumentError, match="is empty"):
             lv.open(write(tmp_path / "empty"))
 
     def test_home_is_expanded(self, tmp_path, monkeypatch):
@@ -148,9 +152,124 @@ def test_short_text_is_not_a_damaged_tfrecord(tmp_path):
     for text in ("a\n", "hello\n", "12 bytes ok\n"):
         (tmp_path / "q.txt").write_text(text)
         assert lv.open(tmp_path / "q.txt").to_list() == [{"line": text[:-1].encode()}]
-    (tmp_path / "cut").write_bytes(b"\x10\x00\x00\x00\x00")
+
+
+def test_other_data_is_named(tmp_path):
+    shared = Path(__file__).resolve().parents[3] / "shared/data"
+    kinds = {
+        b"\x10\0\0\0\0": "binary data",
+        b"PAR1" + bytes(90): "a Parquet file",
+        b"\x89PNG\r\n\x1a\n" + bytes(40): "a PNG image",
+        b"\x80\x04" + bytes(9): "a Python pickle",
+    }
+    for data, what in kinds.items():
+        (tmp_path / "x").write_bytes(data)
+        with pytest.raises(InvalidArgumentError, match=f"is not known: it looks like {what}"):
+            lv.open(tmp_path / "x")
+    if shared.exists():
+        with pytest.raises(InvalidArgumentError, match="looks like a FLAC file"):
+            lv.open(next(shared.glob("audio/flac-ietf/subset/*.flac")))
+
+
+def test_a_checksum_wins_over_the_name_and_nothing_else_does(tmp_path):
+    path = write(tmp_path / "a.txt", *examples())
+    assert "t" in lv.open(path).spec
+    (tmp_path / "a.tfrecord").write_text("<html>not found</html>\n" * 9)
+    with pytest.raises(
+        InvalidArgumentError, match="tfrecord file by its name, but looks like text"
+    ):
+        lv.open(tmp_path / "a.tfrecord")
+    assert "line" in lv.open(tmp_path / "a.tfrecord", source="text_lines").spec
+
+
+def test_a_first_empty_file_does_not_decide(tmp_path):
+    (tmp_path / "a-0").write_bytes(b"")
+    write(tmp_path / "a-1", *examples())
+    assert len(lv.open(tmp_path / "a-*").to_list()) == 3
+
+
+def test_damage_among_the_first_records_is_left_to_the_run(tmp_path):
+    path = write(tmp_path / "a", *examples(5))
+    data = bytearray(path.read_bytes())
+    data[-3] ^= 1
+    path.write_bytes(data)
+    ds = lv.open(path)
+    assert len(ds.with_options(errors="skip").to_list()) == 4
     with pytest.raises(DataLossError):
-        lv.open(tmp_path / "cut")
+        ds.to_list()
+    data[13] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(DataLossError, match="record 0"):
+        lv.open(path)
+
+
+def test_text_finds_the_same_spec_for_every_order_and_part(tmp_path):
+    write(tmp_path / "a", *examples(200))
+    text = f"tfrecord:{tmp_path}/a"
+    ds = lv.from_text(f"{text} | parse_example:auto")
+    assert ds == lv.open(tmp_path / "a") == lv.tfrecord(tmp_path / "a").parse_example("auto")
+    assert "auto" not in str(ds) and "auto" not in ds.explain()
+    mixed = [
+        lv.from_text(f"{text} | shuffle:9,seed=3 | shard:index={rank},count=2 | parse_example:auto")
+        for rank in range(2)
+    ]
+    assert [m.spec for m in mixed] == [ds.spec, ds.spec]
+    with iter(ds) as it:
+        rows = [next(it) for _ in range(3)]
+        state = it.save()
+    with iter(lv.from_text(str(ds))) as it:
+        it.restore(state)
+        assert int(next(it)["label"]) == 3 and len(rows) == 3
+
+
+def test_auto_refuses_what_it_cannot_know(tmp_path):
+    (tmp_path / "t.txt").write_text("a line\n")
+    sequence = lv.make_sequence_example({"id": 3}, {"x": [1, 2]})
+    path = write(tmp_path / "s", sequence)
+    cases = {
+        f"text_lines:{tmp_path}/t.txt | parse_example:auto": "not an Example message",
+        f"tfrecord:{path} | parse_example:auto": "use parse_sequence_example:auto",
+        f"tfrecord:{path} | take:0 | parse_example:auto": "the input has no records",
+        "range:3 | parse_example:auto": "no column of bytes",
+    }
+    for text, message in cases.items():
+        with pytest.raises(InvalidArgumentError, match=message):
+            lv.from_text(text)
+    with pytest.raises(NotFoundError):
+        lv.from_text("tfrecord:/nowhere | parse_example:auto")
+
+
+def test_sequences_found_and_context_given(tmp_path):
+    message = lv.make_sequence_example({"id": 3, "x": 1}, {"x": [1, 2], "y": [[b"a"], []]})
+    path = write(tmp_path / "s", message)
+    ds = lv.from_text(f"tfrecord:{path} | parse_sequence_example:auto")
+    assert sorted(ds.spec) == ["id", "sequence/x", "x", "y"] and ds == lv.open(path)
+    assert ds.first()["sequence/x"].tolist() == [1, 2]
+    some = lv.tfrecord(path).parse_sequence_example(
+        {"id": lv.FixedLenFeature([], lv.int64)}, "auto"
+    )
+    assert sorted(some.spec) == ["id", "x", "y"] or sorted(some.spec) == ["id", "sequence/x", "y"]
+
+
+@pytest.mark.skipif(not DATA.exists(), reason="shared/data is not here")
+def test_public_files_open_alike_in_python_and_text():
+    files = [f for f in sorted(DATA.rglob("*")) if f.is_file() and "LICENSE" not in f.name]
+    parsed: list[Path] = []
+    assert len(files) > 20
+    for path in files:
+        ds = lv.open(path)
+        name = "parse_sequence_example" if "sequence" in str(ds).split("|")[-1] else "parse_example"
+        raw = lv.tfrecord(path).to_list()
+        if "parse" not in str(ds):
+            assert ds.to_list() == raw
+            continue
+        parsed.append(path)
+        assert lv.from_text(f"tfrecord:{path} | {name}:auto") == ds
+        try:
+            assert len(ds.to_list()) == len(raw), path
+        except InvalidArgumentError as error:  # a scalar that a later record lacks
+            assert error.record >= 1000 and "required but could not be found" in error.message
+    assert len(parsed) > 15
 
 
 def test_rows_and_samples_are_told_by_their_names(tmp_path):

@@ -8,6 +8,7 @@
  * <name>/indices (int64, [rank]) and <name>/values. The key of a feature is its name, or `key`.
  */
 #include "decode/proto.h"
+#include "decode/proto_infer.h"
 
 typedef struct parse_example_args {
     const levada_value *spec;
@@ -16,9 +17,31 @@ typedef struct parse_example_args {
 static const levada_arg parse_example_options[] = {
     LEVADA_ARG(VALUE, parse_example_args, spec, .required = true, .positional = true,
                .doc = "features: {name: {kind: FixedLen|VarLen|FixedLenSequence|Ragged|Sparse, "
-                      "dtype: ..., shape: [...], default: ...}}"),
+                      "dtype: ..., shape: [...], default: ...}}; auto = found in the first 1000 "
+                      "records when the dataset is made; the description has them from then on"),
     LEVADA_ARG_END
 };
+
+static levada_status parse_example_infer(const void *args, const levada_dataset *input,
+                                         const char *field, levada_value **out, levada_error *err)
+{
+    const parse_example_args *a = args;
+    levada_value             *map, *features = NULL;
+    levada_status             st;
+
+    if (!levada_proto_is_auto(a->spec)) return LEVADA_OK;
+    LEVADA_TRY(levada_proto_infer(input, field, &features, NULL, err));
+    map = levada_value_map();
+    st = map ? levada_value_set(map, "spec", &features, err)
+             : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to infer a spec");
+    if (st == LEVADA_OK) {
+        *out = map;
+        map = NULL;
+    }
+    levada_value_destroy(&map);
+    levada_value_destroy(&features);
+    return st;
+}
 
 static levada_status parse_example_check(const void *args, levada_spec **out, levada_error *err)
 {
@@ -61,4 +84,5 @@ const levada_decoder_def levada_decoder_parse_example = {
     .open = parse_example_open,
     .close = parse_example_close,
     .decode = parse_example_decode,
+    .infer = parse_example_infer,
 };

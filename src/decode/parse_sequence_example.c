@@ -7,6 +7,7 @@
  * level more for each partition.
  */
 #include "decode/proto.h"
+#include "decode/proto_infer.h"
 
 typedef struct parse_sequence_example_args {
     const levada_value *sequences, *context;
@@ -15,11 +16,38 @@ typedef struct parse_sequence_example_args {
 static const levada_arg parse_sequence_example_options[] = {
     LEVADA_ARG(VALUE, parse_sequence_example_args, sequences, .positional = true,
                .doc = "feature lists: {name: {kind: FixedLenSequence|VarLen|Ragged, dtype: ..., "
-                      "shape: [...]}}"),
+                      "shape: [...]}}; auto = these and the context are found in the first 1000 "
+                      "records when the dataset is made; the description has them from then on"),
     LEVADA_ARG(VALUE, parse_sequence_example_args, context,
                .doc = "features of the context, as in parse_example"),
     LEVADA_ARG_END
 };
+
+/* The context is found, too, unless it was given. */
+static levada_status parse_sequence_example_infer(const void *args, const levada_dataset *input,
+                                                  const char *field, levada_value **out,
+                                                  levada_error *err)
+{
+    const parse_sequence_example_args *a = args;
+    bool          context = !a->context || levada_value_kind_of(a->context) == LEVADA_VALUE_NULL;
+    levada_value *map, *features = NULL, *sequences = NULL;
+    levada_status st;
+
+    if (!levada_proto_is_auto(a->sequences)) return LEVADA_OK;
+    LEVADA_TRY(levada_proto_infer(input, field, &features, &sequences, err));
+    map = levada_value_map();
+    st = map ? levada_value_set(map, "sequences", &sequences, err)
+             : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to infer a spec");
+    if (st == LEVADA_OK && context) st = levada_value_set(map, "context", &features, err);
+    if (st == LEVADA_OK) {
+        *out = map;
+        map = NULL;
+    }
+    levada_value_destroy(&map);
+    levada_value_destroy(&sequences);
+    levada_value_destroy(&features);
+    return st;
+}
 
 static levada_status parse_sequence_example_check(const void *args, levada_spec **out,
                                                   levada_error *err)
@@ -66,4 +94,5 @@ const levada_decoder_def levada_decoder_parse_sequence_example = {
     .open = parse_sequence_example_open,
     .close = parse_sequence_example_close,
     .decode = parse_sequence_example_decode,
+    .infer = parse_sequence_example_infer,
 };

@@ -180,18 +180,56 @@ static void dataset_bound(levada_dataset *ds, const levada_bound *bound)
     ds->nmemory = bound->nmemory;
 }
 
-/* Options that the files determine become part of the description. */
+/* `changes`, and the stage's own options that are not among them. */
+static levada_status dataset_merge(const levada_dataset *ds, const levada_value *changes,
+                                   levada_value **out, levada_error *err)
+{
+    levada_value *made = changes != NULL ? levada_value_copy(changes) : levada_value_map();
+    levada_status status = LEVADA_OK;
+
+    if (made == NULL) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
+    for (int64_t i = 0; status == LEVADA_OK && i < levada_value_count(ds->options); i++) {
+        const char   *key = levada_value_key(ds->options, i);
+        levada_value *item = NULL;
+
+        if (levada_value_get(changes, key) != NULL) continue;
+        item = levada_value_copy(levada_value_item(ds->options, i));
+        status = levada_value_set(made, key, &item, err);
+        levada_value_destroy(&item);
+    }
+    if (status == LEVADA_OK) *out = made;
+    else levada_value_destroy(&made);
+    return status;
+}
+
+/* Options that the files or the records determine, or NULL. */
+static levada_status dataset_find(levada_dataset *ds, levada_value **out, levada_error *err)
+{
+    const levada_op        *op = ds->op;
+    const levada_file_args *a = (const void *)((const char *)ds->args + op->core_offset);
+    const char             *field = NULL;
+    levada_value           *found = NULL;
+    levada_status           st;
+
+    if (op->family == LEVADA_FAMILY_FORMAT && op->def.format.infer)
+        return op->def.format.infer(ds->env, ds->args, &a->files, a->compression, ds->options, out,
+                                    err);
+    if (op->family != LEVADA_FAMILY_DECODER || !op->def.decoder.infer) return LEVADA_OK;
+    LEVADA_TRY(levada_dataset_choose(ds, &field, err));
+    LEVADA_TRY(op->def.decoder.infer(ds->args, ds->inputs[0], field, &found, err));
+    st = found ? dataset_merge(ds, found, out, err) : LEVADA_OK;
+    levada_value_destroy(&found);
+    return st;
+}
+
+/* Found options become part of the description. */
 static levada_status dataset_infer(levada_dataset *ds, const levada_making *by, levada_error *err)
 {
-    bool                     format = ds->op->family == LEVADA_FAMILY_FORMAT;
-    const levada_file_args  *a = (const void *)((const char *)ds->args + ds->op->core_offset);
-    levada_value            *found = NULL;
-    levada_bound             bound = {0}, before = {ds->options, ds->args, ds->memory, ds->nmemory};
-    levada_status            status;
+    levada_value *found = NULL;
+    levada_bound  bound = {0}, before = {ds->options, ds->args, ds->memory, ds->nmemory};
+    levada_status status;
 
-    if (!format || ds->op->def.format.infer == NULL) return LEVADA_OK;
-    LEVADA_TRY(ds->op->def.format.infer(ds->env, ds->args, &a->files, a->compression, ds->options,
-                                        &found, err));
+    LEVADA_TRY(dataset_find(ds, &found, err));
     if (found == NULL) return LEVADA_OK;
     status = levada_op_bind(by, ds->op, found, &bound, err);
     levada_value_destroy(&found);
@@ -272,28 +310,6 @@ levada_status levada_dataset_append(levada_env *env, const char *name, const lev
 out:
     levada_value_destroy(&copy);
     levada_free(refs);
-    return status;
-}
-
-/* `changes`, and the stage's own options that are not among them. */
-static levada_status dataset_merge(const levada_dataset *ds, const levada_value *changes,
-                                   levada_value **out, levada_error *err)
-{
-    levada_value *made = changes != NULL ? levada_value_copy(changes) : levada_value_map();
-    levada_status status = LEVADA_OK;
-
-    if (made == NULL) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
-    for (int64_t i = 0; status == LEVADA_OK && i < levada_value_count(ds->options); i++) {
-        const char   *key = levada_value_key(ds->options, i);
-        levada_value *item = NULL;
-
-        if (levada_value_get(changes, key) != NULL) continue;
-        item = levada_value_copy(levada_value_item(ds->options, i));
-        status = levada_value_set(made, key, &item, err);
-        levada_value_destroy(&item);
-    }
-    if (status == LEVADA_OK) *out = made;
-    else levada_value_destroy(&made);
     return status;
 }
 

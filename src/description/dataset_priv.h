@@ -81,6 +81,9 @@ LEVADA_MUST_USE levada_status levada_parse_default(levada_env *env, const levada
                                                    const levada_arg          *arg,
                                                    const levada_default_path *outer,
                                                    levada_value **out, levada_error *err);
+/* Settles which column a decoder reads, and sets *field to its name, which lives with the args. */
+LEVADA_MUST_USE levada_status levada_dataset_choose(levada_dataset *dataset, const char **field,
+                                                    levada_error *err);
 /* Derives spec and middle from the inputs; resolves the field of decoders. */
 LEVADA_MUST_USE levada_status levada_dataset_derive(levada_dataset *dataset, levada_error *err);
 

@@ -109,8 +109,7 @@ static const char *dataset_spec_guess(const levada_decoder_def *def, const levad
     return only != NULL ? only : open ? def->field : NULL;
 }
 
-/* Settles which column is decoded, and writes it into args. */
-static levada_status dataset_spec_choose(levada_dataset *ds, levada_error *err)
+levada_status levada_dataset_choose(levada_dataset *ds, const char **out, levada_error *err)
 {
     const levada_spec   *in = ds->inputs[0]->spec;
     levada_decoder_args *args = (levada_decoder_args *)(void *)((char *)ds->args +
@@ -118,6 +117,7 @@ static levada_status dataset_spec_choose(levada_dataset *ds, levada_error *err)
 
     if (args->field == NULL) args->field = dataset_spec_guess(&ds->op->def.decoder, in);
     if (args->field == NULL) return dataset_spec_no_field(in, err);
+    *out = args->field;
     int32_t i = levada_spec_find(in, args->field);
     if (i < 0 && (levada_spec_flags_of(in) & LEVADA_SPEC_OPEN) != 0) return LEVADA_OK;
     if (i < 0) {
@@ -131,13 +131,13 @@ static levada_status dataset_spec_choose(levada_dataset *ds, levada_error *err)
 
 static levada_status dataset_spec_decoder(levada_dataset *ds, levada_error *err)
 {
-    levada_spec *made = NULL;
+    levada_spec  *made = NULL;
+    const char   *field = NULL;
+    levada_status status;
 
-    LEVADA_TRY(dataset_spec_choose(ds, err));
+    LEVADA_TRY(levada_dataset_choose(ds, &field, err));
     LEVADA_TRY(levada_op_decoded_spec(ds->op, ds->args, &made, err));
-    const levada_decoder_args *args = (const void *)((const char *)ds->args + ds->op->core_offset);
-    levada_status              status =
-        levada_spec_join(ds->inputs[0]->spec, args->field, made, &ds->spec, err);
+    status = levada_spec_join(ds->inputs[0]->spec, field, made, &ds->spec, err);
     levada_spec_unref(&made);
     return status;
 }

@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/text.h"
 #include "files/bytes.h"
+#include "inspect/looks.h"
 
 #include <levada/inspect.h>
 #include <stdio.h>
@@ -15,11 +16,12 @@
 #define SCAN_BLOCK 1024
 #define SCAN_NAME 128
 
-/* The format with the most evidence in these first bytes; NULL where none has any. */
+/* The format with the most evidence in these first bytes; NULL where none has more than one bit,
+ * which anything may pass for. */
 static const levada_op *scan_best(const levada_env *env, const uint8_t *head, int64_t size)
 {
     const levada_op *best = NULL;
-    int32_t          most = 0;
+    int32_t          most = 1;
 
     for (int32_t i = 0;; i++) {
         const levada_op *op = levada_registry_at(env, i);
@@ -196,7 +198,10 @@ static levada_status scan_choose(levada_scan *scan, levada_env *env, const char 
     LEVADA_TRY(scan_head(scan, env, path, &options, head, &made, err));
     first = made < SCAN_HEAD ? made : SCAN_HEAD;
     content = scan_best(env, head, first);
-    if (!said && (!content || content->def.format.probe(head, first) < SCAN_SURE)) {
+    scan->sure = content && content->def.format.probe(head, first) >= SCAN_SURE;
+    scan->empty = made == 0;
+    scan->looks = levada_looks_like(head, first);
+    if (!said && !scan->sure) {
         const levada_op *found = scan_search(env, head, made);
 
         if (found) content = found;

@@ -17,6 +17,9 @@ typedef struct levada_scan {
     char                compression[48];
     char                content[48]; /* as in levada_file_kind */
     bool                guessed;     /* as in levada_file_kind */
+    bool                sure;        /* a checksum proves that the content is of a format */
+    bool                empty;       /* without any byte, decompressed                    */
+    const char         *looks;       /* levada_looks_like of the content                  */
     /* -- with the check of rows */
     levada_rows_check    rows;
     levada_block        *held;    /* a block whose bad rows are being reported */

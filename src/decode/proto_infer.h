@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Specs from records: what parse_example:auto stands for.
+ *
+ * A feature with one value in each record is a scalar (FixedLen), any other is VarLen. A feature
+ * list whose steps all have n values is FixedLenSequence, any other is VarLen. Features without any
+ * value are int64.
+ *
+ * The records are the first 1000 of the input (fewer if they have 8 MiB), or those before the first
+ * damaged one. Stages that only change the order or choose a part (shuffle, shard, prefetch,
+ * repeat) are passed over, so that all ranks and seeds find the same spec. Runs on the caller's
+ * thread.
+ */
+#ifndef LEVADA_DECODE_PROTO_INFER_H
+#define LEVADA_DECODE_PROTO_INFER_H
+
+#include <levada/dataset.h>
+
+/* Whether the value of an option is the word "auto". */
+bool levada_proto_is_auto(const levada_value *value);
+
+/* Sets *features to the spec of the features (of the context), and *sequences to that of the
+ * feature lists; the caller owns both. `sequences` NULL: the records must be Examples.
+ * EINVALID_ARGUMENT: there are no records, a record is not such a message, or a feature has two
+ * dtypes. */
+LEVADA_MUST_USE levada_status levada_proto_infer(const levada_dataset *input, const char *field,
+                                                 levada_value **features,
+                                                 levada_value **sequences, levada_error *err);
+
+#endif
