@@ -7,9 +7,8 @@
 #include "tensor/gather.h"
 
 #include "base/alloc.h"
-#include "base/prefetch.h"
 #include "tensor/builder_priv.h"
-#include "tensor/encoded.h"
+#include "tensor/prefetch_row.h"
 
 #include <string.h>
 
@@ -174,18 +173,34 @@ static uint8_t *gather_decode(const levada_gather_range *r, int64_t row_bytes, u
     return to;
 }
 
+/* Starts to fetch the first rows of the ranges after number i. */
+static const void *gather_fetch(const levada_gather_range *ranges, int64_t n, int64_t i,
+                                const void *before)
+{
+    int64_t items = i + LEVADA_PREFETCH_ITEMS, values = i + LEVADA_PREFETCH_ROWS;
+    int32_t level = ranges->column->field->depth ? ranges->column->field->depth - 1 : 0;
+
+    if (items < n) levada_prefetch_item(ranges[items].column, level, ranges[items].begin);
+    if (values >= n) return before;
+    return levada_prefetch_values(ranges[values].column, level, ranges[values].begin, before);
+}
+
 /* The values of a field with encoded columns, each decoded to its place. */
-static levada_status gather_encoded(gather_work *w, int32_t field, int64_t row_bytes,
-                                    int64_t row_values, levada_error *err)
+static levada_status gather_encoded(gather_work *w, int32_t field, const levada_block *from,
+                                    int64_t row_bytes, int64_t row_values, levada_error *err)
 {
     const levada_gather_range *ranges = w->kept ? w->kept : w->ranges;
-    int64_t             n = w->kept ? w->nkept : w->n;
-    void               *values = NULL;
-    uint8_t            *at;
+    int64_t                    n = w->kept ? w->nkept : w->n;
+    void                      *values = NULL;
+    const void                *ahead = NULL;
+    uint8_t                   *at;
 
     LEVADA_TRY(levada_builder_values(w->b, field, gather_total(w) * row_values, &values, err));
     at = values;
-    for (int64_t i = 0; i < n; i++) at = gather_decode(&ranges[i], row_bytes, at);
+    for (int64_t i = 0; i < n; i++) {
+        if (levada_prefetch_helps(from)) ahead = gather_fetch(ranges, n, i, ahead);
+        at = gather_decode(&ranges[i], row_bytes, at);
+    }
     return LEVADA_OK;
 }
 
@@ -362,7 +377,7 @@ static levada_status gather_fill(gather_work *w, const levada_gather *g, int32_t
     } else if (same) {
         LEVADA_TRY(gather_compact(w, field, same, err));
     } else if (encoded) {
-        LEVADA_TRY(gather_encoded(w, field, inner * size, inner, err));
+        LEVADA_TRY(gather_encoded(w, field, from, inner * size, inner, err));
     } else {
         LEVADA_TRY(gather_values(w, field, inner * size, inner, err));
     }

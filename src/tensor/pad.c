@@ -2,8 +2,8 @@
 #include "tensor/pad.h"
 
 #include "tensor/builder_priv.h"
-#include "tensor/encoded.h"
 #include "tensor/gather.h"
+#include "tensor/prefetch_row.h"
 
 #include <string.h>
 
@@ -264,6 +264,24 @@ static void pad_encoded(pad_job *job, const levada_column *c, int32_t level, int
     pad_fill(job, at, stop);
 }
 
+/* Starts to fetch the rows after row i; returns where the furthest of them begins. */
+static const void *pad_prefetch(const pad_job *job, int64_t i, const void *before)
+{
+    int64_t items = i + LEVADA_PREFETCH_ITEMS, values = i + LEVADA_PREFETCH_ROWS, row = 0;
+
+    if (items < job->block->n) {
+        const levada_column *c = pad_row(job, items, &row);
+
+        levada_prefetch_item(c, 0, row);
+    }
+    if (values < job->block->n && job->size) {
+        const levada_column *c = pad_row(job, values, &row);
+
+        before = levada_prefetch_values(c, 0, row, before);
+    }
+    return before;
+}
+
 /* Whether a column is encoded whose inner dimensions are padded. */
 static bool pad_splits_items(const pad_job *job)
 {
@@ -391,6 +409,7 @@ static levada_status pad_column(const levada_block *block, const levada_gather *
                                 .left = how->left && from->depth + from->ndim > 0,
                                 .bad = -1 };
     int64_t             row = 0;
+    const void         *ahead = NULL;
     levada_status       st = pad_target(&job, how, err);
 
     *bad = job.bad;
@@ -405,6 +424,7 @@ static levada_status pad_column(const levada_block *block, const levada_gather *
         const levada_column *c = pad_row(&job, i, &row);
         int64_t              at = i * job.stride[0], stop = at + job.stride[0];
 
+        if (levada_prefetch_helps(block)) ahead = pad_prefetch(&job, i, ahead);
         if (job.left) {
             int64_t first = stop - levada_column_length(c, row) * job.stride[1];
 
