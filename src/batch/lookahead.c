@@ -18,12 +18,16 @@ typedef struct lookahead_batch {
     bool    old, leaves;
 } lookahead_batch;
 
+typedef struct lookahead_entry {
+    int64_t  value;    /* to sort by */
+    uint32_t position; /* in the group */
+} lookahead_entry;
+
 /* One window while it is planned. Nothing else changes before it is complete. */
 typedef struct lookahead_plan {
     const levada_group *group;
     int64_t             n, nkeys;
-    uint32_t           *order, *spare; /* positions in the group */
-    int64_t            *value;         /* of each position, to sort by */
+    lookahead_entry    *order, *spare;
     lookahead_batch    *batches;
     int64_t             nbatches, capacity;
     int64_t            *chosen; /* numbers of batches: those that leave come first */
@@ -50,20 +54,16 @@ static void lookahead_sort(lookahead_plan *p, int64_t first, int64_t last)
     int64_t most = 0;
 
     for (int64_t i = first; i < last; i++) {
-        if (p->value[p->order[i]] > most) most = p->value[p->order[i]];
+        if (p->order[i].value > most) most = p->order[i].value;
     }
     for (int shift = 0; shift < 63 && most >> shift; shift += LOOKAHEAD_DIGIT) {
         int64_t starts[(1 << LOOKAHEAD_DIGIT) + 1] = { 0 };
         int64_t mask = (1 << LOOKAHEAD_DIGIT) - 1;
 
-        for (int64_t i = first; i < last; i++) {
-            starts[((p->value[p->order[i]] >> shift) & mask) + 1]++;
-        }
+        for (int64_t i = first; i < last; i++) starts[((p->order[i].value >> shift) & mask) + 1]++;
         for (int64_t d = 0; d < mask; d++) starts[d + 1] += starts[d];
         for (int64_t i = first; i < last; i++) {
-            uint32_t at = p->order[i];
-
-            p->spare[first + starts[(p->value[at] >> shift) & mask]++] = at;
+            p->spare[first + starts[(p->order[i].value >> shift) & mask]++] = p->order[i];
         }
         memcpy(p->order + first, p->spare + first, (size_t)(last - first) * sizeof *p->order);
     }
@@ -100,13 +100,13 @@ static void lookahead_sort_slices(lookahead_plan *p, int64_t batches)
         int64_t first = p->n * s / slices, last = p->n * (s + 1) / slices, most = 0;
 
         for (int64_t i = first; i < last; i++) {
-            int64_t rest = lookahead_rest(p, p->order[i]);
+            int64_t rest = lookahead_rest(p, p->order[i].position);
 
-            p->value[p->order[i]] = rest;
+            p->order[i].value = rest;
             if (rest > most) most = rest;
         }
         for (int64_t i = first; s % 2 && i < last; i++) {
-            p->value[p->order[i]] = most - p->value[p->order[i]];
+            p->order[i].value = most - p->order[i].value;
         }
         lookahead_sort(p, first, last);
     }
@@ -124,17 +124,22 @@ static levada_status lookahead_add_batch(lookahead_plan *p, const lookahead_batc
     return LEVADA_OK;
 }
 
-/* The largest batch that ends before position `to` of the order. */
-static levada_status lookahead_cut(const levada_lookahead *l, const lookahead_plan *p,
-                                   lookahead_batch *b, levada_error *err)
+static bool lookahead_is_old(const levada_lookahead *l, int64_t position)
 {
-    int64_t longest[LEVADA_GROUP_KEYS] = { 0 }, each = 0, own = 0;
-    double  real = 0;
-    bool    underfull;
+    return position < l->nages && l->ages[position] >= LEVADA_LOOKAHEAD_AGE;
+}
 
-    b->from = b->to;
+/* Moves the beginning of a batch down while it stays within the budget. *each: the cost of one of
+ * its records, padded; *real: the sum of their own costs. */
+static levada_status lookahead_grow(const levada_lookahead *l, const lookahead_plan *p,
+                                    lookahead_batch *b, int64_t *each, double *real,
+                                    levada_error *err)
+{
+    int64_t longest[LEVADA_GROUP_KEYS] = { 0 }, own = 0;
+
     while (b->from > 0 && b->to - b->from < l->batch_size) {
-        int64_t        position = p->order[b->from - 1], wider[LEVADA_GROUP_KEYS], with = each;
+        int64_t        position = p->order[b->from - 1].position, wider[LEVADA_GROUP_KEYS];
+        int64_t        with = *each;
         const int64_t *keys = p->group->keys + position * p->nkeys;
         bool           wide = false;
 
@@ -146,17 +151,53 @@ static levada_status lookahead_cut(const levada_lookahead *l, const lookahead_pl
         if (b->from < b->to && levada_cost_exceeds(l->cost, b->to - b->from + 1, with)) break;
         LEVADA_TRY(levada_cost_record(l->cost, keys, &own, err));
         memcpy(longest, wider, sizeof longest);
-        each = with;
-        real += (double)own;
+        *each = with;
+        *real += (double)own;
         b->from--;
-        if (position < l->nages && l->ages[position] >= LEVADA_LOOKAHEAD_AGE) {
-            b->old = true;
-        }
+        b->old = b->old || lookahead_is_old(l, position);
+    }
+    return LEVADA_OK;
+}
+
+/* The same for the usual case, one length and a linear cost: the first record is the longest, so
+ * the number of records is known at once. */
+static void lookahead_grow_linear(const levada_lookahead *l, const lookahead_plan *p,
+                                  lookahead_batch *b, int64_t *each, double *real)
+{
+    const lookahead_entry *last = &p->order[b->to - 1];
+    int64_t most = l->batch_size < b->to ? l->batch_size : b->to, length, fit;
+
+    *each = levada_cost_length(l->cost, 0, last->value);
+    if (*each < 1) *each = 1;
+    fit = l->cost->budget / *each;
+    if (fit < most && l->cost->ranks > 1) fit *= l->cost->ranks;
+    if (fit < most) most = fit > 1 ? fit : 1;
+    for (const lookahead_entry *e = last; e > last - most; e--) {
+        length = levada_cost_length(l->cost, 0, e->value);
+        *real += (double)(length > 1 ? length : 1);
+        b->old = b->old || lookahead_is_old(l, e->position);
+    }
+    b->from = b->to - most;
+}
+
+/* The largest batch that ends before position `to` of the order. */
+static levada_status lookahead_cut(const levada_lookahead *l, const lookahead_plan *p,
+                                   lookahead_batch *b, levada_error *err)
+{
+    int64_t each = 0, own = 0;
+    double  real = 0;
+    bool    underfull;
+
+    b->from = b->to;
+    if (p->nkeys == 1 && l->cost->kind == LEVADA_COST_LINEAR) {
+        lookahead_grow_linear(l, p, b, &each, &real);
+    } else {
+        LEVADA_TRY(lookahead_grow(l, p, b, &each, &real, err));
     }
     underfull = b->from == 0 && b->to < l->batch_size &&
                 !levada_cost_exceeds(l->cost, b->to + 1, each);
     while (b->to - b->from > l->world && (b->to - b->from) % l->world) {
-        const int64_t *keys = p->group->keys + p->order[b->from++] * p->nkeys;
+        const int64_t *keys = p->group->keys + p->order[b->from++].position * p->nkeys;
 
         LEVADA_TRY(levada_cost_record(l->cost, keys, &own, err));
         real -= (double)own;
@@ -230,11 +271,9 @@ static levada_status lookahead_open(lookahead_plan *p, const levada_grouping *g,
     p->nkeys = g->nkeys;
     p->order = levada_alloc(n * sizeof *p->order);
     p->spare = levada_alloc(n * sizeof *p->spare);
-    p->value = levada_alloc(n * sizeof *p->value);
-    if (!p->order || !p->spare || !p->value) return lookahead_memory(err);
+    if (!p->order || !p->spare) return lookahead_memory(err);
     for (int64_t i = 0; i < p->n; i++) {
-        p->order[i] = (uint32_t)i;
-        p->value[i] = lookahead_length(p, i, 0);
+        p->order[i] = (lookahead_entry){ lookahead_length(p, i, 0), (uint32_t)i };
     }
     return LEVADA_OK;
 }
@@ -243,7 +282,6 @@ static void lookahead_close(lookahead_plan *p)
 {
     levada_free(p->order);
     levada_free(p->spare);
-    levada_free(p->value);
     levada_free(p->batches);
     levada_free(p->chosen);
 }
@@ -288,7 +326,7 @@ static void lookahead_copy(const lookahead_plan *p, const lookahead_batch *b, ui
                            int64_t *keys, int64_t to)
 {
     for (int64_t i = b->from; i < b->to; i++, to++) {
-        int64_t position = p->order[i];
+        int64_t position = p->order[i].position;
 
         slots[to] = p->group->slots[position];
         for (int64_t k = 0; k < p->nkeys; k++) {
@@ -306,7 +344,7 @@ static int64_t lookahead_wait(levada_lookahead *l, const lookahead_plan *p, uint
         const lookahead_batch *b = &p->batches[i];
 
         for (int64_t at = b->from; !b->leaves && at < b->to; at++) {
-            int64_t position = p->order[at];
+            int64_t position = p->order[at].position;
             uint8_t age = position < l->nages ? l->ages[position] : 0;
 
             ages[n++] = age < UINT8_MAX ? (uint8_t)(age + 1) : age;
