@@ -196,20 +196,33 @@ static levada_status bucket_place_record(levada_bucket_state *s, levada_grouping
     return LEVADA_OK;
 }
 
+/* Whether a record of one length and a linear cost may join its group: -1 = it exceeds the budget
+ * alone, 0 = not before the group has left. */
+static int bucket_fits(const levada_cost *cost, const levada_group *group, int64_t key,
+                       int64_t longest)
+{
+    int64_t padded = levada_cost_length(cost, 0, longest);
+
+    if (levada_cost_length(cost, 0, key) > cost->budget) return -1;
+    return group->n == 0 || !levada_cost_exceeds(cost, group->n + 1, padded > 1 ? padded : 1);
+}
+
 /* The same for the usual case, as fast as it can be: places arrivals with one length, a linear cost
  * and given boundaries until one needs a decision that is made elsewhere. */
 static levada_status bucket_place_run(levada_bucket_state *s, levada_grouping *g, int64_t *full,
                                       levada_error *err)
 {
-    while (g->at < g->n && *full < 0) {
-        int64_t            key = g->keys[g->at], bucket = levada_buckets_find(&s->buckets, &key, 1);
-        const levada_cost *cost = &s->rules[bucket].cost;
-        levada_group      *group = &g->groups[bucket];
-        int64_t            longest = key > group->largest[0] ? key : group->largest[0];
-        int64_t            padded = levada_cost_length(cost, 0, longest);
+    bool budget = levada_bucket_has_budget(s->args);
 
-        if (levada_cost_length(cost, 0, key) > cost->budget) return LEVADA_OK;
-        if (levada_cost_exceeds(cost, group->n + 1, padded > 1 ? padded : 1) && group->n > 0) {
+    while (g->at < g->n && *full < 0) {
+        int64_t       key = g->keys[g->at], bucket = levada_buckets_find(&s->buckets, &key, 1);
+        levada_group *group = &g->groups[bucket];
+        int64_t       longest = key > group->largest[0] ? key : group->largest[0];
+        int64_t       size = budget ? INT64_MAX : s->rules[bucket].size;
+        int           fits = budget ? bucket_fits(&s->rules[bucket].cost, group, key, longest) : 1;
+
+        if (fits < 0 || size <= 0) return LEVADA_OK;
+        if (fits == 0) {
             *full = bucket;
             return LEVADA_OK;
         }
@@ -219,6 +232,7 @@ static levada_status bucket_place_run(levada_bucket_state *s, levada_grouping *g
         group->slots[group->n] = g->arrivals[g->at++];
         group->keys[group->n++] = key;
         group->largest[0] = longest;
+        if (group->n >= size) *full = bucket;
     }
     return LEVADA_OK;
 }
@@ -228,8 +242,7 @@ static levada_status bucket_place(const void *self, levada_grouping *g, int64_t 
 {
     levada_bucket_state *s = (levada_bucket_state *)(uintptr_t)self;
     bool given = !s->choice.window || (s->choice.fixed && !s->choice.once);
-    bool usual = s->cost.fields == 1 && s->cost.kind == LEVADA_COST_LINEAR && given &&
-                 levada_bucket_has_budget(s->args);
+    bool usual = s->cost.fields == 1 && s->cost.kind == LEVADA_COST_LINEAR && given;
 
     LEVADA_TRY(levada_cost_learn(&s->cost, levada_grouping_key(g), g->n - g->at, err));
     while (g->at < g->n && *full < 0) {
