@@ -41,6 +41,15 @@
 /* Stores a * b in *out; true if the product does not fit its type. */
 #define LEVADA_MUL_OVERFLOW(a, b, out) __builtin_mul_overflow((a), (b), (out))
 
+/* The 128 bits of a * b, of two uint64_t. */
+__extension__ typedef unsigned __int128 levada_uint128;
+#define LEVADA_MUL_WIDE(a, b, high, low)               \
+    do {                                               \
+        levada_uint128 wide_ = (levada_uint128)(a) * (b); \
+        *(high) = (uint64_t)(wide_ >> 64);             \
+        *(low) = (uint64_t)wide_;                      \
+    } while (0)
+
 /* x86 only: does this CPU have the instructions, and does the system save their registers? */
 #define LEVADA_CPU_HAS(name) (__builtin_cpu_supports(name) != 0)
 #define LEVADA_CPU_IS(name) (__builtin_cpu_is(name) != 0)

@@ -53,6 +53,14 @@ typedef struct levada_varint_range {
     uint32_t bias;
 } levada_varint_range;
 
+/* Fields of a text that marks separate: field i is text[mark[i * stride - 1] + 1,
+ * mark[i * stride]). mark[-1] exists. */
+typedef struct levada_text_fields {
+    const uint8_t *text;
+    const int32_t *mark;
+    int64_t        stride;
+} levada_text_fields;
+
 typedef struct levada_kernels {
     levada_cpu_level level; /* the level that these kernels need */
 
@@ -93,6 +101,12 @@ typedef struct levada_kernels {
     /* The same for bytes that are any of set[0, 4), which may be equal. Slack after p + n. */
     int64_t (*byte_index)(const uint8_t *p, size_t n, const uint8_t set[4], int32_t *pos,
                           int64_t max, size_t *scanned);
+
+    /* Reads n fields as integers, or as the doubles nearest to them: the common numbers of
+     * base/number_quick.h. The places of all others go to odd[0, result), ascending; what out has
+     * there is undefined. Slack before the text; odd has space for n entries. */
+    int32_t (*text_i64)(const levada_text_fields *fields, int64_t n, int64_t *out, int32_t *odd);
+    int32_t (*text_f64)(const levada_text_fields *fields, int64_t n, double *out, int32_t *odd);
 } levada_kernels;
 
 /* The kernels of `level`, or of the best level below it that this machine has. AUTO = the best.

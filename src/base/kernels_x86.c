@@ -15,6 +15,8 @@ static const levada_kernels kernels_x86_sse42 = {
     .varint_narrow = levada_varint_narrow_portable,
     .newline_index = levada_newline_index_portable,
     .byte_index = levada_byte_index_portable,
+    .text_i64 = levada_text_i64_portable,
+    .text_f64 = levada_text_f64_portable,
 };
 
 static const levada_kernels kernels_x86_avx2 = {
@@ -28,6 +30,8 @@ static const levada_kernels kernels_x86_avx2 = {
     .varint_narrow = levada_varint_narrow_avx2,
     .newline_index = levada_newline_index_avx2,
     .byte_index = levada_byte_index_avx2,
+    .text_i64 = levada_text_i64_portable,
+    .text_f64 = levada_text_f64_portable,
 };
 
 /* AVX2 where two carry-less products come in one instruction. */
@@ -42,6 +46,8 @@ static const levada_kernels kernels_x86_vpclmul = {
     .varint_narrow = levada_varint_narrow_avx2,
     .newline_index = levada_newline_index_avx2,
     .byte_index = levada_byte_index_avx2,
+    .text_i64 = levada_text_i64_portable,
+    .text_f64 = levada_text_f64_portable,
 };
 
 static const levada_kernels kernels_x86_avx512 = {
@@ -54,7 +60,9 @@ static const levada_kernels kernels_x86_avx512 = {
     .varint_i32 = levada_varint_i32_avx512,
     .varint_narrow = levada_varint_narrow_avx512,
     .newline_index = levada_newline_index_avx512,
-    .byte_index = levada_byte_index_avx2,
+    .byte_index = levada_byte_index_avx512,
+    .text_i64 = levada_text_i64_avx512,
+    .text_f64 = levada_text_f64_avx512,
 };
 
 static bool kernels_x86_has_avx512(void)

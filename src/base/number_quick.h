@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The common numbers of tables, eight characters at a time: digits with a sign or a point, up to 16
- * characters. Everything else is for levada_number_scan_*: these functions then return false. Where
- * they return true, the result is the same to the last bit.
+ * characters, and longer ones. Everything else is for levada_number_scan_*: these functions then
+ * return false. Where they return true, the result is the same to the last bit.
  *
  * The 16 bytes before the text must be readable (slack); their content never matters.
  */
@@ -10,6 +10,7 @@
 #define LEVADA_BASE_NUMBER_QUICK_H
 
 #include "base/compiler.h"
+#include "base/number.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,6 +18,7 @@
 #include <string.h>
 
 #define LEVADA_QUICK_MOST 16
+#define LEVADA_QUICK_LONG 19 /* digits that fit in 64 bits */
 
 /* The last n <= 8 bytes before `end` less '0' each, the last one on top; zeros below. */
 static LEVADA_ALWAYS_INLINE uint64_t levada_quick_load(const uint8_t *end, size_t n)
@@ -64,14 +66,27 @@ static LEVADA_ALWAYS_INLINE bool levada_quick_unsigned(const uint8_t *end, size_
     return levada_quick_digits(low) && levada_quick_digits(high);
 }
 
+/* Up to 19 digits. */
+static LEVADA_ALWAYS_INLINE bool levada_quick_many(const uint8_t *end, size_t n, uint64_t *out)
+{
+    uint64_t upper = 0, lower;
+
+    if (n > LEVADA_QUICK_LONG) return false;
+    if (n <= LEVADA_QUICK_MOST) return levada_quick_unsigned(end, n, out);
+    if (!levada_quick_unsigned(end - LEVADA_QUICK_MOST, n - LEVADA_QUICK_MOST, &upper) ||
+        !levada_quick_unsigned(end, LEVADA_QUICK_MOST, &lower))
+        return false;
+    *out = upper * UINT64_C(10000000000000000) + lower;
+    return true;
+}
+
 static LEVADA_ALWAYS_INLINE bool levada_quick_int(const uint8_t *text, size_t n, int64_t *out)
 {
     bool     negative = n > 1 && text[0] == '-';
     size_t   digits = n - negative;
     uint64_t value;
 
-    if (digits - 1 >= LEVADA_QUICK_MOST || !levada_quick_unsigned(text + n, digits, &value))
-        return false;
+    if (n == 0 || !levada_quick_many(text + n, digits, &value) || value > INT64_MAX) return false;
     *out = negative ? -(int64_t)value : (int64_t)value;
     return true;
 }
@@ -136,6 +151,65 @@ static LEVADA_ALWAYS_INLINE bool levada_quick_double(const uint8_t *text, size_t
     memcpy(&bits, &value, sizeof bits);
     bits |= (uint64_t)negative << 63;
     memcpy(out, &bits, sizeof bits);
+    return true;
+}
+
+/* Takes "e-05" and the like off the end of the n > 8 characters at `text`. */
+static LEVADA_ALWAYS_INLINE int64_t levada_quick_exponent(const uint8_t *text, size_t *n)
+{
+    const uint8_t *at = text + *n - 4;
+    unsigned       tens = (unsigned)at[2] - '0', ones = (unsigned)at[3] - '0';
+    int64_t        value = (int64_t)tens * 10 + ones;
+
+    if ((at[0] | 0x20) != 'e' || (at[1] != '-' && at[1] != '+') || tens > 9 || ones > 9) return 0;
+    *n -= 4;
+    return at[1] == '-' ? -value : value;
+}
+
+/* Floats of 9 characters or more: a point after up to 7 digits, 19 digits, a short exponent. */
+static inline bool levada_quick_long(const uint8_t *text, size_t n, double *out)
+{
+    static const uint64_t tens[LEVADA_QUICK_LONG + 1] = {
+        UINT64_C(1),
+        UINT64_C(10),
+        UINT64_C(100),
+        UINT64_C(1000),
+        UINT64_C(10000),
+        UINT64_C(100000),
+        UINT64_C(1000000),
+        UINT64_C(10000000),
+        UINT64_C(100000000),
+        UINT64_C(1000000000),
+        UINT64_C(10000000000),
+        UINT64_C(100000000000),
+        UINT64_C(1000000000000),
+        UINT64_C(10000000000000),
+        UINT64_C(100000000000000),
+        UINT64_C(1000000000000000),
+        UINT64_C(10000000000000000),
+        UINT64_C(100000000000000000),
+        UINT64_C(1000000000000000000),
+        UINT64_C(10000000000000000000),
+    };
+    bool     negative = n > 1 && text[0] == '-';
+    size_t   point, places;
+    uint64_t points, left = 0, right = 0;
+    int64_t  exponent;
+
+    text += negative;
+    n -= negative;
+    if (n <= 8) return false;
+    exponent = levada_quick_exponent(text, &n);
+    if (n < 8) return false;
+    points = levada_quick_points(levada_quick_load(text + 8, 8));
+    if (points == 0) return false;
+    point = LEVADA_CTZ64(points) / 8;
+    places = n - point - 1;
+    if (!levada_quick_unsigned(text + point, point, &left) ||
+        !levada_quick_many(text + n, places, &right) || (left != 0 && point + places > 19) ||
+        !levada_number_decimal(left * tens[places] + right, exponent - (int64_t)places, out))
+        return false;
+    if (negative) *out = -*out;
     return true;
 }
 

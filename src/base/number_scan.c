@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Numbers of tables. Most decimals have few digits: their value is an exact integer times or
- * divided by an exact power of ten, one rounding (Clinger, "How to Read Floating Point Numbers
- * Accurately", 1990). The others go to strtod.
+ * Numbers of tables: their grammar, and the value of all of them. Decimals of more than 19 digits,
+ * beyond 10^64, and hexadecimal ones go to strtod.
  */
 #include "base/compiler.h"
 #include "base/number.h"
@@ -13,12 +12,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum { SCAN_LONGEST = 480, SCAN_MOST_TENS = 22 };
-
-static const double scan_tens[SCAN_MOST_TENS + 1] = {
-    1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
-    1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
-};
+enum { SCAN_LONGEST = 480 };
 
 /* A decimal taken apart: ±digits * 10^exponent. */
 typedef struct scan_decimal {
@@ -155,19 +149,11 @@ static bool scan_is_hex(const char *text, size_t n)
     return n - at > 2 && text[at] == '0' && (text[at + 1] == 'x' || text[at + 1] == 'X');
 }
 
-/* The exact result in one operation, where there is one. */
-static bool scan_exact(const scan_decimal *d, double *out)
+/* False where it takes strtod. */
+static bool scan_value(const scan_decimal *d, double *out)
 {
-    double value = (double)d->digits;
-
-    if (d->count > 19 || d->digits > (uint64_t)1 << 53) return false;
-    if (d->digits == 0) {
-        *out = d->negative ? -0.0 : 0.0;
-        return true;
-    }
-    if (d->exponent < -SCAN_MOST_TENS || d->exponent > SCAN_MOST_TENS) return false;
-    value = d->exponent < 0 ? value / scan_tens[-d->exponent] : value * scan_tens[d->exponent];
-    *out = d->negative ? -value : value;
+    if (d->count > 19 || !levada_number_decimal(d->digits, d->exponent, out)) return false;
+    if (d->negative) *out = -*out;
     return true;
 }
 
@@ -179,7 +165,7 @@ static bool scan_float(const char *text, size_t n, double *out, const char **cop
 
     *copy = NULL;
     if (scan_decimal_read(text, n, &d)) {
-        if (scan_exact(&d, out)) return true;
+        if (scan_value(&d, out)) return true;
         *copy = scan_copy(text, n, room);
         return false;
     }
