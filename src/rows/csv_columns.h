@@ -3,8 +3,9 @@
  * Rows of CSV to one column per field: what the decoder decode_csv and the format csv share. They
  * differ in a few rules of TensorFlow, `file` below.
  *
- * A block is decoded in two passes: split every row into fields (a kernel indexes the characters
- * that matter), then read the fields column by column. A field that is empty or equals na_value is
+ * A block is decoded in two passes: find the fields of all rows (a kernel indexes the characters
+ * that matter), then read them column by column. In most blocks the rows are even (csv_even.c):
+ * then the index is all that is stored of the fields. A field that is empty or equals na_value is
  * missing. Strings stay in the buffer of the records where possible.
  *
  * A levada_csv is the scratch of one worker. Errors of options are EINVALID_ARGUMENT; a bad row is
@@ -23,6 +24,7 @@ enum {
     LEVADA_CSV_COLUMNS = 4096,
     LEVADA_CSV_FIELDS = 65536, /* of a row without record_defaults */
     LEVADA_CSV_NAME = 24,
+    LEVADA_CSV_PIECE = 256, /* numbers that are read at a time */
     LEVADA_CSV_MARKS =
         65536 /* bytes of a row that is indexed; longer ones are split byte by byte */
 };
@@ -62,6 +64,14 @@ typedef struct levada_csv_column {
     int64_t      integer;
 } levada_csv_column;
 
+/* The marks of a block of even rows: field k of row r ends at mark[r * stride + k], relative to
+ * text, and begins after the mark before that one. */
+typedef struct levada_csv_even {
+    const uint8_t *text;
+    const int32_t *mark;
+    int64_t        stride;
+} levada_csv_even;
+
 typedef struct levada_csv {
     const levada_kernels *kernels;
     levada_csv_rules      rules;
@@ -70,6 +80,10 @@ typedef struct levada_csv {
     int64_t               n;       /* of columns; 0 = one ragged column of strings             */
     levada_csv_field     *fields;  /* field c of row r is fields[c * stride + r]               */
     int64_t               capacity, stride;
+    levada_csv_even       even;    /* of the block, where is_even; the fields are not stored then */
+    bool                  is_even;
+    int32_t              *ends; /* the marks of even rows */
+    int64_t               ends_capacity;
     bool                  escapes; /* the row that was split last may have escaped fields      */
     int64_t               used; /* without columns: fields of the block so far, in order       */
     levada_csv_field     *row;   /* fields of a row that is split with care                    */
@@ -105,5 +119,17 @@ LEVADA_MUST_USE levada_status levada_csv_decode(levada_csv *csv, const levada_cs
 const char *levada_csv_split_row(levada_csv *csv, const uint8_t *row, int32_t size,
                                  levada_csv_field *to, int64_t stride, int64_t capacity,
                                  int64_t *n);
+
+/* Reads the common numbers of rows [from, from + n) of a column, n <= LEVADA_CSV_PIECE, into
+ * values[from], ... The rows of all others, less `from`, go to odd, which has space for
+ * LEVADA_CSV_PIECE + 1 of them; returns their number. */
+int32_t levada_csv_read_numbers(const levada_csv *csv, int64_t column, int64_t from, int64_t n,
+                                void *values, int32_t *odd);
+
+/* Fills csv->even; false where the rows of the block are not even. */
+bool levada_csv_index_even(levada_csv *csv, const levada_strings *in);
+/* The ends of a column in even rows, at distances of the stride, and one field of them. */
+const int32_t   *levada_csv_even_ends(const levada_csv *csv, int64_t column);
+levada_csv_field levada_csv_even_field(const levada_csv *csv, int64_t row, int64_t column);
 
 #endif

@@ -2,9 +2,9 @@
 /* One block of rows of CSV to columns. */
 #include "base/alloc.h"
 #include "base/number.h"
-#include "base/number_quick.h"
 #include "rows/csv_columns.h"
 #include "registry/env_priv.h"
+#include "tensor/pool.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -53,6 +53,7 @@ void levada_csv_close(levada_csv *csv)
 {
     levada_free(csv->columns);
     levada_free(csv->fields);
+    levada_free(csv->ends);
     levada_free(csv->row);
     levada_free(csv->marks);
     levada_free(csv->bad);
@@ -133,6 +134,14 @@ static bool decode_missing(const char *na, size_t n, const levada_csv_field *fie
     return n > 0 && (size_t)field->size == n && memcmp(field->at, na, n) == 0;
 }
 
+static levada_csv_field decode_field(const decode_block *b, int64_t row, int64_t column)
+{
+    const levada_csv *csv = b->csv;
+
+    return csv->is_even ? levada_csv_even_field(csv, row, column)
+                        : csv->fields[column * csv->stride + row];
+}
+
 /* The number of a column in the file, for messages. */
 static long long decode_number(const decode_block *b, int64_t column)
 {
@@ -143,14 +152,14 @@ static long long decode_number(const decode_block *b, int64_t column)
 /* " (column 'age', byte 17 of the row)" where rows come from a file. */
 static const char *decode_place(const decode_block *b, int64_t row, int64_t column, char room[96])
 {
-    const levada_csv_field *field = &b->csv->fields[column * b->csv->stride + row];
-    const uint8_t          *begin = b->in->data[row];
-    char                    name[LEVADA_CSV_NAME], at[40] = "";
+    const levada_csv_field field = decode_field(b, row, column);
+    const uint8_t         *begin = b->in->data[row];
+    char                   name[LEVADA_CSV_NAME], at[40] = "";
 
     room[0] = '\0';
     if (!b->csv->file) return room;
-    if (field->at >= begin && field->at <= begin + b->in->size[row])
-        snprintf(at, sizeof at, ", byte %lld of the row", (long long)(field->at - begin));
+    if (field.at >= begin && field.at <= begin + b->in->size[row])
+        snprintf(at, sizeof at, ", byte %lld of the row", (long long)(field.at - begin));
     snprintf(room, 96, " (column '%.40s'%s)", levada_csv_name(b->args, column, name), at);
     return room;
 }
@@ -195,29 +204,6 @@ static bool decode_any_number(bool file, levada_dtype dtype, const levada_csv_fi
     return dtype == LEVADA_INT64 || i == (int32_t)i;
 }
 
-/* The same for common numbers; false: ask decode_any_number. A double that is halfway between two
- * floats, or small, may have been rounded once already. */
-static LEVADA_ALWAYS_INLINE bool decode_quick(levada_dtype dtype, const levada_csv_field *field,
-                                              void *values, int64_t row)
-{
-    size_t   n = (size_t)field->size;
-    double   x = 0;
-    int64_t  i = 0;
-    uint64_t bits;
-
-    if (dtype == LEVADA_FLOAT64) return levada_quick_double(field->at, n, (double *)values + row);
-    if (dtype == LEVADA_INT64) return levada_quick_int(field->at, n, (int64_t *)values + row);
-    if (dtype == LEVADA_INT32) {
-        if (!levada_quick_int(field->at, n, &i)) return false;
-        ((int32_t *)values)[row] = (int32_t)i;
-        return i == (int32_t)i;
-    }
-    if (!levada_quick_double(field->at, n, &x)) return false;
-    memcpy(&bits, &x, sizeof bits);
-    ((float *)values)[row] = (float)x; /* 16 characters make no number below 1e-16 but 0 */
-    return (bits & 0x1fffffff) != 0x10000000;
-}
-
 static void decode_put_default(const levada_csv_column *c, void *values, int64_t row)
 {
     switch (c->dtype) {
@@ -229,62 +215,93 @@ static void decode_put_default(const levada_csv_column *c, void *values, int64_t
 }
 
 /* A field that is not a common number. */
-static LEVADA_NOINLINE levada_status decode_slowly(const decode_block *b, int64_t row,
-                                                   int64_t column, void *values,
-                                                   levada_error *err)
+static levada_status decode_slowly(const decode_block *b, int64_t row, int64_t column,
+                                   void *values, levada_error *err)
 {
     static const char *const words[] = { [LEVADA_FLOAT32] = "float", [LEVADA_FLOAT64] = "double",
                                          [LEVADA_INT32] = "int32", [LEVADA_INT64] = "int64" };
     const levada_csv_column *c = &b->csv->columns[column];
-    const levada_csv_field  *field = &b->csv->fields[column * b->csv->stride + row];
+    const levada_csv_field   field = decode_field(b, row, column);
     char                     place[96];
 
-    if (decode_missing(b->args->na_value, strlen(b->args->na_value), field)) {
+    if (decode_missing(b->args->na_value, strlen(b->args->na_value), &field)) {
         decode_put_default(c, values, row);
         return c->required ? decode_required(b, row, column, err) : LEVADA_OK;
     }
-    if (decode_any_number(b->csv->file, c->dtype, field, values, row)) return LEVADA_OK;
+    if (decode_any_number(b->csv->file, c->dtype, &field, values, row)) return LEVADA_OK;
     decode_put_default(c, values, row);
     return decode_reject(b, row, err, "Field %lld is not a valid %s: %.*s%s",
                          decode_number(b, column), words[c->dtype],
-                         field->size > 80 ? 80 : field->size, (const char *)field->at,
+                         field.size > 80 ? 80 : field.size, (const char *)field.at,
                          decode_place(b, row, column, place));
 }
 
-/* One loop for each dtype, so that none asks for it row by row. A na_value may look like a number:
- * then every field is compared first. */
-#define DECODE_LOOP(type)                                                                         \
-    for (int64_t row = 0; row < n; row++) {                                                       \
-        if (!quick || !decode_quick(type, &field[row], values, row))                              \
-            LEVADA_TRY(decode_slowly(b, row, column, values, err));                               \
-    }                                                                                             \
-    break
+/* Does the text of missing fields look like a number? Then every field is compared with it. */
+static bool decode_na_is_number(const char *na)
+{
+    return *na != '\0' && na[strspn(na, "0123456789.-+eE")] == '\0';
+}
 
 static levada_status decode_numbers(const decode_block *b, int64_t column, levada_error *err)
 {
-    const levada_csv_field *field = b->csv->fields + column * b->csv->stride;
-    void                   *values = NULL;
-    int64_t                 n = b->in->n;
-    bool                    quick = b->args->na_value[0] == '\0';
+    int32_t odd[LEVADA_CSV_PIECE + 1], nodd;
+    int64_t n;
+    void   *values = NULL;
+    bool    quick = !decode_na_is_number(b->args->na_value);
 
-    LEVADA_TRY(levada_builder_values(b->out, (int32_t)column, n, &values, err));
-    switch (b->csv->columns[column].dtype) {
-    case LEVADA_FLOAT32: DECODE_LOOP(LEVADA_FLOAT32);
-    case LEVADA_FLOAT64: DECODE_LOOP(LEVADA_FLOAT64);
-    case LEVADA_INT32: DECODE_LOOP(LEVADA_INT32);
-    default: DECODE_LOOP(LEVADA_INT64);
+    LEVADA_TRY(levada_builder_values(b->out, (int32_t)column, b->in->n, &values, err));
+    for (int64_t from = 0; from < b->in->n; from += n) {
+        n = b->in->n - from < LEVADA_CSV_PIECE ? b->in->n - from : LEVADA_CSV_PIECE;
+        nodd = levada_csv_read_numbers(b->csv, column, from, n, values, odd);
+        for (int64_t i = 0; i < (quick ? nodd : n); i++)
+            LEVADA_TRY(decode_slowly(b, from + (quick ? odd[i] : i), column, values, err));
     }
+    return LEVADA_OK;
+}
+
+/* Is the index of even rows all that the column needs, as no field is missing? */
+static bool decode_is_indexed(const decode_block *b, int64_t column)
+{
+    const levada_csv *csv = b->csv;
+    const int32_t    *mark;
+    bool              empty = false;
+
+    if (!csv->is_even || b->args->na_value[0] != '\0' || b->in->owner->size > INT32_MAX)
+        return false;
+    mark = levada_csv_even_ends(csv, column);
+    for (int64_t row = 0; row < b->in->n; row++, mark += csv->even.stride)
+        empty |= mark[0] - mark[-1] == 1;
+    return !empty;
+}
+
+static levada_status decode_indexed(const decode_block *b, int64_t column, levada_error *err)
+{
+    const levada_csv    *csv = b->csv;
+    const levada_buffer *owner = b->in->owner;
+    const int32_t       *mark = levada_csv_even_ends(csv, column);
+    int32_t             *begin = NULL, *end = NULL;
+    int32_t              base = (int32_t)(csv->even.text - owner->data);
+
+    LEVADA_TRY(levada_builder_ranges(b->out, (int32_t)column, 0, b->in->n, &begin, &end, err));
+    for (int64_t row = 0; row < b->in->n; row++, mark += csv->even.stride) {
+        begin[row] = base + mark[-1] + 1;
+        end[row] = base + mark[0];
+    }
+    levada_builder_share_values(b->out, (int32_t)column, owner->data, owner);
     return LEVADA_OK;
 }
 
 static levada_status decode_strings(const decode_block *b, int64_t column, levada_error *err)
 {
-    const levada_csv_column *c = &b->csv->columns[column];
-    levada_csv_field        *fields = b->csv->fields + column * b->csv->stride;
+    levada_csv              *csv = b->csv;
+    const levada_csv_column *c = &csv->columns[column];
+    levada_csv_field        *fields = csv->fields + (csv->is_even ? 0 : column * csv->stride);
     const char              *na = b->args->na_value;
     size_t                   nna = strlen(na);
 
+    if (decode_is_indexed(b, column)) return decode_indexed(b, column, err);
     for (int64_t row = 0; row < b->in->n; row++) {
+        if (csv->is_even) fields[row] = levada_csv_even_field(csv, row, column);
         if (!decode_missing(na, nna, &fields[row])) continue;
         if (c->required) LEVADA_TRY(decode_required(b, row, column, err));
         fields[row] = (levada_csv_field){ (const uint8_t *)c->otherwise, (int32_t)c->size, false };
@@ -298,11 +315,13 @@ static levada_status decode_reserve(levada_csv *csv, const levada_strings *in, l
 {
     int64_t bytes = 0;
 
-    for (int64_t i = 0; i < in->n; i++) bytes += in->size[i];
+    for (int64_t i = 0; i < in->n && csv->rules.quotes; i++) bytes += in->size[i];
     csv->stride = in->n;
-    if (levada_reserve(&csv->fields, &csv->capacity, in->n * csv->n + 1, sizeof *csv->fields) &&
+    csv->is_even = csv->n > 0 && levada_csv_index_even(csv, in);
+    if (levada_reserve(&csv->fields, &csv->capacity, in->n * (csv->is_even ? 1 : csv->n) + 1,
+                       sizeof *csv->fields) &&
         levada_reserve(&csv->bad, &csv->bad_capacity, in->n + 1, sizeof *csv->bad) &&
-        (!csv->rules.quotes ||
+        (csv->is_even || !csv->rules.quotes ||
          levada_reserve(&csv->text, &csv->text_capacity, DECODE_SLACK + bytes + 1, 1))) {
         memset(csv->bad, 0, (size_t)in->n * sizeof *csv->bad);
         csv->text_used = DECODE_SLACK;
@@ -353,7 +372,8 @@ levada_status levada_csv_decode(levada_csv *csv, const levada_csv_args *args,
 
     LEVADA_TRY(decode_reserve(csv, in, err));
     if (csv->n == 0) return decode_ragged(&b, err);
-    for (int64_t row = 0; row < in->n; row++) LEVADA_TRY(decode_row(&b, row, err));
+    for (int64_t row = 0; row < in->n && !csv->is_even; row++)
+        LEVADA_TRY(decode_row(&b, row, err));
     for (int64_t i = 0; i < csv->n; i++) {
         LEVADA_TRY(csv->columns[i].dtype == LEVADA_BYTES ? decode_strings(&b, i, err)
                                                          : decode_numbers(&b, i, err));

@@ -142,6 +142,77 @@ static void columns_have_types_and_defaults(void **state)
     levada_iter_close(&it);
 }
 
+/* Rows of a file of 300, of which one has a quote or one field too few: that block, or row, is read
+ * in another way. */
+static const char *even_rows(int quoted, int short_row, const char *newline, const char *options)
+{
+    static char made[1024];
+    const char *path = t_path("even.csv");
+    t_bytes     text = { 0 };
+    char        row[128];
+
+    for (int i = 0; i < 300; i++) {
+        const char *quote = i == quoted ? "\"" : "";
+        int n = snprintf(row, sizeof row, "%sname %d%s,%d,%d.%03d,%s,%.17g,-%d%s", quote, i, quote,
+                         i * 7919, i, i, i % 5 ? "NA" : "", i / 7.0, i,
+                         i == short_row ? "" : ",12345678901234567");
+
+        t_add(&text, row, (size_t)n);
+        t_add(&text, newline, strlen(newline));
+    }
+    t_write_file(path, text.at, text.size);
+    t_clear(&text);
+    snprintf(made, sizeof made, "csv:%s,%s", path, options);
+    return made;
+}
+
+/* What all rows hold, and how many were skipped. */
+static t_bytes read_even(const char *description, int32_t block_rows, int64_t *rows)
+{
+    levada_iter *it = t_iter_open_policy(description, "skip", 1, block_rows);
+    t_outcome    o = { 0 };
+    t_bytes      got = { 0 };
+
+    (void)t_iter_read(it, -1, false, &got);
+    levada_iter_close(&it);
+    it = t_iter_open_policy(description, "skip", 1, block_rows);
+    assert_int_equal(t_iter_read_rest(it, &o), LEVADA_END);
+    *rows = o.rows;
+    levada_iter_close(&it);
+    return got;
+}
+
+static void even_rows_are_read_like_others(void **state)
+{
+    static const char *const options[] = {
+        "record_defaults=[string,int32,float32,{dtype:string,default:none},float64,int32,int64]",
+        "na_value=NA,record_defaults=[string,int64,float64,{dtype:float32,default:1},float32,"
+        "float64,float64]",
+        "select_cols=[0,2,5],record_defaults=[string,float64,int64]",
+    };
+    static const char *const newlines[] = { "\n", "\r\n", "\r" };
+
+    (void)state;
+    for (size_t i = 0; i < 9; i++) {
+        const char *newline = newlines[i % 3], *how = options[i / 3];
+        int64_t     rows, others, whole;
+        t_bytes     even = read_even(even_rows(-1, -1, newline, how), 256, &rows);
+        t_bytes     odd = read_even(even_rows(7, -1, newline, how), 256, &others);
+        t_bytes     bad = read_even(even_rows(-1, 299, newline, how), 7, &whole);
+
+        assert_int_equal(rows, 300);
+        assert_int_equal(others, 300);
+        assert_int_equal(whole, i < 6 ? 299 : 300);
+        t_bytes_equal(even, odd, "one quoted field");
+        t_clear(&odd);
+        odd = read_even(even_rows(-1, 299, newline, how), 256, &others);
+        t_bytes_equal(bad, odd, "one short row");
+        t_clear(&even);
+        t_clear(&odd);
+        t_clear(&bad);
+    }
+}
+
 static void errors_name_the_place(void **state)
 {
     const char *types = ",record_defaults=[int32,string],columns=[age,name]";
@@ -217,6 +288,7 @@ int main(void)
         cmocka_unit_test(the_header_of_every_file_is_left_out),
         cmocka_unit_test(rows_are_found_across_chunks),
         cmocka_unit_test(columns_have_types_and_defaults),
+        cmocka_unit_test(even_rows_are_read_like_others),
         cmocka_unit_test(errors_name_the_place),
         cmocka_unit_test(an_open_quote_at_the_end_is_damage),
         cmocka_unit_test(refuses_options_that_do_not_fit),
