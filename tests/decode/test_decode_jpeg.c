@@ -133,6 +133,31 @@ static void every_cut_is_refused_or_decoded(void **state)
     }
 }
 
+/* libjpeg keeps tables for later images, which would decode with those of another record. */
+static void an_image_without_tables_is_refused_after_any_other(void **state)
+{
+    uint8_t          bytes[LEVADA_SAMPLE_JPEG_SIZE];
+    const void      *strings[] = { LEVADA_SAMPLE_JPEG, bytes };
+    size_t           at = 2, size, sizes[] = { sizeof bytes, 0 };
+    levada_error     err = LEVADA_ERROR_INIT;
+    levada_decoding *decoding = NULL;
+    levada_block    *block = NULL;
+
+    (void)state;
+    memcpy(bytes, SAMPLE);
+    while (bytes[at + 1] != 0xdb) at += 2 + (size_t)bytes[at + 2] * 256 + bytes[at + 3];
+    size = 2 + (size_t)bytes[at + 2] * 256 + bytes[at + 3];
+    memmove(bytes + at, bytes + at + size, sizeof bytes - at - size);
+    sizes[1] = sizeof bytes - size;
+    t_picture_refused("decode_jpeg", "{channels:3}", bytes, sizes[1], LEVADA_EDATA_LOSS,
+                      "Quantization table");
+    assert_int_equal(levada_decoding_open(NULL, "decode_jpeg", NULL, &decoding, &err), LEVADA_OK);
+    assert_int_equal(levada_decoding_run(decoding, strings, sizes, 2, &block, &err),
+                     LEVADA_EDATA_LOSS);
+    assert_non_null(strstr(err.message, "Quantization table"));
+    levada_decoding_close(&decoding);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -144,6 +169,7 @@ int main(void)
         cmocka_unit_test(a_random_window_is_a_part_of_the_whole),
         cmocka_unit_test(truncated_data_is_refused_unless_asked),
         cmocka_unit_test(every_cut_is_refused_or_decoded),
+        cmocka_unit_test(an_image_without_tables_is_refused_after_any_other),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
