@@ -112,6 +112,7 @@ levada_conform_verdict levada_conform_cancel(levada_conform *c);
 levada_conform_verdict levada_conform_memory(levada_conform *c);
 levada_conform_verdict levada_conform_limits(levada_conform *c);
 levada_conform_verdict levada_conform_damage(levada_conform *c);
+levada_conform_verdict levada_conform_places(levada_conform *c);
 levada_conform_verdict levada_conform_probe(levada_conform *c);
 
 /* Sets `what` and returns BAD. */

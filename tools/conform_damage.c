@@ -14,6 +14,7 @@
 
 #define DAMAGE_PLACES 24            /* records that are damaged, one at a time */
 #define DAMAGE_FILE ((size_t)1 << 20) /* most bytes of the example's file       */
+#define DAMAGE_CUTS 4               /* records after which the reading is interrupted */
 #define DAMAGE_PROBES 200           /* heads of random bytes                   */
 #define DAMAGE_HEAD 4096
 #define DAMAGE_SLACK 64
@@ -241,30 +242,40 @@ static levada_conform_verdict damage_skipping(const damage_case *x, int64_t reco
     return verdict;
 }
 
-/* The file with other content of one record, or without its second half and what follows. */
-static levada_conform_verdict damage_one(const damage_case *x, int64_t record, int fill)
+/* What a file shows whose record has other content, or which ends inside that record. */
+typedef levada_conform_verdict (*damage_judge)(const damage_case *x, int64_t record, bool cut);
+
+static levada_conform_verdict damage_passed_over(const damage_case *x, int64_t record, bool cut)
+{
+    int64_t                rest = cut ? 0 : x->c->want.n - record - 1;
+    bool                   noticed = false;
+    levada_conform_verdict verdict = damage_failing(x, record, cut, &noticed);
+
+    if (verdict != LEVADA_CONFORM_GOOD) return verdict;
+    return damage_skipping(x, record, rest, noticed);
+}
+
+static levada_conform_verdict damage_one(const damage_case *x, int64_t record, int fill,
+                                         damage_judge judge)
 {
     int64_t                begin = damage_start(x, record), end = damage_start(x, record + 1);
-    int64_t                rest = fill < 0 ? 0 : x->c->want.n - record - 1;
     size_t                 size = fill < 0 ? (size_t)(begin + end) / 2 : x->bytes.size;
     levada_cli_buffer      bytes = { 0 };
     levada_error           err = LEVADA_ERROR_INIT;
     levada_conform_verdict verdict;
-    bool                   noticed = false;
 
     levada_cli_add(&bytes, x->bytes.at, size);
     if (fill >= 0) memset(bytes.at + begin, fill, (size_t)(end - begin));
     if (levada_output_save(x->path, bytes.at, bytes.size, &err) != LEVADA_OK) {
         verdict = levada_conform_failed(x->c, "cannot damage the file", &err);
     } else {
-        verdict = damage_failing(x, record, fill < 0, &noticed);
-        if (verdict == LEVADA_CONFORM_GOOD) verdict = damage_skipping(x, record, rest, noticed);
+        verdict = judge(x, record, fill < 0);
     }
     levada_cli_buffer_clear(&bytes);
     return verdict;
 }
 
-static levada_conform_verdict damage_all(damage_case *x)
+static levada_conform_verdict damage_all(damage_case *x, damage_judge judge)
 {
     static const int       fills[] = { 0, 0xFF, 'x', -1 };
     int64_t                n = x->c->want.n, step = 1 + n / DAMAGE_PLACES, done = 0;
@@ -273,7 +284,7 @@ static levada_conform_verdict damage_all(damage_case *x)
 
     for (int64_t i = 0; i < n; i += step) {
         for (size_t k = 0; k < sizeof fills / sizeof fills[0]; k++) {
-            if (verdict == LEVADA_CONFORM_GOOD) verdict = damage_one(x, i, fills[k]);
+            if (verdict == LEVADA_CONFORM_GOOD) verdict = damage_one(x, i, fills[k], judge);
             done++;
         }
     }
@@ -284,17 +295,77 @@ static levada_conform_verdict damage_all(damage_case *x)
     return verdict;
 }
 
-levada_conform_verdict levada_conform_damage(levada_conform *c)
+static levada_conform_verdict damage_run(levada_conform *c, damage_judge judge)
 {
     damage_case            x = { .c = c };
     levada_conform_verdict verdict = levada_conform_prepare(c);
 
     if (verdict == LEVADA_CONFORM_GOOD) {
-        if (damage_prepare(&x)) verdict = damage_all(&x);
+        if (damage_prepare(&x)) verdict = damage_all(&x, judge);
         else (void)snprintf(c->note, sizeof c->note, "not tried: no small file in example_files");
     }
     damage_clear(&x);
     return verdict;
+}
+
+levada_conform_verdict levada_conform_damage(levada_conform *c)
+{
+    return damage_run(c, damage_passed_over);
+}
+
+/* -- places */
+
+/* Reads `cut` records, saves, and reads the rest in another iterator. */
+static levada_status damage_resume(const damage_case *x, int64_t cut, levada_conform_rows *to,
+                                   levada_error *err)
+{
+    levada_iter  *it = NULL, *other = NULL;
+    char         *bytes = NULL;
+    size_t        size = 0;
+    levada_status st = damage_open(x, "skip", 1, 1, &it, err);
+
+    if (st == LEVADA_OK) st = levada_conform_read(it, cut, to, err);
+    if (st == LEVADA_OK) st = levada_iter_save(it, &bytes, &size, err);
+    if (st == LEVADA_OK) st = damage_open(x, "skip", 1, 1, &other, err);
+    if (st == LEVADA_OK) st = levada_iter_restore(other, bytes, size, err);
+    if (st == LEVADA_OK) st = levada_conform_read(other, -1, to, err);
+    levada_string_free(&bytes);
+    levada_iter_close(&it);
+    levada_iter_close(&other);
+    return st;
+}
+
+/* Wherever the reading of the file is interrupted, it continues with the next record. The records
+ * after a place that next() passes over are those whose places go wrong first. */
+static levada_conform_verdict damage_found_again(const damage_case *x, int64_t record, bool cut)
+{
+    levada_conform_rows    want = { 0 };
+    levada_error           err = LEVADA_ERROR_INIT;
+    levada_conform_verdict verdict = LEVADA_CONFORM_GOOD;
+    int64_t                after = 1, most;
+
+    (void)cut;
+    if (damage_read(x, "skip", 1, 256, &want, &err) != LEVADA_END) want.n = 0; /* "damage" says it */
+    for (most = want.n < DAMAGE_CUTS ? want.n : DAMAGE_CUTS; after <= most; after++) {
+        levada_conform_rows got = { 0 };
+        char                text[512];
+
+        if (damage_resume(x, after, &got, &err) != LEVADA_END ||
+            levada_conform_rows_differ(&want, &got, text, sizeof text)) {
+            verdict = damage_broken(x, record, "other records where reading resumes at a record",
+                                    "next(): the frame of the first record begins at data[0]; "
+                                    "bytes before it are used up by a call that returns n = 0");
+        }
+        levada_conform_rows_clear(&got);
+        if (verdict != LEVADA_CONFORM_GOOD) break;
+    }
+    levada_conform_rows_clear(&want);
+    return verdict;
+}
+
+levada_conform_verdict levada_conform_places(levada_conform *c)
+{
+    return damage_run(c, damage_found_again);
 }
 
 /* -- probe */
@@ -358,6 +429,7 @@ levada_conform_verdict levada_conform_probe(levada_conform *c)
 
 const levada_conform_check levada_conform_format_checks[] = {
     { "damage", "passes over damage and truncated files", levada_conform_damage },
+    { "places", "finds records again where reading resumes", levada_conform_places },
     { "probe", "is recognized by its first bytes", levada_conform_probe },
     { NULL, NULL, NULL },
 };

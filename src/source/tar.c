@@ -347,6 +347,8 @@ static const tar_example tar_members[] = {
     TAR_MEMBER("b.cls", "00000000001", "003502", "1"),
     TAR_MEMBER("c/d.cls", "00000000001", "003726", "2"),
     TAR_MEMBER("c/d.txt", "00000000001", "003764", "x"),
+    TAR_MEMBER("e.cls", "00000000001", "003505", "3"),
+    TAR_MEMBER("e.txt", "00000000001", "003543", "y"),
 };
 
 static const levada_example_file tar_files[] = {

@@ -341,7 +341,7 @@ static size_t add_filter_checks(struct CMUnitTest *tests, subject *subjects, siz
 
 #define NAMES 256
 #define SUITE 5
-#define FORMAT 2
+#define FORMAT 3
 #define CHECKS (SUITE + FORMAT + 2) /* and two of ours */
 
 /* Number k of them, or NULL: a check of formats, and this is not one. */
