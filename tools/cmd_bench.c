@@ -9,7 +9,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 
 static const levada_cli_option cmd_bench_options[] = {
     { "json", 0, NULL, "print one JSON object" },
@@ -53,10 +52,18 @@ static levada_cli_status cmd_bench_once(levada_env *env, const levada_cli_args *
     return status;
 }
 
+/* Not ru_maxrss, which begins with the memory of the process that started this one. */
 static int64_t cmd_bench_memory(void)
 {
-    struct rusage usage;
-    return getrusage(RUSAGE_SELF, &usage) == 0 ? (int64_t)usage.ru_maxrss * 1024 : 0;
+    FILE     *status = fopen("/proc/self/status", "r");
+    long long kib = 0;
+    char      line[256];
+
+    while (status && fgets(line, sizeof line, status)) {
+        if (sscanf(line, "VmHWM: %lld kB", &kib) == 1) break;
+    }
+    if (status) (void)fclose(status);
+    return kib * 1024;
 }
 
 static void cmd_bench_json(levada_cli_buffer *b, const bench_result *r, int64_t runs)
