@@ -8,13 +8,20 @@
 - plain64, plain1k, plain64k: TFRecord files of random payloads, mean size +-50 %, 256 MB each
 - text: 64 MiB of lines of 36 bytes on average
 - a.gz, text.gz, text.zst: the same, compressed
+- numbers: 32 MiB of CSV, 5 columns of integers and 8 of floats
+- quoted: 16 MiB of CSV, a number and 4 strings in quotes, of which some hold delimiters and quotes
+- jsonl: 64 MiB of lines of 1 KB with a text, a number, a list and an object
+- tar: 64 MiB of members of 4 KB, one in a sample
 """
 
 import argparse
+import io
+import json
 import os
 import shutil
 import subprocess
 import sys
+import tarfile
 import zlib
 
 import numpy as np
@@ -34,6 +41,10 @@ FILES = {
     "text": "text.txt",
     "text.gz": "text.txt.gz",
     "text.zst": "text.txt.zst",
+    "numbers": "numbers.csv",
+    "quoted": "quoted.csv",
+    "jsonl": "rows.jsonl",
+    "tar": "samples.tar",
 }
 COUNTS = {"a": 200_000, "b": 100_000, "f": 30_720, "s": 50_000}
 BATCH_BYTES = 32 << 20
@@ -288,6 +299,69 @@ def make_text(to, total=64 << 20):
         done += len(out)
 
 
+def repeat(to, part, total):
+    """Writes `part` again and again: it is too long for a processor to learn."""
+    for _ in range(total // len(part) + 1):
+        to.write(part)
+
+
+def make_numbers(to, total=32 << 20):
+    rng = np.random.default_rng(9)
+    rows = 20_000
+    ints = (10.0 ** (rng.random((rows, 5)) * 7)).astype(np.int64).tolist()
+    floats = (rng.standard_normal((rows, 8)) * 1000).tolist()
+    part = "".join(
+        ",".join([*map(str, whole), *(f"{x:.3f}" for x in broken)]) + "\n"
+        for whole, broken in zip(ints, floats, strict=True)
+    )
+    repeat(to, part.encode(), total)
+
+
+def phrases(rng, count, words):
+    """`count` texts of `words` words of a small language."""
+    letters = list("etaoinshrdlucmfwypvbgk")
+    language = ["".join(rng.choice(letters, rng.integers(2, 9))) for _ in range(2000)]
+    return [" ".join(row) for row in rng.choice(language, (count, words)).tolist()]
+
+
+def make_quoted(to, total=16 << 20):
+    rng = np.random.default_rng(10)
+    rows = 10_000
+    texts = phrases(rng, 4 * rows, 5)
+    for i in range(0, len(texts), 5):
+        texts[i] = texts[i].replace(" ", ", ", 2)
+    for i in range(0, len(texts), 20):
+        texts[i] = '""' + texts[i].replace(" ", '"" ', 1)
+    part = "".join(
+        f"{i}," + ",".join(f'"{text}"' for text in texts[4 * i : 4 * i + 4]) + "\n"
+        for i in range(rows)
+    )
+    repeat(to, part.encode(), total)
+
+
+def make_jsonl(to, total=64 << 20):
+    rng = np.random.default_rng(11)
+    rows = 4000
+    part = "".join(
+        json.dumps({
+            "id": i, "tags": [i % 7, i % 11, i % 13], "text": text,
+            "meta": {"lang": "pt", "score": i / 7, "quoted": 'a "word"'},
+        })
+        + "\n"
+        for i, text in enumerate(phrases(rng, rows, 160))
+    )  # fmt: skip
+    repeat(to, part.encode(), total)
+
+
+def make_tar(to, total=64 << 20):
+    body = np.random.default_rng(12).bytes(4096)
+    with tarfile.open(fileobj=to, mode="w", format=tarfile.USTAR_FORMAT) as archive:
+        for i in range(total // (4096 + 512)):
+            member = tarfile.TarInfo(f"{i:08d}.bin")
+            member.size = len(body)
+            archive.addfile(member, io.BytesIO(body))
+
+
 def make_gzip(source):
     def make(to):
         pack = zlib.compressobj(6, zlib.DEFLATED, 31)
@@ -322,6 +396,10 @@ def makers(folder):
         "text": make_text,
         "text.gz": make_gzip(text),
         "text.zst": make_zstd(text),
+        "numbers": make_numbers,
+        "quoted": make_quoted,
+        "jsonl": make_jsonl,
+        "tar": make_tar,
     }
 
 
@@ -330,7 +408,7 @@ def path(name, folder=None):
 
 
 def ensure(names=None, folder=None, say=None):
-    """Makes the files of `names` (default: all) that are not there yet."""
+    """Makes the files of `names` (default: all) that are not there yet, where that is possible."""
     folder = folder or DEFAULT_DIR
     os.makedirs(folder, exist_ok=True)
     with open(os.path.join(folder, ".gitignore"), "w") as out:
@@ -342,9 +420,14 @@ def ensure(names=None, folder=None, say=None):
             continue
         if say:
             say(f"making {whole}")
-        with open(whole + ".part", "wb") as out:
-            made[name](out)
-        os.replace(whole + ".part", whole)
+        try:
+            with open(whole + ".part", "wb") as out:
+                made[name](out)
+        except FileNotFoundError as error:
+            print(f"bench: {whole} was not made: {error}", file=sys.stderr)
+            os.remove(whole + ".part")
+        else:
+            os.replace(whole + ".part", whole)
 
 
 def main():

@@ -14,6 +14,7 @@
 
 enum {
     HARNESS_CHUNK = 256 << 10,
+    HARNESS_SLACK = 64, /* readable bytes before a stream's; levada_bench_alloc has some after */
     HARNESS_THREADS = 16
 };
 
@@ -44,13 +45,18 @@ void *levada_bench_alloc(size_t size)
     return memory;
 }
 
+static uint8_t *harness_buffer(size_t size)
+{
+    return (uint8_t *)levada_bench_alloc(HARNESS_SLACK + size) + HARNESS_SLACK;
+}
+
 void levada_bench_stream_open(levada_bench_stream *stream, const char *path)
 {
     stream->fd = open(path, O_RDONLY | O_CLOEXEC);
     if (stream->fd < 0)
         levada_bench_die("cannot open", path);
     stream->room = HARNESS_CHUNK;
-    stream->data = levada_bench_alloc(stream->room);
+    stream->data = harness_buffer(stream->room);
     levada_bench_stream_rewind(stream);
 }
 
@@ -67,9 +73,9 @@ size_t levada_bench_stream_need(levada_bench_stream *stream, size_t size)
     if (have >= size)
         return have;
     if (size > stream->room) {
-        uint8_t *wider = levada_bench_alloc(2 * size);
+        uint8_t *wider = harness_buffer(2 * size);
         memcpy(wider, stream->data + stream->begin, have);
-        free(stream->data);
+        free(stream->data - HARNESS_SLACK);
         stream->data = wider;
         stream->room = 2 * size;
     } else {

@@ -46,7 +46,7 @@ _Noreturn void levada_bench_die(const char *what, const char *detail);
 /* Zeroed, touched memory, never NULL. */
 void *levada_bench_alloc(size_t size);
 
-/* A file read in chunks of 256 KiB into one reused buffer. */
+/* A file read in chunks of 256 KiB into one reused buffer, with 64 readable bytes on both sides. */
 typedef struct levada_bench_stream {
     int      fd;
     int64_t  offset; /* of the next byte to read from the file */

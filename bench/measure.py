@@ -128,6 +128,7 @@ class Runner:
             "ours": "levada",
             "tf": "tensorflow",
             "python": "google.protobuf",
+            "stdlib": "csv",
         }
         interpreter = self.interpreter(modules.get(library, library))
         key = (library, measure.cores)
@@ -225,6 +226,7 @@ def installed_size(name):
 def versions():
     """The versions of what is compared, from the interpreter of the peers."""
     names = ["levada", "numpy", "tensorflow-cpu", "torch", "grain", "protobuf", "google-crc32c"]
+    names += ["pandas", "polars", "pyarrow", "orjson", "webdataset", "pillow", "mlx-data"]
     code = "import importlib.metadata as m, json\nout = {}\n"
     code += f"for n in {names!r}:\n try: out[n] = m.version(n)\n except Exception: pass\n"
     code += "import platform; out['Python'] = platform.python_version()\nprint(json.dumps(out))"

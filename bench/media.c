@@ -16,7 +16,9 @@
 
 #include <jpeglib.h>
 
+#include <FLAC/stream_decoder.h>
 #include <FLAC/stream_encoder.h>
+#include <kiss_fftr.h>
 #include <png.h>
 #include <soxr.h>
 
@@ -28,7 +30,9 @@ enum {
     MEDIA_ROW = 3 * MEDIA_WIDTH,
     MEDIA_PIXELS = MEDIA_ROW * MEDIA_HEIGHT,
     MEDIA_RATE = 44100,
-    MEDIA_FRAMES = 60 * MEDIA_RATE
+    MEDIA_FRAMES = 60 * MEDIA_RATE,
+    MEDIA_FFT = 400, /* of log_mel, and the step of its frames */
+    MEDIA_HOP = 160
 };
 
 typedef struct media_state {
@@ -41,6 +45,9 @@ typedef struct media_state {
     levada_dataset  *dataset;
     uint8_t         *pixels;
     float           *samples, *resampled;
+    size_t           at; /* of what libFLAC has read */
+    FLAC__StreamDecoder *flac;
+    kiss_fftr_cfg    fft;
 } media_state;
 
 static void media_check(levada_status st, const levada_error *err)
@@ -302,6 +309,7 @@ static void media_make_flac(media_state *s)
     FLAC__stream_encoder_delete(encoder);
 }
 
+/* The work of levada, or of the limit where `decoder` is NULL. */
 static media_state *media_open_encoded(void (*make)(media_state *), const char *decoder)
 {
     media_state *s = levada_bench_alloc(sizeof *s);
@@ -309,20 +317,85 @@ static media_state *media_open_encoded(void (*make)(media_state *), const char *
     s->n = s->block = 1;
     s->counts = MEDIA_FRAMES;
     make(s);
-    media_open_decoder(s, decoder, "{channels:1}");
+    if (decoder) media_open_decoder(s, decoder, "{channels:1}");
+    else s->samples = levada_bench_alloc(MEDIA_FRAMES * sizeof(float));
     return s;
 }
 
 static void *media_open_wav(const levada_bench_args *args)
 {
-    (void)args;
-    return media_open_encoded(media_make_wav, "decode_wav");
+    return media_open_encoded(media_make_wav, args->user);
 }
 
 static void *media_open_flac(const levada_bench_args *args)
 {
-    (void)args;
-    return media_open_encoded(media_make_flac, "decode_flac");
+    return media_open_encoded(media_make_flac, args->user);
+}
+
+/* Numbers of 16 bits to float32, and nothing else. */
+static void media_convert(void *state, levada_bench_count *count)
+{
+    media_state *s = state;
+
+    for (int i = 0; i < MEDIA_FRAMES; i++) {
+        int16_t sample;
+
+        memcpy(&sample, (const uint8_t *)s->encoded[0] + MEDIA_WAV_HEADER + i * 2, sizeof sample);
+        s->samples[i] = (float)sample * (1.0F / 32768);
+    }
+    media_count(s, 0, (uint8_t)(s->samples[MEDIA_RATE] > 0), count);
+}
+
+/* -- libFLAC alone */
+
+static FLAC__StreamDecoderReadStatus media_flac_read(const FLAC__StreamDecoder *decoder,
+                                                     FLAC__byte *to, size_t *n, void *user)
+{
+    media_state *s = user;
+
+    (void)decoder;
+    if (*n > s->size[0] - s->at) *n = s->size[0] - s->at;
+    memcpy(to, (const uint8_t *)s->encoded[0] + s->at, *n);
+    s->at += *n;
+    return *n > 0 ? FLAC__STREAM_DECODER_READ_STATUS_CONTINUE
+                  : FLAC__STREAM_DECODER_READ_STATUS_END_OF_STREAM;
+}
+
+static FLAC__StreamDecoderWriteStatus media_flac_samples(const FLAC__StreamDecoder *decoder,
+                                                         const FLAC__Frame         *frame,
+                                                         const FLAC__int32 *const   from[],
+                                                         void                      *user)
+{
+    media_state *s = user;
+    float       *to = s->samples + frame->header.number.sample_number;
+
+    (void)decoder;
+    for (uint32_t i = 0; i < frame->header.blocksize; i++)
+        to[i] = (float)from[0][i] * (1.0F / 32768);
+    return FLAC__STREAM_DECODER_WRITE_STATUS_CONTINUE;
+}
+
+static void media_flac_error(const FLAC__StreamDecoder     *decoder,
+                             FLAC__StreamDecoderErrorStatus status, void *user)
+{
+    (void)decoder, (void)user;
+    levada_bench_die("libFLAC", FLAC__StreamDecoderErrorStatusString[status]);
+}
+
+static void media_libflac(void *state, levada_bench_count *count)
+{
+    media_state *s = state;
+
+    if (!s->flac) s->flac = FLAC__stream_decoder_new();
+    s->at = 0;
+    if (!s->flac ||
+        FLAC__stream_decoder_init_stream(s->flac, media_flac_read, NULL, NULL, NULL, NULL,
+                                         media_flac_samples, NULL, media_flac_error, s) !=
+          FLAC__STREAM_DECODER_INIT_STATUS_OK ||
+        !FLAC__stream_decoder_process_until_end_of_stream(s->flac) ||
+        !FLAC__stream_decoder_finish(s->flac))
+        levada_bench_die("libFLAC", "cannot decode");
+    media_count(s, 0, (uint8_t)(s->samples[MEDIA_RATE] > 0), count);
 }
 
 static const char media_sound[] = "levada-bench-sound.bin";
@@ -385,6 +458,21 @@ static void media_soxr(void *state, levada_bench_count *count)
     count->check += made;
 }
 
+/* The transforms of log_mel, without window, filters and logarithm. */
+static void media_fft(void *state, levada_bench_count *count)
+{
+    media_state *s = state;
+    kiss_fft_cpx out[MEDIA_FFT / 2 + 1];
+
+    if (!s->fft) s->fft = kiss_fftr_alloc(MEDIA_FFT, 0, NULL, NULL);
+    if (!s->fft) levada_bench_die("out of memory", "kissfft");
+    for (int i = 0; i + MEDIA_FFT <= MEDIA_FRAMES; i += MEDIA_HOP) {
+        kiss_fftr(s->fft, s->samples + i, out);
+        count->check += out[1].r > 0;
+    }
+    count->records += MEDIA_FRAMES;
+}
+
 const levada_bench_work levada_bench_works[] = {
     { "jpeg", media_open_jpeg, media_decode, "{}" },
     { "jpeg_crop", media_open_jpeg, media_decode, "{random_crop:[224,224]}" },
@@ -392,10 +480,13 @@ const levada_bench_work levada_bench_works[] = {
     { "turbo_crop", media_open_turbo, media_turbo, "crop" },
     { "png", media_open_png, media_decode, "{}" },
     { "libpng", media_open_png, media_libpng, NULL },
-    { "wav", media_open_wav, media_decode, NULL },
-    { "flac", media_open_flac, media_decode, NULL },
+    { "wav", media_open_wav, media_decode, "decode_wav" },
+    { "convert", media_open_wav, media_convert, NULL },
+    { "flac", media_open_flac, media_decode, "decode_flac" },
+    { "libflac", media_open_flac, media_libflac, NULL },
     { "resample", media_open_sound, media_run, "resample:record,rate=16000,input_rate=44100" },
     { "soxr", media_open_sound, media_soxr, NULL },
     { "log_mel", media_open_sound, media_run, "log_mel:record" },
+    { "fft", media_open_sound, media_fft, NULL },
     { NULL, NULL, NULL, NULL },
 };

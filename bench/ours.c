@@ -217,6 +217,31 @@ static void *ours_open_b(const levada_bench_args *args)
     return ours_open(args, OURS_FILE, "tfrecord", rest);
 }
 
+/* -- other formats */
+
+static void *ours_open_numbers_csv(const levada_bench_args *args)
+{
+    return ours_open(args, OURS_FILE, "csv",
+                     ",record_defaults=[int64,int64,int64,int64,int64,float32,float32,float32,"
+                     "float32,float32,float32,float32,float32]");
+}
+
+static void *ours_open_quoted_csv(const levada_bench_args *args)
+{
+    return ours_open(args, OURS_FILE, "csv",
+                     ",record_defaults=[int64,string,string,string,string]");
+}
+
+static void *ours_open_jsonl(const levada_bench_args *args)
+{
+    return ours_open(args, OURS_FILE, "jsonl", ",fields={text:string}");
+}
+
+static void *ours_open_tar(const levada_bench_args *args)
+{
+    return ours_open(args, OURS_FILE, "tar", ",fields=[bin]");
+}
+
 /* Numbers without a file: what handing records over costs. */
 static void *ours_open_numbers(const levada_bench_args *args, const char *text)
 {
@@ -261,6 +286,10 @@ const levada_bench_work levada_bench_works[] = {
     {"buckets_s", ours_open_buckets_s, ours_pass, NULL},
     {"main_a", ours_open_main, ours_pass, NULL},
     {"main_lookahead_a", ours_open_main_lookahead, ours_pass, NULL},
+    {"csv_numbers", ours_open_numbers_csv, ours_pass, NULL},
+    {"csv_quoted", ours_open_quoted_csv, ours_pass, NULL},
+    {"jsonl", ours_open_jsonl, ours_pass, NULL},
+    {"tar", ours_open_tar, ours_pass, NULL},
     {"mix", ours_open_mix, ours_pass, NULL},
     {"mix_shuffled", ours_open_mix_shuffled, ours_pass, NULL},
     {"shuffle", ours_open_shuffle, ours_pass, NULL},

@@ -2,6 +2,7 @@
 """What is compared with what: the rows of bench/RESULTS.md and their goals."""
 
 from row import Measure, Row, Series, fused, limit_of, ours_c, python
+from rows_formats import csv_rows, image_rows, media_rows, text_rows
 from rows_lengths import boundary_rows, length_rows, order_rows
 
 SERIAL = "read(), then checked in cache"
@@ -422,36 +423,6 @@ def mix_rows():
     ]  # fmt: skip
 
 
-def media(what):
-    """A work of the program `media`, which makes its data itself."""
-    return Measure("c", what, program="media")
-
-
-def media_rows():
-    """20 to 23: images and sounds, one thread, beside the libraries that decode them."""
-    images = "images/s"
-    return [
-        Row("20", "JPEG of 500 x 375", images, media("jpeg"),
-            {"Pillow": python("pil_images:decode", kind="jpeg"),
-             "mlx-data": python("mlx_images:decode")},
-            {"libjpeg-turbo": media("turbo")}, {"libjpeg-turbo": 0.97, "mlx-data": 1.0}),
-        Row("20", "JPEG, a window of 224 x 224 at a random place", images, media("jpeg_crop"),
-            {"the whole image": media("jpeg")}, {"libjpeg-turbo": media("turbo_crop")},
-            {"the whole image": 1.7}),
-        Row("21", "PNG of 500 x 375", images, media("png"),
-            {"Pillow": python("pil_images:decode", kind="png")},
-            {"libpng": media("libpng")}, {"libpng": 1.0}),
-        *(Row("22", f"{kind} of 16 bits, one channel, to float32", "M samples/s",
-              media(kind.lower()), {"soundfile": python("sf_sounds:decode", kind=kind)},
-              {}, {"soundfile": goal}, 1e-6)
-          for kind, goal in (("WAV", 4.0), ("FLAC", 1.05))),
-        Row("23", "resample 44,100 to 16,000", "M samples/s", media("resample"), {},
-            {"soxr": media("soxr")}, {"soxr": 0.95}, 1e-6),
-        Row("23", "log_mel of 80 bands", "M samples/s", media("log_mel"),
-            {"NumPy": python("numpy_mel:spectrogram")}, {}, {}, 1e-6),
-    ]  # fmt: skip
-
-
 def cost_rows():
     """P9, P10, P12: less is better; the goal is the largest value allowed."""
     save, theirs = python("ours:checkpoint", "a"), python("tf_checkpoint:checkpoint", "a")
@@ -495,6 +466,9 @@ ROWS = [
     *boundary_rows(),
     *length_rows(),
     *order_rows(),
+    *text_rows(),
+    *csv_rows(),
     *media_rows(),
+    *image_rows(),
     *cost_rows(),
 ]

@@ -71,12 +71,21 @@ def order(what):
 
 
 def order_rows():
-    """28: one place of a shuffle of ten million; ours keeps nothing of them."""
+    """28 and P11: one place of a shuffle of ten million; ours and Grain keep nothing of them."""
     peers = {
         "Fisher-Yates, 40 MB": order("fisher_yates"),
         "grain": python("grain_lengths:shuffled"),
     }
+    in_python = {
+        "torch.randperm, 80 MB": python("torch_orders:shuffled"),
+        "NumPy, 80 MB": python("numpy_orders:shuffled"),
+        "grain": peers.pop("grain"),
+    }
+    limits = {"one random number": order("hash")}
     return [
-        Row("28", "index of a shuffle of all records", "ns", order("permutation"), peers,
-            {"one random number": order("hash")}, {"ours": 25}, 1e9, "each")
-    ]  # fmt: skip
+        Row(number, title, "ns", order("permutation"), those, limits, {"ours": 25}, 1e9, "each")
+        for number, title, those in (
+            ("28", "index of a shuffle of all records", peers),
+            ("P11", "index of a shuffle of all records, against Python's", in_python),
+        )
+    ]

@@ -16,7 +16,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def repeated(call, options, least):
-    """Calls until `least` seconds are measured; n, bytes, seconds and cpu (processor time) are sums."""
+    """Calls until `least` seconds are measured; n, bytes, seconds and cpu are sums."""
     result = call(**options)
     while "n" in result and result["seconds"] < least and result["n"] > 1:
         more = call(**options)

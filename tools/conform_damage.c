@@ -345,7 +345,8 @@ static levada_conform_verdict damage_found_again(const damage_case *x, int64_t r
     int64_t                after = 1, most;
 
     (void)cut;
-    if (damage_read(x, "skip", 1, 256, &want, &err) != LEVADA_END) want.n = 0; /* "damage" says it */
+    if (damage_read(x, "skip", 1, 256, &want, &err) != LEVADA_END)
+        want.n = 0; /* "damage" says it */
     for (most = want.n < DAMAGE_CUTS ? want.n : DAMAGE_CUTS; after <= most; after++) {
         levada_conform_rows got = { 0 };
         char                text[512];

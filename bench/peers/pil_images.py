@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Images through Pillow, to arrays."""
 
+import functools
 import io
-import time
 
 import numpy as np
+from common import main, timed
 from PIL import Image
 
 
@@ -17,6 +18,7 @@ def painted(number):
     return (v + noise).astype(np.uint8)
 
 
+@functools.cache
 def encoded(kind):
     files = []
     for number in range(16):
@@ -26,14 +28,16 @@ def encoded(kind):
     return files
 
 
-FILES = {}
+def decode(folder, kind="jpeg"):
+    files = encoded(kind)
+
+    def count():
+        for data in files:
+            np.asarray(Image.open(io.BytesIO(data)))
+        return len(files)
+
+    return timed(count)
 
 
-def decode(kind):
-    if kind not in FILES:
-        FILES[kind] = encoded(kind)
-    files = FILES[kind]
-    begin = time.perf_counter()
-    for data in files:
-        np.asarray(Image.open(io.BytesIO(data)))
-    return {"n": len(files), "seconds": time.perf_counter() - begin}
+if __name__ == "__main__":
+    main(globals())

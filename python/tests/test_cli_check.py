@@ -231,8 +231,10 @@ WRONG_FORMATS = {
     ("LEVADA_EDATA_LOSS", "LEVADA_EUNAVAILABLE"): "damage next()",
     ("    return levada_fail(err", "    out->n = 0;\n    return levada_fail(err"): "damage next()",
     # Padding before a record, which may follow damage, is not used up by a call of its own.
-    ("    out->n = 0;\n", "    out->n = 0;\n    while (at < size && data[at] == 0) at++;\n"):
-        "places next()",
+    (
+        "    out->n = 0;\n",
+        "    out->n = 0;\n    while (at < size && data[at] == 0) at++;\n",
+    ): "places next()",
     ("? 12 : 0", "? 0 : 0"): "probe probe()",
     ("return size > 1 && data[0] == '#' &&", "return data[0] == 300 &&"): "probe probe()",
     ("return size > 1 &&", "return size >= 0 ? 20 :"): "probe probe()",

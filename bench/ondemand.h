@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One text field of JSON lines through simdjson on demand (ondemand_simdjson.cpp). */
+#ifndef LEVADA_BENCH_ONDEMAND_H
+#define LEVADA_BENCH_ONDEMAND_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+void *levada_bench_ondemand_create(void);
+
+/* The bytes of the field "text" in all lines of data[0, size), of which 64 after it are readable.
+ * *lines counts them. -1: a line is not JSON or has no such text. */
+int64_t levada_bench_ondemand_texts(void *parser, const uint8_t *data, size_t size, int64_t *lines);
+
+#endif
