@@ -55,7 +55,7 @@ static void boundaries_layer(const boundaries_job *job, int32_t *cut)
         while (n > 0 && (from = boundaries_from(job, line[n - 1].j, i - 1)) <= line[n - 1].from) {
             n--;
         }
-        line[n++] = (boundaries_line){.j = i - 1, .from = n > 1 ? from : INT64_MIN};
+        line[n++] = (boundaries_line){.j = i - 1, .from = from};
         if (at >= n) at = n - 1;
         while (at + 1 < n && line[at + 1].from <= x) at++;
         cut[i] = line[at].j;
