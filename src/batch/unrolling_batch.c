@@ -11,6 +11,8 @@
 
 #include <string.h>
 
+#define UNROLLING_AHEAD (INT64_C(1) << 18) /* bytes that are fetched for the next batch */
+
 typedef struct unrolling_job {
     const levada_unrolling *u;
     const levada_block *rows; /* a selection */
@@ -83,6 +85,15 @@ static void unrolling_prefetch(const unrolling_job *j, const unrolling_column *h
     if (run.count) levada_prefetch(NULL, run.column->values + run.first * size, run.count * size);
 }
 
+/* The row of the next batch follows that of `bytes` bytes at p: fetches it as far as a cache has
+ * space for the rows of a batch. */
+static void unrolling_prefetch_next(const unrolling_job *j, const uint8_t *p, int64_t bytes)
+{
+    int64_t n = UNROLLING_AHEAD / j->n < bytes ? UNROLLING_AHEAD / j->n : bytes;
+
+    for (int64_t k = 0; k < n; k += LEVADA_PREFETCH_LINE) LEVADA_PREFETCH(p + bytes + k);
+}
+
 static levada_status unrolling_numbers(const unrolling_job *j, const unrolling_column *how,
                                        int32_t i, int64_t size, levada_error *err)
 {
@@ -99,7 +110,12 @@ static levada_status unrolling_numbers(const unrolling_job *j, const unrolling_c
         int64_t bytes = run.count * size;
 
         unrolling_prefetch(j, how, r + LEVADA_PREFETCH_ROWS, size);
-        if (bytes) memcpy(to, run.column->values + run.first * size, (size_t)bytes);
+        if (bytes) {
+            const uint8_t *from = run.column->values + run.first * size;
+
+            memcpy(to, from, (size_t)bytes);
+            if (how->steps) unrolling_prefetch_next(j, from, bytes);
+        }
         levada_pad_fill(to + bytes, how->each - run.count, pad, size, plain);
     }
     return LEVADA_OK;
