@@ -4,6 +4,7 @@
 from row import Measure, Row, Series, fused, limit_of, ours_c, python
 from rows_formats import csv_rows, image_rows, media_rows, text_rows
 from rows_lengths import boundary_rows, length_rows, order_rows
+from rows_segments import segment_rows
 
 SERIAL = "read(), then checked in cache"
 FUSED = "fused kernels"
@@ -470,5 +471,6 @@ ROWS = [
     *csv_rows(),
     *media_rows(),
     *image_rows(),
+    *segment_rows(),
     *cost_rows(),
 ]
