@@ -233,11 +233,17 @@ def __getattr__(name):
         import importlib
 
         module = importlib.import_module(f"levada.{_LAZY[name]}")
-        value = module if name == _LAZY[name] else getattr(module, name)
+        value = module if name == _LAZY[name] else _public(name, getattr(module, name))
     else:
         raise AttributeError(f"module 'levada' has no attribute {name!r}")
     globals()[name] = value
     return value
+
+
+def _public(name, value):
+    from levada._front import fronted
+
+    return value if name.startswith("parse_single_") else fronted(value)  # those are hot
 
 
 def __dir__():

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from types import FunctionType
 from typing import Any
 
 from levada import _levada
@@ -405,3 +406,8 @@ class Batch:
 
     def __arrow_c_array__(self, requested_schema=None):
         return self.to_arrow().__arrow_c_array__(requested_schema)
+
+
+for _name, _method in [*vars(Batch).items()]:  # errors end in the line of the caller
+    if _name[0] != "_" and isinstance(_method, FunctionType):
+        setattr(Batch, _name, _levada.Front(_method))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What becomes of an exception on its way out of a public function.
 
-``_levada.Front`` calls this. Where the environment variable LEVADA_TRACEBACK is "full", frames of
+``_levada.Front`` calls ``mended``. Where the environment variable LEVADA_TRACEBACK is "full", frames of
 levada stay in tracebacks.
 """
 
@@ -9,15 +9,28 @@ from __future__ import annotations
 
 import os
 import re
+import sys
+from types import FunctionType
 
-from levada import errors
+from levada import _levada, errors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-_UNKNOWN = re.compile(r"^(?:\w+\.)*(\w+)\(\) got an unexpected keyword argument '(.*)'")
+_UNKNOWN = re.compile(r"^[\w.]+\(\) got an unexpected keyword argument '(.*)'")
+
+
+def fronted(value: Any) -> Any:
+    """A public function or class, whose mistakes in arguments end in the line of the caller."""
+    if isinstance(value, FunctionType):
+        front = _levada.Front(value)
+        setattr(sys.modules[value.__module__], value.__name__, front)  # pickle looks there
+        return front
+    if isinstance(value, type) and isinstance(vars(value).get("__init__"), FunctionType):
+        value.__init__ = _levada.Front(vars(value)["__init__"])  # type: ignore[misc]
+    return value
 
 
 def mended(fn: Callable[..., Any], error: BaseException) -> BaseException:
@@ -39,4 +52,5 @@ def _with_nearest(fn, error):
     if found is None:
         return error
     known = [name for name in signature(fn).parameters if name != "self"]
-    return TypeError(f"{found[1]}: {unknown('option', found[2], known)}")
+    name = fn.__qualname__.removesuffix(".__init__").rpartition(".")[2]
+    return TypeError(f"{name}: {unknown('option', found[1], known)}")

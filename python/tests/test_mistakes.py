@@ -185,8 +185,29 @@ class TestFronts:
         assert lv.Dataset.take.__doc__.startswith("The first")
         assert inspect.getsource(lv.from_records).startswith("def from_records")
 
+    def test_every_public_call_suggests_the_nearest_name(self, tmp_path):
+        import levada.train as lt
+
+        batch = lv.range(4).batch(2).first()
+        calls = [
+            (lambda: lv.torch_dataset(lv.range(3), wrld_size=3), "torch_dataset", "world_size"),
+            (lambda: lv.TFRecordWriter(tmp_path / "a", compresion=""), "Writer", "compression"),
+            (lambda: lv.write(lv.range(3), tmp_path / "a", levl=3), "write", "level"),
+            (lambda: lv.parse_example([b""], spc={}), "parse_example", "spec"),
+            (lambda: lv.decode_raw(b"", lv.int8, little=True), "decode_raw", "little_endian"),
+            (lambda: batch.torch(length=True), "torch", "lengths"),
+            (lambda: batch.mask("value", sid="left"), "mask", "side"),
+            (lambda: lt.FIFOQueue(3, dtype=["int32"]), "FIFOQueue", "dtypes"),
+            (lambda: lt.batch([1], batchsize=3), "batch", "batch_size"),
+            (lambda: lt.Coordinator(clean_stop_exception=()), "Coordinator", "clean_stop_exc"),
+        ]  # fmt: skip
+        for call, name, nearest in calls:
+            with pytest.raises(TypeError, match=rf"{name}: unknown .*did you mean '{nearest}") as e:
+                call()
+            assert len(traceback.extract_tb(e.value.__traceback__)) == 2
+
     def test_they_are_pickled_by_name(self):
-        for one in (lv.Dataset.shuffle, lv.tfrecord, lv.zip):
+        for one in (lv.Dataset.shuffle, lv.tfrecord, lv.zip, lv.decode_raw, lv.train.batch):
             assert pickle.loads(pickle.dumps(one)) is one
         assert pickle.loads(pickle.dumps(lv.range(3).take))(2).to_list()
 

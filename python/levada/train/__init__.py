@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The names of TensorFlow 1.x, eager: queues, coordinator, queue runners, input helpers."""
 
+from levada._front import fronted
 from levada.train._barrier import Barrier
 from levada.train._batch_sequences import batch_sequences_with_states
 from levada.train._bucket import bucket, bucket_by_sequence_length
@@ -91,3 +92,6 @@ __all__ = [
     "string_input_producer",
     "waiters",
 ]
+
+for _name in __all__:
+    globals()[_name] = fronted(globals()[_name])
