@@ -130,7 +130,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     format_require(fd >= 0 && (size == 0 || write(fd, data, size) == (ssize_t)size));
     (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     format_try(path, !format_compressed(data, size));
-    if (levada_inspect_info(NULL, path, NULL, &info, NULL) == LEVADA_OK) levada_string_free(&info);
+    if (levada_inspect_info(NULL, path, NULL, NULL, NULL, &info, NULL) == LEVADA_OK)
+        levada_string_free(&info);
     (void)close(fd);
     return 0;
 }

@@ -6,6 +6,7 @@
 #include "escape.h"
 #include "file.h"
 #include "json.h"
+#include "progress.h"
 #include "source.h"
 #include <levada/dataset.h>
 #include <levada/inspect.h>
@@ -205,17 +206,34 @@ static void cmd_info_text(levada_cli_buffer *b, const levada_value *info, double
     cmd_info_lengths(b, levada_cli_json_get(info, "lengths"));
 }
 
+/* The progress line, and the bytes of the file. */
+typedef struct info_watch {
+    levada_cli_progress line;
+    int64_t             size;
+} info_watch;
+
+static void cmd_info_watch(void *user, int64_t records, int64_t bytes)
+{
+    info_watch *watch = user;
+
+    levada_cli_progress_bytes(&watch->line, records, bytes, watch->size);
+}
+
 static levada_cli_status cmd_info_file(levada_env *env, const char *path, const char *source,
                                        bool json, levada_cli_buffer *b)
 {
+    info_watch        watch = { .size = levada_cli_file_size(path) };
+    levada_status     read;
     levada_error      err = LEVADA_ERROR_INIT;
     levada_cli_status status = LEVADA_CLI_DONE;
     char             *text = NULL;
     levada_value     *info = NULL;
     double            begun = levada_cli_now();
 
-    if (levada_inspect_info(env, path, source, &text, &err) != LEVADA_OK)
-        return levada_cli_fail(&err);
+    levada_cli_progress_begin(&watch.line, true, levada_cli_file_name(path));
+    read = levada_inspect_info(env, path, source, cmd_info_watch, &watch, &text, &err);
+    levada_cli_progress_clear(&watch.line);
+    if (read != LEVADA_OK) return levada_cli_fail(&err);
     if (json) levada_cli_printf(b, "%s\n", text);
     if (levada_cli_json_take(&text, &info, &err) != LEVADA_OK) return levada_cli_fail(&err);
     if (!json) cmd_info_text(b, info, levada_cli_now() - begun);

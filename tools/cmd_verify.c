@@ -42,7 +42,18 @@ typedef struct verify_job {
     bool              irreparable; /* some damaged file: --repair would fail */
     const char       *told; /* what is not checked, as it was told last */
     bool              lost; /* the output: not all files were looked at */
+    levada_cli_progress progress;
+    int64_t             done, total; /* bytes: of the files before this one, and of all */
 } verify_job;
+
+/* While a file is read; 0, 0 after it. */
+static void cmd_verify_watch(void *user, int64_t records, int64_t bytes)
+{
+    verify_job *job = user;
+
+    levada_cli_progress_bytes(&job->progress, job->good + job->bad + records, job->done + bytes,
+                              job->total);
+}
 
 static void cmd_verify_json_damage(levada_cli_buffer *b, const char *path, const levada_damage *d)
 {
@@ -176,7 +187,7 @@ static bool cmd_verify_is_folder(const char *path)
 }
 
 /* Writes the good records of the file, as many as were counted; into a folder under its name. */
-static levada_status cmd_verify_repair(const verify_job *job, const char *out, bool folder,
+static levada_status cmd_verify_repair(verify_job *job, const char *out, bool folder,
                                        int64_t good, levada_error *err)
 {
     levada_verify_options options = LEVADA_VERIFY_OPTIONS_INIT;
@@ -189,6 +200,8 @@ static levada_status cmd_verify_repair(const verify_job *job, const char *out, b
     options.repair = path.at;
     options.source = job->source;
     options.expect_good = good;
+    options.progress = cmd_verify_watch;
+    options.user = job;
     status = levada_inspect_verify(job->env, job->path, &options, &result, err);
     levada_cli_buffer_clear(&path);
     return status;
@@ -204,6 +217,7 @@ static levada_status cmd_verify_file(verify_job *job, const char *repair, bool f
     job->places = 0;
     job->damage.size = 0;
     options.damage = cmd_verify_damage;
+    options.progress = cmd_verify_watch;
     options.user = job;
     options.source = job->source;
     job->files++;
@@ -295,14 +309,21 @@ static levada_status cmd_verify_folder(const levada_cli_args *args, const char *
                        strerror(errno));
 }
 
+/* 0 for a file that is not there. */
+static int64_t cmd_verify_size(const char *path)
+{
+    int64_t size = levada_cli_file_size(path);
+
+    return size > 0 ? size : 0;
+}
+
 static void cmd_verify_all(verify_job *job, const levada_cli_args *args, const char *repair,
                            bool folder)
 {
-    levada_cli_progress progress;
-    int64_t             done = 0, total = 0;
+    const char *label = args->nwords > 1 ? "verify" : levada_cli_file_name(args->words[0]);
 
-    for (int i = 0; i < args->nwords; i++) total += levada_cli_file_size(args->words[i]);
-    levada_cli_progress_begin(&progress, args->nwords > 1, "verify");
+    for (int i = 0; i < args->nwords; i++) job->total += cmd_verify_size(args->words[i]);
+    levada_cli_progress_begin(&job->progress, true, label);
     for (int i = 0; i < args->nwords; i++) {
         levada_error err = LEVADA_ERROR_INIT;
 
@@ -310,17 +331,17 @@ static void cmd_verify_all(verify_job *job, const levada_cli_args *args, const c
 
         job->path = args->words[i];
         if (cmd_verify_file(job, repair, folder, &err) != LEVADA_OK) {
-            levada_cli_progress_clear(&progress);
+            levada_cli_progress_clear(&job->progress);
             if (job->json && job->unreadable > unreadable) cmd_verify_json_error(job, &err);
             levada_cli_fail(&err);
         }
-        done += levada_cli_file_size(job->path);
-        if (job->text.size > 0) levada_cli_progress_clear(&progress);
+        job->done += cmd_verify_size(job->path);
+        if (job->text.size > 0) levada_cli_progress_clear(&job->progress);
         job->lost = !levada_cli_out(&job->text);
         if (job->lost) break;
-        levada_cli_progress_bytes(&progress, job->good + job->bad, done, total);
+        cmd_verify_watch(job, 0, 0);
     }
-    levada_cli_progress_clear(&progress);
+    levada_cli_progress_clear(&job->progress);
 }
 
 /* No file that is only read may be replaced by what is found in it. */

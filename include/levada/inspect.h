@@ -27,6 +27,9 @@ typedef struct levada_damage {
     const char *text;   /* "payload checksum 0x1d3a77f0, expected 0x9b02c4e1"                 */
 } levada_damage;
 
+/* Called after each block that verify or info has read: records and bytes of the file so far. */
+typedef void(levada_inspect_progress)(void *user, int64_t records, int64_t bytes);
+
 typedef struct levada_verify_options {
     size_t      struct_size;
     const char *compression; /* NULL = by content */
@@ -40,11 +43,12 @@ typedef struct levada_verify_options {
     /* Good records that an earlier pass counted, -1 = not known. Where the repair finds another
      * number it is EUNAVAILABLE, and nothing is written. */
     int64_t expect_good;
+    levada_inspect_progress *progress; /* NULL = none */
 } levada_verify_options;
 
-#define LEVADA_VERIFY_OPTIONS_INIT                                      \
-    {                                                                   \
-        sizeof(levada_verify_options), NULL, NULL, NULL, NULL, NULL, -1 \
+#define LEVADA_VERIFY_OPTIONS_INIT                                            \
+    {                                                                         \
+        sizeof(levada_verify_options), NULL, NULL, NULL, NULL, NULL, -1, NULL \
     }
 /* The same for languages without macros; size is sizeof(levada_verify_options). */
 LEVADA_API void levada_verify_options_init(levada_verify_options *all, size_t size);
@@ -104,7 +108,8 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_inspect_kind(levada_env *env, co
 LEVADA_API void levada_inspect_name(levada_env *env, const char *path, const char **format,
                                     const char **compression);
 
-/* `source`: as in levada_verify_options. One JSON object; free it with levada_string_free:
+/* `source`: as in levada_verify_options. `progress` (NULL = none) receives `user`. One JSON object;
+ * free it with levada_string_free:
  * {"path","format","content" (only where it is another format),
  *  "guessed":true (only where neither name nor content names a format),"compression",
  *  "size","raw_size","records","bad_records","damaged_bytes",
@@ -117,7 +122,9 @@ LEVADA_API void levada_inspect_name(levada_env *env, const char *path, const cha
  * SequenceExample are its context. Quantiles are exact up to 512, then within 0.4 %. "lengths" is a
  * histogram of the feature with the most values or steps in a record, null if there is none. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_inspect_info(levada_env *env, const char *path,
-                                                             const char *source, char **out,
+                                                             const char *source,
+                                                             levada_inspect_progress *progress,
+                                                             void *user, char **out,
                                                              levada_error *err);
 
 /* -- indexes */

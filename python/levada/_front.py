@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What becomes of an exception on its way out of a public function.
 
-``_levada.Front`` calls ``mended``. Where the environment variable LEVADA_TRACEBACK is "full", frames of
-levada stay in tracebacks.
+``_levada.Front`` calls ``mended``. Where the environment variable LEVADA_TRACEBACK is "full",
+frames of levada stay in tracebacks.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ import signal
 import subprocess
 import time
 import unicodedata
+import zlib
 from pathlib import Path
 
 import levada as lv
@@ -298,6 +299,25 @@ def test_progress_line_is_drawn_and_wiped():
     assert " records/s" in drawn and "\n" not in drawn
     assert drawn.endswith("\r\x1b[K")
     assert 1 <= drawn.count("\r") <= 8  # at most ten a second
+
+
+@pytest.mark.parametrize("command", ["info", "verify"])
+def test_one_large_file_has_a_progress_line(tmp_path, command):
+    piece = zlib.compressobj(1, zlib.DEFLATED, 31)
+    (tmp_path / "a.txt.gz").write_bytes(piece.compress(b"a line of text\n" * 10**7) + piece.flush())
+    terminal, end = pty.openpty()
+    words, drawn = [LEVADA, command, tmp_path / "a.txt.gz"], b""
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=end, text=True) as process:
+        while process.poll() is None:
+            drawn += read_all(terminal)
+            time.sleep(0.01)
+        text = process.stdout.read()
+    os.close(end)
+    drawn += read_all(terminal)
+    os.close(terminal)
+    assert process.returncode == 0 and "10 000 000" in text
+    assert re.search(" records/s.* left", drawn.decode()) and b"\n" not in drawn
+    assert drawn.endswith(b"\r\x1b[K")
 
 
 # head, info (verify: test_cli_verify.py)

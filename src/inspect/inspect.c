@@ -107,6 +107,7 @@ static levada_status inspect_walk(levada_scan *scan, levada_writer *writer,
         }
         st = inspect_repair_write(writer, block, err);
         levada_block_unref(&block);
+        levada_scan_report(scan, options->progress, options->user);
         if (st != LEVADA_OK) return st;
     }
 }
@@ -159,6 +160,8 @@ typedef struct inspect_info {
     levada_scan      scan;
     levada_survey   *survey;
     levada_histogram bytes;
+    levada_inspect_progress *progress;
+    void                    *user;
 } inspect_info;
 
 static levada_status inspect_info_read(inspect_info *info, levada_error *err)
@@ -185,6 +188,7 @@ static levada_status inspect_info_read(inspect_info *info, levada_error *err)
             st = levada_survey_add(info->survey, payload, size, err);
         }
         levada_block_unref(&block);
+        levada_scan_report(&info->scan, info->progress, info->user);
         if (st != LEVADA_OK) return st;
     }
 }
@@ -269,11 +273,12 @@ levada_status levada_inspect_kind(levada_env *env, const char *path, const char 
 }
 
 levada_status levada_inspect_info(levada_env *env, const char *path, const char *source,
-                                  char **out, levada_error *err)
+                                  levada_inspect_progress *progress, void *user, char **out,
+                                  levada_error *err)
 {
     LEVADA_TRY(levada_require(out != NULL, "out", err));
     LEVADA_TRY(levada_require(path != NULL, "path", err));
-    inspect_info  info = {0};
+    inspect_info  info = {.progress = progress, .user = user};
     levada_text   text = {0};
     levada_status st;
 

@@ -6,7 +6,6 @@
 #include "files/bytes.h"
 #include "inspect/looks.h"
 
-#include <levada/inspect.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -394,6 +393,15 @@ bool levada_scan_is_good(const levada_scan *scan, int64_t row)
         else end = middle;
     }
     return true;
+}
+
+void levada_scan_report(const levada_scan *scan, levada_inspect_progress *progress, void *user)
+{
+    int64_t done = 0, total = 0;
+
+    if (!progress) return;
+    levada_file_reader_progress(scan->reader, &done, &total);
+    progress(user, levada_file_reader_counted(scan->reader).records, done);
 }
 
 levada_file_reader_counts levada_scan_counted(const levada_scan *scan)

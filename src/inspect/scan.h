@@ -8,6 +8,7 @@
 #include "description/dataset_priv.h"
 #include "files/file_reader.h"
 #include "inspect/rows_check.h"
+#include <levada/inspect.h>
 
 typedef struct levada_scan {
     levada_dataset     *dataset; /* one source: the format and the file */
@@ -49,6 +50,9 @@ LEVADA_MUST_USE levada_status levada_scan_next(levada_scan *scan, levada_block *
 
 /* Is this row of the block that levada_scan_next has returned last good? */
 bool levada_scan_is_good(const levada_scan *scan, int64_t row);
+
+/* Calls `progress`, which may be NULL, with what was read so far. */
+void levada_scan_report(const levada_scan *scan, levada_inspect_progress *progress, void *user);
 
 /* What was read so far; rows that do not convert count as skipped. */
 levada_file_reader_counts levada_scan_counted(const levada_scan *scan);

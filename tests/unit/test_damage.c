@@ -455,7 +455,7 @@ static void agree(const char *path, uint32_t trial)
 
     assert_int_equal(st, LEVADA_END);
     (void)count("tfrecord", path, NULL, &strict, NULL, NULL);
-    assert_int_equal(levada_inspect_info(NULL, path, NULL, &info, NULL), LEVADA_OK);
+    assert_int_equal(levada_inspect_info(NULL, path, NULL, NULL, NULL, &info, NULL), LEVADA_OK);
     if (v.good != good || v.bad != counts.skipped_records || strcmp(v.format, "tfrecord") != 0 ||
         info_number(info, "\"records\":") != good ||
         info_number(info, "\"bad_records\":") != v.bad || (strict == LEVADA_END) != (v.bad == 0)) {

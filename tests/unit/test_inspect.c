@@ -101,6 +101,38 @@ static void tells_every_damage_and_what_follows(void **state)
     t_clear(&bytes);
 }
 
+static void watch(void *user, int64_t records, int64_t bytes)
+{
+    int64_t *last = user;
+
+    assert_true(records >= last[0] && bytes >= last[1] && last[2] >= 0);
+    last[0] = records;
+    last[1] = bytes;
+    last[2]++;
+}
+
+static void reports_progress_up_to_the_end(void **state)
+{
+    levada_verify_options options = LEVADA_VERIFY_OPTIONS_INIT;
+    levada_verify_result  result = LEVADA_VERIFY_RESULT_INIT;
+    t_bytes               bytes = {0};
+    int64_t               read[3] = {0}, looked[3] = {0};
+    char                 *info = NULL;
+
+    (void)state;
+    for (int i = 0; i < 5000; i++) t_add_record(&bytes, "abc", 3);
+    t_write_file(t_path("f"), bytes.at, bytes.size);
+    options.progress = watch;
+    options.user = read;
+    assert_int_equal(levada_inspect_verify(NULL, t_path("f"), &options, &result, NULL), LEVADA_OK);
+    assert_int_equal(levada_inspect_info(NULL, t_path("f"), NULL, watch, looked, &info, NULL),
+                     LEVADA_OK);
+    for (int i = 0; i < 3; i++) assert_int_equal(read[i], looked[i]);
+    assert_true(read[0] == 5000 && read[1] == (int64_t)bytes.size && read[2] > 1);
+    levada_string_free(&info);
+    t_clear(&bytes);
+}
+
 static void repairs_into_another_file_or_the_same(void **state)
 {
     const char *filters[] = {NULL, "gzip", "zlib", "zstd"};
@@ -138,10 +170,12 @@ static void says_so_when_no_format_fits(void **state)
     assert_true(r.guessed && !r.repairable && r.bad == 1);
     assert_int_equal(levada_inspect_kind(NULL, t_path("f"), NULL, &kind, NULL), LEVADA_OK);
     assert_true(kind.guessed);
-    assert_int_equal(levada_inspect_info(NULL, t_path("f"), NULL, &info, NULL), LEVADA_OK);
+    assert_int_equal(levada_inspect_info(NULL, t_path("f"), NULL, NULL, NULL, &info, NULL),
+                     LEVADA_OK);
     assert_non_null(strstr(info, "\"guessed\":true"));
     levada_string_free(&info);
-    assert_int_equal(levada_inspect_info(NULL, t_path("f"), "tfrecord", &info, NULL), LEVADA_OK);
+    assert_int_equal(levada_inspect_info(NULL, t_path("f"), "tfrecord", NULL, NULL, &info, NULL),
+                     LEVADA_OK);
     assert_null(strstr(info, "guessed"));
     levada_string_free(&info);
     t_write_file(t_path("empty"), "", 0);
@@ -231,7 +265,7 @@ static char *info_of(const char *path)
 {
     char *out = NULL;
 
-    assert_int_equal(levada_inspect_info(NULL, path, NULL, &out, NULL), LEVADA_OK);
+    assert_int_equal(levada_inspect_info(NULL, path, NULL, NULL, NULL, &out, NULL), LEVADA_OK);
     return out;
 }
 
@@ -377,6 +411,7 @@ int main(void)
         cmocka_unit_test(names_suggest_formats),
         cmocka_unit_test(finds_good_files_good),
         cmocka_unit_test(tells_every_damage_and_what_follows),
+        cmocka_unit_test(reports_progress_up_to_the_end),
         cmocka_unit_test(repairs_into_another_file_or_the_same),
         cmocka_unit_test(says_so_when_no_format_fits),
         cmocka_unit_test(refuses_what_it_cannot_repair),
