@@ -16,8 +16,8 @@
 static const levada_cli_option cmd_index_options[] = {
     { "source", 0, "NAME", "read with this source, such as fixed_length:record_bytes=8, instead of "
                            "guessing from the name or content" },
-    { "length", 0, "FIELD", "also write the length of this field in each record" },
-    { "stages", 0, "STAGES", "what makes that field, such as parse_example:@spec.json" },
+    { "length", 0, "FIELDS", "also write the lengths of these fields (A,B) in each record" },
+    { "stages", 0, "STAGES", "what makes these fields, such as parse_example:@spec.json" },
     { "check", 0, NULL, "write nothing: compare the files with their indexes" },
     { "json", 0, NULL, "print one JSON object per file" },
     LEVADA_CLI_OPTION_END
@@ -102,7 +102,7 @@ static levada_cli_status cmd_index(levada_env *env, const levada_cli_args *args)
 
     if ((job.stages && !job.length) || (job.check && job.length)) {
         levada_cli_say(job.check ? "index: --check writes no lengths, so --length has no meaning"
-                                 : "index: --stages needs --length FIELD");
+                                 : "index: --stages needs --length FIELDS");
         return LEVADA_CLI_USAGE;
     }
     levada_cli_signals_end();
@@ -128,8 +128,9 @@ const levada_cli_command levada_cli_index = {
     .more = "The index of FILE is FILE.lvindex. With it a source reads ranges of records\n"
             "(records=, part=) and all records in random order (shuffle_records=true), and\n"
             "ds[i] works. With --length, bucket_by_sequence_length chooses its boundaries\n"
-            "from the index, and levada stats --field reads no data. Compressed files have no\n"
-            "index. Names that end with .lvindex are left out. Exit status 1: a file failed.",
+            "from the index, ranks in step read only their own records, and levada stats\n"
+            "--field reads no data. Compressed files have no index. Names that end with .lvindex\n"
+            "are left out. Exit status 1: a file failed.",
     .options = cmd_index_options,
     .min_words = 1,
     .max_words = -1,

@@ -147,14 +147,15 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_inspect_index_check(levada_env *
                                                                     int64_t    *records,
                                                                     levada_error *err);
 
-/* The same index with the length of `field` in each record, as bucket_by_sequence_length measures
- * it. `stages`: what makes the field of a record of the file, as in a description:
- * "parse_example:@spec.json"; NULL = nothing. Each must make one record of one record. Another pass
- * reads the file, and 4 bytes per record are in memory. EINVALID_ARGUMENT: there is no such field;
- * EUNIMPLEMENTED: a length of 2^32 or more, or a name of 128 bytes or more. */
+/* The same index with the length of each of `fields` in each record, as bucket_by_sequence_length
+ * measures it: the names of up to 8 fields, separated by commas. `stages`: what makes these fields
+ * of a record of the file, as in a description: "parse_example:@spec.json"; NULL = nothing. Each
+ * must make one record of one record. Another pass reads the file, and 4 bytes per record and field
+ * are in memory. EINVALID_ARGUMENT: there is no such field; EUNIMPLEMENTED: a length of 2^32 or
+ * more, a name of 128 bytes or more, or too many fields. */
 LEVADA_API LEVADA_MUST_USE levada_status
 levada_inspect_index_lengths(levada_env *env, const char *path, const char *source,
-                             const char *stages, const char *field, int64_t *records,
+                             const char *stages, const char *fields, int64_t *records,
                              levada_error *err);
 
 /* Receives the lengths of n consecutive records. An error ends the reading. */

@@ -93,6 +93,8 @@ typedef struct levada_example_file {
     size_t      size;
 } levada_example_file;
 
+struct levada_needed; /* of the library (src/run/own.h) */
+
 typedef struct levada_stage_def {
     size_t            struct_size;   /* sizeof(levada_stage_def) as compiled      */
     const char       *name;          /* as typed in C, the CLI and Python         */
@@ -158,6 +160,10 @@ typedef struct levada_stage_def {
     /* Of stages with feed(): the consumer did not get the block that next() returned last; it is as
      * if it was not returned. NULL: the block waits, and is returned again first. */
     void (*take_back)(void *state);
+    /* Of the library's own stages that batch for one of several ranks: false where these options
+     * have no ranks, else what next() needs to know of records with the columns `in`. Set to 0 when
+     * a plug-in is registered. */
+    bool (*needs)(const void *args, const levada_spec *in, struct levada_needed *out);
 } levada_stage_def;
 
 /* The next block, owned by the caller. END after the last one; AGAIN: call again later, from the

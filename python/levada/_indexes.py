@@ -37,7 +37,7 @@ def index(
     *,
     source: str | None = None,
     check: bool = False,
-    length: str | None = None,
+    length: str | Iterable[str] | None = None,
     stages: str | None = None,
 ) -> int:
     """Writes the index of each file, as ``levada index`` does; returns the number of records.
@@ -51,13 +51,16 @@ def index(
     changed since it was indexed. Damaged files raise DataLossError, compressed ones
     UnimplementedError.
 
-    `length`: the name of a field, whose length in each record the index has, too. `stages`: what
-    makes that field of a record of the file, as in a description: ``"parse_example:@spec.json"``.
-    ``bucket_by_sequence_length`` takes its boundaries from these lengths, and
-    ``length_histogram`` and ``padding_report`` read no data.
+    `length`: the name of a field, or of up to 8, whose length in each record the index has, too.
+    `stages`: what makes these fields of a record of the file, as in a description:
+    ``"parse_example:@spec.json"``. ``bucket_by_sequence_length`` takes its boundaries from these
+    lengths, and ranks in step read only their own records. ``length_histogram`` and
+    ``padding_report`` read no data.
     """
     if stages is not None and length is None:
         raise ValueError("stages= needs length=, the name of a field that they make")
     if check and length is not None:
         raise ValueError("check=True writes no index, so length= has no meaning with it")
+    if length is not None and not isinstance(length, str):
+        length = ",".join(length)
     return sum(_levada.index(path, source, check, stages, length) for path in _paths(files))

@@ -7,6 +7,7 @@
  *     bucket_boundaries.c          boundaries as data: reading and finding
  *     choice.c                     choosing boundaries while data flows
  *     bucket_index.c               choosing them from the lengths of an index
+ *     bucket_numbers.c             ranks that place numbers, and read only their own records
  *     lookahead.c                  batches from a sorted window, without boundaries
  *     truncation.c                 cutting records that are longer than the budget
  */
@@ -17,6 +18,7 @@
 #include "batch/cost_function.h"
 #include "batch/lookahead.h"
 #include "batch/padding.h"
+#include "run/own.h"
 
 #define LEVADA_BUCKETS_MOST 65534
 
@@ -179,6 +181,12 @@ LEVADA_MUST_USE levada_status levada_bucket_choose_indexed(levada_bucket_state  
                                                            levada_error         *err);
 /* Rules and layouts of the boundaries as they are now. All groups must be empty. */
 LEVADA_MUST_USE levada_status levada_bucket_set_rules(levada_bucket_state *s, levada_error *err);
+/* For ranks (run/own.h): whether numbers with lengths can take the place of records. */
+bool levada_bucket_needs(const void *args, const levada_spec *in, levada_needed *out);
+/* EDATA_LOSS: a record of the batch has other lengths than the numbers by which it was chosen. */
+LEVADA_MUST_USE levada_status levada_bucket_check_numbers(const levada_bucket_state *s,
+                                                          const levada_block        *batch,
+                                                          levada_error              *err);
 bool levada_bucket_is_bounded(const levada_bucket_args *args);
 bool levada_bucket_has_budget(const levada_bucket_args *args);
 

@@ -463,6 +463,7 @@ static levada_status bucket_apply(void *state, const void *args, const levada_bl
     levada_status        st;
 
     (void)args;
+    LEVADA_TRY(levada_bucket_check_numbers(s, in, err));
     if (s->args->too_long != LEVADA_TOO_LONG_TRUNCATE) return bucket_finish(s, in, out, err);
     LEVADA_TRY(levada_truncation_apply(&s->truncation, pool, in, &cut, err));
     st = bucket_finish(s, cut, out, err);
@@ -493,4 +494,5 @@ const levada_stage_def levada_stage_bucket_by_sequence_length = {
     .save = levada_grouping_save,
     .restore = levada_grouping_restore,
     .saves = "buffered records, by origin; boundaries, if it chose them",
+    .needs = levada_bucket_needs,
 };

@@ -33,6 +33,7 @@ void levada_file_reader_rewind(levada_file_reader *r, int32_t pass, int64_t epoc
     r->turn = r->begin.turn;
     r->record = r->begin.record;
     r->start = r->begin.offset;
+    if (r->numbers) r->turn = r->record = r->start = 0;
     r->nrejects = r->passed = 0;
     atomic_store(&r->finished, 0);
     atomic_store(&r->done, 0);
@@ -215,6 +216,7 @@ levada_status levada_file_reader_save(const levada_file_reader *r, levada_state_
     LEVADA_TRY(levada_state_put_i64(to, "record", r->record, err));
     LEVADA_TRY(levada_state_put_i64(to, "offset", levada_file_reader_offset(r), err));
     LEVADA_TRY(levada_state_put_i64(to, "records", levada_file_reader_counted(r).records, err));
+    if (r->numbers) LEVADA_TRY(levada_state_put_i64(to, "numbers", 1, err));
     LEVADA_TRY(file_position_put_losses(r, to, err));
     LEVADA_TRY(levada_files_save(&r->files, to, err));
     file_position_note(r, to);
@@ -242,11 +244,26 @@ static levada_status file_position_get(const levada_file_reader *r, levada_state
     return file_position_get_losses(from, p->losses, err);
 }
 
+/* A rank in step reads only its own records, or all. */
+static levada_status file_position_check_numbers(const levada_file_reader *r,
+                                                 levada_state_reader *from, levada_error *err)
+{
+    bool numbers = levada_state_has(from, "numbers");
+
+    if (numbers == (r->numbers != NULL)) return LEVADA_OK;
+    return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                       numbers ? "the state is that of a rank that reads only its own records, and "
+                                 "now it would read all: see its `reads` in explain()"
+                               : "the state is that of a rank that reads all records, and now it "
+                                 "would read only its own: make the index again without lengths");
+}
+
 levada_status levada_file_reader_restore(levada_file_reader *r, levada_state_reader *from,
                                          levada_error *err)
 {
     file_position p;
 
+    LEVADA_TRY(file_position_check_numbers(r, from, err));
     LEVADA_TRY(file_position_check_files(r, from, err));
     LEVADA_TRY(file_position_get(r, from, &p, err));
     LEVADA_TRY(file_position_adopt_marks(r, from, err));

@@ -82,7 +82,7 @@ bool levada_file_reader_finished(const levada_file_reader *r)
 {
     int64_t offset = r->open ? r->window.offset : r->start;
 
-    if (r->options->shuffle_records) return r->record >= r->end - r->first;
+    if (r->options->shuffle_records || r->numbers) return r->record >= r->end - r->first;
     if (r->turn >= r->files.n || r->turn > r->stop.turn) return true;
     return r->turn == r->stop.turn && offset >= r->stop.offset;
 }
@@ -111,6 +111,14 @@ levada_status levada_file_reader_lengths(levada_file_reader *r, const char *fiel
     *found = false;
     return r->index ? levada_index_lengths(r->index, field, stages, each, user, found, err)
                     : LEVADA_OK;
+}
+
+levada_status levada_file_reader_select(levada_file_reader *r, const char *const *fields,
+                                        int32_t n, const uint8_t stages[16], bool *found,
+                                        levada_error *err)
+{
+    *found = false;
+    return r->index ? levada_index_select(r->index, fields, n, stages, found, err) : LEVADA_OK;
 }
 
 bool levada_file_reader_is_whole(const levada_file_reader *r)

@@ -102,6 +102,7 @@ void levada_file_reader_destroy(levada_file_reader **reader)
     levada_spec_unref(&r->spec);
     levada_index_close(&r->index);
     if (r->shuffled) r->order_ops->destroy(&r->shuffled);
+    if (r->numbers) r->number_ops->destroy(&r->numbers);
     levada_files_clear(&r->files);
     levada_free(r->order);
     levada_free(r->sizes);
@@ -442,6 +443,7 @@ levada_status levada_file_reader_next(levada_file_reader *r, levada_block **out,
             LEVADA_TRY(levada_file_reader_end(r, err));
             continue;
         }
+        if (r->numbers) return r->number_ops->next(r, out, err);
         if (r->options->shuffle_records) {
             LEVADA_ASSERT(r->shuffled);
             *out = NULL;
@@ -470,7 +472,12 @@ void levada_file_reader_walk(levada_file_reader *r) { r->walks = true; }
 
 bool levada_file_reader_too_long(const levada_file_reader *r) { return r->too_long; }
 
-const levada_spec *levada_file_reader_spec(const levada_file_reader *r) { return r->spec; }
+const levada_spec *levada_file_reader_records(const levada_file_reader *r) { return r->spec; }
+
+const levada_spec *levada_file_reader_spec(const levada_file_reader *r)
+{
+    return r->numbers ? r->number_ops->spec(r->numbers) : r->spec;
+}
 
 const char *levada_file_reader_file(const levada_file_reader *r, int32_t shard)
 {

@@ -79,6 +79,23 @@ void levada_file_reader_destroy(levada_file_reader **reader);
 LEVADA_MUST_USE levada_status levada_file_reader_shuffle(levada_file_reader *reader,
                                                          levada_error       *err);
 
+/* Whether its index has the lengths of these fields (levada_index_select); not without an index. */
+LEVADA_MUST_USE levada_status levada_file_reader_select(levada_file_reader *reader,
+                                                        const char *const *fields, int32_t n,
+                                                        const uint8_t stages[16], bool *found,
+                                                        levada_error *err);
+/* From now on blocks have numbers in place of records: an int64 column for each of the fields,
+ * which were found last. Their origins have no offset. Nothing is
+ * read of the files but what recognizes them. Before the first record; with an index only. */
+LEVADA_MUST_USE levada_status levada_file_reader_number(levada_file_reader *reader,
+                                                        const char *const *fields, int32_t n,
+                                                        levada_error *err);
+/* The records of such a block, of any kind, in its order. A damaged record is an error. */
+LEVADA_MUST_USE levada_status levada_file_reader_fetch_numbers(levada_file_reader *reader,
+                                                               const levada_block *numbers,
+                                                               levada_block      **out,
+                                                               levada_error       *err);
+
 /* The policy of the iterator; counts only where the option `errors` is not given. */
 LEVADA_MUST_USE levada_status levada_file_reader_policy(levada_file_reader *reader,
                                                         const char *errors, levada_error *err);
@@ -143,6 +160,8 @@ LEVADA_MUST_USE levada_status levada_file_reader_lengths(levada_file_reader *rea
 bool levada_file_reader_is_whole(const levada_file_reader *reader);
 /* The columns of its blocks, of bytes. Borrowed for the life of the reader. */
 const levada_spec *levada_file_reader_spec(const levada_file_reader *reader);
+/* The same of its records, also where its blocks have numbers. */
+const levada_spec *levada_file_reader_records(const levada_file_reader *reader);
 /* NULL beyond the last. Borrowed for the life of the reader. */
 const char *levada_file_reader_file(const levada_file_reader *reader, int32_t shard);
 /* Stored bytes, done and in total (of this pass). `total` may be NULL: finding it measures the

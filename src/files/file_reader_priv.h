@@ -35,6 +35,39 @@ typedef struct levada_order_ops {
     levada_status (*next)(levada_file_reader *reader, levada_block **out, levada_error *err);
 } levada_order_ops;
 
+/* Records that are fetched by their numbers (file_picked.c). The caller fills in numbers and passes
+ * of `records`, whose order changes; after a failure `lengths` has those of the frames, 0 where
+ * they are not known. All zero has no capacity. */
+typedef struct levada_picked_record {
+    int64_t       number, length;
+    int32_t       pass, row; /* row: in the block that is made */
+    levada_origin origin;
+} levada_picked_record;
+
+typedef struct levada_picked {
+    int64_t               capacity; /* of each array */
+    levada_picked_record *records;
+    levada_origin        *origins;
+    int64_t              *lengths;
+    int32_t              *rows;
+} levada_picked;
+
+void levada_picked_clear(levada_picked *picked);
+/* What the arrays had is gone where they grow. */
+LEVADA_MUST_USE levada_status levada_picked_reserve(levada_picked *picked, int64_t n,
+                                                    levada_error *err);
+
+/* Numbers in place of records (file_numbers.c). */
+typedef struct levada_numbers levada_numbers;
+typedef struct levada_number_ops {
+    void (*destroy)(levada_numbers **numbers);
+    const levada_spec *(*spec)(const levada_numbers *numbers); /* of its blocks */
+    /* In place of those of the reader. */
+    levada_status (*next)(levada_file_reader *reader, levada_block **out, levada_error *err);
+    levada_status (*reread)(levada_file_reader *reader, const levada_origin *origins, int64_t n,
+                            levada_block **out, levada_error *err);
+} levada_number_ops;
+
 /* A file that stays open between blocks of single records; of file number `shard`. */
 #define LEVADA_FILES_KEPT 16
 typedef struct levada_kept {
@@ -74,6 +107,8 @@ struct levada_file_reader {
     levada_file_place begin, stop; /* the same as places in files                          */
     levada_shuffled  *shuffled; /* not NULL: `record` is a place in the order of records   */
     const levada_order_ops *order_ops; /* of that                                          */
+    levada_numbers   *numbers;  /* not NULL: the same, and blocks have numbers           */
+    const levada_number_ops *number_ops;                                /* of that       */
     levada_kept       kept[LEVADA_FILES_KEPT]; /* files of single records                  */
 
     /* -- position */
@@ -139,6 +174,13 @@ LEVADA_MUST_USE levada_status levada_file_reader_fetch(levada_file_reader  *read
                                                        const levada_origin *sorted,
                                                        const int64_t *lengths, int64_t n,
                                                        levada_block **out, levada_error *err);
+
+/* The first n records of `picked`, in that order: a selection. As levada_file_reader_fetch. */
+LEVADA_MUST_USE levada_status levada_file_reader_pick(levada_file_reader *reader,
+                                                      levada_picked *picked, int32_t n,
+                                                      levada_block **out, levada_error *err);
+/* Which of the records that are read, from 0 on, is the i-th of this pass. */
+int64_t levada_file_reader_place(const levada_file_reader *reader, int64_t i);
 
 /* Closes the files that fetch keeps open, so that each is opened and recognized again. */
 void levada_file_reader_forget(levada_file_reader *reader);

@@ -351,6 +351,7 @@ static levada_status file_reread_join(file_reread *x, levada_block **out, levada
 levada_status levada_file_reader_reread(levada_file_reader *reader, const levada_origin *sorted,
                                         int64_t n, levada_block **out, levada_error *err)
 {
+    if (reader->numbers) return reader->number_ops->reread(reader, sorted, n, out, err);
     return levada_file_reader_fetch(reader, sorted, NULL, n, out, err);
 }
 

@@ -14,23 +14,10 @@
 #include "files/file_reader_priv.h"
 #include <levada/stage.h>
 
-#include <stdlib.h>
-#include <string.h>
-
-/* A record of the block that is made, and its row in that block. */
-typedef struct shuffled_record {
-    levada_origin origin;
-    int64_t       length;
-    int32_t       row;
-} shuffled_record;
-
 struct levada_shuffled {
     levada_permutation order;
-    int64_t            careful; /* places below it are fetched one by one      */
-    shuffled_record   *records; /* of a block; the arrays have as many entries */
-    levada_origin     *origins;
-    int64_t           *lengths;
-    int32_t           *rows;
+    int64_t            careful; /* places below it are fetched one by one */
+    levada_picked      picked;
 };
 
 static void shuffled_destroy(levada_shuffled **shuffled)
@@ -39,10 +26,7 @@ static void shuffled_destroy(levada_shuffled **shuffled)
 
     *shuffled = NULL;
     if (!s) return;
-    levada_free(s->records);
-    levada_free(s->origins);
-    levada_free(s->lengths);
-    levada_free(s->rows);
+    levada_picked_clear(&s->picked);
     levada_free(s);
 }
 
@@ -56,54 +40,21 @@ static void shuffled_arrange(levada_file_reader *r)
     levada_file_reader_forget(r);
 }
 
-static int shuffled_compare(const void *one, const void *two)
+int64_t levada_file_reader_place(const levada_file_reader *r, int64_t i)
 {
-    const levada_origin *a = &((const shuffled_record *)one)->origin;
-    const levada_origin *b = &((const shuffled_record *)two)->origin;
-
-    if (a->shard != b->shard) return a->shard < b->shard ? -1 : 1;
-    return a->offset < b->offset ? -1 : a->offset > b->offset;
-}
-
-/* Finds the next n records, and sorts them by file and offset. */
-static levada_status shuffled_find(levada_file_reader *r, int32_t n, levada_error *err)
-{
-    levada_shuffled *s = r->shuffled;
-
-    for (int32_t i = 0; i < n; i++) {
-        uint64_t           at = levada_permutation_at(&s->order, (uint64_t)(r->record + i));
-        levada_index_entry entry;
-
-        LEVADA_TRY(levada_index_find(r->index, r->first + (int64_t)at, &entry, err));
-        s->records[i] = (shuffled_record){ .origin = { .source = r->source,
-                                                       .pass = r->pass,
-                                                       .shard = entry.shard,
-                                                       .record = entry.record,
-                                                       .offset = entry.offset },
-                                           .length = entry.length,
-                                           .row = i };
-    }
-    qsort(s->records, (size_t)n, sizeof *s->records, shuffled_compare);
-    for (int32_t i = 0; i < n; i++) {
-        s->origins[i] = s->records[i].origin;
-        s->lengths[i] = s->records[i].length;
-        s->rows[s->records[i].row] = i;
-    }
-    return LEVADA_OK;
+    return r->shuffled ? (int64_t)levada_permutation_at(&r->shuffled->order, (uint64_t)i) : i;
 }
 
 static levada_status shuffled_fetch(levada_file_reader *r, int32_t n, levada_block **out,
                                     levada_error *err)
 {
-    levada_shuffled *s = r->shuffled;
-    levada_block    *block = NULL;
-    levada_status    st;
+    levada_picked *p = &r->shuffled->picked;
 
-    LEVADA_TRY(shuffled_find(r, n, err));
-    LEVADA_TRY(levada_file_reader_fetch(r, s->origins, s->lengths, n, &block, err));
-    st = levada_block_select(block, s->rows, n, out, err);
-    levada_block_unref(&block);
-    return st;
+    for (int32_t i = 0; i < n; i++) {
+        p->records[i].number = r->first + levada_file_reader_place(r, r->record + i);
+        p->records[i].pass = r->pass;
+    }
+    return levada_file_reader_pick(r, p, n, out, err);
 }
 
 /* Whether the failure is that of a record or of its file, which a policy may skip. */
@@ -112,7 +63,7 @@ static bool shuffled_is_bad(const levada_file_reader *r, int32_t n, levada_statu
     bool too_long = false;
 
     for (int32_t i = 0; i < n; i++) {
-        too_long = too_long || r->shuffled->lengths[i] > r->context->max_record_bytes;
+        too_long = too_long || r->shuffled->picked.lengths[i] > r->context->max_record_bytes;
     }
     return st == LEVADA_EDATA_LOSS || st == LEVADA_ENOT_FOUND ||
            (st == LEVADA_ERESOURCE_EXHAUSTED && too_long);
@@ -128,7 +79,7 @@ static levada_status shuffled_judge(levada_file_reader *r, levada_status st,
         if (err) *err = *why;
         return st;
     }
-    loss.damaged = r->shuffled->lengths[0];
+    loss.damaged = r->shuffled->picked.lengths[0];
     LEVADA_TRY(levada_file_reader_reject(r, why, &loss, err));
     r->record++;
     return LEVADA_OK;
@@ -144,10 +95,9 @@ static levada_status shuffled_next(levada_file_reader *r, levada_block **out, le
     if (n > left) n = (int32_t)left;
     if (r->record < r->shuffled->careful) n = 1;
     LEVADA_TRY(levada_file_reader_check_cancelled(r, err));
-    memset(r->shuffled->lengths, 0, sizeof *r->shuffled->lengths * (size_t)n);
     st = shuffled_fetch(r, n, out, &why);
     if (st == LEVADA_OK) {
-        for (int32_t i = 0; i < n; i++) r->good += r->shuffled->lengths[i];
+        for (int32_t i = 0; i < n; i++) r->good += r->shuffled->picked.lengths[i];
         r->record += n;
         levada_file_reader_count_records(r, n);
         return LEVADA_OK;
@@ -170,19 +120,15 @@ static const levada_order_ops shuffled_ops = {
 levada_status levada_file_reader_shuffle(levada_file_reader *r, levada_error *err)
 {
     levada_shuffled *s;
-    size_t           n = (size_t)r->context->block_rows;
+    levada_status    st;
 
     if (!r->options->shuffle_records) return LEVADA_OK;
     s = levada_alloc_zero(sizeof *s);
-    if (s) {
-        s->records = levada_alloc(n * sizeof *s->records);
-        s->origins = levada_alloc(n * sizeof *s->origins);
-        s->lengths = levada_alloc(n * sizeof *s->lengths);
-        s->rows = levada_alloc(n * sizeof *s->rows);
-    }
-    if (!s || !s->records || !s->origins || !s->lengths || !s->rows) {
+    st = s ? levada_picked_reserve(&s->picked, r->context->block_rows, err)
+           : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to shuffle records");
+    if (st != LEVADA_OK) {
         shuffled_destroy(&s);
-        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to shuffle records");
+        return st;
     }
     r->shuffled = s;
     r->order_ops = &shuffled_ops;

@@ -32,6 +32,7 @@ struct levada_index {
     int64_t            *first; /* record of each, and of all */
     index_file          open[INDEX_OPEN];
     index_page         *pages; /* INDEX_PAGES of them        */
+    int32_t             which[LEVADA_LENGTH_FIELDS]; /* the fields that were selected */
 };
 
 /* -- the last page */
@@ -59,8 +60,9 @@ enum {
     INDEX_AT_FILE_SUM = 36,
     INDEX_AT_SOURCE = 40,
     INDEX_AT_OPTIONS = INDEX_AT_SOURCE + LEVADA_INDEX_NAME,
-    INDEX_AT_FIELD = INDEX_AT_OPTIONS + 16,
-    INDEX_AT_STAGES = INDEX_AT_FIELD + LEVADA_INDEX_FIELD
+    INDEX_AT_STAGES = INDEX_AT_OPTIONS + 16,
+    INDEX_AT_NFIELDS = INDEX_AT_STAGES + 16,
+    INDEX_AT_FIELDS = INDEX_AT_NFIELDS + 8
 };
 
 uint32_t levada_index_sum(const levada_kernels *kernels, const uint8_t page[LEVADA_INDEX_PAGE],
@@ -75,7 +77,7 @@ void levada_index_put_foot(const levada_kernels *kernels, const levada_index_foo
     memset(page, 0, LEVADA_INDEX_PAGE);
     memcpy(page, LEVADA_INDEX_MAGIC, strlen(LEVADA_INDEX_MAGIC));
     index_put(page + INDEX_AT_VERSION,
-              foot->field[0] ? LEVADA_INDEX_VERSION_LENGTHS : LEVADA_INDEX_VERSION, 4);
+              foot->nfields ? LEVADA_INDEX_VERSION_LENGTHS : LEVADA_INDEX_VERSION, 4);
     index_put(page + INDEX_AT_ROWS, LEVADA_INDEX_ROWS, 4);
     index_put(page + INDEX_AT_COUNT, (uint64_t)foot->count, 8);
     index_put(page + INDEX_AT_SIZE, (uint64_t)foot->mark.size, 8);
@@ -83,8 +85,9 @@ void levada_index_put_foot(const levada_kernels *kernels, const levada_index_foo
     index_put(page + INDEX_AT_FILE_SUM, foot->sum, 4);
     memcpy(page + INDEX_AT_SOURCE, foot->source, LEVADA_INDEX_NAME);
     memcpy(page + INDEX_AT_OPTIONS, foot->options, sizeof foot->options);
-    if (foot->field[0]) {
-        memcpy(page + INDEX_AT_FIELD, foot->field, LEVADA_INDEX_FIELD);
+    if (foot->nfields) {
+        index_put(page + INDEX_AT_NFIELDS, (uint64_t)foot->nfields, 4);
+        memcpy(page + INDEX_AT_FIELDS, foot->fields, sizeof foot->fields);
         memcpy(page + INDEX_AT_STAGES, foot->stages, sizeof foot->stages);
     }
     index_put(page + LEVADA_INDEX_SUM, levada_index_sum(kernels, page, 0), 4);
@@ -94,6 +97,25 @@ static levada_status index_damaged(levada_error *err)
 {
     return levada_fail(err, LEVADA_EDATA_LOSS,
                        "the index is damaged: make it again with levada index");
+}
+
+static levada_status index_get_fields(const uint8_t page[LEVADA_INDEX_PAGE],
+                                      levada_index_foot *out, levada_error *err)
+{
+    uint64_t n = index_get(page + INDEX_AT_NFIELDS, 4);
+
+    if (n == 0 || n > LEVADA_LENGTH_FIELDS) return index_damaged(err);
+    out->nfields = (int32_t)n;
+    memcpy(out->fields, page + INDEX_AT_FIELDS, sizeof out->fields);
+    memcpy(out->stages, page + INDEX_AT_STAGES, sizeof out->stages);
+    for (int32_t i = 0; i < LEVADA_LENGTH_FIELDS; i++) {
+        const char *name = out->fields[i];
+
+        if (name[LEVADA_INDEX_FIELD - 1] || (name[0] != '\0') != (i < out->nfields)) {
+            return index_damaged(err);
+        }
+    }
+    return LEVADA_OK;
 }
 
 levada_status levada_index_get_foot(const levada_kernels *kernels,
@@ -108,10 +130,11 @@ levada_status levada_index_get_foot(const levada_kernels *kernels,
     if (index_get(page + LEVADA_INDEX_SUM, 4) != levada_index_sum(kernels, page, 0)) {
         return index_damaged(err);
     }
-    if (version < LEVADA_INDEX_VERSION || version > LEVADA_INDEX_VERSION_LENGTHS ||
+    if ((version != LEVADA_INDEX_VERSION && version != LEVADA_INDEX_VERSION_LENGTHS) ||
         index_get(page + INDEX_AT_ROWS, 4) != LEVADA_INDEX_ROWS) {
         return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
-                           "the index has version %lld, this library reads versions %d to %d",
+                           "the index has version %lld, and this library reads %d and %d: make it "
+                           "again with levada index",
                            (long long)version, LEVADA_INDEX_VERSION,
                            LEVADA_INDEX_VERSION_LENGTHS);
     }
@@ -121,11 +144,7 @@ levada_status levada_index_get_foot(const levada_kernels *kernels,
     out->mark.head = (uint32_t)index_get(page + INDEX_AT_MARK, 4);
     memcpy(out->source, page + INDEX_AT_SOURCE, LEVADA_INDEX_NAME - 1);
     memcpy(out->options, page + INDEX_AT_OPTIONS, sizeof out->options);
-    if (version == LEVADA_INDEX_VERSION_LENGTHS) {
-        memcpy(out->field, page + INDEX_AT_FIELD, LEVADA_INDEX_FIELD - 1);
-        memcpy(out->stages, page + INDEX_AT_STAGES, sizeof out->stages);
-        if (!out->field[0]) return index_damaged(err);
-    }
+    if (version == LEVADA_INDEX_VERSION_LENGTHS) LEVADA_TRY(index_get_fields(page, out, err));
     return out->count < 0 || out->mark.size < 0 ? index_damaged(err) : LEVADA_OK;
 }
 
@@ -193,7 +212,7 @@ static bool index_fits(int64_t size, const levada_index_foot *foot)
 {
     int64_t pages = index_pages(foot->count, LEVADA_INDEX_ROWS) + 1;
 
-    if (foot->field[0]) pages += index_pages(foot->count, LEVADA_INDEX_LENGTHS);
+    pages += foot->nfields * index_pages(foot->count, LEVADA_INDEX_LENGTHS);
     return size % LEVADA_INDEX_PAGE == 0 && size / LEVADA_INDEX_PAGE == pages;
 }
 
@@ -359,6 +378,17 @@ static int32_t index_shard(const levada_index *x, int64_t number)
     return low;
 }
 
+int64_t levada_index_number(const levada_index *x, int32_t shard, int64_t record)
+{
+    return x->first[shard] + record;
+}
+
+void levada_index_locate(const levada_index *x, int64_t number, int32_t *shard, int64_t *record)
+{
+    *shard = index_shard(x, number);
+    *record = number - x->first[*shard];
+}
+
 static levada_status index_page_of(levada_index *x, int32_t shard, int64_t number,
                                    const uint8_t **out, levada_error *err)
 {
@@ -393,8 +423,7 @@ levada_status levada_index_find(levada_index *x, int64_t number, levada_index_en
         return levada_fail(err, LEVADA_EOUT_OF_RANGE, "record %lld of %lld does not exist",
                            (long long)number, (long long)levada_index_count(x));
     }
-    shard = index_shard(x, number);
-    record = number - x->first[shard];
+    levada_index_locate(x, number, &shard, &record);
     LEVADA_TRY(index_page_of(x, shard, record / LEVADA_INDEX_ROWS, &page, err));
     entry = page + record % LEVADA_INDEX_ROWS * LEVADA_INDEX_ENTRY;
     *out = (levada_index_entry){ .shard = shard,
@@ -410,8 +439,7 @@ levada_status levada_index_find(levada_index *x, int64_t number, levada_index_en
 
 /* -- lengths */
 
-/* Whether the data file is the one that was indexed. */
-static levada_status index_check_file(levada_index *x, int32_t shard, levada_error *err)
+levada_status levada_index_check_file(levada_index *x, int32_t shard, levada_error *err)
 {
     levada_bytes_options plain = { .compression = "none", .cancelled = x->cancelled };
     levada_bytes        *bytes = NULL;
@@ -423,17 +451,61 @@ static levada_status index_check_file(levada_index *x, int32_t shard, levada_err
     return st;
 }
 
-static levada_status index_has_lengths(levada_index *x, const char *field,
-                                       const uint8_t stages[16], bool *out, levada_error *err)
+static int32_t index_field(const levada_index_foot *foot, const char *name)
 {
-    *out = true;
-    for (int32_t i = 0; *out && i < x->files->n; i++) {
+    for (int32_t i = 0; i < foot->nfields; i++) {
+        if (strcmp(foot->fields[i], name) == 0) return i;
+    }
+    return -1;
+}
+
+/* Whether the index of a file has them, each at the same place as that of the first file. */
+static bool index_has(const levada_index *x, const levada_index_foot *foot,
+                      const char *const *fields, int32_t n, const uint8_t stages[16])
+{
+    if (memcmp(foot->stages, stages, sizeof foot->stages) != 0) return false;
+    for (int32_t k = 0; k < n; k++) {
+        int32_t at = index_field(foot, fields[k]);
+
+        if (at < 0 || at != x->which[k]) return false;
+    }
+    return true;
+}
+
+levada_status levada_index_select(levada_index *x, const char *const *fields, int32_t n,
+                                  const uint8_t stages[16], bool *found, levada_error *err)
+{
+    *found = true;
+    for (int32_t i = 0; *found && i < x->files->n; i++) {
         levada_index_foot foot;
 
         LEVADA_TRY(index_foot(x, i, &foot, err));
-        *out = strcmp(foot.field, field) == 0 &&
-               memcmp(foot.stages, stages, sizeof foot.stages) == 0;
+        for (int32_t k = 0; i == 0 && k < n; k++) x->which[k] = index_field(&foot, fields[k]);
+        *found = index_has(x, &foot, fields, n, stages);
     }
+    return LEVADA_OK;
+}
+
+/* The first of the pages with lengths of the i-th selected field. */
+static int64_t index_length_page(const levada_index *x, int32_t shard, int32_t i)
+{
+    int64_t count = x->first[shard + 1] - x->first[shard];
+
+    return index_pages(count, LEVADA_INDEX_ROWS) +
+           x->which[i] * index_pages(count, LEVADA_INDEX_LENGTHS);
+}
+
+levada_status levada_index_length(levada_index *x, int32_t i, int64_t number, int64_t *out,
+                                  levada_error *err)
+{
+    const uint8_t *page = NULL;
+    int32_t        shard;
+    int64_t        record, first;
+
+    levada_index_locate(x, number, &shard, &record);
+    first = index_length_page(x, shard, i);
+    LEVADA_TRY(index_page_of(x, shard, first + record / LEVADA_INDEX_LENGTHS, &page, err));
+    *out = (int64_t)index_get(page + 4 * (record % LEVADA_INDEX_LENGTHS), 4);
     return LEVADA_OK;
 }
 
@@ -442,7 +514,7 @@ static levada_status index_lengths_of(levada_index *x, int32_t shard, levada_len
 {
     int64_t lengths[LEVADA_INDEX_LENGTHS];
     int64_t count = x->first[shard + 1] - x->first[shard];
-    int64_t page = index_pages(count, LEVADA_INDEX_ROWS);
+    int64_t page = index_length_page(x, shard, 0);
 
     for (int64_t at = 0; at < count; at += LEVADA_INDEX_LENGTHS, page++) {
         int64_t n = count - at < LEVADA_INDEX_LENGTHS ? count - at : LEVADA_INDEX_LENGTHS;
@@ -459,9 +531,9 @@ levada_status levada_index_lengths(levada_index *x, const char *field, const uin
                                    levada_lengths_each *each, void *user, bool *found,
                                    levada_error *err)
 {
-    LEVADA_TRY(index_has_lengths(x, field, stages, found, err));
+    LEVADA_TRY(levada_index_select(x, &field, 1, stages, found, err));
     for (int32_t i = 0; *found && i < x->files->n; i++) {
-        LEVADA_TRY(index_check_file(x, i, err));
+        LEVADA_TRY(levada_index_check_file(x, i, err));
         LEVADA_TRY(index_lengths_of(x, i, each, user, err));
     }
     return LEVADA_OK;

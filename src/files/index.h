@@ -27,7 +27,7 @@
 #define LEVADA_INDEX_SUFFIX ".lvindex"
 #define LEVADA_INDEX_MAGIC "lvindex\n"
 #define LEVADA_INDEX_VERSION 2         /* without lengths */
-#define LEVADA_INDEX_VERSION_LENGTHS 3 /* with them       */
+#define LEVADA_INDEX_VERSION_LENGTHS 4 /* with them; 3 had those of one field */
 #define LEVADA_INDEX_PAGE 4096
 #define LEVADA_INDEX_ROWS 340 /* entries of a page */
 #define LEVADA_INDEX_ENTRY 12 /* bytes: offset (8) and length (4) of a frame, little endian */
@@ -35,6 +35,7 @@
 #define LEVADA_INDEX_SUM (LEVADA_INDEX_PAGE - 4) /* where the checksum of a page stands */
 #define LEVADA_INDEX_NAME 48
 #define LEVADA_INDEX_FIELD 128
+#define LEVADA_LENGTH_FIELDS 8 /* most fields whose lengths it has */
 
 /* The last page: it is written when all records are known. */
 typedef struct levada_index_foot {
@@ -43,8 +44,9 @@ typedef struct levada_index_foot {
     uint32_t          sum;   /* CRC-32C of its bytes                                 */
     char    source[LEVADA_INDEX_NAME]; /* name of the format that framed it          */
     uint8_t options[16];     /* hash of the options of that format                   */
-    char    field[LEVADA_INDEX_FIELD]; /* whose lengths it has; "" = it has none     */
-    uint8_t stages[16];      /* hash of the stages that make this field              */
+    int32_t nfields;         /* whose lengths it has                                 */
+    char    fields[LEVADA_LENGTH_FIELDS][LEVADA_INDEX_FIELD];
+    uint8_t stages[16];      /* hash of the stages that make these fields            */
 } levada_index_foot;
 
 /* A record. */
@@ -86,6 +88,19 @@ int64_t levada_index_count(const levada_index *index);
 /* Record `number` (from 0 on) of all files. */
 LEVADA_MUST_USE levada_status levada_index_find(levada_index *index, int64_t number,
                                                 levada_index_entry *out, levada_error *err);
+/* The number of a record of a file; that of its first record where `record` is 0. */
+int64_t levada_index_number(const levada_index *index, int32_t shard, int64_t record);
+/* The file of a record, and its number in that file; `number` must exist. Reads nothing. */
+void levada_index_locate(const levada_index *index, int64_t number, int32_t *shard,
+                         int64_t *record);
+/* Whether the indexes of all files have the lengths of these fields, made by the stages of that
+ * hash. At most LEVADA_LENGTH_FIELDS. */
+LEVADA_MUST_USE levada_status levada_index_select(levada_index *index, const char *const *fields,
+                                                  int32_t n, const uint8_t stages[16], bool *found,
+                                                  levada_error *err);
+/* The length of the i-th field that was found last, in record `number`. */
+LEVADA_MUST_USE levada_status levada_index_length(levada_index *index, int32_t i, int64_t number,
+                                                  int64_t *out, levada_error *err);
 /* The lengths of `field`, made by the stages of that hash: those of consecutive records, in the
  * order of the files. *found is false, and nothing is called, where an index does not have them.
  * EFAILED_PRECONDITION: a file has changed since it was indexed. An error of `each` is returned. */
@@ -93,7 +108,10 @@ LEVADA_MUST_USE levada_status levada_index_lengths(levada_index *index, const ch
                                                    const uint8_t stages[16],
                                                    levada_lengths_each *each, void *user,
                                                    bool *found, levada_error *err);
-/* Whether the opened file is the one that was indexed; else EFAILED_PRECONDITION. */
+/* Whether the file, which this opens, is the one that was indexed; else EFAILED_PRECONDITION. */
+LEVADA_MUST_USE levada_status levada_index_check_file(levada_index *index, int32_t shard,
+                                                      levada_error *err);
+/* The same for a file that is open. */
 LEVADA_MUST_USE levada_status levada_index_check(const levada_index *index, int32_t shard,
                                                  const levada_bytes *file, levada_error *err);
 

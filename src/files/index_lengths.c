@@ -50,11 +50,11 @@ static levada_status index_lengths_hash(levada_text *stages, uint8_t out[16], le
     return LEVADA_OK;
 }
 
-levada_status levada_index_stages(const levada_dataset *dataset, uint8_t out[16],
-                                  levada_error *err)
+static levada_status index_lengths_hash_of(const levada_dataset *dataset, bool order,
+                                           uint8_t out[16], levada_error *err)
 {
     levada_text stages = { 0 };
-    const levada_dataset *last = index_lengths_walk(dataset, true, &stages);
+    const levada_dataset *last = index_lengths_walk(dataset, order, &stages);
     levada_status st;
 
     if (last->op->family == LEVADA_FAMILY_FORMAT) {
@@ -67,6 +67,17 @@ levada_status levada_index_stages(const levada_dataset *dataset, uint8_t out[16]
     }
     levada_text_clear(&stages);
     return st;
+}
+
+levada_status levada_index_stages(const levada_dataset *dataset, uint8_t out[16],
+                                  levada_error *err)
+{
+    return index_lengths_hash_of(dataset, true, out, err);
+}
+
+levada_status levada_index_hash(const levada_dataset *dataset, uint8_t out[16], levada_error *err)
+{
+    return index_lengths_hash_of(dataset, false, out, err);
 }
 
 static levada_status index_lengths_read(const levada_dataset *source, const char *field,

@@ -14,6 +14,9 @@ bool levada_index_passes(const levada_op *op);
  * options, and stages. EINVALID_ARGUMENT: a stage does not make one record of one. */
 LEVADA_MUST_USE levada_status levada_index_stages(const levada_dataset *dataset, uint8_t out[16],
                                                   levada_error *err);
+/* The same for a dataset whose stages make one record of one, or change only order and number. */
+LEVADA_MUST_USE levada_status levada_index_hash(const levada_dataset *dataset, uint8_t out[16],
+                                                levada_error *err);
 /* levada_inspect_lengths for all records of the files, also where the dataset reads a part of them,
  * deals them to ranks, shuffles or repeats them. */
 LEVADA_MUST_USE levada_status levada_index_lengths_of_files(const levada_dataset *dataset,

@@ -27,10 +27,9 @@ typedef struct index_write {
     int64_t        pages; /* written */
     int64_t        last;  /* where the record after these begins; -1: none */
     /* -- with lengths */
-    const char *field;  /* NULL = without */
-    uint8_t     stages[16];
-    uint32_t   *lengths; /* of nlengths records */
-    int64_t     nlengths, capacity;
+    levada_index_foot foot; /* its fields and stages; nfields 0 = without        */
+    uint32_t         *lengths; /* of nlengths records, those of one after another */
+    int64_t           nlengths, capacity;
     /* -- */
     uint8_t page[LEVADA_INDEX_PAGE];
 } index_write;
@@ -98,24 +97,37 @@ static levada_status index_write_records(index_write *w, levada_error *err)
 
 /* -- lengths */
 
+static levada_status index_write_field(index_write *w, int32_t field, const levada_block *block,
+                                       int64_t *lengths, levada_error *err)
+{
+    int64_t n = w->foot.nfields, first = w->nlengths * n + field;
+
+    LEVADA_TRY(levada_length_measure(w->foot.fields[field], block, lengths, 1, err));
+    for (int64_t i = 0; i < block->n; i++) {
+        if (lengths[i] > UINT32_MAX) {
+            return levada_fail(err, LEVADA_EUNIMPLEMENTED,
+                               "a length of %lld is too long for an index", (long long)lengths[i]);
+        }
+        w->lengths[first + i * n] = lengths[i] > 0 ? (uint32_t)lengths[i] : 0;
+    }
+    return LEVADA_OK;
+}
+
 static levada_status index_write_measure(index_write *w, const levada_block *block,
                                          levada_error *err)
 {
     int64_t      *lengths = levada_alloc((size_t)block->n * sizeof *lengths + 1);
     levada_status st = LEVADA_OK;
 
-    if (!lengths || !levada_reserve(&w->lengths, &w->capacity, w->nlengths + block->n,
-                                    sizeof *w->lengths)) {
+    if (!lengths ||
+        !levada_reserve(&w->lengths, &w->capacity, (w->nlengths + block->n) * w->foot.nfields,
+                        sizeof *w->lengths)) {
         st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for lengths");
     }
-    if (st == LEVADA_OK) st = levada_length_measure(w->field, block, lengths, 1, err);
-    for (int64_t i = 0; st == LEVADA_OK && i < block->n; i++) {
-        if (lengths[i] > UINT32_MAX) {
-            st = levada_fail(err, LEVADA_EUNIMPLEMENTED,
-                             "a length of %lld is too long for an index", (long long)lengths[i]);
-        }
-        w->lengths[w->nlengths++] = lengths[i] > 0 ? (uint32_t)lengths[i] : 0;
+    for (int32_t k = 0; st == LEVADA_OK && k < w->foot.nfields; k++) {
+        st = index_write_field(w, k, block, lengths, err);
     }
+    if (st == LEVADA_OK) w->nlengths += block->n;
     levada_free(lengths);
     return st;
 }
@@ -129,8 +141,10 @@ static levada_status index_write_iterate(index_write *w, const levada_dataset *d
     levada_status       st;
 
     options.seed = 0;
-    LEVADA_TRY(levada_length_check(w->field, levada_dataset_spec(dataset), err));
-    LEVADA_TRY(levada_index_stages(dataset, w->stages, err));
+    for (int32_t k = 0; k < w->foot.nfields; k++) {
+        LEVADA_TRY(levada_length_check(w->foot.fields[k], levada_dataset_spec(dataset), err));
+    }
+    LEVADA_TRY(levada_index_stages(dataset, w->foot.stages, err));
     LEVADA_TRY(levada_iter_open(dataset, &options, &it, err));
     while ((st = levada_iter_next(it, &block, err)) == LEVADA_OK) {
         st = index_write_measure(w, block, err);
@@ -141,18 +155,38 @@ static levada_status index_write_iterate(index_write *w, const levada_dataset *d
     return st == LEVADA_END ? LEVADA_OK : st;
 }
 
+/* The names in a list with commas. */
+static levada_status index_write_names(index_write *w, const char *list, levada_error *err)
+{
+    for (const char *end, *at = list; at; at = end ? end + 1 : NULL) {
+        size_t size;
+
+        end = strchr(at, ',');
+        size = end ? (size_t)(end - at) : strlen(at);
+        if (w->foot.nfields == LEVADA_LENGTH_FIELDS) {
+            return levada_fail(err, LEVADA_EUNIMPLEMENTED,
+                               "an index has the lengths of at most %d fields: '%s'",
+                               LEVADA_LENGTH_FIELDS, list);
+        }
+        if (size >= LEVADA_INDEX_FIELD) {
+            return levada_fail(err, LEVADA_EUNIMPLEMENTED,
+                               "the name '%.*s' is too long for an index", (int)size, at);
+        }
+        memcpy(w->foot.fields[w->foot.nfields++], at, size);
+    }
+    return LEVADA_OK;
+}
+
 /* The lengths of all records: of what the stages make of the file. */
-static levada_status index_write_lengths(index_write *w, const char *stages, levada_error *err)
+static levada_status index_write_lengths(index_write *w, const char *stages, const char *fields,
+                                         levada_error *err)
 {
     levada_dataset *dataset = NULL;
     levada_text     text = { 0 };
     char           *all = NULL;
     levada_status   st;
 
-    if (strlen(w->field) >= LEVADA_INDEX_FIELD) {
-        return levada_fail(err, LEVADA_EUNIMPLEMENTED, "the name '%s' is too long for an index",
-                           w->field);
-    }
+    LEVADA_TRY(index_write_names(w, fields, err));
     levada_dataset_print(&text, w->scan.dataset, LEVADA_PRINT_TEXT);
     if (stages) levada_text_format(&text, " | %s", stages);
     LEVADA_TRY(levada_text_steal(&text, &all, err));
@@ -163,16 +197,19 @@ static levada_status index_write_lengths(index_write *w, const char *stages, lev
     return st;
 }
 
+/* Field by field. */
 static levada_status index_write_length_pages(index_write *w, levada_error *err)
 {
-    if (w->field && w->nlengths != w->count) {
+    int64_t n = w->nlengths, fields = w->foot.nfields;
+
+    if (fields && n != w->count) {
         return levada_fail(err, LEVADA_EUNAVAILABLE, "the file changed while it was indexed");
     }
-    for (int64_t i = 0; i < w->nlengths; i++) {
-        int64_t at = i % LEVADA_INDEX_LENGTHS;
+    for (int64_t i = 0; i < n * fields; i++) {
+        int64_t record = i % n, at = record % LEVADA_INDEX_LENGTHS;
 
-        index_write_number(w->page + 4 * at, w->lengths[i], 4);
-        if (at + 1 == LEVADA_INDEX_LENGTHS || i + 1 == w->nlengths) {
+        index_write_number(w->page + 4 * at, w->lengths[record * fields + i / n], 4);
+        if (at + 1 == LEVADA_INDEX_LENGTHS || record + 1 == n) {
             LEVADA_TRY(index_write_page(w, err));
         }
     }
@@ -208,16 +245,15 @@ static levada_status index_write_sum(levada_env *env, const char *path, levada_i
 static levada_status index_write_finish(index_write *w, const char *path, levada_error *err)
 {
     const levada_dataset *ds = w->scan.dataset;
-    levada_index_foot     foot = { .count = w->count };
+    levada_index_foot     foot = w->foot;
     size_t                n = strlen(ds->op->name);
 
     if (n >= sizeof foot.source) {
         return levada_fail(err, LEVADA_EUNIMPLEMENTED, "the name '%s' is too long for an index",
                            ds->op->name);
     }
+    foot.count = w->count;
     memcpy(foot.source, ds->op->name, n);
-    if (w->field) memcpy(foot.field, w->field, strlen(w->field));
-    memcpy(foot.stages, w->stages, sizeof foot.stages);
     LEVADA_TRY(levada_index_options(ds->op, ds->args, foot.options, err));
     LEVADA_TRY(index_write_sum(ds->env, path, &foot, err));
     if (foot.mark.size != w->scan.size) {
@@ -243,9 +279,9 @@ static levada_status index_write_run(index_write *w, const char *path, levada_er
     return st;
 }
 
-/* `field` NULL: without lengths. */
+/* `fields` NULL: without lengths. */
 static levada_status index_write_all(levada_env *env, const char *path, const char *source,
-                                     const char *stages, const char *field, int64_t *records,
+                                     const char *stages, const char *fields, int64_t *records,
                                      levada_error *err)
 {
     index_write  *w = levada_alloc_zero(sizeof *w);
@@ -253,7 +289,6 @@ static levada_status index_write_all(levada_env *env, const char *path, const ch
 
     if (!w) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for an index");
     w->last = -1;
-    w->field = field;
     st = levada_scan_open(&w->scan, env, path, source, NULL, false, err);
     if (st == LEVADA_OK && w->scan.compression[0]) {
         st = levada_fail(err, LEVADA_EUNIMPLEMENTED,
@@ -262,7 +297,7 @@ static levada_status index_write_all(levada_env *env, const char *path, const ch
                          w->scan.compression);
         levada_error_place(err, NULL, path, -1, -1);
     }
-    if (st == LEVADA_OK && field) st = index_write_lengths(w, stages, err);
+    if (st == LEVADA_OK && fields) st = index_write_lengths(w, stages, fields, err);
     if (st == LEVADA_OK) st = index_write_run(w, path, err);
     if (st == LEVADA_OK && records) *records = w->count;
     levada_scan_close(&w->scan);
@@ -279,12 +314,12 @@ levada_status levada_inspect_index(levada_env *env, const char *path, const char
 }
 
 levada_status levada_inspect_index_lengths(levada_env *env, const char *path, const char *source,
-                                           const char *stages, const char *field,
+                                           const char *stages, const char *fields,
                                            int64_t *records, levada_error *err)
 {
     LEVADA_TRY(levada_require(path != NULL, "path", err));
-    LEVADA_TRY(levada_require(field != NULL, "field", err));
-    return index_write_all(env, path, source, stages, field, records, err);
+    LEVADA_TRY(levada_require(fields != NULL, "fields", err));
+    return index_write_all(env, path, source, stages, fields, records, err);
 }
 
 /* The pages of an open index before its last one. */

@@ -293,7 +293,10 @@ levada_status levada_op_create(levada_family family, const void *def, const char
     own = op->args;
     op->args = NULL; /* that table is the caller's */
     if (status == LEVADA_OK) status = registry_make_args(op, own, err);
-    if (plugin != NULL && family == LEVADA_FAMILY_STAGE) op->def.stage.late = 0;
+    if (plugin != NULL && family == LEVADA_FAMILY_STAGE) {
+        op->def.stage.late = 0;
+        op->def.stage.needs = NULL;
+    }
     if (status == LEVADA_OK && plugin != NULL) {
         op->plugin = levada_strdup(plugin);
         if (op->plugin == NULL) {

@@ -88,6 +88,11 @@ const levada_dataset *levada_context_input(const levada_context *context)
     return at && at->ninputs == 1 ? at->inputs[0] : NULL;
 }
 
+bool levada_context_numbers(const levada_context *context)
+{
+    return context->node && context->node->fetches;
+}
+
 void levada_context_chosen(const levada_context *context, const char *text)
 {
     size_t size = strlen(text) + 1;

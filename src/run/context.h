@@ -15,6 +15,10 @@ void levada_context_place(const levada_context *context, const levada_block *blo
  * known. */
 const levada_dataset *levada_context_input(const levada_context *context);
 
+/* Whether the input has numbers in place of records: columns with the lengths that the stage said
+ * it needs. The core makes the records of what next() returns, which must have a layout. */
+bool levada_context_numbers(const levada_context *context);
+
 /* For levada_iter_explain: what the stage has chosen by looking at data. Copies the text, and keeps
  * the previous one if memory is short. */
 void levada_context_chosen(const levada_context *context, const char *text);

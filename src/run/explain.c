@@ -8,6 +8,9 @@
 #include "description/dataset_priv.h"
 #include "base/process.h"
 #include "run/handle.h"
+#include "run/own.h"
+
+#include <stdio.h>
 
 #include <string.h>
 
@@ -96,10 +99,36 @@ static void explain_name(levada_text *text, const levada_dataset *at)
 /* The node that runs a stage by itself; NULL = none. */
 static const levada_node *explain_node(const levada_node *it, const levada_dataset *at)
 {
-    const levada_node *found = it->at == at && it->chosen ? it : NULL;
+    const levada_node *found = it->at == at && (it->chosen || it->reads) ? it : NULL;
 
     for (int32_t i = 0; !found && i < it->ninputs; i++) found = explain_node(it->inputs[i], at);
     return found;
+}
+
+/* What a stage with ranks would read, if bad records are errors. */
+static void explain_reads(levada_text *text, const levada_dataset *at)
+{
+    levada_error        err = LEVADA_ERROR_INIT;
+    levada_context      context;
+    levada_file_reader *reader = NULL;
+    levada_own          own = { 0 };
+    char                line[LEVADA_OWN_WHY + 64];
+    levada_status       st = LEVADA_OK;
+
+    if (at->op->family != LEVADA_FAMILY_STAGE || at->ninputs != 1) return;
+    st = levada_own_describe(at, false, &own, &err);
+    if (!own.stage) return;
+    if (st == LEVADA_OK && !own.why[0]) {
+        const levada_dataset *source = at->inputs[0];
+
+        while (source->ninputs) source = source->inputs[0];
+        st = levada_file_reader_look(source, &context, &reader, &err);
+        if (st == LEVADA_OK) st = levada_own_find(&own, reader, &err);
+        levada_file_reader_destroy(&reader);
+    }
+    if (st != LEVADA_OK) snprintf(own.why, sizeof own.why, "%.200s", err.message);
+    levada_own_print(&own, line, sizeof line);
+    levada_text_format(text, "    reads   %s\n", line);
 }
 
 /* Depth first, inputs before what they flow into: the numbers are those of paths in states. */
@@ -115,6 +144,8 @@ static void explain_stage(levada_text *text, const levada_dataset *at, const lev
     levada_text_format(text, "\n    runs    %s\n", explain_threads(at->op));
     if (drawn) levada_text_format(text, "    random  %s, from seed and epoch\n", drawn);
     levada_text_format(text, "    saved   %s\n", explain_saved(at->op));
+    if (node && node->reads) levada_text_format(text, "    reads   %s\n", node->reads);
+    else if (!node) explain_reads(text, at);
     if (node && node->chosen) levada_text_format(text, "    chosen  %s\n", node->chosen);
 }
 

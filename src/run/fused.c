@@ -408,12 +408,16 @@ static levada_status fused_stage(const fused_pass *p, fused_link *l, const levad
     return st;
 }
 
-/* Sets the origins of the output if the stage relies on the core for that. */
+/* Sets the origins of the output if the stage relies on the core for that, and the layout of a
+ * batch whose records are not made yet. */
 static levada_status fused_origins(const fused_pass *p, const fused_link *l,
                                    const levada_block *in, levada_block *out, levada_error *err)
 {
     bool same = l->decoder || l->op->def.stage.rows == LEVADA_ROWS_SAME;
 
+    if (same && out != in && in->layout && in->layout->numbers) {
+        levada_block_set_layout(out, in->layout);
+    }
     if (!same || out == in || out->kind != LEVADA_BLOCK_DATA || out->origins.each) return LEVADA_OK;
     if (out->n != in->n) {
         return levada_fail(err, LEVADA_EINTERNAL, "%lld records in, %lld out", (long long)in->n,

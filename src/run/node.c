@@ -68,6 +68,7 @@ void levada_node_destroy(levada_node **it)
     levada_node_clear_waiting(i);
     levada_free(i->kept);
     levada_free(i->chosen);
+    levada_free(i->reads);
     if (i->ops->close) i->ops->close(i);
     for (int32_t k = 0; k < i->ninputs; k++) levada_node_destroy(&i->inputs[k]);
     levada_free(i->inputs);

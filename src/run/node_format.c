@@ -105,8 +105,29 @@ static levada_file_owner format_owner(levada_node *it)
                                 .threads = run->workers && !run->inner ? run->threads : 0 };
 }
 
-levada_status levada_node_format(levada_run *run, const levada_dataset *at, levada_node **out,
-                                 levada_error *err)
+const levada_spec *levada_node_format_records(const levada_node *source)
+{
+    return levada_file_reader_records(source->self);
+}
+
+levada_status levada_node_format_fetch(const levada_node *source, const levada_block *numbers,
+                                       levada_block **out, levada_error *err)
+{
+    return levada_file_reader_fetch_numbers(source->self, numbers, out, err);
+}
+
+/* Numbers in place of records, where the index has the lengths. */
+static levada_status format_number(levada_node *it, levada_own *own, levada_error *err)
+{
+    if (own->why[0]) return LEVADA_OK;
+    LEVADA_TRY(levada_own_find(own, it->self, err));
+    if (own->why[0]) return LEVADA_OK;
+    it->numbers = it;
+    return levada_file_reader_number(it->self, own->needed.fields, own->needed.n, err);
+}
+
+levada_status levada_node_format(levada_run *run, const levada_dataset *at, levada_own *own,
+                                 levada_node **out, levada_error *err)
 {
     levada_node        *it = NULL;
     levada_file_reader *reader = NULL;
@@ -120,6 +141,7 @@ levada_status levada_node_format(levada_run *run, const levada_dataset *at, leva
                                    err);
     it->self = reader;
     if (st == LEVADA_OK) st = levada_file_reader_shuffle(reader, err);
+    if (st == LEVADA_OK && own) st = format_number(it, own, err);
     if (st == LEVADA_OK) it->edge.spec = levada_file_reader_spec(reader);
     if (st == LEVADA_OK && run->inner) { /* n-th pass of a source of that number */
         it->context.pass = it->opened_as = run->inner->pass;

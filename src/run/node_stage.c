@@ -3,16 +3,41 @@
  * SERIAL stages as nodes.
  */
 #include "base/alloc.h"
+#include "base/assert.h"
 #include "run/stage_state.h"
 #include "run/plan.h"
+#include "tensor/block_priv.h"
 
 #include <string.h>
 
 static const levada_stage_def *stage_def(const levada_node *it) { return &it->at->op->def.stage; }
 
+/* The records of the numbers in *block. The batch remembers the numbers in its layout, so that the
+ * lengths of its records can be compared with them. */
+static levada_status stage_fetch(levada_node *it, levada_block **block, levada_error *err)
+{
+    levada_block  *numbers = *block, *made = NULL;
+    levada_layout *layout = levada_layout_ref(numbers->layout);
+    levada_status  st = levada_node_format_fetch(it->fetches, numbers, &made, err);
+
+    LEVADA_ASSERT(layout && !layout->numbers);
+    *block = NULL;
+    if (st == LEVADA_OK) {
+        levada_block_set_layout(numbers, NULL);
+        layout->numbers = levada_block_ref(numbers);
+        levada_block_set_layout(made, layout);
+        *block = made;
+    }
+    levada_layout_unref(&layout);
+    levada_block_unref(&numbers);
+    return st;
+}
+
 static levada_status stage_next(levada_node *it, levada_block **out, levada_error *err)
 {
-    return stage_def(it)->next(levada_stage_state_of(it), it->at->args, it->inputs[0], out, err);
+    LEVADA_TRY(stage_def(it)->next(levada_stage_state_of(it), it->at->args, it->inputs[0], out,
+                                   err));
+    return it->fetches ? stage_fetch(it, out, err) : LEVADA_OK;
 }
 
 static levada_status stage_open(levada_node *it, void *state, levada_error *err)
@@ -82,8 +107,30 @@ static int64_t stage_passes(const levada_dataset *at)
     return n < STAGE_PASSES ? n : STAGE_PASSES;
 }
 
-levada_status levada_node_stage(levada_run *run, const levada_dataset *at, levada_node **in,
-                                levada_node **out, levada_error *err)
+/* What the stage reads, where it batches for ranks. */
+static levada_status stage_note_own(levada_node *it, const levada_own *own, levada_error *err)
+{
+    char line[LEVADA_OWN_WHY + 64];
+
+    levada_own_print(own, line, sizeof line);
+    it->reads = levada_strdup(line);
+    return it->reads ? LEVADA_OK
+                     : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a stage");
+}
+
+/* Downstream of a source of numbers: the stage passes them on, or fetches their records. */
+static void stage_take_numbers(levada_node *it, const levada_own *own)
+{
+    const levada_node *in = it->inputs[0];
+
+    if (!in->numbers) return;
+    if (own) it->fetches = in->numbers;
+    else it->numbers = in->numbers;
+    it->edge.spec = own ? levada_node_format_records(in->numbers) : in->edge.spec;
+}
+
+levada_status levada_node_stage(levada_run *run, const levada_dataset *at, const levada_own *own,
+                                levada_node **in, levada_node **out, levada_error *err)
 {
     const levada_stage_def   *def = &at->op->def.stage;
     const levada_stage_hooks hooks = LEVADA_STAGE_HOOKS(def, stage_open);
@@ -95,6 +142,8 @@ levada_status levada_node_stage(levada_run *run, const levada_dataset *at, levad
     it->passes = stage_passes(at);
     if (at->middle) it->edge.spec = at->middle;
     st = levada_node_adopt(it, in, 1, err);
+    if (st == LEVADA_OK) stage_take_numbers(it, own);
+    if (st == LEVADA_OK && own) st = stage_note_own(it, own, err);
     if (st == LEVADA_OK && def->feeds) st = def->feeds(at->args, &it->fed, err);
     it->feeding = def->feed && (it->fed || !def->feeds);
     if (st == LEVADA_OK) st = levada_stage_state_open(it, &hooks, err);

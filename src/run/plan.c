@@ -8,6 +8,13 @@
 
 #include <string.h>
 
+/* A stage that runs after the batching stage downstream of it (run/own.h). */
+typedef struct plan_later {
+    const levada_dataset *at;
+    levada_context        context;
+    char                  path[LEVADA_STATE_PATH];
+} plan_later;
+
 /* A run of fused stages that is being gathered on top of `below`. */
 typedef struct plan_work {
     levada_run           *run;
@@ -21,6 +28,9 @@ typedef struct plan_work {
     int64_t               window, window_bytes;
     const char
         *feeds; /* the stage that the consumer feeds, NULL = none: only PURE ones may follow */
+    levada_own  own;   /* of the stage with ranks that is downstream; stage NULL = there is none */
+    plan_later *later; /* where its input has numbers: those upstream of it that run after it */
+    int64_t     nlater, later_capacity;
 } plan_work;
 
 #define PLAN_END ".apply" /* ends the path of a node that runs only such an end */
@@ -49,6 +59,7 @@ static void plan_clear(plan_work *w)
 {
     levada_node_destroy(&w->below);
     levada_fused_destroy(&w->fused);
+    levada_free(w->later);
 }
 
 /* Ends the fused stages that is being gathered: w->below is then the whole. */
@@ -70,11 +81,49 @@ static levada_status plan_close_fused(plan_work *w, levada_error *err)
     return LEVADA_OK;
 }
 
+/* Whether numbers flow here: no stage reads or makes records before the one that fetches them. */
+static bool plan_has_numbers(const plan_work *w)
+{
+    return w->own.stage && w->below && w->below->numbers;
+}
+
+static levada_status plan_postpone(plan_work *w, const levada_dataset *at, bool tail,
+                                   levada_error *err)
+{
+    plan_later *later;
+
+    if (!levada_reserve(&w->later, &w->later_capacity, w->nlater + 1, sizeof *w->later)) {
+        return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a plan");
+    }
+    later = &w->later[w->nlater++];
+    later->at = at;
+    later->context = levada_node_context(w->run, at);
+    later->context.fused_end = tail;
+    levada_node_path(w->run, at, later->path, sizeof later->path);
+    return LEVADA_OK;
+}
+
+/* The stages that waited for the records follow the stage that fetched them. */
+static levada_status plan_resume(plan_work *w, levada_error *err)
+{
+    if (w->nlater == 0) return LEVADA_OK;
+    LEVADA_TRY(levada_fused_create(w->run->threads, &w->fused, err));
+    for (int64_t i = 0; i < w->nlater; i++) {
+        const plan_later *later = &w->later[i];
+
+        LEVADA_TRY(levada_fused_add(w->fused, later->at, &later->context, later->path, err));
+    }
+    w->nlater = 0;
+    return LEVADA_OK;
+}
+
 static levada_status plan_extend_fused(plan_work *w, const levada_dataset *at, bool tail,
                                        levada_error *err)
 {
     levada_context context = levada_node_context(w->run, at);
     char           path[LEVADA_STATE_PATH];
+
+    if (plan_has_numbers(w)) return plan_postpone(w, at, tail, err);
 
     if (!w->fused) LEVADA_TRY(levada_fused_create(w->run->threads, &w->fused, err));
     context.fused_end = w->end_only = tail;
@@ -87,6 +136,7 @@ static levada_status plan_extend_fused(plan_work *w, const levada_dataset *at, b
 /* A stage that only reads ahead makes no node: it sizes the ring of the stages that end here. */
 static levada_status plan_read_ahead(plan_work *w, const levada_dataset *at, levada_error *err)
 {
+    if (plan_has_numbers(w)) return LEVADA_OK; /* nothing is read there */
     w->window_bytes = 0;
     at->op->def.stage.read_ahead(at->args, &w->window, &w->window_bytes);
     if (!w->fused) LEVADA_TRY(levada_fused_create(w->run->threads, &w->fused, err));
@@ -113,8 +163,13 @@ static levada_status plan_serial(plan_work *w, const levada_dataset *at, levada_
 
     LEVADA_TRY(plan_keeps(w->feeds, def->name, err));
     LEVADA_TRY(plan_close_fused(w, err));
-    LEVADA_TRY(levada_node_stage(w->run, at, &w->below, &node, err));
+    LEVADA_TRY(levada_node_stage(w->run, at, w->own.stage == at ? &w->own : NULL, &w->below, &node,
+                                 err));
     w->below = node;
+    if (w->own.stage == at) {
+        w->own.stage = NULL;
+        LEVADA_TRY(plan_resume(w, err));
+    }
     if (node->feeding) w->feeds = def->name;
     if (w->run->inner) LEVADA_TRY(plan_keeps(w->feeds, "interleave", err));
     return def->apply ? plan_extend_fused(w, at, true, err) : LEVADA_OK;
@@ -157,16 +212,28 @@ static levada_status plan_combiner(plan_work *w, const levada_dataset *at, levad
     return st;
 }
 
+/* A stage with ranks decides what is read upstream of it. */
+static levada_status plan_look_for_ranks(plan_work *w, const levada_dataset *at, levada_error *err)
+{
+    levada_own own;
+
+    if (at->op->family != LEVADA_FAMILY_STAGE || w->run->inner) return LEVADA_OK;
+    LEVADA_TRY(levada_own_describe(at, w->run->skips.policy.skip, &own, err));
+    if (own.stage) w->own = own;
+    return LEVADA_OK;
+}
+
 static levada_status plan_gather(plan_work *w, const levada_dataset *at, levada_error *err)
 {
     if (at->op->family == LEVADA_FAMILY_COMBINER) return plan_combiner(w, at, err);
+    if (at->ninputs) LEVADA_TRY(plan_look_for_ranks(w, at, err));
     if (at->ninputs) LEVADA_TRY(plan_gather(w, at->inputs[0], err));
     LEVADA_TRY(plan_visit(w->run, at, err));
     if (at->op->family == LEVADA_FAMILY_SOURCE) {
         return levada_node_source(w->run, at, &w->below, err);
     }
     if (at->op->family == LEVADA_FAMILY_FORMAT) {
-        LEVADA_TRY(levada_node_format(w->run, at, &w->below, err));
+        LEVADA_TRY(levada_node_format(w->run, at, w->own.stage ? &w->own : NULL, &w->below, err));
         return levada_op_decoder(at->op) ? plan_extend_fused(w, at, true, err) : LEVADA_OK;
     }
     return plan_stage(w, at, err);

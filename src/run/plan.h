@@ -8,6 +8,7 @@
 #include "run/fused.h"
 #include "files/file_reader.h"
 #include "run/node.h"
+#include "run/own.h"
 
 /* Where in the tree a pipe is opened while it runs (run/pipe.h). */
 typedef struct levada_pipe_place {
@@ -36,11 +37,21 @@ LEVADA_MUST_USE levada_status levada_plan_open(levada_run *run, const levada_dat
 
 LEVADA_MUST_USE levada_status levada_node_source(levada_run *run, const levada_dataset *at,
                                                  levada_node **out, levada_error *err);
+/* `own`: of the stage that it is read for, completed by its index; NULL = it reads records. */
 LEVADA_MUST_USE levada_status levada_node_format(levada_run *run, const levada_dataset *at,
-                                                 levada_node **out, levada_error *err);
+                                                 levada_own *own, levada_node **out,
+                                                 levada_error *err);
+/* The columns of its records, also where it returns numbers. */
+const levada_spec *levada_node_format_records(const levada_node *source);
+/* The records of a block of numbers that a source returned, in its order. */
+LEVADA_MUST_USE levada_status levada_node_format_fetch(const levada_node  *source,
+                                                       const levada_block *numbers,
+                                                       levada_block **out, levada_error *err);
+/* `own`: of this stage, which fetches its records if its input has numbers; NULL = it has no ranks,
+ * and passes on what its input has. */
 LEVADA_MUST_USE levada_status levada_node_stage(levada_run *run, const levada_dataset *at,
-                                                levada_node **in, levada_node **out,
-                                                levada_error *err);
+                                                const levada_own *own, levada_node **in,
+                                                levada_node **out, levada_error *err);
 /* Neighbouring PURE stages, or none: a prefetch. Takes *fused and *in. With `tickets` and a worker
  * pool, `window` results (0 = by the number of threads) and window_bytes (0 = 256 MiB) may be
  * ready.

@@ -63,6 +63,9 @@ typedef struct levada_layout {
     /* LEVADA_MAX_DIMS lengths for each column, owned: open dimensions are padded to these at least,
      * because other ranks have rows as long; NULL = none. */
     int64_t   *least;
+    /* What the rows were chosen by: an integer column for each field that must have these lengths;
+     * a reference, NULL = they were chosen by themselves. */
+    struct levada_block *numbers;
     int64_t    n;      /* groups of neighboring rows, each of which becomes one record; 0 = none  */
     int32_t    ends[]; /* where each of them ends, ascending; the last one is the number of rows */
 } levada_layout;

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Ranks that read only their own records (run/own.h): what buckets need to know of all records, and
+ * whether the records that were read are the ones that were placed.
+ */
+#include "base/alloc.h"
+#include "batch/bucket.h"
+#include "batch/length.h"
+#include "run/context.h"
+
+/* Open dimensions of a record's field, to which all ranks pad alike. */
+static int bucket_numbers_open(const levada_field *f)
+{
+    int open = f->depth;
+
+    for (int d = 0; d < f->ndim; d++) open += f->dims[d] < 0;
+    return open;
+}
+
+bool levada_bucket_needs(const void *args, const levada_spec *in, levada_needed *out)
+{
+    const levada_bucket_args *a = args;
+    bool                      few = true;
+
+    if (a->ranks.n != 2 || a->ranks.at[1] < 2) return false;
+    for (int64_t i = 0; i < a->length.n; i++) few = few && levada_needed_add(out, a->length.at[i]);
+    for (int32_t i = 0; !a->no_padding && i < levada_spec_count(in); i++) {
+        const levada_field *f = levada_spec_field(in, i);
+        int                 open = bucket_numbers_open(f);
+
+        if (open == 0) continue;
+        if (open > 1 || f->depth == 0) out->more = "a field has an open dimension inside another";
+        few = few && levada_needed_add(out, f->name);
+    }
+    if (!few) out->more = "it needs the lengths of too many fields";
+    return true;
+}
+
+static levada_status bucket_numbers_compare(const levada_bucket_state *s,
+                                            const levada_block *batch, const char *field,
+                                            const int64_t *was, const int64_t *now,
+                                            levada_error *err)
+{
+    for (int64_t i = 0; i < batch->n; i++) {
+        if (was[i] == now[i] || (now[i] < 0 && was[i] == 0)) continue;
+        (void)levada_fail(err, LEVADA_EDATA_LOSS,
+                          "'%s' has length %lld, and %lld in the index: make it again with levada "
+                          "index --length",
+                          field, (long long)now[i], (long long)was[i]);
+        levada_context_place(s->grouping.context, batch, i, err);
+        return LEVADA_EDATA_LOSS;
+    }
+    return LEVADA_OK;
+}
+
+levada_status levada_bucket_check_numbers(const levada_bucket_state *s, const levada_block *batch,
+                                          levada_error *err)
+{
+    const levada_block *numbers = batch->layout ? batch->layout->numbers : NULL;
+    int64_t            *was;
+    levada_status       st = LEVADA_OK;
+
+    if (!numbers || numbers->n != batch->n) return LEVADA_OK; /* bad records are an error anyway */
+    was = levada_alloc(2 * (size_t)batch->n * sizeof *was);
+    if (!was) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory for lengths");
+    for (int32_t i = 0; st == LEVADA_OK && i < levada_spec_count(numbers->spec); i++) {
+        const char *field = levada_spec_field(numbers->spec, i)->name;
+
+        st = levada_length_measure(field, numbers, was, 1, err);
+        if (st == LEVADA_OK) st = levada_length_measure(field, batch, was + batch->n, 1, err);
+        if (st == LEVADA_OK) {
+            st = bucket_numbers_compare(s, batch, field, was, was + batch->n, err);
+        }
+    }
+    levada_free(was);
+    return st;
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A reader that hands out numbers in place of records: for each record where it is, and the lengths
+ * of its fields, from the index. It reads no data until somebody fetches the records that a batch
+ * is made of. Its position is a number of records, as that of a shuffle of all records.
+ */
+#include "base/alloc.h"
+#include "base/assert.h"
+#include "files/file_reader_priv.h"
+#include "files/read_ahead.h"
+#include "registry/env_priv.h"
+#include "tensor/block_priv.h"
+#include <levada/builder.h>
+
+struct levada_numbers {
+    levada_spec  *spec;    /* an integer for each field that has lengths      */
+    bool         *checked; /* files that are those that were indexed          */
+    levada_picked picked;
+};
+
+static levada_status numbers_memory(levada_error *err)
+{
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for numbers of records");
+}
+
+static void numbers_destroy(levada_numbers **numbers)
+{
+    levada_numbers *x = *numbers;
+
+    *numbers = NULL;
+    if (!x) return;
+    levada_spec_unref(&x->spec);
+    levada_picked_clear(&x->picked);
+    levada_free(x->checked);
+    levada_free(x);
+}
+
+static const levada_spec *numbers_spec(const levada_numbers *numbers) { return numbers->spec; }
+
+/* A file must be the one that was indexed before one of its lengths counts. */
+static levada_status numbers_check(levada_file_reader *r, int32_t shard, levada_error *err)
+{
+    if (r->numbers->checked[shard]) return LEVADA_OK;
+    LEVADA_TRY(levada_index_check_file(r->index, shard, err));
+    r->numbers->checked[shard] = true;
+    return LEVADA_OK;
+}
+
+static levada_status numbers_fill(levada_file_reader *r, const levada_origin *origins, int64_t n,
+                                  levada_builder *b, levada_error *err)
+{
+    for (int32_t k = 0; k < levada_spec_count(r->numbers->spec); k++) {
+        void *values = NULL;
+
+        LEVADA_TRY(levada_builder_values(b, k, n, &values, err));
+        for (int64_t i = 0; i < n; i++) {
+            const levada_origin *o = &origins[i];
+
+            LEVADA_TRY(numbers_check(r, o->shard, err));
+            LEVADA_TRY(levada_index_length(r->index, k,
+                                           levada_index_number(r->index, o->shard, o->record),
+                                           (int64_t *)values + i, err));
+        }
+    }
+    return LEVADA_OK;
+}
+
+/* A block of these records; their files and numbers exist. */
+static levada_status numbers_block(levada_file_reader *r, const levada_origin *origins, int64_t n,
+                                   levada_block **out, levada_error *err)
+{
+    levada_env     *env = r->context->env;
+    levada_builder *b = NULL;
+    levada_block   *made = NULL;
+    levada_status   st = levada_builder_create(env, r->numbers->spec, n, &b, err);
+
+    if (st == LEVADA_OK) st = numbers_fill(r, origins, n, b, err);
+    if (st == LEVADA_OK) st = levada_builder_publish(&b, &made, err);
+    if (st == LEVADA_OK) {
+        st = levada_block_put_origins(levada_env_pool(env), made, origins, 1, err);
+    }
+    levada_builder_destroy(&b);
+    if (st == LEVADA_OK) *out = made;
+    else levada_block_unref(&made);
+    return st;
+}
+
+static levada_status numbers_next(levada_file_reader *r, levada_block **out, levada_error *err)
+{
+    int64_t       n = r->context->block_rows, left = r->end - r->first - r->record;
+    levada_origin *origins;
+    levada_status  st;
+
+    LEVADA_TRY(levada_file_reader_check_cancelled(r, err));
+    if (n > left) n = left;
+    origins = levada_alloc((size_t)n * sizeof *origins + 1);
+    if (!origins) return numbers_memory(err);
+    for (int64_t i = 0; i < n; i++) {
+        int64_t number = r->first + levada_file_reader_place(r, r->record + i);
+
+        origins[i] = (levada_origin){ .source = r->source, .pass = r->pass, .offset = -1 };
+        levada_index_locate(r->index, number, &origins[i].shard, &origins[i].record);
+    }
+    st = numbers_block(r, origins, n, out, err);
+    levada_free(origins);
+    if (st == LEVADA_OK) r->record += n;
+    return st;
+}
+
+static levada_status numbers_reread(levada_file_reader *r, const levada_origin *origins, int64_t n,
+                                    levada_block **out, levada_error *err)
+{
+    for (int64_t i = 0; i < n; i++) {
+        int32_t shard = origins[i].shard;
+
+        if (shard >= 0 && shard < r->files.n && origins[i].record >= 0 &&
+            origins[i].record < levada_index_number(r->index, shard + 1, 0) -
+                                    levada_index_number(r->index, shard, 0)) {
+            continue;
+        }
+        return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                           "a record is gone: number %lld of file %d does not exist",
+                           (long long)origins[i].record, (int)shard);
+    }
+    return numbers_block(r, origins, n, out, err);
+}
+
+static const levada_number_ops number_ops = {
+    .destroy = numbers_destroy,
+    .spec = numbers_spec,
+    .next = numbers_next,
+    .reread = numbers_reread,
+};
+
+levada_status levada_file_reader_number(levada_file_reader *r, const char *const *fields,
+                                        int32_t n, levada_error *err)
+{
+    levada_field    columns[LEVADA_LENGTH_FIELDS];
+    levada_numbers *x = levada_alloc_zero(sizeof *x);
+    levada_status   st = x ? LEVADA_OK : numbers_memory(err);
+
+    LEVADA_ASSERT(r->index && n > 0 && n <= LEVADA_LENGTH_FIELDS);
+    for (int32_t i = 0; i < n; i++) {
+        columns[i] = (levada_field){ .name = fields[i], .dtype = LEVADA_INT64 };
+    }
+    if (x) x->checked = levada_alloc_zero((size_t)r->files.n * sizeof *x->checked + 1);
+    if (x && !x->checked) st = numbers_memory(err);
+    if (st == LEVADA_OK) {
+        st = levada_spec_create(columns, n, LEVADA_SPEC_PLAIN, &x->spec, err);
+    }
+    if (st != LEVADA_OK) {
+        numbers_destroy(&x);
+        return st;
+    }
+    r->numbers = x;
+    r->number_ops = &number_ops;
+    levada_read_ahead_destroy(&r->ahead);
+    levada_file_reader_rewind(r, r->pass, r->epoch);
+    return LEVADA_OK;
+}
+
+levada_status levada_file_reader_fetch_numbers(levada_file_reader *r, const levada_block *numbers,
+                                               levada_block **out, levada_error *err)
+{
+    levada_picked *p = &r->numbers->picked;
+
+    LEVADA_TRY(levada_picked_reserve(p, numbers->n, err));
+    for (int64_t i = 0; i < numbers->n; i++) {
+        levada_origin o = levada_block_origin(numbers, i);
+
+        p->records[i].number = levada_index_number(r->index, o.shard, o.record);
+        p->records[i].pass = o.pass;
+    }
+    LEVADA_TRY(levada_file_reader_pick(r, p, (int32_t)numbers->n, out, err));
+    levada_file_reader_count_records(r, numbers->n);
+    return LEVADA_OK;
+}

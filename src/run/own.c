@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "run/own.h"
+
+#include "files/index_lengths.h"
+
+#include <stdio.h>
+#include <string.h>
+
+bool levada_needed_add(levada_needed *needed, const char *field)
+{
+    for (int32_t i = 0; i < needed->n; i++) {
+        if (strcmp(needed->fields[i], field) == 0) return true;
+    }
+    if (needed->n == LEVADA_LENGTH_FIELDS) return false;
+    needed->fields[needed->n++] = field;
+    return true;
+}
+
+/* Stages that change only the order of records, or how often they come. */
+static bool own_reorders(const levada_op *op)
+{
+    static const char *const names[] = { "prefetch", "repeat", "shuffle" };
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (op->family == LEVADA_FAMILY_STAGE && strcmp(op->name, names[i]) == 0) return true;
+    }
+    return false;
+}
+
+static void own_check_source(levada_own *own, const levada_dataset *source)
+{
+    const levada_file_args *files;
+    levada_policy           policy;
+
+    if (source->op->family != LEVADA_FAMILY_FORMAT) {
+        snprintf(own->why, sizeof own->why, "'%s' has no index", source->op->name);
+        return;
+    }
+    files = (const void *)((const char *)source->args + source->op->core_offset);
+    if (!files->index) {
+        snprintf(own->why, sizeof own->why, "'%s' has no index=true", source->op->name);
+    } else if (levada_policy_parse(files->errors, &policy, NULL) != LEVADA_OK || policy.skip) {
+        snprintf(own->why, sizeof own->why, "errors= of '%s' may skip records", source->op->name);
+    }
+}
+
+levada_status levada_own_describe(const levada_dataset *stage, bool skips, levada_own *out,
+                                  levada_error *err)
+{
+    const levada_stage_def *def = &stage->op->def.stage;
+    const levada_dataset   *ds = stage->inputs[0];
+
+    *out = (levada_own){ 0 };
+    if (!def->needs || !def->needs(stage->args, ds->spec, &out->needed)) return LEVADA_OK;
+    out->stage = stage;
+    if (skips) {
+        snprintf(out->why, sizeof out->why, "errors= may skip records, and others would follow");
+        return LEVADA_OK;
+    }
+    if (levada_spec_flags_of(ds->spec) & LEVADA_SPEC_OPEN) {
+        snprintf(out->why, sizeof out->why, "its columns are not known before the first record");
+        return LEVADA_OK;
+    }
+    if (out->needed.more) {
+        snprintf(out->why, sizeof out->why, "%s", out->needed.more);
+        return LEVADA_OK;
+    }
+    while (ds->ninputs == 1 && (levada_index_passes(ds->op) || own_reorders(ds->op))) {
+        ds = ds->inputs[0];
+    }
+    if (ds->ninputs) {
+        snprintf(out->why, sizeof out->why, "'%s' does not make one record of one", ds->op->name);
+        return LEVADA_OK;
+    }
+    own_check_source(out, ds);
+    return out->why[0] ? LEVADA_OK : levada_index_hash(stage->inputs[0], out->stages, err);
+}
+
+levada_status levada_own_find(levada_own *own, levada_file_reader *source, levada_error *err)
+{
+    size_t at;
+    bool   found = false;
+
+    LEVADA_TRY(levada_file_reader_select(source, own->needed.fields, own->needed.n, own->stages,
+                                         &found, err));
+    if (found) return LEVADA_OK;
+    snprintf(own->why, sizeof own->why, "the index does not have the lengths of ");
+    for (int32_t i = 0; i < own->needed.n; i++) {
+        at = strlen(own->why);
+        snprintf(own->why + at, sizeof own->why - at, "%s%s", i ? "," : "",
+                 own->needed.fields[i]);
+    }
+    at = strlen(own->why);
+    snprintf(own->why + at, sizeof own->why - at, ", made by these stages (levada index --length)");
+    return LEVADA_OK;
+}
+
+void levada_own_print(const levada_own *own, char *out, size_t size)
+{
+    if (own->why[0]) snprintf(out, size, "all records: %s", own->why);
+    else snprintf(out, size, "its own records, by the lengths of all in the index");
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Ranks in step that read only their own records.
+ *
+ * All ranks must place all records, because each batch of one is a share of a batch of all. But the
+ * stage that places them looks at lengths only. Where the index of the files has these, the source
+ * hands out numbers with lengths in place of records (files/file_reader.h), and the stages that
+ * make one record of one run after the batching stage instead of before it:
+ *
+ *     all records       source ─► shuffle ─► decoder ─► place ────────────────► pad
+ *     its own only      numbers ─► shuffle ─► place ─► fetch own ─► decoder ─► pad
+ *
+ * Batches are the same. The plan decides; levada_iter_explain() shows it and, if a rank reads all
+ * records, why.
+ */
+#ifndef LEVADA_RUN_OWN_H
+#define LEVADA_RUN_OWN_H
+
+#include "files/file_reader.h"
+#include "files/index.h"
+
+/* What a batching stage needs to know of records before it has chosen its own. */
+typedef struct levada_needed {
+    const char *fields[LEVADA_LENGTH_FIELDS]; /* their lengths; borrowed */
+    int32_t     n;
+    const char *more; /* what it needs that is not a length; NULL = nothing */
+} levada_needed;
+
+/* Adds a field, once. False: these are too many. */
+bool levada_needed_add(levada_needed *needed, const char *field);
+
+#define LEVADA_OWN_WHY 240
+
+typedef struct levada_own {
+    const levada_dataset *stage; /* that batches for one of several ranks; NULL = there is none */
+    levada_needed         needed;
+    uint8_t               stages[16]; /* hash of what makes a record, as an index has it */
+    char                  why[LEVADA_OWN_WHY]; /* it reads all records; "" = only its own */
+} levada_own;
+
+/* What the description of the stage and of its input allows. `skips`: the iterator's policy skips
+ * bad records. */
+LEVADA_MUST_USE levada_status levada_own_describe(const levada_dataset *stage, bool skips,
+                                                  levada_own *out, levada_error *err);
+/* Where the description allows it: whether the index of the source has the lengths, which are then
+ * those that levada_file_reader_number() uses. */
+LEVADA_MUST_USE levada_status levada_own_find(levada_own *own, levada_file_reader *source,
+                                              levada_error *err);
+/* One line: what it reads, and why. */
+void levada_own_print(const levada_own *own, char *out, size_t size);
+
+#endif
