@@ -59,10 +59,10 @@ static PyObject *barrier_insert_many(PyObject *object, PyObject *const *args, Py
     component = PyLong_AsLong(args[0]);
     if ((component == -1 && PyErr_Occurred()) || !barrier_alive(self)) return NULL;
     if (component < 0 || component >= self->slots.n) {
-        (void)levada_fail(&err, LEVADA_EINVALID_ARGUMENT,
-                          "the component index %ld is out of range: the barrier has %d components",
-                          component, (int)self->slots.n);
-        return levada_py_raise(&err);
+        return levada_py_refuse(
+            LEVADA_EINVALID_ARGUMENT,
+            "the component index %ld is out of range: the barrier has %d components", component,
+            (int)self->slots.n);
     }
     keys = barrier_keys(args[1]);
     if (keys) values = barrier_values(self, (int32_t)component, args[2]);

@@ -12,6 +12,8 @@ typedef struct bucket_object {
     PyObject_HEAD
     levada_py_state *state;
     levada_bucket   *bucket;
+    PyObject        *queues;      /* tuple */
+    bool             by_length;   /* elements begin with it */
     int32_t          ncomponents; /* of an element, without its length */
     long             forks;
 } bucket_object;
@@ -120,7 +122,7 @@ static bool bucket_open(bucket_object *self, levada_bucket_options *o, PyObject 
     o->num_buckets = (int32_t)n;
     good = good && levada_py_ok(levada_bucket_over(o, queues, end, &self->bucket, &err), &err);
     if (good) {
-        self->ncomponents = levada_queue_info(queues[0])->ncomponents - (o->boundaries != NULL);
+        self->ncomponents = levada_queue_info(queues[0])->ncomponents - self->by_length;
     }
     PyMem_Free(queues);
     return good;
@@ -144,6 +146,8 @@ static PyObject *bucket_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
     o.allow_smaller_final_batch = smaller != 0;
     o.key_component = key;
     o.keep_component = keep;
+    self->queues = Py_NewRef(queues);
+    self->by_length = boundaries != Py_None;
     if (!bucket_read(&o, &arrays, sizes, Py_None, boundaries) ||
         !bucket_open(self, &o, queues, top))
         Py_CLEAR(self);
@@ -156,6 +160,7 @@ static void bucket_dealloc(PyObject *object)
     bucket_object *self = (bucket_object *)object;
 
     if (self->state && self->forks == levada_py_forks()) levada_bucket_destroy(&self->bucket);
+    Py_CLEAR(self->queues);
     levada_py_free(object);
 }
 
@@ -164,23 +169,61 @@ static bool bucket_alive(const bucket_object *self)
     return levada_py_ours(self->forks, "bucket");
 }
 
-/* index(key): the bucket that an integer belongs to. */
-static PyObject *bucket_index(PyObject *object, PyObject *key)
+/* An integer; where `sized`, the length of what has one. */
+static PyObject *bucket_key(PyObject *key, bool sized)
+{
+    Py_ssize_t size = sized && !PyLong_Check(key) ? PyObject_Size(key) : -1;
+
+    if (size >= 0) return PyLong_FromSsize_t(size);
+    if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_TypeError)) return NULL;
+    PyErr_Clear();
+    return PyNumber_Index(key);
+}
+
+/* The queue of a key. */
+static PyObject *bucket_of(const bucket_object *self, PyObject *key)
+{
+    levada_error err;
+    int          overflow = 0;
+    long long    value = PyLong_AsLongLongAndOverflow(key, &overflow);
+    int32_t      index = 0;
+
+    levada_py_clear(&err);
+    if (overflow != 0) value = overflow > 0 ? INT64_MAX : INT64_MIN;
+    if (!levada_py_ok(levada_bucket_index(self->bucket, value, &index, &err), &err)) return NULL;
+    return PySequence_GetItem(self->queues, index);
+}
+
+/* (key, *values) */
+static PyObject *bucket_element(PyObject *key, PyObject *values)
+{
+    Py_ssize_t n = PySequence_Size(values);
+    PyObject  *element = n >= 0 ? PyTuple_New(n + 1) : NULL;
+
+    for (Py_ssize_t i = 0; element && i <= n; i++) {
+        PyObject *item = i > 0 ? PySequence_GetItem(values, i - 1) : Py_NewRef(key);
+
+        if (!item || PyTuple_SetItem(element, i, item) < 0) Py_CLEAR(element);
+    }
+    return element;
+}
+
+/* put(values, key, sized): the components of an element, into the bucket of its key. */
+static PyObject *bucket_put(PyObject *object, PyObject *const *args, Py_ssize_t n)
 {
     bucket_object *self = (bucket_object *)object;
-    PyObject      *number = PyNumber_Index(key);
-    levada_error   err = LEVADA_ERROR_INIT;
-    int            overflow = 0;
-    long long      value;
-    int32_t        index = 0;
+    PyObject      *key = NULL, *queue = NULL, *element = NULL, *done = NULL;
 
-    if (!number) return NULL;
-    value = PyLong_AsLongLongAndOverflow(number, &overflow);
-    Py_DECREF(number);
-    if (overflow != 0) value = overflow > 0 ? INT64_MAX : INT64_MIN;
+    if (n != 3) return PyErr_SetString(PyExc_TypeError, "put takes 3 arguments"), NULL;
     if (!bucket_alive(self)) return NULL;
-    if (!levada_py_ok(levada_bucket_index(self->bucket, value, &index, &err), &err)) return NULL;
-    return PyLong_FromLong(index);
+    key = bucket_key(args[1], args[2] == Py_True);
+    if (key) queue = bucket_of(self, key);
+    if (queue) element = self->by_length ? bucket_element(key, args[0]) : Py_NewRef(args[0]);
+    if (element) done = levada_py_queue_put(queue, element);
+    Py_XDECREF(element);
+    Py_XDECREF(queue);
+    Py_XDECREF(key);
+    return done;
 }
 
 /* enqueue_block(block, columns, first): all rows, so first is 0; see Queue.enqueue_block. */
@@ -232,7 +275,7 @@ static PyObject *bucket_counts(PyObject *object, PyObject *unused)
 }
 
 static PyMethodDef bucket_methods[] = {
-    {"index", bucket_index, METH_O, "The bucket that a key belongs to."},
+    {"put", (PyCFunction)(void *)(uintptr_t)bucket_put, METH_FASTCALL, "put(values, key, sized)"},
     {"enqueue_block", bucket_enqueue_block, METH_VARARGS, "enqueue_block(block, columns, first)"},
     {"run", bucket_run, METH_O, "Moves batches of bucket i until it ends."},
     {"counts", bucket_counts, METH_NOARGS, "(batches, records, dropped, filtered)"},

@@ -34,10 +34,7 @@ typedef struct iter_object {
 
 static PyObject *iter_refuse(const char *why)
 {
-    levada_error err = LEVADA_ERROR_INIT;
-
-    (void)levada_fail(&err, LEVADA_EFAILED_PRECONDITION, "%s", why);
-    return levada_py_raise(&err);
+    return levada_py_refuse(LEVADA_EFAILED_PRECONDITION, "%s", why);
 }
 
 static bool iter_alive(iter_object *self)
@@ -103,11 +100,12 @@ static bool iter_is_stalled(levada_status st, const levada_error *err)
 /* The next block; NULL at the end, and with an exception. */
 static PyObject *iter_pull(iter_object *self)
 {
-    levada_error  err = LEVADA_ERROR_INIT;
+    levada_error  err;
     levada_block *block = NULL;
     levada_status st = LEVADA_AGAIN;
     bool          stopped = false;
 
+    levada_py_clear(&err);
     while (st == LEVADA_AGAIN && !stopped) {
         LEVADA_PY_UNLOCKED(st = levada_iter_next_slice(self->it, ITER_SLICE, &block, &err));
         if (st == LEVADA_AGAIN) stopped = PyErr_Occurred() || PyErr_CheckSignals() < 0;

@@ -98,18 +98,25 @@ bool levada_py_interrupted(void)
     return raised;
 }
 
+PyObject *levada_py_refuse(levada_status code, const char *fmt, ...)
+{
+    levada_error err = LEVADA_ERROR_INIT;
+    char         text[sizeof err.message];
+    va_list      args;
+
+    va_start(args, fmt);
+    (void)vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    (void)levada_fail(&err, code, "%s", text);
+    return levada_py_raise(&err);
+}
+
 bool levada_py_ok(levada_status st, const levada_error *err)
 {
-    levada_error plain = LEVADA_ERROR_INIT;
-
     if (st == LEVADA_OK) return true;
     if (PyErr_Occurred()) return false; /* a signal's, see levada_py_interrupted */
-    if (err->code == st) {
-        levada_py_raise(err);
-    } else {
-        (void)levada_fail(&plain, st, "%s", levada_status_text(st));
-        levada_py_raise(&plain);
-    }
+    if (err->code == st) levada_py_raise(err);
+    else levada_py_refuse(st, "%s", levada_status_text(st));
     return false;
 }
 

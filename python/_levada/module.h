@@ -92,6 +92,15 @@ bool levada_py_parse(PyObject *args, PyObject *kwargs, const char *format,
  * fork() itself advances, because asking the system for the process takes 150 ns a call. */
 long levada_py_forks(void);
 
+/* Makes an error clear by its code alone: levada_fail() writes the rest, and to initialize all of
+ * its 1,280 bytes takes longer than most calls. */
+static inline void levada_py_clear(levada_error *err)
+{
+    err->code = LEVADA_OK;
+}
+
+/* Sets the exception of this code and message; returns NULL. */
+LEVADA_PRINTF(2, 3) PyObject *levada_py_refuse(levada_status code, const char *fmt, ...);
 /* Sets the exception of a status; returns NULL. Looks up the original exception of a function. */
 PyObject *levada_py_raise(const levada_error *err);
 /* The same where st is not OK and nothing is set yet; true when it was. */
@@ -134,6 +143,8 @@ levada_dataset *levada_py_dataset_of(levada_py_state *state, PyObject *object);
 levada_function *levada_py_function_of(levada_py_state *state, PyObject *object);
 /* Borrowed from the object; NULL with a TypeError where it is not a queue of ours. */
 levada_queue *levada_py_queue_required(const levada_py_state *state, PyObject *object);
+/* One element, as Queue.enqueue(vals); `queue` is a Queue. */
+PyObject *levada_py_queue_put(PyObject *queue, PyObject *vals);
 /* n numbers of columns from a sequence, for PyMem_Free; NULL with an exception. */
 int32_t *levada_py_columns(PyObject *list, int32_t n);
 /* What a function made here calls, borrowed; NULL where it is none of Python. */

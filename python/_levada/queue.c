@@ -185,11 +185,12 @@ static PyObject *queue_tell(int64_t done)
 static PyObject *queue_put(queue_object *self, PyObject *vals, PyObject *seconds, bool many)
 {
     queue_frame   f;
-    levada_error  err = LEVADA_ERROR_INIT;
+    levada_error  err;
     levada_status st = LEVADA_AGAIN;
     int64_t       timeout, rows = 0, done = 0;
     bool          good;
 
+    levada_py_clear(&err);
     if (!queue_alive(self) || !levada_py_timeout(seconds, &timeout)) return NULL;
     if (!queue_frame_open(&f, self->slots.n)) return NULL;
     good = queue_split(self, vals, &f) && queue_fill(self, &f, many, &rows);
@@ -208,6 +209,11 @@ static PyObject *queue_put(queue_object *self, PyObject *vals, PyObject *seconds
     if (st == LEVADA_OK && !PyErr_Occurred()) return Py_NewRef(Py_None);
     if (st != LEVADA_OK) (void)levada_py_ok(st, &err);
     return many ? queue_tell(done) : NULL;
+}
+
+PyObject *levada_py_queue_put(PyObject *queue, PyObject *vals)
+{
+    return queue_put((queue_object *)queue, vals, NULL, false);
 }
 
 static PyObject *queue_enqueue(PyObject *self, PyObject *const *args, Py_ssize_t n)
@@ -360,12 +366,13 @@ static bool queue_has_too_few(const queue_object *self, const queue_want *want)
 static PyObject *queue_take(queue_object *self, queue_want *want, PyObject *seconds)
 {
     queue_frame   f;
-    levada_error  err = LEVADA_ERROR_INIT;
+    levada_error  err;
     levada_status st = LEVADA_AGAIN;
     int64_t       timeout, got = 0;
     PyObject     *result = NULL;
     bool          good;
 
+    levada_py_clear(&err);
     if (!queue_alive(self) || !levada_py_timeout(seconds, &timeout)) return NULL;
     if (!queue_frame_open(&f, self->slots.n)) return NULL;
     want->n = queue_most(self, want);

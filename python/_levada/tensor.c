@@ -248,8 +248,9 @@ levada_tensor *levada_py_tensor_of(levada_env *env, const levada_py_slot *slot,
 {
     levada_shape   shape = {0, {0}};
     levada_tensor *made = NULL;
-    levada_error   err = LEVADA_ERROR_INIT;
+    levada_error   err;
 
+    levada_py_clear(&err);
     if (given->view.obj) shape.rank = given->view.ndim;
     for (int32_t d = 0; d < shape.rank; d++) shape.dims[d] = given->view.shape[d];
     (void)levada_py_ok(levada_tensor_create(env, slot->dtype, &shape, given->data, &made, &err),
@@ -318,8 +319,9 @@ static levada_tensor *tensor_one_string(levada_env *env, PyObject *value)
     Py_ssize_t     size = 0;
     const char    *text = tensor_text(value, &size);
     levada_tensor *made = NULL;
-    levada_error   err = LEVADA_ERROR_INIT;
+    levada_error   err;
 
+    levada_py_clear(&err);
     if (!text) return NULL;
     if (size > INT32_MAX) return PyErr_SetString(PyExc_ValueError, "more than 2 GiB"), NULL;
     offsets[1] = (int32_t)size;

@@ -108,11 +108,8 @@ levada_py_main *levada_py_main_of(levada_py_state *state)
 
 bool levada_py_ours(long forks, const char *what)
 {
-    levada_error err = LEVADA_ERROR_INIT;
-
     if (forks == levada_py_forks()) return true;
-    (void)levada_fail(&err, LEVADA_EFAILED_PRECONDITION,
-                      "the %s belongs to the parent process: make one after the fork", what);
-    levada_py_raise(&err);
+    levada_py_refuse(LEVADA_EFAILED_PRECONDITION,
+                     "the %s belongs to the parent process: make one after the fork", what);
     return false;
 }

@@ -36,15 +36,12 @@ static PyObject *writer_open(PyTypeObject *type, PyObject *args, PyObject *kwarg
 
 static bool writer_enter(writer_object *self)
 {
-    levada_error err = LEVADA_ERROR_INIT;
-
     if (self->busy) {
         PyErr_SetString(PyExc_RuntimeError, "another thread uses this writer");
         return false;
     }
     if (self->writer) return self->busy = true;
-    (void)levada_fail(&err, LEVADA_EFAILED_PRECONDITION, "the writer was discarded");
-    levada_py_raise(&err);
+    levada_py_refuse(LEVADA_EFAILED_PRECONDITION, "the writer was discarded");
     return false;
 }
 

@@ -194,6 +194,38 @@ def test_other_shapes_need_dynamic_pad():
         lt.bucket(numbered(1), lambda _: 0, 2, 1, shapes=[(), (None,), (3,)])
 
 
+@pytest.mark.parametrize(
+    ("value", "length"),
+    [
+        (7, 7),
+        (np.int16(7), 7),
+        (np.array(7), 7),
+        (np.zeros(3), 3),
+        (np.zeros((4, 2)), 4),
+        ([1.0, 2.0], 2),
+        (b"abc", 3),
+    ],
+)
+def test_a_length_is_a_number_or_that_of_the_value(running, value, length):
+    f = lt.bucket_by_sequence_length(
+        iter([{"x": value}] * 4), "x", 2, [3, 5], shapes=[np.shape(value)]
+    )
+    running()
+    lengths, _ = f(timeout=20)
+    assert lengths.tolist() == [length] * 2
+
+
+@QUIET
+@pytest.mark.parametrize("value", [0.5, np.array(0.5)])
+def test_a_value_without_a_length_is_refused(value):
+    f = lt.bucket_by_sequence_length(iter([{"x": value}] * 4), "x", 2, [3, 5])
+    lt.get_collection("queue_runners")
+    for runner in f.queue_runners:
+        runner.create_threads(daemon=True, start=True)
+    with pytest.raises(errors.InvalidArgumentError, match=r"input_length is .*, not an integer"):
+        f(timeout=20)
+
+
 # -- keys that fit no bucket: K6
 
 

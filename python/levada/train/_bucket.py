@@ -131,8 +131,7 @@ class _Bucketer(Examples):
         self._top = LateQueue(self._make_top, shared or f"{self._scope}/top_queue")
         self._input = _Input(self._make_queues, f"{self._scope}/bucket_queues", self._top)
         self._made = Made(lambda timeout: self._top.dequeue(timeout=timeout), self._build)
-        self._enqueue: list[Callable[[Any], None]]
-        self._put: Callable[[Any], None]
+        self.put: Callable[[Any], None] = self._first  # for the input threads
 
     def _check(self, options: dict[str, Any]) -> int:
         """Checks numbers; returns that of the buckets."""
@@ -205,24 +204,22 @@ class _Bucketer(Examples):
             key,
             keep,
         )
-        self._enqueue = [queue._queue.enqueue for queue in queues]
-        self._put = self._putter(key)
+        self.put = self._putter(key)
         return _BucketQueues(self._input.name, queues, dtypes, self._bucket)
 
     # -- the input threads' side
 
-    def put(self, example: Any) -> None:
-        """The first example; then `_put` is the function of its structure."""
-        if self.queue is None:
-            self.settle(example)
-        self._put(example)
+    def _first(self, example: Any) -> None:
+        """Puts an example before there is a queue; then `put` is made for its structure."""
+        self.settle(example)
+        self.put(example)
 
     def _putter(self, field: int) -> Callable[[Any], None]:
         """A function that puts one example into its bucket."""
-        flatten, index, enqueue = self.structure.flatten, self._bucket.index, self._enqueue
+        flatten, enqueue = self.structure.flatten, self._bucket.put
         key_of = _no_end(self._key) if callable(self._key) else None
-        by_length, kept = self._boundaries is not None, None if self.keep is None else self._kept
-        whole = operator.index
+        kept = None if self.keep is None else self._kept
+        sized = self._boundaries is not None and key_of is None  # the key may be what has a length
 
         def put(example: Any) -> None:
             values = flatten(example)
@@ -230,12 +227,9 @@ class _Bucketer(Examples):
                 return
             key = values[field] if key_of is None else key_of(example)
             try:
-                if by_length:
-                    key = _length_of(key) if key_of is None else key
-                    values = whole(key), *values
-                enqueue[index(key)](values)
+                enqueue(values, key, sized)
             except Exception as error:
-                self._failed(key, values, error)
+                self._failed(_length_of(key) if sized else key, values, error)
 
         return put
 
@@ -306,7 +300,7 @@ class _Bucketer(Examples):
         move = Move(self, source, spec) if spec else None
         ops: list[Callable[[], None]] = [move] if move else []
         if move is None:
-            ops = [feed(self.put, as_source(source, self.who))] * self._threads
+            ops = [feed(self, as_source(source, self.who))] * self._threads
 
         def cancel() -> None:
             self._input.close(cancel_pending_enqueues=True)
@@ -369,11 +363,11 @@ def _no_end(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def _length_of(value: Any) -> Any:
-    """A length, or the first dimension of an array, or the bytes of a byte string."""
-    shape = getattr(value, "shape", None)
-    if shape:
-        return shape[0]
-    return value if hasattr(value, "__index__") else len(value)
+    """A length: that of an array, a list or a byte string, or the value itself."""
+    try:
+        return len(value)
+    except TypeError:
+        return value
 
 
 def _integer(value: Any, what: str) -> int:

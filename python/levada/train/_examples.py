@@ -105,11 +105,11 @@ class Examples:
         )
 
 
-def feed(put: Callable[[Any], None], source: Callable[[], Any]) -> Callable[[], None]:
-    """An enqueue op: one example of a source into the queue."""
+def feed(batcher: Any, source: Callable[[], Any]) -> Callable[[], None]:
+    """An enqueue op: one example of a source into the queue of a batcher."""
 
     def enqueue() -> None:
-        put(source())
+        batcher.put(source())
 
     enqueue.__name__ = str(getattr(source, "__name__", "enqueue"))
     return enqueue

@@ -90,7 +90,7 @@ class _Batcher(Examples):
         ops = []
         for source in sources:
             spec = native_spec(source, self)
-            op = Move(self, source, spec) if spec else feed(self.put, as_source(source, self.who))
+            op = Move(self, source, spec) if spec else feed(self, as_source(source, self.who))
             ops += [op] * (1 if spec else num_threads)
         moves = [op for op in ops if isinstance(op, Move)]
 

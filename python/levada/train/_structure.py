@@ -31,9 +31,11 @@ class Structure:
     __slots__ = ("_pick", "keys", "kind")
 
     def __init__(self, kind: type | None, keys: list[Any]) -> None:
+        if not keys:
+            raise InvalidArgumentError("an example without fields; expected at least one tensor")
         self.kind = kind
         self.keys = keys
-        self._pick = itemgetter(*keys) if len(keys) > 1 else lambda example: [example[keys[0]]]
+        self._pick = itemgetter(*keys)
 
     @classmethod
     def of(cls, example: Any) -> Structure:
@@ -53,8 +55,6 @@ class Structure:
                     )
         else:
             structure = cls(None, [0])
-        if not structure.keys:
-            raise InvalidArgumentError("an example without fields; expected at least one tensor")
         return structure
 
     def flatten(self, example: Any) -> Sequence[Any]:
@@ -63,11 +63,13 @@ class Structure:
         Raises InvalidArgumentError where the example has other fields than the first.
         """
         if self.kind is dict:
-            example = dict(example) if isinstance(example, Batch) else example
-            if isinstance(example, (dict, Mapping)):
+            if type(example) is not dict and isinstance(example, Batch):
+                example = dict(example)
+            if type(example) is dict or isinstance(example, Mapping):
                 try:
                     if len(example) == len(self.keys):
-                        return self._pick(example)
+                        picked = self._pick(example)
+                        return picked if len(self.keys) > 1 else [picked]
                 except KeyError:
                     pass
                 raise self._misfit(example)
