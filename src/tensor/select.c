@@ -115,10 +115,10 @@ static void select_slice_column(levada_column *c, const levada_column *from, int
     for (int32_t l = 0; l <= LEVADA_MAX_DEPTH; l++) {
         if (c->level[l].owner) c->level[l].owner = levada_buffer_ref(c->level[l].owner);
     }
-    if (field->depth > 0 || field->dtype == LEVADA_BYTES) {
-        c->level[0].begin += at;
+    if (at > 0 && (field->depth > 0 || field->dtype == LEVADA_BYTES)) {
+        c->level[0].begin += at; /* NULL in an empty block, where `at` is 0 */
         c->level[0].end += at;
-    } else if (c->values) {
+    } else if (at > 0 && c->values) {
         c->values += at * levada_dtype_size(field->dtype);
     }
     c->encoded = levada_encoded_ref(c->encoded);
