@@ -8,7 +8,6 @@
 #include "harness.h"
 
 #include "base/kernels.h"
-#include "base/number_quick.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +27,7 @@ typedef struct tables_state {
     size_t                room;
     levada_bench_stream   stream;
     const levada_kernels *kernels;
-    int32_t              *pos;
+    int32_t              *pos;      /* pos[-1] is the place before the first field */
     int64_t              *integers; /* TABLES_ROWS of each column */
     float                *floats;
     int                   numbers;
@@ -62,7 +61,8 @@ static void *tables_open_csv(const levada_bench_args *args)
 
     levada_bench_stream_open(&s->stream, args->path);
     s->kernels = levada_kernels_for(LEVADA_CPU_AUTO);
-    s->pos = levada_bench_alloc((TABLES_CHUNK + LEVADA_KERNEL_SLACK) * sizeof *s->pos);
+    s->pos = levada_bench_alloc((1 + TABLES_CHUNK + LEVADA_KERNEL_SLACK) * sizeof *s->pos);
+    *s->pos++ = -1;
     s->integers = levada_bench_alloc(sizeof(int64_t) * TABLES_INTEGERS * TABLES_ROWS);
     s->floats = levada_bench_alloc(sizeof(float) * TABLES_COLUMNS * TABLES_ROWS);
     s->numbers = args->user != NULL;
@@ -73,21 +73,20 @@ static void *tables_open_csv(const levada_bench_args *args)
 static void tables_column(tables_state *s, const uint8_t *data, int64_t c, int64_t from,
                           int64_t until)
 {
-    for (int64_t r = from; r < until; r++) {
-        int64_t     k = r * TABLES_COLUMNS + c;
-        int32_t     begin = k > 0 ? s->pos[k - 1] + 1 : 0;
-        size_t      size = (size_t)(s->pos[k] - begin);
-        double      x = 0;
+    levada_text_fields fields = { .text = data, .mark = s->pos + from * TABLES_COLUMNS + c,
+                                  .stride = TABLES_COLUMNS };
+    double             doubles[TABLES_BLOCK];
+    int32_t            odd[TABLES_BLOCK];
+    int64_t            n = until - from, at = c * TABLES_ROWS + from;
 
-        if (c < TABLES_INTEGERS) {
-            if (!levada_quick_int(data + begin, size, &s->integers[c * TABLES_ROWS + r]))
-                levada_bench_die("numbers", "not an integer");
-        } else {
-            if (!levada_quick_double(data + begin, size, &x))
-                levada_bench_die("numbers", "not a number");
-            s->floats[c * TABLES_ROWS + r] = (float)x;
-        }
+    if (c < TABLES_INTEGERS) {
+        if (s->kernels->text_i64(&fields, n, s->integers + at, odd) > 0)
+            levada_bench_die("numbers", "not an integer");
+        return;
     }
+    if (s->kernels->text_f64(&fields, n, doubles, odd) > 0)
+        levada_bench_die("numbers", "not a number");
+    for (int64_t i = 0; i < n; i++) s->floats[at + i] = (float)doubles[i];
 }
 
 /* Whole rows of a chunk. Returns their bytes. */
