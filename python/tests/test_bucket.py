@@ -220,10 +220,12 @@ def test_a_length_is_a_number_or_that_of_the_value(running, value, length):
 def test_a_value_without_a_length_is_refused(value):
     f = lt.bucket_by_sequence_length(iter([{"x": value}] * 4), "x", 2, [3, 5])
     lt.get_collection("queue_runners")
-    for runner in f.queue_runners:
-        runner.create_threads(daemon=True, start=True)
+    threads = [t for r in f.queue_runners for t in r.create_threads(daemon=True, start=True)]
     with pytest.raises(errors.InvalidArgumentError, match=r"input_length is .*, not an integer"):
         f(timeout=20)
+    for thread in threads:
+        thread.join(20)
+        assert not thread.is_alive()
 
 
 # -- keys that fit no bucket: K6
