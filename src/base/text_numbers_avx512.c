@@ -15,29 +15,44 @@ typedef struct numbers_avx512_words {
 } numbers_avx512_words;
 
 LEVADA_TARGET_AVX512
-static LEVADA_ALWAYS_INLINE __m512i numbers_avx512_load(const uint8_t *text, const int32_t *mark,
-                                                        int64_t stride)
+static LEVADA_ALWAYS_INLINE __m128i numbers_avx512_two(const uint8_t *a, const uint8_t *b)
 {
-    uint64_t word[8];
+    return _mm_insert_epi64(_mm_cvtsi64_si128((int64_t)levada_load_u64(a)),
+                            (int64_t)levada_load_u64(b), 1);
+}
 
-    for (int i = 0; i < 8; i++) word[i] = levada_load_u64(text + mark[i * stride]);
-    return _mm512_loadu_si512(word);
+/* Through registers only: a load would wait for eight stores. */
+LEVADA_TARGET_AVX512
+static LEVADA_ALWAYS_INLINE __m512i numbers_avx512_join(__m128i a, __m128i b, __m128i c, __m128i d)
+{
+    __m256i low = _mm256_inserti128_si256(_mm256_castsi128_si256(a), b, 1);
+    __m256i high = _mm256_inserti128_si256(_mm256_castsi128_si256(c), d, 1);
+
+    return _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
 }
 
 LEVADA_TARGET_AVX512
+static LEVADA_ALWAYS_INLINE __m512i numbers_avx512_load(const uint8_t *text, const int32_t *m,
+                                                        int64_t n)
+{
+    return numbers_avx512_join(numbers_avx512_two(text + m[0], text + m[n]),
+                               numbers_avx512_two(text + m[2 * n], text + m[3 * n]),
+                               numbers_avx512_two(text + m[4 * n], text + m[5 * n]),
+                               numbers_avx512_two(text + m[6 * n], text + m[7 * n]));
+}
+
+/* From the marks before and after each field, which are one word. */
+LEVADA_TARGET_AVX512
 static LEVADA_ALWAYS_INLINE __m512i numbers_avx512_sizes(const int32_t *mark, int64_t stride)
 {
-    __m512i pairs;
-    uint64_t pair[8];
+    const uint8_t *at = (const uint8_t *)(mark - 1);
+    int64_t        n = stride * (int64_t)sizeof *mark;
+    __m512i pairs = numbers_avx512_join(numbers_avx512_two(at, at + n),
+                                        numbers_avx512_two(at + 2 * n, at + 3 * n),
+                                        numbers_avx512_two(at + 4 * n, at + 5 * n),
+                                        numbers_avx512_two(at + 6 * n, at + 7 * n));
 
-    for (int i = 0; i < 8; i++) {
-        const uint8_t *at = (const uint8_t *)(mark + i * stride - 1);
-
-        pair[i] = levada_load_u64(at);
-    }
-    pairs = _mm512_loadu_si512(pair);
-    pairs = _mm512_sub_epi32(_mm512_srli_epi64(pairs, 32), pairs);
-    pairs = _mm512_and_si512(pairs, _mm512_set1_epi64(UINT32_MAX));
+    pairs = _mm512_srli_epi64(_mm512_sub_epi32(pairs, _mm512_slli_epi64(pairs, 32)), 32);
     return _mm512_sub_epi64(pairs, _mm512_set1_epi64(1));
 }
 
