@@ -25,7 +25,9 @@ extern "C" {
 
 typedef struct levada_writer levada_writer;
 
-/* compression: NULL or "" = none, "gzip", "zlib", "zstd"; level -1 = the library's default. */
+/* compression: NULL or "" = none, "gzip", "zlib", "zstd". level -1 = fast: zstd's
+ * default, and for gzip and zlib ISA-L if it is built in, to a size between those of zlib's levels
+ * 1 and 3. zlib compresses gzip and zlib at levels 0 to 9. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_writer_open(levada_env *env, const char *path,
                                                             const char *compression, int32_t level,
                                                             levada_writer **out,

@@ -10,7 +10,7 @@
 
 typedef struct gzip_state {
     levada_inflate_state in;
-    void                *deflate;
+    levada_deflate       out;
 } gzip_state;
 
 static int32_t gzip_probe(const uint8_t *data, size_t size)
@@ -82,18 +82,17 @@ static levada_status gzip_decode(void *state, levada_filter_step *step, levada_e
 
 static levada_status gzip_open_encoder(void *state, int32_t level, levada_error *err)
 {
-    return levada_codec_zlib_deflate.open(&((gzip_state *)state)->deflate, LEVADA_WRAP_GZIP, level,
-                                          err);
+    return levada_deflate_open(&((gzip_state *)state)->out, LEVADA_WRAP_GZIP, level, err);
 }
 
 static levada_status gzip_encode(void *state, levada_filter_step *step, levada_error *err)
 {
-    return levada_codec_zlib_deflate.run(((gzip_state *)state)->deflate, step, err);
+    return levada_deflate_run(&((gzip_state *)state)->out, step, err);
 }
 
 static void gzip_close_encoder(void *state)
 {
-    levada_codec_zlib_deflate.close(&((gzip_state *)state)->deflate);
+    levada_deflate_close(&((gzip_state *)state)->out);
 }
 
 const levada_filter_def levada_filter_gzip = {

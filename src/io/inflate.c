@@ -47,3 +47,21 @@ void levada_inflate_padding(levada_filter_step *step)
     while (step->used < step->in_size && step->in[step->used] == 0) step->used++;
     step->finished = step->used == step->in_size && step->in_ended;
 }
+
+levada_status levada_deflate_open(levada_deflate *deflate, levada_wrap wrap, int32_t level,
+                                  levada_error *err)
+{
+    deflate->codec = level == -1 ? levada_codec_deflate : &levada_codec_zlib_deflate;
+    return deflate->codec->open(&deflate->stream, wrap, level, err);
+}
+
+levada_status levada_deflate_run(levada_deflate *deflate, levada_filter_step *step,
+                                 levada_error *err)
+{
+    return deflate->codec->run(deflate->stream, step, err);
+}
+
+void levada_deflate_close(levada_deflate *deflate)
+{
+    if (deflate->codec) deflate->codec->close(&deflate->stream);
+}

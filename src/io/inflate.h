@@ -22,11 +22,25 @@ typedef struct levada_codec {
 } levada_codec;
 
 extern const levada_codec *const levada_codec_inflate; /* the faster one of those that exist */
+extern const levada_codec *const levada_codec_deflate; /* the same, at a level of its own */
 extern const levada_codec        levada_codec_zlib_inflate;
 extern const levada_codec        levada_codec_zlib_deflate;
 
 /* True when the first bytes can be inflated without an error but a wrong checksum at the end. */
 bool levada_inflate_tries(levada_wrap wrap, const uint8_t *data, size_t size);
+
+/* A stream that is compressed: at level -1 by the faster library, at 0 to 9 by zlib. All-zero is a
+ * valid closed state. */
+typedef struct levada_deflate {
+    const levada_codec *codec;
+    void               *stream;
+} levada_deflate;
+
+levada_status levada_deflate_open(levada_deflate *deflate, levada_wrap wrap, int32_t level,
+                                  levada_error *err);
+levada_status levada_deflate_run(levada_deflate *deflate, levada_filter_step *step,
+                                 levada_error *err);
+void          levada_deflate_close(levada_deflate *deflate);
 
 /* What both filters share: a stream and the way it ends. All-zero is a valid closed state. */
 typedef struct levada_inflate_state {

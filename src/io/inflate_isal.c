@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ISA-L inflates two to three times as fast as zlib. Headers are read here: isal_inflate forgets
- * what it read of a header that ends in another piece of the input.
+ * Deflate both ways through ISA-L. It inflates two to three times as fast as zlib. It deflates 15
+ * times as fast as zlib at its default level, to a size between those of levels 1 and 3. Headers
+ * are read here: isal_inflate forgets what it read of a header that ends in another piece of the
+ * input.
  */
 #include "base/alloc.h"
 #include "io/inflate.h"
@@ -134,3 +136,72 @@ static const levada_codec inflate_isal_codec = {
 };
 
 const levada_codec *const levada_codec_inflate = &inflate_isal_codec;
+
+/* -- the way back */
+
+enum { INFLATE_BACK_LEVEL = 2, INFLATE_BACK_MEMORY = ISAL_DEF_LVL2_DEFAULT };
+
+typedef struct inflate_isal_back {
+    struct isal_zstream stream;
+    levada_wrap         wrap;
+    uint8_t             memory[INFLATE_BACK_MEMORY];
+} inflate_isal_back;
+
+static levada_status inflate_isal_restart(void *codec, levada_error *err)
+{
+    inflate_isal_back *c = codec;
+
+    (void)err;
+    isal_deflate_init(&c->stream);
+    c->stream.level = INFLATE_BACK_LEVEL;
+    c->stream.level_buf = c->memory;
+    c->stream.level_buf_size = INFLATE_BACK_MEMORY;
+    c->stream.gzip_flag = c->wrap == LEVADA_WRAP_GZIP ? IGZIP_GZIP : IGZIP_ZLIB;
+    return LEVADA_OK;
+}
+
+static levada_status inflate_isal_open_deflate(void **codec, levada_wrap wrap, int32_t level,
+                                               levada_error *err)
+{
+    inflate_isal_back *c = levada_alloc_zero(sizeof *c);
+
+    (void)level;
+    if (!c) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to deflate");
+    c->wrap = wrap;
+    *codec = c;
+    return inflate_isal_restart(c, err);
+}
+
+static levada_status inflate_isal_deflate(void *codec, levada_filter_step *step, levada_error *err)
+{
+    inflate_isal_back        *c = codec;
+    struct isal_zstream *s = &c->stream;
+    uint32_t             in = step->in_size > UINT32_MAX ? UINT32_MAX : (uint32_t)step->in_size;
+    uint32_t             out = step->out_size > UINT32_MAX ? UINT32_MAX : (uint32_t)step->out_size;
+    int                  code = COMP_OK;
+
+    step->used = step->made = 0;
+    step->finished = s->internal_state.state == ZSTATE_END;
+    if (step->finished) return LEVADA_OK;
+    s->next_in = (uint8_t *)(uintptr_t)step->in;
+    s->avail_in = in;
+    s->next_out = step->out;
+    s->avail_out = out;
+    s->end_of_stream = step->in_ended && in == step->in_size;
+    s->flush = step->flush ? SYNC_FLUSH : NO_FLUSH;
+    code = isal_deflate(s);
+    step->used = in - s->avail_in;
+    step->made = out - s->avail_out;
+    step->finished = s->internal_state.state == ZSTATE_END;
+    if (code == COMP_OK) return LEVADA_OK;
+    return levada_fail(err, LEVADA_EINTERNAL, "ISA-L: deflate returned %d", code);
+}
+
+static const levada_codec inflate_isal_back_codec = {
+    .open = inflate_isal_open_deflate,
+    .close = inflate_isal_close,
+    .reset = inflate_isal_restart,
+    .run = inflate_isal_deflate,
+};
+
+const levada_codec *const levada_codec_deflate = &inflate_isal_back_codec;

@@ -6,7 +6,7 @@
 
 typedef struct zlib_state {
     levada_inflate_state in;
-    void                *deflate;
+    levada_deflate       out;
 } zlib_state;
 
 /* Two bytes say too little ("x^2" passes as a header), so the beginning is inflated on trial. */
@@ -58,18 +58,17 @@ static levada_status zlib_decode(void *state, levada_filter_step *step, levada_e
 
 static levada_status zlib_open_encoder(void *state, int32_t level, levada_error *err)
 {
-    return levada_codec_zlib_deflate.open(&((zlib_state *)state)->deflate, LEVADA_WRAP_ZLIB, level,
-                                          err);
+    return levada_deflate_open(&((zlib_state *)state)->out, LEVADA_WRAP_ZLIB, level, err);
 }
 
 static levada_status zlib_encode(void *state, levada_filter_step *step, levada_error *err)
 {
-    return levada_codec_zlib_deflate.run(((zlib_state *)state)->deflate, step, err);
+    return levada_deflate_run(&((zlib_state *)state)->out, step, err);
 }
 
 static void zlib_close_encoder(void *state)
 {
-    levada_codec_zlib_deflate.close(&((zlib_state *)state)->deflate);
+    levada_deflate_close(&((zlib_state *)state)->out);
 }
 
 const levada_filter_def levada_filter_zlib = {
