@@ -101,11 +101,52 @@ static void number_mend_point(char *text)
     memmove(text + from + 1, text + from + width, strlen(text + from + width) + 1);
 }
 
+enum { NUMBER_PLACES = 20 }; /* 15 digits after 5 zeros */
+#define NUMBER_LEAST 1e-5
+#define NUMBER_MOST 1e15
+
+/* m * 10^-places, m < 2^51, with a digit on both sides of the point. */
+static void number_put(bool negative, uint64_t m, int places, char out[LEVADA_NUMBER_TEXT])
+{
+    char   digits[LEVADA_NUMBER_TEXT];
+    size_t at = sizeof digits;
+
+    digits[--at] = '\0';
+    if (places == 0) digits[--at] = '0';
+    for (int i = 0; i < places; i++, m /= 10) digits[--at] = (char)('0' + m % 10);
+    digits[--at] = '.';
+    do digits[--at] = (char)('0' + m % 10);
+    while ((m /= 10) > 0);
+    if (negative) digits[--at] = '-';
+    memcpy(out, digits + at, sizeof digits - at);
+}
+
+/* The fewest decimals with which x reads back, where they are few. Below 2^51, x * 10^places is
+ * known to a quarter, and m / 10^places has one rounding, as when it is read. */
+static bool number_write_usual(double x, char out[LEVADA_NUMBER_TEXT])
+{
+    static const double tens[NUMBER_PLACES + 1] = { 1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,
+                                                    1e7,  1e8,  1e9,  1e10, 1e11, 1e12, 1e13,
+                                                    1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20 };
+    double value = fabs(x);
+
+    if (value != 0 && !(value >= NUMBER_LEAST && value < NUMBER_MOST)) return false;
+    for (int places = 0; places <= NUMBER_PLACES && value * tens[places] < 0x1p51; places++) {
+        int64_t m = (int64_t)(value * tens[places] + 0.5);
+
+        if ((double)m / tens[places] != value) continue;
+        number_put(signbit(x) != 0, (uint64_t)m, places, out);
+        return true;
+    }
+    return false;
+}
+
 const char *levada_number_write(double x, char out[LEVADA_NUMBER_TEXT])
 {
     LEVADA_ASSERT(out != NULL);
     if (isnan(x) || isinf(x)) return strcpy(out, isnan(x) ? "nan" : x < 0 ? "-inf" : "inf");
-    int digits = 1, exponent;
+    if (number_write_usual(x, out)) return out;
+    int digits = fabs(x) >= NUMBER_LEAST && fabs(x) < NUMBER_MOST ? 16 : 1, exponent;
     do snprintf(out, LEVADA_NUMBER_TEXT, "%.*e", digits - 1, x);
     while (strtod(out, NULL) != x && ++digits <= 17); /* both with the point of the locale */
     exponent = (int)strtol(strchr(out, 'e') + 1, NULL, 10);

@@ -5,6 +5,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdint.h>
 #include <string.h>
 
 /* Reserves n more bytes and the end. */
@@ -13,6 +14,7 @@ static bool text_reserve(levada_text *text, size_t n)
     size_t capacity = text->capacity > 0 ? text->capacity : 64;
 
     if (text->failed) return false;
+    if (n < text->capacity - text->size) return true;
     if (n >= SIZE_MAX / 4 - text->size) {
         text->failed = true;
         return false;
@@ -45,6 +47,18 @@ void levada_text_put(levada_text *text, const char *string)
 void levada_text_char(levada_text *text, char c)
 {
     levada_text_add(text, &c, 1);
+}
+
+void levada_text_i64(levada_text *text, int64_t value)
+{
+    char     digits[20];
+    size_t   at = sizeof digits;
+    uint64_t left = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+
+    do digits[--at] = (char)('0' + left % 10);
+    while ((left /= 10) > 0);
+    if (value < 0) digits[--at] = '-';
+    levada_text_add(text, digits + at, sizeof digits - at);
 }
 
 void levada_text_format(levada_text *text, const char *fmt, ...)
@@ -107,6 +121,34 @@ static bool text_is_escaped(uint32_t c)
            (c >= 0x2066u && c <= 0x2069u);
 }
 
+#define TEXT_ONES UINT64_C(0x0101010101010101)
+#define TEXT_TOPS (TEXT_ONES * 0x80)
+
+static uint64_t text_word(const unsigned char *p)
+{
+    uint64_t word;
+
+    memcpy(&word, p, sizeof word);
+    return word;
+}
+
+/* Some top bit is set where one of eight ASCII bytes is less than `than`, at most 128. */
+static uint64_t text_less(uint64_t word, uint64_t than)
+{
+    return (word - TEXT_ONES * than) & ~word;
+}
+
+/* Are these eight bytes printable ASCII that no JSON string escapes? */
+static bool text_is_plain(const unsigned char *p)
+{
+    uint64_t word = text_word(p);
+    uint64_t strange = word | (word + TEXT_ONES) | text_less(word, 0x20) |
+                       text_less(word ^ (TEXT_ONES * '"'), 1) |
+                       text_less(word ^ (TEXT_ONES * '\\'), 1);
+
+    return (strange & TEXT_TOPS) == 0;
+}
+
 void levada_text_json(levada_text *text, const char *bytes, size_t n)
 {
     const unsigned char *p = (const unsigned char *)bytes;
@@ -116,6 +158,8 @@ void levada_text_json(levada_text *text, const char *bytes, size_t n)
     for (size_t i = 0; i < n; i += size) {
         uint32_t c;
 
+        size = 8;
+        if (n - i >= size && text_is_plain(p + i)) continue;
         size = 1;
         if (p[i] >= 0x20u && p[i] < 0x7Fu && p[i] != '"' && p[i] != '\\') continue;
         size = text_character(p + i, n - i);
@@ -184,7 +228,10 @@ size_t levada_utf8_check(const char *bytes, size_t n)
     const unsigned char *p = (const unsigned char *)bytes;
 
     for (size_t i = 0; i < n;) {
-        size_t size = text_character(p + i, n - i);
+        size_t size = n - i >= 8 && (text_word(p + i) & TEXT_TOPS) == 0
+                          ? 8
+                          : text_character(p + i, n - i);
+
         if (size == 0) return i;
         i += size;
     }

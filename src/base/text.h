@@ -17,6 +17,7 @@ typedef struct levada_text {
 void levada_text_add(levada_text *text, const void *bytes, size_t n);
 void levada_text_put(levada_text *text, const char *string);
 void levada_text_char(levada_text *text, char c);
+void levada_text_i64(levada_text *text, int64_t value);
 LEVADA_PRINTF(2, 3) void levada_text_format(levada_text *text, const char *fmt, ...);
 
 /* A JSON string with its quotes. Control characters (C0, DEL, C1), separators of lines and

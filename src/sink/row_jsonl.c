@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lines of JSON. What JSON cannot hold is refused: texts that are not UTF-8, and inf and nan. */
+#include "base/alloc.h"
 #include "sink/row_text.h"
 
 #include <string.h>
@@ -54,19 +55,36 @@ static levada_status jsonl_list(const levada_column *c, levada_row_range range, 
     return LEVADA_OK;
 }
 
+/* The same before every row: {"a": and ,"b": */
+static levada_status jsonl_names(levada_row_writer *w, const levada_spec *spec, levada_error *err)
+{
+    int32_t n = levada_spec_count(spec);
+
+    w->name_end = levada_alloc((size_t)(n + 1) * sizeof *w->name_end);
+    for (int32_t i = 0; w->name_end && i < n; i++) {
+        const char *name = levada_spec_field(spec, i)->name;
+
+        levada_text_char(&w->names, i == 0 ? '{' : ',');
+        levada_text_json(&w->names, name, strlen(name));
+        levada_text_char(&w->names, ':');
+        w->name_end[i] = w->names.size;
+    }
+    if (w->name_end && !w->names.failed) return LEVADA_OK;
+    return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for the names of columns");
+}
+
 static levada_status jsonl_row(levada_row_writer *w, const levada_block *block, int64_t row,
                                levada_text *out, levada_error *err)
 {
     int32_t n = levada_spec_count(levada_block_spec(block));
+    size_t  from = 0;
 
-    (void)w;
-    for (int32_t i = 0; i < n; i++) {
+    if (!w->name_end) LEVADA_TRY(jsonl_names(w, levada_block_spec(block), err));
+    for (int32_t i = 0; i < n; from = w->name_end[i++]) {
         const levada_column *c = levada_block_at(block, i);
         levada_row_range     range = levada_row_range_of(c, row);
 
-        levada_text_char(out, i == 0 ? '{' : ',');
-        levada_text_json(out, c->field->name, strlen(c->field->name));
-        levada_text_char(out, ':');
+        levada_text_add(out, w->names.at + from, w->name_end[i] - from);
         LEVADA_TRY(range.list ? jsonl_list(c, range, 0, out, err)
                               : jsonl_one(c, range.begin, out, err));
     }

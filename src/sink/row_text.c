@@ -1,11 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sink/row_text.h"
 
+#include "base/alloc.h"
 #include "base/number.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <string.h>
+
+void levada_row_clear(levada_row_writer *w)
+{
+    levada_example_destroy(&w->example);
+    levada_text_clear(&w->names);
+    levada_free(w->name_end);
+    w->name_end = NULL;
+}
 
 levada_row_range levada_row_range_of(const levada_column *column, int64_t row)
 {
@@ -67,7 +75,7 @@ bool levada_row_number(const levada_column *column, int64_t at, levada_text *out
         return true;
     }
     if (dtype != LEVADA_FLOAT32 && dtype != LEVADA_FLOAT64) {
-        levada_text_format(out, "%" PRId64, levada_row_integer(column, at));
+        levada_text_i64(out, levada_row_integer(column, at));
         return true;
     }
     if (dtype == LEVADA_FLOAT32) {

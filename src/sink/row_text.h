@@ -16,9 +16,14 @@
 typedef struct levada_row_writer {
     levada_example *example; /* of tfrecord */
     int64_t         record;  /* number of the row in the data set */
+    levada_text     names;   /* of jsonl: what precedes each value, one after the other */
+    size_t         *name_end; /* of jsonl, one per column; owned       */
     char            key[4096]; /* of tar: of the sample before      */
     size_t          nkey;
 } levada_row_writer;
+
+/* Frees what the formats keep between rows. */
+void levada_row_clear(levada_row_writer *w);
 
 typedef struct levada_row_format {
     const char *name;

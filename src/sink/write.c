@@ -245,7 +245,7 @@ void levada_sink_destroy(levada_sink **sink)
     *sink = NULL;
     levada_writer_destroy(&w->writer);
     if (w->set && !w->complete) levada_file_set_drop(w->path, w->all.files);
-    levada_example_destroy(&w->row.example);
+    levada_row_clear(&w->row);
     levada_spec_unref(&w->spec);
     levada_spec_unref(&w->declared);
     levada_text_clear(&w->text);

@@ -6,6 +6,8 @@
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -89,10 +91,48 @@ static void ignores_the_locale(void **state)
     setlocale(LC_NUMERIC, "C");
 }
 
+/* Digits from the first to the last that is not 0. */
+static int significant(const char *text)
+{
+    int n = 0, all = 0;
+
+    for (; *text != '\0' && *text != 'e'; text++) {
+        if (*text < '0' || *text > '9' || (all == 0 && *text == '0')) continue;
+        all++;
+        if (*text != '0') n = all;
+    }
+    return n;
+}
+
+static void writes_the_fewest_digits_that_read_back(void **state)
+{
+    static const uint64_t tens[] = { 10, 1000, 100000, 1000000000, 1000000000000000,
+                                     10000000000000000, UINT64_MAX };
+    uint64_t seed = 1;
+    char     text[64], out[LEVADA_NUMBER_TEXT];
+
+    (void)state;
+    for (int i = 0; i < 100000; i++) {
+        int    digits = 0;
+        double x, back;
+
+        seed = seed * 6364136223846793005u + 1442695040888963407u;
+        snprintf(text, sizeof text, "%s%llue-%d", i % 2 ? "-" : "",
+                 (unsigned long long)((seed >> 1) % tens[i % 7]), i % 23);
+        x = strtod(text, NULL);
+        back = strtod(levada_number_write(x, out), NULL);
+        assert_memory_equal(&back, &x, sizeof x);
+        do snprintf(text, sizeof text, "%.*e", digits, x);
+        while (strtod(text, NULL) != x && ++digits < 17);
+        assert_int_equal(significant(out), significant(text));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(prints_the_shortest),
+        cmocka_unit_test(writes_the_fewest_digits_that_read_back),
         cmocka_unit_test(reads_json_numbers),
         cmocka_unit_test(leaves_words_alone),
         cmocka_unit_test(ignores_the_locale),
