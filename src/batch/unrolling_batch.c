@@ -76,13 +76,14 @@ static unrolling_run unrolling_read(const unrolling_job *j, const unrolling_colu
 /* -- values */
 
 /* Each row continues another sequence, far away in memory. */
-static void unrolling_prefetch(const unrolling_job *j, const unrolling_column *how, int64_t i,
-                               int64_t size)
+static LEVADA_ALWAYS_INLINE void unrolling_prefetch(const unrolling_job    *j,
+                                                    const unrolling_column *how, int64_t i,
+                                                    int64_t size)
 {
     unrolling_run run = { 0 };
 
     if (i < j->n) run = unrolling_read(j, how, i);
-    if (run.count) levada_prefetch(NULL, run.column->values + run.first * size, run.count * size);
+    if (run.count) levada_prefetch(run.column->values + run.first * size, run.count * size);
 }
 
 /* The row of the next batch follows that of `bytes` bytes at p: fetches it as far as a cache has

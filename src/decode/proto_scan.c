@@ -439,7 +439,9 @@ levada_status levada_proto_scan(levada_proto *x, levada_error *err)
     for (int64_t row = 0; row < x->rows; row++) {
         int64_t ahead = row + LEVADA_PREFETCH_ROWS;
 
-        if (ahead < x->rows) levada_prefetch(in->data[ahead - 1], in->data[ahead], in->size[ahead]);
+        if (ahead < x->rows && !levada_prefetch_near(in->data[ahead - 1], in->data[ahead])) {
+            levada_prefetch(in->data[ahead], in->size[ahead]);
+        }
         LEVADA_TRY(scan_row(x, row, err));
     }
     return LEVADA_OK;

@@ -75,27 +75,39 @@ void levada_gather_close(levada_gather *g)
     g->runs = NULL;
 }
 
+/* Appends rows of a column to n ranges: to the last one, if they come next in memory. Returns their
+ * number. */
+static int64_t gather_add(levada_gather_range *ranges, int64_t n, const levada_column *column,
+                          int32_t begin, int32_t end)
+{
+    if (n > 0 && ranges[n - 1].end == begin && ranges[n - 1].column == column) {
+        ranges[n - 1].end = end;
+        return n;
+    }
+    ranges[n] = (levada_gather_range){ column, begin, end };
+    return n + 1;
+}
+
 /* Replaces the ranges by what their rows cover in `level`; writes the offsets of the copy. With
  * `keep` the ranges before stay in w->kept. */
 static levada_status gather_level(gather_work *w, int32_t field, int32_t level, bool keep,
                                   levada_error *err)
 {
-    int64_t       total = gather_total(w), k = 0, sum = 0;
+    int64_t              total = gather_total(w), n = 0, sum = 0;
     levada_gather_range *next = levada_alloc((size_t)total * sizeof *next);
-    int32_t      *offsets = NULL;
-    levada_status st;
+    int32_t             *offsets = NULL;
+    levada_status        st;
 
     if (!next) return gather_memory(err);
     st = levada_builder_offsets(w->b, field, level, total, &offsets, err);
     for (int64_t i = 0; st == LEVADA_OK && i < w->n; i++) {
         const levada_column *c = w->ranges[i].column;
+        const levada_level  *l = &c->level[level];
 
         for (int32_t r = w->ranges[i].begin; r < w->ranges[i].end; r++) {
-            next[k].column = c;
-            next[k].begin = c->level[level].begin[r];
-            next[k].end = c->level[level].end[r];
-            sum += (int64_t)next[k].end - next[k].begin;
-            offsets[++k] = (int32_t)sum;
+            n = gather_add(next, n, c, l->begin[r], l->end[r]);
+            sum += (int64_t)l->end[r] - l->begin[r];
+            *++offsets = (int32_t)sum;
         }
         if (sum > LEVADA_BLOCK_LIMIT) {
             st = levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "a column is larger than 1 GiB");
@@ -108,17 +120,19 @@ static levada_status gather_level(gather_work *w, int32_t field, int32_t level, 
         levada_free(w->ranges);
     }
     w->ranges = next;
-    w->n = total;
+    w->n = n;
     return st;
 }
 
-/* Prefetches the values of range i: those of neighboring rows may be far apart. */
-static void gather_prefetch(const gather_work *w, int64_t i, int64_t row_bytes)
+/* Prefetches the values of range i, unless the one before begins in the same line. */
+static LEVADA_ALWAYS_INLINE void gather_prefetch(const gather_work *w, int64_t i, int64_t row_bytes)
 {
     const levada_gather_range *r = &w->ranges[i], *last = r - 1;
+    const uint8_t *at = r->column->values + r->begin * row_bytes;
+    const uint8_t *before = last->column->values + last->begin * row_bytes;
 
-    levada_prefetch(last->column->values + last->begin * row_bytes,
-                    r->column->values + r->begin * row_bytes, (r->end - r->begin) * row_bytes);
+    if ((uintptr_t)at - (uintptr_t)before < LEVADA_PREFETCH_LINE) return;
+    levada_prefetch(at, (r->end - r->begin) * row_bytes);
 }
 
 static levada_status gather_values(gather_work *w, int32_t field, int64_t row_bytes,

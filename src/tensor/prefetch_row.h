@@ -21,7 +21,8 @@ static inline bool levada_prefetch_helps(const levada_block *block)
 }
 
 /* What is found next to the values: an item, or the range of a row. */
-static inline void levada_prefetch_item(const levada_column *c, int32_t level, int64_t row)
+static LEVADA_ALWAYS_INLINE void levada_prefetch_item(const levada_column *c, int32_t level,
+                                                      int64_t row)
 {
     if (!c->encoded || c->encoded->level > level + 1) return;
     if (c->encoded->level > level) row = c->level[level].begin[row];
@@ -30,8 +31,9 @@ static inline void levada_prefetch_item(const levada_column *c, int32_t level, i
 
 /* The values of the row, as they are. Returns where they begin, which is `before` of the next row.
  */
-static inline const void *levada_prefetch_values(const levada_column *c, int32_t level, int64_t row,
-                                                 const void *before)
+static LEVADA_ALWAYS_INLINE const void *levada_prefetch_values(const levada_column *c,
+                                                               int32_t level, int64_t row,
+                                                               const void *before)
 {
     bool           ragged = c->field->depth > level;
     int64_t        begin = ragged ? c->level[level].begin[row] : row;
@@ -46,13 +48,13 @@ static inline const void *levada_prefetch_values(const levada_column *c, int32_t
         last = deeper ? first + (end - begin) - 1 : first;
         if (c->encoded->level > level + 1 || last < first) return before;
         at = first->at;
-        levada_prefetch(before, at, last->at + last->size - at);
+        if (!levada_prefetch_near(before, at)) levada_prefetch(at, last->at + last->size - at);
     } else {
         int64_t size = levada_column_inner(c) * levada_dtype_size(c->field->dtype);
 
         if (c->field->depth > level + 1) return before;
         at = c->values + begin * size;
-        levada_prefetch(before, at, (end - begin) * size);
+        if (!levada_prefetch_near(before, at)) levada_prefetch(at, (end - begin) * size);
     }
     return at;
 }
