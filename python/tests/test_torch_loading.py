@@ -155,3 +155,68 @@ class TestResume:
             passes = [[int(v) for b in loader for v in b["value"]] for _ in range(3)]
             assert [len(values) for values in passes] == [100 - read, 100, 100]
             assert passes[1] != passes[2] and sorted(passes[1]) == sorted(passes[2])
+
+
+def itself(batch):
+    return batch
+
+
+class TestStatesOfSegments:
+    """``unroll(layout="ready")``: the process that reads saves the states."""
+
+    SIZES = (5, 3, 4, 7, 1, 2, 6)
+
+    def dataset(self):
+        songs = [np.arange(n) for n in self.SIZES]
+        states = {"h": {"dtype": "float32", "shape": [1]}}
+        ds = lv.from_arrays({"x": songs, "id": np.arange(len(songs))})
+        return ds.unroll(2, batch_size=2, layout="ready", states=states, key="id")
+
+    def step(self, batch):
+        """(key, state) of each row; the next state is one more."""
+        h = batch["h"]
+        batch.save_state("h", batch.torch()["h"] + 1)
+        return list(zip(batch["key"].to_list(), h.ravel().tolist(), strict=True))
+
+    def test_a_loader_without_workers_passes_batches_on(self):
+        want = [self.step(batch) for batch in self.dataset()]
+        loader = DataLoader(lv.torch_dataset(self.dataset(), transform=itself), batch_size=None)
+        assert [self.step(batch) for batch in loader] == want
+
+    def test_each_part_has_states_of_its_own(self):
+        data = lv.torch_dataset(self.dataset(), transform=itself, parts=3)
+        found = [row for batch in data for row in self.step(batch)]
+        assert sorted(found) == sorted(
+            (b"%05d_of_%05d:%d" % (s, -(-n // 2), key), float(s))
+            for key, n in enumerate(self.SIZES)
+            for s in range(-(-n // 2))
+        )
+
+    @pytest.mark.parametrize("cut", [0, 1, 4])
+    def test_a_stateful_loader_resumes(self, cut):
+        stateful = pytest.importorskip("torchdata.stateful_dataloader").StatefulDataLoader
+        want = [self.step(batch) for batch in self.dataset()]
+        first, again = (
+            stateful(lv.torch_dataset(self.dataset(), transform=itself), batch_size=None)
+            for _ in range(2)
+        )
+        batches = iter(first)
+        found = [self.step(next(batches)) for _ in range(cut)]
+        again.load_state_dict(first.state_dict())
+        assert found + [self.step(batch) for batch in again] == want
+
+    def test_a_worker_refuses_states_that_nobody_can_save(self):
+        data = lv.torch_dataset(self.dataset(), transform=itself)
+        with pytest.raises(FailedPreconditionError, match="num_workers=0"):
+            next(iter(DataLoader(data, batch_size=None, num_workers=1, timeout=60)))
+
+    @pytest.mark.parametrize("parts", [None, 2])
+    def test_tensors_alone_are_refused(self, parts):
+        with pytest.raises(InvalidArgumentError, match="transform=lambda batch: batch"):
+            next(iter(lv.torch_dataset(self.dataset(), parts=parts)))
+
+
+def test_a_batch_cannot_leave_a_worker():
+    data = lv.torch_dataset(padded(), transform=itself)
+    with pytest.raises(TypeError, match=r"return batch.torch\(\)"):
+        next(iter(DataLoader(data, batch_size=None, num_workers=1, timeout=60)))

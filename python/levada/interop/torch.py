@@ -12,6 +12,7 @@ import warnings
 import weakref
 
 from levada import _sharing
+from levada._batch import Batch
 from levada._iterator import Iterator
 from levada.errors import FailedPreconditionError, InvalidArgumentError
 from levada.interop import _parts
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
-    from levada._batch import Batch
     from levada._dataset import Dataset
 
 
@@ -107,6 +107,11 @@ class _Part(Iterator):
         if isinstance(value, list):
             return value
         made = (self.transform or batch_to_torch)(value)
+        if isinstance(made, Batch) and _worker()[2] is not None:
+            raise TypeError(
+                "transform= returned a Batch, which cannot be sent from a worker of a DataLoader: "
+                "return batch.torch() or batch.numpy(), or pass num_workers=0"
+            )
         return [made] if type(made) is list else made  # the items of a list come one by one
 
 
@@ -242,7 +247,20 @@ class Shared:
         self._epochs.set(number)
 
     def _open_part(self, part: int, epoch: int) -> Iterator[Any]:
-        iterator = _Part(self._divided[part], epoch)  # type: ignore[index]
+        return self._opened(_Part(self._divided[part], epoch))  # type: ignore[index]
+
+    def _opened(self, iterator: _Part) -> _Part:
+        """States of segments can only be saved by the process that reads, with its batches."""
+        if iterator._states is not None and _worker()[2] is not None:
+            raise FailedPreconditionError(
+                "the states of unroll(layout='ready') cannot be saved from outside of a worker of "
+                "a DataLoader: pass num_workers=0, or use layout='slots'"
+            )
+        if iterator._states is not None and self.transform is None:
+            raise InvalidArgumentError(
+                "unroll(layout='ready') needs a transform= that keeps the batch, whose states are "
+                "saved: transform=lambda batch: batch, and batch.torch() in the loop"
+            )
         iterator.transform = self.transform
         return iterator
 
@@ -281,8 +299,7 @@ class Shared:
             return self._begin_parts(worker, seed)
         share = self.share()
         self._check_batches(share)
-        iterator = _Part(share, self._epochs.begin(worker, seed))
-        iterator.transform = self.transform
+        iterator = self._opened(_Part(share, self._epochs.begin(worker, seed)))
         state = self._loaded_state(seed)
         if state is not None:
             self._restore(iterator, state)
