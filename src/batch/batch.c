@@ -5,6 +5,7 @@
  */
 #include "batch/grouping.h"
 #include "description/columns.h"
+#include "run/context.h"
 #include "tensor/encoded.h"
 
 typedef struct batch_args {
@@ -41,6 +42,7 @@ static levada_status batch_open(void *state, const void *args, const levada_cont
                                               .groups = 1,
                                               .drop_rest = a->drop_remainder };
 
+    levada_context_batches(context, a->batch_size);
     return levada_grouping_open(state, context, &options, err);
 }
 

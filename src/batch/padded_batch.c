@@ -5,6 +5,7 @@
 #include "batch/grouping.h"
 #include "batch/padding.h"
 #include "description/columns.h"
+#include "run/context.h"
 #include "tensor/encoded.h"
 
 typedef struct padded_batch_args {
@@ -59,6 +60,7 @@ static levada_status padded_batch_open(void *state, const void *args,
                                               .groups = 1,
                                               .drop_rest = a->drop_remainder };
 
+    levada_context_batches(context, a->batch_size);
     return levada_grouping_open(state, context, &options, err);
 }
 

@@ -62,6 +62,7 @@ levada_status levada_file_reader_create(const levada_context *context, const lev
     r->format = &op->def.format;
     r->source = source;
     r->own_place.counts = &r->own_counts;
+    r->limit = context->block_rows;
     if (owner) r->owner = *owner;
     else r->owner = (levada_file_owner){ &r->own_place, NULL, &r->own_marks, NULL, r, NULL,
                                          context->threads };
@@ -357,7 +358,7 @@ static levada_status file_reader_give(levada_file_reader *r, levada_block **out,
     int32_t        i = f->next, n = f->n - i, most = file_reader_most(r);
     levada_block  *block;
 
-    if (n > r->context->block_rows) n = r->context->block_rows;
+    if (n > r->limit) n = r->limit;
     if (n > most - i % most) n = most - i % most;
     LEVADA_TRY(levada_block_create(r->spec, n, &block, err));
     for (int32_t c = 0; c < r->ncolumns; c++) {
@@ -459,6 +460,13 @@ levada_status levada_file_reader_next(levada_file_reader *r, levada_block **out,
         }
         if (st != LEVADA_OK) LEVADA_TRY(levada_file_reader_judge(r, st, err));
     }
+}
+
+void levada_file_reader_limit(levada_file_reader *r, int64_t rows)
+{
+    LEVADA_ASSERT(rows > 0);
+    r->limit = r->context->block_rows;
+    if (r->limit > rows) r->limit = (int32_t)rows;
 }
 
 bool levada_file_reader_ahead(levada_file_reader *r, bool work)

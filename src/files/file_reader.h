@@ -105,6 +105,9 @@ LEVADA_MUST_USE levada_status levada_file_reader_policy(levada_file_reader *read
 LEVADA_MUST_USE levada_status levada_file_reader_next(levada_file_reader *reader,
                                                       levada_block **out, levada_error *err);
 
+/* Blocks that follow have at most `rows` rows, and at most context->block_rows. */
+void levada_file_reader_limit(levada_file_reader *reader, int64_t rows);
+
 /* A pass has ended (levada_skip_next_pass); before the rewind. */
 void levada_file_reader_next_pass(levada_file_reader *reader, bool read_to_end);
 /* Prepares a part of what next() needs next, concurrently with the owner; false if there is nothing

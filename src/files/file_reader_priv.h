@@ -100,6 +100,7 @@ struct levada_file_reader {
     levada_spec             *spec;
     int32_t                  ncolumns;
     void                    *state; /* of the format */
+    int32_t                  limit; /* rows of a block; never 0 */
 
     /* -- with the option `index` (file_range.c) */
     levada_index     *index;    /* NULL = none                                             */

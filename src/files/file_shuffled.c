@@ -88,7 +88,7 @@ static levada_status shuffled_judge(levada_file_reader *r, levada_status st,
 static levada_status shuffled_next(levada_file_reader *r, levada_block **out, levada_error *err)
 {
     int64_t       left = r->end - r->first - r->record;
-    int32_t       n = r->context->block_rows;
+    int32_t       n = r->limit;
     levada_error  why = LEVADA_ERROR_INIT;
     levada_status st;
 

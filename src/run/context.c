@@ -6,7 +6,8 @@
 
 #include "base/alloc.h"
 #include "base/assert.h"
-#include "run/node.h"
+#include "run/fused.h"
+#include "run/plan.h"
 #include "tensor/block_priv.h"
 
 #include <stdarg.h>
@@ -91,6 +92,14 @@ const levada_dataset *levada_context_input(const levada_context *context)
 bool levada_context_numbers(const levada_context *context)
 {
     return context->node && context->node->fetches;
+}
+
+void levada_context_batches(const levada_context *context, int64_t rows)
+{
+    const levada_node *node = context->node, *in = node ? node->inputs[0] : NULL;
+    levada_fused      *fused = in ? levada_node_is_fused(in) : NULL;
+
+    if (fused && levada_node_joins(in->inputs[0])) levada_fused_set_batch(fused, rows);
 }
 
 void levada_context_chosen(const levada_context *context, const char *text)

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "run/fused.h"
+#include "run/fused_priv.h"
 
 #include "base/alloc.h"
 #include "description/columns.h"
 #include "description/dataset_priv.h"
 #include "registry/env_priv.h"
-#include "run/pace.h"
 #include "run/run.h"
 #include "tensor/builder_priv.h"
 #include "tensor/encoded.h"
@@ -13,29 +12,15 @@
 #include <stdio.h>
 #include <string.h>
 
-typedef struct fused_link {
-    const levada_dataset *at;
-    const levada_op      *op;
-    const levada_decoder_def *decoder; /* NULL = a stage */
-    const void           *args;
-    const levada_spec    *out;
-    levada_spec          *decoded; /* decoders: the columns that decode() makes; owned */
-    levada_context        context; /* also borrowed by the states */
-    char                  path[LEVADA_STATE_PATH];
-    uint8_t              *states; /* threads * state_size */
-    size_t                state_size;
-    int32_t               opened; /* states that open() saw */
-    bool                  paced;  /* calls a function of the user for each record */
-    levada_pace           pace;
-    atomic_llong          nanoseconds, records, blocks;
-} fused_link;
-
 struct levada_fused {
     int32_t      threads, n;
     int64_t      capacity; /* of links */
     bool         whole;    /* its input is batches */
     bool         late;     /* its result may be encoded */
-    fused_link **links;
+    int64_t      batch;    /* rows of the batches that its result becomes; 0 = not known */
+    int64_t      pulled;   /* rows of its input so far */
+    atomic_llong rejected; /* of these */
+    levada_fused_link **links;
 };
 
 /* One apply on its way through the links. */
@@ -87,16 +72,62 @@ static levada_late_decode fused_late(const levada_fused *fused, const levada_run
 
 bool levada_fused_takes_late(const levada_fused *fused) { return fused_takes_late(fused, 0); }
 
-static void *fused_state(const fused_link *l, int32_t thread)
+/* -- blocks that become batches */
+
+/* Smaller blocks, or larger tickets, cost more than the copy. */
+#define FUSED_BATCH_LEAST 128
+#define FUSED_BATCH_MOST  2048
+
+/* Whether all columns come from a decoder that does not look at its records before, and rows stay
+ * as many. */
+static bool fused_keeps_rows(const levada_fused *fused)
 {
-    return l->states + (size_t)thread * l->state_size;
+    for (int32_t i = 0; i < fused->n; i++) {
+        const levada_fused_link *l = fused->links[i];
+
+        if (l->paced || (l->decoder && l->decoder->measure)) return false;
+        if (i == 0 && !(l->decoded && levada_spec_equal(l->decoded, l->out))) return false;
+        if (!l->decoder && l->op->def.stage.rows != LEVADA_ROWS_SAME) return false;
+    }
+    return fused->n > 0;
 }
 
-static void fused_free_link(fused_link *l)
+/* Ragged columns stay encoded in the chunk of their file, from which a batch decodes them. */
+static bool fused_passes_columns(const levada_spec *spec)
+{
+    for (int32_t i = 0; i < levada_spec_count(spec); i++) {
+        if (levada_spec_field(spec, i)->depth > 0) return false;
+    }
+    return !(levada_spec_flags_of(spec) & LEVADA_SPEC_OPEN);
+}
+
+void levada_fused_set_batch(levada_fused *fused, int64_t rows)
+{
+    bool fits = rows >= FUSED_BATCH_LEAST && rows <= FUSED_BATCH_MOST && fused_keeps_rows(fused);
+
+    fused->batch = fits && fused_passes_columns(levada_fused_spec(fused)) ? rows : 0;
+}
+
+int64_t levada_fused_wanted(const levada_fused *fused)
+{
+    const int64_t rejected = atomic_load_explicit(&fused->rejected, memory_order_relaxed);
+
+    return fused->batch ? fused->batch - (fused->pulled - rejected) % fused->batch : 0;
+}
+
+void levada_fused_pulled(levada_fused *fused, int64_t rows) { fused->pulled += rows; }
+
+void levada_fused_rewind(levada_fused *fused)
+{
+    fused->pulled = 0;
+    atomic_store_explicit(&fused->rejected, 0, memory_order_relaxed);
+}
+
+static void fused_free_link(levada_fused_link *l)
 {
     void (*close)(void *) = l->decoder ? l->decoder->close : l->op->def.stage.close;
 
-    for (int32_t i = 0; close && i < l->opened; i++) close(fused_state(l, i));
+    for (int32_t i = 0; close && i < l->opened; i++) close(levada_fused_state(l, i));
     levada_spec_unref(&l->decoded);
     levada_free(l->states);
     levada_free(l);
@@ -114,7 +145,7 @@ void levada_fused_destroy(levada_fused **fused)
 }
 
 /* SERIAL stages have one state, with their node: only the tail of PURE ones is opened here. */
-static levada_status fused_open_states(levada_fused *fused, fused_link *l, levada_error *err)
+static levada_status fused_open_states(levada_fused *fused, levada_fused_link *l, levada_error *err)
 {
     size_t size = l->decoder ? l->decoder->state_size : l->op->def.stage.state_size;
     levada_status (*open)(void *, const void *, const levada_context *, levada_error *) =
@@ -126,7 +157,7 @@ static levada_status fused_open_states(levada_fused *fused, fused_link *l, levad
     memset(l->states, 0, l->state_size * (size_t)fused->threads);
     for (int32_t i = 0; i < fused->threads; i++) {
         l->opened = i + 1;
-        if (open) LEVADA_TRY(open(fused_state(l, i), l->args, &l->context, err));
+        if (open) LEVADA_TRY(open(levada_fused_state(l, i), l->args, &l->context, err));
     }
     return LEVADA_OK;
 }
@@ -153,7 +184,7 @@ static bool fused_paced(const levada_dataset *at)
 levada_status levada_fused_add(levada_fused *fused, const levada_dataset *at,
                                const levada_context *context, const char *path, levada_error *err)
 {
-    fused_link   *l;
+    levada_fused_link   *l;
     levada_status st = LEVADA_OK;
 
     LEVADA_TRY(fused_reserve(fused, err));
@@ -203,43 +234,19 @@ bool levada_fused_rereadable(const levada_fused *fused)
     return true;
 }
 
-/* -- decoders */
-
-/* The column that a decoder reads: the option, its own, or the only one of bytes. */
-static levada_status fused_field(const fused_link *l, const levada_block *in, int32_t *out,
-                                 levada_error *err)
-{
-    const levada_decoder_args *core =
-        (const void *)((const uint8_t *)l->args + l->op->core_offset);
-    const char *name = core->field ? core->field : l->decoder->field;
-    int32_t     found = name ? levada_spec_find(in->spec, name) : -1, n = 0;
-    const levada_field *field;
-
-    for (int32_t i = 0; found < 0 && !core->field && i < levada_spec_count(in->spec); i++) {
-        if (!levada_field_decodable(levada_spec_field(in->spec, i))) continue;
-        *out = i;
-        n++;
-    }
-    if (found < 0 && n != 1) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "no column '%s' to decode",
-                           name ? name : "record");
-    }
-    if (found >= 0) *out = found;
-    field = levada_spec_field(in->spec, *out);
-    return levada_field_decodable(field) ? LEVADA_OK : levada_field_undecodable(field, err);
-}
+/* -- rows of one apply */
 
 /* Leading rows whose decoded bytes stay below LEVADA_FUSED_BYTES. */
 static levada_status fused_measured(const levada_fused *fused, const levada_block *in,
                                     int64_t *rows, levada_error *err)
 {
-    const fused_link *l = fused->n ? fused->links[0] : NULL;
+    const levada_fused_link *l = fused->n ? fused->links[0] : NULL;
     int64_t           bytes = 0, i = 0;
     int32_t           field = 0;
 
     *rows = in->n;
     if (!l || fused->whole || !l->decoder || !l->decoder->measure || in->n < 2) return LEVADA_OK;
-    if (l->op->family == LEVADA_FAMILY_DECODER) LEVADA_TRY(fused_field(l, in, &field, err));
+    if (l->op->family == LEVADA_FAMILY_DECODER) LEVADA_TRY(levada_fused_field(l, in, &field, err));
     for (; i < in->n && bytes < LEVADA_FUSED_BYTES; i++) {
         int64_t              row;
         const levada_column *c = &levada_block_row(in, i, &row)->columns[field];
@@ -256,7 +263,7 @@ levada_status levada_fused_rows(const levada_fused *fused, const levada_block *i
 {
     LEVADA_TRY(fused_measured(fused, in, rows, err));
     for (int32_t i = 0; !fused->whole && i < fused->n; i++) {
-        fused_link *l = fused->links[i];
+        levada_fused_link *l = fused->links[i];
         int64_t     most = l->paced ? levada_pace_rows(&l->pace) : *rows;
 
         if (most < *rows) *rows = most;
@@ -264,134 +271,9 @@ levada_status levada_fused_rows(const levada_fused *fused, const levada_block *i
     return LEVADA_OK;
 }
 
-/* One buffer that keeps all strings alive, where there is one. */
-static levada_buffer *fused_owner(const levada_block *in, int32_t field)
-{
-    levada_buffer *owner = NULL;
-
-    if (in->kind == LEVADA_BLOCK_DATA) return in->columns[field].owner;
-    for (int32_t i = 0; i < in->nfrom; i++) {
-        levada_buffer *o = in->from[i]->columns[field].owner;
-
-        if (owner && o != owner) return NULL;
-        owner = o;
-    }
-    return owner;
-}
-
-static levada_status fused_strings(const levada_block *in, int32_t field, levada_strings *out,
-                                   void **memory, levada_error *err)
-{
-    size_t          n = (size_t)in->n;
-    const uint8_t **data = levada_alloc(n * (sizeof *data + sizeof(int32_t)) + 1);
-    int32_t        *size;
-
-    if (!data) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for a block");
-    size = (int32_t *)(void *)(data + n);
-    for (int64_t i = 0; i < in->n; i++) {
-        int64_t              row;
-        const levada_column *c = &levada_block_row(in, i, &row)->columns[field];
-
-        data[i] = c->values + c->level[0].begin[row];
-        size[i] = c->level[0].end[row] - c->level[0].begin[row];
-    }
-    out->data = data;
-    out->size = size;
-    out->n = in->n;
-    out->owner = fused_owner(in, field);
-    out->block = in;
-    *memory = data;
-    return LEVADA_OK;
-}
-
-/* The columns of the result. Where the input's were not known when the dataset was described, they
- * follow from those of the block. */
-static levada_status fused_joined(const fused_link *l, const levada_block *in, int32_t field,
-                                  levada_spec **out, levada_error *err)
-{
-    bool rows = l->op->family == LEVADA_FAMILY_FORMAT; /* its only column is to be decoded */
-
-    if (rows || !(levada_spec_flags_of(l->out) & LEVADA_SPEC_OPEN)) {
-        *out = levada_spec_ref(l->out);
-        return LEVADA_OK;
-    }
-    return levada_spec_join(in->spec, levada_spec_field(in->spec, field)->name, l->decoded, out,
-                            err);
-}
-
-/* Columns of `decoded` and, by name, those of `in` that stay, in the order of the spec. */
-static levada_status fused_merge(const fused_pass *p, const levada_spec *spec,
-                                 const levada_block *in, levada_block **decoded, levada_error *err)
-{
-    levada_pool    *pool = levada_env_pool(p->run->env);
-    levada_block   *flat = NULL, *made = NULL;
-    levada_builder *b = NULL;
-    levada_status   st = levada_block_compact(pool, in, &flat, err);
-
-    if (st == LEVADA_OK) st = levada_builder_make(pool, spec, in->n, &b, err);
-    for (int32_t i = 0; st == LEVADA_OK && i < levada_spec_count(spec); i++) {
-        const char          *name = levada_spec_field(spec, i)->name;
-        const levada_column *c = levada_block_column(*decoded, name);
-
-        if (!c) c = levada_block_column(flat, name);
-        if (!c) {
-            st = levada_fail(err, LEVADA_EINVALID_ARGUMENT, "column '%s' is missing", name);
-        } else {
-            levada_builder_share(b, i, c);
-        }
-    }
-    if (st == LEVADA_OK) st = levada_builder_publish(&b, &made, err);
-    if (st == LEVADA_OK) {
-        made->bytes = (*decoded)->bytes + flat->bytes;
-        made->rejects = (*decoded)->rejects;
-        made->nrejects = (*decoded)->nrejects;
-        (*decoded)->rejects = NULL;
-        (*decoded)->nrejects = 0;
-        levada_block_unref(decoded);
-        *decoded = made;
-    }
-    levada_builder_destroy(&b);
-    levada_block_unref(&flat);
-    return st;
-}
-
-static levada_status fused_decode(const fused_pass *p, fused_link *l, const levada_block *in,
-                                  levada_block **out, levada_error *err)
-{
-    levada_builder *b = NULL;
-    levada_spec    *joined = NULL;
-    levada_strings  strings;
-    void           *memory = NULL;
-    int32_t         field = 0;
-    bool            alone = false;
-    levada_status   st;
-
-    if (l->op->family == LEVADA_FAMILY_DECODER) LEVADA_TRY(fused_field(l, in, &field, err));
-    LEVADA_TRY(fused_strings(in, field, &strings, &memory, err));
-    st = fused_joined(l, in, field, &joined, err);
-    if (st == LEVADA_OK) {
-        alone = levada_spec_count(joined) == levada_spec_count(l->decoded);
-        st = levada_builder_make(levada_env_pool(p->run->env), alone ? joined : l->decoded, in->n,
-                                 &b, err);
-    }
-    if (st == LEVADA_OK) {
-        b->late = p->late;
-        st = l->decoder->decode(fused_state(l, p->thread), l->args, &strings, b, err);
-    }
-    if (st == LEVADA_OK) st = levada_builder_publish(&b, out, err);
-    if (st == LEVADA_OK && !alone) {
-        st = fused_merge(p, joined, in, out, err);
-        if (st != LEVADA_OK) levada_block_unref(out);
-    }
-    levada_builder_destroy(&b);
-    levada_spec_unref(&joined);
-    levada_free(memory);
-    return st;
-}
-
 /* -- stages */
 
-static levada_status fused_stage(const fused_pass *p, fused_link *l, const levada_block *in,
+static levada_status fused_stage(const fused_pass *p, levada_fused_link *l, const levada_block *in,
                                  levada_block **out, levada_error *err)
 {
     const levada_stage_def *def = &l->op->def.stage;
@@ -403,14 +285,14 @@ static levada_status fused_stage(const fused_pass *p, fused_link *l, const levad
     } else if (in->kind == LEVADA_BLOCK_SELECTION && !def->takes_selection) {
         LEVADA_TRY(levada_block_compact(levada_env_pool(p->run->env), in, &flat, err));
     }
-    st = def->apply(fused_state(l, p->thread), l->args, flat ? flat : in, out, err);
+    st = def->apply(levada_fused_state(l, p->thread), l->args, flat ? flat : in, out, err);
     levada_block_unref(&flat);
     return st;
 }
 
 /* Sets the origins of the output if the stage relies on the core for that, and the layout of a
  * batch whose records are not made yet. */
-static levada_status fused_origins(const fused_pass *p, const fused_link *l,
+static levada_status fused_origins(const fused_pass *p, const levada_fused_link *l,
                                    const levada_block *in, levada_block *out, levada_error *err)
 {
     bool same = l->decoder || l->op->def.stage.rows == LEVADA_ROWS_SAME;
@@ -510,7 +392,7 @@ static levada_status fused_finish(fused_pass *p, levada_block **at, levada_error
     return LEVADA_OK;
 }
 
-static levada_status fused_link_apply(fused_pass *p, fused_link *l, const levada_block *in,
+static levada_status fused_link_apply(fused_pass *p, levada_fused_link *l, const levada_block *in,
                                       levada_block **out, levada_error *err)
 {
     int64_t       began = levada_now(), rows = in->n;
@@ -518,7 +400,7 @@ static levada_status fused_link_apply(fused_pass *p, fused_link *l, const levada
     levada_status st;
 
     if (l->decoder) {
-        st = fused_decode(p, l, in, &made, err);
+        st = levada_fused_decode(l, p->thread, p->late, in, &made, err);
     } else {
         st = fused_stage(p, l, in, &made, err);
     }
@@ -558,6 +440,9 @@ levada_status levada_fused_apply(levada_fused *fused, levada_run *run,
         at = next;
     }
     if (st == LEVADA_OK) st = fused_finish(&pass, &at, err);
+    if (st == LEVADA_OK && in->n > at->n) {
+        atomic_fetch_add_explicit(&fused->rejected, in->n - at->n, memory_order_relaxed);
+    }
     levada_free(pass.bad);
     if (st == LEVADA_OK) *out = at;
     else levada_block_unref(&at);
@@ -567,17 +452,17 @@ levada_status levada_fused_apply(levada_fused *fused, levada_run *run,
 void levada_fused_cancel(levada_fused *fused)
 {
     for (int32_t i = 0; i < fused->n; i++) {
-        const fused_link *l = fused->links[i];
+        const levada_fused_link *l = fused->links[i];
 
         if (l->op->family != LEVADA_FAMILY_STAGE || !l->op->def.stage.cancel) continue;
-        for (int32_t t = 0; t < l->opened; t++) l->op->def.stage.cancel(fused_state(l, t));
+        for (int32_t t = 0; t < l->opened; t++) l->op->def.stage.cancel(levada_fused_state(l, t));
     }
 }
 
 void levada_fused_counts(const levada_fused *fused, int32_t i, const char **path,
                          int64_t *nanoseconds, int64_t *records, int64_t *blocks)
 {
-    const fused_link *l = fused->links[i];
+    const levada_fused_link *l = fused->links[i];
 
     *path = l->path;
     *nanoseconds = atomic_load_explicit(&l->nanoseconds, memory_order_relaxed);

@@ -34,6 +34,15 @@ void levada_fused_set_late(levada_fused *fused);
 /* Whether its input may have such columns: its first stage that does not only pass columns on
  * reads them, or there is none and the result may have them. */
 bool levada_fused_takes_late(const levada_fused *fused);
+/* Its result becomes batches of `rows` records: it wants its input in blocks that become whole
+ * batches, if all stages keep the number of rows and all columns can be passed on as those of a
+ * batch. A record that was rejected shifts the next batches; a smaller block puts them right. */
+void    levada_fused_set_batch(levada_fused *fused, int64_t rows);
+/* Rows of the next block that it is applied to, 0 = any; by the thread that pulls. */
+int64_t levada_fused_wanted(const levada_fused *fused);
+void    levada_fused_pulled(levada_fused *fused, int64_t rows);
+/* The input and the consumer begin again. */
+void    levada_fused_rewind(levada_fused *fused);
 /* Leading rows of `in` for one apply, at least one: where the first link is a decoder that
  * measures, those whose decoded bytes stay below LEVADA_FUSED_BYTES; where a function of the user
  * gets single records, as many as its pace allows (run/pace.h); else all. */

@@ -88,6 +88,7 @@ struct levada_node {
     bool                   failed;       /* it returned an error, perhaps ECANCELLED           */
     bool                   lost;         /* records may be lost with that error                */
     int64_t                drop, drop_rejects; /* to drop first, after a restore               */
+    int64_t                wanted;       /* rows of its next block, if it can choose; 0 = any   */
     levada_cursor          unread;       /* a block to return again first                      */
     levada_block          *rest;         /* the rest of one that was returned in part, after it */
     bool                   encoded;      /* its consumer reads columns that are not decoded    */
@@ -162,7 +163,7 @@ extern const levada_edge_ops levada_node_edge_ops;
 
 struct levada_fused;
 /* levada_node_next of `it`, for fused stages: no more rows than they want at once. */
-LEVADA_MUST_USE levada_status levada_node_pull(levada_node *it, const struct levada_fused *fused,
+LEVADA_MUST_USE levada_status levada_node_pull(levada_node *it, struct levada_fused *fused,
                                                levada_block **out, levada_error *err);
 
 /* levada_input_peek of at most `rows` rows; of all where the rest of a block waits already. */

@@ -2,7 +2,9 @@
 /*
  * Leaves of the tree that read files: formats driven by the file reader.
  */
+#include "run/fused.h"
 #include "run/plan.h"
+#include "tensor/merge.h"
 
 /* As origins have it. */
 static int32_t format_pass(const levada_node *it)
@@ -10,9 +12,83 @@ static int32_t format_pass(const levada_node *it)
     return (int32_t)(it->context.pass & INT32_MAX);
 }
 
+/* -- blocks */
+
+static levada_status format_add(levada_merge *to, levada_merge_input *from,
+                                const levada_block *block, levada_error *err)
+{
+    LEVADA_TRY(levada_merge_switch(from, block, err));
+    for (int64_t row = 0; row < block->n; row++) levada_merge_row(to, from, row);
+    return LEVADA_OK;
+}
+
+/* The next blocks in `to`, up to the rows that the consumer wants, 4 MiB, or damage, whose rejects
+ * are *last. An end or a failure ends them too, and is returned next. */
+static levada_status format_collect(levada_node *it, int64_t bytes, levada_merge *to,
+                                    levada_merge_input *from, levada_block **last,
+                                    levada_error *err)
+{
+    levada_status st = LEVADA_OK;
+
+    while (st == LEVADA_OK && to->n < it->wanted && bytes < LEVADA_FUSED_BYTES && !*last) {
+        levada_block *block = NULL;
+
+        levada_file_reader_limit(it->self, it->wanted - to->n);
+        it->late_why = (levada_error)LEVADA_ERROR_INIT;
+        it->late = levada_file_reader_next(it->self, &block, &it->late_why);
+        if (it->late != LEVADA_OK) break;
+        bytes += block->bytes;
+        st = format_add(to, from, block, err);
+        if (block->nrejects) *last = block;
+        else levada_block_unref(&block);
+    }
+    return st;
+}
+
+/* Moves rejects to the end of a block without any. */
+static void format_move_rejects(levada_block *from, levada_block *to)
+{
+    to->rejects = from->rejects;
+    to->nrejects = from->nrejects;
+    for (int32_t i = 0; i < to->nrejects; i++) to->rejects[i].row = to->n;
+    from->rejects = NULL;
+    from->nrejects = 0;
+}
+
+/* Replaces a block that has less rows than the consumer wants by a selection of it and of those
+ * that follow. */
+static levada_status format_join(levada_node *it, levada_block **block, levada_error *err)
+{
+    levada_merge       merge = { 0 };
+    levada_merge_input input = { 0 };
+    levada_block      *joined = NULL, *last = NULL;
+    levada_status      st;
+
+    st = levada_merge_begin(&merge, levada_env_pool(it->run->env), it->wanted, err);
+    if (st == LEVADA_OK) st = format_add(&merge, &input, *block, err);
+    if (st == LEVADA_OK) st = format_collect(it, (*block)->bytes, &merge, &input, &last, err);
+    if (st == LEVADA_OK && (merge.nfrom > 1 || last)) st = levada_merge_end(&merge, &joined, err);
+    if (joined && last) format_move_rejects(last, joined);
+    levada_block_unref(&last);
+    if (joined || st != LEVADA_OK) {
+        levada_block_unref(block);
+        *block = joined;
+    }
+    levada_merge_clear(&merge);
+    levada_merge_input_clear(&input);
+    return st;
+}
+
 static levada_status format_next(levada_node *it, levada_block **out, levada_error *err)
 {
-    return levada_file_reader_next(it->self, out, err);
+    levada_block *block = NULL;
+
+    if (it->wanted == 0) return levada_file_reader_next(it->self, out, err);
+    levada_file_reader_limit(it->self, it->wanted);
+    LEVADA_TRY(levada_file_reader_next(it->self, &block, err));
+    if (block->nrejects == 0 && block->n < it->wanted) LEVADA_TRY(format_join(it, &block, err));
+    *out = block;
+    return LEVADA_OK;
 }
 
 static bool format_ahead(levada_node *it, bool work)
@@ -103,6 +179,14 @@ static levada_file_owner format_owner(levada_node *it)
                                 .key = it->place.piped ? NULL : it,
                                 .cancelled = &run->cancelled,
                                 .threads = run->workers && !run->inner ? run->threads : 0 };
+}
+
+/* Files in pipes have names only while they are open: a block does not go beyond one. */
+bool levada_node_joins(const levada_node *it)
+{
+    levada_node *self = (levada_node *)(uintptr_t)it;
+
+    return it->ops == &format_ops && !it->numbers && !format_owner(self).names;
 }
 
 const levada_spec *levada_node_format_records(const levada_node *source)

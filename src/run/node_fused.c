@@ -31,7 +31,10 @@ static levada_status fused_next(levada_node *it, levada_block **out, levada_erro
         LEVADA_TRY(levada_node_pull(it->inputs[0], j->fused, &in, err));
         records = levada_block_rows(in);
         st = levada_fused_apply(j->fused, it->run, &it->place, 0, in, out, err);
-        if (st != LEVADA_OK) levada_node_unread(it->inputs[0], &in); /* part of the state */
+        if (st != LEVADA_OK) { /* part of the state */
+            levada_fused_pulled(j->fused, -records);
+            levada_node_unread(it->inputs[0], &in);
+        }
         levada_block_unref(&in);
         if (st != LEVADA_OK) return st;
     }
@@ -62,6 +65,7 @@ static levada_status fused_rewind(levada_node *it, levada_error *err)
     levada_result_ring *j = fused_ring(it);
 
     (void)err;
+    levada_fused_rewind(j->fused);
     if (it->run->workers && j->tickets) levada_workers_reset(it->run->workers, j);
     return LEVADA_OK;
 }

@@ -271,20 +271,25 @@ static levada_status passing_cut(levada_node *it, levada_block **block, int64_t 
     return LEVADA_OK;
 }
 
-levada_status levada_node_pull(levada_node *it, const levada_fused *fused, levada_block **out,
+levada_status levada_node_pull(levada_node *it, levada_fused *fused, levada_block **out,
                                levada_error *err)
 {
     levada_block *block = NULL;
     int64_t       rows = 0;
     levada_status st;
 
+    it->wanted = levada_fused_wanted(fused);
     LEVADA_TRY(levada_node_next(it, &block, err));
     st = levada_fused_rows(fused, block, &rows, err);
     /* What comes back after an interrupt was cut before: its rest waits. */
     if (st == LEVADA_OK && rows < block->n && !it->rest) st = passing_cut(it, &block, rows, err);
-    if (st == LEVADA_OK) *out = block;
-    else levada_node_unread(it, &block);
-    return st;
+    if (st != LEVADA_OK) {
+        levada_node_unread(it, &block);
+        return st;
+    }
+    levada_fused_pulled(fused, block->n);
+    *out = block;
+    return LEVADA_OK;
 }
 
 levada_status levada_input_peek_rows(levada_input *in, int64_t rows, const levada_block **out,

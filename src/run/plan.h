@@ -71,6 +71,8 @@ LEVADA_MUST_USE levada_status levada_node_adopt(levada_node *it, levada_node **i
 /* The fused stages of a node that is one, else NULL; whether it is a file reader; what that
  * counted. */
 levada_fused             *levada_node_is_fused(const levada_node *it);
+/* Whether a node reads files and makes blocks of the number of rows that its consumer wants. */
+bool levada_node_joins(const levada_node *it);
 
 /* The number of a new source, which it is known by in origins. */
 int32_t levada_run_add_source(levada_run *run, levada_node *it);

@@ -37,6 +37,11 @@ levada_block *levada_block_ref(const levada_block *block)
     return b;
 }
 
+static inline void block_drop(levada_buffer **buffer)
+{
+    if (*buffer) levada_buffer_unref(buffer);
+}
+
 static void block_free(levada_block *block)
 {
     int32_t fields = block->columns ? levada_spec_count(block->spec) : 0;
@@ -44,9 +49,9 @@ static void block_free(levada_block *block)
     for (int32_t i = 0; i < fields; i++) {
         levada_column *c = &block->columns[i];
 
-        for (int32_t l = 0; l <= LEVADA_MAX_DEPTH; l++) levada_buffer_unref(&c->level[l].owner);
-        levada_buffer_unref(&c->owner);
-        levada_buffer_unref(&c->lengths_owner);
+        for (int32_t l = 0; l <= LEVADA_MAX_DEPTH; l++) block_drop(&c->level[l].owner);
+        block_drop(&c->owner);
+        block_drop(&c->lengths_owner);
         levada_encoded_unref(&c->encoded);
     }
     for (int32_t i = 0; i < block->nfrom; i++) levada_block_unref(&block->from[i]);

@@ -209,6 +209,23 @@ static void shuffle_parse_bucket(void **state)
                1, 1);
 }
 
+/* Blocks of several files are joined to batches; one record of each file is skipped. */
+static void files_to_whole_batches(void **state)
+{
+    const trial how = { .threads = 1, .cut = 1, .batches = true };
+    char        text[1024];
+
+    (void)state;
+    (void)t_folder();
+    for (int i = 0; i < 3; i++) write_examples(t_path(i ? i > 1 ? "c" : "b" : "a"));
+    (void)snprintf(text, sizeof text,
+                   "tfrecord:\"%s[abc]\" | parse_example:{y:{kind:FixedLen,shape:[2],"
+                   "dtype:int64,default:[4,5]}} | batch:128",
+                   t_path(""));
+    sweep_as(&how, text, 1);
+    t_folder_drop();
+}
+
 static void parse_shuffle_twice_batch(void **state)
 {
     (void)state;
@@ -385,6 +402,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shuffle_parse_bucket),
+        cmocka_unit_test(files_to_whole_batches),
         cmocka_unit_test(parse_shuffle_twice_batch),
         cmocka_unit_test(shard_parse_bucket_to_boundaries),
         cmocka_unit_test(buckets_of_ranks),
