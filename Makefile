@@ -11,6 +11,7 @@ PYTEST = $(WITH) python -m pytest
 WERROR = $(if $(CI),true,false)
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
+FUZZ_RUNS ?=
 SANITIZED = -Ddebug=true -Doptimization=1 -Db_ndebug=false -Db_lundef=false -Dpython=disabled
 
 comma = ,
@@ -127,13 +128,13 @@ test-oracle: install ## compare with TensorFlow and pyarrow
 	@$(PYTEST) -m oracle python/tests
 	@LEVADA_TEST_LATE=random $(PYTEST) -m oracle python/tests
 
-fuzz: tools ## run every fuzz target for FUZZ_SECONDS each
+fuzz: tools ## run every fuzz target for FUZZ_SECONDS, or FUZZ_RUNS inputs
 	@ci/setup.sh clang
 	$(call heading,fuzz: $(FUZZ_SECONDS) s for each target)
 	@test -f build/fuzz/build.ninja || CC=clang $(MESON) setup build/fuzz -Dfuzzers=true \
 		-Db_sanitize=address,undefined $(SANITIZED) > /dev/null
 	@$(NINJA) -C build/fuzz -j $(JOBS) --quiet
-	@ci/fuzz.sh build/fuzz/fuzz $(FUZZ_SECONDS)
+	@ci/fuzz.sh build/fuzz/fuzz $(FUZZ_SECONDS) $(FUZZ_RUNS)
 
 # make bench ROW=12: that row alone; the page stays as it is.
 bench: install ## measure the speed; ROW=12: one row
