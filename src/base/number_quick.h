@@ -196,9 +196,9 @@ static inline bool levada_quick_long(const uint8_t *text, size_t n, double *out)
     uint64_t points, left = 0, right = 0;
     int64_t  exponent;
 
+    if (n <= 8 + (size_t)negative) return false; /* also no text at all */
     text += negative;
     n -= negative;
-    if (n <= 8) return false;
     exponent = levada_quick_exponent(text, &n);
     if (n < 8) return false;
     points = levada_quick_points(levada_quick_load(text + 8, 8));
