@@ -143,30 +143,12 @@ static PyObject *barrier_close(PyObject *object, PyObject *pending)
     return levada_py_none(levada_barrier_close(self->barrier, pending == Py_True, &err), &err);
 }
 
-static PyObject *barrier_cancel(PyObject *object, PyObject *unused)
-{
-    barrier_object *self = (barrier_object *)object;
-
-    if (!barrier_alive(self)) return NULL;
-    levada_barrier_cancel(self->barrier);
-    return Py_NewRef(Py_None);
-}
-
-static PyObject *barrier_ready_size(PyObject *object, PyObject *unused)
-{
-    barrier_object *self = (barrier_object *)object;
-
-    if (!barrier_alive(self)) return NULL;
-    return PyLong_FromLongLong(levada_barrier_ready_size(self->barrier));
-}
-
-static PyObject *barrier_incomplete_size(PyObject *object, PyObject *unused)
-{
-    barrier_object *self = (barrier_object *)object;
-
-    if (!barrier_alive(self)) return NULL;
-    return PyLong_FromLongLong(levada_barrier_incomplete_size(self->barrier));
-}
+LEVADA_PY_METHOD(barrier_cancel, barrier_object, barrier_alive(self),
+                 (levada_barrier_cancel(self->barrier), Py_NewRef(Py_None)))
+LEVADA_PY_METHOD(barrier_ready_size, barrier_object, barrier_alive(self),
+                 PyLong_FromLongLong(levada_barrier_ready_size(self->barrier)))
+LEVADA_PY_METHOD(barrier_incomplete_size, barrier_object, barrier_alive(self),
+                 PyLong_FromLongLong(levada_barrier_incomplete_size(self->barrier)))
 
 static PyObject *barrier_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
@@ -220,10 +202,8 @@ static void barrier_dealloc(PyObject *object)
     levada_py_free(object);
 }
 
-#define BARRIER_FAST(function) ((PyCFunction)(void *)(uintptr_t)(function))
-
 static PyMethodDef barrier_methods[] = {
-    {"insert_many", BARRIER_FAST(barrier_insert_many), METH_FASTCALL,
+    {"insert_many", LEVADA_PY_FAST(barrier_insert_many), METH_FASTCALL,
      "insert_many(component, keys, values)"},
     {"close", barrier_close, METH_O, "close(cancel_pending)"},
     {"cancel", barrier_cancel, METH_NOARGS, "Ends every waiting take."},
@@ -232,13 +212,9 @@ static PyMethodDef barrier_methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static PyType_Slot barrier_slots[] = {
-    { Py_tp_doc, (void *)(uintptr_t)"A barrier; levada.train.Barrier wraps it." },
-    {Py_tp_new, (void *)(uintptr_t)barrier_new},
-    {Py_tp_dealloc, (void *)(uintptr_t)barrier_dealloc},
-    {Py_mp_subscript, (void *)(uintptr_t)barrier_item},
-    {Py_tp_methods, barrier_methods},
-    {0, NULL},
-};
-
-LEVADA_PY_TYPE(barrier, "Barrier", barrier_object, barrier_slots, 0);
+LEVADA_PY_TYPE(barrier, "Barrier", barrier_object, 0,
+               "A barrier; levada.train.Barrier wraps it.",
+               LEVADA_PY_SLOT(tp_new, barrier_new),
+               LEVADA_PY_SLOT(tp_dealloc, barrier_dealloc),
+               LEVADA_PY_SLOT(mp_subscript, barrier_item),
+               LEVADA_PY_SLOT(tp_methods, barrier_methods));

@@ -338,10 +338,8 @@ static PyObject *block_dims(PyObject *self, PyObject *index)
     return column ? levada_py_dims(-1, column->dims, column->field->ndim) : NULL;
 }
 
-static PyObject *block_fields(PyObject *self, PyObject *unused)
-{
-    return levada_py_fields(levada_block_spec(block_of(self)));
-}
+LEVADA_PY_METHOD(block_fields, levada_py_block, true,
+                 levada_py_fields(levada_block_spec(self->block)))
 
 /* Interned: a look-up by a name that is written out in a program compares pointers. */
 static PyObject *block_names(PyObject *self, void *unused)
@@ -382,25 +380,12 @@ static PyObject *block_origins(PyObject *self, PyObject *args)
     return bytes;
 }
 
-static PyObject *block_origin_parts(PyObject *self, void *unused)
-{
-    return PyLong_FromLong(levada_block_origin_parts(block_of(self)));
-}
-
-static PyObject *block_rows(PyObject *self, void *unused)
-{
-    return PyLong_FromLongLong(levada_block_rows(block_of(self)));
-}
-
-static PyObject *block_bytes(PyObject *self, void *unused)
-{
-    return PyLong_FromLongLong(levada_block_bytes(block_of(self)));
-}
-
-static PyObject *block_flags(PyObject *self, void *unused)
-{
-    return PyLong_FromLong(levada_spec_flags_of(levada_block_spec(block_of(self))));
-}
+LEVADA_PY_GETTER(block_origin_parts, levada_py_block,
+                 PyLong_FromLong(levada_block_origin_parts(self->block)))
+LEVADA_PY_GETTER(block_rows, levada_py_block, PyLong_FromLongLong(levada_block_rows(self->block)))
+LEVADA_PY_GETTER(block_bytes, levada_py_block, PyLong_FromLongLong(levada_block_bytes(self->block)))
+LEVADA_PY_GETTER(block_flags, levada_py_block,
+                 PyLong_FromLong(levada_spec_flags_of(levada_block_spec(self->block))))
 
 int32_t *levada_py_columns(PyObject *list, int32_t n)
 {
@@ -448,12 +433,8 @@ static PyGetSetDef block_getset[] = {
     {NULL, NULL, NULL, NULL, NULL},
 };
 
-static PyType_Slot block_slots[] = {
-    { Py_tp_doc, (void *)(uintptr_t)"Records as columns; levada.Batch wraps it." },
-    {Py_tp_dealloc, (void *)(uintptr_t)block_dealloc},
-    {Py_tp_methods, block_methods},
-    {Py_tp_getset, block_getset},
-    {0, NULL},
-};
-
-LEVADA_PY_TYPE(block, "Block", levada_py_block, block_slots, Py_TPFLAGS_DISALLOW_INSTANTIATION);
+LEVADA_PY_TYPE(block, "Block", levada_py_block, Py_TPFLAGS_DISALLOW_INSTANTIATION,
+               "Records as columns; levada.Batch wraps it.",
+               LEVADA_PY_SLOT(tp_dealloc, block_dealloc),
+               LEVADA_PY_SLOT(tp_methods, block_methods),
+               LEVADA_PY_SLOT(tp_getset, block_getset));

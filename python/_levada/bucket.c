@@ -275,19 +275,15 @@ static PyObject *bucket_counts(PyObject *object, PyObject *unused)
 }
 
 static PyMethodDef bucket_methods[] = {
-    {"put", (PyCFunction)(void *)(uintptr_t)bucket_put, METH_FASTCALL, "put(values, key, sized)"},
+    {"put", LEVADA_PY_FAST(bucket_put), METH_FASTCALL, "put(values, key, sized)"},
     {"enqueue_block", bucket_enqueue_block, METH_VARARGS, "enqueue_block(block, columns, first)"},
     {"run", bucket_run, METH_O, "Moves batches of bucket i until it ends."},
     {"counts", bucket_counts, METH_NOARGS, "(batches, records, dropped, filtered)"},
     {NULL, NULL, 0, NULL},
 };
 
-static PyType_Slot bucket_slots[] = {
-    {Py_tp_doc, (void *)(uintptr_t)"Bucket queues and a top queue; see levada.train._bucket."},
-    {Py_tp_new, (void *)(uintptr_t)bucket_new},
-    {Py_tp_dealloc, (void *)(uintptr_t)bucket_dealloc},
-    {Py_tp_methods, bucket_methods},
-    {0, NULL},
-};
-
-LEVADA_PY_TYPE(bucket, "Bucket", bucket_object, bucket_slots, 0);
+LEVADA_PY_TYPE(bucket, "Bucket", bucket_object, 0,
+               "Bucket queues and a top queue; see levada.train._bucket.",
+               LEVADA_PY_SLOT(tp_new, bucket_new),
+               LEVADA_PY_SLOT(tp_dealloc, bucket_dealloc),
+               LEVADA_PY_SLOT(tp_methods, bucket_methods));

@@ -460,7 +460,7 @@ PyMethodDef levada_py_functions_build[] = {
     {"pad", build_pad, METH_VARARGS,
      "pad(out, values, offsets, item, left=False): rows into an array of rows of equal length, "
      "filled up with items at their end, or at their beginning."},
-    {"padded", (PyCFunction)(void *)(uintptr_t)build_padded, METH_FASTCALL,
+    {"padded", LEVADA_PY_FAST(build_padded), METH_FASTCALL,
      "padded(empty, values, offsets): array [rows, longest] of numbers, filled up with zeros; None "
      "where the values are none or the offsets not int32."},
     {"split", build_split, METH_VARARGS, "split(values, offsets): list of bytes."},

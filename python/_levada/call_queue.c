@@ -433,11 +433,7 @@ static void call_queue_dealloc(PyObject *object)
     levada_py_free(object);
 }
 
-static PyType_Slot call_queue_slots[] = {
-    { Py_tp_doc, (void *)(uintptr_t)"A Python function as an option; see levada._functions." },
-    {Py_tp_new, (void *)(uintptr_t)call_queue_new},
-    {Py_tp_dealloc, (void *)(uintptr_t)call_queue_dealloc},
-    {0, NULL},
-};
-
-LEVADA_PY_TYPE(function, "Function", call_object, call_queue_slots, 0);
+LEVADA_PY_TYPE(function, "Function", call_object, 0,
+               "A Python function as an option; see levada._functions.",
+               LEVADA_PY_SLOT(tp_new, call_queue_new),
+               LEVADA_PY_SLOT(tp_dealloc, call_queue_dealloc));

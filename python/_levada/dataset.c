@@ -38,29 +38,10 @@ static const levada_dataset *dataset_of(PyObject *self)
     return ((levada_py_dataset *)self)->dataset;
 }
 
-static PyObject *dataset_text(PyObject *self, PyObject *unused)
-{
-    levada_error err = LEVADA_ERROR_INIT;
-    char        *text = NULL;
-
-    return levada_py_text(levada_dataset_text(dataset_of(self), &text, &err), &text, &err);
-}
-
-static PyObject *dataset_json(PyObject *self, PyObject *unused)
-{
-    levada_error err = LEVADA_ERROR_INIT;
-    char        *text = NULL;
-
-    return levada_py_text(levada_dataset_json(dataset_of(self), &text, &err), &text, &err);
-}
-
-static PyObject *dataset_explain(PyObject *self, PyObject *unused)
-{
-    levada_error err = LEVADA_ERROR_INIT;
-    char        *text = NULL;
-
-    return levada_py_text(levada_dataset_explain(dataset_of(self), &text, &err), &text, &err);
-}
+LEVADA_PY_TEXT_METHOD(dataset_text, levada_py_dataset, true, levada_dataset_text, self->dataset)
+LEVADA_PY_TEXT_METHOD(dataset_json, levada_py_dataset, true, levada_dataset_json, self->dataset)
+LEVADA_PY_TEXT_METHOD(dataset_explain, levada_py_dataset, true, levada_dataset_explain,
+                      self->dataset)
 
 static PyObject *dataset_fingerprint(PyObject *self, PyObject *unused)
 {
@@ -91,20 +72,12 @@ PyObject *levada_py_fields(const levada_spec *spec)
     return fields;
 }
 
-static PyObject *dataset_fields(PyObject *self, PyObject *unused)
-{
-    return levada_py_fields(levada_dataset_spec(dataset_of(self)));
-}
-
-static PyObject *dataset_flags(PyObject *self, void *unused)
-{
-    return PyLong_FromLong(levada_spec_flags_of(levada_dataset_spec(dataset_of(self))));
-}
-
-static PyObject *dataset_name(PyObject *self, void *unused)
-{
-    return PyUnicode_FromString(levada_dataset_name(dataset_of(self)));
-}
+LEVADA_PY_METHOD(dataset_fields, levada_py_dataset, true,
+                 levada_py_fields(levada_dataset_spec(self->dataset)))
+LEVADA_PY_GETTER(dataset_flags, levada_py_dataset,
+                 PyLong_FromLong(levada_spec_flags_of(levada_dataset_spec(self->dataset))))
+LEVADA_PY_GETTER(dataset_name, levada_py_dataset,
+                 PyUnicode_FromString(levada_dataset_name(self->dataset)))
 
 static PyObject *dataset_options(PyObject *self, PyObject *unused)
 {
@@ -146,16 +119,11 @@ static PyGetSetDef dataset_getset[] = {
     {NULL, NULL, NULL, NULL, NULL},
 };
 
-static PyType_Slot dataset_slots[] = {
-    { Py_tp_doc, (void *)(uintptr_t)"Description of a pipeline; levada.Dataset wraps it." },
-    {Py_tp_dealloc, (void *)(uintptr_t)dataset_dealloc},
-    {Py_tp_methods, dataset_methods},
-    {Py_tp_getset, dataset_getset},
-    {0, NULL},
-};
-
-LEVADA_PY_TYPE(dataset, "Dataset", levada_py_dataset, dataset_slots,
-               Py_TPFLAGS_DISALLOW_INSTANTIATION);
+LEVADA_PY_TYPE(dataset, "Dataset", levada_py_dataset, Py_TPFLAGS_DISALLOW_INSTANTIATION,
+               "Description of a pipeline; levada.Dataset wraps it.",
+               LEVADA_PY_SLOT(tp_dealloc, dataset_dealloc),
+               LEVADA_PY_SLOT(tp_methods, dataset_methods),
+               LEVADA_PY_SLOT(tp_getset, dataset_getset));
 
 static bool dataset_collect(levada_py_state *state, PyObject *inputs,
                             const levada_dataset **out, Py_ssize_t n)

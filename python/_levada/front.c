@@ -119,18 +119,14 @@ static PyMethodDef front_methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static PyType_Slot front_slots[] = {
-    {Py_tp_doc, (void *)(uintptr_t)"Front(fn): fn, whose errors end in the line of its caller."},
-    {Py_tp_new, (void *)(uintptr_t)front_new},
-    {Py_tp_call, (void *)(uintptr_t)front_call},
-    {Py_tp_descr_get, (void *)(uintptr_t)front_bind},
-    {Py_tp_getattro, (void *)(uintptr_t)front_get},
-    {Py_tp_repr, (void *)(uintptr_t)front_repr},
-    {Py_tp_traverse, (void *)(uintptr_t)front_traverse},
-    {Py_tp_clear, (void *)(uintptr_t)front_clear},
-    {Py_tp_dealloc, (void *)(uintptr_t)front_dealloc},
-    {Py_tp_methods, front_methods},
-    {0, NULL},
-};
-
-LEVADA_PY_TYPE(front, "Front", front_object, front_slots, Py_TPFLAGS_HAVE_GC);
+LEVADA_PY_TYPE(front, "Front", front_object, Py_TPFLAGS_HAVE_GC,
+               "Front(fn): fn, whose errors end in the line of its caller.",
+               LEVADA_PY_SLOT(tp_new, front_new),
+               LEVADA_PY_SLOT(tp_call, front_call),
+               LEVADA_PY_SLOT(tp_descr_get, front_bind),
+               LEVADA_PY_SLOT(tp_getattro, front_get),
+               LEVADA_PY_SLOT(tp_repr, front_repr),
+               LEVADA_PY_SLOT(tp_traverse, front_traverse),
+               LEVADA_PY_SLOT(tp_clear, front_clear),
+               LEVADA_PY_SLOT(tp_dealloc, front_dealloc),
+               LEVADA_PY_SLOT(tp_methods, front_methods));

@@ -45,12 +45,16 @@ static bool iter_alive(iter_object *self)
     return true;
 }
 
-static bool iter_enter(iter_object *self)
+/* For calls that do not wait, so that nobody else gets in between. */
+static bool iter_idle(iter_object *self)
 {
     if (!iter_alive(self)) return false;
-    if (self->busy) return iter_refuse("another thread uses this iterator");
-    self->busy = true;
-    return true;
+    return !self->busy || iter_refuse("another thread uses this iterator");
+}
+
+static bool iter_enter(iter_object *self)
+{
+    return iter_idle(self) && (self->busy = true);
 }
 
 /* A block that comes again is the object that it was: what that says of being writable holds. */
@@ -264,38 +268,10 @@ static PyObject *iter_restore(PyObject *object, PyObject *args)
     return Py_NewRef(Py_None);
 }
 
-static PyObject *iter_explain(PyObject *object, PyObject *unused)
-{
-    iter_object *self = (iter_object *)object;
-    levada_error err = LEVADA_ERROR_INIT;
-    char        *text = NULL;
-
-    if (!iter_enter(self)) return NULL;
-    self->busy = false; /* as in iter_stats */
-    return levada_py_text(levada_iter_explain(self->it, &text, &err), &text, &err);
-}
-
-static PyObject *iter_stats(PyObject *object, PyObject *unused)
-{
-    iter_object *self = (iter_object *)object;
-    levada_error err = LEVADA_ERROR_INIT;
-    char        *text = NULL;
-
-    if (!iter_enter(self)) return NULL;
-    self->busy = false; /* no wait: nobody else gets in between */
-    return levada_py_text(levada_iter_stats(self->it, &text, &err), &text, &err);
-}
-
+LEVADA_PY_TEXT_METHOD(iter_explain, iter_object, iter_idle(self), levada_iter_explain, self->it)
+LEVADA_PY_TEXT_METHOD(iter_stats, iter_object, iter_idle(self), levada_iter_stats, self->it)
 /* Any thread: closing needs the interpreter, which is held here. */
-static PyObject *iter_report(PyObject *object, PyObject *unused)
-{
-    iter_object *self = (iter_object *)object;
-    levada_error err = LEVADA_ERROR_INIT;
-    char        *text = NULL;
-
-    if (!iter_alive(self)) return NULL;
-    return levada_py_text(levada_iter_report(self->it, &text, &err), &text, &err);
-}
+LEVADA_PY_TEXT_METHOD(iter_report, iter_object, iter_alive(self), levada_iter_report, self->it)
 
 static PyObject *iter_progress(PyObject *object, PyObject *unused)
 {
@@ -515,16 +491,12 @@ static PyMethodDef iter_methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static PyType_Slot iter_slots[] = {
-    { Py_tp_doc, (void *)(uintptr_t)"A running dataset; levada.Iterator is based on it." },
-    {Py_tp_new, (void *)(uintptr_t)iter_open},
-    {Py_tp_dealloc, (void *)(uintptr_t)iter_dealloc},
-    {Py_tp_traverse, (void *)(uintptr_t)iter_traverse},
-    {Py_tp_clear, (void *)(uintptr_t)iter_clear},
-    {Py_tp_iter, (void *)(uintptr_t)PyObject_SelfIter},
-    {Py_tp_iternext, (void *)(uintptr_t)iter_next},
-    {Py_tp_methods, iter_methods},
-    {0, NULL},
-};
-
-LEVADA_PY_TYPE(iter, "Iter", iter_object, iter_slots, Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC);
+LEVADA_PY_TYPE(iter, "Iter", iter_object, Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
+               "A running dataset; levada.Iterator is based on it.",
+               LEVADA_PY_SLOT(tp_new, iter_open),
+               LEVADA_PY_SLOT(tp_dealloc, iter_dealloc),
+               LEVADA_PY_SLOT(tp_traverse, iter_traverse),
+               LEVADA_PY_SLOT(tp_clear, iter_clear),
+               LEVADA_PY_SLOT(tp_iter, PyObject_SelfIter),
+               LEVADA_PY_SLOT(tp_iternext, iter_next),
+               LEVADA_PY_SLOT(tp_methods, iter_methods));

@@ -64,14 +64,44 @@ LEVADA_PY_TYPES(LEVADA_PY_SPEC)
 LEVADA_PY_FUNCTIONS(LEVADA_PY_LIST)
 #undef LEVADA_PY_LIST
 
-/* Defines the spec of a type; `more` are flags besides the default ones. */
-#define LEVADA_PY_TYPE(word, text, object, all, more)  \
-    PyType_Spec levada_py_spec_##word = {            \
-        .name = "levada._levada." text,                \
-        .basicsize = sizeof(object),                   \
-        .flags = (more) | Py_TPFLAGS_DEFAULT,          \
-        .slots = (all),                                \
+/* Defines the spec of a type: `more` are flags besides the default ones, `about` is its docstring,
+ * and its slots follow: LEVADA_PY_SLOT(tp_new, queue_new), ... */
+#define LEVADA_PY_SLOT(slot, what) {Py_##slot, (void *)(uintptr_t)(what)}
+#define LEVADA_PY_TYPE(word, text, object, more, about, ...)  \
+    static PyType_Slot levada_py_slots_##word[] = {           \
+        LEVADA_PY_SLOT(tp_doc, about), __VA_ARGS__, {0, NULL} \
+    };                                                        \
+    PyType_Spec levada_py_spec_##word = {                     \
+        .name = "levada._levada." text,                       \
+        .basicsize = sizeof(object),                          \
+        .flags = (more) | Py_TPFLAGS_DEFAULT,                 \
+        .slots = levada_py_slots_##word,                      \
     }
+/* Methods without arguments and getters that are one call: `ready` holds or has set an exception,
+ * `made` is the result; both use `self`. */
+#define LEVADA_PY_ONE_CALL(name, nothing, type, ready, made) \
+    static PyObject *name(PyObject *object, nothing *unused) \
+    {                                                        \
+        type *self = (type *)object;                         \
+                                                             \
+        return (ready) ? (made) : NULL;                      \
+    }
+#define LEVADA_PY_METHOD(name, type, ready, made) \
+    LEVADA_PY_ONE_CALL(name, PyObject, type, ready, made)
+#define LEVADA_PY_GETTER(name, type, made) LEVADA_PY_ONE_CALL(name, void, type, true, made)
+/* A method that returns the text of function(handle, &text, &err). */
+#define LEVADA_PY_TEXT_METHOD(name, type, ready, function, handle)                             \
+    static PyObject *name(PyObject *object, PyObject *unused)                                  \
+    {                                                                                          \
+        type        *self = (type *)object;                                                    \
+        levada_error err = LEVADA_ERROR_INIT;                                                  \
+        char        *text = NULL;                                                              \
+                                                                                               \
+        return (ready) ? levada_py_text(function(handle, &text, &err), &text, &err) : NULL;    \
+    }
+/* In a table of methods: a function with METH_FASTCALL. */
+#define LEVADA_PY_FAST(function) ((PyCFunction)(void *)(uintptr_t)(function))
+
 /* Ends every dealloc: frees an object of a type of this module, and the reference to its type. */
 void levada_py_free(PyObject *object);
 

@@ -424,33 +424,13 @@ static PyObject *queue_close(PyObject *object, PyObject *const *args, Py_ssize_t
     return levada_py_none(st, &err);
 }
 
-static PyObject *queue_cancel(PyObject *object, PyObject *unused)
-{
-    queue_object *self = (queue_object *)object;
-
-    if (!queue_alive(self)) return NULL;
-    levada_queue_cancel(self->queue);
-    return Py_NewRef(Py_None);
-}
-
-static PyObject *queue_size(PyObject *object, PyObject *unused)
-{
-    queue_object *self = (queue_object *)object;
-
-    return queue_alive(self) ? PyLong_FromLongLong(levada_queue_size(self->queue)) : NULL;
-}
-
-static PyObject *queue_is_closed(PyObject *object, PyObject *unused)
-{
-    queue_object *self = (queue_object *)object;
-
-    return queue_alive(self) ? PyBool_FromLong(levada_queue_is_closed(self->queue)) : NULL;
-}
-
-static PyObject *queue_dims(PyObject *self, PyObject *unused)
-{
-    return levada_py_slots_dims(&((queue_object *)self)->slots);
-}
+LEVADA_PY_METHOD(queue_cancel, queue_object, queue_alive(self),
+                 (levada_queue_cancel(self->queue), Py_NewRef(Py_None)))
+LEVADA_PY_METHOD(queue_size, queue_object, queue_alive(self),
+                 PyLong_FromLongLong(levada_queue_size(self->queue)))
+LEVADA_PY_METHOD(queue_is_closed, queue_object, queue_alive(self),
+                 PyBool_FromLong(levada_queue_is_closed(self->queue)))
+LEVADA_PY_METHOD(queue_dims, queue_object, true, levada_py_slots_dims(&self->slots))
 
 levada_queue *levada_py_queue_required(const levada_py_state *state, PyObject *object)
 {
@@ -533,15 +513,13 @@ PyMethodDef levada_py_functions_queue[] = {
     {NULL, NULL, 0, NULL},
 };
 
-#define QUEUE_FAST(function) ((PyCFunction)(void *)(uintptr_t)(function))
-
 static PyMethodDef queue_methods[] = {
-    {"enqueue", QUEUE_FAST(queue_enqueue), METH_FASTCALL, "enqueue(vals, timeout=None)"},
-    {"enqueue_many", QUEUE_FAST(queue_enqueue_many), METH_FASTCALL,
+    {"enqueue", LEVADA_PY_FAST(queue_enqueue), METH_FASTCALL, "enqueue(vals, timeout=None)"},
+    {"enqueue_many", LEVADA_PY_FAST(queue_enqueue_many), METH_FASTCALL,
      "enqueue_many(vals, timeout=None)"},
-    {"enqueue_block", QUEUE_FAST(queue_enqueue_block), METH_FASTCALL,
+    {"enqueue_block", LEVADA_PY_FAST(queue_enqueue_block), METH_FASTCALL,
      "enqueue_block(block, columns, first)"},
-    {"close", QUEUE_FAST(queue_close), METH_FASTCALL, "close(cancel_pending, timeout)"},
+    {"close", LEVADA_PY_FAST(queue_close), METH_FASTCALL, "close(cancel_pending, timeout)"},
     {"cancel", queue_cancel, METH_NOARGS, "Ends every waiting call; the queue stays usable."},
     {"size", queue_size, METH_NOARGS, "Elements in the queue."},
     {"dims", queue_dims, METH_NOARGS, "Shapes of the components, -1 for an unknown dimension."},
@@ -549,13 +527,9 @@ static PyMethodDef queue_methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static PyType_Slot queue_slots[] = {
-    { Py_tp_doc, (void *)(uintptr_t)"A queue; levada.train.QueueBase wraps it." },
-    {Py_tp_new, (void *)(uintptr_t)queue_new},
-    {Py_tp_dealloc, (void *)(uintptr_t)queue_dealloc},
-    {Py_mp_subscript, (void *)(uintptr_t)queue_item},
-    {Py_tp_methods, queue_methods},
-    {0, NULL},
-};
-
-LEVADA_PY_TYPE(queue, "Queue", queue_object, queue_slots, 0);
+LEVADA_PY_TYPE(queue, "Queue", queue_object, 0,
+               "A queue; levada.train.QueueBase wraps it.",
+               LEVADA_PY_SLOT(tp_new, queue_new),
+               LEVADA_PY_SLOT(tp_dealloc, queue_dealloc),
+               LEVADA_PY_SLOT(mp_subscript, queue_item),
+               LEVADA_PY_SLOT(tp_methods, queue_methods));

@@ -259,13 +259,9 @@ static PyMethodDef reader_methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static PyType_Slot reader_slots[] = {
-    { Py_tp_doc, (void *)(uintptr_t)"A reader; those of levada.train wrap it." },
-    {Py_tp_new, (void *)(uintptr_t)reader_new},
-    {Py_tp_dealloc, (void *)(uintptr_t)reader_dealloc},
-    {Py_mp_subscript, (void *)(uintptr_t)reader_item},
-    {Py_tp_methods, reader_methods},
-    {0, NULL},
-};
-
-LEVADA_PY_TYPE(reader, "Reader", reader_object, reader_slots, 0);
+LEVADA_PY_TYPE(reader, "Reader", reader_object, 0,
+               "A reader; those of levada.train wrap it.",
+               LEVADA_PY_SLOT(tp_new, reader_new),
+               LEVADA_PY_SLOT(tp_dealloc, reader_dealloc),
+               LEVADA_PY_SLOT(mp_subscript, reader_item),
+               LEVADA_PY_SLOT(tp_methods, reader_methods));

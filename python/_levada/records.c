@@ -453,7 +453,7 @@ PyMethodDef levada_py_functions_records[] = {
     {"decoder", records_decoder_open, METH_VARARGS,
      "decoder(name, options, features, components): a decoder as a function, for one thread at a "
      "time; `single` needs the features and components of the columns."},
-    {"single", (PyCFunction)(void *)(uintptr_t)records_single, METH_FASTCALL,
+    {"single", LEVADA_PY_FAST(records_single), METH_FASTCALL,
      "single(decoder, string, features): {name: array} of a short string; None for a long one, "
      "or where the features are not None and not what the decoder was made with."},
     {"decode", records_decode, METH_VARARGS,

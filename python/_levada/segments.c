@@ -155,12 +155,7 @@ static PyMethodDef segments_methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static PyType_Slot segments_slots[] = {
-    { Py_tp_doc, (void *)(uintptr_t)"A batch of a state saver." },
-    {Py_tp_dealloc, (void *)(uintptr_t)segments_dealloc},
-    {Py_tp_methods, segments_methods},
-    {0, NULL},
-};
-
-LEVADA_PY_TYPE(segments, "Segments", levada_py_segments, segments_slots,
-               Py_TPFLAGS_DISALLOW_INSTANTIATION);
+LEVADA_PY_TYPE(segments, "Segments", levada_py_segments, Py_TPFLAGS_DISALLOW_INSTANTIATION,
+               "A batch of a state saver.",
+               LEVADA_PY_SLOT(tp_dealloc, segments_dealloc),
+               LEVADA_PY_SLOT(tp_methods, segments_methods));

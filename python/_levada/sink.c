@@ -99,12 +99,8 @@ static PyMethodDef sink_methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static PyType_Slot sink_slots[] = {
-    { Py_tp_doc, (void *)(uintptr_t)"Files of a data set; levada.write uses it." },
-    {Py_tp_new, (void *)(uintptr_t)sink_open},
-    {Py_tp_dealloc, (void *)(uintptr_t)sink_dealloc},
-    {Py_tp_methods, sink_methods},
-    {0, NULL},
-};
-
-LEVADA_PY_TYPE(sink, "Sink", sink_object, sink_slots, 0);
+LEVADA_PY_TYPE(sink, "Sink", sink_object, 0,
+               "Files of a data set; levada.write uses it.",
+               LEVADA_PY_SLOT(tp_new, sink_open),
+               LEVADA_PY_SLOT(tp_dealloc, sink_dealloc),
+               LEVADA_PY_SLOT(tp_methods, sink_methods));

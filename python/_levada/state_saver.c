@@ -38,14 +38,8 @@ static PyObject *saver_reserve(PyObject *object, PyObject *seconds)
     return NULL;
 }
 
-static PyObject *saver_release(PyObject *object, PyObject *unused)
-{
-    levada_py_saver *self = (levada_py_saver *)object;
-
-    if (!levada_py_saver_alive(self)) return NULL;
-    levada_state_saver_release(self->saver);
-    return Py_NewRef(Py_None);
-}
+LEVADA_PY_METHOD(saver_release, levada_py_saver, levada_py_saver_alive(self),
+                 (levada_state_saver_release(self->saver), Py_NewRef(Py_None)))
 
 /* settle(components): what levada_py_slots_init wants, of all fields and marks. */
 static PyObject *saver_settle(PyObject *object, PyObject *components)
@@ -187,22 +181,10 @@ static PyObject *saver_close(PyObject *object, PyObject *pending)
     return levada_py_none(levada_state_saver_close(self->saver, pending == Py_True, &err), &err);
 }
 
-static PyObject *saver_cancel(PyObject *object, PyObject *unused)
-{
-    levada_py_saver *self = (levada_py_saver *)object;
-
-    if (!levada_py_saver_alive(self)) return NULL;
-    levada_state_saver_cancel(self->saver);
-    return Py_NewRef(Py_None);
-}
-
-static PyObject *saver_is_closed(PyObject *object, PyObject *unused)
-{
-    levada_py_saver *self = (levada_py_saver *)object;
-
-    if (!levada_py_saver_alive(self)) return NULL;
-    return PyBool_FromLong(levada_state_saver_is_closed(self->saver));
-}
+LEVADA_PY_METHOD(saver_cancel, levada_py_saver, levada_py_saver_alive(self),
+                 (levada_state_saver_cancel(self->saver), Py_NewRef(Py_None)))
+LEVADA_PY_METHOD(saver_is_closed, levada_py_saver, levada_py_saver_alive(self),
+                 PyBool_FromLong(levada_state_saver_is_closed(self->saver)))
 
 static PyObject *saver_stats(PyObject *object, PyObject *unused)
 {
@@ -221,17 +203,8 @@ static PyObject *saver_stats(PyObject *object, PyObject *unused)
         "dropped", s.dropped, "replayed", s.replayed, "segments", s.segments);
 }
 
-static PyObject *saver_unsaved(PyObject *object, PyObject *unused)
-{
-    levada_py_saver *self = (levada_py_saver *)object;
-    levada_error  err = LEVADA_ERROR_INIT;
-    char         *text = NULL;
-    levada_status st;
-
-    if (!levada_py_saver_alive(self)) return NULL;
-    st = levada_state_saver_unsaved_json(self->saver, &text, &err);
-    return levada_py_text(st, &text, &err);
-}
+LEVADA_PY_TEXT_METHOD(saver_unsaved, levada_py_saver, levada_py_saver_alive(self),
+                      levada_state_saver_unsaved_json, self->saver)
 
 /* save(data, extra) -> bytes */
 static PyObject *saver_save(PyObject *object, PyObject *args)
@@ -374,13 +347,9 @@ static PyMethodDef saver_methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static PyType_Slot saver_slots[] = {
-    { Py_tp_doc, (void *)(uintptr_t)"A state saver; levada.train wraps it." },
-    {Py_tp_new, (void *)(uintptr_t)saver_new},
-    {Py_tp_dealloc, (void *)(uintptr_t)saver_dealloc},
-    {Py_mp_subscript, (void *)(uintptr_t)saver_item},
-    {Py_tp_methods, saver_methods},
-    {0, NULL},
-};
-
-LEVADA_PY_TYPE(saver, "StateSaver", levada_py_saver, saver_slots, 0);
+LEVADA_PY_TYPE(saver, "StateSaver", levada_py_saver, 0,
+               "A state saver; levada.train wraps it.",
+               LEVADA_PY_SLOT(tp_new, saver_new),
+               LEVADA_PY_SLOT(tp_dealloc, saver_dealloc),
+               LEVADA_PY_SLOT(mp_subscript, saver_item),
+               LEVADA_PY_SLOT(tp_methods, saver_methods));

@@ -530,11 +530,7 @@ static void tensor_dealloc(PyObject *self)
     levada_py_free(self);
 }
 
-static PyType_Slot tensor_slots[] = {
-    { Py_tp_doc, (void *)(uintptr_t)"Memory of a tensor that an array shows." },
-    {Py_tp_dealloc, (void *)(uintptr_t)tensor_dealloc},
-    {Py_bf_getbuffer, (void *)(uintptr_t)tensor_buffer},
-    {0, NULL},
-};
-
-LEVADA_PY_TYPE(tensor, "Tensor", tensor_object, tensor_slots, Py_TPFLAGS_DISALLOW_INSTANTIATION);
+LEVADA_PY_TYPE(tensor, "Tensor", tensor_object, Py_TPFLAGS_DISALLOW_INSTANTIATION,
+               "Memory of a tensor that an array shows.",
+               LEVADA_PY_SLOT(tp_dealloc, tensor_dealloc),
+               LEVADA_PY_SLOT(bf_getbuffer, tensor_buffer));

@@ -251,13 +251,9 @@ static PyGetSetDef view_getset[] = {
     {NULL, NULL, NULL, NULL, NULL},
 };
 
-static PyType_Slot view_slots[] = {
-    { Py_tp_doc, (void *)(uintptr_t)"Memory of a column: buffer protocol and DLPack, no copy." },
-    {Py_tp_dealloc, (void *)(uintptr_t)view_dealloc},
-    {Py_tp_methods, view_methods},
-    {Py_tp_getset, view_getset},
-    {Py_bf_getbuffer, (void *)(uintptr_t)view_buffer},
-    {0, NULL},
-};
-
-LEVADA_PY_TYPE(view, "View", view_object, view_slots, Py_TPFLAGS_DISALLOW_INSTANTIATION);
+LEVADA_PY_TYPE(view, "View", view_object, Py_TPFLAGS_DISALLOW_INSTANTIATION,
+               "Memory of a column: buffer protocol and DLPack, no copy.",
+               LEVADA_PY_SLOT(tp_dealloc, view_dealloc),
+               LEVADA_PY_SLOT(tp_methods, view_methods),
+               LEVADA_PY_SLOT(tp_getset, view_getset),
+               LEVADA_PY_SLOT(bf_getbuffer, view_buffer));

@@ -111,15 +111,11 @@ static PyMethodDef writer_methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static PyType_Slot writer_slots[] = {
-    { Py_tp_doc, (void *)(uintptr_t)"Writer of a TFRecord file; levada.TFRecordWriter wraps it." },
-    {Py_tp_new, (void *)(uintptr_t)writer_open},
-    {Py_tp_dealloc, (void *)(uintptr_t)writer_dealloc},
-    {Py_tp_methods, writer_methods},
-    {0, NULL},
-};
-
-LEVADA_PY_TYPE(writer, "Writer", writer_object, writer_slots, 0);
+LEVADA_PY_TYPE(writer, "Writer", writer_object, 0,
+               "Writer of a TFRecord file; levada.TFRecordWriter wraps it.",
+               LEVADA_PY_SLOT(tp_new, writer_open),
+               LEVADA_PY_SLOT(tp_dealloc, writer_dealloc),
+               LEVADA_PY_SLOT(tp_methods, writer_methods));
 
 static PyObject *writer_save(PyObject *module, PyObject *args)
 {
