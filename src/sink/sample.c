@@ -12,6 +12,7 @@
 
 #define SAMPLE_FILES 2
 #define SAMPLE_RECORDS 150 /* in each file */
+#define SAMPLE_LEVEL 6     /* of zlib: the same bytes on every machine */
 #define SAMPLE_SPEAKERS 32
 #define SAMPLE_TOKENS 2048 /* more than the longest speech has */
 
@@ -113,7 +114,7 @@ static levada_status sample_tfrecord(levada_env *env, const char *folder, const 
     char          *path = NULL;
     levada_status  st = sample_path(folder, name, &path, err);
 
-    if (st == LEVADA_OK) st = levada_writer_open(env, path, "gzip", -1, &writer, err);
+    if (st == LEVADA_OK) st = levada_writer_open(env, path, "gzip", SAMPLE_LEVEL, &writer, err);
     if (st == LEVADA_OK) st = sample_records(c, writer, err);
     if (st == LEVADA_OK) st = levada_writer_close(writer, err);
     levada_writer_destroy(&writer);
