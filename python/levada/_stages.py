@@ -124,7 +124,8 @@ class Stages(Typed[T]):
         """Numbers as another dtype.
 
         field: field of numbers
-        dtype: dtype that it gets
+        dtype: dtype that it gets; floats are rounded to the nearest, or cut towards zero to
+            integers; a number out of its range is an error of its record
 
         As text: range:10 | cast:value,dtype=float32
         """

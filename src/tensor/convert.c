@@ -161,10 +161,32 @@ static int64_t convert_settle_uint64(convert_wide wide, convert_piece *p, int64_
     return bad;
 }
 
-static void convert_settle_float(convert_wide wide, convert_piece *p, int64_t n)
+/* The least number that would be rounded to infinity. */
+static double convert_infinite(levada_dtype to)
 {
+    switch (to) {
+    case LEVADA_FLOAT16: return 0x1.ffep15;
+    case LEVADA_BFLOAT16: return 0x1.ffp127;
+    case LEVADA_FLOAT32: return 0x1.ffffffp127;
+    default: return (double)INFINITY;
+    }
+}
+
+/* To double, 0 for finite values that the dtype rounds to infinity. */
+static int64_t convert_settle_float(levada_dtype to, convert_wide wide, convert_piece *p, int64_t n)
+{
+    double  most = convert_infinite(to);
+    int64_t bad = 0;
+
     for (int64_t k = 0; k < n && wide == CONVERT_INT; k++) p->f[k] = (double)p->i[k];
     for (int64_t k = 0; k < n && wide == CONVERT_UINT; k++) p->f[k] = (double)p->u[k];
+    for (int64_t k = 0; k < n; k++) {
+        bool fits = !(fabs(p->f[k]) >= most) || isinf(p->f[k]);
+
+        p->f[k] = fits ? p->f[k] : 0;
+        bad += !fits;
+    }
+    return bad;
 }
 
 static void convert_settle_bool(convert_wide wide, convert_piece *p, int64_t n)
@@ -223,7 +245,7 @@ static int64_t convert_settle(levada_dtype to, convert_wide wide, convert_piece 
     case LEVADA_UINT16:
     case LEVADA_UINT32: return convert_settle_int(wide, p, n, 0, (INT64_C(1) << bits) - 1);
     case LEVADA_UINT64: return convert_settle_uint64(wide, p, n);
-    default: convert_settle_float(wide, p, n); return 0;
+    default: return convert_settle_float(to, wide, p, n);
     }
 }
 

@@ -33,7 +33,9 @@ typedef struct cast_work {
 static const levada_arg cast_options[] = {
     LEVADA_ARG(TEXT, cast_args, field, .required = true, .positional = true,
                .doc = "field of numbers"),
-    LEVADA_ARG(DTYPE, cast_args, dtype, .required = true, .doc = "dtype that it gets"),
+    LEVADA_ARG(DTYPE, cast_args, dtype, .required = true,
+               .doc = "dtype that it gets; floats are rounded to the nearest, or cut towards zero "
+                      "to integers; a number out of its range is an error of its record"),
     LEVADA_ARG_END,
 };
 
