@@ -163,8 +163,10 @@ static levada_status bucket_read_cost(const levada_bucket_args *a, levada_cost_k
                            (long long)a->length.n);
     }
     return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                       "cost=%s%s%s must be linear, quadratic, 2d or a function",
-                       name ? "'" : "", name ? name : "", name ? "'" : "of this type");
+                       "cost=%s%s%s must be linear, quadratic, 2d or a function%s%s%s",
+                       name ? "'" : "", name ? name : "", name ? "'" : "of this type",
+                       name ? "; that of a plug-in is {c:" : "", name ? name : "",
+                       name ? "}" : "");
 }
 
 static levada_status bucket_check_cost(const levada_bucket_args *a, const levada_spec *in,

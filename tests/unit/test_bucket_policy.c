@@ -115,7 +115,8 @@ static void boundaries_and_costs_are_checked(void **state)
     t_iter_refused("t_rows:3" BUCKET "x,boundaries=[5000000000],batch_sizes=2",
                    LEVADA_EINVALID_ARGUMENT, "5000000000 must be from");
     t_iter_refused("t_rows:3" BUCKET "x,max_tokens=9,cost=cubic", LEVADA_EINVALID_ARGUMENT,
-                   "cost='cubic' must be linear, quadratic, 2d or a function");
+                   "cost='cubic' must be linear, quadratic, 2d or a function; that of a plug-in is "
+                   "{c:cubic}");
     t_iter_refused("t_rows:3" BUCKET "x,max_tokens=9,cost=2d", LEVADA_EINVALID_ARGUMENT,
                    "cost='2d' needs two fields");
     t_iter_refused("t_rows:3" BUCKET "x,batch_sizes=9,cost=linear", LEVADA_EINVALID_ARGUMENT,
