@@ -121,8 +121,8 @@ static void cmd_verify_source(verify_job *job, const levada_verify_result *r)
 static const char *cmd_verify_unchecked(const verify_job *job, const char *format)
 {
     static const char *const all[][2] = {
-        { "csv", "rows and quotes are checked, not the types of fields: --source "
-                 "'csv:record_defaults=[...]' names them" },
+        { "csv", "rows, of which a header is one, and quotes are checked, not the types of fields: "
+                 "--source 'csv:header=true,record_defaults=[...]' names them" },
         { "jsonl", "each line is checked to be JSON, not its fields: --source "
                    "'jsonl:fields={...}' names them" },
         { "tar", "members and samples are checked, not which fields they have: --source "
