@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "registry/env_priv.h"
+#include "tensor/encoded.h"
 #include "run/context.h"
 #include "tensor/pad.h"
 
@@ -417,6 +418,9 @@ levada_status levada_grouping_next(void *state, const void *args, levada_input *
             if (full >= 0) return grouping_leave(g, full, false, out, err);
             if (g->at < g->n) continue;
             return grouping_flush(g, out, err);
+        }
+        if (st == LEVADA_OK && g->options.decode) {
+            st = levada_block_decode(levada_env_pool(g->context->env), &block, err);
         }
         if (st == LEVADA_OK) st = grouping_arrive(g, block, err);
         levada_block_unref(&block);

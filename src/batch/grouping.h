@@ -76,6 +76,7 @@ typedef struct levada_grouping_options {
     /* Most groups that leave in one block, whose layout has their ends (levada_block_ends): for
      * stages that make one record of a group. 0 = each group leaves as a batch of its own. */
     int32_t together;
+    bool    decode; /* decode records when they arrive: the stage looks at most of them */
     /* Ranks in step: a full group leaves in multiples of `world` records, and this iterator has
      * every world-th of them, from number `rank` on. What remains stays in the group. At the end of
      * the input `fill` completes the last round with copies; otherwise its records are dropped and

@@ -18,6 +18,7 @@
 #include "batch/grouping.h"
 #include "batch/packing.h"
 #include "registry/env_priv.h"
+#include "tensor/encoded.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -54,6 +55,9 @@ typedef struct pack_state {
     int64_t          done;    /* steps of the next arrival that are in bins already */
     pack_cuts        open;    /* of bins, ascending by `at` within a bin            */
     pack_cuts        leaving; /* of bins that leave, ascending                      */
+    levada_block    *whole;   /* the record that was cut last, if it came encoded: decoded */
+    levada_block    *whole_of; /* and the block that it was row `whole_row` of              */
+    int64_t          whole_row;
     levada_derived   columns;
 } pack_state;
 
@@ -276,6 +280,7 @@ static levada_status pack_open(void *state, const void *args, const levada_conte
         .policy = &pack_policy,
         .self = s,
         .groups = a->split ? 1 : a->open_bins,
+        .decode = a->split, /* most records would be decoded to be cut */
         .together = (int32_t)(most < 1 ? 1 : most < PACK_TOGETHER ? most : PACK_TOGETHER),
     };
 
@@ -299,6 +304,8 @@ static void pack_close(void *state)
 
     levada_grouping_close(&s->grouping);
     levada_derived_clear(&s->columns);
+    levada_block_unref(&s->whole);
+    levada_block_unref(&s->whole_of);
     levada_free(s->left);
     levada_free(s->open.at);
     levada_free(s->leaving.at);
@@ -310,16 +317,46 @@ static int32_t pack_part(const pack_state *s, const pack_cut *cut)
     return (int32_t)((cut->begin + s->args->length - 1) / s->args->length);
 }
 
+/* A record of the selection with values to cut: *row of *out, which is borrowed. An encoded one is
+ * decoded once for all of its pieces that leave one after the other. */
+static levada_status pack_decode(pack_state *s, const levada_block *rows, int64_t at,
+                                 const levada_block **out, int64_t *row, levada_error *err)
+{
+    levada_pool  *pool = levada_env_pool(s->grouping.context->env);
+    levada_block *one = NULL, *whole = NULL;
+    levada_status st;
+
+    *out = levada_block_row(rows, at, row);
+    if (!(*out)->encoded) return LEVADA_OK;
+    if (*out != s->whole_of || *row != s->whole_row) {
+        LEVADA_TRY(levada_block_slice(pool, *out, *row, 1, &one, err));
+        st = levada_block_decoded(pool, one, &whole, err);
+        levada_block_unref(&one);
+        if (st != LEVADA_OK) return st;
+        levada_block_unref(&s->whole);
+        levada_block_unref(&s->whole_of);
+        s->whole = whole;
+        s->whole_of = levada_block_ref(*out);
+        s->whole_row = *row;
+    }
+    *out = s->whole;
+    *row = 0;
+    return LEVADA_OK;
+}
+
 /* The pieces before the blocks that the selection names: cut number i is row 0 of from[i]. */
-static levada_status pack_cut_blocks(const pack_state *s, const levada_block *rows,
-                                     levada_block **from, levada_error *err)
+static levada_status pack_cut_blocks(pack_state *s, const levada_block *rows, levada_block **from,
+                                     levada_error *err)
 {
     levada_pool *pool = levada_env_pool(s->grouping.context->env);
 
     for (int64_t i = 0; i < s->leaving.n; i++) {
-        const pack_cut *cut = &s->leaving.at[i];
+        const pack_cut     *cut = &s->leaving.at[i];
+        const levada_block *record = NULL;
+        int64_t             row = 0;
 
-        LEVADA_TRY(levada_packing_cut(&s->packing, pool, rows, cut->at, cut->begin, cut->size,
+        LEVADA_TRY(pack_decode(s, rows, cut->at, &record, &row, err));
+        LEVADA_TRY(levada_packing_cut(&s->packing, pool, record, row, cut->begin, cut->size,
                                       pack_part(s, cut), &from[i], err));
     }
     for (int32_t i = 0; i < rows->nfrom; i++) {
@@ -346,7 +383,7 @@ static levada_status pack_cut_index(const pack_state *s, const levada_block *row
 }
 
 /* Replaces the records of *rows that are cut by their pieces. */
-static levada_status pack_cut_rows(const pack_state *s, levada_block **rows, levada_error *err)
+static levada_status pack_cut_rows(pack_state *s, levada_block **rows, levada_error *err)
 {
     int32_t        n = (int32_t)s->leaving.n + (*rows)->nfrom;
     levada_block **from = levada_alloc_zero((size_t)n * sizeof(*from)), *made = NULL;
@@ -503,6 +540,7 @@ const levada_stage_def levada_stage_pack = {
     .mode = LEVADA_MODE_SERIAL,
     .rows = LEVADA_ROWS_FREE,
     .takes_selection = true,
+    .late = LEVADA_LATE_TAKES,
     .args = pack_options,
     .args_size = sizeof(pack_args),
     .state_size = sizeof(pack_state),

@@ -361,6 +361,11 @@ static void batches_are_the_same(void **state)
         EXAMPLES " | skip:3 | take:20 | select:[tokens,feat,name] | batch:6",
         EXAMPLES " | batch:4 | unbatch | padded_batch:3",
         EXAMPLES " | select:[tokens] | pack:60,fields=tokens | padded_batch:3",
+        EXAMPLES " | pack:60,fields=tokens,ids=true,open_bins=3 | batch:2",
+        EXAMPLES " | shuffle:7 | select:[tokens,name] | pack:7,fields=tokens,too_long=split"
+                 " | batch:2",
+        EXAMPLES " | select:[tokens,ids] | pack:5,fields=ids,too_long=truncate | batch:2",
+        EXAMPLES " | select:[tokens,name] | pack:9,fields=tokens,split=true | padded_batch:3",
         SEQUENCES " | padded_batch:6",
         SEQUENCES " | shuffle:9 | padded_batch:4,padded_shapes={frames:[4,20],words:[4,20]}",
         SEQUENCES " | bucket_by_sequence_length:frames,boundaries=[2,3],batch_sizes=4",
