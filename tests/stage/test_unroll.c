@@ -5,6 +5,7 @@
  * cut.
  */
 #include "base/random.h"
+#include "registry/env_priv.h"
 #include "support/iters.h"
 
 #include <setjmp.h>
@@ -416,6 +417,46 @@ static void follows_the_policy_for_bad_records(void **state)
     levada_iter_close(&it);
 }
 
+/* Reads all batches; the most bytes that the pool had in use meanwhile. */
+static int64_t most_memory(const char *text)
+{
+    levada_iter  *it = t_iter_open(text, 1, 4);
+    levada_pool  *pool = levada_env_pool(t_iter_env());
+    levada_block *got = NULL;
+    int64_t       most = 0, batches = 0;
+
+    while (levada_iter_next(it, &got, NULL) == LEVADA_OK) {
+        if (levada_pool_used(pool) > most) most = levada_pool_used(pool);
+        if (levada_iter_feeds(it)) assert_int_equal(levada_iter_feed(it, got, NULL), LEVADA_OK);
+        levada_block_unref(&got);
+        batches++;
+    }
+    assert_in_range(batches, 160 * 64 / 3, INT64_MAX); /* 64 segments each, 3 in a batch */
+    levada_iter_close(&it);
+    return most;
+}
+
+/* Sequences of 64 KiB, 160 of them: 3 are open, up to 4 wait in a block, and buffers of the pool
+ * may be twice as large as what they hold. */
+static void memory_holds_open_sequences_and_a_block(void **state)
+{
+    enum { LENGTH = 65535, LINES = 160 };
+    char text[512], *lines = malloc(LINES * (LENGTH + 1));
+
+    (void)state;
+    assert_non_null(lines);
+    memset(lines, 'a', LINES * (LENGTH + 1));
+    for (int i = 1; i <= LINES; i++) lines[i * (LENGTH + 1) - 1] = '\n';
+    t_write_file(t_path("long.txt"), lines, LINES * (LENGTH + 1));
+    free(lines);
+    for (int ready = 0; ready < 2; ready++) {
+        snprintf(text, sizeof text,
+                 "text_lines:%s | decode_raw:uint8,field=line | unroll:1024,batch_size=3%s",
+                 t_path("long.txt"), ready ? ",layout=ready,states={h:int64}" : "");
+        assert_in_range(most_memory(text), 3 * LENGTH, 2 * (3 + 2 * 4) * (LENGTH + 1) + (1 << 20));
+    }
+}
+
 static void refuses_batches_that_are_too_large(void **state)
 {
     levada_iter *it = t_iter_open("t_rows:3,lengths=2,bare=true | "
@@ -464,6 +505,7 @@ int main(void)
         cmocka_unit_test(pads_with_the_value_of_the_field),
         cmocka_unit_test(reads_the_length_of_a_field),
         cmocka_unit_test(follows_the_policy_for_bad_records),
+        cmocka_unit_test(memory_holds_open_sequences_and_a_block),
         cmocka_unit_test(refuses_batches_that_are_too_large),
         cmocka_unit_test(refuses_options_that_do_not_fit),
     };
