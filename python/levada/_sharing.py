@@ -35,14 +35,14 @@ def share(dataset, index, count, seed=None, equal=None):
     the stages downstream of it keep equal numbers equal. A filter, buckets or an ``interleave``
     do not, so they run in all parts.
 
+    The batches of ``unroll`` follow each other: for `equal`, each part has slots of its own, and
+    all parts read all records.
+
     Raises FailedPreconditionError where such a seed is needed and there is none, and for `equal`
-    with the stage ``unroll``, whose batches follow each other.
+    where other stages than ``prefetch`` follow ``unroll``.
     """
     if equal is not None and _has(dataset._core, "unroll"):
-        raise FailedPreconditionError(
-            f"equal={equal!r} divides batches, and a sequence of unroll would miss those of other "
-            "ranks; use parts="
-        )
+        return _in_slots(dataset, [index, count], equal, seed)
     if count == 1 and equal != "pad":
         return dataset
     dealer = _Dealer(index, count, dataset._settings.get("errors") in (None, "fail"), equal)
@@ -126,21 +126,38 @@ class _Dealer:
         return _first(self.choice, core.inputs())
 
 
+def _below_prefetch(core):
+    """The last stage that is not a prefetch, and a function that puts those back on top of one."""
+    if core.name != "prefetch":
+        return core, lambda stage: stage
+    below, rest = _below_prefetch(core.inputs()[0])
+    return below, lambda stage: _levada.remake(core, (rest(stage),), {})
+
+
+def _in_slots(dataset, ranks, equal, seed):
+    """The dataset with the slots of one rank."""
+    core, on_top = _below_prefetch(dataset._core)
+    if core.name != "unroll" or core.options()["layout"] != "slots":
+        raise FailedPreconditionError(
+            f"equal={equal!r} divides batches, and a sequence of unroll would miss those of other "
+            "ranks; use parts=, or layout='slots' as the last stage"
+        )
+    drawn = _order(core) if ranks[1] > 1 else None
+    changes = {"ranks": ranks, "allow_small_batch": equal == "pad"}
+    core = on_top(_levada.remake(core, tuple(core.inputs()), changes))
+    return _seeded(type(dataset)(core, dataset._settings), drawn, seed)
+
+
 def in_step(dataset, ranks, tail):
     """The dataset with the bucketing stage, on top of it or below a prefetch, in step with ranks.
 
     Raises FailedPreconditionError where something before it draws without a seed.
     """
-    core, above = dataset._core, []
-    while core.name == "prefetch":
-        above.append(core)
-        core = core.inputs()[0]
+    core, on_top = _below_prefetch(dataset._core)
     if core.name != "bucket_by_sequence_length":
         raise ValueError(f'sync="buckets" follows bucket_by_sequence_length, not {core.name}')
     drawn = _order(core) if ranks[1] > 1 else None
-    core = _levada.remake(core, tuple(core.inputs()), {"ranks": ranks, "tail": tail})
-    for stage in reversed(above):
-        core = _levada.remake(stage, (core,), {})
+    core = on_top(_levada.remake(core, tuple(core.inputs()), {"ranks": ranks, "tail": tail}))
     return _seeded(type(dataset)(core, dataset._settings), drawn, None)
 
 

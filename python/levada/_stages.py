@@ -778,6 +778,7 @@ class Stages(Typed[T]):
         pad: bool = True,
         padding_values: Any = None,
         allow_small_batch: bool = True,
+        ranks: int | Iterable[int] | None = None,
         layout: str = "slots",
         states: Any = None,
         capacity: int | None = None,
@@ -808,6 +809,8 @@ class Stages(Typed[T]):
             the value of its name, FIELD_target, or of its field
         allow_small_batch: at the end of the input go on while any slot has a sequence; else
             stop when one has none, and drop and count the sequences in the others
+        ranks: [rank, world]: ranks in step, each with its own batch_size slots. All read the
+            same records and need the same seed; null = one rank
         layout: a sequence keeps its row, and the model its states; or batches carry states, and
             the consumer saves the next ones (slots, ready)
         states: of ready: map of name to dtype, or to {dtype, shape}. A state begins with the
@@ -837,6 +840,7 @@ class Stages(Typed[T]):
             pad=pad,
             padding_values=padding_values,
             allow_small_batch=allow_small_batch,
+            ranks=ranks,
             layout=layout,
             states=states,
             capacity=capacity,

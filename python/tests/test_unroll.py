@@ -272,14 +272,37 @@ def test_columns_that_no_one_knew_before_the_first_record():
         list(taken.unroll(4, batch_size=2))
 
 
+@pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize("equal", ["pad", "drop"])
-def test_ranks_do_not_divide_the_batches_of_a_sequence(equal):
+def test_ranks_have_equally_many_batches_of_whole_sequences(equal, workers):
+    torch = pytest.importorskip("torch")
+    sizes = [9, 3, 4, 2, 8, 5, 7, 1, 6, 12]
+    ds = records(sizes).unroll(2, batch_size=2, key="id").prefetch(2)
+    for world in (1, 2, 3):
+        counts, found = set(), {}
+        for rank in range(world):
+            data = lv.torch_dataset(ds, rank=rank, world_size=world, equal=equal)
+            batches = list(torch.utils.data.DataLoader(data, batch_size=None, num_workers=workers))
+            counts.add(len(batches))
+            for batch in batches:
+                assert equal == "pad" or not batch["is_empty"].any()
+                for i in torch.nonzero(~batch["is_empty"]).ravel().tolist():
+                    place = (rank, int(batch["slot"][i]) if not workers else None)
+                    row = (int(batch["segment"][i]), place)
+                    found.setdefault(int(batch["key"][i]), []).append(row)
+        assert len(counts) == 1
+        for key, rows in found.items():
+            assert sorted(row[0] for row in rows) == list(range(len(rows)))
+            assert len({row[1] for row in rows}) == 1
+            assert equal == "drop" or len(rows) == -(-sizes[key - 1] // 2)
+        assert equal == "drop" or len(found) == len(sizes)
+
+
+def test_only_prefetch_may_follow_slots_of_equal_ranks():
     pytest.importorskip("torch")
-    ds = records([9, 3, 4, 2, 8, 5, 7]).unroll(2, batch_size=2).prefetch(2)
-    for world in (1, 2):
-        parts = lv.torch_dataset(ds, rank=0, world_size=world, equal=equal)
-        with pytest.raises(FailedPreconditionError, match="use parts="):
-            list(parts)
+    ds = records([9, 3]).unroll(2, batch_size=2).rename({"x": "y"})
+    with pytest.raises(FailedPreconditionError, match="use parts="):
+        list(lv.torch_dataset(ds, rank=0, world_size=2, equal="pad"))
 
 
 @pytest.mark.filterwarnings("ignore:torch_dataset")

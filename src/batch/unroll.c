@@ -13,13 +13,13 @@
  */
 #include "batch/unroll_priv.h"
 
-#define UNROLL_ROWS 65536
 #define UNROLL_STEPS (INT64_C(1) << 28)
 
 static const levada_arg unroll_options[] = {
     LEVADA_ARG(INT, levada_unroll_args, num_unroll, .required = true, .positional = true, .min = 1,
                .max = UNROLL_STEPS, .doc = "steps of a segment"),
-    LEVADA_ARG(INT, levada_unroll_args, batch_size, .required = true, .min = 1, .max = UNROLL_ROWS,
+    LEVADA_ARG(INT, levada_unroll_args, batch_size, .required = true, .min = 1,
+               .max = LEVADA_UNROLL_ROWS,
                .doc = "slots: sequences that are read at the same time, one per row of the batch"),
     LEVADA_ARG(TEXTS, levada_unroll_args, sequences,
                .doc = "fields to cut, which have the same length in each record; null = all that "
@@ -52,13 +52,16 @@ static const levada_arg unroll_options[] = {
     LEVADA_ARG(BOOL, levada_unroll_args, allow_small_batch, .otherwise = "true",
                .doc = "at the end of the input go on while any slot has a sequence; else stop when "
                       "one has none, and drop and count the sequences in the others"),
+    LEVADA_ARG(INTS, levada_unroll_args, ranks, .min = 0, .max = LEVADA_UNROLL_ROWS,
+               .doc = "[rank, world]: ranks in step, each with its own batch_size slots. All read "
+                      "the same records and need the same seed; null = one rank"),
     LEVADA_ARG(CHOICE, levada_unroll_args, layout, .choices = "slots|ready",
                .doc = "a sequence keeps its row, and the model its states; or batches carry "
                       "states, and the consumer saves the next ones"),
     LEVADA_ARG(VALUE, levada_unroll_args, states,
                .doc = "of ready: map of name to dtype, or to {dtype, shape}. A state begins with "
                       "the field of its name, or with zeros"),
-    LEVADA_ARG(INT, levada_unroll_args, capacity, .min = 1, .max = UNROLL_ROWS,
+    LEVADA_ARG(INT, levada_unroll_args, capacity, .min = 1, .max = LEVADA_UNROLL_ROWS,
                .doc = "of ready: sequences that are open at the same time, at least batch_size; "
                       "null = batch_size"),
     LEVADA_ARG(BOOL, levada_unroll_args, make_keys_unique, .otherwise = "false",

@@ -39,6 +39,26 @@ static levada_status unroll_check_steps(const levada_unroll_args *a, levada_erro
     return LEVADA_OK;
 }
 
+static levada_status unroll_check_ranks(const levada_unroll_args *a, levada_error *err)
+{
+    if (!a->ranks.n) return LEVADA_OK;
+    if (a->ranks.n != 2 || a->ranks.at[0] >= a->ranks.at[1]) {
+        return levada_fail(
+            err, LEVADA_EINVALID_ARGUMENT,
+            "ranks must be [rank, world] with rank below world, such as ranks=[0,8]");
+    }
+    if (a->layout == LEVADA_UNROLL_READY) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "ranks= needs layout=slots");
+    }
+    if (a->batch_size > LEVADA_UNROLL_ROWS / a->ranks.at[1]) {
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                           "batch_size=%lld of %lld ranks: at most %d slots in all",
+                           (long long)a->batch_size, (long long)a->ranks.at[1],
+                           LEVADA_UNROLL_ROWS);
+    }
+    return LEVADA_OK;
+}
+
 /* Options of the other layout. */
 static levada_status unroll_check_layout(const levada_unroll_args *a, levada_error *err)
 {
@@ -100,6 +120,7 @@ levada_status levada_unroll_check(const void *args, const levada_spec *in, levad
 
     LEVADA_TRY(unroll_check_steps(a, err));
     LEVADA_TRY(unroll_check_layout(a, err));
+    LEVADA_TRY(unroll_check_ranks(a, err));
     if (u.ready) LEVADA_TRY(levada_unroll_states(a, &states, err));
     u.states = states;
     st = levada_unrolling_spec(&u, in, out, err);

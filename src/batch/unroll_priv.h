@@ -12,11 +12,14 @@
 #include "description/columns.h"
 #include <levada/rowstore.h>
 
+#define LEVADA_UNROLL_ROWS 65536 /* slots, or rows of a batch */
+
 typedef struct levada_unroll_args {
     int64_t num_unroll, batch_size, burn_in, shift, min_segment, zero_length;
     int64_t layout, capacity;
     const char *key, *length;
     levada_texts sequences, context, targets;
+    levada_ints ranks;
     const levada_value *states, *padding_values;
     bool pad, allow_small_batch, make_keys_unique, check_finite;
 } levada_unroll_args;

@@ -4,6 +4,9 @@
  * first to its last segment. The slot is filled with the next sequence at once, in the order of
  * slots. So the model keeps one state per row, and resets the rows where is_first. When the input
  * has ended, slots without a sequence are rows of padding.
+ *
+ * Ranks in step all fill the slots of all ranks, and each makes batches of its own: so all have as
+ * many, and a sequence stays with its rank.
  */
 #include "base/alloc.h"
 #include "batch/unroll_priv.h"
@@ -19,18 +22,22 @@ typedef struct slots_slot {
 } slots_slot;
 
 typedef struct slots_state {
-    slots_slot *slots;  /* batch_size of them */
-    levada_cut *cuts;   /* of the next batch  */
+    slots_slot *slots;  /* n of them: batch_size of each rank */
+    levada_cut *cuts;   /* of the next batches of all ranks */
+    int64_t n, first;   /* first: of this rank */
     uint32_t *stored; /* scratch: slots of the row store */
     int64_t nused, empty; /* empty: rows of padding so far */
 } slots_state;
 
 static levada_status slots_open(levada_unroll_state *s, levada_error *err)
 {
-    size_t n = (size_t)s->records.args->batch_size;
+    const levada_unroll_args *a = s->records.args;
+    size_t n = (size_t)(a->batch_size * (a->ranks.n ? a->ranks.at[1] : 1));
     slots_state *own = s->own = levada_alloc_zero(sizeof *own);
 
     if (!own) return levada_unroll_memory(err);
+    own->n = (int64_t)n;
+    own->first = a->ranks.n ? a->batch_size * a->ranks.at[0] : 0;
     own->slots = levada_alloc_zero(n * sizeof *own->slots);
     own->cuts = levada_alloc_zero(n * sizeof *own->cuts);
     own->stored = levada_alloc(n * sizeof *own->stored);
@@ -53,7 +60,7 @@ static void slots_show(const levada_unroll_state *s)
     const slots_state *own = s->own;
     const levada_context *context = s->records.context;
 
-    levada_context_show(context, 0, "slots", s->records.args->batch_size, false);
+    levada_context_show(context, 0, "slots", own->n, false);
     levada_context_show(context, 1, "used_slots", own->nused, false);
     levada_context_show(context, 2, "empty_rows", own->empty, false);
     levada_context_show(context, 3, "dropped_steps", s->records.dropped_steps, false);
@@ -64,7 +71,7 @@ static levada_status slots_fill(levada_unroll_state *s, levada_input *in, levada
 {
     slots_state *own = s->own;
 
-    for (int64_t i = 0; own->nused < s->records.args->batch_size; i++) {
+    for (int64_t i = 0; own->nused < own->n; i++) {
         slots_slot *slot = &own->slots[i];
 
         if (slot->used) continue;
@@ -83,7 +90,7 @@ static void slots_cut(const levada_unroll_state *s)
     slots_state *own = s->own;
     int64_t row = 0;
 
-    for (int64_t i = 0; i < s->records.args->batch_size; i++) {
+    for (int64_t i = 0; i < own->n; i++) {
         const slots_slot *slot = &own->slots[i];
         levada_cut cut = { .row = -1 };
 
@@ -103,7 +110,7 @@ static levada_status slots_release(levada_unroll_state *s, bool all, levada_erro
     slots_state *own = s->own;
     int64_t n = 0;
 
-    for (int64_t i = 0; i < s->records.args->batch_size; i++) {
+    for (int64_t i = 0; i < own->n; i++) {
         const slots_slot *slot = &own->slots[i];
 
         if (slot->used && (all || slot->segment + 1 == slot->record.segments)) {
@@ -119,7 +126,7 @@ static void slots_advance(const levada_unroll_state *s)
 {
     slots_state *own = s->own;
 
-    for (int64_t i = 0; i < s->records.args->batch_size; i++) {
+    for (int64_t i = 0; i < own->n; i++) {
         slots_slot *slot = &own->slots[i];
 
         if (slot->used && ++slot->segment == slot->record.segments) slot->used = false;
@@ -129,23 +136,37 @@ static void slots_advance(const levada_unroll_state *s)
 static levada_status slots_make(levada_unroll_state *s, const levada_block *rows,
                                 levada_block **out, levada_error *err)
 {
+    const slots_state *own = s->own;
     levada_unroll_records *r = &s->records;
     const levada_spec *spec = NULL;
 
     LEVADA_TRY(levada_unroll_records_columns(r, rows->spec, &spec, err));
     return levada_unrolling_batch(&r->how, levada_env_pool(r->context->env), rows,
-                                  ((slots_state *)s->own)->cuts, r->args->batch_size, NULL, spec,
-                                  out, err);
+                                  own->cuts + own->first, r->args->batch_size, NULL, spec, out,
+                                  err);
+}
+
+/* Rows of padding in the batch of this rank. */
+static int64_t slots_empty(const levada_unroll_state *s)
+{
+    const slots_state *own = s->own;
+    int64_t n = 0;
+
+    for (int64_t i = 0; i < s->records.args->batch_size; i++) {
+        n += own->cuts[own->first + i].row < 0;
+    }
+    return n;
 }
 
 static levada_status slots_emit(levada_unroll_state *s, levada_block **out, levada_error *err)
 {
     slots_state *own = s->own;
     levada_block *rows = NULL, *made = NULL;
-    int64_t empty = s->records.args->batch_size - own->nused;
+    int64_t empty;
     levada_status st;
 
     slots_cut(s);
+    empty = slots_empty(s);
     LEVADA_TRY(levada_rowstore_peek(s->records.store, own->stored, own->nused, &rows, err));
     st = slots_make(s, rows, &made, err);
     if (st == LEVADA_OK) st = slots_release(s, false, err);
@@ -168,7 +189,7 @@ static levada_status slots_drop(levada_unroll_state *s, levada_error *err)
 
     LEVADA_TRY(slots_release(s, true, err));
     levada_context_dropped(s->records.context, n);
-    for (int64_t i = 0; i < s->records.args->batch_size; i++) own->slots[i].used = false;
+    for (int64_t i = 0; i < own->n; i++) own->slots[i].used = false;
     return LEVADA_END;
 }
 
@@ -194,7 +215,7 @@ static levada_status slots_put(const levada_unroll_state *s, int64_t *at, uint32
                                levada_state_writer *to, levada_error *err)
 {
     const slots_state *own = s->own;
-    int64_t n = s->records.args->batch_size, rows = 0;
+    int64_t n = own->n, rows = 0;
 
     for (int64_t i = 0; i < n; i++) {
         const slots_slot *slot = &own->slots[i];
@@ -211,7 +232,7 @@ static levada_status slots_put(const levada_unroll_state *s, int64_t *at, uint32
 static levada_status slots_save(const levada_unroll_state *s, levada_state_writer *to,
                                 levada_error *err)
 {
-    int64_t n = s->records.args->batch_size, waiting = s->records.n - s->records.at;
+    int64_t n = ((const slots_state *)s->own)->n, waiting = s->records.n - s->records.at;
     int64_t *at = levada_alloc((size_t)n * 2 * sizeof *at);
     uint32_t *stored = levada_alloc((size_t)(n + waiting) * sizeof *stored);
     levada_status st = at && stored ? slots_put(s, at, stored, to, err)
@@ -232,7 +253,7 @@ static levada_status slots_read(levada_unroll_state *s, levada_state_reader *fro
 
     LEVADA_TRY(levada_state_get_i64s(from, "segments", segments, &n, err));
     LEVADA_TRY(levada_state_get_i64s(from, "numbers", numbers, &m, err));
-    if (n != s->records.args->batch_size || m != n) return levada_unroll_damaged(err);
+    if (n != own->n || m != n) return levada_unroll_damaged(err);
     own->nused = 0;
     for (int64_t i = 0; i < n; i++) {
         own->slots[i] = (slots_slot){ .used = (*segments)[i] >= 0 };
@@ -247,7 +268,7 @@ static levada_status slots_adopt(levada_unroll_state *s, const levada_unroll_rec
 {
     slots_state *own = s->own;
 
-    for (int64_t i = 0; i < s->records.args->batch_size; i++) {
+    for (int64_t i = 0; i < own->n; i++) {
         slots_slot *slot = &own->slots[i];
 
         if (!slot->used) continue;

@@ -417,6 +417,53 @@ static void follows_the_policy_for_bad_records(void **state)
     levada_iter_close(&it);
 }
 
+/* Batch number i of all ranks together is batch number i of one rank that has all slots; slots are
+ * counted in each rank. */
+static void ranks_share_the_slots(void **state)
+{
+    static const char text[] = "t_rows:31 | unroll:2,batch_size=%d,sequences=x,context=n,"
+                               "zero_length=skip,allow_small_batch=%s%s";
+
+    (void)state;
+    for (int small = 0; small < 2; small++) {
+        levada_block *want = NULL, *got = NULL;
+        levada_iter  *all, *ranks[3];
+        char          full[192], rank[32];
+
+        snprintf(full, sizeof full, text, 6, small ? "true" : "false", "");
+        all = t_iter_open(full, 1, 4);
+        for (int k = 0; k < 3; k++) {
+            snprintf(rank, sizeof rank, ",ranks=[%d,3]", k);
+            snprintf(full, sizeof full, text, 2, small ? "true" : "false", rank);
+            ranks[k] = t_iter_open(full, 1 + k, 1 + 3 * k);
+            t_iter_sweep(full, true, 3);
+        }
+        while (levada_iter_next(all, &want, NULL) == LEVADA_OK) {
+            for (int64_t i = 0; i < 6; i++) {
+                if (i % 2 == 0) {
+                    levada_block_unref(&got);
+                    assert_int_equal(levada_iter_next(ranks[i / 2], &got, NULL), LEVADA_OK);
+                }
+                assert_int_equal(mark(got, "is_empty", i % 2), mark(want, "is_empty", i));
+                assert_int_equal(mark(got, "is_first", i % 2), mark(want, "is_first", i));
+                assert_int_equal(number(got, "segment", i % 2), number(want, "segment", i));
+                assert_int_equal(number(got, "slot", i % 2), i % 2);
+                assert_memory_equal(levada_column_i32(levada_block_column(got, "x")) + i % 2 * 2,
+                                    levada_column_i32(levada_block_column(want, "x")) + i * 2, 8);
+            }
+            levada_block_unref(&got);
+            levada_block_unref(&want);
+        }
+        for (int k = 0; k < 3; k++) {
+            assert_int_equal(levada_iter_next(ranks[k], &got, NULL), LEVADA_END);
+            assert_int_equal(t_iter_stat(ranks[k], "dropped_records"),
+                             t_iter_stat(all, "dropped_records"));
+            levada_iter_close(&ranks[k]);
+        }
+        levada_iter_close(&all);
+    }
+}
+
 /* Reads all batches; the most bytes that the pool had in use meanwhile. */
 static int64_t most_memory(const char *text)
 {
@@ -473,6 +520,11 @@ static void refuses_options_that_do_not_fit(void **state)
         { "t_rows:4,bare=true | unroll:4,batch_size=2,burn_in=4", "burn_in=4 must be less" },
         { "t_rows:4,bare=true | unroll:4,batch_size=2,burn_in=1,min_segment=4", "new steps" },
         { "t_rows:4,bare=true | unroll:4,batch_size=2,targets=x", "needs shift=" },
+        { "t_rows:4,bare=true | unroll:4,batch_size=2,ranks=[1,1]", "rank below world" },
+        { "t_rows:4,bare=true | unroll:4,batch_size=2,ranks=[1]", "rank below world" },
+        { "t_rows:4,bare=true | unroll:4,batch_size=65536,ranks=[0,2]", "at most 65536 slots" },
+        { "t_rows:4,bare=true | unroll:4,batch_size=2,layout=ready,states={h:int64},ranks=[0,2]",
+          "ranks= needs layout=slots" },
         { "t_rows:4,bare=true | unroll:4,batch_size=2,targets=n,shift=1", "not one of" },
         { "t_rows:4,bare=true | unroll:4,batch_size=2,sequences=y", "y" },
         { "t_rows:4,bare=true | unroll:4,batch_size=2,sequences=n", "no steps" },
@@ -505,6 +557,7 @@ int main(void)
         cmocka_unit_test(pads_with_the_value_of_the_field),
         cmocka_unit_test(reads_the_length_of_a_field),
         cmocka_unit_test(follows_the_policy_for_bad_records),
+        cmocka_unit_test(ranks_share_the_slots),
         cmocka_unit_test(memory_holds_open_sequences_and_a_block),
         cmocka_unit_test(refuses_batches_that_are_too_large),
         cmocka_unit_test(refuses_options_that_do_not_fit),
