@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """How a measure of rows.py is run: pinned programs, long-lived Python workers, fresh processes."""
 
+import contextlib
 import glob
 import importlib.metadata
 import json
 import os
 import re
+import select
 import shutil
 import subprocess
 import sys
@@ -17,6 +19,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 PEERS = os.path.join(ROOT, ".venv-peers", "bin", "python")
 LEAST_SECONDS = 0.2
+MOST_SECONDS = 120  # of one call; a library that takes longer has hung
 
 
 class Missing(Exception):
@@ -60,6 +63,9 @@ class Worker:
         request = {"call": what, "options": options, "least": LEAST_SECONDS}
         self.process.stdin.write(json.dumps(request) + "\n")
         self.process.stdin.flush()
+        if not select.select([self.process.stdout], [], [], MOST_SECONDS)[0]:
+            self.process.kill()
+            raise Missing(f"{what}: no answer in {MOST_SECONDS} s")
         line = self.process.stdout.readline()
         if not line:
             raise Missing(f"{what}: the worker ended with {self.process.wait()}")
@@ -69,7 +75,8 @@ class Worker:
         return result
 
     def close(self):
-        self.process.stdin.close()
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.close()
         self.process.wait()
 
 
@@ -113,7 +120,7 @@ class Runner:
         path = data.path(measure.file, self.folder) if measure.file else os.devnull
         command += [measure.what, path, str(threads)]
         command += [str(int(LEAST_SECONDS * 1000)), str(measure.inner)]
-        done = subprocess.run(command, capture_output=True, text=True)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=MOST_SECONDS)
         if done.returncode:
             raise Missing(done.stderr.strip() or f"exit status {done.returncode}")
         result = json.loads(done.stdout)
@@ -131,7 +138,11 @@ class Runner:
             "stdlib": "csv",
         }
         interpreter = self.interpreter(modules.get(library, library))
-        key = (library, measure.cores)
+        # mlx-data hangs in a process that has read from an iterable of Python before.
+        own = measure.what.split(":")[0] if library == "mlx" else library
+        key = (own, measure.cores)
+        if key in self.workers and self.workers[key].process.poll() is not None:
+            self.workers.pop(key)
         if key not in self.workers:
             self.workers[key] = Worker(interpreter, measure.cores)
         return self.workers[key].call(
