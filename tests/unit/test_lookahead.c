@@ -108,6 +108,49 @@ static void batches_waste_little(void **state)
     assert_true(ahead.latest <= 500 * (LEVADA_LOOKAHEAD_AGE + 2));
 }
 
+static int compare(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
+
+/* The least number of batches within the budget, over all ways to cut the sorted lengths. */
+static int64_t fewest_batches(const char *text, int64_t n, int64_t budget)
+{
+    int     sorted[16];
+    int64_t least[17] = { 0 };
+
+    for (int64_t i = 0; i < n; i++) {
+        sorted[i] = (int)strtol(text, (char **)(uintptr_t)&text, 10);
+        text += *text == ',';
+    }
+    qsort(sorted, (size_t)n, sizeof *sorted, compare);
+    for (int64_t to = 1; to <= n; to++) {
+        int64_t each = sorted[to - 1] > 1 ? sorted[to - 1] : 1;
+
+        least[to] = INT64_MAX;
+        for (int64_t from = to - 1; from >= 0 && (to - from) * each <= budget; from--) {
+            if (least[from] + 1 < least[to]) least[to] = least[from] + 1;
+        }
+    }
+    return least[n];
+}
+
+static void one_window_makes_the_fewest_batches(void **state)
+{
+    char some[256], text[512];
+
+    (void)state;
+    for (int64_t seed = 1; seed <= 120; seed++) {
+        int64_t n = 1 + seed % 16, budget = 64 + seed * 7 % 200;
+
+        (void)lengths(n, (uint64_t)seed, some, sizeof some);
+        (void)snprintf(text, sizeof text,
+                       "t_rows:%lld,bare=true,lengths=[%s]" BUCKET "x,lookahead=%lld,"
+                       "max_tokens=%lld", (long long)n, some, (long long)(n + seed % 3),
+                       (long long)budget);
+        if (read_all(text, n, budget, INT64_MAX).batches != fewest_batches(some, n, budget)) {
+            fail_msg("%s", text);
+        }
+    }
+}
+
 /* The order of widths as it is emitted. */
 static int64_t descents(const char *text, int64_t epoch, t_bytes *widths)
 {
@@ -200,6 +243,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_record_comes_once_within_the_budget),
         cmocka_unit_test(batches_waste_little),
+        cmocka_unit_test(one_window_makes_the_fewest_batches),
         cmocka_unit_test(batches_are_shuffled_by_seed_and_epoch),
         cmocka_unit_test(goes_on_after_a_restore_at_any_cut),
         cmocka_unit_test(only_a_remainder_is_dropped),
