@@ -141,63 +141,51 @@ static bool dataset_collect(levada_py_state *state, PyObject *inputs,
     return true;
 }
 
-static PyObject *dataset_append(PyObject *module, PyObject *args)
+/* The stage `name`, or without a name `last` with other inputs and options. */
+static PyObject *dataset_make(levada_py_state *state, const char *name, const levada_dataset *last,
+                              PyObject *tuple, PyObject *dict)
 {
-    levada_py_state *state = PyModule_GetState(module);
-    const char      *name = NULL;
-    PyObject        *dict = NULL, *tuple = NULL;
-    levada_value    *options = NULL;
-    levada_dataset  *made = NULL;
-    levada_error     err = LEVADA_ERROR_INIT;
-    levada_status    st;
-    Py_ssize_t       n = 0;
-    PyObject        *result = NULL;
-    const levada_dataset **inputs = NULL;
+    Py_ssize_t             n = PyTuple_Size(tuple);
+    const levada_dataset **inputs = PyMem_Calloc((size_t)n + 1, sizeof *inputs);
+    levada_value          *options = NULL;
+    levada_dataset        *made = NULL;
+    levada_error           err = LEVADA_ERROR_INIT;
+    levada_status          st;
+    PyObject              *result = NULL;
 
-    if (!PyArg_ParseTuple(args, "sO!O!:append", &name, &PyDict_Type, &dict, &PyTuple_Type, &tuple))
-        return NULL;
-    n = PyTuple_Size(tuple);
-    inputs = PyMem_Calloc((size_t)n + 1, sizeof *inputs);
     if (!inputs) return PyErr_NoMemory();
-    if (!dataset_collect(state, tuple, inputs, n)) goto out;
-    options = levada_py_value(state, dict);
-    if (!options) goto out;
-    LEVADA_PY_UNLOCKED(
-        st = levada_dataset_append(NULL, name, options, inputs, (int32_t)n, &made, &err));
-    if (levada_py_ok(st, &err)) result = levada_py_dataset_new(state, &made);
-out:
+    if (dataset_collect(state, tuple, inputs, n)) options = levada_py_value(state, dict);
+    if (options) {
+        LEVADA_PY_UNLOCKED(
+            st = name ? levada_dataset_append(NULL, name, options, inputs, (int32_t)n, &made, &err)
+                      : levada_dataset_remake(last, options, inputs, (int32_t)n, &made, &err));
+        if (levada_py_ok(st, &err)) result = levada_py_dataset_new(state, &made);
+    }
     levada_value_destroy(&options);
     PyMem_Free(inputs);
     return result;
 }
 
+static PyObject *dataset_append(PyObject *module, PyObject *args)
+{
+    const char *name = NULL;
+    PyObject   *dict = NULL, *tuple = NULL;
+
+    if (!PyArg_ParseTuple(args, "sO!O!:append", &name, &PyDict_Type, &dict, &PyTuple_Type, &tuple))
+        return NULL;
+    return dataset_make(PyModule_GetState(module), name, NULL, tuple, dict);
+}
+
 static PyObject *dataset_remake(PyObject *module, PyObject *args)
 {
-    levada_py_state *state = PyModule_GetState(module);
-    PyObject        *last = NULL, *tuple = NULL, *dict = NULL, *result = NULL;
-    levada_dataset  *ds = NULL, *made = NULL;
-    levada_value    *changes = NULL;
-    levada_error     err = LEVADA_ERROR_INIT;
-    levada_status    st;
-    Py_ssize_t       n = 0;
-    const levada_dataset **inputs = NULL;
+    levada_py_state      *state = PyModule_GetState(module);
+    PyObject             *last = NULL, *tuple = NULL, *dict = NULL;
+    const levada_dataset *ds = NULL;
 
     if (!PyArg_ParseTuple(args, "OO!O!:remake", &last, &PyTuple_Type, &tuple, &PyDict_Type, &dict))
         return NULL;
     ds = levada_py_dataset_of(state, last);
-    if (!ds) return NULL;
-    n = PyTuple_Size(tuple);
-    inputs = PyMem_Calloc((size_t)n + 1, sizeof *inputs);
-    if (!inputs) return PyErr_NoMemory();
-    if (!dataset_collect(state, tuple, inputs, n)) goto out;
-    changes = levada_py_value(state, dict);
-    if (!changes) goto out;
-    LEVADA_PY_UNLOCKED(st = levada_dataset_remake(ds, changes, inputs, (int32_t)n, &made, &err));
-    if (levada_py_ok(st, &err)) result = levada_py_dataset_new(state, &made);
-out:
-    levada_value_destroy(&changes);
-    PyMem_Free(inputs);
-    return result;
+    return ds ? dataset_make(state, NULL, ds, tuple, dict) : NULL;
 }
 
 /* open(tuple of paths, source or None, parse) */
