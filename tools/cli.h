@@ -40,6 +40,7 @@ extern const levada_cli_command *const levada_cli_commands[];
 void levada_cli_signals(void);
 void levada_cli_signals_end(void);   /* Ctrl-C ends the process: work that cannot stop itself  */
 bool levada_cli_stopped(void);       /* Ctrl-C was pressed                                     */
+bool levada_cli_interrupted(void);   /* the same, in the main thread: openers give up          */
 bool levada_cli_report_wanted(void); /* kill -USR1 came; true once for each                    */
 
 /* "levada: text" on standard error; returns FAILED, or INTERRUPTED after Ctrl-C. */

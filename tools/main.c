@@ -4,6 +4,7 @@
  */
 #include "cli.h"
 #include "json.h"
+#include <levada/binding.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -239,6 +240,7 @@ int main(int argc, char **argv)
 
     levada_cli_signals();
     if (main_env(&env, &err) != LEVADA_OK) return (int)levada_cli_fail(&err);
+    levada_env_set_interrupted(env, levada_cli_interrupted);
     first = main_globals(argc, argv, env, &status);
     if (first == 0) goto out;
     status = LEVADA_CLI_USAGE;

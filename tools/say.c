@@ -7,6 +7,7 @@
 #include <levada/output.h>
 
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -16,6 +17,7 @@
 
 static volatile sig_atomic_t say_stop, say_report;
 static int                   say_lost; /* errno of the write that failed first */
+static pthread_t             say_main; /* the thread that reads */
 
 /* Leaves no temporary file; then the signal ends the process as it would have. */
 static void say_end(int number)
@@ -42,6 +44,7 @@ static void say_handle(int number, void (*handler)(int))
 
 void levada_cli_signals(void)
 {
+    say_main = pthread_self();
     say_handle(SIGUSR1, say_on_signal);
     say_handle(SIGINT, say_on_signal);
     say_handle(SIGTERM, say_end);
@@ -53,6 +56,8 @@ void levada_cli_signals(void)
 void levada_cli_signals_end(void) { say_handle(SIGINT, say_end); }
 
 bool levada_cli_stopped(void) { return say_stop != 0; }
+
+bool levada_cli_interrupted(void) { return say_stop && pthread_equal(pthread_self(), say_main); }
 
 bool levada_cli_report_wanted(void)
 {

@@ -76,6 +76,12 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_bucket_over(const levada_bucket_
  * callers interrupted before they used it. Until then it is part of what save() keeps. */
 LEVADA_API void levada_iter_unread(levada_iter *it, levada_block **block);
 
+/* Calls that wait outside of the library (openers, which poll levada_cancel_requested) call
+ * interrupted() on their own thread. Where it returns true, an opener gives up: a levada_iter_next
+ * of that thread returns AGAIN with nothing lost, and other calls ECANCELLED. NULL = none. For all
+ * files that are opened from then on; an environment of NULL is the default one. */
+LEVADA_API void levada_env_set_interrupted(levada_env *env, bool (*interrupted)(void));
+
 /* Which columns decoders leave encoded until a batch is made. Results never depend on it: this is
  * for tests and for measurements. */
 typedef enum levada_late_decode {

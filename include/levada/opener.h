@@ -11,7 +11,8 @@
  * Threads: an open file has one owner. `open` and `look` may run on several threads at once, and so
  * may `read_at` on one file where `shared` is set.
  * Cancelling: `open` receives a token. A read that may wait longer than a disk polls it while it
- * waits (levada_cancel_requested) and returns ECANCELLED once it is set.
+ * waits (levada_cancel_requested) and returns ECANCELLED once it is set; so does `open`. An `open`
+ * that was interrupted is called again.
  * Errors name what failed; the caller adds the name of the file. A missing file is ENOT_FOUND and a
  * failure of the storage is EUNAVAILABLE. EDATA_LOSS is reserved for damaged content, because error
  * policies skip it, as they skip missing files.
@@ -25,7 +26,8 @@
 extern "C" {
 #endif
 
-/* Whether the iterator of a read was cancelled. Outlives the file that was opened with it. */
+/* Whether the iterator of a read was cancelled, or its thread was interrupted (Ctrl-C in Python).
+ * Outlives the file that was opened with it. */
 typedef struct levada_cancel levada_cancel;
 /* Whether it was; NULL never is. Any thread. */
 LEVADA_API bool levada_cancel_requested(const levada_cancel *cancel);

@@ -2,6 +2,8 @@
 /* The module: its state, types and functions, and how errors become exceptions. */
 #include "module.h"
 
+#include <levada/binding.h>
+
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -263,6 +265,7 @@ static int module_exec(PyObject *module)
     &&PyModule_AddFunctions(module, levada_py_functions_##word) == 0
     if (!(true LEVADA_PY_FUNCTIONS(MODULE_ADD_FUNCTIONS))) return -1;
 #undef MODULE_ADD_FUNCTIONS
+    levada_env_set_interrupted(NULL, levada_py_interrupted);
     return module_add_tables(module);
 }
 

@@ -88,3 +88,4 @@ def test_jax_trains(tmp_path):
     lv.samples.write(tmp_path)
     found = whole("jax_train.py", tmp_path)
     assert len(found) == STEPS
+    assert min(map(float, list(found.values())[-3:])) < float(found["", 1])

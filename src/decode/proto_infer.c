@@ -159,6 +159,7 @@ static levada_status infer_read(infer_job *job, const levada_dataset *input, con
         levada_block_unref(&block);
     }
     levada_iter_close(&it);
+    if (st == LEVADA_AGAIN) return levada_fail(err, LEVADA_ECANCELLED, "interrupted");
     if (st == LEVADA_END || (st == LEVADA_EDATA_LOSS && job->records > 0)) st = LEVADA_OK;
     else if (st != LEVADA_OK && err) *err = why;
     return st;

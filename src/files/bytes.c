@@ -18,6 +18,7 @@ struct levada_bytes {
     levada_env              *env; /* a reference */
     char                    *path;
     const levada_opener_def *opener;
+    levada_cancel            cancel;
     void                    *file; /* of the opener; NULL = not open */
     int64_t                  size; /* when it was opened         */
     int64_t                  at;   /* on disk                    */
@@ -63,8 +64,8 @@ static levada_status bytes_pull(levada_bytes *b, uint8_t *data, int64_t size, in
 static levada_status bytes_open_file(levada_bytes *b, const levada_bytes_options *options,
                                      levada_error *err)
 {
-    LEVADA_TRY(b->opener->open(b->opener->user, b->path, levada_opener_cancel(options->cancelled),
-                               &b->file, err));
+    b->cancel = (levada_cancel){.flag = options->cancelled, .env = b->env};
+    LEVADA_TRY(b->opener->open(b->opener->user, b->path, &b->cancel, &b->file, err));
     return b->opener->size(b->file, &b->size, err);
 }
 

@@ -183,6 +183,19 @@ static levada_status file_reader_open(levada_file_reader *r, levada_error *err)
     return LEVADA_OK;
 }
 
+/* Did an opener give up because its thread was interrupted? Nothing has changed then, and the next
+ * call opens the file again. */
+static bool file_reader_interrupted(const levada_file_reader *r, levada_status st,
+                                    levada_error *err)
+{
+    const atomic_bool *cancelled = r->owner.cancelled;
+
+    if (st != LEVADA_ECANCELLED || (cancelled && atomic_load(cancelled))) return false;
+    if (!levada_env_is_interrupted(r->context->env)) return false;
+    levada_error_clear(err);
+    return true;
+}
+
 void levada_file_reader_leave(levada_file_reader *r)
 {
     levada_file_names *names = r->open ? r->owner.names : NULL;
@@ -453,6 +466,7 @@ levada_status levada_file_reader_next(levada_file_reader *r, levada_block **out,
             continue;
         }
         if (!r->open) st = file_reader_open(r, err);
+        if (file_reader_interrupted(r, st, err)) return LEVADA_AGAIN;
         if (st == LEVADA_OK) {
             st = file_reader_frame(r, err);
             levada_file_reader_clip(r);

@@ -136,16 +136,11 @@ const levada_opener_def *levada_opener_find(const levada_env *env, const char *p
     return found ? found : &opener_local;
 }
 
-/* -- cancelling: a token is the flag itself */
-
-const levada_cancel *levada_opener_cancel(const atomic_bool *flag)
-{
-    return (const levada_cancel *)(uintptr_t)flag;
-}
+/* -- cancelling */
 
 bool levada_cancel_requested(const levada_cancel *cancel)
 {
-    const atomic_bool *flag = (const atomic_bool *)(uintptr_t)cancel;
-
-    return flag && atomic_load_explicit(flag, memory_order_relaxed);
+    if (!cancel) return false;
+    if (cancel->flag && atomic_load_explicit(cancel->flag, memory_order_relaxed)) return true;
+    return levada_env_is_interrupted(cancel->env);
 }

@@ -20,7 +20,10 @@
 /* The opener whose scheme the name begins with, else that of local files. Borrowed. */
 const levada_opener_def *levada_opener_find(const levada_env *env, const char *path);
 
-/* A flag as the token that openers receive; NULL stays NULL. */
-const levada_cancel *levada_opener_cancel(const atomic_bool *flag);
+/* The token that openers receive. */
+struct levada_cancel {
+    const atomic_bool *flag; /* set when the iterator is cancelled; NULL = never */
+    const levada_env  *env;  /* whose binding may interrupt the thread that asks */
+};
 
 #endif

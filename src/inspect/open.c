@@ -100,6 +100,7 @@ static levada_status open_decoder(const levada_dataset *ds, const char **out, le
     if (st == LEVADA_OK) st = levada_iter_next(it, &block, err);
     if (st == LEVADA_OK) st = open_count(view, block, counts, err);
     if (st == LEVADA_END) st = LEVADA_OK;
+    if (st == LEVADA_AGAIN) st = levada_fail(err, LEVADA_ECANCELLED, "interrupted");
     if (counts[LEVADA_EXAMPLE_PLAIN] + counts[LEVADA_EXAMPLE_SEQUENCE] >
         counts[LEVADA_EXAMPLE_OTHER])
         *out = counts[LEVADA_EXAMPLE_SEQUENCE] > 0 ? "parse_sequence_example" : "parse_example";

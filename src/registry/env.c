@@ -30,6 +30,8 @@ typedef struct env_plugin {
     char               text[]; /* name and path, both terminated */
 } env_plugin;
 
+typedef bool(env_interrupted)(void);
+
 struct levada_env {
     atomic_int              refs;
     levada_env_options      options;
@@ -40,6 +42,7 @@ struct levada_env {
     _Atomic(levada_env_function *) functions;
     _Atomic(env_plugin *)   plugins;
     atomic_int              late_decode; /* a levada_late_decode */
+    _Atomic(env_interrupted *) interrupted;
     bool                    lockable;
     levada_guard            guard;
     levada_mutex            loading; /* held while a library is loaded */
@@ -339,6 +342,20 @@ void levada_env_set_late_decode(levada_env *env, levada_late_decode how)
 {
     if (env == NULL) env = env_get_default();
     if (env != NULL) atomic_store_explicit(&env->late_decode, (int)how, memory_order_relaxed);
+}
+
+void levada_env_set_interrupted(levada_env *env, bool (*interrupted)(void))
+{
+    if (env == NULL) env = env_get_default();
+    if (env != NULL) atomic_store(&env->interrupted, interrupted);
+}
+
+bool levada_env_is_interrupted(const levada_env *env)
+{
+    levada_env      *own = (levada_env *)(uintptr_t)env_or_default(env);
+    env_interrupted *interrupted = own ? atomic_load(&own->interrupted) : NULL;
+
+    return interrupted && interrupted();
 }
 
 int32_t levada_env_late_decode(const levada_env *env)

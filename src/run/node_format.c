@@ -14,6 +14,15 @@ static int32_t format_pass(const levada_node *it)
 
 /* -- blocks */
 
+/* AGAIN: an opener was interrupted, and so is the call of the consumer. */
+static levada_status format_read(levada_node *it, levada_block **out, levada_error *err)
+{
+    levada_status st = levada_file_reader_next(it->self, out, err);
+
+    if (st == LEVADA_AGAIN) it->run->interrupted = true;
+    return st;
+}
+
 static levada_status format_add(levada_merge *to, levada_merge_input *from,
                                 const levada_block *block, levada_error *err)
 {
@@ -35,13 +44,14 @@ static levada_status format_collect(levada_node *it, int64_t bytes, levada_merge
 
         levada_file_reader_limit(it->self, it->wanted - to->n);
         it->late_why = (levada_error)LEVADA_ERROR_INIT;
-        it->late = levada_file_reader_next(it->self, &block, &it->late_why);
+        it->late = format_read(it, &block, &it->late_why);
         if (it->late != LEVADA_OK) break;
         bytes += block->bytes;
         st = format_add(to, from, block, err);
         if (block->nrejects) *last = block;
         else levada_block_unref(&block);
     }
+    if (it->late == LEVADA_AGAIN) it->late = LEVADA_OK; /* the next call opens the file again */
     return st;
 }
 
@@ -83,9 +93,9 @@ static levada_status format_next(levada_node *it, levada_block **out, levada_err
 {
     levada_block *block = NULL;
 
-    if (it->wanted == 0) return levada_file_reader_next(it->self, out, err);
+    if (it->wanted == 0) return format_read(it, out, err);
     levada_file_reader_limit(it->self, it->wanted);
-    LEVADA_TRY(levada_file_reader_next(it->self, &block, err));
+    LEVADA_TRY(format_read(it, &block, err));
     if (block->nrejects == 0 && block->n < it->wanted) LEVADA_TRY(format_join(it, &block, err));
     *out = block;
     return LEVADA_OK;

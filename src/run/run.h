@@ -55,7 +55,7 @@ struct levada_run {
     int64_t deadline; /* of the consumer's call; -1 = none                                      */
     bool    soft;     /* that call works upstream itself, where a block may take longer          */
     int64_t pulls;    /* what that call got so far: no call gives up before it got something     */
-    bool    interrupted; /* a function that it ran had to stop: it gives up now                  */
+    bool    interrupted; /* a function or opener that it ran had to stop: it gives up now        */
     levada_workers    *workers;     /* the workers; NULL where threads = 1 */
 };
 
