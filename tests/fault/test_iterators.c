@@ -262,6 +262,27 @@ static void segments(void **state)
                "states={h:{dtype:float32,shape:[2]},c:int64}", 1, 1);
 }
 
+/* Context that stays ragged, and slots of two ranks. */
+static void segments_with_ragged_context(void **state)
+{
+    static const char *const layouts[] = { "ranks=[1,2],padding_values={x:-1}",
+                                           "layout=ready,states={h:int64}" };
+    char text[512];
+
+    (void)state;
+    (void)t_folder();
+    write_examples(t_path("a.tfrecord"));
+    for (size_t i = 0; i < 2; i++) {
+        (void)snprintf(text, sizeof text,
+                       "tfrecord:%s | parse_example:{x:{kind:VarLen,dtype:int64},"
+                       "y:{kind:VarLen,dtype:int64}} | "
+                       "unroll:2,batch_size=2,sequences=x,zero_length=skip,%s",
+                       t_path("a.tfrecord"), layouts[i]);
+        sweep(text, 1, 1);
+    }
+    t_folder_drop();
+}
+
 /* The file stays open, neighbors are read together, and a record that is none is skipped. */
 static void records_of_an_index(void **state)
 {
@@ -407,6 +428,7 @@ int main(void)
         cmocka_unit_test(shard_parse_bucket_to_boundaries),
         cmocka_unit_test(buckets_of_ranks),
         cmocka_unit_test(segments),
+        cmocka_unit_test(segments_with_ragged_context),
         cmocka_unit_test(records_of_an_index),
         cmocka_unit_test(lengths_of_an_index),
         cmocka_unit_test(interleave_parse_shuffle),
