@@ -70,6 +70,7 @@ typedef struct levada_csv_even {
     const uint8_t *text;
     const int32_t *mark;
     int64_t        stride;
+    bool           quoted; /* some fields are in quotes, none of them has quotes in it */
 } levada_csv_even;
 
 typedef struct levada_csv {

@@ -262,30 +262,34 @@ static levada_status decode_numbers(const decode_block *b, int64_t column, levad
 /* Is the index of even rows all that the column needs, as no field is missing? */
 static bool decode_is_indexed(const decode_block *b, int64_t column)
 {
-    const levada_csv *csv = b->csv;
-    const int32_t    *mark;
-    bool              empty = false;
+    const levada_csv_even *even = &b->csv->even;
+    const int32_t         *mark;
+    bool                   empty = false;
 
-    if (!csv->is_even || b->args->na_value[0] != '\0' || b->in->owner->size > INT32_MAX)
+    if (!b->csv->is_even || b->args->na_value[0] != '\0' || b->in->owner->size > INT32_MAX)
         return false;
-    mark = levada_csv_even_ends(csv, column);
-    for (int64_t row = 0; row < b->in->n; row++, mark += csv->even.stride)
-        empty |= mark[0] - mark[-1] == 1;
+    mark = levada_csv_even_ends(b->csv, column);
+    for (int64_t row = 0; row < b->in->n; row++, mark += even->stride) {
+        int32_t size = mark[0] - mark[-1] - 1;
+
+        empty |= size == 0 || (even->quoted && size == 2 && even->text[mark[0] - 1] == '"');
+    }
     return !empty;
 }
 
 static levada_status decode_indexed(const decode_block *b, int64_t column, levada_error *err)
 {
-    const levada_csv    *csv = b->csv;
-    const levada_buffer *owner = b->in->owner;
-    const int32_t       *mark = levada_csv_even_ends(csv, column);
-    int32_t             *begin = NULL, *end = NULL;
-    int32_t              base = (int32_t)(csv->even.text - owner->data);
+    const levada_csv_even *even = &b->csv->even;
+    const levada_buffer   *owner = b->in->owner;
+    const int32_t         *mark = levada_csv_even_ends(b->csv, column);
+    int32_t               *begin = NULL, *end = NULL, base = (int32_t)(even->text - owner->data);
 
     LEVADA_TRY(levada_builder_ranges(b->out, (int32_t)column, 0, b->in->n, &begin, &end, err));
-    for (int64_t row = 0; row < b->in->n; row++, mark += csv->even.stride) {
-        begin[row] = base + mark[-1] + 1;
-        end[row] = base + mark[0];
+    for (int64_t row = 0; row < b->in->n; row++, mark += even->stride) {
+        int32_t quote = even->quoted && even->text[mark[0] - 1] == '"';
+
+        begin[row] = base + mark[-1] + 1 + quote;
+        end[row] = base + mark[0] - quote;
     }
     levada_builder_share_values(b->out, (int32_t)column, owner->data, owner);
     return LEVADA_OK;

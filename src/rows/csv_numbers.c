@@ -23,8 +23,15 @@ static int32_t numbers_i64(const levada_csv *csv, int64_t column, int64_t from, 
 
     if (csv->is_even) {
         const levada_text_fields fields = numbers_fields(csv, column, from);
+        int32_t                  all = csv->kernels->text_i64(&fields, n, out, odd);
 
-        return csv->kernels->text_i64(&fields, n, out, odd);
+        for (int32_t i = 0; i < all; i++) {
+            levada_csv_field f = levada_csv_even_field(csv, from + odd[i], column);
+
+            odd[nodd] = odd[i];
+            nodd += !csv->even.quoted || !levada_quick_int(f.at, (size_t)f.size, &out[odd[i]]);
+        }
+        return nodd;
     }
     for (int64_t i = 0; i < n; i++) {
         if (!levada_quick_int(field[i].at, (size_t)field[i].size, &out[i]))
@@ -41,8 +48,17 @@ static int32_t numbers_f64(const levada_csv *csv, int64_t column, int64_t from, 
 
     if (csv->is_even) {
         const levada_text_fields fields = numbers_fields(csv, column, from);
+        int32_t                  all = csv->kernels->text_f64(&fields, n, out, odd);
 
-        return csv->kernels->text_f64(&fields, n, out, odd);
+        for (int32_t i = 0; i < all; i++) {
+            levada_csv_field f = levada_csv_even_field(csv, from + odd[i], column);
+
+            odd[nodd] = odd[i];
+            nodd += !csv->even.quoted ||
+                    (!levada_quick_double(f.at, (size_t)f.size, &out[odd[i]]) &&
+                     !levada_quick_long(f.at, (size_t)f.size, &out[odd[i]]));
+        }
+        return nodd;
     }
     for (int64_t i = 0; i < n; i++) {
         if (!levada_quick_double(field[i].at, (size_t)field[i].size, &out[i]) &&

@@ -213,6 +213,47 @@ static void even_rows_are_read_like_others(void **state)
     }
 }
 
+/* Rows in quotes with delimiters and newlines in them, and at the end one that has a quote in it,
+ * after which the whole block is read in another way. */
+static t_bytes read_quoted(bool escaped, int32_t block_rows, int64_t *rows)
+{
+    const char *path = t_path("quoted.csv");
+    t_bytes     text = { 0 };
+    char        row[160], description[256];
+
+    for (int i = 0; i < 200; i++) {
+        const char *quote = i % 3 ? "\"" : "";
+
+        t_add(&text, row, (size_t)snprintf(row, sizeof row,
+                                           "\"a, %d\n\",%s%d%s,\"%d.25\",%s,\"x%d\"\r\n", i, quote,
+                                           i * 7919, quote, i, i % 7 ? "\"b\"" : "\"\"", i));
+    }
+    if (escaped) t_add(&text, row, (size_t)snprintf(row, sizeof row, "\"\"\"\",1,2,c,d\r\n"));
+    t_write_file(path, text.at, text.size);
+    t_clear(&text);
+    snprintf(description, sizeof description,
+             "csv:%s,record_defaults=[string,int32,float64,{dtype:string,default:none},string]",
+             path);
+    return read_even(description, block_rows, rows);
+}
+
+static void rows_in_quotes_are_read_like_others(void **state)
+{
+    int64_t rows, more;
+    t_bytes even = read_quoted(false, 256, &rows), odd = read_quoted(true, 256, &more);
+    t_bytes few = read_quoted(false, 3, &rows);
+
+    (void)state;
+    assert_int_equal(rows, 200);
+    assert_int_equal(more, 201);
+    t_bytes_equal(even, few, "blocks of 3");
+    assert_true(odd.size > even.size);
+    assert_memory_equal(even.at, odd.at, even.size);
+    t_clear(&even);
+    t_clear(&odd);
+    t_clear(&few);
+}
+
 static void errors_name_the_place(void **state)
 {
     const char *types = ",record_defaults=[int32,string],columns=[age,name]";
@@ -289,6 +330,7 @@ int main(void)
         cmocka_unit_test(rows_are_found_across_chunks),
         cmocka_unit_test(columns_have_types_and_defaults),
         cmocka_unit_test(even_rows_are_read_like_others),
+        cmocka_unit_test(rows_in_quotes_are_read_like_others),
         cmocka_unit_test(errors_name_the_place),
         cmocka_unit_test(an_open_quote_at_the_end_is_damage),
         cmocka_unit_test(refuses_options_that_do_not_fit),
