@@ -166,6 +166,25 @@ def test_a_state_keeps_the_boundaries_without_the_index(files, bounded):
             assert batches(it) == other[i:]
 
 
+def test_a_state_is_refused_where_other_lengths_would_choose_other_boundaries(tmp_path):
+    """Lines that move within a file change neither its size nor its first bytes."""
+    path = tmp_path / "a.txt"
+    lines = [b"x" * (1 + i * 37 % 90) for i in range(600)]
+    path.write_bytes(b"\n".join(lines) + b"\n")
+    lv.index(str(path), length="line")
+    ds = lv.text_lines(str(path), index=True).with_options(seed=1, threads=1)
+    ds = ds.bucket_by_sequence_length("line", batch_sizes=4, num_buckets=4)
+    with ds.iterate(0) as it:
+        next(it)
+        state = it.save()
+    ds.iterate(0).restore(state)
+    lines[400:] = [b"x" * 1, b"x" * (sum(map(len, lines[400:])) - 1), *[b""] * 198]
+    path.write_bytes(b"\n".join(lines) + b"\n")
+    lv.index(str(path), length="line")
+    with pytest.raises(FailedPreconditionError, match="has other lengths than when the state"):
+        ds.iterate(0).restore(state)
+
+
 def test_ranks_have_the_same_boundaries(files):
     ds = bucketed(records(files, index=True))
     seen = []

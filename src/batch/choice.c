@@ -209,6 +209,19 @@ levada_status levada_choice_save(const levada_choice *c, const levada_buckets *b
     return levada_state_put_i64s(to, "boundaries", buckets->at, buckets->n - 1, err);
 }
 
+/* Boundaries that an index of the same data chose are those that it chooses now. */
+static levada_status choice_check_index(const levada_choice *c, const levada_buckets *now,
+                                        const int64_t *at, int64_t n, levada_error *err)
+{
+    if (!c->fixed || c->once) return LEVADA_OK; /* of batches with one shape the last one grows */
+    if (n == now->n - 1 && (n == 0 || memcmp(at, now->at, (size_t)n * sizeof *at) == 0)) {
+        return LEVADA_OK;
+    }
+    return levada_fail(err, LEVADA_EFAILED_PRECONDITION,
+                       "the index has other lengths than when the state was saved: they make other "
+                       "boundaries, so the data has changed");
+}
+
 levada_status levada_choice_restore(levada_choice *c, levada_buckets *buckets,
                                     levada_state_reader *from, levada_error *err)
 {
@@ -227,6 +240,9 @@ levada_status levada_choice_restore(levada_choice *c, levada_buckets *buckets,
     }
     if (!sound || n != choice_count(c) || nat > c->buckets) {
         return levada_fail(err, LEVADA_EDATA_LOSS, "the saved state is damaged");
+    }
+    if (made && levada_state_has(from, "indexed")) {
+        LEVADA_TRY(choice_check_index(c, buckets, at, nat, err));
     }
     if (n) memcpy(c->window, window, (size_t)n * sizeof *window);
     c->made = made;
