@@ -177,8 +177,9 @@ LEVADA_API LEVADA_MUST_USE levada_status levada_inspect_lengths(const levada_dat
 LEVADA_API LEVADA_MUST_USE levada_status levada_inspect_count(const levada_dataset *dataset,
                                                               int64_t *records, levada_error *err);
 /* Record `number` (from 0 on, in the order of the files, also with shuffle_records) of such a
- * dataset, as a block of one row, owned by the caller. Opens the files each time: read many records
- * with an iterator. EOUT_OF_RANGE: there is no such record. */
+ * dataset, as a block of one row, owned by the caller. A dataset keeps what reads its records from
+ * call to call; each call opens the file and its index again, so that changes are noticed.
+ * EOUT_OF_RANGE: there is no such record. */
 LEVADA_API LEVADA_MUST_USE levada_status levada_inspect_record(const levada_dataset *dataset,
                                                                int64_t number, levada_block **out,
                                                                levada_error *err);

@@ -74,8 +74,8 @@ class Divided(Stages[T]):
 
         ``lv.tfrecord("a.tfrecord", index=True)[7]``, also downstream of decoders, ``map``,
         ``cast``, ``select``, ``rename``. The order is that of the files, also with
-        ``shuffle_records``; negative numbers count from the end. Opens the files again: iterate to
-        read many records. IndexError for a number that does not exist.
+        ``shuffle_records``; negative numbers count from the end. Iterate to read many
+        records: each call opens the file again. IndexError for a number that does not exist.
         """
         from levada._batch import rows_of
         from levada.errors import FailedPreconditionError, OutOfRangeError

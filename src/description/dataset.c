@@ -37,6 +37,11 @@ void levada_dataset_keep(levada_dataset *dataset, levada_common *common)
     if (!atomic_compare_exchange_strong(&dataset->kept, &none, common)) common->drop(common);
 }
 
+levada_common *levada_dataset_swap_spare(const levada_dataset *dataset, levada_common *spare)
+{
+    return atomic_exchange(&((levada_dataset *)(uintptr_t)dataset)->spare, spare);
+}
+
 levada_common *levada_dataset_kept(const levada_dataset *dataset)
 {
     return atomic_load(&dataset->kept);
@@ -45,9 +50,10 @@ levada_common *levada_dataset_kept(const levada_dataset *dataset)
 static void dataset_free(levada_dataset *dataset)
 {
     levada_bound bound = {dataset->options, dataset->args, dataset->memory, dataset->nmemory};
-    levada_common *kept = atomic_load(&dataset->kept);
+    levada_common *kept = atomic_load(&dataset->kept), *spare = atomic_load(&dataset->spare);
 
     if (kept) kept->drop(kept);
+    if (spare) spare->drop(spare);
     levada_bound_clear(&bound);
     levada_spec_unref(&dataset->spec);
     levada_spec_unref(&dataset->middle);

@@ -38,6 +38,7 @@ struct levada_dataset {
     int32_t nest;  /* combiners and values in each other, at most LEVADA_NEST_VALUE */
     int64_t nodes; /* stages in the whole tree, at most LEVADA_DATASET_NODES  */
     _Atomic(levada_common *) kept; /* set once, by a stage that runs; dropped with it */
+    _Atomic(levada_common *) spare; /* reads single records, while no call does; dropped with it */
 };
 
 #define LEVADA_DATASET_DEPTH 1000
@@ -54,6 +55,9 @@ typedef struct levada_default_path {
 
 /* The first one stays until the dataset is gone; another one is dropped. Any thread. */
 void levada_dataset_keep(levada_dataset *dataset, levada_common *common);
+/* Leaves `spare` (NULL = nothing) at the dataset, and takes what was there. Any thread: nobody else
+ * has what was taken. */
+levada_common *levada_dataset_swap_spare(const levada_dataset *dataset, levada_common *spare);
 /* Borrowed; NULL where nothing was kept yet. */
 levada_common *levada_dataset_kept(const levada_dataset *dataset);
 

@@ -84,3 +84,29 @@ levada_status levada_file_reader_pick(levada_file_reader *r, levada_picked *p, i
     levada_block_unref(&block);
     return st;
 }
+
+/* -- one record */
+
+levada_status levada_file_reader_locate(levada_file_reader *r, int64_t number, levada_origin *out,
+                                        levada_error *err)
+{
+    levada_index_entry entry;
+    int32_t            shard;
+    int64_t            record;
+
+    if (number < 0 || number >= r->end - r->first) {
+        return levada_fail(err, LEVADA_EOUT_OF_RANGE, "record %lld of %lld does not exist",
+                           (long long)number, (long long)(r->end - r->first));
+    }
+    levada_index_locate(r->index, r->first + number, &shard, &record);
+    LEVADA_TRY(levada_index_check_again(r->index, shard, err));
+    LEVADA_TRY(levada_index_find(r->index, r->first + number, &entry, err));
+    levada_file_reader_forget(r);
+    r->located = entry.length;
+    *out = (levada_origin){ .source = r->source,
+                            .pass = r->pass,
+                            .shard = shard,
+                            .record = record,
+                            .offset = entry.offset };
+    return LEVADA_OK;
+}

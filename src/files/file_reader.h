@@ -153,6 +153,12 @@ bool levada_file_reader_ended(const levada_file_reader *reader);
 /* The numbers of the records that it reads: of the first, and after the last. False without an
  * index. */
 bool levada_file_reader_range(const levada_file_reader *reader, int64_t *first, int64_t *end);
+/* Where the record of that number is, of those that it reads, in the order of the files. What
+ * levada_file_reader_reread then reads must have the length that the index says, in the file that
+ * was indexed. EOUT_OF_RANGE: there is no such record; EFAILED_PRECONDITION: the index is not the
+ * one that was opened. With an index only. */
+LEVADA_MUST_USE levada_status levada_file_reader_locate(levada_file_reader *reader, int64_t number,
+                                                        levada_origin *out, levada_error *err);
 /* levada_index_lengths of its files, all of them; not found without an index. */
 LEVADA_MUST_USE levada_status levada_file_reader_lengths(levada_file_reader *reader,
                                                          const char *field,

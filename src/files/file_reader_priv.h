@@ -110,6 +110,7 @@ struct levada_file_reader {
     const levada_order_ops *order_ops; /* of that                                          */
     levada_numbers   *numbers;  /* not NULL: the same, and blocks have numbers           */
     const levada_number_ops *number_ops;                                /* of that       */
+    int64_t           located;  /* bytes of the record that was located last; 0 = none    */
     levada_kept       kept[LEVADA_FILES_KEPT]; /* files of single records                  */
 
     /* -- position */

@@ -352,7 +352,8 @@ levada_status levada_file_reader_reread(levada_file_reader *reader, const levada
                                         int64_t n, levada_block **out, levada_error *err)
 {
     if (reader->numbers) return reader->number_ops->reread(reader, sorted, n, out, err);
-    return levada_file_reader_fetch(reader, sorted, NULL, n, out, err);
+    return levada_file_reader_fetch(reader, sorted, reader->located ? &reader->located : NULL, n,
+                                    out, err);
 }
 
 levada_status levada_file_reader_fetch(levada_file_reader *reader, const levada_origin *sorted,

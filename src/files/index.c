@@ -29,6 +29,7 @@ struct levada_index {
     const levada_files *files;
     const atomic_bool  *cancelled;
     levada_bytes_mark  *marks; /* of each data file          */
+    uint32_t           *sums;  /* of the bytes of each       */
     int64_t            *first; /* record of each, and of all */
     index_file          open[INDEX_OPEN];
     index_page         *pages; /* INDEX_PAGES of them        */
@@ -296,6 +297,7 @@ static levada_status index_enter(levada_index *x, int32_t shard, const levada_op
     if (st == LEVADA_OK && foot.count > INT64_MAX / 4 - x->first[shard]) st = index_damaged(err);
     if (st != LEVADA_OK) return index_place(x, shard, st, err);
     x->marks[shard] = foot.mark;
+    x->sums[shard] = foot.sum;
     x->first[shard + 1] = x->first[shard] + foot.count;
     return LEVADA_OK;
 }
@@ -307,9 +309,10 @@ static levada_status index_fill(levada_index *x, const levada_op *op, const void
     size_t  n = (size_t)x->files->n;
 
     x->marks = levada_alloc_zero((n + 1) * sizeof *x->marks);
+    x->sums = levada_alloc_zero((n + 1) * sizeof *x->sums);
     x->first = levada_alloc_zero((n + 1) * sizeof *x->first);
     x->pages = levada_alloc_zero(INDEX_PAGES * sizeof *x->pages);
-    if (!x->marks || !x->first || !x->pages) {
+    if (!x->marks || !x->sums || !x->first || !x->pages) {
         return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory for an index");
     }
     LEVADA_TRY(levada_index_options(op, args, options, err));
@@ -342,6 +345,7 @@ void levada_index_close(levada_index **index)
     if (!x) return;
     for (int i = 0; i < INDEX_OPEN; i++) levada_bytes_close(&x->open[i].bytes);
     levada_free(x->marks);
+    levada_free(x->sums);
     levada_free(x->first);
     levada_free(x->pages);
     levada_free(x);
@@ -360,6 +364,20 @@ levada_status levada_index_check(const levada_index *x, int32_t shard, const lev
                       "index");
     levada_error_place(err, NULL, x->files->path[shard], -1, -1);
     return LEVADA_EFAILED_PRECONDITION;
+}
+
+levada_status levada_index_check_again(levada_index *x, int32_t shard, levada_error *err)
+{
+    index_file       *file = &x->open[shard % INDEX_OPEN];
+    levada_index_foot foot;
+
+    levada_bytes_close(&file->bytes); /* opened again by its name */
+    LEVADA_TRY(index_foot(x, shard, &foot, err));
+    if (foot.sum == x->sums[shard] && foot.mark.size == x->marks[shard].size &&
+        foot.count == x->first[shard + 1] - x->first[shard]) {
+        return LEVADA_OK;
+    }
+    return levada_fail(err, LEVADA_EFAILED_PRECONDITION, "the index was made again");
 }
 
 /* -- records */

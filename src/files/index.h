@@ -108,6 +108,9 @@ LEVADA_MUST_USE levada_status levada_index_lengths(levada_index *index, const ch
                                                    const uint8_t stages[16],
                                                    levada_lengths_each *each, void *user,
                                                    bool *found, levada_error *err);
+/* Whether the index of a file is still the one that was opened; else EFAILED_PRECONDITION. */
+LEVADA_MUST_USE levada_status levada_index_check_again(levada_index *index, int32_t shard,
+                                                       levada_error *err);
 /* Whether the file, which this opens, is the one that was indexed; else EFAILED_PRECONDITION. */
 LEVADA_MUST_USE levada_status levada_index_check_file(levada_index *index, int32_t shard,
                                                       levada_error *err);

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Single records of a dataset by their numbers: the dataset once more, with a source that reads one
- * record.
+ * Single records of a dataset by their numbers. An iterator that returns nothing but single records
+ * waits at the dataset from call to call; a call that finds none, because another thread has it,
+ * opens one.
  */
+#include "base/alloc.h"
 #include "base/assert.h"
+#include "base/process.h"
 #include "description/dataset_priv.h"
 #include "files/file_reader.h"
 #include "files/index_lengths.h"
+#include "run/handle.h"
 #include <levada/inspect.h>
 #include <levada/iter.h>
 
@@ -129,11 +133,84 @@ static levada_status index_read_one(const levada_dataset *ds, levada_block **out
     return st == LEVADA_END ? levada_fail(err, LEVADA_EDATA_LOSS, "the record is gone") : st;
 }
 
-levada_status levada_inspect_record(const levada_dataset *dataset, int64_t number,
-                                    levada_block **out, levada_error *err)
+/* -- from call to call */
+
+typedef struct index_lookup {
+    levada_common common;
+    levada_iter  *it;
+} index_lookup;
+
+static void index_lookup_drop(levada_common *common)
 {
-    LEVADA_TRY(levada_require(dataset != NULL, "dataset", err));
-    LEVADA_TRY(levada_require(out != NULL, "out", err));
+    index_lookup *x = (index_lookup *)common;
+
+    levada_iter_close(&x->it);
+    levada_free(x);
+}
+
+/* A function of the user may hold what it works with: it is not kept from call to call. */
+static bool index_lookup_calls(const levada_dataset *ds)
+{
+    for (; ds; ds = ds->ninputs ? ds->inputs[0] : NULL) {
+        for (int64_t i = 0; i < levada_value_count(ds->options); i++) {
+            if (levada_value_as_function(levada_value_item(ds->options, i))) return true;
+        }
+    }
+    return false;
+}
+
+static levada_status index_lookup_open(const levada_dataset *ds, index_lookup **out,
+                                       levada_error *err)
+{
+    levada_iter_options options = LEVADA_ITER_OPTIONS_INIT;
+    index_lookup       *x = levada_alloc_zero(sizeof *x);
+    levada_dataset     *own = NULL;
+    levada_status       st;
+
+    if (!x) return levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "no memory to read a record");
+    x->common.drop = index_lookup_drop;
+    options.threads = 1;
+    options.seed = 0;
+    st = index_read_rebuild(ds, NULL, &own, err); /* which does not own what reads it */
+    if (st == LEVADA_OK) st = levada_iter_open(own, &options, &x->it, err);
+    levada_dataset_unref(&own);
+    if (st == LEVADA_OK) *out = x;
+    else levada_free(x);
+    return st;
+}
+
+/* Keeps it for the next call; what another thread kept meanwhile goes. */
+static void index_lookup_keep(const levada_dataset *ds, index_lookup *x)
+{
+    levada_common *other = levada_dataset_swap_spare(ds, &x->common);
+
+    if (other) other->drop(other);
+}
+
+/* What was kept fails where something has changed, or belongs to the parent of this process; what
+ * is opened now decides. */
+static levada_status index_lookup_read(const levada_dataset *dataset, int64_t number,
+                                       levada_block **out, levada_error *err)
+{
+    index_lookup *x = (index_lookup *)levada_dataset_swap_spare(dataset, NULL);
+    levada_status st;
+
+    if (x && LEVADA_OURS(x->it) && levada_iter_at(x->it, number, out, NULL) == LEVADA_OK) {
+        index_lookup_keep(dataset, x);
+        return LEVADA_OK;
+    }
+    if (x) index_lookup_drop(&x->common);
+    LEVADA_TRY(index_lookup_open(dataset, &x, err));
+    st = levada_iter_at(x->it, number, out, err);
+    if (st == LEVADA_OK) index_lookup_keep(dataset, x);
+    else index_lookup_drop(&x->common);
+    return st;
+}
+
+/* With functions: the dataset once more, with a source that reads one record. */
+static levada_status index_read_alone(const levada_dataset *dataset, int64_t number,
+                                      levada_block **out, levada_error *err)
+{
     const levada_dataset *source = NULL;
     levada_dataset       *one = NULL;
     levada_value         *options = NULL;
@@ -152,4 +229,16 @@ levada_status levada_inspect_record(const levada_dataset *dataset, int64_t numbe
     levada_dataset_unref(&one);
     levada_value_destroy(&options);
     return st;
+}
+
+levada_status levada_inspect_record(const levada_dataset *dataset, int64_t number,
+                                    levada_block **out, levada_error *err)
+{
+    LEVADA_TRY(levada_require(dataset != NULL, "dataset", err));
+    LEVADA_TRY(levada_require(out != NULL, "out", err));
+    const levada_dataset *source = NULL;
+
+    LEVADA_TRY(index_read_source(dataset, &source, err));
+    return index_lookup_calls(dataset) ? index_read_alone(dataset, number, out, err)
+                                       : index_lookup_read(dataset, number, out, err);
 }

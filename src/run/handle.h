@@ -40,6 +40,12 @@ struct levada_iter {
 void levada_handle_enter(levada_iter *it);
 void levada_handle_leave(levada_iter *it);
 
+/* Record `number`, apart from what the iterator returns, as a block of its own. The dataset is a
+ * source of files with an index, and stages that make one record of one. What has changed since the
+ * iterator was opened is an error; EOUT_OF_RANGE: there is no such record. */
+LEVADA_MUST_USE levada_status levada_iter_at(levada_iter *it, int64_t number, levada_block **out,
+                                             levada_error *err);
+
 /* -- what it received (stats.c) */
 
 /* What the consumer received: records, blocks, elements of padded columns and those of records. */

@@ -199,6 +199,12 @@ bool levada_node_joins(const levada_node *it)
     return it->ops == &format_ops && !it->numbers && !format_owner(self).names;
 }
 
+levada_status levada_node_format_locate(const levada_node *source, int64_t number,
+                                        levada_origin *out, levada_error *err)
+{
+    return levada_file_reader_locate(source->self, number, out, err);
+}
+
 const levada_spec *levada_node_format_records(const levada_node *source)
 {
     return levada_file_reader_records(source->self);

@@ -41,6 +41,9 @@ LEVADA_MUST_USE levada_status levada_node_source(levada_run *run, const levada_d
 LEVADA_MUST_USE levada_status levada_node_format(levada_run *run, const levada_dataset *at,
                                                  levada_own *own, levada_node **out,
                                                  levada_error *err);
+/* levada_file_reader_locate of a source of files. */
+LEVADA_MUST_USE levada_status levada_node_format_locate(const levada_node *source, int64_t number,
+                                                        levada_origin *out, levada_error *err);
 /* The columns of its records, also where it returns numbers. */
 const levada_spec *levada_node_format_records(const levada_node *source);
 /* The records of a block of numbers that a source returned, in its order. */
