@@ -37,10 +37,11 @@ class Divided(Stages[T]):
         `equal`: "drop" or "pad": all parts have the same number of records (batches).
         `sync="buckets"`, directly after ``bucket_by_sequence_length``: ranks in step. At each step
         all ranks have a batch of the same bucket, of the same size and length, and all have equally
-        many steps, without communication: each rank reads all records and pads its own. At the end
-        copies fill the last batches, with ``is_padding`` True and length 0; with ``equal="drop"``
-        fewer records than ranks are dropped and counted. What draws before it needs one seed for
-        all ranks.
+        many steps, without communication: each rank places all records and pads its own. It reads
+        all of them, or only its own where an index has their lengths: ``explain()`` says which. At
+        the end copies fill the last batches, with ``is_padding`` True and length 0; with
+        ``equal="drop"`` fewer records than ranks are dropped and counted. What draws before it
+        needs one seed for all ranks.
         """
         if sync is None:
             options = {"index": index, "count": count, "equal": equal}

@@ -55,6 +55,16 @@ def checked(dataset, count, seed=None):
     return _seeded(dataset, _before(dataset._core, count), seed) if count > 1 else dataset
 
 
+def has_ranks(dataset):
+    """Whether its user has divided the batches of buckets between ranks."""
+    return _ranked(dataset._core)
+
+
+def _ranked(core):
+    ranked = core.name == "bucket_by_sequence_length" and core.options()["ranks"]
+    return bool(ranked) or any(map(_ranked, core.inputs()))
+
+
 def _has(core, name):
     """Whether a stage of this name is upstream, or is the last one."""
     return core.name == name or any(_has(one, name) for one in core.inputs())
@@ -156,6 +166,8 @@ def in_step(dataset, ranks, tail):
     core, on_top = _below_prefetch(dataset._core)
     if core.name != "bucket_by_sequence_length":
         raise ValueError(f'sync="buckets" follows bucket_by_sequence_length, not {core.name}')
+    if core.options()["ranks"]:
+        raise ValueError('the buckets have ranks already: sync="buckets" divides them once')
     drawn = _order(core) if ranks[1] > 1 else None
     core = on_top(_levada.remake(core, tuple(core.inputs()), {"ranks": ranks, "tail": tail}))
     return _seeded(type(dataset)(core, dataset._settings), drawn, None)

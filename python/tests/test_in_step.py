@@ -158,6 +158,14 @@ def test_what_cannot_be_in_step_is_refused():
         )
 
 
+def test_batches_are_divided_between_ranks_once():
+    one = bucketed(60, batch_sizes=4).shard(1, 2, sync="buckets")
+    with pytest.raises(ValueError, match="have ranks already"):
+        one.shard(0, 2, sync="buckets")
+    with pytest.raises(ValueError, match="have ranks already"):
+        one.prefetch(2).shard(0, 2, sync="buckets")
+
+
 def test_text_and_json_agree():
     ds = bucketed(50, batch_sizes=4).shard(1, 2, sync="buckets")
     text = "range:50 | bucket_by_sequence_length:value,boundaries=[10,20],batch_sizes=2,ranks=[1,2]"

@@ -32,6 +32,20 @@ class TestMistakes:
             with pytest.raises(refused, match=r"DataLoader\(lv.torch_dataset\(ds\)"):
                 list(DataLoader(ds, shuffle=shuffle))
 
+    @pytest.mark.parametrize("parts", [None, 2])
+    def test_ranks_of_buckets_are_not_divided_again(self, parts):
+        ds = ragged().with_options(seed=1)
+        ds = ds.bucket_by_sequence_length("tokens", boundaries=[2], batch_sizes=1)
+        one = ds.shard(0, 2, sync="buckets")
+        with pytest.raises(FailedPreconditionError, match="have ranks already"):
+            list(lv.torch_dataset(one, 0, 2, equal=False if parts else "drop", parts=parts))
+        assert len(list(lv.torch_dataset(one, 0, 1))) == 2
+        loaders = [
+            lv.torch_dataset(lambda i, n: ds.shard(i, n, sync="buckets"), rank, 2, equal=False)
+            for rank in range(2)
+        ]
+        assert [len(list(loader)) for loader in loaders] == [2, 2]
+
     @pytest.mark.parametrize("workers", [0, 1])
     def test_batches_are_not_batched_again(self, workers):
         for transform in (None, dict):

@@ -205,6 +205,7 @@ class Shared:
         if callable(self.dataset):
             made = _sharing.checked(self.dataset(index, count), count, seed)
         else:
+            self._refuse_ranks()
             made = _sharing.share(self.dataset, index, count, seed, self.equal or None)
         self._warn_of_steps(made)
         return made
@@ -221,6 +222,16 @@ class Shared:
                 'data-parallel job then hangs; pass equal="drop" or equal="pad", or equal=False '
                 "if your loop handles it",
                 stacklevel=4,
+            )
+
+    def _refuse_ranks(self) -> None:
+        """Batches that their user has divided between ranks must not be divided again."""
+        world = _position(self.rank, self.world_size)[1]
+        if world > 1 and _sharing.has_ranks(self.dataset):
+            raise FailedPreconditionError(
+                f'the buckets have ranks already (sync="buckets"), and torch_dataset would divide '
+                f"the records again between {world} ranks: records would be lost. Pass a function: "
+                'torch_dataset(lambda index, count: ds.shard(index, count, sync="buckets"))'
             )
 
     def _refuse_divider(self) -> None:
@@ -247,6 +258,7 @@ class Shared:
         self._epochs.set(number)
 
     def _open_part(self, part: int, epoch: int) -> Iterator[Any]:
+        self._refuse_ranks()
         return self._opened(_Part(self._divided[part], epoch))  # type: ignore[index]
 
     def _opened(self, iterator: _Part) -> _Part:
