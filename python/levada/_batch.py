@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from threading import current_thread
 from types import FunctionType
 from typing import Any
 
@@ -23,6 +24,15 @@ ORIGIN = [
     ("source", "<i4"), ("pass", "<i4"), ("shard", "<i4"), ("sub", "<i4"),
     ("record", "<i8"), ("offset", "<i8"),
 ]  # fmt: skip
+
+
+def _unsendable():
+    """What arrives of a Batch, in any container, through a queue of multiprocessing. The thread of
+    the queue that pickles would only print an error, and a DataLoader would wait forever."""
+    raise TypeError(
+        "a Batch cannot be sent from one process to another, such as from a worker of a "
+        "DataLoader: send its torch() or numpy(), or pass num_workers=0"
+    )
 
 
 _CU_SEQLENS, _POSITIONS, _SEGMENT_IDS, _MASK = range(4)  # kinds of Block.fill_view
@@ -152,6 +162,8 @@ class Batch:
         return Batch(self._block, self._files)
 
     def __reduce__(self):
+        if current_thread().name == "QueueFeederThread":
+            return _unsendable, ()
         raise TypeError("a Batch is memory of levada and cannot be pickled: pickle its numpy()")
 
     @property

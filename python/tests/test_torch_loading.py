@@ -2,6 +2,8 @@
 """PyTorch as users meet it: mistakes with DataLoader, tensors, devices, the docstring's program."""
 
 import inspect
+import multiprocessing
+import pickle
 import textwrap
 
 import levada as lv
@@ -230,7 +232,31 @@ class TestStatesOfSegments:
             next(iter(lv.torch_dataset(self.dataset(), parts=parts)))
 
 
-def test_a_batch_cannot_leave_a_worker():
-    data = lv.torch_dataset(padded(), transform=itself)
-    with pytest.raises(TypeError, match=r"return batch.torch\(\)"):
+def in_a_tuple(batch):
+    return 1, batch
+
+
+def in_dicts(batch):
+    return {"x": [{"batch": batch}]}
+
+
+def in_a_list(batch):
+    return [batch, batch]
+
+
+@pytest.mark.parametrize("transform", [itself, in_a_tuple, in_dicts, in_a_list])
+def test_a_batch_cannot_leave_a_worker(transform):
+    data = lv.torch_dataset(padded(), transform=transform)
+    with pytest.raises(TypeError, match=r"send its torch\(\) or numpy\(\)"):
         next(iter(DataLoader(data, batch_size=None, num_workers=1, timeout=60)))
+
+
+def test_a_batch_cannot_leave_through_a_queue():
+    queue = multiprocessing.get_context("fork").Queue()
+    queue.put({"batch": padded().first()})
+    with pytest.raises(TypeError, match=r"send its torch\(\) or numpy\(\)"):
+        queue.get(timeout=60)
+    queue.put("the next")
+    assert queue.get(timeout=60) == "the next"
+    with pytest.raises(TypeError, match="cannot be pickled"):
+        pickle.dumps(padded().first())

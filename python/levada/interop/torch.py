@@ -107,11 +107,6 @@ class _Part(Iterator):
         if isinstance(value, list):
             return value
         made = (self.transform or batch_to_torch)(value)
-        if isinstance(made, Batch) and _worker()[2] is not None:
-            raise TypeError(
-                "transform= returned a Batch, which cannot be sent from a worker of a DataLoader: "
-                "return batch.torch() or batch.numpy(), or pass num_workers=0"
-            )
         return [made] if type(made) is list else made  # the items of a list come one by one
 
 
