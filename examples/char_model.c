@@ -171,7 +171,8 @@ int main(int argc, char **argv)
     }
     printf("steps  carried  reset    (loss in nats per character)\n");
     for (int i = 0; i < CURVE; i++) {
-        printf("%5d  %7.3f  %5.3f\n", (i + 1) * STEPS / CURVE, (double)carried[i], (double)reset[i]);
+        printf("%5d  %7.3f  %5.3f\n", (i + 1) * STEPS / CURVE, (double)carried[i],
+               (double)reset[i]);
     }
     return carried[CURVE - 1] < carried[0] - 0.5f && reset[CURVE - 1] < reset[0] - 0.5f &&
                    carried[CURVE - 1] < reset[CURVE - 1] - 0.05f
