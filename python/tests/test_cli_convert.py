@@ -78,6 +78,15 @@ def test_convert_makes_empty_lists_that_suit_every_dtype(folder, dtype):
     assert ds.first()["x"].tolist() == []
 
 
+def test_convert_refuses_a_header_of_too_many_names(folder):
+    # The most fields that a row may have: comparing all pairs of names took 14 seconds.
+    names = ",".join(f"n{i}" for i in range(65536))
+    (folder / "wide.csv").write_text(names + "\n")
+    done = levada("convert", "wide.csv", "wide.jsonl", cwd=folder, status=2)
+    assert "more than 4096 columns" in done.stderr
+    assert not (folder / "wide.jsonl").exists()
+
+
 def test_convert_that_fails_leaves_the_old_file(folder):
     (folder / "out.tfrecord").write_bytes(b"old")
     before = sorted(folder.iterdir())
