@@ -298,6 +298,8 @@ static void checkpoints_of_ranks_in_step_are_exact(void **state)
                  "ranks=[1,3]", TRIALS / 2);
     expect_exact("bucket_by_sequence_length:record,boundaries=[20,40],max_tokens=50,"
                  "too_long=alone,ranks=[2,3],no_padding=true", TRIALS / 2);
+    expect_exact("shuffle:300 | decode_raw:uint8,field=record | "
+                 "unroll:8,batch_size=8,zero_length=skip,ranks=[1,3]", TRIALS / 2);
 }
 
 static void checkpoints_of_an_index_are_exact(void **state)
