@@ -25,6 +25,9 @@ ATOMICS = re.compile(r"atomic_\w+|_Atomic")
 # Makers of errors: they begin with err, and their status is often passed on or dropped.
 MAKER = re.compile(r"^levada_(error|status)_|(^|_)fail(_|$)|^levada_plugin_main$")
 CORE = ("option", "registry", "description", "state", "files", "skip", "run")
+NAMED = re.compile(
+    r"^const levada_(?:stage|format|source|decoder|combiner)_def levada_[a-z]+_(\w+)", re.M
+)
 COUNTED = ("src/runtime", "src/base", "src/tensor", *(f"src/{folder}" for folder in CORE))
 BORROWED = {"PyList_GetItem", "PyList_GET_ITEM", "PyTuple_GetItem", "PyTuple_GET_ITEM"}
 BORROWED |= {"PyDict_GetItem", "PyDict_GetItemString", "PyDict_GetItemWithError", "PyDict_Next"}
@@ -185,14 +188,30 @@ def check_c(path: Path, text: str) -> Iterator[Finding]:
                 yield Finding(f"{path}", token.line, "extensions only through base/compiler.h")
 
 
+def check_names(path: Path, text: str, names: set[str]) -> Iterator[Finding]:
+    """The core knows stages by their descriptors only, so that a new one needs no place there."""
+    for match in clex.LITERAL.finditer(text):
+        name = match.group().strip('"')
+        if match.group() == f'"{name}"' and name in names:
+            line = text.count("\n", 0, match.start()) + 1
+            yield Finding(f"{path}:{name}", line, f"the core knows '{name}' by name")
+
+
 def check(root: Path) -> list[Finding]:
     found: list[Finding] = []
+    names = {
+        match[1]
+        for path in lib.files(root, ".c")
+        for match in NAMED.finditer((root / path).read_text())
+    }
     for path in lib.files(root, ".c", ".h", ".py", ".sh", "meson.build", "Makefile"):
         text = (root / path).read_text()
         if text.strip():
             found += check_head(path, text)
         if path.suffix in (".c", ".h") and inside(path, *PARTS):
             found += check_c(path, text)
+        if path.suffix in (".c", ".h") and inside(path, *(f"src/{folder}" for folder in CORE)):
+            found += check_names(path, text, names)
     return found
 
 

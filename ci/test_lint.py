@@ -131,6 +131,15 @@ def test_missing_spdx_line_is_found(tree):
     assert lint_source.check(tree("src/base/a.c", "int x;\n"))
 
 
+def test_core_knows_no_stage_by_name(tree):
+    tree("src/transform/split.c", GOOD)
+    tree("src/batch/b.c", SPDX + 'static const char *const b_name = "split";\n')
+    root = tree(
+        "src/run/a.c", SPDX + '/* "split" */\nstatic const char a_names[] = "split" "all";\n'
+    )
+    assert [f.key for f in lint_source.check(root)] == ["src/run/a.c:split"]
+
+
 def test_outside_library_in_two_files_is_found(tree):
     tree("src/io/a.c", "#include <zlib.h>\n")
     tree("src/meson.build", "'a', 'b'")

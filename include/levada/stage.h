@@ -164,6 +164,9 @@ typedef struct levada_stage_def {
      * have no ranks, else what next() needs to know of records with the columns `in`. Set to 0 when
      * a plug-in is registered. */
     bool (*needs)(const void *args, const levada_spec *in, struct levada_needed *out);
+    /* Of the library's own stages: the stage emits the records of its input unchanged, all of them
+     * equally often, and reads none of their columns. Set to false when a plug-in is registered. */
+    bool reorders;
 } levada_stage_def;
 
 /* The next block, owned by the caller. END after the last one; AGAIN: call again later, from the

@@ -6,8 +6,6 @@
 #include "base/text.h"
 #include "files/file_reader.h"
 
-#include <string.h>
-
 bool levada_index_passes(const levada_op *op)
 {
     if (op->family == LEVADA_FAMILY_DECODER) return true;
@@ -15,16 +13,18 @@ bool levada_index_passes(const levada_op *op)
            op->def.stage.rows == LEVADA_ROWS_SAME;
 }
 
-/* Stages that change no record. The first keeps their order and number, too. */
+bool levada_index_reorders(const levada_op *op)
+{
+    return op->family == LEVADA_FAMILY_STAGE &&
+           (op->def.stage.reorders || op->def.stage.read_ahead);
+}
+
+/* Stages that change no record, and with `order` neither their order nor their number. */
 static bool index_lengths_keeps(const levada_op *op, bool order)
 {
-    static const char *const names[] = { "prefetch", "shuffle", "shard", "repeat" };
-    size_t n = order ? 1 : sizeof names / sizeof *names;
-
-    for (size_t i = 0; i < n; i++) {
-        if (op->family == LEVADA_FAMILY_STAGE && strcmp(op->name, names[i]) == 0) return true;
-    }
-    return false;
+    if (op->family != LEVADA_FAMILY_STAGE) return false;
+    if (order) return op->def.stage.read_ahead != NULL;
+    return levada_index_reorders(op) || op->def.stage.shards;
 }
 
 /* The source, if all stages on it make one record of one, or change none; else the stage that does

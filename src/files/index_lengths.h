@@ -10,6 +10,8 @@
 
 /* Whether each record is made of the record of the input with the same number. */
 bool levada_index_passes(const levada_op *op);
+/* Whether a stage emits the records of its input unchanged, all of them equally often. */
+bool levada_index_reorders(const levada_op *op);
 /* The hash of what makes the fields of a dataset of a record of its files: the format with its own
  * options, and stages. EINVALID_ARGUMENT: a stage does not make one record of one. */
 LEVADA_MUST_USE levada_status levada_index_stages(const levada_dataset *dataset, uint8_t out[16],

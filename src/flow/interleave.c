@@ -200,6 +200,7 @@ static levada_status interleave_start(interleave_state *s, int32_t i, levada_err
                      (uint64_t)s->context->node->first_pass * INTERLEAVE_NESTED;
     char              prefix[80];
     levada_pipe_place place = {
+        .name = s->context->node->at->op->name,
         .prefix = prefix,
         .source = s->source + i * s->sources,
         .pass = (int32_t)((round + (uint64_t)slot->ordinal) & INT32_MAX),

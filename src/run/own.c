@@ -16,17 +16,6 @@ bool levada_needed_add(levada_needed *needed, const char *field)
     return true;
 }
 
-/* Stages that change only the order of records, or how often they come. */
-static bool own_reorders(const levada_op *op)
-{
-    static const char *const names[] = { "prefetch", "repeat", "shuffle" };
-
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (op->family == LEVADA_FAMILY_STAGE && strcmp(op->name, names[i]) == 0) return true;
-    }
-    return false;
-}
-
 static void own_check_source(levada_own *own, const levada_dataset *source)
 {
     const levada_file_args *files;
@@ -65,7 +54,7 @@ levada_status levada_own_describe(const levada_dataset *stage, bool skips, levad
         snprintf(out->why, sizeof out->why, "%s", out->needed.more);
         return LEVADA_OK;
     }
-    while (ds->ninputs == 1 && (levada_index_passes(ds->op) || own_reorders(ds->op))) {
+    while (ds->ninputs == 1 && (levada_index_passes(ds->op) || levada_index_reorders(ds->op))) {
         ds = ds->inputs[0];
     }
     if (ds->ninputs) {

@@ -12,6 +12,7 @@
 
 /* Where in the tree a pipe is opened while it runs (run/pipe.h). */
 typedef struct levada_pipe_place {
+    const char         *name;   /* of the combiner that opens it                         */
     const char         *prefix; /* of the paths of its nodes                             */
     int32_t             source; /* number of its first source                            */
     int32_t             pass;   /* of its sources: makes the origins of a slot differ    */
