@@ -100,7 +100,8 @@ static void ready_close_layout(levada_unroll_state *s)
 
 /* -- records that are unfinished */
 
-levada_ready_live *levada_ready_find(const levada_ready_state *own, int64_t number)
+/* The record of that number, or NULL. */
+static levada_ready_live *ready_find(const levada_ready_state *own, int64_t number)
 {
     int64_t low = 0, high = own->nlive;
 
@@ -162,7 +163,7 @@ levada_status levada_ready_finish(const levada_unroll_state *s, levada_ready_ope
     at = levada_tensor_data(view.sequence);
     count = levada_tensor_data(view.sequence_count);
     for (int64_t r = 0; r < view.n; r++) {
-        levada_ready_live *live = levada_ready_find(own, index[r] - INT64_MIN);
+        levada_ready_live *live = ready_find(own, index[r] - INT64_MIN);
 
         if (live && (all || at[r] + 1 == count[r])) live->done = true;
     }
@@ -377,7 +378,7 @@ static levada_status ready_cut(const levada_unroll_state *s, const levada_segmen
     const int32_t *at = levada_tensor_data(view->sequence);
 
     for (int64_t r = 0; r < view->n; r++) {
-        const levada_ready_live *live = levada_ready_find(s->own, index[r] - INT64_MIN);
+        const levada_ready_live *live = ready_find(s->own, index[r] - INT64_MIN);
 
         if (!live) return levada_fail(err, LEVADA_EINTERNAL, "a record of a batch is gone");
         rows->stored[r] = live->record.stored;

@@ -46,8 +46,6 @@ static inline int32_t levada_ready_nstates(const levada_ready_state *own)
     return levada_spec_count(own->states);
 }
 
-/* The record of that number, or NULL. */
-levada_ready_live *levada_ready_find(const levada_ready_state *own, int64_t number);
 /* Records that are done leave the store. */
 LEVADA_MUST_USE levada_status levada_ready_sweep(levada_unroll_state *s, levada_error *err);
 /* The batch is open no longer, and was requeued, or its records are done as noted. */

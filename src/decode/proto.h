@@ -125,9 +125,6 @@ LEVADA_MUST_USE levada_status levada_proto_plan_slot(levada_proto_plan *plan, co
                                                      size_t size, levada_list list,
                                                      const levada_feature *feature, int32_t *out,
                                                      levada_error *err);
-/* Reads a default for `count` elements of a dtype. */
-LEVADA_MUST_USE levada_status levada_feature_default(levada_feature *f, const levada_value *value,
-                                                     levada_error *err);
 /* "int64", "float" and "string", as messages say. */
 const char *levada_list_name(levada_list list);
 /* "[2,3]" */

@@ -225,8 +225,8 @@ static levada_status spec_leaves(spec_default *d, const levada_value *value, int
     return LEVADA_OK;
 }
 
-levada_status levada_feature_default(levada_feature *f, const levada_value *value,
-                                     levada_error *err)
+static levada_status spec_read_default(levada_feature *f, const levada_value *value,
+                                       levada_error *err)
 {
     spec_default d = { .f = f };
     char shape[64];
@@ -362,7 +362,7 @@ static levada_status spec_of_kind(levada_proto_plan *plan, levada_feature *f,
                                f->name);
         }
         LEVADA_TRY(spec_shape(f, levada_value_get(entry, "shape"), err));
-        return levada_feature_default(f, levada_value_get(entry, "default"), err);
+        return spec_read_default(f, levada_value_get(entry, "default"), err);
     case LEVADA_FEATURE_SEQUENCE:
         f->allow_missing = levada_value_as_bool(levada_value_get(entry, "allow_missing"));
         if (!f->steps && !f->allow_missing) {

@@ -50,8 +50,6 @@ LEVADA_MUST_USE levada_status levada_iter_at(levada_iter *it, int64_t number, le
 
 /* What the consumer received: records, blocks, elements of padded columns and those of records. */
 #define LEVADA_RECEIVED_COUNTS 4
-/* Adds (1) or subtracts (-1) the padding of a block; levada_input_next counts the rest. */
-void levada_stats_padding(levada_run *run, const levada_block *block, int64_t times);
 /* Adds (1) or subtracts (-1) all but the first `from` rows of a block as received. */
 void levada_stats_recount(levada_iter *it, const levada_block *block, int64_t from, int64_t times);
 LEVADA_MUST_USE levada_status levada_stats_save(const levada_iter *it, levada_state_writer *to,

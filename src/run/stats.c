@@ -21,7 +21,8 @@ static void stats_losses(const levada_node *it, levada_losses *sum)
 
 /* -- counts of what the consumer received; records and blocks are counted as in all nodes */
 
-void levada_stats_padding(levada_run *run, const levada_block *block, int64_t times)
+/* Adds (1) or subtracts (-1) the padding of a block; levada_input_next counts the rest. */
+static void stats_padding(levada_run *run, const levada_block *block, int64_t times)
 {
     int64_t all = 0, payload = 0;
 
@@ -42,7 +43,7 @@ void levada_stats_recount(levada_iter *it, const levada_block *block, int64_t fr
     atomic_fetch_add_explicit(&it->records, (block->n - from) * times, memory_order_relaxed);
     if (from > 0) return;
     atomic_fetch_add_explicit(&it->blocks, times, memory_order_relaxed);
-    levada_stats_padding(it->run, block, times);
+    stats_padding(it->run, block, times);
 }
 
 levada_status levada_stats_save(const levada_iter *it, levada_state_writer *to, levada_error *err)

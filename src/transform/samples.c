@@ -42,14 +42,6 @@ const uint8_t *levada_samples_row(const levada_column *c, int64_t row, int64_t *
     return c->values + c->level[0].begin[row] * size;
 }
 
-int64_t levada_samples_total(const levada_column *c)
-{
-    int64_t total = 0, frames;
-
-    for (int64_t i = 0; i < c->n; i++, total += frames) (void)levada_samples_row(c, i, &frames);
-    return total;
-}
-
 levada_status levada_rate_check(const levada_field *f, levada_error *err)
 {
     if ((f->dtype == LEVADA_INT32 || f->dtype == LEVADA_INT64) && f->depth == 0 && f->ndim == 0)

@@ -16,8 +16,6 @@ int64_t levada_samples_channels(const levada_field *f);
 void levada_samples_ragged(levada_field *f);
 /* The samples of a record, channels of a frame next to each other. */
 const uint8_t *levada_samples_row(const levada_column *c, int64_t row, int64_t *frames);
-/* Frames of all records. */
-int64_t levada_samples_total(const levada_column *c);
 
 /* A column of one int32 or int64 per record; else EINVALID_ARGUMENT. */
 LEVADA_MUST_USE levada_status levada_rate_check(const levada_field *f, levada_error *err);
