@@ -91,7 +91,7 @@ test-minimal: tools
 	$(call ctest,minimal,--no-suite fuzz)
 
 test-asan: tools
-	$(call heading,C tests and fuzz corpus: address and undefined behaviour)
+	$(call heading,C tests and fuzz corpus: address and undefined behavior)
 	$(call build,asan,-Db_sanitize=address$(comma)undefined $(SANITIZED))
 	$(call ctest,asan,--timeout-multiplier 4)
 

@@ -68,7 +68,7 @@ done
 
 # Leaks are not looked for, as Python itself keeps much until the end, and the sanitizer's own locks do
 # not stand a fork beside threads that begin.
-printf '\n== ci-full: the extension: address and undefined behaviour\n'
+printf '\n== ci-full: the extension: address and undefined behavior\n'
 [ -x .venv-sanitized/bin/python ] || python3 -m venv .venv-sanitized
 mkdir -p build/full-extension
 .venv-sanitized/bin/python -m pip install -qq --disable-pip-version-check \

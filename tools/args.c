@@ -10,7 +10,7 @@ enum { ARGS_LONGEST = 40 }; /* longer words are near to nothing */
 
 static int args_min(int a, int b) { return a < b ? a : b; }
 
-/* Edits between two words (Levenshtein, with neighbours that changed places as one edit). */
+/* Edits between two words (Levenshtein, with neighbors that changed places as one edit). */
 static int args_distance(const char *a, const char *b)
 {
     int rows[3][ARGS_LONGEST + 1];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * CRC-32C with SSE4.2: the crc32 instruction below 128 bytes (short chains of neighbouring calls
+ * CRC-32C with SSE4.2: the crc32 instruction below 128 bytes (short chains of neighboring calls
  * overlap), folding by 64 bytes from there on (crc32 alone is bound by its latency: 3 cycles for
  * 8 bytes).
  */

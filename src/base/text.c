@@ -258,7 +258,7 @@ static size_t text_least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Edits from a to b, swaps of neighbours counted as one; both at most TEXT_NAME bytes. */
+/* Edits from a to b, swaps of neighbors counted as one; both at most TEXT_NAME bytes. */
 static size_t text_distance(const char *a, size_t na, const char *b, size_t nb)
 {
     size_t row[3][TEXT_NAME + 1] = {{0}};

@@ -6,7 +6,7 @@
  *
  * Opening reads one page of each index. Pages of entries are read when they are needed, checked,
  * and kept in a cache of bounded size, so the memory does not grow with the number of records.
- * An index may also have the length of one field in each record.
+ * An index may also have the lengths of up to LEVADA_LENGTH_FIELDS fields in each record.
  * Nothing in an index is trusted: pages have checksums, counts must fit the size of the index, and
  * entries the size of the data file.
  *

@@ -144,7 +144,7 @@ void levada_fused_destroy(levada_fused **fused)
     levada_free(c);
 }
 
-/* SERIAL stages have one state, with their node: only the tail of PURE ones is opened here. */
+/* SERIAL stages have one state, with their node: only the fused end is opened here. */
 static levada_status fused_open_states(levada_fused *fused, levada_fused_link *l, levada_error *err)
 {
     size_t size = l->decoder ? l->decoder->state_size : l->op->def.stage.state_size;

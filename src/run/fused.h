@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A run of fused stages: neighbouring PURE stages, decoders and tails of SERIAL stages, applied to
- * one block one after the other. Each thread that may apply it has scratch states of its own.
+ * A run of fused stages: neighboring PURE stages, decoders and fused ends of SERIAL stages, applied
+ * to one block one after the other. Each thread that may apply it has scratch states of its own.
  */
 #ifndef LEVADA_RUN_FUSED_H
 #define LEVADA_RUN_FUSED_H

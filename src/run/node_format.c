@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Leaves of the tree that read files: formats driven by the file reader.
+ * Sources that read files: formats driven by the file reader.
  */
 #include "run/fused.h"
 #include "run/plan.h"

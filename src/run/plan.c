@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * From a description to nodes: one for each source, SERIAL stage and combiner, and one for each run
- * of neighbouring PURE stages, to which the tails of SERIAL stages and prefetches belong.
+ * of neighboring PURE stages, with the fused ends of SERIAL stages and prefetches.
  */
 #include "base/alloc.h"
 #include "run/plan.h"
@@ -15,20 +15,18 @@ typedef struct plan_later {
     char                  path[LEVADA_STATE_PATH];
 } plan_later;
 
-/* A run of fused stages that is being gathered on top of `below`. */
+/* The nodes made so far, and the run of fused stages that reads from them. */
 typedef struct plan_work {
     levada_run           *run;
     bool                  tickets;
     levada_node          *below; /* owned */
-    levada_fused         *fused; /* owned; NULL = none */
-    const levada_dataset *top;   /* last stage of the fused stages */
+    levada_fused         *fused;    /* owned; NULL = none */
+    const levada_dataset *top;      /* the last of the fused stages */
     int32_t               position; /* and its position */
-    bool
-        end_only; /* it is the end of a SERIAL stage or of a typed format, which has its own node */
-    int64_t               window, window_bytes;
-    const char
-        *feeds; /* the stage that the consumer feeds, NULL = none: only PURE ones may follow */
-    levada_own  own;   /* of the stage with ranks that is downstream; stage NULL = there is none */
+    bool end_only; /* only the end of a SERIAL stage or typed format, whose node is its own */
+    int64_t     window, window_bytes;
+    const char *feeds; /* the stage that the consumer feeds: only PURE ones may follow; or NULL */
+    levada_own  own;   /* of the stage with ranks that is downstream; stage NULL = none */
     plan_later *later; /* where its input has numbers: those upstream of it that run after it */
     int64_t     nlater, later_capacity;
 } plan_work;
@@ -37,9 +35,9 @@ typedef struct plan_work {
 
 static levada_status plan_open(plan_work *w, const levada_dataset *at, levada_error *err);
 
-/* Positions and namesakes are counted in the description, depth first, inputs before their stages,
- * so that stages which the core inserts change no path and no randomness. */
-/* Counts one more stage; what is made next is made for it. */
+/* Counts one more stage, for which the next nodes are made. Positions and namesakes are counted in
+ * the description, depth first, inputs before their stages, so that stages which the core inserts
+ * change no path and no randomness. */
 static levada_status plan_visit(levada_run *run, const levada_dataset *at, levada_error *err)
 {
     levada_visits *v = &run->visits;
@@ -62,7 +60,7 @@ static void plan_clear(plan_work *w)
     levada_free(w->later);
 }
 
-/* Ends the fused stages that is being gathered: w->below is then the whole. */
+/* Ends the run of fused stages: w->below is then their node. */
 static levada_status plan_close_fused(plan_work *w, levada_error *err)
 {
     levada_node  *node = NULL;
@@ -87,7 +85,7 @@ static bool plan_has_numbers(const plan_work *w)
     return w->own.stage && w->below && w->below->numbers;
 }
 
-static levada_status plan_postpone(plan_work *w, const levada_dataset *at, bool tail,
+static levada_status plan_postpone(plan_work *w, const levada_dataset *at, bool end,
                                    levada_error *err)
 {
     plan_later *later;
@@ -98,7 +96,7 @@ static levada_status plan_postpone(plan_work *w, const levada_dataset *at, bool 
     later = &w->later[w->nlater++];
     later->at = at;
     later->context = levada_node_context(w->run, at);
-    later->context.fused_end = tail;
+    later->context.fused_end = end;
     levada_node_path(w->run, at, later->path, sizeof later->path);
     return LEVADA_OK;
 }
@@ -117,16 +115,15 @@ static levada_status plan_resume(plan_work *w, levada_error *err)
     return LEVADA_OK;
 }
 
-static levada_status plan_extend_fused(plan_work *w, const levada_dataset *at, bool tail,
+static levada_status plan_extend_fused(plan_work *w, const levada_dataset *at, bool end,
                                        levada_error *err)
 {
     levada_context context = levada_node_context(w->run, at);
     char           path[LEVADA_STATE_PATH];
 
-    if (plan_has_numbers(w)) return plan_postpone(w, at, tail, err);
-
+    if (plan_has_numbers(w)) return plan_postpone(w, at, end, err);
     if (!w->fused) LEVADA_TRY(levada_fused_create(w->run->threads, &w->fused, err));
-    context.fused_end = w->end_only = tail;
+    context.fused_end = w->end_only = end;
     w->top = at;
     w->position = w->run->visits.position;
     levada_node_path(w->run, at, path, sizeof path);

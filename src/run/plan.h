@@ -56,7 +56,7 @@ LEVADA_MUST_USE levada_status levada_node_format_fetch(const levada_node  *sourc
 LEVADA_MUST_USE levada_status levada_node_stage(levada_run *run, const levada_dataset *at,
                                                 const levada_own *own, levada_node **in,
                                                 levada_node **out, levada_error *err);
-/* Neighbouring PURE stages, or none: a prefetch. Takes *fused and *in. With `tickets` and a worker
+/* Neighboring PURE stages, or none: a prefetch. Takes *fused and *in. With `tickets` and a worker
  * pool, `window` results (0 = by the number of threads) and window_bytes (0 = 256 MiB) may be
  * ready.
  */
@@ -72,9 +72,8 @@ LEVADA_MUST_USE levada_status levada_node_combiner(levada_run *run, const levada
 /* Moves n nodes into it->inputs; they are taken on success. */
 LEVADA_MUST_USE levada_status levada_node_adopt(levada_node *it, levada_node **in, int32_t n,
                                                 levada_error *err);
-/* The fused stages of a node that is one, else NULL; whether it is a file reader; what that
- * counted. */
-levada_fused             *levada_node_is_fused(const levada_node *it);
+/* The fused stages of a node that runs such; else NULL. */
+levada_fused *levada_node_is_fused(const levada_node *it);
 /* Whether a node reads files and makes blocks of the number of rows that its consumer wants. */
 bool levada_node_joins(const levada_node *it);
 

@@ -111,7 +111,7 @@ static int32_t block_refs(const levada_buffer *buffer)
 bool levada_block_exclusive(const levada_block *block)
 {
     if (!block) return false;
-    const levada_buffer *last = NULL; /* neighbours often share one */
+    const levada_buffer *last = NULL; /* neighbors often share one */
     levada_block        *self = (levada_block *)(uintptr_t)block;
 
     if (atomic_load_explicit(&self->refs, memory_order_acquire) != 1) return false;

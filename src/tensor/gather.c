@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A column is copied level by level as a list of ranges. Rows begin as runs of neighbouring rows,
+ * A column is copied level by level as a list of ranges. Rows begin as runs of neighboring rows,
  * found once for all columns; each level replaces a range by the ranges that its rows cover, and
  * counts their lengths into the offsets of the copy; what remains at the end are ranges of values.
  */
@@ -18,7 +18,7 @@ typedef struct gather_work {
     levada_gather_range *ranges;
     int64_t              n;
     levada_gather_range *kept; /* of a field with encoded columns: rows of its last ragged level */
-    int64_t         nkept;
+    int64_t              nkept;
 } gather_work;
 
 static levada_status gather_memory(levada_error *err)

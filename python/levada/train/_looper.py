@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """LooperThread: a function called at fixed times until a coordinator stops.
 
-Source of the behaviour: TensorFlow's ``python/training/coordinator.py``.
+Source of the behavior: TensorFlow's ``python/training/coordinator.py``.
 """
 
 from __future__ import annotations
