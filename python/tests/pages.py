@@ -12,7 +12,7 @@ A fence begins with a word that says what becomes of it:
 - ``{...}`` is a directive of the site (`make docs`).
 - ``c`` without a file is part of a plug-in that test_samples.py builds; ``text`` is a picture.
 
-Durations and rates differ from run to run and are not compared.
+Durations, rates and the sizes of what a library compresses differ and are not compared.
 
     python pages.py PAGE...           runs pages and shows the differences
     python pages.py --update PAGE...  writes the real output into them
@@ -51,6 +51,7 @@ VARIES = [
     (re.compile(r"\d[\d ,.]*[kMG]? ?(records|batches|tokens|[KMG]i?B|B)/s"), "R/s"),
     (re.compile(r'"(seconds|elapsed|wait_seconds|cpu_seconds)":[\d.e+-]+'), r'"\1":T'),
     (re.compile(r"peak memory +\d[\d ,.]* [KMG]iB"), "peak memory M"),
+    (re.compile(r"(→ \S+\.(?:gz|zz|zst) .*→) \d[\d.]* [KMG]?i?B"), r"\1 SIZE"),
     (re.compile(r" +"), " "),
 ]
 
