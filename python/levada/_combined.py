@@ -55,8 +55,10 @@ def open(files: Paths, *, source: str | None = None, spec: Any = "auto") -> Data
     if auto and spec != "auto":
         raise InvalidArgumentError(f"open: spec={spec!r} must be 'auto', a dict or None")
     names = paths(files)
-    names = (names,) if isinstance(names, str) else tuple(names)
-    found: Dataset[Any] = Dataset(_levada.open(names, source, auto))
+    names = (names,) if isinstance(names, str) else names
+    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
+        raise TypeError(f"open: files={files!r} must be a path, a glob, or a list of them")
+    found: Dataset[Any] = Dataset(_levada.open(tuple(names), source, auto))
     return found if auto or spec is None else found.parse_example(spec)
 
 

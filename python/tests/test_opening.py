@@ -102,6 +102,12 @@ class TestOpen:
         with pytest.raises(InvalidArgumentError, match="is empty"):
             lv.open(write(tmp_path / "empty"))
 
+    @pytest.mark.parametrize("files", [3, None, [3], {"a": 1}.items()])
+    def test_what_is_no_path_is_named(self, files):
+        with pytest.raises(TypeError, match="must be a path, a glob, or a list of them") as caught:
+            lv.open(files)
+        assert repr(files) in str(caught.value)
+
     def test_home_is_expanded(self, tmp_path, monkeypatch):
         monkeypatch.setenv("HOME", str(tmp_path))
         write(tmp_path / "a", *examples())

@@ -20,6 +20,20 @@ static levada_status open_short(levada_error *err)
 
 /* -- the format */
 
+/* Only the name of a format: what options after a colon would say is found here. */
+static levada_status open_asked(int32_t nfiles, const char *source, levada_error *err)
+{
+    const char *colon = source ? strchr(source, ':') : NULL;
+
+    if (nfiles < 0)
+        return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "nfiles=%d must be >= 0", (int)nfiles);
+    if (!colon) return LEVADA_OK;
+    return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                       "source='%s' must be a name without options, such as '%.*s'; a description "
+                       "has options",
+                       source, (int)(colon - source), source);
+}
+
 /* Content with a checksum decides; weaker evidence against a name is a question to the caller. */
 static levada_status open_choose(const levada_scan *scan, const char *path, const char *named,
                                  const char **out, levada_error *err)
@@ -179,6 +193,7 @@ levada_status levada_dataset_open(levada_env *env, const char *const *files, int
 {
     LEVADA_TRY(levada_require(files != NULL, "files", err));
     LEVADA_TRY(levada_require(out != NULL, "out", err));
+    LEVADA_TRY(open_asked(nfiles, source, err));
     levada_texts    all = { .at = files, .n = nfiles };
     levada_dataset *ds = NULL;
     const char     *name = NULL;

@@ -141,6 +141,18 @@ static void content_without_a_format_is_named(void **state)
     refused("f.tfrecord", NULL, "is a tfrecord file by its name, but looks like text_lines");
     expect("f.tfrecord", "text_lines", "");
     refused("f", "tfrekord", "must be a file format");
+    refused("f", "tfrecord:verify=false", "without options, such as 'tfrecord'");
+}
+
+static void a_negative_number_of_files_is_refused(void **state)
+{
+    const char *files[] = { "f" };
+    levada_dataset *ds = NULL;
+
+    (void)state;
+    assert_int_equal(levada_dataset_open(NULL, files, -1, NULL, true, &ds, NULL),
+                     LEVADA_EINVALID_ARGUMENT);
+    assert_null(ds);
 }
 
 static void memory_may_be_short_at_every_step(void **state)
@@ -174,6 +186,7 @@ int main(void)
         cmocka_unit_test(steps_of_one_size_have_a_shape),
         cmocka_unit_test(records_that_are_no_messages_stay_bytes),
         cmocka_unit_test(content_without_a_format_is_named),
+        cmocka_unit_test(a_negative_number_of_files_is_refused),
         cmocka_unit_test(memory_may_be_short_at_every_step),
     };
     return cmocka_run_group_tests(tests, t_folder_set_up, t_folder_tear_down);
