@@ -132,15 +132,19 @@ static void plan_mark(levada_proto_plan *plan, const levada_feature *f)
     s->direct = fixed && f->per == 1 && f->list != LEVADA_LIST_BYTES && s->uses == 1;
 }
 
+static levada_status plan_check(const levada_value *spec, levada_error *err)
+{
+    if (!spec || levada_value_kind_of(spec) == LEVADA_VALUE_NULL ||
+        levada_value_kind_of(spec) == LEVADA_VALUE_MAP)
+        return LEVADA_OK;
+    return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                       "the spec must be a map of feature names, {name: {kind: ..., dtype: ...}}, "
+                       "or auto");
+}
+
 static levada_status plan_read(levada_proto_plan *plan, const levada_value *spec, bool steps,
                                levada_error *err)
 {
-    if (spec && levada_value_kind_of(spec) != LEVADA_VALUE_NULL &&
-        levada_value_kind_of(spec) != LEVADA_VALUE_MAP) {
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "the spec must be a map of feature names, {name: {kind: ..., "
-                           "dtype: ...}}");
-    }
     for (int64_t i = 0; i < levada_value_count(spec); i++) {
         levada_feature *f = &plan->features[plan->nfeatures];
         levada_status st = levada_feature_read(plan, levada_value_key(spec, i),
@@ -216,6 +220,8 @@ static levada_status plan_build(levada_proto_plan *plan, const levada_value *con
 {
     size_t n = (size_t)levada_value_count(context) + (size_t)levada_value_count(lists);
 
+    LEVADA_TRY(plan_check(context, err));
+    LEVADA_TRY(plan_check(lists, err));
     if (n == 0) {
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "Missing: the spec is empty; write {name: {kind: VarLen, "

@@ -408,6 +408,7 @@ static void refuses_specs_that_mean_nothing(void **state)
 {
     (void)state;
     refused("{}", empty, "the spec is empty");
+    refused("automatic", empty, "must be a map");
     refused("{a:{kind:Var,dtype:int64}}", empty, "kind must be");
     refused("{a:{kind:VarLen,dtype:complex64}}", empty, "complex64");
     refused("{a:{kind:VarLen,dtype:int64,shape:[]}}", empty, "has no 'shape'");
