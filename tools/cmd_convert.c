@@ -54,6 +54,7 @@ typedef struct convert_job {
     levada_cli_convert_as  as;
     levada_cli_pipe        pipe;
     levada_write_result    result;
+    int64_t                size;  /* of `in` before OUT, which may be the same file; -1 = none */
     bool                   print; /* to standard output */
 } convert_job;
 
@@ -308,7 +309,7 @@ static levada_status cmd_convert_print(convert_job *job, levada_error *err)
 /* "a.txt → a.tfrecord.gz   53 127 records · 118.9 MiB → 41.2 MiB · 0.90 s" */
 static void cmd_convert_summary(const convert_job *job)
 {
-    int64_t           in = levada_cli_file_size(job->in), out = levada_cli_file_size(job->out);
+    int64_t           out = levada_cli_file_size(job->out);
     levada_cli_buffer text = { 0 };
 
     levada_cli_show_text(&text, levada_cli_file_name(job->in));
@@ -319,9 +320,9 @@ static void cmd_convert_summary(const convert_job *job)
     if (job->result.set) {
         levada_cli_puts(&text, " in ");
         levada_cli_counted(&text, job->result.files, "file", "files");
-    } else if (in >= 0 && out >= 0 && levada_cli_file_regular(job->out)) {
+    } else if (job->size >= 0 && out >= 0 && levada_cli_file_regular(job->out)) {
         levada_cli_puts(&text, " · ");
-        levada_cli_bytes(&text, in);
+        levada_cli_bytes(&text, job->size);
         levada_cli_puts(&text, " → ");
         levada_cli_bytes(&text, out);
     }
@@ -349,6 +350,7 @@ static levada_cli_status cmd_convert(levada_env *env, const levada_cli_args *arg
 
     if (status != LEVADA_CLI_DONE) return status;
     levada_cli_progress_begin(&job.pipe.progress, !job.print, NULL);
+    job.size = levada_cli_file_size(job.in);
     done = cmd_convert_open(&job, &err);
     if (done == LEVADA_OK && !job.print) done = cmd_convert_sink(&job, &sink, &err);
     wrong = done == LEVADA_EINVALID_ARGUMENT && !err.stage[0] && !err.file[0]; /* an option */

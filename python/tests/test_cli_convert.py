@@ -26,6 +26,15 @@ def test_convert_changes_the_compression(folder, end):
         assert gzip.decompress(packed) == (folder / "ten.tfrecord").read_bytes()
 
 
+def test_convert_onto_itself_tells_the_size_before(folder):
+    before = (folder / "ten.tfrecord.gz").stat().st_size
+    (folder / "a.tfrecord").write_bytes((folder / "ten.tfrecord.gz").read_bytes())
+    done = levada("convert", "a.tfrecord", "a.tfrecord", cwd=folder)
+    after = (folder / "a.tfrecord").stat().st_size
+    assert before != after == (folder / "ten.tfrecord").stat().st_size
+    assert f" {before} B → {after} B " in done.stdout
+
+
 def test_convert_text_to_examples_and_json(folder):
     levada("convert", "lines.txt", "lines.tfrecord", "--field", "text", cwd=folder)
     text = levada("convert", "lines.tfrecord", "-", cwd=folder).stdout
