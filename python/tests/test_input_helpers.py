@@ -85,6 +85,12 @@ def test_structures_in_structures_are_type_errors():
             lt.batch(example, 1)
 
 
+def test_a_sparse_field_is_told_what_to_use():
+    record = lv.make_example({"t": [1, 2]})
+    example = lv.parse_single_example(record, {"t": lv.VarLenFeature(lv.int64)})
+    fails(lambda: lt.batch(iter([[1, example["t"]]]), 1), TypeError, "RaggedFeature in place of")
+
+
 def test_wrong_arguments_are_refused_at_once():
     for wrong, match in (
         ([], "Expected at least one tensor in batch"),

@@ -21,6 +21,12 @@ from levada.train._locks import Listed, own_lock
 _Source = Callable[[], Any]
 
 
+def _remedy(field: Any) -> str:
+    if isinstance(field, tuple) and [getattr(part, "ndim", 0) for part in field] == [2, 1, 1]:
+        return "RaggedFeature in place of VarLenFeature, whose values are sparse"
+    return "np.asarray(field) for an array, iter(examples) for a list of examples"
+
+
 class Structure:
     """How the fields of an example lie in it: fixed by the first example.
 
@@ -51,7 +57,7 @@ class Structure:
                     raise TypeError(
                         f"field {i} of the example is a {type(value).__name__}: an example is one "
                         "list, tuple or dict of arrays, not one inside another; pass "
-                        "np.asarray(field) for an array, iter(examples) for a list of examples"
+                        + _remedy(value)
                     )
         else:
             structure = cls(None, [0])
