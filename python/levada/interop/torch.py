@@ -127,7 +127,8 @@ class Shared:
     With ``equal="drop"`` or ``"pad"`` all ranks have the same number of batches. The shard is then
     downstream of whatever may change their number: with a filter, buckets or ``errors="skip"`` each
     rank does all the work up to there. "drop" drops less than one batch (record, where the
-    shard is upstream of batching) per part, counted in ``stats()["dropped_records"]``. "pad"
+    shard is upstream of batching) per part, counted in ``stats()["dropped_records"]``; of
+    ``unroll`` all sequences that are unfinished when the first slot of any part stays empty. "pad"
     adds the field ``is_padding``, bool [B]: True for copies that were added; their lengths and
     masks are 0. Without `equal` several ranks warn once; ``equal=False`` accepts unequal ranks.
 
