@@ -371,7 +371,7 @@ static void fused_swap(fused_state *s, fused_record in, levada_bench_count *coun
     r = &s->waiting[(s->random >> 32) * (uint64_t)s->nwaiting >> 32];
     fused_next(s, count);
     s->ahead[s->nahead++ % FUSED_AHEAD] = *r;
-    levada_prefetch(s, r->begin, r->end - r->begin);
+    levada_prefetch(r->begin, r->end - r->begin);
     *r = in;
 }
 
