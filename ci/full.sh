@@ -22,14 +22,14 @@ variant() {
 
 debug=(-Dbuildtype=debug -Doptimization=0 -Db_ndebug=false -Dpython=disabled)
 CC=gcc variant gcc-debug "${debug[@]}"
-CC=clang variant clang-release -Dpython=disabled
-CC=clang variant clang-debug "${debug[@]}"
+CC=clang CXX=clang++ variant clang-release -Dpython=disabled
+CC=clang CXX=clang++ variant clang-debug "${debug[@]}"
 for option in flac futex isal jpeg kissfft png simdjson soxr zlib zstd simd; do
     CC=gcc variant "no-$option" "-D$option=disabled" -Dpython=disabled
 done
 CC=gcc variant no-tools -Dtools=false -Dpython=disabled
 # clang looks for more than gcc.
-CC=clang variant clang-undefined -Db_sanitize=undefined -Db_lundef=false -Ddebug=true \
+CC=clang CXX=clang++ variant clang-undefined -Db_sanitize=undefined -Db_lundef=false -Ddebug=true \
     -Doptimization=1 -Db_ndebug=false -Dpython=disabled
 printf '\n== ci-full: kernels under valgrind\n'
 ci/setup.sh valgrind
