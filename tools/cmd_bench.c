@@ -156,6 +156,11 @@ static levada_cli_status cmd_bench(levada_env *env, const levada_cli_args *args)
         return LEVADA_CLI_USAGE;
     }
     if (levada_cli_flag(args, "phases")) {
+        if (levada_cli_value(args, "limit") || levada_cli_value(args, "threads")) {
+            levada_cli_say("bench: --phases reads all records on one thread: leave out --limit "
+                           "and --threads");
+            return LEVADA_CLI_USAGE;
+        }
         status = levada_cli_phases(env, args, runs, &text);
         levada_cli_out(&text);
         levada_cli_buffer_clear(&text);

@@ -2,24 +2,29 @@
 #include "phases.h"
 
 #include "escape.h"
+#include "json.h"
 #include "pipe.h"
 #include <levada/value.h>
 
 #include <inttypes.h>
 #include <string.h>
 
-enum { PHASES_MOST = 64 };
+enum {
+    PHASES_MOST = 64,
+    PHASES_BLOCKS = 1024 /* from one look at the statistics to the next */
+};
 
 typedef struct phases_part {
     const levada_dataset *dataset; /* up to here */
     const char           *name, *what;
     double                seconds; /* of all up to here */
-    int64_t               records; /* that come out there */
 } phases_part;
 
 typedef struct phases_work {
     phases_part     part[PHASES_MOST];
     int32_t         n;
+    int32_t         source;     /* where the source stands among the stages of a run's statistics */
+    int64_t         records;    /* that it hands out */
     levada_dataset *unverified; /* a reference, or NULL */
 } phases_work;
 
@@ -73,13 +78,50 @@ static levada_status phases_find(phases_work *w, const levada_dataset *dataset, 
     return LEVADA_OK;
 }
 
-static levada_status phases_run(phases_part *part, const levada_cli_args *args, levada_error *err)
+/* The source, or the last combiner, is the last stage of the shortest run, and stands at the same
+ * place in the longer ones. */
+static levada_status phases_count(phases_work *w, levada_iter *it, bool shortest, bool ended,
+                                  levada_error *err)
 {
+    levada_value       *stats = NULL;
+    const levada_value *stages;
+    char               *text = NULL;
+    int64_t             records;
+
+    LEVADA_TRY(levada_iter_stats(it, &text, err));
+    LEVADA_TRY(levada_cli_json_take(&text, &stats, err));
+    stages = levada_cli_json_get(stats, "stages");
+    if (shortest) w->source = (int32_t)levada_value_count(stages) - 1;
+    records = levada_cli_json_int(levada_value_item(stages, w->source), "records");
+    levada_value_destroy(&stats);
+    if (shortest && ended) w->records = records;
+    if (shortest || (ended ? records == w->records : records <= w->records)) return LEVADA_OK;
+    return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                       "--phases: %s hands out %" PRId64 " records alone and %" PRId64
+                       " in the pipeline: measure without the stages that repeat it or stop it",
+                       w->part[0].name, w->records, records);
+}
+
+static levada_status phases_read(phases_work *w, levada_iter *it, bool shortest, levada_error *err)
+{
+    levada_block *block = NULL;
+    levada_status st;
+
+    for (int64_t n = 1; (st = levada_iter_next(it, &block, err)) == LEVADA_OK; n++) {
+        levada_block_unref(&block);
+        if (levada_cli_stopped()) return levada_fail(err, LEVADA_ECANCELLED, "interrupted");
+        if (n % PHASES_BLOCKS == 0) LEVADA_TRY(phases_count(w, it, shortest, false, err));
+    }
+    return st == LEVADA_END ? LEVADA_OK : st;
+}
+
+static levada_status phases_run(phases_work *w, int32_t i, const levada_cli_args *args,
+                                levada_error *err)
+{
+    phases_part        *part = &w->part[i];
     levada_iter_options options = LEVADA_ITER_OPTIONS_INIT;
     levada_iter        *it = NULL;
-    levada_block       *block = NULL;
     double              begin = levada_cli_now(), seconds;
-    int64_t             records = 0;
     levada_status       st;
 
     options.threads = 1;
@@ -87,16 +129,12 @@ static levada_status phases_run(phases_part *part, const levada_cli_args *args, 
     options.epoch = levada_cli_number(args, "epoch", 0);
     options.errors = levada_cli_value(args, "errors");
     st = levada_iter_open(part->dataset, &options, &it, err);
-    while (st == LEVADA_OK && (st = levada_iter_next(it, &block, err)) == LEVADA_OK) {
-        records += levada_block_rows(block);
-        levada_block_unref(&block);
-        if (levada_cli_stopped()) st = levada_fail(err, LEVADA_ECANCELLED, "interrupted");
-    }
-    levada_iter_close(&it);
+    if (st == LEVADA_OK) st = phases_read(w, it, i == 0, err);
     seconds = levada_cli_now() - begin;
+    if (st == LEVADA_OK) st = phases_count(w, it, i == 0, true, err);
+    levada_iter_close(&it);
     if (part->seconds < 0 || seconds < part->seconds) part->seconds = seconds;
-    part->records = records;
-    return st == LEVADA_END ? LEVADA_OK : st;
+    return st;
 }
 
 static double phases_of(const phases_work *w, int32_t i, double records)
@@ -108,7 +146,7 @@ static double phases_of(const phases_work *w, int32_t i, double records)
 
 static void phases_print(const phases_work *w, bool json, levada_cli_buffer *out)
 {
-    double records = w->part[0].records > 0 ? (double)w->part[0].records : 1;
+    double records = w->records > 0 ? (double)w->records : 1;
     double all = w->part[w->n - 1].seconds / records * 1e9;
     int    width = 32; /* of the longest phase */
 
@@ -117,7 +155,7 @@ static void phases_print(const phases_work *w, bool json, levada_cli_buffer *out
 
         if (size > width) width = size;
     }
-    if (json) levada_cli_printf(out, "{\"records\":%" PRId64 ",\"phases\":[", w->part[0].records);
+    if (json) levada_cli_printf(out, "{\"records\":%" PRId64 ",\"phases\":[", w->records);
     else levada_cli_printf(out, "%-*s %12s %7s\n", width, "phase", "ns/record", "share");
     for (int32_t i = 0; i < w->n; i++) {
         double      ns = phases_of(w, i, records);
@@ -148,7 +186,7 @@ levada_cli_status levada_cli_phases(levada_env *env, const levada_cli_args *args
     st = phases_find(&w, p.dataset, &err);
     for (int64_t run = 0; st == LEVADA_OK && run < runs; run++) { /* in turns: speeds drift */
         for (int32_t i = 0; st == LEVADA_OK && i < w.n; i++) {
-            st = phases_run(&w.part[i], args, &err);
+            st = phases_run(&w, i, args, &err);
         }
     }
     if (st == LEVADA_OK) phases_print(&w, levada_cli_flag(args, "json"), out);

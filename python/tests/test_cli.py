@@ -499,6 +499,25 @@ def test_bench_phases_of_a_source_that_verifies(tmp_path):
     assert "tfrecord: read, frame" in lines and "tfrecord: checksum" in lines
 
 
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("range:1000 | repeat:3 | batch:10", "1000 records alone and 3000 in the pipeline"),
+        ("range:1000 | repeat | batch:1", "1000 records alone and "),
+        ("range:100000 | take:10", "100000 records alone and "),
+    ],
+)
+def test_bench_phases_are_of_one_pass(text, why):
+    done = levada("bench", "--phases", "--repeat", "1", text, status=1)
+    assert why in done.stderr and done.stdout == ""
+
+
+@pytest.mark.parametrize("option", ["--limit=5", "--threads=2"])
+def test_bench_phases_of_all_records_on_one_thread(option):
+    done = levada("bench", "--phases", option, "range:1000 | batch:10", status=2)
+    assert "leave out --limit" in done.stderr
+
+
 def test_bench_table():
     text = levada("bench", "range:1000 | batch:10", "--repeat", "1").stdout
     assert text.startswith("records     1 000") and "batch" in text
