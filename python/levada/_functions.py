@@ -204,8 +204,7 @@ class Length(Map):
         try:
             return {self.name: operator.index(row)}
         except TypeError:
-            kind = type(row).__name__
-            raise TypeError(f"the length of a record is an integer, not {kind}") from None
+            raise TypeError(wrong_result(self.fn, row, "an integer")) from None
 
     def call(self, run, block):
         rows, rejects = self.rows(run, block)

@@ -25,6 +25,17 @@ def by_last_digit(record):
     return record["value"] % 10
 
 
+@pytest.mark.parametrize(("key", "kind"), [(b"a", "bytes"), (0.5, "float"), ("a", "str")])
+def test_a_function_that_returns_no_integer_is_named(key, kind):
+    def of_record(record):
+        return key
+
+    with pytest.raises(TypeError, match=rf"of_record.* must return an integer, not {kind}"):
+        values(lv.range(4).group_by_window(of_record, window_size=2))
+    with pytest.raises(TypeError, match=rf"of_record.* must return an integer, not {kind}"):
+        values(lv.range(4).bucket_by_sequence_length(of_record, boundaries=[2], batch_sizes=2))
+
+
 @pytest.mark.parametrize("key", ["value % 10", by_last_digit])
 def test_a_key_is_an_expression_or_a_function(key):
     ds = lv.range(95).group_by_window(key, window_size=3)
