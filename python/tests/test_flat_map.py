@@ -80,20 +80,36 @@ class TestPace:
     @pytest.mark.parametrize("threads", [1, 3])
     def test_the_first_batch_needs_the_first_records_alone(self, kind, threads):
         seen = []
-        never = threading.Event()
 
         def slow(record):
             seen.append(int(record["value"]))
-            if len(seen) > 60:
-                never.wait(30)  # the first batch must not need all of these
+            time.sleep(0.005)
             return [record] if kind == "flat_map" else kind == "filter" or record
 
         ds = lv.range(1000)
         ds = ds.map(slow, pure=False) if kind == "call" else getattr(ds, kind)(slow)
         with iter(ds.batch(8).with_options(threads=threads)) as it:
             assert next(it)["value"].tolist() == list(range(8))
+            assert len(seen) < 200  # a thread may be in a further block of its own
             it.cancel()
-            never.set()
+
+    def test_a_block_is_not_larger_than_all_before_it(self):
+        """The function turns slow: the first batches do not wait for hundreds of its records."""
+        seen, late = [], []
+        delivered = threading.Event()
+
+        def slow(record):
+            seen.append(int(record["value"]))
+            if len(seen) > 60 and not late and not delivered.wait(30):
+                late.append(seen[-1])
+            return record
+
+        with iter(lv.range(1000).map(slow).batch(8).with_options(threads=1)) as it:
+            for first in range(0, 32, 8):
+                assert next(it)["value"].tolist() == [*range(first, first + 8)]
+            delivered.set()
+            it.cancel()
+        assert not late
 
     def test_fast_functions_get_whole_blocks(self):
         calls = []

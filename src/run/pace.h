@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How many records a slow function gets at once. Its first block is small, and each further one is
- * some LEVADA_PACE_TIME of work by what its records took so far: so its results come steadily, and
- * fast functions get whole blocks. The size of a block never changes what comes out.
+ * some LEVADA_PACE_TIME of work by what its records took so far, and not larger than all before it:
+ * so its results come steadily, also if later records take longer, and fast functions soon get
+ * whole blocks. The size of a block never changes what comes out.
  *
  * All-zero is a valid new pace. Any thread.
  */
@@ -28,11 +29,13 @@ static inline void levada_pace_add(levada_pace *pace, int64_t nanoseconds, int64
 /* Records of the next block, at least one. */
 static inline int64_t levada_pace_rows(levada_pace *pace)
 {
-    int64_t records = atomic_load_explicit(&pace->records, memory_order_relaxed), each;
+    int64_t records = atomic_load_explicit(&pace->records, memory_order_relaxed), each, rows;
 
     if (records == 0) return LEVADA_PACE_FIRST;
     each = atomic_load_explicit(&pace->nanoseconds, memory_order_relaxed) / records;
-    return each < LEVADA_PACE_TIME ? LEVADA_PACE_TIME / (each + 1) : 1;
+    rows = each < LEVADA_PACE_TIME ? LEVADA_PACE_TIME / (each + 1) : 1;
+    if (records < LEVADA_PACE_FIRST) records = LEVADA_PACE_FIRST;
+    return rows < records ? rows : records;
 }
 
 #endif
