@@ -47,7 +47,7 @@ FUNCTIONS = {
     ("bucket_by_sequence_length", "boundaries"): (
         "int | Iterable[int] | Iterable[tuple[int, int]] | LengthHistogram"
     ),
-    ("bucket_by_sequence_length", "cost"): "str | Callable[..., int]",
+    ("bucket_by_sequence_length", "cost"): "str | Callable[..., float]",
 }
 TYPES = {
     "int": "int", "size": "int | str", "float": "float", "bool": "bool", "text": "str",

@@ -271,11 +271,11 @@ class Dataset(Divided[T]):
 
     def group_by_window(
         self,
-        key: str | Callable[[Any], int],
-        reduce: Callable[[int, Any], Mapping[str, Any]] | None = None,
+        key: str | Callable[[Any], int | bytes | str],
+        reduce: Callable[[Any, Any], Mapping[str, Any]] | None = None,
         window_size: int | None = None,
         *,
-        window_size_func: Callable[[int], int] | None = None,
+        window_size_func: Callable[[Any], int] | None = None,
         padded: bool = False,
         padded_shapes: Any = None,
         padding_values: Any = None,
@@ -289,11 +289,11 @@ class Dataset(Divided[T]):
         ascending order of keys.
 
         `key`: a field of integers or byte strings, an expression (``"len(tokens) // 16"``,
-        ``"label % 10"``), or fn(record) -> int. `window_size_func`: fn(key) -> int, the window size
-        of each key.
-        `reduce`: fn(key, Batch) -> dict of columns, one entry per record; None: the batch itself.
-        With `reduce` or `window_size_func`, `key` is a field or a function. `padded` and the
-        options after it: as in ``padded_batch``; otherwise batches stay ragged.
+        ``"label % 10"``), or fn(record) that returns an int, bytes or a str: ints come before
+        bytes, and those before str. `window_size_func`: fn(key) -> int, the window size of each
+        key. `reduce`: fn(key, Batch) -> dict of columns, one entry per record; None: the batch
+        itself. Both receive the key as the field, the expression or the function has it. `padded`
+        and the options after it: as in ``padded_batch``; otherwise batches stay ragged.
         """
         from levada import _functions
 

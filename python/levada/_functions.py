@@ -5,8 +5,10 @@ The threads are made by Python and wait in the extension with the interpreter re
 than is busy always waits, so that a function may itself iterate a dataset that calls functions.
 """
 
+import math
 import operator
 import os
+import re
 import threading
 import time
 import weakref
@@ -196,8 +198,10 @@ class Keep(Map):
 class Length(Map):
     """fn(record) -> int, as one more column."""
 
+    dtype = "int64"
+
     def __init__(self, fn, name):
-        super().__init__(fn, spec={name: "int64"})
+        super().__init__(fn, spec={name: self.dtype})
         self.name = name
 
     def made(self, row):
@@ -209,6 +213,22 @@ class Length(Map):
     def call(self, run, block):
         rows, rejects = self.rows(run, block)
         return _levada.join(block, self.columns.block(rows, rejects), rejects)
+
+
+class Key(Length):
+    """fn(record) -> the key of its window, encoded, as one more column."""
+
+    dtype = "string"
+
+    def made(self, row):
+        try:
+            return {self.name: encode_key(row)}
+        except TypeError:
+            raise TypeError(wrong_result(self.fn, row, "an integer, bytes or a str")) from None
+        except OverflowError:
+            raise OverflowError(
+                f"the key {row} of a window must be an integer of 64 bits, bytes or a str"
+            ) from None
 
 
 class BatchMap(Map):
@@ -275,10 +295,10 @@ class WithColumns:
 
 
 class Cost(_Target):
-    """fn(length, ...) -> int for each combination of padded lengths in a block."""
+    """fn(length, ...) -> number for each combination of padded lengths in a block."""
 
     def __init__(self, fn):
-        super().__init__(spec={"cost": "int64"})
+        super().__init__(spec={"cost": "float64"})
         self.fn = fn
 
     def call(self, run, block):
@@ -292,10 +312,13 @@ class Cost(_Target):
     def _cost(self, lengths):
         cost = self.fn(*lengths)
         try:
-            return operator.index(cost)
+            if isinstance(cost, (str, bytes, bytearray)):  # float() would parse them
+                raise TypeError
+            return float(cost)
+        except OverflowError:
+            return math.inf  # refused as one, by its lengths
         except TypeError:
-            kind = type(cost).__name__
-            raise TypeError(f"the cost of a record is an integer, not {kind}") from None
+            raise TypeError(wrong_result(self.fn, cost, "a number")) from None
 
 
 class _Positions:
@@ -453,11 +476,16 @@ def generators(origins, draw):
 
 
 def with_length(ds, fn, name):
-    """The dataset with fn(record) as one more field."""
-    options = {"fn": handle(Length(fn, name), fn, per_record=True)}
+    """The dataset with fn(record), an integer, as one more field."""
+    return _with_field(ds, Length(fn, name))
+
+
+def _with_field(ds, target):
+    """The dataset with what a target makes of a record as one more field."""
+    options = {"fn": handle(target, target.fn, per_record=True)}
     known = _spec_of(ds._core)
-    if known is not None and name not in known:
-        options["spec"] = {**known, name: "int64"}
+    if known is not None and target.name not in known:
+        options["spec"] = {**known, target.name: target.dtype}
     return ds._append("map", options)
 
 
@@ -477,8 +505,25 @@ def _spec_of(core):
 
 
 def cost(fn):
-    """The handle of fn(length, ...) -> int, the cost of a padded record."""
+    """The handle of fn(length, ...) -> number, the cost of a padded record."""
     return handle(Cost(fn), fn, pure=True)
+
+
+def encode_key(key):
+    """The key of a window as bytes in its order: integers come before bytes, and those before str.
+    TypeError and OverflowError: it is none of these."""
+    if isinstance(key, str):
+        return b"2" + key.encode("utf-8", "surrogatepass")
+    if isinstance(key, (bytes, bytearray)):
+        return b"1" + key
+    return b"0" + (operator.index(key) + (1 << 63)).to_bytes(8, "big")
+
+
+def decode_key(data):
+    """The key that was encoded."""
+    if data[:1] == b"2":
+        return data[1:].decode("utf-8", "surrogatepass")
+    return data[1:] if data[:1] == b"1" else int.from_bytes(data[1:], "big") - (1 << 63)
 
 
 class _OfKey:
@@ -489,28 +534,64 @@ class _OfKey:
 
     def __call__(self, record):
         if isinstance(record, Batch):
-            return self.fn(_key(record[self.field][0]), record)
-        return self.fn(_key(record[self.field]))
+            return self.fn(self._key(record[self.field][0]), record)
+        return self.fn(self._key(record[self.field]))
+
+    def _key(self, value):
+        """The key as its user knows it."""
+        if self.field == _KEY:
+            return decode_key(value)
+        return value if isinstance(value, bytes) else int(value)
 
 
-def _key(value):
-    """The key of a window as Python knows it: bytes or an int."""
-    return value if isinstance(value, bytes) else int(value)
+_KEY = "window_key"  # field of what a function of the key returns, encoded
+_EXPRESSION = re.compile(r" *(len\( *)?([^ ()%]+?) *(?(1)\)) *(?:(//|%) *(\d+) *)?", re.ASCII)
+
+
+class _Expression:
+    """The key of a record as the stage computes it from a text such as ``"len(tokens) // 16"``."""
+
+    def __init__(self, text):
+        length, self.field, self.op, number = _EXPRESSION.fullmatch(text).groups()
+        self.length, self.number = bool(length), int(number or 1)
+
+    def __call__(self, record):
+        value = record[self.field]
+        if not self.length and isinstance(value, bytes):
+            return value
+        value = len(value) if self.length else min(int(value), (1 << 63) - 1)
+        if self.op == "//":
+            return value // self.number
+        return value % self.number if self.op else value
+
+
+class _Without:
+    """A batch without some of its fields."""
+
+    def __init__(self, names):
+        self.names = names
+
+    def __call__(self, batch):
+        return {name: batch[name] for name in batch if name not in self.names}
 
 
 def windows(ds, key, reduce, size_func, options):
     """``Dataset.group_by_window``: functions become fields that the stage reads."""
     known = None if ds._core.flags & 1 else tuple(ds.spec)
-    if (reduce or size_func) and not callable(key) and not key.isidentifier():
-        raise TypeError(f"with reduce or window_size_func, key={key!r} must be a field or function")
-    made = ds
+    if (reduce or size_func) and isinstance(key, str) and key not in (known or ()):
+        ds._append("group_by_window", {"key": key, "window_size": 1})  # says what is wrong with it
+        key = _Expression(key)
+    made, helpers = ds, []
     if callable(key):
-        made, key = with_length(made, key, "window_key"), "window_key"
+        made, key = _with_field(made, Key(key, _KEY)), _KEY
+        helpers.append(key)
     if size_func:
+        helpers.append("window_size")
         made = with_length(made, _OfKey(size_func, key), "window_size")
         options["window_size_field"] = "window_size"
     made = made._append("group_by_window", {"key": key, **options})
     if reduce:
         return made.map(_OfKey(reduce, key), batched=True)
-    helpers = key == "window_key" or size_func
-    return made.select(*known) if helpers and known else made
+    if not helpers:
+        return made
+    return made.select(*known) if known else made.map(_Without(helpers), batched=True)

@@ -56,7 +56,7 @@ class Stages(Typed[T]):
         boundaries: int | Iterable[int] | Iterable[tuple[int, int]] | LengthHistogram | None = None,
         batch_sizes: int | Iterable[int] | None = None,
         max_tokens: int | None = None,
-        cost: str | Callable[..., int] | None = None,
+        cost: str | Callable[..., float] | None = None,
         num_buckets: int | None = None,
         lookahead: int | None = None,
         too_long: str = "error",

@@ -2,10 +2,12 @@
 """Histograms of lengths, the best boundaries, what padding costs, and stages that use them."""
 
 import itertools
+import math
 
 import levada as lv
 import numpy as np
 import pytest
+from levada.errors import InvalidArgumentError
 
 LENGTHS = [3, 9, 3, 1, 30, 9, 3, 14, 0, 2]
 
@@ -143,8 +145,36 @@ def test_costs_of_python_functions():
         ["x", "n"], lookahead=100, max_tokens=40_000, cost=lambda x, n: x * n + x
     )
     assert sum(len(b["n"]) for b in two) == 400
-    with pytest.raises(TypeError, match="integer"):
-        list(ds.bucket_by_sequence_length("x", max_tokens=9, cost=lambda x: "9"))
+
+
+def test_costs_are_numbers():
+    ds = records([1, 4, 4, 9, 16, 25, 0])
+
+    def sizes(cost, budget=5, **options):
+        options = options if "lookahead" in options else {"boundaries": [], **options}
+        made = ds.bucket_by_sequence_length("x", max_tokens=budget, cost=cost, **options)
+        return [len(batch["n"]) for batch in made]
+
+    assert sizes(lambda n: n**0.5) == [2, 1, 1, 1, 1, 1]  # 2 * 2 <= 5, but 2 * 3 > 5
+    assert sizes(lambda n: np.float32(0.5)) == [7]
+    assert sizes(lambda n: 0.1, budget=1) == [7]
+    for nothing in (0.0, 0):  # counts as 1
+        assert sizes(lambda n, nothing=nothing: nothing, budget=3) == [3, 3, 1]
+    assert sizes(lambda n: n**0.5, budget=4, too_long="alone") == [2, 1, 1, 1, 1, 1]
+    assert sorted(sizes(lambda n: n / 7, lookahead=7)) == [1, 2, 4]  # 25, then 16 and 9
+    with pytest.raises(InvalidArgumentError, match=r"length 25 costs 12\.5, more than"):
+        sizes(lambda n: n / 2, budget=12)
+    for value, shown in {"9": "not str", b"9": "not bytes", None: "returned None"}.items():
+        with pytest.raises(TypeError, match=f"lambda.*{shown}"):
+            sizes(lambda n, value=value: value)
+    for value, shown in {math.nan: "nan", math.inf: "inf", -0.5: "-0.5", 10**400: "inf"}.items():
+        with pytest.raises(InvalidArgumentError, match=rf"returned {shown} for a padded length"):
+            sizes(lambda n, value=value: value)
+    with pytest.raises(InvalidArgumentError, match="returned nan for padded lengths 1, 7; a cost"):
+        list(records([1]).map(lambda r: {"x": r["x"], "y": 7}).bucket_by_sequence_length(
+            ["x", "y"], max_tokens=9, cost=lambda x, y: math.nan))  # fmt: skip
+    with pytest.raises(ValueError, match="max_tokens"):
+        sizes(lambda n: n, budget=2**53)
 
 
 @pytest.mark.parametrize("options", [

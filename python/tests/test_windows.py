@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """group_by_window: windows of records with the same key."""
 
+from collections import Counter
+
 import levada as lv
 import numpy as np
 import pytest
@@ -30,8 +32,10 @@ def test_a_function_that_returns_no_integer_is_named(key, kind):
     def of_record(record):
         return key
 
-    with pytest.raises(TypeError, match=rf"of_record.* must return an integer, not {kind}"):
-        values(lv.range(4).group_by_window(of_record, window_size=2))
+    if kind == "float":
+        wanted = rf"of_record.* must return an integer, bytes or a str, not {kind}"
+        with pytest.raises(TypeError, match=wanted):
+            values(lv.range(4).group_by_window(of_record, window_size=2))
     with pytest.raises(TypeError, match=rf"of_record.* must return an integer, not {kind}"):
         values(lv.range(4).bucket_by_sequence_length(of_record, boundaries=[2], batch_sizes=2))
 
@@ -102,13 +106,69 @@ def test_byte_strings_are_keys():
     ]  # fmt: skip
 
 
+# fmt: off
+MIXED = [
+    b"b", "b", 7, "\u00e4", -(2**63), b"", "", 2**63 - 1, b"\xff", "z", -1, 0, True, np.int8(7)
+]
+# fmt: on
+
+
+@pytest.mark.parametrize("spec", [{"i": "int64"}, None])
+def test_a_function_returns_ints_bytes_and_str(spec):
+    def of_record(record):
+        return MIXED[record["i"] % len(MIXED)]
+
+    count = 5 * len(MIXED)
+    ds = lv.from_records([{"i": i} for i in range(count)], spec=spec)
+    keys = [int(MIXED[i % len(MIXED)]) if hasattr(MIXED[i % len(MIXED)], "__index__")
+            else MIXED[i % len(MIXED)] for i in range(count)]  # fmt: skip
+    order = {key: (isinstance(key, bytes) + 2 * isinstance(key, str), key) for key in keys}
+    want = model([order[key] for key in keys], lambda _: 3)
+    made = ds.group_by_window(of_record, window_size=3)
+    assert [batch["i"].tolist() for batch in made] == want
+    assert list(next(iter(made))) == ["i"]
+    seen = []
+    sized = ds.group_by_window(
+        of_record,
+        lambda key, batch: seen.append(key) or {"i": batch["i"]},
+        window_size_func=lambda key: 3 if key in order else 0,
+    )
+    assert [batch["i"].tolist() for batch in sized] == want
+    assert Counter(map(repr, seen)) == Counter(repr(keys[window[0]]) for window in want)
+
+
+@pytest.mark.parametrize(
+    "key", ["n", " n", "len(x)", "len( x )//4", "n % 3", "n//2", " len(x) % 3 ", "s", "len(s)"]
+)
+def test_sizes_and_reduce_know_the_key_of_an_expression(key):
+    arrays = {"n": list(range(-20, 40)), "x": [np.arange(i % 9) for i in range(60)],
+              "s": [b"a" * (i % 5) for i in range(60)], "i": list(range(60))}  # fmt: skip
+    ds = lv.from_arrays(arrays)
+    plain = [batch["i"].tolist() for batch in ds.group_by_window(key, window_size=4)]
+    seen = {}
+    made = ds.group_by_window(
+        key,
+        lambda value, batch: {"i": batch["i"], "key": [value] * batch.num_records},
+        window_size_func=lambda value: seen.setdefault(value, 4),
+    )
+    batches = list(made)
+    assert [batch["i"].tolist() for batch in batches] == plain
+    assert {value for batch in batches for value in batch["key"].tolist()} == set(seen)
+    sized = ds.group_by_window(key, window_size_func=lambda value: 4)
+    assert [batch["i"].tolist() for batch in sized] == plain and list(sized.spec) == list(ds.spec)
+
+
 def test_keys_that_left_are_forgotten():
     names = [b"%d" % (i // 2) for i in range(20_000)]
     ds = lv.from_arrays({"s": names}).group_by_window("s", window_size=2)
     assert [batch["s"].tolist() for batch in ds] == [[b"%d" % i] * 2 for i in range(10_000)]
 
 
-@pytest.mark.parametrize("key", [by_last_digit, "s"])
+def by_name(record):
+    return f"n{record['value'] % 5}"
+
+
+@pytest.mark.parametrize("key", [by_last_digit, by_name, "s"])
 def test_every_cut_resumes(key):
     arrays = {"value": range(40), "s": [b"%d" % (i % 7) for i in range(40)]}
     ds = lv.from_arrays(arrays).shuffle(10, seed=1).group_by_window(key, window_size=3)
@@ -126,8 +186,11 @@ def test_what_is_refused():
         lv.range(3).group_by_window("value / 2", window_size=2)
     with pytest.raises(InvalidArgumentError, match="pass either window_size or window_size_field"):
         lv.range(3).group_by_window("value")
-    with pytest.raises(TypeError, match="must be a field or function"):
-        lv.range(3).group_by_window("value % 2", window_size_func=lambda key: 1)
+    for key, match in [("value / 2", "is not a key"), ("valve % 2", "valve")]:
+        with pytest.raises(InvalidArgumentError, match=match):
+            lv.range(3).group_by_window(key, window_size_func=lambda key: 1)
+    with pytest.raises(OverflowError, match=f"{2**63} of a window must be an integer of 64 bits"):
+        list(lv.range(3).group_by_window(lambda record: 2**63, window_size=2))
     ds = lv.range(3).group_by_window("value", window_size_func=lambda key: 1 - key)
     with pytest.raises(
         InvalidArgumentError, match="window size must be greater than zero, but is 0"

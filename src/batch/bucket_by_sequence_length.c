@@ -27,7 +27,7 @@ static const levada_arg bucket_options[] = {
                       "boundaries[i]. Pairs for two fields. null = chosen while data flows"),
     LEVADA_ARG(INTS, levada_bucket_args, batch_sizes, .min = INT32_MIN, .max = INT32_MAX,
                .doc = "records in a batch: one number, or one for each bucket"),
-    LEVADA_ARG(INT, levada_bucket_args, max_tokens, .min = 1, .max = INT64_MAX,
+    LEVADA_ARG(INT, levada_bucket_args, max_tokens, .min = 1, .max = LEVADA_COST_MOST,
                .doc = "instead of batch_sizes: largest cost of a batch, records * cost of one"),
     LEVADA_ARG(VALUE, levada_bucket_args, cost,
                .doc = "cost of a padded record: linear (sum of its lengths), quadratic (sum of "

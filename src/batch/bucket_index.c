@@ -15,14 +15,14 @@ static levada_status bucket_index_add(void *user, const int64_t *lengths, int64_
 static levada_status bucket_index_length(const levada_bucket_state *s, int64_t length,
                                          int64_t *out, levada_error *err)
 {
-    int64_t each = 0;
+    double each = 0;
 
     *out = length < INT32_MAX ? length : INT32_MAX; /* no batch could be longer */
     if (s->args->too_long == LEVADA_TOO_LONG_TRUNCATE) {
         LEVADA_TRY(levada_truncation_lengths(&s->truncation, out, err));
     }
     LEVADA_TRY(levada_cost_record(&s->cost, out, &each, err));
-    if (each > s->cost.budget) *out = -1;
+    if (levada_cost_exceeds(&s->cost, 1, each)) *out = -1;
     return LEVADA_OK;
 }
 

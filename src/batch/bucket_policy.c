@@ -40,18 +40,19 @@ static levada_status bucket_reject(const levada_bucket_state *s, levada_grouping
 {
     levada_error   why = LEVADA_ERROR_INIT;
     const int64_t *keys = levada_grouping_key(g);
-    int64_t        each = 0;
+    double         each = 0;
 
     LEVADA_TRY(levada_cost_record(cost, keys, &each, err));
     if (cost->kind == LEVADA_COST_LINEAR && cost->fields == 1) {
         (void)levada_fail(&why, LEVADA_EINVALID_ARGUMENT,
-                          "a record of length %lld (padded %lld) is larger than max_tokens=%lld by "
-                          "itself",
-                          (long long)keys[0], (long long)each, (long long)s->args->max_tokens);
+                          "a record of length %lld (padded %.16g) is larger than max_tokens=%lld "
+                          "by itself",
+                          (long long)keys[0], each, (long long)s->args->max_tokens);
     } else {
         (void)levada_fail(&why, LEVADA_EINVALID_ARGUMENT,
-                          "a record of length %lld costs %lld, more than max_tokens=%lld by itself",
-                          (long long)levada_lengths_sum(keys, cost->fields), (long long)each,
+                          "a record of length %lld costs %.16g, more than max_tokens=%lld by "
+                          "itself",
+                          (long long)levada_lengths_sum(keys, cost->fields), each,
                           (long long)s->args->max_tokens);
     }
     return levada_grouping_reject(g, &why, err);
@@ -138,7 +139,8 @@ static levada_status bucket_widen(levada_bucket_state *s, levada_grouping *g, in
 static levada_status bucket_has_space(const levada_group *group, const levada_cost *cost,
                                       const int64_t *keys, bool *out, levada_error *err)
 {
-    int64_t longest[LEVADA_GROUP_KEYS], each = 0;
+    int64_t longest[LEVADA_GROUP_KEYS];
+    double  each = 0;
 
     for (int32_t i = 0; i < cost->fields; i++) {
         longest[i] = keys[i] > group->largest[i] ? keys[i] : group->largest[i];
@@ -155,7 +157,7 @@ static levada_status bucket_admit(levada_bucket_state *s, levada_grouping *g, in
 {
     const levada_bucket_rule *rule = &s->rules[bucket];
     const int64_t            *keys = levada_grouping_key(g);
-    int64_t                   each = 0;
+    double                    each = 0;
 
     *admitted = false;
     if (!levada_bucket_has_budget(s->args)) {
@@ -166,7 +168,9 @@ static levada_status bucket_admit(levada_bucket_state *s, levada_grouping *g, in
                            (long long)rule->size);
     }
     LEVADA_TRY(levada_cost_record(&rule->cost, keys, &each, err));
-    if (each > rule->cost.budget) return bucket_too_long(s, g, &rule->cost, full, err);
+    if (levada_cost_exceeds(&rule->cost, 1, each)) {
+        return bucket_too_long(s, g, &rule->cost, full, err);
+    }
     *admitted = waits || g->groups[bucket].n == 0;
     if (*admitted) return LEVADA_OK;
     LEVADA_TRY(bucket_has_space(&g->groups[bucket], &rule->cost, keys, admitted, err));
@@ -204,7 +208,8 @@ static int bucket_fits(const levada_cost *cost, const levada_group *group, int64
     int64_t padded = levada_cost_length(cost, 0, longest);
 
     if (levada_cost_length(cost, 0, key) > cost->budget) return -1;
-    return group->n == 0 || !levada_cost_exceeds(cost, group->n + 1, padded > 1 ? padded : 1);
+    return group->n == 0 ||
+           !levada_cost_exceeds(cost, group->n + 1, padded > 1 ? (double)padded : 1);
 }
 
 /* The same for the usual case, as fast as it can be: places arrivals with one length, a linear cost
@@ -332,10 +337,10 @@ static levada_status bucket_fitting(const levada_bucket_state *s, const levada_g
         while (i < n && keys[i] <= s->fits) i++;
     } else {
         for (; i < n; i++) {
-            int64_t each = 0;
+            double each = 0;
 
             LEVADA_TRY(levada_cost_record(&s->cost, keys + i * s->cost.fields, &each, err));
-            if (each > s->cost.budget) break;
+            if (levada_cost_exceeds(&s->cost, 1, each)) break;
         }
     }
     *out = i;

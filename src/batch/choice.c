@@ -171,12 +171,13 @@ levada_status levada_choice_make(levada_choice *c, levada_buckets *buckets, bool
 levada_status levada_choice_widen(const levada_choice *c, levada_buckets *buckets,
                                   const levada_cost *cost, int64_t length, levada_error *err)
 {
-    int64_t padded = (int64_t)choice_padded(c, length), bound = 1, each = 0;
+    int64_t padded = (int64_t)choice_padded(c, length), bound = 1;
+    double  each = 0;
 
     while (bound < padded) bound *= 2;
     bound = (int64_t)choice_padded(c, bound);
     LEVADA_TRY(levada_cost_record(cost, &bound, &each, err));
-    if (each > cost->budget) bound = padded;
+    if (levada_cost_exceeds(cost, 1, each)) bound = padded;
     buckets->at[buckets->n - 2] = bound + 1;
     levada_buckets_index(buckets);
     return LEVADA_OK;

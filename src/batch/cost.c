@@ -3,15 +3,6 @@
 
 #include "batch/cost_function.h"
 
-static int64_t cost_add(int64_t a, int64_t b) { return a > INT64_MAX - b ? INT64_MAX : a + b; }
-
-static int64_t cost_product(int64_t a, int64_t b)
-{
-    int64_t out;
-
-    return LEVADA_MUL_OVERFLOW(a, b, &out) ? INT64_MAX : out;
-}
-
 static void cost_pad(const levada_cost *cost, const int64_t *longest, int64_t *padded)
 {
     for (int32_t i = 0; i < cost->fields; i++) {
@@ -19,19 +10,22 @@ static void cost_pad(const levada_cost *cost, const int64_t *longest, int64_t *p
     }
 }
 
-levada_status levada_cost_compute(const levada_cost *cost, const int64_t *longest, int64_t *out,
+levada_status levada_cost_compute(const levada_cost *cost, const int64_t *longest, double *out,
                                   levada_error *err)
 {
-    int64_t padded[LEVADA_GROUP_KEYS], total = cost->kind == LEVADA_COST_2D;
+    int64_t padded[LEVADA_GROUP_KEYS];
+    double  total = cost->kind == LEVADA_COST_2D;
 
     cost_pad(cost, longest, padded);
     if (cost->kind == LEVADA_COST_FUNCTION) {
         return levada_cost_function_get(cost->function, padded, out, err);
     }
     for (int32_t i = 0; i < cost->fields; i++) {
-        if (cost->kind == LEVADA_COST_LINEAR) total = cost_add(total, padded[i]);
-        else if (cost->kind == LEVADA_COST_2D) total = cost_product(total, padded[i]);
-        else total = cost_add(total, cost_product(padded[i], padded[i]));
+        double length = (double)padded[i];
+
+        if (cost->kind == LEVADA_COST_LINEAR) total += length;
+        else if (cost->kind == LEVADA_COST_2D) total *= length;
+        else total += length * length;
     }
     *out = total > 1 ? total : 1;
     return LEVADA_OK;

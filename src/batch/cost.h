@@ -9,14 +9,18 @@
  *     2d          their product: a table of source by target, such as that of a transducer
  *     function    computed by the user from the padded lengths (cost_function.h)
  *
- * Costs saturate at INT64_MAX. Records cost at least 1, so that a budget bounds records without
- * elements too. Pure, any thread; but one thread at a time for a cost with a function.
+ * Costs are doubles. A budget is less than 2^53. Integers up to there are exact, and no larger one
+ * rounds to less, so a batch of whole costs never exceeds its budget. A cost of 0 counts as 1, so
+ * that a budget bounds records without elements too. Pure, any thread; but one thread at a time for
+ * a cost with a function.
  */
 #ifndef LEVADA_BATCH_COST_H
 #define LEVADA_BATCH_COST_H
 
 #include "base/compiler.h"
 #include "batch/grouping.h"
+
+#define LEVADA_COST_MOST ((INT64_C(1) << 53) - 1) /* largest budget */
 
 typedef struct levada_cost_function levada_cost_function;
 
@@ -30,7 +34,7 @@ typedef enum levada_cost_kind {
 typedef struct levada_cost {
     levada_cost_kind      kind;
     int32_t               fields;   /* lengths of a record */
-    int64_t               budget;   /* largest cost of a batch */
+    int64_t               budget;   /* largest cost of a batch; INT64_MAX = none */
     int64_t               multiple; /* padded lengths are rounded up to this; 1 = not */
     int64_t               width[LEVADA_GROUP_KEYS]; /* padded length, if fixed; else -1 */
     int64_t ranks; /* that share the records of a batch; 0 or 1 = one */
@@ -49,13 +53,13 @@ static inline int64_t levada_cost_length(const levada_cost *cost, int32_t i, int
 
 /* All costs but the linear one of a single field. */
 LEVADA_MUST_USE levada_status levada_cost_compute(const levada_cost *cost, const int64_t *longest,
-                                                  int64_t *out, levada_error *err);
+                                                  double *out, levada_error *err);
 
 /* The cost of one record in a batch with these longest lengths. AGAIN: a function has no answer
  * yet. */
 LEVADA_MUST_USE static inline levada_status levada_cost_record(const levada_cost *cost,
                                                                const int64_t     *longest,
-                                                               int64_t *out, levada_error *err)
+                                                               double *out, levada_error *err)
 {
     int64_t length;
 
@@ -63,7 +67,7 @@ LEVADA_MUST_USE static inline levada_status levada_cost_record(const levada_cost
         return levada_cost_compute(cost, longest, out, err);
     }
     length = levada_cost_length(cost, 0, longest[0]);
-    *out = length > 1 ? length : 1;
+    *out = length > 1 ? (double)length : 1;
     return LEVADA_OK;
 }
 
@@ -73,12 +77,10 @@ LEVADA_MUST_USE levada_status levada_cost_learn(const levada_cost *cost, const i
                                                 int64_t rows, levada_error *err);
 
 /* Whether `records` records, at least one, that cost `each` exceed the budget. */
-static inline bool levada_cost_exceeds(const levada_cost *cost, int64_t records, int64_t each)
+static inline bool levada_cost_exceeds(const levada_cost *cost, int64_t records, double each)
 {
-    int64_t total;
-
     if (cost->ranks > 1) records = (records + cost->ranks - 1) / cost->ranks;
-    return LEVADA_MUL_OVERFLOW(records, each, &total) || total > cost->budget;
+    return (double)records * each > (double)cost->budget;
 }
 
 #endif

@@ -7,14 +7,16 @@
 
 #include "base/alloc.h"
 #include "base/random.h"
+#include "base/text.h"
 #include "registry/env_priv.h"
 #include "run/call.h"
 
+#include <math.h>
 #include <string.h>
 
 typedef struct cost_function_entry {
     int64_t padded[LEVADA_GROUP_KEYS];
-    int64_t cost; /* 0 = not known yet */
+    double  cost; /* 0 = not known yet */
     bool    used;
 } cost_function_entry;
 
@@ -144,7 +146,7 @@ static levada_status cost_function_collect(levada_cost_function *f, levada_error
 {
     f->nunknown = 0;
     for (int64_t i = 0; i < f->size; i++) {
-        if (!f->entries[i].used || f->entries[i].cost) continue;
+        if (!f->entries[i].used || f->entries[i].cost > 0) continue;
         if (!levada_reserve(&f->unknown, &f->unknown_capacity, f->nunknown + 1,
                             sizeof *f->unknown)) {
             return cost_function_memory(err);
@@ -172,33 +174,63 @@ static levada_status cost_function_block(const levada_cost_function *f, levada_b
     return st;
 }
 
+/* The costs as the function returned them; NULL if they are neither integers nor floats. */
+static const double *cost_function_doubles(const levada_block *made, double *room)
+{
+    const levada_column *column = levada_block_at(made, 0);
+    const int64_t       *whole = column ? levada_column_i64(column) : NULL;
+
+    if (!whole) return column ? levada_column_f64(column) : NULL;
+    for (int64_t k = 0; k < made->n; k++) room[k] = (double)whole[k];
+    return room;
+}
+
+/* A budget compares costs, so each must be a number that can be compared. */
+static levada_status cost_function_refuse(const levada_cost_function *f, double cost,
+                                          const int64_t *padded, levada_error *err)
+{
+    levada_text lengths = { 0 };
+
+    for (int64_t i = 0; i < f->fields; i++) {
+        levada_text_format(&lengths, "%s%lld", i ? ", " : "", (long long)padded[i]);
+    }
+    (void)levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                      "the function of cost returned %.16g for %s %s; a cost must be finite and "
+                      "not negative",
+                      cost, f->fields > 1 ? "padded lengths" : "a padded length of",
+                      lengths.failed ? "" : lengths.at);
+    levada_text_clear(&lengths);
+    return LEVADA_EINVALID_ARGUMENT;
+}
+
 static levada_status cost_function_keep(levada_cost_function *f, const levada_block *made,
                                         levada_error *err)
 {
-    const levada_column *column = levada_block_at(made, 0);
-    const int64_t       *cost = column ? levada_column_i64(column) : NULL;
+    double       *room = levada_alloc((size_t)made->n * sizeof *room + 1);
+    const double *cost = room ? cost_function_doubles(made, room) : NULL;
+    levada_status st = LEVADA_OK;
 
-    if (!cost || made->n != f->nunknown || made->nrejects > 0) {
-        if (made->nrejects > 0) {
-            return levada_fail(err, made->rejects[0].why.code, "%s", made->rejects[0].why.message);
-        }
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "the function of cost must return one int64 for each of %lld rows",
-                           (long long)f->nunknown);
+    if (!room) return cost_function_memory(err);
+    if (made->nrejects > 0) {
+        st = levada_fail(err, made->rejects[0].why.code, "%s", made->rejects[0].why.message);
+    } else if (!cost || made->n != f->nunknown) {
+        st = levada_fail(err, LEVADA_EINVALID_ARGUMENT,
+                         "the function of cost must return one int64 or float64 for each of %lld "
+                         "rows",
+                         (long long)f->nunknown);
     }
-    for (int64_t k = 0; k < f->nunknown; k++) {
-        const cost_function_entry *e = &f->entries[f->unknown[k]];
+    for (int64_t k = 0; st == LEVADA_OK && k < f->nunknown; k++) {
+        cost_function_entry *e = &f->entries[f->unknown[k]];
 
-        if (cost[k] < 0) {
-            return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                               "the function of cost returned %lld for a padded length of %lld; "
-                               "a cost must not be negative",
-                               (long long)cost[k], (long long)e->padded[0]);
+        if (!isfinite(cost[k]) || cost[k] < 0) {
+            st = cost_function_refuse(f, cost[k], e->padded, err);
+        } else {
+            e->cost = cost[k] > 0 ? cost[k] : 1;
         }
-        f->entries[f->unknown[k]].cost = cost[k] ? cost[k] : 1;
     }
-    f->behind = false;
-    return LEVADA_OK;
+    if (st == LEVADA_OK) f->behind = false;
+    levada_free(room);
+    return st;
 }
 
 levada_status levada_cost_function_run(levada_cost_function *f, levada_error *err)
@@ -217,11 +249,11 @@ levada_status levada_cost_function_run(levada_cost_function *f, levada_error *er
 }
 
 levada_status levada_cost_function_get(levada_cost_function *f, const int64_t *padded,
-                                       int64_t *out, levada_error *err)
+                                       double *out, levada_error *err)
 {
     const cost_function_entry *e = cost_function_find(f, padded);
 
-    if (!e->used || e->cost == 0) {
+    if (!e->used || !(e->cost > 0)) {
         LEVADA_TRY(levada_cost_function_note(f, padded, err));
         LEVADA_TRY(levada_cost_function_run(f, err));
         e = cost_function_find(f, padded);

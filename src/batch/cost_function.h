@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Costs that a function of the user computes: from the padded lengths of one record, an integer.
+ * Costs that a function of the user computes: from the padded lengths of one record, a number.
  *
  * The function receives a block with one int64 column for each length, named after its field, and
- * returns as many rows whose first column is the cost. It must be pure and should not fall when a
- * length grows. Each combination of lengths is computed once and remembered, so the function runs
- * once for each block with new lengths, never for each record. Used by one thread at a time, but
- * for cancel.
+ * returns as many rows whose first column is the cost, an int64 or a float64. It must be pure and
+ * should not fall when a length grows. Each combination of lengths is computed once and remembered,
+ * so the function runs once for each block with new lengths, never for each record. Used by one
+ * thread at a time, but for cancel.
  */
 #ifndef LEVADA_BATCH_COST_FUNCTION_H
 #define LEVADA_BATCH_COST_FUNCTION_H
@@ -34,9 +34,9 @@ LEVADA_MUST_USE levada_status levada_cost_function_note(levada_cost_function *fu
 /* Computes all costs that are not known yet, in one call. AGAIN: the function has no answer yet. */
 LEVADA_MUST_USE levada_status levada_cost_function_run(levada_cost_function *function,
                                                        levada_error         *err);
-/* The cost of one combination, at least 1. */
+/* The cost of one combination; 1 where the function returned 0. */
 LEVADA_MUST_USE levada_status levada_cost_function_get(levada_cost_function *function,
-                                                       const int64_t *padded, int64_t *out,
+                                                       const int64_t *padded, double *out,
                                                        levada_error *err);
 
 #endif

@@ -132,14 +132,15 @@ static bool lookahead_is_old(const levada_lookahead *l, int64_t position)
 /* Moves the beginning of a batch down while it stays within the budget. *each: the cost of one of
  * its records, padded; *real: the sum of their own costs. */
 static levada_status lookahead_grow(const levada_lookahead *l, const lookahead_plan *p,
-                                    lookahead_batch *b, int64_t *each, double *real,
+                                    lookahead_batch *b, double *each, double *real,
                                     levada_error *err)
 {
-    int64_t longest[LEVADA_GROUP_KEYS] = { 0 }, own = 0;
+    int64_t longest[LEVADA_GROUP_KEYS] = { 0 };
+    double  own = 0;
 
     while (b->from > 0 && b->to - b->from < l->batch_size) {
         int64_t        position = p->order[b->from - 1].position, wider[LEVADA_GROUP_KEYS];
-        int64_t        with = *each;
+        double         with = *each;
         const int64_t *keys = p->group->keys + position * p->nkeys;
         bool           wide = false;
 
@@ -152,7 +153,7 @@ static levada_status lookahead_grow(const levada_lookahead *l, const lookahead_p
         LEVADA_TRY(levada_cost_record(l->cost, keys, &own, err));
         memcpy(longest, wider, sizeof longest);
         *each = with;
-        *real += (double)own;
+        *real += own;
         b->from--;
         b->old = b->old || lookahead_is_old(l, position);
     }
@@ -162,14 +163,15 @@ static levada_status lookahead_grow(const levada_lookahead *l, const lookahead_p
 /* The same for the usual case, one length and a linear cost: the first record is the longest, so
  * the number of records is known at once. */
 static void lookahead_grow_linear(const levada_lookahead *l, const lookahead_plan *p,
-                                  lookahead_batch *b, int64_t *each, double *real)
+                                  lookahead_batch *b, double *each, double *real)
 {
     const lookahead_entry *last = &p->order[b->to - 1];
-    int64_t most = l->batch_size < b->to ? l->batch_size : b->to, length, fit;
+    int64_t most = l->batch_size < b->to ? l->batch_size : b->to, fit;
+    int64_t length = levada_cost_length(l->cost, 0, last->value);
 
-    *each = levada_cost_length(l->cost, 0, last->value);
-    if (*each < 1) *each = 1;
-    fit = l->cost->budget / *each;
+    if (length < 1) length = 1;
+    *each = (double)length;
+    fit = l->cost->budget / length;
     if (fit < most && l->cost->ranks > 1) fit *= l->cost->ranks;
     if (fit < most) most = fit > 1 ? fit : 1;
     for (const lookahead_entry *e = last; e > last - most; e--) {
@@ -184,9 +186,8 @@ static void lookahead_grow_linear(const levada_lookahead *l, const lookahead_pla
 static levada_status lookahead_cut(const levada_lookahead *l, const lookahead_plan *p,
                                    lookahead_batch *b, levada_error *err)
 {
-    int64_t each = 0, own = 0;
-    double  real = 0;
-    bool    underfull;
+    double each = 0, own = 0, real = 0;
+    bool   underfull;
 
     b->from = b->to;
     if (p->nkeys == 1 && l->cost->kind == LEVADA_COST_LINEAR) {
@@ -200,9 +201,9 @@ static levada_status lookahead_cut(const levada_lookahead *l, const lookahead_pl
         const int64_t *keys = p->group->keys + p->order[b->from++].position * p->nkeys;
 
         LEVADA_TRY(levada_cost_record(l->cost, keys, &own, err));
-        real -= (double)own;
+        real -= own;
     }
-    b->waste = 1 - real / ((double)each * (double)(b->to - b->from));
+    b->waste = 1 - real / (each * (double)(b->to - b->from));
     if (underfull) b->waste = LOOKAHEAD_UNDERFULL;
     return LEVADA_OK;
 }

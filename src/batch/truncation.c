@@ -11,11 +11,12 @@ levada_status levada_truncation_limit(const levada_cost *cost, int64_t *limit, l
     int64_t low = 0, high = cost->budget < INT32_MAX ? cost->budget : INT32_MAX;
 
     while (low < high) { /* the largest that fits is in [low, high] */
-        int64_t middle = low + (high - low + 1) / 2, lengths[LEVADA_GROUP_KEYS], each = 0;
+        int64_t middle = low + (high - low + 1) / 2, lengths[LEVADA_GROUP_KEYS];
+        double  each = 0;
 
         for (int32_t i = 0; i < cost->fields; i++) lengths[i] = middle;
         LEVADA_TRY(levada_cost_record(cost, lengths, &each, err));
-        if (each <= cost->budget) low = middle;
+        if (!levada_cost_exceeds(cost, 1, each)) low = middle;
         else high = middle - 1;
     }
     *limit = low;
@@ -40,10 +41,10 @@ levada_status levada_truncation_check(const levada_texts *fields, const levada_s
 levada_status levada_truncation_lengths(const levada_truncation *t, int64_t *lengths,
                                         levada_error *err)
 {
-    int64_t each = 0;
+    double each = 0;
 
     LEVADA_TRY(levada_cost_record(t->cost, lengths, &each, err));
-    if (each <= t->cost->budget) return LEVADA_OK;
+    if (!levada_cost_exceeds(t->cost, 1, each)) return LEVADA_OK;
     for (int32_t i = 0; i < t->cost->fields; i++) {
         if (lengths[i] > t->limit) lengths[i] = t->limit;
     }

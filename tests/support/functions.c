@@ -100,6 +100,20 @@ static levada_status functions_twice(void *run, const levada_block *in, levada_b
     return levada_builder_publish(&b, out, err);
 }
 
+static levada_status functions_half(void *run, const levada_block *in, levada_block **out,
+                                    levada_error *err)
+{
+    int64_t         n = levada_block_rows(in);
+    const int64_t  *from = levada_column_i64(levada_block_at(in, 0));
+    levada_builder *b = NULL;
+    void           *values = NULL;
+
+    (void)run;
+    LEVADA_TRY(functions_build("value", LEVADA_FLOAT64, n, &b, &values, err));
+    for (int64_t i = 0; i < n; i++) ((double *)values)[i] = 0.5 * (double)from[i];
+    return levada_builder_publish(&b, out, err);
+}
+
 static levada_status functions_hasty(void *run, const levada_block *in, levada_block **out,
                                      levada_error *err)
 {
@@ -252,6 +266,7 @@ void t_functions_add(levada_env *env)
 {
     functions_put(env, "numbers", functions_numbers, true);
     functions_put(env, "twice", functions_twice, false);
+    functions_put(env, "half", functions_half, false);
     functions_put(env, "hasty", functions_hasty, false);
     functions_put(env, "odd", functions_odd, false);
     functions_put(env, "longer", functions_longer, false);

@@ -4,6 +4,7 @@
  *
  *     c:numbers   a source: `value` 0 to 9, three records a block; can be saved
  *     c:twice     `value` (the first column, int64) times two
+ *     c:half      half of it, a float64
  *     c:hasty     as twice, but every other call answers AGAIN
  *     c:odd       whether the first column is odd, as `keep`
  *     c:longer    a bad one: one record more than it got

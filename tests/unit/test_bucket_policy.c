@@ -3,6 +3,7 @@
  * Budgets of bucket_by_sequence_length: costs of one and of several lengths, costs that a function
  * computes, and records that exceed the budget by themselves.
  */
+#include "batch/cost.h"
 #include "support/functions.h"
 #include "support/iters.h"
 
@@ -135,6 +136,30 @@ static void boundaries_and_costs_are_checked(void **state)
 
 #define LONG "t_rows:7,lengths=[3,20,4,3,50,4,12],bare=true" BUCKET "x,boundaries=[],max_tokens=12"
 
+/* 2^53 - 1 is the largest budget: integers up to there are exact as doubles. */
+static void the_largest_budget_is_exact(void **state)
+{
+    levada_cost   cost = { .kind = LEVADA_COST_QUADRATIC, .fields = 1, .multiple = 1,
+                           .budget = LEVADA_COST_MOST, .width = { -1 } };
+    const int64_t root = 94906265, larger = root + 1, most = LEVADA_COST_MOST, more = most + 1;
+    double        each = 0;
+
+    (void)state;
+    assert_int_equal(levada_cost_record(&cost, &root, &each, NULL), LEVADA_OK);
+    assert_false(levada_cost_exceeds(&cost, 1, each));
+    assert_int_equal(levada_cost_record(&cost, &larger, &each, NULL), LEVADA_OK);
+    assert_true(levada_cost_exceeds(&cost, 1, each));
+    cost.kind = LEVADA_COST_LINEAR;
+    assert_int_equal(levada_cost_record(&cost, &most, &each, NULL), LEVADA_OK);
+    assert_false(levada_cost_exceeds(&cost, 1, each));
+    assert_int_equal(levada_cost_record(&cost, &more, &each, NULL), LEVADA_OK);
+    assert_true(levada_cost_exceeds(&cost, 1, each));
+    assert_true(levada_cost_exceeds(&cost, 2, each / 2));
+    assert_false(levada_cost_exceeds(&cost, 1, each / 2));
+    t_iter_refused("t_rows:2" BUCKET "x,max_tokens=9007199254740992", LEVADA_EINVALID_ARGUMENT,
+                   "max_tokens");
+}
+
 static void a_record_over_the_budget_is_what_was_asked_for(void **state)
 {
     (void)state;
@@ -169,6 +194,11 @@ static void a_function_computes_costs(void **state)
     expect("t_rows:6,lengths=[3,3,4,4,4,1],bare=true" BUCKET
            "x,boundaries=[],max_tokens=7,cost={c:twice}", false,
            "[0] a record of length 4 costs 8, more than max_tokens=7 by itself");
+    expect("t_rows:6,lengths=[3,3,4,4,5,1],bare=true" BUCKET
+           "x,boundaries=[],max_tokens=6,cost={c:half}", false, "[0 1 2] [3 4] [5] ");
+    expect("t_rows:2,lengths=[3,5],bare=true" BUCKET "x,boundaries=[],max_tokens=2,cost={c:half}",
+           false,
+           "a record of length 5 costs 2.5, more than max_tokens=2 by itself");
     t_iter_sweep(twice, true, 1);
     t_iter_sweep("t_rows:90" BUCKET "x,lookahead=30,max_tokens=80,cost={c:twice}", true, 1);
     t_iter_refused("t_rows:9" BUCKET
@@ -199,6 +229,7 @@ int main(void)
         cmocka_unit_test(a_2d_budget_counts_products),
         cmocka_unit_test(pairs_bound_both_lengths),
         cmocka_unit_test(boundaries_and_costs_are_checked),
+        cmocka_unit_test(the_largest_budget_is_exact),
         cmocka_unit_test(a_record_over_the_budget_is_what_was_asked_for),
         cmocka_unit_test(a_record_alone_has_the_shape_of_its_bucket),
         cmocka_unit_test(a_function_computes_costs),
