@@ -25,8 +25,8 @@ extern "C" {
  * `source`: a file format ("tfrecord", "csv", ...) without options; NULL = found in the first file
  * that is not empty: by its content where a checksum proves it, else by its name, else by its
  * content. `parse`: serialized messages are parsed as by parse_example:auto or
- * parse_sequence_example:auto; records that are neither stay bytes. Columns of CSV are those that
- * infer=true finds.
+ * parse_sequence_example:auto; records that are neither stay bytes. JSON lines have the fields that
+ * fields=auto finds. Columns of CSV are those that infer=true finds, whatever `parse` is.
  *
  * EINVALID_ARGUMENT: the format is not known (the message says what the file looks like), or name
  * and content disagree; ENOT_FOUND: no file matches. Reads the beginning of the files, on the

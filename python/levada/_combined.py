@@ -41,13 +41,15 @@ def open(files: Paths, *, source: str | None = None, spec: Any = "auto") -> Data
     source: a file format such as "tfrecord" or "csv". None finds it in the first file that is not
         empty: by its content where a checksum proves it, else by its name, else by its content.
         The columns and types of CSV are inferred, as with ``csv(infer=True)``.
-    spec: "auto" infers the features of tf.train.Example and SequenceExample messages from the first
-        64 records: a feature with one value in each of them is a scalar, any other is ragged.
-        A dict is a spec as in ``parse_example``. None leaves records as bytes.
+    spec: "auto" infers the features of tf.train.Example and SequenceExample, and the fields
+        of JSON lines, from the first 1000 records. A feature with one value in each of them is a
+        scalar, any other is ragged. A dict is a spec as in ``parse_example``, or ``fields`` as in
+        ``jsonl``. None returns messages and lines as bytes.
 
     The dataset has the spec that was found: ``ds.spec`` shows it, ``str(ds)`` has it, and a saved
     state resumes with it even if files have changed. A later record that does not fit is an error
-    that names it. ``levada_dataset_open`` is the same in C, and ``parse_example:auto`` in text.
+    that names it. ``levada_dataset_open`` is the same in C, ``parse_example:auto`` and
+    ``jsonl:...,fields=auto`` in text.
     """
     from levada._values import paths
 
@@ -59,7 +61,22 @@ def open(files: Paths, *, source: str | None = None, spec: Any = "auto") -> Data
     if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
         raise TypeError(f"open: files={files!r} must be a path, a glob, or a list of them")
     found: Dataset[Any] = Dataset(_levada.open(tuple(names), source, auto))
-    return found if auto or spec is None else found.parse_example(spec)
+    return found if auto or spec is None else _with_spec(found, names, spec)
+
+
+def _with_spec(found: Dataset[Any], names: Any, spec: Any) -> Dataset[Any]:
+    """The files of `found`, which is not parsed, with a spec of the user."""
+    from levada import _sources
+
+    name = found._core.name
+    if name == "jsonl":
+        return _sources.jsonl(names, fields=spec)
+    if name in ("csv", "tar"):
+        raise InvalidArgumentError(
+            f"open: a spec is for messages and JSON lines, and the files are {name}; "
+            f"call lv.{name} with its own options"
+        )
+    return found.parse_example(spec)
 
 
 def range(start: int, stop: int | None = None, step: int = 1) -> Dataset[dict[str, Any]]:

@@ -178,8 +178,10 @@ def csv_defaults(entries: Sequence[Any]) -> list[Any]:
     return [_csv_default(entry) for entry in entries]
 
 
-def json_fields(fields: dict[str, Any]) -> dict[str, Any]:
-    """``fields`` of jsonl as its option: names of dtypes, also in lists and maps."""
+def json_fields(fields: Any) -> Any:
+    """``fields`` of jsonl as its option: names of dtypes, also in lists and maps; or "auto"."""
+    if isinstance(fields, str):
+        return fields
     return {name: _json_type(entry) for name, entry in dict(fields).items()}
 
 

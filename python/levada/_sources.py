@@ -303,7 +303,8 @@ def jsonl(
     files: paths and globs of the files
     fields: {name: dtype, ...} (int32, int64, float32, float64, bool, string); [dtype] and
         [[dtype]] are lists; {dtype: ..., default: ..., path: a.b} has a default, and a place in
-        nested objects; null = one column 'line'
+        nested objects; auto = found in the first 1000 records when the dataset is made; the
+        description has them from then on; null = one column 'line'
     compression: auto (looks at the first bytes), none, or a filter such as gzip
     shuffle_files: reads the files in another order in each epoch
     errors: at damage: fail, skip, skip:1000 or skip:0.1%; null = as the iterator

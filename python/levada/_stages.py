@@ -302,7 +302,8 @@ class Stages(Typed[T]):
         field: column to decode; null = the decoder's own, or the only one of bytes
         fields: {name: dtype, ...} (int32, int64, float32, float64, bool, string); [dtype] and
             [[dtype]] are lists; {dtype: ..., default: ..., path: a.b} has a default, and a
-            place in nested objects
+            place in nested objects; auto = found in the first 1000 records when the dataset is
+            made; the description has them from then on
 
         As text: text_lines:notes.txt | decode_json:{id:int64,tokens:[int64]}
         """

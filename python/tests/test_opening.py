@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """levada.open: formats by content, specs by the first records; and columns that are added."""
 
+import json
 import pickle
 import tarfile
 from pathlib import Path
@@ -59,6 +60,33 @@ class TestOpen:
     def test_lines_of_text(self, tmp_path):
         (tmp_path / "a.txt").write_text("one line\nand another\n")
         assert lv.open(tmp_path / "a.txt").to_list()[1] == {"line": b"and another"}
+
+    def test_json_lines(self, tmp_path):
+        path = tmp_path / "a.jsonl"
+        rows = [{"id": i, "x": i / 2 if i % 2 else i, "t": list(range(i))} for i in range(4)]
+        rows[2] |= {"s": "two", "meta": {"lang": "pt"}}
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        ds = lv.open(path)
+        assert {name: repr(field) for name, field in ds.spec.items()} == {
+            "id": "int64[]", "x": "float64[]", "t": "int64[?], ragged", "s": "string[]",
+            "meta.lang": "string[]",
+        }  # fmt: skip
+        assert [(int(r["id"]), float(r["x"]), r["t"].tolist()) for r in ds] == [
+            (0, 0.0, []), (1, 0.5, [0]), (2, 2.0, [0, 1]), (3, 1.5, [0, 1, 2]),
+        ]  # fmt: skip
+        assert [r["s"] for r in ds] == [b"", b"", b"two", b""]
+        assert lv.from_text(str(ds)) == ds
+        assert list(lv.open(path, spec=None).spec) == ["line"]
+        assert list(lv.open(path, spec={"id": lv.int32}).spec) == ["id"]
+        assert str(lv.jsonl(path, fields="auto")) == str(ds)
+        assert list(lv.text_lines(path).decode_json("line", "auto").spec) == list(ds.spec)
+
+    def test_a_spec_is_not_for_every_format(self, tmp_path):
+        (tmp_path / "a.csv").write_text("a,b\n1,2\n")
+        with pytest.raises(InvalidArgumentError, match=r"the files are csv; call lv\.csv"):
+            lv.open(tmp_path / "a.csv", spec={"a": lv.FixedLenFeature([], lv.int64)})
+        with pytest.raises(InvalidArgumentError, match="fields"):
+            lv.decode_json([b"{}"], "auto")
 
     def test_other_records_stay_bytes(self, tmp_path):
         for record in (b"plain", b"\xff" * 40, b"\x0a\x05ab", b"\0"):

@@ -3,13 +3,23 @@
  * decode_json - objects of JSON to typed columns, with the options and the rules of the format
  * jsonl (rows/json_columns.h).
  */
+#include "rows/infer.h"
 #include "rows/json_columns.h"
+#include "rows/json_infer.h"
 
 static const levada_arg decode_json_options[] = {
     LEVADA_ARG(VALUE, levada_json_args, fields, .required = true, .positional = true,
                .doc = LEVADA_JSON_FIELDS),
     LEVADA_ARG_END
 };
+
+static levada_status decode_json_infer(const void *args, const levada_dataset *input,
+                                       const char *field, levada_value **out, levada_error *err)
+{
+    const levada_json_args *a = args;
+
+    return levada_infer_is_auto(a->fields) ? levada_json_infer(input, field, out, err) : LEVADA_OK;
+}
 
 static levada_status decode_json_check(const void *args, levada_spec **out, levada_error *err)
 {
@@ -57,4 +67,5 @@ const levada_decoder_def levada_decoder_decode_json = {
     .open = decode_json_open,
     .close = decode_json_close,
     .decode = decode_json_decode,
+    .infer = decode_json_infer,
 };

@@ -9,6 +9,7 @@
  */
 #include "decode/proto.h"
 #include "decode/proto_infer.h"
+#include "rows/infer.h"
 
 typedef struct parse_example_args {
     const levada_value *spec;
@@ -29,7 +30,7 @@ static levada_status parse_example_infer(const void *args, const levada_dataset 
     levada_value             *map, *features = NULL;
     levada_status             st;
 
-    if (!levada_proto_is_auto(a->spec)) return LEVADA_OK;
+    if (!levada_infer_is_auto(a->spec)) return LEVADA_OK;
     LEVADA_TRY(levada_proto_infer(input, field, &features, NULL, err));
     map = levada_value_map();
     st = map ? levada_value_set(map, "spec", &features, err)

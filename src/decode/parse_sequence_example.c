@@ -8,6 +8,7 @@
  */
 #include "decode/proto.h"
 #include "decode/proto_infer.h"
+#include "rows/infer.h"
 
 typedef struct parse_sequence_example_args {
     const levada_value *sequences, *context;
@@ -33,7 +34,7 @@ static levada_status parse_sequence_example_infer(const void *args, const levada
     levada_value *map, *features = NULL, *sequences = NULL;
     levada_status st;
 
-    if (!levada_proto_is_auto(a->sequences)) return LEVADA_OK;
+    if (!levada_infer_is_auto(a->sequences)) return LEVADA_OK;
     LEVADA_TRY(levada_proto_infer(input, field, &features, &sequences, err));
     map = levada_value_map();
     st = map ? levada_value_set(map, "sequences", &sequences, err)

@@ -3,15 +3,12 @@
 
 #include "base/alloc.h"
 #include "base/text.h"
+#include "rows/infer.h"
 
-#include <levada/block.h>
 #include <levada/example_view.h>
-#include <levada/iter.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { INFER_RECORDS = 1000, INFER_BYTES = 8 << 20, INFER_BLOCK = 64 };
 
 /* One feature of one record. */
 typedef struct infer_seen {
@@ -26,18 +23,9 @@ typedef struct infer_job {
     levada_example_view *view;
     infer_seen          *seen;
     int64_t              n, capacity;
-    int64_t              records, bytes; /* looked at */
+    int64_t              records; /* looked at */
+    bool                 sequences;
 } infer_job;
-
-bool levada_proto_is_auto(const levada_value *value)
-{
-    size_t      size = 0;
-    const char *text = levada_value_kind_of(value) == LEVADA_VALUE_TEXT
-                           ? levada_value_as_text(value, &size)
-                           : NULL;
-
-    return text && size == 4 && memcmp(text, "auto", 4) == 0;
-}
 
 static levada_status infer_short(levada_error *err)
 {
@@ -73,96 +61,22 @@ static levada_status infer_note(infer_job *job, const levada_example_feature *f,
     return LEVADA_OK;
 }
 
-static levada_status infer_record(infer_job *job, const uint8_t *data, int64_t size,
-                                  bool sequences, levada_error *err)
+/* A levada_infer_look. */
+static levada_status infer_record(void *user, const uint8_t *data, int64_t size, levada_error *err)
 {
+    infer_job          *job = user;
     levada_example_kind kind;
 
     LEVADA_TRY(levada_example_view_parse(job->view, data, (size_t)size, &kind, err));
     if (kind == LEVADA_EXAMPLE_OTHER)
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT, "spec=auto: not %s message",
-                           sequences ? "a SequenceExample" : "an Example");
-    if (kind == LEVADA_EXAMPLE_SEQUENCE && !sequences)
+                           job->sequences ? "a SequenceExample" : "an Example");
+    if (kind == LEVADA_EXAMPLE_SEQUENCE && !job->sequences)
         return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
                            "spec=auto: a SequenceExample; use parse_sequence_example:auto");
     for (int64_t i = 0; i < levada_example_view_count(job->view); i++)
         LEVADA_TRY(infer_note(job, levada_example_view_at(job->view, i), err));
-    job->records++;
-    job->bytes += size;
     return LEVADA_OK;
-}
-
-static void infer_place(const levada_iter *it, const levada_block *block, int64_t row,
-                        levada_error *err)
-{
-    levada_origin at = levada_block_origin(block, row);
-    char         *path = NULL;
-
-    if (levada_iter_origin_file(it, &at, &path, NULL) != LEVADA_OK) path = NULL;
-    levada_error_place(err, NULL, path, at.record, at.offset);
-    levada_string_free(&path);
-}
-
-static levada_status infer_block(infer_job *job, const levada_iter *it, const levada_block *block,
-                                 const char *field, bool sequences, levada_error *err)
-{
-    const levada_column *column = levada_block_column(block, field);
-
-    if (!column || column->field->dtype != LEVADA_BYTES ||
-        column->field->depth + column->field->ndim > 0)
-        return levada_fail(err, LEVADA_EINVALID_ARGUMENT,
-                           "spec=auto: field '%s' is not one byte string per record", field);
-    for (int64_t row = 0; row < levada_block_rows(block) && job->records < INFER_RECORDS; row++) {
-        int64_t        size = 0;
-        const uint8_t *data = levada_column_bytes(column, row, &size);
-        levada_status  st = infer_record(job, data, size, sequences, err);
-
-        if (st == LEVADA_OK) continue;
-        infer_place(it, block, row, err);
-        return st;
-    }
-    return LEVADA_OK;
-}
-
-/* The input without the stages that only change the order of records or choose a part of them. */
-static const levada_dataset *infer_source(const levada_dataset *input)
-{
-    static const char *const passed[] = { "shuffle", "shard", "prefetch", "repeat" };
-    size_t                   i = 0;
-
-    while (i < sizeof passed / sizeof *passed) {
-        if (strcmp(levada_dataset_name(input), passed[i++]) != 0) continue;
-        input = levada_dataset_input(input, 0);
-        i = 0;
-    }
-    return input;
-}
-
-/* Damage after a good record ends the search; the run reports it. */
-static levada_status infer_read(infer_job *job, const levada_dataset *input, const char *field,
-                                bool sequences, levada_error *err)
-{
-    levada_iter_options options = LEVADA_ITER_OPTIONS_INIT;
-    levada_error        why = LEVADA_ERROR_INIT;
-    levada_iter        *it = NULL;
-    levada_status       st = LEVADA_OK;
-
-    options.seed = 0;
-    options.threads = 1;
-    options.block_rows = INFER_BLOCK;
-    LEVADA_TRY(levada_iter_open(infer_source(input), &options, &it, err));
-    while (st == LEVADA_OK && job->records < INFER_RECORDS && job->bytes < INFER_BYTES) {
-        levada_block *block = NULL;
-
-        st = levada_iter_next(it, &block, &why);
-        if (st == LEVADA_OK) st = infer_block(job, it, block, field, sequences, &why);
-        levada_block_unref(&block);
-    }
-    levada_iter_close(&it);
-    if (st == LEVADA_AGAIN) return levada_fail(err, LEVADA_ECANCELLED, "interrupted");
-    if (st == LEVADA_END || (st == LEVADA_EDATA_LOSS && job->records > 0)) st = LEVADA_OK;
-    else if (st != LEVADA_OK && err) *err = why;
-    return st;
 }
 
 /* -- the spec */
@@ -174,15 +88,6 @@ static int infer_compare(const void *a, const void *b)
 
     if (x->sequence != y->sequence) return x->sequence ? 1 : -1;
     return strcmp(x->name, y->name);
-}
-
-static levada_status infer_set(levada_value *map, const char *key, levada_value *item,
-                               levada_error *err)
-{
-    levada_status st = item ? levada_value_set(map, key, &item, err) : infer_short(err);
-
-    levada_value_destroy(&item);
-    return st;
 }
 
 static levada_value *infer_text(const char *text) { return levada_value_text(text, strlen(text)); }
@@ -213,13 +118,13 @@ static levada_status infer_fill(const infer_job *job, const infer_seen *all, int
                        : all->sequence && even ? "FixedLenSequence"
                                                : "VarLen";
 
-    LEVADA_TRY(infer_set(map, "dtype", infer_text(dtype), err));
-    LEVADA_TRY(infer_set(map, "kind", infer_text(kind), err));
-    if (key) LEVADA_TRY(infer_set(map, "key", infer_text(key), err));
+    LEVADA_TRY(levada_infer_set(map, "dtype", infer_text(dtype), err));
+    LEVADA_TRY(levada_infer_set(map, "kind", infer_text(kind), err));
+    if (key) LEVADA_TRY(levada_infer_set(map, "key", infer_text(key), err));
     if (scalar) return infer_shape(map, 1, err);
     if (!all->sequence || !even) return LEVADA_OK;
     LEVADA_TRY(infer_shape(map, all->most, err));
-    return infer_set(map, "allow_missing", levada_value_bool(true), err);
+    return levada_infer_set(map, "allow_missing", levada_value_bool(true), err);
 }
 
 /* What all records have of one feature: `n` entries from `first` on. */
@@ -295,12 +200,13 @@ levada_status levada_proto_infer(const levada_dataset *input, const char *field,
                                  levada_value **features, levada_value **sequences,
                                  levada_error *err)
 {
-    infer_job     job = { 0 };
+    infer_job     job = { .sequences = sequences != NULL };
     levada_value *plain = levada_value_map(), *lists = levada_value_map();
     levada_status st = plain && lists ? levada_example_view_create(&job.view, err)
                                       : infer_short(err);
 
-    if (st == LEVADA_OK) st = infer_read(&job, input, field, sequences != NULL, err);
+    if (st == LEVADA_OK)
+        st = levada_infer_records(input, field, infer_record, &job, &job.records, err);
     if (st == LEVADA_OK) st = infer_all(&job, plain, lists, err);
     if (st == LEVADA_OK) {
         *features = plain;

@@ -6,18 +6,12 @@
  * list whose steps all have n values is FixedLenSequence, any other is VarLen. Features without any
  * value are int64.
  *
- * The records are the first 1000 of the input (fewer if they have 8 MiB), or those before the first
- * damaged one. Stages that only change the order or choose a part (shuffle, shard, prefetch,
- * repeat) are passed over, so that all ranks and seeds find the same spec. Runs on the caller's
- * thread.
+ * rows/infer.h says which records are looked at.
  */
 #ifndef LEVADA_DECODE_PROTO_INFER_H
 #define LEVADA_DECODE_PROTO_INFER_H
 
 #include <levada/dataset.h>
-
-/* Whether the value of an option is the word "auto". */
-bool levada_proto_is_auto(const levada_value *value);
 
 /* Sets *features to the spec of the features (of the context), and *sequences to that of the
  * feature lists; the caller owns both. `sequences` NULL: the records must be Examples.

@@ -152,13 +152,15 @@ static levada_value *open_list(const levada_texts *files)
 }
 
 static levada_status open_source(levada_env *env, const levada_texts *files, const char *name,
-                                 levada_dataset **out, levada_error *err)
+                                 bool parse, levada_dataset **out, levada_error *err)
 {
     levada_value *map = levada_value_map();
     levada_status st = open_set(map, "files", open_list(files), err);
 
     if (st == LEVADA_OK && strcmp(name, "csv") == 0)
         st = open_set(map, "infer", levada_value_bool(true), err);
+    if (st == LEVADA_OK && parse && strcmp(name, "jsonl") == 0)
+        st = open_set(map, "fields", levada_value_text("auto", 4), err);
     if (st == LEVADA_OK) st = levada_dataset_append(env, name, map, NULL, 0, out, err);
     levada_value_destroy(&map);
     return st;
@@ -199,7 +201,7 @@ levada_status levada_dataset_open(levada_env *env, const char *const *files, int
     const char     *name = NULL;
     levada_status   st = open_identify(env, &all, source, &name, err);
 
-    if (st == LEVADA_OK) st = open_source(env, &all, name, &ds, err);
+    if (st == LEVADA_OK) st = open_source(env, &all, name, parse, &ds, err);
     if (st == LEVADA_OK && parse && strcmp(name, "tfrecord") == 0) st = open_parse(env, &ds, err);
     if (st == LEVADA_OK) *out = ds;
     else levada_dataset_unref(&ds);

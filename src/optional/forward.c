@@ -184,3 +184,11 @@ bool levada_json_each(levada_json_value list, bool (*see)(void *user, levada_jso
 {
     return forward_table->json_each(list, see, user);
 }
+
+bool levada_json_each_member(levada_json_value map,
+                             bool (*see)(void *user, const char *name, size_t size,
+                                         levada_json_value item),
+                             void *user)
+{
+    return forward_table->json_each_member(map, see, user);
+}

@@ -42,7 +42,8 @@
     DO(json_as_float)                                                                            \
     DO(json_as_text)                                                                             \
     DO(json_find)                                                                                \
-    DO(json_each)
+    DO(json_each)                                                                                \
+    DO(json_each_member)
 
 #define LEVADA_OPTIONAL_MEMBER(name) LEVADA_TYPE_OF(levada_##name) * name;
 

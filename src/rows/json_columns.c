@@ -42,6 +42,7 @@ typedef struct columns_adder {
     levada_json_column *c;
     int32_t             level; /* lists that are open */
     bool                out_of_memory;
+    levada_json_kind    wrong; /* of the value that does not fit */
 } columns_adder;
 
 static bool columns_push(columns_adder *a, levada_json_array *to, const void *item, size_t size,
@@ -86,7 +87,7 @@ static bool columns_number(columns_adder *a, int64_t i, double f)
 /* One value, not a list. False where it is not of the dtype, or memory has run out. */
 static bool columns_scalar(columns_adder *a, levada_json_value value)
 {
-    levada_json_kind kind = levada_json_kind_of(value);
+    levada_json_kind kind = a->wrong = levada_json_kind_of(value);
     bool             is_float = a->c->dtype == LEVADA_FLOAT32 || a->c->dtype == LEVADA_FLOAT64;
     const uint8_t   *text;
     size_t           size;
@@ -102,7 +103,7 @@ static bool columns_scalar(columns_adder *a, levada_json_value value)
         truth = levada_json_as_bool(value);
         return columns_push(a, &a->c->values, &truth, 1, 1);
     }
-    if (is_float && (kind == LEVADA_JSON_INT || kind == LEVADA_JSON_FLOAT)) {
+    if (is_float && kind >= LEVADA_JSON_INT && kind <= LEVADA_JSON_FLOAT) {
         double f = levada_json_as_float(value);
 
         return (a->c->dtype == LEVADA_FLOAT64 || isfinite((float)f)) && columns_number(a, 0, f);
@@ -125,11 +126,13 @@ static bool columns_add(void *user, levada_json_value value)
     bool           good;
 
     if (level == a->c->depth) return columns_scalar(a, value);
-    if (levada_json_kind_of(value) != LEVADA_JSON_LIST) return false;
+    a->wrong = levada_json_kind_of(value);
+    if (a->wrong != LEVADA_JSON_LIST) return false;
     a->level++;
     good = levada_json_each(value, columns_add, a);
+    if (!good) return false; /* `level` says where */
     a->level--;
-    return good && columns_end(a, level, columns_count(a->c, level));
+    return columns_end(a, level, columns_count(a->c, level));
 }
 
 /* Of a row without the field: the default, or what keeps the column well-formed. */
@@ -204,6 +207,38 @@ static void columns_return(levada_json_column *c, const columns_mark *to)
     c->values.n = to->values;
 }
 
+/* What does not fit, for messages. */
+static const char *columns_wrong(const columns_adder *a)
+{
+    static const char *const kinds[] = {
+        [LEVADA_JSON_NULL] = "null",      [LEVADA_JSON_BOOL] = "a bool",
+        [LEVADA_JSON_INT] = "an integer", [LEVADA_JSON_BIG] = "an integer beyond int64",
+        [LEVADA_JSON_FLOAT] = "a float",  [LEVADA_JSON_TEXT] = "a string",
+        [LEVADA_JSON_LIST] = "a list",    [LEVADA_JSON_MAP] = "an object",
+    };
+    bool is_int = a->c->dtype == LEVADA_INT32 && a->wrong == LEVADA_JSON_INT;
+
+    if (is_int || (a->c->dtype == LEVADA_FLOAT32 && a->wrong == LEVADA_JSON_FLOAT))
+        return "a number beyond its range";
+    return kinds[a->wrong];
+}
+
+/* "field 'score' is not int64 but a float: ..." */
+static levada_status columns_misfit(const columns_adder *a, bool found, int64_t row,
+                                    levada_builder *out, levada_error *err)
+{
+    const char *path = a->c->path, *type = levada_dtype_name(a->c->dtype);
+
+    if (!found)
+        return columns_reject(out, row, err,
+                              "field '%.80s' is missing; it must be %s: add a default to 'fields'",
+                              path, type);
+    return columns_reject(out, row, err,
+                          "field '%.80s' is not %s%s but %s%s: change its type in 'fields'", path,
+                          a->c->depth ? "a list of " : "", type, a->level > 0 ? "has " : "",
+                          columns_wrong(a));
+}
+
 /* Adds one row to a column. *bad: the row is rejected already. */
 static levada_status columns_field(levada_json_column *c, const levada_json_value *root,
                                    int64_t row, bool *bad, levada_builder *out, levada_error *err)
@@ -218,12 +253,7 @@ static levada_status columns_field(levada_json_column *c, const levada_json_valu
     if (a.out_of_memory) return columns_short(err);
     columns_return(c, &mark);
     if (found || (!c->otherwise && c->depth == 0)) {
-        if (!*bad) {
-            const char *what = found ? "is not" : "is missing; it must be";
-
-            LEVADA_TRY(columns_reject(out, row, err, "field '%.80s' %s %s%s", c->path, what,
-                                      c->depth ? "a list of " : "", levada_dtype_name(c->dtype)));
-        }
+        if (!*bad) LEVADA_TRY(columns_misfit(&a, found, row, out, err));
         *bad = true;
     }
     return columns_otherwise(&a) ? LEVADA_OK : columns_short(err);

@@ -22,7 +22,8 @@ typedef struct levada_json_args {
 #define LEVADA_JSON_FIELDS                                                                        \
     "{name: dtype, ...} (int32, int64, float32, float64, bool, string); [dtype] and [[dtype]] "   \
     "are lists; {dtype: ..., default: ..., path: a.b} has a default, and a place in nested "      \
-    "objects"
+    "objects; auto = found in the first 1000 records when the dataset is made; the description "   \
+    "has them from then on"
 
 enum { LEVADA_JSON_DEPTH = 2 };
 

@@ -69,3 +69,12 @@ bool levada_json_each(levada_json_value list, bool (*see)(void *user, levada_jso
     (void)list, (void)see, (void)user;
     return true;
 }
+
+bool levada_json_each_member(levada_json_value map,
+                             bool (*see)(void *user, const char *name, size_t size,
+                                         levada_json_value item),
+                             void *user)
+{
+    (void)map, (void)see, (void)user;
+    return true;
+}

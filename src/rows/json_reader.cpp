@@ -74,7 +74,7 @@ levada_json_kind levada_json_kind_of(levada_json_value value)
     switch (reader_element(value).type()) {
     case dom::element_type::BOOL: return LEVADA_JSON_BOOL;
     case dom::element_type::INT64: return LEVADA_JSON_INT;
-    case dom::element_type::UINT64: return LEVADA_JSON_FLOAT;
+    case dom::element_type::UINT64: return LEVADA_JSON_BIG;
     case dom::element_type::DOUBLE: return LEVADA_JSON_FLOAT;
     case dom::element_type::STRING: return LEVADA_JSON_TEXT;
     case dom::element_type::ARRAY: return LEVADA_JSON_LIST;
@@ -129,6 +129,21 @@ bool levada_json_each(levada_json_value list, bool (*see)(void *user, levada_jso
 
     for (dom::element item : items) {
         if (!see(user, reader_value(item))) return false;
+    }
+    return true;
+}
+
+bool levada_json_each_member(levada_json_value map,
+                             bool (*see)(void *user, const char *name, size_t size,
+                                         levada_json_value item),
+                             void *user)
+{
+    dom::element element = reader_element(map);
+    dom::object  members = element.get_object().value_unsafe();
+
+    for (dom::key_value_pair field : members) {
+        if (!see(user, field.key.data(), field.key.size(), reader_value(field.value)))
+            return false;
     }
     return true;
 }

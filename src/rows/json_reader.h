@@ -24,7 +24,8 @@ typedef enum levada_json_kind {
     LEVADA_JSON_NULL,
     LEVADA_JSON_BOOL,
     LEVADA_JSON_INT,
-    LEVADA_JSON_FLOAT, /* also integers beyond int64 */
+    LEVADA_JSON_BIG, /* an integer beyond int64; levada_json_as_float rounds it */
+    LEVADA_JSON_FLOAT,
     LEVADA_JSON_TEXT,
     LEVADA_JSON_LIST,
     LEVADA_JSON_MAP
@@ -50,7 +51,7 @@ const char *levada_json_reader_parse(levada_json_reader *reader, const uint8_t *
 levada_json_kind levada_json_kind_of(levada_json_value value);
 bool             levada_json_as_bool(levada_json_value value);
 int64_t          levada_json_as_int(levada_json_value value);
-/* Of a number of either kind. */
+/* Of a number of any kind. */
 double           levada_json_as_float(levada_json_value value);
 const uint8_t   *levada_json_as_text(levada_json_value value, size_t *size);
 /* The member of a map with this name, the last one where there are several. */
@@ -59,6 +60,11 @@ bool levada_json_find(levada_json_value map, const char *name, size_t size,
 /* Calls see() for each item of a list, until it returns false. Returns whether it never did. */
 bool levada_json_each(levada_json_value list, bool (*see)(void *user, levada_json_value item),
                       void *user);
+/* The same for the members of a map. */
+bool levada_json_each_member(levada_json_value map,
+                             bool (*see)(void *user, const char *name, size_t size,
+                                         levada_json_value item),
+                             void *user);
 
 #ifdef __cplusplus
 }

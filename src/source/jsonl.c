@@ -7,8 +7,11 @@
  * two levels deep, as ragged columns.
  */
 #include "base/alloc.h"
-#include "rows/json_columns.h"
+#include "option/value_priv.h"
 #include "registry/env_priv.h"
+#include "rows/infer.h"
+#include "rows/json_columns.h"
+#include "rows/json_infer.h"
 
 #include <levada/source.h>
 #include <string.h>
@@ -100,6 +103,57 @@ static int32_t jsonl_probe(const uint8_t *data, int64_t size)
     return at < size && (data[at] == '{' || data[at] == '[') ? 1 : 0;
 }
 
+/* -- fields=auto */
+
+/* Copies options into `map`: those that say which lines there are, or all but `fields`. */
+static levada_status jsonl_copy(const levada_value *options, bool lines, levada_value *map,
+                                levada_error *err)
+{
+    for (int64_t i = 0; i < levada_value_count(options); i++) {
+        const char *key = levada_value_key(options, i);
+        bool        of_lines = strcmp(key, "files") == 0 || strcmp(key, "compression") == 0 ||
+                        strcmp(key, "errors") == 0;
+
+        if (lines ? !of_lines : strcmp(key, "fields") == 0) continue;
+        LEVADA_TRY(
+            levada_infer_set(map, key, levada_value_copy(levada_value_item(options, i)), err));
+    }
+    return LEVADA_OK;
+}
+
+/* {fields: ...} of the first lines of all files: one part of them finds what the others find. */
+static levada_status jsonl_find(levada_env *env, const levada_value *options, levada_value **out,
+                                levada_error *err)
+{
+    levada_value   *map = levada_value_map();
+    levada_dataset *lines = NULL;
+    levada_status   st = map ? jsonl_copy(options, true, map, err)
+                             : levada_fail(err, LEVADA_ERESOURCE_EXHAUSTED, "out of memory");
+
+    if (st == LEVADA_OK) st = levada_dataset_append(env, "jsonl", map, NULL, 0, &lines, err);
+    if (st == LEVADA_OK) st = levada_json_infer(lines, "line", out, err);
+    levada_dataset_unref(&lines);
+    levada_value_destroy(&map);
+    return st;
+}
+
+static levada_status jsonl_infer(levada_env *env, const void *args, const levada_texts *files,
+                                 const char *compression, const levada_value *options,
+                                 levada_value **out, levada_error *err)
+{
+    const levada_json_args *a = args;
+    levada_value           *found = NULL;
+    levada_status           st;
+
+    (void)files, (void)compression;
+    if (!levada_infer_is_auto(a->fields)) return LEVADA_OK;
+    LEVADA_TRY(jsonl_find(env, options, &found, err));
+    st = jsonl_copy(options, false, found, err);
+    if (st == LEVADA_OK) *out = found;
+    else levada_value_destroy(&found);
+    return st;
+}
+
 /* -- columns */
 
 static levada_status jsonl_check(const void *args, levada_spec **out, levada_error *err)
@@ -160,4 +214,5 @@ const levada_format_def levada_format_jsonl = {
     .next = jsonl_next,
     .decoder = &jsonl_columns,
     .lines = true,
+    .infer = jsonl_infer,
 };
