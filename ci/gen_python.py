@@ -97,12 +97,6 @@ def _source(name: str, **options: Any) -> Dataset[dict[str, Any]]:
     return Dataset(_levada.append(name, given, ()))
 """
 
-FRONT = """
-
-for _name in __all__:  # errors end in the line of the caller
-    globals()[_name] = _levada.Front(globals()[_name])
-"""
-
 CLASS = '''
 class Stages(Typed[T]):
     """Methods of Dataset that are a name and options."""
@@ -215,7 +209,7 @@ def sources(rows: list[dict]) -> str:
     chosen = [row for row in rows if is_source(row)]
     names = "".join(f'    "{row["name"]}",\n' for row in chosen)
     code = HELPER + "".join(f"\n\n{function(row, '')}\n" for row in chosen)
-    return HEAD.format(what="Sources") + f"__all__ = [\n{names}]\n" + code + FRONT
+    return HEAD.format(what="Sources") + f"__all__ = [\n{names}]\n" + code
 
 
 def stages(rows: list[dict]) -> str:

@@ -170,7 +170,3 @@ def from_records(
     target = _functions.Records(records, spec)
     handle = _functions.handle(target, records, source=True)
     return Dataset(_levada.append("records", with_spec(handle, spec), ()))
-
-
-for _fn in (source, open, range, from_text, from_json, zip, concat, mix, from_arrays, from_records):
-    globals()[_fn.__name__] = _levada.Front(_fn)  # errors end in the line of the caller

@@ -8,7 +8,6 @@ frames of levada stay in tracebacks.
 from __future__ import annotations
 
 import os
-import re
 import sys
 from types import FunctionType
 
@@ -18,8 +17,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
-
-_UNKNOWN = re.compile(r"^[\w.]+\(\) got an unexpected keyword argument '(.*)'")
 
 
 def fronted(value: Any) -> Any:
@@ -44,11 +41,12 @@ def mended(fn: Callable[..., Any], error: BaseException) -> BaseException:
 
 def _with_nearest(fn, error):
     """The TypeError of a call that does not fit the signature."""
+    import re
     from inspect import signature
 
     from levada._nearest import unknown
 
-    found = _UNKNOWN.match(str(error))
+    found = re.match(r"[\w.]+\(\) got an unexpected keyword argument '(.*)'", str(error))
     if found is None:
         return error
     known = [name for name in signature(fn).parameters if name != "self"]

@@ -456,7 +456,3 @@ def tfrecord(
         records=records,
         part=part,
     )
-
-
-for _name in __all__:  # errors end in the line of the caller
-    globals()[_name] = _levada.Front(globals()[_name])
